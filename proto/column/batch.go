@@ -1,0 +1,138 @@
+// Package column holds the typed columnar batch: how rows are collected
+// (Builder), how they travel and lie in a shard's log (Encode, FORMAT.md), and
+// how they are read in place afterwards (Decode, View).
+//
+// A batch is encoded once, in the router. The same bytes go through gRPC and the
+// log; a shard inflates them once and everything after reads views of that memory.
+package column
+
+import (
+	"encoding/binary"
+	"math"
+
+	"cordwood/proto/schema"
+)
+
+// Header is what a batch says of itself besides its columns.
+type Header struct {
+	TableID       uint64
+	Epoch         uint32
+	SchemaVersion uint32
+	// Session and Seq identify the batch for ever: a shard appends a given pair once.
+	Session uint64
+	Seq     uint64
+	Rows    int
+	// Smallest and largest time index, in its unit. Set by Encode.
+	MinTime, MaxTime int64
+}
+
+// Batch is an immutable batch of rows, read in place.
+type Batch struct {
+	Header
+	Cols []View
+	// Mem is the inflated memory that the views point into.
+	Mem []byte
+}
+
+// Encoding says how the values of a View lie in memory.
+type Encoding uint8
+
+// The encodings; the numbers are part of the format.
+const (
+	// Fixed: value i is Base + the unsigned little-endian number of Width bytes at
+	// Data[i*Width]; with Width 0 every value is Base. Floats have Base 0 and
+	// hold their IEEE 754 bits: Width 8 for Float64, 4 for Float32, or 0 if all are +0.
+	Fixed Encoding = 1
+	// Plain: value i is Data[Offsets[i]:Offsets[i+1]]; Offsets are uint32.
+	Plain Encoding = 2
+	// Dict: value i is entry Codes[i] of a dictionary laid out as Plain with DictLen
+	// entries. Codes have Width 1 or 2 bytes; with Width 0 every value is entry 0.
+	Dict Encoding = 3
+)
+
+// View is one column of a batch. Its slices point into Batch.Mem and begin at
+// multiples of 8 bytes there. A null row has some value of no meaning.
+type View struct {
+	ID   uint32
+	Type schema.Type
+	Rows int
+	// Nulls is the number of null rows.
+	Nulls int
+	// Validity has bit i&7 of byte i>>3 set if row i is not null; nil if none is null.
+	Validity []byte
+	Encoding Encoding
+	Width    uint8
+	Base     int64
+	DictLen  int
+	Data     []byte
+	Offsets  []byte
+	Codes    []byte
+}
+
+// Column returns the view of the column with that id, or nil if the batch lacks it.
+func (b *Batch) Column(id uint32) *View {
+	for i := range b.Cols {
+		if b.Cols[i].ID == id {
+			return &b.Cols[i]
+		}
+	}
+	return nil
+}
+
+// IsNull tells whether row i is null.
+func (v *View) IsNull(i int) bool {
+	return v.Validity != nil && v.Validity[i>>3]&(1<<(i&7)) == 0
+}
+
+// Int returns row i of a Fixed column that is no float: an integer, a timestamp, 0 or 1.
+func (v *View) Int(i int) int64 {
+	return v.Base + int64(v.raw(i))
+}
+
+// Float returns row i of a Float64 or Float32 column.
+func (v *View) Float(i int) float64 {
+	if v.Type == schema.Float32 {
+		return float64(math.Float32frombits(uint32(v.raw(i))))
+	}
+	return math.Float64frombits(v.raw(i))
+}
+
+func (v *View) raw(i int) uint64 {
+	switch v.Width {
+	case 0:
+		return 0
+	case 1:
+		return uint64(v.Data[i])
+	case 2:
+		return uint64(binary.LittleEndian.Uint16(v.Data[2*i:]))
+	case 4:
+		return uint64(binary.LittleEndian.Uint32(v.Data[4*i:]))
+	}
+	return binary.LittleEndian.Uint64(v.Data[8*i:])
+}
+
+// Bytes returns row i of a Plain or Dict column, in place.
+func (v *View) Bytes(i int) []byte {
+	if v.Encoding == Dict {
+		i = v.Code(i)
+	}
+	return v.Entry(i)
+}
+
+// Code returns the dictionary entry of row i of a Dict column.
+func (v *View) Code(i int) int {
+	switch v.Width {
+	case 0:
+		return 0
+	case 1:
+		return int(v.Codes[i])
+	}
+	return int(binary.LittleEndian.Uint16(v.Codes[2*i:]))
+}
+
+// Entry returns entry i of a Dict column's dictionary, or value i of a Plain column.
+func (v *View) Entry(i int) []byte {
+	from := binary.LittleEndian.Uint32(v.Offsets[4*i:])
+	to := binary.LittleEndian.Uint32(v.Offsets[4*i+4:])
+	return v.Data[from:to]
+}

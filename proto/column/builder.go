@@ -1,0 +1,226 @@
+package column
+
+import (
+	"math"
+
+	"cordwood/proto/schema"
+)
+
+// Builder collects rows of one table, column by column. It is made for a scanner
+// that meets the fields of a row in any order: a column that a row does not name
+// is padded with null when it is next written, so a row costs only its own fields.
+//
+// The row under way has the index Rows(). It ends with EndRow, or with DropRow,
+// which takes back all that it wrote, columns that it introduced included.
+// A Builder is not safe for concurrent use.
+type Builder struct {
+	cols []*Col
+	rows int
+	free []*Col
+}
+
+// Col is one column under construction.
+type Col struct {
+	schema.Column
+
+	first int // row that introduced the column
+	n     int // rows written or padded so far
+	nulls int
+	valid []uint64
+	fixed []uint64 // numbers, booleans and timestamps; floats as their bits
+	ends  []uint32 // byte strings: end of value i in bytes
+	bytes []byte
+}
+
+// Reset makes b empty and keeps its memory for the next table.
+func (b *Builder) Reset() {
+	b.free = append(b.free, b.cols...)
+	b.cols, b.rows = b.cols[:0], 0
+}
+
+// Rows is the number of complete rows, and so the index of the row under way.
+func (b *Builder) Rows() int { return b.rows }
+
+// Cols are the columns, in the order in which they were added.
+func (b *Builder) Cols() []*Col { return b.cols }
+
+// SetCols replaces the order of the columns; cols must be a permutation of Cols().
+func (b *Builder) SetCols(cols []*Col) { b.cols = cols }
+
+// Add adds a column in the row under way.
+func (b *Builder) Add(c schema.Column) *Col {
+	var col *Col
+	if n := len(b.free); n > 0 {
+		col, b.free = b.free[n-1], b.free[:n-1]
+		*col = Col{valid: col.valid[:0], fixed: col.fixed[:0], ends: col.ends[:0], bytes: col.bytes[:0]}
+	} else {
+		col = &Col{}
+	}
+	col.Column, col.first = c, b.rows
+	b.cols = append(b.cols, col)
+	return col
+}
+
+// EndRow completes the row under way.
+func (b *Builder) EndRow() { b.rows++ }
+
+// DropRow takes back the row under way. Columns that it introduced are gone.
+func (b *Builder) DropRow() {
+	kept := b.cols[:0]
+	for _, c := range b.cols {
+		if c.first == b.rows {
+			b.free = append(b.free, c)
+			continue
+		}
+		if c.Has(b.rows) {
+			c.pop()
+		}
+		kept = append(kept, c)
+	}
+	b.cols = kept
+}
+
+// Pin keeps the column even if the row that introduced it is dropped.
+func (c *Col) Pin() { c.first = -1 }
+
+// FirstRow is the row that introduced the column; -1 if it is pinned.
+func (c *Col) FirstRow() int { return c.first }
+
+// Finish pads every column to the same length. Encode calls it.
+func (b *Builder) Finish() {
+	for _, c := range b.cols {
+		c.pad(b.rows)
+	}
+}
+
+// Has tells whether the row has a value or a null of its own in the column.
+func (c *Col) Has(row int) bool { return c.n == row+1 }
+
+// Len is the number of rows written or padded so far.
+func (c *Col) Len() int { return c.n }
+
+// Nulls is the number of nulls among them.
+func (c *Col) Nulls() int { return c.nulls }
+
+// pad appends nulls until the column has n rows.
+func (c *Col) pad(n int) {
+	if c.n >= n {
+		return
+	}
+	c.nulls += n - c.n
+	if c.Type.IsBytes() {
+		end := uint32(len(c.bytes))
+		for i := c.n; i < n; i++ {
+			c.ends = append(c.ends, end)
+		}
+	} else {
+		for i := c.n; i < n; i++ {
+			c.fixed = append(c.fixed, 0)
+		}
+	}
+	for len(c.valid)*64 < n {
+		c.valid = append(c.valid, 0)
+	}
+	c.n = n
+}
+
+// mark makes row the column's last one and notes that it has a value.
+func (c *Col) mark(row int) {
+	if row>>6 >= len(c.valid) {
+		c.valid = append(c.valid, 0)
+	}
+	c.valid[row>>6] |= 1 << (row & 63)
+	c.n = row + 1
+}
+
+func (c *Col) pop() {
+	row := c.n - 1
+	if c.valid[row>>6]&(1<<(row&63)) == 0 {
+		c.nulls--
+	}
+	c.valid[row>>6] &^= 1 << (row & 63)
+	if c.Type.IsBytes() {
+		c.ends = c.ends[:row]
+		end := uint32(0)
+		if row > 0 {
+			end = c.ends[row-1]
+		}
+		c.bytes = c.bytes[:end]
+	} else {
+		c.fixed = c.fixed[:row]
+	}
+	c.valid = c.valid[:(row+63)>>6]
+	c.n = row
+}
+
+// SetInt writes an integer, a timestamp in the column's unit, or a boolean as 0 or 1.
+// A row may be written only once.
+func (c *Col) SetInt(row int, v int64) {
+	c.pad(row)
+	c.fixed = append(c.fixed, uint64(v))
+	c.mark(row)
+}
+
+// SetFloat writes a float to a Float64 or Float32 column.
+func (c *Col) SetFloat(row int, v float64) {
+	c.pad(row)
+	c.fixed = append(c.fixed, math.Float64bits(v))
+	c.mark(row)
+}
+
+// SetBytes writes a copy of v to a String, Binary or JSON column.
+func (c *Col) SetBytes(row int, v []byte) {
+	c.EndBytes(row, append(c.BeginBytes(row), v...))
+}
+
+// SetString is SetBytes for a string.
+func (c *Col) SetString(row int, v string) {
+	c.EndBytes(row, append(c.BeginBytes(row), v...))
+}
+
+// BeginBytes returns the column's byte buffer for the caller to append the row's
+// value to; EndBytes takes the buffer back. Nothing else of c may be called between.
+func (c *Col) BeginBytes(row int) []byte {
+	c.pad(row)
+	return c.bytes
+}
+
+// EndBytes ends what BeginBytes began. Not calling it leaves the column unchanged.
+func (c *Col) EndBytes(row int, buf []byte) {
+	c.bytes = buf
+	c.ends = append(c.ends, uint32(len(buf)))
+	c.mark(row)
+}
+
+// SetNull writes a null.
+func (c *Col) SetNull(row int) { c.pad(row + 1) }
+
+// IsNull tells whether the row, which must be below Len, is null.
+func (c *Col) IsNull(row int) bool { return c.valid[row>>6]&(1<<(row&63)) == 0 }
+
+// Int returns the row's integer, timestamp or boolean.
+func (c *Col) Int(row int) int64 { return int64(c.fixed[row]) }
+
+// Float returns the row's float.
+func (c *Col) Float(row int) float64 { return math.Float64frombits(c.fixed[row]) }
+
+// Bytes returns the row's byte string, valid until the next write.
+func (c *Col) Bytes(row int) []byte {
+	from := uint32(0)
+	if row > 0 {
+		from = c.ends[row-1]
+	}
+	return c.bytes[from:c.ends[row]]
+}
+
+// ByteSize is about the memory that the column's values take, in bytes.
+func (c *Col) ByteSize() int { return 8*len(c.fixed) + 4*len(c.ends) + len(c.bytes) }
+
+// ByteSize is about the memory that all values take, in bytes.
+func (b *Builder) ByteSize() int {
+	n := 0
+	for _, c := range b.cols {
+		n += c.ByteSize()
+	}
+	return n
+}

@@ -1,0 +1,203 @@
+// Package errs is the one list of error kinds of the project: what a client sees
+// as a numeric code and an HTTP status, and what travels between roles as a gRPC
+// status. An error made here may cross any number of processes and come out as it
+// went in.
+package errs
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Code is the numeric code that clients see. The numbers are part of the API.
+type Code uint32
+
+// The codes, with the HTTP status that each one is answered with in codeTable.
+const (
+	Success                   Code = 0
+	Unknown                   Code = 1000
+	Unsupported               Code = 1001
+	Unexpected                Code = 1002
+	Internal                  Code = 1003
+	InvalidArguments          Code = 1004
+	Cancelled                 Code = 1005
+	IllegalState              Code = 1006
+	External                  Code = 1007
+	DeadlineExceeded          Code = 1008
+	Suspended                 Code = 1009
+	InvalidSyntax             Code = 2000
+	PlanQuery                 Code = 3000
+	EngineExecuteQuery        Code = 3001
+	QueryTimeout              Code = 3005
+	TableAlreadyExists        Code = 4000
+	TableNotFound             Code = 4001
+	ColumnNotFound            Code = 4002
+	ColumnExists              Code = 4003
+	DatabaseNotFound          Code = 4004
+	ShardNotFound             Code = 4005
+	ShardAlreadyExists        Code = 4006
+	ShardReadonly             Code = 4007
+	ShardNotReady             Code = 4008
+	ShardBusy                 Code = 4009
+	TableUnavailable          Code = 4010
+	DatabaseAlreadyExists     Code = 4011
+	StorageUnavailable        Code = 5000
+	RequestOutdated           Code = 5001
+	ShardUnreachable          Code = 5003
+	RuntimeResourcesExhausted Code = 6000
+	RateLimited               Code = 6001
+	UserNotFound              Code = 7000
+	UnsupportedPasswordType   Code = 7001
+	UserPasswordMismatch      Code = 7002
+	AuthHeaderNotFound        Code = 7003
+	InvalidAuthHeader         Code = 7004
+	AccessDenied              Code = 7005
+	PermissionDenied          Code = 7006
+)
+
+// Reason narrows an error between a shard and those that write to it: it decides
+// whether, and how, the write may be tried again. Empty for all other errors.
+type Reason string
+
+const (
+	// NotLeader: nothing was appended; another replica leads.
+	NotLeader Reason = "NOT_LEADER"
+	// Busy: nothing was appended; try again after Error.RetryAfter.
+	Busy Reason = "BUSY"
+	// WrongEpoch: nothing was appended; the table's writes belong elsewhere.
+	WrongEpoch Reason = "WRONG_EPOCH"
+	// SchemaStale: nothing was appended; the batch is older than the shard accepts.
+	SchemaStale Reason = "SCHEMA_STALE"
+	// OutcomeUnknown: try again only with the same batch ids.
+	OutcomeUnknown Reason = "OUTCOME_UNKNOWN"
+	// BadBatch: nothing was appended and a retry cannot help.
+	BadBatch Reason = "BAD_BATCH"
+	// TableGone: the table was dropped.
+	TableGone Reason = "TABLE_GONE"
+)
+
+// Error is an error that may be shown to a client.
+type Error struct {
+	Code Code
+	// Msg says what was attempted, on what, and what to do.
+	Msg string
+	// HTTPStatus replaces the code's own status if it is not 0.
+	HTTPStatus int
+	// RetryAfter, if not 0, tells when a retry may succeed.
+	RetryAfter time.Duration
+	Reason     Reason
+	// Err is the cause, for the log; clients do not see it.
+	Err error
+}
+
+// New returns an error of the given code.
+func New(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Msg: fmt.Sprintf(format, args...)}
+}
+
+// Wrap returns an error of the given code whose text ends in that of err.
+// If err already carries a code, its code is kept.
+func Wrap(code Code, err error, format string, args ...any) *Error {
+	w := &Error{Code: code, Msg: fmt.Sprintf(format, args...) + ": " + err.Error(), Err: err}
+	if e := (*Error)(nil); errors.As(err, &e) {
+		w.Code, w.HTTPStatus, w.RetryAfter, w.Reason = e.Code, e.HTTPStatus, e.RetryAfter, e.Reason
+	}
+	return w
+}
+
+// WithStatus returns a copy of e that is answered with the given HTTP status.
+func (e *Error) WithStatus(status int) *Error {
+	c := *e
+	c.HTTPStatus = status
+	return &c
+}
+
+// WithReason returns a copy of e with the given reason.
+func (e *Error) WithReason(r Reason) *Error {
+	c := *e
+	c.Reason = r
+	return &c
+}
+
+// WithRetryAfter returns a copy of e that asks for a retry after d.
+func (e *Error) WithRetryAfter(d time.Duration) *Error {
+	c := *e
+	c.RetryAfter = d
+	return &c
+}
+
+func (e *Error) Error() string { return e.Msg }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// From returns the Error in err's chain, or one of code Unknown around err.
+func From(err error) *Error {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return e
+	}
+	return &Error{Code: Unknown, Msg: err.Error(), Err: err}
+}
+
+// ReasonOf returns the reason that err carries, or "".
+func ReasonOf(err error) Reason {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return e.Reason
+	}
+	return ""
+}
+
+// CodeOf returns the code that err carries: Success for nil, Unknown for a foreign error.
+func CodeOf(err error) Code {
+	if err == nil {
+		return Success
+	}
+	return From(err).Code
+}
+
+// Masked tells whether clients see only "Internal error: <code>" for this code.
+func (c Code) Masked() bool { return c == Unknown || c == Internal || c == Unexpected }
+
+// ClientMessage is the text that a client may see.
+func (e *Error) ClientMessage() string {
+	if e.Code.Masked() {
+		return "Internal error: " + strconv.Itoa(int(e.Code))
+	}
+	return e.Msg
+}
+
+// Status is the HTTP status that e is answered with.
+func (e *Error) Status() int {
+	if e.HTTPStatus != 0 {
+		return e.HTTPStatus
+	}
+	return e.Code.Status()
+}
+
+// Status is the HTTP status that the code is answered with.
+func (c Code) Status() int {
+	switch c {
+	case Success:
+		return http.StatusOK
+	case Unsupported, InvalidArguments, InvalidSyntax, PlanQuery, RequestOutdated,
+		TableAlreadyExists, TableNotFound, ColumnNotFound, ColumnExists, DatabaseNotFound,
+		ShardNotFound, ShardAlreadyExists, DatabaseAlreadyExists:
+		return http.StatusBadRequest
+	case UserNotFound, UnsupportedPasswordType, UserPasswordMismatch, AuthHeaderNotFound, InvalidAuthHeader:
+		return http.StatusUnauthorized
+	case AccessDenied, PermissionDenied:
+		return http.StatusForbidden
+	case QueryTimeout:
+		return http.StatusRequestTimeout
+	case RateLimited:
+		return http.StatusTooManyRequests
+	case External, Suspended, ShardReadonly, ShardNotReady, ShardBusy, TableUnavailable, StorageUnavailable, ShardUnreachable:
+		return http.StatusServiceUnavailable
+	case Cancelled, DeadlineExceeded:
+		return http.StatusGatewayTimeout
+	default:
+		return http.StatusInternalServerError
+	}
+}

@@ -1,0 +1,117 @@
+package errs
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// domain marks our ErrorInfo details among those of others.
+const domain = "cordwood"
+
+// ToGRPC turns err into an error that gRPC carries, with code, reason, HTTP status
+// and retry time in its details. nil stays nil.
+func ToGRPC(err error) error {
+	if err == nil {
+		return nil
+	}
+	e := &Error{}
+	switch {
+	case errors.As(err, &e):
+	case errors.Is(err, context.Canceled):
+		e = New(Cancelled, "%s", err)
+	case errors.Is(err, context.DeadlineExceeded):
+		e = New(DeadlineExceeded, "%s", err)
+	default:
+		e = From(err)
+	}
+	info := &errdetails.ErrorInfo{Domain: domain, Reason: string(e.Reason), Metadata: map[string]string{
+		"code": strconv.Itoa(int(e.Code)),
+	}}
+	if e.HTTPStatus != 0 {
+		info.Metadata["http"] = strconv.Itoa(e.HTTPStatus)
+	}
+	st := status.New(e.Code.grpc(), e.Msg)
+	if d, derr := st.WithDetails(info); derr == nil {
+		st = d
+	}
+	if e.RetryAfter > 0 {
+		if d, derr := st.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(e.RetryAfter)}); derr == nil {
+			st = d
+		}
+	}
+	return st.Err()
+}
+
+// FromGRPC is the inverse of ToGRPC. A status that did not come from ToGRPC, such
+// as a broken connection, becomes ShardUnreachable with reason OutcomeUnknown, or
+// the code for cancellation or deadline.
+func FromGRPC(err error) error {
+	if err == nil {
+		return nil
+	}
+	st, ok := status.FromError(err)
+	if !ok {
+		return err
+	}
+	e := &Error{Msg: st.Message(), Err: err}
+	found := false
+	for _, d := range st.Details() {
+		switch d := d.(type) {
+		case *errdetails.ErrorInfo:
+			if d.Domain != domain {
+				continue
+			}
+			n, perr := strconv.ParseUint(d.Metadata["code"], 10, 32)
+			if perr != nil {
+				continue
+			}
+			found = true
+			e.Code, e.Reason = Code(n), Reason(d.Reason)
+			e.HTTPStatus, _ = strconv.Atoi(d.Metadata["http"])
+		case *errdetails.RetryInfo:
+			e.RetryAfter = max(d.RetryDelay.AsDuration(), time.Duration(0))
+		}
+	}
+	if found {
+		return e
+	}
+	switch st.Code() {
+	case codes.Canceled:
+		e.Code = Cancelled
+	case codes.DeadlineExceeded:
+		e.Code, e.Reason = DeadlineExceeded, OutcomeUnknown
+	case codes.ResourceExhausted:
+		e.Code = RuntimeResourcesExhausted
+	default:
+		e.Code, e.Reason = ShardUnreachable, OutcomeUnknown
+	}
+	return e
+}
+
+func (c Code) grpc() codes.Code {
+	switch s := c.Status(); {
+	case c == Cancelled:
+		return codes.Canceled
+	case c == DeadlineExceeded || c == QueryTimeout:
+		return codes.DeadlineExceeded
+	case s == 400:
+		return codes.InvalidArgument
+	case s == 401:
+		return codes.Unauthenticated
+	case s == 403:
+		return codes.PermissionDenied
+	case s == 429:
+		return codes.ResourceExhausted
+	case s == 503:
+		return codes.Unavailable
+	default:
+		return codes.Internal
+	}
+}

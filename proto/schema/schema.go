@@ -1,0 +1,272 @@
+// Package schema is what a table is, in memory: its columns, their types and the
+// names that people see for them, and its options. The stored form is schemapb.
+//
+// Values of this package are immutable once published; a change makes a copy.
+package schema
+
+import (
+	"cordwood/proto/schemapb"
+)
+
+// Type is a column type. Its numbers are those of schemapb.Type and part of
+// every on-disk format.
+type Type uint8
+
+// The column types.
+const (
+	Invalid Type = iota
+	Boolean
+	Int8
+	Int16
+	Int32
+	Int64
+	Uint8
+	Uint16
+	Uint32
+	Uint64
+	Float32
+	Float64
+	String
+	Binary
+	JSON
+	TimestampSecond
+	TimestampMillisecond
+	TimestampMicrosecond
+	TimestampNanosecond
+)
+
+var typeNames = [...]struct{ name, sql string }{
+	Invalid:              {"Invalid", "INVALID"},
+	Boolean:              {"Boolean", "BOOLEAN"},
+	Int8:                 {"Int8", "TINYINT"},
+	Int16:                {"Int16", "SMALLINT"},
+	Int32:                {"Int32", "INT"},
+	Int64:                {"Int64", "BIGINT"},
+	Uint8:                {"UInt8", "TINYINT UNSIGNED"},
+	Uint16:               {"UInt16", "SMALLINT UNSIGNED"},
+	Uint32:               {"UInt32", "INT UNSIGNED"},
+	Uint64:               {"UInt64", "BIGINT UNSIGNED"},
+	Float32:              {"Float32", "FLOAT"},
+	Float64:              {"Float64", "DOUBLE"},
+	String:               {"String", "STRING"},
+	Binary:               {"Binary", "BINARY"},
+	JSON:                 {"Json", "JSON"},
+	TimestampSecond:      {"TimestampSecond", "TIMESTAMP(0)"},
+	TimestampMillisecond: {"TimestampMillisecond", "TIMESTAMP(3)"},
+	TimestampMicrosecond: {"TimestampMicrosecond", "TIMESTAMP(6)"},
+	TimestampNanosecond:  {"TimestampNanosecond", "TIMESTAMP(9)"},
+}
+
+// Types lists every valid type.
+func Types() []Type {
+	out := make([]Type, 0, len(typeNames)-1)
+	for t := Boolean; int(t) < len(typeNames); t++ {
+		out = append(out, t)
+	}
+	return out
+}
+
+// Valid tells whether t is a type that a column can have.
+func (t Type) Valid() bool { return t > Invalid && int(t) < len(typeNames) }
+
+// String is the type's name in answers, as Int64.
+func (t Type) String() string {
+	if int(t) < len(typeNames) {
+		return typeNames[t].name
+	}
+	return "Invalid"
+}
+
+// SQL is the type's name in statements, as BIGINT.
+func (t Type) SQL() string {
+	if int(t) < len(typeNames) {
+		return typeNames[t].sql
+	}
+	return "INVALID"
+}
+
+// IsTimestamp tells whether t is one of the four timestamp types.
+func (t Type) IsTimestamp() bool { return t >= TimestampSecond && t <= TimestampNanosecond }
+
+// IsInteger tells whether t is a signed or unsigned integer.
+func (t Type) IsInteger() bool { return t >= Int8 && t <= Uint64 }
+
+// IsFloat tells whether t is Float32 or Float64.
+func (t Type) IsFloat() bool { return t == Float32 || t == Float64 }
+
+// IsBytes tells whether values of t are byte strings: String, Binary or JSON.
+func (t Type) IsBytes() bool { return t == String || t == Binary || t == JSON }
+
+// UnitsPerSecond is the resolution of a timestamp type, 0 for the others.
+func (t Type) UnitsPerSecond() int64 {
+	switch t {
+	case TimestampSecond:
+		return 1
+	case TimestampMillisecond:
+		return 1e3
+	case TimestampMicrosecond:
+		return 1e6
+	case TimestampNanosecond:
+		return 1e9
+	}
+	return 0
+}
+
+// Semantic is the role of a column in its table.
+type Semantic uint8
+
+// The roles. A table has exactly one Timestamp column, its time index.
+const (
+	Field     Semantic = 1
+	Tag       Semantic = 2
+	Timestamp Semantic = 3
+)
+
+// String is the role's name in answers.
+func (s Semantic) String() string {
+	switch s {
+	case Tag:
+		return "TAG"
+	case Timestamp:
+		return "TIMESTAMP"
+	}
+	return "FIELD"
+}
+
+// Column is a column of a table.
+type Column struct {
+	// ID is never reused within the table; 0 while the column is not stored.
+	ID       uint32
+	Name     string
+	Type     Type
+	Semantic Semantic
+	NotNull  bool
+	// Default is the literal text that stands in for an absent value; nil: none.
+	Default *string
+}
+
+// Placement tells which shard took a table's writes from an epoch on.
+type Placement struct {
+	Epoch   uint32
+	ShardID uint32
+}
+
+// Table is a table as the metadata group knows it.
+type Table struct {
+	ID       uint64
+	Database string
+	Name     string
+	// Version grows by one with every change of columns or options.
+	Version          uint32
+	MinWriterVersion uint32
+	// Columns are in the order of DESCRIBE.
+	Columns      []Column
+	NextColumnID uint32
+	// Options are normalised texts by option name.
+	Options         map[string]string
+	Placement       []Placement
+	CreatedUnixNano int64
+
+	byName map[string]int
+}
+
+// Index builds the lookup tables of t, after its columns were set.
+func (t *Table) Index() *Table {
+	t.byName = make(map[string]int, len(t.Columns))
+	for i, c := range t.Columns {
+		t.byName[c.Name] = i
+	}
+	return t
+}
+
+// Column returns the column of that name, or nil. t must have been indexed.
+func (t *Table) Column(name string) *Column {
+	if i, ok := t.byName[name]; ok {
+		return &t.Columns[i]
+	}
+	return nil
+}
+
+// ColumnBytes is Column without making a string of name.
+func (t *Table) ColumnBytes(name []byte) *Column {
+	if i, ok := t.byName[string(name)]; ok {
+		return &t.Columns[i]
+	}
+	return nil
+}
+
+// TimeIndex returns the table's time index column.
+func (t *Table) TimeIndex() *Column {
+	for i := range t.Columns {
+		if t.Columns[i].Semantic == Timestamp {
+			return &t.Columns[i]
+		}
+	}
+	return nil
+}
+
+// Tags returns the columns of the primary key in schema order.
+func (t *Table) Tags() []Column {
+	var tags []Column
+	for _, c := range t.Columns {
+		if c.Semantic == Tag {
+			tags = append(tags, c)
+		}
+	}
+	return tags
+}
+
+// Writable returns the placement that takes the table's writes.
+func (t *Table) Writable() Placement {
+	if len(t.Placement) == 0 {
+		return Placement{}
+	}
+	return t.Placement[len(t.Placement)-1]
+}
+
+// FromProto returns the table that p describes, indexed.
+func FromProto(p *schemapb.Table) *Table {
+	t := &Table{
+		ID: p.Id, Database: p.Database, Name: p.Name, Version: p.Version, MinWriterVersion: p.MinWriterVersion,
+		NextColumnID: p.NextColumnId, Options: p.Options, CreatedUnixNano: p.CreatedUnixNano,
+		Columns: make([]Column, len(p.Columns)), Placement: make([]Placement, len(p.Placement)),
+	}
+	for i, c := range p.Columns {
+		t.Columns[i] = ColumnFromProto(c)
+	}
+	for i, pl := range p.Placement {
+		t.Placement[i] = Placement{Epoch: pl.Epoch, ShardID: pl.ShardId}
+	}
+	return t.Index()
+}
+
+// ToProto returns the stored form of t.
+func (t *Table) ToProto() *schemapb.Table {
+	p := &schemapb.Table{
+		Id: t.ID, Database: t.Database, Name: t.Name, Version: t.Version, MinWriterVersion: t.MinWriterVersion,
+		NextColumnId: t.NextColumnID, Options: t.Options, CreatedUnixNano: t.CreatedUnixNano,
+	}
+	for _, c := range t.Columns {
+		p.Columns = append(p.Columns, c.ToProto())
+	}
+	for _, pl := range t.Placement {
+		p.Placement = append(p.Placement, &schemapb.Placement{Epoch: pl.Epoch, ShardId: pl.ShardID})
+	}
+	return p
+}
+
+// ColumnFromProto returns the column that p describes.
+func ColumnFromProto(p *schemapb.Column) Column {
+	return Column{
+		ID: p.Id, Name: p.Name, Type: Type(p.Type), Semantic: Semantic(p.Semantic),
+		NotNull: p.NotNull, Default: p.DefaultValue,
+	}
+}
+
+// ToProto returns the stored form of c.
+func (c Column) ToProto() *schemapb.Column {
+	return &schemapb.Column{
+		Id: c.ID, Name: c.Name, Type: schemapb.Type(c.Type), Semantic: schemapb.Semantic(c.Semantic),
+		NotNull: c.NotNull, DefaultValue: c.Default,
+	}
+}
