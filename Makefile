@@ -1,0 +1,70 @@
+SHELL      := /bin/bash
+# The commands of the project. `make help` lists them.
+
+GO         ?= go
+BIN        := bin/cordwood
+VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT     := $(shell git rev-parse HEAD 2>/dev/null)
+BRANCH     := $(shell git rev-parse --abbrev-ref HEAD 2>/dev/null)
+LDFLAGS    := -s -w -X main.buildVersion=$(VERSION) -X main.buildCommit=$(COMMIT) -X main.buildBranch=$(BRANCH)
+
+# Tools are run at a pinned version and stay out of go.mod. A tool of that name on
+# the PATH is not used: another version may think otherwise.
+GOLANGCI   := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+BUF        := $(GO) run github.com/bufbuild/buf/cmd/buf@v1.57.2
+
+# Packages whose tests run several goroutines over shared state: these run under
+# the race detector, the others without it.
+RACE_PKGS  := ./node/... ./router/httpapi/... ./router/write/... ./router/query/... ./meta/... \
+              ./shard ./shard/replica/... ./shard/memtable/... ./shard/manifest/... ./shard/query/... ./shard/shardclient/...
+
+.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash bench clean
+
+help: ## List the commands
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## Build bin/cordwood
+	@mkdir -p bin
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/cordwood
+
+demo: build ## Start a server with data to look at; ARGS=--exit stops it again
+	@./deploy/demo/demo.sh $(ARGS)
+
+test: build ## Everything that must pass
+	$(GO) vet ./...
+	$(GO) test -race -timeout 8m $(RACE_PKGS)
+	CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 8m $$($(GO) list ./... | grep -vxFf <($(GO) list $(RACE_PKGS)))
+	./deploy/demo/demo.sh --exit
+
+check: lint build ## Format, lint, build and short tests: before every commit
+	$(GO) test -short ./...
+
+lint: ## Format and import rules, static checks, protobuf
+	$(GOLANGCI) run ./...
+	cd proto && $(BUF) lint
+
+fmt: ## Format the code
+	$(GOLANGCI) fmt ./...
+
+generate: ## Generate the protobuf code again
+	cd proto && $(BUF) generate
+
+generate-check: generate ## Fail if generated code is not what is committed
+	git diff --exit-code -- proto
+
+race: ## All tests under the race detector
+	$(GO) test -race -timeout 20m ./...
+
+fuzz: ## Each fuzz target for FUZZTIME (30s)
+	@for p in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+	  for f in $$(grep -h '^func Fuzz' $$p/*_test.go | sed 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/'); do \
+	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $${FUZZTIME:-30s} $$p || exit 1; done; done
+
+crash: build ## Kill a real server again and again under load (ROUNDS=100)
+	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CRASH_ROUNDS=$${ROUNDS:-100} $(GO) test -count 1 -timeout 60m -v -run TestKill ./test/crash
+
+bench: ## Benchmarks of the hot paths
+	$(GO) test -run '^$$' -bench . -benchmem ./proto/column ./router/pipeline ./router/ingest/... ./shard/...
+
+clean: ## Remove what was built
+	rm -rf bin
