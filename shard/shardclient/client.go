@@ -1,0 +1,188 @@
+// Package shardclient reaches the shards of a cluster: it finds a shard's leader,
+// sends, retries what may be retried, and streams query results.
+//
+// It knows nothing of schemas or of placement: which replicas a shard has, and how a
+// node is reached, are given to it in Config. It never changes a batch, so every retry
+// of a write carries the same batch ids and the shard's replicated state drops what it
+// has already appended.
+//
+// A Client has no goroutines of its own and nothing to close; the connections belong to
+// Config.Dial. All methods may be called concurrently.
+package shardclient
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+
+	"cordwood/proto/errs"
+)
+
+// MaxMessageBytes is the largest gRPC message that a Client sends or takes. Servers
+// of the shard service must accept as much.
+const MaxMessageBytes = 64 << 20
+
+// Config says whom a Client talks to and how patient it is.
+type Config struct {
+	// Replicas lists the ids of the nodes that hold a shard; empty if the shard is not known.
+	Replicas func(shard uint32) []string
+	// Dial returns the connection to a node. It is called for every request, so it
+	// must keep its connections, and it must not block on the network.
+	Dial func(nodeID string) (grpc.ClientConnInterface, error)
+	// Nodes lists the ids of all nodes that hold shards.
+	Nodes func() []string
+
+	// MaxTries bounds the tries of one write. The default value is 8, and never
+	// fewer than two per replica.
+	MaxTries int
+	// MinBackoff and MaxBackoff bound the pause between two rounds over the replicas;
+	// it doubles each time and is spread by a quarter either way. The default values
+	// are 50 ms and 1 s.
+	MinBackoff, MaxBackoff time.Duration
+	// WriteTimeout bounds a write whose context has no deadline. The default value is 10 s.
+	WriteTimeout time.Duration
+	// TryTimeout bounds one try of a write on a shard of several replicas, so that one
+	// stalled node does not use up the whole deadline. The default value is 3 s.
+	TryTimeout time.Duration
+	// QueueBytes bounds the bytes on their way to one shard. The default value is 64 MiB.
+	QueueBytes int64
+	// QueueWait bounds the time that a write waits for room in that queue; then it is
+	// refused with reason Busy. The default value is 2 s.
+	QueueWait time.Duration
+
+	// Logger takes retries at debug level. The default value discards them.
+	Logger *slog.Logger
+	// Registerer takes the metrics. The default value is none.
+	Registerer prometheus.Registerer
+}
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.MaxTries, 8)
+	setDefault(&c.MinBackoff, 50*time.Millisecond)
+	setDefault(&c.MaxBackoff, time.Second)
+	setDefault(&c.WriteTimeout, 10*time.Second)
+	setDefault(&c.TryTimeout, 3*time.Second)
+	setDefault(&c.QueueBytes, 64<<20)
+	setDefault(&c.QueueWait, 2*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func setDefault[T comparable](field *T, value T) {
+	if *field == *new(T) {
+		*field = value
+	}
+}
+
+// Client sends to shards. See the package comment.
+type Client struct {
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics
+
+	// mu guards shards; it is never held across a call.
+	mu     sync.Mutex
+	shards map[uint32]*target
+}
+
+// New returns a Client. Replicas, Dial and Nodes must be set.
+func New(cfg Config) (*Client, error) {
+	if cfg.Replicas == nil || cfg.Dial == nil || cfg.Nodes == nil {
+		return nil, errors.New("shardclient: Config.Replicas, Dial and Nodes must be set")
+	}
+	cfg = cfg.withDefaults()
+	m, err := newMetrics(cfg.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{cfg: cfg, log: cfg.Logger, metrics: m, shards: map[uint32]*target{}}, nil
+}
+
+// target is what a Client remembers of one shard.
+type target struct {
+	queue *byteQueue
+
+	mu     sync.Mutex
+	leader string // the node that last answered as leader; "" if not known
+}
+
+func (c *Client) target(shard uint32) *target {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.shards[shard]
+	if t == nil {
+		t = &target{queue: newByteQueue(c.cfg.QueueBytes)}
+		c.shards[shard] = t
+	}
+	return t
+}
+
+// order lists the shard's replicas, the presumed leader first.
+func (c *Client) order(shard uint32) []string {
+	replicas := c.cfg.Replicas(shard)
+	t := c.target(shard)
+	t.mu.Lock()
+	leader := t.leader
+	t.mu.Unlock()
+	for i, id := range replicas {
+		if id == leader && i > 0 {
+			out := append(make([]string, 0, len(replicas)), leader)
+			out = append(out, replicas[:i]...)
+			return append(out, replicas[i+1:]...)
+		}
+	}
+	return replicas
+}
+
+// learn notes which node answered as the shard's leader.
+func (c *Client) learn(shard uint32, node string) {
+	t := c.target(shard)
+	t.mu.Lock()
+	t.leader = node
+	t.mu.Unlock()
+}
+
+// verdict is what an answer lets us do next.
+type verdict struct {
+	// retry elsewhere, or again here after a pause.
+	retry bool
+	// same node: it is the right one, and asked for time.
+	same bool
+	// unknown: the batches may have been appended.
+	unknown bool
+}
+
+// judge decides by the type of a write's error, never by its text.
+func judge(err error) verdict {
+	e := errs.From(err)
+	switch e.Reason {
+	case errs.NotLeader:
+		return verdict{retry: true}
+	case errs.Busy:
+		return verdict{retry: true, same: true}
+	case errs.OutcomeUnknown:
+		return verdict{retry: true, unknown: true}
+	case errs.WrongEpoch, errs.SchemaStale, errs.BadBatch, errs.TableGone:
+		return verdict{}
+	}
+	switch e.Code {
+	case errs.ShardNotFound, errs.ShardNotReady, errs.ShardBusy:
+		// The node does not hold the shard (yet), or does not serve it yet.
+		return verdict{retry: true}
+	case errs.RuntimeResourcesExhausted, errs.RateLimited:
+		return verdict{}
+	}
+	switch s := e.Status(); {
+	case s < 500:
+		return verdict{}
+	default:
+		// An answer without a reason says nothing about what was appended.
+		return verdict{retry: s == 503 || s == 504, unknown: true}
+	}
+}
