@@ -28,13 +28,13 @@ build: ## Build bin/cordwood
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/cordwood
 
 demo: build ## Start a server with data to look at; ARGS=--exit stops it again
-	@./deploy/demo/demo.sh $(ARGS)
+	@$(GO) run ./deploy/demo -bin $(BIN) $(ARGS)
 
 test: build ## Everything that must pass
 	$(GO) vet ./...
 	$(GO) test -race -timeout 8m $(RACE_PKGS)
 	CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 8m $$($(GO) list ./... | grep -vxFf <($(GO) list $(RACE_PKGS)))
-	./deploy/demo/demo.sh --exit
+	$(GO) run ./deploy/demo -bin $(BIN) --exit
 
 check: lint build ## Format, lint, build and short tests: before every commit
 	$(GO) test -short ./...

@@ -1,0 +1,268 @@
+// Package cluster starts real cordwood processes for tests, on free loopback
+// ports and temporary folders, and talks to them as a client would. A process
+// that a test started is gone when the test ends.
+package cluster
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Node is one server process and the folder that it keeps its data in. Start,
+// Kill and Stop must not be called concurrently; the rest may.
+type Node struct {
+	Dir  string
+	HTTP string // http://127.0.0.1:PORT
+	RPC  string
+
+	t    testing.TB
+	args []string
+	bin  string
+	log  *logBuffer
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process has ended
+	err  error         // how it ended; read after done
+}
+
+// New prepares a node with the given further flags of `cordwood serve`.
+func New(t testing.TB, args ...string) *Node {
+	t.Helper()
+	n := &Node{
+		Dir: filepath.Join(t.TempDir(), "data"), t: t, bin: Binary(t), log: &logBuffer{},
+		HTTP: "http://" + freeAddr(t), RPC: freeAddr(t),
+	}
+	n.args = append([]string{
+		"serve", "--data-dir", n.Dir, "--log-format", "text",
+		"--http-addr", strings.TrimPrefix(n.HTTP, "http://"), "--rpc-addr", n.RPC,
+	}, args...)
+	t.Cleanup(func() {
+		n.Kill()
+		if t.Failed() {
+			t.Logf("log of the server:\n%s", n.log.String())
+		}
+	})
+	return n
+}
+
+// Start starts the process and waits until it is ready. It tells how long that took.
+func (n *Node) Start() time.Duration {
+	n.t.Helper()
+	begin := time.Now()
+	n.cmd = exec.Command(n.bin, n.args...)
+	n.cmd.Stdout, n.cmd.Stderr = n.log, n.log
+	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := n.cmd.Start(); err != nil {
+		n.t.Fatalf("start %s: %v", n.bin, err)
+	}
+	n.done = make(chan struct{})
+	go func(cmd *exec.Cmd, done chan struct{}) {
+		n.err = cmd.Wait()
+		close(done)
+	}(n.cmd, n.done)
+	for deadline := time.Now().Add(60 * time.Second); ; {
+		resp, err := http.Get(n.HTTP + "/ready")
+		if err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return time.Since(begin)
+			}
+		}
+		select {
+		case <-n.done:
+			n.t.Fatalf("server ended before it was ready: %v\n%s", n.err, n.log.String())
+		case <-time.After(10 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			n.t.Fatalf("server not ready after a minute\n%s", n.log.String())
+		}
+	}
+}
+
+// Kill ends the process with SIGKILL and waits for its end.
+func (n *Node) Kill() {
+	if n.cmd == nil {
+		return
+	}
+	// It may have ended by itself.
+	_ = n.cmd.Process.Kill()
+	<-n.done
+	n.cmd = nil
+}
+
+// Stop asks the process to end, waits, and fails the test unless it ends with status 0.
+func (n *Node) Stop() {
+	n.t.Helper()
+	if err := n.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		n.t.Fatalf("stop server: %v", err)
+	}
+	select {
+	case <-n.done:
+	case <-time.After(40 * time.Second):
+		n.t.Fatalf("server still runs 40 s after SIGTERM\n%s", n.log.String())
+	}
+	n.cmd = nil
+	if n.err != nil {
+		n.t.Fatalf("server ended with %v\n%s", n.err, n.log.String())
+	}
+}
+
+// Log is what the process has written so far.
+func (n *Node) Log() string { return n.log.String() }
+
+// Answer is what the server answered to one request.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Do sends one request to a path of the node. header holds names and values in turn.
+func (n *Node) Do(method, path string, body io.Reader, header ...string) (*Answer, error) {
+	req, err := http.NewRequest(method, n.HTTP+path, body)
+	if err != nil {
+		return nil, err
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	return &Answer{resp.StatusCode, resp.Header, b}, nil
+}
+
+// Ingest posts NDJSON through svc_identity to a table of the database public and
+// returns an error unless it was acknowledged.
+func (n *Node) Ingest(table string, body []byte) error {
+	a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+url.QueryEscape(table),
+		bytes.NewReader(body), "Content-Type", "application/x-ndjson")
+	if err != nil {
+		return err
+	}
+	if a.Status != http.StatusOK {
+		return fmt.Errorf("ingest into %s: %d %s", table, a.Status, a.Body)
+	}
+	return nil
+}
+
+// Query runs one statement and returns its rows, numbers as json.Number.
+func (n *Node) Query(sql string) ([][]any, error) {
+	a, err := n.Do("POST", "/v1/sql", strings.NewReader("sql="+url.QueryEscape(sql)), "Content-Type", "application/x-www-form-urlencoded")
+	if err != nil {
+		return nil, err
+	}
+	if a.Status != http.StatusOK {
+		return nil, fmt.Errorf("%s: %d %s", sql, a.Status, a.Body)
+	}
+	var out struct {
+		Output []struct {
+			Records struct {
+				Rows [][]any `json:"rows"`
+			} `json:"records"`
+		} `json:"output"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(a.Body))
+	dec.UseNumber()
+	if err := dec.Decode(&out); err != nil {
+		return nil, fmt.Errorf("%s: %w", sql, err)
+	}
+	if len(out.Output) != 1 {
+		return nil, fmt.Errorf("%s: %d results, want 1", sql, len(out.Output))
+	}
+	return out.Output[0].Records.Rows, nil
+}
+
+// Rows is Query that fails the test on an error.
+func (n *Node) Rows(sql string) [][]any {
+	n.t.Helper()
+	rows, err := n.Query(sql)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return rows
+}
+
+var build struct {
+	sync.Once
+	path string
+	err  error
+}
+
+// Binary is the program under test: $CORDWOOD_BIN, or one built for this run.
+func Binary(t testing.TB) string {
+	t.Helper()
+	if bin := os.Getenv("CORDWOOD_BIN"); bin != "" {
+		return bin
+	}
+	build.Do(func() {
+		dir, err := os.MkdirTemp("", "cordwood-test")
+		if err != nil {
+			build.err = err
+			return
+		}
+		build.path = filepath.Join(dir, "cordwood")
+		out, err := exec.Command("go", "build", "-o", build.path, "cordwood/cmd/cordwood").CombinedOutput()
+		if err != nil {
+			build.err = errors.Join(err, errors.New(string(out)))
+		}
+	})
+	if build.err != nil {
+		t.Fatalf("build cordwood: %v", build.err)
+	}
+	return build.path
+}
+
+// freeAddr is a loopback address that nobody listens on now.
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// logBuffer keeps the end of what a process writes.
+type logBuffer struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+const keptLog = 256 << 10
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.buf = append(b.buf, p...)
+	if len(b.buf) > 2*keptLog {
+		b.buf = append(b.buf[:0], b.buf[len(b.buf)-keptLog:]...)
+	}
+	return len(p), nil
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return string(b.buf)
+}
