@@ -1,0 +1,126 @@
+package timefmt
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// PatternError tells why a pattern cannot be compiled.
+type PatternError struct {
+	// Pattern is the whole pattern.
+	Pattern string
+	// Spec is the faulty specifier, from its percent sign on.
+	Spec string
+	// Pos is the byte of Pattern at which Spec starts.
+	Pos int
+	// Problem says what is wrong with it.
+	Problem string
+}
+
+func (e *PatternError) Error() string {
+	return fmt.Sprintf("time pattern %q: %s %s at byte %d", e.Pattern, e.Problem, e.Spec, e.Pos)
+}
+
+// Reason tells why a text could not be read.
+type Reason uint8
+
+// The reasons.
+const (
+	ok Reason = iota
+	// Invalid: a character that the pattern does not allow.
+	Invalid
+	// TooShort: the text ends before the pattern does.
+	TooShort
+	// TooLong: the pattern ends before the text does.
+	TooLong
+	// OutOfRange: a field, or the whole, is outside its range.
+	OutOfRange
+	// Impossible: fields contradict each other, or name a day that does not exist.
+	Impossible
+	// NotEnough: the fields do not determine one date and time.
+	NotEnough
+	// NoOffset: an offset is required and there is none.
+	NoOffset
+	// AmbiguousLocal: the local time occurs twice in its zone.
+	AmbiguousLocal
+	// SkippedLocal: the local time does not occur in its zone.
+	SkippedLocal
+)
+
+var reasonText = [...]string{
+	ok:             "no error",
+	Invalid:        "input contains invalid characters",
+	TooShort:       "premature end of input",
+	TooLong:        "trailing input",
+	OutOfRange:     "input is out of range",
+	Impossible:     "no possible date and time matching input",
+	NotEnough:      "input is not enough for unique date and time",
+	NoOffset:       "input has no UTC offset",
+	AmbiguousLocal: "local time occurs twice when the clocks are set back",
+	SkippedLocal:   "local time is skipped when the clocks are set forward",
+}
+
+// String returns a short text, in the usual words.
+func (r Reason) String() string {
+	if int(r) < len(reasonText) {
+		return reasonText[r]
+	}
+	return "reason " + strconv.Itoa(int(r))
+}
+
+// ParseError tells why a text could not be read by a pattern.
+type ParseError struct {
+	// Pattern is the pattern that was tried.
+	Pattern string
+	// Text is the text, or its start if it is long.
+	Text string
+	// Pos is the byte of the text at which reading stopped.
+	Pos int
+	// Spec is the part of the pattern that did not match; empty if all of them did.
+	Spec string
+	// Reason is the kind of failure.
+	Reason Reason
+}
+
+func (e *ParseError) Error() string {
+	s := fmt.Sprintf("time %q does not match pattern %q: %s", e.Text, e.Pattern, e.Reason)
+	if e.Spec != "" {
+		s += fmt.Sprintf(" at byte %d (%s)", e.Pos, e.Spec)
+	}
+	return s
+}
+
+// failure is a ParseError before anybody has asked for one.
+type failure struct {
+	reason Reason
+	op     int // the step that failed; len(ops) if resolving failed
+	pos    int
+}
+
+// maxErrorText bounds the text that a ParseError repeats.
+const maxErrorText = 80
+
+func (f *Format) parseError(text string, fail failure) *ParseError {
+	e := &ParseError{Pattern: f.pattern, Pos: fail.pos, Reason: fail.reason}
+	if len(text) > maxErrorText {
+		e.Text = text[:maxErrorText] + "…" // a new string: text is not kept
+	} else {
+		e.Text = string(append([]byte(nil), text...))
+	}
+	if fail.op < len(f.ops) {
+		e.Spec = f.ops[fail.op].text
+	}
+	return e
+}
+
+// AppendError tells why a time cannot be written by a pattern.
+type AppendError struct {
+	// Pattern is the pattern.
+	Pattern string
+	// Spec is the specifier that can only be read.
+	Spec string
+}
+
+func (e *AppendError) Error() string {
+	return fmt.Sprintf("time pattern %q: %s can be read but not written", e.Pattern, e.Spec)
+}

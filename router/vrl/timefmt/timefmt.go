@@ -1,0 +1,173 @@
+// Package timefmt reads and writes times by strftime patterns such as
+// "%d/%b/%Y:%T %z", with the specifiers and the rules of the chrono library, which
+// many log tools share.
+//
+// A pattern is compiled once. Reading allocates nothing when it succeeds and needs
+// no reflection or regular expression: a pattern is a flat list of steps. All fields
+// that a text gives are collected first and then resolved together, so that
+// redundant fields (a weekday beside a date, a Unix time beside a clock) must agree,
+// and a date may be given by month and day, by day of the year, or by a week and a
+// weekday.
+//
+// # Specifiers
+//
+//	%Y %C %y       year; century; two digits (00–69 are 2000s, 70–99 are 1900s)
+//	%G %g %V       year, two-digit year and week of the ISO 8601 week date
+//	%q %m %d %e %j quarter, month, day, day padded with a space, day of the year
+//	%b %h %B       month name, short (two spellings) and long
+//	%a %A %w %u    weekday name, short and long; number from Sunday = 0; from Monday = 1
+//	%U %W          week of the year, weeks starting on Sunday, on Monday
+//	%H %k %I %l    hour of 24, padded with a space; hour of 12, padded with a space
+//	%p %P          AM or PM, written in upper, in lower case
+//	%M %S          minute, second (60, a leap second, is read as the next minute's 0)
+//	%f             nanoseconds as an integer
+//	%.f %.3f %.6f %.9f   fraction of a second with its dot; optional when reading
+//	%3f %6f %9f    that many digits of a fraction, without a dot
+//	%z %:z %::z %:::z    offset +0930, +09:30, +09:30:00, +09
+//	%#z            reading only: as %z, also Z, and the minutes may be missing
+//	%Z             zone name; skipped when reading
+//	%s             Unix seconds
+//	%D %x %F %v %R %T %X %r %c   %m/%d/%y, the same, %Y-%m-%d, %e-%b-%Y, %H:%M,
+//	               %H:%M:%S, the same, %I:%M:%S %p, %a %b %e %T %Y
+//	%+             RFC 3339
+//	%n %t %%       newline, tab, percent sign
+//
+// A '-', '_' or '0' after the percent sign of a number pads it with nothing, spaces
+// or zeros when writing and means nothing when reading.
+//
+// # Reading
+//
+// Names match in any case, short or long. A number takes at most its usual count of
+// digits, fewer will do; white space before it is skipped. White space in the
+// pattern matches any white space, or none. Everything else must match byte for
+// byte, and nothing may be left over. Seconds may be missing from a pattern; date,
+// hour and minute may not, unless ParseOptions.FillTime is set.
+//
+// The package knows nothing of the program around it and keeps no state: a Format is
+// immutable and may be used by any number of goroutines.
+package timefmt
+
+import (
+	"math"
+	"time"
+)
+
+// Format is a compiled pattern. The zero Format is an empty pattern.
+type Format struct {
+	pattern string
+	ops     []op
+	fields  fieldSet // the fields that a text of this pattern may give
+	flags   formatFlags
+}
+
+type formatFlags uint8
+
+const (
+	hasOffset formatFlags = 1 << iota
+	hasZoneName
+	readOnly // contains a specifier that can only be read
+)
+
+// LocalPolicy says how a local time is read that a change of the clocks has made
+// ambiguous or has skipped.
+type LocalPolicy uint8
+
+const (
+	// LocalReject makes such a time an error.
+	LocalReject LocalPolicy = iota
+	// LocalEarlier takes the offset in force before the clocks changed: the first of
+	// two instants, and for a skipped time the instant that a clock never changed
+	// would show it at.
+	LocalEarlier
+)
+
+// ParseOptions says how a text is read that does not say all by itself.
+// The zero value reads texts without an offset as UTC and forgives nothing.
+type ParseOptions struct {
+	// Zone is the zone of a text without an offset; nil is UTC.
+	Zone *time.Location
+	// RequireOffset refuses a text that gives neither an offset nor Unix seconds.
+	RequireOffset bool
+	// FillTime takes an hour and a minute that the pattern does not have as 0, so
+	// that "%Y-%m-%d" reads as midnight.
+	FillTime bool
+	// Local says what to do with ambiguous and skipped local times.
+	Local LocalPolicy
+}
+
+// Compile compiles a pattern. The error is a *PatternError that names the specifier
+// which is unknown or incomplete, and where it is.
+func Compile(pattern string) (*Format, error) { return compile(pattern) }
+
+// String returns the pattern that f was compiled from.
+func (f *Format) String() string { return f.pattern }
+
+// HasOffset tells whether a text of this pattern fixes an instant by itself, by an
+// offset (%z and its kin, %+) or as Unix seconds (%s).
+func (f *Format) HasOffset() bool { return f.flags&hasOffset != 0 || f.fields&setOf(fTimestamp) != 0 }
+
+// HasZoneName tells whether the pattern holds %Z, which carries no offset.
+func (f *Format) HasZoneName() bool { return f.flags&hasZoneName != 0 }
+
+// HasDate tells whether the pattern has the fields that determine a date.
+func (f *Format) HasDate() bool { return f.fields.determineDate() }
+
+// HasTime tells whether the pattern has the fields that determine hour and minute.
+func (f *Format) HasTime() bool { return f.fields.determineTime() }
+
+// Parse reads the whole of text as one time, in UTC. The error is a *ParseError.
+// It does not keep text, even in an error.
+func (f *Format) Parse(text string, o ParseOptions) (time.Time, error) {
+	sec, nsec, err := f.ParseUnix(text, o)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return time.Unix(sec, int64(nsec)).UTC(), nil
+}
+
+// ParseUnix is Parse with the result as seconds since 1970 and the nanoseconds, 0 to
+// 999,999,999, after them.
+func (f *Format) ParseUnix(text string, o ParseOptions) (sec int64, nsec int32, err error) {
+	sec, nsec, fail := f.parse(text, &o)
+	if fail.reason != ok {
+		return 0, 0, f.parseError(text, fail)
+	}
+	return sec, nsec, nil
+}
+
+// ParseNano is Parse with the result in nanoseconds since 1970. Times outside the
+// years 1677 to 2262, which do not fit, are errors.
+func (f *Format) ParseNano(text string, o ParseOptions) (int64, error) {
+	sec, nsec, fail := f.parse(text, &o)
+	if fail.reason == ok {
+		if ns, fits := unixNano(sec, nsec); fits {
+			return ns, nil
+		}
+		fail = failure{reason: OutOfRange, pos: len(text), op: len(f.ops)}
+	}
+	return 0, f.parseError(text, fail)
+}
+
+// TryUnix is ParseUnix for those who try several patterns: a text that does not
+// match costs no allocation either.
+func (f *Format) TryUnix(text string, o ParseOptions) (sec int64, nsec int32, matched bool) {
+	sec, nsec, fail := f.parse(text, &o)
+	return sec, nsec, fail.reason == ok
+}
+
+// unixNano joins seconds and nanoseconds if the result fits.
+func unixNano(sec int64, nsec int32) (int64, bool) {
+	const limit = math.MaxInt64 / int64(time.Second)
+	if sec < -limit-1 || sec > limit {
+		return 0, false
+	}
+	if sec < 0 && nsec > 0 { // the first second before the limit fits only as a sum
+		sec, nsec = sec+1, nsec-int32(time.Second)
+	}
+	ns := sec * int64(time.Second)
+	sum := ns + int64(nsec)
+	if (nsec > 0) != (sum > ns) && nsec != 0 || sec == -limit-1 {
+		return 0, false
+	}
+	return sum, true
+}
