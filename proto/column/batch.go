@@ -7,8 +7,10 @@
 package column
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"cordwood/proto/schema"
 )
@@ -26,11 +28,13 @@ type Header struct {
 	MinTime, MaxTime int64
 }
 
-// Batch is an immutable batch of rows, read in place.
+// Batch is an immutable batch of rows, read in place. It may be read concurrently.
 type Batch struct {
 	Header
+	// Cols are in ascending order of ID.
 	Cols []View
-	// Mem is the inflated memory that the views point into.
+	// Mem is the inflated memory that the views point into. At least 16 bytes may
+	// be read at the place where any value begins.
 	Mem []byte
 }
 
@@ -39,9 +43,10 @@ type Encoding uint8
 
 // The encodings; the numbers are part of the format.
 const (
-	// Fixed: value i is Base + the unsigned little-endian number of Width bytes at
-	// Data[i*Width]; with Width 0 every value is Base. Floats have Base 0 and
-	// hold their IEEE 754 bits: Width 8 for Float64, 4 for Float32, or 0 if all are +0.
+	// Fixed: value i is Base + the unsigned little-endian number of Width bytes (0, 1,
+	// 2, 4 or 8) at Data[i*Width], modulo 2^64; with Width 0 every value is Base.
+	// Floats have Base 0 and hold their IEEE 754 bits: Width 8 for Float64, 4 for
+	// Float32, or 0 if all are +0. Booleans are 0 or 1.
 	Fixed Encoding = 1
 	// Plain: value i is Data[Offsets[i]:Offsets[i+1]]; Offsets are uint32.
 	Plain Encoding = 2
@@ -51,7 +56,8 @@ const (
 )
 
 // View is one column of a batch. Its slices point into Batch.Mem and begin at
-// multiples of 8 bytes there. A null row has some value of no meaning.
+// multiples of 8 bytes there. A null row has some value of no meaning, but its code
+// and its offsets are as sound as any other's.
 type View struct {
 	ID   uint32
 	Type schema.Type
@@ -59,6 +65,7 @@ type View struct {
 	// Nulls is the number of null rows.
 	Nulls int
 	// Validity has bit i&7 of byte i>>3 set if row i is not null; nil if none is null.
+	// It consists of whole 64-bit words; bits past the last row are 0.
 	Validity []byte
 	Encoding Encoding
 	Width    uint8
@@ -71,12 +78,11 @@ type View struct {
 
 // Column returns the view of the column with that id, or nil if the batch lacks it.
 func (b *Batch) Column(id uint32) *View {
-	for i := range b.Cols {
-		if b.Cols[i].ID == id {
-			return &b.Cols[i]
-		}
+	i, found := slices.BinarySearchFunc(b.Cols, id, func(v View, id uint32) int { return cmp.Compare(v.ID, id) })
+	if !found {
+		return nil
 	}
-	return nil
+	return &b.Cols[i]
 }
 
 // IsNull tells whether row i is null.

@@ -1,0 +1,168 @@
+package column
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"math/bits"
+	"slices"
+)
+
+// hashSeed is secret, so that no client can choose values that collide.
+var hashSeed = maphash.MakeSeed()
+
+// span is a value in a column's bytes.
+type span struct{ from, to uint32 }
+
+const (
+	// After sampleSize values a column with more than sampleLimit different ones
+	// is taken for one of ever new values, as request ids are.
+	sampleSize  = 64
+	sampleLimit = 60
+)
+
+// dictionary encodes the rows by a dictionary and tells whether it did. It gives up,
+// and leaves e.body as it was, when the dictionary does not become smaller than the
+// plain form, and early when that is foreseeable.
+func (e *encoder) dictionary(d *entry, c *Col, start uint32, from, to int) bool {
+	rows := to - from
+	plain := 4*(rows+1) + int(c.ends[to-1]-start)
+	e.words = e.words[:0]
+	if d.nulls == 0 && c.constant(start, from, to) {
+		e.words = append(e.words, span{start, c.ends[from]})
+		if size := 8 + int(c.ends[from]-start); size >= plain {
+			return false
+		}
+		e.putDictionary(d, c.bytes, 0)
+		return true
+	}
+	e.codes = slices.Grow(e.codes[:0], rows)[:rows]
+	if !e.assignCodes(d.nulls, c, start, from, to, plain) {
+		return false
+	}
+	width := uint8(0)
+	switch n := len(e.words); {
+	case n > 256:
+		width = 2
+	case n > 1:
+		width = 1
+	}
+	e.putDictionary(d, c.bytes, width)
+	return true
+}
+
+// constant tells whether all values of the range are equal.
+func (c *Col) constant(start uint32, from, to int) bool {
+	n := c.ends[from] - start
+	rows := uint64(to - from)
+	end := c.ends[to-1]
+	if uint64(end-start) != uint64(n)*rows {
+		return false
+	}
+	// All lengths must be n, and then the bytes must repeat with period n.
+	at := start
+	for _, v := range c.ends[from:to] {
+		if v-at != n {
+			return false
+		}
+		at = v
+	}
+	return n == 0 || string(c.bytes[start:end-n]) == string(c.bytes[start+n:end])
+}
+
+// assignCodes fills e.codes and e.words. Null rows have code 0.
+func (e *encoder) assignCodes(nulls int, c *Col, start uint32, from, to, plain int) bool {
+	rows := to - from
+	budget := plain - rows - 8 // what offsets and entries of the dictionary may take
+	present := rows - nulls
+	e.resetSlots(min(present, maxDictLen))
+	mask := uint64(len(e.slots) - 1)
+	data, ends, codes := c.bytes, c.ends[from:to], e.codes
+	seen := 0
+	last, lastCode, at := []byte(nil), -1, start
+	for i, end := range ends {
+		if nulls > 0 && e.valid[i>>6]>>(i&63)&1 == 0 {
+			codes[i], at = 0, end
+			continue
+		}
+		v := data[at:end]
+		if seen++; lastCode >= 0 && string(v) == string(last) {
+			codes[i], at = uint16(lastCode), end
+			continue
+		}
+		hash := maphash.Bytes(hashSeed, v)
+		tag := hash &^ (1<<32 - 1)
+		slot := hash & mask
+		for {
+			s := e.slots[slot]
+			if s == 0 {
+				if budget -= 4 + len(v); budget < 0 || len(e.words) == maxDictLen {
+					return false
+				}
+				if len(e.words) == 256 {
+					if budget -= rows; budget < 0 {
+						return false
+					}
+				}
+				lastCode = len(e.words)
+				e.words = append(e.words, span{at, end})
+				e.slots[slot] = tag | uint64(lastCode+1)
+				break
+			}
+			if s&^(1<<32-1) == tag {
+				k := int(uint32(s)) - 1
+				if w := e.words[k]; string(data[w.from:w.to]) == string(v) {
+					lastCode = k
+					break
+				}
+			}
+			slot = (slot + 1) & mask
+		}
+		codes[i], last, at = uint16(lastCode), v, end
+		if seen == sampleSize && len(e.words) > sampleLimit {
+			return false
+		}
+	}
+	return true
+}
+
+// resetSlots empties the hash table and gives it room for n entries.
+func (e *encoder) resetSlots(n int) {
+	size := 1 << bits.Len(uint(2*n))
+	e.slots = slices.Grow(e.slots[:0], size)[:size]
+	clear(e.slots)
+}
+
+// putDictionary appends offsets, codes and entries.
+func (e *encoder) putDictionary(d *entry, values []byte, width uint8) {
+	le := binary.LittleEndian
+	d.encoding, d.width, d.dictLen = Dict, width, len(e.words)
+	d.offsets = len(e.body)
+	end := uint32(0)
+	e.body = le.AppendUint32(e.body, 0)
+	for _, w := range e.words {
+		end += w.to - w.from
+		e.body = le.AppendUint32(e.body, end)
+	}
+	e.endSection()
+	if width > 0 {
+		d.codes = len(e.body)
+		e.body = e.body[:d.codes+len(e.codes)*int(width)]
+		out := e.body[d.codes:]
+		if width == 1 {
+			out = out[:len(e.codes)]
+			for i, c := range e.codes {
+				out[i] = byte(c)
+			}
+		} else {
+			for i, c := range e.codes {
+				le.PutUint16(out[2*i:], c)
+			}
+		}
+		e.endSection()
+	}
+	d.data = len(e.body)
+	for _, w := range e.words {
+		e.body = append(e.body, values[w.from:w.to]...)
+	}
+	e.endValues(d)
+}
