@@ -1,0 +1,140 @@
+// Package vfs is the file system as the shard engine sees it: the few operations
+// that publish a file durably and find it again. It exists so that tests can break
+// it: lose what was not synced (Mem), fail or record an operation (Hook).
+//
+// It is not a general file system. Files are written once, front to back, and are
+// read at offsets afterwards; nothing is appended to an existing file.
+//
+// To publish a file: Create a temporary name, Write, Sync, Close, Rename to the
+// final name, SyncDir on the directory. Only then is it certain to survive.
+//
+// A FS may be used concurrently; a File may be read concurrently, and written by
+// one goroutine.
+package vfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// FS is a file system. Errors for missing and existing files satisfy errors.Is
+// with fs.ErrNotExist and fs.ErrExist.
+type FS interface {
+	// Create makes an empty file for writing and reading, in place of any old one.
+	// Neither the file nor its name is durable when it returns.
+	Create(name string) (File, error)
+	// Open opens a file for reading.
+	Open(name string) (File, error)
+	// Rename gives a file a new name, in place of any file of that name. It is
+	// atomic, and durable after SyncDir of the directory.
+	Rename(from, to string) error
+	// Remove removes a file. It is durable after SyncDir of the directory.
+	Remove(name string) error
+	// MkdirAll makes a directory and every missing one above it, and makes their
+	// names durable.
+	MkdirAll(dir string) error
+	// ReadDir lists the names in a directory, sorted.
+	ReadDir(dir string) ([]string, error)
+	// Stat returns the size of a file in bytes.
+	Stat(name string) (size int64, err error)
+	// SyncDir makes the names in a directory durable.
+	SyncDir(dir string) error
+}
+
+// File is an open file.
+type File interface {
+	io.Writer
+	io.ReaderAt
+	io.Closer
+	// Sync makes all that was written durable. After an error nothing is known of
+	// what was written since the last success: do not sync again, write a new file.
+	Sync() error
+}
+
+// ReadFile returns the contents of a file that is known to be small.
+func ReadFile(fsys FS, name string) ([]byte, error) {
+	size, err := fsys.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, size)
+	n, err := f.ReadAt(b, 0)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return b[:n], errors.Join(err, f.Close())
+}
+
+// OS is the file system of the operating system.
+var OS FS = osFS{}
+
+type osFS struct{}
+
+func (osFS) Create(name string) (File, error) {
+	return osFile(os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644))
+}
+
+func (osFS) Open(name string) (File, error) { return osFile(os.Open(name)) }
+func (osFS) Rename(from, to string) error   { return os.Rename(from, to) }
+func (osFS) Remove(name string) error       { return os.Remove(name) }
+func (osFS) SyncDir(dir string) (err error) { return syncDir(dir) }
+func osFile(f *os.File, err error) (File, error) {
+	if err != nil {
+		return nil, err // a nil *os.File must not become a File
+	}
+	return f, nil
+}
+
+func (osFS) MkdirAll(dir string) error {
+	if info, err := os.Stat(dir); err == nil {
+		if info.IsDir() {
+			return nil
+		}
+		return &fs.PathError{Op: "mkdir", Path: dir, Err: fs.ErrExist}
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := (osFS{}).MkdirAll(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(parent)
+}
+
+func (osFS) ReadDir(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, nil
+}
+
+func (osFS) Stat(name string) (int64, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
