@@ -1,0 +1,186 @@
+// Package statement reads the SQL statements that are ours rather than the
+// engine's: those that define and describe databases and tables, and small
+// inserts. It splits a text into statements, tells which ones the engine must
+// run, and refuses by name what would let a client touch the host.
+//
+// It knows nothing of which databases and tables exist: names are as written,
+// types and options are checked by whoever executes the statement. All functions
+// are pure and safe for concurrent use.
+package statement
+
+import "encoding/hex"
+
+// Statement is one of the types of this package that have a method Rows.
+type Statement interface {
+	// Rows tells whether the statement reads and answers with rows; the others
+	// change something and answer with a count.
+	Rows() bool
+}
+
+// Name is a table's name as written; Database is empty if it was not.
+type Name struct{ Database, Table string }
+
+// Query is a statement for the engine: SELECT, WITH, EXPLAIN and their like.
+type Query struct{ Text string }
+
+// ShowDatabases is SHOW DATABASES [LIKE 'p'].
+type ShowDatabases struct{ Like *string }
+
+// ShowTables is SHOW [FULL] TABLES [FROM d] [LIKE 'p']. Database may be empty.
+type ShowTables struct {
+	Database string
+	Like     *string
+	Full     bool
+}
+
+// ShowCreateTable is SHOW CREATE TABLE t.
+type ShowCreateTable struct{ Name Name }
+
+// ShowCreateDatabase is SHOW CREATE DATABASE d.
+type ShowCreateDatabase struct{ Database string }
+
+// Describe is DESCRIBE [TABLE] t, and SHOW COLUMNS FROM t.
+type Describe struct{ Name Name }
+
+// CreateDatabase is CREATE DATABASE d.
+type CreateDatabase struct {
+	Database    string
+	IfNotExists bool
+	Options     []Option
+}
+
+// DropDatabase is DROP DATABASE d.
+type DropDatabase struct {
+	Database          string
+	IfExists, Cascade bool
+}
+
+// Option is one key and value of WITH or SET, as written.
+type Option struct{ Key, Value string }
+
+// ColumnDef is one column of CREATE TABLE or ADD COLUMN.
+type ColumnDef struct {
+	Name string
+	// Type is the type as written, as "TIMESTAMP(3)".
+	Type string
+	// Null is set by NULL, NotNull by NOT NULL.
+	Null, NotNull         bool
+	Default               *Literal
+	TimeIndex, PrimaryKey bool
+}
+
+// CreateTable is CREATE TABLE. Its clauses are not yet checked against each other.
+type CreateTable struct {
+	Name        Name
+	IfNotExists bool
+	Columns     []ColumnDef
+	// TimeIndex and PrimaryKey are the columns that the clauses name.
+	TimeIndex  []string
+	PrimaryKey []string
+	Options    []Option
+}
+
+// AlterTable is ALTER TABLE with one change; exactly one of the others is set.
+type AlterTable struct {
+	Name           Name
+	Add            *ColumnDef
+	AddIfNotExists bool
+	Drop           string
+	DropIfExists   bool
+	Set            []Option
+	Unset          []string
+	RenameTo       string
+}
+
+// DropTable is DROP TABLE t.
+type DropTable struct {
+	Name     Name
+	IfExists bool
+}
+
+// TruncateTable is TRUNCATE TABLE t.
+type TruncateTable struct{ Name Name }
+
+// Insert is INSERT INTO t (columns) VALUES rows. No columns stands for all; every
+// row has as many values as there are columns, if they are named.
+type Insert struct {
+	Name    Name
+	Columns []string
+	Values  [][]Literal
+}
+
+// LiteralKind says what a literal is.
+type LiteralKind uint8
+
+// The kinds of literal.
+const (
+	Null    LiteralKind = iota
+	Default             // the word DEFAULT
+	Bool                // Text is "true" or "false"
+	Number              // Text is the number, with its sign
+	Text                // Text is the decoded text
+	Bytes               // Text holds the bytes of x'…'
+	Now                 // now() or CURRENT_TIMESTAMP
+)
+
+// Literal is a value as written in a statement.
+type Literal struct {
+	Kind LiteralKind
+	Text string
+}
+
+// SQL writes the literal as a statement would.
+func (l Literal) SQL() string {
+	switch l.Kind {
+	case Null:
+		return "NULL"
+	case Default:
+		return "DEFAULT"
+	case Text:
+		return QuoteText(l.Text)
+	case Bytes:
+		return "x'" + hex.EncodeToString([]byte(l.Text)) + "'"
+	case Now:
+		return "now()"
+	}
+	return l.Text
+}
+
+// Rows implements Statement.
+func (*Query) Rows() bool { return true }
+
+// Rows implements Statement.
+func (*ShowDatabases) Rows() bool { return true }
+
+// Rows implements Statement.
+func (*ShowTables) Rows() bool { return true }
+
+// Rows implements Statement.
+func (*ShowCreateTable) Rows() bool { return true }
+
+// Rows implements Statement.
+func (*ShowCreateDatabase) Rows() bool { return true }
+
+// Rows implements Statement.
+func (*Describe) Rows() bool { return true }
+
+// Rows implements Statement.
+func (*CreateDatabase) Rows() bool { return false }
+
+// Rows implements Statement.
+func (*DropDatabase) Rows() bool { return false }
+
+// Rows implements Statement.
+func (*CreateTable) Rows() bool { return false }
+
+// Rows implements Statement.
+func (*AlterTable) Rows() bool { return false }
+
+// Rows implements Statement.
+func (*DropTable) Rows() bool { return false }
+
+// Rows implements Statement.
+func (*TruncateTable) Rows() bool { return false }
+
+// Rows implements Statement.
+func (*Insert) Rows() bool { return false }

@@ -1,0 +1,154 @@
+package statement
+
+import "strings"
+
+// engineWords begin a statement that the engine runs. It decides by its own
+// parser whether the statement only reads.
+var engineWords = map[string]bool{
+	"SELECT": true, "WITH": true, "VALUES": true, "TABLE": true, "FROM": true,
+	"SUMMARIZE": true, "PIVOT": true, "UNPIVOT": true,
+}
+
+// refusedWords begin a statement that is never run, with the reason.
+var refusedWords = func() map[string]string {
+	const (
+		host    = "a query may not touch the host: no files, extensions, settings or network"
+		session = "every request stands alone, so there is no session to change"
+		txn     = "every statement stands alone, there are no transactions"
+		change  = "rows of a log are not changed in place"
+		none    = "there is no such object here"
+	)
+	m := map[string]string{
+		"COPY": "COPY is not available over HTTP; to export rows send the SELECT with format=csv, ndjson, arrow or parquet",
+		"USE":  "USE has no effect over HTTP: " + session + "; name the database in the db parameter, the header x-svc-db-name, or as database.table",
+		"DELETE": "DELETE needs a table with append_mode='false' whose rows are merged by key, " +
+			"which this version does not do yet; use the ttl option, TRUNCATE TABLE or DROP TABLE",
+	}
+	for reason, words := range map[string]string{
+		host:    "ATTACH DETACH INSTALL LOAD FORCE PRAGMA EXPORT IMPORT CHECKPOINT VACUUM CALL KILL",
+		session: "SET RESET PREPARE EXECUTE DEALLOCATE",
+		txn:     "BEGIN START COMMIT ROLLBACK ABORT END SAVEPOINT RELEASE LOCK",
+		change:  "UPDATE MERGE REPLACE UPSERT",
+		none:    "GRANT REVOKE COMMENT REINDEX ANALYZE REFRESH DECLARE FETCH",
+	} {
+		for _, w := range strings.Fields(words) {
+			m[w] = w + " is not available: " + reason
+		}
+	}
+	return m
+}()
+
+// statement reads the statement that begins at tok.
+func (p *parser) statement(at piece) Statement {
+	first := p.tok
+	if first.sym("(") {
+		return &Query{Text: p.src[at.from:at.to]}
+	}
+	kw := ""
+	if first.kind == word {
+		kw = strings.ToUpper(first.val)
+	}
+	if engineWords[kw] {
+		return &Query{Text: p.src[at.from:at.to]}
+	}
+	if reason, ok := refusedWords[kw]; ok {
+		p.refuse("%s", reason)
+		return nil
+	}
+	p.advance()
+	switch kw {
+	case "EXPLAIN":
+		return p.explain(at)
+	case "SHOW":
+		return p.show()
+	case "DESC", "DESCRIBE":
+		return p.describe()
+	case "CREATE":
+		return p.create()
+	case "DROP":
+		return p.drop()
+	case "ALTER":
+		return p.alter()
+	case "TRUNCATE":
+		return p.truncate()
+	case "INSERT":
+		return p.insert()
+	}
+	p.stop(syntaxError(p.src, first.from, "expected a statement such as SELECT, SHOW, DESCRIBE, CREATE, ALTER, DROP, TRUNCATE or INSERT %s",
+		near(p.src, first)))
+	return nil
+}
+
+// explain passes EXPLAIN on if what it explains is the engine's.
+func (p *parser) explain(at piece) Statement {
+	p.accept("ANALYZE")
+	if p.acceptSym("(") {
+		// Options of the engine: (ANALYZE, FORMAT json), or the statement in parentheses.
+		if p.tok.kind == word && !engineWords[strings.ToUpper(p.tok.val)] {
+			for p.tok.kind != eof && !p.acceptSym(")") {
+				p.advance()
+			}
+		}
+	}
+	if p.err != nil {
+		return nil
+	}
+	if p.tok.kind == eof {
+		p.expected("a SELECT to explain")
+		return nil
+	}
+	if !p.tok.sym("(") && !(p.tok.kind == word && engineWords[strings.ToUpper(p.tok.val)]) {
+		p.refuse("EXPLAIN is available for SELECT only, not %s", near(p.src, p.tok))
+		return nil
+	}
+	return &Query{Text: p.src[at.from:at.to]}
+}
+
+func (p *parser) show() Statement {
+	full := p.accept("FULL")
+	switch {
+	case !full && (p.accept("DATABASES") || p.accept("SCHEMAS")):
+		s := &ShowDatabases{Like: p.like()}
+		p.done()
+		return s
+	case p.accept("TABLES"):
+		s := &ShowTables{Full: full}
+		if p.accept("FROM") || p.accept("IN") {
+			s.Database = p.name("a database name")
+		}
+		s.Like = p.like()
+		p.done()
+		return s
+	case !full && p.accept("CREATE", "TABLE"):
+		s := &ShowCreateTable{Name: p.tableName()}
+		p.done()
+		return s
+	case !full && (p.accept("CREATE", "DATABASE") || p.accept("CREATE", "SCHEMA")):
+		s := &ShowCreateDatabase{Database: p.name("a database name")}
+		p.done()
+		return s
+	case p.accept("COLUMNS") || p.accept("FIELDS"):
+		if !p.accept("FROM") && !p.accept("IN") {
+			p.expected("FROM and a table name")
+		}
+		s := &Describe{Name: p.tableName()}
+		if p.err == nil && s.Name.Database == "" && (p.accept("FROM") || p.accept("IN")) {
+			s.Name.Database = p.name("a database name")
+		}
+		p.done()
+		return s
+	}
+	p.expected("DATABASES, TABLES, COLUMNS, CREATE TABLE or CREATE DATABASE")
+	return nil
+}
+
+func (p *parser) describe() Statement {
+	if p.tok.sym("(") || p.tok.kind == word && engineWords[strings.ToUpper(p.tok.val)] && !p.tok.is("TABLE") {
+		p.refuse("DESCRIBE is available for tables only; for a query use EXPLAIN, or add LIMIT 0 to it")
+		return nil
+	}
+	p.accept("TABLE")
+	s := &Describe{Name: p.tableName()}
+	p.done()
+	return s
+}

@@ -1,0 +1,320 @@
+package statement
+
+import "strings"
+
+// refuseObject stops at CREATE, DROP or ALTER of something that does not exist here.
+func (p *parser) refuseObject(verb, wanted string) {
+	if p.tok.kind == word {
+		switch strings.ToUpper(p.tok.val) {
+		case "VIEW", "INDEX", "UNIQUE", "SEQUENCE", "FUNCTION", "MACRO", "TYPE", "TRIGGER", "SECRET", "PERSISTENT",
+			"TEMP", "TEMPORARY", "OR", "EXTERNAL", "MATERIALIZED", "RECURSIVE", "ROLE", "USER", "FLOW", "SERVER",
+			"EXTENSION", "AGGREGATE", "PROCEDURE":
+			p.refuse("%s %s is not available; there are databases and tables only", verb, strings.ToUpper(p.tok.val))
+			return
+		}
+	}
+	p.expected(wanted)
+}
+
+func (p *parser) create() Statement {
+	switch {
+	case p.accept("DATABASE") || p.accept("SCHEMA"):
+		s := &CreateDatabase{IfNotExists: p.ifNotExists()}
+		s.Database = p.name("a database name")
+		if p.accept("WITH") {
+			s.Options = p.options()
+		}
+		p.done()
+		return s
+	case p.accept("TABLE"):
+		return p.createTable()
+	}
+	p.refuseObject("CREATE", "TABLE or DATABASE")
+	return nil
+}
+
+func (p *parser) createTable() Statement {
+	s := &CreateTable{IfNotExists: p.ifNotExists(), Name: p.tableName()}
+	if p.tok.is("AS") || p.tok.is("LIKE") {
+		p.refuse("CREATE TABLE … %s is not available; list the columns", strings.ToUpper(p.tok.val))
+	}
+	p.expectSym("(")
+	for p.err == nil {
+		p.tableElement(s)
+		if p.acceptSym(")") {
+			break
+		}
+		if !p.acceptSym(",") {
+			p.expected("`,` or `)`")
+		}
+	}
+	if p.accept("ENGINE") {
+		p.acceptSym("=")
+		if p.tok.kind == text {
+			p.advance()
+		} else {
+			p.name("the name of an engine")
+		}
+	}
+	if p.tok.is("AS") || p.tok.is("PARTITION") {
+		p.refuse("%s is not available in CREATE TABLE", strings.ToUpper(p.tok.val))
+	}
+	if p.accept("WITH") {
+		s.Options = p.options()
+	}
+	p.done()
+	return s
+}
+
+// tableElement reads one column, or a TIME INDEX or PRIMARY KEY clause. A column
+// may be called time or primary, so the clauses are known by what follows.
+func (p *parser) tableElement(s *CreateTable) {
+	at := p.tok
+	switch {
+	case p.accept("TIME", "INDEX"):
+		if s.TimeIndex != nil {
+			p.stop(syntaxError(p.src, at.from, "TIME INDEX is given twice"))
+			return
+		}
+		s.TimeIndex = p.names("the name of the time index column")
+	case p.accept("PRIMARY", "KEY"):
+		if s.PrimaryKey != nil {
+			p.stop(syntaxError(p.src, at.from, "PRIMARY KEY is given twice"))
+			return
+		}
+		if p.acceptSym("(") {
+			if p.acceptSym(")") {
+				return
+			}
+			s.PrimaryKey = p.namesAfterParenthesis("the name of a primary key column")
+			return
+		}
+		p.expectSym("(")
+	case p.tok.is("CONSTRAINT"), p.tok.is("CHECK") && p.peek().sym("("), p.tok.is("UNIQUE") && p.peek().sym("("),
+		p.tok.is("FOREIGN") && p.peek().is("KEY"):
+		p.refuse("%s is not available in CREATE TABLE", strings.ToUpper(p.tok.val))
+	default:
+		s.Columns = append(s.Columns, p.column())
+	}
+}
+
+// namesAfterParenthesis is names with the opening parenthesis taken.
+func (p *parser) namesAfterParenthesis(what string) []string {
+	var names []string
+	for p.err == nil {
+		names = append(names, p.name(what))
+		if p.acceptSym(")") {
+			break
+		}
+		if !p.acceptSym(",") {
+			p.expected("`,` or `)`")
+		}
+	}
+	return names
+}
+
+// peek returns the token after tok.
+func (p *parser) peek() token {
+	l := p.lex
+	t, err := l.next()
+	if err != nil {
+		return token{kind: eof}
+	}
+	return t
+}
+
+// column reads name type [constraints].
+func (p *parser) column() ColumnDef {
+	c := ColumnDef{Name: p.name("a column name")}
+	c.Type = p.columnType()
+	for p.err == nil {
+		switch {
+		case p.accept("NULL"):
+			c.Null = true
+		case p.accept("NOT", "NULL"):
+			c.NotNull = true
+		case p.accept("DEFAULT"):
+			l := p.literal()
+			if l.Kind == Default {
+				p.expected("a literal after DEFAULT")
+			}
+			c.Default = &l
+		case p.accept("TIME", "INDEX"):
+			c.TimeIndex = true
+		case p.accept("PRIMARY", "KEY"):
+			c.PrimaryKey = true
+		case p.tok.kind == eof || p.tok.sym(",") || p.tok.sym(")"):
+			return c
+		case p.tok.is("COMMENT") || p.tok.is("FULLTEXT") || p.tok.is("INVERTED") || p.tok.is("SKIPPING") ||
+			p.tok.is("REFERENCES") || p.tok.is("CHECK") || p.tok.is("COLLATE") || p.tok.is("GENERATED") || p.tok.is("AS") ||
+			p.tok.is("UNIQUE") || p.tok.is("FIRST") || p.tok.is("AFTER"):
+			p.refuse("column %s: %s is not available", QuoteName(c.Name), strings.ToUpper(p.tok.val))
+		default:
+			p.expected("NULL, NOT NULL, DEFAULT, TIME INDEX, PRIMARY KEY, `,` or `)`")
+		}
+	}
+	return c
+}
+
+// typeWords are the words that a type of several words goes on with.
+var typeWords = map[string]bool{
+	"UNSIGNED": true, "SIGNED": true, "PRECISION": true, "VARYING": true, "WITH": true, "WITHOUT": true, "ZONE": true, "LOCAL": true,
+}
+
+// columnType reads a type and returns it with single spaces, as TINYINT UNSIGNED.
+func (p *parser) columnType() string {
+	if p.tok.kind != word {
+		p.expected("a column type")
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(p.tok.val)
+	p.advance()
+	if p.acceptSym("(") {
+		b.WriteByte('(')
+		for p.tok.kind == number {
+			b.WriteString(p.tok.val)
+			p.advance()
+			if !p.acceptSym(",") {
+				break
+			}
+			b.WriteByte(',')
+		}
+		p.expectSym(")")
+		b.WriteByte(')')
+	}
+	for p.tok.kind == word {
+		w := strings.ToUpper(p.tok.val)
+		zone := w == "TIME" && p.peek().is("ZONE")
+		if !typeWords[w] && !zone {
+			break
+		}
+		b.WriteString(" " + w)
+		p.advance()
+	}
+	return b.String()
+}
+
+// options reads ('k'='v', k=v, …).
+func (p *parser) options() []Option {
+	options := []Option{}
+	p.expectSym("(")
+	if p.acceptSym(")") {
+		return options
+	}
+	for p.err == nil {
+		options = append(options, p.option())
+		if p.acceptSym(")") {
+			break
+		}
+		if !p.acceptSym(",") {
+			p.expected("`,` or `)`")
+		}
+	}
+	return options
+}
+
+func (p *parser) optionKey() string {
+	switch p.tok.kind {
+	case text:
+		return p.textLiteral("an option name")
+	default:
+		return p.name("an option name")
+	}
+}
+
+// option reads k = v, where v may be quoted or not.
+func (p *parser) option() Option {
+	o := Option{Key: p.optionKey()}
+	p.expectSym("=")
+	switch p.tok.kind {
+	case text, quoted, word, number:
+		o.Value = p.tok.val
+		p.advance()
+	default:
+		p.expected("the value of the option")
+	}
+	return o
+}
+
+func (p *parser) drop() Statement {
+	switch {
+	case p.accept("DATABASE") || p.accept("SCHEMA"):
+		s := &DropDatabase{IfExists: p.ifExists()}
+		s.Database = p.name("a database name")
+		s.Cascade = p.accept("CASCADE")
+		if !s.Cascade {
+			p.accept("RESTRICT")
+		}
+		p.done()
+		return s
+	case p.accept("TABLE"):
+		s := &DropTable{IfExists: p.ifExists(), Name: p.tableName()}
+		if p.err == nil && p.tok.sym(",") {
+			p.refuse("DROP TABLE takes one table; send a statement for each")
+		}
+		p.done()
+		return s
+	}
+	p.refuseObject("DROP", "TABLE or DATABASE")
+	return nil
+}
+
+func (p *parser) truncate() Statement {
+	p.accept("TABLE")
+	s := &TruncateTable{Name: p.tableName()}
+	p.done()
+	return s
+}
+
+func (p *parser) alter() Statement {
+	if p.tok.is("DATABASE") || p.tok.is("SCHEMA") {
+		p.refuse("ALTER DATABASE is not available: the options of a database are given when it is created; set ttl on its tables")
+		return nil
+	}
+	if !p.accept("TABLE") {
+		p.refuseObject("ALTER", "TABLE")
+		return nil
+	}
+	s := &AlterTable{Name: p.tableName()}
+	switch {
+	case p.accept("ADD"):
+		p.accept("COLUMN")
+		s.AddIfNotExists = p.ifNotExists()
+		c := p.column()
+		s.Add = &c
+	case p.accept("DROP"):
+		p.accept("COLUMN")
+		s.DropIfExists = p.ifExists()
+		s.Drop = p.name("a column name")
+	case p.accept("SET"):
+		for p.err == nil {
+			s.Set = append(s.Set, p.option())
+			if !p.acceptSym(",") {
+				break
+			}
+		}
+	case p.accept("UNSET"):
+		for p.err == nil {
+			s.Unset = append(s.Unset, p.optionKey())
+			if !p.acceptSym(",") {
+				break
+			}
+		}
+	case p.accept("RENAME"):
+		p.accept("TO")
+		s.RenameTo = p.name("the new table name")
+		if p.err == nil && (p.tok.sym(".") || p.tok.kind != eof) {
+			p.expected("the new table name alone: a table stays in its database and a column keeps its name;")
+		}
+	case p.tok.is("MODIFY") || p.tok.is("ALTER"):
+		p.refuse("ALTER TABLE … %s is not available: a column keeps its type; add another column", strings.ToUpper(p.tok.val))
+	default:
+		p.expected("ADD COLUMN, DROP COLUMN, SET, UNSET or RENAME")
+	}
+	if p.err == nil && p.tok.sym(",") {
+		p.refuse("ALTER TABLE makes one change at a time; send a statement for each")
+	}
+	p.done()
+	return s
+}

@@ -1,0 +1,150 @@
+package statement
+
+import (
+	"encoding/hex"
+
+	"cordwood/proto/errs"
+)
+
+// maxInsertValues bounds the values of one INSERT, which are parsed one by one.
+const maxInsertValues = 1_000_000
+
+func (p *parser) insert() Statement {
+	if p.tok.is("OR") || p.tok.is("OVERWRITE") || p.tok.is("IGNORE") {
+		p.refuse("INSERT %s is not available; use INSERT INTO", p.tok.val)
+	}
+	p.expect("INTO")
+	s := &Insert{Name: p.tableName()}
+	if p.tok.sym("(") {
+		s.Columns = p.names("a column name")
+	}
+	switch {
+	case p.err != nil:
+		return nil
+	case p.tok.is("SELECT") || p.tok.is("WITH") || p.tok.is("FROM") || p.tok.is("TABLE") || p.tok.sym("("):
+		p.refuse("INSERT … SELECT is not available; INSERT takes VALUES, and /v1/ingest takes rows in bulk")
+		return nil
+	case p.tok.is("DEFAULT") || p.tok.is("BY"):
+		p.refuse("INSERT takes VALUES only")
+		return nil
+	}
+	p.expect("VALUES")
+	total := 0
+	for p.err == nil {
+		at := p.tok
+		row := p.row()
+		if p.err != nil {
+			return nil
+		}
+		want := len(s.Columns)
+		if want == 0 && len(s.Values) > 0 {
+			want = len(s.Values[0])
+		}
+		if want != 0 && len(row) != want {
+			p.stop(errs.New(errs.InvalidArguments, "INSERT: row %d has %d values for %d columns (%s)",
+				len(s.Values)+1, len(row), want, near(p.src, at)))
+			return nil
+		}
+		if total += len(row); total > maxInsertValues {
+			p.stop(errs.New(errs.InvalidArguments, "INSERT holds more than %d values; send rows in bulk to /v1/ingest", maxInsertValues))
+			return nil
+		}
+		s.Values = append(s.Values, row)
+		if !p.acceptSym(",") || p.tok.kind == eof {
+			break
+		}
+	}
+	if p.tok.is("ON") || p.tok.is("RETURNING") {
+		p.refuse("INSERT … %s is not available", p.tok.val)
+	}
+	p.done()
+	return s
+}
+
+// row reads (literal, …).
+func (p *parser) row() []Literal {
+	var row []Literal
+	p.expectSym("(")
+	for p.err == nil {
+		row = append(row, p.literal())
+		if p.acceptSym(")") {
+			break
+		}
+		if !p.acceptSym(",") {
+			p.expected("`,` or `)`")
+		}
+	}
+	return row
+}
+
+// literal reads a value. A type before or after a text, as in TIMESTAMP '…' and
+// '…'::timestamp, is accepted and has no meaning: the column decides.
+func (p *parser) literal() Literal {
+	l := p.bareLiteral()
+	for p.err == nil && p.acceptSym("::") {
+		p.columnType()
+	}
+	return l
+}
+
+func (p *parser) bareLiteral() Literal {
+	switch {
+	case p.tok.kind == text:
+		l := Literal{Kind: Text, Text: p.tok.val}
+		p.advance()
+		return l
+	case p.tok.kind == number:
+		l := Literal{Kind: Number, Text: p.tok.val}
+		p.advance()
+		return l
+	case p.tok.sym("-"), p.tok.sym("+"):
+		sign := ""
+		if p.tok.sym("-") {
+			sign = "-"
+		}
+		p.advance()
+		if p.tok.kind != number {
+			p.expected("a number")
+			return Literal{}
+		}
+		l := Literal{Kind: Number, Text: sign + p.tok.val}
+		p.advance()
+		return l
+	case p.accept("NULL"):
+		return Literal{}
+	case p.accept("TRUE"):
+		return Literal{Kind: Bool, Text: "true"}
+	case p.accept("FALSE"):
+		return Literal{Kind: Bool, Text: "false"}
+	case p.accept("DEFAULT"):
+		return Literal{Kind: Default}
+	case p.accept("NOW"), p.accept("CURRENT_TIMESTAMP"):
+		if p.acceptSym("(") {
+			p.expectSym(")")
+		}
+		return Literal{Kind: Now}
+	case p.tok.kind == word && p.peek().kind == text:
+		return p.typedLiteral()
+	}
+	p.expected("a literal value: a number, 'text', TRUE, FALSE, NULL, DEFAULT or now()")
+	return Literal{}
+}
+
+// typedLiteral reads x'00ff', or TYPE 'text'.
+func (p *parser) typedLiteral() Literal {
+	at := p.tok
+	p.advance()
+	val := p.textLiteral("a quoted text")
+	switch {
+	case at.is("X"):
+		b, err := hex.DecodeString(val)
+		if err != nil {
+			p.stop(syntaxError(p.src, at.from, "x'…' holds pairs of hexadecimal digits, not %s", near(p.src, p.prev)))
+		}
+		return Literal{Kind: Bytes, Text: string(b)}
+	case at.is("TIMESTAMP"), at.is("TIMESTAMPTZ"), at.is("DATE"), at.is("DATETIME"), at.is("JSON"), at.is("VARCHAR"), at.is("STRING"):
+		return Literal{Kind: Text, Text: val}
+	}
+	p.stop(syntaxError(p.src, at.from, "expected a literal value %s", near(p.src, at)))
+	return Literal{}
+}

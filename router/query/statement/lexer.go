@@ -1,0 +1,239 @@
+package statement
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"cordwood/proto/errs"
+)
+
+// kind classifies a token.
+type kind uint8
+
+const (
+	eof     kind = iota
+	word         // a keyword or an unquoted name
+	quoted       // "name" or `name`
+	text         // 'text', e'text', $$text$$
+	number       // 12, 1.5, 1e9, 0xff
+	symbol       // everything else: one character, or ::
+	comment      // only inside the lexer
+	unknown      // a quote or comment that does not end
+)
+
+// token is one token of a statement. Its offsets are into the whole text.
+type token struct {
+	kind     kind
+	from, to int
+	// val is the decoded name or text; the token as written for the other kinds.
+	val string
+}
+
+// is tells whether t is the keyword kw, which is given in upper case.
+func (t token) is(kw string) bool { return t.kind == word && strings.EqualFold(t.val, kw) }
+
+// sym tells whether t is the symbol s.
+func (t token) sym(s string) bool { return t.kind == symbol && t.val == s }
+
+// lexer cuts a text into tokens. It follows the engine's rules for what a quote
+// or comment is, so that both see a statement end at the same place: e'…' knows
+// backslashes, $tag$…$tag$ knows nothing, block comments nest.
+type lexer struct {
+	src string
+	pos int
+}
+
+// next returns the next token that is no comment. A quote or block comment that
+// does not end is an error.
+func (l *lexer) next() (token, error) {
+	for {
+		t := l.scan()
+		switch t.kind {
+		case comment:
+			continue
+		case unknown:
+			return t, syntaxError(l.src, t.from, "unterminated %s", t.val)
+		}
+		return t, nil
+	}
+}
+
+// scan returns the next token, comments included.
+func (l *lexer) scan() token {
+	for l.pos < len(l.src) {
+		r, size := utf8.DecodeRuneInString(l.src[l.pos:])
+		if !unicode.IsSpace(r) && r != '\ufeff' {
+			break
+		}
+		l.pos += size
+	}
+	from := l.pos
+	if from >= len(l.src) {
+		return token{kind: eof, from: from, to: from}
+	}
+	rest := l.src[from:]
+	c := rest[0]
+	switch {
+	case strings.HasPrefix(rest, "--"):
+		if i := strings.IndexByte(rest, '\n'); i >= 0 {
+			l.pos += i + 1
+		} else {
+			l.pos = len(l.src)
+		}
+		return l.token(comment, from)
+	case strings.HasPrefix(rest, "/*"):
+		return l.blockComment(from)
+	case c == '\'':
+		return l.quote(from, from, '\'', text, false)
+	case c == '"' || c == '`':
+		return l.quote(from, from, c, quoted, false)
+	case (c == 'e' || c == 'E') && len(rest) > 1 && rest[1] == '\'':
+		return l.quote(from, from+1, '\'', text, true)
+	case c == '$':
+		if t, ok := l.dollar(from); ok {
+			return t
+		}
+	case c >= '0' && c <= '9', c == '.' && len(rest) > 1 && rest[1] >= '0' && rest[1] <= '9':
+		return l.number(from)
+	case isNameStart(c):
+		for l.pos < len(l.src) && isNamePart(l.src[l.pos]) {
+			l.pos++
+		}
+		return l.token(word, from)
+	}
+	l.pos++
+	if strings.HasPrefix(rest, "::") {
+		l.pos++
+	}
+	return l.token(symbol, from)
+}
+
+func (l *lexer) token(k kind, from int) token {
+	return token{kind: k, from: from, to: l.pos, val: l.src[from:l.pos]}
+}
+
+func isNameStart(c byte) bool {
+	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf
+}
+
+func isNamePart(c byte) bool { return isNameStart(c) || c >= '0' && c <= '9' || c == '$' }
+
+// quote reads from the quote character at open. A doubled quote character stands
+// for one.
+func (l *lexer) quote(from, open int, q byte, k kind, backslash bool) token {
+	var val strings.Builder
+	for i := open + 1; i < len(l.src); i++ {
+		c := l.src[i]
+		switch {
+		case c == q && i+1 < len(l.src) && l.src[i+1] == q:
+			val.WriteByte(q)
+			i++
+		case c == q:
+			l.pos = i + 1
+			return token{kind: k, from: from, to: l.pos, val: val.String()}
+		case c == '\\' && backslash && i+1 < len(l.src):
+			i++
+			val.WriteByte(unescape(l.src[i]))
+		default:
+			val.WriteByte(c)
+		}
+	}
+	l.pos = len(l.src)
+	what := "quoted text"
+	if k == quoted {
+		what = "quoted name"
+	}
+	return token{kind: unknown, from: from, to: l.pos, val: what}
+}
+
+func unescape(c byte) byte {
+	switch c {
+	case 'n':
+		return '\n'
+	case 't':
+		return '\t'
+	case 'r':
+		return '\r'
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	}
+	return c
+}
+
+// dollar reads $tag$text$tag$; ok is false if no such quote begins at from.
+func (l *lexer) dollar(from int) (t token, ok bool) {
+	end := from + 1
+	for end < len(l.src) && isNamePart(l.src[end]) && l.src[end] != '$' {
+		end++
+	}
+	if end >= len(l.src) || l.src[end] != '$' || (end > from+1 && !isNameStart(l.src[from+1])) {
+		return token{}, false
+	}
+	tag := l.src[from : end+1]
+	n := strings.Index(l.src[end+1:], tag)
+	if n < 0 {
+		l.pos = len(l.src)
+		return token{kind: unknown, from: from, to: l.pos, val: "text in " + tag}, true
+	}
+	body := l.src[end+1 : end+1+n]
+	l.pos = end + 1 + n + len(tag)
+	return token{kind: text, from: from, to: l.pos, val: body}, true
+}
+
+func (l *lexer) blockComment(from int) token {
+	depth := 0
+	for i := from; i+1 < len(l.src); i++ {
+		switch l.src[i : i+2] {
+		case "/*":
+			depth++
+			i++
+		case "*/":
+			depth--
+			i++
+			if depth == 0 {
+				l.pos = i + 1
+				return l.token(comment, from)
+			}
+		}
+	}
+	l.pos = len(l.src)
+	return token{kind: unknown, from: from, to: l.pos, val: "comment"}
+}
+
+// number reads what looks like a number; whether it is one is for those who use it.
+func (l *lexer) number(from int) token {
+	for i := from; i < len(l.src); i++ {
+		c := l.src[i]
+		sign := (c == '+' || c == '-') && i > from && (l.src[i-1] == 'e' || l.src[i-1] == 'E') &&
+			!strings.HasPrefix(l.src[from:], "0x")
+		if c != '.' && !sign && (!isNamePart(c) || c >= utf8.RuneSelf) {
+			l.pos = i
+			return l.token(number, from)
+		}
+	}
+	l.pos = len(l.src)
+	return l.token(number, from)
+}
+
+// syntaxError is an error at offset pos of src.
+func syntaxError(src string, pos int, format string, args ...any) error {
+	line := 1 + strings.Count(src[:pos], "\n")
+	column := 1 + utf8.RuneCountInString(src[strings.LastIndexByte(src[:pos], '\n')+1:pos])
+	return errs.New(errs.InvalidSyntax, "syntax error at line %d, column %d: %s", line, column, fmt.Sprintf(format, args...))
+}
+
+// near shows the token at which a statement went wrong.
+func near(src string, t token) string {
+	if t.kind == eof {
+		return "at the end of the statement"
+	}
+	s := src[t.from:t.to]
+	if len(s) > 40 {
+		s = strings.ToValidUTF8(s[:40], "") + "…"
+	}
+	return "near `" + s + "`"
+}

@@ -1,0 +1,248 @@
+package statement
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/proto/errs"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func TestSplit(t *testing.T) {
+	tests := []struct {
+		name, in string
+		want     []string
+	}{
+		{"one", "SELECT 1", []string{"SELECT 1"}},
+		{"trailing semicolon and space", " SELECT 1 ; \n", []string{"SELECT 1"}},
+		{"several", "SELECT 1;;SELECT 2", []string{"SELECT 1", "SELECT 2"}},
+		{"text", "SELECT ';', 'it''s;'; SELECT 2", []string{"SELECT ';', 'it''s;'", "SELECT 2"}},
+		{"names", "SELECT \"a;\"\"b\", `c;`; x", []string{"SELECT \"a;\"\"b\", `c;`", "x"}},
+		{"backslash only in e''", `SELECT '\'; SELECT e'\';'; z`, []string{`SELECT '\'`, `SELECT e'\';'`, "z"}},
+		{"dollar", "SELECT $$;$$; SELECT $a$;$$;$a$; y", []string{"SELECT $$;$$", "SELECT $a$;$$;$a$", "y"}},
+		{"no dollar quote", "SELECT a$b; SELECT $1", []string{"SELECT a$b", "SELECT $1"}},
+		{"line comment", "SELECT 1 -- ; no\n, 2; -- end", []string{"SELECT 1 -- ; no\n, 2"}},
+		{"nested comment", "/* a /* ; */ ; */ SELECT /*;*/ 1;/* */", []string{"SELECT /*;*/ 1"}},
+		{"unicode", "SELECT 'é;';SELECT ü", []string{"SELECT 'é;'", "SELECT ü"}},
+		{"nothing", " ;; -- x", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			pieces, err := split(tt.in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range pieces {
+				got = append(got, tt.in[p.from:p.to])
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestParse(t *testing.T) {
+	tests := []struct {
+		in   string
+		want Statement
+	}{
+		{"select * from t", &Query{"select * from t"}},
+		{"(SELECT 1) UNION (SELECT 2)", &Query{"(SELECT 1) UNION (SELECT 2)"}},
+		{"FROM t", &Query{"FROM t"}},
+		{"WITH a AS (SELECT 1) SELECT * FROM a", &Query{"WITH a AS (SELECT 1) SELECT * FROM a"}},
+		{"VALUES (1)", &Query{"VALUES (1)"}},
+		{"TABLE t", &Query{"TABLE t"}},
+		{"EXPLAIN ANALYZE SELECT 1", &Query{"EXPLAIN ANALYZE SELECT 1"}},
+		{"EXPLAIN (FORMAT json) SELECT 1", &Query{"EXPLAIN (FORMAT json) SELECT 1"}},
+		{"explain (select 1)", &Query{"explain (select 1)"}},
+		{"SHOW DATABASES", &ShowDatabases{}},
+		{"show schemas like 'p%'", &ShowDatabases{Like: ptr("p%")}},
+		{"SHOW TABLES", &ShowTables{}},
+		{"SHOW FULL TABLES IN `my db` LIKE 'a_'", &ShowTables{Database: "my db", Like: ptr("a_"), Full: true}},
+		{"SHOW CREATE TABLE db.t", &ShowCreateTable{Name{"db", "t"}}},
+		{"SHOW CREATE TABLE svc.db.\"T\"\"x\"", &ShowCreateTable{Name{"db", `T"x`}}},
+		{"SHOW CREATE DATABASE d", &ShowCreateDatabase{"d"}},
+		{"SHOW COLUMNS FROM t IN d", &Describe{Name{"d", "t"}}},
+		{"DESC t", &Describe{Name{"", "t"}}},
+		{"DESCRIBE TABLE `a.b`", &Describe{Name{"", "a.b"}}},
+		{"CREATE DATABASE d", &CreateDatabase{Database: "d"}},
+		{"CREATE DATABASE IF NOT EXISTS d WITH (ttl='7d')", &CreateDatabase{Database: "d", IfNotExists: true, Options: []Option{{"ttl", "7d"}}}},
+		{"DROP DATABASE d", &DropDatabase{Database: "d"}},
+		{"DROP SCHEMA IF EXISTS d CASCADE", &DropDatabase{Database: "d", IfExists: true, Cascade: true}},
+		{"DROP TABLE IF EXISTS d.t", &DropTable{Name: Name{"d", "t"}, IfExists: true}},
+		{"TRUNCATE TABLE t", &TruncateTable{Name{"", "t"}}},
+		{"TRUNCATE t", &TruncateTable{Name{"", "t"}}},
+		{
+			`CREATE TABLE IF NOT EXISTS "d_table" (
+			  "time" TIMESTAMP(9) NOT NULL,
+			  id STRING NULL DEFAULT 'a''b', -- comment
+			  n BIGINT UNSIGNED DEFAULT -5,
+			  d DOUBLE PRECISION,
+			  tz timestamp with time zone,
+			  TIME INDEX ("time"),
+			  PRIMARY KEY (id, ` + "`n`" + `)
+			) ENGINE=mito WITH (append_mode='true', 'ttl'='1day', x=12)`,
+			&CreateTable{
+				Name: Name{"", "d_table"}, IfNotExists: true,
+				Columns: []ColumnDef{
+					{Name: "time", Type: "TIMESTAMP(9)", NotNull: true},
+					{Name: "id", Type: "STRING", Null: true, Default: &Literal{Text, "a'b"}},
+					{Name: "n", Type: "BIGINT UNSIGNED", Default: &Literal{Number, "-5"}},
+					{Name: "d", Type: "DOUBLE PRECISION"},
+					{Name: "tz", Type: "timestamp WITH TIME ZONE"},
+				},
+				TimeIndex: []string{"time"}, PrimaryKey: []string{"id", "n"},
+				Options: []Option{{"append_mode", "true"}, {"ttl", "1day"}, {"x", "12"}},
+			},
+		},
+		{
+			"CREATE TABLE t (ts TIMESTAMP TIME INDEX, time INT, primary STRING PRIMARY KEY)",
+			&CreateTable{Name: Name{"", "t"}, Columns: []ColumnDef{
+				{Name: "ts", Type: "TIMESTAMP", TimeIndex: true}, {Name: "time", Type: "INT"},
+				{Name: "primary", Type: "STRING", PrimaryKey: true},
+			}},
+		},
+		{"ALTER TABLE t ADD COLUMN c INT NOT NULL DEFAULT 0", &AlterTable{
+			Name: Name{"", "t"}, Add: &ColumnDef{Name: "c", Type: "INT", NotNull: true, Default: &Literal{Number, "0"}},
+		}},
+		{"ALTER TABLE t ADD COLUMN IF NOT EXISTS c INT", &AlterTable{Name: Name{"", "t"}, Add: &ColumnDef{Name: "c", Type: "INT"}, AddIfNotExists: true}},
+		{"ALTER TABLE t DROP COLUMN `c.d`", &AlterTable{Name: Name{"", "t"}, Drop: "c.d"}},
+		{"ALTER TABLE t SET 'ttl'='7d', append_mode=true", &AlterTable{Name: Name{"", "t"}, Set: []Option{{"ttl", "7d"}, {"append_mode", "true"}}}},
+		{"ALTER TABLE t UNSET 'ttl'", &AlterTable{Name: Name{"", "t"}, Unset: []string{"ttl"}}},
+		{"ALTER TABLE d.t RENAME n", &AlterTable{Name: Name{"d", "t"}, RenameTo: "n"}},
+		{"ALTER TABLE t RENAME TO n", &AlterTable{Name: Name{"", "t"}, RenameTo: "n"}},
+		{"INSERT INTO t VALUES (1)", &Insert{Name: Name{"", "t"}, Values: [][]Literal{{{Number, "1"}}}}},
+		{
+			"INSERT INTO d.t (a, \"b\", c) VALUES (-1.5e3, 'x', NULL), (true, e'\\n', x'00ff'), (now(), TIMESTAMP '2024-01-01', '1'::int), (default, current_timestamp, $$q$$)",
+			&Insert{Name: Name{"d", "t"}, Columns: []string{"a", "b", "c"}, Values: [][]Literal{
+				{{Number, "-1.5e3"}, {Text, "x"}, {}},
+				{{Bool, "true"}, {Text, "\n"}, {Bytes, "\x00\xff"}},
+				{{Kind: Now}, {Text, "2024-01-01"}, {Text, "1"}},
+				{{Kind: Default}, {Kind: Now}, {Text, "q"}},
+			}},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.in, func(t *testing.T) {
+			got, err := Parse(tt.in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff([]Statement{tt.want}, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	tests := []struct {
+		in   string
+		code errs.Code
+		want string
+	}{
+		{"", errs.InvalidSyntax, "empty"},
+		{" ; -- nothing", errs.InvalidSyntax, "empty"},
+		{"SELEC 1", errs.InvalidSyntax, "line 1, column 1: expected a statement"},
+		{"SELECT 1;\n  'x'", errs.InvalidSyntax, "line 2, column 3"},
+		{"SELECT 'abc", errs.InvalidSyntax, "line 1, column 8: unterminated quoted text"},
+		{`SELECT "abc`, errs.InvalidSyntax, "unterminated quoted name"},
+		{"SELECT /* abc", errs.InvalidSyntax, "unterminated comment"},
+		{"SELECT $x$ abc $$", errs.InvalidSyntax, "unterminated text in $x$"},
+		{"SHOW", errs.InvalidSyntax, "at the end of the statement"},
+		{"SHOW VARIABLES", errs.InvalidSyntax, "near `VARIABLES`"},
+		{"DESCRIBE a.b.c", errs.InvalidSyntax, "`database.table`"},
+		{"CREATE TABLE t ()", errs.InvalidSyntax, "column name near `)`"},
+		{"CREATE TABLE t (a INT", errs.InvalidSyntax, "at the end of the statement"},
+		{"CREATE TABLE t (a INT b)", errs.InvalidSyntax, "near `b`"},
+		{"CREATE TABLE t (a INT) WITH ttl='1d'", errs.InvalidSyntax, "expected `(` near `ttl`"},
+		{"CREATE TABLE t (a INT, TIME INDEX (a), TIME INDEX (b))", errs.InvalidSyntax, "given twice"},
+		{"CREATE TABLE t AS SELECT 1", errs.Unsupported, "list the columns"},
+		{"CREATE VIEW v AS SELECT 1", errs.Unsupported, "CREATE VIEW"},
+		{"CREATE OR REPLACE TABLE t (a INT)", errs.Unsupported, "CREATE OR"},
+		{"CREATE MACRO m() AS 1", errs.Unsupported, "CREATE MACRO"},
+		{"DROP TABLE a, b", errs.Unsupported, "one table"},
+		{"DROP TABLE a b", errs.InvalidSyntax, "near `b`"},
+		{"ALTER TABLE t ADD COLUMN a INT, ADD COLUMN b INT", errs.Unsupported, "one change"},
+		{"ALTER TABLE t MODIFY COLUMN a INT", errs.Unsupported, "keeps its type"},
+		{"ALTER TABLE t RENAME COLUMN a TO b", errs.InvalidSyntax, "new table name"},
+		{"INSERT INTO t (a, b) VALUES (1)", errs.InvalidArguments, "row 1 has 1 values for 2 columns"},
+		{"INSERT INTO t VALUES (1), (1, 2)", errs.InvalidArguments, "row 2"},
+		{"INSERT INTO t SELECT 1", errs.Unsupported, "INSERT … SELECT"},
+		{"INSERT INTO t VALUES (a)", errs.InvalidSyntax, "literal value"},
+		{"INSERT INTO t VALUES (x'0')", errs.InvalidSyntax, "hexadecimal"},
+		{"DELETE FROM t", errs.Unsupported, "append_mode"},
+		{"COPY (SELECT 1) TO 'x'", errs.Unsupported, "format="},
+		{"SET threads=1", errs.Unsupported, "SET"},
+		{"PRAGMA version", errs.Unsupported, "touch the host"},
+		{"attach 'x.db'", errs.Unsupported, "touch the host"},
+		{"INSTALL httpfs", errs.Unsupported, "touch the host"},
+		{"LOAD httpfs", errs.Unsupported, "touch the host"},
+		{"CALL pragma_version()", errs.Unsupported, "touch the host"},
+		{"EXPORT DATABASE 'x'", errs.Unsupported, "touch the host"},
+		{"USE d", errs.Unsupported, "x-svc-db-name"},
+		{"BEGIN", errs.Unsupported, "transactions"},
+		{"UPDATE t SET a = 1", errs.Unsupported, "UPDATE"},
+		{"EXPLAIN COPY t TO 'x'", errs.Unsupported, "SELECT only"},
+		{"EXPLAIN", errs.InvalidSyntax, "SELECT to explain"},
+		{"SELECT 1; DROP", errs.InvalidSyntax, "TABLE or DATABASE at the end"},
+		{strings.Repeat("SELECT 1;", maxStatements+1), errs.InvalidArguments, "several requests"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.in[:min(len(tt.in), 40)], func(t *testing.T) {
+			got, err := Parse(tt.in)
+			if err == nil {
+				t.Fatalf("no error, got %#v", got)
+			}
+			if errs.CodeOf(err) != tt.code || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %d %q, want %d and %q", errs.CodeOf(err), err, tt.code, tt.want)
+			}
+		})
+	}
+}
+
+func TestLiteralSQL(t *testing.T) {
+	for _, in := range []string{"NULL", "DEFAULT", "'a''b'", "-1.5", "true", "x'00ff'", "now()"} {
+		got, err := Parse("INSERT INTO t VALUES (" + in + ")")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := got[0].(*Insert).Values[0][0].SQL(); s != in {
+			t.Errorf("got %s, want %s", s, in)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{
+		"SELECT 1;SELECT ';'", "CREATE TABLE t (a INT TIME INDEX, PRIMARY KEY(b)) ENGINE=x WITH (a=b)", "ALTER TABLE t ADD c INT",
+		"INSERT INTO t (a) VALUES (1,'x',e'\\''),($$a$$)", "SHOW TABLES LIKE '%'", "/* /* */", "$a$ $a", "e'\\", "EXPLAIN (", "a.b.", "\xff\xfe'",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		statements, err := Parse(src)
+		if err != nil {
+			if c := errs.CodeOf(err); c != errs.InvalidSyntax && c != errs.Unsupported && c != errs.InvalidArguments {
+				t.Fatalf("%q: code %d: %v", src, c, err)
+			}
+			return
+		}
+		pieces, err := split(src)
+		if err != nil || len(pieces) != len(statements) {
+			t.Fatalf("%q: %d pieces, %d statements, %v", src, len(pieces), len(statements), err)
+		}
+		for i, p := range pieces {
+			// A piece alone is the same one statement.
+			again, err := split(src[p.from:p.to])
+			if err != nil || len(again) != 1 {
+				t.Fatalf("%q: piece %d splits into %v, %v", src, i, again, err)
+			}
+		}
+	})
+}
