@@ -1,0 +1,126 @@
+// Package memtable holds the rows of a shard that are applied but not yet flushed:
+// per table a list of immutable column batches, whose values lie in memory outside
+// the Go heap.
+//
+// It knows nothing of the log, of indexes or of files, and it never looks into a
+// batch; a batch is linked here by pointer and read in place by everyone after.
+//
+// Life cycle: New makes an active memtable with one reference, its owner's. The
+// owner decodes batches into memory from Alloc and links them with Append. Once it
+// freezes the memtable it does neither any more. A reader takes a reference with
+// Ref, under the owner's lock, copies the lists that it needs, and gives the
+// reference back with Unref when it has stopped reading. The last Unref returns the
+// memory to the Pool; any batch of the memtable that is read after that is garbage.
+//
+// Concurrency: Alloc belongs to the owner's apply goroutine. Append, Drop, Batches
+// and the counters are guarded by the owner's lock. What Batches returned may be
+// read without it, by any number of goroutines. Ref and Unref are atomic; Pool may
+// be used concurrently.
+package memtable
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"cordwood/proto/column"
+)
+
+// Memtable is a set of applied batches by table.
+type Memtable struct {
+	arena  arena
+	tables map[uint64]*table
+	rows   int64
+	refs   atomic.Int64
+}
+
+type table struct {
+	batches []*column.Batch
+	rows    int64
+	bytes   int64
+}
+
+// New returns an empty memtable that takes its memory from pool, with one reference.
+func New(pool *Pool) *Memtable {
+	m := &Memtable{arena: arena{pool: pool}, tables: map[uint64]*table{}}
+	m.refs.Store(1)
+	return m
+}
+
+// Alloc returns n bytes, 8-byte aligned and not cleared, for a batch that Append
+// links afterwards. They stay with the memtable even if it does not.
+func (m *Memtable) Alloc(n int) ([]byte, error) { return m.arena.alloc(n) }
+
+// Append links a batch whose Mem came from Alloc.
+func (m *Memtable) Append(b *column.Batch) {
+	t := m.tables[b.TableID]
+	if t == nil {
+		t = &table{}
+		m.tables[b.TableID] = t
+	}
+	t.batches = append(t.batches, b)
+	t.rows += int64(b.Rows)
+	t.bytes += int64(len(b.Mem))
+	m.rows += int64(b.Rows)
+}
+
+// Drop unlinks all batches of a table. Their memory is freed with the memtable's.
+func (m *Memtable) Drop(tableID uint64) {
+	if t := m.tables[tableID]; t != nil {
+		m.rows -= t.rows
+		delete(m.tables, tableID)
+	}
+}
+
+// Batches returns the batches of a table in the order of their application. The
+// slice never changes; its batches live as long as the caller's reference.
+func (m *Memtable) Batches(tableID uint64) []*column.Batch {
+	t := m.tables[tableID]
+	if t == nil {
+		return nil
+	}
+	return slices.Clip(t.batches)
+}
+
+// Tables returns the ids of the tables that have batches, ascending.
+func (m *Memtable) Tables() []uint64 {
+	ids := make([]uint64, 0, len(m.tables))
+	for id := range m.tables {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Table returns the number of rows of a table and the bytes of their values.
+func (m *Memtable) Table(tableID uint64) (rows, bytes int64) {
+	if t := m.tables[tableID]; t != nil {
+		return t.rows, t.bytes
+	}
+	return 0, 0
+}
+
+// Rows is the number of rows of all tables.
+func (m *Memtable) Rows() int64 { return m.rows }
+
+// Empty tells whether no batch is linked.
+func (m *Memtable) Empty() bool { return len(m.tables) == 0 }
+
+// Bytes is the memory that Alloc has handed out. It may be called concurrently.
+func (m *Memtable) Bytes() int64 { return m.arena.used.Load() }
+
+// Ref takes a reference. The caller must know that one exists.
+func (m *Memtable) Ref() {
+	if m.refs.Add(1) <= 1 {
+		panic("memtable: reference taken after the last one was given back")
+	}
+}
+
+// Unref gives a reference back; the last one frees the memory.
+func (m *Memtable) Unref() {
+	switch n := m.refs.Add(-1); {
+	case n == 0:
+		m.arena.release()
+	case n < 0:
+		panic("memtable: reference given back twice")
+	}
+}

@@ -1,0 +1,156 @@
+package memtable
+
+import (
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/proto/column"
+)
+
+func batch(t *testing.T, m *Memtable, table uint64, rows, size int) *column.Batch {
+	t.Helper()
+	mem, err := m.Alloc(size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &column.Batch{Header: column.Header{TableID: table, Rows: rows}, Mem: mem}
+	m.Append(b)
+	return b
+}
+
+func TestArena(t *testing.T) {
+	tests := []struct {
+		name   string
+		blocks []int
+		mapped int64 // of the pool
+	}{
+		{"nothing costs nothing", nil, 0},
+		{"few rows cost a small chunk", []int{100, 1, 0, 200_000}, smallChunk},
+		{"chunks grow", []int{200_000, 200_000, 900_000, 900_000}, smallChunk + mediumChunk + largeChunk},
+		{"a first block above the small chunk", []int{300_000}, mediumChunk},
+		{"a huge block has its own mapping", []int{100, 3 << 20, 100}, smallChunk + 3<<20},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			pool := &Pool{Retain: -1}
+			a := arena{pool: pool}
+			var blocks [][]byte
+			for i, n := range test.blocks {
+				b, err := a.alloc(n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(b) != n {
+					t.Fatalf("block of %d bytes, want %d", len(b), n)
+				}
+				if n > 0 && uintptr(unsafe.Pointer(&b[0]))%8 != 0 {
+					t.Errorf("block %d is not aligned", i)
+				}
+				for j := range b {
+					b[j] = byte(i + 1)
+				}
+				blocks = append(blocks, b)
+			}
+			for i, b := range blocks {
+				for _, got := range b {
+					if got != byte(i+1) {
+						t.Fatalf("block %d overlaps another", i)
+					}
+				}
+			}
+			if pool.Mapped() != test.mapped {
+				t.Errorf("%d bytes mapped, want %d", pool.Mapped(), test.mapped)
+			}
+			a.release()
+			if pool.Mapped() != 0 {
+				t.Errorf("%d bytes still mapped", pool.Mapped())
+			}
+		})
+	}
+}
+
+func TestPoolRetains(t *testing.T) {
+	pool := &Pool{Retain: smallChunk + mediumChunk}
+	m := New(pool)
+	for range 3 {
+		batch(t, m, 1, 1, 250_000)
+		batch(t, m, 1, 1, 2<<20)
+	}
+	m.Unref()
+	if got := pool.Mapped(); got != smallChunk+mediumChunk {
+		t.Errorf("%d bytes kept, want %d", got, smallChunk+mediumChunk)
+	}
+	m = New(pool)
+	batch(t, m, 1, 1, 250_000)
+	if got := pool.Mapped(); got != smallChunk+mediumChunk {
+		t.Errorf("%d bytes mapped after reuse, want %d", got, smallChunk+mediumChunk)
+	}
+	m.Unref()
+}
+
+func TestMemtable(t *testing.T) {
+	m := New(&Pool{})
+	defer m.Unref()
+	if !m.Empty() || m.Rows() != 0 {
+		t.Error("new memtable is not empty")
+	}
+	b1 := batch(t, m, 7, 10, 1000)
+	seen := m.Batches(7)
+	b2 := batch(t, m, 7, 5, 1000)
+	batch(t, m, 3, 1, 64)
+
+	if len(seen) != 1 || seen[0] != b1 {
+		t.Error("a list changed after it was taken")
+	}
+	if got := m.Batches(7); len(got) != 2 || got[1] != b2 {
+		t.Errorf("Batches = %v", got)
+	}
+	if diff := cmp.Diff([]uint64{3, 7}, m.Tables()); diff != "" {
+		t.Error(diff)
+	}
+	if rows, bytes := m.Table(7); rows != 15 || bytes != 2000 {
+		t.Errorf("Table(7) = %d, %d", rows, bytes)
+	}
+	if m.Rows() != 16 || m.Bytes() != 2064 {
+		t.Errorf("%d rows, %d bytes", m.Rows(), m.Bytes())
+	}
+	m.Drop(7)
+	m.Drop(8)
+	if m.Rows() != 1 || m.Batches(7) != nil || len(seen) != 1 {
+		t.Error("table 7 is still there")
+	}
+}
+
+// TestReferences has readers hold on to a memtable that its owner gives up.
+func TestReferences(t *testing.T) {
+	pool := &Pool{Retain: -1}
+	m := New(pool)
+	b := batch(t, m, 1, 1, 8)
+	b.Mem[0] = 42
+	var wg sync.WaitGroup
+	for range 8 {
+		m.Ref()
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			defer m.Unref()
+			if b.Mem[0] != 42 {
+				t.Error("memory was freed under a reader")
+			}
+		}()
+	}
+	m.Unref()
+	wg.Wait()
+	if pool.Mapped() != 0 {
+		t.Errorf("%d bytes still mapped", pool.Mapped())
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("Ref of a freed memtable did not panic")
+		}
+	}()
+	m.Ref()
+}
