@@ -1,0 +1,199 @@
+package jsonscan
+
+import (
+	"math"
+	"strconv"
+)
+
+// NumberKind tells what Number found.
+type NumberKind uint8
+
+const (
+	// BadNumber is no number, or one beyond the range of float64: see NumberError.
+	BadNumber NumberKind = iota
+	// Int is an integer within int64.
+	Int
+	// Float is a number with a fraction or an exponent, or an integer beyond int64.
+	Float
+)
+
+var pow10 = [...]float64{
+	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
+	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+}
+
+// Number reads the number at pos and returns the position after it. i is set for Int
+// and f for Float. -0 is the integer 0. Whether the number may end where it does is
+// for the caller to see, from the next byte.
+func (t Text) Number(pos int) (next int, kind NumberKind, i int64, f float64) {
+	src := t.src
+	p, neg := pos, false
+	if src[p] == '-' {
+		neg = true
+		p++
+	}
+	first := p
+	var m uint64 // all digits; wraps beyond 19 of them, and is not used then
+	c := src[p] - '0'
+	if c > 9 {
+		return p, BadNumber, 0, 0
+	}
+	m = uint64(c)
+	p++
+	if c != 0 {
+		for c = src[p] - '0'; c <= 9; c = src[p] - '0' {
+			m = m*10 + uint64(c)
+			p++
+		}
+	} else if src[p]-'0' <= 9 {
+		return p, BadNumber, 0, 0
+	}
+	digits := p - first
+	if c := src[p]; c != '.' && c|0x20 != 'e' {
+		if digits < 19 || digits == 19 && m <= math.MaxInt64 {
+			if neg {
+				return p, Int, -int64(m), 0
+			}
+			return p, Int, int64(m), 0
+		}
+		if neg && digits == 19 && m == 1<<63 {
+			return p, Int, math.MinInt64, 0
+		}
+		return t.slowFloat(pos, p)
+	}
+
+	exp := 0
+	if src[p] == '.' {
+		p++
+		point := p
+		for c = src[p] - '0'; c <= 9; c = src[p] - '0' {
+			m = m*10 + uint64(c)
+			p++
+		}
+		if p == point {
+			return p, BadNumber, 0, 0
+		}
+		exp = point - p
+		digits += p - point
+	}
+	if src[p]|0x20 == 'e' {
+		p++
+		expNeg := src[p] == '-'
+		if expNeg || src[p] == '+' {
+			p++
+		}
+		from, e := p, 0
+		for c = src[p] - '0'; c <= 9; c = src[p] - '0' {
+			if e < 10000 {
+				e = e*10 + int(c)
+			}
+			p++
+		}
+		if p == from {
+			return p, BadNumber, 0, 0
+		}
+		if expNeg {
+			e = -e
+		}
+		exp += e
+	}
+	// With a mantissa below 2^53 and a power of ten up to 22 both operands are exact,
+	// so one multiplication or division rounds once, as it must (Clinger).
+	if digits <= 19 && m <= 1<<53 && exp >= -22 && exp <= 22 {
+		f = float64(m)
+		if exp < 0 {
+			f /= pow10[-exp]
+		} else {
+			f *= pow10[exp]
+		}
+		if neg {
+			f = -f
+		}
+		return p, Float, 0, f
+	}
+	return t.slowFloat(pos, p)
+}
+
+func (t Text) slowFloat(from, to int) (int, NumberKind, int64, float64) {
+	f, err := strconv.ParseFloat(string(t.src[from:to]), 64)
+	if err != nil {
+		return to, BadNumber, 0, 0
+	}
+	return to, Float, 0, f
+}
+
+// NumberError is the error for a value at pos that Number refused, having read up to next.
+func (t Text) NumberError(pos, next int) *Error {
+	p := pos
+	if t.src[p] == '-' {
+		p++
+	}
+	switch {
+	case p >= t.n || next >= t.n && t.src[t.n-1]-'0' > 9:
+		return &Error{t.n, "unexpected end inside a number"}
+	case t.src[p]-'0' > 9:
+		if p == pos {
+			return t.Unexpected(pos, "a value")
+		}
+		return t.Unexpected(p, "a digit")
+	case t.src[p] == '0' && t.src[p+1]-'0' <= 9:
+		return &Error{p, "number with a leading zero"}
+	case t.src[next-1]-'0' > 9:
+		return t.Unexpected(next, "a digit")
+	}
+	return &Error{pos, "number out of the range of a 64-bit float"}
+}
+
+// AppendFloat appends v in its shortest form that reads back as v and is still a
+// float: 1.0, 0.25, 1e300. v must be finite.
+func AppendFloat(dst []byte, v float64) []byte {
+	var buf [32]byte
+	s := strconv.AppendFloat(buf[:0], v, 'e', -1, 64) // d.ddde±xx
+	if s[0] == '-' {
+		dst = append(dst, '-')
+		s = s[1:]
+	}
+	e := len(s) - 1
+	for s[e] != 'e' {
+		e--
+	}
+	exp := 0
+	for _, c := range s[e+2:] {
+		exp = exp*10 + int(c-'0')
+	}
+	if s[e+1] == '-' {
+		exp = -exp
+	}
+	digits := s[:1]
+	if e > 1 {
+		copy(s[1:], s[2:e])
+		digits = s[:e-1]
+	}
+	n := len(digits)
+	point := exp + 1 // place of the decimal point, in digits from the first
+	switch {
+	case n <= point && point <= 16:
+		dst = append(dst, digits...)
+		for i := n; i < point; i++ {
+			dst = append(dst, '0')
+		}
+		return append(dst, '.', '0')
+	case point > 0 && point <= 16:
+		dst = append(dst, digits[:point]...)
+		dst = append(dst, '.')
+		return append(dst, digits[point:]...)
+	case point > -5 && point <= 0:
+		dst = append(dst, '0', '.')
+		for i := point; i < 0; i++ {
+			dst = append(dst, '0')
+		}
+		return append(dst, digits...)
+	}
+	dst = append(dst, digits[0])
+	if n > 1 {
+		dst = append(dst, '.')
+		dst = append(dst, digits[1:]...)
+	}
+	dst = append(dst, 'e')
+	return strconv.AppendInt(dst, int64(exp), 10)
+}

@@ -1,0 +1,138 @@
+package jsonscan
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// StringEnd returns the position of the first byte from pos on that is a quote, a
+// backslash or a control character: the end of the string if it is a quote. src is
+// Text.Bytes, and pos a position of the text, commonly just after an opening quote.
+func StringEnd(src []byte, pos int) int {
+	for {
+		w := binary.LittleEndian.Uint64(src[pos:])
+		quote := w ^ ones*'"'
+		slash := w ^ ones*'\\'
+		// The lowest byte flagged is exact; a borrow can only flag bytes above it.
+		m := ((quote - ones) &^ quote) | ((slash - ones) &^ slash) | ((w - ones*' ') &^ w)
+		if m &= highs; m != 0 {
+			return pos + bits.TrailingZeros64(m)>>3
+		}
+		pos += 8
+	}
+}
+
+// AppendString decodes the string whose opening quote precedes pos and appends it
+// to dst. It returns the position after the closing quote.
+func (t Text) AppendString(dst []byte, pos int) ([]byte, int, error) {
+	for {
+		end := StringEnd(t.src, pos)
+		dst = append(dst, t.src[pos:end]...)
+		switch t.src[end] {
+		case '"':
+			return dst, end + 1, nil
+		case '\\':
+		default:
+			return dst, end, t.stringError(end)
+		}
+		r, next := t.escape(end)
+		if next < 0 {
+			return dst, end, t.escapeError(end)
+		}
+		dst, pos = utf8.AppendRune(dst, r), next
+	}
+}
+
+// SkipString returns the position after the string whose opening quote precedes pos.
+func (t Text) SkipString(pos int) (int, error) {
+	for {
+		end := StringEnd(t.src, pos)
+		switch t.src[end] {
+		case '"':
+			return end + 1, nil
+		case '\\':
+		default:
+			return end, t.stringError(end)
+		}
+		if _, pos = t.escape(end); pos < 0 {
+			return end, t.escapeError(end)
+		}
+	}
+}
+
+// escape decodes the escape sequence at pos; next is -1 if it is none.
+func (t Text) escape(pos int) (r rune, next int) {
+	switch c := t.src[pos+1]; c {
+	case '"', '\\', '/':
+		return rune(c), pos + 2
+	case 'b':
+		return '\b', pos + 2
+	case 'f':
+		return '\f', pos + 2
+	case 'n':
+		return '\n', pos + 2
+	case 'r':
+		return '\r', pos + 2
+	case 't':
+		return '\t', pos + 2
+	case 'u':
+	default:
+		return 0, -1
+	}
+	r = t.hex4(pos + 2)
+	if r < 0 {
+		return 0, -1
+	}
+	next = pos + 6
+	if r < 0xd800 || r > 0xdfff {
+		return r, next
+	}
+	if r < 0xdc00 && t.src[next] == '\\' && t.src[next+1] == 'u' {
+		if low := t.hex4(next + 2); low >= 0xdc00 && low <= 0xdfff {
+			return 0x10000 + (r-0xd800)<<10 + (low - 0xdc00), next + 6
+		}
+	}
+	return utf8.RuneError, next
+}
+
+// hex4 is the number of four hexadecimal digits at pos, or -1. A digit is never a
+// control character, so a text that ends early ends the digits too.
+func (t Text) hex4(pos int) rune {
+	var r rune
+	for i := range 4 {
+		c := t.src[pos+i]
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return -1
+		}
+		r = r<<4 | rune(c)
+	}
+	return r
+}
+
+func (t Text) stringError(pos int) error {
+	if pos >= t.n {
+		return &Error{t.n, "unexpected end inside a string"}
+	}
+	return t.Unexpected(pos, "no control character inside a string")
+}
+
+func (t Text) escapeError(pos int) error {
+	if pos+1 >= t.n {
+		return &Error{t.n, "unexpected end inside a string"}
+	}
+	if t.src[pos+1] == 'u' {
+		return &Error{pos, `invalid escape: \u needs four hexadecimal digits`}
+	}
+	return &Error{pos, "invalid escape sequence"}
+}
