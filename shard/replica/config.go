@@ -1,0 +1,166 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// LogKind names the format of the log on disk.
+type LogKind int
+
+const (
+	// WAL is hashicorp/raft-wal: append-only segment files, for shards.
+	WAL LogKind = iota
+	// Bolt is raft-boltdb: one B+tree file, for the metadata group.
+	Bolt
+)
+
+// String is the kind's name in messages.
+func (k LogKind) String() string {
+	if k == Bolt {
+		return "bolt"
+	}
+	return "wal"
+}
+
+// MaxEntryBytes is the size that no entry may exceed, whatever the log's kind.
+const MaxEntryBytes = 32 << 20
+
+// Config says what Open opens. Group, NodeID, Dir and FSM are required.
+type Config struct {
+	// Group names the raft group in metrics, logs and errors: meta, shard-3.
+	Group string
+	// NodeID is the persistent id of this node; it is both the raft server id and
+	// its address, so that a changed network address changes no raft configuration.
+	NodeID string
+	// Dir holds the log (Dir/log) and the snapshots (Dir/snapshots). It is made if missing.
+	Dir string
+	// Log is the format of the log. The default value is WAL.
+	Log LogKind
+	// FSM is the state machine.
+	FSM FSM
+	// Bootstrap makes an empty Dir a group with this node as its only voter. It has
+	// no effect on a Dir that holds a group.
+	Bootstrap bool
+	// Transport reaches the other members; its LocalAddr must be NodeID, and Close
+	// closes it if it can be closed. Nil means that there are none.
+	Transport raft.Transport
+	// Logger receives what raft has to say; its chatter has level debug. The default
+	// value discards.
+	Logger *slog.Logger
+	// Registerer receives the metrics, labelled with the group. Nil: none are kept.
+	Registerer prometheus.Registerer
+	// FailStop is called once, in a goroutine of its own, when the replica failed
+	// for good. The process should exit without closing anything.
+	FailStop func(error)
+
+	// HeartbeatTimeout and ElectionTimeout are raft's. The default value is 200 ms
+	// without a transport and 2 s with one.
+	HeartbeatTimeout time.Duration
+	ElectionTimeout  time.Duration
+	// CommitTimeout is how often a leader that is idle tells followers what is
+	// committed. The default value is 1 s.
+	CommitTimeout time.Duration
+	// EnqueueTimeout bounds how long a proposal waits to be taken up before it is
+	// refused as Busy. The default value is 2 s.
+	EnqueueTimeout time.Duration
+	// AppendDeadline is how long one append with its fsync may take before the
+	// replica counts as failed. The default value is 10 s.
+	AppendDeadline time.Duration
+	// MaxAppendEntries is the most entries that one append, and one batch of
+	// applies, holds. The default value is 16.
+	MaxAppendEntries int
+	// SnapshotEvery is the number of entries after which raft takes a snapshot by
+	// itself. The default value, 0, means that only Snapshot takes one.
+	SnapshotEvery uint64
+	// TrailingLogs is how many entries stay in the log behind a snapshot. The
+	// default value is 1 without a transport and 256 with one.
+	TrailingLogs uint64
+	// MaxEntryBytes is the largest entry that Propose takes. The default value,
+	// and the highest allowed one, is MaxEntryBytes.
+	MaxEntryBytes int
+	// SegmentBytes is the size of a WAL segment. The default value is 8 MiB.
+	SegmentBytes int
+}
+
+func (c Config) withDefaults() Config {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.FailStop == nil {
+		c.FailStop = func(error) {}
+	}
+	beat, trail := 200*time.Millisecond, uint64(1)
+	if c.Transport != nil {
+		beat, trail = 2*time.Second, 256
+	}
+	def(&c.HeartbeatTimeout, beat)
+	def(&c.ElectionTimeout, c.HeartbeatTimeout)
+	def(&c.CommitTimeout, time.Second)
+	def(&c.EnqueueTimeout, 2*time.Second)
+	def(&c.AppendDeadline, 10*time.Second)
+	if c.MaxAppendEntries == 0 {
+		c.MaxAppendEntries = 16
+	}
+	if c.TrailingLogs == 0 {
+		c.TrailingLogs = trail
+	}
+	if c.MaxEntryBytes == 0 {
+		c.MaxEntryBytes = MaxEntryBytes
+	}
+	if c.SegmentBytes == 0 {
+		c.SegmentBytes = 8 << 20
+	}
+	return c
+}
+
+// Validate reports everything that is wrong with c.
+func (c Config) Validate() error {
+	var faults []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	fault(c.Group == "", "Group is empty")
+	fault(c.NodeID == "", "NodeID is empty")
+	fault(c.Dir == "", "Dir is empty")
+	fault(c.FSM == nil, "FSM is nil")
+	fault(c.Log != WAL && c.Log != Bolt, "Log is %d, want WAL or Bolt", c.Log)
+	fault(c.MaxEntryBytes < 0 || c.MaxEntryBytes > MaxEntryBytes, "MaxEntryBytes is %d, want 1 to %d", c.MaxEntryBytes, MaxEntryBytes)
+	fault(c.MaxAppendEntries < 0 || c.MaxAppendEntries > 1024, "MaxAppendEntries is %d, want 1 to 1024", c.MaxAppendEntries)
+	fault(c.Transport != nil && c.NodeID != "" && string(c.Transport.LocalAddr()) != c.NodeID, "Transport's address is not NodeID")
+	return errors.Join(faults...)
+}
+
+func raftConfig(cfg Config) *raft.Config {
+	c := raft.DefaultConfig()
+	c.LocalID = raft.ServerID(cfg.NodeID)
+	c.HeartbeatTimeout = cfg.HeartbeatTimeout
+	c.ElectionTimeout = cfg.ElectionTimeout
+	c.LeaderLeaseTimeout = cfg.HeartbeatTimeout
+	c.CommitTimeout = cfg.CommitTimeout
+	c.MaxAppendEntries = cfg.MaxAppendEntries
+	c.BatchApplyCh = true
+	c.TrailingLogs = cfg.TrailingLogs
+	c.NoSnapshotRestoreOnStart = true
+	c.NoLegacyTelemetry = true
+	c.SnapshotInterval = 2 * time.Minute
+	c.SnapshotThreshold = cfg.SnapshotEvery
+	if cfg.SnapshotEvery == 0 {
+		c.SnapshotThreshold = math.MaxUint64
+		c.SnapshotInterval = 24 * time.Hour
+	}
+	return c
+}

@@ -1,0 +1,79 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+)
+
+// WaitLeader waits until this replica leads its group and has applied everything
+// that was committed before. It returns ctx's error, what ended the replica, or
+// an error if the replica was closed.
+func (r *Replica) WaitLeader(ctx context.Context) error {
+	for {
+		r.leading.Lock()
+		ready, changed := r.ready, r.changed
+		r.leading.Unlock()
+		if ready {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-r.failed:
+			return fmt.Errorf("replica %s: wait for leadership: %w", r.cfg.Group, r.failErr)
+		case <-r.stop:
+			return fmt.Errorf("replica %s: wait for leadership: %w", r.cfg.Group, ErrClosed)
+		case <-ctx.Done():
+			return fmt.Errorf("replica %s: wait for leadership: %w", r.cfg.Group, ctx.Err())
+		}
+	}
+}
+
+// watchLeadership keeps ready up to date until the replica stops.
+func (r *Replica) watchLeadership() {
+	defer r.watching.Done()
+	for {
+		select {
+		case <-r.stop:
+			return
+		case <-r.failed:
+			r.setReady(false)
+			return
+		case leads := <-r.raft.LeaderCh():
+			r.setReady(false)
+			if leads && r.barrier() {
+				r.setReady(true)
+			}
+		}
+	}
+}
+
+// barrier waits until everything committed before has been applied. It is false
+// if leadership was lost first.
+func (r *Replica) barrier() bool {
+	if !r.enter() {
+		return false
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer r.inflight.Done()
+		done <- r.raft.Barrier(0).Error()
+	}()
+	select {
+	case err := <-done:
+		return err == nil
+	case <-r.failed:
+	case <-r.stop:
+	}
+	return false
+}
+
+func (r *Replica) setReady(ready bool) {
+	r.leading.Lock()
+	defer r.leading.Unlock()
+	if r.ready == ready {
+		return
+	}
+	r.ready = ready
+	close(r.changed)
+	r.changed = make(chan struct{})
+}

@@ -1,0 +1,342 @@
+// Package replica is one member of a raft group: a log on disk, the loop that
+// applies committed entries to a state machine, snapshots, and the typed outcome
+// of a proposal. Shards and the metadata group are both built on it.
+//
+// It is not a state machine, and it knows nothing of what entries mean. It moves
+// no bulk data either: a snapshot holds what FSM.Snapshot persists, which should
+// be small.
+//
+// Life cycle: Open starts the member and returns before it leads; WaitLeader
+// waits until it does and everything committed before has been applied; Close
+// stops it. The state machine's own durable state is the truth after a restart:
+// raft restores no snapshot then, it hands over the entries after the last
+// snapshot, and the state machine skips those that it already holds.
+//
+// Failure: the first error of the log store, an append that exceeds its deadline,
+// and a state machine that cannot apply an entry end the replica for good. Nothing
+// is appended or applied after that, and Config.FailStop is called once so that
+// the process can exit. A log whose fsync failed must not be written again.
+//
+// All methods of Replica may be called concurrently.
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// Replica is an open member of a raft group.
+type Replica struct {
+	cfg     Config
+	raft    *raft.Raft
+	store   *logStore
+	fsm     *fsmAdapter
+	metrics *metrics
+
+	// ref is raft once it runs, for callbacks that may come before Open has it.
+	ref atomic.Pointer[raft.Raft]
+
+	// gate guards closing; it is held for reading only while a proposal is counted.
+	gate     sync.RWMutex
+	closing  bool
+	inflight sync.WaitGroup
+
+	// leading guards the three fields below it.
+	leading sync.Mutex
+	ready   bool          // leads, and has applied all that was committed before
+	changed chan struct{} // closed, and replaced, when ready changes
+
+	failOnce sync.Once
+	failed   chan struct{} // closed when the replica failed; failErr is set before
+	failErr  error
+
+	snapshotMu sync.Mutex // one Snapshot at a time
+	stop       chan struct{}
+	watching   sync.WaitGroup
+	closeOnce  sync.Once
+	closeErr   error
+}
+
+// Open opens or creates the member in cfg.Dir and starts it. On return all
+// directories are durable; with cfg.Bootstrap so is the group.
+//
+// If the state machine is Durable and holds less than the newest snapshot, it is
+// restored from that snapshot before anything is applied.
+func Open(cfg Config) (*Replica, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("replica %s: config: %w", cfg.Group, err)
+	}
+	cfg = cfg.withDefaults()
+	r := &Replica{
+		cfg: cfg, changed: make(chan struct{}), failed: make(chan struct{}), stop: make(chan struct{}),
+		metrics: newMetrics(cfg.Registerer, cfg.Group),
+	}
+	if err := r.open(); err != nil {
+		r.metrics.unregister()
+		return nil, fmt.Errorf("replica %s: open %s: %w", cfg.Group, cfg.Dir, err)
+	}
+	r.watching.Add(1)
+	go r.watchLeadership()
+	return r, nil
+}
+
+func (r *Replica) open() (err error) {
+	cfg := r.cfg
+	logger := newHCLogger(cfg.Logger.With("group", cfg.Group))
+	if err := makeDirs(filepath.Join(cfg.Dir, "log"), filepath.Join(cfg.Dir, "snapshots")); err != nil {
+		return err
+	}
+	backend, err := openBackend(cfg, logger)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, backend.Close())
+		}
+	}()
+	snaps, err := raft.NewFileSnapshotStoreWithLogger(cfg.Dir, 2, logger)
+	if err != nil {
+		return fmt.Errorf("snapshots: %w", err)
+	}
+	r.store = newLogStore(backend, cfg.AppendDeadline, r.metrics, r.fail)
+	r.fsm = newFSMAdapter(cfg.FSM, r.fail)
+	r.metrics.watch(r.store.Bytes, r.fsm.Applied)
+	if err := r.fsm.catchUp(snaps); err != nil {
+		return err
+	}
+
+	transport := cfg.Transport
+	var loop *loopback
+	if transport == nil {
+		loop = newLoopback(raft.ServerAddress(cfg.NodeID))
+		transport = loop
+	}
+	conf := raftConfig(cfg)
+	conf.Logger = logger
+	if cfg.Bootstrap {
+		if err := bootstrap(conf, r.store, snaps, transport); err != nil {
+			return fmt.Errorf("bootstrap: %w", err)
+		}
+	}
+	r.raft, err = raft.NewRaft(conf, r.fsm, r.store, r.store, snaps, transport)
+	if err != nil {
+		return err
+	}
+	r.store.loaded()
+	r.ref.Store(r.raft)
+	select {
+	case <-r.failed:
+		r.raft.Shutdown()
+	default:
+	}
+	if loop != nil && r.soleVoter() {
+		loop.electNow()
+	}
+	return nil
+}
+
+// bootstrap makes an empty store a group of one voter.
+func bootstrap(conf *raft.Config, store *logStore, snaps raft.SnapshotStore, transport raft.Transport) error {
+	last, err := store.LastIndex()
+	if err != nil {
+		return err
+	}
+	list, err := snaps.List()
+	if err != nil {
+		return err
+	}
+	if last > 0 || len(list) > 0 {
+		return nil
+	}
+	// A crash in the middle of an earlier bootstrap leaves the term behind, but no
+	// log: nothing was ever stored here, so the term means nothing.
+	if err := store.SetUint64([]byte("CurrentTerm"), 0); err != nil {
+		return err
+	}
+	return raft.BootstrapCluster(conf, store, store, snaps, transport, raft.Configuration{Servers: []raft.Server{{
+		Suffrage: raft.Voter, ID: conf.LocalID, Address: transport.LocalAddr(),
+	}}})
+}
+
+// soleVoter tells whether the group has no other voter than this node.
+func (r *Replica) soleVoter() bool {
+	servers := r.raft.GetConfiguration().Configuration().Servers
+	voters, self := 0, false
+	for _, s := range servers {
+		if s.Suffrage == raft.Voter {
+			voters++
+			self = self || string(s.ID) == r.cfg.NodeID
+		}
+	}
+	return self && voters == 1
+}
+
+// Snapshot has the state machine make everything applied so far durable, keeps
+// what it persists as the group's newest snapshot, and then cuts the log behind
+// it down to Config.TrailingLogs entries. It returns nil, and does nothing, if no
+// entry was ever applied by this process. Calls are taken one after another.
+func (r *Replica) Snapshot() error {
+	r.snapshotMu.Lock()
+	defer r.snapshotMu.Unlock()
+	if err := r.failure(); err != nil {
+		return fmt.Errorf("replica %s: snapshot: %w", r.cfg.Group, err)
+	}
+	r.fsm.setSnapshotErr(nil)
+	err := r.raft.Snapshot().Error()
+	if cause := r.fsm.takeSnapshotErr(); err != nil && cause != nil {
+		err = cause // raft keeps only the text
+	}
+	if err == nil || errors.Is(err, raft.ErrNothingNewToSnapshot) {
+		return nil
+	}
+	return fmt.Errorf("replica %s: snapshot: %w", r.cfg.Group, err)
+}
+
+// Stats is a picture of a replica.
+type Stats struct {
+	Group string
+	// State is Leader, Follower, Candidate, Shutdown or Failed.
+	State string
+	// Leader is the node id of the known leader, or empty.
+	Leader string
+	Term   uint64
+	// LastIndex is the last entry of the log, CommitIndex the last committed one,
+	// AppliedIndex the last command given to the state machine.
+	LastIndex, CommitIndex, AppliedIndex uint64
+	// LogBytes is what LogBytes returns.
+	LogBytes int64
+}
+
+// Stats returns the replica's present state.
+func (r *Replica) Stats() Stats {
+	_, leader := r.raft.LeaderWithID()
+	s := Stats{
+		Group: r.cfg.Group, State: r.raft.State().String(), Leader: string(leader), Term: r.raft.CurrentTerm(),
+		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), AppliedIndex: r.fsm.Applied(), LogBytes: r.LogBytes(),
+	}
+	if r.failure() != nil {
+		s.State = "Failed"
+	}
+	return s
+}
+
+// LogBytes is about how many bytes of entries the log holds that the last
+// snapshot did not cut off; it is right to 64 KiB and one entry.
+func (r *Replica) LogBytes() int64 { return r.store.Bytes() }
+
+// IsLeader tells whether this replica leads and has applied all that was
+// committed before it did. It may be out of date when it is read.
+func (r *Replica) IsLeader() bool {
+	r.leading.Lock()
+	defer r.leading.Unlock()
+	return r.ready
+}
+
+// Failed is closed when the replica has failed for good; Err tells why.
+func (r *Replica) Failed() <-chan struct{} { return r.failed }
+
+// Err returns what ended the replica, or nil.
+func (r *Replica) Err() error { return r.failure() }
+
+// failure returns why the replica failed, or nil.
+func (r *Replica) failure() error {
+	select {
+	case <-r.failed:
+		return r.failErr
+	default:
+		return nil
+	}
+}
+
+// fail ends the replica for good. It may be called from any goroutine, raft's
+// own included, and does not block.
+func (r *Replica) fail(err error) {
+	r.failOnce.Do(func() {
+		r.failErr = err
+		close(r.failed)
+		if running := r.ref.Load(); running != nil {
+			running.Shutdown() // only asks; waiting would be waiting for ourselves
+		}
+		r.cfg.Logger.Error("replica failed; this process must restart", "group", r.cfg.Group, "error", err)
+		go r.cfg.FailStop(err)
+	})
+}
+
+// Close hands leadership on if there is anyone to take it, lets proposals in
+// flight finish for a few seconds, and stops every goroutine. What was
+// acknowledged is durable without it. A second call waits for the first and
+// returns what it returned.
+func (r *Replica) Close() error {
+	r.closeOnce.Do(func() { r.closeErr = r.close() })
+	return r.closeErr
+}
+
+func (r *Replica) close() error {
+	r.gate.Lock()
+	r.closing = true
+	r.gate.Unlock()
+
+	if r.failure() == nil {
+		if r.raft.State() == raft.Leader && len(r.raft.GetConfiguration().Configuration().Servers) > 1 {
+			if err := r.raft.LeadershipTransfer().Error(); err != nil {
+				r.cfg.Logger.Info("leadership not handed on", "group", r.cfg.Group, "error", err)
+			}
+		}
+		// raft answers no proposal that it has not taken up when it shuts down.
+		idle := make(chan struct{})
+		go func() { r.inflight.Wait(); close(idle) }()
+		select {
+		case <-idle:
+		case <-r.failed:
+		case <-time.After(5 * time.Second):
+		}
+	}
+	close(r.stop)
+	err := r.raft.Shutdown().Error()
+	r.watching.Wait()
+	r.store.close()
+	err = errors.Join(err, r.store.backend.Close())
+	r.metrics.unregister()
+	r.leading.Lock()
+	r.ready = false
+	r.leading.Unlock()
+	if err != nil {
+		return fmt.Errorf("replica %s: close: %w", r.cfg.Group, err)
+	}
+	return nil
+}
+
+// makeDirs makes the directories and every missing one above them durable.
+func makeDirs(dirs ...string) error {
+	for _, dir := range dirs {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		parent := filepath.Dir(dir)
+		for _, d := range []string{dir, parent, filepath.Dir(parent)} {
+			if err := syncDir(d); err != nil {
+				return fmt.Errorf("sync directory: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+var _ io.Closer = (*Replica)(nil)

@@ -1,0 +1,204 @@
+package replica
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"cordwood/proto/errs"
+)
+
+// faulty is a backend whose writes fail, or hang, when told to.
+type faulty struct {
+	backend
+	mu    sync.Mutex
+	err   error
+	hang  chan struct{}
+	calls int
+}
+
+func (f *faulty) StoreLogs(logs []*raft.Log) error {
+	f.mu.Lock()
+	err, hang := f.err, f.hang
+	f.calls++
+	f.mu.Unlock()
+	if hang != nil {
+		<-hang
+	}
+	if err != nil {
+		return err
+	}
+	return f.backend.StoreLogs(logs)
+}
+
+func (f *faulty) set(err error, hang chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err, f.hang = err, hang
+}
+
+func openFaulty(t *testing.T, deadline time.Duration) (*Replica, *faulty, chan error) {
+	t.Helper()
+	stopped := make(chan error, 4)
+	cfg := config(t.TempDir(), WAL, &list{})
+	cfg.FailStop = func(err error) { stopped <- err }
+	r := mustOpen(t, cfg)
+	// No append is under way here: the barrier of WaitLeader was the last one.
+	f := &faulty{backend: r.store.backend}
+	r.store.mu.Lock()
+	r.store.backend, r.store.deadline = f, deadline
+	r.store.mu.Unlock()
+	return r, f, stopped
+}
+
+func TestFirstStoreErrorLatches(t *testing.T) {
+	r, f, stopped := openFaulty(t, time.Minute)
+	mustPropose(t, r, "a1")
+	ioErr := errors.New("input/output error")
+	f.set(ioErr, nil)
+	_, err := r.Propose(within(t), []byte("a2"))
+	if errs.ReasonOf(err) != errs.OutcomeUnknown {
+		t.Errorf("the failed append gives %v, reason %q, want an unknown outcome", err, errs.ReasonOf(err))
+	}
+	if err := <-stopped; !errors.Is(err, ioErr) {
+		t.Errorf("FailStop got %v", err)
+	}
+	f.set(nil, nil) // the disk is well again, but the log must not be trusted
+	calls := f.calls
+	if err := r.store.StoreLog(&raft.Log{Index: 99}); !errors.Is(err, ioErr) {
+		t.Errorf("a later write gives %v", err)
+	}
+	if err := r.store.SetUint64([]byte("k"), 1); !errors.Is(err, ioErr) {
+		t.Errorf("a later write of a stable value gives %v", err)
+	}
+	if f.calls != calls {
+		t.Error("the store was written after its failure")
+	}
+	if _, err := r.Propose(within(t), []byte("a3")); errs.ReasonOf(err) != errs.Busy {
+		t.Errorf("a later proposal gives %v", err)
+	}
+	if err := r.Snapshot(); !errors.Is(err, ioErr) {
+		t.Errorf("a later snapshot gives %v", err)
+	}
+	if err := r.WaitLeader(within(t)); !errors.Is(err, ioErr) {
+		t.Errorf("WaitLeader gives %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	select {
+	case err := <-stopped:
+		t.Errorf("FailStop called again with %v", err)
+	default:
+	}
+}
+
+func TestHangingStoreLatches(t *testing.T) {
+	r, f, stopped := openFaulty(t, 20*time.Millisecond)
+	release := make(chan struct{})
+	f.set(nil, release)
+	_, err := r.Propose(within(t), []byte("a1"))
+	if errs.ReasonOf(err) != errs.OutcomeUnknown {
+		t.Errorf("got %v, want an unknown outcome", err)
+	}
+	if err := <-stopped; !strings.Contains(err.Error(), "did not answer within") {
+		t.Errorf("FailStop got %v", err)
+	}
+	close(release)
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSecondOpenOfBoltLog(t *testing.T) {
+	dir := t.TempDir()
+	mustOpen(t, config(dir, Bolt, &list{}))
+	if _, err := Open(config(dir, Bolt, &list{})); err == nil {
+		t.Error("a log was opened twice")
+	}
+}
+
+func TestSizes(t *testing.T) {
+	add := func(from, to uint64, each int64) func(*sizes) {
+		return func(s *sizes) {
+			for i := from; i <= to; i++ {
+				s.add(i, each)
+			}
+		}
+	}
+	head := func(to uint64) func(*sizes) { return func(s *sizes) { s.cutHead(to) } }
+	tail := func(from uint64) func(*sizes) { return func(s *sizes) { s.cutTail(from) } }
+	tests := []struct {
+		name  string
+		steps []func(*sizes)
+		want  int64
+	}{
+		{"empty", nil, 0},
+		{"small entries", []func(*sizes){add(1, 100, 10)}, 1000},
+		{"all cut", []func(*sizes){add(1, 100, markBytes), head(100)}, 0},
+		{"half cut", []func(*sizes){add(1, 100, markBytes), head(50)}, 50 * markBytes},
+		{"within a mark nothing is cut", []func(*sizes){add(1, 100, 10), head(99)}, 1000},
+		{"tail cut", []func(*sizes){add(1, 100, markBytes), tail(91)}, 90 * markBytes},
+		{"tail cut and appended", []func(*sizes){add(1, 10, markBytes), tail(6), add(6, 7, markBytes)}, 7 * markBytes},
+		{"cut beyond the end", []func(*sizes){add(1, 10, markBytes), head(50), add(51, 51, 7)}, 7},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var s sizes
+			for _, step := range test.steps {
+				step(&s)
+			}
+			if got := s.total(); got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func BenchmarkPropose(b *testing.B) {
+	for _, size := range []int{4 << 10, 64 << 10, 1 << 20} {
+		b.Run(byteName(size), func(b *testing.B) {
+			r, err := Open(Config{Group: "bench", NodeID: "n1", Dir: filepath.Join(b.TempDir(), "g"), FSM: discard{}, Bootstrap: true})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = r.Close() }()
+			if err := r.WaitLeader(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(int64(size))
+			for i := 0; b.Loop(); i++ {
+				if _, err := r.Propose(b.Context(), make([]byte, size)); err != nil {
+					b.Fatal(err)
+				}
+				if r.LogBytes() > 64<<20 {
+					if err := r.Snapshot(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+func byteName(n int) string {
+	if n >= 1<<20 {
+		return "1MiB"
+	}
+	return map[int]string{4 << 10: "4KiB", 64 << 10: "64KiB"}[n]
+}
+
+// discard is a state machine without a state.
+type discard struct{}
+
+func (discard) Apply(uint64, uint64, []byte) any  { return nil }
+func (discard) Snapshot(uint64) (Snapshot, error) { return discard{}, nil }
+func (discard) Restore(io.Reader) error           { return nil }
+func (discard) Persist(w io.Writer) error         { _, err := w.Write([]byte("-")); return err }
+func (discard) Release()                          {}
