@@ -1,0 +1,172 @@
+package schema
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"cordwood/proto/errs"
+)
+
+// The names of table options.
+const (
+	OptionTTL           = "ttl"
+	OptionAppendMode    = "append_mode"
+	OptionMergeMode     = "merge_mode"
+	OptionSkipWAL       = "skip_wal"
+	OptionPhysicalTable = "physical_table"
+	OptionComment       = "comment"
+	OptionSSTFormat     = "sst_format"
+	// OptionAutoCreateTable is said with a write and is no property of a table:
+	// StoredOptions leaves it out.
+	OptionAutoCreateTable = "auto_create_table"
+)
+
+// The values of OptionMergeMode.
+const (
+	MergeLastRow     = "last_row"
+	MergeLastNonNull = "last_non_null"
+)
+
+// CreatedOnInsertion is the comment of tables that a write created.
+const CreatedOnInsertion = "Created on insertion"
+
+const maxCommentBytes = 4096
+
+var optionNames = []string{
+	OptionAppendMode, OptionAutoCreateTable, OptionComment, OptionMergeMode,
+	OptionPhysicalTable, OptionSkipWAL, OptionSSTFormat, OptionTTL,
+}
+
+// OptionName returns the option that a pipeline variable, a header hint or SQL calls
+// by name: the option's own name, optionally after `svc_`, or the alias `table_ttl`.
+func OptionName(name string) (option string, ok bool) {
+	name = strings.TrimPrefix(name, "svc_")
+	if name == "table_ttl" {
+		return OptionTTL, true
+	}
+	if slices.Contains(optionNames, name) {
+		return name, true
+	}
+	return "", false
+}
+
+// NormalizeOption returns the text by which the option's value is stored and shown:
+// `1day` for the ttl `1d`, `true` for `TRUE`. Its errors, for an unknown key or a
+// bad value, have code InvalidArguments and name both.
+func NormalizeOption(key, value string) (string, error) {
+	switch key {
+	case OptionTTL:
+		t, why := parseTTL(value)
+		if why != "" {
+			return "", optionError(key, value, why)
+		}
+		return t.String(), nil
+	case OptionAppendMode, OptionSkipWAL:
+		return normalizeBool(key, value, "want true or false")
+	case OptionAutoCreateTable:
+		return normalizeBool(key, value, "auto_create_table hint must be a boolean, true or false")
+	case OptionMergeMode:
+		if value != MergeLastRow && value != MergeLastNonNull {
+			return "", optionError(key, value, "want last_row or last_non_null")
+		}
+	case OptionSSTFormat:
+		if value != "flat" && value != "primary_key" {
+			return "", optionError(key, value, "want flat or primary_key")
+		}
+	case OptionPhysicalTable:
+		// Recorded only: any name will do.
+		if len(value) > MaxNameBytes || !utf8.ValidString(value) {
+			return "", optionError(key, value, "want a name of at most "+strconv.Itoa(MaxNameBytes)+" bytes")
+		}
+	case OptionComment:
+		if len(value) > maxCommentBytes {
+			return "", optionError(key, value, "at most "+strconv.Itoa(maxCommentBytes)+" bytes are allowed")
+		}
+		if !utf8.ValidString(value) {
+			return "", optionError(key, value, "it is not valid UTF-8")
+		}
+	default:
+		return "", errs.New(errs.InvalidArguments, "Unknown table option, key: %s; known are %s", quoteShort(key), strings.Join(optionNames, ", "))
+	}
+	return value, nil
+}
+
+func normalizeBool(key, value, want string) (string, error) {
+	switch {
+	case strings.EqualFold(value, "true"):
+		return "true", nil
+	case strings.EqualFold(value, "false"):
+		return "false", nil
+	}
+	return "", optionError(key, value, want)
+}
+
+func optionError(key, value, why string) error {
+	shown := value
+	if len(shown) > 80 {
+		shown = strings.ToValidUTF8(shown[:80], "") + "…"
+	}
+	return errs.New(errs.InvalidArguments, "Failed to parse table option, key: %s, value: %s (%s)", key, shown, why)
+}
+
+// ValidateOptions normalises options in place and checks the rules that combine
+// them: merge_mode=last_non_null needs append_mode=false, which is set if
+// append_mode is not given at all. Errors have code InvalidArguments.
+func ValidateOptions(options map[string]string) error {
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		value, err := NormalizeOption(key, options[key])
+		if err != nil {
+			return err
+		}
+		options[key] = value
+	}
+	if options[OptionMergeMode] == MergeLastNonNull {
+		switch options[OptionAppendMode] {
+		case "true":
+			return errs.New(errs.InvalidArguments,
+				"Invalid table options, merge_mode: last_non_null with append_mode: true; only last_row is allowed with append mode. Set append_mode to false")
+		case "":
+			options[OptionAppendMode] = "false"
+		}
+	}
+	return nil
+}
+
+// StoredOptions returns the options with which a table is created: a validated copy
+// of options without those that are no property of a table. For a table that a log
+// write creates, append_mode becomes true unless the options say otherwise, and the
+// comment tells of it. options may be nil.
+func StoredOptions(options map[string]string, logWrite bool) (map[string]string, error) {
+	stored := maps.Clone(options)
+	if stored == nil {
+		stored = map[string]string{}
+	}
+	if err := ValidateOptions(stored); err != nil {
+		return nil, err
+	}
+	delete(stored, OptionAutoCreateTable)
+	if logWrite {
+		if stored[OptionAppendMode] == "" {
+			stored[OptionAppendMode] = "true"
+		}
+		if stored[OptionComment] == "" {
+			stored[OptionComment] = CreatedOnInsertion
+		}
+	}
+	return stored, nil
+}
+
+// AppendMode tells whether t keeps all rows of an identity.
+func (t *Table) AppendMode() bool { return t.Options[OptionAppendMode] == "true" }
+
+// MergeMode is how rows of one identity become one: MergeLastRow or
+// MergeLastNonNull. It has no meaning in append mode.
+func (t *Table) MergeMode() string {
+	if m := t.Options[OptionMergeMode]; m != "" {
+		return m
+	}
+	return MergeLastRow
+}

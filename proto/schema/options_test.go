@@ -1,0 +1,124 @@
+package schema
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/proto/errs"
+)
+
+func TestNormalizeOption(t *testing.T) {
+	for _, c := range []struct{ key, value, want, fails string }{
+		{"ttl", "7d", "7days", ""},
+		{"ttl", "", "forever", ""},
+		{"ttl", "soon", "", "Failed to parse table option, key: ttl, value: soon"},
+		{"append_mode", "TRUE", "true", ""},
+		{"append_mode", "False", "false", ""},
+		{"append_mode", "1", "", "Failed to parse table option, key: append_mode, value: 1"},
+		{"skip_wal", "true", "true", ""},
+		{"skip_wal", "", "", "key: skip_wal, value: "},
+		{"auto_create_table", "false", "false", ""},
+		{"auto_create_table", "no", "", "hint must be a boolean"},
+		{"merge_mode", "last_row", "last_row", ""},
+		{"merge_mode", "last_non_null", "last_non_null", ""},
+		{"merge_mode", "LAST_ROW", "", "want last_row or last_non_null"},
+		{"sst_format", "flat", "flat", ""},
+		{"sst_format", "primary_key", "primary_key", ""},
+		{"sst_format", "tall", "", "want flat or primary_key"},
+		{"physical_table", "metrics 1", "metrics 1", ""},
+		{"physical_table", strings.Repeat("x", 129), "", "at most 128 bytes"},
+		{"comment", "it's", "it's", ""},
+		{"comment", "\xff", "", "not valid UTF-8"},
+		{"comment", strings.Repeat("x", 4097), "", "4096 bytes"},
+		{"colour", "red", "", `Unknown table option, key: "colour"`},
+	} {
+		got, err := NormalizeOption(c.key, c.value)
+		switch {
+		case c.fails == "" && (err != nil || got != c.want):
+			t.Errorf("%s=%.20s: got %q, %v; want %q", c.key, c.value, got, err, c.want)
+		case c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails) || errs.CodeOf(err) != errs.InvalidArguments):
+			t.Errorf("%s=%.20s: error %v, want one of code 1004 with %q", c.key, c.value, err, c.fails)
+		}
+	}
+}
+
+func TestOptionName(t *testing.T) {
+	for name, want := range map[string]string{
+		"ttl": "ttl", "svc_ttl": "ttl", "svc_table_ttl": "ttl", "table_ttl": "ttl", "svc_merge_mode": "merge_mode",
+		"sst_format": "sst_format", "read_preference": "", "": "", "svc_": "", "TTL": "",
+	} {
+		if got, ok := OptionName(name); got != want || ok != (want != "") {
+			t.Errorf("%q: got %q, %v", name, got, ok)
+		}
+	}
+}
+
+func TestStoredOptions(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		given     map[string]string
+		logWrite  bool
+		want      map[string]string
+		wantError string
+	}{
+		{"nothing, sql", nil, false, map[string]string{}, ""},
+		{
+			"nothing, log", nil, true,
+			map[string]string{"append_mode": "true", "comment": CreatedOnInsertion}, "",
+		},
+		{
+			"deduplicating", map[string]string{"append_mode": "FALSE", "merge_mode": "last_non_null", "comment": "c"}, true,
+			map[string]string{"append_mode": "false", "merge_mode": "last_non_null", "comment": "c"}, "",
+		},
+		{
+			"merge mode alone turns append off", map[string]string{"merge_mode": "last_non_null", "comment": "c"}, true,
+			map[string]string{"append_mode": "false", "merge_mode": "last_non_null", "comment": "c"}, "",
+		},
+		{
+			"last row does not", map[string]string{"merge_mode": "last_row", "comment": "c"}, true,
+			map[string]string{"append_mode": "true", "merge_mode": "last_row", "comment": "c"}, "",
+		},
+		{
+			"not stored", map[string]string{"auto_create_table": "true", "ttl": "1d"}, false,
+			map[string]string{"ttl": "1day"}, "",
+		},
+		{
+			"contradiction", map[string]string{"append_mode": "true", "merge_mode": "last_non_null"}, true,
+			nil, "only last_row is allowed with append mode",
+		},
+		{"bad value", map[string]string{"ttl": "abc"}, true, nil, "key: ttl, value: abc"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := len(c.given)
+			got, err := StoredOptions(c.given, c.logWrite)
+			if len(c.given) != before {
+				t.Error("the given map was changed")
+			}
+			if c.wantError != "" {
+				if err == nil || !strings.Contains(err.Error(), c.wantError) || errs.CodeOf(err) != errs.InvalidArguments {
+					t.Errorf("error %v, want one of code 1004 with %q", err, c.wantError)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestTableModes(t *testing.T) {
+	var plain Table
+	if plain.AppendMode() || plain.MergeMode() != MergeLastRow {
+		t.Error("a table without options appends or merges by column")
+	}
+	merging := Table{Options: map[string]string{"append_mode": "false", "merge_mode": "last_non_null"}}
+	if merging.AppendMode() || merging.MergeMode() != MergeLastNonNull {
+		t.Error("options are not seen")
+	}
+}
