@@ -7,6 +7,10 @@ func (f *Format) parse(text string, o *ParseOptions) (int64, int32, failure) {
 	var p parsed
 	i := 0
 	for n := range f.ops {
+		if end := p.quick(&f.ops[n], text, i); end > i {
+			i = end
+			continue
+		}
 		end, reason := f.step(&p, n, text, i)
 		if reason != ok {
 			return 0, 0, failure{reason: reason, op: n, pos: min(i, len(text))}
@@ -18,6 +22,46 @@ func (f *Format) parse(text string, o *ParseOptions) (int64, int32, failure) {
 	}
 	sec, nsec, reason := p.resolve(o)
 	return sec, nsec, failure{reason: reason, op: len(f.ops), pos: i}
+}
+
+// quick reads the steps that most patterns are made of, numbers of two digits and
+// literals of one byte. It returns i, and has done nothing, if there is more to it.
+func (p *parsed) quick(o *op, text string, i int) int {
+	if o.kind == opLiteral {
+		if len(o.lit) == 1 && i < len(text) && text[i] == o.lit[0] {
+			return i + 1
+		}
+		return i
+	}
+	if o.width != 2 || i+2 > len(text) || o.kind != opNumber && o.kind != opHour {
+		return i
+	}
+	tens, ones := text[i]-'0', text[i+1]-'0'
+	if tens > 9 || ones > 9 {
+		return i
+	}
+	v := int32(tens)*10 + int32(ones)
+	if v < o.lo || v > o.hi {
+		return i
+	}
+	if o.kind == opNumber {
+		if p.has(o.field) {
+			return i
+		}
+		p.fields |= setOf(o.field)
+		p.v[o.field] = v
+		return i + 2
+	}
+	if p.fields&(setOf(fHourDiv)|setOf(fHourMod)) != 0 {
+		return i
+	}
+	p.fields |= setOf(fHourDiv) | setOf(fHourMod)
+	if v >= 12 {
+		p.v[fHourDiv] = 1
+		v -= 12
+	}
+	p.v[fHourMod] = v
+	return i + 2
 }
 
 // step reads what step n of the pattern wants at text[i:] and returns its end.
