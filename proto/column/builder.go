@@ -19,7 +19,8 @@ type Builder struct {
 	free []*Col
 }
 
-// Col is one column under construction.
+// Col is one column under construction. All byte strings of a column together must
+// stay below 4 GiB; who reads request bodies limits them to far less.
 type Col struct {
 	schema.Column
 
@@ -32,10 +33,30 @@ type Col struct {
 	bytes []byte
 }
 
-// Reset makes b empty and keeps its memory for the next table.
+// What Reset keeps: a request of many or of huge columns must not tie up memory for
+// as long as the builder lives.
+const (
+	maxFreeColumns = 1024
+	maxFreeBytes   = 1 << 20 // per column
+)
+
+// Reset makes b empty and keeps its memory, if that is not unusually much, for the
+// next table. Columns of before must not be used any more.
 func (b *Builder) Reset() {
-	b.free = append(b.free, b.cols...)
+	for _, c := range b.cols {
+		b.recycle(c)
+	}
+	clear(b.cols)
 	b.cols, b.rows = b.cols[:0], 0
+}
+
+// recycle keeps the memory of a column for Add.
+func (b *Builder) recycle(c *Col) {
+	if len(b.free) == maxFreeColumns || 8*(cap(c.fixed)+cap(c.valid))+4*cap(c.ends)+cap(c.bytes) > maxFreeBytes {
+		return
+	}
+	c.Column = schema.Column{} // its name may keep a request body alive
+	b.free = append(b.free, c)
 }
 
 // Rows is the number of complete rows, and so the index of the row under way.
@@ -64,12 +85,13 @@ func (b *Builder) Add(c schema.Column) *Col {
 // EndRow completes the row under way.
 func (b *Builder) EndRow() { b.rows++ }
 
-// DropRow takes back the row under way. Columns that it introduced are gone.
+// DropRow takes back the row under way. Columns that it introduced are gone and must
+// not be used any more, unless they are pinned.
 func (b *Builder) DropRow() {
 	kept := b.cols[:0]
 	for _, c := range b.cols {
 		if c.first == b.rows {
-			b.free = append(b.free, c)
+			b.recycle(c)
 			continue
 		}
 		if c.Has(b.rows) {
@@ -77,6 +99,7 @@ func (b *Builder) DropRow() {
 		}
 		kept = append(kept, c)
 	}
+	clear(b.cols[len(kept):])
 	b.cols = kept
 }
 
@@ -104,22 +127,24 @@ func (c *Col) Nulls() int { return c.nulls }
 
 // pad appends nulls until the column has n rows.
 func (c *Col) pad(n int) {
-	if c.n >= n {
-		return
+	if c.n < n {
+		c.padMore(n)
 	}
-	c.nulls += n - c.n
+}
+
+func (c *Col) padMore(n int) {
+	more := n - c.n
+	c.nulls += more
 	if c.Type.IsBytes() {
 		end := uint32(len(c.bytes))
-		for i := c.n; i < n; i++ {
+		for range more {
 			c.ends = append(c.ends, end)
 		}
 	} else {
-		for i := c.n; i < n; i++ {
-			c.fixed = append(c.fixed, 0)
-		}
+		c.fixed = append(c.fixed, make([]uint64, more)...)
 	}
-	for len(c.valid)*64 < n {
-		c.valid = append(c.valid, 0)
+	if words := (n+63)>>6 - len(c.valid); words > 0 {
+		c.valid = append(c.valid, make([]uint64, words)...)
 	}
 	c.n = n
 }
