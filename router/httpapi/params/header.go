@@ -1,0 +1,112 @@
+package params
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// Header returns the first of the named headers that has a value once trimmed, or "".
+// The names are given in order of preference.
+func Header(h http.Header, names ...string) string {
+	for _, name := range names {
+		if v := strings.TrimSpace(h.Get(name)); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// DefaultNestedLevels is the depth to which nested objects become columns.
+const DefaultNestedLevels = 10
+
+// PipelineParams is what the header x-svc-pipeline-params says.
+type PipelineParams struct {
+	// MaxNestedLevels is the depth to which nested objects become columns, at least 1.
+	MaxNestedLevels int
+	// SkipError replaces the query parameter of that name if HasSkipError is set.
+	SkipError    bool
+	HasSkipError bool
+}
+
+// ParsePipelineParams reads the header x-svc-pipeline-params: pairs of key and value,
+// joined by '&', without escapes. The last of equal keys wins; what it does not know or
+// cannot read it ignores.
+func ParsePipelineParams(header string) PipelineParams {
+	p := PipelineParams{MaxNestedLevels: DefaultNestedLevels}
+	for header != "" {
+		part, rest, _ := strings.Cut(header, "&")
+		header = rest
+		key, value, found := strings.Cut(part, "=")
+		if !found {
+			continue
+		}
+		switch key {
+		case "max_nested_levels":
+			p.MaxNestedLevels = DefaultNestedLevels
+			if n, err := strconv.ParseInt(value, 10, 32); err == nil && n > 0 {
+				p.MaxNestedLevels = int(n)
+			}
+		case "skip_error":
+			p.SkipError, p.HasSkipError = truthy(value), true
+		}
+	}
+	return p
+}
+
+// truthy tells whether a text means yes.
+func truthy(s string) bool {
+	switch strings.ToLower(s) {
+	case "true", "1", "yes", "on", "t":
+		return true
+	}
+	return false
+}
+
+// maxHints bounds the hints of one request.
+const maxHints = 100
+
+// singleHints are the hints that have a header of their own, which is deprecated.
+var singleHints = [...]string{
+	"auto_create_table", "ttl", "append_mode", "merge_mode", "physical_table", "skip_wal", "read_preference",
+}
+
+// ParseHints returns the table options that a request's headers ask for, by the
+// option's name: those of x-svc-hints, a list of k=v, or if there is none those of the
+// single headers x-svc-hint-<option>. Parts that are not k=v are ignored. The result is
+// nil if there are none.
+func ParseHints(h http.Header) map[string]string {
+	list := strings.Join(h.Values("x-svc-hints"), ",")
+	if strings.TrimSpace(list) == "" {
+		return singleHintHeaders(h)
+	}
+	var hints map[string]string
+	for list != "" && len(hints) < maxHints {
+		part, rest, _ := strings.Cut(list, ",")
+		list = rest
+		key, value, found := strings.Cut(part, "=")
+		if key = strings.TrimSpace(key); !found || key == "" {
+			continue
+		}
+		if hints == nil {
+			hints = make(map[string]string)
+		}
+		hints[key] = strings.TrimSpace(value)
+	}
+	return hints
+}
+
+func singleHintHeaders(h http.Header) map[string]string {
+	var hints map[string]string
+	for _, name := range singleHints {
+		v := Header(h, "x-svc-hint-"+name)
+		if v == "" {
+			continue
+		}
+		if hints == nil {
+			hints = make(map[string]string)
+		}
+		hints[name] = v
+	}
+	return hints
+}

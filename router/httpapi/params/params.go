@@ -1,0 +1,143 @@
+// Package params reads what clients put beside a request's body: the query string,
+// the pipeline parameters header and the table hint headers.
+//
+// The query string is read more leniently than net/url does, because clients send
+// time patterns in it without escaping them: pairs end at '&' only, a ';' is data,
+// and an escape that is none stays as it is. A form body has the same syntax.
+//
+// The package only reads. Which names a request knows, and what their values mean, is
+// the caller's business. All errors are *errs.Error of code InvalidArguments.
+// Values may be read by any number of goroutines.
+package params
+
+import (
+	"strings"
+
+	"cordwood/proto/errs"
+)
+
+// MaxPairs bounds the pairs of one query string or form.
+const MaxPairs = 1000
+
+// Values are the pairs of a query string, in order.
+type Values struct {
+	pairs []pair
+}
+
+type pair struct{ name, value string }
+
+// Parse reads a raw query string or a form body. It fails only on more than MaxPairs
+// pairs. Bytes that are no UTF-8 after decoding become U+FFFD.
+func Parse(raw string) (Values, error) {
+	var v Values
+	for raw != "" {
+		part, rest, _ := strings.Cut(raw, "&")
+		raw = rest
+		if part == "" {
+			continue
+		}
+		if len(v.pairs) == MaxPairs {
+			return Values{}, errs.New(errs.InvalidArguments, "reading the query string: more than %d parameters", MaxPairs)
+		}
+		name, value, _ := strings.Cut(part, "=")
+		v.pairs = append(v.pairs, pair{name: Unescape(name), value: Unescape(value)})
+	}
+	return v, nil
+}
+
+// Unescape decodes '+' as a space and each valid %XX; an invalid escape stays as it is.
+func Unescape(s string) string {
+	if strings.IndexByte(s, '%') < 0 && strings.IndexByte(s, '+') < 0 {
+		return strings.ToValidUTF8(s, "\uFFFD")
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '+':
+			b = append(b, ' ')
+		case c == '%' && i+2 < len(s) && hex(s[i+1]) >= 0 && hex(s[i+2]) >= 0:
+			b = append(b, byte(hex(s[i+1])<<4|hex(s[i+2])))
+			i += 2
+		default:
+			b = append(b, c)
+		}
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD")
+}
+
+// hex is the value of a hexadecimal digit, or -1.
+func hex(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c|0x20 >= 'a' && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return -1
+}
+
+// Get returns the first value of a parameter, or "".
+func (v Values) Get(name string) string {
+	s, _ := v.Lookup(name)
+	return s
+}
+
+// Lookup returns the first value of a parameter, and whether there is one.
+func (v Values) Lookup(name string) (value string, found bool) {
+	for i := range v.pairs {
+		if v.pairs[i].name == name {
+			return v.pairs[i].value, true
+		}
+	}
+	return "", false
+}
+
+// Once checks that none of the named parameters is given twice.
+func (v Values) Once(names ...string) error {
+	for _, name := range names {
+		n := 0
+		for i := range v.pairs {
+			if v.pairs[i].name == name {
+				n++
+			}
+		}
+		if n > 1 {
+			return errs.New(errs.InvalidArguments, "parameter %s is given %d times: give it once", name, n)
+		}
+	}
+	return nil
+}
+
+// String returns the value of a parameter, "" if it is absent, and an error if it is
+// given more than once.
+func (v Values) String(name string) (string, error) {
+	if err := v.Once(name); err != nil {
+		return "", err
+	}
+	return v.Get(name), nil
+}
+
+// Bool returns the value of a parameter that is exactly "true" or "false", or absent.
+func (v Values) Bool(name string, absent bool) (bool, error) {
+	if err := v.Once(name); err != nil {
+		return false, err
+	}
+	switch s, found := v.Lookup(name); {
+	case !found:
+		return absent, nil
+	case s == "true":
+		return true, nil
+	case s == "false":
+		return false, nil
+	default:
+		return false, errs.New(errs.InvalidArguments, "parameter %s is %s: it must be true or false", name, quote(s))
+	}
+}
+
+// quote shows a client's text in an error, shortened.
+func quote(s string) string {
+	if len(s) > 64 {
+		s = strings.ToValidUTF8(s[:64], "") + "…"
+	}
+	return "\"" + s + "\""
+}
