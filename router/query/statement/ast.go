@@ -8,7 +8,11 @@
 // are pure and safe for concurrent use.
 package statement
 
-import "encoding/hex"
+import (
+	"encoding/hex"
+
+	"cordwood/proto/schema"
+)
 
 // Statement is one of the types of this package that have a method Rows.
 type Statement interface {
@@ -137,7 +141,7 @@ func (l Literal) SQL() string {
 	case Default:
 		return "DEFAULT"
 	case Text:
-		return QuoteText(l.Text)
+		return schema.QuoteLiteral(l.Text)
 	case Bytes:
 		return "x'" + hex.EncodeToString([]byte(l.Text)) + "'"
 	case Now:

@@ -1,6 +1,10 @@
 package statement
 
-import "strings"
+import (
+	"strings"
+
+	"cordwood/proto/schema"
+)
 
 // refuseObject stops at CREATE, DROP or ALTER of something that does not exist here.
 func (p *parser) refuseObject(verb, wanted string) {
@@ -148,7 +152,7 @@ func (p *parser) column() ColumnDef {
 		case p.tok.is("COMMENT") || p.tok.is("FULLTEXT") || p.tok.is("INVERTED") || p.tok.is("SKIPPING") ||
 			p.tok.is("REFERENCES") || p.tok.is("CHECK") || p.tok.is("COLLATE") || p.tok.is("GENERATED") || p.tok.is("AS") ||
 			p.tok.is("UNIQUE") || p.tok.is("FIRST") || p.tok.is("AFTER"):
-			p.refuse("column %s: %s is not available", QuoteName(c.Name), strings.ToUpper(p.tok.val))
+			p.refuse("column %s: %s is not available", schema.QuoteIdent(c.Name), strings.ToUpper(p.tok.val))
 		default:
 			p.expected("NULL, NOT NULL, DEFAULT, TIME INDEX, PRIMARY KEY, `,` or `)`")
 		}

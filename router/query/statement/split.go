@@ -1,10 +1,6 @@
 package statement
 
-import (
-	"strings"
-
-	"cordwood/proto/errs"
-)
+import "cordwood/proto/errs"
 
 // maxStatements bounds how many statements one text may hold.
 const maxStatements = 1000
@@ -42,9 +38,3 @@ func split(src string) ([]piece, error) {
 		}
 	}
 }
-
-// QuoteName writes a name so that the parser and the engine read it back.
-func QuoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
-
-// QuoteText writes a text literal.
-func QuoteText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

@@ -1,0 +1,117 @@
+package format
+
+import (
+	"io"
+	"sync"
+
+	"cordwood/proto/errs"
+)
+
+// Budget bounds the bytes that all Buffers of a process hold together. It is safe
+// for concurrent use.
+type Budget struct {
+	perBuffer, total int64
+
+	mu   sync.Mutex
+	used int64 // guarded by mu
+}
+
+// NewBudget returns a budget of that many bytes for one Buffer and for all.
+func NewBudget(perBuffer, total int64) *Budget { return &Budget{perBuffer: perBuffer, total: total} }
+
+func (b *Budget) take(n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.used+n > b.total {
+		return false
+	}
+	b.used += n
+	return true
+}
+
+func (b *Budget) give(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used -= n
+}
+
+// chunkBytes is the size of the pieces that a Buffer is made of.
+const chunkBytes = 256 << 10
+
+var chunks = sync.Pool{New: func() any { return new([chunkBytes]byte) }}
+
+// Buffer collects an answer that cannot be streamed, within a budget. It belongs
+// to one goroutine. Release gives its memory back.
+type Buffer struct {
+	budget  *Budget
+	chunks  []*[chunkBytes]byte
+	last    int // bytes used of the last chunk
+	scratch []byte
+}
+
+// NewBuffer returns an empty buffer within the budget.
+func NewBuffer(budget *Budget) *Buffer { return &Buffer{budget: budget} }
+
+// Append adds a copy of p, or returns an error that says what to do instead.
+func (b *Buffer) Append(p []byte) error {
+	for len(p) > 0 {
+		if len(b.chunks) == 0 || b.last == chunkBytes {
+			if err := b.grow(); err != nil {
+				return err
+			}
+		}
+		n := copy(b.chunks[len(b.chunks)-1][b.last:], p)
+		b.last += n
+		p = p[n:]
+	}
+	return nil
+}
+
+func (b *Buffer) grow() error {
+	if int64(len(b.chunks)+1)*chunkBytes > b.budget.perBuffer {
+		return errs.New(errs.RuntimeResourcesExhausted,
+			"the result is larger than %d MiB, which is the most that format svcdb_v1 can hold: "+
+				"ask for format=ndjson, csv, arrow or parquet, which stream, or add a LIMIT", b.budget.perBuffer>>20).WithStatus(400)
+	}
+	if !b.budget.take(chunkBytes) {
+		return errs.New(errs.RateLimited,
+			"too many large results in format svcdb_v1 are under way: try again later, or ask for format=ndjson, csv, arrow or parquet, which stream")
+	}
+	b.chunks = append(b.chunks, chunks.Get().(*[chunkBytes]byte))
+	b.last = 0
+	return nil
+}
+
+// Len is the number of bytes held.
+func (b *Buffer) Len() int64 {
+	if len(b.chunks) == 0 {
+		return 0
+	}
+	return int64(len(b.chunks)-1)*chunkBytes + int64(b.last)
+}
+
+// WriteTo writes everything to w.
+func (b *Buffer) WriteTo(w io.Writer) (int64, error) {
+	var n int64
+	for i, c := range b.chunks {
+		p := c[:]
+		if i == len(b.chunks)-1 {
+			p = p[:b.last]
+		}
+		m, err := w.Write(p)
+		n += int64(m)
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// Release empties the buffer and gives its memory back.
+func (b *Buffer) Release() {
+	b.budget.give(int64(len(b.chunks)) * chunkBytes)
+	for _, c := range b.chunks {
+		chunks.Put(c)
+	}
+	b.chunks, b.last = nil, 0
+}

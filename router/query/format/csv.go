@@ -1,0 +1,78 @@
+package format
+
+import (
+	"bytes"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// writeCSV writes RFC 4180 lines ending in \n. A null is nothing, an empty text is
+// "", timestamps are integers of the unit that the type line names, nested values
+// are JSON.
+func writeCSV(o *output, rows Rows, names, types bool) error {
+	fields := rows.Schema().Fields()
+	if names {
+		o.line(fields, func(f arrow.Field) string { return f.Name })
+	}
+	if types {
+		o.line(fields, TypeName)
+	}
+	var value []byte
+	for rows.Next() {
+		rec := rows.RecordBatch()
+		columns := make([]cell, len(fields))
+		for i := range columns {
+			columns[i] = cellOf(rec.Column(i), style{})
+		}
+		for row := range int(rec.NumRows()) {
+			for c, cell := range columns {
+				if c > 0 {
+					o.buf = append(o.buf, ',')
+				}
+				if isNull(rec.Column(c), row) {
+					continue
+				}
+				value = cell(value[:0], row)
+				o.buf = appendCSV(o.buf, value)
+			}
+			o.buf = append(o.buf, '\n')
+			if err := o.spill(); err != nil {
+				return err
+			}
+		}
+		if err := o.batchDone(); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return o.write()
+}
+
+func (o *output) line(fields []arrow.Field, value func(arrow.Field) string) {
+	for i, f := range fields {
+		if i > 0 {
+			o.buf = append(o.buf, ',')
+		}
+		o.buf = appendCSV(o.buf, []byte(value(f)))
+	}
+	o.buf = append(o.buf, '\n')
+}
+
+// appendCSV writes a value, in quotes if it needs them.
+func appendCSV(dst, v []byte) []byte {
+	if len(v) > 0 && v[0] != ' ' && v[len(v)-1] != ' ' && !bytes.ContainsAny(v, ",\"\n\r") {
+		return append(dst, v...)
+	}
+	dst = append(dst, '"')
+	for {
+		i := bytes.IndexByte(v, '"')
+		if i < 0 {
+			break
+		}
+		dst = append(append(dst, v[:i+1]...), '"')
+		v = v[i+1:]
+	}
+	return append(append(dst, v...), '"')
+}

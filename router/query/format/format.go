@@ -1,0 +1,197 @@
+// Package format writes the rows of a query as the bytes that a client asked for.
+//
+// Rows come as Arrow record batches. Every format but svcdb_v1 streams: memory
+// does not grow with the result, but for the row group under way in parquet and
+// the first rows in table, both bounded. svcdb_v1 has its head at its end and an
+// error shape of its own, so it is collected in a Buffer of bounded size.
+//
+// Values are appended to byte slices straight from the column buffers, with no
+// boxing. The package knows neither HTTP nor where the rows come from. Nothing
+// here is safe for concurrent use, except that different writers are independent.
+package format
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"cordwood/proto/errs"
+)
+
+// Format is one of the formats that a client can ask for.
+type Format uint8
+
+// The formats.
+const (
+	SvcdbV1 Format = iota
+	NDJSON
+	CSV
+	CSVWithNames
+	CSVWithNamesAndTypes
+	Table
+	Arrow
+	Parquet
+)
+
+var formats = [...]struct{ name, contentType string }{
+	SvcdbV1:              {"svcdb_v1", "application/json"},
+	NDJSON:               {"ndjson", "application/x-ndjson"},
+	CSV:                  {"csv", "text/csv; charset=utf-8"},
+	CSVWithNames:         {"csvWithNames", "text/csv; charset=utf-8; header=present"},
+	CSVWithNamesAndTypes: {"csvWithNamesAndTypes", "text/csv; charset=utf-8; header=present"},
+	Table:                {"table", "text/plain; charset=utf-8"},
+	Arrow:                {"arrow", "application/vnd.apache.arrow.stream"},
+	Parquet:              {"parquet", "application/vnd.apache.parquet"},
+}
+
+// Parse returns the format of that name, in any case; the empty name is svcdb_v1.
+func Parse(name string) (Format, error) {
+	if name == "" {
+		return SvcdbV1, nil
+	}
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		if strings.EqualFold(name, f.name) {
+			return Format(i), nil
+		}
+		names[i] = f.name
+	}
+	return 0, errs.New(errs.InvalidArguments, "unknown format %q: expected one of %s", name, strings.Join(names, ", "))
+}
+
+// String is the format's name.
+func (f Format) String() string { return formats[f].name }
+
+// ContentType is the media type of the format.
+func (f Format) ContentType() string { return formats[f].contentType }
+
+// Rows is a result: batches of one schema. array.RecordReader implements it.
+type Rows interface {
+	Schema() *arrow.Schema
+	// Next moves to the next batch; false at the end and after an error.
+	Next() bool
+	// RecordBatch is the current batch, valid until Next is called again.
+	RecordBatch() arrow.RecordBatch
+	Err() error
+}
+
+// Flusher is implemented by a destination that wants to know when a batch is
+// complete, to hand on what it holds back.
+type Flusher interface{ Flush() error }
+
+// Write writes all rows to w in a streaming format, so any but SvcdbV1, and
+// returns how many there were. Nothing is written before the first batch has come,
+// so an error until then leaves w untouched. w sees few and large writes.
+func Write(w io.Writer, f Format, rows Rows) (n int64, err error) {
+	src := &counted{Rows: rows}
+	src.start()
+	switch {
+	case src.Err() != nil:
+		return 0, src.Err()
+	case f == NDJSON:
+		err = writeNDJSON(newOutput(w), src)
+	case f == CSV, f == CSVWithNames, f == CSVWithNamesAndTypes:
+		err = writeCSV(newOutput(w), src, f >= CSVWithNames, f == CSVWithNamesAndTypes)
+	case f == Table:
+		err = writeTable(newOutput(w), src)
+	case f == Arrow:
+		err = writeArrow(w, src)
+	case f == Parquet:
+		err = writeParquet(w, src)
+	default:
+		return 0, fmt.Errorf("format %s does not stream", f)
+	}
+	return src.n, err
+}
+
+// counted counts rows and has read one batch ahead at the start.
+type counted struct {
+	Rows
+	n       int64
+	ahead   bool
+	current bool
+}
+
+func (c *counted) start() { c.ahead, c.current = true, c.Rows.Next() }
+
+func (c *counted) Next() bool {
+	if c.ahead {
+		c.ahead = false
+	} else {
+		c.current = c.Rows.Next()
+	}
+	if c.current {
+		c.n += c.RecordBatch().NumRows()
+	}
+	return c.current
+}
+
+// flushBytes is about how many bytes an output collects before it writes them.
+const flushBytes = 64 << 10
+
+// output collects bytes for a writer.
+type output struct {
+	w   io.Writer
+	buf []byte
+}
+
+func newOutput(w io.Writer) *output {
+	return &output{w: w, buf: make([]byte, 0, flushBytes+flushBytes/4)}
+}
+
+// spill writes what is there, if it is much.
+func (o *output) spill() error {
+	if len(o.buf) < flushBytes {
+		return nil
+	}
+	return o.write()
+}
+
+func (o *output) write() error {
+	if len(o.buf) == 0 {
+		return nil
+	}
+	_, err := o.w.Write(o.buf)
+	if cap(o.buf) > 16*flushBytes {
+		o.buf = make([]byte, 0, flushBytes+flushBytes/4)
+	}
+	o.buf = o.buf[:0]
+	return err
+}
+
+// batchDone writes everything and tells w that a batch is complete.
+func (o *output) batchDone() error {
+	if err := o.write(); err != nil {
+		return err
+	}
+	return flush(o.w)
+}
+
+func flush(w io.Writer) error {
+	if f, ok := w.(Flusher); ok {
+		return f.Flush()
+	}
+	return nil
+}
+
+// uniqueNames are the column names, with _1, _2 … after a name that came before:
+// a JSON object or a Parquet file cannot hold the same name twice.
+func uniqueNames(s *arrow.Schema) []string {
+	names := make([]string, s.NumFields())
+	taken := make(map[string]bool, len(names))
+	for _, f := range s.Fields() {
+		taken[f.Name] = true
+	}
+	seen := make(map[string]bool, len(names))
+	for i, f := range s.Fields() {
+		name := f.Name
+		for n := 1; seen[name] || name != f.Name && taken[name]; n++ {
+			name = fmt.Sprintf("%s_%d", f.Name, n)
+		}
+		seen[name] = true
+		names[i] = name
+	}
+	return names
+}
