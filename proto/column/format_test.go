@@ -72,12 +72,12 @@ func futureBatch() []byte {
 	return src
 }
 
-func golden(t testing.TB, name string, make func() []byte) []byte {
+func golden(t testing.TB, name string, write func() []byte) []byte {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	src, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) && *update {
-		src = make()
+		src = write()
 		err = os.WriteFile(path, src, 0o644)
 	}
 	if err != nil {
@@ -293,9 +293,15 @@ func TestHeaderLimits(t *testing.T) {
 		offset int
 		value  uint32
 	}{
-		{"row count", offRows, MaxRows + 1}, {"column count", offColumns, MaxColumns + 1},
-		{"inflated size", offBody, MaxInflated + 8}, {"inflated size", offBody, 1001}, {"inflated size", offBody, 0},
-		{"block", offBody, 1 << 20}, {"block size", offBlock, 1}, {"header spare", offSpare, 1}, {"magic", 0, 0},
+		{"row count", offRows, MaxRows + 1},
+		{"column count", offColumns, MaxColumns + 1},
+		{"inflated size", offBody, MaxInflated + 8},
+		{"inflated size", offBody, 1001},
+		{"inflated size", offBody, 0},
+		{"block", offBody, 1 << 20},
+		{"block size", offBlock, 1},
+		{"header spare", offSpare, 1},
+		{"magic", 0, 0},
 	} {
 		bad := bytes.Clone(src)
 		binary.LittleEndian.PutUint32(bad[c.offset:], c.value)

@@ -21,9 +21,10 @@ func Inspect(w io.Writer, src []byte) error {
 	if err := checkMagic(src); err != nil {
 		return err
 	}
+	// The writer keeps its first error until Flush.
 	out := bufio.NewWriter(w)
 	v := binary.LittleEndian.Uint16(src[offVersion:])
-	fmt.Fprintf(out, "column batch, format version %d, %d bytes\n", v, len(src))
+	_, _ = fmt.Fprintf(out, "column batch, format version %d, %d bytes\n", v, len(src))
 	err := inspect(out, src)
 	if flushErr := out.Flush(); err == nil {
 		err = flushErr
@@ -34,40 +35,41 @@ func Inspect(w io.Writer, src []byte) error {
 func inspect(out *bufio.Writer, src []byte) error {
 	if f, err := parseHeader(src); err == nil {
 		h := f.Header
-		fmt.Fprintf(out, "table %d  epoch %d  schema version %d  session %#016x  seq %d\n", h.TableID, h.Epoch, h.SchemaVersion, h.Session, h.Seq)
-		fmt.Fprintf(out, "rows %d  columns %d  time index %d to %d\n", h.Rows, f.columns, h.MinTime, h.MaxTime)
-		fmt.Fprintf(out, "block %d bytes, %d inflated, checksum %#08x\n", len(f.block), f.body, binary.LittleEndian.Uint32(src[offCRC:]))
+		_, _ = fmt.Fprintf(out, "table %d  epoch %d  schema version %d  session %#016x  seq %d\n", h.TableID, h.Epoch, h.SchemaVersion, h.Session, h.Seq)
+		_, _ = fmt.Fprintf(out, "rows %d  columns %d  time index %d to %d\n", h.Rows, f.columns, h.MinTime, h.MaxTime)
+		_, _ = fmt.Fprintf(out, "block %d bytes, %d inflated, checksum %#08x\n", len(f.block), f.body, binary.LittleEndian.Uint32(src[offCRC:]))
 	}
 	b, err := Decode(src, nil)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out)
-	Print(out, b)
-	return nil
+	_ = out.WriteByte('\n')
+	return Print(out, b)
 }
 
 // Print prints the columns of a batch and its first rows.
-func Print(w io.Writer, b *Batch) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "column\ttype\tencoding\twidth\tbase\tnulls\tentries\tbytes")
+func Print(w io.Writer, b *Batch) error {
+	out := bufio.NewWriter(w)
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "column\ttype\tencoding\twidth\tbase\tnulls\tentries\tbytes")
 	for i := range b.Cols {
 		v := &b.Cols[i]
-		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", v.ID, v.Type, v.Encoding, v.Width, v.Base, v.Nulls, v.DictLen,
+		_, _ = fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", v.ID, v.Type, v.Encoding, v.Width, v.Base, v.Nulls, v.DictLen,
 			len(v.Validity)+len(v.Offsets)+len(v.Codes)+len(v.Data))
 	}
 	_ = t.Flush()
 	rows := min(b.Rows, inspectRows)
 	for row := range rows {
-		fmt.Fprintf(w, "\nrow %d\n", row)
+		_, _ = fmt.Fprintf(out, "\nrow %d\n", row)
 		for i := range b.Cols {
 			v := &b.Cols[i]
-			fmt.Fprintf(w, "  %d: %s\n", v.ID, v.Text(row))
+			_, _ = fmt.Fprintf(out, "  %d: %s\n", v.ID, v.Text(row))
 		}
 	}
 	if rows < b.Rows {
-		fmt.Fprintf(w, "\n%d more rows\n", b.Rows-rows)
+		_, _ = fmt.Fprintf(out, "\n%d more rows\n", b.Rows-rows)
 	}
+	return out.Flush()
 }
 
 // String is the encoding's name.

@@ -117,8 +117,14 @@ func (t TTL) String() string {
 		length   time.Duration
 		one, few string
 	}{
-		{Year, "year", "years"}, {day, "day", "days"}, {time.Hour, "h", "h"}, {time.Minute, "m", "m"}, {time.Second, "s", "s"},
-		{time.Millisecond, "ms", "ms"}, {time.Microsecond, "us", "us"}, {time.Nanosecond, "ns", "ns"},
+		{Year, "year", "years"},
+		{day, "day", "days"},
+		{time.Hour, "h", "h"},
+		{time.Minute, "m", "m"},
+		{time.Second, "s", "s"},
+		{time.Millisecond, "ms", "ms"},
+		{time.Microsecond, "us", "us"},
+		{time.Nanosecond, "ns", "ns"},
 	} {
 		n := rest / u.length
 		if n == 0 {

@@ -96,8 +96,12 @@ func TestTTLUnits(t *testing.T) {
 
 func TestEffectiveTTL(t *testing.T) {
 	for _, c := range []struct{ table, database, want string }{
-		{"", "", "forever"}, {"1d", "7d", "1day"}, {"", "7d", "7days"}, {"forever", "7d", "forever"},
-		{"instant", "", "instant"}, {"broken", "7d", "forever"},
+		{"", "", "forever"},
+		{"1d", "7d", "1day"},
+		{"", "7d", "7days"},
+		{"forever", "7d", "forever"},
+		{"instant", "", "instant"},
+		{"broken", "7d", "forever"},
 	} {
 		if got := EffectiveTTL(c.table, c.database).String(); got != c.want {
 			t.Errorf("EffectiveTTL(%q, %q) = %s, want %s", c.table, c.database, got, c.want)
