@@ -1,0 +1,232 @@
+// Package body reads the bodies of requests: decompressed, within a limit, and within
+// a budget of memory that all requests share.
+//
+// A Reader lives as long as the server and may be used by any number of goroutines.
+// What Read returns belongs to the caller until it calls the release function; then
+// the bytes go back to a pool and must not be touched, nor may anything that points
+// into them.
+//
+// The limit counts decompressed bytes while they appear, so a small body that would
+// grow without end stops at the limit. The budget is reserved before memory is filled,
+// by the declared length first and then in steps. Buffers come in powers of two, so at
+// most twice as much as the budget is allocated, and at most a few megabytes of each
+// size are kept until the next garbage collections.
+package body
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"cordwood/proto/errs"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Pad is the number of zeroed bytes that follow the body in the capacity of the slice
+// that Read returns, so that scanners may look a few words ahead.
+const Pad = 16
+
+// Policy says what happens to a request that finds the budget spent.
+type Policy uint8
+
+const (
+	// Wait makes it wait for others to finish, up to Config.MaxWait.
+	Wait Policy = iota
+	// Fail refuses it at once.
+	Fail
+)
+
+// Config sets the limits. The zero Config sets none.
+type Config struct {
+	// MaxBytes is the most decompressed bytes of one body; 0 is no limit.
+	MaxBytes int64
+	// MaxInFlight is the most bytes of all bodies that are not yet released; 0 is no limit.
+	MaxInFlight int64
+	// Policy says what happens when MaxInFlight is reached.
+	Policy Policy
+	// MaxWait is how long a request waits in all under policy Wait; 0 is 10 seconds.
+	MaxWait time.Duration
+	// Registerer takes the metrics; nil keeps them unpublished.
+	Registerer prometheus.Registerer
+}
+
+// Reader reads bodies.
+type Reader struct {
+	cfg     Config
+	budget  *budget
+	refused *prometheus.CounterVec
+}
+
+// New returns a Reader. It fails only if the metrics are registered already.
+func New(cfg Config) (*Reader, error) {
+	if cfg.MaxWait <= 0 {
+		cfg.MaxWait = 10 * time.Second
+	}
+	r := &Reader{cfg: cfg, budget: newBudget(cfg.MaxInFlight)}
+	r.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cordwood_http_bodies_refused_total",
+		Help: "Request bodies refused, by reason: too_large, in_flight, encoding, corrupt.",
+	}, []string{"reason"})
+	if cfg.Registerer == nil {
+		return r, nil
+	}
+	inFlight := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "cordwood_http_bodies_in_flight_bytes",
+		Help: "Bytes of request bodies reserved and not yet released.",
+	}, func() float64 { return float64(r.budget.used.Load()) })
+	for _, c := range []prometheus.Collector{r.refused, inFlight} {
+		if err := cfg.Registerer.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// InFlight is the number of bytes that are reserved now.
+func (r *Reader) InFlight() int64 { return r.budget.used.Load() }
+
+// Read reads and decompresses the whole body of req. At least Pad bytes of capacity
+// follow the data, and the first Pad of them are zero.
+//
+// The release function must be called once the data is no longer needed; further calls
+// do nothing. After an error there is nothing to release.
+//
+// Errors are *errs.Error: status 413 for a body above the limit, 415 (Unsupported) for an
+// encoding that is not known, 429 (RateLimited) for a spent budget, 400
+// (InvalidArguments) for a corrupt or truncated body, and Cancelled or DeadlineExceeded
+// for a request whose context ended.
+func (r *Reader) Read(req *http.Request) (data []byte, release func(), err error) {
+	encodings, err := parseEncodings(req.Header.Values("Content-Encoding"))
+	if err != nil {
+		r.refused.WithLabelValues("encoding").Inc()
+		return nil, nil, err
+	}
+	if req.Body == nil || req.Body == http.NoBody {
+		return make([]byte, 0, Pad), func() {}, nil
+	}
+	if len(encodings) == 0 && r.cfg.MaxBytes > 0 && req.ContentLength > r.cfg.MaxBytes {
+		return nil, nil, r.tooLarge()
+	}
+	ctx := req.Context()
+	res := &reservation{budget: r.budget, policy: r.cfg.Policy, maxWait: r.cfg.MaxWait}
+	buf, n, err := r.readAll(ctx, req, encodings, res)
+	if err != nil {
+		if buf != nil {
+			buf.release()
+		}
+		res.release()
+		return nil, nil, r.explain(ctx, err)
+	}
+	data = buf.bytes[:n]
+	clear(buf.bytes[n : n+Pad])
+	var released atomic.Bool
+	return data, func() {
+		if !released.Swap(true) {
+			buf.release()
+			res.release()
+		}
+	}, nil
+}
+
+// readAll returns the buffer that holds the decompressed body, and its length.
+func (r *Reader) readAll(ctx context.Context, req *http.Request, encodings []encoding, res *reservation) (*buffer, int, error) {
+	hint := max(req.ContentLength, 0)
+	if r.cfg.MaxBytes > 0 {
+		hint = min(hint, r.cfg.MaxBytes)
+	}
+	if err := res.reserve(ctx, max(hint, 1)); err != nil {
+		return nil, 0, err
+	}
+	src := &source{r: req.Body, left: -1}
+	if len(encodings) == 0 {
+		return r.fill(ctx, src, res, hint)
+	}
+	if r.cfg.MaxBytes > 0 {
+		// A stream may also be long and hold next to nothing.
+		src.left = r.cfg.MaxBytes + r.cfg.MaxBytes/8 + 64<<10
+	}
+	dec, err := open(src, encodings)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer dec.close()
+	buf, n, err := r.fill(ctx, dec, res, hint)
+	if err == nil {
+		err = dec.finish()
+	}
+	return buf, n, err
+}
+
+// fill reads src to its end. The buffer is returned with an error too.
+func (r *Reader) fill(ctx context.Context, src io.Reader, res *reservation, hint int64) (*buffer, int, error) {
+	// A declared length is a promise: memory is given as it is kept.
+	buf := newBuffer(int(min(hint, maxFirstBuffer)) + 1 + Pad)
+	n, idle := 0, 0
+	for {
+		if len(buf.bytes)-Pad == n {
+			buf = buf.grow(n)
+		}
+		end := len(buf.bytes) - Pad
+		if err := res.reserve(ctx, int64(n)); err != nil {
+			return buf, n, err
+		}
+		if r.budget.limited() {
+			end = int(min(int64(end), res.held+1)) // one more byte shows the end
+		}
+		if r.cfg.MaxBytes > 0 {
+			end = int(min(int64(end), r.cfg.MaxBytes+1))
+		}
+		m, err := src.Read(buf.bytes[n:end])
+		n += m
+		if r.cfg.MaxBytes > 0 && int64(n) > r.cfg.MaxBytes {
+			return buf, n, errTooLarge
+		}
+		switch {
+		case err == io.EOF:
+			return buf, n, nil
+		case err != nil:
+			return buf, n, err
+		case m > 0:
+			idle = 0
+		default:
+			if idle++; idle == 100 {
+				return buf, n, io.ErrNoProgress
+			}
+		}
+	}
+}
+
+var errTooLarge = errors.New("too large")
+
+func (r *Reader) tooLarge() *errs.Error {
+	r.refused.WithLabelValues("too_large").Inc()
+	return errs.New(errs.InvalidArguments, "reading the request body: more than %d bytes after decompression: send smaller batches or raise http.body_limit",
+		r.cfg.MaxBytes).WithStatus(http.StatusRequestEntityTooLarge)
+}
+
+// explain turns an error of reading into one for the client.
+func (r *Reader) explain(ctx context.Context, err error) error {
+	var tooLarge *http.MaxBytesError
+	var transport *transportError
+	switch {
+	case errors.Is(err, errBudget):
+		r.refused.WithLabelValues("in_flight").Inc()
+		return errs.New(errs.RateLimited, "reading the request body: %d bytes of requests are in flight already: try again later",
+			r.cfg.MaxInFlight).WithRetryAfter(time.Second)
+	case ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return errs.Wrap(errs.DeadlineExceeded, ctx.Err(), "reading the request body")
+	case ctx.Err() != nil:
+		return errs.Wrap(errs.Cancelled, ctx.Err(), "reading the request body")
+	case errors.Is(err, errTooLarge) || errors.As(err, &tooLarge):
+		return r.tooLarge()
+	case errors.As(err, &transport):
+		return errs.Wrap(errs.InvalidArguments, transport.err, "reading the request body")
+	default:
+		r.refused.WithLabelValues("corrupt").Inc()
+		return errs.Wrap(errs.InvalidArguments, err, "decompressing the request body: it is corrupt or truncated")
+	}
+}

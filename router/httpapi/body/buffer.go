@@ -1,0 +1,50 @@
+package body
+
+import (
+	"math/bits"
+	"sync"
+)
+
+const (
+	// Buffers of these sizes, powers of two, are pooled; larger ones are left to the
+	// garbage collector.
+	minBufferBits = 12
+	maxBufferBits = 23
+
+	// maxFirstBuffer bounds what is allocated on the word of a Content-Length.
+	maxFirstBuffer = 1 << 20
+)
+
+// pools holds free buffers by size; sync.Pool lets go of them when memory is collected.
+var pools [maxBufferBits + 1]sync.Pool
+
+// buffer is memory for one body, from a pool if it is not too large.
+type buffer struct {
+	bytes []byte // all of it
+}
+
+// newBuffer returns a buffer of at least size bytes.
+func newBuffer(size int) *buffer {
+	n := max(bits.Len(uint(size-1)), minBufferBits)
+	if n > maxBufferBits {
+		return &buffer{bytes: make([]byte, size)}
+	}
+	if b, ok := pools[n].Get().(*buffer); ok {
+		return b
+	}
+	return &buffer{bytes: make([]byte, 1<<n)}
+}
+
+// grow returns a buffer of twice the size with the first n bytes of b, which is released.
+func (b *buffer) grow(n int) *buffer {
+	next := newBuffer(2 * len(b.bytes))
+	copy(next.bytes, b.bytes[:n])
+	b.release()
+	return next
+}
+
+func (b *buffer) release() {
+	if n := bits.Len(uint(len(b.bytes) - 1)); n <= maxBufferBits {
+		pools[n].Put(b)
+	}
+}
