@@ -1,0 +1,89 @@
+package manifest
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"cordwood/shard/segment"
+	"cordwood/shard/vfs"
+)
+
+// Inspect prints a manifest file as text: the header, each edit, and the state that
+// they add up to.
+func Inspect(w io.Writer, fsys vfs.FS, path string) error {
+	b, err := vfs.ReadFile(fsys, path)
+	if err != nil {
+		return fmt.Errorf("inspect manifest: %w", err)
+	}
+	f, err := parse(path, b)
+	if err != nil {
+		return fmt.Errorf("inspect manifest: %w", err)
+	}
+	p := &printer{w: w}
+	p.line("manifest of shard %d, format version %d, %d bytes, %d edits", f.shardID, version, len(b), len(f.edits))
+	state := &State{}
+	for i := range f.edits {
+		e := &f.edits[i]
+		p.line("")
+		p.line("edit %d at offset %d, %d bytes", i+1, e.offset, e.size)
+		p.edit(&e.edit)
+		state = state.apply(&e.edit)
+	}
+	if f.torn > 0 {
+		p.line("")
+		p.line("%d bytes of an unfinished edit at the end, never committed", f.torn)
+	}
+	p.line("")
+	p.line("state")
+	p.edit(state.asEdit())
+	return p.err
+}
+
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+	}
+}
+
+func (p *printer) edit(e *Edit) {
+	p.line("  applied index %d, term %d; next segment %d; clock %s", e.AppliedIndex, e.AppliedTerm, e.NextSegmentID, when(e.Clock))
+	for i := range e.Add {
+		p.segment(&e.Add[i])
+	}
+	for _, id := range e.Remove {
+		p.line("  remove segment %s", segment.FileName(id))
+	}
+	for _, t := range e.Tables {
+		p.line("  table %d %q.%q version %d, %d columns", t.Id, t.Database, t.Name, t.Version, len(t.Columns))
+	}
+	for _, id := range e.Drop {
+		p.line("  dropped table %d", id)
+	}
+	for _, s := range e.Sessions {
+		p.line("  session %016x: up to %d, last at %s", s.ID, s.High, when(s.LastUnixNano))
+	}
+}
+
+func (p *printer) segment(m *segment.Meta) {
+	names := make([]string, len(m.Columns))
+	for i, c := range m.Columns {
+		names[i] = fmt.Sprintf("%d %q %s", c.ID, c.Name, c.Type)
+	}
+	p.line("  segment %s: table %d version %d, %d rows, %d bytes, time %d to %d, footer crc %08x, file crc %08x",
+		segment.FileName(m.ID), m.TableID, m.SchemaVersion, m.Rows, m.Bytes, m.MinTime, m.MaxTime, m.FooterCRC, m.FileCRC)
+	p.line("    columns %s", strings.Join(names, ", "))
+}
+
+func when(unixNano int64) string {
+	if unixNano == 0 {
+		return "unset"
+	}
+	return time.Unix(0, unixNano).UTC().Format(time.RFC3339Nano)
+}

@@ -1,0 +1,216 @@
+// Package manifest is the commit point of a shard's durable state: which segments
+// are live, up to which index of the log they hold everything, and the state that
+// must survive with them: table definitions, dropped tables, the sessions of
+// writers. What is in the manifest exists; a segment file that is not in it does not.
+//
+// It is a file of edits, each with a checksum, that is written anew when it grows;
+// FORMAT.md has the bytes. It knows nothing of segment files except their Meta, and
+// touches none.
+//
+// Life cycle: Open reads the state. The first Commit after that, and one that finds
+// the file grown, writes a new file and puts it in the old one's place; the others
+// append. Close closes. After a failed Commit the Manifest refuses more; open it
+// again to find out what became of the edit.
+//
+// A Manifest is used by one goroutine at a time. State is immutable and may be read
+// by any.
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"cordwood/shard/segment"
+	"cordwood/shard/vfs"
+)
+
+// FileName is the name of the manifest in the shard's directory.
+const FileName = "MANIFEST"
+
+// rewriteBytes is the size from which on the file is written anew, if it is also
+// rewriteFactor times as large as it was when it was last written anew.
+const (
+	rewriteBytes  = 1 << 20
+	rewriteFactor = 4
+)
+
+var (
+	// ErrIndexRegress is returned for an edit whose applied index is below the state's.
+	ErrIndexRegress = errors.New("applied index would fall")
+	// ErrBroken is returned by every Commit after one whose outcome is unknown.
+	ErrBroken = errors.New("an earlier commit failed; the manifest must be opened again")
+)
+
+// ErrCorrupt is the error for a file that no Commit and no crash leaves. It comes as
+// a *ErrCorrupt.
+type ErrCorrupt struct {
+	File   string
+	Offset int64
+	// Want and Got are what a sound file has there, and what was found.
+	Want, Got string
+}
+
+// Error names the file, the offset, what was wanted and what was found.
+func (e *ErrCorrupt) Error() string {
+	return fmt.Sprintf("manifest %s is corrupt at offset %d: want %s, got %s; restore the shard's directory from a replica or a backup",
+		e.File, e.Offset, e.Want, e.Got)
+}
+
+// ErrUnsupported is the error for a sound file of a format that this program does
+// not know. It comes as a *ErrUnsupported.
+type ErrUnsupported struct {
+	File               string
+	Version, Supported uint16
+	// Field is an unknown field of an edit, if Version is known.
+	Field int
+}
+
+// Error names both versions and what to do.
+func (e *ErrUnsupported) Error() string {
+	if e.Field != 0 {
+		return fmt.Sprintf("manifest %s is unsupported: it has a field %d that this program does not know; run the version that wrote it or a newer one", e.File, e.Field)
+	}
+	return fmt.Sprintf("manifest %s is unsupported: its format version is %d, this program reads versions 1 to %d; run the version that wrote it or a newer one",
+		e.File, e.Version, e.Supported)
+}
+
+// Config says whose manifest it is. All fields are required.
+type Config struct {
+	FS      vfs.FS
+	Dir     string
+	ShardID uint32
+}
+
+// Manifest is an open manifest.
+type Manifest struct {
+	cfg    Config
+	state  *State
+	torn   int64
+	file   vfs.File // edits are appended to it; nil until the first Commit
+	size   int64
+	base   int64 // size when the file was last written anew
+	broken bool
+}
+
+// Open reads the manifest of a shard; a directory without one gives the zero State.
+// It changes nothing but to remove a new file that a crash left unfinished.
+//
+// It returns *ErrCorrupt or *ErrUnsupported for a file that it cannot vouch for.
+func Open(cfg Config) (*Manifest, error) {
+	m := &Manifest{cfg: cfg, state: &State{}}
+	names, err := cfg.FS.ReadDir(cfg.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("manifest: list %s: %w", cfg.Dir, err)
+	}
+	for _, name := range names {
+		switch name {
+		case segment.TempName(FileName):
+			if err := cfg.FS.Remove(filepath.Join(cfg.Dir, name)); err != nil {
+				return nil, fmt.Errorf("manifest: remove unfinished file: %w", err)
+			}
+		case FileName:
+			b, err := vfs.ReadFile(cfg.FS, m.path())
+			if err != nil {
+				return nil, fmt.Errorf("manifest: read %s: %w", m.path(), err)
+			}
+			f, err := parse(m.path(), b)
+			if err != nil {
+				return nil, err
+			}
+			if f.shardID != cfg.ShardID {
+				return nil, fmt.Errorf("manifest %s belongs to shard %d, not to shard %d: the directory is misplaced", m.path(), f.shardID, cfg.ShardID)
+			}
+			m.torn = f.torn
+			for i := range f.edits {
+				m.state = m.state.apply(&f.edits[i].edit)
+			}
+		}
+	}
+	return m, nil
+}
+
+func (m *Manifest) path() string { return filepath.Join(m.cfg.Dir, FileName) }
+
+// State is the committed state. The caller must not change it.
+func (m *Manifest) State() *State { return m.state }
+
+// TornBytes is the length of an unfinished edit that Open found at the end of the
+// file and left out. Its Commit never returned nil.
+func (m *Manifest) TornBytes() int64 { return m.torn }
+
+// Commit makes the segments added by e live and those it retires dead, in one step,
+// together with all else that e holds.
+//
+// When Commit returns nil, e is on disk and every later Open sees it. It returns
+// ErrIndexRegress, and changes nothing, if the applied index would fall. After any
+// other error the outcome is unknown: m refuses further commits with ErrBroken, and
+// what is in the file must be read by a new Open.
+func (m *Manifest) Commit(e *Edit) error {
+	if m.broken {
+		return ErrBroken
+	}
+	if e.AppliedIndex < m.state.AppliedIndex {
+		return fmt.Errorf("manifest %s: commit: %w from %d to %d", m.path(), ErrIndexRegress, m.state.AppliedIndex, e.AppliedIndex)
+	}
+	next := m.state.apply(e)
+	var err error
+	if m.file == nil || m.size > rewriteBytes && m.size > rewriteFactor*m.base {
+		err = m.rewrite(next)
+	} else {
+		err = m.write(m.file, appendRecord(nil, e))
+	}
+	if err != nil {
+		m.broken = true
+		return fmt.Errorf("manifest %s: commit at index %d: %w", m.path(), e.AppliedIndex, err)
+	}
+	m.state = next
+	return nil
+}
+
+// rewrite puts a new file that holds s in the place of the old one.
+func (m *Manifest) rewrite(s *State) error {
+	temp := filepath.Join(m.cfg.Dir, segment.TempName(FileName))
+	f, err := m.cfg.FS.Create(temp)
+	if err != nil {
+		return err
+	}
+	m.size = 0
+	err = m.write(f, appendRecord(appendHeader(nil, m.cfg.ShardID), s.asEdit()))
+	if err == nil {
+		err = m.cfg.FS.Rename(temp, m.path())
+	}
+	if err == nil {
+		err = m.cfg.FS.SyncDir(m.cfg.Dir)
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if m.file != nil {
+		m.file.Close() // replaced; nothing depends on it any more
+	}
+	m.file, m.base = f, m.size
+	return nil
+}
+
+func (m *Manifest) write(f vfs.File, b []byte) error {
+	if _, err := f.Write(b); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	m.size += int64(len(b))
+	return nil
+}
+
+// Close closes the file. Everything committed is durable without it.
+func (m *Manifest) Close() error {
+	m.broken = true
+	if m.file == nil {
+		return nil
+	}
+	f := m.file
+	m.file = nil
+	return f.Close()
+}

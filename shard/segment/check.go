@@ -1,0 +1,92 @@
+package segment
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"path/filepath"
+
+	"cordwood/shard/vfs"
+)
+
+const parquetMagic = "PAR1"
+
+// ErrCorrupt is the error for a file that is not as it was written. It comes as a
+// *ErrCorrupt.
+type ErrCorrupt struct {
+	File string
+	// Part is what differs: size, footer or file.
+	Part      string
+	Want, Got string
+}
+
+// Error names the file, what was wanted and what was found.
+func (e *ErrCorrupt) Error() string {
+	return fmt.Sprintf("segment %s is corrupt: its %s should be %s, is %s; restore the file from a replica or a backup", e.File, e.Part, e.Want, e.Got)
+}
+
+// Check compares a segment's file with what was noted when it was written: its size
+// and the checksum of its footer; with whole also the checksum of all of it, for
+// which it reads the file. A missing file satisfies errors.Is with fs.ErrNotExist.
+func Check(fsys vfs.FS, dir string, m *Meta, whole bool) error {
+	path := filepath.Join(dir, FileName(m.ID))
+	size, err := fsys.Stat(path)
+	if err != nil {
+		return fmt.Errorf("segment %s of table %d, %d rows: %w", path, m.TableID, m.Rows, err)
+	}
+	if size != m.Bytes {
+		return &ErrCorrupt{File: path, Part: "size", Want: fmt.Sprint(m.Bytes), Got: fmt.Sprint(size)}
+	}
+	f, err := fsys.Open(path)
+	if err != nil {
+		return fmt.Errorf("segment %s: %w", path, err)
+	}
+	defer f.Close()
+	crc, err := footerCRC(f, size)
+	if err != nil {
+		return fmt.Errorf("segment %s: footer: %w", path, err)
+	}
+	if crc != m.FooterCRC {
+		return &ErrCorrupt{File: path, Part: "footer checksum", Want: fmt.Sprintf("%08x", m.FooterCRC), Got: fmt.Sprintf("%08x", crc)}
+	}
+	if !whole {
+		return nil
+	}
+	h := crc32.New(castagnoli)
+	if _, err := io.Copy(h, io.NewSectionReader(f, 0, size)); err != nil {
+		return fmt.Errorf("segment %s: read: %w", path, err)
+	}
+	if crc := h.Sum32(); crc != m.FileCRC {
+		return &ErrCorrupt{File: path, Part: "checksum", Want: fmt.Sprintf("%08x", m.FileCRC), Got: fmt.Sprintf("%08x", crc)}
+	}
+	return nil
+}
+
+// footerCRC is the checksum of the Parquet footer, its length and the magic behind
+// it. A footer that is not there has the checksum of what is in its place.
+func footerCRC(f io.ReaderAt, size int64) (uint32, error) {
+	tail := make([]byte, min(8, size))
+	if err := readFull(f, tail, size-int64(len(tail))); err != nil {
+		return 0, err
+	}
+	length := int64(len(tail))
+	if len(tail) == 8 && string(tail[4:]) == parquetMagic {
+		if n := int64(binary.LittleEndian.Uint32(tail)) + 8; n <= size {
+			length = n
+		}
+	}
+	footer := make([]byte, length)
+	if err := readFull(f, footer, size-length); err != nil {
+		return 0, err
+	}
+	return crc32.Checksum(footer, castagnoli), nil
+}
+
+func readFull(f io.ReaderAt, b []byte, off int64) error {
+	n, err := f.ReadAt(b, off)
+	if n == len(b) {
+		return nil
+	}
+	return err
+}
