@@ -239,7 +239,9 @@ func (c *Col) Bytes(row int) []byte {
 }
 
 // ByteSize is about the memory that the column's values take, in bytes.
-func (c *Col) ByteSize() int { return 8*len(c.fixed) + 4*len(c.ends) + len(c.bytes) }
+func (c *Col) ByteSize() int {
+	return 8*(len(c.fixed)+len(c.valid)) + 4*len(c.ends) + len(c.bytes)
+}
 
 // ByteSize is about the memory that all values take, in bytes.
 func (b *Builder) ByteSize() int {
