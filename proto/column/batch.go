@@ -4,6 +4,14 @@
 //
 // A batch is encoded once, in the router. The same bytes go through gRPC and the
 // log; a shard inflates them once and everything after reads views of that memory.
+//
+// It knows nothing of tables beyond the ids and types of columns: what a column is
+// called, which columns a batch must have and how values are converted is decided
+// before. It opens no files and starts no goroutines.
+//
+// A Builder belongs to one goroutine until it is finished; then ranges of it may be
+// encoded concurrently. A Batch is immutable and may be read concurrently for as
+// long as the memory that was given to Decode stays.
 package column
 
 import (
