@@ -1,0 +1,246 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+)
+
+// Config configures an Engine.
+type Config struct {
+	// MemoryLimit is how many bytes the engine may take for hash tables, sorts and
+	// buffers of all queries together. It does not count the memtable, nor what some
+	// functions allocate by themselves. Default: 1 GiB.
+	MemoryLimit int64
+	// Threads is how many threads queries run on, all together. Default: GOMAXPROCS.
+	Threads int
+	// Concurrency is how many queries run at a time; more of them wait.
+	// Default: 4, or twice Threads if that is more.
+	Concurrency int
+	// TempDir is where the engine spills what exceeds MemoryLimit; it is made when
+	// needed. Empty: no spilling.
+	TempDir string
+	// TempLimit is how many bytes may lie in TempDir. Default: 8 GiB.
+	TempLimit int64
+	// Dirs are the directories under which segments lie. No other file can be read.
+	Dirs []string
+	// Logger takes what an operator should know. Default: slog.Default().
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.MemoryLimit == 0 {
+		c.MemoryLimit = 1 << 30
+	}
+	if c.Threads == 0 {
+		c.Threads = runtime.GOMAXPROCS(0)
+	}
+	if c.Concurrency == 0 {
+		c.Concurrency = max(4, 2*c.Threads)
+	}
+	if c.TempLimit == 0 {
+		c.TempLimit = 8 << 30
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+// Validate reports all faults of c at once.
+func (c Config) Validate() error {
+	var faults []error
+	if c.MemoryLimit < 0 || c.MemoryLimit > 0 && c.MemoryLimit < 16<<20 {
+		faults = append(faults, fmt.Errorf("memory limit of %d bytes: give at least 16 MiB", c.MemoryLimit))
+	}
+	if c.Threads < 0 {
+		faults = append(faults, fmt.Errorf("%d threads: give a positive number, or 0 for one per CPU", c.Threads))
+	}
+	if c.Concurrency < 0 {
+		faults = append(faults, fmt.Errorf("concurrency %d: give a positive number, or 0 for the default", c.Concurrency))
+	}
+	if c.TempLimit < 0 {
+		faults = append(faults, fmt.Errorf("temporary space of %d bytes: give a positive number, or 0 for the default", c.TempLimit))
+	}
+	return errors.Join(faults...)
+}
+
+// TableName names a table in a database.
+type TableName struct {
+	Database, Name string
+}
+
+// String is the name as a statement may give it.
+func (n TableName) String() string { return n.Database + "." + n.Name }
+
+// Analysis is what a statement refers to.
+type Analysis struct {
+	// Tables are the tables that it reads, each once, in the order of appearance.
+	// Names without a database are resolved; names of CTEs are left out.
+	Tables []TableName
+	// Explain tells that it is an EXPLAIN or EXPLAIN ANALYZE.
+	Explain bool
+}
+
+// Request is one query: a statement and everything that it may see.
+type Request struct {
+	// SQL is one SELECT, or an EXPLAIN [ANALYZE] of one.
+	SQL string
+	// Database is that of names without one.
+	Database string
+	// Tables has every table of the statement's Analysis; others are ignored.
+	Tables []Table
+	// Limit is how many rows are returned at most; 0: all.
+	Limit uint64
+	// Timezone is the session's time zone. Only UTC is supported: see DESIGN.md.
+	Timezone string
+}
+
+// Table is a table at one point: its segments and the batches not yet in a segment.
+type Table struct {
+	Database, Name string
+	Schema         *schema.Table
+	Segments       []Segment
+	// Batches stay unchanged and in place until Query returns. Memory of the Go heap
+	// is pinned for that time.
+	Batches []*column.Batch
+	// ExpiredBefore hides rows whose time index, in its own unit, is smaller.
+	ExpiredBefore *int64
+}
+
+// Segment is a Parquet file with rows of a table. Its columns carry their ids as
+// field ids; the file stays until Query returns.
+type Segment struct {
+	Path    string
+	Columns []SegmentColumn
+	Rows    int64
+	// MinTime and MaxTime bound the time index, in its unit.
+	MinTime, MaxTime int64
+}
+
+// SegmentColumn is a column that a segment holds.
+type SegmentColumn struct {
+	ID   uint32
+	Name string
+	Type schema.Type
+}
+
+// Engine runs SELECT statements over segments and batches. All methods may be called
+// concurrently.
+type Engine struct {
+	cfg   Config
+	slots chan struct{}
+	cache *cache
+
+	mu     sync.Mutex
+	closed bool
+	// current takes new queries; instances that broke down live on until their last
+	// query has returned.
+	current *instance
+	// idle is signalled when an instance is released.
+	idle *sync.Cond
+	busy int
+}
+
+// errClosed is answered after Close.
+var errClosed = errs.New(errs.IllegalState, "query engine: closed; the process is shutting down")
+
+// Open starts an engine. It holds one in-memory database until Close.
+func Open(cfg Config) (*Engine, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("query engine: %w", err)
+	}
+	cfg = cfg.withDefaults()
+	e := &Engine{cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), cache: newCache(256)}
+	e.idle = sync.NewCond(&e.mu)
+	in, err := openInstance(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("query engine: %w", err)
+	}
+	e.current = in
+	return e, nil
+}
+
+// Close refuses new work, waits for the queries that run, and frees the engine.
+// Cancel their contexts first to make it short. It may be called twice.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
+	for e.busy > 0 {
+		e.idle.Wait()
+	}
+	if e.current != nil {
+		e.current.close()
+		e.current = nil
+	}
+	return nil
+}
+
+// acquire waits for a slot and returns the instance to run on. release gives both back.
+func (e *Engine) acquire(ctx context.Context) (*instance, error) {
+	select {
+	case e.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, contextError(ctx)
+	}
+	in, err := e.checkOut()
+	if err != nil {
+		<-e.slots
+		return nil, err
+	}
+	return in, nil
+}
+
+func (e *Engine) checkOut() (*instance, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, errClosed
+	}
+	if e.current.broken {
+		next, err := openInstance(e.cfg)
+		if err != nil {
+			return nil, errs.Wrap(errs.Internal, err, "query engine: replace a database that broke down")
+		}
+		if e.current.users == 0 {
+			e.current.close()
+		}
+		e.current = next
+	}
+	e.current.users++
+	e.busy++
+	return e.current, nil
+}
+
+// release ends what acquire began. broken tells that the instance cannot be used any more.
+func (e *Engine) release(in *instance, broken bool) {
+	e.mu.Lock()
+	in.users--
+	e.busy--
+	if broken && !in.broken {
+		in.broken = true
+		e.cfg.Logger.Error("query engine: the database broke down; the next query gets a new one")
+	}
+	if in.users == 0 && in != e.current {
+		in.close()
+	}
+	e.idle.Broadcast()
+	e.mu.Unlock()
+	<-e.slots
+}
+
+// contextError is the error of a query whose context has ended.
+func contextError(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return errs.New(errs.QueryTimeout, "query: stopped at its deadline; give it more time with x-svc-timeout, or narrow its time range")
+	}
+	return errs.New(errs.Cancelled, "query: cancelled by the client")
+}

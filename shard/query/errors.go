@@ -1,0 +1,119 @@
+package query
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	duckdb "github.com/duckdb/duckdb-go-bindings"
+
+	"cordwood/proto/errs"
+)
+
+// duckError is an error of the engine.
+type duckError struct {
+	// Kind is as "Binder" or "Out of Memory", Subtype as "COLUMN_NOT_FOUND" or empty.
+	Kind    string `json:"exception_type"`
+	Subtype string `json:"error_subtype"`
+	Message string `json:"exception_message"`
+	// Position is where in the statement the mistake is, in digits, or empty.
+	Position string `json:"position"`
+}
+
+func (e *duckError) Error() string { return e.Kind + ": " + e.Message }
+
+// engineError reads what the engine says of an error: an object of JSON, because of
+// the setting errors_as_json, or in some places a text as "Binder Error: …".
+func engineError(msg string, kind duckdb.ErrorType) error {
+	e := &duckError{}
+	if strings.HasPrefix(msg, "{") && json.Unmarshal([]byte(msg), e) == nil && e.Kind != "" {
+		return e
+	}
+	e = &duckError{Message: msg}
+	if head, rest, ok := strings.Cut(msg, " Error: "); ok && len(head) < 40 {
+		e.Kind, e.Message = head, rest
+	}
+	switch kind {
+	case duckdb.ErrorTypeInterrupt:
+		e.Kind = "INTERRUPT"
+	case duckdb.ErrorTypeFatal:
+		e.Kind = "FATAL"
+	case duckdb.ErrorTypeInternal:
+		e.Kind = "INTERNAL"
+	case duckdb.ErrorTypeOutOfMemory:
+		e.Kind = "Out of Memory"
+	}
+	return e
+}
+
+// isBroken tells whether the database cannot be used after err.
+func isBroken(err error) bool {
+	e := (*duckError)(nil)
+	return errors.As(err, &e) &&
+		(strings.EqualFold(e.Kind, "FATAL") || strings.EqualFold(e.Kind, "INTERNAL") ||
+			strings.Contains(e.Message, "database has been invalidated"))
+}
+
+// toClient gives err its code and a text that makes sense to who wrote the statement.
+// r, if not nil, is how the statement was rewritten.
+func toClient(err error, r *rewritten) error {
+	e := (*duckError)(nil)
+	if !errors.As(err, &e) {
+		if own := (*errs.Error)(nil); errors.As(err, &own) {
+			return err
+		}
+		return errs.Wrap(errs.Internal, err, "query engine")
+	}
+	msg := firstLine(e.Message)
+	if r != nil {
+		msg = r.clientText(msg)
+		if at, perr := strconv.Atoi(e.Position); perr == nil {
+			if at, ok := r.clientPosition(at); ok {
+				msg += fmt.Sprintf(" (position %d)", at)
+			}
+		}
+	}
+	switch strings.ToLower(e.Kind) {
+	case "parser", "syntax":
+		return &errs.Error{Code: errs.InvalidSyntax, Msg: msg, Err: err}
+	case "binder", "catalog", "parameter not allowed", "parameter not resolved", "mismatch type", "type mismatch",
+		"dependency", "expression", "not implemented":
+		return &errs.Error{Code: planCode(e), Msg: msg, Err: err}
+	case "conversion", "out of range", "invalid input", "divide by zero", "decimal", "invalid type", "unknown type",
+		"constraint", "object size", "sequence":
+		return &errs.Error{Code: errs.InvalidArguments, Msg: msg, Err: err}
+	case "out of memory":
+		return &errs.Error{Code: errs.RuntimeResourcesExhausted, Err: err,
+			Msg: "the query needs more memory than the engine has (" + msg + "); narrow its time range or group by fewer values"}
+	case "interrupt":
+		return &errs.Error{Code: errs.Cancelled, Msg: "query: interrupted", Err: err}
+	case "permission":
+		return &errs.Error{Code: errs.Unsupported, Msg: msg, Err: err}
+	case "io":
+		return &errs.Error{Code: errs.StorageUnavailable, Msg: "query: read a segment: " + msg, Err: err}
+	case "fatal", "internal":
+		return &errs.Error{Code: errs.Internal, Msg: "query engine: " + msg, Err: err}
+	}
+	return &errs.Error{Code: errs.EngineExecuteQuery, Msg: msg, Err: err}
+}
+
+var noColumn = regexp.MustCompile(`does not have a column named|^Referenced column .* not found`)
+
+func planCode(e *duckError) errs.Code {
+	if e.Subtype == "COLUMN_NOT_FOUND" || noColumn.MatchString(e.Message) {
+		return errs.ColumnNotFound
+	}
+	return errs.PlanQuery
+}
+
+// firstLine leaves out the lists of candidates and the excerpt of the statement.
+func firstLine(msg string) string {
+	line, rest, _ := strings.Cut(strings.TrimSpace(msg), "\n")
+	if next, _, _ := strings.Cut(rest, "\n"); strings.HasPrefix(next, "Did you mean") || strings.HasPrefix(next, "Candidate bindings: \"") {
+		line += " " + next
+	}
+	return line
+}

@@ -1,0 +1,169 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+	"unsafe"
+
+	duckdb "github.com/duckdb/duckdb-go-bindings"
+)
+
+/*
+#include "scan.h"
+*/
+import "C"
+
+// instance is one DuckDB database, in memory. users and broken belong to the Engine.
+type instance struct {
+	db     duckdb.Database
+	users  int
+	broken bool
+}
+
+// setupSQL is run once on a new database, after the settings and before the
+// configuration is locked for good.
+//
+// The functions that return the present moment would be of type TIMESTAMP WITH TIME
+// ZONE, which cannot be compared with TIMESTAMP_NS, the type of most time indexes.
+// Here they return plain timestamps in UTC, as every column holds them.
+var setupSQL = []string{
+	`CREATE MACRO now() AS system.main.now()::TIMESTAMP`,
+	`CREATE MACRO transaction_timestamp() AS system.main.transaction_timestamp()::TIMESTAMP`,
+	`CREATE MACRO get_current_timestamp() AS system.main.get_current_timestamp()::TIMESTAMP`,
+	`CREATE MACRO to_timestamp(seconds) AS system.main.to_timestamp(seconds)::TIMESTAMP`,
+}
+
+// openInstance opens a database that can read files below cfg.Dirs and nothing else,
+// and whose settings nobody can change.
+func openInstance(cfg Config) (*instance, error) {
+	var config duckdb.Config
+	if duckdb.CreateConfig(&config) == duckdb.StateError {
+		return nil, fmt.Errorf("create a configuration")
+	}
+	defer duckdb.DestroyConfig(&config)
+	for _, o := range [][2]string{
+		{"autoinstall_known_extensions", "false"},
+		{"autoload_known_extensions", "false"},
+		{"allow_community_extensions", "false"},
+		{"allow_unsigned_extensions", "false"},
+		{"allow_persistent_secrets", "false"},
+		{"threads", fmt.Sprint(cfg.Threads)},
+		{"memory_limit", fmt.Sprintf("%dB", cfg.MemoryLimit)},
+	} {
+		if duckdb.SetConfig(config, o[0], o[1]) == duckdb.StateError {
+			return nil, fmt.Errorf("configure %s = %s", o[0], o[1])
+		}
+	}
+	in := &instance{}
+	var msg string
+	if duckdb.OpenExt(":memory:", &in.db, config, &msg) == duckdb.StateError {
+		return nil, fmt.Errorf("open an in-memory database: %s", msg)
+	}
+	if err := in.setUp(cfg); err != nil {
+		in.close()
+		return nil, err
+	}
+	return in, nil
+}
+
+func (in *instance) setUp(cfg Config) error {
+	s, err := in.connect()
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	statements := []string{
+		// Tables hold UTC without a zone: any other session zone would shift comparisons.
+		"SET GLOBAL TimeZone = 'UTC'",
+		"SET GLOBAL errors_as_json = true",
+		"SET max_expression_depth = 500",
+		"SET temp_directory = " + quoteText(cfg.TempDir),
+		fmt.Sprintf("SET max_temp_directory_size = '%dB'", cfg.TempLimit),
+		"SET allowed_directories = " + quoteList(cfg.Dirs),
+		"SET enable_external_access = false",
+	}
+	statements = append(statements, setupSQL...)
+	for _, sql := range append(statements, "SET lock_configuration = true") {
+		if err := s.exec(sql); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+		if sql == statements[0] {
+			if C.cw_register(C.duckdb_handle(s.conn.Ptr)) != 0 {
+				return fmt.Errorf("register the scan of batches")
+			}
+		}
+	}
+	return nil
+}
+
+func (in *instance) close() {
+	duckdb.Close(&in.db)
+}
+
+// session is a connection for one query. Only interrupt may be called while another
+// method runs.
+type session struct {
+	conn duckdb.Connection
+}
+
+func (in *instance) connect() (*session, error) {
+	s := &session{}
+	if duckdb.Connect(in.db, &s.conn) == duckdb.StateError {
+		return nil, fmt.Errorf("connect to the in-memory database")
+	}
+	return s, nil
+}
+
+func (s *session) close() { duckdb.Disconnect(&s.conn) }
+
+// interrupt stops what the session runs at this moment, if anything.
+func (s *session) interrupt() { duckdb.Interrupt(s.conn) }
+
+// exec runs a statement of our own whose rows do not matter.
+func (s *session) exec(sql string) error {
+	var res duckdb.Result
+	defer duckdb.DestroyResult(&res)
+	if duckdb.Query(s.conn, sql, &res) == duckdb.StateError {
+		return engineError(duckdb.ResultError(&res), duckdb.ResultErrorType(&res))
+	}
+	return nil
+}
+
+// queryText runs a prepared statement of one text parameter and returns the text in
+// its only row.
+func (s *session) queryText(sql, arg string) (string, error) {
+	var stmt duckdb.PreparedStatement
+	defer duckdb.DestroyPrepare(&stmt)
+	if duckdb.Prepare(s.conn, sql, &stmt) == duckdb.StateError {
+		return "", engineError(duckdb.PrepareError(stmt), duckdb.ErrorTypeInvalid)
+	}
+	if duckdb.BindVarcharLength(stmt, 1, arg, duckdb.IdxT(len(arg))) == duckdb.StateError {
+		return "", fmt.Errorf("bind a text of %d bytes", len(arg))
+	}
+	var res duckdb.Result
+	defer duckdb.DestroyResult(&res)
+	if duckdb.ExecutePrepared(stmt, &res) == duckdb.StateError {
+		return "", engineError(duckdb.ResultError(&res), duckdb.ResultErrorType(&res))
+	}
+	chunk := duckdb.FetchChunk(res)
+	if chunk.Ptr == nil || duckdb.DataChunkGetSize(chunk) == 0 {
+		return "", fmt.Errorf("no row")
+	}
+	defer duckdb.DestroyDataChunk(&chunk)
+	data := duckdb.VectorGetData(duckdb.DataChunkGetVector(chunk, 0))
+	return duckdb.StringTData((*duckdb.StringT)(unsafe.Pointer(data))), nil
+}
+
+// quoteText returns s as a text literal.
+func quoteText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// quoteName returns s as an identifier.
+func quoteName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+
+func quoteList(list []string) string {
+	quoted := make([]string, len(list))
+	for i, s := range list {
+		quoted[i] = quoteText(s)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}

@@ -1,0 +1,224 @@
+package query
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"cordwood/proto/errs"
+)
+
+// This file reads as much of SQL's lexical structure as the package needs: to find
+// EXPLAIN in front of a statement, and a name at a known position. All else is left
+// to the engine's own parser.
+
+// normalize returns sql with spaces that are no ASCII replaced outside of quotes, byte
+// by byte, so that the positions that the engine reports are those of the result.
+func normalize(sql string) string {
+	ascii := true
+	for i := 0; i < len(sql); i++ {
+		if sql[i] >= utf8.RuneSelf {
+			ascii = false
+			break
+		}
+	}
+	if ascii {
+		return sql
+	}
+	out := []byte(sql)
+	for i := 0; i < len(sql); {
+		if end := skipQuoted(sql, i); end > i {
+			i = end
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(sql[i:])
+		if size > 1 && (unicode.IsSpace(r) || r >= '\u200b' && r <= '\u200d' || r == '\u2060' || r == '\ufeff') {
+			for k := i; k < i+size; k++ {
+				out[k] = ' '
+			}
+		}
+		i += size
+	}
+	return string(out)
+}
+
+// skipQuoted returns the position after the quoted text or comment that begins at i,
+// or i if none does. One that does not end reaches to the end of sql.
+func skipQuoted(sql string, i int) int {
+	rest := sql[i:]
+	switch {
+	case rest == "":
+		return i
+	case rest[0] == '\'' || rest[0] == '"':
+		escapes := rest[0] == '\'' && i > 0 && (sql[i-1] == 'e' || sql[i-1] == 'E')
+		for k := 1; k < len(rest); k++ {
+			switch {
+			case escapes && rest[k] == '\\':
+				k++
+			case rest[k] == rest[0] && k+1 < len(rest) && rest[k+1] == rest[0]:
+				k++
+			case rest[k] == rest[0]:
+				return i + k + 1
+			}
+		}
+		return len(sql)
+	case strings.HasPrefix(rest, "--"):
+		if end := strings.IndexAny(rest, "\r\n"); end >= 0 {
+			return i + end
+		}
+		return len(sql)
+	case strings.HasPrefix(rest, "/*"):
+		depth := 0
+		for k := 0; k < len(rest); k++ {
+			switch {
+			case strings.HasPrefix(rest[k:], "/*"):
+				depth++
+				k++
+			case strings.HasPrefix(rest[k:], "*/"):
+				depth--
+				k++
+				if depth == 0 {
+					return i + k + 1
+				}
+			}
+		}
+		return len(sql)
+	case rest[0] == '$' && (i == 0 || !isNameByte(sql[i-1])):
+		k := 1
+		for k < len(rest) && isNameByte(rest[k]) && rest[k] != '$' {
+			k++
+		}
+		if k == len(rest) || rest[k] != '$' {
+			return i
+		}
+		tag := rest[:k+1]
+		if end := strings.Index(rest[k+1:], tag); end >= 0 {
+			return i + k + 1 + end + len(tag)
+		}
+		return len(sql)
+	}
+	return i
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || c == '$' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= utf8.RuneSelf
+}
+
+func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
+// skipSpace returns the position of the first token at or after i.
+func skipSpace(sql string, i int) int {
+	for i < len(sql) {
+		switch {
+		case isSpace(sql[i]):
+			i++
+		case strings.HasPrefix(sql[i:], "--") || strings.HasPrefix(sql[i:], "/*"):
+			i = skipQuoted(sql, i)
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// word returns the lower-case bare word at i and the position after it; "" if there is none.
+func word(sql string, i int) (string, int) {
+	end := i
+	for end < len(sql) && isNameByte(sql[end]) {
+		end++
+	}
+	return strings.ToLower(sql[i:end]), end
+}
+
+// namePath reads a name of up to max parts at i, as in a."b".c, and returns the parts
+// and the position after each. It returns nothing if there is no name.
+func namePath(sql string, i, max int) (parts []string, ends []int) {
+	for len(parts) < max {
+		if i >= len(sql) {
+			return parts, ends
+		}
+		var part string
+		if sql[i] == '"' {
+			end := skipQuoted(sql, i)
+			if end-i < 2 || sql[end-1] != '"' {
+				return parts, ends
+			}
+			part = strings.ReplaceAll(sql[i+1:end-1], `""`, `"`)
+			i = end
+		} else {
+			end := i
+			for end < len(sql) && isNameByte(sql[end]) {
+				end++
+			}
+			if end == i {
+				return parts, ends
+			}
+			part = sql[i:end]
+			i = end
+		}
+		parts, ends = append(parts, part), append(ends, i)
+		i = skipSpace(sql, i)
+		if i >= len(sql) || sql[i] != '.' {
+			return parts, ends
+		}
+		i = skipSpace(sql, i+1)
+	}
+	return parts, ends
+}
+
+// explain tells whether sql is an EXPLAIN. It returns the words to put in front of the
+// explained statement, and where that begins.
+func explain(sql string) (prefix string, at int, err error) {
+	i := skipSpace(sql, 0)
+	for i < len(sql) && sql[i] == ';' {
+		i = skipSpace(sql, i+1)
+	}
+	w, end := word(sql, i)
+	if w != "explain" {
+		return "", i, nil
+	}
+	i = skipSpace(sql, end)
+	w, end = word(sql, i)
+	switch {
+	case w == "analyze" || w == "analyse":
+		return "EXPLAIN ANALYZE ", skipSpace(sql, end), nil
+	case w == "verbose":
+		return "", i, errs.New(errs.Unsupported, "EXPLAIN VERBOSE is not supported; use EXPLAIN or EXPLAIN ANALYZE")
+	case i < len(sql) && sql[i] == '(':
+		return explainOptions(sql, i)
+	}
+	return "EXPLAIN ", i, nil
+}
+
+// explainOptions reads the list of options at i, unless a statement in parentheses
+// begins there.
+func explainOptions(sql string, i int) (prefix string, at int, err error) {
+	var words []string
+	for k := i + 1; ; {
+		k = skipSpace(sql, k)
+		if k >= len(sql) {
+			return "EXPLAIN ", i, nil
+		}
+		switch sql[k] {
+		case ')':
+			return "EXPLAIN (" + strings.Join(words, " ") + ") ", skipSpace(sql, k+1), nil
+		case ',':
+			words = append(words, ",")
+			k++
+			continue
+		}
+		w, end := word(sql, k)
+		switch w {
+		case "analyze", "analyse", "format", "text", "json", "default", "true", "false", "on", "off":
+			words = append(words, w)
+		case "select", "with", "from", "values", "table", "":
+			if len(words) == 0 {
+				return "EXPLAIN ", i, nil
+			}
+			return "", 0, errs.New(errs.InvalidSyntax, "syntax error at position %d: in the options of EXPLAIN", k)
+		default:
+			return "", 0, errs.New(errs.Unsupported, "EXPLAIN option %q is not supported; there are ANALYZE and FORMAT text or json", w)
+		}
+		k = end
+	}
+}

@@ -1,0 +1,185 @@
+package query
+
+import (
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+)
+
+/*
+#include <stdlib.h>
+#include "scan.h"
+*/
+import "C"
+
+// morselRows is how many rows of a batch a thread takes at a time.
+const morselRows = 16 << 10
+
+// relation lends the engine the batches of a table, until release.
+type relation struct {
+	c   *C.cw_relation
+	pin runtime.Pinner
+}
+
+// duckTypes are the engine's types: their SQL names, and their numbers in its C interface.
+var duckTypes = map[schema.Type]struct {
+	sql    string
+	number int
+}{
+	schema.Boolean:              {"BOOLEAN", 1},
+	schema.Int8:                 {"TINYINT", 2},
+	schema.Int16:                {"SMALLINT", 3},
+	schema.Int32:                {"INTEGER", 4},
+	schema.Int64:                {"BIGINT", 5},
+	schema.Uint8:                {"UTINYINT", 6},
+	schema.Uint16:               {"USMALLINT", 7},
+	schema.Uint32:               {"UINTEGER", 8},
+	schema.Uint64:               {"UBIGINT", 9},
+	schema.Float32:              {"FLOAT", 10},
+	schema.Float64:              {"DOUBLE", 11},
+	schema.TimestampMicrosecond: {"TIMESTAMP", 12},
+	schema.String:               {"VARCHAR", 17},
+	schema.JSON:                 {"VARCHAR", 17},
+	schema.Binary:               {"BLOB", 18},
+	schema.TimestampSecond:      {"TIMESTAMP_S", 20},
+	schema.TimestampMillisecond: {"TIMESTAMP_MS", 21},
+	schema.TimestampNanosecond:  {"TIMESTAMP_NS", 22},
+}
+
+// lend makes the batches readable as cordwood_scan(id), under the given names of the
+// columns. The caller releases the relation after the last query on it has ended.
+func lend(names []string, columns []schema.Column, batches []*column.Batch) (*relation, error) {
+	morsels := 0
+	for _, b := range batches {
+		morsels += (b.Rows + morselRows - 1) / morselRows
+	}
+	r := &relation{c: C.cw_relation_new(C.uint32_t(len(columns)), C.uint32_t(len(batches)), C.uint32_t(morsels))}
+	if r.c == nil {
+		return nil, fmt.Errorf("describe %d batches to the engine: out of memory", len(batches))
+	}
+	for i, col := range unsafe.Slice(r.c.columns, len(columns)) {
+		t, ok := duckTypes[columns[i].Type]
+		if !ok {
+			r.release()
+			return nil, fmt.Errorf("column %q: no type %d in the engine", columns[i].Name, columns[i].Type)
+		}
+		col.name, col._type, col.json = C.CString(names[i]), C.int(t.number), C.bool(columns[i].Type == schema.JSON)
+		unsafe.Slice(r.c.columns, len(columns))[i] = col
+	}
+	views := unsafe.Slice(r.c.views, len(batches)*len(columns))
+	runs := unsafe.Slice(r.c.morsels, morsels)[:0]
+	for i, b := range batches {
+		if err := r.addBatch(views[i*len(columns):(i+1)*len(columns)], columns, b); err != nil {
+			r.release()
+			return nil, fmt.Errorf("batch %d of %d: %w", i+1, len(batches), err)
+		}
+		r.c.rows += C.uint64_t(b.Rows)
+		for from := 0; from < b.Rows; from += morselRows {
+			runs = append(runs, C.cw_morsel{
+				batch: C.uint32_t(i), from: C.uint32_t(from), to: C.uint32_t(min(from+morselRows, b.Rows)),
+			})
+		}
+	}
+	if C.cw_relation_publish(r.c) == 0 {
+		r.release()
+		return nil, fmt.Errorf("describe %d batches to the engine: too many queries at once", len(batches))
+	}
+	return r, nil
+}
+
+// id is the argument of cordwood_scan.
+func (r *relation) id() uint64 { return uint64(r.c.id) }
+
+// release takes the batches back.
+func (r *relation) release() {
+	C.cw_relation_free(r.c)
+	r.c = nil
+	r.pin.Unpin()
+}
+
+func (r *relation) addBatch(out []C.cw_view, columns []schema.Column, b *column.Batch) error {
+	mem := span(b.Mem)
+	r.keep(b.Mem)
+	for i := range columns {
+		v := b.Column(columns[i].ID)
+		if v == nil || v.Nulls == b.Rows && b.Rows > 0 {
+			continue
+		}
+		if err := checkView(v, columns[i].Type, b.Rows); err != nil {
+			return fmt.Errorf("column %q: %w", columns[i].Name, err)
+		}
+		for _, part := range [...][]byte{v.Data, v.Offsets, v.Codes, v.Validity} {
+			if !mem.contains(part) {
+				r.keep(part)
+			}
+		}
+		out[i] = C.cw_view{
+			data: start(v.Data), offsets: start(v.Offsets), codes: start(v.Codes), validity: start(v.Validity),
+			base: C.int64_t(v.Base), dict_len: C.uint32_t(v.DictLen), encoding: C.uint8_t(v.Encoding), width: C.uint8_t(v.Width),
+		}
+	}
+	return nil
+}
+
+// keep pins memory of the Go heap; for other memory it does nothing.
+func (r *relation) keep(mem []byte) {
+	if cap(mem) > 0 {
+		r.pin.Pin(unsafe.SliceData(mem))
+	}
+}
+
+func start(b []byte) *C.uint8_t { return (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// addresses is where some memory lies.
+type addresses struct{ from, to uintptr }
+
+func span(b []byte) addresses {
+	from := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	return addresses{from: from, to: from + uintptr(len(b))}
+}
+
+func (a addresses) contains(b []byte) bool {
+	in := span(b)
+	return in.from >= a.from && in.to <= a.to
+}
+
+// checkView makes sure that reading the view's rows stays within its slices. The
+// offsets and codes within them were checked when the batch was decoded.
+func checkView(v *column.View, want schema.Type, rows int) error {
+	if v.Type != want {
+		return fmt.Errorf("values of type %s in a column of type %s", v.Type, want)
+	}
+	if v.Rows != rows || v.Validity != nil && len(v.Validity) < (rows+7)/8 {
+		return fmt.Errorf("view of %d rows in a batch of %d, validity %d bytes", v.Rows, rows, len(v.Validity))
+	}
+	width, ok := int(v.Width), false
+	switch v.Encoding {
+	case column.Fixed:
+		switch want {
+		case schema.Float64:
+			ok = (width == 0 || width == 8) && v.Base == 0
+		case schema.Float32:
+			ok = (width == 0 || width == 4) && v.Base == 0
+		default:
+			ok = !want.IsBytes() && (width == 0 || width == 1 || width == 2 || width == 4 || width == 8)
+		}
+		ok = ok && len(v.Data) >= rows*width
+	case column.Plain:
+		ok = want.IsBytes() && stringsFit(v, rows)
+	case column.Dict:
+		ok = want.IsBytes() && width <= 2 && len(v.Codes) >= rows*width && v.DictLen > 0 && stringsFit(v, v.DictLen)
+	}
+	if !ok {
+		return fmt.Errorf("malformed view: type %s, encoding %d, width %d, base %d, dictionary %d, lengths %d %d %d, rows %d",
+			v.Type, v.Encoding, v.Width, v.Base, v.DictLen, len(v.Data), len(v.Offsets), len(v.Codes), rows)
+	}
+	return nil
+}
+
+func stringsFit(v *column.View, n int) bool {
+	return len(v.Offsets) >= 4*(n+1) && int(binary.LittleEndian.Uint32(v.Offsets[4*n:])) <= len(v.Data)
+}

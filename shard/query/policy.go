@@ -1,0 +1,212 @@
+package query
+
+import (
+	_ "embed"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"cordwood/proto/errs"
+)
+
+//go:embed functions.txt
+var functionsText string
+
+// verdict says what a query may do with a function.
+type verdict uint8
+
+const (
+	unknown verdict = iota
+	allow
+	bound
+	deny
+)
+
+// functions has the verdict on every scalar, aggregate, window and macro function.
+var functions = parseFunctions(functionsText)
+
+// allowedTableFunctions make rows from their arguments alone.
+var allowedTableFunctions = map[string]bool{
+	"unnest": true, "range": true, "generate_series": true, "json_each": true, "json_tree": true,
+}
+
+func parseFunctions(list string) map[string]verdict {
+	verdicts := map[string]verdict{"allow": allow, "bound": bound, "deny": deny}
+	out := make(map[string]verdict)
+	for line := range strings.Lines(list) {
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] == "#" {
+			continue
+		}
+		for _, name := range words[1:] {
+			out[strings.ToLower(name)] = verdicts[words[0]]
+		}
+	}
+	return out
+}
+
+// call checks a call of a function that is no table function.
+func (w *walker) call(n node) error {
+	name := strings.ToLower(text(n, "function_name"))
+	switch functions[name] {
+	case allow:
+		return nil
+	case bound:
+		return w.bounded(name, n)
+	case deny:
+		return errs.New(errs.Unsupported, "the function %s is not allowed in queries", name)
+	}
+	return errs.New(errs.PlanQuery, "the function %s does not exist", name)
+}
+
+// Bounds on functions that take the length of their result as an argument. The engine
+// allocates such results outside of its memory limit and does not stop in between. A
+// chunk has 2048 rows, so each of these is some megabytes for a thread at a time.
+const (
+	maxPad    = 1000    // lpad, rpad, bar, printf, format: characters
+	maxRepeat = 1000    // repeat of a literal; 16 for anything else
+	maxList   = 10_000  // range, list_resize, equi_width_bins: elements
+	maxGrowth = 100_000 // the product of all repeats and ranges of a statement, which may be nested
+)
+
+func (w *walker) bounded(name string, n node) error {
+	args, _ := n["children"].([]any)
+	switch name {
+	case "lpad", "rpad", "bitstring":
+		return w.literal(name, args, 1, maxPad)
+	case "bar":
+		if len(args) < 4 {
+			return nil
+		}
+		return w.literal(name, args, 3, maxPad)
+	case "list_resize", "array_resize":
+		return w.grow(name, args, 1, maxList)
+	case "equi_width_bins":
+		return w.grow(name, args, 2, maxList)
+	case "repeat":
+		most := int64(16)
+		if len(args) > 0 {
+			if first, ok := args[0].(node); ok && text(first, "class") == "CONSTANT" {
+				most = maxRepeat
+			}
+		}
+		return w.grow(name, args, 1, most)
+	case "range", "generate_series":
+		return w.sequence(name, args)
+	}
+	return w.template(name, args)
+}
+
+// literal checks that the argument is an integer literal of at most most.
+func (w *walker) literal(name string, args []any, i int, most int64) error {
+	if len(args) <= i {
+		return nil // the engine will say what is missing
+	}
+	if v, ok := integer(args[i]); ok && v <= most {
+		return nil
+	}
+	return errs.New(errs.Unsupported, "%s: its length must be given as a literal number of at most %d", name, most)
+}
+
+// grow is literal for a number by which the size of a result may be multiplied.
+func (w *walker) grow(name string, args []any, i int, most int64) error {
+	if err := w.literal(name, args, i, most); err != nil || len(args) <= i {
+		return err
+	}
+	v, _ := integer(args[i])
+	return w.growBy(name, v)
+}
+
+func (w *walker) growBy(name string, v int64) error {
+	w.growth = max(w.growth, 1) * max(v, 1)
+	if w.growth > maxGrowth {
+		return errs.New(errs.Unsupported, "%s: the repeats and ranges of the statement make up more than %d elements", name, maxGrowth)
+	}
+	return nil
+}
+
+// sequence checks the scalar functions range and generate_series, which make a list.
+func (w *walker) sequence(name string, args []any) error {
+	numbers := make([]int64, len(args))
+	for i, a := range args {
+		v, ok := integer(a)
+		if !ok {
+			return errs.New(errs.Unsupported, "%s as a value needs literal numbers; put it into FROM, as in SELECT … FROM %s(…) AS g(x)", name, name)
+		}
+		numbers[i] = v
+	}
+	start, stop, step := int64(0), int64(0), int64(1)
+	switch len(numbers) {
+	case 1:
+		stop = numbers[0]
+	case 2:
+		start, stop = numbers[0], numbers[1]
+	case 3:
+		start, stop, step = numbers[0], numbers[1], numbers[2]
+	}
+	if step == 0 {
+		return nil // the engine refuses it
+	}
+	length := (float64(stop)-float64(start))/float64(step) + 1
+	if length > maxList {
+		return errs.New(errs.Unsupported, "%s as a value makes at most %d elements; put it into FROM for more", name, maxList)
+	}
+	return w.growBy(name, int64(max(length, 0)))
+}
+
+// template checks printf and format, whose template may ask for any width.
+func (w *walker) template(name string, args []any) error {
+	refuse := errs.New(errs.Unsupported, "%s: its template must be a literal text with widths of at most %d", name, maxPad)
+	if len(args) == 0 {
+		return nil
+	}
+	first, _ := args[0].(node)
+	value, _ := first["value"].(node)
+	template, ok := value["value"].(string)
+	if text(first, "class") != "CONSTANT" || !ok {
+		return refuse
+	}
+	digits, open := 0, false
+	for i := 0; i < len(template); i++ {
+		c := template[i]
+		if c >= '0' && c <= '9' {
+			if digits++; digits > 3 {
+				return refuse
+			}
+			continue
+		}
+		digits = 0
+		switch {
+		case name == "printf" && c == '*', name == "format" && c == '{' && open:
+			return refuse // a width that is an argument
+		case name == "format" && c == '{' && i+1 < len(template) && template[i+1] == '{':
+			i++
+		case name == "format" && (c == '{' || c == '}'):
+			open = c == '{'
+		}
+	}
+	return nil
+}
+
+// integer returns the value of an integer literal, with a sign or without.
+func integer(v any) (int64, bool) {
+	n, _ := v.(node)
+	if text(n, "class") == "FUNCTION" && text(n, "function_name") == "-" {
+		args, _ := n["children"].([]any)
+		if len(args) != 1 {
+			return 0, false
+		}
+		i, ok := integer(args[0])
+		return -i, ok
+	}
+	if text(n, "class") != "CONSTANT" {
+		return 0, false
+	}
+	value, _ := n["value"].(node)
+	number, ok := value["value"].(json.Number)
+	if !ok {
+		return 0, false
+	}
+	i, err := strconv.ParseInt(number.String(), 10, 64)
+	return i, err == nil
+}

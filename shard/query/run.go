@@ -1,0 +1,331 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	duckdb "github.com/duckdb/duckdb-go-bindings"
+
+	"cordwood/proto/errs"
+)
+
+/*
+#include "duckdb_api.h"
+*/
+import "C"
+
+// interruptEvery is how often a running query is told to stop once its context has
+// ended: the engine forgets an interrupt that comes between two of its steps.
+const interruptEvery = 10 * time.Millisecond
+
+// queries numbers the queries of the process.
+var queries atomic.Uint64
+
+// Query runs a SELECT, or an EXPLAIN of one, and hands the answer to emit as
+// consecutive pieces of an Arrow IPC stream: a schema, record batches, an end marker.
+// emit must not keep the bytes. When emit returns an error the query stops and Query
+// returns that error. The first piece comes with the first megabyte of rows or at the
+// end, so that most failures come before it.
+//
+// The query ends within a fraction of a second when ctx does: with errs.QueryTimeout
+// at its deadline, with errs.Cancelled otherwise. When Query returns, nothing refers
+// to the segments and batches of req any more.
+//
+// Columns of type JSON have the field metadata cordwood.type = Json. Types of the
+// engine that Arrow or its users do not know well are sent as text: see DESIGN.md.
+//
+// Besides the errors of Analyze it returns errs.TableNotFound if req lacks a table,
+// errs.ColumnNotFound, errs.PlanQuery, errs.InvalidArguments for values that cannot be
+// converted or computed, and errs.RuntimeResourcesExhausted.
+func (e *Engine) Query(ctx context.Context, req *Request, emit func(ipc []byte) error) error {
+	switch strings.ToUpper(req.Timezone) {
+	case "", "UTC", "ETC/UTC", "GMT", "Z":
+	default:
+		return errs.New(errs.InvalidArguments,
+			"time zone %q is not supported: sessions are in UTC; convert in the statement, as in ts AT TIME ZONE 'UTC' AT TIME ZONE '%s'",
+			req.Timezone, strings.ReplaceAll(req.Timezone, "'", "''"))
+	}
+	st, err := e.parse(ctx, req.SQL, req.Database)
+	if err != nil {
+		return err
+	}
+	in, err := e.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	r := &run{ctx: ctx, engine: e, in: in, st: st, emit: emit}
+	err = r.run(req)
+	e.release(in, isBroken(err))
+	if err == nil {
+		return nil
+	}
+	if r.emitErr != nil {
+		return r.emitErr
+	}
+	if ctx.Err() != nil {
+		return contextError(ctx)
+	}
+	if isBroken(err) {
+		e.cfg.Logger.Error("query engine: query failed", "err", err, "sql", req.SQL)
+	}
+	return toClient(err, r.text)
+}
+
+// run is one query under way.
+type run struct {
+	ctx    context.Context
+	engine *Engine
+	in     *instance
+	st     *statement
+	text   *rewritten
+	emit   func([]byte) error
+	// emitErr is the error that emit returned.
+	emitErr error
+}
+
+func (r *run) run(req *Request) error {
+	views, err := r.views(req)
+	defer func() {
+		for _, v := range views {
+			v.release()
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	s, err := r.in.connect()
+	if err != nil {
+		return err
+	}
+	// The connection goes before the views: what is left of the query goes with it.
+	defer s.close()
+	defer r.watch(s)()
+
+	// The views live in a transaction that is never committed: no other query sees
+	// them, and they leave nothing behind.
+	if err := s.exec("BEGIN TRANSACTION"); err != nil {
+		return err
+	}
+	defer func() { _ = s.exec("ROLLBACK") }()
+	number := queries.Add(1)
+	schemaOf := make(map[TableName]string, len(views))
+	for i, name := range r.st.names {
+		schemaName := fmt.Sprintf("q%d_%d", number, i)
+		schemaOf[name] = schemaName
+		if err := s.exec("CREATE SCHEMA " + quoteName(schemaName)); err != nil {
+			return fmt.Errorf("table %s: %w", name, err)
+		}
+		if err := s.exec(views[i].sql(schemaName, name.Name)); err != nil {
+			return fmt.Errorf("table %s: %w", name, viewError(err))
+		}
+	}
+	if r.text, err = r.st.rewrite(schemaOf); err != nil {
+		return err
+	}
+	return r.execute(s, req.Limit)
+}
+
+// viewError keeps a failure to make a view, which is ours, from looking like a mistake
+// in the statement.
+func viewError(err error) error {
+	if isBroken(err) {
+		return err
+	}
+	return errs.New(errs.Internal, "make it readable: %s", err)
+}
+
+// views returns the views of the statement's tables, in the order of its names. They
+// must be released even if it fails.
+func (r *run) views(req *Request) ([]*view, error) {
+	var views []*view
+	for _, name := range r.st.names {
+		t := req.table(name)
+		if t == nil {
+			return views, errs.New(errs.TableNotFound, "table %s does not exist", name)
+		}
+		v, err := newView(t)
+		if err != nil {
+			return views, err
+		}
+		views = append(views, v)
+	}
+	return views, nil
+}
+
+// table returns the table of that name; one that differs only in case if there is no
+// exact one.
+func (req *Request) table(name TableName) *Table {
+	var similar *Table
+	for i := range req.Tables {
+		t := &req.Tables[i]
+		if t.Database == name.Database && t.Name == name.Name {
+			return t
+		}
+		if strings.EqualFold(t.Database, name.Database) && strings.EqualFold(t.Name, name.Name) {
+			similar = t
+		}
+	}
+	return similar
+}
+
+// watch interrupts the session when the context ends, again and again until the
+// returned function is called, which waits for the watching to end.
+func (r *run) watch(s *session) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-r.ctx.Done():
+		case <-done:
+			return
+		}
+		tick := time.NewTicker(interruptEvery)
+		defer tick.Stop()
+		for {
+			s.interrupt()
+			select {
+			case <-tick.C:
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+// execute runs the rewritten statement and streams its rows.
+func (r *run) execute(s *session, limit uint64) error {
+	p, err := r.prepare(s, limit)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	if text := p.readable(); text != "" {
+		// The second statement has the same columns, those in text that need be.
+		again, err := prepare(s, text)
+		if err != nil {
+			return err
+		}
+		defer again.close()
+		again.names = p.names
+		p = again
+	}
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	for i, name := range p.names {
+		p.names[i] = r.text.clientText(name)
+	}
+	var handle C.duckdb_handle
+	state := C.duckdb_pending_prepared_streaming(C.duckdb_handle(p.stmt.Ptr), &handle)
+	pending := duckdb.PendingResult{Ptr: unsafe.Pointer(handle)}
+	defer duckdb.DestroyPending(&pending)
+	if state != 0 {
+		return engineError(duckdb.PendingError(pending), duckdb.ErrorTypeInvalid)
+	}
+	var res duckdb.Result
+	defer duckdb.DestroyResult(&res)
+	if duckdb.ExecutePending(pending, &res) == duckdb.StateError {
+		return engineError(duckdb.ResultError(&res), duckdb.ResultErrorType(&res))
+	}
+	out, err := newStream(p, &res, r.send)
+	if err != nil {
+		return err
+	}
+	defer out.release()
+	return r.fetch(&res, out, limit)
+}
+
+func (r *run) fetch(res *duckdb.Result, out *stream, limit uint64) error {
+	left := limit
+	for limit == 0 || left > 0 {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		chunk := duckdb.FetchChunk(*res)
+		if chunk.Ptr == nil {
+			if msg := duckdb.ResultError(res); msg != "" {
+				return engineError(msg, duckdb.ResultErrorType(res))
+			}
+			break
+		}
+		rows := uint64(duckdb.DataChunkGetSize(chunk))
+		if rows == 0 {
+			duckdb.DestroyDataChunk(&chunk)
+			break
+		}
+		take := rows
+		if limit > 0 {
+			take = min(rows, left)
+			left -= take
+		}
+		err := out.write(chunk, int64(take))
+		duckdb.DestroyDataChunk(&chunk)
+		if err != nil {
+			return err
+		}
+	}
+	return out.finish()
+}
+
+func (r *run) send(ipc []byte) error {
+	if err := r.emit(ipc); err != nil {
+		r.emitErr = err
+		return err
+	}
+	return nil
+}
+
+// prepare prepares the statement; with a LIMIT of its own if it has none and the
+// request has one, so that the engine need not sort or compute more.
+func (r *run) prepare(s *session, limit uint64) (*prepared, error) {
+	if limit > 0 && !r.st.limited && r.st.explain == "" {
+		if p, err := prepare(s, r.text.withLimit(limit)); err == nil || r.ctx.Err() != nil || isBroken(err) {
+			return p, err
+		}
+	}
+	return prepare(s, r.text.sql)
+}
+
+// prepared is a statement ready to run.
+type prepared struct {
+	stmt  duckdb.PreparedStatement
+	text  string
+	names []string
+	types []duckdb.LogicalType
+}
+
+func prepare(s *session, text string) (*prepared, error) {
+	p := &prepared{text: text}
+	if duckdb.Prepare(s.conn, text, &p.stmt) == duckdb.StateError {
+		err := engineError(duckdb.PrepareError(p.stmt), duckdb.ErrorTypeInvalid)
+		p.close()
+		return nil, err
+	}
+	switch kind := duckdb.PreparedStatementType(p.stmt); kind {
+	case duckdb.StatementTypeSelect, duckdb.StatementTypeExplain:
+	default:
+		p.close()
+		return nil, errs.New(errs.Unsupported, "only SELECT, and EXPLAIN of it, can be run here")
+	}
+	for i := range duckdb.PreparedStatementColumnCount(p.stmt) {
+		p.names = append(p.names, duckdb.PreparedStatementColumnName(p.stmt, i))
+		p.types = append(p.types, duckdb.PreparedStatementColumnLogicalType(p.stmt, i))
+	}
+	return p, nil
+}
+
+func (p *prepared) close() {
+	for i := range p.types {
+		duckdb.DestroyLogicalType(&p.types[i])
+	}
+	p.types = nil
+	duckdb.DestroyPrepare(&p.stmt)
+}

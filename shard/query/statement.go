@@ -1,0 +1,215 @@
+package query
+
+import (
+	"container/list"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"cordwood/proto/errs"
+)
+
+// maxSQL is the longest statement in bytes. The syntax tree takes up to a hundred
+// times as much.
+const maxSQL = 256 << 10
+
+// maxTables is how many places of a statement may name a table. Planning a join of
+// many takes long and cannot be interrupted.
+const maxTables = 100
+
+// statement is a checked SELECT and what has to be replaced in its text.
+type statement struct {
+	// explain goes in front of sql: EXPLAIN with its options, or nothing.
+	explain string
+	// sql is the SELECT; offset is where it began in the text of the client.
+	sql    string
+	offset int
+	// limited tells that the outermost SELECT has a LIMIT or OFFSET.
+	limited bool
+	// tables are the references to tables, columns those to columns by database.
+	tables  []tableRef
+	columns []columnRef
+	// names are the tables, each once.
+	names []TableName
+}
+
+// tableRef is a place in the text that names a table.
+type tableRef struct {
+	name TableName
+	at   int // in statement.sql
+	// parts is how many parts the name has there: table, database.table, or cordwood.database.table.
+	parts int
+}
+
+// columnRef is a place that names a column by database, table and column.
+type columnRef struct {
+	path []string
+	at   int
+}
+
+// Analyze checks that sql is one SELECT, or an EXPLAIN of one, that calls nothing
+// forbidden, and tells which tables it reads. database is that of names without one.
+//
+// It returns errs.InvalidSyntax with the position of the mistake, errs.Unsupported
+// for what is refused, and errs.PlanQuery for a function that does not exist. Whether
+// the tables and columns exist is not looked at.
+func (e *Engine) Analyze(ctx context.Context, sql, database string) (*Analysis, error) {
+	st, err := e.parse(ctx, sql, database)
+	if err != nil {
+		return nil, err
+	}
+	return &Analysis{Tables: append([]TableName(nil), st.names...), Explain: st.explain != ""}, nil
+}
+
+// parse returns the checked statement, from the cache if it was met lately.
+func (e *Engine) parse(ctx context.Context, sql, database string) (*statement, error) {
+	key := database + "\x00" + sql
+	if st := e.cache.get(key); st != nil {
+		return st, nil
+	}
+	in, err := e.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	st, err := in.parse(sql, database)
+	e.release(in, isBroken(err))
+	if err != nil {
+		return nil, toClient(err, nil)
+	}
+	e.cache.put(key, st)
+	return st, nil
+}
+
+func (in *instance) parse(sql, database string) (*statement, error) {
+	switch {
+	case len(sql) > maxSQL:
+		return nil, errs.New(errs.InvalidArguments, "the statement has %d bytes; %d are allowed", len(sql), maxSQL)
+	case !utf8.ValidString(sql):
+		return nil, errs.New(errs.InvalidSyntax, "syntax error: the statement is not valid UTF-8")
+	case strings.IndexByte(sql, 0) >= 0:
+		return nil, errs.New(errs.InvalidSyntax, "syntax error at position %d: a NUL character", strings.IndexByte(sql, 0))
+	}
+	sql = normalize(sql)
+	prefix, at, err := explain(sql)
+	if err != nil {
+		return nil, err
+	}
+	st := &statement{explain: prefix, sql: sql[at:], offset: at}
+	tree, err := in.tree(st.sql)
+	if err != nil {
+		return nil, err
+	}
+	if tree.Error {
+		return nil, tree.clientError(st)
+	}
+	switch len(tree.Statements) {
+	case 0:
+		return nil, errs.New(errs.InvalidSyntax, "syntax error: the statement is empty")
+	case 1:
+	default:
+		return nil, errs.New(errs.Unsupported, "%d statements at once are not supported here; send them one at a time", len(tree.Statements))
+	}
+	w := walker{st: st, database: database}
+	if err := w.statement(tree.Statements[0]); err != nil {
+		return nil, err
+	}
+	return st, nil
+}
+
+// syntaxTree is what json_serialize_sql returns.
+type syntaxTree struct {
+	Error        bool   `json:"error"`
+	ErrorType    string `json:"error_type"`
+	ErrorMessage string `json:"error_message"`
+	Position     string `json:"position"`
+	Statements   []any  `json:"statements"`
+}
+
+func (in *instance) tree(sql string) (*syntaxTree, error) {
+	s, err := in.connect()
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	text, err := s.queryText(
+		"SELECT json_serialize_sql(?::VARCHAR, skip_null := true, skip_empty := true, skip_default := true)::VARCHAR", sql)
+	if err != nil {
+		return nil, fmt.Errorf("parse a statement of %d bytes: %w", len(sql), err)
+	}
+	tree := &syntaxTree{}
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(tree); err != nil {
+		return nil, fmt.Errorf("parse a statement of %d bytes: the syntax tree: %w", len(sql), err)
+	}
+	return tree, nil
+}
+
+// clientError is the error for a text that the engine's parser did not take, or that
+// is no SELECT.
+func (t *syntaxTree) clientError(st *statement) error {
+	if t.ErrorType == "not implemented" {
+		w, _ := word(st.sql, 0)
+		return errs.New(errs.Unsupported, "%s is not supported: only SELECT, and EXPLAIN of it, can be run here", strings.ToUpper(w))
+	}
+	msg := firstLine(t.ErrorMessage)
+	if strings.HasPrefix(msg, "Max expression depth") {
+		return errs.New(errs.Unsupported, "the statement is nested too deeply")
+	}
+	var at int
+	if _, err := fmt.Sscan(t.Position, &at); err == nil {
+		return errs.New(errs.InvalidSyntax, "%s (position %d)", msg, at+st.offset)
+	}
+	return errs.New(errs.InvalidSyntax, "syntax error: %s", msg)
+}
+
+// cache keeps the statements met last. It is safe for concurrent use.
+type cache struct {
+	mu    sync.Mutex
+	size  int
+	byKey map[string]*list.Element
+	order *list.List // of cached, newest first
+}
+
+type cached struct {
+	key string
+	st  *statement
+}
+
+// maxCachedSQL is the longest statement that is kept.
+const maxCachedSQL = 8 << 10
+
+func newCache(size int) *cache {
+	return &cache{size: size, byKey: make(map[string]*list.Element), order: list.New()}
+}
+
+func (c *cache) get(key string) *statement {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.byKey[key]
+	if e == nil {
+		return nil
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*cached).st
+}
+
+func (c *cache) put(key string, st *statement) {
+	if len(key) > maxCachedSQL {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byKey[key] != nil {
+		return
+	}
+	c.byKey[key] = c.order.PushFront(&cached{key: key, st: st})
+	if c.order.Len() > c.size {
+		last := c.order.Back()
+		c.order.Remove(last)
+		delete(c.byKey, last.Value.(*cached).key)
+	}
+}
