@@ -1,0 +1,323 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"cordwood/meta/metaclient"
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+)
+
+// ensure sees to it that every pending target has its table, with all its columns, and
+// gives the rows' columns their ids. What is missing in all of them together is one
+// command; if nothing is, ensure only compares.
+func (w *Writer) ensure(ctx context.Context, req *request) error {
+	pending := req.pending()
+	var lacking []*target
+	for _, t := range pending {
+		table, ok := w.cfg.Meta.Table(t.rows.Database, t.rows.Table)
+		if t.table == nil {
+			t.existed = ok
+		}
+		t.table = table
+		if !ok {
+			lacking = append(lacking, t)
+			continue
+		}
+		missing, err := t.compare()
+		if err != nil {
+			return err
+		}
+		if missing {
+			lacking = append(lacking, t)
+		}
+	}
+	if len(lacking) > 0 {
+		if err := w.change(ctx, lacking); err != nil {
+			return err
+		}
+	}
+	for _, t := range pending {
+		if err := t.adopt(); err != nil {
+			return err
+		}
+		if t.existed && len(req.warnings) < maxWarnings {
+			req.warnOptions(t)
+		}
+	}
+	return nil
+}
+
+// maxWarnings bounds the warnings of one answer.
+const maxWarnings = 8
+
+// compare holds the target's columns against its table. An error says that they do not go together.
+func (t *target) compare() (missing bool, err error) {
+	for _, c := range t.rows.Rows.Cols() {
+		have := t.table.Column(c.Name)
+		switch {
+		case have == nil && c.Semantic == schema.Timestamp:
+			return false, t.conflict(t.table.TimeIndex(), &c.Column)
+		case have == nil:
+			missing = true
+		case have.Type != c.Type,
+			(have.Semantic == schema.Timestamp) != (c.Semantic == schema.Timestamp),
+			c.Semantic == schema.Tag && have.Semantic != schema.Tag:
+			return false, t.conflict(have, &c.Column)
+		}
+	}
+	if !t.seen() {
+		for i := range t.table.Columns {
+			if c := &t.table.Columns[i]; c.Default != nil && t.given(c.Name) == nil {
+				return false, &schemaChanged{final: errs.New(errs.TableUnavailable, "table %s keeps changing; retry", t.name())}
+			}
+		}
+	}
+	return missing, t.checkNotNull()
+}
+
+// seen tells whether the pipeline checked the rows against the table as it is now.
+func (t *target) seen() bool {
+	seen := t.rows.Existing
+	return seen != nil && seen.ID == t.table.ID && seen.Version == t.table.Version
+}
+
+// given returns the rows' column of that name, or nil.
+func (t *target) given(name string) *column.Col {
+	for _, c := range t.rows.Rows.Cols() {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// checkNotNull checks that the table's columns that must have a value get one.
+func (t *target) checkNotNull() error {
+	for i := range t.table.Columns {
+		must := &t.table.Columns[i]
+		if !must.NotNull {
+			continue
+		}
+		switch c := t.given(must.Name); {
+		case c == nil:
+			return t.unfit(errs.New(errs.InvalidArguments, "table %s: missing column %q: it must not be null and has no value in the request", t.name(), must.Name))
+		case c.Nulls() > 0:
+			return t.unfit(errs.New(errs.InvalidArguments, "table %s: column %q must not be null, but %d of %d records have no value for it",
+				t.name(), must.Name, c.Nulls(), c.Len()))
+		}
+	}
+	return nil
+}
+
+// conflict is the error for a column that does not fit its table.
+func (t *target) conflict(have, given *schema.Column) error {
+	return t.unfit(conflictError(t.rows.Database, t.rows.Table, have, given))
+}
+
+// unfit is the error for rows that do not fit their table. If the pipeline did not see
+// the table as it is now, another run may drop, convert or complete what does not fit.
+func (t *target) unfit(e *errs.Error) error {
+	if t.seen() {
+		return e
+	}
+	return &schemaChanged{final: e}
+}
+
+// conflictError names the table, the column, what the table has and what was given.
+func conflictError(database, table string, have, given *schema.Column) *errs.Error {
+	switch {
+	case given == nil:
+		given = &schema.Column{}
+		fallthrough
+	case have == nil:
+		return errs.New(errs.InvalidArguments, "table %s.%s: column %q does not fit: given %s", database, table, given.Name, describe(given))
+	case have.Name != given.Name:
+		return errs.New(errs.InvalidArguments,
+			"table %s.%s: its time index is %q, expected %s; a second time index %q is not possible", database, table, have.Name, describe(have), given.Name)
+	}
+	return errs.New(errs.InvalidArguments,
+		"table %s.%s: column %q: expected %s, given %s; send the expected type, or skip such records with skip_error=true",
+		database, table, given.Name, describe(have), describe(given))
+}
+
+func describe(c *schema.Column) string {
+	if c.Semantic == schema.Field {
+		return c.Type.String()
+	}
+	return c.Type.String() + " " + c.Semantic.String()
+}
+
+// change puts all that the targets lack through the metadata log, in one command.
+func (w *Writer) change(ctx context.Context, lacking []*target) error {
+	demands, first, err := mergeDemands(lacking)
+	if err != nil {
+		return err
+	}
+	// The client makes one command of those that ask for the same at the same time.
+	result, err := w.cfg.Meta.Propose(ctx, &metapb.Command{
+		TimeUnixNano: time.Now().UnixNano(),
+		Op:           &metapb.Command_EnsureSchema{EnsureSchema: &metapb.EnsureSchema{Tables: demands}},
+	})
+	w.metrics.schemas.WithLabelValues(schemaResult(err)).Inc()
+	if err != nil {
+		return w.refused(lacking, err)
+	}
+	if len(result.Tables) != len(demands) {
+		return errs.New(errs.Internal, "ensure schema: %d tables asked for, %d answered", len(demands), len(result.Tables))
+	}
+	tables := make([]*schema.Table, len(demands))
+	for i, p := range result.Tables {
+		tables[i] = schema.FromProto(p)
+	}
+	for i, t := range lacking {
+		t.table = tables[first[i]]
+	}
+	return nil
+}
+
+// mergeDemands makes one demand per table, and tells which one each target went into.
+func mergeDemands(lacking []*target) (demands []*metapb.TableDemand, index []int, err error) {
+	type key struct{ database, name string }
+	at := map[key]int{}
+	for _, t := range lacking {
+		k := key{t.rows.Database, t.rows.Table}
+		i, ok := at[k]
+		if !ok {
+			i = len(demands)
+			at[k] = i
+			demands = append(demands, &metapb.TableDemand{
+				Database: k.database, Name: k.name, Options: t.rows.Options, NoCreate: true,
+			})
+		}
+		index = append(index, i)
+		d := demands[i]
+		// Records that may create the table do so for those that may not.
+		d.NoCreate = d.NoCreate && t.rows.NoCreate
+		if err := t.addColumns(d); err != nil {
+			return nil, nil, err
+		}
+	}
+	return demands, index, nil
+}
+
+// addColumns adds to the demand what the target's columns ask of their table.
+func (t *target) addColumns(d *metapb.TableDemand) error {
+	var have map[string]*schemapb.Column
+	if len(d.Columns) > 0 {
+		have = make(map[string]*schemapb.Column, len(d.Columns))
+		for _, c := range d.Columns {
+			have[c.Name] = c
+		}
+	}
+	for _, c := range t.rows.Rows.Cols() {
+		want := c.Column
+		want.ID = 0
+		if t.table != nil {
+			if old := t.table.Column(c.Name); old != nil {
+				want.Semantic, want.NotNull, want.Default = old.Semantic, old.NotNull, old.Default
+			}
+		}
+		if other := have[c.Name]; other != nil {
+			if o := schema.ColumnFromProto(other); o.Type != want.Type || o.Semantic != want.Semantic {
+				return conflictError(t.rows.Database, t.rows.Table, &o, &want)
+			}
+			continue
+		}
+		d.Columns = append(d.Columns, want.ToProto())
+	}
+	return nil
+}
+
+func schemaResult(err error) string {
+	conflict := (*metaclient.ConflictError)(nil)
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.As(err, &conflict):
+		return "conflict"
+	}
+	return "error"
+}
+
+// refused turns a refusal of the metadata group into the answer to the request.
+func (w *Writer) refused(lacking []*target, err error) error {
+	if conflict := (*metaclient.ConflictError)(nil); errors.As(err, &conflict) && len(conflict.Conflicts) > 0 {
+		c := conflict.Conflicts[0]
+		var have, given *schema.Column
+		if c.Existing != nil {
+			have = new(schema.ColumnFromProto(c.Existing))
+		}
+		if c.Wanted != nil {
+			given = new(schema.ColumnFromProto(c.Wanted))
+		}
+		return &schemaChanged{final: conflictError(c.Database, c.Table, have, given)}
+	}
+	e := errs.From(err)
+	if e.Status() >= 500 {
+		return errs.Wrap(errs.ShardNotReady, err, "ensure the schema of %s", lacking[0].name())
+	}
+	for _, t := range lacking {
+		if w.cfg.NoAutoCreate && t.table == nil {
+			return errs.New(errs.InvalidArguments, "Table `%s` does not exist, and auto_create_table is disabled by configuration", t.rows.Table)
+		}
+	}
+	return e
+}
+
+// adopt gives the target's columns the ids of its table.
+func (t *target) adopt() error {
+	for _, c := range t.rows.Rows.Cols() {
+		have := t.table.Column(c.Name)
+		if have == nil || have.Type != c.Type {
+			// The table changed between the check and the answer.
+			return t.conflict(have, &c.Column)
+		}
+		c.ID = have.ID
+	}
+	return t.checkNotNull()
+}
+
+// awaitNewer waits until the local view of a target that failed differs from what its
+// rows were sent with. Targets that failed in the same call need not differ.
+func (w *Writer) awaitNewer(ctx context.Context, req *request) error {
+	timer := time.NewTimer(w.cfg.RefreshWait)
+	defer timer.Stop()
+	for {
+		changed := w.cfg.Meta.Changed()
+		stale, newer := w.stale(req)
+		if newer {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			return errs.New(errs.TableUnavailable, "table %s changed and this node does not know how yet; retry", stale).
+				WithRetryAfter(time.Second)
+		case <-ctx.Done():
+			return errs.Wrap(ctxCode(ctx), ctx.Err(), "wait for the new schema of %s", stale)
+		}
+	}
+}
+
+// stale names a target that failed, and tells whether the table of any such target is
+// no longer what its rows were sent with.
+func (w *Writer) stale(req *request) (name string, newer bool) {
+	for _, t := range req.pending() {
+		if !slices.ContainsFunc(t.jobs, func(j *job) bool { return j.err != nil }) {
+			continue
+		}
+		name = t.name()
+		now, ok := w.cfg.Meta.Table(t.rows.Database, t.rows.Table)
+		if !ok || now.ID != t.table.ID || now.Version != t.table.Version || now.Writable() != t.table.Writable() {
+			return name, true
+		}
+	}
+	return name, false
+}

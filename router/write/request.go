@@ -1,0 +1,165 @@
+package write
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/pipeline"
+)
+
+// request is one call of Write on its way.
+type request struct {
+	targets  []*target
+	warnings []string
+}
+
+// target is the rows of one table under one set of options.
+type target struct {
+	rows *pipeline.TableRows
+	// table is what the column ids refer to; set by ensure.
+	table   *schema.Table
+	existed bool
+	group   int
+	jobs    []*job
+}
+
+// job is the rows that become one batch.
+type job struct {
+	target   *target
+	from, to int
+	bytes    int // about, before encoding
+	acked    bool
+	err      error // of the last try
+}
+
+// newRequest cuts the rows of out into batches. Tables without rows are left out.
+func newRequest(cfg Config, out *pipeline.Output) *request {
+	req := &request{}
+	groups := map[string]int{}
+	for _, tr := range out.Tables {
+		n := tr.Rows.Rows()
+		if n == 0 {
+			continue
+		}
+		tr.Rows.Finish()
+		t := &target{rows: tr}
+		key := optionKey(tr.Options)
+		g, ok := groups[key]
+		if !ok {
+			g = len(groups)
+			groups[key] = g
+		}
+		t.group = g
+		size := tr.Rows.ByteSize()
+		parts := max((n+cfg.MaxBatchRows-1)/cfg.MaxBatchRows, min(n, (size+cfg.MaxBatchBytes-1)/cfg.MaxBatchBytes), 1)
+		for i := range parts {
+			from, to := n*i/parts, n*(i+1)/parts
+			t.jobs = append(t.jobs, &job{target: t, from: from, to: to, bytes: size / parts})
+		}
+		req.targets = append(req.targets, t)
+	}
+	return req
+}
+
+// optionKey is the same for equal sets of options.
+func optionKey(options map[string]string) string {
+	if len(options) == 0 {
+		return ""
+	}
+	pairs := make([]string, 0, len(options))
+	for k, v := range options {
+		pairs = append(pairs, k+"\x00"+v)
+	}
+	sort.Strings(pairs)
+	return strings.Join(pairs, "\x01")
+}
+
+// discarded tells whether the table throws its rows away at once.
+func (t *target) discarded() bool {
+	return t.table.Options[schema.OptionTTL] == "instant"
+}
+
+func (t *target) name() string { return t.rows.Database + "." + t.rows.Table }
+
+// pending are the targets with rows that are not stored yet.
+func (r *request) pending() []*target {
+	var out []*target
+	for _, t := range r.targets {
+		if slices.ContainsFunc(t.jobs, func(j *job) bool { return !j.acked }) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// counts are the rows stored, and all rows that were to be.
+func (r *request) counts() (acked, total int) {
+	for _, t := range r.targets {
+		for _, j := range t.jobs {
+			total += j.to - j.from
+			if j.acked && (t.table == nil || !t.discarded()) {
+				acked += j.to - j.from
+			}
+		}
+	}
+	return acked, total
+}
+
+// refreshable tells whether all that failed did so, for certain without effect, because
+// our view of a table is old.
+func (r *request) refreshable() bool {
+	for _, t := range r.targets {
+		for _, j := range t.jobs {
+			if j.acked || j.err == nil {
+				continue
+			}
+			switch errs.ReasonOf(j.err) {
+			case errs.SchemaStale, errs.WrongEpoch, errs.TableGone:
+			default:
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (r *request) result() Result {
+	res := Result{Warnings: r.warnings}
+	for _, t := range r.targets {
+		for len(res.Groups) <= t.group {
+			res.Groups = append(res.Groups, Group{})
+		}
+		if n := t.rows.Rows.Rows(); !t.discarded() {
+			res.Groups[t.group].AffectedRows += n
+			res.Rows += n
+		}
+	}
+	return res
+}
+
+// warnOptions notes options that a request gave and its table, made before, lacks.
+func (r *request) warnOptions(t *target) {
+	keys := make([]string, 0, len(t.rows.Options))
+	for k, v := range t.rows.Options {
+		switch {
+		case t.table.Options[k] == v:
+		case k == schema.OptionAppendMode && v == "true", k == schema.OptionComment, k == schema.OptionAutoCreateTable:
+			// What every log write asks for; the client did not have to say it.
+		default:
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		has, ok := t.table.Options[k]
+		if !ok {
+			has = "not set"
+		}
+		r.warnings = append(r.warnings, fmt.Sprintf(
+			"table %s exists: option %s=%s was not applied, it is %s; change it by ALTER TABLE", t.name(), k, t.rows.Options[k], has))
+	}
+}

@@ -1,0 +1,67 @@
+package write
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"cordwood/proto/errs"
+)
+
+// Result is what a request brought about.
+type Result struct {
+	// Groups has one element per distinct set of table options in the request, in the
+	// order of their first rows.
+	Groups []Group
+	// Rows is the number of rows stored.
+	Rows int
+	// Warnings are what the client should know although all went well.
+	Warnings []string
+}
+
+// Group is the rows that were written under one set of table options.
+type Group struct {
+	// AffectedRows is 0 for tables whose rows are thrown away at once (ttl instant).
+	AffectedRows int
+}
+
+// ErrSchemaChanged is in the chain of an error that asks the caller to run the pipeline
+// again: nothing was stored, and the rows do not fit the tables as they are now. The
+// chain also holds the *errs.Error to answer with if another run does not help.
+var ErrSchemaChanged = errors.New("write: a table's schema changed")
+
+// schemaChanged is ErrSchemaChanged together with the answer.
+type schemaChanged struct{ final *errs.Error }
+
+func (e *schemaChanged) Error() string   { return e.final.Error() }
+func (e *schemaChanged) Unwrap() []error { return []error{ErrSchemaChanged, e.final} }
+
+// PartialError says that a request was stored in part. A client that repeats the whole
+// request stores that part again.
+type PartialError struct {
+	// Acked of Total rows are stored; of the others some may be, if Err says so.
+	Acked, Total int
+	// Err is why the others are not.
+	Err *errs.Error
+}
+
+func (e *PartialError) Error() string { return e.Err.Error() }
+
+func (e *PartialError) Unwrap() error { return e.Err }
+
+// fail turns the error of a round into that of the request.
+func (w *Writer) fail(req *request, err error) error {
+	acked, total := req.counts()
+	if acked == 0 {
+		return err
+	}
+	w.metrics.partial.Inc()
+	cause := errs.From(err)
+	return &PartialError{Acked: acked, Total: total, Err: &errs.Error{
+		Code: cause.Code, Reason: cause.Reason, Err: cause,
+		Msg:        fmt.Sprintf("%d of %d rows were stored, then: %s", acked, total, err),
+		HTTPStatus: http.StatusServiceUnavailable,
+		RetryAfter: max(cause.RetryAfter, time.Second),
+	}}
+}

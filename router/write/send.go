@@ -1,0 +1,187 @@
+package write
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schemapb"
+)
+
+// maxParallelShards bounds the shards that one request is sent to at a time.
+const maxParallelShards = 16
+
+// send encodes and sends what is not stored yet: the shards in parallel, each shard's
+// batches in as few calls as the limits allow. The outcome of every batch is noted on
+// its job; the error is the one to answer with if there is no further round.
+func (w *Writer) send(ctx context.Context, sessionID uint64, req *request) error {
+	var shards []uint32
+	byShard := map[uint32][]*job{}
+	for _, t := range req.pending() {
+		if t.discarded() {
+			for _, j := range t.jobs {
+				j.acked, j.err = true, nil
+			}
+			continue
+		}
+		shard := t.table.Writable().ShardID
+		if _, ok := byShard[shard]; !ok {
+			shards = append(shards, shard)
+		}
+		for _, j := range t.jobs {
+			if !j.acked {
+				byShard[shard] = append(byShard[shard], j)
+			}
+		}
+	}
+	if len(shards) == 1 {
+		return w.sendShard(ctx, sessionID, shards[0], byShard[shards[0]])
+	}
+	failed := make([]error, len(shards))
+	var group errgroup.Group
+	group.SetLimit(maxParallelShards)
+	for i, shard := range shards {
+		group.Go(func() error {
+			failed[i] = w.sendShard(ctx, sessionID, shard, byShard[shard])
+			return nil
+		})
+	}
+	_ = group.Wait()
+	return worst(failed)
+}
+
+// worst picks the error to answer with: one whose outcome is not known before one that
+// a retry can mend, and that before a final one.
+func worst(failed []error) error {
+	var out error
+	rank := func(err error) int {
+		switch {
+		case err == nil:
+			return 0
+		case errs.ReasonOf(err) == errs.OutcomeUnknown:
+			return 3
+		case errs.From(err).Status() >= 500:
+			return 2
+		}
+		return 1
+	}
+	for _, err := range failed {
+		if rank(err) > rank(out) {
+			out = err
+		}
+	}
+	return out
+}
+
+// sendShard sends jobs to one shard, a call at a time. After a failure that concerns the
+// shard rather than the batches the remaining jobs fail in the same way, unsent.
+func (w *Writer) sendShard(ctx context.Context, sessionID uint64, shard uint32, jobs []*job) error {
+	var first error
+	for len(jobs) > 0 {
+		n := callLength(jobs, w.cfg.MaxCallBytes)
+		err := w.call(ctx, sessionID, shard, jobs[:n])
+		if err != nil {
+			first = worst([]error{first, err})
+			for _, j := range jobs[:n] {
+				j.err = err
+			}
+			switch errs.ReasonOf(err) {
+			case errs.SchemaStale, errs.WrongEpoch, errs.TableGone, errs.BadBatch:
+			default:
+				for _, j := range jobs[n:] {
+					j.err = err
+				}
+				return first
+			}
+		} else {
+			for _, j := range jobs[:n] {
+				j.acked, j.err = true, nil
+			}
+		}
+		jobs = jobs[n:]
+	}
+	return first
+}
+
+// callLength is how many of the jobs go into one call, at least one.
+func callLength(jobs []*job, maxBytes int) int {
+	n, bytes := 0, 0
+	for n < len(jobs) && n < maxCallBatches && (n == 0 || bytes+jobs[n].bytes <= maxBytes) {
+		bytes += jobs[n].bytes
+		n++
+	}
+	return n
+}
+
+// call encodes the jobs and sends them in one call.
+func (w *Writer) call(ctx context.Context, sessionID uint64, shard uint32, jobs []*job) error {
+	seq, done, err := w.session.sequence(shard).take(ctx, len(jobs))
+	if err != nil {
+		return errs.Wrap(errs.ShardBusy, err, "shard %d", shard)
+	}
+	defer done()
+
+	buf := buffers.Get().(*buffer)
+	defer buf.release()
+	ends := make([]int, len(jobs))
+	for i, j := range jobs {
+		table := j.target.table
+		buf.b = j.target.rows.Rows.EncodeRange(buf.b, column.Header{
+			TableID: table.ID, Epoch: table.Writable().Epoch, SchemaVersion: table.Version,
+			Session: sessionID, Seq: seq + uint64(i),
+		}, j.from, j.to)
+		ends[i] = len(buf.b)
+	}
+	batches := make([][]byte, len(jobs))
+	from := 0
+	for i, to := range ends {
+		batches[i] = buf.b[from:to:to]
+		from = to
+	}
+	if _, err := w.cfg.Shards.Write(ctx, shard, batches, w.definitions(jobs)); err != nil {
+		return err
+	}
+	w.metrics.batches.Add(float64(len(jobs)))
+	w.metrics.bytes.Add(float64(len(buf.b)))
+	return nil
+}
+
+// definitions tells a shard what it does not know of the jobs' tables: the newest
+// definition that this node has. A table that is gone is left out.
+func (w *Writer) definitions(jobs []*job) func(ids []uint64) []*schemapb.Table {
+	return func(ids []uint64) []*schemapb.Table {
+		out := make([]*schemapb.Table, 0, len(ids))
+		for _, id := range ids {
+			table, ok := w.cfg.Meta.TableByID(id)
+			if !ok {
+				continue
+			}
+			i := slices.IndexFunc(jobs, func(j *job) bool { return j.target.table.ID == id })
+			if i >= 0 && jobs[i].target.table.Version > table.Version {
+				table = jobs[i].target.table
+			}
+			out = append(out, table.ToProto())
+		}
+		return out
+	}
+}
+
+// buffer is memory for encoded batches. The shard client keeps nothing of it after a call.
+type buffer struct{ b []byte }
+
+// maxKeptBuffer is the largest buffer that is kept for the next call.
+const maxKeptBuffer = 8 << 20
+
+var buffers = sync.Pool{New: func() any { return &buffer{} }}
+
+func (b *buffer) release() {
+	if cap(b.b) > maxKeptBuffer {
+		return
+	}
+	b.b = b.b[:0]
+	buffers.Put(b)
+}

@@ -1,0 +1,657 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/meta/metaclient"
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/router/pipeline"
+)
+
+// fakeMeta is a metadata group in a map.
+type fakeMeta struct {
+	mu       sync.Mutex
+	tables   map[string]*schema.Table
+	changed  chan struct{}
+	nextID   uint64
+	sessions int
+	ensured  int
+	shards   uint32
+	hold     chan struct{} // if set, EnsureSchema waits for it
+	entered  chan struct{} // if set, told of every EnsureSchema
+}
+
+func newFakeMeta() *fakeMeta {
+	return &fakeMeta{tables: map[string]*schema.Table{}, changed: make(chan struct{}), nextID: 100, shards: 1}
+}
+
+func (m *fakeMeta) Table(db, name string) (*schema.Table, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t, ok := m.tables[db+"."+name]
+	return t, ok
+}
+
+func (m *fakeMeta) TableByID(id uint64) (*schema.Table, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, t := range m.tables {
+		if t.ID == id {
+			return t, true
+		}
+	}
+	return nil, false
+}
+
+func (m *fakeMeta) Changed() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.changed
+}
+
+func (m *fakeMeta) Propose(_ context.Context, cmd *metapb.Command) (*metapb.Result, error) {
+	if cmd.GetRegisterSession() != nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.sessions++
+		return &metapb.Result{SessionId: uint64(m.sessions)}, nil
+	}
+	if m.entered != nil {
+		m.entered <- struct{}{}
+	}
+	if m.hold != nil {
+		<-m.hold
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ensured++
+	res := &metapb.Result{}
+	next := map[string]*schema.Table{}
+	for _, d := range cmd.GetEnsureSchema().Tables {
+		key := d.Database + "." + d.Name
+		old := m.tables[key]
+		t := &schema.Table{Database: d.Database, Name: d.Name, NextColumnID: 1, Options: d.Options}
+		if old != nil {
+			c := *old
+			c.Columns = append([]schema.Column(nil), old.Columns...)
+			t = &c
+		} else {
+			if d.NoCreate {
+				return nil, errs.New(errs.InvalidArguments, "Table `%s` does not exist, and `auto_create_table` hint is disabled", d.Name)
+			}
+			m.nextID++
+			t.ID = m.nextID
+			t.Placement = []schema.Placement{{Epoch: 1, ShardID: uint32(t.ID) % m.shards}}
+		}
+		t.Version++
+		t.Index()
+		for _, p := range d.Columns {
+			want := schema.ColumnFromProto(p)
+			if have := t.Column(want.Name); have != nil {
+				if have.Type != want.Type {
+					return nil, &metaclient.ConflictError{Conflicts: []*metapb.Conflict{{
+						Database: d.Database, Table: d.Name, Column: want.Name, Existing: have.ToProto(), Wanted: p,
+					}}}
+				}
+				continue
+			}
+			want.ID = t.NextColumnID
+			t.NextColumnID++
+			t.Columns = append(t.Columns, want)
+			t.Index()
+		}
+		next[key] = t
+		res.Tables = append(res.Tables, t.ToProto())
+	}
+	for k, t := range next {
+		m.tables[k] = t
+	}
+	m.announce()
+	return res, nil
+}
+
+func (m *fakeMeta) announce() {
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// put sets a table as another node would.
+func (m *fakeMeta) put(t *schema.Table) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tables[t.Database+"."+t.Name] = t.Index()
+	m.announce()
+}
+
+// sent is one batch that a shard was given.
+type sent struct {
+	shard uint32
+	batch *column.Batch
+}
+
+// fakeShards stores batches, or refuses them as told.
+type fakeShards struct {
+	mu    sync.Mutex
+	calls int
+	got   []sent
+	// refuse is asked before every call.
+	refuse func(call int, shard uint32, heads []column.Header) error
+}
+
+func (s *fakeShards) Write(_ context.Context, shard uint32, batches [][]byte, tables func([]uint64) []*schemapb.Table) (uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	var all []sent
+	var heads []column.Header
+	for _, b := range batches {
+		batch, err := column.Decode(append([]byte(nil), b...), nil)
+		if err != nil {
+			return 0, err
+		}
+		if defs := tables([]uint64{batch.TableID}); len(defs) != 1 || defs[0].Version < batch.SchemaVersion {
+			return 0, errs.New(errs.TableNotFound, "no definition").WithReason(errs.TableGone)
+		}
+		all, heads = append(all, sent{shard, batch}), append(heads, batch.Header)
+	}
+	if s.refuse != nil {
+		if err := s.refuse(s.calls, shard, heads); err != nil {
+			return 0, err
+		}
+	}
+	s.got = append(s.got, all...)
+	return uint64(len(s.got)), nil
+}
+
+func (s *fakeShards) rows() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, g := range s.got {
+		n += g.batch.Rows
+	}
+	return n
+}
+
+func newWriter(t testing.TB, m *fakeMeta, s *fakeShards, change ...func(*Config)) *Writer {
+	cfg := Config{Meta: m, Shards: s, NodeID: "n1", RefreshWait: 50 * time.Millisecond}
+	for _, f := range change {
+		f(&cfg)
+	}
+	w, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+var timeIndex = schema.Column{Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true}
+
+// rows makes n rows of a table with a time index and the given fields.
+func rows(table string, n int, fields ...schema.Column) *pipeline.TableRows {
+	b := &column.Builder{}
+	ts := b.Add(timeIndex)
+	var cols []*column.Col
+	for _, f := range fields {
+		cols = append(cols, b.Add(f))
+	}
+	for i := range n {
+		ts.SetInt(i, int64(i))
+		for _, c := range cols {
+			if c.Type.IsBytes() {
+				c.SetString(i, fmt.Sprintf("value %d", i))
+			} else {
+				c.SetInt(i, int64(i))
+			}
+		}
+		b.EndRow()
+	}
+	return &pipeline.TableRows{Database: "public", Table: table, Rows: b}
+}
+
+func field(name string, typ schema.Type) schema.Column {
+	return schema.Column{Name: name, Type: typ, Semantic: schema.Field}
+}
+
+func output(tables ...*pipeline.TableRows) *pipeline.Output {
+	return &pipeline.Output{Tables: tables}
+}
+
+func TestWriteCreatesWidensAndThenCostsNothing(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	w := newWriter(t, m, s)
+	for i, step := range []struct {
+		out     *pipeline.Output
+		ensured int
+	}{
+		{output(rows("a", 3, field("n", schema.Int64)), rows("b", 2, field("s", schema.String))), 1},
+		{output(rows("a", 3, field("n", schema.Int64)), rows("b", 2, field("s", schema.String))), 1},
+		{output(rows("a", 1, field("m", schema.String))), 2},
+		{output(rows("a", 1, field("n", schema.Int64), field("m", schema.String))), 2},
+	} {
+		if _, err := w.Write(t.Context(), step.out); err != nil {
+			t.Fatal(i, err)
+		}
+		if m.ensured != step.ensured {
+			t.Fatalf("step %d: %d schema commands, want %d", i, m.ensured, step.ensured)
+		}
+	}
+	if s.rows() != 12 || m.sessions != 1 {
+		t.Fatalf("%d rows, %d sessions", s.rows(), m.sessions)
+	}
+	a, _ := m.Table("public", "a")
+	last := s.got[len(s.got)-1].batch
+	if last.TableID != a.ID || last.SchemaVersion != a.Version || last.Epoch != 1 {
+		t.Fatalf("header %+v for table %+v", last.Header, a)
+	}
+	if v := last.Column(a.Column("m").ID); v == nil || string(v.Bytes(0)) != "value 0" {
+		t.Fatal("the column does not bear its table's id")
+	}
+	seen := map[uint64]bool{}
+	for _, g := range s.got {
+		if g.batch.Session != 1 || seen[g.batch.Seq] {
+			t.Fatalf("batch id %d/%d is given twice", g.batch.Session, g.batch.Seq)
+		}
+		seen[g.batch.Seq] = true
+	}
+}
+
+func TestWriteEmpty(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	w := newWriter(t, m, s)
+	for _, out := range []*pipeline.Output{output(), output(rows("a", 0, field("n", schema.Int64)))} {
+		res, err := w.Write(t.Context(), out)
+		if err != nil || len(res.Groups) != 0 || m.ensured != 0 || s.calls != 0 || m.sessions != 0 {
+			t.Fatal(res, err, m.ensured, s.calls)
+		}
+	}
+}
+
+func TestWriteSplits(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	w := newWriter(t, m, s, func(c *Config) { c.MaxBatchRows, c.MaxBatchBytes, c.MaxCallBytes = 100, 1000, 3000 })
+	if _, err := w.Write(t.Context(), output(rows("a", 1001, field("s", schema.String)))); err != nil {
+		t.Fatal(err)
+	}
+	if s.rows() != 1001 || s.calls < 5 {
+		t.Fatalf("%d rows in %d calls", s.rows(), s.calls)
+	}
+	at := int64(0)
+	for _, g := range s.got {
+		if g.batch.Rows > 100 {
+			t.Fatalf("a batch of %d rows", g.batch.Rows)
+		}
+		for i := range g.batch.Rows {
+			if got := g.batch.Column(1).Int(i); got != at {
+				t.Fatalf("row %d has time %d", at, got)
+			}
+			at++
+		}
+	}
+}
+
+func TestWriteManyTablesOneCallPerShard(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	m.shards = 4
+	w := newWriter(t, m, s)
+	var tables []*pipeline.TableRows
+	for i := range 40 {
+		tables = append(tables, rows(fmt.Sprintf("t%d", i), 1, field("n", schema.Int64)))
+	}
+	res, err := w.Write(t.Context(), output(tables...))
+	if err != nil || res.Rows != 40 || m.ensured != 1 || s.calls != 4 {
+		t.Fatalf("%+v %v: %d schema commands, %d calls", res, err, m.ensured, s.calls)
+	}
+	for _, g := range s.got {
+		if table, _ := m.TableByID(g.batch.TableID); table.Writable().ShardID != g.shard {
+			t.Fatalf("table %s went to shard %d", table.Name, g.shard)
+		}
+	}
+}
+
+func TestGroupsByOptions(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	w := newWriter(t, m, s)
+	with := func(tr *pipeline.TableRows, options map[string]string) *pipeline.TableRows {
+		tr.Options = options
+		return tr
+	}
+	day := map[string]string{"ttl": "1day", "append_mode": "true"}
+	res, err := w.Write(t.Context(), output(
+		with(rows("a", 3), day),
+		with(rows("b", 2), map[string]string{"append_mode": "true", "ttl": "1day"}),
+		with(rows("c", 5), map[string]string{"ttl": "instant"}),
+		with(rows("d", 7), nil),
+	))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Result{Groups: []Group{{5}, {0}, {7}}, Rows: 12}
+	if diff := cmp.Diff(want, res); diff != "" {
+		t.Fatal(diff)
+	}
+	if s.rows() != 12 {
+		t.Fatalf("%d rows were sent: those of ttl instant must not be", s.rows())
+	}
+	// The table is there now: other options are not applied, and the answer says so.
+	res, err = w.Write(t.Context(), output(with(rows("a", 1), map[string]string{"ttl": "7days", "append_mode": "true"})))
+	if err != nil || len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "ttl=7days was not applied, it is 1day") {
+		t.Fatal(res, err)
+	}
+	if res, err = w.Write(t.Context(), output(with(rows("a", 1), day))); err != nil || len(res.Warnings) != 0 {
+		t.Fatal(res, err)
+	}
+}
+
+func TestConflicts(t *testing.T) {
+	table := func() *schema.Table {
+		return (&schema.Table{ID: 1, Database: "public", Name: "a", Version: 4, NextColumnID: 9, Columns: []schema.Column{
+			{ID: 1, Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
+			{ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field},
+		}}).Index()
+	}
+	wrong := func() *pipeline.TableRows { return rows("a", 2, field("n", schema.String)) }
+	seen := func(tr *pipeline.TableRows, t *schema.Table) *pipeline.TableRows { tr.Existing = t; return tr }
+	otherIndex := &pipeline.TableRows{Database: "public", Table: "a", Rows: &column.Builder{}}
+	c := otherIndex.Rows.Add(schema.Column{Name: "at", Type: schema.TimestampSecond, Semantic: schema.Timestamp, NotNull: true})
+	c.SetInt(0, 1)
+	otherIndex.Rows.EndRow()
+
+	tests := []struct {
+		name  string
+		out   *pipeline.Output
+		again bool // another run of the pipeline may help
+		text  string
+	}{
+		{"pipeline saw no table", output(wrong()), true, `table public.a: column "n": expected Int64, given String`},
+		{"pipeline saw this table", output(seen(wrong(), table())), false, `column "n": expected Int64, given String`},
+		{"second time index", output(otherIndex), true, `a second time index "at" is not possible`},
+		{"field as tag", output(rows("a", 1, schema.Column{Name: "n", Type: schema.Int64, Semantic: schema.Tag})), true, "given Int64 TAG"},
+		{"within the request", output(rows("new", 1, field("x", schema.Int64)), rows("new", 1, field("x", schema.String))), false, `table public.new: column "x"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, s := newFakeMeta(), &fakeShards{}
+			m.put(table())
+			_, err := newWriter(t, m, s).Write(t.Context(), tt.out)
+			if errors.Is(err, ErrSchemaChanged) != tt.again || errs.CodeOf(err) != errs.InvalidArguments || !strings.Contains(err.Error(), tt.text) {
+				t.Fatalf("%v (code %d, again %v)", err, errs.CodeOf(err), errors.Is(err, ErrSchemaChanged))
+			}
+			if s.calls != 0 || m.ensured != 0 {
+				t.Fatal("something was written")
+			}
+		})
+	}
+}
+
+func TestConflictDecidedByTheMetadataGroup(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	m.hold, m.entered = make(chan struct{}), make(chan struct{}, 1)
+	w := newWriter(t, m, s)
+	got := make(chan error)
+	go func() {
+		_, err := w.Write(context.Background(), output(rows("a", 1, field("n", schema.Int64))))
+		got <- err
+	}()
+	<-m.entered
+	m.put(&schema.Table{ID: 5, Database: "public", Name: "a", Version: 1, Columns: []schema.Column{
+		{ID: 1, Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
+		{ID: 2, Name: "n", Type: schema.String, Semantic: schema.Field},
+	}})
+	close(m.hold)
+	err := <-got
+	if !errors.Is(err, ErrSchemaChanged) || errs.CodeOf(err) != errs.InvalidArguments || !strings.Contains(err.Error(), "expected String, given Int64") {
+		t.Fatal(err)
+	}
+}
+
+func TestNoCreate(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	w := newWriter(t, m, s)
+	tr := rows("a", 1)
+	tr.NoCreate = true
+	_, err := w.Write(t.Context(), output(tr))
+	if errs.CodeOf(err) != errs.InvalidArguments || err.Error() != "Table `a` does not exist, and `auto_create_table` hint is disabled" {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(t.Context(), output(rows("a", 1))); err != nil {
+		t.Fatal(err)
+	}
+	tr = rows("a", 1)
+	tr.NoCreate = true
+	if _, err := w.Write(t.Context(), output(tr)); err != nil {
+		t.Fatal("an existing table:", err)
+	}
+	tr = rows("b", 1)
+	tr.NoCreate = true
+	w.cfg.NoAutoCreate = true
+	if _, err = w.Write(t.Context(), output(tr)); errs.CodeOf(err) != errs.InvalidArguments || !strings.HasSuffix(err.Error(), "disabled by configuration") {
+		t.Fatal(err)
+	}
+}
+
+func TestNotNull(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	w := newWriter(t, m, s)
+	m.put(&schema.Table{ID: 1, Database: "public", Name: "a", Version: 1, Columns: []schema.Column{
+		{ID: 1, Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
+		{ID: 2, Name: "must", Type: schema.Int64, Semantic: schema.Field, NotNull: true},
+	}})
+	_, err := w.Write(t.Context(), output(rows("a", 1)))
+	if errs.CodeOf(err) != errs.InvalidArguments || !strings.Contains(err.Error(), `missing column "must"`) {
+		t.Fatal(err)
+	}
+	tr := rows("a", 1, field("must", schema.Int64))
+	tr.Rows.Cols()[0].SetInt(1, 1)
+	tr.Rows.EndRow()
+	_, err = w.Write(t.Context(), output(tr))
+	if errs.CodeOf(err) != errs.InvalidArguments || !strings.Contains(err.Error(), `"must" must not be null, but 1 of 2`) {
+		t.Fatal(err)
+	}
+}
+
+func TestDefaultsThatThePipelineDidNotSee(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	w := newWriter(t, m, s)
+	table := &schema.Table{ID: 1, Database: "public", Name: "a", Version: 1, Columns: []schema.Column{
+		{ID: 1, Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
+		{ID: 2, Name: "d", Type: schema.Int64, Semantic: schema.Field, Default: new("7")},
+	}}
+	m.put(table)
+	if _, err := w.Write(t.Context(), output(rows("a", 1))); !errors.Is(err, ErrSchemaChanged) || s.calls != 0 {
+		t.Fatal(err)
+	}
+	tr := rows("a", 1)
+	tr.Existing = table
+	if _, err := w.Write(t.Context(), output(tr)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFollowsAMovedTable(t *testing.T) {
+	for _, reason := range []errs.Reason{errs.SchemaStale, errs.WrongEpoch, errs.TableGone} {
+		t.Run(string(reason), func(t *testing.T) {
+			m, s := newFakeMeta(), &fakeShards{}
+			w := newWriter(t, m, s)
+			if _, err := w.Write(t.Context(), output(rows("a", 1, field("n", schema.Int64)))); err != nil {
+				t.Fatal(err)
+			}
+			s.refuse = func(call int, _ uint32, heads []column.Header) error {
+				if heads[0].SchemaVersion > 1 {
+					return nil
+				}
+				old, _ := m.Table("public", "a")
+				now := *old
+				now.ID, now.Version = 77, 9
+				now.Placement = []schema.Placement{{Epoch: 1, ShardID: 0}, {Epoch: 2, ShardID: 3}}
+				now.Columns = []schema.Column{old.Columns[0], {ID: 50, Name: "n", Type: schema.Int64, Semantic: schema.Field}}
+				m.put(&now)
+				return errs.New(errs.RequestOutdated, "old").WithReason(reason)
+			}
+			res, err := w.Write(t.Context(), output(rows("a", 4, field("n", schema.Int64))))
+			if err != nil || res.Rows != 4 {
+				t.Fatal(res, err)
+			}
+			last := s.got[len(s.got)-1]
+			if last.shard != 3 || last.batch.Epoch != 2 || last.batch.TableID != 77 || last.batch.Column(50) == nil {
+				t.Fatalf("the batch was not made anew: shard %d %+v", last.shard, last.batch.Header)
+			}
+		})
+	}
+}
+
+func TestStaleForEver(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	s.refuse = func(int, uint32, []column.Header) error {
+		return errs.New(errs.RequestOutdated, "old").WithReason(errs.SchemaStale)
+	}
+	_, err := newWriter(t, m, s).Write(t.Context(), output(rows("a", 4)))
+	if e := errs.From(err); e.Status() != 503 || e.RetryAfter == 0 {
+		t.Fatal(err)
+	}
+}
+
+func TestPartialFailure(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	m.shards = 2
+	w := newWriter(t, m, s)
+	down := errs.New(errs.ShardUnreachable, "shard 1 is away")
+	s.refuse = func(_ int, shard uint32, _ []column.Header) error {
+		if shard == 1 {
+			return down
+		}
+		return nil
+	}
+	_, err := w.Write(t.Context(), output(rows("a", 3), rows("b", 2)))
+	partial := (*PartialError)(nil)
+	if !errors.As(err, &partial) || partial.Acked+2 != 4 && partial.Acked != 3 || partial.Total != 5 {
+		t.Fatalf("%#v", err)
+	}
+	if e := errs.From(err); e.Status() != 503 || e.RetryAfter == 0 || errors.Is(err, ErrSchemaChanged) {
+		t.Fatal(err)
+	}
+	// Nothing stored is the shard's own error.
+	s.refuse = func(int, uint32, []column.Header) error { return down }
+	if _, err = w.Write(t.Context(), output(rows("a", 3), rows("b", 2))); errors.As(err, &partial) || errs.CodeOf(err) != errs.ShardUnreachable {
+		t.Fatal(err)
+	}
+}
+
+func TestPartialThenConflictIsNotRunAgain(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	m.shards = 2
+	w := newWriter(t, m, s)
+	s.refuse = func(_ int, shard uint32, _ []column.Header) error {
+		if shard != 1 {
+			return nil
+		}
+		m.put(&schema.Table{ID: 101, Database: "public", Name: "a", Version: 9, Columns: []schema.Column{
+			{ID: 1, Name: "other", Type: schema.TimestampSecond, Semantic: schema.Timestamp, NotNull: true},
+		}, Placement: []schema.Placement{{Epoch: 1, ShardID: 1}}})
+		return errs.New(errs.RequestOutdated, "old").WithReason(errs.SchemaStale)
+	}
+	_, err := w.Write(t.Context(), output(rows("a", 3), rows("b", 2)))
+	partial := (*PartialError)(nil)
+	if !errors.As(err, &partial) || partial.Acked != 2 || errors.Is(err, ErrSchemaChanged) || errs.From(err).Status() != 503 {
+		t.Fatalf("%v", err)
+	}
+}
+
+func TestSequenceKeepsItsWindow(t *testing.T) {
+	var s session
+	s.init(nil, "")
+	q := s.sequence(1)
+	first, doneFirst, err := q.take(t.Context(), 1)
+	if err != nil || first != 1 {
+		t.Fatal(first, err)
+	}
+	var last uint64
+	for range seqWindow - 1 {
+		var done func()
+		if last, done, err = q.take(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		done()
+	}
+	if last != seqWindow {
+		t.Fatal(last)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	if _, _, err := q.take(ctx, 1); errs.CodeOf(err) != errs.DeadlineExceeded {
+		t.Fatalf("a number beyond the window was given out: %v", err)
+	}
+	got := make(chan uint64)
+	go func() {
+		n, done, _ := q.take(context.Background(), 2)
+		done()
+		got <- n
+	}()
+	doneFirst()
+	if n := <-got; n != seqWindow+1 {
+		t.Fatal(n)
+	}
+}
+
+func TestConcurrentWrites(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	m.shards = 3
+	w := newWriter(t, m, s)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 20 {
+				out := output(rows(fmt.Sprintf("t%d", i%5), 2, field(fmt.Sprintf("c%d", (g+i)%7), schema.Int64)))
+				if _, err := w.Write(context.Background(), out); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if s.rows() != 320 || m.sessions != 1 {
+		t.Fatalf("%d rows, %d sessions", s.rows(), m.sessions)
+	}
+	ids := map[[2]uint64]bool{}
+	for _, g := range s.got {
+		id := [2]uint64{uint64(g.shard), g.batch.Seq}
+		if ids[id] {
+			t.Fatalf("batch id %v twice", id)
+		}
+		ids[id] = true
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	m := newFakeMeta()
+	w := newWriter(b, m, &fakeShards{})
+	w.cfg.Shards = discard{}
+	out := output(rows("a", 1000, field("n", schema.Int64), field("s", schema.String)))
+	if _, err := w.Write(b.Context(), out); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := w.Write(b.Context(), out); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+type discard struct{}
+
+func (discard) Write(context.Context, uint32, [][]byte, func([]uint64) []*schemapb.Table) (uint64, error) {
+	return 1, nil
+}
