@@ -1,0 +1,291 @@
+// Package auth decides who sends a request: it checks the credentials of HTTP Basic
+// authentication against a list of users with their rights.
+//
+// The list comes from an option text (static_user_provider:cmd:…, :file:…,
+// watch_file_user_provider:…) or from a user file, both with lines of the form
+// user[:mode]=password. Rights are reading and writing, for the whole server; there are
+// none for single databases or tables.
+//
+// Open reads the list and fails if it has no users. Run follows a watched file until
+// its context ends; without a watched file it only waits. Reload reads a user file
+// again. A new list that is bad changes nothing: the last good one stays. All methods
+// may be called concurrently. A nil *Provider is authentication switched off: everybody
+// is the default user and may do everything.
+package auth
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"cordwood/proto/errs"
+	"cordwood/router/httpapi/params"
+)
+
+// DefaultUser is the user that all requests run as while authentication is off.
+const DefaultUser = "svc"
+
+// Identity is who sends a request. It is shared: do not change it.
+type Identity struct {
+	User     string
+	CanRead  bool
+	CanWrite bool
+}
+
+// Permission is a right that a route asks for.
+type Permission uint8
+
+const (
+	// None asks for valid credentials only.
+	None Permission = iota
+	// Read asks for the right to read.
+	Read
+	// Write asks for the right to write.
+	Write
+)
+
+// Require returns an error of code PermissionDenied (403) if i lacks the right.
+func (i *Identity) Require(p Permission) error {
+	if p == Read && !i.CanRead || p == Write && !i.CanWrite {
+		return errs.New(errs.PermissionDenied, "User is not authorized to perform this action")
+	}
+	return nil
+}
+
+// Config says where the users are. Exactly one of Option and UserFile must be set.
+type Config struct {
+	// Option is a user provider's option text.
+	Option string
+	// UserFile is a file of users that Reload reads again.
+	UserFile string
+	// Logger is told of malformed lines and of lists that changed; nil is slog's default.
+	Logger *slog.Logger
+}
+
+// Provider knows the users.
+type Provider struct {
+	log    *slog.Logger
+	file   string // where the list came from; empty for an inline list
+	reread bool   // whether Reload reads file again
+
+	watch *watcher // nil if file is not watched
+
+	users atomic.Pointer[userList]
+
+	reloading sync.Mutex // one reload at a time, so that the last one wins
+}
+
+// Open reads the list of users.
+func Open(cfg Config) (*Provider, error) {
+	p := &Provider{log: cfg.Logger}
+	if p.log == nil {
+		p.log = slog.Default()
+	}
+	if (cfg.Option == "") == (cfg.UserFile == "") {
+		return nil, fmt.Errorf("auth: set either a user provider or a user file")
+	}
+	if cfg.UserFile != "" {
+		p.file, p.reread = cfg.UserFile, true
+		return p, p.load()
+	}
+	kind, rest, _ := strings.Cut(cfg.Option, ":")
+	switch kind {
+	case "static_user_provider":
+		mode, arg, _ := strings.Cut(rest, ":")
+		switch mode {
+		case "file":
+			p.file = arg
+			return p, p.load()
+		case "cmd":
+			users, err := parseInline(arg)
+			if err != nil {
+				return nil, err
+			}
+			p.users.Store(users)
+			return p, nil
+		}
+	case "watch_file_user_provider":
+		p.file, p.reread = rest, true
+		return p, p.openWatched()
+	}
+	// The option may hold passwords: it is not shown.
+	return nil, fmt.Errorf("auth: unknown user provider: use static_user_provider:file:PATH, static_user_provider:cmd:USER=PASSWORD,… or watch_file_user_provider:PATH")
+}
+
+func (p *Provider) openWatched() error {
+	w, err := newWatcher(p.file)
+	if err != nil {
+		return err
+	}
+	if err := p.load(); err != nil {
+		_ = w.close()
+		return err
+	}
+	p.watch = w
+	return nil
+}
+
+// load reads the file and makes its users the valid ones.
+func (p *Provider) load() error {
+	text, err := os.ReadFile(p.file)
+	if err != nil {
+		return fmt.Errorf("auth: reading the users: %w", err)
+	}
+	users, bad := parseFile(string(text))
+	for _, b := range bad {
+		p.log.Warn("user file: line ignored", "file", p.file, "line", b.line, "problem", b.problem)
+	}
+	if len(users.byName) == 0 {
+		return fmt.Errorf("auth: user file %s holds no user: write lines of the form user[:rw|ro|wo]=password", p.file)
+	}
+	p.users.Store(users)
+	return nil
+}
+
+// Reload reads the file of users again. After an error the list is what it was. It does
+// nothing for a list that is read once at the start.
+func (p *Provider) Reload() error {
+	if p == nil || !p.reread {
+		return nil
+	}
+	p.reloading.Lock()
+	defer p.reloading.Unlock()
+	if err := p.load(); err != nil {
+		return err
+	}
+	p.log.Info("users reloaded", "file", p.file, "users", len(p.users.Load().byName))
+	return nil
+}
+
+// Run follows the watched file until ctx ends, and then returns nil.
+func (p *Provider) Run(ctx context.Context) error {
+	if p == nil || p.watch == nil {
+		<-ctx.Done()
+		return nil
+	}
+	return p.watch.run(ctx, func() {
+		if err := p.Reload(); err != nil {
+			p.log.Error("users not reloaded, the last good list stays", "file", p.file, "error", err)
+		}
+	})
+}
+
+// Close ends the watching of the file. It may be called twice.
+func (p *Provider) Close() error {
+	if p == nil || p.watch == nil {
+		return nil
+	}
+	return p.watch.close()
+}
+
+// Authenticate returns who sends r, by the header x-svc-auth or else Authorization.
+// Every error is answered with status 401: AuthHeaderNotFound, InvalidAuthHeader,
+// UserNotFound, UserPasswordMismatch, or InvalidArguments for an empty name or password.
+func (p *Provider) Authenticate(r *http.Request) (*Identity, error) {
+	if p == nil {
+		return &everybody, nil
+	}
+	header := params.Header(r.Header, "x-svc-auth", "Authorization")
+	if header == "" {
+		return nil, refuse(errs.AuthHeaderNotFound, "Not found http or grpc authorization header")
+	}
+	scheme, rest, _ := strings.Cut(header, " ")
+	switch strings.ToLower(scheme) {
+	case "basic":
+	case "bearer":
+		return nil, refuse(errs.UserPasswordMismatch, "Bearer tokens are not accepted: use Basic authentication")
+	default:
+		return nil, refuse(errs.InvalidAuthHeader, "Invalid authorization header: unknown scheme, use Basic")
+	}
+	decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(rest))
+	if err != nil || !utf8.Valid(decoded) {
+		return nil, refuse(errs.InvalidAuthHeader, "Invalid authorization header: Basic is not followed by base64 of user:password")
+	}
+	user, password, found := strings.Cut(string(decoded), ":")
+	if !found {
+		return nil, refuse(errs.InvalidAuthHeader, "Invalid authorization header: no colon between user and password")
+	}
+	return p.Check(r.Context(), user, password)
+}
+
+var everybody = Identity{User: DefaultUser, CanRead: true, CanWrite: true}
+
+// Check returns the identity of a user who knows the password, with the errors of
+// Authenticate. A password that is stored under a slow function is computed for a few
+// requests at a time; the others wait until ctx ends.
+func (p *Provider) Check(ctx context.Context, user, password string) (*Identity, error) {
+	if p == nil {
+		return &everybody, nil
+	}
+	if strings.TrimSpace(user) == "" || password == "" {
+		return nil, refuse(errs.InvalidArguments, "Invalid authorization header: blank user name or password")
+	}
+	users := p.users.Load()
+	u, found := users.byName[user]
+	if !found {
+		return nil, refuse(errs.UserNotFound, "User not found, username: "+shorten(user))
+	}
+	match, err := users.verify(ctx, u, password)
+	if err != nil {
+		return nil, errs.Wrap(errs.Cancelled, err, "checking a password").WithStatus(http.StatusUnauthorized)
+	}
+	if !match {
+		return nil, refuse(errs.UserPasswordMismatch, "Username and password does not match, username: "+shorten(user))
+	}
+	return &u.identity, nil
+}
+
+func refuse(code errs.Code, msg string) error {
+	return (&errs.Error{Code: code, Msg: msg}).WithStatus(http.StatusUnauthorized)
+}
+
+// shorten bounds the part of a client's text that comes back in an error.
+func shorten(s string) string {
+	if len(s) > 128 {
+		return strings.ToValidUTF8(s[:128], "") + "…"
+	}
+	return s
+}
+
+// open are the paths below /v1 that need no credentials, with all that is below them.
+var open = [...]string{
+	"/v1/health",
+	"/v1/influxdb/ping",
+	"/v1/influxdb/health",
+	"/v1/splunk/services/collector/health",
+}
+
+// Protected tells whether a path needs credentials while authentication is on: what is
+// below /v1, but for health checks, and the extra paths with what is below them. Whole
+// segments are compared, after dots and doubled slashes are resolved.
+func Protected(urlPath string, extra ...string) bool {
+	clean := path.Clean("/" + urlPath)
+	for _, e := range extra {
+		if below(clean, e) {
+			return true
+		}
+	}
+	if !below(clean, "/v1") {
+		return false
+	}
+	for _, o := range open {
+		if below(clean, o) {
+			return false
+		}
+	}
+	return true
+}
+
+// below tells whether p is root or lies below it.
+func below(p, root string) bool {
+	rest, found := strings.CutPrefix(p, root)
+	return found && (rest == "" || rest[0] == '/')
+}

@@ -1,0 +1,107 @@
+package auth
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// user is one line of a list.
+type user struct {
+	identity Identity
+	password verifier
+}
+
+// userList is a list of users that does not change, with what is known about their
+// slow passwords.
+type userList struct {
+	byName map[string]*user
+	cache  *cache
+}
+
+// badLine is a line that was ignored, without its text: it may hold a password.
+type badLine struct {
+	line    int
+	problem string
+}
+
+// parseFile reads a file of users. Blank lines and lines that start with # do not count.
+func parseFile(text string) (*userList, []badLine) {
+	l := &userList{byName: map[string]*user{}, cache: newCache()}
+	var bad []badLine
+	n := 0
+	for line := range strings.Lines(strings.TrimPrefix(text, "\uFEFF")) {
+		n++
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		u, err := parseUser(line)
+		if err != nil {
+			bad = append(bad, badLine{n, err.Error()})
+			continue
+		}
+		if _, found := l.byName[u.identity.User]; found {
+			bad = append(bad, badLine{n, fmt.Sprintf("user %s is listed twice, this line replaces the earlier one", u.identity.User)})
+		}
+		l.byName[u.identity.User] = u
+	}
+	return l, bad
+}
+
+// parseInline reads a list of users joined by commas.
+func parseInline(text string) (*userList, error) {
+	l := &userList{byName: map[string]*user{}, cache: newCache()}
+	n := 0
+	for part := range strings.SplitSeq(text, ",") {
+		n++
+		u, err := parseUser(strings.TrimSpace(part))
+		if err != nil {
+			return nil, fmt.Errorf("auth: static_user_provider:cmd: user %d: %w", n, err)
+		}
+		if _, found := l.byName[u.identity.User]; found {
+			return nil, fmt.Errorf("auth: static_user_provider:cmd: user %s is listed twice", u.identity.User)
+		}
+		l.byName[u.identity.User] = u
+	}
+	return l, nil
+}
+
+// parseUser reads user[:mode]=password.
+func parseUser(s string) (*user, error) {
+	if !utf8.ValidString(s) {
+		return nil, fmt.Errorf("not UTF-8")
+	}
+	left, password, found := strings.Cut(s, "=")
+	left, password = strings.TrimSpace(left), strings.TrimSpace(password)
+	if !found {
+		return nil, fmt.Errorf("no = between user and password")
+	}
+	// Only the base64 of a SCRAM secret may end in equals signs.
+	if strings.Contains(password, "=") && !strings.HasPrefix(password, prefixScram) {
+		return nil, fmt.Errorf("more than one =")
+	}
+	name, mode, hasMode := strings.Cut(left, ":")
+	name, mode = strings.TrimSpace(name), strings.TrimSpace(mode)
+	if name == "" {
+		return nil, fmt.Errorf("no user name before =")
+	}
+	u := &user{identity: Identity{User: name, CanRead: true, CanWrite: true}}
+	if hasMode {
+		switch strings.ToLower(mode) {
+		case "rw", "readwrite", "read_write":
+		case "ro", "readonly", "read_only":
+			u.identity.CanWrite = false
+		case "wo", "writeonly", "write_only":
+			u.identity.CanRead = false
+		default:
+			return nil, fmt.Errorf("user %s: unknown mode %q: use rw, ro or wo", name, mode)
+		}
+	}
+	v, err := parseVerifier(password)
+	if err != nil {
+		return nil, fmt.Errorf("user %s: %w", name, err)
+	}
+	u.password = v
+	return u, nil
+}

@@ -1,0 +1,193 @@
+package auth
+
+import (
+	"crypto/hmac"
+	"crypto/pbkdf2"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/crypto/bcrypt"
+)
+
+// The prefixes that say how a password is stored; without one it is plain text.
+const (
+	prefixPlain  = "plain:"
+	prefixPBKDF2 = "pbkdf2_sha256:"
+	prefixMySQL  = "mysql_native_password:"
+	prefixScram  = "pg_scram_sha256:"
+)
+
+const (
+	maxIterations = 1_000_000
+	// maxBcryptCost keeps one check below a few seconds.
+	maxBcryptCost = 15
+	keyBytes      = sha256.Size
+)
+
+// verifier checks a password against its stored form, in a time that does not depend on
+// how much of it is right.
+type verifier interface {
+	matches(password string) bool
+	// slow tells whether matches takes long on purpose.
+	slow() bool
+}
+
+// parseVerifier reads the stored form of a password. Its errors do not show it.
+func parseVerifier(s string) (verifier, error) {
+	switch {
+	case s == "" || s == prefixPlain:
+		return nil, errors.New("no password after =")
+	case strings.HasPrefix(s, prefixPBKDF2):
+		return parsePBKDF2(s[len(prefixPBKDF2):])
+	case strings.HasPrefix(s, prefixMySQL):
+		return parseMySQL(s[len(prefixMySQL):])
+	case strings.HasPrefix(s, prefixScram):
+		return parseScram(s[len(prefixScram):])
+	case strings.HasPrefix(s, "$2a$"), strings.HasPrefix(s, "$2b$"), strings.HasPrefix(s, "$2y$"):
+		return parseBcrypt(s)
+	default:
+		return plain(sha256.Sum256([]byte(strings.TrimPrefix(s, prefixPlain)))), nil
+	}
+}
+
+// plain is the digest of a plain password: comparing digests hides the length too.
+type plain [sha256.Size]byte
+
+func (v plain) matches(password string) bool {
+	sum := sha256.Sum256([]byte(password))
+	return subtle.ConstantTimeCompare(v[:], sum[:]) == 1
+}
+
+func (plain) slow() bool { return false }
+
+// derived is a key that PBKDF2 makes of the password; scram holds what comes of it.
+type derived struct {
+	iterations int
+	salt       []byte
+	key        []byte // compared with the derived key
+}
+
+func parsePBKDF2(s string) (verifier, error) {
+	parts := strings.Split(s, ":")
+	if len(parts) != 3 {
+		return nil, errors.New("pbkdf2_sha256: want ITERATIONS:SALT:HASH")
+	}
+	v := derived{}
+	var err error
+	if v.iterations, err = parseIterations(parts[0]); err != nil {
+		return nil, fmt.Errorf("pbkdf2_sha256: %w", err)
+	}
+	if v.salt, err = hex.DecodeString(parts[1]); err != nil || len(v.salt) == 0 {
+		return nil, errors.New("pbkdf2_sha256: the salt is not hexadecimal")
+	}
+	if v.key, err = hex.DecodeString(parts[2]); err != nil || len(v.key) != keyBytes {
+		return nil, errors.New("pbkdf2_sha256: the hash is not 64 hexadecimal digits")
+	}
+	return v, nil
+}
+
+func parseIterations(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > maxIterations {
+		return 0, fmt.Errorf("iterations must be 1 to %d", maxIterations)
+	}
+	return n, nil
+}
+
+func (v derived) matches(password string) bool {
+	key, err := pbkdf2.Key(sha256.New, password, v.salt, v.iterations, keyBytes)
+	return err == nil && subtle.ConstantTimeCompare(key, v.key) == 1
+}
+
+func (derived) slow() bool { return true }
+
+// scram is the secret that SCRAM-SHA-256 keeps of a password.
+type scram struct {
+	iterations           int
+	salt                 []byte
+	storedKey, serverKey []byte
+}
+
+func parseScram(s string) (verifier, error) {
+	parts := strings.Split(s, ":")
+	if len(parts) != 4 {
+		return nil, errors.New("pg_scram_sha256: want ITERATIONS:SALT:STORED_KEY:SERVER_KEY")
+	}
+	v := scram{}
+	var err error
+	if v.iterations, err = parseIterations(parts[0]); err != nil {
+		return nil, fmt.Errorf("pg_scram_sha256: %w", err)
+	}
+	// The keys are 32 bytes long, so their own length says how all parts are written.
+	decode := base64.StdEncoding.DecodeString
+	if len(parts[2]) == 2*keyBytes {
+		decode = hex.DecodeString
+	}
+	salt, err1 := decode(parts[1])
+	stored, err2 := decode(parts[2])
+	server, err3 := decode(parts[3])
+	if errors.Join(err1, err2, err3) != nil || len(salt) == 0 || len(stored) != keyBytes || len(server) != keyBytes {
+		return nil, errors.New("pg_scram_sha256: salt and keys must be all hexadecimal or all base64, the keys of 32 bytes")
+	}
+	v.salt, v.storedKey, v.serverKey = salt, stored, server
+	return v, nil
+}
+
+func (v scram) matches(password string) bool {
+	salted, err := pbkdf2.Key(sha256.New, password, v.salt, v.iterations, keyBytes)
+	if err != nil {
+		return false
+	}
+	stored := sha256.Sum256(sign(salted, "Client Key"))
+	a := subtle.ConstantTimeCompare(stored[:], v.storedKey)
+	b := subtle.ConstantTimeCompare(sign(salted, "Server Key"), v.serverKey)
+	return a&b == 1
+}
+
+func sign(key []byte, text string) []byte {
+	m := hmac.New(sha256.New, key)
+	m.Write([]byte(text))
+	return m.Sum(nil)
+}
+
+func (scram) slow() bool { return true }
+
+// mysqlNative never matches: it cannot be checked against a password sent over HTTP
+// without keeping what an attacker could replay.
+type mysqlNative struct{}
+
+func parseMySQL(s string) (verifier, error) {
+	if b, err := hex.DecodeString(s); err != nil || len(b) != 20 {
+		return nil, errors.New("mysql_native_password: want 40 hexadecimal digits")
+	}
+	return mysqlNative{}, nil
+}
+
+func (mysqlNative) matches(string) bool { return false }
+func (mysqlNative) slow() bool          { return false }
+
+// bcrypted is a bcrypt hash.
+type bcrypted []byte
+
+func parseBcrypt(s string) (verifier, error) {
+	cost, err := bcrypt.Cost([]byte(s))
+	if err != nil || len(s) != 60 {
+		return nil, errors.New("the bcrypt hash is malformed; write plain: before a password that only looks like one")
+	}
+	if cost > maxBcryptCost {
+		return nil, fmt.Errorf("bcrypt cost %d is more than %d", cost, maxBcryptCost)
+	}
+	return bcrypted(s), nil
+}
+
+func (v bcrypted) matches(password string) bool {
+	return bcrypt.CompareHashAndPassword(v, []byte(password)) == nil
+}
+
+func (bcrypted) slow() bool { return true }
