@@ -87,7 +87,7 @@ func TestNumber(t *testing.T) {
 			t.Errorf("Number(%q) = %d, %d, %v; want %d, %d, %v", tt.in, kind, i, f, tt.kind, tt.i, tt.f)
 		}
 		if kind == BadNumber {
-			if err := text.NumberError(0, next); err.Msg == "" || err.Offset > len(tt.in) {
+			if err := text.NumberError(0, next); err.Message() == "" || err.Offset > len(tt.in) {
 				t.Errorf("NumberError(%q) = %v", tt.in, err)
 			}
 		} else if next != len(tt.in) {
@@ -240,7 +240,7 @@ func TestCanonicalManyKeys(t *testing.T) {
 		t.Error(err)
 	}
 	var e *Error
-	if _, err := canonical(object(MaxKeys + 1)); !errors.As(err, &e) || !strings.Contains(e.Msg, "keys") {
+	if _, err := canonical(object(MaxKeys + 1)); !errors.As(err, &e) || !strings.Contains(e.Message(), "keys") {
 		t.Errorf("%d keys: %v", MaxKeys+1, err)
 	}
 }

@@ -130,18 +130,18 @@ func (t Text) NumberError(pos, next int) *Error {
 	}
 	switch {
 	case p >= t.n || next >= t.n && t.src[t.n-1]-'0' > 9:
-		return &Error{t.n, "unexpected end inside a number"}
+		return NewError(t.n, "unexpected end inside a number")
 	case t.src[p]-'0' > 9:
 		if p == pos {
 			return t.Unexpected(pos, "a value")
 		}
 		return t.Unexpected(p, "a digit")
 	case t.src[p] == '0' && t.src[p+1]-'0' <= 9:
-		return &Error{p, "number with a leading zero"}
+		return NewError(p, "number with a leading zero")
 	case t.src[next-1]-'0' > 9:
 		return t.Unexpected(next, "a digit")
 	}
-	return &Error{pos, "number out of the range of a 64-bit float"}
+	return NewError(pos, "number out of the range of a 64-bit float")
 }
 
 // AppendFloat appends v in its shortest form that reads back as v and is still a

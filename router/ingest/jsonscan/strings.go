@@ -122,17 +122,17 @@ func (t Text) hex4(pos int) rune {
 
 func (t Text) stringError(pos int) error {
 	if pos >= t.n {
-		return &Error{t.n, "unexpected end inside a string"}
+		return NewError(t.n, "unexpected end inside a string")
 	}
 	return t.Unexpected(pos, "no control character inside a string")
 }
 
 func (t Text) escapeError(pos int) error {
 	if pos+1 >= t.n {
-		return &Error{t.n, "unexpected end inside a string"}
+		return NewError(t.n, "unexpected end inside a string")
 	}
 	if t.src[pos+1] == 'u' {
-		return &Error{pos, `invalid escape: \u needs four hexadecimal digits`}
+		return NewError(pos, `invalid escape: \u needs four hexadecimal digits`)
 	}
-	return &Error{pos, "invalid escape sequence"}
+	return NewError(pos, "invalid escape sequence")
 }

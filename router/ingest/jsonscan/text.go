@@ -91,32 +91,51 @@ func (t Text) IsNull(pos int) bool {
 	return binary.LittleEndian.Uint32(t.src[pos:]) == 'n'|'u'<<8|'l'<<16|'l'<<24
 }
 
-// Error is malformed JSON.
+// Error is malformed JSON. Its text is made when it is asked for, so that skipping many
+// malformed lines costs little.
 type Error struct {
 	// Offset is where in the text the fault was met, in bytes.
 	Offset int
-	Msg    string
+	msg    string
+	got    int // the byte that was met instead of what msg wants; -1: the end; see errorPlain
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("%s at byte offset %d", e.Msg, e.Offset) }
+// errorPlain in Error.got says that msg is the whole message.
+const errorPlain = -2
+
+// NewError returns an error with that message.
+func NewError(offset int, msg string) *Error { return &Error{offset, msg, errorPlain} }
+
+// Message says what is wrong, but not where.
+func (e *Error) Message() string {
+	switch {
+	case e.got == errorPlain:
+		return e.msg
+	case e.got < 0:
+		return "unexpected end, expected " + e.msg
+	case e.got >= ' ' && e.got < 0x7f:
+		return fmt.Sprintf("unexpected character '%c', expected %s", e.got, e.msg)
+	}
+	return fmt.Sprintf("unexpected byte 0x%02x, expected %s", e.got, e.msg)
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s at byte offset %d", e.Message(), e.Offset) }
 
 // Unexpected is the error for a byte at pos that cannot stand there; want says what could.
 func (t Text) Unexpected(pos int, want string) *Error {
 	if pos >= t.n {
-		return &Error{t.n, "unexpected end, expected " + want}
+		return &Error{t.n, want, -1}
 	}
-	if c := t.src[pos]; c >= ' ' && c < 0x7f {
-		return &Error{pos, fmt.Sprintf("unexpected character '%c', expected %s", c, want)}
-	}
-	return &Error{pos, fmt.Sprintf("unexpected byte 0x%02x, expected %s", t.src[pos], want)}
+	return &Error{pos, want, int(t.src[pos])}
 }
 
 // TooDeep is the error for a container at pos that would be nested beyond MaxDepth.
-func TooDeep(pos int) *Error {
-	return &Error{pos, fmt.Sprintf("nested deeper than %d levels", MaxDepth)}
-}
+func TooDeep(pos int) *Error { return NewError(pos, tooDeep) }
 
 // TooManyKeys is the error for a key at pos that is one more than MaxKeys.
-func TooManyKeys(pos int) *Error {
-	return &Error{pos, fmt.Sprintf("more than %d keys in one value", MaxKeys)}
-}
+func TooManyKeys(pos int) *Error { return NewError(pos, tooManyKeys) }
+
+var (
+	tooDeep     = fmt.Sprintf("nested deeper than %d levels", MaxDepth)
+	tooManyKeys = fmt.Sprintf("more than %d keys in one value", MaxKeys)
+)

@@ -1,0 +1,199 @@
+// Package native reads the bodies of POST /v1/ingest: JSON, lines of JSON, and lines of
+// text. It finds where records begin and end and which of them are malformed; what
+// becomes of a record is for the pipeline.Runner that it drives.
+//
+// It keeps no state and reads bodies in place: nothing is copied but bodies that lack
+// padding (see jsonscan.NewText) or are not valid UTF-8.
+package native
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"mime"
+	"strings"
+	"unicode/utf8"
+
+	"cordwood/proto/errs"
+	"cordwood/router/ingest/jsonscan"
+	"cordwood/router/pipeline"
+)
+
+// Kind is the format of a body.
+type Kind uint8
+
+const (
+	// JSON is a stream of objects, or of arrays whose elements are the records.
+	JSON Kind = iota + 1
+	// NDJSON has one record per line.
+	NDJSON
+	// Text has one record per line, with the line as its only field, message.
+	Text
+)
+
+// KindOf returns the kind that a Content-Type header names. Its error, for a header
+// that is absent or names another type, has code InvalidArguments.
+func KindOf(contentType string) (Kind, error) {
+	const expected = "expected: one of application/json, application/x-ndjson, text/plain"
+	if strings.TrimSpace(contentType) == "" {
+		return 0, errs.New(errs.InvalidArguments, "Missing Content-Type header, %s", expected)
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		// Parameters do not matter, so malformed ones do no harm.
+		media, _, _ = strings.Cut(contentType, ";")
+		media = strings.ToLower(strings.TrimSpace(media))
+	}
+	switch media {
+	case "application/json":
+		return JSON, nil
+	case "application/x-ndjson":
+		return NDJSON, nil
+	case "text/plain":
+		return Text, nil
+	}
+	if len(contentType) > 100 {
+		contentType = contentType[:100] + "…"
+	}
+	return 0, errs.New(errs.InvalidArguments, "invalid content type: %s, %s", contentType, expected)
+}
+
+// Options are the parameters of a request that concern malformed bodies.
+type Options struct {
+	// SkipError skips what is malformed if it is known where the next record begins:
+	// in lines, and in a JSON stream that is delimited by lines.
+	SkipError bool
+	// IgnoreErrors skips malformed lines, and takes a malformed JSON body up to the
+	// first fault.
+	IgnoreErrors bool
+}
+
+// MaxBody is the longest body that is read.
+const MaxBody = 1 << 30
+
+var bom = []byte("\xef\xbb\xbf")
+
+// Read splits body into records and gives them to run. Its errors are *errs.Error, of
+// code InvalidArguments unless run says otherwise; run has then taken part of the body
+// and is to be released. Read does not change body and keeps no part of it.
+func Read(body []byte, kind Kind, opt Options, run pipeline.Runner) error {
+	if len(body) > MaxBody {
+		return errs.New(errs.InvalidArguments, "the body has %d bytes, at most %d can be read at once; send fewer records per request", len(body), MaxBody)
+	}
+	body = bytes.TrimPrefix(body, bom)
+	s := &reader{body: body, opt: opt, run: run, valid: utf8.Valid(body)}
+	switch kind {
+	case JSON:
+		return s.json()
+	case NDJSON:
+		return s.lines(s.jsonLine)
+	case Text:
+		return s.lines(s.textLine)
+	}
+	return errs.New(errs.Internal, "native: read a body of kind %d", kind)
+}
+
+// reader reads one body.
+type reader struct {
+	body  []byte
+	opt   Options
+	run   pipeline.Runner
+	valid bool // UTF-8
+
+	refused int
+}
+
+// lines calls f for every line that is not empty. index counts all lines.
+func (s *reader) lines(f func(line []byte, index int) error) error {
+	s.pad()
+	for from, index := 0, 0; from < len(s.body); index++ {
+		to := bytes.IndexByte(s.body[from:], '\n')
+		if to < 0 {
+			to = len(s.body)
+		} else {
+			to += from
+		}
+		end := to
+		if end > from && s.body[end-1] == '\r' {
+			end--
+		}
+		if end > from {
+			if err := f(s.body[from:end], index); err != nil {
+				return err
+			}
+		}
+		from = to + 1
+	}
+	return nil
+}
+
+// pad makes the body readable in place up to its end, so that no record is copied.
+func (s *reader) pad() {
+	t := jsonscan.NewText(s.body)
+	s.body = t.Bytes()[:t.Len()]
+}
+
+func (s *reader) jsonLine(line []byte, index int) error {
+	if !s.valid && !utf8.Valid(line) {
+		return s.badLine(func() error {
+			return errs.New(errs.InvalidArguments, "invalid line at index: %d: it is not valid UTF-8 at column %d", index, invalidAt(line)+1)
+		})
+	}
+	err := s.run.ScanLine(line)
+	if e := (*jsonscan.Error)(nil); errors.As(err, &e) {
+		return s.badLine(func() error {
+			return errs.New(errs.InvalidArguments, "invalid JSON at index: %d: %s at column %d", index, e.Message(), e.Offset+1)
+		})
+	}
+	return err
+}
+
+func (s *reader) badLine(err func() error) error {
+	if s.opt.SkipError || s.opt.IgnoreErrors {
+		s.refuse(err)
+		return nil
+	}
+	return err()
+}
+
+// maxDetails is the number of skipped records whose fault is described in full. It
+// keeps a body of nothing but malformed records cheap.
+const maxDetails = 8
+
+var errMalformed = errs.New(errs.InvalidArguments, "malformed")
+
+// refuse counts a record that is skipped because of what err describes.
+func (s *reader) refuse(err func() error) {
+	if s.refused++; s.refused > maxDetails {
+		s.run.Refuse(errMalformed)
+		return
+	}
+	s.run.Refuse(err())
+}
+
+func (s *reader) textLine(line []byte, _ int) error {
+	if !s.valid && !utf8.Valid(line) {
+		line = bytes.ToValidUTF8(line, []byte("\ufffd"))
+	}
+	return s.run.TextRecord(line)
+}
+
+// invalidAt is the offset of the first byte that is not valid UTF-8.
+func invalidAt(b []byte) int {
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n <= 1 {
+			return i
+		}
+		i += n
+	}
+	return len(b)
+}
+
+// place says where in the body an offset is, for an error message.
+func (s *reader) place(offset int) string {
+	before := s.body[:min(offset, len(s.body))]
+	line := bytes.Count(before, []byte{'\n'}) + 1
+	column := len(before) - bytes.LastIndexByte(before, '\n')
+	return fmt.Sprintf("line %d column %d (byte offset %d)", line, column, offset)
+}

@@ -1,0 +1,316 @@
+package pipeline
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/ingest/jsonscan"
+)
+
+// exact is the memory of the exact path: a record as a list of its members in the
+// order of the text, and then the values that flattening leaves of it, in the order of
+// their names.
+type exact struct {
+	members []member
+	keys    []byte // decoded keys that had escapes
+	order   []int  // members of the objects under way, sorted
+	leaves  []leaf
+	names   []byte
+	dotted  bool // a key contains a dot, so two leaves may have one name
+	byName  []int
+}
+
+// member is a key of an object, with the position of its value.
+type member struct {
+	key     int // in the text, or in exact.keys
+	klen    int
+	escaped bool
+	object  bool // it is an object that flattening may spread
+	pos     int
+	end     int // index of the first member after those inside the value
+}
+
+// leaf is a value under its flattened name.
+type leaf struct {
+	name  int // in exact.names
+	nlen  int
+	pos   int
+	depth int  // number of containers around it
+	dead  bool // a later leaf has its name
+}
+
+// scanExact takes the value at pos by the letter of the rules: of equal keys in an
+// object the last wins, keys are taken in byte order, of equal flattened names the
+// later one wins, and variables choose the table and its options.
+func (r *identity) scanExact(pos int, whole bool) (int, error) {
+	next, err := r.parseExact(pos)
+	if err == nil && whole {
+		err = r.endOfLine(next)
+	}
+	if err != nil {
+		return pos, err
+	}
+	if r.src[pos] != '{' {
+		return next, r.refuse(errNotMap)
+	}
+	d, err := r.rowExact()
+	if syntax := (*jsonscan.Error)(nil); errors.As(err, &syntax) {
+		return pos, err
+	}
+	if err != nil {
+		return next, r.refuse(err)
+	}
+	r.records++
+	return next, d.checkSize()
+}
+
+var errNotMap = errs.New(errs.InvalidArguments, "Top level value must be map")
+
+// parseExact checks the whole value and lists the members of a record.
+func (r *identity) parseExact(pos int) (int, error) {
+	x := &r.exact
+	x.members, x.keys, x.dotted = x.members[:0], x.keys[:0], false
+	if r.src[pos] != '{' {
+		return r.text.Skip(pos, 0)
+	}
+	return r.parseMembers(pos+1, 1)
+}
+
+// parseMembers is for an object whose opening brace precedes pos. Objects below the
+// level that flattening reaches are passed as a whole.
+func (r *identity) parseMembers(pos, depth int) (int, error) {
+	x, t := &r.exact, r.text
+	pos = t.Space(pos)
+	if r.src[pos] == '}' {
+		return pos + 1, nil
+	}
+	for {
+		if r.src[pos] != '"' {
+			return pos, t.Unexpected(pos, "a key in quotes")
+		}
+		if len(x.members) >= jsonscan.MaxKeys {
+			return pos, jsonscan.TooManyKeys(pos)
+		}
+		m := member{key: pos + 1}
+		if end := jsonscan.StringEnd(r.src, pos+1); r.src[end] == '"' {
+			m.klen, pos = end-pos-1, end+1
+		} else {
+			var err error
+			m.key, m.escaped = len(x.keys), true
+			if x.keys, pos, err = t.AppendString(x.keys, pos+1); err != nil {
+				return pos, err
+			}
+			m.klen = len(x.keys) - m.key
+		}
+		var err error
+		if pos, err = t.Colon(pos); err != nil {
+			return pos, err
+		}
+		x.dotted = x.dotted || bytes.IndexByte(r.memberKey(&m), '.') >= 0
+		m.pos = pos
+		m.object = r.src[pos] == '{' && depth < r.req.MaxNestedLevels
+		i := len(x.members)
+		x.members = append(x.members, m)
+		switch {
+		case !m.object:
+			pos, err = t.Skip(pos, depth)
+		case depth >= jsonscan.MaxDepth:
+			err = jsonscan.TooDeep(pos)
+		default:
+			pos, err = r.parseMembers(pos+1, depth+1)
+		}
+		if err != nil {
+			return pos, err
+		}
+		x.members[i].end = len(x.members)
+		pos = t.Space(pos)
+		switch r.src[pos] {
+		case ',':
+			pos = t.Space(pos + 1)
+		case '}':
+			return pos + 1, nil
+		default:
+			return pos, t.Unexpected(pos, "',' or '}'")
+		}
+	}
+}
+
+func (r *identity) memberKey(m *member) []byte {
+	if m.escaped {
+		return r.exact.keys[m.key : m.key+m.klen]
+	}
+	return r.src[m.key : m.key+m.klen]
+}
+
+// rowExact stores the record that parseExact listed. An error is one of the record,
+// which left no trace, or a *jsonscan.Error.
+func (r *identity) rowExact() (*dest, error) {
+	x := &r.exact
+	x.order, x.leaves, x.names = x.order[:0], x.leaves[:0], x.names[:0]
+	top := r.sortMembers(0, len(x.members))
+	d, err := r.destExact(top)
+	if err != nil {
+		return nil, err
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	r.name = r.name[:0]
+	if err := r.flatten(d, top, 1); err != nil {
+		return nil, err
+	}
+	if x.dotted {
+		r.dropOverridden()
+	}
+	r.timeSet = false
+	if err := r.storeLeaves(d); err != nil {
+		d.drop()
+		return nil, err
+	}
+	return d, nil
+}
+
+// sortMembers lists the members of one object, which lie in members[from:to] with
+// their own members between them: in byte order of their keys, and of equal keys the
+// last. The list lies in x.order.
+func (r *identity) sortMembers(from, to int) []int {
+	x := &r.exact
+	base := len(x.order)
+	for i := from; i < to; i = x.members[i].end {
+		x.order = append(x.order, i)
+	}
+	list := x.order[base:]
+	compare := func(a, b int) int {
+		if c := bytes.Compare(r.memberKey(&x.members[a]), r.memberKey(&x.members[b])); c != 0 {
+			return c
+		}
+		return a - b
+	}
+	if !slices.IsSortedFunc(list, compare) {
+		slices.SortFunc(list, compare)
+	}
+	kept := list[:0]
+	for k, i := range list {
+		if k+1 < len(list) && bytes.Equal(r.memberKey(&x.members[i]), r.memberKey(&x.members[list[k+1]])) {
+			continue
+		}
+		kept = append(kept, i)
+	}
+	x.order = x.order[:base+len(kept)]
+	return kept
+}
+
+// destExact finds the destination of a record by its variables. top lists its members.
+func (r *identity) destExact(top []int) (*dest, error) {
+	var v variables
+	buf := r.varText[:0]
+	for _, i := range top {
+		m := &r.exact.members[i]
+		k := variableOf(r.memberKey(m))
+		if k < 0 || m.object || r.text.IsNull(m.pos) {
+			continue
+		}
+		if _, err := r.read(m.pos, 1); err != nil {
+			return nil, err
+		}
+		from := len(buf)
+		if r.val.kind == kindString {
+			buf = append(buf, r.val.bytes...)
+		} else {
+			buf = append(buf, r.jsonText(&r.val)...)
+		}
+		v.set[k], v.text[k] = true, buf[from:len(buf):len(buf)]
+	}
+	r.varText = buf
+	if v.any() {
+		opts, err := r.optionsFor(&v)
+		if err != nil {
+			return nil, err
+		}
+		return r.destFor(v.text[varSuffix], opts)
+	}
+	if r.home == nil {
+		if err := r.openHome(); err != nil {
+			return nil, err
+		}
+	}
+	return r.home, nil
+}
+
+// flatten lists the leaves of an object: list has its members, r.name its name and a
+// dot, depth its level.
+func (r *identity) flatten(d *dest, list []int, depth int) error {
+	x := &r.exact
+	prefix := len(r.name)
+	for _, i := range list {
+		m := &x.members[i]
+		key := r.memberKey(m)
+		if r.text.IsNull(m.pos) || depth == 1 && !m.object && variableOf(key) >= 0 {
+			continue
+		}
+		short := prefix+len(key) <= schema.MaxColumnNameBytes
+		r.name = append(r.name[:prefix], key...)
+		if m.object && !(short && d.kindOf(r.name) == jsonKey) {
+			base := len(x.order)
+			r.name = append(r.name, '.')
+			err := r.flatten(d, r.sortMembers(i+1, m.end), depth+1)
+			x.order = x.order[:base]
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if !short {
+			return schema.CheckColumnName(string(r.name))
+		}
+		x.leaves = append(x.leaves, leaf{name: len(x.names), nlen: len(r.name), pos: m.pos, depth: depth})
+		if x.names = append(x.names, r.name...); len(x.names) > max(maxNames, r.req.MaxColumns*schema.MaxColumnNameBytes) {
+			return errs.New(errs.InvalidArguments, "the names of its %d fields take more than %d bytes", len(x.leaves), maxNames)
+		}
+	}
+	return nil
+}
+
+// maxNames bounds the bytes of all flattened names of a record.
+const maxNames = 4 << 20
+
+func (x *exact) leafName(l *leaf) []byte { return x.names[l.name : l.name+l.nlen] }
+
+// dropOverridden marks leaves whose name a later leaf has as well.
+func (r *identity) dropOverridden() {
+	x := &r.exact
+	x.byName = x.byName[:0]
+	for i := range x.leaves {
+		x.byName = append(x.byName, i)
+	}
+	slices.SortFunc(x.byName, func(a, b int) int {
+		if c := bytes.Compare(x.leafName(&x.leaves[a]), x.leafName(&x.leaves[b])); c != 0 {
+			return c
+		}
+		return a - b
+	})
+	for k := 1; k < len(x.byName); k++ {
+		l := &x.leaves[x.byName[k-1]]
+		l.dead = bytes.Equal(x.leafName(l), x.leafName(&x.leaves[x.byName[k]]))
+	}
+}
+
+func (r *identity) storeLeaves(d *dest) error {
+	x := &r.exact
+	for i := range x.leaves {
+		l := &x.leaves[i]
+		if l.dead {
+			continue
+		}
+		if _, err := r.read(l.pos, l.depth); err != nil {
+			return err
+		}
+		if err := r.putLeaf(d, x.leafName(l), &r.val); err != nil {
+			return err
+		}
+	}
+	return r.endRow(d)
+}

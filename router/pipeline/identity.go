@@ -1,0 +1,282 @@
+package pipeline
+
+import (
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/ingest/jsonscan"
+)
+
+// identity is the Runner of svc_identity.
+type identity struct {
+	req      Request
+	hints    map[string]string
+	base     *optionSet // of records that set no variable
+	timeName string
+	timeUnit schema.Type
+
+	text jsonscan.Text // of the record under way, with src its bytes
+	src  []byte
+
+	home       *dest // where records without variables go; nil until the first
+	dests      []*dest
+	byKey      map[string]*dest
+	optionSets map[string]*optionSet
+	columns    int // of all destinations
+
+	trie     trie
+	maxNodes int
+	fresh    []*node // nodes of home whose column the row under way introduced
+	stamp    uint64
+	exact    exact
+	onlySlow bool // for tests: every record takes the exact path
+
+	// The record under way.
+	val       value
+	timeValue int64 // in timeUnit
+	timeSet   bool
+	timeSeen  bool  // on the fast path
+	syntax    error // set with outcomeSyntax
+
+	start   int64 // nanoseconds since 1970
+	records int
+	skipped int
+	reasons []string
+
+	// Scratch memory.
+	writer  jsonscan.Writer
+	scratch []byte
+	quoted  []byte
+	key     []byte
+	name    []byte
+	varText []byte
+	spare   []*column.Builder
+}
+
+// maxReasons is the number of errors that an Output quotes.
+const maxReasons = 3
+
+var identities = sync.Pool{New: func() any {
+	return &identity{trie: trie{seed: maphash.MakeSeed()}, byKey: map[string]*dest{}}
+}}
+
+// NewIdentity returns the pipeline svc_identity for one request: each record is
+// flattened and stored with the types that its values have. The error, for a bad
+// hint or table name, has code InvalidArguments.
+func NewIdentity(q *Request) (Runner, error) {
+	if err := schema.CheckTableName(q.Table); err != nil {
+		return nil, err
+	}
+	hints, err := hintOptions(q.Hints)
+	if err != nil {
+		return nil, err
+	}
+	base, err := newOptionSet(hints)
+	if err != nil {
+		return nil, err
+	}
+	r := identities.Get().(*identity)
+	r.req, r.hints, r.base = *q, hints, base
+	if r.req.MaxNestedLevels <= 0 {
+		r.req.MaxNestedLevels = DefaultNestedLevels
+	}
+	if r.req.MaxColumns <= 0 {
+		r.req.MaxColumns = DefaultMaxColumns
+	}
+	if r.req.TimestampColumn == "" {
+		r.req.TimestampColumn = DefaultTimestampColumn
+	}
+	r.timeName, r.timeUnit = r.req.TimestampColumn, schema.TimestampNanosecond
+	if ti := r.req.TimeIndex; ti != nil {
+		r.timeName, r.timeUnit = ti.Field, ti.Unit
+	}
+	now := time.Now
+	if r.req.Now != nil {
+		now = r.req.Now
+	}
+	r.start = now().UnixNano()
+	r.maxNodes = max(maxTrieNodes, 4*r.req.MaxColumns)
+	r.trie.reset()
+	return r, nil
+}
+
+// now is the time of processing of the record under way, in nanoseconds: that of the
+// request, and a nanosecond more for each record, so that rows keep their order.
+func (r *identity) now() int64 { return r.start + int64(r.records) }
+
+func (r *identity) ScanRecord(data []byte, pos int) (int, error) { return r.scan(data, pos, false) }
+
+func (r *identity) ScanLine(line []byte) error {
+	_, err := r.scan(line, 0, true)
+	return err
+}
+
+// scan takes one value; if whole is set, nothing may follow it.
+func (r *identity) scan(data []byte, pos int, whole bool) (int, error) {
+	t := jsonscan.NewText(data)
+	r.text, r.src = t, t.Bytes()
+	pos = t.Space(pos)
+	if r.src[pos] == '{' && !r.onlySlow {
+		if r.home == nil {
+			if err := r.openHome(); err != nil {
+				return pos, err
+			}
+		}
+		if next := r.scanFast(pos, whole); next >= 0 {
+			r.records++
+			return next, r.home.checkSize()
+		} else if next == outcomeSyntax {
+			return pos, r.syntax
+		}
+	}
+	return r.scanExact(pos, whole)
+}
+
+// openHome opens the destination of records without variables. It can fail only
+// for the whole request.
+func (r *identity) openHome() error {
+	d, err := r.destFor(nil, r.base)
+	r.home = d
+	return err
+}
+
+// endOfLine checks that nothing but white space follows a record that must stand alone.
+func (r *identity) endOfLine(pos int) error {
+	if pos = r.text.Space(pos); pos < r.text.Len() {
+		return r.text.Unexpected(pos, "the end of the line")
+	}
+	return nil
+}
+
+// rowTime is the time of the row under way in timeUnit.
+func (r *identity) rowTime() (int64, error) {
+	if r.timeSet {
+		return r.timeValue, nil
+	}
+	if r.req.TimeIndex != nil && !r.req.IgnoreErrors {
+		return 0, errs.New(errs.InvalidArguments, "time index %q: the field is missing or null", r.timeName)
+	}
+	t, _ := convertTime(r.now(), schema.TimestampNanosecond, r.timeUnit)
+	return t, nil
+}
+
+// readTime reads the time index from the value at pos, which is not null.
+func (r *identity) readTime(pos, depth int) (next int, syntax, err error) {
+	next, syntax = r.read(pos, depth)
+	if syntax != nil {
+		return next, syntax, nil
+	}
+	return next, nil, r.setTime(&r.val)
+}
+
+func (r *identity) setTime(v *value) error {
+	ti := r.req.TimeIndex
+	var t int64
+	var err error
+	switch {
+	case r.req.IgnoreErrors && v.kind != kindInt && v.kind != kindString:
+		return nil
+	case v.kind == kindInt && ti.format == nil:
+		t = v.i
+	case v.kind == kindString:
+		t, err = ti.parse(v.bytes)
+	default:
+		err = errs.New(errs.InvalidArguments, "time index %q: expected %s, actual %s", ti.Field, ti.want(), v.kind.columnType())
+	}
+	if err == nil && !timeInRange(t, ti.Unit) {
+		err = errs.New(errs.InvalidArguments, "time index %q: %d of %s is out of range", ti.Field, t, ti.Unit)
+	}
+	if err != nil {
+		if r.req.IgnoreErrors {
+			return nil
+		}
+		return err
+	}
+	r.timeValue, r.timeSet = t, true
+	return nil
+}
+
+// TextRecord is the record {"message": line}.
+func (r *identity) TextRecord(line []byte) error {
+	if r.home == nil {
+		if err := r.openHome(); err != nil {
+			return err
+		}
+	}
+	r.timeSet = false
+	d := r.home
+	r.val = value{kind: kindString, bytes: line}
+	if err := r.textRow(d); err != nil {
+		return r.refuse(err)
+	}
+	r.records++
+	return d.checkSize()
+}
+
+func (r *identity) textRow(d *dest) error {
+	if d.err != nil {
+		return d.err
+	}
+	err := r.putLeaf(d, messageName, &r.val)
+	if err == nil {
+		err = r.endRow(d)
+	}
+	if err != nil {
+		d.drop()
+	}
+	return err
+}
+
+var messageName = []byte("message")
+
+// putLeaf stores the value of a flattened name, if it is to be stored.
+func (r *identity) putLeaf(d *dest, name []byte, v *value) error {
+	switch d.kindOf(name) {
+	case timeKey:
+		return r.setTime(v)
+	case droppedKey:
+		return nil
+	}
+	col, err := d.column(name, v.kind.columnType())
+	if err != nil {
+		return err
+	}
+	return d.put(col, d.rows.Rows(), v)
+}
+
+func (r *identity) endRow(d *dest) error {
+	t, err := r.rowTime()
+	if err != nil {
+		return err
+	}
+	return d.end(t)
+}
+
+// refuse ends a record that failed with a record error.
+func (r *identity) refuse(err error) error {
+	if r.req.SkipError {
+		r.Refuse(err)
+		return nil
+	}
+	return errs.Wrap(errs.InvalidArguments, err, "record %d", r.records)
+}
+
+// Refuse counts a record that was skipped because of err.
+func (r *identity) Refuse(err error) {
+	if len(r.reasons) < maxReasons {
+		r.reasons = append(r.reasons, fmt.Sprintf("record %d: %s", r.records, err))
+	}
+	r.records++
+	r.skipped++
+}
+
+// quiet tells that nobody will read the text of a record error any more.
+func (r *identity) quiet() bool { return r.req.SkipError && len(r.reasons) >= maxReasons }
+
+// errSkipped stands for a record error while quiet.
+var errSkipped = errs.New(errs.InvalidArguments, "skipped")

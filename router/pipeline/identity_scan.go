@@ -1,0 +1,261 @@
+package pipeline
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"cordwood/proto/schema"
+	"cordwood/router/ingest/jsonscan"
+)
+
+// The outcomes of scanning that are no position.
+const (
+	// outcomeExact: the record must be read by the exact path.
+	outcomeExact = -1
+	// outcomeSyntax: the text is malformed; identity.syntax has the error.
+	outcomeSyntax = -2
+)
+
+func (r *identity) fail(err error) int {
+	r.syntax = err
+	return outcomeSyntax
+}
+
+// scanFast takes the record at pos in one pass, straight into the columns. It returns
+// the position after it or an outcome, and has then changed nothing.
+func (r *identity) scanFast(pos int, whole bool) int {
+	d := r.home
+	if d.err != nil {
+		return outcomeExact
+	}
+	if r.trie.full(r.maxNodes) {
+		r.trie.reset()
+	}
+	r.stamp++
+	r.timeSet, r.timeSeen = false, false
+	next := r.object(d, r.trie.root, pos+1, 1)
+	if next >= 0 && whole && next < r.text.Len() {
+		if err := r.endOfLine(next); err != nil {
+			next = r.fail(err)
+		}
+	}
+	if next >= 0 && r.endRow(d) != nil {
+		next = outcomeExact
+	}
+	if next < 0 {
+		for _, n := range r.fresh {
+			n.col, n.want = nil, kindNone
+		}
+		r.fresh = r.fresh[:0]
+		d.drop()
+		return next
+	}
+	if len(r.fresh) > 0 {
+		r.sortFresh(d)
+	}
+	return next
+}
+
+// sortFresh puts the columns that the last row introduced in the order of their
+// names, segment by segment.
+func (r *identity) sortFresh(d *dest) {
+	slices.SortFunc(r.fresh, compareNodes)
+	cols := d.rows.Cols()
+	cols = cols[len(cols)-len(r.fresh):]
+	for i, n := range r.fresh {
+		cols[i] = n.col
+	}
+	r.fresh = r.fresh[:0]
+}
+
+// object takes the members of an object whose opening brace precedes pos. depth is
+// the number of objects open, and so the level of the keys. It returns the position
+// after the object, or an outcome.
+//
+// The key that followed last time is tried first; a wrong guess costs one hash look-up.
+func (r *identity) object(d *dest, parent *node, pos, depth int) int {
+	src, row, stamp := r.src, d.rows.Rows(), r.stamp
+	if src[pos] <= ' ' {
+		pos = r.text.Space(pos)
+	}
+	if src[pos] == '}' {
+		return pos + 1
+	}
+	var prev *node
+	n := parent.first
+	for {
+		if src[pos] != '"' {
+			return r.fail(r.text.Unexpected(pos, "a key in quotes"))
+		}
+		pos++
+		if n != nil && (binary.LittleEndian.Uint64(src[pos:])^n.word1)&n.mask1 == 0 && n.follows(src, pos) {
+			pos += len(n.quoted)
+		} else if n, pos = r.lookup(parent, prev, pos); n == nil {
+			return pos
+		}
+		if n.stamp == stamp {
+			return outcomeExact
+		}
+		n.stamp = stamp
+		c := src[pos]
+		if c <= ' ' {
+			pos = r.text.Space(pos)
+			c = src[pos]
+		}
+
+		done := false
+		switch {
+		case c == '"':
+			if n.want != kindString {
+				break
+			}
+			end := jsonscan.StringEnd(src, pos+1)
+			if src[end] != '"' {
+				break
+			}
+			if n.col.Has(row) {
+				return outcomeExact
+			}
+			n.col.SetBytes(row, src[pos+1:end])
+			pos, done = end+1, true
+		case c == '{':
+			if depth >= r.req.MaxNestedLevels || n.kind == jsonKey {
+				break
+			}
+			if depth >= jsonscan.MaxDepth {
+				return r.fail(jsonscan.TooDeep(pos))
+			}
+			if pos = r.object(d, n, pos+1, depth+1); pos < 0 {
+				return pos
+			}
+			done = true
+		case n.want == kindInt || n.want == kindFloat:
+			next, kind, i, f := r.text.Number(pos)
+			switch {
+			case kind == jsonscan.Int && n.want == kindInt:
+				if n.col.Has(row) {
+					return outcomeExact
+				}
+				n.col.SetInt(row, i)
+				pos, done = next, true
+			case kind == jsonscan.Float && n.want == kindFloat:
+				if n.col.Has(row) {
+					return outcomeExact
+				}
+				n.col.SetFloat(row, f)
+				pos, done = next, true
+			}
+		}
+		if !done {
+			if pos = r.other(d, n, pos, depth); pos < 0 {
+				return pos
+			}
+		}
+
+		c = src[pos]
+		if c <= ' ' {
+			pos = r.text.Space(pos)
+			c = src[pos]
+		}
+		if c != ',' {
+			if c == '}' {
+				return pos + 1
+			}
+			return r.fail(r.text.Unexpected(pos, "',' or '}'"))
+		}
+		pos++
+		if src[pos] <= ' ' {
+			pos = r.text.Space(pos)
+		}
+		prev, n = n, n.next
+	}
+}
+
+// follows tells whether the rest of the key, beyond word1, stands at pos.
+func (n *node) follows(src []byte, pos int) bool {
+	if (binary.LittleEndian.Uint64(src[pos+8:])^n.word2)&n.mask2 != 0 {
+		return false
+	}
+	k := len(n.quoted)
+	return k <= 16 && k > 0 || k > 16 && k <= len(src)-pos && string(src[pos+16:pos+k]) == string(n.quoted[16:])
+}
+
+// other takes a value that is no common case: a null, a value of a key with a meaning
+// of its own, the first value of a column, an escaped string, a value to be converted.
+func (r *identity) other(d *dest, n *node, pos, depth int) int {
+	if r.src[pos] == 'n' && r.text.IsNull(pos) {
+		return pos + 4
+	}
+	switch n.kind {
+	case variable:
+		return outcomeExact
+	case droppedKey:
+		next, err := r.text.Skip(pos, depth)
+		if err != nil {
+			return r.fail(err)
+		}
+		return next
+	case timeKey:
+		if r.timeSeen { // by another spelling of the name
+			return outcomeExact
+		}
+		r.timeSeen = true
+		next, syntax, err := r.readTime(pos, depth)
+		if syntax != nil {
+			return r.fail(syntax)
+		}
+		if err != nil {
+			return outcomeExact
+		}
+		return next
+	}
+
+	row, col := d.rows.Rows(), n.col
+	if col != nil && col.Has(row) {
+		return outcomeExact
+	}
+	if col != nil && col.Type == schema.String {
+		var err error
+		next, buf := -1, col.BeginBytes(row)
+		switch r.src[pos] {
+		case '"':
+			buf, next, err = r.text.AppendString(buf, pos+1)
+		case '{', '[':
+			buf, next, err = r.writer.AppendValue(buf, r.text, pos, depth)
+		}
+		if err != nil {
+			return r.fail(err)
+		}
+		if next >= 0 && len(buf) <= maxColumnBytes {
+			col.EndBytes(row, buf)
+			return next
+		}
+	}
+	next, err := r.read(pos, depth)
+	if err != nil {
+		return r.fail(err)
+	}
+	if col == nil {
+		if n.length > schema.MaxColumnNameBytes {
+			return outcomeExact
+		}
+		r.name = n.appendName(r.name[:0])
+		if col, err = d.column(r.name, r.val.kind.columnType()); err != nil {
+			return outcomeExact
+		}
+		n.setColumn(col)
+		if col.FirstRow() == row {
+			if col.Has(row) { // by another spelling of the name, just now
+				n.col, n.want = nil, kindNone
+				return outcomeExact
+			}
+			r.fresh = append(r.fresh, n)
+		} else if col.Has(row) {
+			return outcomeExact
+		}
+	}
+	if d.put(col, row, &r.val) != nil {
+		return outcomeExact
+	}
+	return next
+}

@@ -1,0 +1,119 @@
+// Package pipeline turns the records of one request into typed columns, one batch per
+// destination table.
+//
+// It holds the built-in pipeline svc_identity, which flattens each record and stores
+// what it finds. It reads no HTTP and no body format (package native splits a body and
+// drives a Runner), and it writes nothing: an Output goes to package write, which
+// makes the tables fit and sends the rows.
+//
+// The fast path, identity_scan.go, goes over the text of a record once and puts every
+// value straight into its column, without a map or an allocation per row. Whatever it
+// cannot decide in passing (the same key twice, variables, a value of another type)
+// it leaves to the exact path, exact.go, which reads the record again and decides by
+// the letter of the rules. The fast path itself reports no record error, so both give
+// the same result for every record.
+//
+// A Runner serves one request and one goroutine. The order is New…, any number of
+// records, Finish, and Release when the Output is no longer needed.
+package pipeline
+
+import (
+	"time"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+)
+
+// Catalog tells which tables exist. It may be a little behind.
+type Catalog interface {
+	Table(database, name string) (*schema.Table, bool)
+}
+
+// Defaults of Request.
+const (
+	DefaultNestedLevels    = 10
+	DefaultMaxColumns      = 1024
+	DefaultTimestampColumn = "svc_timestamp"
+)
+
+// Request is what a pipeline is told of the request whose records it takes.
+type Request struct {
+	Database string
+	// Table is the table's name before any suffix.
+	Table   string
+	Catalog Catalog
+	// TimeIndex is the custom time index; nil: the time of processing.
+	TimeIndex *TimeIndex
+	// MaxNestedLevels is the most segments that flattening gives a column name;
+	// 0 or less: DefaultNestedLevels.
+	MaxNestedLevels int
+	// SkipError drops records that fail and goes on.
+	SkipError bool
+	// IgnoreErrors lets the time of processing stand in for a custom time index that
+	// a record lacks or has wrong.
+	IgnoreErrors bool
+	// Hints are option texts as the client gave them, by option name. They are the
+	// defaults of the variables svc_ttl and so on. Names that are no option are ignored.
+	Hints map[string]string
+	// AutoCreate allows tables and columns to be created.
+	AutoCreate bool
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
+	// MaxColumns bounds the columns of a table; 0: DefaultMaxColumns.
+	MaxColumns int
+	// TimestampColumn names the time index if TimeIndex is nil; "": DefaultTimestampColumn.
+	TimestampColumn string
+}
+
+// Runner takes records one by one and collects their rows.
+//
+// A failing record is dropped and counted if Request.SkipError is set. Otherwise, and
+// when a limit of the whole request is reached, the error is an *errs.Error of code
+// InvalidArguments, and the caller gives up the request. Malformed JSON is never
+// skipped here, for only the caller knows where the next record begins: it is a
+// *jsonscan.Error, nothing was stored of the record, and it was not counted.
+type Runner interface {
+	// ScanRecord takes the JSON value at or after pos and returns the position after
+	// it. It reads data in place under the condition of jsonscan.NewText, which
+	// callers with many records in one body should fulfil: else each call copies it.
+	ScanRecord(data []byte, pos int) (next int, err error)
+	// ScanLine takes a line that must hold one JSON value and nothing else.
+	ScanLine(line []byte) error
+	// TextRecord takes line, which must be valid UTF-8, as the record {"message": line}.
+	TextRecord(line []byte) error
+	// Refuse counts a record that could not be read and was skipped because of err.
+	Refuse(err error)
+	// Finish ends the input. The Output is valid until Release.
+	Finish() (*Output, error)
+	// Release gives the memory back. Neither r nor its Output may be used afterwards.
+	Release()
+}
+
+// Output is what a request's records became.
+type Output struct {
+	// Tables has an element per table and set of options that got rows, in the order
+	// of their first rows.
+	Tables []*TableRows
+	// Records is the number of records met, those skipped included.
+	Records int
+	Skipped int
+	// Reasons are the texts of the first few errors that made records skipped.
+	Reasons []string
+}
+
+// TableRows are the rows for one table.
+type TableRows struct {
+	Database string
+	Table    string
+	// Options are those that the table is to be created with, normalised and complete.
+	Options map[string]string
+	// NoCreate forbids creating the table or a column.
+	NoCreate bool
+	// Discard asks for the table to exist and the rows to be thrown away (ttl=instant).
+	Discard bool
+	// Existing is the table that the rows were checked against; nil if there was none.
+	Existing *schema.Table
+	// Rows has the time index as its first column. Columns that Existing has carry its
+	// definition; new ones have the ID 0 and are in the order to be created.
+	Rows *column.Builder
+}

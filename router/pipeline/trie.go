@@ -1,0 +1,255 @@
+package pipeline
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/maphash"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/router/ingest/jsonscan"
+)
+
+// node is a key at a place in the records: below its parent, the root being the record
+// itself. It knows the column of its values and which key followed it last time.
+type node struct {
+	// The key as it stands in a record, with the closing quote and the colon: the
+	// first 16 bytes as two words under masks, all of it as quoted. A key that must be
+	// escaped is never guessed: it has no quoted form.
+	word1, mask1 uint64
+	word2, mask2 uint64
+	quoted       []byte
+
+	next  *node // the sibling that followed last time
+	first *node // the child that came first last time
+	stamp uint64
+
+	col  *column.Col // where values go; nil until the first one
+	want valueKind   // the kind of value that goes there as it is; 0: look closer
+	kind nodeKind
+
+	key    []byte // decoded
+	parent *node
+	level  int // segments of its name
+	length int // bytes of its name
+	hash   uint64
+	kids   []*node // open addressing, at most half full
+	nkids  int
+}
+
+// nodeKind says what a key means, apart from its values.
+type nodeKind uint8
+
+const (
+	plainKey   nodeKind = iota
+	variable            // svc_ttl and so on
+	droppedKey          // what the client sent by the name of our own time index
+	timeKey             // the custom time index
+	jsonKey             // the table has a JSON column by that name: objects are not spread
+)
+
+// The trie starts anew when it has this many nodes or bytes of keys. It bounds what
+// records with ever new keys can make us keep.
+const (
+	maxTrieNodes = 1 << 15
+	maxTrieBytes = 8 << 20
+)
+
+// trie holds the nodes of one destination. Its memory is kept from request to request.
+type trie struct {
+	root  *node
+	seed  maphash.Seed
+	slabs [][]node
+	used  int
+	bytes []byte // chunk that keys are copied to
+	size  int    // bytes of all keys
+}
+
+const slabNodes = 64
+
+func (t *trie) reset() {
+	t.used, t.size, t.bytes = 0, 0, t.bytes[:0]
+	t.root = t.alloc()
+}
+
+func (t *trie) full(maxNodes int) bool { return t.used > maxNodes || t.size > maxTrieBytes }
+
+func (t *trie) alloc() *node {
+	slab, i := t.used/slabNodes, t.used%slabNodes
+	if slab == len(t.slabs) {
+		t.slabs = append(t.slabs, make([]node, slabNodes))
+	}
+	t.used++
+	n := &t.slabs[slab][i]
+	clear(n.kids)
+	*n = node{kids: n.kids}
+	return n
+}
+
+// keep copies b and more to memory that lives until reset.
+func (t *trie) keep(b []byte, more string) []byte {
+	n := len(b) + len(more)
+	t.size += n
+	if cap(t.bytes)-len(t.bytes) < n {
+		t.bytes = make([]byte, 0, max(4096, n))
+	}
+	from := len(t.bytes)
+	t.bytes = append(append(t.bytes, b...), more...)
+	return t.bytes[from:len(t.bytes):len(t.bytes)]
+}
+
+// child returns parent's child by that key; fresh tells that it was made now.
+func (t *trie) child(parent *node, key []byte) (n *node, fresh bool) {
+	h := maphash.Bytes(t.seed, key)
+	if mask := uint64(len(parent.kids) - 1); len(parent.kids) > 0 {
+		for i := h & mask; parent.kids[i] != nil; i = (i + 1) & mask {
+			if n := parent.kids[i]; n.hash == h && bytes.Equal(n.key, key) {
+				return n, false
+			}
+		}
+	}
+	n = t.alloc()
+	n.parent, n.hash, n.level, n.length = parent, h, parent.level+1, len(key)
+	if parent.level > 0 {
+		n.length += parent.length + 1
+	}
+	n.setKey(t, key)
+	parent.add(n)
+	return n, true
+}
+
+func (n *node) setKey(t *trie, key []byte) {
+	for _, c := range key {
+		if c < ' ' || c == '"' || c == '\\' {
+			n.key = t.keep(key, "")
+			return
+		}
+	}
+	n.quoted = t.keep(key, `":`)
+	n.key = n.quoted[:len(key):len(key)]
+	var pad [16]byte
+	k := copy(pad[:], n.quoted)
+	n.word1, n.word2 = binary.LittleEndian.Uint64(pad[:]), binary.LittleEndian.Uint64(pad[8:])
+	n.mask1, n.mask2 = lowBytes(k), lowBytes(k-8)
+}
+
+// lowBytes is a mask of the n lowest bytes of a word.
+func lowBytes(n int) uint64 {
+	if n <= 0 {
+		return 0
+	}
+	if n >= 8 {
+		return ^uint64(0)
+	}
+	return 1<<(8*n) - 1
+}
+
+func (n *node) add(kid *node) {
+	if 2*(n.nkids+1) > len(n.kids) {
+		old := n.kids
+		n.kids = make([]*node, max(8, 2*len(old)))
+		for _, k := range old {
+			if k != nil {
+				n.place(k)
+			}
+		}
+	}
+	n.place(kid)
+	n.nkids++
+}
+
+func (n *node) place(kid *node) {
+	mask := uint64(len(n.kids) - 1)
+	i := kid.hash & mask
+	for n.kids[i] != nil {
+		i = (i + 1) & mask
+	}
+	n.kids[i] = kid
+}
+
+// appendName appends the flattened name.
+func (n *node) appendName(dst []byte) []byte {
+	if n.level > 1 {
+		dst = append(n.parent.appendName(dst), '.')
+	}
+	return append(dst, n.key...)
+}
+
+// compareNodes orders nodes by their segments, as columns of one record are ordered.
+func compareNodes(a, b *node) int {
+	pa, pb := a, b
+	for pa.level > pb.level {
+		pa = pa.parent
+	}
+	for pb.level > pa.level {
+		pb = pb.parent
+	}
+	if pa == pb {
+		return a.level - b.level
+	}
+	for pa.parent != pb.parent {
+		pa, pb = pa.parent, pb.parent
+	}
+	return bytes.Compare(pa.key, pb.key)
+}
+
+// setColumn makes col the node's column.
+func (n *node) setColumn(col *column.Col) {
+	n.col = col
+	switch col.Type {
+	case schema.String:
+		n.want = kindString
+	case schema.Int64:
+		n.want = kindInt
+	case schema.Float64:
+		n.want = kindFloat
+	case schema.Boolean:
+		n.want = kindBool
+	default:
+		n.want = kindNone
+	}
+}
+
+// lookup finds the node of the key whose opening quote precedes pos, and passes the
+// key and its colon. prev is the key before it in the object, nil for the first. A nil
+// node means that the result is a negative outcome.
+func (r *identity) lookup(parent, prev *node, pos int) (*node, int) {
+	t := r.text
+	end := jsonscan.StringEnd(r.src, pos)
+	var key []byte
+	if r.src[end] == '"' {
+		key, pos = r.src[pos:end], end+1
+	} else {
+		var err error
+		if r.key, pos, err = t.AppendString(r.key[:0], pos); err != nil {
+			return nil, r.fail(err)
+		}
+		key = r.key
+	}
+	pos, err := t.Colon(pos)
+	if err != nil {
+		return nil, r.fail(err)
+	}
+	n, fresh := r.trie.child(parent, key)
+	if fresh {
+		n.kind = r.kindOf(n)
+	}
+	if prev == nil {
+		parent.first = n
+	} else {
+		prev.next = n
+	}
+	return n, pos
+}
+
+// kindOf tells what the key of a new node means.
+func (r *identity) kindOf(n *node) nodeKind {
+	if n.level == 1 && variableOf(n.key) >= 0 {
+		return variable
+	}
+	if n.length > schema.MaxColumnNameBytes {
+		return plainKey
+	}
+	r.name = n.appendName(r.name[:0])
+	return r.home.kindOf(r.name)
+}

@@ -1,0 +1,234 @@
+package pipeline
+
+import (
+	"math"
+	"strconv"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/ingest/jsonscan"
+)
+
+// valueKind is the kind of a value of a record.
+type valueKind uint8
+
+const (
+	kindNone valueKind = iota
+	kindString
+	kindInt
+	kindFloat
+	kindBool
+	kindText // JSON text of an array or an object
+	kindNull
+)
+
+// columnType is the type that a value gives to a new column.
+func (k valueKind) columnType() schema.Type {
+	switch k {
+	case kindInt:
+		return schema.Int64
+	case kindFloat:
+		return schema.Float64
+	case kindBool:
+		return schema.Boolean
+	}
+	return schema.String
+}
+
+// value is one value of a record.
+type value struct {
+	kind  valueKind
+	i     int64 // kindInt; kindBool: 0 or 1
+	f     float64
+	bytes []byte // kindString, kindText; valid until the next value is read
+}
+
+// read reads the value at pos into r.val and returns the position after it. depth is
+// the number of containers around it.
+func (r *identity) read(pos, depth int) (int, error) {
+	t, v := r.text, &r.val
+	switch c := r.src[pos]; c {
+	case '"':
+		v.kind = kindString
+		if end := jsonscan.StringEnd(r.src, pos+1); r.src[end] == '"' {
+			v.bytes = r.src[pos+1 : end]
+			return end + 1, nil
+		}
+		var next int
+		var err error
+		r.scratch, next, err = t.AppendString(r.scratch[:0], pos+1)
+		v.bytes = r.scratch
+		return next, err
+	case '{', '[':
+		v.kind = kindText
+		var next int
+		var err error
+		r.scratch, next, err = r.writer.AppendValue(r.scratch[:0], t, pos, depth)
+		v.bytes = r.scratch
+		return next, err
+	case 't', 'f', 'n':
+		next, err := t.Skip(pos, depth)
+		v.kind, v.i = kindBool, 0
+		switch c {
+		case 't':
+			v.i = 1
+		case 'n':
+			v.kind = kindNull
+		}
+		return next, err
+	}
+	next, kind, i, f := t.Number(pos)
+	switch kind {
+	case jsonscan.Int:
+		v.kind, v.i = kindInt, i
+	case jsonscan.Float:
+		v.kind, v.f = kindFloat, f
+	default:
+		return pos, t.NumberError(pos, next)
+	}
+	return next, nil
+}
+
+// maxColumnBytes bounds the bytes of one column, which are addressed with 32 bits.
+const maxColumnBytes = 1 << 31
+
+// put writes v, which is not null, to the column. The table's own columns take what
+// they can hold without loss; columns of this batch take their first value's type only.
+func (d *dest) put(col *column.Col, row int, v *value) error {
+	switch col.Type {
+	case schema.String:
+		if v.kind == kindString || v.kind == kindText {
+			return putBytes(col, row, v.bytes)
+		}
+	case schema.Int64:
+		if v.kind == kindInt {
+			col.SetInt(row, v.i)
+			return nil
+		}
+	case schema.Boolean:
+		if v.kind == kindBool {
+			col.SetInt(row, v.i)
+			return nil
+		}
+	case schema.Float64:
+		if v.kind == kindFloat {
+			col.SetFloat(row, v.f)
+			return nil
+		}
+		if v.kind == kindInt && col.ID != 0 {
+			if v.i < -1<<53 || v.i > 1<<53 {
+				return d.lossError(col, v)
+			}
+			col.SetFloat(row, float64(v.i))
+			return nil
+		}
+	case schema.Float32:
+		f := v.f
+		switch v.kind {
+		case kindInt:
+			f = float64(v.i)
+			if v.i < -1<<53 || v.i > 1<<53 || float64(float32(f)) != f {
+				return d.lossError(col, v)
+			}
+		case kindFloat:
+			if !fitsFloat32(f) {
+				return d.lossError(col, v)
+			}
+		default:
+			return d.typeError(col, v)
+		}
+		col.SetFloat(row, f)
+		return nil
+	case schema.Int8, schema.Int16, schema.Int32, schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64:
+		if v.kind != kindInt {
+			break
+		}
+		if lo, hi := intRange(col.Type); v.i < lo || v.i > hi {
+			return d.lossError(col, v)
+		}
+		col.SetInt(row, v.i)
+		return nil
+	case schema.JSON:
+		return putBytes(col, row, d.r.jsonText(v))
+	}
+	return d.typeError(col, v)
+}
+
+func putBytes(col *column.Col, row int, b []byte) error {
+	buf := col.BeginBytes(row)
+	if len(buf)+len(b) > maxColumnBytes {
+		return errs.New(errs.InvalidArguments, "column %q: more than %d bytes in one request; send fewer rows per request", col.Name, maxColumnBytes)
+	}
+	col.EndBytes(row, append(buf, b...))
+	return nil
+}
+
+// jsonText is v as JSON.
+func (r *identity) jsonText(v *value) []byte {
+	b := r.quoted[:0]
+	switch v.kind {
+	case kindText:
+		return v.bytes
+	case kindString:
+		b = jsonscan.AppendQuoted(b, v.bytes)
+	case kindInt:
+		b = strconv.AppendInt(b, v.i, 10)
+	case kindFloat:
+		b = jsonscan.AppendFloat(b, v.f)
+	case kindBool:
+		b = strconv.AppendBool(b, v.i != 0)
+	}
+	r.quoted = b
+	return b
+}
+
+func intRange(t schema.Type) (lo, hi int64) {
+	switch t {
+	case schema.Int8:
+		return math.MinInt8, math.MaxInt8
+	case schema.Int16:
+		return math.MinInt16, math.MaxInt16
+	case schema.Int32:
+		return math.MinInt32, math.MaxInt32
+	case schema.Uint8:
+		return 0, math.MaxUint8
+	case schema.Uint16:
+		return 0, math.MaxUint16
+	case schema.Uint32:
+		return 0, math.MaxUint32
+	}
+	return 0, math.MaxInt64
+}
+
+// fitsFloat32 tells whether f keeps its value as a float32: exactly, or as the decimal
+// number that it was written as, so that 0.1 may go to a FLOAT column.
+func fitsFloat32(f float64) bool {
+	n := float32(f)
+	if float64(n) == f {
+		return true
+	}
+	if math.IsInf(float64(n), 0) {
+		return false
+	}
+	var a, b [32]byte
+	return string(strconv.AppendFloat(a[:0], f, 'e', -1, 64)) == string(strconv.AppendFloat(b[:0], float64(n), 'e', -1, 32))
+}
+
+func (d *dest) typeError(col *column.Col, v *value) error {
+	if d.r.quiet() {
+		return errSkipped
+	}
+	if col.ID != 0 {
+		return errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual %s", col.Name, d.table, col.Type, v.kind.columnType())
+	}
+	return errs.New(errs.InvalidArguments, "column %q: expected %s as in an earlier record, actual %s", col.Name, col.Type, v.kind.columnType())
+}
+
+func (d *dest) lossError(col *column.Col, v *value) error {
+	if d.r.quiet() {
+		return errSkipped
+	}
+	return errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual %s %s, which it cannot hold without loss",
+		col.Name, d.table, col.Type, v.kind.columnType(), d.r.jsonText(v))
+}

@@ -1,0 +1,155 @@
+package pipeline
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+	"strings"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+)
+
+// The variables: top-level fields that are taken out of a record before it is stored.
+const (
+	varAutoCreate = iota
+	varTTL
+	varTableTTL // alias of varTTL, which wins
+	varAppendMode
+	varMergeMode
+	varPhysicalTable
+	varSkipWAL
+	varSuffix
+	varCount
+)
+
+var variableNames = [varCount]string{
+	varAutoCreate:    "svc_auto_create_table",
+	varTTL:           "svc_ttl",
+	varTableTTL:      "svc_table_ttl",
+	varAppendMode:    "svc_append_mode",
+	varMergeMode:     "svc_merge_mode",
+	varPhysicalTable: "svc_physical_table",
+	varSkipWAL:       "svc_skip_wal",
+	varSuffix:        "svc_table_suffix",
+}
+
+var variableOptions = [varCount]string{
+	varAutoCreate:    schema.OptionAutoCreateTable,
+	varTTL:           schema.OptionTTL,
+	varTableTTL:      schema.OptionTTL,
+	varAppendMode:    schema.OptionAppendMode,
+	varMergeMode:     schema.OptionMergeMode,
+	varPhysicalTable: schema.OptionPhysicalTable,
+	varSkipWAL:       schema.OptionSkipWAL,
+}
+
+// variableOf returns the variable that a top-level key names, or -1.
+func variableOf(key []byte) int {
+	if len(key) < 7 || string(key[:4]) != "svc_" {
+		return -1
+	}
+	for i, name := range variableNames {
+		if string(key) == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// variables are the texts of the variables that one record sets.
+type variables struct {
+	set  [varCount]bool
+	text [varCount][]byte
+}
+
+func (v *variables) any() bool { return v.set != [varCount]bool{} }
+
+// optionSet is one combination of table options.
+type optionSet struct {
+	key      string // equal for equal sets
+	options  map[string]string
+	noCreate bool
+	instant  bool
+}
+
+// maxOptionSets bounds the different texts of variables that a request may use.
+const maxOptionSets = 10_000
+
+// optionsFor returns the options of a record that sets v: the request's hints where v
+// says nothing.
+func (r *identity) optionsFor(v *variables) (*optionSet, error) {
+	key := r.key[:0]
+	for i := range varSuffix {
+		if v.set[i] {
+			key = append(key, byte(i))
+			key = binary.LittleEndian.AppendUint32(key, uint32(len(v.text[i])))
+			key = append(key, v.text[i]...)
+		}
+	}
+	r.key = key
+	if set := r.optionSets[string(key)]; set != nil {
+		return set, nil
+	}
+	if len(r.optionSets) >= maxOptionSets {
+		return nil, errs.New(errs.InvalidArguments, "more than %d different sets of table options in one request; send fewer per request", maxOptionSets)
+	}
+	options := maps.Clone(r.hints)
+	for i := range varSuffix {
+		if !v.set[i] || i == varTableTTL && v.set[varTTL] {
+			continue
+		}
+		value, err := schema.NormalizeOption(variableOptions[i], string(v.text[i]))
+		if err != nil {
+			return nil, err
+		}
+		options[variableOptions[i]] = value
+	}
+	set, err := newOptionSet(options)
+	if err != nil {
+		return nil, err
+	}
+	if r.optionSets == nil {
+		r.optionSets = map[string]*optionSet{}
+	}
+	r.optionSets[string(key)] = set
+	return set, nil
+}
+
+// hintOptions keeps of the hints those that are options, normalised.
+func hintOptions(hints map[string]string) (map[string]string, error) {
+	options := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(hints)) {
+		option, ok := schema.OptionName(name)
+		if !ok {
+			continue
+		}
+		value, err := schema.NormalizeOption(option, hints[name])
+		if err != nil {
+			return nil, err
+		}
+		options[option] = value
+	}
+	return options, nil
+}
+
+func newOptionSet(options map[string]string) (*optionSet, error) {
+	stored, err := schema.StoredOptions(options, true)
+	if err != nil {
+		return nil, err
+	}
+	set := &optionSet{
+		options:  stored,
+		noCreate: options[schema.OptionAutoCreateTable] == "false",
+		instant:  stored[schema.OptionTTL] == "instant",
+	}
+	var key strings.Builder
+	if set.noCreate {
+		key.WriteByte('!')
+	}
+	for _, name := range slices.Sorted(maps.Keys(stored)) {
+		key.WriteString(name + "=" + stored[name] + "\x00")
+	}
+	set.key = key.String()
+	return set, nil
+}
