@@ -148,3 +148,12 @@ func (p *parser) typedLiteral() Literal {
 	p.stop(syntaxError(p.src, at.from, "expected a literal value %s", near(p.src, at)))
 	return Literal{}
 }
+
+// ParseLiteral reads a single literal, such as the stored text of a DEFAULT.
+func ParseLiteral(src string) (Literal, error) {
+	p := &parser{src: src, end: len(src), lex: lexer{src: src}}
+	p.advance()
+	l := p.literal()
+	p.done()
+	return l, p.err
+}

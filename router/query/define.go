@@ -1,0 +1,339 @@
+package query
+
+import (
+	"context"
+	"strings"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/router/query/statement"
+)
+
+// change executes a statement that answers with a count.
+func (s *Service) change(ctx context.Context, st statement.Statement, database string) (affected int64, err error) {
+	var cmd *metapb.Command
+	switch st := st.(type) {
+	case *statement.Insert:
+		return s.insert(ctx, st, database)
+	case *statement.CreateDatabase:
+		cmd, err = s.createDatabase(st)
+	case *statement.DropDatabase:
+		cmd, err = s.dropDatabase(st)
+	case *statement.CreateTable:
+		cmd, err = s.createTable(st, database)
+	case *statement.AlterTable:
+		cmd, err = s.alterTable(st, database)
+	case *statement.DropTable:
+		cmd, err = s.dropTable(st, database)
+	case *statement.TruncateTable:
+		cmd, err = s.truncateTable(st, database)
+	default:
+		err = errs.New(errs.Unexpected, "statement %T is not known", st)
+	}
+	if err != nil || cmd == nil {
+		return 0, err
+	}
+	cmd.TimeUnixNano = s.cfg.Now().UnixNano()
+	if _, err := s.cfg.Meta.Propose(ctx, cmd); err != nil {
+		return 0, err
+	}
+	s.log.InfoContext(ctx, "schema changed by SQL", "statement", kindOf(st))
+	return 0, nil
+}
+
+func (s *Service) createDatabase(st *statement.CreateDatabase) (*metapb.Command, error) {
+	if schema.ReservedDatabase(st.Database) {
+		if st.IfNotExists {
+			return nil, nil
+		}
+		return nil, errs.New(errs.DatabaseAlreadyExists, "database %q exists already; it belongs to the server", st.Database)
+	}
+	if err := schema.CheckDatabaseName(st.Database); err != nil {
+		return nil, err
+	}
+	options := map[string]string{}
+	for _, o := range st.Options {
+		if name, ok := schema.OptionName(strings.ToLower(o.Key)); !ok || name != schema.OptionTTL {
+			return nil, errs.New(errs.InvalidArguments, "CREATE DATABASE: unknown option %q; a database has the option ttl only", o.Key)
+		}
+		ttl, err := schema.DatabaseTTL(o.Value)
+		if err != nil {
+			return nil, err
+		}
+		options[schema.OptionTTL] = ttl
+	}
+	return &metapb.Command{Op: &metapb.Command_CreateDatabase{CreateDatabase: &metapb.CreateDatabase{
+		Name: st.Database, IfNotExists: st.IfNotExists, Options: options,
+	}}}, nil
+}
+
+func (s *Service) dropDatabase(st *statement.DropDatabase) (*metapb.Command, error) {
+	if schema.ReservedDatabase(st.Database) {
+		return nil, reserved(st.Database)
+	}
+	return &metapb.Command{Op: &metapb.Command_DropDatabase{DropDatabase: &metapb.DropDatabase{
+		Name: st.Database, IfExists: st.IfExists, Cascade: st.Cascade,
+	}}}, nil
+}
+
+// target resolves the database of a table to be created, which must exist.
+func (s *Service) target(name statement.Name, database string) (string, error) {
+	if name.Database != "" {
+		database = name.Database
+	}
+	if schema.ReservedDatabase(database) {
+		return "", reserved(database)
+	}
+	return database, s.checkDatabase(database)
+}
+
+func (s *Service) createTable(st *statement.CreateTable, database string) (*metapb.Command, error) {
+	database, err := s.target(st.Name, database)
+	if err != nil {
+		return nil, err
+	}
+	if err := schema.CheckTableName(st.Name.Table); err != nil {
+		return nil, err
+	}
+	if len(st.Columns) > s.cfg.MaxColumns {
+		return nil, errs.New(errs.InvalidArguments, "CREATE TABLE %s: %d columns are more than the %d that a table can have",
+			st.Name.Table, len(st.Columns), s.cfg.MaxColumns)
+	}
+	t := &schema.Table{Database: database, Name: st.Name.Table}
+	if t.Columns, err = tableColumns(st); err != nil {
+		return nil, err
+	}
+	options, err := optionMap(st.Options)
+	if err != nil {
+		return nil, err
+	}
+	if t.Options, err = schema.StoredOptions(options, false); err != nil {
+		return nil, err
+	}
+	return &metapb.Command{Op: &metapb.Command_CreateTable{CreateTable: &metapb.CreateTable{
+		Table: t.ToProto(), IfNotExists: st.IfNotExists,
+	}}}, nil
+}
+
+// tableColumns checks the columns and clauses of CREATE TABLE against each other.
+func tableColumns(st *statement.CreateTable) ([]schema.Column, error) {
+	bad := func(format string, args ...any) error {
+		return errs.New(errs.InvalidArguments, "CREATE TABLE "+st.Name.Table+": "+format, args...)
+	}
+	columns := make([]schema.Column, 0, len(st.Columns))
+	at := make(map[string]int, len(st.Columns))
+	index := st.TimeIndex
+	keys := st.PrimaryKey
+	for i, def := range st.Columns {
+		if _, twice := at[def.Name]; twice {
+			return nil, errs.New(errs.ColumnExists, "CREATE TABLE %s: column %q is defined twice", st.Name.Table, def.Name)
+		}
+		at[def.Name] = i
+		c, err := newColumn(&def)
+		if err != nil {
+			return nil, err
+		}
+		columns = append(columns, c)
+		if def.TimeIndex {
+			index = append(index, def.Name)
+		}
+		if def.PrimaryKey {
+			keys = append(keys, def.Name)
+		}
+	}
+	switch {
+	case len(index) == 0:
+		return nil, bad("a table needs a time index; add TIME INDEX (column) for one of its TIMESTAMP columns")
+	case len(index) > 1:
+		return nil, bad("a table has exactly one time index, not %s", strings.Join(index, " and "))
+	}
+	i, ok := at[index[0]]
+	if !ok {
+		return nil, errs.New(errs.ColumnNotFound, "CREATE TABLE %s: TIME INDEX names the column %q, which is not defined", st.Name.Table, index[0])
+	}
+	c := &columns[i]
+	switch {
+	case !c.Type.IsTimestamp():
+		return nil, bad("the time index %q is of type %s; it must be a TIMESTAMP", c.Name, c.Type)
+	case st.Columns[i].Null:
+		return nil, bad("the time index %q cannot be NULL", c.Name)
+	}
+	c.Semantic, c.NotNull = schema.Timestamp, true
+	for _, key := range keys {
+		i, ok := at[key]
+		if !ok {
+			return nil, errs.New(errs.ColumnNotFound, "CREATE TABLE %s: PRIMARY KEY names the column %q, which is not defined", st.Name.Table, key)
+		}
+		switch columns[i].Semantic {
+		case schema.Timestamp:
+			return nil, bad("%q is the time index, which is part of a row's identity anyway; leave it out of PRIMARY KEY", key)
+		case schema.Tag:
+			return nil, bad("PRIMARY KEY names %q twice", key)
+		}
+		columns[i].Semantic = schema.Tag
+	}
+	return columns, nil
+}
+
+// newColumn checks a column by itself.
+func newColumn(def *statement.ColumnDef) (schema.Column, error) {
+	if err := schema.CheckColumnName(def.Name); err != nil {
+		return schema.Column{}, err
+	}
+	typ, err := schema.ParseType(def.Type)
+	if err != nil {
+		return schema.Column{}, errs.Wrap(errs.InvalidSyntax, err, "column %q", def.Name)
+	}
+	if def.Null && def.NotNull {
+		return schema.Column{}, errs.New(errs.InvalidSyntax, "column %q: NULL and NOT NULL exclude each other", def.Name)
+	}
+	c := schema.Column{Name: def.Name, Type: typ, Semantic: schema.Field, NotNull: def.NotNull}
+	if def.Default != nil && def.Default.Kind != statement.Null {
+		text, err := defaultLiteral(*def.Default, typ)
+		if err != nil {
+			return schema.Column{}, errs.Wrap(errs.InvalidArguments, err, "column %q: DEFAULT %s", def.Name, def.Default.SQL())
+		}
+		c.Default = &text
+	}
+	return c, nil
+}
+
+// optionMap turns options as written into options by name. Their values are checked later.
+func optionMap(list []statement.Option) (map[string]string, error) {
+	options := make(map[string]string, len(list))
+	for _, o := range list {
+		key := optionKey(o.Key)
+		if _, twice := options[key]; twice {
+			return nil, errs.New(errs.InvalidArguments, "option %s is given twice", key)
+		}
+		options[key] = o.Value
+	}
+	return options, nil
+}
+
+// optionKey is the option's own name, or key itself if there is no such option.
+func optionKey(key string) string {
+	if name, ok := schema.OptionName(strings.ToLower(key)); ok {
+		return name
+	}
+	return key
+}
+
+func (s *Service) alterTable(st *statement.AlterTable, database string) (*metapb.Command, error) {
+	t, err := s.writable(st.Name, database)
+	if err != nil {
+		return nil, err
+	}
+	a := &metapb.AlterTable{Database: t.Database, Name: t.Name}
+	switch {
+	case st.Add != nil:
+		if t.Column(st.Add.Name) != nil && st.AddIfNotExists {
+			return nil, nil
+		}
+		c, err := addedColumn(t, st.Add)
+		if err != nil {
+			return nil, err
+		}
+		a.Change = &metapb.AlterTable_AddColumn{AddColumn: c.ToProto()}
+	case st.Drop != "":
+		if t.Column(st.Drop) == nil {
+			if st.DropIfExists {
+				return nil, nil
+			}
+			return nil, columnNotFound(t, st.Drop)
+		}
+		a.Change = &metapb.AlterTable_DropColumn{DropColumn: st.Drop}
+	case st.Set != nil:
+		options, err := optionMap(st.Set)
+		if err != nil {
+			return nil, err
+		}
+		for key, value := range options {
+			if err := changeable(key); err != nil {
+				return nil, err
+			}
+			if options[key], err = schema.NormalizeOption(key, value); err != nil {
+				return nil, err
+			}
+		}
+		a.Change = &metapb.AlterTable_SetOptions{SetOptions: &metapb.SetOptions{Options: options}}
+	case st.Unset != nil:
+		keys := make([]string, len(st.Unset))
+		for i, key := range st.Unset {
+			keys[i] = optionKey(key)
+			if err := changeable(keys[i]); err != nil {
+				return nil, err
+			}
+		}
+		a.Change = &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: keys}}
+	default:
+		if err := schema.CheckTableName(st.RenameTo); err != nil {
+			return nil, err
+		}
+		a.Change = &metapb.AlterTable_RenameTo{RenameTo: st.RenameTo}
+	}
+	return &metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: a}}, nil
+}
+
+// addedColumn checks a column for a table that has rows already.
+func addedColumn(t *schema.Table, def *statement.ColumnDef) (schema.Column, error) {
+	c, err := newColumn(def)
+	switch {
+	case err != nil:
+		return c, err
+	case t.Column(c.Name) != nil:
+		return c, errs.New(errs.ColumnExists, "table %s.%s has a column %q already", t.Database, t.Name, c.Name)
+	case def.TimeIndex:
+		return c, errs.New(errs.InvalidArguments, "table %s.%s has its time index already: %q", t.Database, t.Name, t.TimeIndex().Name)
+	case c.NotNull && c.Default == nil:
+		return c, errs.New(errs.InvalidArguments, "column %q cannot be added as NOT NULL without a DEFAULT: the rows that exist have no value for it", c.Name)
+	}
+	if def.PrimaryKey {
+		c.Semantic = schema.Tag
+	}
+	return c, nil
+}
+
+// changeable refuses options that are no property of a table.
+func changeable(key string) error {
+	if key == schema.OptionAutoCreateTable {
+		return errs.New(errs.InvalidArguments, "%s is said with a write; it is no property of a table", key)
+	}
+	if _, ok := schema.OptionName(key); !ok {
+		_, err := schema.NormalizeOption(key, "")
+		return err
+	}
+	return nil
+}
+
+func columnNotFound(t *schema.Table, name string) error {
+	names := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		names[i] = c.Name
+	}
+	return errs.New(errs.ColumnNotFound, "table %s.%s has no column %q%s", t.Database, t.Name, name, didYouMean(name, names))
+}
+
+func (s *Service) dropTable(st *statement.DropTable, database string) (*metapb.Command, error) {
+	t, err := s.writable(st.Name, database)
+	switch code := errs.CodeOf(err); {
+	case st.IfExists && (code == errs.TableNotFound || code == errs.DatabaseNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &metapb.Command{Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{
+		Database: t.Database, Name: t.Name, IfExists: st.IfExists,
+	}}}, nil
+}
+
+func (s *Service) truncateTable(st *statement.TruncateTable, database string) (*metapb.Command, error) {
+	t, err := s.writable(st.Name, database)
+	if err != nil {
+		return nil, err
+	}
+	return &metapb.Command{Op: &metapb.Command_TruncateTable{TruncateTable: &metapb.TruncateTable{
+		Database: t.Database, Name: t.Name,
+	}}}, nil
+}

@@ -1,0 +1,156 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/pipeline"
+	"cordwood/router/query/statement"
+	"cordwood/router/write"
+)
+
+// insertRounds bounds how often an INSERT follows its table to a new schema.
+const insertRounds = 3
+
+// insert puts the rows on the write path. They are stored when it returns.
+func (s *Service) insert(ctx context.Context, st *statement.Insert, database string) (int64, error) {
+	for round := 1; ; round++ {
+		t, err := s.writable(st.Name, database)
+		if err != nil {
+			return 0, err
+		}
+		rows, err := insertRows(t, st, s.cfg.Now())
+		if err != nil {
+			return 0, errs.Wrap(errs.InvalidArguments, err, "INSERT INTO %s.%s", t.Database, t.Name)
+		}
+		if s.ttl(t).Instant {
+			return 0, nil // such a table takes rows and throws them away
+		}
+		result, err := s.cfg.Writer.Write(ctx, &pipeline.Output{
+			Records: rows.Rows(),
+			Tables:  []*pipeline.TableRows{{Database: t.Database, Table: t.Name, Existing: t, NoCreate: true, Rows: rows}},
+		})
+		if errors.Is(err, write.ErrSchemaChanged) && round < insertRounds {
+			continue
+		}
+		if err != nil {
+			return 0, errs.Wrap(errs.Internal, err, "INSERT INTO %s.%s", t.Database, t.Name)
+		}
+		return int64(result.Rows), nil
+	}
+}
+
+// insertColumn is a column that gets values: from the rows, or the same for all.
+type insertColumn struct {
+	*schema.Column
+	from int // index in a row of values, or -1
+	same statement.Literal
+	col  *column.Col
+}
+
+// insertRows makes the typed rows, the time index first.
+func insertRows(t *schema.Table, st *statement.Insert, now time.Time) (*column.Builder, error) {
+	columns, err := insertColumns(t, st)
+	if err != nil {
+		return nil, err
+	}
+	b := &column.Builder{}
+	for i := range columns {
+		columns[i].col = b.Add(*columns[i].Column)
+	}
+	for row, values := range st.Values {
+		for i := range columns {
+			c := &columns[i]
+			l := c.same
+			if c.from >= 0 {
+				l = values[c.from]
+			}
+			if l.Kind == statement.Default {
+				l = defaultOf(c.Column)
+			}
+			v, err := valueOf(l, c.Type, now)
+			if err != nil {
+				return nil, errs.Wrap(errs.InvalidArguments, err, "row %d, column %q", row+1, c.Name)
+			}
+			if v.null && c.NotNull {
+				return nil, errs.New(errs.InvalidArguments, "row %d: column %q must not be null", row+1, c.Name)
+			}
+			put(c.col, row, v)
+		}
+		b.EndRow()
+	}
+	return b, nil
+}
+
+// insertColumns pairs the columns of the table with the values of a row, the time
+// index first. Columns that get nothing but null are left out.
+func insertColumns(t *schema.Table, st *statement.Insert) ([]insertColumn, error) {
+	from := make(map[string]int, len(t.Columns))
+	if st.Columns == nil {
+		if n := len(st.Values[0]); n != len(t.Columns) {
+			return nil, errs.New(errs.InvalidArguments, "a row has %d values, but the table has %d columns; name the columns that they are for", n, len(t.Columns))
+		}
+		for i, c := range t.Columns {
+			from[c.Name] = i
+		}
+	}
+	for i, name := range st.Columns {
+		if t.Column(name) == nil {
+			return nil, columnNotFound(t, name)
+		}
+		if _, twice := from[name]; twice {
+			return nil, errs.New(errs.InvalidArguments, "column %q is named twice", name)
+		}
+		from[name] = i
+	}
+	columns := make([]insertColumn, 0, len(t.Columns))
+	for i := range t.Columns {
+		c := insertColumn{Column: &t.Columns[i], from: -1}
+		if at, ok := from[c.Name]; ok {
+			c.from = at
+		} else if c.same = defaultOf(c.Column); c.same.Kind == statement.Null {
+			if c.NotNull {
+				return nil, errs.New(errs.InvalidArguments, "column %q must not be null and has no default: give it a value", c.Name)
+			}
+			continue
+		}
+		if c.Semantic == schema.Timestamp {
+			columns = append([]insertColumn{c}, columns...)
+		} else {
+			columns = append(columns, c)
+		}
+	}
+	return columns, nil
+}
+
+// defaultOf is the column's default as a literal: now() for a time index without one.
+func defaultOf(c *schema.Column) statement.Literal {
+	if c.Default == nil {
+		if c.Semantic == schema.Timestamp {
+			return statement.Literal{Kind: statement.Now}
+		}
+		return statement.Literal{}
+	}
+	l, err := statement.ParseLiteral(*c.Default)
+	if err != nil || l.Kind == statement.Default {
+		return statement.Literal{} // a default that CREATE TABLE would not have let in
+	}
+	return l
+}
+
+func put(col *column.Col, row int, v value) {
+	switch {
+	case v.null:
+		col.SetNull(row)
+	case col.Type.IsBytes():
+		col.SetString(row, v.s)
+	case col.Type.IsFloat():
+		col.SetFloat(row, v.f)
+	default:
+		col.SetInt(row, v.i)
+	}
+}

@@ -1,0 +1,213 @@
+package query
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/query/statement"
+)
+
+// value is a literal turned into what a column of one type holds.
+type value struct {
+	null bool
+	i    int64 // integers, booleans, timestamps
+	f    float64
+	s    string // texts and bytes
+}
+
+// valueOf turns a literal into a value of the type, losing nothing. now is the clock.
+func valueOf(l statement.Literal, t schema.Type, now time.Time) (value, error) {
+	switch {
+	case l.Kind == statement.Null:
+		return value{null: true}, nil
+	case t == schema.Boolean:
+		return boolValue(l)
+	case t.IsInteger():
+		return integerValue(l, t)
+	case t.IsFloat():
+		return floatValue(l, t)
+	case t.IsTimestamp():
+		return timestampValue(l, t, now)
+	case t == schema.Binary:
+		if l.Kind == statement.Bytes || l.Kind == statement.Text {
+			return value{s: l.Text}, nil
+		}
+	case t == schema.JSON:
+		if l.Kind != statement.Now && l.Kind != statement.Bytes && json.Valid([]byte(l.Text)) {
+			return value{s: l.Text}, nil
+		}
+	case t == schema.String:
+		if l.Kind != statement.Now && utf8.ValidString(l.Text) {
+			return value{s: l.Text}, nil
+		}
+	}
+	return value{}, mismatch(l, t, "")
+}
+
+// mismatch says that the literal is no value of the type.
+func mismatch(l statement.Literal, t schema.Type, hint string) error {
+	shown := l.SQL()
+	if len(shown) > 80 {
+		shown = strings.ToValidUTF8(shown[:80], "") + "…"
+	}
+	return errs.New(errs.InvalidArguments, "%s is no value of type %s%s", shown, t, hint)
+}
+
+func boolValue(l statement.Literal) (value, error) {
+	switch strings.ToLower(l.Text) {
+	case "true", "1":
+		return value{i: 1}, nil
+	case "false", "0":
+		return value{i: 0}, nil
+	}
+	return value{}, mismatch(l, schema.Boolean, "; write TRUE or FALSE")
+}
+
+func integerValue(l statement.Literal, t schema.Type) (value, error) {
+	if l.Kind != statement.Number && l.Kind != statement.Text {
+		return value{}, mismatch(l, t, "")
+	}
+	text := strings.ReplaceAll(strings.TrimSpace(l.Text), "_", "")
+	base := 10
+	if digits, ok := strings.CutPrefix(strings.ToLower(text), "0x"); ok {
+		text, base = digits, 16
+	}
+	if t == schema.Uint64 {
+		if u, err := strconv.ParseUint(text, base, 64); err == nil {
+			return value{i: int64(u)}, nil
+		}
+	} else if i, err := strconv.ParseInt(text, base, 64); err == nil {
+		if lo, hi := integerRange(t); i < lo || i > hi {
+			return value{}, mismatch(l, t, ", which goes from "+strconv.FormatInt(lo, 10)+" to "+strconv.FormatInt(hi, 10))
+		}
+		return value{i: i}, nil
+	}
+	// 1e3 and 2.0 are integers too.
+	if f, err := strconv.ParseFloat(text, 64); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 && base == 10 {
+		if lo, hi := integerRange(t); t == schema.Uint64 && f >= 0 || t != schema.Uint64 && int64(f) >= lo && int64(f) <= hi {
+			return value{i: int64(f)}, nil
+		}
+	}
+	return value{}, mismatch(l, t, "")
+}
+
+// integerRange is what an integer type other than Uint64 can hold.
+func integerRange(t schema.Type) (lo, hi int64) {
+	switch t {
+	case schema.Int8:
+		return math.MinInt8, math.MaxInt8
+	case schema.Int16:
+		return math.MinInt16, math.MaxInt16
+	case schema.Int32:
+		return math.MinInt32, math.MaxInt32
+	case schema.Uint8:
+		return 0, math.MaxUint8
+	case schema.Uint16:
+		return 0, math.MaxUint16
+	case schema.Uint32:
+		return 0, math.MaxUint32
+	}
+	return math.MinInt64, math.MaxInt64
+}
+
+func floatValue(l statement.Literal, t schema.Type) (value, error) {
+	if l.Kind != statement.Number && l.Kind != statement.Text {
+		return value{}, mismatch(l, t, "")
+	}
+	bits := 64
+	if t == schema.Float32 {
+		bits = 32
+	}
+	f, err := strconv.ParseFloat(strings.TrimSpace(l.Text), bits)
+	if err != nil {
+		return value{}, mismatch(l, t, "")
+	}
+	return value{f: f}, nil
+}
+
+// timeLayouts are the texts of timestamps, after the T has become a space.
+var timeLayouts = []string{
+	"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999 Z07:00", "2006-01-02 15:04:05.999999999-0700",
+	"2006-01-02 15:04:05.999999999", "2006-01-02 15:04", time.DateOnly,
+}
+
+func timestampValue(l statement.Literal, t schema.Type, now time.Time) (value, error) {
+	const hint = "; write it as '2024-05-06 07:08:09.123', with an offset if it is not UTC, or as an integer of the column's unit"
+	switch l.Kind {
+	case statement.Now:
+		return timeOf(l, t, now)
+	case statement.Number, statement.Text:
+	default:
+		return value{}, mismatch(l, t, hint)
+	}
+	text := strings.TrimSpace(l.Text)
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+		// Seconds are stored as milliseconds.
+		if t == schema.TimestampSecond && (i > math.MaxInt64/1000 || i < math.MinInt64/1000) {
+			return value{}, mismatch(l, t, ", which cannot hold that moment")
+		}
+		return value{i: i}, nil
+	}
+	if l.Kind == statement.Number {
+		return value{}, mismatch(l, t, hint)
+	}
+	if len(text) > len(time.DateOnly) && (text[len(time.DateOnly)] == 'T' || text[len(time.DateOnly)] == 't') {
+		text = text[:len(time.DateOnly)] + " " + text[len(time.DateOnly)+1:]
+	}
+	if strings.HasSuffix(text, "z") {
+		text = text[:len(text)-1] + "Z"
+	}
+	for _, layout := range timeLayouts {
+		if when, err := time.Parse(layout, text); err == nil {
+			return timeOf(l, t, when)
+		}
+	}
+	return value{}, mismatch(l, t, hint)
+}
+
+// timeOf is the moment in the unit of the type, rounded down.
+func timeOf(l statement.Literal, t schema.Type, when time.Time) (value, error) {
+	per := t.UnitsPerSecond()
+	sec := when.Unix()
+	if sec > math.MaxInt64/per-1 || sec < math.MinInt64/per+1 {
+		return value{}, mismatch(l, t, ", which cannot hold that moment")
+	}
+	return value{i: sec*per + int64(when.Nanosecond())/(1e9/per)}, nil
+}
+
+// defaultLiteral checks the literal of a DEFAULT clause and returns the text by which
+// it is stored: a number, true, false, now() or a text in quotes.
+func defaultLiteral(l statement.Literal, t schema.Type) (string, error) {
+	if l.Kind == statement.Now {
+		if !t.IsTimestamp() {
+			return "", mismatch(l, t, "")
+		}
+		return l.SQL(), nil
+	}
+	v, err := valueOf(l, t, time.Time{})
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case t == schema.Boolean:
+		return strconv.FormatBool(v.i != 0), nil
+	case t == schema.Uint64:
+		return strconv.FormatUint(uint64(v.i), 10), nil
+	case t.IsInteger() || t.IsTimestamp():
+		return strconv.FormatInt(v.i, 10), nil
+	case t.IsFloat():
+		if math.IsNaN(v.f) || math.IsInf(v.f, 0) {
+			return "", mismatch(l, t, " that can be a default")
+		}
+		return strconv.FormatFloat(v.f, 'g', -1, 64), nil
+	case !utf8.ValidString(v.s):
+		return "", mismatch(l, t, " that can be a default; it must be text")
+	}
+	return schema.QuoteLiteral(v.s), nil
+}

@@ -1,0 +1,57 @@
+package query
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/proto/errs"
+	"cordwood/router/query/statement"
+)
+
+type metrics struct {
+	statements *prometheus.CounterVec   // by kind and code
+	seconds    *prometheus.HistogramVec // by kind
+}
+
+func newMetrics(reg prometheus.Registerer, g *gate) (*metrics, error) {
+	m := &metrics{
+		statements: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cordwood_sql_statements_total", Help: "SQL statements run, by kind and error code (0: success).",
+		}, []string{"kind", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "cordwood_sql_seconds", Help: "Time that SQL statements took, the writing of the answer included, by kind.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
+		}, []string{"kind"}),
+	}
+	if reg == nil {
+		return m, nil
+	}
+	running := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "cordwood_sql_running", Help: "SELECT statements that run now.",
+	}, func() float64 { return float64(len(g.slots)) })
+	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "cordwood_sql_waiting", Help: "SELECT statements that wait for their turn.",
+	}, func() float64 { return float64(g.waiting.Load()) })
+	for _, c := range []prometheus.Collector{m.statements, m.seconds, running, waiting} {
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("query: register metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func (m *metrics) observe(st statement.Statement, err error, took time.Duration) {
+	kind := kindOf(st)
+	m.statements.WithLabelValues(kind, strconv.Itoa(int(errs.CodeOf(err)))).Inc()
+	m.seconds.WithLabelValues(kind).Observe(took.Seconds())
+}
+
+// kindOf names the statement's type, as query or createtable.
+func kindOf(st statement.Statement) string {
+	name := fmt.Sprintf("%T", st)
+	return strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
+}

@@ -1,0 +1,237 @@
+// Package query runs SQL for clients: it tells statements apart, answers those that
+// define and describe databases and tables from the metadata, puts small inserts on
+// the write path, and has the engine of a shard node run everything that reads rows.
+//
+// It does not parse SELECT, nor evaluate anything: package statement knows our own
+// statements, the engine its own. What it adds to a SELECT is the list of tables that
+// the statement may see: the rows of a shard with the moment before which they have
+// expired, or, for a system table, rows made on the spot.
+//
+// A Service is made once and has no goroutines of its own and nothing to close.
+// Execute may be called concurrently. How many SELECTs run at a time is bounded; a
+// few more wait, others are refused.
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
+	"cordwood/router/pipeline"
+	"cordwood/router/query/format"
+	"cordwood/router/query/statement"
+	"cordwood/router/write"
+)
+
+// Meta is the part of the metadata client that a Service needs.
+type Meta interface {
+	// Propose puts a command through the metadata log; what it changed is in the local
+	// view before it returns.
+	Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error)
+	Database(name string) (*schemapb.Database, bool)
+	Databases() []*schemapb.Database
+	Table(database, name string) (*schema.Table, bool)
+	Tables(database string) []*schema.Table
+	TableByID(id uint64) (*schema.Table, bool)
+	Shards() []*metapb.Shard
+	Nodes() []*metapb.Node
+}
+
+// Shards is the part of the shard client that a Service needs.
+type Shards interface {
+	Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error)
+	// Query answers with an Arrow IPC stream, which must be closed.
+	Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadCloser, error)
+	Stats(ctx context.Context, segments bool) ([]*shardpb.ShardStats, error)
+}
+
+// Writer is the write path, for INSERT.
+type Writer interface {
+	Write(ctx context.Context, out *pipeline.Output) (write.Result, error)
+}
+
+// Config says what a Service works with, and its limits.
+type Config struct {
+	Meta   Meta
+	Shards Shards
+	Writer Writer
+
+	// Timeout bounds a request that does not name another. The default value is 30 s.
+	Timeout time.Duration
+	// MaxTimeout is the longest that a request may name. The default value is 1 hour.
+	MaxTimeout time.Duration
+	// Running bounds the SELECTs that run at a time. The default value is 16.
+	Running int
+	// Waiting bounds those that wait for their turn. The default value is 64.
+	Waiting int
+	// MaxWait bounds how long one waits. The default value is 10 s.
+	MaxWait time.Duration
+	// MaxColumns bounds the columns of a table. The default value is 4096.
+	MaxColumns int
+	// Now is the clock. The default value is time.Now.
+	Now func() time.Time
+
+	// Logger takes what an operator should know. The default value discards it.
+	Logger *slog.Logger
+	// Registerer takes the metrics. The default value is none.
+	Registerer prometheus.Registerer
+}
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.Timeout, 30*time.Second)
+	setDefault(&c.MaxTimeout, time.Hour)
+	setDefault(&c.Running, 16)
+	setDefault(&c.Waiting, 64)
+	setDefault(&c.MaxWait, 10*time.Second)
+	setDefault(&c.MaxColumns, 4096)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func setDefault[T comparable](field *T, value T) {
+	if *field == *new(T) {
+		*field = value
+	}
+}
+
+// Validate reports all faults of c at once.
+func (c Config) Validate() error {
+	var faults []error
+	if c.Meta == nil || c.Shards == nil || c.Writer == nil {
+		faults = append(faults, errors.New("query: Config.Meta, Config.Shards and Config.Writer must be set"))
+	}
+	if c.Timeout < 0 || c.MaxTimeout < 0 || c.MaxWait < 0 || c.Running < 0 || c.Waiting < 0 || c.MaxColumns < 0 {
+		faults = append(faults, errors.New("query: limits must not be negative"))
+	}
+	return errors.Join(faults...)
+}
+
+// Service runs SQL. See the package comment.
+type Service struct {
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics
+	gate    *gate
+}
+
+// New returns a Service. Meta, Shards and Writer must be set.
+func New(cfg Config) (*Service, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	s := &Service{cfg: cfg, log: cfg.Logger, gate: newGate(cfg)}
+	var err error
+	if s.metrics, err = newMetrics(cfg.Registerer, s.gate); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Request is a text of one or more statements to run one after another.
+type Request struct {
+	// Statements come from statement.Parse.
+	Statements []statement.Statement
+	// Database is that of names without one; empty: public.
+	Database string
+	// Limit is the most rows of each statement, if Limited is set.
+	Limit   uint64
+	Limited bool
+	// Timeout bounds all statements together, with what the client takes to read the
+	// answer; 0: Config.Timeout.
+	Timeout time.Duration
+}
+
+// Result is what one statement brought about.
+type Result struct {
+	// Rows is nil unless the statement answers with rows. It is valid until the
+	// function that it was given to returns.
+	Rows format.Rows
+	// AffectedRows counts what INSERT stored.
+	AffectedRows int64
+}
+
+// Execute runs the statements in order and hands each result to each. It stops at the
+// first error, its own or that of each; what statements before it changed stays changed.
+//
+// The error is an *errs.Error with a code of query.md; QueryTimeout if time was up.
+func (s *Service) Execute(ctx context.Context, req Request, each func(context.Context, Result) error) error {
+	timeout := req.Timeout
+	if timeout == 0 {
+		timeout = s.cfg.Timeout
+	}
+	if timeout < 0 || timeout > s.cfg.MaxTimeout {
+		return errs.New(errs.InvalidArguments, "a timeout of %s is not possible: at most %s", timeout, s.cfg.MaxTimeout)
+	}
+	start := s.cfg.Now()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if req.Database == "" {
+		req.Database = schema.DefaultDatabase
+	}
+	err := s.checkDatabase(req.Database)
+	for _, st := range req.Statements {
+		if err != nil {
+			break
+		}
+		begin := time.Now()
+		err = s.run(ctx, st, &req, each)
+		s.metrics.observe(st, err, time.Since(begin))
+	}
+	return s.explain(ctx, err, s.cfg.Now().Sub(start))
+}
+
+// explain makes an error that came about because time was up, or the client went away, say so.
+func (s *Service) explain(ctx context.Context, err error, after time.Duration) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &errs.Error{Code: errs.QueryTimeout, Err: err, Msg: fmt.Sprintf(
+			"the query was cancelled after %s, when its time was up; ask for less, or allow more by the header x-svc-timeout", after.Round(time.Millisecond))}
+	case ctx.Err() != nil:
+		return &errs.Error{Code: errs.Cancelled, Err: err, Msg: "the query was cancelled because the client went away"}
+	}
+	if e := (*errs.Error)(nil); errors.As(err, &e) {
+		return err
+	}
+	return errs.Wrap(errs.Internal, err, "run SQL")
+}
+
+// run executes one statement.
+func (s *Service) run(ctx context.Context, st statement.Statement, req *Request, each func(context.Context, Result) error) error {
+	if q, ok := st.(*statement.Query); ok {
+		return s.query(ctx, q, req, each)
+	}
+	if st.Rows() {
+		rows, err := s.show(st, req.Database)
+		if err != nil {
+			return err
+		}
+		defer rows.Release()
+		if req.Limited {
+			return each(ctx, Result{Rows: &limited{Rows: rows, left: req.Limit}})
+		}
+		return each(ctx, Result{Rows: rows})
+	}
+	affected, err := s.change(ctx, st, req.Database)
+	if err != nil {
+		return err
+	}
+	return each(ctx, Result{AffectedRows: affected})
+}

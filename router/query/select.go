@@ -1,0 +1,147 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/proto/shardpb"
+	"cordwood/router/query/statement"
+)
+
+// query has the engine of a shard node run the statement.
+func (s *Service) query(ctx context.Context, q *statement.Query, req *Request, each func(context.Context, Result) error) error {
+	leave, err := s.gate.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	analysis, err := s.cfg.Shards.Analyze(ctx, &shardpb.AnalyzeRequest{Sql: q.Text, Database: req.Database})
+	if err != nil {
+		return err
+	}
+	tables, err := s.queryTables(ctx, analysis.Tables)
+	if err != nil {
+		return err
+	}
+	qr := &shardpb.QueryRequest{Sql: q.Text, Database: req.Database, Tables: tables}
+	if req.Limited && !analysis.Explain {
+		qr.Limit = req.Limit
+	}
+	body, err := s.cfg.Shards.Query(ctx, qr)
+	if err != nil {
+		return err
+	}
+	stream := &stream{src: body}
+	defer stream.close()
+	if err := stream.open(); err != nil {
+		return err
+	}
+	if req.Limited {
+		return each(ctx, Result{Rows: &limited{Rows: stream, left: req.Limit}})
+	}
+	return each(ctx, Result{Rows: stream})
+}
+
+// queryTables finds each table that a statement reads.
+func (s *Service) queryTables(ctx context.Context, names []*shardpb.TableName) ([]*shardpb.QueryTable, error) {
+	out := make([]*shardpb.QueryTable, 0, len(names))
+	facts := &facts{service: s, ctx: ctx, system: systemTables}
+	for _, name := range names {
+		if schema.ReservedDatabase(name.Database) {
+			t, err := s.systemTable(name.Database, name.Name)
+			if err != nil {
+				return nil, err
+			}
+			qt, err := t.encode(facts)
+			if err != nil {
+				return nil, errs.Wrap(errs.Internal, err, "make the rows of %s.%s", name.Database, name.Name)
+			}
+			qt.Name = name
+			out = append(out, qt)
+			continue
+		}
+		t, err := s.table(name.Database, name.Name)
+		if err != nil {
+			return nil, err
+		}
+		if len(t.Placement) == 0 {
+			return nil, errs.New(errs.TableUnavailable, "table %s.%s has no shard yet; try again", t.Database, t.Name)
+		}
+		qt := &shardpb.QueryTable{Name: name, Table: t.ToProto(), ShardId: t.Writable().ShardID}
+		if before, ok := s.expiredBefore(t); ok {
+			qt.ExpiredBefore = &before
+		}
+		out = append(out, qt)
+	}
+	return out, nil
+}
+
+// expiredBefore is the time index before which rows of the table have expired.
+func (s *Service) expiredBefore(t *schema.Table) (int64, bool) {
+	return s.ttl(t).ExpiredBefore(s.cfg.Now(), t.TimeIndex().Type)
+}
+
+// ttl is the table's own ttl, else its database's.
+func (s *Service) ttl(t *schema.Table) schema.TTL {
+	database := ""
+	if d, ok := s.cfg.Meta.Database(t.Database); ok {
+		database = d.Options[schema.OptionTTL]
+	}
+	return schema.EffectiveTTL(t.Options[schema.OptionTTL], database)
+}
+
+// stream reads the Arrow IPC stream of a query. It remembers the error of the
+// connection, which the IPC reader may hide behind one of its own.
+type stream struct {
+	src io.ReadCloser
+	err error
+	*ipc.Reader
+}
+
+// Read implements io.Reader for the IPC reader.
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.src.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+func (s *stream) open() error {
+	r, err := ipc.NewReader(readerOnly{s})
+	if err != nil {
+		return s.cause(err)
+	}
+	s.Reader = r
+	return nil
+}
+
+// Err implements format.Rows.
+func (s *stream) Err() error { return s.cause(s.Reader.Err()) }
+
+func (s *stream) cause(err error) error {
+	if s.err != nil {
+		return s.err
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return errs.Wrap(errs.Internal, err, "read the result of the query")
+}
+
+func (s *stream) close() {
+	if s.Reader != nil {
+		s.Reader.Release()
+	}
+	_ = s.src.Close() // ends the query; nothing is to be done about an error
+}
+
+// readerOnly hides the methods of the record reader that Read stands beside.
+type readerOnly struct{ s *stream }
+
+func (r readerOnly) Read(p []byte) (int, error) { return r.s.Read(p) }

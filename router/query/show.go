@@ -1,0 +1,214 @@
+package query
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/query/statement"
+)
+
+// show answers the statements that describe, from the local view of the metadata.
+func (s *Service) show(st statement.Statement, database string) (array.RecordReader, error) {
+	switch st := st.(type) {
+	case *statement.ShowDatabases:
+		return s.showDatabases(st)
+	case *statement.ShowTables:
+		return s.showTables(st, database)
+	case *statement.ShowCreateTable:
+		return s.showCreateTable(st, database)
+	case *statement.ShowCreateDatabase:
+		return s.showCreateDatabase(st)
+	case *statement.Describe:
+		return s.describe(st, database)
+	}
+	return nil, errs.New(errs.Unexpected, "statement %T is not known", st)
+}
+
+// databaseNames are all databases in order, those of the server included.
+func (s *Service) databaseNames() []string {
+	names := []string{schema.InformationDatabase, schema.PrivateDatabase}
+	for _, d := range s.cfg.Meta.Databases() {
+		if !schema.ReservedDatabase(d.Name) {
+			names = append(names, d.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (s *Service) showDatabases(st *statement.ShowDatabases) (array.RecordReader, error) {
+	var rows [][]string
+	for _, name := range s.databaseNames() {
+		if like(st.Like, name) {
+			rows = append(rows, []string{name})
+		}
+	}
+	return textRows([]string{"Database"}, rows), nil
+}
+
+// baseTable is the kind of a client's table, systemView that of a system table.
+const (
+	baseTable  = "BASE TABLE"
+	systemView = "SYSTEM VIEW"
+)
+
+func (s *Service) showTables(st *statement.ShowTables, database string) (array.RecordReader, error) {
+	if st.Database != "" {
+		database = st.Database
+	}
+	if err := s.checkDatabase(database); err != nil {
+		return nil, err
+	}
+	var rows [][]string
+	add := func(name, kind string) {
+		switch {
+		case !like(st.Like, name):
+		case st.Full:
+			rows = append(rows, []string{name, kind})
+		default:
+			rows = append(rows, []string{name})
+		}
+	}
+	if schema.ReservedDatabase(database) {
+		for _, t := range systemTables {
+			if strings.EqualFold(t.database, database) {
+				add(t.name, systemView)
+			}
+		}
+	} else {
+		for _, t := range s.cfg.Meta.Tables(database) {
+			add(t.Name, baseTable)
+		}
+	}
+	slices.SortFunc(rows, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
+	if st.Full {
+		return textRows([]string{"Tables", "Table_type"}, rows), nil
+	}
+	return textRows([]string{"Tables"}, rows), nil
+}
+
+func (s *Service) showCreateTable(st *statement.ShowCreateTable, database string) (array.RecordReader, error) {
+	if st.Name.Database != "" {
+		database = st.Name.Database
+	}
+	if schema.ReservedDatabase(database) {
+		return nil, errs.New(errs.Unsupported, "%s.%s is a system table, which no statement creates; use DESCRIBE", database, st.Name.Table)
+	}
+	t, err := s.table(database, st.Name.Table)
+	if err != nil {
+		return nil, err
+	}
+	return textRows([]string{"Table", "Create Table"}, [][]string{{t.Name, schema.CreateTableSQL(t)}}), nil
+}
+
+func (s *Service) showCreateDatabase(st *statement.ShowCreateDatabase) (array.RecordReader, error) {
+	if schema.ReservedDatabase(st.Database) {
+		return nil, reserved(st.Database)
+	}
+	if err := s.checkDatabase(st.Database); err != nil {
+		return nil, err
+	}
+	d, _ := s.cfg.Meta.Database(st.Database)
+	text := "CREATE DATABASE IF NOT EXISTS " + schema.QuoteIdent(d.GetName())
+	if with := optionsText(d.GetOptions()); with != "" {
+		text += " WITH (" + with + ")"
+	}
+	return textRows([]string{"Database", "Create Database"}, [][]string{{d.GetName(), text}}), nil
+}
+
+// optionsText lists options as WITH does, in alphabetical order.
+func optionsText(options map[string]string) string {
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		parts = append(parts, key+"="+schema.QuoteLiteral(options[key]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (s *Service) describe(st *statement.Describe, database string) (array.RecordReader, error) {
+	if st.Name.Database != "" {
+		database = st.Name.Database
+	}
+	var columns []schema.Column
+	if schema.ReservedDatabase(database) {
+		t, err := s.systemTable(database, st.Name.Table)
+		if err != nil {
+			return nil, err
+		}
+		columns = t.schema().Columns
+	} else {
+		t, err := s.table(database, st.Name.Table)
+		if err != nil {
+			return nil, err
+		}
+		columns = t.Columns
+	}
+	rows := make([][]string, len(columns))
+	for i, c := range columns {
+		rows[i] = []string{c.Name, c.Type.String(), columnKey(c), nullText(c), defaultText(c), c.Semantic.String()}
+	}
+	return textRows([]string{"Column", "Type", "Key", "Null", "Default", "Semantic Type"}, rows), nil
+}
+
+// columnKey is PRI for columns of the identity of a row.
+func columnKey(c schema.Column) string {
+	if c.Semantic == schema.Tag || c.Semantic == schema.Timestamp {
+		return "PRI"
+	}
+	return ""
+}
+
+func nullText(c schema.Column) string {
+	if c.NotNull || c.Semantic == schema.Timestamp {
+		return "NO"
+	}
+	return "YES"
+}
+
+func defaultText(c schema.Column) string {
+	if c.Default == nil {
+		return ""
+	}
+	return *c.Default
+}
+
+// like tells whether the name matches the LIKE pattern; nil matches everything. % is
+// any text, _ any character, and a backslash takes the meaning from what follows.
+func like(pattern *string, name string) bool {
+	if pattern == nil {
+		return true
+	}
+	p, s := []rune(*pattern), []rune(name)
+	i, j := 0, 0
+	star, mark := -1, 0 // the last % met, and where the text after it was tried
+	for j < len(s) {
+		switch {
+		case i < len(p) && p[i] == '%':
+			star, mark = i, j
+			i++
+			continue
+		case i+1 < len(p) && p[i] == '\\' && p[i+1] == s[j]:
+			i += 2
+			j++
+			continue
+		case i < len(p) && p[i] != '\\' && (p[i] == '_' || p[i] == s[j]):
+			i++
+			j++
+			continue
+		}
+		if star < 0 {
+			return false
+		}
+		mark++
+		i, j = star+1, mark
+	}
+	for i < len(p) && p[i] == '%' {
+		i++
+	}
+	return i == len(p)
+}

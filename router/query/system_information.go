@@ -1,0 +1,106 @@
+package query
+
+import (
+	"cordwood/proto/schema"
+)
+
+// catalogName is the one catalog.
+const catalogName = "svc"
+
+// engineName is the engine that SHOW CREATE TABLE names.
+const engineName = "mito"
+
+// schemataTable is information_schema.schemata.
+var schemataTable = &systemTable{
+	id: 1, database: schema.InformationDatabase, name: "schemata",
+	columns: []schema.Column{text("catalog_name"), text("schema_name"), text("ttl"), text("options"), moment("create_time")},
+	rows: func(f *facts, w *rowWriter) error {
+		for _, name := range f.service.databaseNames() {
+			if schema.ReservedDatabase(name) {
+				w.add(catalogName, name, nil, "", nil)
+				continue
+			}
+			if d, ok := f.meta().Database(name); ok {
+				w.add(catalogName, name, orNull(d.Options[schema.OptionTTL]), optionsText(d.Options), d.CreatedUnixNano)
+			}
+		}
+		return nil
+	},
+}
+
+// size is what the shards know of a table.
+type size struct{ rows, bytes int64 }
+
+// sizes sums rows and bytes by table id.
+func (f *facts) sizes() (map[uint64]size, error) {
+	leaders, err := f.leaders(false)
+	if err != nil {
+		return nil, err
+	}
+	out := map[uint64]size{}
+	for _, shard := range leaders {
+		for _, t := range shard.Tables {
+			have := out[t.TableId]
+			out[t.TableId] = size{have.rows + t.Rows, have.bytes + t.SegmentBytes + t.MemtableBytes}
+		}
+	}
+	return out, nil
+}
+
+// tablesTable is information_schema.tables.
+var tablesTable = &systemTable{
+	id: 2, database: schema.InformationDatabase, name: "tables",
+	columns: []schema.Column{
+		text("table_catalog"), text("table_schema"), text("table_name"), text("table_type"), count("table_id"), text("engine"),
+		number("version"), number("shard_id"), number("rows"), number("bytes"), text("ttl"), text("options"), text("table_comment"), moment("create_time"),
+	},
+	rows: func(f *facts, w *rowWriter) error {
+		sizes, err := f.sizes()
+		if err != nil {
+			return err
+		}
+		for _, d := range f.meta().Databases() {
+			for _, t := range f.meta().Tables(d.Name) {
+				ttl := t.Options[schema.OptionTTL]
+				if ttl == "" {
+					ttl = d.Options[schema.OptionTTL]
+				}
+				s := sizes[t.ID]
+				w.add(catalogName, t.Database, t.Name, baseTable, t.ID, engineName, t.Version, t.Writable().ShardID, s.rows, s.bytes,
+					orNull(ttl), optionsText(t.Options), orNull(t.Options[schema.OptionComment]), t.CreatedUnixNano)
+			}
+		}
+		for _, t := range f.system {
+			def := t.schema()
+			w.add(catalogName, t.database, t.name, systemView, def.ID, nil, def.Version, nil, nil, nil, nil, "", nil, nil)
+		}
+		return nil
+	},
+}
+
+// columnsTable is information_schema.columns.
+var columnsTable = &systemTable{
+	id: 3, database: schema.InformationDatabase, name: "columns",
+	columns: []schema.Column{
+		text("table_catalog"), text("table_schema"), text("table_name"), text("column_name"), number("ordinal_position"),
+		text("column_default"), text("is_nullable"), text("data_type"), text("column_type"), text("column_key"), text("semantic_type"),
+	},
+	rows: func(f *facts, w *rowWriter) error {
+		for _, d := range f.meta().Databases() {
+			for _, t := range f.meta().Tables(d.Name) {
+				addColumns(w, t)
+			}
+		}
+		for _, t := range f.system {
+			addColumns(w, t.schema())
+		}
+		return nil
+	},
+}
+
+func addColumns(w *rowWriter, t *schema.Table) {
+	for i, c := range t.Columns {
+		w.add(catalogName, t.Database, t.Name, c.Name, i+1, orNull(defaultText(c)), nullText(c),
+			c.Type.String(), c.Type.SQL(), columnKey(c), c.Semantic.String())
+	}
+}
