@@ -1,0 +1,144 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzhttp"
+	"github.com/rs/cors"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/httpapi/params"
+)
+
+// minCompressed is the size from which answers are compressed, in bytes.
+const minCompressed = 1024
+
+// around puts round the router what every request gets, from the outside in: CORS,
+// compression of the answer, and the exchange with its metrics, log and panic handler.
+func (s *Server) around(router http.Handler) http.Handler {
+	h := s.observe(router)
+	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed), gzhttp.ContentTypeFilter(compressible))
+	if err != nil {
+		panic(err) // only wrong options above make it fail
+	}
+	h = compress(h)
+	if s.cfg.CORS {
+		h = cors.New(cors.Options{
+			AllowedOrigins: s.cfg.CORSOrigins, // none: any
+			AllowedMethods: []string{"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"},
+			AllowedHeaders: []string{"*"},
+			ExposedHeaders: []string{
+				headerFormat, headerExecutionTime, headerErrCode, headerErrMsg, headerMetrics,
+				headerSkipped, headerSkipReasons, headerWarnings, headerPartial, "Retry-After",
+			},
+			MaxAge:               600,
+			OptionsSuccessStatus: http.StatusOK,
+		}).Handler(h)
+	}
+	return h
+}
+
+// compressible tells which answers are worth compressing: text, and Arrow, but not
+// Parquet, which is compressed already.
+func compressible(contentType string) bool {
+	mediaType, _, _ := strings.Cut(contentType, ";")
+	mediaType = strings.ToLower(strings.TrimSpace(mediaType))
+	switch mediaType {
+	case "application/json", "application/x-ndjson", "application/vnd.apache.arrow.stream", "application/xml", "application/javascript":
+		return true
+	}
+	return strings.HasPrefix(mediaType, "text/")
+}
+
+// observe makes the exchange, and when it is over counts and logs it.
+func (s *Server) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x, r := begin(w, r, s.log)
+		defer func() {
+			if p := recover(); p != nil {
+				if p == http.ErrAbortHandler { //nolint:errorlint // the value itself is what net/http compares
+					panic(p)
+				}
+				s.log.ErrorContext(r.Context(), "panic while answering", "method", r.Method, "path", r.URL.Path,
+					"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				s.metrics.panics.Inc()
+				if x.status != 0 {
+					panic(http.ErrAbortHandler) // half an answer must not look like a whole one
+				}
+				fail(x, r, errs.New(errs.Internal, "panic: %v", p))
+			}
+			s.finish(x, r)
+		}()
+		next.ServeHTTP(x, r)
+	})
+}
+
+func (s *Server) finish(x *exchange, r *http.Request) {
+	if x.status == 0 {
+		x.status = http.StatusOK // net/http sends it when a handler wrote nothing
+	}
+	s.metrics.requests.WithLabelValues(x.route, strconv.Itoa(x.status)).Inc()
+	s.metrics.seconds.WithLabelValues(x.route).Observe(time.Since(x.start).Seconds())
+	if s.log.Enabled(r.Context(), slog.LevelDebug) {
+		s.log.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "remote", r.RemoteAddr, "answer", x)
+	}
+}
+
+// authenticate finds out who asks.
+func (s *Server) authenticate(x *exchange, r *http.Request) error {
+	if s.cfg.Auth == nil {
+		x.identity = everybody
+		return nil
+	}
+	id, err := s.cfg.Auth.Authenticate(r)
+	if err != nil {
+		e := errs.From(err)
+		if e.Status() != http.StatusUnauthorized {
+			e = e.WithStatus(http.StatusUnauthorized)
+		}
+		return e
+	}
+	x.identity = id
+	return nil
+}
+
+// withDeadline gives the request its time limit: that of x-svc-timeout, else the
+// server's own. A route with limits of its own reads the header itself.
+func (s *Server) withDeadline(x *exchange, r *http.Request, own bool) (*http.Request, context.CancelFunc, error) {
+	limit := s.cfg.Timeout
+	switch text := params.Header(r.Header, "x-svc-timeout"); {
+	case text == "":
+	case own:
+		limit = 0
+	default:
+		var err error
+		if limit, err = parseDuration(text); err != nil {
+			return r, nil, err
+		}
+	}
+	if limit <= 0 {
+		return r, func() {}, nil
+	}
+	x.deadline = x.start.Add(limit)
+	ctx, cancel := context.WithDeadline(r.Context(), x.deadline)
+	return r.WithContext(ctx), cancel, nil
+}
+
+// parseDuration reads 30s, 1m30s, 500ms, and the words of a table's ttl, as 2 minutes.
+func parseDuration(text string) (time.Duration, error) {
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return d, nil
+	}
+	if ttl, err := schema.ParseTTL(text); err == nil && ttl.D > 0 {
+		return ttl.D, nil
+	}
+	return 0, errs.New(errs.InvalidArguments, "Invalid x-svc-timeout: %q is no duration; write it as 30s", text)
+}

@@ -1,0 +1,88 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"cordwood/router/httpapi/auth"
+)
+
+// exchange is one request and its answer, from the first byte to the last. It is the
+// http.ResponseWriter that handlers see, and travels in the request's context.
+type exchange struct {
+	http.ResponseWriter
+	log   *slog.Logger
+	start time.Time
+	route string // pattern, for the metrics
+	// deadline is when the request's time is up; zero: never.
+	deadline time.Time
+	// plainTimeout answers a time-out without a body.
+	plainTimeout bool
+	identity     *auth.Identity
+
+	status int // 0 while no header was written
+	bytes  int64
+}
+
+type exchangeKey struct{}
+
+// exchangeOf returns the request's exchange, or a blank one if the request did not come
+// through a Server.
+func exchangeOf(r *http.Request) *exchange {
+	if x, ok := r.Context().Value(exchangeKey{}).(*exchange); ok {
+		return x
+	}
+	return &exchange{log: slog.New(slog.DiscardHandler), identity: everybody}
+}
+
+// begin wraps a request that has just come in.
+func begin(w http.ResponseWriter, r *http.Request, log *slog.Logger) (*exchange, *http.Request) {
+	x := &exchange{ResponseWriter: w, log: log, start: time.Now(), route: "other", identity: nobody}
+	return x, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
+}
+
+// Who sends requests: while authentication is off, and until it is done.
+var (
+	everybody = &auth.Identity{User: auth.DefaultUser, CanRead: true, CanWrite: true}
+	nobody    = &auth.Identity{}
+)
+
+// IdentityOf tells who sent the request. It is never nil.
+func IdentityOf(r *http.Request) *auth.Identity { return exchangeOf(r).identity }
+
+// StartOf tells when the request came in, for execution_time_ms.
+func StartOf(r *http.Request) time.Time { return exchangeOf(r).start }
+
+// millis is the time that the request has taken so far.
+func (x *exchange) millis() int64 { return time.Since(x.start).Milliseconds() }
+
+// timedOut tells whether the request's time is up.
+func (x *exchange) timedOut() bool {
+	return !x.deadline.IsZero() && !time.Now().Before(x.deadline)
+}
+
+// WriteHeader notes the status.
+func (x *exchange) WriteHeader(status int) {
+	if x.status == 0 && status >= 200 {
+		x.status = status
+	}
+	x.ResponseWriter.WriteHeader(status)
+}
+
+// Write notes the size.
+func (x *exchange) Write(p []byte) (int, error) {
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	n, err := x.ResponseWriter.Write(p)
+	x.bytes += int64(n)
+	return n, err
+}
+
+// Flush sends what was written so far.
+func (x *exchange) Flush() { _ = http.NewResponseController(x.ResponseWriter).Flush() }
+
+// Unwrap is for http.ResponseController.
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }

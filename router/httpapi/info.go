@@ -1,0 +1,81 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"cordwood/proto/errs"
+)
+
+// handleHealth tells that the process lives, and nothing else.
+func (s *Server) handleHealth(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, []byte("{}"))
+}
+
+// handleReady tells whether the node can serve, and if not, why.
+func (s *Server) handleReady(w http.ResponseWriter, r *http.Request) {
+	if reasons := s.cfg.Ready(); len(reasons) > 0 {
+		fail(w, r, errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(reasons, "; ")))
+		return
+	}
+	writeJSON(w, http.StatusOK, []byte("{}"))
+}
+
+func (st Status) withDefaults() Status {
+	if st.GoVersion == "" {
+		st.GoVersion = runtime.Version()
+	}
+	if st.Hostname == "" {
+		st.Hostname, _ = os.Hostname() // a host without a name is shown as such
+	}
+	return st
+}
+
+func (s *Server) handleStatus(w http.ResponseWriter, r *http.Request) {
+	out, err := json.Marshal(s.cfg.Status)
+	if err != nil {
+		fail(w, r, errs.Wrap(errs.Internal, err, "status"))
+		return
+	}
+	writeJSON(w, http.StatusOK, out)
+}
+
+func (s *Server) handleConfig(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte(s.cfg.ConfigText())) // the client may be gone
+}
+
+func (s *Server) metricsHandler() http.Handler {
+	return promhttp.HandlerFor(s.cfg.Gatherer, promhttp.HandlerOpts{
+		DisableCompression: true, // done for all answers alike
+		ErrorHandling:      promhttp.ContinueOnError,
+	})
+}
+
+const indexPage = `<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><title>cordwood</title></head>
+<body>
+<h1>cordwood</h1>
+<p>Logs come in, are cut to shape by pipelines, and are stacked as rows in tables.</p>
+<ul>
+<li><code>POST /v1/ingest?db=public&amp;table=T&amp;pipeline_name=svc_identity</code>: write logs</li>
+<li><a href="/v1/sql?sql=SHOW%20TABLES"><code>GET or POST /v1/sql?sql=…</code></a>: read them with SQL</li>
+<li><a href="/health"><code>/health</code></a>, <a href="/ready"><code>/ready</code></a>,
+<a href="/status"><code>/status</code></a>, <a href="/config"><code>/config</code></a>,
+<a href="/metrics"><code>/metrics</code></a></li>
+</ul>
+</body>
+</html>
+`
+
+func (s *Server) handleIndex(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'")
+	_, _ = w.Write([]byte(indexPage)) // the client may be gone
+}

@@ -1,0 +1,170 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/router/ingest/native"
+	"cordwood/router/pipeline"
+	"cordwood/router/write"
+)
+
+// Writer stores what a pipeline made of a request.
+type Writer interface {
+	// Write returns an error with write.ErrSchemaChanged in its chain if the pipeline
+	// should run again.
+	Write(ctx context.Context, out *pipeline.Output) (write.Result, error)
+}
+
+// maxPipelineRuns bounds how often a request's pipeline runs because tables changed
+// under it. Every run after the first sees the change that the one before met.
+const maxPipelineRuns = 3
+
+// ingestResult is what there is to tell of a request that went well.
+type ingestResult struct {
+	written   write.Result
+	skipped   int
+	reasons   []string
+	writeCost time.Duration
+}
+
+// handleIngest stores the logs in the body of a request.
+func (s *Server) handleIngest(w http.ResponseWriter, r *http.Request) {
+	x := exchangeOf(r)
+	x.plainTimeout = true
+	res, err := s.ingest(x, r)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	s.answerIngest(w, x, res)
+}
+
+// ingest is the whole way of a request, in the order in which clients learn of their
+// mistakes: parameters, body, meaning of the parameters, records, write.
+func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
+	p, err := readIngestParams(r)
+	if err != nil {
+		return ingestResult{}, s.failedAt("parameters", err)
+	}
+	data, release, err := s.readBody(x, r)
+	if err != nil {
+		return ingestResult{}, s.failedAt("body", err)
+	}
+	defer release()
+	if err := p.check(s.cfg.Catalog); err != nil {
+		return ingestResult{}, s.failedAt("parameters", err)
+	}
+	kind, err := native.KindOf(p.contentType)
+	if err != nil {
+		return ingestResult{}, s.failedAt("body", err)
+	}
+	for run := 1; ; run++ {
+		res, err := s.ingestOnce(r.Context(), x, p, kind, data)
+		if errors.Is(err, write.ErrSchemaChanged) && run < maxPipelineRuns {
+			s.log.DebugContext(r.Context(), "pipeline runs again", "table", p.table, "run", run+1, "err", err)
+			continue
+		}
+		if err == nil {
+			s.metrics.rows.WithLabelValues(p.database).Add(float64(res.written.Rows))
+			s.metrics.bytes.WithLabelValues(p.database).Add(float64(len(data)))
+			s.metrics.skipped.WithLabelValues(p.database).Add(float64(res.skipped))
+		}
+		return res, err
+	}
+}
+
+// ingestOnce runs the pipeline over the body, on the tables as they are now, and writes.
+func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, kind native.Kind, data []byte) (ingestResult, error) {
+	runner, err := pipeline.NewIdentity(&pipeline.Request{
+		Database: p.database, Table: p.table, Catalog: s.cfg.Catalog,
+		TimeIndex: p.timeIndex, TimestampColumn: s.cfg.TimestampColumn,
+		MaxNestedLevels: p.maxNestedLevels, MaxColumns: s.cfg.MaxColumns,
+		SkipError: p.skipError, IgnoreErrors: p.ignoreErrors,
+		Hints: p.hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now,
+	})
+	if err != nil {
+		return ingestResult{}, s.failedAt("pipeline", err)
+	}
+	defer runner.Release()
+	if err := native.Read(data, kind, native.Options{SkipError: p.skipError, IgnoreErrors: p.ignoreErrors}, runner); err != nil {
+		return ingestResult{}, s.failedAt("pipeline", err)
+	}
+	out, err := runner.Finish()
+	if err != nil {
+		return ingestResult{}, s.failedAt("pipeline", err)
+	}
+	if x.timedOut() {
+		return ingestResult{}, s.failedAt("write", context.DeadlineExceeded)
+	}
+	start := time.Now()
+	written, err := s.cfg.Writer.Write(ctx, out)
+	if err != nil {
+		if !errors.Is(err, write.ErrSchemaChanged) {
+			err = s.failedAt("write", err)
+		}
+		return ingestResult{}, err
+	}
+	return ingestResult{written: written, skipped: out.Skipped, reasons: out.Reasons, writeCost: time.Since(start)}, nil
+}
+
+// failedAt counts a request that failed, by its stage.
+func (s *Server) failedAt(stage string, err error) error {
+	s.metrics.failed.WithLabelValues(stage).Inc()
+	return err
+}
+
+// readBody reads and decompresses the body, within the request's time limit even if the
+// client stops sending.
+func (s *Server) readBody(x *exchange, r *http.Request) (data []byte, release func(), err error) {
+	if !x.deadline.IsZero() {
+		ctl := http.NewResponseController(x.ResponseWriter)
+		if ctl.SetReadDeadline(x.deadline) == nil {
+			defer func() { _ = ctl.SetReadDeadline(time.Time{}) }() // worked a moment ago
+		}
+	}
+	data, release, err = s.cfg.Bodies.Read(r)
+	if err != nil && x.timedOut() {
+		err = errs.Wrap(errs.DeadlineExceeded, context.DeadlineExceeded, "read the body")
+	}
+	return data, release, err
+}
+
+// answerIngest answers a request that went well.
+func (s *Server) answerIngest(w http.ResponseWriter, x *exchange, res ingestResult) {
+	h := w.Header()
+	h.Set(headerFormat, "svcdb_v1")
+	h.Set(headerMetrics, `{"svc_exec_write_cost":`+strconv.FormatInt(res.writeCost.Milliseconds(), 10)+`}`)
+	h.Set(headerSkipped, strconv.Itoa(res.skipped))
+	if len(res.reasons) > 0 {
+		h.Set(headerSkipReasons, skipReasons(res.reasons))
+	}
+	for _, warning := range res.written.Warnings {
+		h.Add(headerWarnings, headerText(warning))
+	}
+	millis := strconv.FormatInt(x.millis(), 10)
+	h.Set(headerExecutionTime, millis)
+
+	out := make([]byte, 0, 128)
+	out = append(out, '{')
+	if len(res.written.Groups) > 0 {
+		out = append(out, `"output":[`...)
+		for i, g := range res.written.Groups {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(out, `{"affectedrows":`...)
+			out = strconv.AppendInt(out, int64(g.AffectedRows), 10)
+			out = append(out, '}')
+		}
+		out = append(out, `],`...)
+	}
+	out = append(out, `"execution_time_ms":`...)
+	out = append(out, millis...)
+	out = append(out, '}')
+	writeJSON(w, http.StatusOK, out)
+}

@@ -1,0 +1,152 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/httpapi/params"
+	"cordwood/router/pipeline"
+)
+
+// identityPipeline is the built-in pipeline; no other exists.
+const identityPipeline = "svc_identity"
+
+// ingestParams is what an ingestion request says beside its body.
+type ingestParams struct {
+	database, table string
+	pipeline        string
+	version         string
+	hasVersion      bool
+	timeIndexText   string
+	hasTimeIndex    bool
+	timeIndex       *pipeline.TimeIndex
+	contentType     string
+	skipError       bool
+	ignoreErrors    bool
+	maxNestedLevels int
+	hints           map[string]string
+}
+
+// readIngestParams reads headers and query string. What it refuses is malformed; what
+// the values mean is check's business.
+func readIngestParams(r *http.Request) (*ingestParams, error) {
+	p := &ingestParams{hints: params.ParseHints(r.Header)}
+	query, err := params.Parse(r.URL.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	if err := query.Once("db", "table", "pipeline_name", "version", "skip_error",
+		"custom_time_index", "ignore_errors", "source", "msg_field"); err != nil {
+		return nil, err
+	}
+	if p.skipError, err = query.Bool("skip_error", false); err != nil {
+		return nil, err
+	}
+	if p.ignoreErrors, err = query.Bool("ignore_errors", false); err != nil {
+		return nil, err
+	}
+	if p.contentType = params.Header(r.Header, "Content-Type"); p.contentType == "" {
+		return nil, errs.New(errs.InvalidArguments,
+			"the Content-Type header is missing, expected: one of application/json, application/x-ndjson, text/plain")
+	}
+	p.database = params.Header(r.Header, "x-svc-db-name")
+	if p.database == "" {
+		p.database = query.Get("db")
+	}
+	if p.database = strings.TrimPrefix(p.database, "svc-"); p.database == "" {
+		p.database = schema.DefaultDatabase
+	}
+	p.table = query.Get("table")
+	p.pipeline = params.Header(r.Header, "x-svc-pipeline-name", "x-svc-log-pipeline-name")
+	if p.pipeline == "" {
+		p.pipeline = query.Get("pipeline_name")
+	}
+	p.version, p.hasVersion = query.Lookup("version")
+	p.timeIndexText, p.hasTimeIndex = query.Lookup("custom_time_index")
+
+	extra := params.ParsePipelineParams(params.Header(r.Header, "x-svc-pipeline-params"))
+	p.maxNestedLevels = extra.MaxNestedLevels
+	if extra.HasSkipError {
+		p.skipError = extra.SkipError
+	}
+	return p, nil
+}
+
+// check goes through the values in the order in which clients learn of their mistakes.
+func (p *ingestParams) check(catalog Catalog) error {
+	if p.table == "" {
+		return errs.New(errs.InvalidArguments, "table is required")
+	}
+	if err := schema.CheckTableName(p.table); err != nil {
+		return err
+	}
+	if p.pipeline == "" {
+		return errs.New(errs.InvalidArguments, "pipeline_name is required")
+	}
+	version := "latest"
+	if p.hasVersion {
+		at, err := parseVersion(p.version)
+		if err != nil {
+			return err
+		}
+		version = formatVersion(at)
+	}
+	if p.pipeline != identityPipeline {
+		return errs.New(errs.InvalidArguments, "Pipeline not found, name: %s, version: %s", p.pipeline, version)
+	}
+	if p.hasTimeIndex {
+		var err error
+		if p.timeIndex, err = pipeline.ParseTimeIndex(p.timeIndexText); err != nil {
+			return err
+		}
+	}
+	return checkWritable(catalog, p.database)
+}
+
+// checkWritable checks that a database exists and that clients may write to it.
+func checkWritable(catalog Catalog, database string) error {
+	if schema.ReservedDatabase(database) {
+		return errs.New(errs.InvalidArguments, "database %s belongs to the server and cannot be written to", database)
+	}
+	if _, ok := catalog.Database(database); !ok {
+		return errs.New(errs.DatabaseNotFound, "Failed to find database %s; create it with CREATE DATABASE", database)
+	}
+	return nil
+}
+
+// versionLayouts are the forms of a pipeline version; a fraction may follow the seconds
+// of each. Without a zone it is UTC.
+var versionLayouts = []string{
+	"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.RFC3339,
+}
+
+func parseVersion(text string) (time.Time, error) {
+	for _, layout := range versionLayouts {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.UTC(), nil
+		}
+	}
+	return time.Time{}, errs.New(errs.InvalidArguments, "Invalid pipeline version format: %s", text)
+}
+
+// formatVersion is the version as it is shown: UTC, with a fraction of 0, 3, 6 or 9 digits.
+func formatVersion(at time.Time) string {
+	for _, digits := range []string{"", ".000", ".000000"} {
+		text := at.Format("2006-01-02 15:04:05" + digits)
+		if back, err := time.Parse("2006-01-02 15:04:05", text); err == nil && back.Equal(at) {
+			return text
+		}
+	}
+	return at.Format("2006-01-02 15:04:05.000000000")
+}
+
+// skipReasons joins the first reasons for skipped records into one line of a header.
+func skipReasons(reasons []string) string {
+	const most = 3
+	reasons = slices.Clone(reasons[:min(len(reasons), most)])
+	return headerText(strings.Join(reasons, "; "))
+}

@@ -1,0 +1,53 @@
+package httpapi
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+type metrics struct {
+	requests *prometheus.CounterVec   // by route, code
+	seconds  *prometheus.HistogramVec // by route
+	panics   prometheus.Counter
+
+	rows    *prometheus.CounterVec // by db
+	bytes   *prometheus.CounterVec // by db
+	skipped *prometheus.CounterVec // by db
+	failed  *prometheus.CounterVec // by stage
+}
+
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cordwood_http_requests_total", Help: "HTTP requests answered, by route and status.",
+		}, []string{"route", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "cordwood_http_request_seconds", Help: "Duration of HTTP requests, by route.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
+		}, []string{"route"}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "cordwood_http_panics_total", Help: "Requests that a bug in this program ended.",
+		}),
+		rows: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cordwood_ingest_rows_total", Help: "Rows stored by log ingestion, by database.",
+		}, []string{"db"}),
+		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cordwood_ingest_bytes_total", Help: "Bytes of log bodies, decompressed, that were stored, by database.",
+		}, []string{"db"}),
+		skipped: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cordwood_ingest_skipped_records_total", Help: "Records dropped because they failed and skip_error was set, by database.",
+		}, []string{"db"}),
+		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cordwood_ingest_failed_total", Help: "Log requests refused or failed, by stage: parameters, body, pipeline, write.",
+		}, []string{"stage"}),
+	}
+	for _, c := range []prometheus.Collector{
+		m.requests, m.seconds, m.panics, m.rows, m.bytes, m.skipped, m.failed,
+	} {
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("httpapi: register metrics: %w", err)
+		}
+	}
+	return m, nil
+}

@@ -1,0 +1,174 @@
+// Package httpapi is the front that users talk to: every URL in one table (routes.go),
+// with its permission, and around it what all requests have in common: limits,
+// authentication, time limits, the one error shape, compression, metrics.
+//
+// It does not parse log bodies (router/ingest), make rows (router/pipeline), store
+// (router/write) or run SQL (router/query): it decides in which order they are asked,
+// and turns what they answer into HTTP. It opens no port; node does.
+//
+// A Server is made once, has no goroutines of its own and nothing to close. Its
+// handlers may be used by any number of listeners.
+package httpapi
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/router/httpapi/auth"
+	"cordwood/router/httpapi/body"
+)
+
+// Catalog is what the server must know of databases and tables: the router's own view.
+type Catalog interface {
+	Database(name string) (*schemapb.Database, bool)
+	Table(database, name string) (*schema.Table, bool)
+}
+
+// Authenticator tells who sends a request. Its errors have a code of the 7000s.
+type Authenticator interface {
+	Authenticate(r *http.Request) (*auth.Identity, error)
+}
+
+// Config is what a Server works with. The parts must be set; the settings have defaults.
+type Config struct {
+	// Catalog is the local view of the metadata. Required.
+	Catalog Catalog
+	// Writer stores what pipelines made. Required.
+	Writer Writer
+	// SQL answers /v1/sql: it finds who asks by IdentityOf, keeps its own time limit and
+	// answers errors by WriteError. Without it the path does not exist.
+	SQL http.Handler
+	// Auth tells who asks. The default value is nil: authentication is off, and
+	// everybody may do everything.
+	Auth Authenticator
+	// ProtectConfig asks for a user at /config too. The default value is false.
+	ProtectConfig bool
+
+	// Bodies bounds the size of a body and the memory of all bodies under way.
+	// The default value allows 64 MiB for each, and no bound for all.
+	Bodies *body.Reader
+	// Timeout bounds a request that does not name another by x-svc-timeout. The
+	// default value is 0: none.
+	Timeout time.Duration
+	// CORS answers cross-origin requests of browsers: of CORSOrigins, or of any
+	// origin if that is empty. The default value is false.
+	CORS        bool
+	CORSOrigins []string
+
+	// NoAutoCreate refuses to create tables and columns for all of ingestion. The
+	// default value is false.
+	NoAutoCreate bool
+	// TimestampColumn is the time index that is added to records without one. The
+	// default value is svc_timestamp.
+	TimestampColumn string
+	// MaxColumns bounds the columns of a table. The default value is 4096.
+	MaxColumns int
+	// Now is the clock. The default value is time.Now.
+	Now func() time.Time
+
+	// Ready lists why the node is not ready to serve; empty when it is. The default
+	// value is always ready.
+	Ready func() []string
+	// Status is what /status tells, besides what the process knows of itself.
+	Status Status
+	// ConfigText is the running configuration as TOML, for /config. The default
+	// value is empty.
+	ConfigText func() string
+
+	// Logger takes requests at debug level, internal errors and panics at error level.
+	// The default value discards them.
+	Logger *slog.Logger
+	// Registerer takes the metrics, and Gatherer is what /metrics prints. The default
+	// values are a registry of the server's own.
+	Registerer prometheus.Registerer
+	Gatherer   prometheus.Gatherer
+}
+
+// Status is what /status tells of the program.
+type Status struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit"`
+	Branch  string `json:"branch"`
+	// GoVersion and Hostname are found out if they are empty.
+	GoVersion string `json:"go_version"`
+	Hostname  string `json:"hostname"`
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Bodies == nil {
+		var err error
+		if c.Bodies, err = body.New(body.Config{MaxBytes: 64 << 20}); err != nil {
+			return c, err
+		}
+	}
+	if c.TimestampColumn == "" {
+		c.TimestampColumn = "svc_timestamp"
+	}
+	if c.MaxColumns == 0 {
+		c.MaxColumns = 4096
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Ready == nil {
+		c.Ready = func() []string { return nil }
+	}
+	if c.ConfigText == nil {
+		c.ConfigText = func() string { return "" }
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Registerer == nil || c.Gatherer == nil {
+		own := prometheus.NewRegistry()
+		c.Registerer, c.Gatherer = own, own
+	}
+	c.Status = c.Status.withDefaults()
+	return c, nil
+}
+
+// Server is the HTTP front. See the package comment.
+type Server struct {
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics
+	whole   http.Handler
+	public  http.Handler
+}
+
+// New returns a Server. Catalog and Writer must be set.
+func New(cfg Config) (*Server, error) {
+	if cfg.Catalog == nil || cfg.Writer == nil {
+		return nil, errors.New("httpapi: Config.Catalog and Config.Writer must be set")
+	}
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	m, err := newMetrics(cfg.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m}
+	routes := s.routes()
+	if s.whole, err = s.build(routes); err != nil {
+		return nil, err
+	}
+	if s.public, err = s.build(publicRoutes(routes)); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Handler serves every path.
+func (s *Server) Handler() http.Handler { return s.whole }
+
+// PublicHandler serves only the paths under /v1/ and /dashboard, for a listener that
+// is open to others than operators.
+func (s *Server) PublicHandler() http.Handler { return s.public }
