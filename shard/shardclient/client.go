@@ -11,7 +11,6 @@
 package shardclient
 
 import (
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -91,17 +90,14 @@ type Client struct {
 	shards map[uint32]*target
 }
 
-// New returns a Client. Replicas, Dial and Nodes must be set.
-func New(cfg Config) (*Client, error) {
+// New returns a Client. It panics if Replicas, Dial or Nodes is not set, or if the
+// metrics are registered already: both are bugs of the caller.
+func New(cfg Config) *Client {
 	if cfg.Replicas == nil || cfg.Dial == nil || cfg.Nodes == nil {
-		return nil, errors.New("shardclient: Config.Replicas, Dial and Nodes must be set")
+		panic("shardclient: Config.Replicas, Dial and Nodes must be set")
 	}
 	cfg = cfg.withDefaults()
-	m, err := newMetrics(cfg.Registerer)
-	if err != nil {
-		return nil, err
-	}
-	return &Client{cfg: cfg, log: cfg.Logger, metrics: m, shards: map[uint32]*target{}}, nil
+	return &Client{cfg: cfg, log: cfg.Logger, metrics: newMetrics(cfg.Registerer), shards: map[uint32]*target{}}
 }
 
 // target is what a Client remembers of one shard.

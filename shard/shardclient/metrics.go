@@ -1,8 +1,6 @@
 package shardclient
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -13,7 +11,7 @@ type metrics struct {
 	seconds prometheus.Histogram
 }
 
-func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cordwood_shardclient_writes_total", Help: "Writes to shards, by result.",
@@ -29,13 +27,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
 		}),
 	}
-	if reg == nil {
-		return m, nil
+	if reg != nil {
+		reg.MustRegister(m.writes, m.bytes, m.retries, m.seconds)
 	}
-	for _, c := range []prometheus.Collector{m.writes, m.bytes, m.retries, m.seconds} {
-		if err := reg.Register(c); err != nil {
-			return nil, fmt.Errorf("shardclient: register metrics: %w", err)
-		}
-	}
-	return m, nil
+	return m
 }
