@@ -1,0 +1,270 @@
+package catalog
+
+import (
+	"strings"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+)
+
+// Limits of what a client can make the metadata group hold.
+const (
+	// MaxColumns is the most columns that a table may have.
+	MaxColumns = 4096
+	// MaxTables is the most tables of a cluster.
+	MaxTables = 100_000
+	// MaxDatabases is the most databases of a cluster.
+	MaxDatabases = 10_000
+)
+
+// TableName is how a table is called in messages: its name, after its database if
+// that is not the default one.
+func TableName(database, name string) string {
+	if database == schema.DefaultDatabase {
+		return name
+	}
+	return database + "." + name
+}
+
+// CheckColumns checks columns that go into one table: names, types, at most
+// MaxColumns, no name twice, and at most one time index, which is a timestamp; all
+// says that these are all columns of the table, so that it must be there. Semantic
+// SEMANTIC_UNSPECIFIED is that of a field.
+func CheckColumns(database, table string, columns []*schemapb.Column, all bool) error {
+	name := TableName(database, table)
+	if len(columns) > MaxColumns {
+		return tooManyColumns(database, table, len(columns))
+	}
+	seen := make(map[string]bool, len(columns))
+	timeIndex := ""
+	for _, c := range columns {
+		if err := CheckColumn(c); err != nil {
+			return err
+		}
+		if seen[c.Name] {
+			return errs.New(errs.InvalidArguments, "Column `%s` of table `%s` is defined twice", short(c.Name), name)
+		}
+		seen[c.Name] = true
+		if c.Semantic != schemapb.Semantic_SEMANTIC_TIMESTAMP {
+			continue
+		}
+		if timeIndex != "" {
+			return errs.New(errs.InvalidArguments, "Table `%s` has two time indexes, `%s` and `%s`; exactly one is needed", name, short(timeIndex), short(c.Name))
+		}
+		timeIndex = c.Name
+	}
+	if timeIndex == "" && all {
+		return errs.New(errs.InvalidArguments, "Table `%s` has no time index; exactly one timestamp column must be the time index", name)
+	}
+	return nil
+}
+
+// CheckColumn checks a column by itself.
+func CheckColumn(c *schemapb.Column) error {
+	if err := schema.CheckColumnName(c.Name); err != nil {
+		return err
+	}
+	t := schema.Type(c.Type)
+	if c.Type < 0 || c.Type > 255 || !t.Valid() {
+		return errs.New(errs.InvalidArguments, "Column `%s` has no valid type (%d)", short(c.Name), c.Type)
+	}
+	switch c.Semantic {
+	case schemapb.Semantic_SEMANTIC_UNSPECIFIED, schemapb.Semantic_SEMANTIC_FIELD, schemapb.Semantic_SEMANTIC_TAG:
+	case schemapb.Semantic_SEMANTIC_TIMESTAMP:
+		if !t.IsTimestamp() {
+			return errs.New(errs.InvalidArguments, "Column `%s` is the time index but has type %s; a timestamp type is needed", short(c.Name), t)
+		}
+	default:
+		return errs.New(errs.InvalidArguments, "Column `%s` has no valid semantic type (%d)", short(c.Name), c.Semantic)
+	}
+	return nil
+}
+
+// NewTable returns a table at version 1 with the columns, which were checked: ids
+// from 1, the time index never null. Id and placement are the caller's to set.
+func NewTable(database, name string, columns []*schemapb.Column, options map[string]string, unixNano int64) *schemapb.Table {
+	t := &schemapb.Table{
+		Database: database, Name: name, Version: 1, MinWriterVersion: 1, NextColumnId: 1,
+		Options: options, CreatedUnixNano: unixNano,
+	}
+	for _, c := range columns {
+		appendColumn(t, c)
+	}
+	return t
+}
+
+// appendColumn adds a copy of c under the next column id.
+func appendColumn(t *schemapb.Table, c *schemapb.Column) *schemapb.Column {
+	added := &schemapb.Column{
+		Id: t.NextColumnId, Name: c.Name, Type: c.Type, Semantic: c.Semantic, NotNull: c.NotNull, DefaultValue: c.DefaultValue,
+	}
+	switch added.Semantic {
+	case schemapb.Semantic_SEMANTIC_UNSPECIFIED:
+		added.Semantic = schemapb.Semantic_SEMANTIC_FIELD
+	case schemapb.Semantic_SEMANTIC_TIMESTAMP:
+		added.NotNull = true
+	}
+	t.NextColumnId++
+	t.Columns = append(t.Columns, added)
+	return added
+}
+
+// Grow compares the table with the columns that a write brings. It adds those
+// that are missing, nullable and after the others, and returns how many; or, if
+// some disagree in type or role, it returns the conflicts and the table must not
+// be used. The version is the caller's to raise.
+func Grow(t *schemapb.Table, wanted []*schemapb.Column) (added int, conflicts []*metapb.Conflict) {
+	byName := make(map[string]*schemapb.Column, len(t.Columns))
+	var timeIndex *schemapb.Column
+	for _, c := range t.Columns {
+		byName[c.Name] = c
+		if c.Semantic == schemapb.Semantic_SEMANTIC_TIMESTAMP {
+			timeIndex = c
+		}
+	}
+	for _, w := range wanted {
+		have := byName[w.Name]
+		if have == nil && w.Semantic == schemapb.Semantic_SEMANTIC_TIMESTAMP {
+			have = timeIndex // a second time index is not possible
+		}
+		if have != nil {
+			if have.Name != w.Name || have.Type != w.Type || have.Semantic != semantic(w) {
+				conflicts = append(conflicts, &metapb.Conflict{Database: t.Database, Table: t.Name, Column: w.Name, Existing: have, Wanted: w})
+			}
+			continue
+		}
+		c := appendColumn(t, w)
+		c.NotNull = false // the rows that are there have no value for it
+		byName[c.Name] = c
+		added++
+	}
+	return added, conflicts
+}
+
+func semantic(c *schemapb.Column) schemapb.Semantic {
+	if c.Semantic == schemapb.Semantic_SEMANTIC_UNSPECIFIED {
+		return schemapb.Semantic_SEMANTIC_FIELD
+	}
+	return c.Semantic
+}
+
+// ConflictText says what disagrees.
+func ConflictText(c *metapb.Conflict) string {
+	var s strings.Builder
+	s.WriteString("column `" + short(c.Column) + "` of table `" + TableName(c.Database, c.Table) + "`: ")
+	have, want := schema.ColumnFromProto(c.Existing), schema.ColumnFromProto(c.Wanted)
+	switch {
+	case have.Name != want.Name:
+		s.WriteString("the table's time index is `" + short(have.Name) + "`, a second time index is not possible")
+	case have.Type != want.Type:
+		s.WriteString("expected type " + have.Type.String() + ", given " + want.Type.String())
+	default:
+		s.WriteString("expected semantic type " + have.Semantic.String() + ", given " + want.Semantic.String())
+	}
+	return s.String()
+}
+
+func tooManyColumns(database, table string, n int) error {
+	return errs.New(errs.InvalidArguments, "Table `%s` would have %d columns, at most %d are allowed; put variable keys into one JSON column, or write to several tables",
+		TableName(database, table), n, MaxColumns)
+}
+
+// CheckColumnCount checks a table that has grown.
+func CheckColumnCount(t *schemapb.Table) error {
+	if len(t.Columns) > MaxColumns {
+		return tooManyColumns(t.Database, t.Name, len(t.Columns))
+	}
+	return nil
+}
+
+// AddColumn adds a column by ALTER TABLE.
+func AddColumn(t *schemapb.Table, c *schemapb.Column) error {
+	if column(t, c.Name) >= 0 {
+		return errs.New(errs.ColumnExists, "Column `%s` already exists in table `%s`", short(c.Name), TableName(t.Database, t.Name))
+	}
+	if c.Semantic == schemapb.Semantic_SEMANTIC_TIMESTAMP {
+		return errs.New(errs.InvalidArguments, "Column `%s` cannot be added to table `%s` as a time index: it has one", short(c.Name), TableName(t.Database, t.Name))
+	}
+	if c.NotNull && c.DefaultValue == nil {
+		return errs.New(errs.InvalidArguments, "Column `%s` cannot be added as NOT NULL without a default: rows of table `%s` have no value for it", short(c.Name), TableName(t.Database, t.Name))
+	}
+	appendColumn(t, c)
+	return CheckColumnCount(t)
+}
+
+// DropColumn removes a field. Batches that still carry it are refused from now on.
+func DropColumn(t *schemapb.Table, name string) error {
+	i := column(t, name)
+	if i < 0 {
+		return errs.New(errs.ColumnNotFound, "Column `%s` not found in table `%s`", short(name), TableName(t.Database, t.Name))
+	}
+	switch t.Columns[i].Semantic {
+	case schemapb.Semantic_SEMANTIC_TIMESTAMP:
+		return errs.New(errs.InvalidArguments, "Column `%s` is the time index of table `%s` and cannot be dropped", short(name), TableName(t.Database, t.Name))
+	case schemapb.Semantic_SEMANTIC_TAG:
+		return errs.New(errs.InvalidArguments, "Column `%s` is part of the primary key of table `%s` and cannot be dropped", short(name), TableName(t.Database, t.Name))
+	}
+	t.Columns = append(t.Columns[:i:i], t.Columns[i+1:]...)
+	t.MinWriterVersion = t.Version + 1
+	return nil
+}
+
+func column(t *schemapb.Table, name string) int {
+	for i, c := range t.Columns {
+		if c.Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// SetOptions sets normalised options and checks them together.
+func SetOptions(t *schemapb.Table, options map[string]string) (changed bool, err error) {
+	merged := make(map[string]string, len(t.Options)+len(options))
+	for k, v := range t.Options {
+		merged[k] = v
+	}
+	for k, v := range options {
+		merged[k] = v
+	}
+	wasAppend := t.Options[schema.OptionAppendMode] == "true"
+	if v, set := options[schema.OptionAppendMode]; set && wasAppend && v != "true" {
+		return false, errs.New(errs.InvalidArguments, "append_mode of table `%s` cannot be changed from true to false: rows would be merged that were kept apart", TableName(t.Database, t.Name))
+	}
+	if merged[schema.OptionAppendMode] == "true" && merged[schema.OptionMergeMode] == schema.MergeLastNonNull {
+		return false, errs.New(errs.InvalidArguments, "Invalid table options of table `%s`, merge_mode: last_non_null with append_mode: true; only last_row is allowed with append mode", TableName(t.Database, t.Name))
+	}
+	changed = len(merged) != len(t.Options)
+	for k, v := range merged {
+		changed = changed || t.Options[k] != v
+	}
+	t.Options = merged
+	return changed, nil
+}
+
+// UnsetOptions removes options, back to their defaults.
+func UnsetOptions(t *schemapb.Table, keys []string) (changed bool, err error) {
+	for _, k := range keys {
+		v, set := t.Options[k]
+		if !set {
+			continue
+		}
+		if k == schema.OptionAppendMode && v == "true" {
+			return false, errs.New(errs.InvalidArguments, "append_mode of table `%s` cannot be changed from true to false: rows would be merged that were kept apart", TableName(t.Database, t.Name))
+		}
+		delete(t.Options, k)
+		changed = true
+	}
+	return changed, nil
+}
+
+// short cuts client text for an error message.
+func short(s string) string {
+	const most = 80
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,144 @@
+package catalog
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"cordwood/proto/schemapb"
+)
+
+// Table returns the table of that name, or nil.
+func (t *Tx) Table(database, name string) (*schemapb.Table, error) {
+	id := t.tx.Bucket(bucketNames).Get(nameKey(database, name))
+	if id == nil {
+		return nil, nil
+	}
+	table, err := t.TableByID(number(id))
+	if err == nil && table == nil {
+		err = fmt.Errorf("table %s.%s: id %d is not there", database, name, number(id))
+	}
+	return table, err
+}
+
+// TableByID returns the table with the id, or nil.
+func (t *Tx) TableByID(id uint64) (*schemapb.Table, error) {
+	table := &schemapb.Table{}
+	found, err := t.get(bucketTables, u64(id), table)
+	if !found {
+		return nil, err
+	}
+	return table, err
+}
+
+// CreateTable stores a table with a new id, under a name that is free.
+func (t *Tx) CreateTable(table *schemapb.Table) error {
+	if _, err := t.count(keyTables, 1); err != nil {
+		return err
+	}
+	if err := t.addLoad(writable(table), 1); err != nil {
+		return err
+	}
+	if err := t.put(bucketNames, nameKey(table.Database, table.Name), u64(table.Id)); err != nil {
+		return err
+	}
+	return t.putMessage(bucketTables, u64(table.Id), table)
+}
+
+// PutTable stores a changed table under the name it had.
+func (t *Tx) PutTable(table *schemapb.Table) error {
+	return t.putMessage(bucketTables, u64(table.Id), table)
+}
+
+// RenameTable stores a changed table whose name was oldName.
+func (t *Tx) RenameTable(table *schemapb.Table, oldName string) error {
+	if err := t.delete(bucketNames, nameKey(table.Database, oldName)); err != nil {
+		return err
+	}
+	if err := t.put(bucketNames, nameKey(table.Database, table.Name), u64(table.Id)); err != nil {
+		return err
+	}
+	return t.PutTable(table)
+}
+
+// DropTable removes a table and remembers that its id is gone.
+func (t *Tx) DropTable(table *schemapb.Table, index uint64, unixNano int64) error {
+	if _, err := t.count(keyTables, -1); err != nil {
+		return err
+	}
+	if err := t.addLoad(writable(table), -1); err != nil {
+		return err
+	}
+	if err := t.delete(bucketNames, nameKey(table.Database, table.Name)); err != nil {
+		return err
+	}
+	if err := t.delete(bucketTables, u64(table.Id)); err != nil {
+		return err
+	}
+	d := Dropped{ID: table.Id, Database: table.Database, Name: table.Name, Index: index, UnixNano: unixNano}
+	return t.put(bucketDropped, u64(d.ID), d.encode())
+}
+
+// TablesFrom lists tables by id, from the first one after the given id. It stops
+// after limit tables or once they have bytes bytes, whichever is first; done tells
+// that there are no more.
+func (t *Tx) TablesFrom(after uint64, limit, bytes int) (tables []*schemapb.Table, done bool, err error) {
+	cur := t.tx.Bucket(bucketTables).Cursor()
+	size := 0
+	for k, v := cur.Seek(u64(after + 1)); k != nil; k, v = cur.Next() {
+		if len(tables) == limit || size >= bytes {
+			return tables, false, nil
+		}
+		table := &schemapb.Table{}
+		if err := proto.Unmarshal(v, table); err != nil {
+			return nil, false, fmt.Errorf("table %d: %w", number(k), err)
+		}
+		tables, size = append(tables, table), size+len(v)
+	}
+	return tables, true, nil
+}
+
+// Dropped is a table that is no more.
+type Dropped struct {
+	ID             uint64
+	Database, Name string
+	// Index is that of the command that dropped it; UnixNano is its time.
+	Index    uint64
+	UnixNano int64
+}
+
+func (d Dropped) encode() []byte {
+	b := binary.BigEndian.AppendUint64(nil, d.Index)
+	b = binary.BigEndian.AppendUint64(b, uint64(d.UnixNano))
+	return append(b, nameKey(d.Database, d.Name)...)
+}
+
+// DroppedFrom lists dropped tables by id, from the first one after the given id,
+// at most limit of them.
+func (t *Tx) DroppedFrom(after uint64, limit int) []Dropped {
+	var out []Dropped
+	cur := t.tx.Bucket(bucketDropped).Cursor()
+	for k, v := cur.Seek(u64(after + 1)); k != nil && len(out) < limit; k, v = cur.Next() {
+		d := Dropped{ID: number(k)}
+		if len(v) >= 16 {
+			d.Index, d.UnixNano = binary.BigEndian.Uint64(v), int64(binary.BigEndian.Uint64(v[8:]))
+			for i, c := range v[16:] {
+				if c == 0 {
+					d.Database, d.Name = string(v[16:16+i]), string(v[17+i:])
+					break
+				}
+			}
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// writable is the shard that takes the table's writes.
+func writable(table *schemapb.Table) uint32 {
+	if n := len(table.Placement); n > 0 {
+		return table.Placement[n-1].ShardId
+	}
+	return 0
+}

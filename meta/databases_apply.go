@@ -1,0 +1,73 @@
+package meta
+
+import (
+	"cordwood/meta/catalog"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schemapb"
+)
+
+// After the log: databases.
+
+// needDatabase returns the database, or refuses.
+func needDatabase(tx *catalog.Tx, name string) (*schemapb.Database, error) {
+	d, err := tx.Database(name)
+	if err == nil && d == nil {
+		err = errs.New(errs.DatabaseNotFound, "Database `%s` not found", name)
+	}
+	return d, err
+}
+
+func applyCreateDatabase(tx *catalog.Tx, cmd *metapb.CreateDatabase, now int64, c *change) (*metapb.Result, error) {
+	had, err := tx.Database(cmd.Name)
+	if err != nil {
+		return nil, err
+	}
+	if had != nil {
+		if cmd.IfNotExists {
+			return &metapb.Result{}, nil
+		}
+		return nil, errs.New(errs.DatabaseAlreadyExists, "Database `%s` already exists", cmd.Name)
+	}
+	if tx.DatabaseCount() >= catalog.MaxDatabases {
+		return nil, errs.New(errs.InvalidArguments, "Database `%s` cannot be created: there are %d, the most that are allowed", cmd.Name, catalog.MaxDatabases)
+	}
+	d := &schemapb.Database{Name: cmd.Name, Options: cmd.Options, CreatedUnixNano: now}
+	if err := tx.CreateDatabase(d); err != nil {
+		return nil, err
+	}
+	c.Databases = []*schemapb.Database{d}
+	return &metapb.Result{}, nil
+}
+
+// applyDropDatabase removes a database, with its tables if cascade is set.
+func applyDropDatabase(tx *catalog.Tx, cmd *metapb.DropDatabase, now int64, c *change) (*metapb.Result, error) {
+	had, err := tx.Database(cmd.Name)
+	if err != nil {
+		return nil, err
+	}
+	if had == nil {
+		if cmd.IfExists {
+			return &metapb.Result{}, nil
+		}
+		return nil, errs.New(errs.DatabaseNotFound, "Database `%s` not found", cmd.Name)
+	}
+	if !cmd.Cascade && len(tx.TableIDs(cmd.Name, 1)) > 0 {
+		return nil, errs.New(errs.InvalidArguments, "Database `%s` has tables; drop them first, or use DROP DATABASE %s CASCADE", cmd.Name, cmd.Name)
+	}
+	ids := tx.TableIDs(cmd.Name, 0)
+	for _, id := range ids {
+		t, err := tx.TableByID(id)
+		if err != nil {
+			return nil, err
+		}
+		if err := tx.DropTable(t, c.Index, now); err != nil {
+			return nil, err
+		}
+	}
+	if err := tx.DropDatabase(cmd.Name); err != nil {
+		return nil, err
+	}
+	c.DroppedDatabases, c.DroppedTables = []string{cmd.Name}, ids
+	return &metapb.Result{DroppedTables: ids}, nil
+}

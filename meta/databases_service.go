@@ -1,0 +1,50 @@
+package meta
+
+import (
+	"maps"
+	"slices"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+)
+
+// Before the log: databases.
+
+// checkDatabase refuses a database that nobody may change.
+func checkDatabase(name string) error {
+	if schema.ReservedDatabase(name) {
+		return errs.New(errs.InvalidArguments, "Database `%s` is reserved for the server and cannot be changed", name)
+	}
+	return nil
+}
+
+func prepareCreateDatabase(d *metapb.CreateDatabase) error {
+	if err := schema.CheckDatabaseName(d.Name); err != nil {
+		return err
+	}
+	if err := checkDatabase(d.Name); err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(d.Options)) {
+		if key != schema.OptionTTL {
+			return errs.New(errs.InvalidArguments, "Unknown option `%s` of database `%s`; only ttl is known", key, d.Name)
+		}
+		ttl, err := schema.DatabaseTTL(d.Options[key])
+		if err != nil {
+			return err
+		}
+		d.Options[key] = ttl
+	}
+	return nil
+}
+
+func prepareDropDatabase(d *metapb.DropDatabase) error {
+	if err := checkDatabase(d.Name); err != nil {
+		return err
+	}
+	if d.Name == schema.DefaultDatabase {
+		return errs.New(errs.InvalidArguments, "Database `%s` is the default database and cannot be dropped; drop its tables", d.Name)
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package meta
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/protobuf/encoding/prototext"
+
+	"cordwood/meta/catalog"
+)
+
+// Inspect prints the state in a file as text. The file must not be open in
+// another process; it is not changed.
+func Inspect(w io.Writer, stateDBPath string) error {
+	cat, err := catalog.OpenReadOnly(stateDBPath)
+	if err != nil {
+		return err
+	}
+	err = cat.View(func(tx *catalog.Tx) error { return printState(w, tx) })
+	if cerr := cat.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// InspectCommand prints one command of the group's log as text; it is what
+// replica.InspectLog needs to print that log.
+func InspectCommand(w io.Writer, data []byte) {
+	cmd, err := decodeCommand(data)
+	if err != nil {
+		_, _ = fmt.Fprintf(w, "  %v\n", err)
+		return
+	}
+	_, _ = fmt.Fprintf(w, "  %s %s\n", stamp(cmd.TimeUnixNano), prototext.MarshalOptions{}.Format(cmd))
+}
+
+func stamp(unixNano int64) string { return time.Unix(0, unixNano).UTC().Format(time.RFC3339Nano) }
+
+// printer prints until the first error.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+	}
+}

@@ -1,0 +1,93 @@
+package meta
+
+import (
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"cordwood/meta/catalog"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+)
+
+// printState prints everything that tx sees.
+func printState(w io.Writer, tx *catalog.Tx) error {
+	p := &printer{w: w}
+	index, term := tx.Applied()
+	p.line("cluster %s, applied index %d of term %d, %d databases, %d tables", tx.ClusterID(), index, term, tx.DatabaseCount(), tx.TableCount())
+	nodes, err := tx.Nodes()
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		p.line("node %s name=%s rpc=%s http=%s roles=%s version=%s registered=%s",
+			n.Id, n.Name, n.RpcAddr, n.HttpAddr, strings.Join(n.Roles, ","), n.Version, stamp(n.RegisteredUnixNano))
+	}
+	shards, err := tx.Shards()
+	if err != nil {
+		return err
+	}
+	tables := map[uint32]uint64{}
+	for _, l := range tx.Loads() {
+		tables[l.ShardID] = l.Tables
+	}
+	for _, s := range shards {
+		p.line("shard %d incarnation=%d replicas=%s tables=%d", s.Id, s.Incarnation, strings.Join(s.Replicas, ","), tables[s.Id])
+	}
+	databases, err := tx.Databases()
+	if err != nil {
+		return err
+	}
+	for _, d := range databases {
+		p.line("database %s%s created=%s", d.Name, optionText(d.Options), stamp(d.CreatedUnixNano))
+	}
+	for after, done := uint64(0), false; !done && p.err == nil; {
+		var list []*schemapb.Table
+		if list, done, err = tx.TablesFrom(after, pieceTables, pieceBytes); err != nil {
+			return err
+		}
+		for _, t := range list {
+			printTable(p, t)
+			after = t.Id
+		}
+	}
+	for after := uint64(0); p.err == nil; {
+		list := tx.DroppedFrom(after, pieceDropped)
+		if len(list) == 0 {
+			break
+		}
+		for _, d := range list {
+			p.line("dropped table %d %s.%s at index %d, %s", d.ID, d.Database, d.Name, d.Index, stamp(d.UnixNano))
+			after = d.ID
+		}
+	}
+	return p.err
+}
+
+func printTable(p *printer, t *schemapb.Table) {
+	p.line("table %d %s.%s version=%d min_writer_version=%d next_column_id=%d%s created=%s",
+		t.Id, t.Database, t.Name, t.Version, t.MinWriterVersion, t.NextColumnId, optionText(t.Options), stamp(t.CreatedUnixNano))
+	for _, pl := range t.Placement {
+		p.line("  epoch %d on shard %d", pl.Epoch, pl.ShardId)
+	}
+	for _, c := range t.Columns {
+		col := schema.ColumnFromProto(c)
+		null, def := "", ""
+		if col.NotNull {
+			null = " NOT NULL"
+		}
+		if col.Default != nil {
+			def = " DEFAULT " + *col.Default
+		}
+		p.line("  column %d %q %s %s%s%s", col.ID, col.Name, col.Type, col.Semantic, null, def)
+	}
+}
+
+func optionText(options map[string]string) string {
+	var s strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(options)) {
+		s.WriteString(" " + k + "='" + options[k] + "'")
+	}
+	return s.String()
+}

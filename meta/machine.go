@@ -1,0 +1,247 @@
+package meta
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"cordwood/meta/catalog"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/shard/replica"
+)
+
+// machine is the state machine: it applies committed commands to the catalog, a
+// batch in one transaction, and publishes what changed to the watches.
+//
+// Only the replica calls its methods, one at a time.
+type machine struct {
+	catalog *catalog.Catalog
+	hub     *hub
+	metrics *metrics
+
+	// Of the catalog as last committed, for those who ask from outside.
+	applied  atomic.Uint64
+	tables   atomic.Uint64
+	executed atomic.Uint64 // commands applied since the start, without the skipped
+}
+
+var (
+	_ replica.BatchFSM = (*machine)(nil)
+	_ replica.Durable  = (*machine)(nil)
+)
+
+func newMachine(cat *catalog.Catalog, m *metrics) (*machine, error) {
+	s := &machine{catalog: cat, metrics: m}
+	index, err := s.refresh()
+	if err != nil {
+		return nil, err
+	}
+	s.hub = newHub(index)
+	return s, nil
+}
+
+// refresh reads what is kept outside the catalog and returns the applied index.
+func (s *machine) refresh() (index uint64, err error) {
+	err = s.catalog.View(func(tx *catalog.Tx) error {
+		index, _ = tx.Applied()
+		s.applied.Store(index)
+		s.tables.Store(tx.TableCount())
+		return nil
+	})
+	return index, err
+}
+
+// AppliedIndex is the index of the last command in the state.
+func (s *machine) AppliedIndex() uint64 { return s.applied.Load() }
+
+// Apply applies one command.
+func (s *machine) Apply(index, term uint64, data []byte) any {
+	return s.ApplyBatch([]replica.Entry{{Index: index, Term: term, Data: data}})[0]
+}
+
+// change is what a command changed, as the watches are told; the apply functions
+// add to it. Its index is set already.
+type change = metapb.WatchResponse
+
+// ApplyBatch applies commands in one transaction. It returns a *metapb.Result for
+// each, nil for one that the state holds already, or a halt: for the first command
+// that this version does not know and all after it, or for all if the state's file
+// fails.
+func (s *machine) ApplyBatch(entries []replica.Entry) []any {
+	results := make([]any, len(entries))
+	var changes []*change
+	var halt error
+	executed := uint64(0)
+	err := s.catalog.Update(func(tx *catalog.Tx) error {
+		applied, term := tx.Applied()
+		for i, e := range entries {
+			if halt != nil {
+				results[i] = replica.Halt(halt)
+				continue
+			}
+			if e.Index <= applied {
+				continue
+			}
+			cmd, err := decodeCommand(e.Data)
+			if err != nil { // nothing of it was applied; what came before it stays
+				halt = err
+				results[i] = replica.Halt(err)
+				continue
+			}
+			c := &change{Index: e.Index}
+			result, err := execute(tx, cmd, c)
+			if err != nil {
+				return fmt.Errorf("command %d (%s): %w", e.Index, opName(cmd), err)
+			}
+			results[i], changes = result, append(changes, c)
+			applied, term = e.Index, e.Term
+			executed++
+		}
+		if executed == 0 {
+			return nil
+		}
+		s.tables.Store(tx.TableCount())
+		return tx.SetApplied(applied, term)
+	})
+	if err != nil {
+		for i := range results {
+			results[i] = replica.Halt(err)
+		}
+		return results
+	}
+	s.executed.Add(executed)
+	if n := len(changes); n > 0 {
+		s.applied.Store(changes[n-1].Index)
+		s.hub.publish(changes)
+	}
+	return results
+}
+
+// decodeCommand decodes an entry. A command with anything that this version does
+// not know is an error: skipping it would part this member from the others.
+func decodeCommand(data []byte) (*metapb.Command, error) {
+	cmd := &metapb.Command{}
+	if err := proto.Unmarshal(data, cmd); err != nil {
+		return nil, fmt.Errorf("decode a metadata command of %d bytes: %w", len(data), err)
+	}
+	if err := checkKnown(cmd); err != nil {
+		return nil, fmt.Errorf("%w; this program is older than the one that proposed it", err)
+	}
+	return cmd, nil
+}
+
+// checkKnown tells whether this version knows all of the command.
+func checkKnown(cmd *metapb.Command) error {
+	if cmd.GetOp() == nil {
+		return errors.New("the command is of no known kind")
+	}
+	if field := unknownField(cmd.ProtoReflect()); field != "" {
+		return fmt.Errorf("the command has an unknown field in %s", field)
+	}
+	return nil
+}
+
+// unknownField returns the name of a message within m that has a field which this
+// version does not know, or "".
+func unknownField(m protoreflect.Message) (name string) {
+	if len(m.GetUnknown()) > 0 {
+		return string(m.Descriptor().FullName())
+	}
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case fd.IsMap() || fd.Message() == nil: // our maps are of strings
+		case fd.IsList():
+			for i := 0; i < v.List().Len() && name == ""; i++ {
+				name = unknownField(v.List().Get(i).Message())
+			}
+		default:
+			name = unknownField(v.Message())
+		}
+		return name == ""
+	})
+	return name
+}
+
+// execute applies one command. A refusal is a result; an error is one of the
+// state's file.
+func execute(tx *catalog.Tx, cmd *metapb.Command, c *change) (*metapb.Result, error) {
+	before := tx.Writes()
+	result, err := dispatch(tx, cmd, c)
+	if err == nil {
+		return result, nil
+	}
+	refusal := (*errs.Error)(nil)
+	if !errors.As(err, &refusal) {
+		return nil, err
+	}
+	if tx.Writes() != before {
+		return nil, fmt.Errorf("bug: it was refused after it had changed the state: %w", err)
+	}
+	*c = change{Index: c.Index}
+	result = refused(refusal)
+	if conflict := (*conflictError)(nil); errors.As(err, &conflict) {
+		result.Conflicts = conflict.conflicts
+	}
+	return result, nil
+}
+
+func dispatch(tx *catalog.Tx, cmd *metapb.Command, c *change) (*metapb.Result, error) {
+	now := cmd.TimeUnixNano
+	if op, ok := cmd.Op.(*metapb.Command_Bootstrap); ok {
+		return applyBootstrap(tx, op.Bootstrap, now, c)
+	}
+	if tx.ClusterID() == "" {
+		return nil, errs.New(errs.IllegalState, "%s: the cluster is not bootstrapped yet", opName(cmd))
+	}
+	switch op := cmd.Op.(type) {
+	case *metapb.Command_RegisterNode:
+		return applyRegisterNode(tx, op.RegisterNode, now, c)
+	case *metapb.Command_RegisterSession:
+		return applyRegisterSession(tx)
+	case *metapb.Command_CreateDatabase:
+		return applyCreateDatabase(tx, op.CreateDatabase, now, c)
+	case *metapb.Command_DropDatabase:
+		return applyDropDatabase(tx, op.DropDatabase, now, c)
+	case *metapb.Command_EnsureSchema:
+		return applyEnsureSchema(tx, op.EnsureSchema, now, c)
+	case *metapb.Command_CreateTable:
+		return applyCreateTable(tx, op.CreateTable, now, c)
+	case *metapb.Command_AlterTable:
+		return applyAlterTable(tx, op.AlterTable, c)
+	case *metapb.Command_DropTable:
+		return applyDropTable(tx, op.DropTable, now, c)
+	case *metapb.Command_TruncateTable:
+		return applyTruncateTable(tx, op.TruncateTable, now, c)
+	}
+	return nil, fmt.Errorf("no rule for a command of kind %T", cmd.Op)
+}
+
+// opName is the command's kind in messages and metrics.
+func opName(cmd *metapb.Command) string {
+	m := cmd.ProtoReflect()
+	if fd := m.WhichOneof(m.Descriptor().Oneofs().ByName("op")); fd != nil {
+		return string(fd.Name())
+	}
+	return "unknown"
+}
+
+// Snapshot freezes the state as it is after the last command.
+func (s *machine) Snapshot(uint64) (replica.Snapshot, error) { return s.catalog.Freeze() }
+
+// Restore replaces the state. Watches are cut off and begin anew.
+func (s *machine) Restore(r io.Reader) error {
+	if err := s.catalog.Restore(r); err != nil {
+		return err
+	}
+	index, err := s.refresh()
+	if err != nil {
+		return err
+	}
+	s.hub.reset(index)
+	return nil
+}

@@ -1,0 +1,242 @@
+// Package meta is the metadata group: the replicated state machine that knows
+// which databases, tables, shards and nodes there are, and the service by which
+// others change it and follow it.
+//
+// Each subject has a pair of files. *_service.go is before the log: it checks and
+// completes a command without looking at the state. *_apply.go is after the log:
+// it changes the state, as a function of the state and the command alone. The
+// state itself, and the rules by which a table may change, are in catalog; the
+// rules of placement are in placement; others reach the group through metaclient.
+//
+// It holds no rows and starts nothing on shards: they are told by the node that
+// watches it.
+//
+// Life cycle: Open starts the member, WaitReady waits until it can serve, Close
+// stops it. All methods of Meta may be called concurrently.
+package meta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
+
+	"cordwood/meta/catalog"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/shard/replica"
+)
+
+// StateFile is the name of the state's file in Config.Dir.
+const StateFile = "state.db"
+
+// Config says what Open opens. Dir and NodeID are required.
+type Config struct {
+	// Dir holds the state, the raft log and the snapshots. It is made if missing.
+	Dir string
+	// NodeID is the persistent id of this node.
+	NodeID string
+	// Transport reaches the other members. Nil means that this node is the group.
+	Transport raft.Transport
+	// Bootstrap makes an empty Dir a group of this node alone, to which others may
+	// be added. Without a Transport that is done in any case.
+	Bootstrap bool
+	// Logger receives events. The default value discards.
+	Logger *slog.Logger
+	// Registerer receives the metrics. Nil: none are kept.
+	Registerer prometheus.Registerer
+	// FailStop is called once when the group's log or state failed for good, or a
+	// command cannot be applied. The process should exit without closing anything.
+	FailStop func(error)
+	// HeartbeatTimeout is raft's. The default value is that of replica.Config.
+	HeartbeatTimeout time.Duration
+	// SnapshotEvery is the number of commands after which the log is cut behind a
+	// snapshot of the state. The default value is 8192.
+	SnapshotEvery uint64
+}
+
+// Validate reports everything that is wrong with c.
+func (c Config) Validate() error {
+	var faults []error
+	if c.Dir == "" {
+		faults = append(faults, fmt.Errorf("%s is empty", "Dir"))
+	}
+	if c.NodeID == "" {
+		faults = append(faults, fmt.Errorf("%s is empty", "NodeID"))
+	}
+	return errors.Join(faults...)
+}
+
+func (c Config) withDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.SnapshotEvery == 0 {
+		c.SnapshotEvery = 8192
+	}
+	if c.Transport == nil {
+		c.Bootstrap = true
+	}
+	return c
+}
+
+// Meta is an open member of the metadata group. It implements metapb.MetaServer.
+type Meta struct {
+	metapb.UnimplementedMetaServer
+
+	cfg     Config
+	catalog *catalog.Catalog
+	machine *machine
+	replica *replica.Replica
+	metrics *metrics
+
+	closeOnce sync.Once
+	closeErr  error
+}
+
+var _ metapb.MetaServer = (*Meta)(nil)
+
+// Open opens or creates the member in cfg.Dir and starts it.
+func Open(cfg Config) (_ *Meta, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("meta: open %s: %w", cfg.Dir, err)
+		}
+	}()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	cat, err := catalog.Open(filepath.Join(cfg.Dir, StateFile))
+	if err != nil {
+		return nil, err
+	}
+	m := &Meta{cfg: cfg, catalog: cat, metrics: newMetrics(cfg.Registerer)}
+	if m.machine, err = newMachine(cat, m.metrics); err != nil {
+		return nil, errors.Join(err, cat.Close())
+	}
+	m.metrics.watch(m.machine)
+	m.replica, err = replica.Open(replica.Config{
+		Group: "meta", NodeID: cfg.NodeID, Dir: cfg.Dir, Log: replica.Bolt, FSM: m.machine,
+		Bootstrap: cfg.Bootstrap, Transport: cfg.Transport, Logger: cfg.Logger, Registerer: cfg.Registerer, FailStop: cfg.FailStop,
+		HeartbeatTimeout: cfg.HeartbeatTimeout, SnapshotEvery: cfg.SnapshotEvery,
+	})
+	if err != nil {
+		m.metrics.unregister()
+		return nil, errors.Join(err, cat.Close())
+	}
+	return m, nil
+}
+
+// WaitReady waits until this member leads the group and has applied everything
+// that was committed before. It is meant for a group of one.
+func (m *Meta) WaitReady(ctx context.Context) error { return m.replica.WaitLeader(ctx) }
+
+// Stats is the state of this member's replica.
+func (m *Meta) Stats() replica.Stats { return m.replica.Stats() }
+
+// ClusterID is empty until the cluster is bootstrapped.
+func (m *Meta) ClusterID() (id string, err error) {
+	err = m.catalog.View(func(tx *catalog.Tx) error { id = tx.ClusterID(); return nil })
+	return id, err
+}
+
+// Close ends all watches and stops the member. What was answered is durable
+// without it. A second call returns what the first returned.
+func (m *Meta) Close() error {
+	m.closeOnce.Do(func() {
+		m.machine.hub.close()
+		m.closeErr = errors.Join(m.replica.Close(), m.catalog.Close())
+		m.metrics.unregister()
+	})
+	return m.closeErr
+}
+
+// Propose checks a command, puts it through the log and returns what it brought
+// about. A command that is refused, here or by the state machine, changes nothing
+// and is answered with the refusal in the result; the error is for commands whose
+// fate is another (see replica.Propose) or that this version does not know.
+func (m *Meta) Propose(ctx context.Context, req *metapb.ProposeRequest) (*metapb.ProposeResponse, error) {
+	cmd := req.GetCommand()
+	op := opName(cmd)
+	resp, err := m.propose(ctx, cmd)
+	m.metrics.proposed(op, resp, err)
+	if err != nil {
+		return nil, errs.ToGRPC(err)
+	}
+	return resp, nil
+}
+
+func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.ProposeResponse, error) {
+	// A command that no member can apply would stop them all: it ends here.
+	if err := checkKnown(cmd); err != nil {
+		return nil, errs.Wrap(errs.Unsupported, err, "propose to meta")
+	}
+	cmd = proto.CloneOf(cmd)
+	if cmd.TimeUnixNano == 0 {
+		cmd.TimeUnixNano = time.Now().UnixNano()
+	}
+	if err := prepare(cmd); err != nil {
+		if e := (*errs.Error)(nil); errors.As(err, &e) {
+			return &metapb.ProposeResponse{Result: refused(e)}, nil
+		}
+		return nil, err
+	}
+	data, err := proto.Marshal(cmd)
+	if err != nil {
+		return nil, errs.Wrap(errs.InvalidArguments, err, "propose to meta: encode the command")
+	}
+	applied, err := m.replica.Propose(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	result, ok := applied.Result.(*metapb.Result)
+	if !ok {
+		return nil, errs.New(errs.Internal, "propose to meta: entry %d was applied without a result", applied.Index)
+	}
+	return &metapb.ProposeResponse{Index: applied.Index, Result: result}, nil
+}
+
+// prepare completes a command before the log, or refuses it. It does not look at
+// the state.
+func prepare(cmd *metapb.Command) error {
+	switch op := cmd.Op.(type) {
+	case *metapb.Command_Bootstrap:
+		return prepareBootstrap(op.Bootstrap)
+	case *metapb.Command_RegisterNode:
+		return prepareRegisterNode(op.RegisterNode)
+	case *metapb.Command_RegisterSession:
+		return prepareRegisterSession(op.RegisterSession)
+	case *metapb.Command_CreateDatabase:
+		return prepareCreateDatabase(op.CreateDatabase)
+	case *metapb.Command_DropDatabase:
+		return prepareDropDatabase(op.DropDatabase)
+	case *metapb.Command_EnsureSchema:
+		return prepareEnsureSchema(op.EnsureSchema)
+	case *metapb.Command_CreateTable:
+		return prepareCreateTable(op.CreateTable)
+	case *metapb.Command_AlterTable:
+		return prepareAlterTable(op.AlterTable)
+	case *metapb.Command_DropTable:
+		return checkDatabase(op.DropTable.Database)
+	case *metapb.Command_TruncateTable:
+		return checkDatabase(op.TruncateTable.Database)
+	}
+	return errs.New(errs.Unsupported, "propose to meta: unknown command")
+}
+
+// refused is the result of a command that changed nothing.
+func refused(e *errs.Error) *metapb.Result {
+	return &metapb.Result{ErrorCode: uint32(e.Code), ErrorMessage: e.Msg}
+}

@@ -1,0 +1,314 @@
+package metaclient
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+)
+
+// entry is a table and the log index at which it was learned to be so.
+type entry struct {
+	table *schema.Table
+	index uint64
+}
+
+// state is a picture of the metadata. Tables come from two sides that may overtake
+// each other: the watch, in log order, and the results of our own proposals, which
+// may be ahead of it. So the picture keeps, for each table id, the highest version;
+// for each name, what was learned at the highest index; and never brings back an
+// id that was dropped.
+type state struct {
+	index     uint64 // the watch has come this far
+	clusterID string
+	dbs       map[string]*schemapb.Database
+	byID      map[uint64]entry
+	byName    map[string]map[string]entry // database, table
+	shards    map[uint32]*metapb.Shard
+	nodes     map[string]*metapb.Node
+	dropped   map[uint64]struct{}
+}
+
+func newState() *state {
+	return &state{
+		dbs: map[string]*schemapb.Database{}, byID: map[uint64]entry{}, byName: map[string]map[string]entry{},
+		shards: map[uint32]*metapb.Shard{}, nodes: map[string]*metapb.Node{}, dropped: map[uint64]struct{}{},
+	}
+}
+
+// add brings in a message of the watch.
+func (s *state) add(r *metapb.WatchResponse) {
+	s.index = max(s.index, r.Index)
+	if r.ClusterId != "" {
+		s.clusterID = r.ClusterId
+	}
+	for _, name := range r.DroppedDatabases {
+		delete(s.dbs, name)
+	}
+	for _, d := range r.Databases {
+		s.dbs[d.Name] = d
+	}
+	for _, id := range r.DroppedTables {
+		s.drop(id)
+	}
+	for _, t := range r.Tables {
+		s.put(schema.FromProto(t), r.Index)
+	}
+	for _, sh := range r.Shards {
+		s.shards[sh.Id] = sh
+	}
+	for _, n := range r.Nodes {
+		s.nodes[n.Id] = n
+	}
+}
+
+// put brings in a table as it was at the given index.
+func (s *state) put(t *schema.Table, index uint64) {
+	if _, gone := s.dropped[t.ID]; gone {
+		return
+	}
+	had, known := s.byID[t.ID]
+	if known && had.table.Version >= t.Version {
+		return
+	}
+	e := entry{table: t, index: index}
+	s.byID[t.ID] = e
+	if known && (had.table.Name != t.Name || had.table.Database != t.Database) {
+		s.unname(had.table)
+	}
+	names := s.byName[t.Database]
+	if names == nil {
+		names = map[string]entry{}
+		s.byName[t.Database] = names
+	}
+	if named, taken := names[t.Name]; !taken || named.table.ID == t.ID || named.index <= index {
+		names[t.Name] = e
+	}
+}
+
+func (s *state) drop(id uint64) {
+	s.dropped[id] = struct{}{}
+	if e, ok := s.byID[id]; ok {
+		delete(s.byID, id)
+		s.unname(e.table)
+	}
+}
+
+// unname frees the table's name unless another table has it by now.
+func (s *state) unname(t *schema.Table) {
+	names := s.byName[t.Database]
+	if names[t.Name].table == nil || names[t.Name].table.ID != t.ID {
+		return
+	}
+	delete(names, t.Name)
+	if len(names) == 0 {
+		delete(s.byName, t.Database)
+	}
+}
+
+// view is the state that is shown, and those who wait for it to change.
+type view struct {
+	mu    sync.RWMutex // guards all below; held for memory work only
+	state *state
+	// own are results of our proposals that the watch has not come to yet, in
+	// rising order of index: a state that begins before them lacks them.
+	own []ownResult
+	// dropped is what droppedIDs returns, nil when it has to be made anew.
+	dropped []uint64
+	changed chan struct{}
+
+	filled   chan struct{} // closed when the state was complete once
+	fillOnce sync.Once
+}
+
+// maxOwn bounds the own results that are kept while the watch is broken. A state
+// that begins before older ones gets them from the watch a moment later.
+const maxOwn = 10_000
+
+type ownResult struct {
+	index   uint64
+	tables  []*schema.Table
+	dropped []uint64
+}
+
+func newView() *view {
+	return &view{state: newState(), changed: make(chan struct{}), filled: make(chan struct{})}
+}
+
+// change brings in a change of the watch.
+func (v *view) change(r *metapb.WatchResponse) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.state.add(r)
+	v.forget()
+	v.wake()
+}
+
+// replace shows a new complete state, together with what we know beyond it.
+func (v *view) replace(s *state) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, o := range v.own {
+		if o.index > s.index {
+			o.into(s)
+		}
+	}
+	v.state = s
+	v.forget()
+	v.wake()
+	v.fillOnce.Do(func() { close(v.filled) })
+}
+
+// merge brings in the result of a proposal.
+func (v *view) merge(index uint64, r *metapb.Result) {
+	if len(r.Tables) == 0 && len(r.DroppedTables) == 0 {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	o := ownResult{index: index, dropped: r.DroppedTables}
+	for _, t := range r.Tables {
+		// Most of them say nothing new.
+		if had, known := v.state.byID[t.Id]; !known || had.table.Version < t.Version {
+			o.tables = append(o.tables, schema.FromProto(t))
+		}
+	}
+	if len(o.tables) == 0 && len(o.dropped) == 0 {
+		return
+	}
+	o.into(v.state)
+	if index > v.state.index {
+		at, _ := slices.BinarySearchFunc(v.own, index, func(o ownResult, i uint64) int { return cmp.Compare(o.index, i) })
+		v.own = slices.Insert(v.own, at, o)
+		if len(v.own) > maxOwn {
+			v.own = slices.Delete(v.own, 0, 1)
+		}
+	}
+	v.wake()
+}
+
+func (o ownResult) into(s *state) {
+	for _, id := range o.dropped {
+		s.drop(id)
+	}
+	for _, t := range o.tables {
+		s.put(t, o.index)
+	}
+}
+
+// forget drops the own results that the watch has come to.
+func (v *view) forget() {
+	n := 0
+	for n < len(v.own) && v.own[n].index <= v.state.index {
+		n++
+	}
+	v.own = slices.Delete(v.own, 0, n)
+}
+
+func (v *view) wake() {
+	if len(v.dropped) != len(v.state.dropped) {
+		v.dropped = nil // ids are only added
+	}
+	close(v.changed)
+	v.changed = make(chan struct{})
+}
+
+// wait waits until the watch has come to index, or ctx ends.
+func (v *view) wait(ctx context.Context, index uint64) {
+	for {
+		v.mu.RLock()
+		reached, changed := v.state.index >= index, v.changed
+		v.mu.RUnlock()
+		if reached {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (v *view) database(name string) (*schemapb.Database, bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	d, ok := v.state.dbs[name]
+	return d, ok
+}
+
+func (v *view) databases() []*schemapb.Database {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(v.state.dbs), func(a, b *schemapb.Database) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func (v *view) table(database, name string) (*schema.Table, bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	e, ok := v.state.byName[database][name]
+	return e.table, ok
+}
+
+func (v *view) tableByID(id uint64) (*schema.Table, bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	e, ok := v.state.byID[id]
+	return e.table, ok
+}
+
+func (v *view) tables(database string) []*schema.Table {
+	v.mu.RLock()
+	out := make([]*schema.Table, 0, len(v.state.byName[database]))
+	for _, e := range v.state.byName[database] {
+		out = append(out, e.table)
+	}
+	v.mu.RUnlock()
+	slices.SortFunc(out, func(a, b *schema.Table) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func (v *view) shardList() []*metapb.Shard {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(v.state.shards), func(a, b *metapb.Shard) int { return cmp.Compare(a.Id, b.Id) })
+}
+
+func (v *view) nodeList() []*metapb.Node {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(v.state.nodes), func(a, b *metapb.Node) int { return strings.Compare(a.Id, b.Id) })
+}
+
+func (v *view) droppedIDs() []uint64 {
+	v.mu.RLock()
+	ids, n := v.dropped, len(v.state.dropped)
+	v.mu.RUnlock()
+	if len(ids) == n {
+		return ids
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.dropped == nil {
+		v.dropped = slices.Sorted(maps.Keys(v.state.dropped))
+	}
+	return v.dropped
+}
+
+func (v *view) changedCh() <-chan struct{} {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.changed
+}
+
+func (v *view) clusterID() string {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.state.clusterID
+}

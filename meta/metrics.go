@@ -1,0 +1,62 @@
+package meta
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/proto/metapb"
+)
+
+// metrics are those of a member of the metadata group.
+type metrics struct {
+	reg        prometheus.Registerer
+	collectors []prometheus.Collector
+
+	commands *prometheus.CounterVec
+	watches  prometheus.Gauge
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	m := &metrics{
+		reg: reg,
+		commands: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cordwood_meta_commands_total", Help: "Metadata commands proposed here, by kind and outcome: applied, refused or failed.",
+		}, []string{"kind", "outcome"}),
+		watches: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "cordwood_meta_watches", Help: "Open watches of the metadata.",
+		}),
+	}
+	m.register(m.commands, m.watches)
+	return m
+}
+
+func (m *metrics) watch(s *machine) {
+	m.register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "cordwood_meta_tables", Help: "Tables in the metadata.",
+	}, func() float64 { return float64(s.tables.Load()) }))
+}
+
+func (m *metrics) register(cs ...prometheus.Collector) {
+	for _, c := range cs {
+		if m.reg != nil && m.reg.Register(c) == nil {
+			m.collectors = append(m.collectors, c)
+		}
+	}
+}
+
+func (m *metrics) unregister() {
+	for _, c := range m.collectors {
+		m.reg.Unregister(c)
+	}
+	m.collectors = nil
+}
+
+func (m *metrics) proposed(kind string, resp *metapb.ProposeResponse, err error) {
+	outcome := "applied"
+	switch {
+	case err != nil:
+		outcome = "failed"
+	case resp.Result.ErrorCode != 0:
+		outcome = "refused"
+	}
+	m.commands.WithLabelValues(kind, outcome).Inc()
+}

@@ -1,0 +1,298 @@
+package meta
+
+import (
+	"fmt"
+
+	"cordwood/meta/catalog"
+	"cordwood/meta/placement"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schemapb"
+)
+
+// After the log: tables.
+
+// maxConflicts is the most conflicts that an answer lists.
+const maxConflicts = 64
+
+// conflictError is the refusal of columns that disagree with a table's.
+type conflictError struct {
+	refusal   *errs.Error
+	conflicts []*metapb.Conflict
+}
+
+func (e *conflictError) Error() string { return e.refusal.Msg }
+func (e *conflictError) Unwrap() error { return e.refusal }
+
+func newConflictError(conflicts []*metapb.Conflict) *conflictError {
+	text := catalog.ConflictText(conflicts[0])
+	if n := len(conflicts); n > 1 {
+		text += fmt.Sprintf(" (and %d more)", n-1)
+	}
+	return &conflictError{
+		refusal:   errs.New(errs.InvalidArguments, "Column type or semantic mismatch, %s", text),
+		conflicts: conflicts[:min(len(conflicts), maxConflicts)],
+	}
+}
+
+// draft is a table that a command is about to create or change.
+type draft struct {
+	table   *schemapb.Table
+	created bool
+	changed bool
+}
+
+// ensure collects the changes of an EnsureSchema in memory. Nothing is written
+// before all demands turned out possible.
+type ensure struct {
+	tx     *catalog.Tx
+	now    int64
+	loads  []placement.Load
+	byName map[string]*draft
+	order  []*draft
+	made   uint64
+}
+
+// applyEnsureSchema creates the missing tables and adds the missing columns of
+// all demands, or refuses them all.
+func applyEnsureSchema(tx *catalog.Tx, cmd *metapb.EnsureSchema, now int64, c *change) (*metapb.Result, error) {
+	e := &ensure{tx: tx, now: now, loads: tx.Loads(), byName: make(map[string]*draft, len(cmd.Tables))}
+	result := &metapb.Result{}
+	var conflicts []*metapb.Conflict
+	for _, d := range cmd.Tables {
+		draft, clash, err := e.demand(d)
+		if err != nil {
+			return nil, err
+		}
+		conflicts = append(conflicts, clash...)
+		if draft != nil {
+			result.Tables = append(result.Tables, draft.table)
+		}
+	}
+	if len(conflicts) > 0 {
+		return nil, newConflictError(conflicts)
+	}
+	for _, d := range e.order {
+		switch {
+		case d.created:
+			id, err := tx.NextTableID()
+			if err != nil {
+				return nil, err
+			}
+			d.table.Id = id
+			if err := tx.CreateTable(d.table); err != nil {
+				return nil, err
+			}
+		case d.changed:
+			d.table.Version++
+			if err := tx.PutTable(d.table); err != nil {
+				return nil, err
+			}
+		default:
+			continue
+		}
+		c.Tables = append(c.Tables, d.table)
+	}
+	return result, nil
+}
+
+// demand brings the draft of one demanded table up to what is asked for.
+func (e *ensure) demand(d *metapb.TableDemand) (*draft, []*metapb.Conflict, error) {
+	key := d.Database + "\x00" + d.Name
+	t := e.byName[key]
+	if t == nil {
+		if _, err := needDatabase(e.tx, d.Database); err != nil {
+			return nil, nil, err
+		}
+		table, err := e.tx.Table(d.Database, d.Name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if table == nil {
+			if table, err = e.create(d); err != nil {
+				return nil, nil, err
+			}
+			t = &draft{table: table, created: true}
+		} else {
+			t = &draft{table: table}
+		}
+		e.byName[key] = t
+		e.order = append(e.order, t)
+	}
+	had := len(t.table.Columns)
+	added, conflicts := catalog.Grow(t.table, d.Columns)
+	if len(conflicts) > 0 {
+		return nil, conflicts, nil
+	}
+	if added > 0 {
+		if d.NoCreate {
+			return nil, nil, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` does not exist, and `auto_create_table` hint is disabled",
+				t.table.Columns[had].Name, catalog.TableName(d.Database, d.Name))
+		}
+		t.changed = true
+	}
+	return t, nil, catalog.CheckColumnCount(t.table)
+}
+
+// create drafts a table that is missing.
+func (e *ensure) create(d *metapb.TableDemand) (*schemapb.Table, error) {
+	if d.NoCreate {
+		return nil, errs.New(errs.InvalidArguments, "Table `%s` does not exist, and `auto_create_table` hint is disabled", d.Name)
+	}
+	if err := catalog.CheckColumns(d.Database, d.Name, d.Columns, true); err != nil {
+		return nil, err
+	}
+	if err := checkTableCount(e.tx, e.made, d.Database, d.Name); err != nil {
+		return nil, err
+	}
+	t := catalog.NewTable(d.Database, d.Name, d.Columns, d.Options, e.now)
+	if err := place(t, e.loads); err != nil {
+		return nil, err
+	}
+	e.made++
+	return t, nil
+}
+
+// checkTableCount refuses a table beyond the cap; more are drafted already.
+func checkTableCount(tx *catalog.Tx, more uint64, database, name string) error {
+	if tx.TableCount()+more >= catalog.MaxTables {
+		return errs.New(errs.InvalidArguments, "Table `%s` cannot be created: there are %d tables, the most that are allowed; drop some, or write to fewer",
+			catalog.TableName(database, name), catalog.MaxTables)
+	}
+	return nil
+}
+
+// place gives a new table its shard and counts it there.
+func place(t *schemapb.Table, loads []placement.Load) error {
+	shard, ok := placement.Pick(loads, t.Database, t.Name)
+	if !ok {
+		return errs.New(errs.IllegalState, "Table `%s` cannot be created: the cluster has no shard", catalog.TableName(t.Database, t.Name))
+	}
+	for i := range loads {
+		if loads[i].ShardID == shard {
+			loads[i].Tables++
+		}
+	}
+	t.Placement = []*schemapb.Placement{{Epoch: 1, ShardId: shard}}
+	return nil
+}
+
+// needTable returns the table, or refuses.
+func needTable(tx *catalog.Tx, database, name string) (*schemapb.Table, error) {
+	if _, err := needDatabase(tx, database); err != nil {
+		return nil, err
+	}
+	t, err := tx.Table(database, name)
+	if err == nil && t == nil {
+		err = errs.New(errs.TableNotFound, "Table `%s` not found", catalog.TableName(database, name))
+	}
+	return t, err
+}
+
+func applyCreateTable(tx *catalog.Tx, cmd *metapb.CreateTable, now int64, c *change) (*metapb.Result, error) {
+	database, name := cmd.Table.Database, cmd.Table.Name
+	if _, err := needDatabase(tx, database); err != nil {
+		return nil, err
+	}
+	had, err := tx.Table(database, name)
+	if err != nil {
+		return nil, err
+	}
+	if had != nil {
+		if cmd.IfNotExists {
+			return &metapb.Result{Tables: []*schemapb.Table{had}}, nil
+		}
+		return nil, errs.New(errs.TableAlreadyExists, "Table `%s` already exists", catalog.TableName(database, name))
+	}
+	if err := checkTableCount(tx, 0, database, name); err != nil {
+		return nil, err
+	}
+	t := catalog.NewTable(database, name, cmd.Table.Columns, cmd.Table.Options, now)
+	if err := place(t, tx.Loads()); err != nil {
+		return nil, err
+	}
+	if t.Id, err = tx.NextTableID(); err != nil {
+		return nil, err
+	}
+	c.Tables = []*schemapb.Table{t}
+	return &metapb.Result{Tables: c.Tables}, tx.CreateTable(t)
+}
+
+func applyAlterTable(tx *catalog.Tx, cmd *metapb.AlterTable, c *change) (*metapb.Result, error) {
+	t, err := needTable(tx, cmd.Database, cmd.Name)
+	if err != nil {
+		return nil, err
+	}
+	changed := true
+	switch alter := cmd.Change.(type) {
+	case *metapb.AlterTable_AddColumn:
+		err = catalog.AddColumn(t, alter.AddColumn)
+	case *metapb.AlterTable_DropColumn:
+		err = catalog.DropColumn(t, alter.DropColumn)
+	case *metapb.AlterTable_SetOptions:
+		changed, err = catalog.SetOptions(t, alter.SetOptions.GetOptions())
+	case *metapb.AlterTable_UnsetOptions:
+		changed, err = catalog.UnsetOptions(t, alter.UnsetOptions.GetKeys())
+	case *metapb.AlterTable_RenameTo:
+		return applyRename(tx, t, alter.RenameTo, c)
+	default:
+		return nil, errs.New(errs.InvalidArguments, "Alter table `%s`: no change is given", cmd.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	result := &metapb.Result{Tables: []*schemapb.Table{t}}
+	if !changed {
+		return result, nil
+	}
+	t.Version++
+	c.Tables = result.Tables
+	return result, tx.PutTable(t)
+}
+
+func applyRename(tx *catalog.Tx, t *schemapb.Table, name string, c *change) (*metapb.Result, error) {
+	had, err := tx.Table(t.Database, name)
+	if err != nil {
+		return nil, err
+	}
+	if had != nil {
+		return nil, errs.New(errs.TableAlreadyExists, "Table `%s` already exists", catalog.TableName(t.Database, name))
+	}
+	oldName := t.Name
+	t.Name = name
+	t.Version++
+	c.Tables = []*schemapb.Table{t}
+	return &metapb.Result{Tables: c.Tables}, tx.RenameTable(t, oldName)
+}
+
+func applyDropTable(tx *catalog.Tx, cmd *metapb.DropTable, now int64, c *change) (*metapb.Result, error) {
+	t, err := needTable(tx, cmd.Database, cmd.Name)
+	if code := errs.CodeOf(err); cmd.IfExists && (code == errs.TableNotFound || code == errs.DatabaseNotFound) {
+		return &metapb.Result{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.DroppedTables = []uint64{t.Id}
+	return &metapb.Result{DroppedTables: c.DroppedTables}, tx.DropTable(t, c.Index, now)
+}
+
+// applyTruncateTable drops the table and creates it again as it is, under a new
+// id and on the same shard. Batches for the old id are refused as those of a
+// table that is gone.
+func applyTruncateTable(tx *catalog.Tx, cmd *metapb.TruncateTable, now int64, c *change) (*metapb.Result, error) {
+	t, err := needTable(tx, cmd.Database, cmd.Name)
+	if err != nil {
+		return nil, err
+	}
+	c.DroppedTables = []uint64{t.Id}
+	if err := tx.DropTable(t, c.Index, now); err != nil {
+		return nil, err
+	}
+	if t.Id, err = tx.NextTableID(); err != nil {
+		return nil, err
+	}
+	t.Placement = t.Placement[len(t.Placement)-1:]
+	c.Tables = []*schemapb.Table{t}
+	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.CreateTable(t)
+}

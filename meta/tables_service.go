@@ -1,0 +1,108 @@
+package meta
+
+import (
+	"cordwood/meta/catalog"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+)
+
+// Before the log: tables.
+
+// maxDemands is the most tables that one EnsureSchema may name.
+const maxDemands = 10_000
+
+// checkTable refuses a name that a table cannot get.
+func checkTable(database, name string) error {
+	if err := checkDatabase(database); err != nil {
+		return err
+	}
+	return schema.CheckTableName(name)
+}
+
+// prepareEnsureSchema checks columns by themselves, since the state machine may
+// add any of them, and completes the options of tables that may be created.
+func prepareEnsureSchema(e *metapb.EnsureSchema) error {
+	if len(e.Tables) > maxDemands {
+		return errs.New(errs.InvalidArguments, "%d tables in one request, at most %d are allowed; send fewer rows at once", len(e.Tables), maxDemands)
+	}
+	for _, d := range e.Tables {
+		if err := checkTable(d.Database, d.Name); err != nil {
+			return err
+		}
+		if err := catalog.CheckColumns(d.Database, d.Name, d.Columns, false); err != nil {
+			return err
+		}
+		options, err := schema.StoredOptions(d.Options, true)
+		if err != nil {
+			return err
+		}
+		d.Options = options
+	}
+	return nil
+}
+
+func prepareCreateTable(c *metapb.CreateTable) error {
+	t := c.Table
+	if t == nil {
+		return errs.New(errs.InvalidArguments, "Create a table: no table is given")
+	}
+	if err := checkTable(t.Database, t.Name); err != nil {
+		return err
+	}
+	if err := catalog.CheckColumns(t.Database, t.Name, t.Columns, true); err != nil {
+		return err
+	}
+	options, err := schema.StoredOptions(t.Options, false)
+	t.Options = options
+	return err
+}
+
+func prepareAlterTable(a *metapb.AlterTable) error {
+	if err := checkDatabase(a.Database); err != nil {
+		return err
+	}
+	switch change := a.Change.(type) {
+	case *metapb.AlterTable_AddColumn:
+		if change.AddColumn == nil {
+			return errs.New(errs.InvalidArguments, "Alter table `%s`: no column is given", a.Name)
+		}
+		return catalog.CheckColumn(change.AddColumn)
+	case *metapb.AlterTable_DropColumn:
+		return nil
+	case *metapb.AlterTable_SetOptions:
+		options := change.SetOptions.GetOptions()
+		for key, value := range options {
+			if err := checkStored(key); err != nil {
+				return err
+			}
+			normal, err := schema.NormalizeOption(key, value)
+			if err != nil {
+				return err
+			}
+			options[key] = normal
+		}
+		return nil
+	case *metapb.AlterTable_UnsetOptions:
+		for _, key := range change.UnsetOptions.GetKeys() {
+			if err := checkStored(key); err != nil {
+				return err
+			}
+		}
+		return nil
+	case *metapb.AlterTable_RenameTo:
+		return schema.CheckTableName(change.RenameTo)
+	}
+	return errs.New(errs.InvalidArguments, "Alter table `%s`: no change is given", a.Name)
+}
+
+// checkStored refuses an option that is none, or that is no property of a table.
+func checkStored(key string) error {
+	if key == schema.OptionAutoCreateTable {
+		return errs.New(errs.InvalidArguments, "Option `%s` is given with a write and cannot be set on a table", key)
+	}
+	if known, ok := schema.OptionName(key); !ok || known != key {
+		return errs.New(errs.InvalidArguments, "Unknown table option, key: %s", key)
+	}
+	return nil
+}

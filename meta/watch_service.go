@@ -1,0 +1,127 @@
+package meta
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	"cordwood/meta/catalog"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+// The pieces in which the whole state is sent.
+const (
+	pieceTables  = 1000
+	pieceBytes   = 1 << 20
+	pieceDropped = 100_000
+)
+
+// Watch sends the whole state, in pieces, and then every change in log order. A
+// watch that cannot keep up is ended with an error; it should be begun anew.
+func (m *Meta) Watch(_ *metapb.WatchRequest, stream grpc.ServerStreamingServer[metapb.WatchResponse]) error {
+	m.metrics.watches.Inc()
+	defer m.metrics.watches.Dec()
+	return errs.ToGRPC(m.machine.watch(stream.Context(), stream.Send))
+}
+
+func (s *machine) watch(ctx context.Context, send func(*metapb.WatchResponse) error) error {
+	epoch := s.hub.generation()
+	index, err := s.sendState(ctx, send)
+	if err != nil {
+		return err
+	}
+	for {
+		changes, grown, err := s.hub.after(index, epoch, 64)
+		if err != nil {
+			return err
+		}
+		for _, c := range changes {
+			if err := send(c); err != nil {
+				return err
+			}
+			index = c.Index
+		}
+		if len(changes) > 0 {
+			continue
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// sendState sends the whole state and returns the index of its first piece.
+//
+// Each piece is read by a transaction of its own, so that a slow receiver does not
+// keep the file's pages from being used again. Later pieces may therefore hold
+// newer objects than the first one's index says. The changes after that index,
+// which follow, bring the receiver to one state; since tables carry a version and
+// ids are never reused, it can tell that a change is older than what it has.
+func (s *machine) sendState(ctx context.Context, send func(*metapb.WatchResponse) error) (uint64, error) {
+	first := &metapb.WatchResponse{Reset_: true, Partial: true}
+	err := s.catalog.View(func(tx *catalog.Tx) (err error) {
+		first.Index, _ = tx.Applied()
+		first.ClusterId = tx.ClusterID()
+		if first.Databases, err = tx.Databases(); err != nil {
+			return err
+		}
+		if first.Nodes, err = tx.Nodes(); err != nil {
+			return err
+		}
+		first.Shards, err = tx.Shards()
+		return err
+	})
+	if err != nil {
+		return 0, errs.Wrap(errs.Internal, err, "watch the metadata")
+	}
+	if err := send(first); err != nil {
+		return 0, err
+	}
+	lastDropped := uint64(0)
+	for more := true; more; {
+		piece := &metapb.WatchResponse{Index: first.Index, Reset_: true, Partial: true}
+		err := s.catalog.View(func(tx *catalog.Tx) error {
+			list := tx.DroppedFrom(lastDropped, pieceDropped)
+			for _, d := range list {
+				piece.DroppedTables = append(piece.DroppedTables, d.ID)
+				lastDropped = d.ID
+			}
+			more = len(list) == pieceDropped
+			return nil
+		})
+		if err != nil {
+			return 0, errs.Wrap(errs.Internal, err, "watch the metadata")
+		}
+		if len(piece.DroppedTables) == 0 {
+			break
+		}
+		if err := send(piece); err != nil {
+			return 0, err
+		}
+	}
+	lastTable := uint64(0)
+	for done := false; !done; {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		piece := &metapb.WatchResponse{Index: first.Index, Reset_: true}
+		err := s.catalog.View(func(tx *catalog.Tx) (err error) {
+			piece.Tables, done, err = tx.TablesFrom(lastTable, pieceTables, pieceBytes)
+			return err
+		})
+		if err != nil {
+			return 0, errs.Wrap(errs.Internal, err, "watch the metadata")
+		}
+		if n := len(piece.Tables); n > 0 {
+			lastTable = piece.Tables[n-1].Id
+		}
+		piece.Partial = !done
+		if err := send(piece); err != nil {
+			return 0, err
+		}
+	}
+	return first.Index, nil
+}
