@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/pipeline"
@@ -54,15 +55,42 @@ func newRequest(cfg Config, out *pipeline.Output) *request {
 			groups[key] = g
 		}
 		t.group = g
-		size := tr.Rows.ByteSize()
-		parts := max((n+cfg.MaxBatchRows-1)/cfg.MaxBatchRows, min(n, (size+cfg.MaxBatchBytes-1)/cfg.MaxBatchBytes), 1)
-		for i := range parts {
-			from, to := n*i/parts, n*(i+1)/parts
-			t.jobs = append(t.jobs, &job{target: t, from: from, to: to, bytes: size / parts})
-		}
+		t.cut(cfg)
 		req.targets = append(req.targets, t)
 	}
 	return req
+}
+
+// cut makes the target's jobs: as few as the limits allow, each of at least one row.
+func (t *target) cut(cfg Config) {
+	n, size := t.rows.Rows.Rows(), t.rows.Rows.ByteSize()
+	if n <= cfg.MaxBatchRows && size <= cfg.MaxBatchBytes {
+		t.jobs = []*job{{target: t, to: n, bytes: size}}
+		return
+	}
+	fixed := 0
+	var texts []*column.Col
+	for _, c := range t.rows.Rows.Cols() {
+		fixed += 8
+		if c.Type.IsBytes() {
+			texts = append(texts, c)
+		}
+	}
+	j := &job{target: t}
+	for row := range n {
+		bytes := fixed
+		for _, c := range texts {
+			bytes += len(c.Bytes(row))
+		}
+		if row > j.from && (row-j.from == cfg.MaxBatchRows || j.bytes+bytes > cfg.MaxBatchBytes) {
+			j.to = row
+			t.jobs = append(t.jobs, j)
+			j = &job{target: t, from: row}
+		}
+		j.bytes += bytes
+	}
+	j.to = n
+	t.jobs = append(t.jobs, j)
 }
 
 // optionKey is the same for equal sets of options.

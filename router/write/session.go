@@ -12,12 +12,12 @@ import (
 )
 
 // seqWindow is how far apart the oldest and the newest unanswered batch of a session may
-// be on one shard. A shard remembers that many numbers of a session, so a batch further
-// behind could not be told from one that it has already appended.
-const seqWindow = 64
+// be on one shard. A shard remembers at least that many numbers of a session, so a batch
+// further behind could not be told from one that it has already appended.
+const seqWindow = 1024
 
 // maxCallBatches bounds the batches in one call, so that several calls fit the window.
-const maxCallBatches = 16
+const maxCallBatches = 128
 
 // session numbers the batches of this process. Its id is registered at first use and
 // never again; with the number, counted per shard, it makes a batch id that is never

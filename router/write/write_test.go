@@ -302,6 +302,31 @@ func TestWriteSplits(t *testing.T) {
 	}
 }
 
+func TestCutFollowsTheSizesOfRows(t *testing.T) {
+	b := &column.Builder{}
+	ts, text := b.Add(timeIndex), b.Add(field("s", schema.String))
+	for i := range 1000 {
+		ts.SetInt(i, int64(i))
+		if i < 10 {
+			text.SetString(i, strings.Repeat("x", 600)) // all the weight is in front
+		}
+		b.EndRow()
+	}
+	b.Finish()
+	tg := &target{rows: &pipeline.TableRows{Rows: b}}
+	tg.cut(Config{MaxBatchRows: 1 << 16, MaxBatchBytes: 1000})
+	at := 0
+	for _, j := range tg.jobs {
+		if j.from != at || j.to <= j.from || j.bytes > 1000 {
+			t.Fatalf("rows %d to %d of %d bytes after row %d", j.from, j.to, j.bytes, at)
+		}
+		at = j.to
+	}
+	if at != 1000 {
+		t.Fatal(at)
+	}
+}
+
 func TestWriteManyTablesOneCallPerShard(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	m.shards = 4
