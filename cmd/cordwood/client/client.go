@@ -1,0 +1,270 @@
+// Package client talks HTTP to a cordwood server for the commands of the program. It
+// knows the address, the credentials, the shape of errors, and when it may send a
+// request again; what the requests mean is the commands' business.
+//
+// A Client may be used by any number of goroutines. It holds nothing that must be
+// closed but idle connections.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// maxErrorBody bounds what is read of an answer that is an error.
+	maxErrorBody = 64 << 10
+
+	firstWait = 250 * time.Millisecond
+	// maxWait bounds one wait, also if the server asks for more.
+	maxWait = 30 * time.Second
+)
+
+// Config says which server to talk to, and how.
+type Config struct {
+	// Server is the base URL; without a scheme it is http.
+	Server string
+	// User is NAME:PASSWORD, or empty.
+	User string
+	// UserAgent names the program.
+	UserAgent string
+	// Attempts is how often a request is sent in all while the server answers that it is
+	// busy; 0 is 10.
+	Attempts int
+	// OnRetry, if not nil, is told of each wait before it starts.
+	OnRetry func(cause error, wait time.Duration)
+	// Wait waits between two attempts; nil waits for the time given. Tests replace it.
+	Wait func(ctx context.Context, d time.Duration) error
+}
+
+// Client sends requests to one server.
+type Client struct {
+	cfg            Config
+	base           string
+	user, password string
+	http           *http.Client
+}
+
+// New checks the address and the credentials; it does not connect.
+func New(cfg Config) (*Client, error) {
+	server := cfg.Server
+	if !strings.Contains(server, "://") {
+		server = "http://" + server
+	}
+	u, err := url.Parse(server)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("server %q is no address: write it like http://127.0.0.1:4000", cfg.Server)
+	}
+	c := &Client{cfg: cfg, base: u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/")}
+	if u.User != nil {
+		c.user = u.User.Username()
+		c.password, _ = u.User.Password()
+	}
+	if cfg.User != "" {
+		var found bool
+		if c.user, c.password, found = strings.Cut(cfg.User, ":"); !found || c.user == "" || c.password == "" {
+			return nil, errors.New("the user must be given as NAME:PASSWORD")
+		}
+	}
+	if c.cfg.Attempts <= 0 {
+		c.cfg.Attempts = 10
+	}
+	if c.cfg.Wait == nil {
+		c.cfg.Wait = wait
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 64
+	// Answers are streamed as they come: what the transport would unpack in secret could
+	// not be told from what the server sent.
+	transport.DisableCompression = true
+	c.http = &http.Client{Transport: transport}
+	return c, nil
+}
+
+// Server is the address that requests go to, without credentials.
+func (c *Client) Server() string { return c.base }
+
+// Request is one request.
+type Request struct {
+	Method string
+	Path   string
+	Query  url.Values
+	Header http.Header
+	Body   []byte
+}
+
+// Error is an answer that is an error.
+type Error struct {
+	// Status is the HTTP status.
+	Status int
+	// Code is the server's own code, 0 if it gave none.
+	Code int
+	// Msg is the server's text.
+	Msg string
+	// Partial says, as "3/5", that so many parts of a write were stored although the
+	// whole failed; empty if nothing was.
+	Partial string
+	// retryAfter is how long the server asks to wait; 0 if it does not say.
+	retryAfter time.Duration
+}
+
+func (e *Error) Error() string {
+	s := fmt.Sprintf("server answered %d", e.Status)
+	if e.Code != 0 {
+		s += fmt.Sprintf(" (code %d)", e.Code)
+	}
+	if e.Msg != "" {
+		s += ": " + e.Msg
+	}
+	if e.Status == http.StatusUnauthorized {
+		s += "; give --user NAME:PASSWORD or set CORDWOOD_USER"
+	}
+	if e.Partial != "" {
+		s += "; " + e.Partial + " of its parts were stored"
+	}
+	return s
+}
+
+// retryable tells whether the same request may be sent again. A write of which a part
+// was stored must not be: its rows would be there twice.
+func (e *Error) retryable() bool {
+	return (e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable) && e.Partial == ""
+}
+
+// Do sends a request and returns its answer, of status 2xx; the caller closes the body.
+//
+// It sends the request again, after a wait, while the server answers 429 or 503 or cannot
+// be connected to, and as long as Config.Attempts allows. A connection that breaks after
+// the request was sent is an error: what became of it is unknown. An answer of another
+// status is an *Error.
+func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
+	pause := firstWait
+	for attempt := 1; ; attempt++ {
+		resp, err := c.send(ctx, r)
+		if err == nil || attempt == c.cfg.Attempts || ctx.Err() != nil {
+			return resp, err
+		}
+		d := pause/2 + rand.N(pause/2)
+		if e := (*Error)(nil); errors.As(err, &e) {
+			if !e.retryable() {
+				return nil, err
+			}
+			d = max(d, e.retryAfter)
+		} else if !refused(err) {
+			return nil, err
+		}
+		d = min(d, maxWait)
+		pause = min(2*pause, maxWait)
+		if c.cfg.OnRetry != nil {
+			c.cfg.OnRetry(err, d)
+		}
+		if werr := c.cfg.Wait(ctx, d); werr != nil {
+			return nil, err
+		}
+	}
+}
+
+// refused tells whether err means that no connection came about.
+func refused(err error) bool {
+	op := (*net.OpError)(nil)
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
+	target := c.base + r.Path
+	if len(r.Query) > 0 {
+		target += "?" + r.Query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, target, bytes.NewReader(r.Body))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Path, err)
+	}
+	for k, v := range r.Header {
+		req.Header[k] = v
+	}
+	if c.cfg.UserAgent != "" {
+		req.Header.Set("User-Agent", c.cfg.UserAgent)
+	}
+	if c.user != "" {
+		req.SetBasicAuth(c.user, c.password)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.explain(err)
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, readError(resp)
+}
+
+// explain shortens the error of a request that got no answer.
+func (c *Client) explain(err error) error {
+	if e := (*url.Error)(nil); errors.As(err, &e) {
+		err = e.Err
+	}
+	if refused(err) {
+		return fmt.Errorf("no server at %s: start one with 'cordwood serve' or give --server: %w", c.base, err)
+	}
+	return fmt.Errorf("%s: %w", c.base, err)
+}
+
+// readError makes an Error of an answer.
+func readError(resp *http.Response) *Error {
+	e := &Error{
+		Status:     resp.StatusCode,
+		Partial:    resp.Header.Get("X-Ingest-Partial"),
+		retryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now()),
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	var shape struct {
+		Code  int    `json:"code"`
+		Error string `json:"error"`
+	}
+	if err == nil && json.Unmarshal(body, &shape) == nil && shape.Error != "" {
+		e.Code, e.Msg = shape.Code, shape.Error
+		return e
+	}
+	if e.Msg = strings.TrimSpace(string(body)); len(e.Msg) > 300 {
+		e.Msg = strings.ToValidUTF8(e.Msg[:300], "") + "…"
+	}
+	if e.Msg == "" {
+		e.Msg = http.StatusText(resp.StatusCode)
+	}
+	e.Code, _ = strconv.Atoi(resp.Header.Get("x-svc-err-code"))
+	return e
+}
+
+// retryAfter reads the header of that name, in seconds or as a date.
+func retryAfter(v string, now time.Time) time.Duration {
+	if seconds, err := strconv.Atoi(strings.TrimSpace(v)); err == nil {
+		return min(time.Duration(max(seconds, 0)), maxWait/time.Second) * time.Second
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return max(t.Sub(now), 0)
+	}
+	return 0
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

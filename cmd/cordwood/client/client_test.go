@@ -1,0 +1,190 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// answer is what a scripted server says.
+type answer struct {
+	status int
+	header map[string]string
+	body   string
+}
+
+// server answers from a script, the last line for ever, and notes what it was asked.
+func server(t *testing.T, script ...answer) (*httptest.Server, *[]*http.Request) {
+	t.Helper()
+	var asked []*http.Request
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		a := script[min(len(asked), len(script)-1)]
+		asked = append(asked, r)
+		for k, v := range a.header {
+			w.Header().Set(k, v)
+		}
+		w.WriteHeader(a.status)
+		_, _ = io.WriteString(w, a.body)
+	}))
+	t.Cleanup(s.Close)
+	return s, &asked
+}
+
+func newClient(t *testing.T, cfg Config, waits *[]time.Duration) *Client {
+	t.Helper()
+	cfg.Wait = func(_ context.Context, d time.Duration) error {
+		*waits = append(*waits, d)
+		return nil
+	}
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestDoSendsWhatItIsGiven(t *testing.T) {
+	s, asked := server(t, answer{200, nil, "fine"})
+	var waits []time.Duration
+	c := newClient(t, Config{Server: s.URL + "/", User: "ann:p:w", UserAgent: "cordwood/test"}, &waits)
+	resp, err := c.Do(context.Background(), Request{
+		Method: http.MethodPost, Path: "/v1/ingest", Query: url.Values{"a": {"x y"}},
+		Header: http.Header{"Content-Type": {"text/plain"}}, Body: []byte("hello"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	r := (*asked)[0]
+	sent, _ := io.ReadAll(r.Body)
+	user, password, _ := r.BasicAuth()
+	got := []string{r.Method, r.URL.String(), r.Header.Get("Content-Type"), r.UserAgent(), user, password, string(sent), string(body)}
+	want := []string{"POST", "/v1/ingest?a=x+y", "text/plain", "cordwood/test", "ann", "p:w", "hello", "fine"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDoRetries(t *testing.T) {
+	busy := answer{503, map[string]string{"Retry-After": "7"}, `{"code":4009,"error":"busy"}`}
+	limited := answer{429, nil, `{"code":6001,"error":"slow down"}`}
+	for _, tt := range []struct {
+		name   string
+		script []answer
+		sent   int
+		err    string
+	}{
+		{"busy, then fine", []answer{busy, limited, {200, nil, ""}}, 3, ""},
+		{"busy for ever", []answer{busy}, 4, "server answered 503 (code 4009): busy"},
+		{"other errors are final", []answer{{400, nil, `{"code":1004,"error":"no"}`}}, 1, "server answered 400 (code 1004): no"},
+		{"internal errors are final", []answer{{500, nil, ""}}, 1, "server answered 500: Internal Server Error"},
+		{"a part was stored", []answer{{503, map[string]string{"X-Ingest-Partial": "1/2"}, `{"code":5003,"error":"lost"}`}}, 1,
+			"server answered 503 (code 5003): lost; 1/2 of its parts were stored"},
+		{"unauthorized", []answer{{401, nil, `{"code":7003,"error":"who?"}`}}, 1,
+			"server answered 401 (code 7003): who?; give --user NAME:PASSWORD or set CORDWOOD_USER"},
+		{"plain text", []answer{{404, map[string]string{"x-svc-err-code": "7"}, " page not found\n"}}, 1, "server answered 404 (code 7): page not found"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, asked := server(t, tt.script...)
+			var waits []time.Duration
+			told := 0
+			c := newClient(t, Config{Server: s.URL, Attempts: 4, OnRetry: func(error, time.Duration) { told++ }}, &waits)
+			resp, err := c.Do(context.Background(), Request{Method: http.MethodPost, Path: "/x", Body: []byte("abc")})
+			if err == nil {
+				resp.Body.Close()
+			}
+			if got := fmt.Sprint(err); err != nil && got != tt.err || err == nil && tt.err != "" {
+				t.Errorf("got %v", err)
+			}
+			if len(*asked) != tt.sent || len(waits) != tt.sent-1 || told != len(waits) {
+				t.Errorf("%d requests, %d waits, told of %d", len(*asked), len(waits), told)
+			}
+			for i, r := range *asked {
+				if body, _ := io.ReadAll(r.Body); string(body) != "abc" {
+					t.Errorf("request %d carries %q", i, body)
+				}
+			}
+			if len(waits) > 0 && tt.script[0].status == 503 && (waits[0] < 7*time.Second || waits[0] > maxWait) {
+				t.Errorf("waited %v although the server asked for 7 s", waits[0])
+			}
+		})
+	}
+}
+
+func TestDoWithoutServer(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	s.Close()
+	var waits []time.Duration
+	c := newClient(t, Config{Server: s.URL, Attempts: 3}, &waits)
+	_, err := c.Do(context.Background(), Request{Method: http.MethodGet, Path: "/"})
+	if err == nil || !strings.HasPrefix(err.Error(), "no server at http://127.0.0.1") || len(waits) != 2 {
+		t.Errorf("%d waits, %v", len(waits), err)
+	}
+}
+
+func TestDoStopsWithItsContext(t *testing.T) {
+	s, asked := server(t, answer{503, nil, ""})
+	ctx, cancel := context.WithCancel(context.Background())
+	c, err := New(Config{Server: s.URL, OnRetry: func(error, time.Duration) { cancel() }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Do(ctx, Request{Method: http.MethodGet, Path: "/"})
+	if e := (*Error)(nil); !errors.As(err, &e) || len(*asked) != 1 {
+		t.Errorf("%d requests, %v", len(*asked), err)
+	}
+}
+
+func TestNew(t *testing.T) {
+	for server, want := range map[string]string{
+		"http://h:1":        "http://h:1",
+		"h:4000":            "http://h:4000",
+		"https://h/base/":   "https://h/base",
+		"http://u:p@h":      "http://h",
+		"":                  "",
+		"ftp://h":           "",
+		"http://":           "",
+		"http://h:notaport": "",
+	} {
+		c, err := New(Config{Server: server})
+		if want == "" {
+			if err == nil {
+				t.Errorf("%q is accepted", server)
+			}
+			continue
+		}
+		if err != nil || c.Server() != want {
+			t.Errorf("%q: %v, %v", server, c, err)
+		}
+	}
+	for _, user := range []string{"ann", ":x", "ann:"} {
+		if _, err := New(Config{Server: "h", User: user}); err == nil {
+			t.Errorf("user %q is accepted", user)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	for v, want := range map[string]time.Duration{
+		"": 0, "3": 3 * time.Second, "-3": 0, "99999999999999": maxWait, "x": 0,
+		"Mon, 01 Jan 2024 00:00:05 GMT": 5 * time.Second,
+		"Mon, 01 Jan 2023 00:00:05 GMT": 0,
+	} {
+		if got := retryAfter(v, now); got != want {
+			t.Errorf("%q: %v, want %v", v, got, want)
+		}
+	}
+}
