@@ -13,16 +13,19 @@ typedef int duckdb_state; // 0: success
 typedef struct duckdb_opaque *duckdb_handle;
 
 // A string in a vector: up to 12 bytes inside, or a pointer to the bytes.
-typedef struct {
-	uint32_t length;
-	union {
-		char inlined[12];
-		struct {
-			char prefix[4];
-			const char *ptr;
-		} pointer;
-	} value;
+typedef union {
+	struct {
+		uint32_t length;
+		char prefix[4];
+		const char *ptr;
+	} pointer;
+	struct {
+		uint32_t length;
+		char bytes[12];
+	} inlined;
 } duckdb_string;
+
+_Static_assert(sizeof(duckdb_string) == 16, "the layout of the engine's strings");
 
 typedef void (*duckdb_delete_fn)(void *data);
 

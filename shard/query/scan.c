@@ -237,13 +237,13 @@ static void fixed_bool(uint8_t *dst, const cw_view *v, uint32_t from, uint32_t n
 static inline duckdb_string make_string(const uint8_t *data, uint32_t start, uint32_t end) {
 	duckdb_string s;
 	uint32_t length = end - start;
-	s.length = length;
-	if (length <= sizeof s.value.inlined) {
-		memset(s.value.inlined, 0, sizeof s.value.inlined);
-		memcpy(s.value.inlined, data + start, length);
+	s.inlined.length = length;
+	if (length <= sizeof s.inlined.bytes) {
+		memset(s.inlined.bytes, 0, sizeof s.inlined.bytes);
+		memcpy(s.inlined.bytes, data + start, length);
 	} else {
-		memcpy(s.value.pointer.prefix, data + start, 4);
-		s.value.pointer.ptr = (const char *)data + start;
+		memcpy(s.pointer.prefix, data + start, 4);
+		s.pointer.ptr = (const char *)data + start;
 	}
 	return s;
 }

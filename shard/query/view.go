@@ -155,7 +155,7 @@ func (v *view) sql(schemaName, name string) string {
 			b.WriteString(" UNION ALL ")
 		}
 		v.selectFrom(&b, false)
-		fmt.Fprintf(&b, "cordwood_scan(%d)", v.rel.id())
+		fmt.Fprintf(&b, "cordwood_scan(%d::UBIGINT)", v.rel.id())
 		v.where(&b)
 	}
 	return b.String()
