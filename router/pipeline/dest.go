@@ -32,6 +32,7 @@ type dest struct {
 	columns  int // that the table has or will have
 	must     []mustColumn
 	maxCells int
+	born     int // the record that gave the first row
 }
 
 // mustColumn is a column of the table in which no row may be null.
@@ -154,6 +155,9 @@ func (d *dest) column(name []byte, typ schema.Type) (*column.Col, error) {
 				"table %q has no column %q, and adding columns is disabled with auto_create_table", d.table, cut(string(name)))
 		}
 		if d.columns >= r.req.MaxColumns {
+			if r.quiet() {
+				return nil, errSkipped
+			}
 			return nil, errs.New(errs.InvalidArguments,
 				"table %q would get more than %d columns with %q; store fields that vary in an array, or lower max_nested_levels", d.table, r.req.MaxColumns, cut(string(name)))
 		}
@@ -192,6 +196,9 @@ func (d *dest) end(t int64) error {
 		m.def.write(m.col, row, d.r.now())
 	}
 	d.time.SetInt(row, v)
+	if row == 0 {
+		d.born = d.r.records
+	}
 	d.rows.EndRow()
 	return nil
 }

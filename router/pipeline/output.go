@@ -1,7 +1,11 @@
 package pipeline
 
 import (
+	"cmp"
 	"maps"
+	"slices"
+
+	"cordwood/proto/schema"
 )
 
 // The most that Release keeps for the next request.
@@ -13,13 +17,14 @@ const (
 // Finish ends the input.
 func (r *identity) Finish() (*Output, error) {
 	out := &Output{Records: r.records, Skipped: r.skipped, Reasons: r.reasons}
+	slices.SortStableFunc(r.dests, func(a, b *dest) int { return cmp.Compare(a.born, b.born) })
 	for _, d := range r.dests {
 		if d.rows.Rows() == 0 {
 			continue
 		}
 		discard := d.opts.instant
 		if d.existing != nil {
-			discard = d.existing.Options["ttl"] == "instant"
+			discard = d.existing.Options[schema.OptionTTL] == "instant"
 		}
 		d.rows.Finish()
 		out.Tables = append(out.Tables, &TableRows{

@@ -129,6 +129,8 @@ func (t Text) NumberError(pos, next int) *Error {
 		p++
 	}
 	switch {
+	case pos >= t.n:
+		return t.Unexpected(pos, "a value")
 	case p >= t.n || next >= t.n && t.src[t.n-1]-'0' > 9:
 		return NewError(t.n, "unexpected end inside a number")
 	case t.src[p]-'0' > 9:
