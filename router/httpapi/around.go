@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -64,7 +65,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		x, r := begin(w, r, s.log)
 		defer func() {
 			if p := recover(); p != nil {
-				if p == http.ErrAbortHandler { //nolint:errorlint // the value itself is what net/http compares
+				if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 					panic(p)
 				}
 				s.log.ErrorContext(r.Context(), "panic while answering", "method", r.Method, "path", r.URL.Path,
@@ -73,7 +74,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 				if x.status != 0 {
 					panic(http.ErrAbortHandler) // half an answer must not look like a whole one
 				}
-				fail(x, r, errs.New(errs.Internal, "panic: %v", p))
+				WriteError(x, r, errs.New(errs.Internal, "panic: %v", p))
 			}
 			s.finish(x, r)
 		}()

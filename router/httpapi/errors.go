@@ -34,14 +34,8 @@ const maxHeaderText = 1024
 // WriteError answers a request with err, in the one shape of errors: JSON with code,
 // text and time, and the same in headers. Codes of internal errors are masked; the log
 // has the detail. After the first byte of an answer it does nothing but log.
-//
-// start is when the request came in; a request that came through a Server knows that
-// itself.
-func WriteError(w http.ResponseWriter, r *http.Request, err error, start time.Time) {
+func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeOf(r)
-	if x.start.IsZero() {
-		x.start = start
-	}
 	e, status := resolve(x, err)
 	if status >= 500 && e.Code.Masked() {
 		x.log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "code", int(e.Code), "err", err)
@@ -96,9 +90,6 @@ func resolve(x *exchange, err error) (*errs.Error, int) {
 	}
 	return e, status
 }
-
-// fail is WriteError for the server's own handlers.
-func fail(w http.ResponseWriter, r *http.Request, err error) { WriteError(w, r, err, time.Time{}) }
 
 // headerText makes text safe for a header: one line of printable ASCII, bounded.
 func headerText(text string) string {

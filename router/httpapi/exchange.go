@@ -34,7 +34,7 @@ func exchangeOf(r *http.Request) *exchange {
 	if x, ok := r.Context().Value(exchangeKey{}).(*exchange); ok {
 		return x
 	}
-	return &exchange{log: slog.New(slog.DiscardHandler), identity: everybody}
+	return &exchange{log: slog.New(slog.DiscardHandler), start: time.Now(), identity: everybody}
 }
 
 // begin wraps a request that has just come in.
@@ -52,8 +52,11 @@ var (
 // IdentityOf tells who sent the request. It is never nil.
 func IdentityOf(r *http.Request) *auth.Identity { return exchangeOf(r).identity }
 
-// StartOf tells when the request came in, for execution_time_ms.
-func StartOf(r *http.Request) time.Time { return exchangeOf(r).start }
+// Permission tells what the sender of the request may do.
+func Permission(r *http.Request) (canRead, canWrite bool) {
+	id := IdentityOf(r)
+	return id.CanRead, id.CanWrite
+}
 
 // millis is the time that the request has taken so far.
 func (x *exchange) millis() int64 { return time.Since(x.start).Milliseconds() }

@@ -20,7 +20,7 @@ func (s *Server) handleHealth(w http.ResponseWriter, _ *http.Request) {
 // handleReady tells whether the node can serve, and if not, why.
 func (s *Server) handleReady(w http.ResponseWriter, r *http.Request) {
 	if reasons := s.cfg.Ready(); len(reasons) > 0 {
-		fail(w, r, errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(reasons, "; ")))
+		WriteError(w, r, errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(reasons, "; ")))
 		return
 	}
 	writeJSON(w, http.StatusOK, []byte("{}"))
@@ -39,7 +39,7 @@ func (st Status) withDefaults() Status {
 func (s *Server) handleStatus(w http.ResponseWriter, r *http.Request) {
 	out, err := json.Marshal(s.cfg.Status)
 	if err != nil {
-		fail(w, r, errs.Wrap(errs.Internal, err, "status"))
+		WriteError(w, r, errs.Wrap(errs.Internal, err, "status"))
 		return
 	}
 	writeJSON(w, http.StatusOK, out)

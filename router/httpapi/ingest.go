@@ -38,7 +38,7 @@ func (s *Server) handleIngest(w http.ResponseWriter, r *http.Request) {
 	x.plainTimeout = true
 	res, err := s.ingest(x, r)
 	if err != nil {
-		fail(w, r, err)
+		WriteError(w, r, err)
 		return
 	}
 	s.answerIngest(w, x, res)

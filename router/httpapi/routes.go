@@ -92,12 +92,12 @@ func (s *Server) build(routes []route) (http.Handler, error) {
 		router.Handle(rt.path, s.guard(rt)).Methods(rt.methods...)
 	}
 	router.NotFoundHandler = s.refuse(func(w http.ResponseWriter, r *http.Request) {
-		fail(w, r, errs.New(errs.InvalidArguments, "no such path: %s %s", r.Method, r.URL.Path).WithStatus(http.StatusNotFound))
+		WriteError(w, r, errs.New(errs.InvalidArguments, "no such path: %s %s", r.Method, r.URL.Path).WithStatus(http.StatusNotFound))
 	})
 	router.MethodNotAllowedHandler = s.refuse(func(w http.ResponseWriter, r *http.Request) {
 		allowed := allowedMethods(router, r)
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		fail(w, r, errs.New(errs.InvalidArguments, "method %s is not allowed on %s; use %s",
+		WriteError(w, r, errs.New(errs.InvalidArguments, "method %s is not allowed on %s; use %s",
 			r.Method, r.URL.Path, strings.Join(allowed, " or ")).WithStatus(http.StatusMethodNotAllowed))
 	})
 	return s.around(router), nil
@@ -114,17 +114,17 @@ func (s *Server) guard(rt route) http.Handler {
 		}
 		r, cancel, err := s.withDeadline(x, r, rt.ownLimit)
 		if err != nil {
-			fail(w, r, err)
+			WriteError(w, r, err)
 			return
 		}
 		defer cancel()
 		if err := s.authenticate(x, r); err != nil {
-			fail(w, r, err)
+			WriteError(w, r, err)
 			return
 		}
 		if rt.needs == canWrite {
 			if err := x.identity.Require(auth.Write); err != nil {
-				fail(w, r, err)
+				WriteError(w, r, err)
 				return
 			}
 		}
@@ -137,7 +137,7 @@ func (s *Server) refuse(answer http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if underV1(r.URL.Path) {
 			if err := s.authenticate(exchangeOf(r), r); err != nil {
-				fail(w, r, err)
+				WriteError(w, r, err)
 				return
 			}
 		}

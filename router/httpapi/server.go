@@ -41,8 +41,8 @@ type Config struct {
 	Catalog Catalog
 	// Writer stores what pipelines made. Required.
 	Writer Writer
-	// SQL answers /v1/sql: it finds who asks by IdentityOf, keeps its own time limit and
-	// answers errors by WriteError. Without it the path does not exist.
+	// SQL answers /v1/sql: it asks Permission what the sender may do, keeps its own time
+	// limit and answers errors by WriteError. Without it the path does not exist.
 	SQL http.Handler
 	// Auth tells who asks. The default value is nil: authentication is off, and
 	// everybody may do everything.

@@ -425,6 +425,9 @@ func TestPermissions(t *testing.T) {
 			}
 		}
 	}
+	if canRead, canWrite := Permission(httptest.NewRequest("GET", "/", nil)); !canRead || !canWrite {
+		t.Error("a request from elsewhere has no user to ask about")
+	}
 	if w := f.call("POST", "/v1/sql", "", "Authorization", "wo"); w.Body.String() != "wo" {
 		t.Errorf("the SQL handler sees %q", w.Body)
 	}

@@ -2,6 +2,7 @@ package write
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -142,7 +143,7 @@ func (q *sequence) answered(s *span) {
 
 // ctxCode is the code for an ended context.
 func ctxCode(ctx context.Context) errs.Code {
-	if ctx.Err() == context.Canceled {
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return errs.Cancelled
 	}
 	return errs.DeadlineExceeded

@@ -321,8 +321,10 @@ func TestQueryStreams(t *testing.T) {
 	if err != nil || !bytes.Equal(got, want) {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}
-	if r.Close() != nil || r.Close() != nil {
-		t.Fatal("Close")
+	for range 2 {
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 
 	if _, err := cl.Query(t.Context(), &shardpb.QueryRequest{Sql: "bad"}); errs.CodeOf(err) != errs.InvalidSyntax || err.Error() != "near bad" {
