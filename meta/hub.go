@@ -3,11 +3,17 @@ package meta
 import (
 	"sync"
 
+	"google.golang.org/protobuf/proto"
+
 	"cordwood/proto/errs"
 )
 
-// hubChanges is how many changes the hub keeps for watches that lag behind.
-const hubChanges = 4096
+// What the hub keeps for watches that lag behind, at most: so many changes, of so
+// many bytes together.
+const (
+	hubChanges = 4096
+	hubBytes   = 64 << 20
+)
 
 // hub keeps the newest changes, once for all watches. A watch that has fallen
 // behind the oldest kept change is cut off and begins anew with the whole state,
@@ -18,6 +24,7 @@ type hub struct {
 	ring  [hubChanges]*change
 	head  int
 	count int
+	bytes int
 	// floor is the index of the newest change that is no longer kept: a watch that
 	// has not seen it cannot go on.
 	floor uint64
@@ -34,22 +41,31 @@ func (h *hub) publish(changes []*change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range changes {
-		if h.count == hubChanges {
-			h.floor = h.ring[h.head].Index
-			h.head = (h.head + 1) % hubChanges
-			h.count--
+		size := proto.Size(c)
+		for h.count == hubChanges || h.count > 0 && h.bytes+size > hubBytes {
+			h.dropOldest()
 		}
 		h.ring[(h.head+h.count)%hubChanges] = c
 		h.count++
+		h.bytes += size
 	}
 	h.wake()
+}
+
+func (h *hub) dropOldest() {
+	oldest := h.ring[h.head]
+	h.ring[h.head] = nil
+	h.floor = oldest.Index
+	h.head = (h.head + 1) % hubChanges
+	h.count--
+	h.bytes -= proto.Size(oldest)
 }
 
 // reset forgets all changes: the state at index has nothing to do with them.
 func (h *hub) reset(index uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ring, h.head, h.count = [hubChanges]*change{}, 0, 0
+	h.ring, h.head, h.count, h.bytes = [hubChanges]*change{}, 0, 0, 0
 	h.floor = index
 	h.epoch++
 	h.wake()

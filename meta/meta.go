@@ -67,10 +67,10 @@ type Config struct {
 func (c Config) Validate() error {
 	var faults []error
 	if c.Dir == "" {
-		faults = append(faults, fmt.Errorf("%s is empty", "Dir"))
+		faults = append(faults, errors.New("no Dir is given"))
 	}
 	if c.NodeID == "" {
-		faults = append(faults, fmt.Errorf("%s is empty", "NodeID"))
+		faults = append(faults, errors.New("no NodeID is given"))
 	}
 	return errors.Join(faults...)
 }

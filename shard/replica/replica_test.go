@@ -528,6 +528,10 @@ func TestSnapshotHeader(t *testing.T) {
 	if err != nil || got != h {
 		t.Errorf("read %+v, %v", got, err)
 	}
+	const golden = "CWSN\x01\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00" // version 1, for ever
+	if string(h.encode()) != golden {
+		t.Errorf("the header is % x", h.encode())
+	}
 	newer := h.encode()
 	newer[4] = 9
 	if _, err := readHeader(strings.NewReader(string(newer))); !errors.Is(err, ErrUnsupported) {
