@@ -54,15 +54,15 @@ func edits() []*Edit {
 	return []*Edit{
 		{AppliedIndex: 5, AppliedTerm: 1, Clock: 1000, NextSegmentID: 3, Add: []segment.Meta{seg(1, 7), seg(2, 8)}, Tables: []*schemapb.Table{table(7, 1), table(8, 1)},
 			Sessions: []Session{{ID: 1 << 63, High: 70, Seen: []uint64{1, 1 << 63}, LastUnixNano: 900}}},
-		{AppliedIndex: 9, AppliedTerm: 2, Clock: 2000, Add: []segment.Meta{seg(3, 7)}, Tables: []*schemapb.Table{table(7, 2)}},
-		{AppliedIndex: 9, AppliedTerm: 2, Clock: 2000, Remove: []uint64{2}, Drop: []uint64{8}, Sessions: []Session{{ID: 4, High: 1, Seen: []uint64{1}, LastUnixNano: 1}}},
+		{AppliedIndex: 9, AppliedTerm: 2, Clock: 2000, Add: []segment.Meta{seg(3, 7), seg(4, 7)}, Tables: []*schemapb.Table{table(7, 2)}},
+		{AppliedIndex: 9, AppliedTerm: 2, Clock: 2000, Remove: []uint64{4}, Drop: []uint64{8}, Sessions: []Session{{ID: 4, High: 1, Seen: []uint64{1}, LastUnixNano: 1}}},
 	}
 }
 
 // final is the state that edits lead to.
 func final() *State {
 	return &State{
-		AppliedIndex: 9, AppliedTerm: 2, NextSegmentID: 4, Clock: 2000, Segments: []segment.Meta{seg(1, 7), seg(3, 7)},
+		AppliedIndex: 9, AppliedTerm: 2, NextSegmentID: 5, Clock: 2000, Segments: []segment.Meta{seg(1, 7), seg(3, 7)},
 		Tables: []*schemapb.Table{table(7, 2)}, Dropped: []uint64{8}, Sessions: []Session{{ID: 4, High: 1, Seen: []uint64{1}, LastUnixNano: 1}},
 	}
 }

@@ -48,7 +48,7 @@ type Edit struct {
 	// Add and Remove make segments live and dead.
 	Add    []segment.Meta
 	Remove []uint64
-	// Tables replaces definitions, Drop drops tables.
+	// Tables replaces definitions; Drop drops tables, and makes their segments dead.
 	Tables []*schemapb.Table
 	Drop   []uint64
 	// Sessions replaces all sessions.
@@ -64,10 +64,12 @@ func (s *State) apply(e *Edit) *State {
 		Sessions: slices.Clone(e.Sessions),
 	}
 	slices.SortFunc(n.Sessions, func(a, b Session) int { return cmp.Compare(a.ID, b.ID) })
-	if len(e.Add)+len(e.Remove) > 0 {
+	if len(e.Add)+len(e.Remove)+len(e.Drop) > 0 {
 		live := map[uint64]segment.Meta{}
 		for _, m := range s.Segments {
-			live[m.ID] = m
+			if !slices.Contains(e.Drop, m.TableID) {
+				live[m.ID] = m
+			}
 		}
 		for _, id := range e.Remove {
 			delete(live, id)

@@ -1,0 +1,205 @@
+package shard
+
+import (
+	"fmt"
+	"io"
+
+	"cordwood/proto/column"
+	"cordwood/shard/replica"
+)
+
+// fsm is the shard as its replica sees it.
+type fsm struct{ s *Shard }
+
+var _ replica.Durable = fsm{}
+
+// AppliedIndex is the index of the last entry that the manifest holds.
+func (f fsm) AppliedIndex() uint64 { return f.s.base }
+
+// Apply applies a committed entry. It does memory work only.
+func (f fsm) Apply(index, term uint64, data []byte) any { return f.s.apply(index, term, data) }
+
+// Snapshot freezes the memtable after the last Apply.
+func (f fsm) Snapshot(index uint64) (replica.Snapshot, error) { return f.s.freeze(index), nil }
+
+// Restore would take over another replica's state, whose segments it needs first.
+func (f fsm) Restore(r io.Reader) error {
+	p, err := readSnapshot(r)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("shard %d: its manifest holds entries up to %d, a snapshot says %d with %d segments: the manifest is damaged or was replaced by an older one; "+
+		"restore the directory %s from a replica or a backup", f.s.cfg.ID, f.s.base, p.AppliedIndex, len(p.Segments), f.s.cfg.Dir)
+}
+
+// applied is the result of an entry of writes.
+type applied struct {
+	writes []outcome
+}
+
+// outcome is what became of one write of an entry.
+type outcome struct {
+	// err, if set, refused the write; need, if set, are the tables whose definitions
+	// it lacked. In both cases nothing of it was appended.
+	err  error
+	need []uint64
+	// duplicates are the batches that had been appended before.
+	duplicates int
+}
+
+// apply is called by the replica's goroutine, index after index.
+func (s *Shard) apply(index, term uint64, data []byte) any {
+	if index <= s.base {
+		return nil // replayed: the manifest has it
+	}
+	e, err := decodeEntry(data)
+	if err != nil {
+		return replica.Halt(fmt.Errorf("shard %d: entry %d: %w", s.cfg.ID, index, err))
+	}
+	if e.kind == kindDropTable {
+		s.applyDrop(index, term, e)
+		return nil
+	}
+	result, err := s.applyWrites(index, term, e)
+	if err != nil {
+		return replica.Halt(fmt.Errorf("shard %d: entry %d: %w", s.cfg.ID, index, err))
+	}
+	return result
+}
+
+// applyWrites appends the writes of an entry that the rules admit. Everything that
+// takes time is done before the lock; under it batches are only linked, all of an
+// entry at once.
+func (s *Shard) applyWrites(index, term uint64, e *entry) (*applied, error) {
+	result := &applied{writes: make([]outcome, len(e.writes))}
+	// No lock to read: only this goroutine changes the state and the active memtable.
+	adm := admission{state: s.state, ids: s.applyIDs}
+	clear(adm.ids)
+	var defs []*tableDef
+	link := s.applyBatches[:0]
+	for i := range e.writes {
+		w := &e.writes[i]
+		learned, err := parseTables(w.tables)
+		if err != nil {
+			return nil, fmt.Errorf("write %d: table definition: %w", i, err)
+		}
+		defs = append(defs, learned...)
+		adm.learn(learned)
+		from := len(link)
+		out := &result.writes[i]
+		if link, err = s.applyWrite(&adm, w, link, out); err != nil {
+			return nil, fmt.Errorf("write %d: %w", i, err)
+		}
+		if out.err != nil || out.need != nil {
+			for _, b := range link[from:] {
+				delete(adm.ids, batchID{b.Session, b.Seq})
+			}
+			link = link[:from]
+		}
+	}
+
+	s.mu.Lock()
+	s.state.tick(e.time)
+	for _, d := range defs {
+		s.state.define(d)
+	}
+	bytes := s.active.Bytes()
+	first := s.active.Empty()
+	rows := 0
+	for _, b := range link {
+		s.state.note(&b.Header)
+		s.active.Append(b)
+		rows += b.Rows
+	}
+	s.appliedIndex, s.appliedTerm = index, term
+	if first && len(link) > 0 {
+		s.activeSince = s.now()
+	}
+	s.cfg.Budget.add(bytes - s.activeBytes)
+	s.activeBytes = bytes
+	wake := bytes >= s.cfg.FlushBytes || bytes >= s.cfg.Budget.share()
+	s.mu.Unlock()
+
+	clear(link) // the memtable has them; a stale pointer here would keep them
+	s.applyBatches = link[:0]
+	s.metrics.entries.Inc()
+	s.metrics.rows.Add(float64(rows))
+	if wake {
+		s.wakeFlusher()
+	}
+	return result, nil
+}
+
+// applyWrite decodes those batches of a write that are to be appended and adds them
+// to link. An error means that the entry is not what a leader proposes.
+func (s *Shard) applyWrite(adm *admission, w *entryWrite, link []*column.Batch, out *outcome) ([]*column.Batch, error) {
+	for j, data := range w.batches {
+		h, err := column.DecodeHeader(data)
+		if err != nil {
+			return link, fmt.Errorf("batch %d: %w", j, err)
+		}
+		v, err := adm.admit(&h)
+		switch v {
+		case duplicate:
+			out.duplicates++
+			continue
+		case needTable:
+			out.need = appendNew(out.need, h.TableID)
+			continue
+		case refused:
+			out.err = err
+			return link, nil
+		}
+		size, err := column.InflatedSize(data)
+		if err != nil {
+			return link, fmt.Errorf("batch %d: %w", j, err)
+		}
+		mem, err := s.active.Alloc(size)
+		if err != nil {
+			return link, fmt.Errorf("batch %d: %w", j, err)
+		}
+		b, err := column.Decode(data, mem)
+		if err != nil {
+			return link, fmt.Errorf("batch %d: %w", j, err)
+		}
+		if err := adm.accept(b); err != nil {
+			out.err = err
+			return link, nil
+		}
+		if b.Rows == 0 {
+			continue
+		}
+		link = append(link, b)
+		if b.Session != 0 {
+			adm.ids[batchID{b.Session, b.Seq}] = struct{}{}
+		}
+	}
+	return link, nil
+}
+
+func appendNew(ids []uint64, id uint64) []uint64 {
+	for _, have := range ids {
+		if have == id {
+			return ids
+		}
+	}
+	return append(ids, id)
+}
+
+// applyDrop forgets a table and its rows. Its files go when the manifest says that
+// they are dead and nobody reads them.
+func (s *Shard) applyDrop(index, term uint64, e *entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.tick(e.time)
+	s.state.drop(e.tableID)
+	s.active.Drop(e.tableID)
+	for _, f := range s.frozen {
+		f.mem.Drop(e.tableID)
+	}
+	for _, seg := range s.segments[e.tableID] {
+		s.retired = append(s.retired, retired{seg, index})
+	}
+	delete(s.segments, e.tableID)
+	s.appliedIndex, s.appliedTerm = index, term
+}

@@ -1,0 +1,163 @@
+package shard
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/shard/memtable"
+	"cordwood/shard/replica"
+	"cordwood/shard/vfs"
+)
+
+// MaxWriteBytes is the most that the batches and definitions of one Write may have
+// together, encoded.
+const MaxWriteBytes = replica.MaxEntryBytes - 64<<10
+
+// Config says what Open opens. Dir and NodeID are required.
+type Config struct {
+	ID uint32
+	// Dir holds everything of the shard: MANIFEST, segments/, raft/, lost+found/. It
+	// is made if missing.
+	Dir string
+	// NodeID is the persistent id of this node.
+	NodeID string
+	// Bootstrap makes an empty Dir a shard with this node as its only replica.
+	Bootstrap bool
+
+	// FlushBytes is the size of a memtable at which it is flushed. The default value
+	// is 64 MiB.
+	FlushBytes int64
+	// FlushLogBytes is the size of the log at which it is flushed. The default value
+	// is 128 MiB.
+	FlushLogBytes int64
+	// FlushAge is how long a row stays in a memtable at most. The default value is 5 min.
+	FlushAge time.Duration
+	// MemoryLimit is the size of all memtables, frozen ones included, from which on
+	// writes are refused as Busy. The default value is four times FlushBytes.
+	MemoryLimit int64
+	// QueueBytes and QueueWrites bound what waits to be put into the log; a write
+	// beyond them is refused as Busy. The default values are 64 MiB and 4096.
+	QueueBytes  int64
+	QueueWrites int
+	// GroupBytes is the size up to which waiting writes are joined into one entry of
+	// the log. The default value is 1 MiB.
+	GroupBytes int
+
+	// Pool is where memtables get their memory; it should be shared by all shards of
+	// a process. The default value is a pool of the shard's own.
+	Pool *memtable.Pool
+	// Budget bounds the memtables of several shards together. Nil: no such bound.
+	Budget *Budget
+
+	// FS holds the manifest and the segments; the log is always on the real one. The
+	// default value is vfs.OS.
+	FS vfs.FS
+	// Logger takes what an operator should know. The default value discards it.
+	Logger *slog.Logger
+	// Registerer takes the metrics, labelled with the shard. Nil: none are kept.
+	Registerer prometheus.Registerer
+	// FailStop is called once if the replica failed for good; the process should
+	// exit without closing anything.
+	FailStop func(error)
+}
+
+func (c Config) withDefaults() Config {
+	c.FlushBytes = or(c.FlushBytes, 64<<20)
+	c.FlushLogBytes = or(c.FlushLogBytes, 128<<20)
+	c.FlushAge = or(c.FlushAge, 5*time.Minute)
+	c.MemoryLimit = or(c.MemoryLimit, 4*c.FlushBytes)
+	c.QueueBytes = or(c.QueueBytes, 64<<20)
+	c.QueueWrites = or(c.QueueWrites, 4096)
+	c.GroupBytes = or(c.GroupBytes, 1<<20)
+	if c.Pool == nil {
+		c.Pool = &memtable.Pool{}
+	}
+	if c.FS == nil {
+		c.FS = vfs.OS
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	c.Logger = c.Logger.With("shard", c.ID)
+	return c
+}
+
+func or[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}
+
+// Validate reports everything that is wrong with c.
+func (c Config) Validate() error {
+	var faults []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	fault(c.Dir == "", "Dir is empty")
+	fault(c.NodeID == "", "NodeID is empty")
+	fault(c.FlushBytes < 0, "FlushBytes is %d, want a positive number", c.FlushBytes)
+	fault(c.FlushLogBytes < 0, "FlushLogBytes is %d, want a positive number", c.FlushLogBytes)
+	fault(c.FlushAge < 0, "FlushAge is %s, want a positive duration", c.FlushAge)
+	fault(c.QueueBytes < 0, "QueueBytes is %d, want a positive number", c.QueueBytes)
+	fault(c.QueueWrites < 0, "QueueWrites is %d, want a positive number", c.QueueWrites)
+	fault(c.GroupBytes < 0 || c.GroupBytes > MaxWriteBytes, "GroupBytes is %d, want 1 to %d", c.GroupBytes, MaxWriteBytes)
+	d := c.withDefaults()
+	fault(c.MemoryLimit < 0 || d.MemoryLimit < d.FlushBytes, "MemoryLimit is %d, want at least FlushBytes, %d", c.MemoryLimit, d.FlushBytes)
+	return errors.Join(faults...)
+}
+
+// Budget bounds the memtable memory of several shards together: beyond half of it
+// the larger memtables are flushed, beyond all of it writes are refused. It may be
+// used concurrently.
+type Budget struct {
+	limit  int64
+	used   atomic.Int64
+	shards atomic.Int64
+}
+
+// NewBudget returns a budget of limit bytes.
+func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
+
+// Used is what the shards' memtables hold together, in bytes.
+func (b *Budget) Used() int64 { return b.used.Load() }
+
+// A nil Budget bounds nothing.
+
+func (b *Budget) join(n int64) {
+	if b != nil {
+		b.shards.Add(n)
+	}
+}
+
+func (b *Budget) add(bytes int64) {
+	if b != nil {
+		b.used.Add(bytes)
+	}
+}
+
+func (b *Budget) exhausted() bool { return b != nil && b.used.Load() >= b.limit }
+
+// share is the size from which on a memtable should be flushed: no bound while less
+// than half of the budget is used, and half of an even share of what is used after
+// that, so that the largest memtable is always above it.
+func (b *Budget) share() int64 {
+	if b == nil {
+		return math.MaxInt64
+	}
+	used := b.used.Load()
+	if used < b.limit/2 {
+		return math.MaxInt64
+	}
+	return max(1, used/(2*max(1, b.shards.Load())))
+}

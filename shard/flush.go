@@ -1,0 +1,399 @@
+package shard
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schemapb"
+	"cordwood/shard/manifest"
+	"cordwood/shard/memtable"
+	"cordwood/shard/replica"
+	"cordwood/shard/segment"
+)
+
+// Why a flush is made; the values of a metric's label.
+const (
+	flushBytes   = "bytes"
+	flushLog     = "log"
+	flushAge     = "age"
+	flushBudget  = "budget"
+	flushDrop    = "drop"
+	flushRetry   = "retry"
+	flushRequest = "request"
+)
+
+const (
+	minFlushBackoff = time.Second
+	maxFlushBackoff = 30 * time.Second
+)
+
+// frozen is a memtable that takes no more rows, with the state as it was when the
+// last of them was applied.
+type frozen struct {
+	mem         *memtable.Memtable
+	bytes       int64
+	index, term uint64
+	clock       int64
+	defs        map[uint64]*tableDef // of the tables that have rows here
+	changed     []*schemapb.Table    // definitions that changed since the freeze before
+	drops       []uint64             // tables dropped since then
+	sessions    []manifest.Session
+}
+
+// unsettled is an edit of the manifest that was begun. Until it is known to be on
+// disk its segments must neither be removed nor be written again.
+type unsettled struct {
+	edit *manifest.Edit
+	n    int // how many of the frozen memtables it covers
+}
+
+// retired is a segment of a dropped table. Its file goes after a commit that covers
+// the index at which the table was dropped.
+type retired struct {
+	seg   *liveSegment
+	index uint64
+}
+
+// freeze is called between two Applies: it puts the active memtable aside, if that
+// holds anything that the last freeze or flush does not.
+func (s *Shard) freeze(index uint64) replica.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.flushed.Load()
+	if n := len(s.frozen); n > 0 {
+		last = s.frozen[n-1].index
+	}
+	if index <= last {
+		return snapshot{s}
+	}
+	f := &frozen{
+		mem: s.active, bytes: s.activeBytes, index: index, term: s.appliedTerm, clock: s.state.clock,
+		defs: map[uint64]*tableDef{}, drops: s.state.drops, sessions: s.state.storedSessions(),
+	}
+	for _, id := range f.mem.Tables() {
+		f.defs[id] = s.state.tables[id]
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.state.dirty)) {
+		f.changed = append(f.changed, s.state.tables[id].stored)
+	}
+	clear(s.state.dirty)
+	s.state.drops = nil
+	s.frozen = append(s.frozen, f)
+	s.active = memtable.New(s.cfg.Pool)
+	s.activeBytes, s.activeSince = 0, time.Time{}
+	return snapshot{s}
+}
+
+// snapshot is a freeze as the replica sees it.
+type snapshot struct{ s *Shard }
+
+// Persist flushes what is frozen. The replica cuts the log when it returns nil.
+func (p snapshot) Persist(w io.Writer) error {
+	if err := p.s.flushFrozen(); err != nil {
+		return err
+	}
+	return writeSnapshot(w, p.s.cfg.ID, p.s.manifest.State())
+}
+
+// Release has nothing to release: what could not be flushed stays frozen, and is
+// flushed with the next snapshot.
+func (p snapshot) Release() {}
+
+// flushFrozen makes everything frozen durable in segments. Only the replica's
+// snapshot goroutine calls it, so it alone uses manifest, unsettled and nextSegment.
+func (s *Shard) flushFrozen() error {
+	for {
+		if s.unsettled != nil {
+			if err := s.settle(); err != nil {
+				return fmt.Errorf("shard %d: flush: %w", s.cfg.ID, err)
+			}
+		}
+		s.mu.RLock()
+		todo := slices.Clone(s.frozen)
+		s.mu.RUnlock()
+		if len(todo) == 0 {
+			return nil
+		}
+		edit, err := s.writeSegments(todo)
+		if err != nil {
+			return fmt.Errorf("shard %d: flush up to index %d: %w", s.cfg.ID, todo[len(todo)-1].index, err)
+		}
+		s.unsettled = &unsettled{edit: edit, n: len(todo)}
+	}
+}
+
+// writeSegments writes the rows of frozen memtables to segments, whose names are
+// durable on return, and returns the edit that makes them live. After an error none
+// of the files is left.
+func (s *Shard) writeSegments(todo []*frozen) (edit *manifest.Edit, err error) {
+	last := todo[len(todo)-1]
+	edit = &manifest.Edit{AppliedIndex: last.index, AppliedTerm: last.term, Clock: last.clock, Sessions: last.sessions}
+	changed := map[uint64]*schemapb.Table{}
+	defs := map[uint64]*tableDef{}
+	rows := map[uint64][]*column.Batch{}
+	s.mu.RLock() // a drop may take a table out of a frozen memtable
+	for _, f := range todo {
+		for _, t := range f.changed {
+			changed[t.Id] = t
+		}
+		edit.Drop = append(edit.Drop, f.drops...)
+		for _, id := range f.mem.Tables() {
+			defs[id] = f.defs[id]
+			rows[id] = append(rows[id], f.mem.Batches(id)...)
+		}
+	}
+	s.mu.RUnlock()
+	for _, id := range edit.Drop {
+		delete(changed, id)
+		delete(rows, id)
+	}
+	for _, id := range slices.Sorted(maps.Keys(changed)) {
+		edit.Tables = append(edit.Tables, changed[id])
+	}
+	defer func() {
+		if err == nil {
+			return
+		}
+		for i := range edit.Add {
+			err = errors.Join(err, s.cfg.FS.Remove(filepath.Join(s.segmentDir, segment.FileName(edit.Add[i].ID))))
+		}
+	}()
+	cfg := segment.Config{FS: s.cfg.FS, Dir: s.segmentDir, NextID: func() uint64 {
+		id := s.nextSegment
+		s.nextSegment++
+		return id
+	}}
+	for _, id := range slices.Sorted(maps.Keys(rows)) {
+		metas, err := segment.Write(cfg, defs[id].Table, rows[id])
+		if err != nil {
+			return edit, err
+		}
+		edit.Add = append(edit.Add, metas...)
+	}
+	edit.NextSegmentID = s.nextSegment
+	if len(edit.Add) > 0 {
+		if err := s.cfg.FS.SyncDir(s.segmentDir); err != nil {
+			return edit, fmt.Errorf("sync directory %s: %w", s.segmentDir, err)
+		}
+	}
+	return edit, nil
+}
+
+// settle commits the edit that was begun, and puts its segments in the place of the
+// memtables. An edit may be committed twice: the second time changes nothing.
+func (s *Shard) settle() error {
+	u := s.unsettled
+	if s.manifestBroken {
+		m, err := manifest.Open(s.manifestConfig())
+		if err != nil {
+			return err
+		}
+		s.manifest.Close() // it was given up; nothing is in it that matters
+		s.manifest, s.manifestBroken = m, false
+	}
+	if err := s.manifest.Commit(u.edit); err != nil {
+		s.manifestBroken = true
+		return err
+	}
+	s.unsettled = nil
+	s.publish(u)
+	return nil
+}
+
+// publish replaces the frozen memtables that u covers by its segments, for new views.
+func (s *Shard) publish(u *unsettled) {
+	var dead []*liveSegment
+	var bytes int64
+	s.mu.Lock()
+	for _, m := range u.edit.Add {
+		seg := s.newSegment(m)
+		if _, gone := s.state.dropped[m.TableID]; gone {
+			s.retired = append(s.retired, retired{seg, s.appliedIndex})
+			continue
+		}
+		s.segments[m.TableID] = append(s.segments[m.TableID], seg)
+		bytes += m.Bytes
+	}
+	done := s.frozen[:u.n]
+	s.frozen = slices.Clone(s.frozen[u.n:])
+	kept := s.retired[:0]
+	for _, r := range s.retired {
+		if r.index <= u.edit.AppliedIndex {
+			dead = append(dead, r.seg)
+		} else {
+			kept = append(kept, r)
+		}
+	}
+	s.retired = kept
+	s.flushed.Store(u.edit.AppliedIndex)
+	s.mu.Unlock()
+
+	var rows int64
+	for _, f := range done {
+		s.cfg.Budget.add(-f.bytes)
+		rows += f.mem.Rows()
+		f.mem.Unref()
+	}
+	for _, seg := range dead {
+		seg.unref()
+	}
+	s.metrics.flushBytes.Add(float64(bytes))
+	s.cfg.Logger.Debug("flushed", "index", u.edit.AppliedIndex, "segments", len(u.edit.Add), "rows", rows, "bytes", bytes)
+}
+
+// removeSegment removes the file of a segment that nothing refers to any more. If
+// it cannot be removed now, the next start finds and sets it aside.
+func (s *Shard) removeSegment(l *liveSegment) {
+	if err := s.cfg.FS.Remove(l.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.cfg.Logger.Warn("file of a dropped table stays behind", "table", l.TableID, "file", l.path, "error", err)
+	}
+}
+
+// Flush makes all rows that are applied durable in segments and cuts the log.
+func (s *Shard) Flush(ctx context.Context) error {
+	done := make(chan error, 1)
+	select {
+	case s.flushRequests <- done:
+	case <-s.stop:
+		return fmt.Errorf("shard %d: flush: the shard is closed", s.cfg.ID)
+	case <-ctx.Done():
+		return fmt.Errorf("shard %d: flush: %w", s.cfg.ID, ctx.Err())
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("shard %d: flush: %w", s.cfg.ID, ctx.Err())
+	}
+}
+
+// wakeFlusher has the flush loop look for a reason to flush.
+func (s *Shard) wakeFlusher() { s.wakeFlusherFor("") }
+
+// wakeFlusherFor gives it one.
+func (s *Shard) wakeFlusherFor(reason string) {
+	select {
+	case s.wake <- reason:
+	default: // it is awake
+	}
+}
+
+// flushLoop flushes when there is a reason, and again, with growing pauses, while it
+// fails.
+func (s *Shard) flushLoop() {
+	defer s.flusher.Done()
+	ticker := time.NewTicker(min(time.Second, max(s.cfg.FlushAge/4, time.Millisecond)))
+	defer ticker.Stop()
+	var backoff time.Duration
+	var notBefore time.Time
+	for {
+		var asked chan error
+		reason := ""
+		select {
+		case <-s.stop:
+			return
+		case asked = <-s.flushRequests:
+			reason = flushRequest
+		case reason = <-s.wake:
+		case <-ticker.C:
+		}
+		if reason == "" {
+			reason = s.flushReason()
+		}
+		if reason == "" || asked == nil && s.now().Before(notBefore) {
+			continue
+		}
+		err := s.flushFor(reason)
+		if asked != nil {
+			asked <- err
+		}
+		if err == nil {
+			backoff, notBefore = 0, time.Time{}
+			continue
+		}
+		backoff = min(max(2*backoff, minFlushBackoff), maxFlushBackoff)
+		notBefore = s.now().Add(backoff)
+		s.cfg.Logger.Warn("flush failed; the rows stay in memory and in the log", "reason", reason, "error", err, "retry_in", backoff)
+	}
+}
+
+// flushReason says why the shard should be flushed now; "" if it need not be.
+func (s *Shard) flushReason() string {
+	logBytes := s.replica.LogBytes()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	switch {
+	case len(s.frozen) > 0:
+		return flushRetry
+	case s.appliedIndex <= s.flushed.Load():
+		return ""
+	case s.activeBytes >= s.cfg.FlushBytes:
+		return flushBytes
+	case logBytes >= s.cfg.FlushLogBytes:
+		return flushLog
+	case !s.activeSince.IsZero() && s.now().Sub(s.activeSince) >= s.cfg.FlushAge:
+		return flushAge
+	case s.activeBytes > 0 && s.activeBytes >= s.cfg.Budget.share():
+		return flushBudget
+	}
+	return ""
+}
+
+// flushFor has the replica take a snapshot, which flushes, and counts it.
+func (s *Shard) flushFor(reason string) error {
+	start := time.Now()
+	err := s.replica.Snapshot()
+	s.mu.Lock()
+	s.flushErr = err
+	s.mu.Unlock()
+	s.metrics.flushed(reason, time.Since(start), err)
+	return err
+}
+
+// persisted is what a raft snapshot says: see FORMAT.md. It has no rows.
+type persisted struct {
+	Version      int                `json:"version"`
+	Shard        uint32             `json:"shard"`
+	AppliedIndex uint64             `json:"applied_index"`
+	AppliedTerm  uint64             `json:"applied_term"`
+	Segments     []persistedSegment `json:"segments"`
+}
+
+type persistedSegment struct {
+	ID      uint64 `json:"id"`
+	Table   uint64 `json:"table"`
+	Rows    int64  `json:"rows"`
+	Bytes   int64  `json:"bytes"`
+	FileCRC uint32 `json:"file_crc"`
+}
+
+const persistedVersion = 1
+
+func writeSnapshot(w io.Writer, shard uint32, st *manifest.State) error {
+	p := persisted{Version: persistedVersion, Shard: shard, AppliedIndex: st.AppliedIndex, AppliedTerm: st.AppliedTerm, Segments: []persistedSegment{}}
+	for i := range st.Segments {
+		m := &st.Segments[i]
+		p.Segments = append(p.Segments, persistedSegment{ID: m.ID, Table: m.TableID, Rows: m.Rows, Bytes: m.Bytes, FileCRC: m.FileCRC})
+	}
+	return json.NewEncoder(w).Encode(p)
+}
+
+func readSnapshot(r io.Reader) (*persisted, error) {
+	p := &persisted{}
+	if err := json.NewDecoder(r).Decode(p); err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	if p.Version != persistedVersion {
+		return nil, fmt.Errorf("snapshot: format version is %d, this program knows %d; run the version that wrote it or a newer one", p.Version, persistedVersion)
+	}
+	return p, nil
+}

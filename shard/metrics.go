@@ -1,0 +1,99 @@
+package shard
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are those of one shard. They are always made; without a registerer nobody
+// reads them.
+type metrics struct {
+	reg prometheus.Registerer
+	all []prometheus.Collector
+
+	entries, rows, duplicates, busy prometheus.Counter
+	flushBytes                      prometheus.Counter
+	flushes                         *prometheus.CounterVec
+	flushSeconds                    prometheus.Histogram
+}
+
+func newMetrics(cfg Config, s *Shard) *metrics {
+	m := &metrics{}
+	if cfg.Registerer != nil {
+		m.reg = prometheus.WrapRegistererWith(prometheus.Labels{"shard": strconv.FormatUint(uint64(cfg.ID), 10)}, cfg.Registerer)
+	}
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+		m.all = append(m.all, c)
+		return c
+	}
+	m.entries = counter("cordwood_shard_entries_total", "Entries of writes applied.")
+	m.rows = counter("cordwood_shard_rows_total", "Rows applied.")
+	m.duplicates = counter("cordwood_shard_duplicate_batches_total", "Batches that had been appended before and were left out.")
+	m.busy = counter("cordwood_shard_busy_total", "Writes refused because a queue or the memtables were full.")
+	m.flushBytes = counter("cordwood_shard_flush_bytes_total", "Bytes of segments written by flushes.")
+	m.flushes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_shard_flushes_total", Help: "Flushes by reason and result."}, []string{"reason", "result"})
+	m.flushSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "cordwood_shard_flush_seconds", Help: "Time of a flush.", Buckets: prometheus.ExponentialBuckets(0.01, 2, 14),
+	})
+	m.all = append(m.all, m.flushes, m.flushSeconds)
+	gauge := func(name, help string, value func() float64) {
+		m.all = append(m.all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+	}
+	locked := func(value func() float64) func() float64 {
+		return func() float64 {
+			s.mu.RLock()
+			defer s.mu.RUnlock()
+			return value()
+		}
+	}
+	gauge("cordwood_shard_memtable_bytes", "Memory of memtables, frozen ones included.", locked(func() float64 { return float64(s.memoryLocked()) }))
+	gauge("cordwood_shard_segments", "Live segments.", locked(func() float64 {
+		n := 0
+		for _, list := range s.segments {
+			n += len(list)
+		}
+		return float64(n)
+	}))
+	gauge("cordwood_shard_applied_index", "Index of the last entry applied.", locked(func() float64 { return float64(s.appliedIndex) }))
+	gauge("cordwood_shard_flushed_index", "Index up to which everything is in segments.", func() float64 { return float64(s.flushed.Load()) })
+	return m
+}
+
+// register makes the metrics visible; s must be able to answer them.
+func (m *metrics) register() error {
+	if m.reg == nil {
+		return nil
+	}
+	for i, c := range m.all {
+		if err := m.reg.Register(c); err != nil {
+			for _, done := range m.all[:i] {
+				m.reg.Unregister(done)
+			}
+			m.reg = nil
+			return fmt.Errorf("metrics: %w", err)
+		}
+	}
+	return nil
+}
+
+func (m *metrics) flushed(reason string, d time.Duration, err error) {
+	result := "ok"
+	if err != nil {
+		result = "error"
+	}
+	m.flushes.WithLabelValues(reason, result).Inc()
+	m.flushSeconds.Observe(d.Seconds())
+}
+
+func (m *metrics) unregister() {
+	if m.reg == nil {
+		return
+	}
+	for _, c := range m.all {
+		m.reg.Unregister(c)
+	}
+}

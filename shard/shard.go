@@ -1,0 +1,286 @@
+// Package shard is one shard: a replicated log of column batches, the rows that are
+// applied from it, and the files that they are flushed to. DESIGN.md explains it.
+//
+// A shard is told everything: table definitions come with writes, and it never asks
+// the metadata group. It runs no SQL (package query does) and does not find the
+// shard of a table (the router does).
+//
+// Life cycle: Open reads the manifest, checks the segments and starts the replica,
+// which replays the log behind the manifest's index in the background; WaitReady
+// waits until that is done and this replica leads. Write, DropTable and ReadView are
+// the work. Close flushes and stops every goroutine.
+//
+// All methods of Shard may be called concurrently.
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/shard/manifest"
+	"cordwood/shard/memtable"
+	"cordwood/shard/replica"
+	"cordwood/shard/segment"
+)
+
+// The directories of a shard, below Config.Dir.
+const (
+	segmentDirName = "segments"
+	raftDirName    = "raft"
+	lostDirName    = "lost+found"
+)
+
+// Shard is an open shard.
+//
+// Four goroutines change it: the replica's apply goroutine (state, active memtable),
+// its snapshot goroutine (manifest, segments), the commit loop (queue) and the flush
+// loop. Readers see the first two's work through mu, which is never held across I/O.
+type Shard struct {
+	cfg        Config
+	segmentDir string
+	metrics    *metrics
+	now        func() time.Time
+	replica    *replica.Replica
+	// base is the applied index that the manifest had at Open: what is replayed up
+	// to it is skipped.
+	base uint64
+	// flushed is the applied index of the manifest.
+	flushed atomic.Uint64
+
+	// Used by the apply goroutine alone.
+	applyIDs     map[batchID]struct{}
+	applyBatches []*column.Batch
+
+	// Used by the snapshot goroutine alone, once open.
+	manifest       *manifest.Manifest
+	manifestBroken bool
+	unsettled      *unsettled
+	nextSegment    uint64
+
+	// mu guards everything below. It is held for moments only, and no other lock is
+	// taken under it. The apply goroutine changes state and active under it, and
+	// reads them without, because nobody else changes them.
+	mu                        sync.RWMutex
+	state                     *state
+	active                    *memtable.Memtable
+	activeBytes               int64     // of active, as of the last entry
+	activeSince               time.Time // first row in active; zero if there is none
+	frozen                    []*frozen // oldest first
+	segments                  map[uint64][]*liveSegment
+	retired                   []retired
+	appliedIndex, appliedTerm uint64
+	flushErr                  error // of the last flush
+	closing, closed           bool
+
+	queue         *queue
+	promised      atomic.Int64 // inflated bytes of the writes that are queued or on their way
+	wake          chan string
+	flushRequests chan chan error
+	stop          chan struct{}
+	committers    sync.WaitGroup
+	flusher       sync.WaitGroup
+	closeOnce     sync.Once
+	closeErr      error
+}
+
+// Open opens or creates the shard in cfg.Dir and starts it. It returns before the
+// log is replayed; see WaitReady.
+//
+// A segment that is missing or not as it was written, a damaged manifest, and a
+// manifest that is older than the log reaches back are errors that name the file.
+// Files that an interrupted flush left are removed; segment files that nothing
+// explains are moved to lost+found.
+func Open(cfg Config) (*Shard, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("shard %d: config: %w", cfg.ID, err)
+	}
+	cfg = cfg.withDefaults()
+	s := &Shard{
+		cfg: cfg, segmentDir: filepath.Join(cfg.Dir, segmentDirName), now: time.Now, applyIDs: map[batchID]struct{}{},
+		segments: map[uint64][]*liveSegment{}, queue: newQueue(cfg.ID, cfg.QueueBytes, cfg.QueueWrites),
+		wake: make(chan string, 1), flushRequests: make(chan chan error), stop: make(chan struct{}),
+	}
+	s.metrics = newMetrics(cfg, s)
+	if err := s.open(); err != nil {
+		s.metrics.unregister()
+		return nil, fmt.Errorf("shard %d: open %s: %w", cfg.ID, cfg.Dir, err)
+	}
+	return s, nil
+}
+
+func (s *Shard) manifestConfig() manifest.Config {
+	return manifest.Config{FS: s.cfg.FS, Dir: s.cfg.Dir, ShardID: s.cfg.ID}
+}
+
+func (s *Shard) open() (err error) {
+	if err := s.cfg.FS.MkdirAll(s.segmentDir); err != nil {
+		return err
+	}
+	if s.manifest, err = manifest.Open(s.manifestConfig()); err != nil {
+		return err
+	}
+	st := s.manifest.State()
+	if n := s.manifest.TornBytes(); n > 0 {
+		s.cfg.Logger.Info("left out an edit of the manifest that was not finished", "bytes", n)
+	}
+	for i := range st.Segments {
+		m := st.Segments[i]
+		if err := segment.Check(s.cfg.FS, s.segmentDir, &m, false); err != nil {
+			return err
+		}
+		s.segments[m.TableID] = append(s.segments[m.TableID], s.newSegment(m))
+	}
+	s.state = newState(s.cfg.ID, st)
+	s.nextSegment = max(st.NextSegmentID, 1)
+	s.base = st.AppliedIndex
+	s.flushed.Store(st.AppliedIndex)
+	s.appliedIndex, s.appliedTerm = st.AppliedIndex, st.AppliedTerm
+	s.active = memtable.New(s.cfg.Pool)
+	if err := s.metrics.register(); err != nil {
+		return err
+	}
+	s.cfg.Budget.join(1)
+	defer func() {
+		if err != nil {
+			s.cfg.Budget.join(-1)
+		}
+	}()
+
+	s.replica, err = replica.Open(replica.Config{
+		Group: fmt.Sprintf("shard-%d", s.cfg.ID), NodeID: s.cfg.NodeID, Dir: filepath.Join(s.cfg.Dir, raftDirName),
+		FSM: fsm{s}, Bootstrap: s.cfg.Bootstrap, Logger: s.cfg.Logger, Registerer: s.cfg.Registerer, FailStop: s.cfg.FailStop,
+	})
+	if err != nil {
+		return err
+	}
+	// The replica vouches that the log continues the manifest, so what the manifest
+	// does not list is dead. Nothing is flushed before the files are sorted out.
+	if err := s.sweep(st); err != nil {
+		return errors.Join(err, s.replica.Close())
+	}
+	s.committers.Add(1)
+	go s.commitLoop()
+	s.flusher.Add(1)
+	go s.flushLoop()
+	return nil
+}
+
+// sweep deals with files that the manifest does not list.
+func (s *Shard) sweep(st *manifest.State) error {
+	live := make(map[string]bool, len(st.Segments))
+	for i := range st.Segments {
+		live[segment.FileName(st.Segments[i].ID)] = true
+	}
+	names, err := s.cfg.FS.ReadDir(s.segmentDir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		path := filepath.Join(s.segmentDir, name)
+		number, isSegment := strings.CutSuffix(name, segment.Suffix)
+		id, perr := strconv.ParseUint(number, 10, 64)
+		switch {
+		case live[name]:
+		case segment.IsTemp(name), isSegment && perr == nil && id >= st.NextSegmentID:
+			s.cfg.Logger.Info("removed a file of a flush that was not finished; its rows are in the log", "file", path)
+			if err := s.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("remove file of an unfinished flush: %w", err)
+			}
+		case isSegment:
+			lost := filepath.Join(s.cfg.Dir, lostDirName)
+			s.cfg.Logger.Warn("set aside a segment file that the manifest does not list", "file", path, "to", lost)
+			if err := s.cfg.FS.MkdirAll(lost); err != nil {
+				return err
+			}
+			if err := s.cfg.FS.Rename(path, filepath.Join(lost, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ID is the shard's number.
+func (s *Shard) ID() uint32 { return s.cfg.ID }
+
+// WaitReady waits until the log is replayed and this replica leads: from then on
+// ReadView has every acknowledged row, and Write works.
+func (s *Shard) WaitReady(ctx context.Context) error {
+	if err := s.replica.WaitLeader(ctx); err != nil {
+		return fmt.Errorf("shard %d: %w", s.cfg.ID, err)
+	}
+	return nil
+}
+
+// Ready tells whether WaitReady would return at once.
+func (s *Shard) Ready() bool { return s.replica.IsLeader() }
+
+// memoryLocked is the memory of all memtables; mu is held.
+func (s *Shard) memoryLocked() int64 {
+	n := s.activeBytes
+	for _, f := range s.frozen {
+		n += f.bytes
+	}
+	return n
+}
+
+// Close refuses new writes, lets those under way finish, flushes, and stops every
+// goroutine. Rows that could not be flushed are safe in the log; the error says why.
+// Views stay usable. A second call waits for the first and returns what it returned.
+func (s *Shard) Close(ctx context.Context) error {
+	s.closeOnce.Do(func() { s.closeErr = s.close(ctx) })
+	return s.closeErr
+}
+
+func (s *Shard) close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
+	s.queue.close()
+	s.committers.Wait()
+
+	var err error
+	s.mu.RLock()
+	unflushed := s.appliedIndex > s.flushed.Load()
+	s.mu.RUnlock()
+	if unflushed && s.replica.Err() == nil {
+		if ferr := s.Flush(ctx); ferr != nil {
+			err = fmt.Errorf("shard %d: close: the last rows are in the log, not in segments: %w", s.cfg.ID, ferr)
+		}
+	}
+	close(s.stop)
+	s.flusher.Wait()
+	err = errors.Join(err, s.replica.Close())
+
+	s.mu.Lock()
+	s.closed = true
+	s.cfg.Budget.add(-s.memoryLocked())
+	mems := []*memtable.Memtable{s.active}
+	for _, f := range s.frozen {
+		mems = append(mems, f.mem)
+	}
+	s.mu.Unlock()
+	for _, m := range mems {
+		m.Unref()
+	}
+	s.cfg.Budget.join(-1)
+	s.metrics.unregister()
+	return errors.Join(err, s.manifest.Close())
+}
+
+func ctxCode(err error) errs.Code {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errs.DeadlineExceeded
+	}
+	return errs.Cancelled
+}
