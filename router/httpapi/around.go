@@ -64,22 +64,33 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x, r := begin(w, r, s.log)
 		defer func() {
-			if p := recover(); p != nil {
-				if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-					panic(p)
-				}
-				s.log.ErrorContext(r.Context(), "panic while answering", "method", r.Method, "path", r.URL.Path,
-					"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-				s.metrics.panics.Inc()
-				if x.status != 0 {
-					panic(http.ErrAbortHandler) // half an answer must not look like a whole one
-				}
-				WriteError(x, r, errs.New(errs.Internal, "panic: %v", p))
+			p := recover()
+			if p != nil {
+				s.panicked(x, r, p)
 			}
 			s.finish(x, r)
+			if p != nil && x.broken {
+				panic(http.ErrAbortHandler) // half an answer must not look like a whole one
+			}
 		}()
 		next.ServeHTTP(x, r)
 	})
+}
+
+// panicked answers a request whose handler panicked, be it on purpose, to break the
+// answer off, or by a bug.
+func (s *Server) panicked(x *exchange, r *http.Request, p any) {
+	x.broken = x.status != 0
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		x.broken = true
+		return
+	}
+	s.log.ErrorContext(r.Context(), "panic while answering", "method", r.Method, "path", r.URL.Path,
+		"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	s.metrics.panics.Inc()
+	if !x.broken {
+		WriteError(x, r, errs.New(errs.Internal, "panic: %v", p))
+	}
 }
 
 func (s *Server) finish(x *exchange, r *http.Request) {

@@ -24,6 +24,7 @@ type exchange struct {
 
 	status int // 0 while no header was written
 	bytes  int64
+	broken bool // the answer is not whole
 }
 
 type exchangeKey struct{}
@@ -57,6 +58,9 @@ func Permission(r *http.Request) (canRead, canWrite bool) {
 	id := IdentityOf(r)
 	return id.CanRead, id.CanWrite
 }
+
+// StartOf tells when the request came in.
+func StartOf(r *http.Request) time.Time { return exchangeOf(r).start }
 
 // millis is the time that the request has taken so far.
 func (x *exchange) millis() int64 { return time.Since(x.start).Milliseconds() }

@@ -632,8 +632,12 @@ func TestTimeoutWhileTheClientSends(t *testing.T) {
 func TestPanics(t *testing.T) {
 	f := newFixture(t, func(c *Config) {
 		c.SQL = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.RawQuery == "late" {
+			switch r.URL.RawQuery {
+			case "late":
 				_, _ = io.WriteString(w, "half")
+			case "abort":
+				_, _ = io.WriteString(w, strings.Repeat("half", 1000))
+				panic(http.ErrAbortHandler)
 			}
 			panic("a bug")
 		})
@@ -646,13 +650,15 @@ func TestPanics(t *testing.T) {
 	}
 	srv := httptest.NewServer(f.Handler())
 	defer srv.Close()
-	resp, err := http.Get(srv.URL + "/v1/sql?late")
-	if err == nil {
-		_, err = io.ReadAll(resp.Body)
-		_ = resp.Body.Close()
-	}
-	if err == nil {
-		t.Fatal("half an answer looks like a whole one")
+	for _, how := range []string{"late", "abort"} {
+		resp, err := http.Get(srv.URL + "/v1/sql?" + how)
+		if err == nil {
+			_, err = io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+		}
+		if err == nil {
+			t.Fatal(how, ": half an answer looks like a whole one")
+		}
 	}
 }
 

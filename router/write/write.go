@@ -110,6 +110,12 @@ func New(cfg Config) (*Writer, error) {
 	return w, nil
 }
 
+// Start registers the session of batch ids ahead of the first Write, which else does it.
+func (w *Writer) Start(ctx context.Context) error {
+	_, err := w.session.id(ctx)
+	return err
+}
+
 // maxRounds bounds how often one Write follows a table to a new schema or shard.
 const maxRounds = 5
 

@@ -232,6 +232,9 @@ func output(tables ...*pipeline.TableRows) *pipeline.Output {
 func TestWriteCreatesWidensAndThenCostsNothing(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	w := newWriter(t, m, s)
+	if err := w.Start(t.Context()); err != nil || m.sessions != 1 {
+		t.Fatal(err, m.sessions)
+	}
 	for i, step := range []struct {
 		out     *pipeline.Output
 		ensured int
