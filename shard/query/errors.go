@@ -29,7 +29,7 @@ func (e *duckError) Error() string { return e.Kind + ": " + e.Message }
 // the setting errors_as_json, or in some places a text as "Binder Error: …".
 func engineError(msg string, kind duckdb.ErrorType) error {
 	e := &duckError{}
-	if strings.HasPrefix(msg, "{") && json.Unmarshal([]byte(msg), e) == nil && e.Kind != "" {
+	if i := strings.Index(msg, `{"exception_type"`); i >= 0 && json.Unmarshal([]byte(msg[i:]), e) == nil {
 		return e
 	}
 	e = &duckError{Message: msg}
@@ -78,6 +78,9 @@ func toClient(err error, r *rewritten) error {
 	}
 	switch strings.ToLower(e.Kind) {
 	case "parser", "syntax":
+		if strings.HasPrefix(msg, "Max expression depth") {
+			return errTooDeep
+		}
 		return &errs.Error{Code: errs.InvalidSyntax, Msg: msg, Err: err}
 	case "binder", "catalog", "parameter not allowed", "parameter not resolved", "mismatch type", "type mismatch",
 		"dependency", "expression", "not implemented":

@@ -76,7 +76,7 @@ func (in *instance) setUp(cfg Config) error {
 		// Tables hold UTC without a zone: any other session zone would shift comparisons.
 		"SET GLOBAL TimeZone = 'UTC'",
 		"SET GLOBAL errors_as_json = true",
-		"SET max_expression_depth = 500",
+		fmt.Sprintf("SET GLOBAL max_expression_depth = %d", maxExpressionDepth),
 		"SET temp_directory = " + quoteText(cfg.TempDir),
 		fmt.Sprintf("SET max_temp_directory_size = '%dB'", cfg.TempLimit),
 		"SET allowed_directories = " + quoteList(cfg.Dirs),

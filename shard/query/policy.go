@@ -71,6 +71,10 @@ const (
 
 func (w *walker) bounded(name string, n node) error {
 	args, _ := n["children"].([]any)
+	if text(n, "schema") != "" {
+		// a.repeat(9) may be repeat(a, 9), and which argument is which is not known here.
+		return errs.New(errs.Unsupported, "%s must be called as %s(…), without a name and a dot in front", name, name)
+	}
 	switch name {
 	case "lpad", "rpad", "bitstring":
 		return w.literal(name, args, 1, maxPad)

@@ -157,7 +157,7 @@ func (t *syntaxTree) clientError(st *statement) error {
 	}
 	msg := firstLine(t.ErrorMessage)
 	if strings.HasPrefix(msg, "Max expression depth") {
-		return errs.New(errs.Unsupported, "the statement is nested too deeply")
+		return errTooDeep
 	}
 	var at int
 	if _, err := fmt.Sscan(t.Position, &at); err == nil {

@@ -11,11 +11,22 @@ import (
 // walker checks a syntax tree and collects what it refers to. Whatever kind of node
 // it does not know, it refuses.
 type walker struct {
-	// growth is the product of the sizes that the statement asks for.
-	growth   int64
 	st       *statement
 	database string
+	// growth is the product of the sizes that the statement asks for.
+	growth int64
+	// queries and expressions are how many of them are around the node at hand.
+	queries, expressions int
 }
+
+// Nesting beyond these costs the engine's planner too much stack.
+const (
+	maxQueryDepth      = 50
+	maxExpressionDepth = 500
+)
+
+var errTooDeep = errs.New(errs.Unsupported, "the statement is nested too deeply: %d queries or %d expressions in one another",
+	maxQueryDepth, maxExpressionDepth)
 
 // node is an object of the tree.
 type node = map[string]any
@@ -121,6 +132,10 @@ func (w *walker) structure(kind string, n node, s *scope) error {
 
 // query visits a query whose CTEs each see those before them.
 func (w *walker) query(n node, s *scope) error {
+	if w.queries++; w.queries > maxQueryDepth {
+		return errTooDeep
+	}
+	defer func() { w.queries-- }()
 	if ctes, ok := n["cte_map"].(node); ok {
 		list, _ := ctes["map"].([]any)
 		for _, v := range list {
@@ -193,6 +208,10 @@ func (w *walker) tableFunction(n node, s *scope) error {
 
 // expression visits an expression.
 func (w *walker) expression(class string, n node, s *scope) error {
+	if w.expressions++; w.expressions > maxExpressionDepth {
+		return errTooDeep
+	}
+	defer func() { w.expressions-- }()
 	switch class {
 	case "CONSTANT":
 		return nil

@@ -1,0 +1,376 @@
+package query
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/proto/errs"
+)
+
+// hostile are statements that must be refused before anything of them runs.
+var hostile = []struct {
+	sql  string
+	code errs.Code
+}{
+	// Statements that are no SELECT.
+	{"COPY t TO '/tmp/out.csv'", errs.Unsupported},
+	{"COPY (SELECT 1) TO '/tmp/out.csv' (FORMAT csv)", errs.Unsupported},
+	{"COPY t FROM '/etc/passwd'", errs.Unsupported},
+	{"EXPORT DATABASE '/tmp/out'", errs.Unsupported},
+	{"IMPORT DATABASE '/tmp/out'", errs.Unsupported},
+	{"INSTALL httpfs", errs.Unsupported},
+	{"FORCE INSTALL httpfs FROM 'http://example.com'", errs.Unsupported},
+	{"LOAD httpfs", errs.Unsupported},
+	{"LOAD '/tmp/evil.so'", errs.Unsupported},
+	{"SET threads = 1", errs.Unsupported},
+	{"SET GLOBAL memory_limit = '100GB'", errs.Unsupported},
+	{"SET VARIABLE x = 1", errs.Unsupported},
+	{"RESET threads", errs.Unsupported},
+	{"PRAGMA enable_profiling", errs.Unsupported},
+	{"PRAGMA database_list", errs.Unsupported},
+	{"PRAGMA table_info('t')", errs.Unsupported},
+	{"ATTACH '/tmp/x.db' AS x", errs.Unsupported},
+	{"ATTACH ':memory:' AS x", errs.Unsupported},
+	{"DETACH memory", errs.Unsupported},
+	{"USE memory", errs.Unsupported},
+	{"CALL enable_logging()", errs.Unsupported},
+	{"CALL duckdb_settings()", errs.Unsupported},
+	{"CHECKPOINT", errs.Unsupported},
+	{"VACUUM", errs.Unsupported},
+	{"ANALYZE", errs.Unsupported},
+	{"CREATE TABLE x (a INT)", errs.Unsupported},
+	{"CREATE TABLE x AS SELECT * FROM t", errs.Unsupported},
+	{"CREATE OR REPLACE TEMP VIEW t AS SELECT 1", errs.Unsupported},
+	{"CREATE MACRO f(a) AS a", errs.Unsupported},
+	{"CREATE TYPE e AS ENUM ('a')", errs.Unsupported},
+	{"CREATE SECRET s (TYPE s3)", errs.Unsupported},
+	{"CREATE SEQUENCE s", errs.Unsupported},
+	{"DROP TABLE t", errs.Unsupported},
+	{"ALTER TABLE t ADD COLUMN x INT", errs.Unsupported},
+	{"INSERT INTO t VALUES (1)", errs.Unsupported},
+	{"UPDATE t SET a = 1", errs.Unsupported},
+	{"DELETE FROM t", errs.Unsupported},
+	{"TRUNCATE t", errs.Unsupported},
+	{"MERGE INTO t USING u ON true WHEN MATCHED THEN DELETE", errs.Unsupported},
+	{"PREPARE p AS SELECT 1", errs.Unsupported},
+	{"EXECUTE p", errs.Unsupported},
+	{"DEALLOCATE p", errs.Unsupported},
+	{"BEGIN", errs.Unsupported},
+	{"COMMIT", errs.Unsupported},
+	{"COMMENT ON TABLE t IS 'x'", errs.Unsupported},
+	{"PIVOT t ON a USING sum(b)", errs.Unsupported},
+	{"EXPLAIN COPY t TO '/tmp/x'", errs.Unsupported},
+	{"EXPLAIN ANALYZE DELETE FROM t", errs.Unsupported},
+	{"EXPLAIN EXPLAIN SELECT 1", errs.Unsupported},
+	{"EXPLAIN (FORMAT html) SELECT 1", errs.Unsupported},
+	{"EXPLAIN VERBOSE SELECT 1", errs.Unsupported},
+	{"/* SELECT */ DROP TABLE t -- SELECT", errs.Unsupported},
+	{"WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x", errs.Unsupported},
+	{"WITH x AS (INSERT INTO t VALUES (1) RETURNING *) SELECT * FROM x", errs.InvalidSyntax},
+	{"SELECT * INTO x FROM t", errs.InvalidSyntax},
+	// More than one statement.
+	{"SELECT 1; SELECT 2", errs.Unsupported},
+	{"SELECT 1; DROP TABLE t", errs.Unsupported},
+	{"SELECT 1; COPY t TO '/tmp/x'", errs.Unsupported},
+	{"EXPLAIN SELECT 1; SET threads = 1", errs.Unsupported},
+	{"EXPLAIN ANALYZE SELECT 1; SELECT 2", errs.Unsupported},
+	{"SELECT 1 /* ; */ ; /* */ SET threads = 1", errs.Unsupported},
+	// Files, as functions.
+	{"SELECT * FROM read_csv('/etc/passwd')", errs.Unsupported},
+	{"SELECT * FROM READ_CSV_AUTO('/etc/passwd')", errs.Unsupported},
+	{"SELECT * FROM read_text('/etc/passwd')", errs.Unsupported},
+	{"SELECT * FROM read_blob('/etc/passwd')", errs.Unsupported},
+	{"SELECT * FROM read_json('/etc/passwd')", errs.Unsupported},
+	{"SELECT * FROM read_ndjson_objects('/etc/passwd')", errs.Unsupported},
+	{"SELECT * FROM read_parquet('x.parquet')", errs.Unsupported},
+	{"SELECT * FROM parquet_scan('x.parquet')", errs.Unsupported},
+	{"SELECT * FROM parquet_metadata('x.parquet')", errs.Unsupported},
+	{"SELECT * FROM parquet_kv_metadata('x.parquet')", errs.Unsupported},
+	{"SELECT * FROM read_duckdb('x.db')", errs.Unsupported},
+	{"SELECT * FROM glob('/*')", errs.Unsupported},
+	{"SELECT * FROM sniff_csv('/etc/passwd')", errs.Unsupported},
+	{"SELECT * FROM read_csv('http://example.com/x.csv')", errs.Unsupported},
+	{"SELECT * FROM read_parquet('s3://bucket/x')", errs.Unsupported},
+	{`SELECT * FROM "read_text"('/etc/passwd')`, errs.Unsupported},
+	{"SELECT * FROM main.read_text('/etc/passwd')", errs.Unsupported},
+	{"SELECT * FROM system.main.read_text('/etc/passwd')", errs.Unsupported},
+	{"SELECT * FROM read_text /* hidden */ ('/etc/passwd')", errs.Unsupported},
+	{"SELECT * FROM t, LATERAL (SELECT * FROM read_text(t.path))", errs.Unsupported},
+	{"SELECT (SELECT content FROM read_text('/etc/passwd'))", errs.Unsupported},
+	{"SELECT * FROM t WHERE a IN (SELECT content FROM read_text('/etc/passwd'))", errs.Unsupported},
+	{"WITH x AS (SELECT * FROM read_text('/etc/passwd')) SELECT 1", errs.Unsupported},
+	{"WITH RECURSIVE x AS (SELECT 1 UNION ALL SELECT length(content) FROM x, read_text('/etc/passwd')) SELECT * FROM x", errs.Unsupported},
+	{"SELECT 1 UNION ALL SELECT content FROM read_text('/etc/passwd')", errs.Unsupported},
+	{"SELECT 1 ORDER BY (SELECT content FROM read_text('/etc/passwd'))", errs.Unsupported},
+	{"SELECT 1 LIMIT (SELECT length(content) FROM read_text('/etc/passwd'))", errs.Unsupported},
+	{"SELECT sum(1) OVER (ORDER BY (SELECT content FROM read_text('/etc/passwd')))", errs.Unsupported},
+	{"SELECT count(*) FILTER (WHERE (SELECT true FROM read_text('/etc/passwd')))", errs.Unsupported},
+	{"VALUES ((SELECT content FROM read_text('/etc/passwd')))", errs.Unsupported},
+	{"SELECT * FROM (DESCRIBE SELECT * FROM read_text('/etc/passwd'))", errs.Unsupported},
+	{"SUMMARIZE SELECT * FROM read_text('/etc/passwd')", errs.Unsupported},
+	{"FROM (FROM read_text('/etc/passwd')) SELECT content", errs.Unsupported},
+	{"SELECT * FROM (PIVOT read_text('/etc/passwd') ON size IN (1) USING count(*))", errs.Unsupported},
+	{"SELECT * REPLACE ((SELECT content FROM read_text('/etc/passwd')) AS a) FROM t", errs.Unsupported},
+	{"SELECT CASE WHEN true THEN (SELECT content FROM read_text('/etc/passwd')) END", errs.Unsupported},
+	{"SELECT list_transform([1], x -> (SELECT content FROM read_text('/etc/passwd')))", errs.Unsupported},
+	{"SELECT * FROM unnest((SELECT list(content) FROM read_text('/etc/passwd')))", errs.Unsupported},
+	{"SELECT * FROM t TABLESAMPLE reservoir(1) WHERE (SELECT true FROM glob('*'))", errs.Unsupported},
+	// Statements in texts, and the state of the engine.
+	{"SELECT * FROM query('SELECT 1')", errs.Unsupported},
+	{"SELECT * FROM query_table('t')", errs.Unsupported},
+	{"SELECT * FROM json_execute_serialized_sql('{}')", errs.Unsupported},
+	{"SELECT json_serialize_plan('SELECT * FROM read_text(''/etc/passwd'')')", errs.Unsupported},
+	{"SELECT * FROM sql_auto_complete('SEL')", errs.Unsupported},
+	{"SELECT * FROM duckdb_settings()", errs.Unsupported},
+	{"SELECT * FROM duckdb_functions()", errs.Unsupported},
+	{"SELECT * FROM duckdb_secrets()", errs.Unsupported},
+	{"SELECT * FROM pragma_database_size()", errs.Unsupported},
+	{"SELECT * FROM pragma_table_info('t')", errs.Unsupported},
+	{"SELECT * FROM histogram('t', a)", errs.Unsupported},
+	{"SELECT * FROM cordwood_scan(1)", errs.Unsupported},
+	{"SELECT * FROM cordwood_scan(1::UBIGINT)", errs.Unsupported},
+	{"SELECT cordwood_json('{')", errs.PlanQuery},
+	{"SHOW TABLES", errs.Unsupported},
+	{"SHOW DATABASES", errs.Unsupported},
+	{"SHOW ALL TABLES", errs.Unsupported},
+	{"SELECT * FROM (SHOW TABLES)", errs.Unsupported},
+	{"SELECT current_setting('memory_limit')", errs.Unsupported},
+	{"SELECT getvariable('x')", errs.Unsupported},
+	{"SELECT getenv('PATH')", errs.PlanQuery},
+	{"SELECT system.main.getenv('PATH')", errs.PlanQuery},
+	{"SELECT a.getenv() FROM t", errs.PlanQuery},
+	{"SELECT write_log('x')", errs.Unsupported},
+	{"SELECT nextval('s')", errs.Unsupported},
+	{"SELECT version()", errs.Unsupported},
+	{"SELECT COLUMNS(c -> getvariable(c) IS NOT NULL) FROM t", errs.Unsupported},
+	{"SELECT list_transform([1], x -> getvariable('x'))", errs.Unsupported},
+	{"SELECT [getvariable('x') FOR x IN [1]]", errs.Unsupported},
+	{"SELECT sum(a) OVER (PARTITION BY getvariable('x')) FROM t", errs.Unsupported},
+	{"SELECT * FROM range(getvariable('x'))", errs.Unsupported},
+	{"SELECT __internal_decompress_string(1)", errs.Unsupported},
+	{"SELECT $1", errs.Unsupported},
+	{"SELECT ?", errs.Unsupported},
+	{"SELECT * FROM t AT (VERSION => 1)", errs.Unsupported},
+	// Time and memory.
+	{"SELECT sleep_ms(100000)", errs.Unsupported},
+	{"SELECT pg_sleep(100)", errs.Unsupported},
+	{"SELECT repeat('x', 1000000000)", errs.Unsupported},
+	{"SELECT repeat(a, 1000) FROM t", errs.Unsupported},
+	{"SELECT repeat('x', a) FROM t", errs.Unsupported},
+	{"SELECT a.repeat(1000000000) FROM t", errs.Unsupported},
+	{"SELECT repeat(repeat(repeat('x', 1000), 1000), 1000)", errs.Unsupported},
+	{"SELECT repeat(s, 16) FROM (SELECT repeat('x', 1000) s), (SELECT repeat('x', 1000))", errs.Unsupported},
+	{"SELECT t.a.repeat(1000000000) FROM t", errs.Unsupported},
+	{"SELECT main.repeat('x', 1000000000)", errs.Unsupported},
+	{"SELECT * FROM repeat('x', 1000000000)", errs.Unsupported},
+	{"SELECT lpad('x', 1000000000, 'y')", errs.Unsupported},
+	{"SELECT rpad(a, b, 'y') FROM t", errs.Unsupported},
+	{"SELECT range(1000000000)", errs.Unsupported},
+	{"SELECT range(a) FROM t", errs.Unsupported},
+	{"SELECT generate_series(-9223372036854775808, 9223372036854775807, 1)", errs.Unsupported},
+	{"SELECT list_transform(range(1000), x -> range(1000))", errs.Unsupported},
+	{"SELECT list_resize([1], 1000000000)", errs.Unsupported},
+	{"SELECT printf('%1000000000d', 1)", errs.Unsupported},
+	{"SELECT printf('%*d', 1000000000, 1)", errs.Unsupported},
+	{"SELECT format('{:>1000000000}', 1)", errs.Unsupported},
+	{"SELECT format('{:>{}}', 1, 1000000000)", errs.Unsupported},
+	{"SELECT format(a, 1) FROM t", errs.Unsupported},
+	{"SELECT bar(1, 0, 1, 1000000000)", errs.Unsupported},
+	{"SELECT bitstring('1', 1000000000)", errs.Unsupported},
+	{"SELECT equi_width_bins(0, 1, 1000000000, false)", errs.Unsupported},
+	{"SELECT levenshtein(a, b) FROM t", errs.Unsupported},
+	{"SELECT * FROM t" + strings.Repeat(", t", maxTables), errs.Unsupported},
+	{"SELECT " + strings.Repeat("abs(", 600) + "1" + strings.Repeat(")", 600), errs.Unsupported},
+	{"SELECT 1" + strings.Repeat(" + 1", 5000), errs.Unsupported},
+	{"SELECT " + strings.Repeat("(", 20_000) + "1" + strings.Repeat(")", 20_000), errs.InvalidSyntax},
+	{"SELECT * FROM " + strings.Repeat("(SELECT * FROM ", 300) + "t" + strings.Repeat(")", 300), errs.Unsupported},
+}
+
+func TestHostile(t *testing.T) {
+	dir := t.TempDir()
+	e := openEngine(t, dir)
+	tab := table("t", cols("ts:TimestampSecond", "a:String", "b:Int64"))
+	for _, c := range hostile {
+		_, err := e.Analyze(t.Context(), c.sql, "public")
+		if errs.CodeOf(err) != c.code {
+			t.Errorf("Analyze %.80s: %d %v, want %d", c.sql, errs.CodeOf(err), err, c.code)
+		}
+		if err != nil && errs.From(err).Status() != 400 {
+			t.Errorf("Analyze %.80s: status %d", c.sql, errs.From(err).Status())
+		}
+		if _, err := query(e, c.sql, tab); errs.CodeOf(err) != c.code {
+			t.Errorf("Query %.80s: %d %v, want %d", c.sql, errs.CodeOf(err), err, c.code)
+		}
+	}
+}
+
+// Tables that are files, or that the engine has by itself, are just tables that do
+// not exist: Analyze names them, and Query does not find them.
+func TestHostileNames(t *testing.T) {
+	dir := t.TempDir()
+	e := openEngine(t, dir)
+	file := filepath.Join(dir, "secret.csv")
+	if err := os.WriteFile(file, []byte("a,b\n1,2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for sql, want := range map[string]string{
+		"SELECT * FROM '" + file + "'":                                     "public." + file,
+		"SELECT * FROM \"" + file + "\"":                                   "public." + file,
+		"SELECT * FROM '/etc/passwd'":                                      "public./etc/passwd",
+		"SELECT * FROM 'http://example.com/x.csv'":                         "public.http://example.com/x.csv",
+		"SELECT * FROM '*.parquet'":                                        "public.*.parquet",
+		"SELECT * FROM duckdb_settings":                                    "public.duckdb_settings",
+		"SELECT * FROM sqlite_master":                                      "public.sqlite_master",
+		"SELECT * FROM pg_catalog.pg_class":                                "pg_catalog.pg_class",
+		"SELECT * FROM information_schema.tables":                          "information_schema.tables",
+		"SELECT * FROM main.x":                                             "main.x",
+		"SELECT * FROM temp.x":                                             "temp.x",
+		"SELECT * FROM q1_0.x":                                             "q1_0.x",
+		"WITH duckdb_settings AS (SELECT * FROM duckdb_settings) SELECT 1": "public.duckdb_settings",
+		"WITH a AS (SELECT * FROM duckdb_settings), duckdb_settings AS (SELECT 1) SELECT 1":                  "public.duckdb_settings",
+		"WITH RECURSIVE duckdb_settings AS (SELECT name FROM duckdb_settings UNION ALL SELECT 'x') SELECT 1": "public.duckdb_settings",
+		"SELECT * FROM (WITH duckdb_settings AS (SELECT 1) SELECT 2), duckdb_settings":                       "public.duckdb_settings",
+		"SELECT (WITH duckdb_settings AS (SELECT 1) SELECT 2), (SELECT name FROM duckdb_settings LIMIT 1)":   "public.duckdb_settings",
+	} {
+		a, err := e.Analyze(t.Context(), sql, "public")
+		if err != nil {
+			t.Errorf("%s: %v", sql, err)
+			continue
+		}
+		if len(a.Tables) != 1 || a.Tables[0].String() != want {
+			t.Errorf("%s: tables %v, want %s", sql, a.Tables, want)
+		}
+		if _, err := query(e, sql); errs.CodeOf(err) != errs.TableNotFound {
+			t.Errorf("%s: %v", sql, err)
+		}
+		// Not even when a table of the name is there does the engine look at the file.
+		tab := table(strings.TrimPrefix(want, "public."), cols("ts:TimestampSecond", "a:String", "name:String"))
+		if got, err := query(e, sql, tab); err == nil && len(got.rows) > 1 {
+			t.Errorf("%s: rows %v", sql, got.rows)
+		}
+	}
+	for _, sql := range []string{"SELECT * FROM system.information_schema.tables", "SELECT * FROM memory.main.x", "SELECT * FROM a.b.c"} {
+		if _, err := e.Analyze(t.Context(), sql, "public"); errs.CodeOf(err) != errs.Unsupported {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}
+
+// What the walker lets through, the engine itself still refuses.
+func TestLocked(t *testing.T) {
+	dir := t.TempDir()
+	e := openEngine(t, dir)
+	in, err := e.acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.release(in, false)
+	s, err := in.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	outside := filepath.Join(t.TempDir(), "x.txt")
+	if err := os.WriteFile(outside, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "link.txt")); err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{
+		"SET threads = 1", "RESET memory_limit", "SET lock_configuration = false", "SET enable_external_access = true",
+		"SET TimeZone = 'Europe/Paris'", "INSTALL httpfs", "LOAD httpfs", "ATTACH '/tmp/x.db' AS x",
+		"SELECT * FROM read_text('/etc/passwd')", "SELECT * FROM read_text('" + outside + "')",
+		"SELECT * FROM read_text('" + dir + "/../../../../../etc/passwd')",
+		"SELECT * FROM read_text('" + dir + "/link.txt')",
+		"SELECT * FROM glob('/etc/*')", "COPY (SELECT 1) TO '/tmp/cordwood-test.csv'",
+		"SELECT * FROM cordwood_scan(12345::UBIGINT)",
+	} {
+		if err := s.exec(sql); err == nil {
+			t.Errorf("%s: no error", sql)
+		}
+	}
+	if err := s.exec("SELECT * FROM read_text('" + dir + "/nothing*.txt')"); err != nil {
+		t.Errorf("a file below the directory: %v", err)
+	}
+}
+
+// Every function that the engine has is on the list, and every one on the list that
+// is allowed exists: a new version of the engine needs a look at its new functions.
+func TestFunctionList(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	in, err := e.acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.release(in, false)
+	s, err := in.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	text, err := s.queryText(`SELECT string_agg(DISTINCT lower(function_name), ' ') FROM duckdb_functions()
+		WHERE function_type IN ('scalar', 'aggregate', 'macro') AND ?::VARCHAR = ''`, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exist := map[string]bool{"unnest": true, "unlist": true, "grouping": true, "grouping_id": true}
+	for _, name := range strings.Fields(text) {
+		exist[name] = true
+		if functions[name] == unknown && !strings.HasPrefix(name, "cordwood_") {
+			t.Errorf("%s is not in functions.txt", name)
+		}
+	}
+	for name, v := range functions {
+		if !exist[name] {
+			t.Errorf("functions.txt names %s, which the engine does not have", name)
+		}
+		if v == unknown {
+			t.Errorf("functions.txt: %s has no verdict", name)
+		}
+	}
+}
+
+func FuzzAnalyze(f *testing.F) {
+	for _, c := range hostile {
+		if len(c.sql) < 300 {
+			f.Add(c.sql)
+		}
+	}
+	for _, sql := range []string{
+		"SELECT a, public.t.b FROM t AS x JOIN other.t USING (a) WHERE b > 1 ORDER BY 1 LIMIT 3",
+		"WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT * FROM r, t",
+		"EXPLAIN (ANALYZE, FORMAT json) SELECT $$a$$ || 'b''c' || E'\\'' /* /* */ */ FROM \"t\" -- x",
+	} {
+		f.Add(sql)
+	}
+	e, err := Open(Config{Threads: 1, MemoryLimit: 64 << 20})
+	if err != nil {
+		f.Fatal(err)
+	}
+	tab := table("t", cols("ts:TimestampSecond", "a:Int64", "b:String"))
+	f.Fuzz(func(t *testing.T, sql string) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		a, err := e.Analyze(ctx, sql, "public")
+		if err != nil {
+			if code := errs.CodeOf(err); code == errs.Internal || code == errs.Unknown || code == errs.Unexpected {
+				t.Errorf("%q: %v", sql, err)
+			}
+			return
+		}
+		for _, n := range a.Tables {
+			if n != (TableName{"public", "t"}) {
+				return
+			}
+		}
+		_, err = request(ctx, e, &Request{SQL: sql, Database: "public", Tables: []Table{tab}, Limit: 10})
+		if code := errs.CodeOf(err); code == errs.Internal || code == errs.Unknown || code == errs.Unexpected {
+			t.Errorf("%q: %v", sql, err)
+		}
+	})
+}
