@@ -159,6 +159,9 @@ func (w *writeAttempts) fail(ctx context.Context) error {
 	if cerr := ctx.Err(); cerr != nil && judge(last).retry {
 		last = errs.Wrap(ctxCode(cerr), cerr, "gave up after: %s", last)
 	}
+	if e := errs.From(last); !w.unknown && e.Status() < 500 {
+		return e // the shard's answer to the batches; how it came here explains nothing
+	}
 	e := errs.Wrap(errs.ShardUnreachable, last, "shard %d: write %d batches: try %d", w.shard, len(w.req.Batches), w.tries)
 	if e.Status() == 503 && e.RetryAfter == 0 {
 		e.RetryAfter = time.Second
