@@ -1,0 +1,235 @@
+package query
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/router/query/statement"
+	"cordwood/router/write"
+)
+
+func TestChange(t *testing.T) {
+	type command = metapb.Command
+	tests := []struct {
+		sql  string
+		want *command // nil: nothing to do
+	}{
+		{"CREATE DATABASE d", &command{Op: &metapb.Command_CreateDatabase{CreateDatabase: &metapb.CreateDatabase{Name: "d"}}}},
+		{"CREATE DATABASE IF NOT EXISTS d WITH (ttl='1d 12h')", &command{Op: &metapb.Command_CreateDatabase{CreateDatabase: &metapb.CreateDatabase{
+			Name: "d", IfNotExists: true, Options: map[string]string{"ttl": "1day 12h"},
+		}}}},
+		{"CREATE DATABASE IF NOT EXISTS information_schema", nil},
+		{"DROP DATABASE IF EXISTS d CASCADE", &command{Op: &metapb.Command_DropDatabase{DropDatabase: &metapb.DropDatabase{Name: "d", IfExists: true, Cascade: true}}}},
+		{
+			`CREATE TABLE shop.t (a VARCHAR(20) DEFAULT 'x''y', ts TIMESTAMP(9), b BOOL NOT NULL DEFAULT TRUE, f DOUBLE DEFAULT 1e3, at TIMESTAMP(0) DEFAULT now(),
+			 u TIMESTAMP(3) DEFAULT '2024-01-01', z INT DEFAULT NULL, TIME INDEX (ts), PRIMARY KEY (a)) ENGINE=mito WITH ('TTL'='7d', append_mode=TRUE)`,
+			&command{Op: &metapb.Command_CreateTable{CreateTable: &metapb.CreateTable{Table: &schemapb.Table{
+				Database: "shop", Name: "t", Options: map[string]string{"ttl": "7days", "append_mode": "true"},
+				Columns: []*schemapb.Column{
+					{Name: "a", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_TAG, DefaultValue: proto.String("'x''y'")},
+					{Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_NANOSECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP, NotNull: true},
+					{Name: "b", Type: schemapb.Type_TYPE_BOOLEAN, Semantic: schemapb.Semantic_SEMANTIC_FIELD, NotNull: true, DefaultValue: proto.String("true")},
+					{Name: "f", Type: schemapb.Type_TYPE_FLOAT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD, DefaultValue: proto.String("1000")},
+					{Name: "at", Type: schemapb.Type_TYPE_TIMESTAMP_SECOND, Semantic: schemapb.Semantic_SEMANTIC_FIELD, DefaultValue: proto.String("now()")},
+					{Name: "u", Type: schemapb.Type_TYPE_TIMESTAMP_MILLISECOND, Semantic: schemapb.Semantic_SEMANTIC_FIELD, DefaultValue: proto.String("1704067200000")},
+					{Name: "z", Type: schemapb.Type_TYPE_INT32, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
+				},
+			}}}},
+		},
+		{"ALTER TABLE logs ADD COLUMN m STRING PRIMARY KEY", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_AddColumn{AddColumn: &schemapb.Column{
+			Name: "m", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_TAG,
+		}}})},
+		{"ALTER TABLE logs ADD COLUMN IF NOT EXISTS n INT", nil},
+		{"ALTER TABLE logs DROP COLUMN n", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_DropColumn{DropColumn: "n"}})},
+		{"ALTER TABLE logs DROP COLUMN IF EXISTS x", nil},
+		{"ALTER TABLE logs SET 'svc_ttl'='90m', skip_wal=TRUE", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_SetOptions{SetOptions: &metapb.SetOptions{
+			Options: map[string]string{"ttl": "1h 30m", "skip_wal": "true"},
+		}}})},
+		{"ALTER TABLE logs UNSET 'ttl'", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: []string{"ttl"}}}})},
+		{"ALTER TABLE logs RENAME TO m", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_RenameTo{RenameTo: "m"}})},
+		{"DROP TABLE shop.orders", &command{Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: "shop", Name: "orders"}}}},
+		{"DROP TABLE IF EXISTS nope", nil},
+		{"DROP TABLE IF EXISTS nowhere.nope", nil},
+		{"TRUNCATE TABLE logs", &command{Op: &metapb.Command_TruncateTable{TruncateTable: &metapb.TruncateTable{Database: "public", Name: "logs"}}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.sql, func(t *testing.T) {
+			w := newWorld(t)
+			got, err := w.run(t.Context(), tt.sql)
+			if err != nil || got != "affected 0\n" {
+				t.Fatalf("%q, %v", got, err)
+			}
+			var want []*command
+			if tt.want != nil {
+				tt.want.TimeUnixNano = now.UnixNano()
+				want = append(want, tt.want)
+			}
+			if d := cmp.Diff(want, w.meta.proposed, protocmp.Transform()); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+	w := newWorld(t)
+	w.meta.err = errs.New(errs.TableAlreadyExists, "table exists")
+	if _, err := w.run(t.Context(), "CREATE TABLE logs (ts TIMESTAMP TIME INDEX); SHOW TABLES"); errs.CodeOf(err) != errs.TableAlreadyExists {
+		t.Errorf("refused by the metadata: %v", err)
+	}
+}
+
+func alter(table string, a *metapb.AlterTable) *metapb.Command {
+	a.Database, a.Name = "public", table
+	return &metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: a}}
+}
+
+// TestRoundTrip creates a table from what SHOW CREATE TABLE says of another.
+func TestRoundTrip(t *testing.T) {
+	text := "it's"
+	quoted := schema.QuoteLiteral(text)
+	columns := []schema.Column{{Name: "at \"x\"", Type: schema.TimestampSecond, Semantic: schema.Timestamp, NotNull: true}}
+	for _, typ := range schema.Types() {
+		columns = append(columns, schema.Column{Name: "c." + typ.String(), Type: typ, Semantic: schema.Field, NotNull: typ%2 == 0})
+	}
+	columns = append(columns, schema.Column{Name: "tag", Type: schema.String, Semantic: schema.Tag, Default: &quoted})
+	table := &schema.Table{Database: "public", Name: "a-b", Columns: columns, Options: map[string]string{"ttl": "7days", "append_mode": "true", "comment": text}}
+	w := newWorld(t)
+	if _, err := w.run(t.Context(), schema.CreateTableSQL(table)); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(table.ToProto(), w.meta.proposed[0].GetCreateTable().Table, protocmp.Transform()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestInsert(t *testing.T) {
+	w := newWorld(t)
+	got, err := w.run(t.Context(), `INSERT INTO logs (host, ok, ts) VALUES ('a', TRUE, 1700000000000), (NULL, NULL, '2023-11-14T23:13:21.5+01:00'), ('ü', 0, DEFAULT)`)
+	if err != nil || got != "affected 3\n" {
+		t.Fatalf("%q, %v", got, err)
+	}
+	out := w.writer.out.Tables[0]
+	if out.Existing != w.meta.tables[0] || !out.NoCreate || out.Database != "public" || out.Table != "logs" {
+		t.Errorf("got %+v", out)
+	}
+	want := "ts 1700000000000 1700000001500 1714979289123\nhost a NULL ü\nn 3 3 3\nok 1 NULL 0\n"
+	var s strings.Builder
+	for _, c := range out.Rows.Cols() {
+		s.WriteString(c.Name)
+		for row := range out.Rows.Rows() {
+			s.WriteByte(' ')
+			switch {
+			case c.IsNull(row):
+				s.WriteString("NULL")
+			case c.Type.IsBytes():
+				s.Write(c.Bytes(row))
+			default:
+				s.WriteString(strconv.FormatInt(c.Int(row), 10))
+			}
+		}
+		s.WriteByte('\n')
+	}
+	if s.String() != want {
+		t.Errorf("got\n%swant\n%s", s.String(), want)
+	}
+	if got, err := w.run(t.Context(), "INSERT INTO shop.gone VALUES (1)"); err != nil || got != "affected 0\n" {
+		t.Errorf("ttl instant: %q, %v", got, err)
+	}
+	if _, err := w.run(t.Context(), "INSERT INTO shop.orders () VALUES ()"); errs.CodeOf(err) != errs.InvalidSyntax {
+		t.Errorf("no columns: %v", err)
+	}
+}
+
+// TestInsertFollowsSchema runs the rows again when the table changed meanwhile.
+func TestInsertFollowsSchema(t *testing.T) {
+	w := newWorld(t)
+	w.writer.err = errors.Join(write.ErrSchemaChanged, errs.New(errs.InvalidArguments, "another type"))
+	if _, err := w.run(t.Context(), "INSERT INTO logs (n) VALUES (1)"); errs.CodeOf(err) != errs.InvalidArguments || w.writer.rounds != insertRounds {
+		t.Errorf("%d rounds, %v", w.writer.rounds, err)
+	}
+}
+
+func TestValueOf(t *testing.T) {
+	lit := func(sql string) statement.Literal {
+		l, err := statement.ParseLiteral(sql)
+		if err != nil {
+			t.Fatal(sql, err)
+		}
+		return l
+	}
+	good := []struct {
+		sql  string
+		typ  schema.Type
+		want value
+	}{
+		{"NULL", schema.Int8, value{null: true}},
+		{"true", schema.Boolean, value{i: 1}},
+		{"'FALSE'", schema.Boolean, value{}},
+		{"1", schema.Boolean, value{i: 1}},
+		{"-128", schema.Int8, value{i: -128}},
+		{"'12'", schema.Int64, value{i: 12}},
+		{"1e3", schema.Int64, value{i: 1000}},
+		{"2.0", schema.Uint8, value{i: 2}},
+		{"0xff", schema.Uint8, value{i: 255}},
+		{"18446744073709551615", schema.Uint64, value{i: -1}},
+		{"-9223372036854775808", schema.Int64, value{i: math.MinInt64}},
+		{"1.5", schema.Float64, value{f: 1.5}},
+		{"'-inf'", schema.Float64, value{f: math.Inf(-1)}},
+		{"12", schema.String, value{s: "12"}},
+		{"x'00ff'", schema.Binary, value{s: "\x00\xff"}},
+		{"'ab'", schema.Binary, value{s: "ab"}},
+		{`'{"a": [1]}'`, schema.JSON, value{s: `{"a": [1]}`}},
+		{"1.5", schema.JSON, value{s: "1.5"}},
+		{"12", schema.TimestampNanosecond, value{i: 12}},
+		{"'12'", schema.TimestampSecond, value{i: 12}},
+		{"'2024-05-06'", schema.TimestampSecond, value{i: 1714953600}},
+		{"'2024-05-06 07:08:09.123456789'", schema.TimestampMicrosecond, value{i: 1714979289123456}},
+		{"'2024-05-06T07:08:09Z'", schema.TimestampSecond, value{i: 1714979289}},
+		{"TIMESTAMP '2024-05-06 09:08:09+02:00'", schema.TimestampSecond, value{i: 1714979289}},
+		{"'1969-12-31T23:59:59.9'", schema.TimestampSecond, value{i: -1}},
+		{"now()", schema.TimestampNanosecond, value{i: now.UnixNano()}},
+	}
+	for _, tt := range good {
+		got, err := valueOf(lit(tt.sql), tt.typ, now)
+		if err != nil || got != tt.want {
+			t.Errorf("%s as %s: %+v, %v, want %+v", tt.sql, tt.typ, got, err, tt.want)
+		}
+	}
+	bad := []struct {
+		sql string
+		typ schema.Type
+	}{
+		{"2", schema.Boolean},
+		{"'x'", schema.Boolean},
+		{"128", schema.Int8},
+		{"-1", schema.Uint64},
+		{"1.5", schema.Int64},
+		{"true", schema.Int64},
+		{"18446744073709551616", schema.Uint64},
+		{"9007199254740993e3", schema.Int64},
+		{"'x'", schema.Float64},
+		{"1e400", schema.Float64},
+		{"'{'", schema.JSON},
+		{"x'ff'", schema.String},
+		{"now()", schema.String},
+		{"1.5", schema.TimestampSecond},
+		{"'2024-13-01'", schema.TimestampSecond},
+		{"'3000-01-01'", schema.TimestampNanosecond},
+		{"9223372036854775807", schema.TimestampSecond},
+		{"true", schema.TimestampSecond},
+	}
+	for _, tt := range bad {
+		if got, err := valueOf(lit(tt.sql), tt.typ, now); errs.CodeOf(err) != errs.InvalidArguments {
+			t.Errorf("%s as %s: %+v, %v", tt.sql, tt.typ, got, err)
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package query
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
+	"cordwood/router/pipeline"
+	"cordwood/router/query/format"
+	"cordwood/router/query/statement"
+	"cordwood/router/write"
+)
+
+// fakeMeta is a view of fixed tables that keeps the commands proposed to it.
+type fakeMeta struct {
+	databases []*schemapb.Database
+	tables    []*schema.Table
+	shards    []*metapb.Shard
+	nodes     []*metapb.Node
+	proposed  []*metapb.Command
+	err       error
+}
+
+func (m *fakeMeta) Propose(_ context.Context, cmd *metapb.Command) (*metapb.Result, error) {
+	m.proposed = append(m.proposed, cmd)
+	return &metapb.Result{}, m.err
+}
+
+func (m *fakeMeta) Database(name string) (*schemapb.Database, bool) {
+	for _, d := range m.databases {
+		if d.Name == name {
+			return d, true
+		}
+	}
+	return nil, false
+}
+func (m *fakeMeta) Databases() []*schemapb.Database { return m.databases }
+func (m *fakeMeta) Table(database, name string) (*schema.Table, bool) {
+	for _, t := range m.tables {
+		if t.Database == database && t.Name == name {
+			return t, true
+		}
+	}
+	return nil, false
+}
+
+func (m *fakeMeta) Tables(database string) []*schema.Table {
+	return slices.DeleteFunc(slices.Clone(m.tables), func(t *schema.Table) bool { return t.Database != database })
+}
+
+func (m *fakeMeta) TableByID(id uint64) (*schema.Table, bool) {
+	for _, t := range m.tables {
+		if t.ID == id {
+			return t, true
+		}
+	}
+	return nil, false
+}
+func (m *fakeMeta) Shards() []*metapb.Shard { return m.shards }
+func (m *fakeMeta) Nodes() []*metapb.Node   { return m.nodes }
+
+// fakeShards answers with given tables and rows, and keeps the last request.
+type fakeShards struct {
+	mu      sync.Mutex
+	reads   []*shardpb.TableName
+	explain bool
+	stream  []byte
+	tail    error // after stream
+	err     error
+	stats   []*shardpb.ShardStats
+	asked   int
+	queried *shardpb.QueryRequest
+	closed  bool
+	block   chan struct{} // if set, Query waits for it or its context
+}
+
+func (s *fakeShards) Analyze(context.Context, *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error) {
+	return &shardpb.AnalyzeResponse{Tables: s.reads, Explain: s.explain}, s.err
+}
+
+func (s *fakeShards) Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadCloser, error) {
+	s.mu.Lock()
+	s.queried = req
+	s.mu.Unlock()
+	if s.block != nil {
+		select {
+		case <-s.block:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	r := io.Reader(bytes.NewReader(s.stream))
+	if s.tail != nil {
+		r = io.MultiReader(r, failing{s.tail})
+	}
+	return &closer{Reader: r, s: s}, nil
+}
+
+func (s *fakeShards) Stats(context.Context, bool) ([]*shardpb.ShardStats, error) {
+	s.asked++
+	return s.stats, s.err
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+type closer struct {
+	io.Reader
+	s *fakeShards
+}
+
+func (c *closer) Close() error { c.s.closed = true; return nil }
+
+// fakeWriter keeps what is written.
+type fakeWriter struct {
+	out    *pipeline.Output
+	err    error
+	rounds int
+}
+
+func (w *fakeWriter) Write(_ context.Context, out *pipeline.Output) (write.Result, error) {
+	w.rounds++
+	w.out = out
+	if w.err != nil {
+		return write.Result{}, w.err
+	}
+	return write.Result{Rows: out.Tables[0].Rows.Rows()}, nil
+}
+
+// ipcStream is the stream of one batch of integers for each count given.
+func ipcStream(t *testing.T, end bool, counts ...int) []byte {
+	t.Helper()
+	s := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	var out bytes.Buffer
+	w := ipc.NewWriter(&out, ipc.WithSchema(s))
+	v := int64(0)
+	for _, n := range counts {
+		b := array.NewInt64Builder(memory.DefaultAllocator)
+		for range n {
+			b.Append(v)
+			v++
+		}
+		if err := w.Write(array.NewRecordBatch(s, []arrow.Array{b.NewArray()}, int64(n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if end {
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out.Bytes()
+}
+
+var now = time.Date(2024, 5, 6, 7, 8, 9, 123456789, time.UTC)
+
+// world is a service over fakes, with two databases and three tables.
+type world struct {
+	*Service
+	meta   *fakeMeta
+	shards *fakeShards
+	writer *fakeWriter
+}
+
+func newWorld(t *testing.T, change ...func(*Config)) *world {
+	t.Helper()
+	three := "3"
+	w := &world{
+		meta: &fakeMeta{
+			databases: []*schemapb.Database{
+				{Name: "public", CreatedUnixNano: 5},
+				{Name: "shop", Options: map[string]string{"ttl": "7days"}, CreatedUnixNano: 6},
+			},
+			tables: []*schema.Table{
+				{
+					ID: 1, Database: "public", Name: "logs", Version: 2, CreatedUnixNano: 7,
+					Placement: []schema.Placement{{Epoch: 1, ShardID: 2}},
+					Options:   map[string]string{"append_mode": "true", "comment": "it's"},
+					Columns: []schema.Column{
+						{ID: 1, Name: "ts", Type: schema.TimestampMillisecond, Semantic: schema.Timestamp, NotNull: true},
+						{ID: 2, Name: "host", Type: schema.String, Semantic: schema.Tag},
+						{ID: 3, Name: "n", Type: schema.Int32, Semantic: schema.Field, Default: &three},
+						{ID: 4, Name: "ok", Type: schema.Boolean, Semantic: schema.Field},
+					},
+				},
+				{
+					ID: 2, Database: "shop", Name: "orders", Version: 1, Placement: []schema.Placement{{Epoch: 1, ShardID: 3}},
+					Columns: []schema.Column{{ID: 1, Name: "at", Type: schema.TimestampSecond, Semantic: schema.Timestamp, NotNull: true}},
+				},
+				{
+					ID: 3, Database: "shop", Name: "gone", Version: 1, Placement: []schema.Placement{{Epoch: 1, ShardID: 3}},
+					Options: map[string]string{"ttl": "instant"},
+					Columns: []schema.Column{{ID: 1, Name: "at", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true}},
+				},
+			},
+			shards: []*metapb.Shard{{Id: 2, Incarnation: 1, Replicas: []string{"a", "b"}}, {Id: 3, Incarnation: 1, Replicas: []string{"a"}}},
+			nodes:  []*metapb.Node{{Id: "a", Name: "alpha", Roles: []string{"router", "shard"}, RpcAddr: "x:1", Version: "v1", RegisteredUnixNano: 8}},
+		},
+		shards: &fakeShards{stream: ipcStream(t, true, 3, 2)},
+		writer: &fakeWriter{},
+	}
+	for _, table := range w.meta.tables {
+		table.Index()
+	}
+	cfg := Config{Meta: w.meta, Shards: w.shards, Writer: w.writer, Now: func() time.Time { return now }}
+	for _, c := range change {
+		c(&cfg)
+	}
+	var err error
+	if w.Service, err = New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// run executes a text and returns every result as text: CSV with names, or a number.
+func (w *world) run(ctx context.Context, sql string, change ...func(*Request)) (string, error) {
+	statements, err := statement.Parse(sql)
+	if err != nil {
+		return "", err
+	}
+	req := Request{Statements: statements}
+	for _, c := range change {
+		c(&req)
+	}
+	var out strings.Builder
+	err = w.Execute(ctx, req, func(_ context.Context, r Result) error {
+		if r.Rows == nil {
+			out.WriteString("affected " + string(rune('0'+r.AffectedRows)) + "\n")
+			return nil
+		}
+		_, err := format.Write(&out, format.CSVWithNames, r.Rows)
+		return err
+	})
+	return out.String(), err
+}

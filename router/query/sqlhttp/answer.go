@@ -1,0 +1,83 @@
+package sqlhttp
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"cordwood/router/query/format"
+)
+
+const (
+	// flushEvery is how long rows are held back to be sent together.
+	flushEvery = 100 * time.Millisecond
+	// writeWait is how long a client may take for one piece of an answer that is
+	// complete and only has to be sent.
+	writeWait = time.Minute
+)
+
+// answer is the way of bytes to the client. The headers go with the first byte.
+type answer struct {
+	h      *Handler
+	w      http.ResponseWriter
+	rc     *http.ResponseController
+	start  time.Time
+	format format.Format
+	// until is when the answer must have been sent; zero: writeWait for every piece.
+	until   time.Time
+	started bool
+	flushed time.Time
+}
+
+// begin sends the headers, once.
+func (a *answer) begin() {
+	if a.started {
+		return
+	}
+	a.started, a.flushed = true, time.Now()
+	h := a.w.Header()
+	h.Set("Content-Type", a.format.ContentType())
+	h.Set("x-svc-format", a.format.String())
+	h.Set("x-svc-execution-time", strconv.FormatInt(time.Since(a.start).Milliseconds(), 10))
+	a.w.WriteHeader(http.StatusOK)
+}
+
+// deadline bounds the writes that follow; zero lifts the bound. Not every connection
+// has deadlines, and there is nothing to be done about that.
+func (a *answer) deadline(t time.Time) { _ = a.rc.SetWriteDeadline(t) }
+
+// Write implements io.Writer.
+func (a *answer) Write(p []byte) (int, error) {
+	a.begin()
+	if a.until.IsZero() {
+		a.deadline(time.Now().Add(writeWait))
+	} else {
+		a.deadline(a.until)
+	}
+	return a.w.Write(p)
+}
+
+// Flush implements format.Flusher: rows go out when some time has passed.
+func (a *answer) Flush() error {
+	if !a.started || time.Since(a.flushed) < flushEvery {
+		return nil
+	}
+	a.flushed = time.Now()
+	return a.rc.Flush()
+}
+
+// affectedRows is the one row for a statement that has none, in formats that know rows only.
+func affectedRows(n int64) format.Rows {
+	s := arrow.NewSchema([]arrow.Field{{Name: "affectedrows", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	b := array.NewInt64Builder(memory.DefaultAllocator)
+	b.Append(n)
+	r, err := array.NewRecordReader(s, []arrow.RecordBatch{array.NewRecordBatch(s, []arrow.Array{b.NewArray()}, 1)})
+	if err != nil {
+		panic(err) // only if the batch had another schema
+	}
+	return r
+}

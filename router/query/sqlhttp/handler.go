@@ -1,0 +1,212 @@
+// Package sqlhttp is the handler of /v1/sql: it reads what a request asks for, has
+// router/query run it, and writes the rows in the format that the client wants.
+//
+// It does not authenticate, route or shape errors: router/httpapi does, and lends its
+// functions by Config. Format svcdb_v1 is sent when all of it is there, so an error in
+// the last row is still an error with its status. The other formats stream; an error
+// after their first byte breaks the connection off, which every client sees as an
+// incomplete answer: no last chunk, no Arrow end mark, no Parquet footer.
+//
+// A Handler has no goroutines of its own and nothing to close. It may be used
+// concurrently.
+package sqlhttp
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/router/httpapi/body"
+	"cordwood/router/query"
+	"cordwood/router/query/format"
+)
+
+// Executor runs statements; *query.Service does.
+type Executor interface {
+	Execute(ctx context.Context, req query.Request, each func(context.Context, query.Result) error) error
+}
+
+// Config is what a Handler works with.
+type Config struct {
+	// Service runs the statements. Required.
+	Service Executor
+	// WriteError answers a request with an error. Required.
+	WriteError func(w http.ResponseWriter, r *http.Request, err error)
+	// Permission tells what the user that sent r may do. The default value is everything.
+	Permission func(r *http.Request) (canRead, canWrite bool)
+	// Start tells when r came in. The default value is when the handler got it.
+	Start func(r *http.Request) time.Time
+	// Bodies reads and decompresses bodies, within its limits. The default value
+	// allows MaxTextBytes each.
+	Bodies *body.Reader
+
+	// MaxTextBytes bounds a text of SQL. The default value is 16 MiB.
+	MaxTextBytes int64
+	// MaxResultBytes bounds an answer in format svcdb_v1, which is held in memory
+	// until it is complete. The default value is 256 MiB.
+	MaxResultBytes int64
+	// MaxResultTotal bounds all such answers together. The default value is 512 MiB.
+	MaxResultTotal int64
+
+	// Logger takes answers that were broken off. The default value discards them.
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Service == nil || c.WriteError == nil {
+		return c, errors.New("sqlhttp: Config.Service and Config.WriteError must be set")
+	}
+	if c.Permission == nil {
+		c.Permission = func(*http.Request) (bool, bool) { return true, true }
+	}
+	if c.Start == nil {
+		c.Start = func(*http.Request) time.Time { return time.Now() }
+	}
+	if c.MaxTextBytes == 0 {
+		c.MaxTextBytes = 16 << 20
+	}
+	if c.MaxResultBytes == 0 {
+		c.MaxResultBytes = 256 << 20
+	}
+	if c.MaxResultTotal == 0 {
+		c.MaxResultTotal = 512 << 20
+	}
+	if c.Bodies == nil {
+		var err error
+		if c.Bodies, err = body.New(body.Config{MaxBytes: c.MaxTextBytes}); err != nil {
+			return c, err
+		}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}
+
+// Handler answers /v1/sql. See the package comment.
+type Handler struct {
+	cfg    Config
+	budget *format.Budget
+}
+
+// New returns a Handler. Service and WriteError must be set.
+func New(cfg Config) (*Handler, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Handler{cfg: cfg, budget: format.NewBudget(cfg.MaxResultBytes, cfg.MaxResultTotal)}, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a := &answer{h: h, w: w, rc: http.NewResponseController(w), start: h.cfg.Start(r)}
+	err := h.serve(a, r)
+	switch {
+	case err == nil:
+	case !a.started:
+		h.cfg.WriteError(w, r, err)
+	default:
+		h.cfg.Logger.WarnContext(r.Context(), "SQL answer broken off", "format", a.format.String(), "err", err)
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func (h *Handler) serve(a *answer, r *http.Request) error {
+	in, err := h.read(r)
+	if err != nil {
+		return err
+	}
+	a.format = in.format
+	if err := h.check(r, in); err != nil {
+		return err
+	}
+	if in.format == format.SvcdbV1 {
+		return h.collect(a, r, in)
+	}
+	return h.stream(a, r, in)
+}
+
+// errNotAuthorized is the answer to a user that lacks a permission.
+var errNotAuthorized = errs.New(errs.PermissionDenied, "User is not authorized to perform this action")
+
+// check refuses before anything is run what the user may not do or the format cannot hold.
+func (h *Handler) check(r *http.Request, in *input) error {
+	reading := 0
+	for _, st := range in.query.Statements {
+		if st.Rows() {
+			reading++
+		}
+	}
+	canRead, canWrite := h.cfg.Permission(r)
+	if reading > 0 && !canRead || reading < len(in.query.Statements) && !canWrite {
+		return errNotAuthorized
+	}
+	if reading > 1 && in.format != format.SvcdbV1 {
+		return errs.New(errs.InvalidArguments,
+			"format %s holds the rows of one statement, and the text has %d that answer with rows; send one at a time, or ask for format svcdb_v1", in.format, reading)
+	}
+	return nil
+}
+
+// collect answers in svcdb_v1: one element of output a statement.
+func (h *Handler) collect(a *answer, r *http.Request, in *input) error {
+	buf := format.NewBuffer(h.budget)
+	defer buf.Release()
+	if err := buf.Append([]byte(`{"output":[`)); err != nil {
+		return err
+	}
+	n := 0
+	err := h.cfg.Service.Execute(r.Context(), in.query, func(_ context.Context, res query.Result) error {
+		if n++; n > 1 {
+			if err := buf.Append([]byte{','}); err != nil {
+				return err
+			}
+		}
+		if res.Rows == nil {
+			return buf.Append(append(strconv.AppendInt([]byte(`{"affectedrows":`), res.AffectedRows, 10), '}'))
+		}
+		_, err := format.AppendRecords(buf, res.Rows)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	end := strconv.AppendInt([]byte(`],"execution_time_ms":`), time.Since(a.start).Milliseconds(), 10)
+	if err := buf.Append(append(end, '}')); err != nil {
+		return err
+	}
+	a.w.Header().Set("Content-Length", strconv.FormatInt(buf.Len(), 10))
+	defer a.deadline(time.Time{})
+	_, err = buf.WriteTo(a)
+	return err
+}
+
+// stream answers in any other format. A text without a statement that answers with
+// rows gets one row that says how many were affected.
+func (h *Handler) stream(a *answer, r *http.Request, in *input) error {
+	var affected int64
+	rows := false
+	defer a.deadline(time.Time{})
+	err := h.cfg.Service.Execute(r.Context(), in.query, func(ctx context.Context, res query.Result) error {
+		affected += res.AffectedRows
+		if res.Rows == nil {
+			return nil
+		}
+		rows = true
+		a.until, _ = ctx.Deadline()
+		_, err := format.Write(a, in.format, res.Rows)
+		return err
+	})
+	if err == nil && !rows {
+		_, err = format.Write(a, in.format, affectedRows(affected))
+	}
+	if err == nil {
+		a.begin() // for an answer without a byte
+	}
+	return err
+}

@@ -1,0 +1,342 @@
+package sqlhttp
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/proto/errs"
+	"cordwood/router/query"
+	"cordwood/router/query/format"
+	"cordwood/router/query/statement"
+)
+
+// fakeService answers statements with rows by rows, the others with 7.
+type fakeService struct {
+	got  query.Request
+	rows func() format.Rows
+	err  error
+}
+
+func (s *fakeService) Execute(ctx context.Context, req query.Request, each func(context.Context, query.Result) error) error {
+	s.got = req
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for _, st := range req.Statements {
+		res := query.Result{AffectedRows: 7}
+		if st.Rows() {
+			res = query.Result{Rows: s.rows()}
+		}
+		if s.err != nil {
+			return s.err
+		}
+		if err := each(ctx, res); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// numbers are batches of n integers, endless if n < 0, with an error at the end.
+type numbers struct {
+	n, batch int
+	err      error
+	rec      arrow.RecordBatch
+}
+
+var numberSchema = arrow.NewSchema([]arrow.Field{{Name: "code", Type: arrow.PrimitiveTypes.Int64}}, nil)
+
+func (r *numbers) Schema() *arrow.Schema { return numberSchema }
+func (r *numbers) Next() bool {
+	if r.n == 0 {
+		return false
+	}
+	n := r.batch
+	if r.n > 0 {
+		n = min(n, r.n)
+		r.n -= n
+	}
+	b := array.NewInt64Builder(memory.DefaultAllocator)
+	for range n {
+		b.Append(200)
+	}
+	r.rec = array.NewRecordBatch(numberSchema, []arrow.Array{b.NewArray()}, int64(n))
+	return true
+}
+func (r *numbers) RecordBatch() arrow.RecordBatch { return r.rec }
+func (r *numbers) Err() error {
+	if r.n == 0 {
+		return r.err
+	}
+	return nil
+}
+
+// writeError answers with status, code and text.
+func writeError(w http.ResponseWriter, _ *http.Request, err error) {
+	e := errs.From(err)
+	http.Error(w, strings.Join([]string{"error", e.Msg}, ": "), e.Status())
+}
+
+func newHandler(t *testing.T, s *fakeService, change ...func(*Config)) *Handler {
+	t.Helper()
+	cfg := Config{Service: s, WriteError: writeError}
+	for _, c := range change {
+		c(&cfg)
+	}
+	h, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func ones(n int) func() format.Rows {
+	return func() format.Rows { return &numbers{n: n, batch: 2} }
+}
+
+var took = regexp.MustCompile(`"execution_time_ms":\d+`)
+
+func TestRequests(t *testing.T) {
+	const form = "application/x-www-form-urlencoded"
+	type headers = map[string]string
+	tests := []struct {
+		name, method, query, body string
+		headers                   headers
+		status                    int
+		want                      string
+		check                     func(query.Request) bool
+	}{
+		{
+			name: "query string", query: "sql=SELECT+1", status: 200,
+			want:  `{"output":[{"records":{"schema":{"column_schemas":[{"name":"code","data_type":"Int64"}]},"rows":[[200]],"total_rows":1}}],"execution_time_ms":0}`,
+			check: func(r query.Request) bool { return r.Database == "public" && !r.Limited && r.Timeout == 0 },
+		},
+		{
+			name: "several statements", query: "sql=SELECT 1; DROP TABLE a ;SELECT 2", status: 200,
+			want: `{"output":[{"records":{"schema":{"column_schemas":[{"name":"code","data_type":"Int64"}]},"rows":[[200]],"total_rows":1}},{"affectedrows":7},` +
+				`{"records":{"schema":{"column_schemas":[{"name":"code","data_type":"Int64"}]},"rows":[[200]],"total_rows":1}}],"execution_time_ms":0}`,
+		},
+		{
+			name: "form", method: "POST", body: "sql=SELECT%20'a%3Bb'&db=shop&limit=5", headers: headers{"Content-Type": form}, status: 200,
+			check: func(r query.Request) bool {
+				q, ok := r.Statements[0].(*statement.Query)
+				return ok && q.Text == "SELECT 'a;b'" && r.Database == "shop" && r.Limited && r.Limit == 5
+			},
+		},
+		{
+			name: "form without escapes", method: "POST", body: "sql=SELECT strftime(ts,'%Y;%:z')", headers: headers{"Content-Type": form + "; charset=utf-8"}, status: 200,
+			check: func(r query.Request) bool {
+				return r.Statements[0].(*statement.Query).Text == "SELECT strftime(ts,'%Y;%:z')"
+			},
+		},
+		{name: "sql body", method: "POST", body: "SELECT 1+1", headers: headers{"Content-Type": "application/sql"}, status: 200, check: func(r query.Request) bool {
+			return r.Statements[0].(*statement.Query).Text == "SELECT 1+1"
+		}},
+		{name: "text body and header", method: "POST", query: "db=a&format=svcdb_v1", body: "SELECT 1", status: 200, headers: headers{
+			"Content-Type": "text/plain", "x-svc-db-name": " svc-b ", "x-svc-timeout": "1m30s", "x-svc-timezone": "UTC",
+		}, check: func(r query.Request) bool { return r.Database == "b" && r.Timeout == 90*time.Second }},
+		{name: "timeout in words", query: "sql=SELECT+1", headers: headers{"x-svc-timeout": "2 minutes"}, status: 200, check: func(r query.Request) bool { return r.Timeout == 2*time.Minute }},
+		{name: "limit 0", query: "sql=SELECT+1&limit=0", status: 200, check: func(r query.Request) bool { return r.Limited && r.Limit == 0 }},
+		{name: "no rows", query: "sql=DROP+TABLE+a", status: 200, want: `{"output":[{"affectedrows":7}],"execution_time_ms":0}`},
+		{name: "no rows, ndjson", query: "sql=DROP+TABLE+a&format=ndjson", status: 200, want: `{"affectedrows":7}` + "\n"},
+		{name: "ndjson", query: "sql=SELECT+1&format=ndjson", status: 200, want: `{"code":200}` + "\n"},
+		{name: "csv after a change", query: "sql=DROP+TABLE+a;SELECT+1&format=csvWithNames", status: 200, want: "code\n200\n"},
+
+		{name: "no sql", query: "db=public", status: 400, want: "parameter sql is required"},
+		{name: "empty sql", query: "sql=+", status: 400, want: "parameter sql is required"},
+		{name: "sql twice", query: "sql=SELECT+1&sql=SELECT+2", status: 400, want: "parameter sql is given 2 times"},
+		{name: "sql in both", method: "POST", query: "sql=SELECT+1", body: "sql=SELECT+2", headers: headers{"Content-Type": form}, status: 400, want: "give it once"},
+		{name: "sql beside a body", method: "POST", query: "sql=SELECT+1", body: "SELECT 2", headers: headers{"Content-Type": "text/plain"}, status: 400, want: "given twice"},
+		{name: "json body", method: "POST", body: `{"sql":"SELECT 1"}`, headers: headers{"Content-Type": "application/json"}, status: 400, want: "invalid content type: application/json"},
+		{name: "format", query: "sql=SELECT+1&format=xml", status: 400, want: "unknown format"},
+		{name: "limit", query: "sql=SELECT+1&limit=-1", status: 400, want: "parameter limit"},
+		{name: "timeout", query: "sql=SELECT+1", headers: headers{"x-svc-timeout": "soon"}, status: 400, want: "x-svc-timeout"},
+		{name: "time zone", query: "sql=SELECT+1", headers: headers{"x-svc-timezone": "Europe/Berlin"}, status: 400, want: "sessions are in UTC"},
+		{name: "syntax", query: "sql=SELEC+1", status: 400, want: "syntax error at line 1, column 1"},
+		{name: "two results in csv", query: "sql=SELECT+1;SELECT+2&format=csv", status: 400, want: "one statement"},
+		{name: "encoding", method: "POST", body: "SELECT 1", headers: headers{"Content-Type": "text/plain", "Content-Encoding": "lzma"}, status: 415, want: "lzma"},
+		{name: "too long", method: "POST", body: "SELECT '" + strings.Repeat("x", 2000) + "'", headers: headers{"Content-Type": "text/plain"}, status: 413, want: ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := &fakeService{rows: ones(1)}
+			h := newHandler(t, s, func(c *Config) { c.MaxTextBytes = 1000 })
+			if tt.method == "" {
+				tt.method = "GET"
+			}
+			r := httptest.NewRequest(tt.method, "/v1/sql", strings.NewReader(tt.body))
+			r.URL.RawQuery = tt.query
+			for k, v := range tt.headers {
+				r.Header.Set(k, v)
+			}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			body := took.ReplaceAllString(w.Body.String(), `"execution_time_ms":0`)
+			if w.Code != tt.status {
+				t.Fatalf("%d %s", w.Code, body)
+			}
+			if tt.status == 200 && tt.want != "" && body != tt.want || !strings.Contains(body, tt.want) {
+				t.Errorf("got %s, want %s", body, tt.want)
+			}
+			if tt.check != nil && !tt.check(s.got) {
+				t.Errorf("executed %+v", s.got)
+			}
+		})
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	for name, contentType := range map[string]string{
+		"svcdb_v1": "application/json", "ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8", "csvWithNames": "text/csv; charset=utf-8; header=present",
+		"csvWithNamesAndTypes": "text/csv; charset=utf-8; header=present", "table": "text/plain; charset=utf-8",
+		"arrow": "application/vnd.apache.arrow.stream", "parquet": "application/vnd.apache.parquet",
+	} {
+		for _, n := range []int{0, 5} {
+			w := httptest.NewRecorder()
+			newHandler(t, &fakeService{rows: ones(n)}).ServeHTTP(w, httptest.NewRequest("GET", "/v1/sql?sql=SELECT+1&format="+name, nil))
+			got := []string{w.Header().Get("Content-Type"), w.Header().Get("x-svc-format")}
+			if d := cmp.Diff([]string{contentType, name}, got); d != "" || w.Code != 200 || w.Header().Get("x-svc-execution-time") == "" {
+				t.Errorf("%s, %d rows: %d %v\n%s", name, n, w.Code, w.Header(), d)
+			}
+		}
+	}
+}
+
+func TestGzipBody(t *testing.T) {
+	var body bytes.Buffer
+	z := gzip.NewWriter(&body)
+	if _, err := z.Write([]byte("SELECT 42")); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := &fakeService{rows: ones(1)}
+	r := httptest.NewRequest("POST", "/v1/sql", &body)
+	r.Header.Set("Content-Type", "application/sql")
+	r.Header.Set("Content-Encoding", "gzip")
+	w := httptest.NewRecorder()
+	newHandler(t, s).ServeHTTP(w, r)
+	if w.Code != 200 || s.got.Statements[0].(*statement.Query).Text != "SELECT 42" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestPermission(t *testing.T) {
+	for _, tt := range []struct {
+		sql         string
+		read, write bool
+		status      int
+	}{
+		{"SELECT 1", true, false, 200},
+		{"SHOW TABLES", true, false, 200},
+		{"SELECT 1", false, true, 403},
+		{"DESC t", false, true, 403},
+		{"DROP TABLE t", false, true, 200},
+		{"INSERT INTO t VALUES (1)", true, false, 403},
+		{"SELECT 1; CREATE DATABASE d", true, false, 403},
+		{"SELECT 1; CREATE DATABASE d", true, true, 200},
+	} {
+		h := newHandler(t, &fakeService{rows: ones(1)}, func(c *Config) {
+			c.Permission = func(*http.Request) (bool, bool) { return tt.read, tt.write }
+		})
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/v1/sql?sql="+url.QueryEscape(tt.sql), nil))
+		if w.Code != tt.status || tt.status == 403 && !strings.Contains(w.Body.String(), "User is not authorized to perform this action") {
+			t.Errorf("%s read %v write %v: %d %s", tt.sql, tt.read, tt.write, w.Code, w.Body)
+		}
+	}
+}
+
+// TestErrorsBeforeFirstByte get a status of their own in every format.
+func TestErrorsBeforeFirstByte(t *testing.T) {
+	for _, name := range []string{"svcdb_v1", "ndjson", "csv", "table", "arrow", "parquet"} {
+		for what, s := range map[string]*fakeService{
+			"statement": {rows: ones(1), err: errs.New(errs.TableNotFound, "no table t")},
+			"rows":      {rows: func() format.Rows { return &numbers{err: errs.New(errs.TableNotFound, "no table t")} }},
+		} {
+			w := httptest.NewRecorder()
+			newHandler(t, s).ServeHTTP(w, httptest.NewRequest("GET", "/v1/sql?sql=SELECT+1&format="+name, nil))
+			if w.Code != 400 || w.Body.String() != "error: no table t\n" || w.Header().Get("x-svc-format") != "" {
+				t.Errorf("%s, %s: %d %s %v", name, what, w.Code, w.Body, w.Header())
+			}
+		}
+	}
+	late := &fakeService{rows: func() format.Rows { return &numbers{n: 3, batch: 1, err: errs.New(errs.EngineExecuteQuery, "late")} }}
+	w := httptest.NewRecorder()
+	newHandler(t, late).ServeHTTP(w, httptest.NewRequest("GET", "/v1/sql?sql=SELECT+1", nil))
+	if w.Code != 500 {
+		t.Errorf("svcdb_v1, after some rows: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestErrorAfterFirstByte must not look like the end of the rows.
+func TestErrorAfterFirstByte(t *testing.T) {
+	s := &fakeService{rows: func() format.Rows { return &numbers{n: 100_000, batch: 10_000, err: errors.New("shard lost")} }}
+	srv := httptest.NewServer(newHandler(t, s))
+	defer srv.Close()
+	for _, name := range []string{"ndjson", "csv", "table", "arrow", "parquet"} {
+		resp, err := srv.Client().Get(srv.URL + "/v1/sql?sql=SELECT+1&format=" + name)
+		if err != nil {
+			if name == "parquet" {
+				continue // nothing was sent before the connection broke
+			}
+			t.Fatal(err)
+		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		if err == nil {
+			t.Errorf("%s: the answer looks complete", name)
+		}
+	}
+}
+
+// TestStreams reads the head of an endless result.
+func TestStreams(t *testing.T) {
+	s := &fakeService{rows: func() format.Rows { return &numbers{n: -1, batch: 1000} }}
+	srv := httptest.NewServer(newHandler(t, s))
+	defer srv.Close()
+	resp, err := srv.Client().Get(srv.URL + "/v1/sql?sql=SELECT+1&format=ndjson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(resp.Body)
+	for range 50_000 {
+		if line, err := lines.ReadString('\n'); err != nil || line != `{"code":200}`+"\n" {
+			t.Fatal(line, err)
+		}
+	}
+	_ = resp.Body.Close()
+}
+
+// TestTooLarge refuses a result that svcdb_v1 cannot hold.
+func TestTooLarge(t *testing.T) {
+	s := &fakeService{rows: func() format.Rows { return &numbers{n: -1, batch: 1000} }}
+	h := newHandler(t, s, func(c *Config) { c.MaxResultBytes = 1 << 20 })
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/v1/sql?sql=SELECT+1", nil))
+	if w.Code != 400 || !strings.Contains(w.Body.String(), "format=ndjson") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestNew(t *testing.T) {
+	if _, err := New(Config{}); err == nil {
+		t.Error("a handler without a service")
+	}
+}

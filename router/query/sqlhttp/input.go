@@ -1,0 +1,159 @@
+package sqlhttp
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/httpapi/params"
+	"cordwood/router/query"
+	"cordwood/router/query/format"
+	"cordwood/router/query/statement"
+)
+
+// input is what a request asks for.
+type input struct {
+	query  query.Request
+	format format.Format
+}
+
+// read reads parameters, headers and body. A parameter may be in the query string or
+// in a form, but only once.
+func (h *Handler) read(r *http.Request) (*input, error) {
+	values, err := params.Parse(r.URL.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	p := &parameters{query: values}
+	if err := h.readBody(r, p); err != nil {
+		return nil, err
+	}
+	in := &input{}
+	in.query.Database = database(params.Header(r.Header, "x-svc-db-name"), p.get("db"))
+	name, limit, sql := p.get("format"), p.get("limit"), p.get("sql")
+	if p.err != nil {
+		return nil, p.err
+	}
+	if in.format, err = format.Parse(name); err != nil {
+		return nil, err
+	}
+	if limit != "" {
+		if in.query.Limit, err = strconv.ParseUint(limit, 10, 63); err != nil {
+			return nil, errs.New(errs.InvalidArguments, "parameter limit is %.40q: it must be a whole number of rows, 0 or more", limit)
+		}
+		in.query.Limited = true
+	}
+	if in.query.Timeout, err = timeout(params.Header(r.Header, "x-svc-timeout")); err != nil {
+		return nil, err
+	}
+	if err := timezone(params.Header(r.Header, "x-svc-timezone")); err != nil {
+		return nil, err
+	}
+	if p.text != "" {
+		if sql != "" {
+			return nil, errs.New(errs.InvalidArguments, "the SQL is given twice, as parameter sql and as the body: give it once")
+		}
+		sql = p.text
+	}
+	switch {
+	case strings.TrimSpace(sql) == "":
+		return nil, errs.New(errs.InvalidArguments,
+			"parameter sql is required: give it in the query string or a form, or send the statement as a body of type application/sql")
+	case int64(len(sql)) > h.cfg.MaxTextBytes:
+		return nil, errs.New(errs.InvalidArguments, "the SQL has %d bytes, which is more than the %d allowed; /v1/ingest takes rows in bulk",
+			len(sql), h.cfg.MaxTextBytes).WithStatus(http.StatusRequestEntityTooLarge)
+	}
+	in.query.Statements, err = statement.Parse(sql)
+	return in, err
+}
+
+// parameters are those of the query string and of a form. The first error sticks.
+type parameters struct {
+	query, form params.Values
+	text        string // a body that is SQL
+	err         error
+}
+
+func (p *parameters) get(name string) string {
+	for _, v := range []params.Values{p.query, p.form} {
+		if err := v.Once(name); err != nil && p.err == nil {
+			p.err = err
+		}
+	}
+	s, inQuery := p.query.Lookup(name)
+	f, inForm := p.form.Lookup(name)
+	if inQuery && inForm && p.err == nil {
+		p.err = errs.New(errs.InvalidArguments, "parameter %s is given in the query string and in the form: give it once", name)
+	}
+	if inForm {
+		return f
+	}
+	return s
+}
+
+// readBody reads a form, or SQL.
+func (h *Handler) readBody(r *http.Request, p *parameters) error {
+	if r.Method != http.MethodPost {
+		return nil
+	}
+	data, release, err := h.cfg.Bodies.Read(r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if len(data) == 0 {
+		return nil
+	}
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	switch strings.ToLower(strings.TrimSpace(kind)) {
+	case "application/x-www-form-urlencoded":
+		if p.form, err = params.Parse(string(data)); err != nil {
+			return err
+		}
+	case "application/sql", "text/plain", "":
+		p.text = string(data)
+	default:
+		return errs.New(errs.InvalidArguments,
+			"invalid content type: %.80s, expected one of application/sql, text/plain, application/x-www-form-urlencoded", kind)
+	}
+	return nil
+}
+
+// database is the first that is not empty. The catalog svc may stand before a name.
+func database(names ...string) string {
+	for _, name := range names {
+		if name != "" {
+			return strings.TrimPrefix(name, "svc-")
+		}
+	}
+	return schema.DefaultDatabase
+}
+
+// timeout reads a duration as 30s, 1m30s, 500ms or 2 minutes. Nothing, and zero, mean
+// the default.
+func timeout(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return d, nil
+	}
+	if ttl, err := schema.ParseTTL(text); err == nil && ttl.D > 0 && ttl.D < math.MaxInt64 {
+		return ttl.D, nil
+	}
+	return 0, errs.New(errs.InvalidArguments, "Invalid x-svc-timeout: %.40q is no duration; write it as 30s", text)
+}
+
+// timezone refuses what sessions cannot have.
+func timezone(name string) error {
+	switch strings.ToUpper(name) {
+	case "", "UTC", "ETC/UTC", "GMT", "Z", "+00:00", "+0:00", "00:00":
+		return nil
+	}
+	return errs.New(errs.Unsupported,
+		"time zone %.60q is not supported: sessions are in UTC; convert in the statement, as in ts AT TIME ZONE 'Europe/Berlin'", name)
+}
