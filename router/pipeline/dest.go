@@ -11,8 +11,8 @@ const (
 	maxTables  = 10_000
 	maxColumns = 200_000
 	// Columns are padded to the length of their table, so a few wide records among
-	// many short ones cost far more memory than they brought. Up to minCells cells,
-	// and up to maxPadding times the cells with a value, are allowed.
+	// many short ones cost far more memory than they brought. Up to minCells cells
+	// of a table, and up to maxPadding times those with a value, are allowed.
 	minCells   = 32 << 20
 	maxPadding = 4
 )
@@ -56,7 +56,7 @@ func (r *identity) destFor(suffix []byte, opts *optionSet) (*dest, error) {
 	if err := schema.CheckTableName(table); err != nil {
 		return nil, err
 	}
-	d := &dest{r: r, table: table, opts: opts, maxCells: minCells}
+	d := &dest{r: r, table: table, opts: opts, maxCells: r.minCells}
 	if r.req.Catalog != nil {
 		if t, ok := r.req.Catalog.Table(r.req.Database, table); ok {
 			d.existing = t
@@ -87,7 +87,7 @@ func (d *dest) open() {
 			d.err = errs.New(errs.Internal, "table %q has no time index", d.table)
 		case c.Name != r.timeName:
 			d.err = errs.New(errs.InvalidArguments,
-				"table %q has the time index %q, so records cannot be written with the time index %q; use custom_time_index=%s;…", d.table, c.Name, r.timeName, c.Name)
+				"table %q has the time index %q, and records cannot bring another one, %q; use custom_time_index to name a field %q", d.table, c.Name, r.timeName, c.Name)
 		default:
 			index = *c
 		}
@@ -213,7 +213,7 @@ func (d *dest) checkSize() error {
 	for _, c := range d.rows.Cols() {
 		values += c.Len() - c.Nulls()
 	}
-	if d.maxCells = max(minCells, maxPadding*values); cells <= d.maxCells {
+	if d.maxCells = max(d.r.minCells, maxPadding*values); cells <= d.maxCells {
 		return nil
 	}
 	return errs.New(errs.InvalidArguments,

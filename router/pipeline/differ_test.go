@@ -127,7 +127,7 @@ func TestAgainstModel(t *testing.T) {
 			}
 		}
 		m := model{levels: 1 + int(seed%4), types: map[string]string{}}
-		got, err := run(request(skipErrors, levels(m.levels)), lines, false)
+		got, err := run(request(skipErrors, levels(m.levels)), lines)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

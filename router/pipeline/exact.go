@@ -57,10 +57,10 @@ func (r *identity) scanExact(pos int, whole bool) (int, error) {
 		return next, r.refuse(errNotMap)
 	}
 	d, err := r.rowExact()
-	if syntax := (*jsonscan.Error)(nil); errors.As(err, &syntax) {
-		return pos, err
-	}
 	if err != nil {
+		if syntax := (*jsonscan.Error)(nil); errors.As(err, &syntax) {
+			return pos, err
+		}
 		return next, r.refuse(err)
 	}
 	r.records++

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -86,15 +87,21 @@ func having(columns string, options ...string) func(*Request) {
 	return func(q *Request) { q.Catalog = tables{"t": t} }
 }
 
-// run feeds a JSON array, or the elements of lines, to a runner and dumps what came
-// of it. slow forces every record through the exact path.
-func run(q *Request, lines []string, slow bool) (string, error) {
+// onlySlow forces every record through the exact path; smallTrie makes the fast path
+// forget what it knows of keys after every other record.
+func onlySlow(r *identity)  { r.onlySlow = true }
+func smallTrie(r *identity) { r.maxNodes = 3 }
+
+// run feeds the lines to a runner and dumps what came of it.
+func run(q *Request, lines []string, how ...func(*identity)) (string, error) {
 	runner, err := NewIdentity(q)
 	if err != nil {
 		return "", err
 	}
 	defer runner.Release()
-	runner.(*identity).onlySlow = slow
+	for _, f := range how {
+		f(runner.(*identity))
+	}
 	for _, line := range lines {
 		if err := runner.ScanLine([]byte(line)); err != nil {
 			return "", err
@@ -110,13 +117,17 @@ func run(q *Request, lines []string, slow bool) (string, error) {
 // both runs the lines on both paths, which must agree, and returns the result.
 func both(t *testing.T, change []func(*Request), lines []string) (string, error) {
 	t.Helper()
-	fast, errFast := run(request(change...), lines, false)
-	slow, errSlow := run(request(change...), lines, true)
+	fast, errFast := run(request(change...), lines)
+	slow, errSlow := run(request(change...), lines, onlySlow)
 	if fast != slow || fmt.Sprint(errFast) != fmt.Sprint(errSlow) {
 		t.Errorf("paths differ for %.300q\nfast:\n%s%v\nexact:\n%s%v", lines, fast, errFast, slow, errSlow)
 	}
+	small, errSmall := run(request(change...), lines, smallTrie)
+	if fast != small || fmt.Sprint(errFast) != fmt.Sprint(errSmall) {
+		t.Errorf("the trie's size matters for %.300q\nlarge:\n%s%v\nsmall:\n%s%v", lines, fast, errFast, small, errSmall)
+	}
 	if errFast != nil && errs.CodeOf(errFast) != errs.InvalidArguments {
-		if _, ok := errFast.(*jsonscan.Error); !ok {
+		if syntax := (*jsonscan.Error)(nil); !errors.As(errFast, &syntax) {
 			t.Errorf("error %v has code %d", errFast, errs.CodeOf(errFast))
 		}
 	}

@@ -28,6 +28,7 @@ type identity struct {
 	byKey      map[string]*dest
 	optionSets map[string]*optionSet
 	columns    int // of all destinations
+	minCells   int
 
 	trie     trie
 	maxNodes int
@@ -101,6 +102,7 @@ func NewIdentity(q *Request) (Runner, error) {
 	}
 	r.start = now().UnixNano()
 	r.maxNodes = max(maxTrieNodes, 4*r.req.MaxColumns)
+	r.minCells = minCells
 	r.trie.reset()
 	return r, nil
 }

@@ -140,6 +140,9 @@ func (s *reader) jsonLine(line []byte, index int) error {
 		})
 	}
 	err := s.run.ScanLine(line)
+	if err == nil {
+		return nil
+	}
 	if e := (*jsonscan.Error)(nil); errors.As(err, &e) {
 		return s.badLine(func() error {
 			return errs.New(errs.InvalidArguments, "invalid JSON at index: %d: %s at column %d", index, e.Message(), e.Offset+1)
