@@ -193,11 +193,11 @@ func (n *Node) Query(sql string) ([][]any, error) {
 }
 
 // Rows is Query that fails the test on an error.
-func (n *Node) Rows(sql string) [][]any {
-	n.t.Helper()
+func (n *Node) Rows(t testing.TB, sql string) [][]any {
+	t.Helper()
 	rows, err := n.Query(sql)
 	if err != nil {
-		n.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return rows
 }

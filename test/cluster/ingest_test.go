@@ -162,7 +162,7 @@ func check(t *testing.T, n *Node, table string, p post) {
 	if sql == "" {
 		sql = `SELECT * EXCLUDE svc_timestamp FROM T`
 	}
-	rows := n.Rows(strings.NewReplacer("FROM T", "FROM "+table, `"T_x"`, `"`+table+`_x"`, "'T'", "'"+table+"'").Replace(sql))
+	rows := n.Rows(t, strings.NewReplacer("FROM T", "FROM "+table, `"T_x"`, `"`+table+`_x"`, "'T'", "'"+table+"'").Replace(sql))
 	got, err := json.Marshal(rows)
 	if err != nil {
 		t.Fatal(err)

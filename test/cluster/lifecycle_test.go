@@ -36,7 +36,7 @@ func TestRestart(t *testing.T) {
 		for i := range 7 {
 			parts = append(parts, fmt.Sprintf("(SELECT count(DISTINCT i) FROM r%d)", i))
 		}
-		return fmt.Sprint(n.Rows("SELECT " + strings.Join(parts, " + "))[0][0])
+		return fmt.Sprint(n.Rows(t, "SELECT "+strings.Join(parts, " + "))[0][0])
 	}
 	for round, end := range []func(){n.Stop, n.Kill, n.Kill, n.Stop, n.Kill} {
 		ingest()
@@ -67,7 +67,7 @@ func TestReadYourWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := fmt.Sprintf("[[%d %d]]", (i+1)*100, (i+1)*100-1)
-		if got := fmt.Sprint(n.Rows("SELECT count(*), max(i) FROM ryw")); got != want {
+		if got := fmt.Sprint(n.Rows(t, "SELECT count(*), max(i) FROM ryw")); got != want {
 			t.Fatalf("after batch %d: %s, want %s", i, got, want)
 		}
 	}

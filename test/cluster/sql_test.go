@@ -35,7 +35,7 @@ func TestStatements(t *testing.T) {
 		{sql: `CREATE DATABASE shop WITH (ttl='7d')`},
 		{sql: `CREATE DATABASE shop`, status: 400, code: 4011},
 		{sql: `CREATE DATABASE IF NOT EXISTS shop`},
-		{sql: `CREATE TABLE orders (ts TIMESTAMP(3) NOT NULL, host STRING NULL, total DOUBLE NULL, n INT NULL DEFAULT 3, TIME INDEX (ts), PRIMARY KEY (host)) WITH ('append_mode'='true','ttl'='30d')`, params: "db=shop"},
+		{sql: `CREATE TABLE orders (ts TIMESTAMP(3) NOT NULL, host STRING NULL, total DOUBLE NULL, n INT NULL DEFAULT 3, TIME INDEX (ts), PRIMARY KEY (host)) WITH ('append_mode'='true','ttl'='forever')`, params: "db=shop"},
 		{sql: `CREATE TABLE orders (ts TIMESTAMP(3) TIME INDEX)`, params: "db=shop", status: 400, code: 4000},
 		{sql: `SHOW TABLES FROM shop`, want: `[["orders"]]`},
 		{sql: `DESC orders`, params: "db=shop", want: `[["ts","TimestampMillisecond","PRI","NO","","TIMESTAMP"],["host","String","PRI","YES","","TAG"],["total","Float64","","YES","","FIELD"],["n","Int32","","YES","3","FIELD"]]`},
@@ -50,6 +50,7 @@ func TestStatements(t *testing.T) {
 		{sql: `ALTER TABLE orders SET 'ttl'='1d'`, params: "db=shop"},
 		{sql: `SELECT count(*) FROM orders`, params: "db=shop", want: `[[0]]`},
 		{sql: `ALTER TABLE orders UNSET 'ttl'`, params: "db=shop"},
+		{sql: `SELECT count(*) FROM orders`, params: "db=shop", want: `[[0]]`},
 		{sql: `ALTER TABLE orders SET 'ttl'='forever'`, params: "db=shop"},
 		{sql: `SELECT count(*) FROM orders`, params: "db=shop", want: `[[2]]`},
 		{sql: `SELECT * FROM missing`, status: 400, code: 4001},
@@ -135,7 +136,7 @@ func TestHostileQueries(t *testing.T) {
 			t.Errorf("%s: status %d, want 400: %.200s", sql, a.Status, a.Body)
 		}
 	}
-	if got := fmt.Sprint(n.Rows(`SELECT a FROM t`)); got != "[[1]]" {
+	if got := fmt.Sprint(n.Rows(t, `SELECT a FROM t`)); got != "[[1]]" {
 		t.Errorf("after all that the table has %s, want [[1]]", got)
 	}
 }

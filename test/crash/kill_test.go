@@ -143,7 +143,7 @@ func check(t *testing.T, n *cluster.Node, l *ledger) {
 	found := map[string]bool{}
 	for w := 0; w < writers; w += 2 {
 		table := tableOf(w)
-		for _, row := range n.Rows(`SELECT post, count(*), count(DISTINCT "row"), count(payload), min("row"), max("row") FROM ` + table + ` GROUP BY post`) {
+		for _, row := range n.Rows(t, `SELECT post, count(*), count(DISTINCT "row"), count(payload), min("row"), max("row") FROM `+table+` GROUP BY post`) {
 			post, ok := row[0].(string)
 			if !ok || !l.sent[post] {
 				t.Errorf("%s has rows of request %v, which was never sent", table, row[0])

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/url"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/cmd/cordwood/client"
+)
+
+// ingestOptions are the flags of the command.
+type ingestOptions struct {
+	db, table       string
+	pipeline        string
+	version         string
+	format          string
+	batch           string
+	parallel        int
+	skipError       bool
+	customTimeIndex string
+}
+
+func newIngestCommand() *cobra.Command {
+	var o ingestOptions
+	cmd := &cobra.Command{
+		Use:   "ingest FILE…",
+		Short: "Send files of logs to a server",
+		Long: `Send files, or standard input for "-", to a server. Files may be compressed with
+gzip or zstd. They are sent in batches that end at line ends, or between the values of a
+JSON file, several at a time; rows of one file may therefore be stored in another order.
+
+A batch that the server is too busy for is sent again. A batch that it refuses ends the
+command, unless --skip-error lets it drop the records that fail. What was sent before
+stays stored: the last line says how much that is.`,
+		Example: `  cordwood ingest --table app app.ndjson
+  cordwood ingest --table access --pipeline nginx /var/log/nginx/access.log.*.gz
+  journalctl -o json | cordwood ingest --table journal --custom-time-index '__REALTIME_TIMESTAMP;epoch;us' -`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return runIngest(cmd, args, &o) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.db, "db", "public", "`DATABASE` to write to")
+	f.StringVar(&o.table, "table", "", "`TABLE` to write to (required); it is created if need be")
+	f.StringVar(&o.pipeline, "pipeline", "svc_identity", "`PIPELINE` that cuts the records to shape; svc_identity takes them as they are")
+	f.StringVar(&o.version, "pipeline-version", "", "`VERSION` of the pipeline; the latest by default")
+	f.StringVar(&o.format, "format", "auto", "`FORMAT` of the files: auto, json, ndjson or text")
+	f.StringVar(&o.batch, "batch", "4MiB", "`SIZE` of a batch; longer lines go alone")
+	f.IntVar(&o.parallel, "parallel", min(4, runtime.GOMAXPROCS(0)), "`NUMBER` of batches to send at a time")
+	f.BoolVar(&o.skipError, "skip-error", false, "drop records that fail instead of refusing their batch")
+	f.StringVar(&o.customTimeIndex, "custom-time-index", "", "`FIELD;KIND;CONFIG` of the time of each record, such as ts;epoch;ms (svc_identity only)")
+	return cmd
+}
+
+func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
+	if o.table == "" {
+		return usageError{errors.New("say which table to write to: --table TABLE")}
+	}
+	format, err := parseInputFormat(o.format)
+	if err != nil {
+		return usageError{err}
+	}
+	batch, err := parseSize(o.batch)
+	if err != nil {
+		return usageError{fmt.Errorf("--batch: %w", err)}
+	}
+	if batch < 1<<10 || batch > maxRecord {
+		return usageError{fmt.Errorf("--batch %s: it must be 1KiB to %dMiB", o.batch, maxRecord>>20)}
+	}
+	if o.parallel < 1 || o.parallel > 64 {
+		return usageError{errors.New("--parallel: it must be 1 to 64")}
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	progress := newProgress(cmd.ErrOrStderr(), totalSize(files))
+	c, err := newClient(cmd, progress.note)
+	if err != nil {
+		return err
+	}
+	job := &ingestJob{
+		client: c, query: o.query(), format: format, batch: int(batch), parallel: o.parallel,
+		stdin: cmd.InOrStdin(), progress: progress,
+	}
+	started := time.Now()
+	progress.start()
+	err = job.run(ctx, files)
+	progress.stop()
+	job.summary(cmd.OutOrStdout(), cmd.ErrOrStderr(), time.Since(started))
+	if err != nil && ctx.Err() != nil {
+		return errors.New("interrupted: what the last line counts is stored, batches on their way may be too")
+	}
+	return err
+}
+
+// query is the part of each request that says where its records go.
+func (o *ingestOptions) query() url.Values {
+	q := url.Values{"db": {o.db}, "table": {o.table}, "pipeline_name": {o.pipeline}}
+	if o.version != "" {
+		q.Set("version", o.version)
+	}
+	if o.skipError {
+		q.Set("skip_error", "true")
+	}
+	if o.customTimeIndex != "" {
+		q.Set("custom_time_index", o.customTimeIndex)
+	}
+	return q
+}
+
+// newClient makes a client from the flags that all commands share. note is told what a
+// person should know while a request waits.
+func newClient(cmd *cobra.Command, note func(text string)) (*client.Client, error) {
+	server, err := cmd.Flags().GetString("server")
+	if err != nil {
+		return nil, err
+	}
+	user, err := cmd.Flags().GetString("user")
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(client.Config{
+		Server: server, User: user, UserAgent: "cordwood-cli",
+		OnRetry: func(cause error, wait time.Duration) {
+			note(fmt.Sprintf("%v; trying again in %v", cause, wait.Round(100*time.Millisecond)))
+		},
+	})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return c, nil
+}
+
+// summary prints what was stored.
+func (j *ingestJob) summary(out, errOut io.Writer, took time.Duration) {
+	for _, reason := range j.reasons {
+		fmt.Fprintf(errOut, "skipped: %s\n", reason)
+	}
+	seconds := max(took.Seconds(), 1e-3)
+	fmt.Fprintf(out, "%d rows written, %d skipped, %s in %.1f s (%.0f rows/s)\n",
+		j.written, j.skipped, formatSize(j.sent), seconds, float64(j.written)/seconds)
+}
+
+// totalSize is the size of all files together, or -1 if it cannot be known.
+func totalSize(files []string) int64 {
+	total := int64(0)
+	for _, f := range files {
+		info, err := os.Stat(f)
+		if f == "-" || err != nil || !info.Mode().IsRegular() {
+			return -1
+		}
+		total += info.Size()
+	}
+	return total
+}
+
+// sizeUnits are the suffixes of sizes, the longer ones first.
+var sizeUnits = []struct {
+	suffix string
+	bytes  int64
+}{
+	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
+	{"KB", 1000}, {"MB", 1000 * 1000}, {"GB", 1000 * 1000 * 1000},
+	{"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"B", 1}, {"", 1},
+}
+
+// parseSize reads a size such as 4MiB, 500KB or 1048576.
+func parseSize(s string) (int64, error) {
+	text := strings.TrimSpace(s)
+	for _, u := range sizeUnits {
+		if len(text) < len(u.suffix) || !strings.EqualFold(text[len(text)-len(u.suffix):], u.suffix) {
+			continue
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(text[:len(text)-len(u.suffix)]), 64)
+		if err == nil && v >= 0 && v*float64(u.bytes) < math.MaxInt64/2 {
+			return int64(v * float64(u.bytes)), nil
+		}
+		break
+	}
+	return 0, fmt.Errorf("%q is no size: write it like 4MiB", s)
+}
+
+// formatSize prints a size for people.
+func formatSize(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	default:
+		return fmt.Sprintf("%d B", n)
+	}
+}

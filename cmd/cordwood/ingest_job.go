@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"cordwood/cmd/cordwood/client"
+)
+
+// maxReasons bounds the reasons for skipped records that are printed.
+const maxReasons = 5
+
+// ingestJob sends files in batches.
+type ingestJob struct {
+	client   *client.Client
+	query    url.Values
+	format   inputFormat
+	batch    int
+	parallel int
+	stdin    io.Reader
+	progress *progress
+
+	mu      sync.Mutex // guards the rest
+	written int64
+	skipped int64
+	sent    int64 // bytes of accepted batches
+	reasons []string
+}
+
+// piece is a batch on its way to the server.
+type piece struct {
+	chunk
+	file   string
+	unit   string
+	format inputFormat
+}
+
+// run sends all files. After an error no further batch is sent; those on their way are
+// waited for, and counted, unless sending ends.
+func (j *ingestJob) run(sending context.Context, files []string) error {
+	g, ctx := errgroup.WithContext(sending)
+	pieces := make(chan piece)
+	free := make(chan []byte, j.parallel+1) // buffers, as many as can be in use
+	for range j.parallel + 1 {
+		free <- nil
+	}
+	g.Go(func() error {
+		defer close(pieces)
+		for _, file := range files {
+			if err := j.read(ctx, file, pieces, free); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for range j.parallel {
+		g.Go(func() error {
+			for p := range pieces {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				if err := j.send(sending, p); err != nil {
+					return fmt.Errorf("%s, %s %d-%d: %w", p.file, p.unit, p.first, p.last, err)
+				}
+				free <- p.data
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// read cuts one file into batches.
+func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, free <-chan []byte) error {
+	in := j.stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in = f
+	}
+	r, done, err := decompress(j.progress.count(in))
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	defer done()
+	if err := skipByteOrderMark(r); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	format := j.format
+	if format == formatAuto {
+		if format, err = guessFormat(r); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	s := newSplitter(r, format)
+	for {
+		var buf []byte
+		select {
+		case buf = <-free:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if buf == nil {
+			buf = make([]byte, 0, j.batch+j.batch/8)
+		}
+		c, err := s.next(buf, j.batch)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		select {
+		case pieces <- piece{chunk: c, file: file, unit: s.unit(), format: format}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// ingested is the answer to a batch.
+type ingested struct {
+	Output []struct {
+		AffectedRows int64 `json:"affectedrows"`
+	} `json:"output"`
+}
+
+// send sends one batch and counts what became of it.
+func (j *ingestJob) send(ctx context.Context, p piece) error {
+	resp, err := j.client.Do(ctx, client.Request{
+		Method: http.MethodPost, Path: "/v1/ingest", Query: j.query,
+		Header: http.Header{"Content-Type": {contentTypes[p.format]}}, Body: p.data,
+	})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	var a ingested
+	if err := json.NewDecoder(resp.Body).Decode(&a); err != nil {
+		return fmt.Errorf("reading the server's answer, the batch is stored: %w", err)
+	}
+	skipped, _ := strconv.ParseInt(resp.Header.Get("x-svc-skipped"), 10, 64)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, o := range a.Output {
+		j.written += o.AffectedRows
+	}
+	j.skipped += skipped
+	j.sent += int64(len(p.data))
+	if reason := strings.TrimSpace(resp.Header.Get("x-svc-skip-reasons")); reason != "" && len(j.reasons) < maxReasons {
+		j.reasons = append(j.reasons, fmt.Sprintf("%s, %s %d-%d: %s", p.file, p.unit, p.first, p.last, reason))
+	}
+	return nil
+}

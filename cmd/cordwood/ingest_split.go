@@ -1,0 +1,341 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// inputFormat is what a file holds.
+type inputFormat uint8
+
+const (
+	formatAuto inputFormat = iota
+	formatJSON
+	formatNDJSON
+	formatText
+)
+
+// contentTypes are the media types that the formats are sent as.
+var contentTypes = [...]string{formatJSON: "application/json", formatNDJSON: "application/x-ndjson", formatText: "text/plain"}
+
+func parseInputFormat(s string) (inputFormat, error) {
+	for i, name := range [...]string{"auto", "json", "ndjson", "text"} {
+		if s == name {
+			return inputFormat(i), nil
+		}
+	}
+	return 0, fmt.Errorf("--format %s: use auto, json, ndjson or text", s)
+}
+
+const (
+	// maxRecord bounds one record, and one batch.
+	maxRecord = 64 << 20
+	// peekBytes is how much of a file is looked at to guess its format.
+	peekBytes = 64 << 10
+)
+
+// decompress returns what r holds once unpacked, by its first bytes. close must be called.
+func decompress(r io.Reader) (out *bufio.Reader, closeFn func(), err error) {
+	in := bufio.NewReaderSize(r, peekBytes)
+	head, err := in.Peek(4)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, nil, err
+	}
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, nil, fmt.Errorf("gzip: %w", err)
+		}
+		return bufio.NewReaderSize(z, peekBytes), func() { _ = z.Close() }, nil
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
+		if err != nil {
+			return nil, nil, fmt.Errorf("zstd: %w", err)
+		}
+		return bufio.NewReaderSize(z, peekBytes), z.Close, nil
+	}
+	return in, func() {}, nil
+}
+
+// guessFormat looks at the start of a file.
+func guessFormat(r *bufio.Reader) (inputFormat, error) {
+	head, err := r.Peek(peekBytes)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	start := bytes.TrimLeft(head, " \t\r\n")
+	if len(start) == 0 {
+		return formatNDJSON, nil
+	}
+	line, _, hasLine := bytes.Cut(start, []byte("\n"))
+	switch {
+	case start[0] == '{' && hasLine && json.Valid(line):
+		return formatNDJSON, nil
+	case start[0] == '{' && looksLikeJSON(start):
+		return formatJSON, nil
+	case start[0] == '[' && looksLikeJSON(start):
+		return formatJSON, nil
+	}
+	return formatText, nil
+}
+
+// skipByteOrderMark skips what some editors put at the start of a file.
+func skipByteOrderMark(r *bufio.Reader) error {
+	mark := []byte("\xef\xbb\xbf")
+	if head, err := r.Peek(len(mark)); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	} else if bytes.Equal(head, mark) {
+		_, err = r.Discard(len(mark))
+		return err
+	}
+	return nil
+}
+
+// looksLikeJSON tells whether text, perhaps cut off, starts as JSON does: a log line may
+// start with a bracket too.
+func looksLikeJSON(text []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(text))
+	var first, second json.Token
+	var err error
+	if first, err = d.Token(); err != nil {
+		return false
+	}
+	if second, err = d.Token(); err != nil {
+		return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	}
+	if first == json.Delim('[') {
+		// Records are objects; "[12]: connection closed" is a log line.
+		return second == json.Delim('{') || second == json.Delim(']')
+	}
+	return true
+}
+
+// chunk is a batch of records, with where in the file they are.
+type chunk struct {
+	data        []byte
+	first, last int64 // numbers of the first and last line or value, from 1
+}
+
+// splitter cuts a file into batches.
+type splitter interface {
+	// next returns the next batch, of the target size or more, in buf if it fits. The
+	// error is io.EOF at the end of the file.
+	next(buf []byte, target int) (chunk, error)
+	// unit is what the splitter counts.
+	unit() string
+}
+
+func newSplitter(r *bufio.Reader, format inputFormat) splitter {
+	if format == formatJSON {
+		return &valueSplitter{r: r}
+	}
+	return &lineSplitter{r: r}
+}
+
+// lineSplitter cuts at line ends.
+type lineSplitter struct {
+	r    *bufio.Reader
+	line int64 // lines that were returned
+}
+
+func (s *lineSplitter) unit() string { return "lines" }
+
+func (s *lineSplitter) next(buf []byte, target int) (chunk, error) {
+	buf = buf[:0]
+	first := s.line + 1
+	for len(buf) < target {
+		before := len(buf)
+		var err error
+		if buf, err = s.appendLine(buf); err != nil && !errors.Is(err, io.EOF) {
+			return chunk{}, err
+		}
+		if len(buf) == before {
+			break
+		}
+		s.line++
+	}
+	if len(buf) == 0 {
+		return chunk{}, io.EOF
+	}
+	return chunk{data: buf, first: first, last: s.line}, nil
+}
+
+// appendLine appends the next line with its end; nothing at the end of the file.
+func (s *lineSplitter) appendLine(buf []byte) ([]byte, error) {
+	start := len(buf)
+	for {
+		part, err := s.r.ReadSlice('\n')
+		buf = append(buf, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return buf, err
+		}
+		if len(buf)-start > maxRecord {
+			return buf, fmt.Errorf("line %d is longer than %d MiB", s.line+1, maxRecord>>20)
+		}
+	}
+}
+
+// valueSplitter cuts between JSON values: those of the file, which may follow each other
+// with or without white space, and the elements of an array that stands for many. It
+// finds where values end and leaves it to the server to find out whether they are right.
+type valueSplitter struct {
+	r     *bufio.Reader
+	value int64 // values that were returned
+	state valueState
+}
+
+// valueState is where in a file a valueSplitter is.
+type valueState uint8
+
+const (
+	betweenValues valueState = iota // outside any array
+	arrayStart                      // a value or the end of the array
+	afterComma                      // a value
+	afterValue                      // a comma or the end of the array
+)
+
+func (s *valueSplitter) unit() string { return "records" }
+
+func (s *valueSplitter) next(buf []byte, target int) (chunk, error) {
+	buf = append(buf[:0], '[')
+	from := s.value + 1
+	for len(buf) == 1 || len(buf) < target {
+		found, err := s.seek()
+		if err != nil {
+			return chunk{}, fmt.Errorf("record %d: %w", s.value+1, err)
+		}
+		if !found {
+			break
+		}
+		if len(buf) > 1 {
+			buf = append(buf, ',')
+		}
+		if buf, err = s.appendValue(buf); err != nil {
+			return chunk{}, fmt.Errorf("record %d: %w", s.value+1, err)
+		}
+		s.value++
+	}
+	if len(buf) == 1 {
+		return chunk{}, io.EOF
+	}
+	return chunk{data: append(buf, ']'), first: from, last: s.value}, nil
+}
+
+// seek moves to the start of the next value; false at the end of the file.
+func (s *valueSplitter) seek() (bool, error) {
+	for {
+		c, err := s.peekByte()
+		switch {
+		case errors.Is(err, io.EOF) && s.state != betweenValues:
+			return false, errors.New("the file ends within an array")
+		case errors.Is(err, io.EOF):
+			return false, nil
+		case err != nil:
+			return false, err
+		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
+		case c == '[' && s.state == betweenValues:
+			s.state = arrayStart
+		case c == ']' && (s.state == arrayStart || s.state == afterValue):
+			s.state = betweenValues
+		case c == ',' && s.state == afterValue:
+			s.state = afterComma
+		case s.state == afterValue, c == ',', c == ']', c == '}', c == ':':
+			return false, fmt.Errorf("unexpected %q: is this JSON?", c)
+		default:
+			if s.state != betweenValues {
+				s.state = afterValue // which it will be
+			}
+			return true, nil
+		}
+		if _, err := s.r.Discard(1); err != nil {
+			return false, err
+		}
+	}
+}
+
+func (s *valueSplitter) peekByte() (byte, error) {
+	b, err := s.r.Peek(1)
+	if len(b) == 0 {
+		return 0, err
+	}
+	return b[0], nil
+}
+
+// appendValue appends the value that starts here.
+func (s *valueSplitter) appendValue(buf []byte) ([]byte, error) {
+	var v valueScanner
+	start := len(buf)
+	for {
+		if _, err := s.peekByte(); err != nil {
+			if errors.Is(err, io.EOF) && v.depth == 0 && !v.inString {
+				return buf, nil
+			}
+			if errors.Is(err, io.EOF) {
+				return buf, errors.New("the file ends within a value")
+			}
+			return buf, err
+		}
+		window, err := s.r.Peek(s.r.Buffered())
+		if err != nil {
+			return buf, err
+		}
+		n, done := v.scan(window)
+		buf = append(buf, window[:n]...)
+		if _, err := s.r.Discard(n); err != nil {
+			return buf, err
+		}
+		if done {
+			return buf, nil
+		}
+		if len(buf)-start > maxRecord {
+			return buf, fmt.Errorf("longer than %d MiB", maxRecord>>20)
+		}
+	}
+}
+
+// valueScanner finds the end of a JSON value.
+type valueScanner struct {
+	depth    int
+	scalar   bool // a number or a word, which ends where something else starts
+	inString bool
+	escaped  bool
+}
+
+// scan returns how much of text belongs to the value, and whether it ends there.
+func (v *valueScanner) scan(text []byte) (n int, done bool) {
+	for i, c := range text {
+		switch {
+		case v.escaped:
+			v.escaped = false
+		case v.inString && c == '\\':
+			v.escaped = true
+		case v.inString && c != '"':
+		case v.scalar && (c == '"' || c == '{' || c == '['):
+			return i, true
+		case c == '"':
+			v.inString = !v.inString
+			if !v.inString && v.depth == 0 {
+				return i + 1, true
+			}
+		case c == '{' || c == '[':
+			v.depth++
+		case (c == '}' || c == ']') && v.depth > 0:
+			if v.depth--; v.depth == 0 {
+				return i + 1, true
+			}
+		case v.depth == 0 && (c == ',' || c == ']' || c == '}' || c == ' ' || c == '\t' || c == '\r' || c == '\n'):
+			return i, true
+		default:
+			v.scalar = v.depth == 0
+		}
+	}
+	return len(text), false
+}

@@ -1,0 +1,386 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+)
+
+// execute runs a command as main would, without the process.
+func execute(t *testing.T, stdin string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	root := newRootCommand()
+	var out, errOut bytes.Buffer
+	root.SetArgs(args)
+	root.SetIn(strings.NewReader(stdin))
+	root.SetOut(&out)
+	root.SetErr(&errOut)
+	err = root.Execute()
+	return out.String(), errOut.String(), err
+}
+
+// received is a batch as the server saw it.
+type received struct {
+	query, contentType, body string
+}
+
+// ingestServer counts lines or values as rows; a batch that holds "bad" is refused, one
+// that holds "skip" has a record skipped.
+func ingestServer(t *testing.T) (*httptest.Server, func() []received) {
+	t.Helper()
+	var mu sync.Mutex
+	var batches []received
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if bytes.Contains(body, []byte("bad")) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"code":1004,"error":"a record is bad"}`)
+			return
+		}
+		rows := bytes.Count(body, []byte("\n"))
+		if r.Header.Get("Content-Type") == "application/json" {
+			var values []any
+			if err := json.Unmarshal(body, &values); err != nil {
+				t.Errorf("batch is no array: %v: %.200s", err, body)
+			}
+			rows = len(values)
+		}
+		if n := bytes.Count(body, []byte("skip")); n > 0 {
+			rows -= n
+			w.Header().Set("x-svc-skipped", fmt.Sprint(n))
+			w.Header().Set("x-svc-skip-reasons", "record 1: no good")
+		}
+		mu.Lock()
+		batches = append(batches, received{r.URL.RawQuery, r.Header.Get("Content-Type"), string(body)})
+		mu.Unlock()
+		fmt.Fprintf(w, `{"output":[{"affectedrows":%d}],"execution_time_ms":1}`, rows)
+	}))
+	t.Cleanup(s.Close)
+	return s, func() []received {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(batches)
+	}
+}
+
+func writeFile(t *testing.T, name string, data []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func gzipped(t *testing.T, data string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := io.WriteString(z, data); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func zstded(t *testing.T, data string) []byte {
+	t.Helper()
+	e, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.EncodeAll([]byte(data), nil)
+}
+
+func manyLines(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "{\"n\":%d,\"m\":\"something happened\"}\n", i)
+	}
+	return b.String()
+}
+
+func TestIngest(t *testing.T) {
+	lines := manyLines(1000)
+	for _, tt := range []struct {
+		name        string
+		file        []byte
+		flags       []string
+		contentType string
+		rows        int
+		want        string // all batches joined, if there is one order
+	}{
+		{"ndjson", []byte(lines), nil, "application/x-ndjson", 1000, lines},
+		{"gzip", gzipped(t, lines), nil, "application/x-ndjson", 1000, lines},
+		{"zstd", zstded(t, lines), nil, "application/x-ndjson", 1000, lines},
+		{"two gzip members", append(gzipped(t, lines), gzipped(t, lines)...), nil, "application/x-ndjson", 2000, lines + lines},
+		{"byte order mark", []byte("\xef\xbb\xbf" + lines), nil, "application/x-ndjson", 1000, lines},
+		{"text", []byte("one\ntwo\n"), nil, "text/plain", 2, "one\ntwo\n"},
+		{"bracketed text", []byte("[error] one\n[info] two\n"), nil, "text/plain", 2, "[error] one\n[info] two\n"},
+		{"numbers in brackets", []byte("[12]: closed\n"), nil, "text/plain", 1, "[12]: closed\n"},
+		{"array", []byte(`[{"a":1}, {"b":"]}\""},` + "\n" + `{"c":[1,{}]}]`), nil, "application/json", 3, `[{"a":1},{"b":"]}\""},{"c":[1,{}]}]`},
+		{"pretty object", []byte("{\n \"a\": 1\n}\n{\"b\":2}"), nil, "application/json", 2, "[{\n \"a\": 1\n},{\"b\":2}]"},
+		{"forced text", []byte("{\"a\":1}\n"), []string{"--format", "text"}, "text/plain", 1, "{\"a\":1}\n"},
+		{"empty", nil, nil, "", 0, ""},
+		{"empty array", []byte(" [ ] "), nil, "", 0, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, batches := ingestServer(t)
+			path := writeFile(t, "data", tt.file)
+			args := append([]string{"ingest", path, "--server", s.URL, "--table", "t", "--parallel", "1", "--batch", "2KiB"}, tt.flags...)
+			stdout, stderr, err := execute(t, "", args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			joined := ""
+			for _, b := range batches() {
+				joined += b.body
+				if b.contentType != tt.contentType {
+					t.Errorf("sent as %s", b.contentType)
+				}
+				if len(b.body) > 2<<10+100 {
+					t.Errorf("a batch of %d bytes", len(b.body))
+				}
+			}
+			if joined != tt.want {
+				t.Errorf("sent %.300q", joined)
+			}
+			if want := fmt.Sprintf("%d rows written, 0 skipped, ", tt.rows); !strings.HasPrefix(stdout, want) || stderr != "" {
+				t.Errorf("printed %q, %q", stdout, stderr)
+			}
+		})
+	}
+}
+
+func TestIngestInParallelFromManyFiles(t *testing.T) {
+	s, batches := ingestServer(t)
+	a, b := writeFile(t, "a", []byte(manyLines(3000))), writeFile(t, "b.gz", gzipped(t, manyLines(2000)))
+	stdout, _, err := execute(t, "{\"x\":1}", "ingest", a, b, "-", "--server", s.URL, "--table", "t", "--batch", "4k", "--parallel", "4",
+		"--db", "shop", "--pipeline", "p", "--pipeline-version", "v", "--skip-error", "--custom-time-index", "ts;datestr;%Y-%m-%d %z")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(stdout, "5001 rows written, 0 skipped, ") {
+		t.Errorf("printed %q", stdout)
+	}
+	var got []string
+	want := "custom_time_index=ts%3Bdatestr%3B%25Y-%25m-%25d+%25z&db=shop&pipeline_name=p&skip_error=true&table=t&version=v"
+	for _, b := range batches() {
+		if b.query != want {
+			t.Fatalf("query %s", b.query)
+		}
+		got = append(got, strings.SplitAfter(b.body, "\n")...)
+	}
+	expected := strings.SplitAfter(manyLines(3000)+manyLines(2000)+"[{\"x\":1}]", "\n")
+	got = slices.DeleteFunc(got, func(s string) bool { return s == "" })
+	slices.Sort(got)
+	slices.Sort(expected)
+	if diff := cmp.Diff(expected, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestIngestReports(t *testing.T) {
+	s, _ := ingestServer(t)
+	skips := writeFile(t, "skips", []byte("fine\nskip\n"))
+	stdout, stderr, err := execute(t, "", "ingest", skips, "--server", s.URL, "--table", "t", "--skip-error")
+	if err != nil || !strings.HasPrefix(stdout, "1 rows written, 1 skipped, ") || !strings.Contains(stderr, "skips, lines 1-2: record 1: no good") {
+		t.Errorf("printed %q, %q, %v", stdout, stderr, err)
+	}
+	bad := writeFile(t, "bad.txt", []byte(strings.Repeat("fine\n", 1000)+"bad\n"))
+	stdout, _, err = execute(t, "", "ingest", bad, "--server", s.URL, "--table", "t", "--batch", "1KiB", "--parallel", "1")
+	if err == nil || !strings.Contains(err.Error(), "bad.txt, lines 821-1001: server answered 400 (code 1004): a record is bad") {
+		t.Errorf("got %v", err)
+	}
+	if !strings.HasPrefix(stdout, "820 rows written, 0 skipped, ") {
+		t.Errorf("printed %q", stdout)
+	}
+	for name, content := range map[string]string{
+		"the file ends within a value":     `[{"a":1},{"b":`,
+		"the file ends within an array":    `[{"a":1}`,
+		`record 2: unexpected '}'`:         `{"a":1}}`,
+		`record 2: unexpected '{'`:         `[{"a":1} {"b":2}]`,
+		`record 1: unexpected ','`:         `[,{"b":2}]`,
+		`record 3: unexpected ']'`:         `[{"a":1},{},]`,
+		`record 1: the file ends within a`: `"abc`,
+	} {
+		path := writeFile(t, "x.json", []byte(content))
+		if _, _, err := execute(t, "", "ingest", path, "--server", s.URL, "--table", "t", "--format", "json"); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: got %v", content, err)
+		}
+	}
+	broken := writeFile(t, "x.gz", gzipped(t, manyLines(100))[:100])
+	if _, _, err := execute(t, "", "ingest", broken, "--server", s.URL, "--table", "t"); err == nil || !strings.Contains(err.Error(), "x.gz: ") {
+		t.Errorf("got %v", err)
+	}
+	if _, _, err := execute(t, "", "ingest", "/no/such/file", "--server", s.URL, "--table", "t"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestIngestUsage(t *testing.T) {
+	for _, args := range [][]string{
+		{"x"}, {"x", "--table", "t", "--format", "xml"}, {"x", "--table", "t", "--batch", "huge"},
+		{"x", "--table", "t", "--batch", "1GiB"}, {"x", "--table", "t", "--batch", "1"},
+		{"x", "--table", "t", "--parallel", "0"}, {"x", "--table", "t", "--server", "ftp://x"},
+		{"x", "--table", "t", "--user", "nobody"}, {"x", "--nonsense"},
+	} {
+		_, _, err := execute(t, "", append([]string{"ingest"}, args...)...)
+		if u := (usageError{}); !errors.As(err, &u) {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	if code := run([]string{"ingest"}); code != exitUsage {
+		t.Errorf("without files: status %d", code)
+	}
+	if code := run([]string{"ingest", "--table", "t", "/no/such/file"}); code != exitFailed {
+		t.Errorf("a missing file: status %d", code)
+	}
+}
+
+func TestGuessFormat(t *testing.T) {
+	for text, want := range map[string]inputFormat{
+		"":                                formatNDJSON,
+		" \n":                             formatNDJSON,
+		"{\"a\":1}\n{\"a\":2}\n":          formatNDJSON,
+		"{\"a\":1}":                       formatJSON,
+		"{\n\"a\":1}":                     formatJSON,
+		"{\"a\":1} {\"b\":2}":             formatJSON,
+		"[{\"a\":1}":                      formatJSON,
+		"[]":                              formatJSON,
+		"[\n":                             formatJSON,
+		"[1,2]":                           formatText,
+		"[2024-01-01] x":                  formatText,
+		"{broken} line":                   formatText,
+		"plain":                           formatText,
+		"{\"a\":\"" + longText(peekBytes): formatJSON,
+	} {
+		got, err := guessFormat(bufio.NewReaderSize(strings.NewReader(text), peekBytes))
+		if err != nil || got != want {
+			t.Errorf("%.40q: %d, %v", text, got, err)
+		}
+	}
+}
+
+func longText(n int) string { return strings.Repeat("x", n) }
+
+func TestLongRecords(t *testing.T) {
+	long := longText(200_000)
+	s := newSplitter(bufio.NewReaderSize(strings.NewReader("a\n"+long+"\nb\n"), peekBytes), formatText)
+	var sizes []string
+	for {
+		c, err := s.next(nil, 1000)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes = append(sizes, fmt.Sprintf("%d-%d:%d", c.first, c.last, len(c.data)))
+	}
+	if diff := cmp.Diff([]string{"1-2:200003", "3-3:2"}, sizes); diff != "" {
+		t.Error(diff)
+	}
+	endless := io.MultiReader(strings.NewReader("{\"a\":\""), zeros{})
+	for _, format := range []inputFormat{formatText, formatJSON} {
+		s := newSplitter(bufio.NewReaderSize(endless, peekBytes), format)
+		if _, err := s.next(nil, 1000); err == nil || !strings.Contains(err.Error(), "longer than 64 MiB") {
+			t.Errorf("format %d: %v", format, err)
+		}
+	}
+}
+
+// zeros is text without end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = '0'
+	}
+	return len(p), nil
+}
+
+func TestSizes(t *testing.T) {
+	for text, want := range map[string]int64{
+		"4MiB": 4 << 20, "4mib": 4 << 20, "4 M": 4 << 20, "1.5KiB": 1536, "500KB": 500_000, "7": 7, "7B": 7, "1G": 1 << 30,
+		"": -1, "x": -1, "-1": -1, "4XiB": -1, "1e30": -1, "MiB": -1, "NaN": -1,
+	} {
+		got, err := parseSize(text)
+		if (err != nil) != (want < 0) || err == nil && got != want {
+			t.Errorf("%q: %d, %v", text, got, err)
+		}
+	}
+	for n, want := range map[int64]string{5: "5 B", 2048: "2.0 KiB", 3 << 20: "3.0 MiB", 5 << 30: "5.0 GiB"} {
+		if got := formatSize(n); got != want {
+			t.Errorf("%d: %s", n, got)
+		}
+	}
+}
+
+func FuzzValueSplitter(f *testing.F) {
+	f.Add(`[{"a":1},{"b":"\"]"}] {"c":[1,2]}[3]`, uint16(1))
+	f.Add(" 1 true\n\"x\" [[],[{}]]", uint16(100))
+	f.Fuzz(func(t *testing.T, text string, target uint16) {
+		var want []json.RawMessage
+		d := json.NewDecoder(strings.NewReader(text))
+		for {
+			var v json.RawMessage
+			err := d.Decode(&v)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil || v[0] != '[' && v[0] != '{' {
+				want = nil
+				break
+			}
+			var elements []json.RawMessage
+			if v[0] == '[' && json.Unmarshal(v, &elements) == nil {
+				want = append(want, elements...)
+			} else {
+				want = append(want, v)
+			}
+		}
+		s := newSplitter(bufio.NewReader(strings.NewReader(text)), formatJSON)
+		var got []json.RawMessage
+		for {
+			c, err := s.next(nil, int(target)%1000+1)
+			if err != nil {
+				if want != nil && !errors.Is(err, io.EOF) {
+					t.Fatalf("%q: %v", text, err)
+				}
+				break
+			}
+			var values []json.RawMessage
+			if err := json.Unmarshal(c.data, &values); err != nil {
+				if want != nil {
+					t.Fatalf("%q: batch %q: %v", text, c.data, err)
+				}
+				return
+			}
+			got = append(got, values...)
+		}
+		if want == nil {
+			return
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%q: %s", text, diff)
+		}
+	})
+}

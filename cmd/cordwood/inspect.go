@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/meta"
+	"cordwood/proto/column"
+
+	"cordwood/shard/manifest"
+	"cordwood/shard/replica"
+	"cordwood/shard/segment"
+	"cordwood/shard/vfs"
+)
+
+func newInspectCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "inspect FILE…",
+		Short: "Print files that the server writes as text",
+		Long: `Print files that the server writes as text, without changing them. What a file
+is, it says itself or its name does:
+
+  IDENTITY                      who the data folder belongs to
+  meta/state.db                 databases, tables, shards, nodes
+  meta/log  (or meta)           the metadata log
+  shards/1/MANIFEST             the live segments of a shard
+  shards/1/log  (or shards/1)   the log of a shard: the writes not yet in segments
+  shards/1/segments/*.parquet   segments
+  *.batch                       a column batch by itself
+
+The files of the metadata can be read only while the server is stopped.`,
+		Example: `  cordwood inspect cordwood-data/shards/1/MANIFEST
+  cordwood inspect cordwood-data/shards/*/segments/*.parquet`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var faults []error
+			for i, path := range args {
+				if len(args) > 1 {
+					sep := "\n"
+					if i == 0 {
+						sep = ""
+					}
+					fmt.Fprintf(cmd.OutOrStdout(), "%s==> %s <==\n", sep, path)
+				}
+				if err := inspect(cmd.OutOrStdout(), path); err != nil {
+					faults = append(faults, err)
+				}
+			}
+			return errors.Join(faults...)
+		},
+	}
+}
+
+func inspect(w io.Writer, path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("inspect: %w", err)
+	}
+	if info.IsDir() {
+		return inspectDir(w, path)
+	}
+	switch name := filepath.Base(path); {
+	case name == "state.db":
+		return meta.Inspect(w, path)
+	case name == "raft.db":
+		return inspectDir(w, filepath.Dir(path))
+	case strings.HasSuffix(name, ".wal") || name == "wal-meta.db":
+		return inspectDir(w, filepath.Dir(path))
+	}
+	head, err := readHead(path)
+	if err != nil {
+		return fmt.Errorf("inspect: %w", err)
+	}
+	switch {
+	case bytes.HasPrefix(head, []byte("PAR1")):
+		return segment.Inspect(w, vfs.OS, path)
+	case filepath.Base(path) == manifest.FileName || strings.HasPrefix(filepath.Base(path), manifest.FileName+"."):
+		return manifest.Inspect(w, vfs.OS, path)
+	case bytes.HasPrefix(head, []byte("CWCB")):
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("inspect: %w", err)
+		}
+		return column.Inspect(w, b)
+	case filepath.Base(path) == "IDENTITY":
+		b, err := os.ReadFile(path)
+		if err == nil {
+			_, err = w.Write(b)
+		}
+		return err
+	}
+	return fmt.Errorf("inspect %s: this is no file that cordwood writes; 'cordwood inspect --help' lists those", path)
+}
+
+// inspectDir prints the log that lies in the directory, or in its subdirectory log.
+func inspectDir(w io.Writer, dir string) error {
+	logDir := dir
+	if info, err := os.Stat(filepath.Join(dir, "log")); err == nil && info.IsDir() {
+		logDir = filepath.Join(dir, "log")
+	}
+	bolt, err := filepath.Glob(filepath.Join(logDir, "*.db"))
+	if err != nil {
+		return err
+	}
+	wal, err := filepath.Glob(filepath.Join(logDir, "*.wal"))
+	if err != nil {
+		return err
+	}
+	var describe func(io.Writer, []byte)
+	switch {
+	case len(wal) > 0:
+	case len(bolt) > 0:
+		describe = meta.InspectCommand
+	default:
+		return fmt.Errorf("inspect %s: no log lies there; 'cordwood inspect --help' lists what can be read", dir)
+	}
+	return replica.InspectLog(w, dir, describe)
+}
+
+func readHead(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	head := make([]byte, 8)
+	n, err := io.ReadFull(f, head)
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return head[:n], err
+}

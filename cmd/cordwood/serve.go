@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/node"
+)
+
+func newServeCommand() *cobra.Command {
+	var cfg node.Config
+	var file string
+	var print bool
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run a server",
+		Long: `Run a server with every role in one process and its data in --data-dir.
+
+Every setting is a flag, an environment variable (--http-addr is
+CORDWOOD_HTTP_ADDR) and a key of the YAML file named by --config (http.addr).
+A flag wins over the environment, that over the file, that over the default.`,
+		Example: `  cordwood serve
+  cordwood serve --data-dir /var/lib/cordwood --http-addr 0.0.0.0:4000 --user-file users
+  CORDWOOD_SHARDS=8 cordwood serve --config cordwood.yaml --print-config`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			// The server's settings alone, without the flags of other commands.
+			fs := cmd.LocalNonPersistentFlags()
+			if err := node.Load(fs, file, os.LookupEnv); err != nil {
+				return usageError{err}
+			}
+			if err := cfg.Validate(); err != nil {
+				return usageError{err}
+			}
+			if print {
+				text, err := node.ConfigYAML(fs)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprint(cmd.OutOrStdout(), text)
+				return err
+			}
+			text, err := node.ConfigTOML(fs)
+			if err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			return node.Run(ctx, &cfg, node.Process{
+				Stderr: os.Stderr, ConfigText: text, Version: version(), Reload: hangups(),
+			})
+		},
+	}
+	cfg.Flags(cmd.Flags())
+	cmd.Flags().StringVar(&file, "config", os.Getenv(node.EnvName("config")), "YAML file of settings")
+	cmd.Flags().BoolVar(&print, "print-config", false, "print the effective configuration as YAML and exit")
+	return cmd
+}
+
+// hangups delivers SIGHUP, at which the server reads its users again.
+func hangups() <-chan os.Signal {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	return c
+}

@@ -1,0 +1,63 @@
+package node
+
+import (
+	"fmt"
+	"net"
+	"time"
+)
+
+// announce tells that the node serves: the banner for somebody at a terminal, and
+// the log line that scripts wait for.
+func (n *node) announce() {
+	if !loopback(n.cfg.HTTP.Addr) && n.cfg.UserFile == "" && n.cfg.UserProvider == "" {
+		n.log.Warn("anybody who reaches this address may read and write: set --user-file", "http_addr", n.users.addr.String())
+	}
+	if IsTerminal(n.proc.Stderr) {
+		fmt.Fprint(n.proc.Stderr, n.banner())
+	}
+	n.log.Info("ready", "http_addr", n.users.addr.String(), "rpc_addr", n.cfg.RPC.Addr, "data_dir", n.cfg.DataDir,
+		"node", n.data.id.NodeID, "cluster", n.data.id.ClusterID, "took", time.Since(n.begin).Round(time.Millisecond))
+}
+
+func (n *node) banner() string {
+	scheme, auth := "http", ""
+	if n.cfg.TLS.Cert != "" {
+		scheme = "https"
+	}
+	if n.cfg.UserFile != "" || n.cfg.UserProvider != "" {
+		auth = " -u NAME:PASSWORD"
+	}
+	url := scheme + "://" + reachable(n.users.addr.String())
+	return fmt.Sprintf(`
+  cordwood %s
+  users  %s    nodes  %s
+  roles  router, meta, shard    data  %s
+
+  curl%s -X POST '%s/v1/ingest?table=app&pipeline_name=svc_identity' -H 'Content-Type: application/json' -d '{"level":"info","msg":"hello"}'
+  curl%s '%s/v1/sql?format=table' --data-urlencode 'sql=SELECT * FROM app'
+
+`, n.proc.Version.Version, url, n.cfg.RPC.Addr, n.cfg.DataDir, auth, url, auth, url)
+}
+
+// loopback tells whether only this machine reaches the address.
+func loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// reachable is an address that a client on this machine can use for one that
+// listens everywhere.
+func reachable(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}

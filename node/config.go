@@ -1,0 +1,241 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Config is everything that can be set of a node. Flags, environment and YAML
+// are three spellings of the same fields; see Load.
+type Config struct {
+	// DataDir holds everything that the node keeps. Default ./cordwood-data.
+	DataDir string
+	// NodeName is what people see of the node; its identity is made by itself.
+	NodeName string
+	// Shards is the number of shards that the first start creates. Default 4.
+	Shards int
+	// ShutdownGrace is how long a shutdown may take. Default 30s.
+	ShutdownGrace time.Duration
+
+	// UserFile holds lines user[:mode]=password; empty: no authentication.
+	UserFile string
+	// UserProvider names another source of users, as static_user_provider:file:PATH.
+	UserProvider string
+
+	HTTP  HTTPConfig
+	RPC   RPCConfig
+	TLS   TLSConfig
+	Query QueryConfig
+	Shard ShardConfig
+	Log   LogConfig
+
+	// AutoCreateTable lets ingestion create missing tables and columns. Default true.
+	AutoCreateTable bool
+	// DefaultColumnPrefix begins the name of the time index that the server adds:
+	// svc gives svc_timestamp, empty gives timestamp.
+	DefaultColumnPrefix string
+	// MaxColumns bounds the columns of one table. Default 4096.
+	MaxColumns int
+}
+
+// HTTPConfig is the user port.
+type HTTPConfig struct {
+	// Addr serves everything. Default 127.0.0.1:4000.
+	Addr string
+	// V1Addr serves only /v1/ and /dashboard; empty: off.
+	V1Addr string
+	// Timeout bounds every request; 0: none.
+	Timeout time.Duration
+	// BodyLimit bounds a decompressed body; 0: none. Default 64MiB.
+	BodyLimit ByteSize
+	// InflightLimit bounds the memory of all bodies under way; 0: a quarter of the machine's.
+	InflightLimit ByteSize
+	// InflightPolicy is wait (up to 10 s) or fail.
+	InflightPolicy string
+	EnableCORS     bool
+	// CORSAllowedOrigins is the list of origins; empty: any.
+	CORSAllowedOrigins []string
+}
+
+// RPCConfig is the port between nodes.
+type RPCConfig struct {
+	// Addr serves gRPC. Default 127.0.0.1:4001.
+	Addr string
+}
+
+// TLSConfig is TLS on the user port.
+type TLSConfig struct {
+	Cert, Key string
+	// ClientCA, if set, makes client certificates required.
+	ClientCA string
+}
+
+// QueryConfig bounds what queries may take.
+type QueryConfig struct {
+	// Timeout of a query that does not ask for another. Default 30s.
+	Timeout time.Duration
+	// Memory of all queries together; 0: a quarter of the machine's.
+	Memory ByteSize
+	// Threads of the engine; 0: as many as there are cores.
+	Threads int
+	// MaxConcurrent queries run at once; more wait. Default 16.
+	MaxConcurrent int
+}
+
+// ShardConfig is when a shard writes what it holds in memory to segments.
+type ShardConfig struct {
+	// FlushBytes of rows in memory. Default 64MiB.
+	FlushBytes ByteSize
+	// FlushAge of the oldest row in memory. Default 5m.
+	FlushAge time.Duration
+	// Memory of the rows of all shards together; 0: an eighth of the machine's, at
+	// most four times FlushBytes.
+	Memory ByteSize
+}
+
+// LogConfig is the server's own log, on standard error.
+type LogConfig struct {
+	// Level is debug, info, warn or error. Default info.
+	Level string
+	// Format is text or json; empty: text on a terminal, else json.
+	Format string
+}
+
+// Flags declares every setting on fs, with its default, bound to c.
+func (c *Config) Flags(fs *pflag.FlagSet) {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "localhost"
+	}
+	*c = Config{}
+	fs.StringVar(&c.DataDir, "data-dir", "./cordwood-data", "folder of everything that the node keeps")
+	fs.StringVar(&c.NodeName, "node-name", host, "name of the node, for people")
+	fs.IntVar(&c.Shards, "shards", 4, "shards to create at the first start, 1 to 64")
+	fs.DurationVar(&c.ShutdownGrace, "shutdown-grace", 30*time.Second, "how long a shutdown may take")
+	fs.StringVar(&c.UserFile, "user-file", "", "users, lines `user[:rw|ro|wo]=password`, read again on SIGHUP; none: no authentication")
+	fs.StringVar(&c.UserProvider, "user-provider", "", "other source of users: static_user_provider:file:PATH, static_user_provider:cmd:u=p,…, watch_file_user_provider:PATH")
+	fs.StringVar(&c.HTTP.Addr, "http-addr", "127.0.0.1:4000", "address for users: ingestion and SQL")
+	fs.StringVar(&c.HTTP.V1Addr, "http-v1-addr", "", "second address, serving only /v1/ and /dashboard (often port 4006)")
+	fs.DurationVar(&c.HTTP.Timeout, "http-timeout", 0, "time limit of a request; 0: none")
+	c.HTTP.BodyLimit = 64 << 20
+	fs.Var(&c.HTTP.BodyLimit, "http-body-limit", "size limit of a decompressed body; 0: none")
+	fs.Var(&c.HTTP.InflightLimit, "http-inflight-limit", "memory limit of all bodies under way; 0: a quarter of the machine's")
+	fs.StringVar(&c.HTTP.InflightPolicy, "http-inflight-policy", "wait", "at that limit: wait (up to 10 s) or fail")
+	fs.BoolVar(&c.HTTP.EnableCORS, "http-enable-cors", true, "answer cross-origin requests of browsers")
+	fs.StringSliceVar(&c.HTTP.CORSAllowedOrigins, "http-cors-allowed-origins", nil, "origins allowed; none: any")
+	fs.StringVar(&c.RPC.Addr, "rpc-addr", "127.0.0.1:4001", "address for nodes: gRPC")
+	fs.StringVar(&c.TLS.Cert, "tls-cert", "", "certificate file of the user port (PEM)")
+	fs.StringVar(&c.TLS.Key, "tls-key", "", "key file of the user port (PEM)")
+	fs.StringVar(&c.TLS.ClientCA, "tls-client-ca", "", "require client certificates signed by this authority (PEM)")
+	fs.DurationVar(&c.Query.Timeout, "query-timeout", 30*time.Second, "time limit of a query that names no other")
+	fs.Var(&c.Query.Memory, "query-memory", "memory limit of all queries; 0: a quarter of the machine's")
+	fs.IntVar(&c.Query.Threads, "query-threads", 0, "threads of the query engine; 0: one per core")
+	fs.IntVar(&c.Query.MaxConcurrent, "query-max-concurrent", 16, "queries that run at once; more wait")
+	c.Shard.FlushBytes = 64 << 20
+	fs.Var(&c.Shard.FlushBytes, "shard-flush-bytes", "rows in memory, per shard, at which they are written to segments")
+	fs.DurationVar(&c.Shard.FlushAge, "shard-flush-age", 5*time.Minute, "age of the oldest row in memory at which they are written to segments")
+	fs.Var(&c.Shard.Memory, "shard-memory", "rows in memory of all shards; 0: an eighth of the machine's, at most four times shard-flush-bytes")
+	fs.StringVar(&c.Log.Level, "log-level", "info", "debug, info, warn or error")
+	fs.StringVar(&c.Log.Format, "log-format", "", "text or json (default: text on a terminal, else json)")
+	fs.BoolVar(&c.AutoCreateTable, "auto-create-table", true, "let ingestion create tables and columns")
+	fs.StringVar(&c.DefaultColumnPrefix, "default-column-prefix", "svc", "prefix of the time index that the server adds: svc gives svc_timestamp")
+	fs.IntVar(&c.MaxColumns, "max-columns", 4096, "columns that a table may have")
+}
+
+var prefixPattern = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_]{0,31})?$`)
+
+// Validate reports every fault of c at once, each with the flag to change.
+func (c *Config) Validate() error {
+	var faults []error
+	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if c.DataDir == "" {
+		bad("--data-dir is empty: name a folder")
+	}
+	if c.Shards < 1 || c.Shards > 64 {
+		bad("--shards %d: want 1 to 64", c.Shards)
+	}
+	if c.ShutdownGrace <= 0 {
+		bad("--shutdown-grace %s: want a positive duration, as 30s", c.ShutdownGrace)
+	}
+	if c.UserFile != "" && c.UserProvider != "" {
+		bad("--user-file and --user-provider are both set: choose one")
+	}
+	for _, a := range []struct {
+		flag, addr string
+		optional   bool
+	}{{"http-addr", c.HTTP.Addr, false}, {"http-v1-addr", c.HTTP.V1Addr, true}, {"rpc-addr", c.RPC.Addr, false}} {
+		if a.addr == "" && a.optional {
+			continue
+		}
+		if _, _, err := net.SplitHostPort(a.addr); err != nil {
+			bad("--%s %q: want HOST:PORT, as 127.0.0.1:4000", a.flag, a.addr)
+		}
+	}
+	if c.HTTP.Timeout < 0 || c.Query.Timeout <= 0 {
+		bad("--http-timeout must not be negative, and --query-timeout must be positive")
+	}
+	if p := c.HTTP.InflightPolicy; p != "wait" && p != "fail" {
+		bad("--http-inflight-policy %q: want wait or fail", p)
+	}
+	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
+		bad("--tls-cert and --tls-key go together: set both or none")
+	}
+	if c.TLS.ClientCA != "" && c.TLS.Cert == "" {
+		bad("--tls-client-ca needs --tls-cert and --tls-key")
+	}
+	if c.Query.Threads < 0 || c.Query.Threads > 4*runtime.NumCPU() {
+		bad("--query-threads %d: want 0 to %d", c.Query.Threads, 4*runtime.NumCPU())
+	}
+	if c.Query.MaxConcurrent < 1 {
+		bad("--query-max-concurrent %d: want at least 1", c.Query.MaxConcurrent)
+	}
+	if c.Shard.FlushBytes < 1<<20 {
+		bad("--shard-flush-bytes %s: want at least 1MiB", c.Shard.FlushBytes)
+	}
+	if c.Shard.FlushAge < time.Second {
+		bad("--shard-flush-age %s: want at least 1s", c.Shard.FlushAge)
+	}
+	if _, err := c.logLevel(); err != nil {
+		faults = append(faults, err)
+	}
+	if f := c.Log.Format; f != "" && f != "text" && f != "json" {
+		bad("--log-format %q: want text or json", f)
+	}
+	if !prefixPattern.MatchString(c.DefaultColumnPrefix) {
+		bad("--default-column-prefix %q: want letters, digits and _", c.DefaultColumnPrefix)
+	}
+	if c.MaxColumns < 2 || c.MaxColumns > 100_000 {
+		bad("--max-columns %d: want 2 to 100000", c.MaxColumns)
+	}
+	return errors.Join(faults...)
+}
+
+func (c *Config) logLevel() (slog.Level, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(strings.ToUpper(c.Log.Level))); err != nil {
+		return 0, fmt.Errorf("--log-level %q: want debug, info, warn or error", c.Log.Level)
+	}
+	return l, nil
+}
+
+// timestampColumn is the name of the time index that the server adds.
+func (c *Config) timestampColumn() string {
+	if c.DefaultColumnPrefix == "" {
+		return "timestamp"
+	}
+	return c.DefaultColumnPrefix + "_timestamp"
+}
+
+func (c *Config) dir(elem ...string) string {
+	return filepath.Join(append([]string{c.DataDir}, elem...)...)
+}

@@ -1,0 +1,189 @@
+// Package host keeps the shards of one node as the metadata wants them: it opens
+// those that are placed on the node and tells them which tables are gone.
+//
+// A Host is made with New, works while Run runs, and is closed with Close, which
+// flushes and closes the shards. All methods may be called concurrently.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+
+	"cordwood/proto/metapb"
+	"cordwood/shard"
+)
+
+// Catalog is what a Host needs to see of the metadata.
+type Catalog interface {
+	// Shards lists all shards of the cluster.
+	Shards() []*metapb.Shard
+	// DroppedTables lists the ids of tables that no longer exist.
+	DroppedTables() []uint64
+	// Changed returns a channel that is closed at the next change.
+	Changed() <-chan struct{}
+}
+
+// Config is what a Host works with.
+type Config struct {
+	// Dir is the folder below which each shard has one, named by its id.
+	Dir    string
+	NodeID string
+	// Catalog must already hold its first state.
+	Catalog Catalog
+	// Open opens the shard whose files lie in dir. If bootstrap is set there are none yet.
+	Open func(id uint32, dir string, bootstrap bool) (*shard.Shard, error)
+	// Created tells whether this node has ever finished creating the shard, and
+	// MarkCreated notes for ever that it has.
+	Created     func(id uint32) bool
+	MarkCreated func(ids []uint32) error
+	Logger      *slog.Logger
+}
+
+// Host holds the open shards of a node.
+type Host struct {
+	cfg Config
+
+	mu     sync.RWMutex // guards shards and closed
+	shards map[uint32]*shard.Shard
+	closed bool
+
+	dropped map[uint64]bool // tables that every open shard has dropped; used by reconcile only
+}
+
+// New returns a Host without shards.
+func New(cfg Config) *Host {
+	return &Host{cfg: cfg, shards: map[uint32]*shard.Shard{}, dropped: map[uint64]bool{}}
+}
+
+// Start opens the shards that are placed on this node now and waits until each of
+// them takes writes.
+func (h *Host) Start(ctx context.Context) error {
+	if err := h.open(); err != nil {
+		return err
+	}
+	for _, s := range h.All() {
+		if err := s.WaitReady(ctx); err != nil {
+			return fmt.Errorf("wait for shard %d: %w", s.ID(), err)
+		}
+	}
+	return nil
+}
+
+// Run follows the metadata until ctx ends.
+func (h *Host) Run(ctx context.Context) error {
+	for {
+		changed := h.cfg.Catalog.Changed()
+		if err := h.open(); err != nil {
+			return err
+		}
+		h.dropTables(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		}
+	}
+}
+
+// open opens every shard that is placed here and not open yet.
+func (h *Host) open() error {
+	var opened []uint32
+	for _, m := range h.cfg.Catalog.Shards() {
+		if !slices.Contains(m.Replicas, h.cfg.NodeID) {
+			continue
+		}
+		if _, ok := h.Shard(m.Id); ok {
+			continue
+		}
+		dir := filepath.Join(h.cfg.Dir, strconv.FormatUint(uint64(m.Id), 10))
+		s, err := h.cfg.Open(m.Id, dir, !h.cfg.Created(m.Id))
+		if err != nil {
+			return fmt.Errorf("open shard %d: %w", m.Id, err)
+		}
+		h.mu.Lock()
+		closed := h.closed
+		if !closed {
+			h.shards[m.Id] = s
+		}
+		h.mu.Unlock()
+		if closed {
+			return s.Close(context.Background())
+		}
+		opened = append(opened, m.Id)
+	}
+	if len(opened) == 0 {
+		return nil
+	}
+	if err := h.cfg.MarkCreated(opened); err != nil {
+		return fmt.Errorf("note that shards %v exist: %w", opened, err)
+	}
+	return nil
+}
+
+// dropTables tells every shard of the tables that are gone; what fails is tried
+// again at the next change.
+func (h *Host) dropTables(ctx context.Context) {
+	for _, id := range h.cfg.Catalog.DroppedTables() {
+		if h.dropped[id] {
+			continue
+		}
+		done := true
+		for _, s := range h.All() {
+			if err := s.DropTable(ctx, id); err != nil {
+				done = false
+				if ctx.Err() == nil {
+					h.cfg.Logger.Warn("rows of a dropped table stay for now", "shard", s.ID(), "table", id, "err", err)
+				}
+			}
+		}
+		if done {
+			h.dropped[id] = true
+		}
+	}
+}
+
+// Shard returns the open shard of that id.
+func (h *Host) Shard(id uint32) (*shard.Shard, bool) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	s, ok := h.shards[id]
+	return s, ok
+}
+
+// All returns the open shards in the order of their ids.
+func (h *Host) All() []*shard.Shard {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	out := make([]*shard.Shard, 0, len(h.shards))
+	for _, s := range h.shards {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b *shard.Shard) int { return int(a.ID()) - int(b.ID()) })
+	return out
+}
+
+// Close flushes and closes every shard; those that do not finish before ctx ends
+// are still safe, their rows being in the log.
+func (h *Host) Close(ctx context.Context) error {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	var wg sync.WaitGroup
+	all := h.All()
+	errs := make([]error, len(all))
+	for i, s := range all {
+		wg.Go(func() {
+			if err := s.Close(ctx); err != nil {
+				errs[i] = fmt.Errorf("close shard %d: %w", s.ID(), err)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,205 @@
+package node
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"github.com/agnivade/levenshtein"
+	"github.com/spf13/pflag"
+	"gopkg.in/yaml.v3"
+)
+
+// groups are the first words of flag names that become a level in YAML: the flag
+// --http-addr is the key http.addr.
+var groups = map[string]bool{"http": true, "rpc": true, "tls": true, "query": true, "shard": true, "log": true}
+
+// EnvPrefix begins the environment variable of every setting.
+const EnvPrefix = "CORDWOOD_"
+
+// Load fills the settings of fs that were not given as flags: from the
+// environment, then from the YAML file, if file is not empty. A flag wins over
+// the environment, that over the file, that over the default. lookup is os.LookupEnv.
+func Load(fs *pflag.FlagSet, file string, lookup func(string) (string, bool)) error {
+	var faults []error
+	fs.VisitAll(func(f *pflag.Flag) {
+		if f.Changed || commandFlags[f.Name] {
+			return
+		}
+		name := EnvName(f.Name)
+		if v, ok := lookup(name); ok {
+			if err := fs.Set(f.Name, v); err != nil {
+				faults = append(faults, fmt.Errorf("environment variable %s: %w", name, err))
+			}
+		}
+	})
+	if file != "" {
+		values, err := readYAML(file)
+		if err != nil {
+			return err
+		}
+		for _, kv := range values {
+			name := strings.ReplaceAll(kv.key, ".", "-")
+			f := fs.Lookup(name)
+			switch {
+			case f == nil || commandFlags[name]:
+				faults = append(faults, fmt.Errorf("%s:%d: unknown key %q: did you mean %q?", file, kv.line, kv.key, nearest(fs, kv.key)))
+			case f.Changed:
+			default:
+				if err := fs.Set(name, kv.value); err != nil {
+					faults = append(faults, fmt.Errorf("%s:%d: %s: %w", file, kv.line, kv.key, err))
+				}
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// commandFlags are the flags of the command itself, which neither file nor environment set.
+var commandFlags = map[string]bool{"config": true, "print-config": true, "help": true}
+
+// EnvName is the environment variable of a flag: CORDWOOD_HTTP_ADDR for http-addr.
+func EnvName(flag string) string {
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// Key is the YAML key of a flag: http.addr for http-addr.
+func Key(flag string) string {
+	if group, rest, ok := strings.Cut(flag, "-"); ok && groups[group] {
+		return group + "." + rest
+	}
+	return flag
+}
+
+type yamlValue struct {
+	key, value string
+	line       int
+}
+
+// readYAML flattens the file's maps to dotted keys, in the order of the file.
+func readYAML(file string) ([]yamlValue, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	var doc yaml.Node
+	if err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&doc); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("read configuration %s: %w", file, err)
+	}
+	var out []yamlValue
+	var walk func(prefix string, n *yaml.Node) error
+	walk = func(prefix string, n *yaml.Node) error {
+		switch n.Kind {
+		case yaml.MappingNode:
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				key := n.Content[i].Value
+				if prefix != "" {
+					key = prefix + "." + key
+				}
+				if err := walk(key, n.Content[i+1]); err != nil {
+					return err
+				}
+			}
+		case yaml.SequenceNode:
+			var list []string
+			for _, e := range n.Content {
+				if e.Kind != yaml.ScalarNode {
+					return fmt.Errorf("%s:%d: %s: want a list of texts", file, e.Line, prefix)
+				}
+				list = append(list, e.Value)
+			}
+			out = append(out, yamlValue{prefix, strings.Join(list, ","), n.Line})
+		case yaml.ScalarNode:
+			value := n.Value
+			if n.Tag == "!!null" {
+				value = ""
+			}
+			out = append(out, yamlValue{prefix, value, n.Line})
+		default:
+			return fmt.Errorf("%s:%d: %s: anchors and aliases are not understood here", file, n.Line, prefix)
+		}
+		return nil
+	}
+	if root := doc.Content[0]; root.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("%s:%d: want keys and values, as http.addr: 127.0.0.1:4000", file, root.Line)
+	}
+	return out, walk("", doc.Content[0])
+}
+
+// secret are settings whose value is not printed.
+func secret(name, value string) string {
+	if name == "user-provider" && strings.Contains(value, ":cmd:") {
+		return "static_user_provider:cmd:(hidden)"
+	}
+	return value
+}
+
+// settings is the effective configuration as nested maps, secrets hidden.
+func settings(fs *pflag.FlagSet) map[string]any {
+	out := map[string]any{}
+	fs.VisitAll(func(f *pflag.Flag) {
+		if commandFlags[f.Name] {
+			return
+		}
+		var v any = secret(f.Name, f.Value.String())
+		switch f.Value.Type() {
+		case "bool":
+			v = f.Value.String() == "true"
+		case "int":
+			n, err := fs.GetInt(f.Name)
+			if err == nil {
+				v = n
+			}
+		case "stringSlice":
+			list, err := fs.GetStringSlice(f.Name)
+			if err == nil {
+				v = list
+			}
+		}
+		m := out
+		if group, rest, ok := strings.Cut(Key(f.Name), "."); ok {
+			if out[group] == nil {
+				out[group] = map[string]any{}
+			}
+			m, _ = out[group].(map[string]any)
+			m[rest] = v
+			return
+		}
+		m[f.Name] = v
+	})
+	return out
+}
+
+// ConfigYAML is the effective configuration, as a file that --config takes.
+func ConfigYAML(fs *pflag.FlagSet) (string, error) {
+	b, err := yaml.Marshal(settings(fs))
+	return string(b), err
+}
+
+// ConfigTOML is the effective configuration as GET /config shows it.
+func ConfigTOML(fs *pflag.FlagSet) (string, error) {
+	var b strings.Builder
+	err := toml.NewEncoder(&b).Encode(settings(fs))
+	return b.String(), err
+}
+
+// nearest is the known key with the smallest edit distance to key.
+func nearest(fs *pflag.FlagSet, key string) string {
+	best, dist := "", 1<<30
+	fs.VisitAll(func(f *pflag.Flag) {
+		if commandFlags[f.Name] {
+			return
+		}
+		if d := levenshtein.ComputeDistance(key, Key(f.Name)); d < dist {
+			best, dist = Key(f.Name), d
+		}
+	})
+	return best
+}

@@ -1,0 +1,194 @@
+// Package node is one process of cordwood: it reads the settings, opens what its
+// roles need in an order in which each part finds the ones that it calls, and
+// stops them in reverse.
+//
+//	users ──► httpServer ─► httpapi ─┬─► ingest ─► pipeline ─► write ─┐
+//	                                 └─► query ───────────────────────┤
+//	                                                                  ▼
+//	                    metaclient, shardclient ── gRPC in the process ──► rpcServer ◄── nodes
+//	                                                                       │       │
+//	                                                             meta ◄────┘       └────► shard server
+//	                                                                                       │      │
+//	                                                                          host: shards ◄      ► query engine
+//
+// The port for users opens first, so that an operator can see a node that lives and
+// what it waits for; it closes first too, so that nothing is asked of parts that
+// are about to go. Shards close before the metadata, because their last act may
+// need nothing of it, and the data folder is unlocked last.
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// Version is what the program was built from.
+type Version struct{ Version, Commit, Branch, Go string }
+
+// Process is what a node gets from the program around it.
+type Process struct {
+	// Stderr takes the log and, on a terminal, the banner.
+	Stderr io.Writer
+	// ConfigText is the answer of GET /config.
+	ConfigText string
+	Version    Version
+	// Reload delivers a signal when files of settings have changed. May be nil.
+	Reload <-chan os.Signal
+}
+
+// exitFailStop is the status with which the process ends when a log could not be
+// written: what is in memory must not be trusted, and nothing may be closed in order.
+const exitFailStop = 70
+
+// Run runs a node until ctx ends, then stops it in order. It returns nil if the
+// node ran and stopped as it should; then every acknowledged row is in segments.
+func Run(ctx context.Context, cfg *Config, proc Process) error {
+	log, err := newLogger(cfg, proc.Stderr)
+	if err != nil {
+		return err
+	}
+	n := &node{cfg: cfg, proc: proc, log: log, failed: make(chan error, 1), begin: time.Now()}
+	n.waiting.Store("the data folder")
+	err = n.start(ctx)
+	if err == nil {
+		n.announce()
+		select {
+		case <-ctx.Done():
+			log.Info("stopping", "grace", cfg.ShutdownGrace)
+		case err = <-n.failed:
+		}
+	} else if ctx.Err() != nil {
+		// Asked to stop while still starting.
+		err = nil
+	}
+	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.ShutdownGrace)
+	defer cancel()
+	return errors.Join(err, n.stop(stopCtx))
+}
+
+// node is a process under way. Its fields are set by start and do not change after.
+type node struct {
+	cfg   *Config
+	proc  Process
+	log   *slog.Logger
+	begin time.Time
+
+	data     *dataDir
+	users    *httpServer
+	usersV1  *httpServer // nil if off
+	registry *prometheus.Registry
+
+	// waiting is what the node waits for; empty once it serves.
+	waiting atomic.Value
+	// failed takes the error of a part that cannot go on.
+	failed chan error
+	// closers are run in reverse by stop.
+	closers []closer
+	once    sync.Once
+}
+
+type closer struct {
+	name  string
+	close func(context.Context) error
+}
+
+func (n *node) onStop(name string, f func(context.Context) error) {
+	n.closers = append(n.closers, closer{name, f})
+}
+
+// fail stops the node because of an error that a part cannot handle.
+func (n *node) fail(err error) {
+	select {
+	case n.failed <- err:
+	default:
+	}
+}
+
+// failStop ends the process at once: a write to a log failed, and what is in
+// memory may be ahead of what is on disk.
+func (n *node) failStop(err error) {
+	n.once.Do(func() {
+		n.log.Error("a log cannot be trusted any more; ending at once, to start again from what is on disk", "err", err)
+		os.Exit(exitFailStop)
+	})
+}
+
+// run starts a goroutine that works until its context ends, which stop does.
+func (n *node) run(name string, f func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := f(ctx); err != nil && ctx.Err() == nil {
+			n.fail(fmt.Errorf("%s: %w", name, err))
+		}
+	}()
+	n.onStop(name, func(ctx context.Context) error {
+		cancel()
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+}
+
+// stop finishes the requests of users, then closes what start opened, last opened
+// first, and tells all that failed.
+func (n *node) stop(ctx context.Context) error {
+	var errs []error
+	for _, port := range []*httpServer{n.users, n.usersV1} {
+		if port != nil {
+			errs = append(errs, port.close(ctx))
+		}
+	}
+	for i := len(n.closers) - 1; i >= 0; i-- {
+		c := n.closers[i]
+		begin := time.Now()
+		err := c.close(ctx)
+		n.log.Debug("stopped", "part", c.name, "took", time.Since(begin), "err", err)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("stop %s: %w", c.name, err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	n.log.Info("stopped")
+	return nil
+}
+
+// ready tells what the node waits for; nil once it serves.
+func (n *node) ready() error {
+	if w, _ := n.waiting.Load().(string); w != "" {
+		return fmt.Errorf("not ready yet: waiting for %s", w)
+	}
+	return nil
+}
+
+func newRegistry(v Version) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "cordwood_build_info", Help: "Always 1; the labels tell what this process was built from.",
+		ConstLabels: prometheus.Labels{"version": v.Version, "commit": v.Commit, "go": v.Go},
+	})
+	info.Set(1)
+	r.MustRegister(info)
+	return r
+}
+
+// newID returns an id that no other call, here or elsewhere, has returned or will.
+func newID() string { return ulid.Make().String() }

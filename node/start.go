@@ -1,0 +1,330 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"cordwood/meta"
+	"cordwood/meta/metaclient"
+	"cordwood/node/host"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/shardpb"
+	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/auth"
+	"cordwood/router/httpapi/body"
+	"cordwood/router/query"
+	"cordwood/router/query/sqlhttp"
+	"cordwood/router/write"
+	"cordwood/shard"
+	"cordwood/shard/memtable"
+	enginequery "cordwood/shard/query"
+	"cordwood/shard/shardclient"
+)
+
+// start opens every part, each after those that it calls. What it opened before an
+// error is closed by stop.
+func (n *node) start(ctx context.Context) error {
+	memory := memoryLimit()
+	limitHeap(memory)
+	n.registry = newRegistry(n.proc.Version)
+
+	data, err := openDataDir(n.cfg.DataDir)
+	if err != nil {
+		return err
+	}
+	n.data = data
+	n.onStop("data folder", func(context.Context) error { return data.close() })
+	users, err := n.authenticator()
+	if err != nil {
+		return err
+	}
+	if err := n.openUserPort(); err != nil {
+		return err
+	}
+
+	rpc, err := listenRPC(n.cfg.RPC.Addr)
+	if err != nil {
+		return err
+	}
+	n.onStop("rpc port", rpc.close)
+	m, err := n.openMeta(rpc.server)
+	if err != nil {
+		return err
+	}
+	shards, client, err := n.openShards(ctx, rpc, m, memory)
+	if err != nil {
+		return err
+	}
+	return n.openRouter(rpc, shards, client, users, memory)
+}
+
+// openUserPort opens the ports for users, with a handler that says what the node waits for.
+func (n *node) openUserPort() error {
+	conf, err := n.cfg.TLS.tlsConfig()
+	if err != nil {
+		return err
+	}
+	before := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/health", "/v1/health":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte("{}"))
+		default:
+			err := errs.New(errs.ShardNotReady, "%s", n.ready()).WithRetryAfter(time.Second)
+			httpapi.WriteError(w, r, err)
+		}
+	})
+	if n.users, err = listenHTTP(n.cfg.HTTP.Addr, conf, before); err != nil {
+		return err
+	}
+	if n.cfg.HTTP.V1Addr != "" {
+		if n.usersV1, err = listenHTTP(n.cfg.HTTP.V1Addr, conf, before); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// authenticator reads the users; nil if there is no authentication.
+func (n *node) authenticator() (*auth.Provider, error) {
+	if n.cfg.UserFile == "" && n.cfg.UserProvider == "" {
+		return nil, nil
+	}
+	p, err := auth.Open(auth.Config{Option: n.cfg.UserProvider, UserFile: n.cfg.UserFile, Logger: n.log})
+	if err != nil {
+		return nil, err
+	}
+	n.onStop("users", func(context.Context) error { return p.Close() })
+	n.run("watching the users", p.Run)
+	if n.proc.Reload == nil {
+		return p, nil
+	}
+	n.run("reading users again", func(ctx context.Context) error {
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-n.proc.Reload:
+			}
+			if err := p.Reload(); err != nil {
+				n.log.Error("users not read again, the last good list stays", "err", err)
+			}
+		}
+	})
+	return p, nil
+}
+
+func (n *node) openMeta(server *grpc.Server) (*meta.Meta, error) {
+	n.waiting.Store("the metadata")
+	m, err := meta.Open(meta.Config{
+		Dir: n.cfg.dir("meta"), NodeID: n.data.id.NodeID, Logger: n.log, Registerer: n.registry, FailStop: n.failStop,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.onStop("metadata", func(context.Context) error { return m.Close() })
+	metapb.RegisterMetaServer(server, m)
+	return m, nil
+}
+
+// openShards opens the query engine and the shards, which begin to serve other roles.
+func (n *node) openShards(ctx context.Context, rpc *rpcServer, m *meta.Meta, memory int64) (*host.Host, *metaclient.Client, error) {
+	tmp := n.cfg.dir("tmp")
+	// What a killed process left behind.
+	if err := os.RemoveAll(tmp); err != nil {
+		return nil, nil, fmt.Errorf("empty folder of temporary files: %w", err)
+	}
+	shardDir, err := filepath.Abs(n.cfg.dir("shards"))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := os.MkdirAll(shardDir, 0o750); err != nil {
+		return nil, nil, fmt.Errorf("make folder of shards: %w", err)
+	}
+	engine, err := enginequery.Open(enginequery.Config{
+		MemoryLimit: orQuarter(n.cfg.Query.Memory, memory), Threads: n.cfg.Query.Threads, Concurrency: n.cfg.Query.MaxConcurrent,
+		TempDir: tmp, Dirs: []string{shardDir}, Logger: n.log,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	n.onStop("query engine", func(context.Context) error { return engine.Close() })
+
+	client := metaclient.New(metaclient.Config{Conn: rpc.conn, Logger: n.log})
+	pool, budget := &memtable.Pool{}, shard.NewBudget(n.memtableBudget(memory))
+	h := host.New(host.Config{
+		Dir: shardDir, NodeID: n.data.id.NodeID, Catalog: client, Logger: n.log,
+		Created: n.data.hasShard, MarkCreated: n.data.addShards,
+		Open: func(id uint32, dir string, bootstrap bool) (*shard.Shard, error) {
+			return shard.Open(shard.Config{
+				ID: id, Dir: dir, NodeID: n.data.id.NodeID, Bootstrap: bootstrap,
+				FlushBytes: int64(n.cfg.Shard.FlushBytes), FlushAge: n.cfg.Shard.FlushAge,
+				Pool: pool, Budget: budget,
+				Logger: n.log, Registerer: n.registry, FailStop: n.failStop,
+			})
+		},
+	})
+	n.onStop("shards", h.Close)
+	shardpb.RegisterShardServiceServer(rpc.server, shard.NewServer(shard.ServerConfig{
+		Shards: h.Shard, All: h.All, Engine: engine,
+	}))
+	rpc.serve()
+
+	if err := m.WaitReady(ctx); err != nil {
+		return nil, nil, fmt.Errorf("wait for the metadata group: %w", err)
+	}
+	n.run("following the metadata", client.Run)
+	if err := client.WaitReady(ctx); err != nil {
+		return nil, nil, fmt.Errorf("wait for the first state of the metadata: %w", err)
+	}
+	if err := n.join(ctx, client); err != nil {
+		return nil, nil, err
+	}
+	n.waiting.Store("the shards")
+	if err := h.Start(ctx); err != nil {
+		return nil, nil, err
+	}
+	n.run("following placement", h.Run)
+	return h, client, nil
+}
+
+// join makes the cluster at the first start, and tells it where this node is.
+func (n *node) join(ctx context.Context, client *metaclient.Client) error {
+	propose := func(cmd *metapb.Command) (*metapb.Result, error) {
+		cmd.TimeUnixNano = time.Now().UnixNano()
+		return client.Propose(ctx, cmd)
+	}
+	id := client.ClusterID()
+	if id == "" {
+		if n.data.id.ClusterID != "" {
+			return fmt.Errorf("data folder %s belongs to cluster %s but its metadata is empty: restore the folder meta from a backup", n.data.path, n.data.id.ClusterID)
+		}
+		res, err := propose(&metapb.Command{Op: &metapb.Command_Bootstrap{Bootstrap: &metapb.Bootstrap{
+			ClusterId: newID(), Shards: uint32(n.cfg.Shards), NodeId: n.data.id.NodeID,
+		}}})
+		if err != nil {
+			return fmt.Errorf("make the cluster: %w", err)
+		}
+		id = res.ClusterId
+	}
+	if err := n.data.setCluster(id); err != nil {
+		return err
+	}
+	_, err := propose(&metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: &metapb.RegisterNode{Node: &metapb.Node{
+		Id: n.data.id.NodeID, Name: n.cfg.NodeName, RpcAddr: n.cfg.RPC.Addr, HttpAddr: n.users.addr.String(),
+		Roles: []string{"router", "meta", "shard"}, Version: n.proc.Version.Version,
+	}}}})
+	if err != nil {
+		return fmt.Errorf("register this node: %w", err)
+	}
+	if have := len(client.Shards()); have != n.cfg.Shards {
+		n.log.Info("the cluster keeps the number of shards that it was made with", "shards", have, "setting", n.cfg.Shards)
+	}
+	return nil
+}
+
+// openRouter builds the front and lets users in.
+func (n *node) openRouter(rpc *rpcServer, h *host.Host, client *metaclient.Client, users *auth.Provider, memory int64) error {
+	n.waiting.Store("the router")
+	shards := shardclient.New(shardclient.Config{
+		Replicas: func(id uint32) []string {
+			for _, s := range client.Shards() {
+				if s.Id == id {
+					return s.Replicas
+				}
+			}
+			return nil
+		},
+		Dial: func(nodeID string) (grpc.ClientConnInterface, error) {
+			if nodeID != n.data.id.NodeID {
+				return nil, errs.New(errs.ShardUnreachable, "node %s is not this one", nodeID)
+			}
+			return rpc.conn, nil
+		},
+		Nodes:  func() []string { return []string{n.data.id.NodeID} },
+		Logger: n.log, Registerer: n.registry,
+	})
+	writer, err := write.New(write.Config{Meta: client, Shards: shards, NodeID: n.data.id.NodeID, Logger: n.log, Registerer: n.registry})
+	if err != nil {
+		return err
+	}
+	policy := body.Wait
+	if n.cfg.HTTP.InflightPolicy == "fail" {
+		policy = body.Fail
+	}
+	bodies, err := body.New(body.Config{
+		MaxBytes: int64(n.cfg.HTTP.BodyLimit), MaxInFlight: orQuarter(n.cfg.HTTP.InflightLimit, memory),
+		Policy: policy, Registerer: n.registry,
+	})
+	if err != nil {
+		return err
+	}
+	service, err := query.New(query.Config{
+		Meta: client, Shards: shards, Writer: writer, Timeout: n.cfg.Query.Timeout, Running: n.cfg.Query.MaxConcurrent,
+		MaxColumns: n.cfg.MaxColumns, Logger: n.log, Registerer: n.registry,
+	})
+	if err != nil {
+		return err
+	}
+	sql, err := sqlhttp.New(sqlhttp.Config{
+		Service: service, Bodies: bodies, Start: httpapi.StartOf, Logger: n.log,
+		WriteError: httpapi.WriteError,
+		Permission: httpapi.Permission,
+	})
+	if err != nil {
+		return err
+	}
+	config := httpapi.Config{
+		Catalog: client, Writer: writer, Bodies: bodies, SQL: sql,
+		Timeout: n.cfg.HTTP.Timeout, CORS: n.cfg.HTTP.EnableCORS, CORSOrigins: n.cfg.HTTP.CORSAllowedOrigins,
+		NoAutoCreate: !n.cfg.AutoCreateTable, TimestampColumn: n.cfg.timestampColumn(), MaxColumns: n.cfg.MaxColumns,
+		Ready: func() []string {
+			if err := n.ready(); err != nil {
+				return []string{err.Error()}
+			}
+			return nil
+		},
+		Status:     httpapi.Status{Version: n.proc.Version.Version, Commit: n.proc.Version.Commit, Branch: n.proc.Version.Branch, GoVersion: runtime.Version(), Hostname: n.cfg.NodeName},
+		ConfigText: func() string { return n.proc.ConfigText },
+		Logger:     n.log, Registerer: n.registry, Gatherer: n.registry,
+	}
+	// A nil provider in the interface would not be nil.
+	if users != nil {
+		config.Auth = users
+	}
+	front, err := httpapi.New(config)
+	if err != nil {
+		return err
+	}
+	n.users.setHandler(front.Handler())
+	if n.usersV1 != nil {
+		n.usersV1.setHandler(front.PublicHandler())
+	}
+	n.waiting.Store("")
+	return nil
+}
+
+// memtableBudget is the memory of all memtables of the node together: what is set,
+// else an eighth of the machine's, at most four times the flush size.
+func (n *node) memtableBudget(memory int64) int64 {
+	if n.cfg.Shard.Memory > 0 {
+		return int64(n.cfg.Shard.Memory)
+	}
+	return min(memory/8, 4*int64(n.cfg.Shard.FlushBytes))
+}
+
+// orQuarter is the size that was set or, if none was, a quarter of the memory.
+func orQuarter(set ByteSize, memory int64) int64 {
+	if set > 0 {
+		return int64(set)
+	}
+	return memory / 4
+}
