@@ -95,7 +95,7 @@ var settings = []changes{
 func TestPathsAgree(t *testing.T) {
 	for seed := range uint64(4000) {
 		g := generator{rand.New(rand.NewPCG(seed, 1))}
-		both(t, settings[int(seed)%len(settings)], g.lines())
+		_, _ = both(t, settings[int(seed)%len(settings)], g.lines())
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -110,7 +110,7 @@ func FuzzIdentity(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte, mode uint8) {
 		if utf8.Valid(body) {
-			both(t, settings[int(mode)%len(settings)], strings.Split(string(body), "\n"))
+			_, _ = both(t, settings[int(mode)%len(settings)], strings.Split(string(body), "\n"))
 		}
 	})
 }

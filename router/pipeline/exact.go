@@ -253,7 +253,7 @@ func (r *identity) flatten(d *dest, list []int, depth int) error {
 		}
 		short := prefix+len(key) <= schema.MaxColumnNameBytes
 		r.name = append(r.name[:prefix], key...)
-		if m.object && !(short && d.kindOf(r.name) == jsonKey) {
+		if m.object && (!short || d.kindOf(r.name) != jsonKey) {
 			base := len(x.order)
 			r.name = append(r.name, '.')
 			err := r.flatten(d, r.sortMembers(i+1, m.end), depth+1)

@@ -236,8 +236,10 @@ func TestIdentity(t *testing.T) {
 		{"last_non_null turns append mode off", nil, `[{"svc_merge_mode":"last_non_null"}]`, `
 			t merge_mode=last_non_null append_mode=false
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0`},
-		{"last_non_null with append mode", nil, `[{"svc_merge_mode":"last_non_null","svc_append_mode":"true"}]`,
-			`!record 0: Invalid table options, merge_mode: last_non_null with append_mode: true; only last_row is allowed with append mode. Set append_mode to false`},
+		{
+			"last_non_null with append mode", nil, `[{"svc_merge_mode":"last_non_null","svc_append_mode":"true"}]`,
+			`!record 0: Invalid table options, merge_mode: last_non_null with append_mode: true; only last_row is allowed with append mode. Set append_mode to false`,
+		},
 		{"bad boolean", nil, `[{"svc_auto_create_table":"yes"}]`, `!hint must be a boolean`},
 		{"bad skip_wal", nil, `[{"svc_skip_wal":1}]`, `!key: skip_wal, value: 1`},
 		{"bad ttl", nil, `[{"svc_ttl":[1]}]`, `!key: ttl, value: [1]`},
@@ -255,7 +257,9 @@ func TestIdentity(t *testing.T) {
 			a Int64: 1`},
 
 		// An existing table.
-		{"lenient numbers", changes{having("svc_timestamp TimestampNanosecond ti, d Float64, f Float32, b Int8, u UInt16, w UInt64")},
+		{
+			"lenient numbers",
+			changes{having("svc_timestamp TimestampNanosecond ti, d Float64, f Float32, b Int8, u UInt16, w UInt64")},
 			`[{"d":1,"f":2,"b":-128,"u":65535,"w":9223372036854775807},{"d":9007199254740992,"f":0.1},{"d":2.5,"f":16777216}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1 now+2
@@ -263,9 +267,14 @@ func TestIdentity(t *testing.T) {
 			d Float64: 1.0 9007199254740992.0 2.5
 			f Float32: 2.0 0.1 16777216.0
 			u UInt16: 65535 - -
-			w UInt64: 9223372036854775807 - -`},
-		{"int64 beyond 2^53", changes{having("svc_timestamp TimestampNanosecond ti, d Float64")}, `[{"d":9007199254740993}]`,
-			`!record 0: column "d" of table "t": expected Float64, actual Int64 9007199254740993, which it cannot hold without loss`},
+			w UInt64: 9223372036854775807 - -`,
+		},
+		{
+			"int64 beyond 2^53",
+			changes{having("svc_timestamp TimestampNanosecond ti, d Float64")},
+			`[{"d":9007199254740993}]`,
+			`!record 0: column "d" of table "t": expected Float64, actual Int64 9007199254740993, which it cannot hold without loss`,
+		},
 		{"float32 overflow", changes{having("svc_timestamp TimestampNanosecond ti, f Float32")}, `[{"f":1e300}]`, `!expected Float32, actual Float64 1e300`},
 		{"float32 precision", changes{having("svc_timestamp TimestampNanosecond ti, f Float32")}, `[{"f":0.123456789012}]`, `!expected Float32, actual Float64 0.123456789012`},
 		{"float32 integer", changes{having("svc_timestamp TimestampNanosecond ti, f Float32")}, `[{"f":16777217}]`, `!expected Float32, actual Int64 16777217`},
@@ -280,12 +289,15 @@ func TestIdentity(t *testing.T) {
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+2
 			n Int64: 1 3
 			skipped 1 of 3: record 1: column "n" of table "t": expected Int64, actual String`},
-		{"json takes anything", changes{having("svc_timestamp TimestampNanosecond ti, j Json, a.j Json")},
+		{
+			"json takes anything",
+			changes{having("svc_timestamp TimestampNanosecond ti, j Json, a.j Json")},
 			`[{"j":1},{"j":"x\""},{"j":1.50},{"j":true},{"j":[ 1]},{"j":{"b":1,"a":{}},"a":{"j":{"k": 1}}},{"j":null}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1 now+2 now+3 now+4 now+5 now+6
 			j Json: "1" "\"x\\\"\"" "1.5" "true" "[1]" "{\"a\":{},\"b\":1}" -
-			a.j Json: - - - - - "{\"k\":1}" -`},
+			a.j Json: - - - - - "{\"k\":1}" -`,
+		},
 		{"tags are adopted", changes{having("svc_timestamp TimestampNanosecond ti, k String tag")}, `[{"k":"x","v":1}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
@@ -298,7 +310,9 @@ func TestIdentity(t *testing.T) {
 			k Int64: 2
 			v String: "x"
 			skipped 1 of 2: record 0: missing column "k": table "t" has it NOT NULL and without a default`},
-		{"defaults", changes{having("svc_timestamp TimestampNanosecond ti, k Int64 default 7, s String default 'it''s', b Boolean default true, f Float64 default 0.5, x TimestampMillisecond default now(), n Int64 default NULL")},
+		{
+			"defaults",
+			changes{having("svc_timestamp TimestampNanosecond ti, k Int64 default 7, s String default 'it''s', b Boolean default true, f Float64 default 0.5, x TimestampMillisecond default now(), n Int64 default NULL")},
 			`[{},{"k":1,"s":"x","b":false,"f":2},{"n":1}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1 now+2
@@ -307,7 +321,8 @@ func TestIdentity(t *testing.T) {
 			b Boolean: 1 0 1
 			f Float64: 0.5 2.0 0.5
 			x TimestampMillisecond: 1700000000000 1700000000000 1700000000000
-			n Int64: - - 1`},
+			n Int64: - - 1`,
+		},
 		{"another time index", changes{having("ts TimestampNanosecond ti")}, `[{"a":1}]`, `!record 0: table "t" has the time index "ts"`},
 		{"another unit, rounded down", changes{having("svc_timestamp TimestampMillisecond ti")}, `[{"a":1}]`, `
 			t

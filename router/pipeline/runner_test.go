@@ -58,10 +58,21 @@ func TestConvertTime(t *testing.T) {
 		want     int64
 		ok       bool
 	}{
-		{1, s, ns, 1e9, true}, {1999, ms, s, 1, true}, {-1, ns, s, -1, true}, {-1000, ns, us, -1, true}, {-1001, ns, us, -2, true},
-		{9223372036, s, ns, 9223372036e9, true}, {9223372037, s, ns, 0, false}, {-9223372037, s, ns, 0, false},
-		{maxSeconds, s, us, 9.2e18, true}, {maxSeconds + 1, s, s, 0, false}, {maxMillis, ms, s, maxSeconds, true}, {-maxMillis - 1, ms, ns, 0, false},
-		{1 << 62, us, us, 1 << 62, true}, {-1 << 63, ns, ms, -9223372036855, true}, {-1 << 63, us, ms, -9223372036854776, false},
+		{1, s, ns, 1e9, true},
+		{1999, ms, s, 1, true},
+		{-1, ns, s, -1, true},
+		{-1000, ns, us, -1, true},
+		{-1001, ns, us, -2, true},
+		{9223372036, s, ns, 9223372036e9, true},
+		{9223372037, s, ns, 0, false},
+		{-9223372037, s, ns, 0, false},
+		{maxSeconds, s, us, 9.2e18, true},
+		{maxSeconds + 1, s, s, 0, false},
+		{maxMillis, ms, s, maxSeconds, true},
+		{-maxMillis - 1, ms, ns, 0, false},
+		{1 << 62, us, us, 1 << 62, true},
+		{-1 << 63, ns, ms, -9223372036855, true},
+		{-1 << 63, us, ms, -9223372036854776, false},
 	} {
 		got, ok := convertTime(tt.v, tt.from, tt.to)
 		if ok != tt.ok || ok && got != tt.want {
@@ -316,13 +327,28 @@ func TestDefaults(t *testing.T) {
 		text string
 		want string // as a cell; "" if there is no default
 	}{
-		{schema.Int64, "-5", "-5"}, {schema.Int64, "'12'", "12"}, {schema.Int8, "200", ""}, {schema.Uint8, "200", "200"},
-		{schema.Uint64, "18446744073709551615", "-1"}, {schema.Int64, "x", ""}, {schema.Float32, "1.5", "1.5"}, {schema.Float64, "2", "2.0"},
-		{schema.Boolean, "TRUE", "1"}, {schema.Boolean, "false", "0"}, {schema.String, "'a''b'", `"a'b"`}, {schema.String, "plain", `"plain"`},
-		{schema.String, "''", `""`}, {schema.JSON, `'{"a":1}'`, `"{\"a\":1}"`}, {schema.String, "NULL", ""}, {schema.String, "'NULL'", `"NULL"`},
-		{schema.TimestampSecond, "now()", "1700000000"}, {schema.TimestampMillisecond, "CURRENT_TIMESTAMP", "1700000000000"},
-		{schema.TimestampMillisecond, "12", "12"}, {schema.TimestampSecond, "'2024-01-02 03:04:05'", "1704164645"},
-		{schema.TimestampNanosecond, "'2024-01-02T03:04:05.5+01:00'", "1704161045500000000"}, {schema.TimestampSecond, "'2024-01-02'", "1704153600"},
+		{schema.Int64, "-5", "-5"},
+		{schema.Int64, "'12'", "12"},
+		{schema.Int8, "200", ""},
+		{schema.Uint8, "200", "200"},
+		{schema.Uint64, "18446744073709551615", "-1"},
+		{schema.Int64, "x", ""},
+		{schema.Float32, "1.5", "1.5"},
+		{schema.Float64, "2", "2.0"},
+		{schema.Boolean, "TRUE", "1"},
+		{schema.Boolean, "false", "0"},
+		{schema.String, "'a''b'", `"a'b"`},
+		{schema.String, "plain", `"plain"`},
+		{schema.String, "''", `""`},
+		{schema.JSON, `'{"a":1}'`, `"{\"a\":1}"`},
+		{schema.String, "NULL", ""},
+		{schema.String, "'NULL'", `"NULL"`},
+		{schema.TimestampSecond, "now()", "1700000000"},
+		{schema.TimestampMillisecond, "CURRENT_TIMESTAMP", "1700000000000"},
+		{schema.TimestampMillisecond, "12", "12"},
+		{schema.TimestampSecond, "'2024-01-02 03:04:05'", "1704164645"},
+		{schema.TimestampNanosecond, "'2024-01-02T03:04:05.5+01:00'", "1704161045500000000"},
+		{schema.TimestampSecond, "'2024-01-02'", "1704153600"},
 		{schema.TimestampSecond, "'soon'", ""},
 	} {
 		v := parseDefault(&schema.Column{Name: "x", Type: tt.typ, Default: &tt.text})

@@ -177,7 +177,8 @@ func TestRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got != tt.want && !(strings.HasSuffix(tt.want, ": ") && strings.HasPrefix(got, tt.want)) {
+			// A want that ends in a colon leaves the reasons open.
+			if got != tt.want && (!strings.HasSuffix(tt.want, ": ") || !strings.HasPrefix(got, tt.want)) {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
