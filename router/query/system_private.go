@@ -71,7 +71,8 @@ var segmentsTable = &systemTable{
 	id: 6, database: schema.PrivateDatabase, name: "segments",
 	columns: []schema.Column{
 		text("table_schema"), text("table_name"), count("table_id"), number("shard_id"), text("file"), number("rows"), number("bytes"),
-		{Name: "min_time", Type: schema.TimestampMicrosecond}, {Name: "max_time", Type: schema.TimestampMicrosecond},
+		{Name: "min_time", Type: schema.TimestampMicrosecond},
+		{Name: "max_time", Type: schema.TimestampMicrosecond},
 	},
 	rows: func(f *facts, w *rowWriter) error {
 		leaders, err := f.leaders(true)

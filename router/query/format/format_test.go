@@ -284,7 +284,8 @@ func TestParquetRowGroups(t *testing.T) {
 
 func TestEmptyAndDuplicates(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{
-		{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: "a", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "a", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "a", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "a_1", Type: arrow.PrimitiveTypes.Int64},
 	}, nil)
 	b := array.NewInt64Builder(memory.DefaultAllocator)
@@ -443,8 +444,10 @@ func TestTableWidths(t *testing.T) {
 
 func benchRows(b *testing.B) arrow.RecordBatch {
 	schema := arrow.NewSchema([]arrow.Field{
-		{Name: "ts", Type: &arrow.TimestampType{Unit: arrow.Nanosecond}}, {Name: "status", Type: arrow.PrimitiveTypes.Int64},
-		{Name: "path", Type: arrow.BinaryTypes.String}, {Name: "took", Type: arrow.PrimitiveTypes.Float64},
+		{Name: "ts", Type: &arrow.TimestampType{Unit: arrow.Nanosecond}},
+		{Name: "status", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "path", Type: arrow.BinaryTypes.String},
+		{Name: "took", Type: arrow.PrimitiveTypes.Float64},
 		{Name: "agent", Type: arrow.BinaryTypes.String, Nullable: true},
 	}, nil)
 	rb := array.NewRecordBuilder(memory.DefaultAllocator, schema)

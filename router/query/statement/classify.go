@@ -97,7 +97,7 @@ func (p *parser) explain(at piece) Statement {
 		p.expected("a SELECT to explain")
 		return nil
 	}
-	if !p.tok.sym("(") && !(p.tok.kind == word && engineWords[strings.ToUpper(p.tok.val)]) {
+	if !p.tok.sym("(") && (p.tok.kind != word || !engineWords[strings.ToUpper(p.tok.val)]) {
 		p.refuse("EXPLAIN is available for SELECT only, not %s", near(p.src, p.tok))
 		return nil
 	}

@@ -103,7 +103,8 @@ func TestParse(t *testing.T) {
 		{
 			"CREATE TABLE t (ts TIMESTAMP TIME INDEX, time INT, primary STRING PRIMARY KEY)",
 			&CreateTable{Name: Name{"", "t"}, Columns: []ColumnDef{
-				{Name: "ts", Type: "TIMESTAMP", TimeIndex: true}, {Name: "time", Type: "INT"},
+				{Name: "ts", Type: "TIMESTAMP", TimeIndex: true},
+				{Name: "time", Type: "INT"},
 				{Name: "primary", Type: "STRING", PrimaryKey: true},
 			}},
 		},
