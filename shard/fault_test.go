@@ -1,0 +1,366 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/proto/errs"
+	"cordwood/shard/vfs"
+)
+
+// TestOrderOfFlush is the transcript of flushes: nothing is committed before it is
+// synced under its name, and no file is removed before it is dead.
+func TestOrderOfFlush(t *testing.T) {
+	var rec vfs.Recorder
+	cfg := testConfig(t)
+	cfg.FS = vfs.Hook(vfs.OS, rec.Record)
+	s := openShard(t, cfg)
+	rec.Transcript()
+	step := func(name string, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, rec.Transcript()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	segment := func(n int) []string {
+		name := fmt.Sprintf("%016d.parquet", n)
+		return []string{"create " + name + ".tmp", "write " + name + ".tmp", "sync " + name + ".tmp", "rename " + name + ".tmp -> " + name}
+	}
+	s.mustPut(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "b"))
+	step("a write touches no file but the log")
+	s.flush()
+	step("first flush", slices.Concat(segment(1), segment(2), []string{"sync-dir segments",
+		"create MANIFEST.tmp", "write MANIFEST.tmp", "sync MANIFEST.tmp", "rename MANIFEST.tmp -> MANIFEST", "sync-dir " + filepath.Base(cfg.Dir)})...)
+	s.flush()
+	step("a flush of nothing")
+	s.mustPut(batch(head(1, 9, 3), "c"))
+	s.flush()
+	step("second flush", slices.Concat(segment(3), []string{"sync-dir segments", "write MANIFEST.tmp", "sync MANIFEST.tmp"})...)
+	s.crash()
+	s = openShard(t, cfg)
+	rec.Transcript()
+	// The drop flushes by itself: wait for it instead of asking for one more.
+	if err := s.DropTable(context.Background(), 1); err != nil {
+		t.Fatal(err)
+	}
+	s.flush()
+	step("drop", "create MANIFEST.tmp", "write MANIFEST.tmp", "sync MANIFEST.tmp", "rename MANIFEST.tmp -> MANIFEST", "sync-dir "+filepath.Base(cfg.Dir),
+		"remove 0000000000000001.parquet", "remove 0000000000000003.parquet")
+}
+
+// TestFaults fails every file operation of a history of writes and flushes once,
+// then goes on, or loses power. Every acknowledged row is there once afterwards.
+func TestFaults(t *testing.T) {
+	boom := errors.New("boom")
+	for _, power := range []bool{true, false} {
+		for n := 1; ; n++ {
+			if n > 200 {
+				t.Fatal("the history does not end")
+			}
+			disk := vfs.NewMem()
+			fail := vfs.FailNth{N: n, Err: boom}
+			cfg := testConfig(t)
+			cfg.FS = vfs.Hook(disk, fail.Fail)
+			s := openShard(t, cfg)
+			var want []string
+			for i := range uint64(3) {
+				text := fmt.Sprint("row", i)
+				s.mustPut(batch(head(1, 9, 2*i+1), text), batch(head(2, 9, 2*i+2), text))
+				want = append(want, text)
+				if err := s.Flush(wait(t)); err != nil && !errors.Is(err, boom) {
+					t.Fatalf("operation %d: %v", n, err)
+				}
+				if diff := cmp.Diff(want, s.rows(1)); diff != "" {
+					t.Fatalf("operation %d: while it runs: %s", n, diff)
+				}
+			}
+			if !power {
+				s.flush() // the disk works again: nothing must be in the way
+			}
+			s.crash()
+			if power {
+				disk.Crash(n % 100)
+			}
+			cfg.FS = disk
+			s = openShard(t, cfg)
+			for _, id := range []uint64{1, 2} {
+				if diff := cmp.Diff(want, s.rows(id)); diff != "" {
+					t.Errorf("operation %d, power cut %t: table %d: %s", n, power, id, diff)
+				}
+			}
+			s.mustPut(batch(head(1, 9, 1), "row0")) // a late retry
+			s.flush()
+			if diff := cmp.Diff(want, s.rows(1)); diff != "" {
+				t.Errorf("operation %d, power cut %t: after a flush: %s", n, power, diff)
+			}
+			for _, name := range s.files("segments") {
+				if strings.HasSuffix(name, ".tmp") {
+					t.Errorf("operation %d, power cut %t: %s was left", n, power, name)
+				}
+			}
+			s.crash()
+			if !fail.Hit() {
+				break
+			}
+		}
+	}
+}
+
+// TestDiskFull has no room for segments for a while.
+func TestDiskFull(t *testing.T) {
+	var full atomic.Bool
+	cfg := testConfig(t)
+	cfg.FlushBytes, cfg.MemoryLimit = 100<<10, 300<<10
+	cfg.FS = vfs.Hook(vfs.OS, func(op vfs.Op) error {
+		if full.Load() && op.Kind == vfs.OpWrite {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	s := openShard(t, cfg)
+	s.mustPut(batch(head(1, 9, 1), "row-00000"))
+	full.Store(true)
+	var want []string
+	want = append(want, "row-00000")
+	busy := false
+	for i := uint64(1); i < 100 && !busy; i++ {
+		text := fmt.Sprintf("row-%05d", i) + strings.Repeat(fmt.Sprint(i), 10_000)
+		_, err := s.put(batch(head(1, 9, i+1), text))
+		switch {
+		case err == nil:
+			want = append(want, text)
+		case errs.ReasonOf(err) == errs.Busy && errs.From(err).RetryAfter > 0 && errs.From(err).Status() == 503:
+			busy = true
+		default:
+			t.Fatal(err)
+		}
+	}
+	if !busy {
+		t.Fatal("memory is never exhausted")
+	}
+	err := s.Flush(wait(t))
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "shard 7") || !strings.Contains(err.Error(), ".parquet") {
+		t.Errorf("flush: %v", err)
+	}
+	if st := s.Stats(false); !strings.Contains(st.State, "no space left") {
+		t.Errorf("state %q", st.State)
+	}
+	_, err = s.put(batch(head(1, 9, 500), strings.Repeat("x", 200_000)))
+	if errs.ReasonOf(err) != errs.Busy || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("write: %v", err)
+	}
+	if diff := cmp.Diff(len(want), len(s.rows(1))); diff != "" {
+		t.Error(diff)
+	}
+	full.Store(false)
+	s.flush()
+	if st := s.Stats(false); st.State != "leader" || st.MemtableBytes != 0 {
+		t.Errorf("state %q, %d bytes in memory", st.State, st.MemtableBytes)
+	}
+	s.mustPut(batch(head(1, 9, 501), "row-last"))
+	want = append(want, "row-last")
+	slices.Sort(want)
+	s = s.reopen()
+	if diff := cmp.Diff(want, s.rows(1)); diff != "" {
+		t.Errorf("%d rows, want %d", len(s.rows(1)), len(want))
+	}
+}
+
+// TestRecovery lists what a start may find.
+func TestRecovery(t *testing.T) {
+	at := func(parts ...string) func(dir string) string {
+		return func(dir string) string { return filepath.Join(append([]string{dir}, parts...)...) }
+	}
+	seg := func(n int) string { return fmt.Sprintf("%016d.parquet", n) }
+	flip := func(name func(string) string, offset int) func(string) error {
+		return func(dir string) error {
+			b, err := os.ReadFile(name(dir))
+			if err != nil {
+				return err
+			}
+			if offset < 0 {
+				offset += len(b)
+			}
+			b[offset] ^= 1
+			return os.WriteFile(name(dir), b, 0o644)
+		}
+	}
+	add := func(name func(string) string) func(string) error {
+		return func(dir string) error { return os.WriteFile(name(dir), []byte("rest of a flush"), 0o644) }
+	}
+	tests := []struct {
+		name   string
+		change func(dir string) error
+		err    string   // "": it opens, with all rows
+		gone   []string // files that are removed
+		lost   []string // files that are set aside
+	}{
+		{name: "as it was left", change: func(string) error { return nil }},
+		{name: "a temporary segment", change: add(at("segments", seg(9)+".tmp")), gone: []string{seg(9) + ".tmp"}},
+		{name: "a temporary manifest", change: add(at("MANIFEST.tmp"))},
+		{name: "a segment of an unfinished flush", change: add(at("segments", seg(3))), gone: []string{seg(3)}},
+		{name: "an unknown segment of old", change: func(dir string) error { return os.WriteFile(at("segments", "0.parquet")(dir), nil, 0o644) }, lost: []string{"0.parquet"}},
+		{name: "a parquet file of another name", change: add(at("segments", "mine.parquet")), lost: []string{"mine.parquet"}},
+		{name: "some other file", change: add(at("segments", "notes.txt"))},
+		{name: "a segment is missing", change: func(dir string) error { return os.Remove(at("segments", seg(1))(dir)) }, err: seg(1)},
+		{name: "a segment is cut", change: func(dir string) error { return os.Truncate(at("segments", seg(2))(dir), 50) }, err: "segment " + "DIR/segments/" + seg(2) + " is corrupt: its size"},
+		{name: "a segment's footer is damaged", change: flip(at("segments", seg(2)), -30), err: "DIR/segments/" + seg(2) + " is corrupt: its footer checksum"},
+		{name: "the manifest is damaged in the middle", change: flip(at("MANIFEST"), 40), err: "manifest DIR/MANIFEST is corrupt at offset 16"},
+		{name: "the manifest's last edit is damaged", change: flip(at("MANIFEST"), -5), err: "the manifest is damaged or was replaced by an older one"},
+		{name: "the manifest is gone", change: func(dir string) error { return os.Remove(at("MANIFEST")(dir)) }, err: "the manifest is damaged or was replaced by an older one"},
+		{name: "the manifest is another shard's", change: func(dir string) error {
+			b, err := os.ReadFile(filepath.Join("manifest", "testdata", "v1.manifest"))
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(at("MANIFEST")(dir), b, 0o644)
+		}, err: "belongs to shard 17, not to shard 7"},
+		{name: "the manifest is of a newer version", change: func(dir string) error {
+			b, err := os.ReadFile(filepath.Join("manifest", "testdata", "future.manifest"))
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(at("MANIFEST")(dir), b, 0o644)
+		}, err: "format version is 2"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := openShard(t, testConfig(t))
+			s.mustPut(batch(head(1, 9, 1), "a"))
+			s.flush()
+			s.mustPut(batch(head(1, 9, 2), "b"))
+			s.flush()
+			s.mustPut(batch(head(1, 9, 3), "c"))
+			s.crash()
+			if err := test.change(s.cfg.Dir); err != nil {
+				t.Fatal(err)
+			}
+			before, _ := os.ReadDir(filepath.Join(s.cfg.Dir, "segments"))
+			again, err := tryOpen(t, s.cfg)
+			if test.err != "" {
+				if want := strings.ReplaceAll(test.err, "DIR", s.cfg.Dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "shard 7: open ") {
+					t.Fatalf("got %v, want %q", err, want)
+				}
+				// A shard that does not open must not have touched anything.
+				if after, _ := os.ReadDir(filepath.Join(s.cfg.Dir, "segments")); len(after) != len(before) {
+					t.Errorf("%d files, %d before", len(after), len(before))
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{"a", "b", "c"}, again.rows(1)); diff != "" {
+				t.Error(diff)
+			}
+			for _, name := range slices.Concat(test.gone, test.lost) {
+				if _, err := os.Stat(filepath.Join(s.cfg.Dir, "segments", name)); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("%s is still there", name)
+				}
+			}
+			for _, name := range test.lost {
+				if _, err := os.Stat(filepath.Join(s.cfg.Dir, "lost+found", name)); err != nil {
+					t.Error(err)
+				}
+			}
+			again.flush()
+			if diff := cmp.Diff([]string{"a", "b", "c"}, again.reopen().rows(1)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestFlushReasons looks at what makes a shard flush by itself.
+func TestFlushReasons(t *testing.T) {
+	s := openShard(t, testConfig(t))
+	if got := s.flushReason(); got != "" {
+		t.Errorf("empty: %q", got)
+	}
+	s.mustPut(batch(head(1, 9, 1), "a"))
+	if got := s.flushReason(); got != "" {
+		t.Errorf("one row: %q", got)
+	}
+	tests := []struct {
+		want   string
+		change func(c *Config)
+	}{
+		{flushBytes, func(c *Config) { c.FlushBytes = 10 }},
+		{flushLog, func(c *Config) { c.FlushLogBytes = 10 }},
+		{flushAge, func(c *Config) { c.FlushAge = time.Nanosecond }},
+		{flushBudget, func(c *Config) {
+			c.Budget = NewBudget(10)
+			c.Budget.join(1)
+			c.Budget.add(s.activeBytes)
+		}},
+		{"", func(c *Config) { c.Budget = NewBudget(1 << 30) }},
+	}
+	s.crash() // the flush loop must not come first
+	kept := s.Shard.cfg
+	for _, test := range tests {
+		s.Shard.cfg = kept
+		test.change(&s.Shard.cfg)
+		if got := s.flushReason(); got != test.want {
+			t.Errorf("got %q, want %q", got, test.want)
+		}
+	}
+}
+
+// TestFlushesByItself waits for a flush that nobody asks for.
+func TestFlushesByItself(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.FlushBytes = 1000
+	s := openShard(t, cfg)
+	deadline := time.Now().Add(10 * time.Second)
+	for i := uint64(1); s.flushed.Load() == 0; i++ {
+		if time.Now().After(deadline) {
+			t.Fatal("no flush")
+		}
+		s.mustPut(batch(head(1, 9, i), "a row"))
+	}
+}
+
+// TestBudget has two shards share one.
+func TestBudget(t *testing.T) {
+	budget := NewBudget(40 << 10)
+	var shards []*opened
+	var blocked atomic.Bool
+	for id := range uint32(2) {
+		cfg := testConfig(t)
+		cfg.ID, cfg.Budget = id+testShard, budget
+		cfg.FS = vfs.Hook(vfs.OS, func(op vfs.Op) error {
+			if blocked.Load() && op.Kind == vfs.OpCreate {
+				return errors.New("blocked")
+			}
+			return nil
+		})
+		shards = append(shards, openShard(t, cfg))
+	}
+	blocked.Store(true)
+	var err error
+	for i := uint64(1); i < 100 && err == nil; i++ {
+		_, err = shards[0].put(batch(head(1, 9, i), strings.Repeat("x", 2000)))
+	}
+	if errs.ReasonOf(err) != errs.Busy || budget.Used() == 0 {
+		t.Fatalf("used %d: %v", budget.Used(), err)
+	}
+	blocked.Store(false)
+	for _, s := range shards {
+		s.close()
+	}
+	if budget.Used() != 0 || budget.shards.Load() != 0 {
+		t.Errorf("%d bytes, %d shards left in the budget", budget.Used(), budget.shards.Load())
+	}
+}

@@ -1,0 +1,245 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/shard/vfs"
+)
+
+const testShard = 7
+
+// def is a table with a time index, a tag and a field, whose writes go to testShard.
+func def(id uint64) *schemapb.Table {
+	return &schemapb.Table{
+		Id: id, Database: "public", Name: fmt.Sprint("t", id), Version: 1, MinWriterVersion: 1,
+		Columns: []*schemapb.Column{
+			{Id: 1, Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_MILLISECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP, NotNull: true},
+			{Id: 2, Name: "host", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_TAG},
+			{Id: 3, Name: "m", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
+		},
+		NextColumnId: 4,
+		Placement:    []*schemapb.Placement{{Epoch: 3, ShardId: testShard}},
+	}
+}
+
+// head is the header of a batch that def(table) admits.
+func head(table, session, seq uint64) column.Header {
+	return column.Header{TableID: table, Epoch: 3, SchemaVersion: 1, Session: session, Seq: seq}
+}
+
+// batch encodes one row for each message.
+func batch(h column.Header, messages ...string) []byte {
+	var b column.Builder
+	t := schema.FromProto(def(h.TableID))
+	ts, host, m := b.Add(t.Columns[0]), b.Add(t.Columns[1]), b.Add(t.Columns[2])
+	for i, text := range messages {
+		ts.SetInt(i, int64(h.Seq)*1000+int64(i))
+		host.SetString(i, fmt.Sprint("h", i%3))
+		m.SetString(i, text)
+		b.EndRow()
+	}
+	return b.Encode(nil, h)
+}
+
+// opened is a shard under test with what it was opened with.
+type opened struct {
+	*Shard
+	t   testing.TB
+	cfg Config
+}
+
+func testConfig(t testing.TB) Config {
+	return Config{ID: testShard, Dir: t.TempDir(), NodeID: "node-1", Bootstrap: true, FlushAge: time.Hour}
+}
+
+func openShard(t testing.TB, cfg Config) *opened {
+	t.Helper()
+	s, err := tryOpen(t, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func tryOpen(t testing.TB, cfg Config) (*opened, error) {
+	t.Helper()
+	if cfg.FailStop == nil {
+		cfg.FailStop = func(err error) { t.Errorf("replica failed: %v", err) }
+	}
+	s, err := Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	o := &opened{s, t, cfg}
+	t.Cleanup(o.crash)
+	if err := s.WaitReady(wait(t)); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// wait is a context that ends before a test would hang.
+func wait(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// crash stops the goroutines without flushing anything, as a kill would. The files
+// stay as they are.
+func (o *opened) crash() {
+	o.closeOnce.Do(func() {
+		o.queue.close()
+		o.committers.Wait()
+		close(o.stop)
+		o.flusher.Wait()
+		o.closeErr = o.Shard.replica.Close()
+		o.mu.Lock()
+		o.closed = true
+		o.mu.Unlock()
+		o.metrics.unregister()
+	})
+}
+
+// reopen crashes the shard and opens it again.
+func (o *opened) reopen() *opened {
+	o.t.Helper()
+	o.crash()
+	return openShard(o.t, o.cfg)
+}
+
+func (o *opened) close() {
+	o.t.Helper()
+	if err := o.Close(wait(o.t)); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// put writes batches and sends definitions if the shard asks for them.
+func (o *opened) put(batches ...[]byte) (uint64, error) {
+	index, need, err := o.Write(context.Background(), batches, nil)
+	if err != nil || len(need) == 0 {
+		return index, err
+	}
+	var defs []*schemapb.Table
+	for _, id := range need {
+		defs = append(defs, def(id))
+	}
+	index, need, err = o.Write(context.Background(), batches, defs)
+	if len(need) > 0 {
+		return 0, fmt.Errorf("asked twice for %v", need)
+	}
+	return index, err
+}
+
+func (o *opened) mustPut(batches ...[]byte) uint64 {
+	o.t.Helper()
+	index, err := o.put(batches...)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	if index == 0 {
+		o.t.Fatal("no index")
+	}
+	return index
+}
+
+func (o *opened) flush() {
+	o.t.Helper()
+	if err := o.Flush(wait(o.t)); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// rows returns the messages of a table, sorted, from memory and from segments.
+func (o *opened) rows(table uint64) []string {
+	o.t.Helper()
+	v := o.ReadView(table)
+	defer v.Close()
+	return viewRows(o.t, o.Shard.cfg.FS, v, table)
+}
+
+func viewRows(t testing.TB, fsys vfs.FS, v *View, table uint64) []string {
+	t.Helper()
+	out := []string{}
+	for _, b := range v.Batches(table) {
+		c := b.Column(3)
+		for i := range b.Rows {
+			out = append(out, string(c.Bytes(i)))
+		}
+	}
+	for _, seg := range v.Segments(table) {
+		out = append(out, segmentRows(t, fsys, seg)...)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func segmentRows(t testing.TB, fsys vfs.FS, seg Segment) []string {
+	t.Helper()
+	f, err := fsys.Open(seg.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	pf, err := parquet.OpenFile(io.NewSectionReader(f, 0, seg.Bytes), seg.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := slices.IndexFunc(pf.Schema().Columns(), func(path []string) bool { return path[0] == "m" })
+	var out []string
+	for _, g := range pf.RowGroups() {
+		rows := g.Rows()
+		buf := make([]parquet.Row, 64)
+		for {
+			n, err := rows.ReadRows(buf)
+			for _, r := range buf[:n] {
+				out = append(out, r[column].String())
+			}
+			if err != nil {
+				break
+			}
+		}
+		rows.Close()
+	}
+	return out
+}
+
+// files lists the base names in a directory of the shard.
+func (o *opened) files(dir string) []string {
+	o.t.Helper()
+	names, err := o.Shard.cfg.FS.ReadDir(filepath.Join(o.cfg.Dir, dir))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return names
+}
+
+// counted is the sum of a counter's values.
+func counted(t testing.TB, reg *prometheus.Registry, name string) (sum float64) {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			for _, m := range f.GetMetric() {
+				sum += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
+}

@@ -1,0 +1,284 @@
+package shard
+
+import (
+	"bytes"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+
+	"cordwood/proto/column"
+	"cordwood/shard/manifest"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestSessionModel compares sessions with a plain set, through the manifest's form too.
+func TestSessionModel(t *testing.T) {
+	seed := rand.Uint64()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for range 50 {
+		st := newState(testShard, &manifest.State{})
+		model := map[uint64]bool{}
+		high, spread := uint64(0), uint64(1)<<rng.IntN(12)
+		for step := range 400 {
+			seq := high + rng.Uint64N(2*spread+1)
+			seq -= min(seq, spread)
+			h := column.Header{Session: 5, Seq: seq}
+			appended, known := st.seen(&h)
+			if wantKnown := len(model) == 0 || high-min(high, seq) < sessionWindow; known != wantKnown || known && appended != model[seq] {
+				t.Fatalf("seed %d, step %d: number %d, high %d: appended %t, known %t", seed, step, seq, high, appended, known)
+			}
+			if known {
+				st.note(&h)
+				model[seq] = true
+				high = max(high, seq)
+			}
+			if step%100 == 99 {
+				st = newState(testShard, &manifest.State{Sessions: st.storedSessions()})
+			}
+		}
+	}
+}
+
+func TestSessionsExpire(t *testing.T) {
+	st := newState(testShard, &manifest.State{})
+	at := func(d time.Duration) int64 { return int64(1e18) + int64(d) }
+	steps := []struct {
+		at   time.Duration
+		note uint64 // session that appends
+		want []uint64
+	}{
+		{0, 1, []uint64{1}},
+		{20 * time.Minute, 2, []uint64{1, 2}},
+		{10 * time.Minute, 3, []uint64{1, 2, 3}}, // a leader whose clock is behind: time stands still
+		{30 * time.Minute, 0, []uint64{1, 2, 3}},
+		{31*time.Minute + time.Second, 0, []uint64{2, 3}},
+		{51*time.Minute + time.Second, 0, nil},
+	}
+	for i, s := range steps {
+		st.tick(at(s.at))
+		st.note(&column.Header{Session: s.note, Seq: 1})
+		var got []uint64
+		for _, ses := range st.storedSessions() {
+			got = append(got, ses.ID)
+		}
+		if diff := cmp.Diff(s.want, got); diff != "" {
+			t.Errorf("step %d: %s", i, diff)
+		}
+	}
+	if got := st.clock; got != at(51*time.Minute+time.Second) {
+		t.Errorf("clock %d", got)
+	}
+}
+
+func TestSessionsAreBounded(t *testing.T) {
+	st := newState(testShard, &manifest.State{})
+	for id := uint64(1); id <= maxSessions+2; id++ {
+		st.tick(int64(id / 3))
+		st.note(&column.Header{Session: id, Seq: 1})
+	}
+	if len(st.sessions) != maxSessions || st.sessions[1] != nil || st.sessions[2] != nil || st.sessions[3] == nil {
+		t.Errorf("%d sessions, or not the oldest were forgotten", len(st.sessions))
+	}
+}
+
+func TestDefine(t *testing.T) {
+	change := func(version, epoch uint32) *tableDef {
+		p := def(1)
+		p.Version, p.Placement[0].Epoch = version, epoch
+		return newTableDef(p)
+	}
+	st := newState(testShard, &manifest.State{})
+	steps := []struct {
+		version, epoch uint32
+		want           bool
+	}{{3, 3, true}, {2, 9, false}, {3, 3, false}, {3, 4, true}, {4, 4, true}, {3, 5, false}}
+	for i, s := range steps {
+		d := change(s.version, s.epoch)
+		clear(st.dirty)
+		st.define(d)
+		_, dirty := st.dirty[1]
+		if got := st.tables[1] == d; got != s.want || dirty != s.want {
+			t.Errorf("step %d: taken over %t, dirty %t, want %t", i, got, dirty, s.want)
+		}
+	}
+	st.drop(1)
+	st.drop(1)
+	st.define(change(9, 9))
+	if len(st.tables) != 0 || len(st.dirty) != 0 || len(st.drops) != 1 {
+		t.Error("a dropped table came back")
+	}
+}
+
+// goldenEntries are entries of every kind.
+func goldenEntries(t testing.TB) map[string]*entry {
+	table, err := proto.MarshalOptions{Deterministic: true}.Marshal(def(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]*entry{
+		"v1-write.entry": {kind: kindWrite, time: 1_795_000_000_000_000_001, writes: []entryWrite{
+			{tables: [][]byte{table}, batches: [][]byte{[]byte("first batch"), {}}},
+			{batches: [][]byte{[]byte("second")}},
+		}},
+		"v1-drop.entry": {kind: kindDropTable, time: -5, tableID: 1 << 40},
+	}
+}
+
+// TestGoldenEntries reads entries of every released version and of one to come.
+func TestGoldenEntries(t *testing.T) {
+	for name, e := range goldenEntries(t) {
+		path := filepath.Join("testdata", name)
+		b := appendEntry([]byte("before"), e)[len("before"):]
+		if *update {
+			if err := os.WriteFile(path, b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(b, want) {
+			t.Errorf("%s: the bytes that version 1 writes have changed", name)
+		}
+		got, err := decodeEntry(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(e, got, cmp.AllowUnexported(entry{}, entryWrite{})); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		for i := range want {
+			damaged := bytes.Clone(want)
+			damaged[i] ^= 1
+			if _, err := decodeEntry(damaged); err == nil && i < entryHead+int(want[16]) {
+				t.Errorf("%s: a flipped bit at %d is not noticed", name, i)
+			}
+			if _, err := decodeEntry(want[:i]); err == nil {
+				t.Errorf("%s: cut at %d is not noticed", name, i)
+			}
+		}
+		want[0] = 2
+		if _, err := decodeEntry(want); err == nil || !strings.Contains(err.Error(), "format version is 2") {
+			t.Errorf("an entry of version 2: %v", err)
+		}
+	}
+}
+
+func FuzzDecodeEntry(f *testing.F) {
+	for _, e := range goldenEntries(f) {
+		f.Add(appendEntry(nil, e))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		// Behind a right checksum, so that the fuzzer gets past it.
+		if meta := len(data) - entryHead; meta >= 0 && data[0] == entryVersion {
+			m := min(meta, int(uint(data[16])|uint(data[17])<<8))
+			data[16], data[17], data[18], data[19] = byte(m), byte(m>>8), 0, 0
+			body := meta - m
+			data[20], data[21], data[22], data[23] = byte(body), byte(body>>8), byte(body>>16), 0
+			crc := entryCRC(data, m)
+			data[4], data[5], data[6], data[7] = byte(crc), byte(crc>>8), byte(crc>>16), byte(crc>>24)
+		}
+		e, err := decodeEntry(data)
+		if err != nil {
+			return
+		}
+		size := 0
+		for _, w := range e.writes {
+			_, _ = parseTables(w.tables)
+			for _, b := range w.batches {
+				size += len(b)
+			}
+		}
+		if size > len(data) {
+			t.Errorf("%d bytes of batches in %d bytes", size, len(data))
+		}
+	})
+}
+
+func TestQueue(t *testing.T) {
+	q := newQueue(testShard, 1000, 4)
+	p := func(bytes int) *pending { return &pending{bytes: bytes, done: make(chan struct{})} }
+	big := p(5000)
+	if err := q.push(big); err != nil {
+		t.Errorf("an empty queue refuses a large write: %v", err)
+	}
+	if err := q.push(p(1)); err == nil || !strings.Contains(err.Error(), "1 writes of 5000 bytes wait") {
+		t.Errorf("over its bytes: %v", err)
+	}
+	if got := q.pop(10); len(got) != 1 || got[0] != big {
+		t.Error("a write above the group's size is not alone")
+	}
+	list := []*pending{p(100), p(200), p(300), p(50)}
+	for _, x := range list {
+		if err := q.push(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := q.push(p(1)); err == nil {
+		t.Error("over its length")
+	}
+	if !q.remove(list[1]) || q.remove(list[1]) || q.remove(big) {
+		t.Error("remove")
+	}
+	if got := q.pop(400); len(got) != 2 || got[0] != list[0] || got[1] != list[2] {
+		t.Errorf("group of %d", len(got))
+	}
+	q.close()
+	if got := q.pop(400); len(got) != 1 || got[0] != list[3] {
+		t.Error("a closed queue loses what it has")
+	}
+	if got := q.pop(400); got != nil || q.push(p(1)) == nil || q.bytes != 0 {
+		t.Error("a closed queue goes on")
+	}
+}
+
+// TestHaltsOnBadEntry has the log hold what no leader proposes.
+func TestHaltsOnBadEntry(t *testing.T) {
+	table, err := proto.Marshal(def(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := batch(head(1, 9, 1), "a")
+	damaged[20] ^= 1
+	tests := map[string][]byte{
+		"garbage":         []byte("garbage that is long enough"),
+		"a newer version": append([]byte{9}, appendEntry(nil, &entry{kind: kindDropTable})[1:]...),
+		"a damaged batch": appendEntry(nil, &entry{kind: kindWrite, writes: []entryWrite{{tables: [][]byte{table}, batches: [][]byte{damaged}}}}),
+		"a bad table":     appendEntry(nil, &entry{kind: kindWrite, writes: []entryWrite{{tables: [][]byte{{0xff}}}}}),
+	}
+	for name, data := range tests {
+		t.Run(name, func(t *testing.T) {
+			failed := make(chan error, 1)
+			cfg := testConfig(t)
+			cfg.FailStop = func(err error) { failed <- err }
+			s := openShard(t, cfg)
+			s.mustPut(batch(head(1, 9, 77), "good"))
+			if _, err := s.Shard.replica.Propose(wait(t), data); err == nil {
+				t.Error("the entry was accepted")
+			}
+			select {
+			case err := <-failed:
+				if !strings.Contains(err.Error(), "shard 7: entry ") {
+					t.Errorf("got %v", err)
+				}
+			case <-wait(t).Done():
+				t.Fatal("the replica goes on")
+			}
+			if _, err := s.put(batch(head(1, 9, 78), "later")); err == nil {
+				t.Error("a write after that is accepted")
+			}
+			if diff := cmp.Diff([]string{"good"}, s.rows(1)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
