@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"cordwood/cmd/cordwood/client"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/peterh/liner"
+)
+
+// sqlServer answers each statement with its own text, in what shape the format asks
+// for, and those that hold "fail" with an error.
+func sqlServer(t *testing.T) (*httptest.Server, func() []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var asked []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		statement := strings.TrimSpace(string(body))
+		mu.Lock()
+		asked = append(asked, fmt.Sprintf("%s [%s %s%s]", statement, r.URL.Query().Get("db"), r.URL.Query().Get("format"), r.Header.Get("x-svc-timeout")))
+		mu.Unlock()
+		switch {
+		case r.Header.Get("Content-Type") != "application/sql" || r.URL.Path != "/v1/sql":
+			t.Errorf("%s as %s", r.URL, r.Header.Get("Content-Type"))
+		case strings.Contains(statement, "fail"):
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"code":4001,"error":"no\nsuch table"}`)
+		case strings.Contains(statement, "cut"):
+			w.Header().Set("Content-Length", "100")
+			_, _ = io.WriteString(w, "{\"a\":1}\n")
+		case strings.Contains(statement, "none"):
+		case r.URL.Query().Get("format") == "ndjson":
+			_, _ = io.WriteString(w, "{\"b\":1,\"a\":\"x: y\\nz\",\"t\":true,\"f\":1.50,\"n\":null,\"yes\":\"yes\"}\n{\"b\":-9223372036854775808,\"a\":[1,{\"k\":\"😀\"}]}\n")
+		default:
+			fmt.Fprintf(w, "<%s>\n", statement)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return asked
+	}
+}
+
+func TestSQLOutput(t *testing.T) {
+	s, asked := sqlServer(t)
+	for _, tt := range []struct {
+		output, statement, want string
+	}{
+		{"table", "SELECT 1", "<SELECT 1>\n"},
+		{"csv", "SELECT 1", "<SELECT 1>\n"},
+		{"ndjson", "none", ""},
+		{"json", "none", "[]\n"},
+		{"yaml", "none", "[]\n"},
+		{"json", "SELECT 1", "[\n  {\"b\":1,\"a\":\"x: y\\nz\",\"t\":true,\"f\":1.50,\"n\":null,\"yes\":\"yes\"},\n  {\"b\":-9223372036854775808,\"a\":[1,{\"k\":\"😀\"}]}\n]\n"},
+		{"yaml", "SELECT 1", "- b: 1\n  a: |-\n    x: y\n    z\n  t: true\n  f: 1.50\n  \"n\": null\n  \"yes\": \"yes\"\n- b: -9223372036854775808\n  a:\n    - 1\n    - k: \"\\U0001F600\"\n"},
+	} {
+		stdout, stderr, err := execute(t, "", "sql", tt.statement, "--server", s.URL, "--output", tt.output)
+		if err != nil || stderr != "" {
+			t.Errorf("%s: %q, %v", tt.output, stderr, err)
+		}
+		if diff := cmp.Diff(tt.want, stdout); diff != "" {
+			t.Errorf("%s: %s", tt.output, diff)
+		}
+	}
+	want := []string{"SELECT 1 [public table]", "SELECT 1 [public csvWithNames]", "none [public ndjson]"}
+	if diff := cmp.Diff(want, asked()[:3]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSQLScript(t *testing.T) {
+	s, asked := sqlServer(t)
+	stdout, _, err := execute(t, "SELECT ';' ; -- one; two\n;;SELECT 2;\nfail; SELECT 3", "sql", "--server", s.URL, "--db", "shop", "--timeout", "5m")
+	if err == nil || err.Error() != "server answered 400 (code 4001): no\nsuch table" {
+		t.Errorf("got %v", err)
+	}
+	if stdout != "<SELECT ';'>\n<SELECT 2>\n" {
+		t.Errorf("printed %q", stdout)
+	}
+	if diff := cmp.Diff([]string{"SELECT ';' [shop table5m]", "SELECT 2 [shop table5m]", "fail [shop table5m]"}, asked()); diff != "" {
+		t.Error(diff)
+	}
+	if _, _, err := execute(t, "", "sql", "cut", "--server", s.URL, "-o", "json"); err == nil || !strings.Contains(err.Error(), "broke the answer off") {
+		t.Errorf("a broken answer: %v", err)
+	}
+	for _, args := range [][]string{{"sql", " ; -- nothing"}, {"sql", "SELECT 1", "-o", "xml"}, {"sql", "SELECT 1", "--server", "ftp://x"}} {
+		_, _, err := execute(t, "", args...)
+		if u := (usageError{}); !errors.As(err, &u) {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	if code := run([]string{"sql", "a", "b"}); code != exitUsage {
+		t.Errorf("two arguments: status %d", code)
+	}
+}
+
+func TestCutStatement(t *testing.T) {
+	for _, tt := range []struct {
+		text, statement, rest string
+		complete              bool
+	}{
+		{"", "", "", false},
+		{"SELECT 1", "SELECT 1", "", false},
+		{"a;b", "a", "b", true},
+		{"a';';b", "a';'", "b", true},
+		{"'it''s;';b", "'it''s;'", "b", true},
+		{`";";b`, `";"`, "b", true},
+		{"'open;", "'open;", "", false},
+		{"a -- x;y\n;b", "a -- x;y\n", "b", true},
+		{"a -- x;y", "a -- x;y", "", false},
+		{"/* ; /* ; */ ; */;b", "/* ; /* ; */ ; */", "b", true},
+		{"/* ;", "/* ;", "", false},
+		{"$$;$$;b", "$$;$$", "b", true},
+		{"$x$;$$;$x$;b", "$x$;$$;$x$", "b", true},
+		{"$1;b", "$1", "b", true},
+		{"$a", "$a", "", false},
+		{"a-b/c;d", "a-b/c", "d", true},
+	} {
+		statement, rest, complete := cutStatement(tt.text)
+		if statement != tt.statement || rest != tt.rest || complete != tt.complete {
+			t.Errorf("%q: %q, %q, %v", tt.text, statement, rest, complete)
+		}
+	}
+	for text, want := range map[string]bool{"": true, " \n": true, "-- x": true, "/* x */ -- y\n": true, "/": false, "x": false, "'": false} {
+		if isBlank(text) != want {
+			t.Errorf("%q", text)
+		}
+	}
+}
+
+// typed is a person who types these lines; "^C" is Ctrl-C.
+type typed struct {
+	lines   []string
+	prompts []string
+	history []string
+}
+
+func (p *typed) Prompt(text string) (string, error) {
+	p.prompts = append(p.prompts, text)
+	if len(p.lines) == 0 {
+		return "", io.EOF
+	}
+	line := p.lines[0]
+	p.lines = p.lines[1:]
+	if line == "^C" {
+		return "", liner.ErrPromptAborted
+	}
+	return line, nil
+}
+
+func (p *typed) AppendHistory(line string) { p.history = append(p.history, line) }
+
+func newPrompt(t *testing.T, server string, lines ...string) (p *prompt, person *typed, out, errOut *bytes.Buffer) {
+	t.Helper()
+	c, err := client.New(client.Config{Server: server})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, errOut, person = &bytes.Buffer{}, &bytes.Buffer{}, &typed{lines: lines}
+	return &prompt{session: &sqlSession{client: c, db: "public", output: "table", out: out, errOut: errOut}, in: person}, person, out, errOut
+}
+
+func TestPrompt(t *testing.T) {
+	s, asked := sqlServer(t)
+	p, person, out, errOut := newPrompt(t, s.URL,
+		"SELECT", "1; SELECT 2;", "SELECT 3", "^C", "", "fail;", `\d`, `\d app;`, `\l`, "use shop;", "SELECT 4; -- done", `\o csv`, "SELECT 5;",
+		`\o xml`, `\x`, `\c`, `\?`, "exit", "SELECT 6;")
+	if err := p.loop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"SELECT\n1 [public table]", "SELECT 2 [public table]", "fail [public table]", "SHOW TABLES [public table]", "DESCRIBE app [public table]",
+		"SHOW DATABASES [public table]", "SELECT 4 [shop table]", "SELECT 5 [shop csvWithNames]",
+	}
+	if diff := cmp.Diff(want, asked()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"public> ", "     -> ", "public> ", "     -> ", "public> "}, person.prompts[:5]); diff != "" {
+		t.Error(diff)
+	}
+	if !strings.Contains(out.String(), "<SELECT 2>\n") || !strings.HasSuffix(out.String(), promptHelp) {
+		t.Errorf("printed %q", out)
+	}
+	for _, text := range []string{"error: server answered 400 (code 4001): no such table\n", "error: output xml: use table", `error: unknown command \x`, "error: name the database", " ms\n"} {
+		if !strings.Contains(errOut.String(), text) {
+			t.Errorf("no %q in %q", text, errOut)
+		}
+	}
+	if len(person.history) != 15 || person.history[1] != "1; SELECT 2;" {
+		t.Errorf("history %q", person.history)
+	}
+}
+
+func TestPromptEnds(t *testing.T) {
+	s, asked := sqlServer(t)
+	p, _, _, _ := newPrompt(t, s.URL, "SELECT 1")
+	if err := p.loop(context.Background()); err != nil || len(asked()) != 0 {
+		t.Errorf("%v, asked %q", err, asked())
+	}
+}
+
+func FuzzCutStatement(f *testing.F) {
+	for _, s := range []string{"a;b", "'a;''b';\"c;\"", "--;\n;", "/*/**/;*/;", "$a$;$a$;$"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		statement, rest, complete := cutStatement(text)
+		if joined := statement + ";" + rest; complete && joined != text || !complete && (statement != text || rest != "") {
+			t.Fatalf("%q: %q, %q, %v", text, statement, rest, complete)
+		}
+		isBlank(text)
+	})
+}
