@@ -252,7 +252,10 @@ func (n *node) openRouter(rpc *rpcServer, h *host.Host, client *metaclient.Clien
 		Nodes:  func() []string { return []string{n.data.id.NodeID} },
 		Logger: n.log, Registerer: n.registry,
 	})
-	writer, err := write.New(write.Config{Meta: client, Shards: shards, NodeID: n.data.id.NodeID, Logger: n.log, Registerer: n.registry})
+	writer, err := write.New(write.Config{
+		Meta: client, Shards: shards, NodeID: n.data.id.NodeID, NoAutoCreate: !n.cfg.AutoCreateTable,
+		Logger: n.log, Registerer: n.registry,
+	})
 	if err != nil {
 		return err
 	}

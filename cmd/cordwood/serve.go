@@ -15,7 +15,7 @@ import (
 func newServeCommand() *cobra.Command {
 	var cfg node.Config
 	var file string
-	var print bool
+	var printConfig bool
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a server",
@@ -37,7 +37,7 @@ A flag wins over the environment, that over the file, that over the default.`,
 			if err := cfg.Validate(); err != nil {
 				return usageError{err}
 			}
-			if print {
+			if printConfig {
 				text, err := node.ConfigYAML(fs)
 				if err != nil {
 					return err
@@ -58,7 +58,7 @@ A flag wins over the environment, that over the file, that over the default.`,
 	}
 	cfg.Flags(cmd.Flags())
 	cmd.Flags().StringVar(&file, "config", os.Getenv(node.EnvName("config")), "YAML file of settings")
-	cmd.Flags().BoolVar(&print, "print-config", false, "print the effective configuration as YAML and exit")
+	cmd.Flags().BoolVar(&printConfig, "print-config", false, "print the effective configuration as YAML and exit")
 	return cmd
 }
 

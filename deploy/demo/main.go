@@ -39,7 +39,7 @@ func run(ctx context.Context, bin string, rows int, exit bool) (err error) {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	httpAddr, rpcAddr := addr("127.0.0.1:4000"), addr("127.0.0.1:4001")
 
 	say("Starting a server on %s, data in %s", httpAddr, dir)

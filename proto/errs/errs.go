@@ -63,19 +63,19 @@ const (
 type Reason string
 
 const (
-	// NotLeader: nothing was appended; another replica leads.
+	// NotLeader means: nothing was appended; another replica leads.
 	NotLeader Reason = "NOT_LEADER"
-	// Busy: nothing was appended; try again after Error.RetryAfter.
+	// Busy means: nothing was appended; try again after Error.RetryAfter.
 	Busy Reason = "BUSY"
-	// WrongEpoch: nothing was appended; the table's writes belong elsewhere.
+	// WrongEpoch means: nothing was appended; the table's writes belong elsewhere.
 	WrongEpoch Reason = "WRONG_EPOCH"
-	// SchemaStale: nothing was appended; the batch is older than the shard accepts.
+	// SchemaStale means: nothing was appended; the batch is older than the shard accepts.
 	SchemaStale Reason = "SCHEMA_STALE"
-	// OutcomeUnknown: try again only with the same batch ids.
+	// OutcomeUnknown means: try again only with the same batch ids.
 	OutcomeUnknown Reason = "OUTCOME_UNKNOWN"
-	// BadBatch: nothing was appended and a retry cannot help.
+	// BadBatch means: nothing was appended and a retry cannot help.
 	BadBatch Reason = "BAD_BATCH"
-	// TableGone: the table was dropped.
+	// TableGone means: the table was dropped.
 	TableGone Reason = "TABLE_GONE"
 )
 
