@@ -201,7 +201,7 @@ func (s *Service) explain(ctx context.Context, err error, after time.Duration) e
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) || timeIsUp(ctx, err):
 		return &errs.Error{Code: errs.QueryTimeout, Err: err, Msg: fmt.Sprintf(
 			"the query was cancelled after %s, when its time was up; ask for less, or allow more by the header x-svc-timeout", after.Round(time.Millisecond))}
 	case ctx.Err() != nil:
@@ -211,6 +211,19 @@ func (s *Service) explain(ctx context.Context, err error, after time.Duration) e
 		return err
 	}
 	return errs.Wrap(errs.Internal, err, "run SQL")
+}
+
+// timeIsUp tells whether err comes from another process to which the deadline went
+// along, and whose clock rang a little earlier.
+func timeIsUp(ctx context.Context, err error) bool {
+	switch errs.CodeOf(err) {
+	case errs.QueryTimeout:
+		return true
+	case errs.DeadlineExceeded, errs.Cancelled:
+		deadline, ok := ctx.Deadline()
+		return ok && ctx.Err() == nil && time.Until(deadline) < 100*time.Millisecond
+	}
+	return false
 }
 
 // run executes one statement.

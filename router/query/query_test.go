@@ -170,6 +170,14 @@ func TestTimeout(t *testing.T) {
 	if errs.CodeOf(err) != errs.QueryTimeout || errs.From(err).Status() != 408 {
 		t.Errorf("time up: %v", err)
 	}
+	w.shards.err = errs.New(errs.DeadlineExceeded, "stream terminated")
+	if _, err := w.run(t.Context(), "SELECT 1", func(r *Request) { r.Timeout = 50 * time.Millisecond }); errs.CodeOf(err) != errs.QueryTimeout {
+		t.Errorf("the other side's time up: %v", err)
+	}
+	if _, err := w.run(t.Context(), "SELECT 1"); errs.CodeOf(err) != errs.DeadlineExceeded {
+		t.Errorf("another deadline: %v", err)
+	}
+	w.shards.err = nil
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := w.run(ctx, "SELECT 1"); errs.CodeOf(err) != errs.Cancelled {

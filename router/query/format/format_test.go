@@ -415,16 +415,15 @@ func TestTableWidths(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Join([]string{
-		`+-------------+-----+`,
-		`| s           | n   |`,
-		`+-------------+-----+`,
-		`| 日本        |   1 |`,
-		`| a\x1b[31m\nb | -20 |`,
-		`| \u{202e}    |   3 |`,
-		`+-------------+-----+`, ``,
+		`+-----------+-----+`,
+		`| s         | n   |`,
+		`+-----------+-----+`,
+		`| 日本      |   1 |`,
+		`| a\x1b[31m | -20 |`,
+		`| b         |     |`,
+		`| \u{202e}  |   3 |`,
+		`+-----------+-----+`, ``,
 	}, "\n")
-	want = strings.ReplaceAll(strings.ReplaceAll(want, "+-------------+", "+--------------+"), `| s           |`, `| s            |`)
-	want = strings.ReplaceAll(strings.ReplaceAll(want, `| 日本        |`, `| 日本         |`), `| \u{202e}    |`, `| \u{202e}     |`)
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -78,7 +79,9 @@ func (t *table) add(line []string) error {
 		return t.o.spill()
 	}
 	for c, s := range line {
-		t.widths[c] = max(t.widths[c], runewidth.StringWidth(s))
+		for part := range strings.SplitSeq(s, "\n") {
+			t.widths[c] = max(t.widths[c], runewidth.StringWidth(part))
+		}
 		t.bytes += len(s) + 16
 	}
 	t.sample = append(t.sample, line)
@@ -97,7 +100,7 @@ func (t *table) start() error {
 	t.rule()
 	right := t.right
 	t.right = make([]bool, len(right))
-	t.line(t.names)
+	t.line(slices.Clone(t.names))
 	t.right = right
 	t.rule()
 	for _, line := range t.sample {
@@ -118,20 +121,26 @@ func (t *table) rule() {
 	t.o.buf = append(t.o.buf, "+\n"...)
 }
 
+// line writes a row, on as many lines as its highest cell has.
 func (t *table) line(cells []string) {
-	for c, s := range cells {
-		t.o.buf = append(t.o.buf, "| "...)
-		space := t.widths[c] - runewidth.StringWidth(s)
-		if t.right[c] {
-			t.pad(' ', space)
+	for more := true; more; {
+		more = false
+		for c, s := range cells {
+			s, rest, cut := strings.Cut(s, "\n")
+			cells[c], more = rest, more || cut
+			t.o.buf = append(t.o.buf, "| "...)
+			space := t.widths[c] - runewidth.StringWidth(s)
+			if t.right[c] {
+				t.pad(' ', space)
+			}
+			t.o.buf = append(t.o.buf, s...)
+			if !t.right[c] {
+				t.pad(' ', space)
+			}
+			t.o.buf = append(t.o.buf, ' ')
 		}
-		t.o.buf = append(t.o.buf, s...)
-		if !t.right[c] {
-			t.pad(' ', space)
-		}
-		t.o.buf = append(t.o.buf, ' ')
+		t.o.buf = append(t.o.buf, "|\n"...)
 	}
-	t.o.buf = append(t.o.buf, "|\n"...)
 }
 
 func (t *table) pad(c byte, n int) {
@@ -140,13 +149,13 @@ func (t *table) pad(c byte, n int) {
 	}
 }
 
-// printable writes s on one line: control characters as escapes, so that a stored
-// log line can neither break the frame nor drive a terminal.
+// printable writes control characters but line ends as escapes, so that a stored log
+// line can neither break the frame nor drive a terminal.
 func printable(dst []byte, s string) []byte {
 	for _, r := range s {
 		switch {
 		case r == '\n':
-			dst = append(dst, `\n`...)
+			dst = append(dst, '\n')
 		case r == '\r':
 			dst = append(dst, `\r`...)
 		case r == '\t':
