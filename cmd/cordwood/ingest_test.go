@@ -237,10 +237,15 @@ func TestIngestReports(t *testing.T) {
 
 func TestIngestUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"x"}, {"x", "--table", "t", "--format", "xml"}, {"x", "--table", "t", "--batch", "huge"},
-		{"x", "--table", "t", "--batch", "1GiB"}, {"x", "--table", "t", "--batch", "1"},
-		{"x", "--table", "t", "--parallel", "0"}, {"x", "--table", "t", "--server", "ftp://x"},
-		{"x", "--table", "t", "--user", "nobody"}, {"x", "--nonsense"},
+		{"x"},
+		{"x", "--table", "t", "--format", "xml"},
+		{"x", "--table", "t", "--batch", "huge"},
+		{"x", "--table", "t", "--batch", "1GiB"},
+		{"x", "--table", "t", "--batch", "1"},
+		{"x", "--table", "t", "--parallel", "0"},
+		{"x", "--table", "t", "--server", "ftp://x"},
+		{"x", "--table", "t", "--user", "nobody"},
+		{"x", "--nonsense"},
 	} {
 		_, _, err := execute(t, "", append([]string{"ingest"}, args...)...)
 		if u := (usageError{}); !errors.As(err, &u) {

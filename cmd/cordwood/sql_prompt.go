@@ -24,7 +24,7 @@ type lineReader interface {
 // runPrompt runs a prompt on the terminal, with the history of earlier ones.
 func runPrompt(ctx context.Context, s *sqlSession) error {
 	state := liner.NewLiner()
-	defer state.Close()
+	defer func() { _ = state.Close() }() // gives the terminal back
 	state.SetCtrlCAborts(true)
 	state.SetMultiLineMode(true)
 	history := historyFile()

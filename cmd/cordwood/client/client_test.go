@@ -90,10 +90,18 @@ func TestDoRetries(t *testing.T) {
 		{"busy for ever", []answer{busy}, 4, "server answered 503 (code 4009): busy"},
 		{"other errors are final", []answer{{400, nil, `{"code":1004,"error":"no"}`}}, 1, "server answered 400 (code 1004): no"},
 		{"internal errors are final", []answer{{500, nil, ""}}, 1, "server answered 500: Internal Server Error"},
-		{"a part was stored", []answer{{503, map[string]string{"X-Ingest-Partial": "1/2"}, `{"code":5003,"error":"lost"}`}}, 1,
-			"server answered 503 (code 5003): lost; 1/2 of its parts were stored"},
-		{"unauthorized", []answer{{401, nil, `{"code":7003,"error":"who?"}`}}, 1,
-			"server answered 401 (code 7003): who?; give --user NAME:PASSWORD or set CORDWOOD_USER"},
+		{
+			"a part was stored",
+			[]answer{{503, map[string]string{"X-Ingest-Partial": "1/2"}, `{"code":5003,"error":"lost"}`}},
+			1,
+			"server answered 503 (code 5003): lost; 1/2 of its parts were stored",
+		},
+		{
+			"unauthorized",
+			[]answer{{401, nil, `{"code":7003,"error":"who?"}`}},
+			1,
+			"server answered 401 (code 7003): who?; give --user NAME:PASSWORD or set CORDWOOD_USER",
+		},
 		{"plain text", []answer{{404, map[string]string{"x-svc-err-code": "7"}, " page not found\n"}}, 1, "server answered 404 (code 7): page not found"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -359,8 +359,10 @@ func TestWatch(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if p.Close() != nil || p.Close() != nil {
-		t.Error("Close failed")
+	for range 2 {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -121,7 +121,9 @@ func (f *Format) step(p *parsed, n int, text string, i int) (int, Reason) {
 // parseNumber reads the kinds that are digits within a range.
 func (p *parsed) parseNumber(o *op, text string, i int) (int, Reason) {
 	i = skipSpace(text, i)
-	v, end, reason := int64(0), i, ok
+	var v int64
+	var end int
+	var reason Reason
 	if o.kind == opYear {
 		v, end, reason = parseYear(text, i, int(o.width))
 	} else {

@@ -165,7 +165,8 @@ func (p *parsed) local(offset int64) (int64, int32, Reason) {
 	clock, nsec, clockReason := p.clock()
 	if dateReason == ok && clockReason == ok {
 		sec := days*secondsPerDay + clock
-		if p.has(fTimestamp) && p.timestamp != sec-offset && !(p.v[fSecond] == 60 && p.timestamp == sec-1-offset) {
+		leap := p.v[fSecond] == 60 && p.timestamp == sec-1-offset
+		if p.has(fTimestamp) && p.timestamp != sec-offset && !leap {
 			return 0, 0, Impossible
 		}
 		return sec, nsec, ok
@@ -197,7 +198,7 @@ func (p *parsed) fromTimestamp(offset int64) (int64, int32, Reason) {
 			return 0, 0, Impossible
 		}
 		p.v[fSecond] = 59
-		p.timestamp, offset = sec-1, 0
+		p.timestamp = sec - 1
 		sec, nsec, reason := p.fromTimestamp(0)
 		return sec + 1, nsec, reason
 	}
