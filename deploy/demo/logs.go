@@ -8,15 +8,15 @@ import (
 )
 
 type accessLine struct {
-	Time       string  `json:"time"`
-	Client     string  `json:"client"`
-	Method     string  `json:"method"`
-	Path       string  `json:"path"`
-	Status     int     `json:"status"`
-	Bytes      int     `json:"bytes"`
-	DurationMS float64 `json:"duration_ms"`
-	Agent      string  `json:"agent"`
-	TLS        bool    `json:"tls"`
+	Time       string `json:"time"`
+	Client     string `json:"client"`
+	Method     string `json:"method"`
+	Path       string `json:"path"`
+	Status     int    `json:"status"`
+	Bytes      int    `json:"bytes"`
+	DurationUS int    `json:"duration_us"`
+	Agent      string `json:"agent"`
+	TLS        bool   `json:"tls"`
 }
 
 // accessLog makes the access log of a small shop for the ten minutes before end:
@@ -31,7 +31,7 @@ func accessLog(n int, end time.Time) []byte {
 		at := end.Add(-10*time.Minute + time.Duration(float64(i)/float64(n)*float64(10*time.Minute)))
 		line := accessLine{
 			Time: at.UTC().Format("2006-01-02T15:04:05.000000Z07:00"), Client: fmt.Sprintf("192.0.2.%d", zipf.Uint64()%250+1),
-			Method: "GET", Status: 200, Bytes: 200 + r.IntN(40_000), DurationMS: float64(int(r.ExpFloat64()*120)) / 10,
+			Method: "GET", Status: 200, Bytes: 200 + r.IntN(40_000), DurationUS: 1 + int(r.ExpFloat64()*12_000),
 			Agent: agents[r.IntN(len(agents))], TLS: r.IntN(10) > 0,
 		}
 		if p := zipf.Uint64(); p < uint64(len(pages)) {
@@ -41,7 +41,7 @@ func accessLog(n int, end time.Time) []byte {
 		}
 		switch burst := i/50%17 == 3; {
 		case burst && r.IntN(3) == 0:
-			line.Status, line.DurationMS = 502, 1000+float64(r.IntN(2000))
+			line.Status, line.DurationUS = 502, 1_000_000+r.IntN(2_000_000)
 		case line.Path == "/login" || r.IntN(20) == 0:
 			line.Method, line.Status = "POST", 303
 		case r.IntN(40) == 0:

@@ -113,7 +113,7 @@ func (d demo) show(ctx context.Context, rows int) error {
 	}
 	for _, sql := range []string{
 		`DESCRIBE app`,
-		`SELECT status, count(*) AS requests, round(avg(duration_ms), 1) AS avg_ms FROM access GROUP BY status ORDER BY requests DESC`,
+		`SELECT status, count(*) AS requests, round(avg(duration_us) / 1000, 1) AS avg_ms FROM access GROUP BY status ORDER BY requests DESC`,
 		`SELECT time_bucket(INTERVAL 1 minute, time) AS minute, count(*) AS hits FROM access GROUP BY minute ORDER BY minute DESC LIMIT 5`,
 		`SELECT level, "service.name", msg, "http.status", tags FROM app WHERE level <> 'info' ORDER BY svc_timestamp LIMIT 5`,
 	} {
