@@ -178,7 +178,7 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 	if timeout < 0 || timeout > s.cfg.MaxTimeout {
 		return errs.New(errs.InvalidArguments, "a timeout of %s is not possible: at most %s", timeout, s.cfg.MaxTimeout)
 	}
-	start := s.cfg.Now()
+	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if req.Database == "" {
@@ -190,10 +190,10 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 			break
 		}
 		begin := time.Now()
-		err = s.run(ctx, st, &req, each)
+		err = s.explain(ctx, s.run(ctx, st, &req, each), begin.Sub(start)+time.Since(begin))
 		s.metrics.observe(st, err, time.Since(begin))
 	}
-	return s.explain(ctx, err, s.cfg.Now().Sub(start))
+	return err
 }
 
 // explain makes an error that came about because time was up, or the client went away, say so.

@@ -98,7 +98,7 @@ func (p *parser) explain(at piece) Statement {
 		return nil
 	}
 	if !p.tok.sym("(") && (p.tok.kind != word || !engineWords[strings.ToUpper(p.tok.val)]) {
-		p.refuse("EXPLAIN is available for SELECT only, not %s", near(p.src, p.tok))
+		p.refuse("EXPLAIN is available for SELECT only (%s)", near(p.src, p.tok))
 		return nil
 	}
 	return &Query{Text: p.src[at.from:at.to]}
