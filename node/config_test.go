@@ -1,0 +1,157 @@
+package node
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"gopkg.in/yaml.v3"
+)
+
+func load(t *testing.T, file string, env map[string]string, args ...string) (*Config, *pflag.FlagSet, error) {
+	t.Helper()
+	fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	c := &Config{}
+	c.Flags(fs)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	path := ""
+	if file != "" {
+		path = filepath.Join(t.TempDir(), "c.yaml")
+		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := Load(fs, path, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	return c, fs, err
+}
+
+func TestPrecedence(t *testing.T) {
+	file := "http:\n  addr: 127.0.0.1:1\n  body-limit: 1MiB\n  cors-allowed-origins: [a, b]\nshards: 7\nquery.timeout: 5s\n"
+	env := map[string]string{"CORDWOOD_HTTP_ADDR": "127.0.0.1:2", "CORDWOOD_SHARDS": "8"}
+	c, _, err := load(t, file, env, "--http-addr", "127.0.0.1:3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.HTTP.Addr != "127.0.0.1:3" || c.Shards != 8 || c.HTTP.BodyLimit != 1<<20 || c.Query.Timeout != 5*time.Second {
+		t.Errorf("flag, environment, file: got %q, %d, %s, %s", c.HTTP.Addr, c.Shards, c.HTTP.BodyLimit, c.Query.Timeout)
+	}
+	if got := strings.Join(c.HTTP.CORSAllowedOrigins, "|"); got != "a|b" {
+		t.Errorf("list from the file: %q", got)
+	}
+	if c.RPC.Addr != "127.0.0.1:4001" || c.Shard.FlushBytes != 64<<20 {
+		t.Errorf("defaults: got %q, %s", c.RPC.Addr, c.Shard.FlushBytes)
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		file string
+		env  map[string]string
+		want string
+	}{
+		"an unknown key":         {"htp:\n  addr: x\n", nil, `unknown key "htp.addr": did you mean "http.addr"`},
+		"with its line":          {"shards: 1\n\nquery:\n  memori: 1\n", nil, `c.yaml:4: unknown key "query.memori": did you mean "query.memory"`},
+		"a bad value":            {"shards: many\n", nil, "c.yaml:1: shards"},
+		"a bad size":             {"http: {body-limit: 3 apples}\n", nil, `"3 apples" is no size`},
+		"no map":                 {"- a\n", nil, "want keys and values"},
+		"a bad environment":      {"", map[string]string{"CORDWOOD_SHUTDOWN_GRACE": "soon"}, "CORDWOOD_SHUTDOWN_GRACE"},
+		"no flag of the command": {"config: x\n", nil, `unknown key "config"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := load(t, c.file, c.env)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestPrintedConfigLoads feeds what --print-config prints to --config.
+func TestPrintedConfigLoads(t *testing.T) {
+	_, fs, err := load(t, "", nil, "--http-body-limit", "3MiB", "--http-cors-allowed-origins", "x,y", "--tls-cert", "a b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := ConfigYAML(fs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, again, err := load(t, text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ConfigYAML(again); err != nil || got != text {
+		t.Errorf("read and printed again (%v):\n%s\nwant\n%s", err, got, text)
+	}
+	var m map[string]any
+	if err := yaml.Unmarshal([]byte(text), &m); err != nil || m["http"] == nil {
+		t.Errorf("printed configuration has no group http (%v):\n%s", err, text)
+	}
+}
+
+func TestSecretsAreNotPrinted(t *testing.T) {
+	_, fs, err := load(t, "", nil, "--user-provider", "static_user_provider:cmd:ann=geheim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []func(*pflag.FlagSet) (string, error){ConfigYAML, ConfigTOML} {
+		if text, err := f(fs); err != nil || strings.Contains(text, "geheim") {
+			t.Errorf("the password is printed (%v):\n%s", err, text)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--shards 65", "--shards 65"},
+		{"--http-addr nope", "--http-addr"},
+		{"--tls-cert x", "--tls-cert and --tls-key"},
+		{"--tls-client-ca x", "--tls-client-ca needs"},
+		{"--log-level loud", "--log-level"},
+		{"--log-format xml", "--log-format"},
+		{"--user-file a --user-provider b", "choose one"},
+		{"--shard-flush-bytes 1KiB", "at least 1MiB"},
+		{"--default-column-prefix 1x", "--default-column-prefix"},
+		{"--http-inflight-policy drop", "wait or fail"},
+	} {
+		cfg, _, err := load(t, "", nil, strings.Fields(c.args)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one with %q", c.args, err, c.want)
+		}
+	}
+	// All faults at once.
+	cfg, _, err := load(t, "", nil, "--shards", "0", "--log-level", "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "--shards") || !strings.Contains(err.Error(), "--log-level") {
+		t.Errorf("two faults: %v", err)
+	}
+}
+
+func TestByteSize(t *testing.T) {
+	for text, want := range map[string]int64{"0": 0, "1": 1, "64MiB": 64 << 20, "64 mib": 64 << 20, "2KB": 2000, "7B": 7, "1GiB": 1 << 30, "1TB": 1e12} {
+		var b ByteSize
+		if err := b.Set(text); err != nil || int64(b) != want {
+			t.Errorf("%q: %d, %v, want %d", text, b, err, want)
+		}
+		var again ByteSize
+		if err := again.Set(b.String()); err != nil || again != b {
+			t.Errorf("%q prints as %q, which reads as %d, %v", text, b, again, err)
+		}
+	}
+	for _, text := range []string{"", "x", "-1", "1.5MiB", "9999999TiB", "1 MiBi"} {
+		var b ByteSize
+		if err := b.Set(text); err == nil {
+			t.Errorf("%q: no error, %d", text, b)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package node
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func open(t *testing.T, path string) *dataDir {
+	t.Helper()
+	d, err := openDataDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.close() })
+	return d
+}
+
+func TestIdentityStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a", "b")
+	d := open(t, path)
+	first := d.id.NodeID
+	if err := d.setCluster("c1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.addShards([]uint32{1, 2}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.close(); err != nil {
+		t.Fatal(err)
+	}
+	d = open(t, path)
+	if d.id.NodeID != first || d.id.ClusterID != "c1" || !d.hasShard(2) || d.hasShard(3) {
+		t.Errorf("opened again: %+v, want node %s, cluster c1, shards 1 and 2", d.id, first)
+	}
+	if err := d.setCluster("c2"); err == nil || !strings.Contains(err.Error(), "c1") {
+		t.Errorf("another cluster: %v, want an error that names c1", err)
+	}
+}
+
+func TestDataDirRefused(t *testing.T) {
+	for name, c := range map[string]struct{ file, content, want string }{
+		"something else":  {"notes.txt", "x", `holds "notes.txt"`},
+		"a newer format":  {"IDENTITY", `{"format":99,"node_id":"x"}`, "format 99"},
+		"a broken file":   {"IDENTITY", `{"form`, "read identity"},
+		"an empty object": {"IDENTITY", `{}`, "names no node"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, c.file), []byte(c.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			d, err := openDataDir(dir)
+			if err == nil {
+				_ = d.close()
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestDataDirIsLocked(t *testing.T) {
+	dir := t.TempDir()
+	open(t, dir)
+	if _, err := openDataDir(dir); err == nil || !strings.Contains(err.Error(), "another cordwood") {
+		t.Errorf("a second process: %v", err)
+	}
+}
