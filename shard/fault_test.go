@@ -321,7 +321,7 @@ func TestFlushReasons(t *testing.T) {
 // TestFlushesByItself waits for a flush that nobody asks for.
 func TestFlushesByItself(t *testing.T) {
 	cfg := testConfig(t)
-	cfg.FlushBytes = 1000
+	cfg.FlushBytes, cfg.MemoryLimit = 1000, 16<<20
 	s := openShard(t, cfg)
 	deadline := time.Now().Add(10 * time.Second)
 	for i := uint64(1); s.flushed.Load() == 0; i++ {

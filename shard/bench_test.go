@@ -1,0 +1,177 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/shard/manifest"
+	"cordwood/shard/memtable"
+	"cordwood/shard/vfs"
+)
+
+const benchRows = 1000
+
+// benchTable is an access log.
+func benchTable() *schemapb.Table {
+	t := &schemapb.Table{Id: 1, Database: "public", Name: "access", Version: 1, Placement: []*schemapb.Placement{{ShardId: testShard}}}
+	for i, c := range []struct {
+		name string
+		typ  schemapb.Type
+	}{
+		{"ts", schemapb.Type_TYPE_TIMESTAMP_NANOSECOND},
+		{"status", schemapb.Type_TYPE_INT64}, {"bytes", schemapb.Type_TYPE_INT64}, {"duration", schemapb.Type_TYPE_FLOAT64},
+		{"method", schemapb.Type_TYPE_STRING}, {"path", schemapb.Type_TYPE_STRING}, {"host", schemapb.Type_TYPE_STRING},
+		{"agent", schemapb.Type_TYPE_STRING}, {"trace", schemapb.Type_TYPE_STRING}, {"tls", schemapb.Type_TYPE_BOOLEAN},
+	} {
+		t.Columns = append(t.Columns, &schemapb.Column{Id: uint32(i + 1), Name: c.name, Type: c.typ, Semantic: schemapb.Semantic_SEMANTIC_FIELD})
+	}
+	t.Columns[0].Semantic = schemapb.Semantic_SEMANTIC_TIMESTAMP
+	return t
+}
+
+// benchBatch is benchRows rows of it. It has no session, so that it may be applied again.
+func benchBatch(seq uint64) []byte {
+	t := schema.FromProto(benchTable())
+	var b column.Builder
+	cols := make([]*column.Col, len(t.Columns))
+	for i, c := range t.Columns {
+		cols[i] = b.Add(c)
+	}
+	x := seq*2654435761 + 1
+	next := func(n uint64) uint64 {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		return x % n
+	}
+	for row := range benchRows {
+		cols[0].SetInt(row, 1_700_000_000_000_000_000+int64(seq)*1e9+int64(row)*1e6)
+		cols[1].SetInt(row, []int64{200, 200, 200, 304, 404, 500}[next(6)])
+		cols[2].SetInt(row, int64(next(100_000)))
+		cols[3].SetFloat(row, float64(next(10_000))/1000)
+		cols[4].SetString(row, []string{"GET", "POST", "PUT"}[next(3)])
+		cols[5].SetString(row, fmt.Sprintf("/api/v1/things/%d", next(2000)))
+		cols[6].SetString(row, fmt.Sprintf("10.0.%d.%d", next(4), next(256)))
+		cols[7].SetString(row, fmt.Sprintf("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.%d", next(40)))
+		cols[8].SetString(row, fmt.Sprintf("%016x%016x", next(1<<63), next(1<<63)))
+		cols[9].SetInt(row, int64(next(2)))
+		b.EndRow()
+	}
+	return b.Encode(nil, column.Header{TableID: 1, SchemaVersion: 1})
+}
+
+// bare is a shard without a replica, to measure what Apply and flush cost by themselves.
+func bare(b *testing.B) *Shard {
+	cfg := Config{ID: testShard, Dir: b.TempDir(), NodeID: "n", FlushBytes: 1 << 40}.withDefaults()
+	s := &Shard{cfg: cfg, segmentDir: cfg.Dir, now: time.Now, applyIDs: map[batchID]struct{}{}, segments: map[uint64][]*liveSegment{}, wake: make(chan string, 1)}
+	s.metrics = newMetrics(cfg, s)
+	s.state = newState(cfg.ID, &manifest.State{})
+	s.state.define(newTableDef(benchTable()))
+	s.active = memtable.New(cfg.Pool)
+	s.nextSegment = 1
+	m, err := manifest.Open(s.manifestConfig())
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.manifest = m
+	return s
+}
+
+// BenchmarkApply is the memory work of an entry of four batches of 1000 rows.
+func BenchmarkApply(b *testing.B) {
+	const perEntry = 4
+	s := bare(b)
+	seq := uint64(0)
+	batches := make([][]byte, 64)
+	for i := range batches {
+		batches[i] = benchBatch(uint64(i))
+	}
+	index := uint64(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		e := &entry{kind: kindWrite, time: int64(index) * 1e6, writes: make([]entryWrite, perEntry)}
+		for i := range e.writes {
+			e.writes[i].batches = [][]byte{batches[seq%uint64(len(batches))]}
+			seq++
+		}
+		data := appendEntry(nil, e)
+		if s.active.Bytes() > 64<<20 {
+			s.active.Unref()
+			s.active = memtable.New(s.cfg.Pool)
+		}
+		index++
+		b.StartTimer()
+		r, ok := s.apply(index, 1, data).(*applied)
+		if !ok || r.writes[0].err != nil || r.writes[0].need != nil {
+			b.Fatalf("%+v", r)
+		}
+	}
+	b.ReportMetric(float64(b.N)*perEntry*benchRows/b.Elapsed().Seconds(), "rows/s")
+}
+
+// BenchmarkFlush writes a memtable of 128,000 rows to a segment and commits it.
+func BenchmarkFlush(b *testing.B) {
+	const perFlush = 128
+	s := bare(b)
+	batches := make([][]byte, perFlush)
+	for i := range batches {
+		batches[i] = benchBatch(uint64(i))
+	}
+	index := uint64(0)
+	var written int64
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		for _, data := range batches {
+			index++
+			s.apply(index, 1, appendEntry(nil, &entry{kind: kindWrite, writes: []entryWrite{{batches: [][]byte{data}}}}))
+		}
+		s.freeze(index)
+		b.StartTimer()
+		if err := s.flushFrozen(); err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		for _, list := range s.segments {
+			for _, l := range list {
+				written += l.Bytes
+				if err := vfs.OS.Remove(l.path); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		clear(s.segments)
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(b.N)*perFlush*benchRows/b.Elapsed().Seconds(), "rows/s")
+	b.ReportMetric(float64(written)/float64(b.N)/perFlush/benchRows, "bytes/row")
+}
+
+// BenchmarkWrite is a write of 1000 rows through the log, fsync included, from eight
+// writers at once.
+func BenchmarkWrite(b *testing.B) {
+	cfg := testConfig(b)
+	s := openShard(b, cfg)
+	data := benchBatch(1)
+	if _, _, err := s.Write(context.Background(), [][]byte{data}, []*schemapb.Table{benchTable()}); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.SetParallelism(4)
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, _, err := s.Write(context.Background(), [][]byte{data}, nil); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)*benchRows/b.Elapsed().Seconds(), "rows/s")
+}

@@ -1,0 +1,268 @@
+package shard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
+	"cordwood/shard/query"
+)
+
+// serve starts the service over the shards and returns a client.
+func serve(t *testing.T, engine Engine, shards ...*Shard) shardpb.ShardServiceClient {
+	t.Helper()
+	srv := grpc.NewServer()
+	shardpb.RegisterShardServiceServer(srv, NewServer(ServerConfig{
+		Shards: func(id uint32) (*Shard, bool) {
+			for _, s := range shards {
+				if s.ID() == id {
+					return s, true
+				}
+			}
+			return nil, false
+		},
+		All: func() []*Shard { return shards }, Engine: engine,
+	}))
+	lis := bufconn.Listen(1 << 20)
+	go func() { _ = srv.Serve(lis) }()
+	t.Cleanup(srv.Stop)
+	conn, err := grpc.NewClient("passthrough:///shard", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return lis.DialContext(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return shardpb.NewShardServiceClient(conn)
+}
+
+// fakeEngine answers with what it was asked.
+type fakeEngine struct {
+	err  error
+	emit [][]byte
+	got  *query.Request
+}
+
+func (f *fakeEngine) Analyze(_ context.Context, sql, database string) (*query.Analysis, error) {
+	return &query.Analysis{Tables: []query.TableName{{Database: database, Name: sql}}, Explain: true}, f.err
+}
+
+func (f *fakeEngine) Query(_ context.Context, req *query.Request, emit func([]byte) error) error {
+	f.got = req
+	for _, b := range f.emit {
+		if err := emit(b); err != nil {
+			return err
+		}
+	}
+	return f.err
+}
+
+func receive(t *testing.T, c shardpb.ShardServiceClient, req *shardpb.QueryRequest) ([]byte, int, error) {
+	t.Helper()
+	stream, err := c.Query(wait(t), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []byte
+	for n := 0; ; n++ {
+		chunk, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return out, n, nil
+		}
+		if err != nil {
+			return out, n, errs.FromGRPC(err)
+		}
+		out = append(out, chunk.ArrowIpc...)
+	}
+}
+
+func queryTable(id uint64, shard uint32) *shardpb.QueryTable {
+	d := def(id)
+	return &shardpb.QueryTable{Name: &shardpb.TableName{Database: d.Database, Name: d.Name}, Table: d, ShardId: shard}
+}
+
+func TestServer(t *testing.T) {
+	s := openShard(t, testConfig(t))
+	engine := &fakeEngine{}
+	c := serve(t, engine, s.Shard)
+	ctx := wait(t)
+
+	data := batch(head(1, 9, 1), "a")
+	resp, err := c.Write(ctx, &shardpb.WriteRequest{ShardId: testShard, Batches: [][]byte{data}})
+	if err != nil || len(resp.NeedTables) != 1 || resp.Index != 0 {
+		t.Fatalf("first write: %v, %v", resp, err)
+	}
+	resp, err = c.Write(ctx, &shardpb.WriteRequest{ShardId: testShard, Batches: [][]byte{data}, Tables: []*schemapb.Table{def(1)}})
+	if err != nil || resp.Index == 0 {
+		t.Fatalf("second write: %v, %v", resp, err)
+	}
+	_, err = c.Write(ctx, &shardpb.WriteRequest{ShardId: 99})
+	if err = errs.FromGRPC(err); errs.CodeOf(err) != errs.ShardUnreachable || errs.ReasonOf(err) != errs.NotLeader || !strings.Contains(err.Error(), "shard 99") {
+		t.Errorf("write to a shard that is elsewhere: %v", err)
+	}
+	_, err = c.Write(ctx, &shardpb.WriteRequest{ShardId: testShard, Batches: [][]byte{{1}}})
+	if errs.ReasonOf(errs.FromGRPC(err)) != errs.BadBatch {
+		t.Errorf("bad batch: %v", err)
+	}
+
+	a, err := c.Analyze(ctx, &shardpb.AnalyzeRequest{Sql: "t1", Database: "public"})
+	if err != nil || !a.Explain || len(a.Tables) != 1 || a.Tables[0].Name != "t1" || a.Tables[0].Database != "public" {
+		t.Errorf("analyze: %v, %v", a, err)
+	}
+
+	s.flush()
+	s.mustPut(batch(head(1, 9, 2), "b"))
+	engine.emit = [][]byte{[]byte("head"), bytes.Repeat([]byte("x"), 3*chunkBytes-4)}
+	inline := queryTable(2, 0)
+	inline.Inline = true
+	inline.InlineBatches = [][]byte{batch(head(2, 0, 0), "i", "j")}
+	before := int64(5)
+	table := queryTable(1, testShard)
+	table.ExpiredBefore = &before
+	out, chunks, err := receive(t, c, &shardpb.QueryRequest{Sql: "select", Database: "d", Limit: 3, Timezone: "UTC", Tables: []*shardpb.QueryTable{table, inline}})
+	if err != nil || len(out) != 3*chunkBytes || chunks != 4 || !bytes.HasPrefix(out, []byte("headxxx")) {
+		t.Errorf("%d bytes in %d chunks, %v", len(out), chunks, err)
+	}
+	got := engine.got
+	if got.SQL != "select" || got.Database != "d" || got.Limit != 3 || got.Timezone != "UTC" || len(got.Tables) != 2 {
+		t.Fatalf("request %+v", got)
+	}
+	one, two := got.Tables[0], got.Tables[1]
+	if one.Name != "t1" || one.Schema.ID != 1 || *one.ExpiredBefore != 5 || len(one.Segments) != 1 || len(one.Batches) != 1 {
+		t.Errorf("table %+v", one)
+	}
+	if seg := one.Segments[0]; seg.Rows != 1 || seg.MinTime != 1000 || len(seg.Columns) != 3 || seg.Columns[1] != (query.SegmentColumn{ID: 2, Name: "host", Type: schema.String}) {
+		t.Errorf("segment %+v", seg)
+	}
+	if len(two.Batches) != 1 || two.Batches[0].Rows != 2 || two.Segments != nil {
+		t.Errorf("inline table %+v", two)
+	}
+
+	engine.emit, engine.err = nil, errs.New(errs.PlanQuery, "no such column")
+	if _, _, err := receive(t, c, &shardpb.QueryRequest{}); errs.CodeOf(err) != errs.PlanQuery {
+		t.Errorf("error of the engine: %v", err)
+	}
+	engine.err = nil
+	if _, _, err := receive(t, c, &shardpb.QueryRequest{Tables: []*shardpb.QueryTable{table, queryTable(1, 98)}}); errs.CodeOf(err) != errs.ShardUnreachable || !strings.Contains(err.Error(), "shard 98") {
+		t.Errorf("query of a shard that is elsewhere: %v", err)
+	}
+	inline.InlineBatches = [][]byte{{1, 2}}
+	if _, _, err := receive(t, c, &shardpb.QueryRequest{Tables: []*shardpb.QueryTable{inline}}); errs.CodeOf(err) != errs.InvalidArguments || !strings.Contains(err.Error(), `inline table "t2": batch 0`) {
+		t.Errorf("bad inline batch: %v", err)
+	}
+	if _, _, err := receive(t, c, &shardpb.QueryRequest{Tables: []*shardpb.QueryTable{{}}}); errs.CodeOf(err) != errs.InvalidArguments {
+		t.Errorf("table without a name: %v", err)
+	}
+
+	stats, err := c.Stats(ctx, &shardpb.StatsRequest{Segments: true})
+	if err != nil || len(stats.Shards) != 1 || len(stats.Shards[0].Segments) != 1 {
+		t.Errorf("stats: %v, %v", stats, err)
+	}
+	s.close()
+	if _, _, err := receive(t, c, &shardpb.QueryRequest{Tables: []*shardpb.QueryTable{table}}); err == nil {
+		t.Error("query of a closed shard")
+	}
+}
+
+// TestEngineOverShard has the real engine read memory and segments together.
+func TestEngineOverShard(t *testing.T) {
+	s := openShard(t, testConfig(t))
+	engine, err := query.Open(query.Config{MemoryLimit: 256 << 20, Threads: 1, TempDir: t.TempDir(), Dirs: []string{s.cfg.Dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	c := serve(t, engine, s.Shard)
+	text := func(sql string) string {
+		t.Helper()
+		out, _, err := receive(t, c, &shardpb.QueryRequest{Sql: sql, Database: "public", Tables: []*shardpb.QueryTable{queryTable(1, testShard)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := ipc.NewReader(bytes.NewReader(out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Release()
+		var lines []string
+		for r.Next() {
+			rec := r.RecordBatch()
+			for row := range int(rec.NumRows()) {
+				var cells []string
+				for col := range int(rec.NumCols()) {
+					c := rec.Column(col)
+					if c.IsNull(row) {
+						cells = append(cells, "NULL")
+					} else {
+						cells = append(cells, c.ValueStr(row))
+					}
+				}
+				lines = append(lines, strings.Join(cells, "|"))
+			}
+		}
+		return strings.Join(lines, " ")
+	}
+	const all = `select m, host, epoch_ms(ts) from t1 order by ts`
+	s.mustPut(batch(head(1, 9, 1), "a", "b"))
+	want := "a|h0|1000 b|h1|1001"
+	if got := text(all); got != want {
+		t.Errorf("in memory: %s", got)
+	}
+	s.flush()
+	if got := text(all); got != want {
+		t.Errorf("in a segment: %s", got)
+	}
+	s.mustPut(batch(head(1, 9, 2), "c"), batch(head(1, 9, 3), "d"))
+	if got := text(all); got != want+" c|h0|2000 d|h0|3000" {
+		t.Errorf("in both: %s", got)
+	}
+	if got := text(`select count(*), count(distinct host) from t1 where m <> 'b'`); got != "3|1" {
+		t.Errorf("count: %s", got)
+	}
+
+	// A column comes, whose name differs from another one's only in case.
+	wider := def(1)
+	wider.Version = 2
+	wider.Columns = append(wider.Columns, &schemapb.Column{Id: 4, Name: "M", Type: schemapb.Type_TYPE_INT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD})
+	var b column.Builder
+	sc := schema.FromProto(wider)
+	b.Add(sc.Columns[0]).SetInt(0, 9000)
+	b.Add(sc.Columns[3]).SetInt(0, 42)
+	b.EndRow()
+	h := head(1, 9, 4)
+	h.SchemaVersion = 2
+	if _, need, err := s.Write(wait(t), [][]byte{b.Encode(nil, h)}, []*schemapb.Table{wider}); err != nil || need != nil {
+		t.Fatal(need, err)
+	}
+	s.flush()
+	out, _, err := receive(t, c, &shardpb.QueryRequest{Sql: `select count(*) from t1`, Database: "public", Tables: []*shardpb.QueryTable{
+		{Name: &shardpb.TableName{Database: "public", Name: "t1"}, Table: wider, ShardId: testShard},
+	}})
+	if err != nil || len(out) == 0 {
+		t.Errorf("after a column was added: %v", err)
+	}
+	v := s.ReadView(1)
+	defer v.Close()
+	segs := v.Segments(1)
+	var names []string
+	for _, col := range segs[len(segs)-1].Columns {
+		names = append(names, col.Name)
+	}
+	if diff := cmp.Diff([]string{"ts", "host", "m", "M#4"}, names); diff != "" {
+		t.Error(diff)
+	}
+}
