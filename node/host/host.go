@@ -9,7 +9,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -102,7 +104,11 @@ func (h *Host) open() error {
 			continue
 		}
 		dir := filepath.Join(h.cfg.Dir, strconv.FormatUint(uint64(m.Id), 10))
-		s, err := h.cfg.Open(m.Id, dir, !h.cfg.Created(m.Id))
+		created := h.cfg.Created(m.Id)
+		if _, err := os.Stat(dir); created && errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("open shard %d: its folder %s is gone, with the rows in it: restore it from a backup", m.Id, dir)
+		}
+		s, err := h.cfg.Open(m.Id, dir, !created)
 		if err != nil {
 			return fmt.Errorf("open shard %d: %w", m.Id, err)
 		}

@@ -1,0 +1,137 @@
+package host
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cordwood/proto/metapb"
+	"cordwood/shard"
+)
+
+// catalog is a Catalog that the test changes.
+type catalog struct {
+	mu      sync.Mutex
+	shards  []*metapb.Shard
+	dropped []uint64
+	changed chan struct{}
+}
+
+func (c *catalog) Shards() []*metapb.Shard  { c.mu.Lock(); defer c.mu.Unlock(); return c.shards }
+func (c *catalog) DroppedTables() []uint64  { c.mu.Lock(); defer c.mu.Unlock(); return c.dropped }
+func (c *catalog) Changed() <-chan struct{} { c.mu.Lock(); defer c.mu.Unlock(); return c.changed }
+
+func (c *catalog) set(ids ...uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shards = nil
+	for _, id := range ids {
+		c.shards = append(c.shards, &metapb.Shard{Id: id, Incarnation: 1, Replicas: []string{"me"}})
+	}
+	c.shards = append(c.shards, &metapb.Shard{Id: 99, Replicas: []string{"somebody else"}})
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+type created struct {
+	mu  sync.Mutex
+	ids []uint32
+}
+
+func (c *created) has(id uint32) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.ids, id)
+}
+
+func (c *created) mark(ids []uint32) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ids = append(c.ids, ids...)
+	return nil
+}
+
+func newHost(t *testing.T, dir string, cat *catalog, made *created) *Host {
+	t.Helper()
+	return New(Config{
+		Dir: dir, NodeID: "me", Catalog: cat, Logger: slog.New(slog.DiscardHandler), Created: made.has, MarkCreated: made.mark,
+		Open: func(id uint32, dir string, bootstrap bool) (*shard.Shard, error) {
+			return shard.Open(shard.Config{ID: id, Dir: dir, NodeID: "me", Bootstrap: bootstrap})
+		},
+	})
+}
+
+func ids(h *Host) (out []uint32) {
+	for _, s := range h.All() {
+		out = append(out, s.ID())
+	}
+	return out
+}
+
+// TestFollowsPlacement opens what is placed here, now and later, and nothing else.
+func TestFollowsPlacement(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cat, made := &catalog{changed: make(chan struct{})}, &created{}
+	cat.set(2, 1)
+	h := newHost(t, t.TempDir(), cat, made)
+	if err := h.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := ids(h); !slices.Equal(got, []uint32{1, 2}) {
+		t.Errorf("open after the start: %v, want 1 and 2", got)
+	}
+	running, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- h.Run(running) }()
+	cat.set(1, 2, 3)
+	for !made.has(3) {
+		select {
+		case err := <-done:
+			t.Fatalf("Run ended: %v", err)
+		case <-ctx.Done():
+			t.Fatal("shard 3 was never opened")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if err := h.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLostShardIsNoNewShard refuses to begin anew where a shard's files are gone.
+func TestLostShardIsNoNewShard(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	cat, made := &catalog{changed: make(chan struct{})}, &created{}
+	cat.set(1)
+	h := newHost(t, dir, cat, made)
+	if err := h.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "1")); err != nil {
+		t.Fatal(err)
+	}
+	h = newHost(t, dir, cat, made)
+	err := h.Start(ctx)
+	if err == nil || !strings.Contains(err.Error(), "open shard 1: its folder") {
+		t.Errorf("start without the files of shard 1: %v, want an error that names it", err)
+	}
+	if err := h.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
