@@ -1,0 +1,172 @@
+// Package document reads YAML documents strictly: every fault of a document is found
+// in one pass and told with its line, its path and, for a misspelt key, the nearest key
+// that is known.
+//
+// It knows nothing of pipelines. The reader of a document walks it from the root with
+// the accessors of Node and Map, which note what does not have the expected form and
+// hand out a harmless value in its place, so that the reader goes on and meets the
+// other faults too. At the end Node.Err tells whether all was well.
+//
+// Documents come from anyone: they are bounded in size, depth and, with all aliases
+// followed, in the number of their nodes.
+//
+// A document and its nodes serve one goroutine.
+package document
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Limits of a document.
+const (
+	// MaxBytes is the length of its text.
+	MaxBytes  = 1 << 20
+	maxNodes  = 200_000
+	maxDepth  = 64
+	maxFaults = 50
+)
+
+// Fault is one thing that is wrong in a document.
+type Fault struct {
+	// Line and Column count from 1; 0 if unknown.
+	Line, Column int
+	// Path is where it is, as in processors[2].date.timezone; "" for the whole document.
+	Path    string
+	Message string
+}
+
+func (f Fault) String() string {
+	var s strings.Builder
+	if f.Line > 0 {
+		s.WriteString("line " + strconv.Itoa(f.Line) + ": ")
+	}
+	if f.Path != "" {
+		s.WriteString(f.Path + ": ")
+	}
+	return s.String() + f.Message
+}
+
+// Error is all that is wrong in a document, in the order in which it was met.
+type Error struct {
+	Faults []Fault
+	// More is the number of faults beyond those listed.
+	More int
+}
+
+func (e *Error) Error() string {
+	if len(e.Faults) == 1 && e.More == 0 {
+		return e.Faults[0].String()
+	}
+	var s strings.Builder
+	fmt.Fprintf(&s, "%d errors: ", len(e.Faults)+e.More)
+	for i, f := range e.Faults {
+		if i > 0 {
+			s.WriteString("; ")
+		}
+		s.WriteString(f.String())
+	}
+	if e.More > 0 {
+		fmt.Fprintf(&s, "; and %d more", e.More)
+	}
+	return s.String()
+}
+
+func (e *Error) add(f Fault) {
+	if len(e.Faults) >= maxFaults {
+		e.More++
+		return
+	}
+	e.Faults = append(e.Faults, f)
+}
+
+// Parse reads src, which must hold one document, and returns its root. The error is an
+// *Error: the text is too long, not UTF-8, malformed, or holds no or several documents.
+func Parse(src []byte) (*Node, error) {
+	fail := func(line int, format string, args ...any) (*Node, error) {
+		return nil, &Error{Faults: []Fault{{Line: line, Message: fmt.Sprintf(format, args...)}}}
+	}
+	switch {
+	case len(src) > MaxBytes:
+		return fail(0, "the document has %d bytes, at most %d are allowed", len(src), MaxBytes)
+	case !utf8.Valid(src):
+		return fail(0, "the document is not valid UTF-8")
+	}
+	if deepFlow(src) {
+		return fail(0, "Yaml parse error: the document is nested too deep")
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(src))
+	var root, next yaml.Node
+	switch err := decoder.Decode(&root); {
+	case errors.Is(err, io.EOF) || err == nil && len(root.Content) == 0:
+		return fail(0, "Yaml parse error: the text holds no document, expected one")
+	case err != nil:
+		return fail(0, "Yaml parse error: %s", yamlText(err))
+	}
+	switch err := decoder.Decode(&next); {
+	case errors.Is(err, io.EOF):
+	case err != nil:
+		return fail(0, "Yaml parse error: %s", yamlText(err))
+	default:
+		return fail(next.Line, "Yaml parse error: the text holds several documents, expected one")
+	}
+	top := root.Content[0]
+	budget := maxNodes
+	if line, why := measure(top, 1, &budget); why != "" {
+		return fail(line, "Yaml parse error: %s", why)
+	}
+	return &Node{y: resolve(top), out: &Error{}}, nil
+}
+
+// deepFlow tells whether brackets open deeper than any sane document has them, which
+// spares the YAML parser the recursion. Brackets in strings are counted too, which is
+// harmless at this limit for all but texts made of them.
+func deepFlow(src []byte) bool {
+	depth := 0
+	for _, c := range src {
+		switch c {
+		case '[', '{':
+			if depth++; depth > 5000 {
+				return true
+			}
+		case ']', '}':
+			depth = max(0, depth-1)
+		}
+	}
+	return false
+}
+
+func yamlText(err error) string { return strings.TrimPrefix(err.Error(), "yaml: ") }
+
+// measure counts the nodes below y with every alias followed, as often as it occurs.
+func measure(y *yaml.Node, depth int, budget *int) (line int, why string) {
+	if depth > maxDepth {
+		return y.Line, fmt.Sprintf("nested deeper than %d levels, perhaps by an alias inside its own anchor", maxDepth)
+	}
+	if *budget--; *budget < 0 {
+		return y.Line, fmt.Sprintf("more than %d nodes with all aliases followed", maxNodes)
+	}
+	if y.Kind == yaml.AliasNode {
+		return measure(y.Alias, depth+1, budget)
+	}
+	for _, c := range y.Content {
+		if line, why = measure(c, depth+1, budget); why != "" {
+			return line, why
+		}
+	}
+	return 0, ""
+}
+
+func resolve(y *yaml.Node) *yaml.Node {
+	for y.Kind == yaml.AliasNode {
+		y = y.Alias
+	}
+	return y
+}

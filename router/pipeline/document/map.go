@@ -1,0 +1,235 @@
+package document
+
+import (
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Map is a map in a document. It remembers which keys its reader asked for: those are
+// the known ones, and Done reports the others.
+type Map struct {
+	node    *Node
+	entries []Entry
+	known   []string
+	broken  bool // the node is no map: further faults would mislead
+}
+
+// Entry is one key of a map with its value.
+type Entry struct {
+	Key   string
+	Value *Node
+
+	key    *yaml.Node
+	merged bool // by the merge key <<, so that a key of the map's own wins
+}
+
+// maxMerge bounds how deep maps merge each other by <<.
+const maxMerge = 16
+
+func (m *Map) read(y *yaml.Node, merges int) {
+	for i := 0; i+1 < len(y.Content); i += 2 {
+		key, value := resolve(y.Content[i]), resolve(y.Content[i+1])
+		at := &Node{key, m.node.path, m.node.out}
+		if key.Kind == yaml.ScalarNode && key.ShortTag() == "!!merge" {
+			m.merge(at, value, merges)
+			continue
+		}
+		if !at.IsString() {
+			at.Fault("a key must be a string, found %s", at.What())
+			continue
+		}
+		e := Entry{Key: key.Value, key: key, merged: merges > 0}
+		e.Value = &Node{value, join(m.node.path, key.Value), m.node.out}
+		old := slices.IndexFunc(m.entries, func(o Entry) bool { return o.Key == e.Key })
+		switch {
+		case old < 0:
+			m.entries = append(m.entries, e)
+		case e.merged:
+		case m.entries[old].merged:
+			m.entries[old] = e
+		default:
+			at.Fault("the key %q is given twice, first in line %d", cut(e.Key), m.entries[old].key.Line)
+		}
+	}
+}
+
+func (m *Map) merge(at *Node, y *yaml.Node, merges int) {
+	switch {
+	case merges >= maxMerge:
+		at.Fault("maps merge each other more than %d levels deep", maxMerge)
+	case y.Kind == yaml.MappingNode:
+		m.read(y, merges+1)
+	case y.Kind == yaml.SequenceNode:
+		for _, c := range y.Content {
+			m.merge(at, resolve(c), merges+1)
+		}
+	default:
+		at.Fault("the merge key << needs a map or a list of maps")
+	}
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return cut(key)
+	}
+	return path + "." + cut(key)
+}
+
+// Node is the map's own node.
+func (m *Map) Node() *Node { return m.node }
+
+// Entries is all members, in the order of the text.
+func (m *Map) Entries() []Entry { return m.entries }
+
+// Fault notes a fault of the map.
+func (m *Map) Fault(format string, args ...any) {
+	if !m.broken {
+		m.node.Fault(format, args...)
+	}
+}
+
+// KeyFault notes a fault of the entry's key.
+func (e *Entry) KeyFault(format string, args ...any) {
+	(&Node{e.key, e.Value.path, e.Value.out}).Fault(format, args...)
+}
+
+// Get returns the value of key, which is a known one from now on; nil if the key is
+// absent or its value null.
+func (m *Map) Get(key string) *Node {
+	m.known = append(m.known, key)
+	for i := range m.entries {
+		if e := &m.entries[i]; e.Key == key && !e.Value.IsNull() {
+			return e.Value
+		}
+	}
+	return nil
+}
+
+// Last returns, of the keys given, the one that stands last in the map, with its value;
+// "" and nil if there is none.
+func (m *Map) Last(keys ...string) (string, *Node) {
+	m.known = append(m.known, keys...)
+	for i := len(m.entries) - 1; i >= 0; i-- {
+		if e := &m.entries[i]; slices.Contains(keys, e.Key) && !e.Value.IsNull() {
+			return e.Key, e.Value
+		}
+	}
+	return "", nil
+}
+
+// String is the value of key, a string, or otherwise if it is absent.
+func (m *Map) String(key, otherwise string) string {
+	if n := m.Get(key); n != nil {
+		if s, ok := n.String(); ok {
+			return s
+		}
+	}
+	return otherwise
+}
+
+// MustString is the value of key, a string; that it is absent is a fault.
+func (m *Map) MustString(key string) (string, bool) {
+	n := m.Get(key)
+	if n == nil {
+		m.Fault("%q is required", key)
+		return "", false
+	}
+	return n.String()
+}
+
+// Bool is the value of key, a boolean, or otherwise if it is absent.
+func (m *Map) Bool(key string, otherwise bool) bool {
+	if n := m.Get(key); n != nil {
+		if v, ok := n.Bool(); ok {
+			return v
+		}
+	}
+	return otherwise
+}
+
+// Strings is the value of key, a list of strings; nil if it is absent.
+func (m *Map) Strings(key string) []string {
+	if n := m.Get(key); n != nil {
+		return n.Strings()
+	}
+	return nil
+}
+
+// Choice is the value of key, which must be one of the words, in any case; the first
+// word stands in for an absent key.
+func (m *Map) Choice(key string, words ...string) string {
+	n := m.Get(key)
+	if n == nil {
+		return words[0]
+	}
+	text, ok := n.String()
+	if !ok {
+		return words[0]
+	}
+	for _, w := range words {
+		if strings.EqualFold(w, text) {
+			return w
+		}
+	}
+	n.Fault("unknown value %q, expected one of %s%s", cut(text), strings.Join(words, ", "), Suggest(text, words))
+	return words[0]
+}
+
+// Done reports the keys that nobody asked for, and should be called when all have been.
+func (m *Map) Done() {
+	for i := range m.entries {
+		e := &m.entries[i]
+		if slices.Contains(m.known, e.Key) {
+			continue
+		}
+		known := slices.Clone(m.known)
+		slices.Sort(known)
+		known = slices.Compact(known)
+		if s := Suggest(e.Key, known); s != "" {
+			e.KeyFault("unknown key %q%s", cut(e.Key), s)
+		} else {
+			e.KeyFault("unknown key %q, known are %s", cut(e.Key), strings.Join(known, ", "))
+		}
+	}
+}
+
+// Suggest returns `, did you mean "x"?` with the word that is nearest to text, or "" if
+// none is near.
+func Suggest(text string, words []string) string {
+	best, most := "", 1+min(len(text), 9)/3
+	for _, w := range words {
+		if d := distance(strings.ToLower(cut(text)), strings.ToLower(w)); d <= most {
+			best, most = w, d-1
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return `, did you mean "` + best + `"?`
+}
+
+// distance is the number of insertions, deletions, replacements and swaps of
+// neighbours that make b of a.
+func distance(a, b string) int {
+	before, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, prev, row = prev, row, before
+	}
+	return prev[len(b)]
+}

@@ -1,0 +1,210 @@
+package document
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Node is a value in a document: a map, a list or a scalar.
+type Node struct {
+	y    *yaml.Node
+	path string
+	out  *Error
+}
+
+// Err is the *Error of all faults noted so far in the whole document, or nil.
+func (n *Node) Err() error {
+	if len(n.out.Faults) == 0 {
+		return nil
+	}
+	return n.out
+}
+
+// Path is where in the document the node is; "" for the root.
+func (n *Node) Path() string { return n.path }
+
+// Line is the line of the node, from 1.
+func (n *Node) Line() int { return n.y.Line }
+
+// Fault notes a fault of the node.
+func (n *Node) Fault(format string, args ...any) {
+	n.out.add(Fault{Line: n.y.Line, Column: n.y.Column, Path: n.path, Message: fmt.Sprintf(format, args...)})
+}
+
+// Faults is the number of faults noted so far in the whole document. Who compares it
+// before and after learns whether a part was well.
+func (n *Node) Faults() int { return len(n.out.Faults) + n.out.More }
+
+// IsNull tells whether the node is an empty value or null.
+func (n *Node) IsNull() bool { return n.y.Kind == yaml.ScalarNode && n.y.ShortTag() == "!!null" }
+
+// IsMap tells whether the node is a map.
+func (n *Node) IsMap() bool { return n.y.Kind == yaml.MappingNode }
+
+// IsList tells whether the node is a list.
+func (n *Node) IsList() bool { return n.y.Kind == yaml.SequenceNode }
+
+// IsString tells whether the node is a string: quoted, or nothing else.
+func (n *Node) IsString() bool {
+	if n.y.Kind != yaml.ScalarNode {
+		return false
+	}
+	tag := n.y.ShortTag()
+	return tag == "!!str" || tag == "!!timestamp" // a date without quotes is no more than its text
+}
+
+// What describes the node for an error message, as in the integer 7.
+func (n *Node) What() string {
+	switch n.y.Kind {
+	case yaml.MappingNode:
+		return "a map"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	kind := "the value"
+	switch n.y.ShortTag() {
+	case "!!null":
+		return "null"
+	case "!!str", "!!timestamp":
+		return "the string " + strconv.Quote(cut(n.y.Value))
+	case "!!int":
+		kind = "the integer"
+	case "!!float":
+		kind = "the number"
+	case "!!bool":
+		kind = "the boolean"
+	}
+	return kind + " " + cut(n.y.Value)
+}
+
+// cut shortens text of a document for an error message.
+func cut(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// String is the node's text, which must be a string.
+func (n *Node) String() (string, bool) {
+	if n.IsString() {
+		return n.y.Value, true
+	}
+	n.Fault("expected a string, found %s", n.What())
+	return "", false
+}
+
+// Text is the text of any scalar, as it is written.
+func (n *Node) Text() (string, bool) {
+	if n.y.Kind == yaml.ScalarNode {
+		return n.y.Value, true
+	}
+	n.Fault("expected a single value, found %s", n.What())
+	return "", false
+}
+
+// Bool is the node's value, which must be a boolean.
+func (n *Node) Bool() (value, ok bool) {
+	if n.y.Kind == yaml.ScalarNode && n.y.ShortTag() == "!!bool" && n.y.Decode(&value) == nil {
+		return value, true
+	}
+	n.Fault("expected true or false, found %s", n.What())
+	return false, false
+}
+
+// Int is the node's value, which must be an integer.
+func (n *Node) Int() (int64, bool) {
+	var v int64
+	if n.y.Kind == yaml.ScalarNode && n.y.ShortTag() == "!!int" && n.y.Decode(&v) == nil {
+		return v, true
+	}
+	n.Fault("expected an integer, found %s", n.What())
+	return 0, false
+}
+
+// Float is the node's value, which must be a finite number.
+func (n *Node) Float() (float64, bool) {
+	if n.y.Kind == yaml.ScalarNode {
+		var v float64
+		if tag := n.y.ShortTag(); (tag == "!!int" || tag == "!!float") && n.y.Decode(&v) == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			return v, true
+		}
+	}
+	n.Fault("expected a number, found %s", n.What())
+	return 0, false
+}
+
+// Scalar is the value of a node that must be a scalar but not null: a string, bool,
+// int64, uint64 (beyond int64) or float64.
+func (n *Node) Scalar() (any, bool) {
+	switch {
+	case n.IsString():
+		return n.y.Value, true
+	case n.y.Kind != yaml.ScalarNode:
+	default:
+		switch n.y.ShortTag() {
+		case "!!bool":
+			return n.Bool()
+		case "!!int":
+			var u uint64
+			if v := int64(0); n.y.Decode(&v) == nil {
+				return v, true
+			} else if n.y.Decode(&u) == nil {
+				return u, true
+			}
+			return n.Float()
+		case "!!float":
+			return n.Float()
+		}
+	}
+	n.Fault("expected a single value, found %s", n.What())
+	return nil, false
+}
+
+// List is the node's elements. A null is an empty list.
+func (n *Node) List() []*Node {
+	if n.IsNull() {
+		return nil
+	}
+	if !n.IsList() {
+		n.Fault("expected a list, found %s", n.What())
+		return nil
+	}
+	list := make([]*Node, len(n.y.Content))
+	for i, y := range n.y.Content {
+		list[i] = &Node{resolve(y), n.path + "[" + strconv.Itoa(i) + "]", n.out}
+	}
+	return list
+}
+
+// Strings is the node's elements, each of which must be a string.
+func (n *Node) Strings() []string {
+	var out []string
+	for _, e := range n.List() {
+		if s, ok := e.String(); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Map is the node's members. A null is an empty map; what is no map is a fault and
+// read as an empty one.
+func (n *Node) Map() *Map {
+	m := &Map{node: n}
+	if n.IsNull() {
+		return m
+	}
+	if !n.IsMap() {
+		n.Fault("expected a map, found %s", n.What())
+		m.broken = true
+		return m
+	}
+	m.read(n.y, 0)
+	return m
+}
