@@ -24,9 +24,15 @@ func benchTable() *schemapb.Table {
 		typ  schemapb.Type
 	}{
 		{"ts", schemapb.Type_TYPE_TIMESTAMP_NANOSECOND},
-		{"status", schemapb.Type_TYPE_INT64}, {"bytes", schemapb.Type_TYPE_INT64}, {"duration", schemapb.Type_TYPE_FLOAT64},
-		{"method", schemapb.Type_TYPE_STRING}, {"path", schemapb.Type_TYPE_STRING}, {"host", schemapb.Type_TYPE_STRING},
-		{"agent", schemapb.Type_TYPE_STRING}, {"trace", schemapb.Type_TYPE_STRING}, {"tls", schemapb.Type_TYPE_BOOLEAN},
+		{"status", schemapb.Type_TYPE_INT64},
+		{"bytes", schemapb.Type_TYPE_INT64},
+		{"duration", schemapb.Type_TYPE_FLOAT64},
+		{"method", schemapb.Type_TYPE_STRING},
+		{"path", schemapb.Type_TYPE_STRING},
+		{"host", schemapb.Type_TYPE_STRING},
+		{"agent", schemapb.Type_TYPE_STRING},
+		{"trace", schemapb.Type_TYPE_STRING},
+		{"tls", schemapb.Type_TYPE_BOOLEAN},
 	} {
 		t.Columns = append(t.Columns, &schemapb.Column{Id: uint32(i + 1), Name: c.name, Type: c.typ, Semantic: schemapb.Semantic_SEMANTIC_FIELD})
 	}

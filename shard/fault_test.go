@@ -41,8 +41,10 @@ func TestOrderOfFlush(t *testing.T) {
 	s.mustPut(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "b"))
 	step("a write touches no file but the log")
 	s.flush()
-	step("first flush", slices.Concat(segment(1), segment(2), []string{"sync-dir segments",
-		"create MANIFEST.tmp", "write MANIFEST.tmp", "sync MANIFEST.tmp", "rename MANIFEST.tmp -> MANIFEST", "sync-dir " + filepath.Base(cfg.Dir)})...)
+	step("first flush", slices.Concat(segment(1), segment(2), []string{
+		"sync-dir segments",
+		"create MANIFEST.tmp", "write MANIFEST.tmp", "sync MANIFEST.tmp", "rename MANIFEST.tmp -> MANIFEST", "sync-dir " + filepath.Base(cfg.Dir),
+	})...)
 	s.flush()
 	step("a flush of nothing")
 	s.mustPut(batch(head(1, 9, 3), "c"))

@@ -197,7 +197,9 @@ func (s *Shard) settle() error {
 		if err != nil {
 			return err
 		}
-		s.manifest.Close() // it was given up; nothing is in it that matters
+		if err := s.manifest.Close(); err != nil {
+			s.cfg.Logger.Debug("close of a manifest that was given up", "error", err)
+		}
 		s.manifest, s.manifestBroken = m, false
 	}
 	if err := s.manifest.Commit(u.edit); err != nil {

@@ -46,7 +46,7 @@ func serve(t *testing.T, engine Engine, shards ...*Shard) shardpb.ShardServiceCl
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })
+	t.Cleanup(func() { _ = conn.Close() })
 	return shardpb.NewShardServiceClient(conn)
 }
 

@@ -153,6 +153,8 @@ func (s *Shard) open() (err error) {
 	defer func() {
 		if err != nil {
 			s.cfg.Budget.join(-1)
+			s.cfg.Budget.add(-s.activeBytes)
+			s.active.Unref()
 		}
 	}()
 

@@ -118,31 +118,39 @@ func TestRefusals(t *testing.T) {
 		{name: "moved table", batch: with(func(h *column.Header) { h.TableID = 4 }), reason: errs.WrongEpoch, code: errs.RequestOutdated, text: "go to shard 8"},
 		{name: "damaged", batch: corrupt, reason: errs.BadBatch, code: errs.InvalidArguments, text: "corrupt"},
 		{name: "empty bytes", batch: nil, reason: errs.BadBatch, code: errs.InvalidArguments, text: "batch 1"},
-		{name: "unknown column", reason: errs.BadBatch, code: errs.InvalidArguments, text: "column id 77 is not in version 2",
+		{
+			name: "unknown column", reason: errs.BadBatch, code: errs.InvalidArguments, text: "column id 77 is not in version 2",
 			batch: typed(func(b *column.Builder) {
 				b.Add(ts).SetInt(0, 1)
 				b.Add(schema.Column{ID: 77, Name: "z", Type: schema.Int64}).SetInt(0, 1)
 				b.EndRow()
-			})},
-		{name: "other type", reason: errs.BadBatch, code: errs.InvalidArguments, text: `column "m" has type Int64, in the table it has String`,
+			}),
+		},
+		{
+			name: "other type", reason: errs.BadBatch, code: errs.InvalidArguments, text: `column "m" has type Int64, in the table it has String`,
 			batch: typed(func(b *column.Builder) {
 				b.Add(ts).SetInt(0, 1)
 				b.Add(schema.Column{ID: 3, Name: "m", Type: schema.Int64}).SetInt(0, 1)
 				b.EndRow()
-			})},
-		{name: "no time index", reason: errs.BadBatch, code: errs.InvalidArguments, text: "the time index is missing",
+			}),
+		},
+		{
+			name: "no time index", reason: errs.BadBatch, code: errs.InvalidArguments, text: "the time index is missing",
 			batch: typed(func(b *column.Builder) {
 				b.Add(schema.Column{ID: 3, Name: "m", Type: schema.String}).SetString(0, "x")
 				b.EndRow()
-			})},
-		{name: "null in the time index", reason: errs.BadBatch, code: errs.InvalidArguments, text: `time index "ts" is null in 1 rows`,
+			}),
+		},
+		{
+			name: "null in the time index", reason: errs.BadBatch, code: errs.InvalidArguments, text: `time index "ts" is null in 1 rows`,
 			batch: typed(func(b *column.Builder) {
 				c := b.Add(ts)
 				c.SetInt(0, 1)
 				b.EndRow()
 				c.SetNull(1)
 				b.EndRow()
-			})},
+			}),
+		},
 	}
 	s := openShard(t, testConfig(t))
 	table := def(1)
@@ -215,6 +223,38 @@ func reversion(t *testing.T, data []byte) []byte {
 	h := b.Header
 	h.SchemaVersion = 2
 	return out.Encode(nil, h)
+}
+
+// TestUnstorableDefinitions sends definitions whose rows could never be flushed.
+func TestUnstorableDefinitions(t *testing.T) {
+	tests := []struct {
+		text   string
+		change func(p *schemapb.Table)
+	}{
+		{"0 time indexes", func(p *schemapb.Table) { p.Columns[0].Semantic = schemapb.Semantic_SEMANTIC_FIELD }},
+		{"2 time indexes", func(p *schemapb.Table) {
+			p.Columns = append(p.Columns, &schemapb.Column{Id: 9, Name: "t2", Type: p.Columns[0].Type, Semantic: p.Columns[0].Semantic})
+		}},
+		{`time index "ts" has type Int64`, func(p *schemapb.Table) { p.Columns[0].Type = schemapb.Type_TYPE_INT64 }},
+		{`column "m" has id 2, which is not its own`, func(p *schemapb.Table) { p.Columns[2].Id = 2 }},
+		{`column "m" has the unknown type 268`, func(p *schemapb.Table) { p.Columns[2].Type = 268 }},
+		{"at most 30000 can be stored", func(p *schemapb.Table) {
+			for i := range uint32(maxTableColumns) {
+				p.Columns = append(p.Columns, &schemapb.Column{Id: 100 + i, Name: fmt.Sprint(i), Type: schemapb.Type_TYPE_INT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD})
+			}
+		}},
+	}
+	s := openShard(t, testConfig(t))
+	for i, test := range tests {
+		p := def(uint64(i + 1))
+		test.change(p)
+		_, _, err := s.Write(context.Background(), [][]byte{batch(head(p.Id, 9, p.Id), "x")}, []*schemapb.Table{p})
+		if errs.ReasonOf(err) != errs.BadBatch || !strings.Contains(err.Error(), test.text) {
+			t.Errorf("%s: got %v", test.text, err)
+		}
+	}
+	s.mustPut(batch(head(100, 9, 100), "good"))
+	s.flush()
 }
 
 func TestTooLarge(t *testing.T) {

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -50,12 +51,34 @@ type tableDef struct {
 	*schema.Table
 	stored *schemapb.Table
 	byID   map[uint32]int
+	// fault, if set, is why rows of the table could not be flushed; none are taken.
+	fault error
 }
 
 func newTableDef(p *schemapb.Table) *tableDef {
 	d := &tableDef{Table: schema.FromProto(p), stored: p, byID: make(map[uint32]int, len(p.Columns))}
+	timeIndexes := 0
 	for i := range d.Columns {
-		d.byID[d.Columns[i].ID] = i
+		c := &d.Columns[i]
+		_, twice := d.byID[c.ID]
+		switch {
+		case c.ID == 0 || twice:
+			d.fault = fmt.Errorf("column %q has id %d, which is not its own", c.Name, c.ID)
+		case !c.Type.Valid() || p.Columns[i].Type != schemapb.Type(c.Type):
+			d.fault = fmt.Errorf("column %q has the unknown type %d", c.Name, p.Columns[i].Type)
+		case c.Semantic == schema.Timestamp:
+			timeIndexes++
+			if !c.Type.IsTimestamp() {
+				d.fault = fmt.Errorf("time index %q has type %s", c.Name, c.Type)
+			}
+		}
+		d.byID[c.ID] = i
+	}
+	if d.fault == nil && timeIndexes != 1 {
+		d.fault = fmt.Errorf("the table has %d time indexes, want one", timeIndexes)
+	}
+	if len(d.Columns) > maxTableColumns {
+		d.fault = fmt.Errorf("the table has %d columns, at most %d can be stored", len(d.Columns), maxTableColumns)
 	}
 	return d
 }
@@ -257,7 +280,7 @@ func (a *admission) learn(defs []*tableDef) {
 type verdict int
 
 const (
-	append_   verdict = iota // append it
+	admitted  verdict = iota // append it
 	duplicate                // it was appended before
 	needTable                // its table's definition is missing or too old
 	refused
@@ -301,7 +324,7 @@ func (a *admission) admit(h *column.Header) (verdict, error) {
 		return refused, errs.New(errs.RequestOutdated, "shard %d: table %q: the batch was made for schema version %d, at least %d is needed; map its rows to the present schema",
 			a.shardID, d.Name, h.SchemaVersion, d.MinWriterVersion).WithReason(errs.SchemaStale)
 	}
-	return append_, nil
+	return admitted, nil
 }
 
 // accept compares the columns of a batch with its table, which admit has let in.
@@ -311,8 +334,8 @@ func (a *admission) accept(b *column.Batch) error {
 		return errs.Wrap(errs.InvalidArguments, errs.New(errs.InvalidArguments, format, args...),
 			"shard %d: table %q: batch %d of session %016x", a.shardID, d.Name, b.Seq, b.Session).WithReason(errs.BadBatch)
 	}
-	if len(d.Columns) > maxTableColumns {
-		return bad("the table has %d columns, at most %d can be stored", len(d.Columns), maxTableColumns)
+	if d.fault != nil {
+		return bad("version %d of the table cannot be stored: %s", d.Version, d.fault)
 	}
 	timed := false
 	for i := range b.Cols {

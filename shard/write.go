@@ -124,7 +124,8 @@ func (s *Shard) precheck(w *pending) (index uint64, need []uint64, err error) {
 		}
 	}
 	adm := admission{state: s.state}
-	fresh := 0
+	fresh := make([]bool, len(headers))
+	some := false
 	s.mu.RLock()
 	adm.learn(defs)
 	for i := range headers {
@@ -135,15 +136,15 @@ func (s *Shard) precheck(w *pending) (index uint64, need []uint64, err error) {
 			return 0, nil, aerr
 		case needTable:
 			need = appendNew(need, headers[i].TableID)
-		case append_:
-			fresh++
+		case admitted:
+			fresh[i], some = true, true
 		}
 	}
 	// The definitions stay as they are after the lock; the maps that hold them do not.
 	known := admission{state: &state{shardID: s.cfg.ID}, tables: map[uint64]*tableDef{}}
 	for i := range headers {
-		if d := adm.table(headers[i].TableID); d != nil {
-			known.tables[d.ID] = d
+		if fresh[i] {
+			known.tables[headers[i].TableID] = adm.table(headers[i].TableID)
 		}
 	}
 	index = s.appliedIndex
@@ -152,17 +153,17 @@ func (s *Shard) precheck(w *pending) (index uint64, need []uint64, err error) {
 	switch {
 	case len(need) > 0:
 		return 0, need, nil
-	case fresh == 0 && len(headers) > 0:
+	case !some && len(headers) > 0:
 		s.metrics.duplicates.Add(float64(len(headers)))
 		return index, nil, nil
 	}
-	scratch := scratchPool.Get().(*scratch)
-	defer scratchPool.Put(scratch)
+	mem := scratchPool.Get().(*scratch)
+	defer mem.release()
 	for i, data := range w.batches {
-		if known.tables[headers[i].TableID] == nil {
-			continue // a duplicate of a table that is gone
+		if !fresh[i] {
+			continue // it was right when it was appended
 		}
-		b, err := scratch.decode(data)
+		b, err := mem.decode(data)
 		if err != nil {
 			return 0, nil, s.badBatch(i, err)
 		}
@@ -181,6 +182,15 @@ func (s *Shard) badBatch(i int, err error) error {
 type scratch struct{ words []uint64 }
 
 var scratchPool = sync.Pool{New: func() any { return &scratch{} }}
+
+// maxScratchKept is the most memory that a scratch in the pool holds, in bytes.
+const maxScratchKept = 8 << 20
+
+func (m *scratch) release() {
+	if 8*len(m.words) <= maxScratchKept {
+		scratchPool.Put(m)
+	}
+}
 
 func (m *scratch) decode(data []byte) (*column.Batch, error) {
 	size, err := column.InflatedSize(data)

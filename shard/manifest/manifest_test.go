@@ -52,8 +52,10 @@ func table(id uint64, version uint32) *schemapb.Table {
 // edits is a history with every kind of change.
 func edits() []*Edit {
 	return []*Edit{
-		{AppliedIndex: 5, AppliedTerm: 1, Clock: 1000, NextSegmentID: 3, Add: []segment.Meta{seg(1, 7), seg(2, 8)}, Tables: []*schemapb.Table{table(7, 1), table(8, 1)},
-			Sessions: []Session{{ID: 1 << 63, High: 70, Seen: []uint64{1, 1 << 63}, LastUnixNano: 900}}},
+		{
+			AppliedIndex: 5, AppliedTerm: 1, Clock: 1000, NextSegmentID: 3, Add: []segment.Meta{seg(1, 7), seg(2, 8)}, Tables: []*schemapb.Table{table(7, 1), table(8, 1)},
+			Sessions: []Session{{ID: 1 << 63, High: 70, Seen: []uint64{1, 1 << 63}, LastUnixNano: 900}},
+		},
 		{AppliedIndex: 9, AppliedTerm: 2, Clock: 2000, Add: []segment.Meta{seg(3, 7), seg(4, 7)}, Tables: []*schemapb.Table{table(7, 2)}},
 		{AppliedIndex: 9, AppliedTerm: 2, Clock: 2000, Remove: []uint64{4}, Drop: []uint64{8}, Sessions: []Session{{ID: 4, High: 1, Seen: []uint64{1}, LastUnixNano: 1}}},
 	}

@@ -67,12 +67,16 @@ func TestEveryTypeReadsInDuckDB(t *testing.T) {
 		"u8:UInt8", "u16:UInt16", "u32:UInt32", "u64:UInt64", "f32:Float32", "f64:Float64", "s:String", "bin:Binary", "j:Json",
 		"tss:TimestampSecond", "tms:TimestampMillisecond", "tus:TimestampMicrosecond", "tns:TimestampNanosecond")
 	edge := []row{
-		{"ts": 0, "b": true, "i8": math.MinInt8, "i16": math.MinInt16, "i32": math.MinInt32, "i64": int64(math.MinInt64),
+		{
+			"ts": 0, "b": true, "i8": math.MinInt8, "i16": math.MinInt16, "i32": math.MinInt32, "i64": int64(math.MinInt64),
 			"u8": 0, "u16": 0, "u32": 0, "u64": 0, "f32": 1.5, "f64": -math.MaxFloat64, "s": "ünï\x00\"", "bin": "\x00\xff", "j": `{"a":[1]}`,
-			"tss": -1, "tms": -1, "tus": -1, "tns": -1},
-		{"ts": 1, "b": false, "i8": math.MaxInt8, "i16": math.MaxInt16, "i32": math.MaxInt32, "i64": int64(math.MaxInt64),
+			"tss": -1, "tms": -1, "tus": -1, "tns": -1,
+		},
+		{
+			"ts": 1, "b": false, "i8": math.MaxInt8, "i16": math.MaxInt16, "i32": math.MaxInt32, "i64": int64(math.MaxInt64),
 			"u8": math.MaxUint8, "u16": math.MaxUint16, "u32": math.MaxUint32, "u64": uint64(math.MaxUint64), "f32": -0.25, "f64": math.SmallestNonzeroFloat64,
-			"s": "", "bin": "", "j": "null", "tss": 1700000000, "tms": 1700000000123, "tus": 1700000000123456, "tns": 1700000000123456789},
+			"s": "", "bin": "", "j": "null", "tss": 1700000000, "tms": 1700000000123, "tus": 1700000000123456, "tns": 1700000000123456789,
+		},
 		{"ts": 2},
 	}
 	var spread, same []row

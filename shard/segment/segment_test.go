@@ -150,12 +150,14 @@ func TestWriteSortsByTagsAndTime(t *testing.T) {
 		want    []string
 	}{
 		{
-			"no tags", []string{"ts:TimestampMillisecond:TIMESTAMP", "m:String"},
+			"no tags",
+			[]string{"ts:TimestampMillisecond:TIMESTAMP", "m:String"},
 			[][]row{{{"ts": 5, "m": "e"}, {"ts": 1, "m": "a"}}, {{"ts": 3, "m": "c"}, {"ts": 1, "m": "b"}}},
 			[]string{"ts=1 m=a", "ts=1 m=b", "ts=3 m=c", "ts=5 m=e"},
 		},
 		{
-			"tags, nulls first, a batch without the tag", []string{"host:String:TAG", "n:Int32:TAG", "ts:TimestampMillisecond:TIMESTAMP"},
+			"tags, nulls first, a batch without the tag",
+			[]string{"host:String:TAG", "n:Int32:TAG", "ts:TimestampMillisecond:TIMESTAMP"},
 			[][]row{
 				{{"ts": 9, "host": "b", "n": 2}, {"ts": 1, "host": "b", "n": -2}, {"ts": 2, "host": "a", "n": 7}},
 				{{"ts": 4}, {"ts": 3}},
@@ -164,7 +166,8 @@ func TestWriteSortsByTagsAndTime(t *testing.T) {
 			[]string{"ts=3", "ts=4", "host= n=1 ts=8", "host=a n=7 ts=2", "host=b ts=7", "host=b n=-2 ts=1", "host=b n=2 ts=9"},
 		},
 		{
-			"floats and unsigned numbers as tags", []string{"f:Float64:TAG", "u:UInt64:TAG", "ts:TimestampMillisecond:TIMESTAMP"},
+			"floats and unsigned numbers as tags",
+			[]string{"f:Float64:TAG", "u:UInt64:TAG", "ts:TimestampMillisecond:TIMESTAMP"},
 			[][]row{{{"ts": 1, "f": 2.5, "u": uint64(math.MaxUint64)}, {"ts": 2, "f": 2.5, "u": 1}, {"ts": 3, "f": -1.5, "u": 9}, {"ts": 4, "f": math.Inf(-1), "u": 9}}},
 			[]string{"f=-Inf u=9 ts=4", "f=-1.5 u=9 ts=3", "f=2.5 u=1 ts=2", "f=2.5 u=-1 ts=1" /* all bits set, as Parquet has it */},
 		},
