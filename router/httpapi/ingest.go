@@ -28,7 +28,8 @@ const maxPipelineRuns = 3
 type ingestResult struct {
 	written   write.Result
 	skipped   int
-	reasons   []string
+	skippedBy pipeline.SkipCounts
+	reasons   []pipeline.Reason
 	writeCost time.Duration
 }
 
@@ -72,7 +73,11 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 		if err == nil {
 			s.metrics.rows.WithLabelValues(p.database).Add(float64(res.written.Rows))
 			s.metrics.bytes.WithLabelValues(p.database).Add(float64(len(data)))
-			s.metrics.skipped.WithLabelValues(p.database).Add(float64(res.skipped))
+			for _, kind := range pipeline.SkipKinds() {
+				if n := res.skippedBy[kind]; n > 0 {
+					s.metrics.skipped.WithLabelValues(p.database, kind.String()).Add(float64(n))
+				}
+			}
 		}
 		return res, err
 	}
@@ -109,7 +114,9 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 		}
 		return ingestResult{}, err
 	}
-	return ingestResult{written: written, skipped: out.Skipped, reasons: out.Reasons, writeCost: time.Since(start)}, nil
+	return ingestResult{
+		written: written, skipped: out.Skipped, skippedBy: out.SkippedBy, reasons: out.Reasons, writeCost: time.Since(start),
+	}, nil
 }
 
 // failedAt counts a request that failed, by its stage.
@@ -163,8 +170,31 @@ func (s *Server) answerIngest(w http.ResponseWriter, x *exchange, res ingestResu
 		}
 		out = append(out, `],`...)
 	}
+	if res.skipped > 0 {
+		out = appendSkipped(out, res)
+	}
 	out = append(out, `"execution_time_ms":`...)
 	out = append(out, millis...)
 	out = append(out, '}')
 	writeJSON(w, http.StatusOK, out)
+}
+
+// appendSkipped appends the report of skipped records: how many, and why the first.
+func appendSkipped(out []byte, res ingestResult) []byte {
+	out = append(out, `"skipped":{"count":`...)
+	out = strconv.AppendInt(out, int64(res.skipped), 10)
+	out = append(out, `,"reasons":[`...)
+	for i, r := range res.reasons {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, `{"index":`...)
+		out = strconv.AppendInt(out, int64(r.Index), 10)
+		out = append(out, `,"kind":"`...)
+		out = append(out, r.Kind.String()...)
+		out = append(out, `","error":`...)
+		out = appendJSONString(out, r.Error)
+		out = append(out, '}')
+	}
+	return append(out, `]},`...)
 }

@@ -1,8 +1,8 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -145,8 +145,11 @@ func formatVersion(at time.Time) string {
 }
 
 // skipReasons joins the first reasons for skipped records into one line of a header.
-func skipReasons(reasons []string) string {
+func skipReasons(reasons []pipeline.Reason) string {
 	const most = 3
-	reasons = slices.Clone(reasons[:min(len(reasons), most)])
-	return headerText(strings.Join(reasons, "; "))
+	var parts []string
+	for _, r := range reasons[:min(len(reasons), most)] {
+		parts = append(parts, fmt.Sprintf("record %d: %s", r.Index, r.Error))
+	}
+	return headerText(strings.Join(parts, "; "))
 }

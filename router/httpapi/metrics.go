@@ -13,7 +13,7 @@ type metrics struct {
 
 	rows    *prometheus.CounterVec // by db
 	bytes   *prometheus.CounterVec // by db
-	skipped *prometheus.CounterVec // by db
+	skipped *prometheus.CounterVec // by db, kind
 	failed  *prometheus.CounterVec // by stage
 }
 
@@ -36,8 +36,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Name: "cordwood_ingest_bytes_total", Help: "Bytes of log bodies, decompressed, that were stored, by database.",
 		}, []string{"db"}),
 		skipped: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cordwood_ingest_skipped_records_total", Help: "Records dropped because they failed and skip_error was set, by database.",
-		}, []string{"db"}),
+			Name: "cordwood_ingest_skipped_records_total", Help: "Records dropped because they failed and skip_error was set, by database and step at which they failed.",
+		}, []string{"db", "kind"}),
 		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cordwood_ingest_failed_total", Help: "Log requests refused or failed, by stage: parameters, body, pipeline, write.",
 		}, []string{"stage"}),

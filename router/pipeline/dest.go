@@ -50,11 +50,11 @@ func (r *identity) destFor(suffix []byte, opts *optionSet) (*dest, error) {
 		return d, nil
 	}
 	if len(r.dests) >= maxTables {
-		return nil, errs.New(errs.InvalidArguments, "more than %d destination tables in one request; send fewer per request", maxTables)
+		return nil, limitError("more than %d destination tables in one request; send fewer per request", maxTables)
 	}
 	table := r.req.Table + string(suffix)
 	if err := schema.CheckTableName(table); err != nil {
-		return nil, err
+		return nil, WithKind(SkipTable, err)
 	}
 	d := &dest{r: r, table: table, opts: opts, maxCells: r.minCells}
 	if r.req.Catalog != nil {
@@ -86,8 +86,8 @@ func (d *dest) open() {
 		case c == nil:
 			d.err = errs.New(errs.Internal, "table %q has no time index", d.table)
 		case c.Name != r.timeName:
-			d.err = errs.New(errs.InvalidArguments,
-				"table %q has the time index %q, and records cannot bring another one, %q; use custom_time_index to name a field %q", d.table, c.Name, r.timeName, c.Name)
+			d.err = &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments,
+				"table %q has the time index %q, and records cannot bring another one, %q; use custom_time_index to name a field %q", d.table, c.Name, r.timeName, c.Name)}
 		default:
 			index = *c
 		}
@@ -141,24 +141,24 @@ func (d *dest) column(name []byte, typ schema.Type) (*column.Col, error) {
 	}
 	r := d.r
 	if r.columns >= maxColumns {
-		return nil, errs.New(errs.InvalidArguments, "more than %d columns over all tables of one request; send fewer tables per request", maxColumns)
+		return nil, limitError("more than %d columns over all tables of one request; send fewer tables per request", maxColumns)
 	}
 	var c schema.Column
 	if found := d.existingColumn(name); found != nil {
 		c = *found
 	} else {
 		if err := schema.CheckColumnName(string(name)); err != nil {
-			return nil, err
+			return nil, WithKind(SkipTable, err)
 		}
 		if d.existing != nil && (d.opts.noCreate || !r.req.AutoCreate) {
-			return nil, errs.New(errs.InvalidArguments,
-				"table %q has no column %q, and adding columns is disabled with auto_create_table", d.table, cut(string(name)))
+			return nil, &kindError{SkipType, errs.New(errs.InvalidArguments,
+				"table %q has no column %q, and adding columns is disabled with auto_create_table", d.table, cut(string(name)))}
 		}
 		if d.columns >= r.req.MaxColumns {
 			if r.quiet() {
-				return nil, errSkipped
+				return nil, errSkippedWide
 			}
-			return nil, errs.New(errs.InvalidArguments,
+			return nil, limitError(
 				"table %q would get more than %d columns with %q; store fields that vary in an array, or lower max_nested_levels", d.table, r.req.MaxColumns, cut(string(name)))
 		}
 		c = schema.Column{Name: string(name), Type: typ, Semantic: schema.Field}
@@ -177,13 +177,17 @@ func (d *dest) existingColumn(name []byte) *schema.Column {
 	return d.existing.ColumnBytes(name)
 }
 
+func limitError(format string, args ...any) error {
+	return &kindError{SkipLimit, errs.New(errs.InvalidArguments, format, args...)}
+}
+
 // end completes the row under way: its time, in the request's unit, and the columns
 // that may not be null.
 func (d *dest) end(t int64) error {
 	row := d.rows.Rows()
 	v, ok := convertTime(t, d.r.timeUnit, d.time.Type)
 	if !ok {
-		return errs.New(errs.InvalidArguments, "time index %q: %d of %s is out of the range of a %s", d.time.Name, t, d.r.timeUnit, d.time.Type)
+		return &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments, "time index %q: %d of %s is out of the range of a %s", d.time.Name, t, d.r.timeUnit, d.time.Type)}
 	}
 	for i := range d.must {
 		m := &d.must[i]
@@ -191,7 +195,7 @@ func (d *dest) end(t int64) error {
 			continue
 		}
 		if m.def == nil {
-			return errs.New(errs.InvalidArguments, "missing column %q: table %q has it NOT NULL and without a default", m.col.Name, d.table)
+			return &kindError{SkipType, errs.New(errs.InvalidArguments, "missing column %q: table %q has it NOT NULL and without a default", m.col.Name, d.table)}
 		}
 		m.def.write(m.col, row, d.r.now())
 	}

@@ -67,7 +67,7 @@ func (r *identity) scanExact(pos int, whole bool) (int, error) {
 	return next, d.checkSize()
 }
 
-var errNotMap = errs.New(errs.InvalidArguments, "Top level value must be map")
+var errNotMap = WithKind(SkipParse, errs.New(errs.InvalidArguments, "Top level value must be map"))
 
 // parseExact checks the whole value and lists the members of a record.
 func (r *identity) parseExact(pos int) (int, error) {
@@ -228,7 +228,7 @@ func (r *identity) destExact(top []int) (*dest, error) {
 	if v.any() {
 		opts, err := r.optionsFor(&v)
 		if err != nil {
-			return nil, err
+			return nil, WithKind(SkipOption, err)
 		}
 		return r.destFor(v.text[varSuffix], opts)
 	}
@@ -264,11 +264,11 @@ func (r *identity) flatten(d *dest, list []int, depth int) error {
 			continue
 		}
 		if !short {
-			return schema.CheckColumnName(string(r.name))
+			return WithKind(SkipTable, schema.CheckColumnName(string(r.name)))
 		}
 		x.leaves = append(x.leaves, leaf{name: len(x.names), nlen: len(r.name), pos: m.pos, depth: depth})
 		if x.names = append(x.names, r.name...); len(x.names) > max(maxNames, r.req.MaxColumns*schema.MaxColumnNameBytes) {
-			return errs.New(errs.InvalidArguments, "the names of its %d fields take more than %d bytes", len(x.leaves), maxNames)
+			return &kindError{SkipLimit, errs.New(errs.InvalidArguments, "the names of its %d fields take more than %d bytes", len(x.leaves), maxNames)}
 		}
 	}
 	return nil

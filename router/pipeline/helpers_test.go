@@ -168,7 +168,7 @@ func dump(out *Output) string {
 		}
 	}
 	if out.Skipped > 0 {
-		fmt.Fprintf(&s, "skipped %d of %d: %s\n", out.Skipped, out.Records, strings.Join(out.Reasons, " | "))
+		fmt.Fprintf(&s, "skipped %d of %d: %s\n", out.Skipped, out.Records, reasonText(out.Reasons))
 	}
 	return s.String()
 }
@@ -210,4 +210,13 @@ func trimLines(s string) string {
 		lines[i] = strings.TrimSpace(lines[i])
 	}
 	return strings.Join(lines, "\n")
+}
+
+// reasonText prints reasons on one line.
+func reasonText(reasons []Reason) string {
+	var parts []string
+	for _, r := range reasons {
+		parts = append(parts, fmt.Sprintf("record %d: %s", r.Index, r.Error))
+	}
+	return strings.Join(parts, " | ")
 }

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"fmt"
 	"hash/maphash"
 	"sync"
 	"time"
@@ -46,8 +45,7 @@ type identity struct {
 
 	start   int64 // nanoseconds since 1970
 	records int
-	skipped int
-	reasons []string
+	skips   skips
 
 	// Scratch memory.
 	writer  jsonscan.Writer
@@ -58,9 +56,6 @@ type identity struct {
 	varText []byte
 	spare   []*column.Builder
 }
-
-// maxReasons is the number of errors that an Output quotes.
-const maxReasons = 3
 
 var identities = sync.Pool{New: func() any {
 	return &identity{trie: trie{seed: maphash.MakeSeed()}, byKey: map[string]*dest{}}
@@ -161,7 +156,7 @@ func (r *identity) rowTime() (int64, error) {
 		return r.timeValue, nil
 	}
 	if r.req.TimeIndex != nil && !r.req.IgnoreErrors {
-		return 0, errs.New(errs.InvalidArguments, "time index %q: the field is missing or null", r.timeName)
+		return 0, &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments, "time index %q: the field is missing or null", r.timeName)}
 	}
 	t, _ := convertTime(r.now(), schema.TimestampNanosecond, r.timeUnit)
 	return t, nil
@@ -197,7 +192,7 @@ func (r *identity) setTime(v *value) error {
 		if r.req.IgnoreErrors {
 			return nil
 		}
-		return err
+		return &kindError{SkipTimeIndex, err}
 	}
 	r.timeValue, r.timeSet = t, true
 	return nil
@@ -270,15 +265,17 @@ func (r *identity) refuse(err error) error {
 
 // Refuse counts a record that was skipped because of err.
 func (r *identity) Refuse(err error) {
-	if len(r.reasons) < maxReasons {
-		r.reasons = append(r.reasons, fmt.Sprintf("record %d: %s", r.records, err))
-	}
+	r.skips.add(r.records, err, r.req.OnSkip)
 	r.records++
-	r.skipped++
 }
 
 // quiet tells that nobody will read the text of a record error any more.
-func (r *identity) quiet() bool { return r.req.SkipError && len(r.reasons) >= maxReasons }
+func (r *identity) quiet() bool {
+	return r.req.SkipError && r.req.OnSkip == nil && len(r.skips.reasons) >= maxReasons
+}
 
 // errSkipped stands for a record error while quiet.
-var errSkipped = errs.New(errs.InvalidArguments, "skipped")
+var (
+	errSkipped     = WithKind(SkipType, errs.New(errs.InvalidArguments, "skipped"))
+	errSkippedWide = WithKind(SkipLimit, errs.New(errs.InvalidArguments, "skipped"))
+)

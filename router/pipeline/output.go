@@ -16,7 +16,7 @@ const (
 
 // Finish ends the input.
 func (r *identity) Finish() (*Output, error) {
-	out := &Output{Records: r.records, Skipped: r.skipped, Reasons: r.reasons}
+	out := &Output{Records: r.records, Skipped: r.skips.total, SkippedBy: r.skips.kinds, Reasons: r.skips.reasons}
 	slices.SortStableFunc(r.dests, func(a, b *dest) int { return cmp.Compare(a.born, b.born) })
 	for _, d := range r.dests {
 		if d.rows.Rows() == 0 {

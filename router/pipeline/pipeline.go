@@ -49,6 +49,8 @@ type Request struct {
 	MaxNestedLevels int
 	// SkipError drops records that fail and goes on.
 	SkipError bool
+	// OnSkip, if not nil, is told of every record that is skipped, as it is skipped.
+	OnSkip func(Reason)
 	// IgnoreErrors lets the time of processing stand in for a custom time index that
 	// a record lacks or has wrong.
 	IgnoreErrors bool
@@ -97,8 +99,10 @@ type Output struct {
 	// Records is the number of records met, those skipped included.
 	Records int
 	Skipped int
-	// Reasons are the texts of the first few errors that made records skipped.
-	Reasons []string
+	// SkippedBy tells how many of the skipped records failed at which step.
+	SkippedBy SkipCounts
+	// Reasons are the first few errors that made records skipped.
+	Reasons []Reason
 }
 
 // TableRows are the rows for one table.
@@ -113,6 +117,9 @@ type TableRows struct {
 	Discard bool
 	// Existing is the table that the rows were checked against; nil if there was none.
 	Existing *schema.Table
+	// Internal allows the table to lie in a database of the server's own. Clients'
+	// records never do.
+	Internal bool
 	// Rows has the time index as its first column. Columns that Existing has carry its
 	// definition; new ones have the ID 0 and are in the order to be created.
 	Rows *column.Builder

@@ -279,7 +279,7 @@ func TestManyColumnsOverTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(out.Tables) != 199 || out.Skipped != 101 || !strings.Contains(out.Reasons[0], "200000 columns over all tables") {
+	if len(out.Tables) != 199 || out.Skipped != 101 || !strings.Contains(out.Reasons[0].Error, "200000 columns over all tables") {
 		t.Errorf("%d tables, %d skipped: %v", len(out.Tables), out.Skipped, out.Reasons)
 	}
 }

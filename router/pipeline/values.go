@@ -220,15 +220,15 @@ func (d *dest) typeError(col *column.Col, v *value) error {
 		return errSkipped
 	}
 	if col.ID != 0 {
-		return errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual %s", col.Name, d.table, col.Type, v.kind.columnType())
+		return &kindError{SkipType, errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual %s", col.Name, d.table, col.Type, v.kind.columnType())}
 	}
-	return errs.New(errs.InvalidArguments, "column %q: expected %s as in an earlier record, actual %s", col.Name, col.Type, v.kind.columnType())
+	return &kindError{SkipType, errs.New(errs.InvalidArguments, "column %q: expected %s as in an earlier record, actual %s", col.Name, col.Type, v.kind.columnType())}
 }
 
 func (d *dest) lossError(col *column.Col, v *value) error {
 	if d.r.quiet() {
 		return errSkipped
 	}
-	return errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual %s %s, which it cannot hold without loss",
-		col.Name, d.table, col.Type, v.kind.columnType(), d.r.jsonText(v))
+	return &kindError{SkipType, errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual %s %s, which it cannot hold without loss",
+		col.Name, d.table, col.Type, v.kind.columnType(), d.r.jsonText(v))}
 }

@@ -66,6 +66,9 @@ type Options struct {
 	// IgnoreErrors skips malformed lines, and takes a malformed JSON body up to the
 	// first fault.
 	IgnoreErrors bool
+	// OnRefuse, if not nil, is given the text of each malformed record that is skipped,
+	// before Runner.Refuse is called for it. The text may not be valid UTF-8.
+	OnRefuse func(text []byte)
 }
 
 // MaxBody is the longest body that is read.
@@ -135,7 +138,7 @@ func (s *reader) pad() {
 
 func (s *reader) jsonLine(line []byte, index int) error {
 	if !s.valid && !utf8.Valid(line) {
-		return s.badLine(func() error {
+		return s.badLine(line, func() error {
 			return errs.New(errs.InvalidArguments, "invalid line at index: %d: it is not valid UTF-8 at column %d", index, invalidAt(line)+1)
 		})
 	}
@@ -144,16 +147,16 @@ func (s *reader) jsonLine(line []byte, index int) error {
 		return nil
 	}
 	if e := (*jsonscan.Error)(nil); errors.As(err, &e) {
-		return s.badLine(func() error {
+		return s.badLine(line, func() error {
 			return errs.New(errs.InvalidArguments, "invalid JSON at index: %d: %s at column %d", index, e.Message(), e.Offset+1)
 		})
 	}
 	return err
 }
 
-func (s *reader) badLine(err func() error) error {
+func (s *reader) badLine(line []byte, err func() error) error {
 	if s.opt.SkipError || s.opt.IgnoreErrors {
-		s.refuse(err)
+		s.refuse(line, err)
 		return nil
 	}
 	return err()
@@ -163,15 +166,17 @@ func (s *reader) badLine(err func() error) error {
 // keeps a body of nothing but malformed records cheap.
 const maxDetails = 8
 
-var errMalformed = errs.New(errs.InvalidArguments, "malformed")
+var errMalformed = pipeline.WithKind(pipeline.SkipParse, errs.New(errs.InvalidArguments, "malformed"))
 
-// refuse counts a record that is skipped because of what err describes.
-func (s *reader) refuse(err func() error) {
-	if s.refused++; s.refused > maxDetails {
+// refuse counts a record of that text that is skipped because of what err describes.
+func (s *reader) refuse(text []byte, err func() error) {
+	if s.opt.OnRefuse != nil {
+		s.opt.OnRefuse(text)
+	} else if s.refused++; s.refused > maxDetails {
 		s.run.Refuse(errMalformed)
 		return
 	}
-	s.run.Refuse(err())
+	s.run.Refuse(pipeline.WithKind(pipeline.SkipParse, err()))
 }
 
 func (s *reader) textLine(line []byte, _ int) error {

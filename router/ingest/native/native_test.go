@@ -64,7 +64,7 @@ func read(body []byte, kind Kind, opt Options) (string, error) {
 		}
 	}
 	if out.Skipped > 0 {
-		s = append(s, fmt.Sprintf("skipped %d: %s", out.Skipped, strings.Join(out.Reasons, " | ")))
+		s = append(s, fmt.Sprintf("skipped %d: %s", out.Skipped, reasonText(out.Reasons)))
 	}
 	return strings.Join(s, " "), nil
 }
@@ -128,7 +128,7 @@ func TestRead(t *testing.T) {
 		{"skip_error, last line cut off", JSON, skip, "{\"a\":1}\n{\"a\":2}\n{\"a", "1 2 skipped 1: "},
 		{"skip_error in an array is fatal", JSON, skip, "[{\"a\":1},\n{\"a\":\n{\"a\":3}]", "!" + malformed},
 		{"skip_error in pretty JSON is fatal", JSON, skip, "{\n\"a\":1,\n\"b\":x\n}\n{\n\"a\":3}", "!" + malformed},
-		{"skip_error and ignore_errors", JSON, Options{true, true}, "[{\"a\":1},\n{\"a\":\n{\"a\":3}]", "1 skipped 1: "},
+		{"skip_error and ignore_errors", JSON, Options{SkipError: true, IgnoreErrors: true}, "[{\"a\":1},\n{\"a\":\n{\"a\":3}]", "1 skipped 1: "},
 		{"invalid UTF-8", JSON, strict, "{\"a\":1}\n{\"a\":\"\xff\"}", "!" + malformed + "invalid UTF-8 at line 2 column 7 (byte offset 14)"},
 		{"invalid UTF-8 between values", JSON, strict, "{\"a\":1} \xff", "!" + malformed + "invalid UTF-8"},
 		{"an earlier fault comes first", JSON, strict, "{\"a\":}\xff", "!" + malformed + "unexpected character '}', expected a value"},
@@ -308,4 +308,13 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("lines failed in spite of skip_error: %v", err)
 		}
 	})
+}
+
+// reasonText prints reasons on one line.
+func reasonText(reasons []pipeline.Reason) string {
+	var parts []string
+	for _, r := range reasons {
+		parts = append(parts, fmt.Sprintf("record %d: %s", r.Index, r.Error))
+	}
+	return strings.Join(parts, " | ")
 }

@@ -36,12 +36,12 @@ func (s *reader) json() error {
 	}
 	if s.opt.SkipError {
 		if next, ok := s.nextLine(pos); ok {
-			s.refuse(func() error { return s.syntaxError(e) })
+			s.refuse(s.body[pos:next], func() error { return s.syntaxError(e) })
 			return s.linesOfJSON(next)
 		}
 	}
 	if s.opt.IgnoreErrors {
-		s.refuse(func() error { return s.syntaxError(e) })
+		s.refuse(s.restOfLine(max(pos, 0)), func() error { return s.syntaxError(e) })
 		return nil
 	}
 	return s.syntaxError(e)
@@ -111,7 +111,7 @@ func (s *reader) scalar(t jsonscan.Text, pos int) (int, error) {
 	if err != nil {
 		return pos, err
 	}
-	return next, s.badLine(func() error {
+	return next, s.badLine(s.body[pos:next], func() error {
 		return errs.New(errs.InvalidArguments, "Invalid JSON: a top-level value must be an object or an array of objects, at %s", s.place(pos))
 	})
 }
@@ -145,15 +145,24 @@ func (s *reader) linesOfJSON(pos int) error {
 		} else {
 			end += pos
 		}
-		_, err := s.validStream(pos, end)
+		at, err := s.validStream(pos, end)
 		if e := (*jsonscan.Error)(nil); errors.As(err, &e) {
-			s.refuse(func() error { return s.syntaxError(e) })
+			s.refuse(s.body[max(at, pos):end], func() error { return s.syntaxError(e) })
 		} else if err != nil {
 			return err
 		}
 		pos = end + 1
 	}
 	return nil
+}
+
+// restOfLine is the body from pos to the end of its line.
+func (s *reader) restOfLine(pos int) []byte {
+	rest := s.body[pos:]
+	if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+		rest = rest[:i]
+	}
+	return rest
 }
 
 // validStream is stream for a line that may not be valid UTF-8.

@@ -1,0 +1,115 @@
+package pipeline
+
+import (
+	"errors"
+	"strings"
+)
+
+// SkipKind says at which step a skipped record failed.
+type SkipKind uint8
+
+// The kinds, in the order in which a record meets the steps.
+const (
+	SkipOther     SkipKind = iota
+	SkipParse              // the text is malformed, or the record is no object
+	SkipProcessor          // a processor refused it
+	SkipTransform          // a value does not go into the type that the pipeline wants
+	SkipTimeIndex          // the time index is missing or unreadable
+	SkipOption             // a variable has a value that no table option has
+	SkipTable              // the table or a column would have an illegal name
+	SkipType               // a value disagrees with the column's type, or must not be null
+	SkipLimit              // it would make a table too wide
+	skipKinds
+)
+
+var skipNames = [skipKinds]string{"other", "parse", "processor", "transform", "time_index", "option", "table", "type", "limit"}
+
+// String is the kind in metrics and in svc_private.rejects.
+func (k SkipKind) String() string {
+	if int(k) < len(skipNames) {
+		return skipNames[k]
+	}
+	return skipNames[SkipOther]
+}
+
+// SkipKinds lists all kinds.
+func SkipKinds() []SkipKind {
+	out := make([]SkipKind, skipKinds)
+	for i := range out {
+		out[i] = SkipKind(i)
+	}
+	return out
+}
+
+// Reason is why a record was skipped.
+type Reason struct {
+	// Index is the record's number in the request, from 0.
+	Index int
+	Kind  SkipKind
+	// Error is the text, without the index.
+	Error string
+}
+
+// SkipCounts are the numbers of skipped records by kind.
+type SkipCounts [skipKinds]int
+
+// kindError is an error of a record together with its kind.
+type kindError struct {
+	kind SkipKind
+	err  error
+}
+
+func (e *kindError) Error() string { return e.err.Error() }
+func (e *kindError) Unwrap() error { return e.err }
+
+// WithKind says of which kind an error of a record is. The kind that err says already
+// stays.
+func WithKind(kind SkipKind, err error) error {
+	if err == nil || KindOf(err) != SkipOther {
+		return err
+	}
+	return &kindError{kind, err}
+}
+
+// KindOf is the kind that err says, or SkipOther.
+func KindOf(err error) SkipKind {
+	if e := (*kindError)(nil); errors.As(err, &e) {
+		return e.kind
+	}
+	return SkipOther
+}
+
+const (
+	// maxReasons is the number of errors that an Output quotes.
+	maxReasons = 10
+	// maxReasonBytes bounds the text of each.
+	maxReasonBytes = 1024
+)
+
+// skips counts the skipped records of a request.
+type skips struct {
+	total   int
+	kinds   SkipCounts
+	reasons []Reason
+}
+
+// add counts a record that is skipped because of err, and tells onSkip if it is not nil.
+func (s *skips) add(index int, err error, onSkip func(Reason)) {
+	kind := KindOf(err)
+	s.total++
+	s.kinds[kind]++
+	keep := len(s.reasons) < maxReasons
+	if !keep && onSkip == nil {
+		return
+	}
+	r := Reason{Index: index, Kind: kind, Error: err.Error()}
+	if len(r.Error) > maxReasonBytes {
+		r.Error = strings.ToValidUTF8(r.Error[:maxReasonBytes], "") + "…"
+	}
+	if keep {
+		s.reasons = append(s.reasons, r)
+	}
+	if onSkip != nil {
+		onSkip(r)
+	}
+}
