@@ -99,6 +99,7 @@ func NewTable(database, name string, columns []*schemapb.Column, options map[str
 func appendColumn(t *schemapb.Table, c *schemapb.Column) *schemapb.Column {
 	added := &schemapb.Column{
 		Id: t.NextColumnId, Name: c.Name, Type: c.Type, Semantic: c.Semantic, NotNull: c.NotNull, DefaultValue: c.DefaultValue,
+		Index: c.Index,
 	}
 	switch added.Semantic {
 	case schemapb.Semantic_SEMANTIC_UNSPECIFIED:

@@ -54,6 +54,9 @@ func ColumnSQL(c Column) string {
 	if c.Default != nil {
 		s += " DEFAULT " + *c.Default
 	}
+	if c.Index != nil {
+		s += " " + c.Index.SQL()
+	}
 	return s
 }
 

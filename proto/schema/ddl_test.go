@@ -52,6 +52,23 @@ func TestCreateTableSQL(t *testing.T) {
 ) ENGINE=mito WITH (comment='it''s', merge_mode='last_row', 'my.option'='x')`,
 		},
 		{
+			"indexes",
+			Table{Name: "t", Columns: []Column{
+				{Name: "ts", Type: TimestampMillisecond, Semantic: Timestamp},
+				{Name: "a", Type: String, Semantic: Tag, Index: &Index{Kind: InvertedIndex}},
+				{Name: "b", Type: Int64, Semantic: Field, Default: &zero, Index: &Index{Kind: SkippingIndex, Options: DefaultIndexOptions(SkippingIndex)}},
+				{Name: "c", Type: String, Semantic: Field, Index: &Index{Kind: FulltextIndex, Options: DefaultIndexOptions(FulltextIndex)}},
+			}},
+			`CREATE TABLE IF NOT EXISTS "t" (
+  "ts" TIMESTAMP(3) NOT NULL,
+  "a" STRING NULL INVERTED INDEX,
+  "b" BIGINT NULL DEFAULT 0 SKIPPING INDEX WITH (false_positive_rate='0.01', granularity='10240', type='BLOOM'),
+  "c" STRING NULL FULLTEXT INDEX WITH (analyzer='English', backend='bloom', case_sensitive='false', false_positive_rate='0.01', granularity='10240'),
+  TIME INDEX ("ts"),
+  PRIMARY KEY ("a")
+) ENGINE=mito`,
+		},
+		{
 			"no options",
 			Table{Name: "t", Columns: []Column{{Name: "ts", Type: TimestampMillisecond, Semantic: Timestamp}}},
 			"CREATE TABLE IF NOT EXISTS \"t\" (\n  \"ts\" TIMESTAMP(3) NOT NULL,\n  TIME INDEX (\"ts\")\n) ENGINE=mito",

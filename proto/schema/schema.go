@@ -143,6 +143,8 @@ type Column struct {
 	NotNull  bool
 	// Default is the literal text that stands in for an absent value; nil: none.
 	Default *string
+	// Index is the column's index; nil: none.
+	Index *Index
 }
 
 // Placement tells which shard took a table's writes from an epoch on.
@@ -259,7 +261,7 @@ func (t *Table) ToProto() *schemapb.Table {
 func ColumnFromProto(p *schemapb.Column) Column {
 	return Column{
 		ID: p.Id, Name: p.Name, Type: Type(p.Type), Semantic: Semantic(p.Semantic),
-		NotNull: p.NotNull, Default: p.DefaultValue,
+		NotNull: p.NotNull, Default: p.DefaultValue, Index: indexFromProto(p.Index),
 	}
 }
 
@@ -267,6 +269,6 @@ func ColumnFromProto(p *schemapb.Column) Column {
 func (c Column) ToProto() *schemapb.Column {
 	return &schemapb.Column{
 		Id: c.ID, Name: c.Name, Type: schemapb.Type(c.Type), Semantic: schemapb.Semantic(c.Semantic),
-		NotNull: c.NotNull, DefaultValue: c.Default,
+		NotNull: c.NotNull, DefaultValue: c.Default, Index: c.Index.toProto(),
 	}
 }

@@ -17,7 +17,7 @@ func exampleTable() *Table {
 			{ID: 1, Name: "host", Type: String, Semantic: Tag},
 			{ID: 2, Name: "ts", Type: TimestampNanosecond, Semantic: Timestamp, NotNull: true},
 			{ID: 5, Name: "n", Type: Int64, Semantic: Field, Default: &zero},
-			{ID: 8, Name: "zone", Type: String, Semantic: Tag},
+			{ID: 8, Name: "zone", Type: String, Semantic: Tag, Index: &Index{Kind: SkippingIndex, Options: DefaultIndexOptions(SkippingIndex)}},
 		},
 		Options:   map[string]string{"ttl": "1day"},
 		Placement: []Placement{{Epoch: 1, ShardID: 4}, {Epoch: 2, ShardID: 5}},

@@ -175,6 +175,62 @@ func (Semantic) EnumDescriptor() ([]byte, []int) {
 	return file_schemapb_schema_proto_rawDescGZIP(), []int{1}
 }
 
+// IndexKind is how values of a column are found.
+type IndexKind int32
+
+const (
+	IndexKind_INDEX_KIND_UNSPECIFIED IndexKind = 0
+	// By value.
+	IndexKind_INDEX_KIND_INVERTED IndexKind = 1
+	// Parts of a segment that cannot hold a value are passed over.
+	IndexKind_INDEX_KIND_SKIPPING IndexKind = 2
+	// By the words of a text.
+	IndexKind_INDEX_KIND_FULLTEXT IndexKind = 3
+)
+
+// Enum value maps for IndexKind.
+var (
+	IndexKind_name = map[int32]string{
+		0: "INDEX_KIND_UNSPECIFIED",
+		1: "INDEX_KIND_INVERTED",
+		2: "INDEX_KIND_SKIPPING",
+		3: "INDEX_KIND_FULLTEXT",
+	}
+	IndexKind_value = map[string]int32{
+		"INDEX_KIND_UNSPECIFIED": 0,
+		"INDEX_KIND_INVERTED":    1,
+		"INDEX_KIND_SKIPPING":    2,
+		"INDEX_KIND_FULLTEXT":    3,
+	}
+)
+
+func (x IndexKind) Enum() *IndexKind {
+	p := new(IndexKind)
+	*p = x
+	return p
+}
+
+func (x IndexKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (IndexKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_schemapb_schema_proto_enumTypes[2].Descriptor()
+}
+
+func (IndexKind) Type() protoreflect.EnumType {
+	return &file_schemapb_schema_proto_enumTypes[2]
+}
+
+func (x IndexKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use IndexKind.Descriptor instead.
+func (IndexKind) EnumDescriptor() ([]byte, []int) {
+	return file_schemapb_schema_proto_rawDescGZIP(), []int{2}
+}
+
 type Column struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Never reused within a table; 0 while the column has not been stored.
@@ -184,7 +240,9 @@ type Column struct {
 	Semantic Semantic `protobuf:"varint,4,opt,name=semantic,proto3,enum=cordwood.schema.Semantic" json:"semantic,omitempty"`
 	NotNull  bool     `protobuf:"varint,5,opt,name=not_null,json=notNull,proto3" json:"not_null,omitempty"`
 	// Literal text that stands in for an absent value, as in CREATE TABLE.
-	DefaultValue  *string `protobuf:"bytes,6,opt,name=default_value,json=defaultValue,proto3,oneof" json:"default_value,omitempty"`
+	DefaultValue *string `protobuf:"bytes,6,opt,name=default_value,json=defaultValue,proto3,oneof" json:"default_value,omitempty"`
+	// What helps to find values of the column; absent: nothing.
+	Index         *Index `protobuf:"bytes,7,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -261,6 +319,70 @@ func (x *Column) GetDefaultValue() string {
 	return ""
 }
 
+func (x *Column) GetIndex() *Index {
+	if x != nil {
+		return x.Index
+	}
+	return nil
+}
+
+// Index is an index of one column. It decides how segments are written; the values
+// that a query returns do not depend on it.
+type Index struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Kind  IndexKind              `protobuf:"varint,1,opt,name=kind,proto3,enum=cordwood.schema.IndexKind" json:"kind,omitempty"`
+	// Normalised texts by option name: granularity, false_positive_rate, type of a
+	// skipping index; these but type, and analyzer, backend, case_sensitive of a
+	// fulltext index.
+	Options       map[string]string `protobuf:"bytes,2,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Index) Reset() {
+	*x = Index{}
+	mi := &file_schemapb_schema_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Index) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Index) ProtoMessage() {}
+
+func (x *Index) ProtoReflect() protoreflect.Message {
+	mi := &file_schemapb_schema_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Index.ProtoReflect.Descriptor instead.
+func (*Index) Descriptor() ([]byte, []int) {
+	return file_schemapb_schema_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Index) GetKind() IndexKind {
+	if x != nil {
+		return x.Kind
+	}
+	return IndexKind_INDEX_KIND_UNSPECIFIED
+}
+
+func (x *Index) GetOptions() map[string]string {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
 // Placement is one entry of a table's placement history.
 type Placement struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -272,7 +394,7 @@ type Placement struct {
 
 func (x *Placement) Reset() {
 	*x = Placement{}
-	mi := &file_schemapb_schema_proto_msgTypes[1]
+	mi := &file_schemapb_schema_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -284,7 +406,7 @@ func (x *Placement) String() string {
 func (*Placement) ProtoMessage() {}
 
 func (x *Placement) ProtoReflect() protoreflect.Message {
-	mi := &file_schemapb_schema_proto_msgTypes[1]
+	mi := &file_schemapb_schema_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -297,7 +419,7 @@ func (x *Placement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placement.ProtoReflect.Descriptor instead.
 func (*Placement) Descriptor() ([]byte, []int) {
-	return file_schemapb_schema_proto_rawDescGZIP(), []int{1}
+	return file_schemapb_schema_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Placement) GetEpoch() uint32 {
@@ -338,7 +460,7 @@ type Table struct {
 
 func (x *Table) Reset() {
 	*x = Table{}
-	mi := &file_schemapb_schema_proto_msgTypes[2]
+	mi := &file_schemapb_schema_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -350,7 +472,7 @@ func (x *Table) String() string {
 func (*Table) ProtoMessage() {}
 
 func (x *Table) ProtoReflect() protoreflect.Message {
-	mi := &file_schemapb_schema_proto_msgTypes[2]
+	mi := &file_schemapb_schema_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -363,7 +485,7 @@ func (x *Table) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Table.ProtoReflect.Descriptor instead.
 func (*Table) Descriptor() ([]byte, []int) {
-	return file_schemapb_schema_proto_rawDescGZIP(), []int{2}
+	return file_schemapb_schema_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Table) GetId() uint64 {
@@ -447,7 +569,7 @@ type Database struct {
 
 func (x *Database) Reset() {
 	*x = Database{}
-	mi := &file_schemapb_schema_proto_msgTypes[3]
+	mi := &file_schemapb_schema_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -459,7 +581,7 @@ func (x *Database) String() string {
 func (*Database) ProtoMessage() {}
 
 func (x *Database) ProtoReflect() protoreflect.Message {
-	mi := &file_schemapb_schema_proto_msgTypes[3]
+	mi := &file_schemapb_schema_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -472,7 +594,7 @@ func (x *Database) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Database.ProtoReflect.Descriptor instead.
 func (*Database) Descriptor() ([]byte, []int) {
-	return file_schemapb_schema_proto_rawDescGZIP(), []int{3}
+	return file_schemapb_schema_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Database) GetName() string {
@@ -500,15 +622,22 @@ var File_schemapb_schema_proto protoreflect.FileDescriptor
 
 const file_schemapb_schema_proto_rawDesc = "" +
 	"\n" +
-	"\x15schemapb/schema.proto\x12\x0fcordwood.schema\"\xe5\x01\n" +
+	"\x15schemapb/schema.proto\x12\x0fcordwood.schema\"\x93\x02\n" +
 	"\x06Column\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12)\n" +
 	"\x04type\x18\x03 \x01(\x0e2\x15.cordwood.schema.TypeR\x04type\x125\n" +
 	"\bsemantic\x18\x04 \x01(\x0e2\x19.cordwood.schema.SemanticR\bsemantic\x12\x19\n" +
 	"\bnot_null\x18\x05 \x01(\bR\anotNull\x12(\n" +
-	"\rdefault_value\x18\x06 \x01(\tH\x00R\fdefaultValue\x88\x01\x01B\x10\n" +
-	"\x0e_default_value\"<\n" +
+	"\rdefault_value\x18\x06 \x01(\tH\x00R\fdefaultValue\x88\x01\x01\x12,\n" +
+	"\x05index\x18\a \x01(\v2\x16.cordwood.schema.IndexR\x05indexB\x10\n" +
+	"\x0e_default_value\"\xb2\x01\n" +
+	"\x05Index\x12.\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1a.cordwood.schema.IndexKindR\x04kind\x12=\n" +
+	"\aoptions\x18\x02 \x03(\v2#.cordwood.schema.Index.OptionsEntryR\aoptions\x1a:\n" +
+	"\fOptionsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"<\n" +
 	"\tPlacement\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x19\n" +
 	"\bshard_id\x18\x02 \x01(\rR\ashardId\"\xc9\x03\n" +
@@ -563,7 +692,12 @@ const file_schemapb_schema_proto_rawDesc = "" +
 	"\x14SEMANTIC_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSEMANTIC_FIELD\x10\x01\x12\x10\n" +
 	"\fSEMANTIC_TAG\x10\x02\x12\x16\n" +
-	"\x12SEMANTIC_TIMESTAMP\x10\x03B\x19Z\x17cordwood/proto/schemapbb\x06proto3"
+	"\x12SEMANTIC_TIMESTAMP\x10\x03*r\n" +
+	"\tIndexKind\x12\x1a\n" +
+	"\x16INDEX_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13INDEX_KIND_INVERTED\x10\x01\x12\x17\n" +
+	"\x13INDEX_KIND_SKIPPING\x10\x02\x12\x17\n" +
+	"\x13INDEX_KIND_FULLTEXT\x10\x03B\x19Z\x17cordwood/proto/schemapbb\x06proto3"
 
 var (
 	file_schemapb_schema_proto_rawDescOnce sync.Once
@@ -577,30 +711,36 @@ func file_schemapb_schema_proto_rawDescGZIP() []byte {
 	return file_schemapb_schema_proto_rawDescData
 }
 
-var file_schemapb_schema_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_schemapb_schema_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_schemapb_schema_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_schemapb_schema_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_schemapb_schema_proto_goTypes = []any{
 	(Type)(0),         // 0: cordwood.schema.Type
 	(Semantic)(0),     // 1: cordwood.schema.Semantic
-	(*Column)(nil),    // 2: cordwood.schema.Column
-	(*Placement)(nil), // 3: cordwood.schema.Placement
-	(*Table)(nil),     // 4: cordwood.schema.Table
-	(*Database)(nil),  // 5: cordwood.schema.Database
-	nil,               // 6: cordwood.schema.Table.OptionsEntry
-	nil,               // 7: cordwood.schema.Database.OptionsEntry
+	(IndexKind)(0),    // 2: cordwood.schema.IndexKind
+	(*Column)(nil),    // 3: cordwood.schema.Column
+	(*Index)(nil),     // 4: cordwood.schema.Index
+	(*Placement)(nil), // 5: cordwood.schema.Placement
+	(*Table)(nil),     // 6: cordwood.schema.Table
+	(*Database)(nil),  // 7: cordwood.schema.Database
+	nil,               // 8: cordwood.schema.Index.OptionsEntry
+	nil,               // 9: cordwood.schema.Table.OptionsEntry
+	nil,               // 10: cordwood.schema.Database.OptionsEntry
 }
 var file_schemapb_schema_proto_depIdxs = []int32{
-	0, // 0: cordwood.schema.Column.type:type_name -> cordwood.schema.Type
-	1, // 1: cordwood.schema.Column.semantic:type_name -> cordwood.schema.Semantic
-	2, // 2: cordwood.schema.Table.columns:type_name -> cordwood.schema.Column
-	6, // 3: cordwood.schema.Table.options:type_name -> cordwood.schema.Table.OptionsEntry
-	3, // 4: cordwood.schema.Table.placement:type_name -> cordwood.schema.Placement
-	7, // 5: cordwood.schema.Database.options:type_name -> cordwood.schema.Database.OptionsEntry
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	0,  // 0: cordwood.schema.Column.type:type_name -> cordwood.schema.Type
+	1,  // 1: cordwood.schema.Column.semantic:type_name -> cordwood.schema.Semantic
+	4,  // 2: cordwood.schema.Column.index:type_name -> cordwood.schema.Index
+	2,  // 3: cordwood.schema.Index.kind:type_name -> cordwood.schema.IndexKind
+	8,  // 4: cordwood.schema.Index.options:type_name -> cordwood.schema.Index.OptionsEntry
+	3,  // 5: cordwood.schema.Table.columns:type_name -> cordwood.schema.Column
+	9,  // 6: cordwood.schema.Table.options:type_name -> cordwood.schema.Table.OptionsEntry
+	5,  // 7: cordwood.schema.Table.placement:type_name -> cordwood.schema.Placement
+	10, // 8: cordwood.schema.Database.options:type_name -> cordwood.schema.Database.OptionsEntry
+	9,  // [9:9] is the sub-list for method output_type
+	9,  // [9:9] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_schemapb_schema_proto_init() }
@@ -614,8 +754,8 @@ func file_schemapb_schema_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_schemapb_schema_proto_rawDesc), len(file_schemapb_schema_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   6,
+			NumEnums:      3,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
