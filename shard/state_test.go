@@ -173,6 +173,34 @@ func TestGoldenEntries(t *testing.T) {
 	}
 }
 
+func TestInspectEntry(t *testing.T) {
+	table, err := proto.Marshal(def(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for _, e := range []*entry{
+		{kind: kindWrite, writes: []entryWrite{{tables: [][]byte{table}, batches: [][]byte{batch(head(1, 9, 4), "a", "b"), []byte("junk")}}, {}}},
+		{kind: kindDropTable, time: 1, tableID: 5},
+	} {
+		if err := InspectEntry(&out, appendEntry(nil, e)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{
+		"2 writes, proposed 1970-01-01T00:00:00Z", `    table 1 "public"."t1" version 1, 3 columns`,
+		"    batch of table 1: epoch 3, schema version 1, session 0000000000000009 number 4, 2 rows, time 4000 to 4001,",
+		"    batch of 4 bytes: column batch: corrupt", "drop table 5, proposed 1970-01-01T00:00:00.000000001Z",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	if err := InspectEntry(&out, []byte("junk")); err == nil {
+		t.Error("junk is printed")
+	}
+}
+
 func FuzzDecodeEntry(f *testing.F) {
 	for _, e := range goldenEntries(f) {
 		f.Add(appendEntry(nil, e))

@@ -178,7 +178,7 @@ func writerOptions(table *schema.Table, id uint64, cols []*fileColumn) ([]parque
 	root := make(rootNode, len(cols))
 	var sorting []parquet.SortingColumn
 	options := []parquet.WriterOption{
-		parquet.Compression(zstdCodec), parquet.DataPageStatistics(false), parquet.PageBufferSize(pageBytes), parquet.WriteBufferSize(256 << 10),
+		parquet.Compression(zstdCodec), parquet.DataPageVersion(1), parquet.DataPageStatistics(false), parquet.PageBufferSize(pageBytes), parquet.WriteBufferSize(256 << 10),
 		parquet.DictionaryMaxBytes(maxDictionaryBytes), parquet.CreatedBy("cordwood", "1", ""),
 	}
 	for i, c := range cols {

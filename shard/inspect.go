@@ -1,0 +1,56 @@
+package shard
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"cordwood/proto/column"
+)
+
+// InspectEntry prints the data of one command of a shard's log as text: its kind and
+// time, and for each write the definitions and the headers of the batches.
+func InspectEntry(w io.Writer, data []byte) error {
+	e, err := decodeEntry(data)
+	if err != nil {
+		return fmt.Errorf("inspect: %w", err)
+	}
+	p := &linePrinter{w: w}
+	at := time.Unix(0, e.time).UTC().Format(time.RFC3339Nano)
+	if e.kind == kindDropTable {
+		p.line("drop table %d, proposed %s, %d bytes", e.tableID, at, len(data))
+		return p.err
+	}
+	p.line("%d writes, proposed %s, %d bytes", len(e.writes), at, len(data))
+	for i := range e.writes {
+		p.line("  write %d", i+1)
+		defs, err := parseTables(e.writes[i].tables)
+		if err != nil {
+			return fmt.Errorf("inspect: write %d: table definition: %w", i+1, err)
+		}
+		for _, d := range defs {
+			p.line("    table %d %q.%q version %d, %d columns", d.ID, d.Database, d.Name, d.Version, len(d.Columns))
+		}
+		for _, b := range e.writes[i].batches {
+			h, err := column.DecodeHeader(b)
+			if err != nil {
+				p.line("    batch of %d bytes: %v", len(b), err)
+				continue
+			}
+			p.line("    batch of table %d: epoch %d, schema version %d, session %016x number %d, %d rows, time %d to %d, %d bytes",
+				h.TableID, h.Epoch, h.SchemaVersion, h.Session, h.Seq, h.Rows, h.MinTime, h.MaxTime, len(b))
+		}
+	}
+	return p.err
+}
+
+type linePrinter struct {
+	w   io.Writer
+	err error
+}
+
+func (p *linePrinter) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+	}
+}
