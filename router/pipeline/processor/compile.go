@@ -1,0 +1,75 @@
+package processor
+
+import (
+	"strings"
+
+	"cordwood/router/pipeline/document"
+)
+
+// Step is a compiled processor of a pipeline.
+type Step struct {
+	Name  string
+	Apply Apply
+}
+
+// List is the compiled processors of a pipeline.
+type List struct {
+	Steps []Step
+	// Times are the fields that date and epoch processors fill, in order.
+	Times []TimeField
+}
+
+// maxSteps bounds the processors of a pipeline.
+const maxSteps = 1000
+
+// CompileList compiles the list of processors at n; nil is an empty list. Faults are
+// noted in the document. names gets the names that the processors use.
+func CompileList(n *document.Node, env Env, names *Names) List {
+	var out List
+	if n == nil {
+		return out
+	}
+	entries := n.List()
+	if len(entries) > maxSteps {
+		n.Fault("%d processors, at most %d are allowed", len(entries), maxSteps)
+		return out
+	}
+	for _, e := range entries {
+		if s, ok := compileStep(e, env, names, &out.Times); ok {
+			out.Steps = append(out.Steps, s)
+		}
+	}
+	return out
+}
+
+func compileStep(n *document.Node, env Env, names *Names, times *[]TimeField) (Step, bool) {
+	if n.IsNull() {
+		n.Fault("expected a map with the name of a processor as its key, found null")
+		return Step{}, false
+	}
+	m := n.Map()
+	entries := m.Entries()
+	if len(entries) == 0 {
+		m.Fault("expected the name of a processor, as in `- date: {field: time}`")
+		return Step{}, false
+	}
+	for i := range entries[1:] {
+		e := &entries[i+1]
+		e.KeyFault("a processor has one key, its name, and %q stands beside %q; begin another list entry, or indent it as an option", Cut(e.Key), Cut(entries[0].Key))
+	}
+	e := &entries[0]
+	kind, ok := Find(e.Key)
+	if !ok {
+		s := document.Suggest(e.Key, KindNames())
+		if s == "" {
+			s = "; known are " + strings.Join(KindNames(), ", ")
+		}
+		e.KeyFault("Unsupported %s processor%s", Cut(e.Key), s)
+		return Step{}, false
+	}
+	before := n.Faults()
+	o := &Options{Map: e.Value.Map(), Env: env, names: names, times: times}
+	apply := kind.Compile(o)
+	o.Done()
+	return Step{kind.Name, apply}, n.Faults() == before && apply != nil
+}

@@ -1,0 +1,171 @@
+package processor
+
+import (
+	"strings"
+
+	"cordwood/router/pipeline/document"
+	"cordwood/router/vrl/value"
+)
+
+// Field is an entry of a field list.
+type Field struct {
+	// In is the field that is read, and Out the one that gets the result.
+	In, Out Name
+	// Renamed says that the list gives Out.
+	Renamed bool
+}
+
+// Fields is the field list of a processor.
+type Fields struct {
+	List []Field
+	// IgnoreMissing leaves a field alone that is absent or null, which is an error otherwise.
+	IgnoreMissing bool
+}
+
+// Fields reads the options field or fields, at least one of which must be given, and
+// ignore_missing.
+func (o *Options) Fields() Fields {
+	fs := o.FieldList()
+	fs.IgnoreMissing = o.Bool("ignore_missing", false)
+	return fs
+}
+
+// FieldList is Fields for processors without ignore_missing.
+func (o *Options) FieldList() Fields {
+	key, n := o.Last("field", "fields")
+	var fs Fields
+	for _, p := range FieldPairs(o.Map, key, n) {
+		fs.List = append(fs.List, Field{o.Name(p.In), o.Name(p.Out), p.Renamed})
+	}
+	return fs
+}
+
+// FieldPair is an entry of a field list as it is written.
+type FieldPair struct {
+	In, Out string
+	Renamed bool
+	Node    *document.Node
+}
+
+// FieldPairs reads the field list n, which stands under the key field or fields of m:
+// name, "name, new" or {key: name, rename_to: new}, under fields a list of these. A nil n
+// is a fault of m.
+func FieldPairs(m *document.Map, key string, n *document.Node) []FieldPair {
+	switch {
+	case n == nil:
+		m.Fault(`"field" or "fields" is required`)
+		return nil
+	case key == "field" && !n.IsList():
+		if p, ok := fieldPair(n); ok {
+			return []FieldPair{p}
+		}
+		return nil
+	case key == "fields" && (n.IsString() || n.IsMap()):
+		if p, ok := fieldPair(n); ok { // one entry needs no list
+			return []FieldPair{p}
+		}
+		return nil
+	case key == "field":
+		n.Fault("expected one field; use fields for a list")
+		return nil
+	}
+	list := n.List()
+	if len(list) == 0 && n.IsList() {
+		n.Fault("the list of fields is empty")
+	}
+	var pairs []FieldPair
+	for _, e := range list {
+		if p, ok := fieldPair(e); ok {
+			pairs = append(pairs, p)
+		}
+	}
+	return pairs
+}
+
+func fieldPair(n *document.Node) (FieldPair, bool) {
+	p := FieldPair{Node: n}
+	if n.IsMap() {
+		m := n.Map()
+		var ok bool
+		if p.In, ok = m.MustString("key"); !ok {
+			return p, false
+		}
+		p.Out = m.String("rename_to", "")
+		m.Done()
+	} else {
+		text, ok := n.String()
+		if !ok {
+			return p, false
+		}
+		parts := strings.Split(text, ",")
+		p.In = strings.TrimSpace(parts[0])
+		if len(parts) > 1 {
+			p.Out = strings.TrimSpace(parts[1])
+		}
+	}
+	if p.In == "" {
+		n.Fault("the name of a field is empty")
+		return p, false
+	}
+	p.Renamed = p.Out != ""
+	if !p.Renamed {
+		p.Out = p.In
+	}
+	return p, true
+}
+
+// Each returns an Apply that calls f for every field of the list that has a value.
+func (fs Fields) Each(f func(rec *Record, fl *Field, v value.Value) error) Apply {
+	return fs.each(f, true)
+}
+
+// EachPresent is Each for processors that are given null too.
+func (fs Fields) EachPresent(f func(rec *Record, fl *Field, v value.Value) error) Apply {
+	return fs.each(f, false)
+}
+
+func (fs Fields) each(f func(rec *Record, fl *Field, v value.Value) error, nullIsMissing bool) Apply {
+	list, ignore := fs.List, fs.IgnoreMissing
+	return func(rec *Record) error {
+		if rec.Value.Object() == nil {
+			return rec.errNotMap()
+		}
+		for i := range list {
+			fl := &list[i]
+			v, ok := rec.Get(fl.In)
+			if !ok || nullIsMissing && v.IsNull() {
+				if ignore {
+					continue
+				}
+				return rec.Missing(fl.In.Text)
+			}
+			if err := f(rec, fl, v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// EachString is Each for fields that must be strings.
+func (fs Fields) EachString(f func(rec *Record, fl *Field, s string) error) Apply {
+	return fs.Each(func(rec *Record, fl *Field, v value.Value) error {
+		if !v.IsString() {
+			return rec.WrongType(fl.In.Text, v, "a string")
+		}
+		return f(rec, fl, v.Str())
+	})
+}
+
+// MapStrings returns an Apply that puts f of each field, a string, in its place or under
+// the name that the list gives. An error of f need only say what is wrong.
+func (fs Fields) MapStrings(f func(rec *Record, s string) (value.Value, error)) Apply {
+	return fs.EachString(func(rec *Record, fl *Field, s string) error {
+		v, err := f(rec, s)
+		if err != nil {
+			return rec.Fail(fl.In.Text, value.NewString(s), "%s", err)
+		}
+		rec.Set(fl.Out, v)
+		return nil
+	})
+}

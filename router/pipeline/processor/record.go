@@ -1,0 +1,161 @@
+package processor
+
+import (
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"cordwood/router/vrl/value"
+)
+
+// Name is the name of a field that is known when a pipeline is compiled. Looking it up
+// in a record starts where it was found the last time.
+type Name struct {
+	Text string
+	slot int
+}
+
+// Names numbers the names of one pipeline.
+type Names struct {
+	slots map[string]int
+	list  []string
+}
+
+// Name returns the name of that text.
+func (n *Names) Name(text string) Name {
+	slot, ok := n.slots[text]
+	if !ok {
+		if n.slots == nil {
+			n.slots = map[string]int{}
+		}
+		slot = len(n.list)
+		text = strings.Clone(text)
+		n.slots[text] = slot
+		n.list = append(n.list, text)
+	}
+	return Name{n.list[slot], slot}
+}
+
+// List is all names, in the order of their numbers.
+func (n *Names) List() []string { return n.list }
+
+// Record is a record on its way through the processors of one pipeline. Its memory is
+// used again for the next record.
+type Record struct {
+	// Value is the record: an object, but after a vrl processor perhaps an array; null
+	// means that it is dropped.
+	Value value.Value
+	// Quiet says that nobody will read the text of errors.
+	Quiet bool
+	// Scratch is memory for a processor to build a text in; it holds nothing from one
+	// use to the next.
+	Scratch []byte
+
+	hints []int
+	block []byte
+}
+
+// NewRecord returns the record of a pipeline that uses the names.
+func NewRecord(names *Names) *Record { return &Record{hints: make([]int, len(names.list))} }
+
+// Get returns the value of a field. It is for looking at: to put a container in another
+// place as well, call its Share.
+func (r *Record) Get(n Name) (value.Value, bool) {
+	o := r.Value.Object()
+	if o == nil {
+		return value.Value{}, false
+	}
+	v, at, ok := o.PeekHint(n.Text, r.hints[n.slot])
+	r.hints[n.slot] = at
+	return v, ok
+}
+
+// Set gives a field a value. Strings must stay as they are until the record is stored:
+// parts of other strings of the record do, and so does what Text and TextOf return.
+func (r *Record) Set(n Name, v value.Value) {
+	o := r.Value.MutObject()
+	if o == nil {
+		return
+	}
+	if at := r.hints[n.slot]; at < o.Len() && o.Key(at) == n.Text {
+		o.SetAt(at, v)
+		return
+	}
+	o.Set(n.Text, v)
+}
+
+// SetKey is Set for a name that a record brings.
+func (r *Record) SetKey(key string, v value.Value) {
+	if o := r.Value.MutObject(); o != nil {
+		o.Set(key, v)
+	}
+}
+
+// Delete removes a field, if it is there.
+func (r *Record) Delete(n Name) {
+	if o := r.Value.MutObject(); o != nil {
+		o.Delete(n.Text)
+	}
+}
+
+// blockSize is the size of the pieces in which memory for texts is taken. They are
+// never used twice, so that texts stay valid for as long as anything refers to them.
+const blockSize = 16 << 10
+
+// Text returns a copy of b as a string value.
+func (r *Record) Text(b []byte) value.Value { return value.NewString(r.TextOf(b)) }
+
+// TextOf returns a copy of b as a string.
+func (r *Record) TextOf(b []byte) string {
+	if len(b) > cap(r.block)-len(r.block) {
+		if len(b) > blockSize/4 {
+			return string(b)
+		}
+		r.block = make([]byte, 0, blockSize)
+	}
+	from := len(r.block)
+	r.block = append(r.block, b...)
+	return unsafe.String(unsafe.SliceData(r.block[from:]), len(b))
+}
+
+// errQuiet stands for every error while Quiet.
+var errQuiet = &Error{Reason: "failed"}
+
+// Fail returns the error of a processor that failed on the value v of a field.
+func (r *Record) Fail(field string, v value.Value, format string, args ...any) error {
+	if r.Quiet {
+		return errQuiet
+	}
+	e := &Error{Field: strings.Clone(field), Reason: fmt.Sprintf(format, args...)}
+	if v.IsDefined() {
+		e.Value = Describe(v)
+	}
+	return e
+}
+
+// Missing returns the error for a field that a record lacks.
+func (r *Record) Missing(field string) error {
+	return r.Fail(field, value.None, "missing field")
+}
+
+// WrongType returns the error for a field of a kind that the processor cannot read;
+// want says what it can, as in a string.
+func (r *Record) WrongType(field string, v value.Value, want string) error {
+	if r.Quiet {
+		return errQuiet
+	}
+	return r.Fail(field, v, "expected %s, found %s", want, article(v.Kind()))
+}
+
+func article(k value.Kind) string {
+	switch k {
+	case value.Null:
+		return "null"
+	case value.Int, value.Array, value.Object:
+		return "an " + k.String()
+	}
+	return "a " + k.String()
+}
+
+// errNotMap is the error of a processor that meets an array that vrl made of a record.
+func (r *Record) errNotMap() error { return r.Fail("", r.Value, "the record must be map") }
