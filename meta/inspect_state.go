@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cordwood/meta/catalog"
+	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 )
@@ -34,6 +35,19 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 	}
 	for _, s := range shards {
 		p.line("shard %d incarnation=%d replicas=%s tables=%d", s.Id, s.Incarnation, strings.Join(s.Replicas, ","), tables[s.Id])
+	}
+	for last := (*metapb.PipelineVersion)(nil); p.err == nil; {
+		list, err := tx.PipelinesFrom("", last, piecePipelines)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			break
+		}
+		for _, v := range list {
+			p.line("pipeline %s version=%s type=%s bytes=%d", v.Name, stamp(v.Version), v.ContentType, v.Size)
+			last = v
+		}
 	}
 	databases, err := tx.Databases()
 	if err != nil {

@@ -217,6 +217,10 @@ func dispatch(tx *catalog.Tx, cmd *metapb.Command, c *change) (*metapb.Result, e
 		return applyDropTable(tx, op.DropTable, now, c)
 	case *metapb.Command_TruncateTable:
 		return applyTruncateTable(tx, op.TruncateTable, now, c)
+	case *metapb.Command_PutPipeline:
+		return applyPutPipeline(tx, op.PutPipeline, now, c)
+	case *metapb.Command_DeletePipeline:
+		return applyDeletePipeline(tx, op.DeletePipeline, c)
 	}
 	return nil, fmt.Errorf("no rule for a command of kind %T", cmd.Op)
 }

@@ -1,5 +1,5 @@
 // Package meta is the metadata group: the replicated state machine that knows
-// which databases, tables, shards and nodes there are, and the service by which
+// which databases, tables, pipelines, shards and nodes there are, and the service by which
 // others change it and follow it.
 //
 // Each subject has a pair of files. *_service.go is before the log: it checks and
@@ -232,6 +232,10 @@ func prepare(cmd *metapb.Command) error {
 		return checkDatabase(op.DropTable.Database)
 	case *metapb.Command_TruncateTable:
 		return checkDatabase(op.TruncateTable.Database)
+	case *metapb.Command_PutPipeline:
+		return preparePutPipeline(op.PutPipeline)
+	case *metapb.Command_DeletePipeline:
+		return prepareDeletePipeline(op.DeletePipeline)
 	}
 	return errs.New(errs.Unsupported, "propose to meta: unknown command")
 }

@@ -7,6 +7,7 @@ import (
 	"cordwood/meta/placement"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 )
 
@@ -51,6 +52,8 @@ type ensure struct {
 	byName map[string]*draft
 	order  []*draft
 	made   uint64
+	// private says that the database svc_private has to be created.
+	private bool
 }
 
 // applyEnsureSchema creates the missing tables and adds the missing columns of
@@ -71,6 +74,13 @@ func applyEnsureSchema(tx *catalog.Tx, cmd *metapb.EnsureSchema, now int64, c *c
 	}
 	if len(conflicts) > 0 {
 		return nil, newConflictError(conflicts)
+	}
+	if e.private {
+		db := &schemapb.Database{Name: schema.PrivateDatabase, CreatedUnixNano: now}
+		if err := tx.CreateDatabase(db); err != nil {
+			return nil, err
+		}
+		c.Databases = []*schemapb.Database{db}
 	}
 	for _, d := range e.order {
 		switch {
@@ -101,7 +111,7 @@ func (e *ensure) demand(d *metapb.TableDemand) (*draft, []*metapb.Conflict, erro
 	key := d.Database + "\x00" + d.Name
 	t := e.byName[key]
 	if t == nil {
-		if _, err := needDatabase(e.tx, d.Database); err != nil {
+		if err := e.database(d); err != nil {
 			return nil, nil, err
 		}
 		table, err := e.tx.Table(d.Database, d.Name)
@@ -132,6 +142,20 @@ func (e *ensure) demand(d *metapb.TableDemand) (*draft, []*metapb.Conflict, erro
 		t.changed = true
 	}
 	return t, nil, catalog.CheckColumnCount(t.table)
+}
+
+// database refuses a demand whose database does not exist. That of the server's own
+// tables is created with the first of them.
+func (e *ensure) database(d *metapb.TableDemand) error {
+	had, err := e.tx.Database(d.Database)
+	switch {
+	case err != nil || had != nil:
+		return err
+	case d.Internal && d.Database == schema.PrivateDatabase:
+		e.private = true
+		return nil
+	}
+	return errs.New(errs.DatabaseNotFound, "Database `%s` not found", d.Database)
 }
 
 // create drafts a table that is missing.

@@ -20,6 +20,14 @@ func checkTable(database, name string) error {
 	return schema.CheckTableName(name)
 }
 
+// checkDemand is checkTable for a demand, which may ask for a table of the server's own.
+func checkDemand(d *metapb.TableDemand) error {
+	if d.Internal && d.Database == schema.PrivateDatabase {
+		return schema.CheckTableName(d.Name)
+	}
+	return checkTable(d.Database, d.Name)
+}
+
 // prepareEnsureSchema checks columns by themselves, since the state machine may
 // add any of them, and completes the options of tables that may be created.
 func prepareEnsureSchema(e *metapb.EnsureSchema) error {
@@ -27,7 +35,7 @@ func prepareEnsureSchema(e *metapb.EnsureSchema) error {
 		return errs.New(errs.InvalidArguments, "%d tables in one request, at most %d are allowed; send fewer rows at once", len(e.Tables), maxDemands)
 	}
 	for _, d := range e.Tables {
-		if err := checkTable(d.Database, d.Name); err != nil {
+		if err := checkDemand(d); err != nil {
 			return err
 		}
 		if err := catalog.CheckColumns(d.Database, d.Name, d.Columns, false); err != nil {

@@ -12,9 +12,10 @@ import (
 
 // The pieces in which the whole state is sent.
 const (
-	pieceTables  = 1000
-	pieceBytes   = 1 << 20
-	pieceDropped = 100_000
+	pieceTables    = 1000
+	pieceBytes     = 1 << 20
+	pieceDropped   = 100_000
+	piecePipelines = 5000
 )
 
 // Watch sends the whole state, in pieces, and then every change in log order. A
@@ -102,6 +103,9 @@ func (s *machine) sendState(ctx context.Context, send func(*metapb.WatchResponse
 			return 0, err
 		}
 	}
+	if err := s.sendPipelines(first.Index, send); err != nil {
+		return 0, err
+	}
 	lastTable := uint64(0)
 	for done := false; !done; {
 		if err := ctx.Err(); err != nil {
@@ -124,4 +128,27 @@ func (s *machine) sendState(ctx context.Context, send func(*metapb.WatchResponse
 		}
 	}
 	return first.Index, nil
+}
+
+// sendPipelines sends which versions of pipelines there are, without their texts.
+func (s *machine) sendPipelines(index uint64, send func(*metapb.WatchResponse) error) error {
+	var last *metapb.PipelineVersion
+	for {
+		piece := &metapb.WatchResponse{Index: index, Reset_: true, Partial: true}
+		err := s.catalog.View(func(tx *catalog.Tx) (err error) {
+			piece.Pipelines, err = tx.PipelinesFrom("", last, piecePipelines)
+			return err
+		})
+		if err != nil {
+			return errs.Wrap(errs.Internal, err, "watch the metadata")
+		}
+		n := len(piece.Pipelines)
+		if n == 0 {
+			return nil
+		}
+		last = piece.Pipelines[n-1]
+		if err := send(piece); err != nil {
+			return err
+		}
+	}
 }

@@ -28,6 +28,8 @@ import (
 //	add-column t c:string          drop-column t c    rename t u
 //	set t ttl=7d                   unset t ttl
 //	drop t if-exists               truncate t
+//	put nginx text                 delete nginx 2000000000
+//	ensure svc_private.t time:ts9! internal
 //
 // A column is name:type, with ! for the time index, # for a tag, * for not null;
 // a table without a database is in public. The answer is printed by describe.
@@ -61,7 +63,7 @@ func parseArgs(words []string) args {
 			if v == "last_non_null" || v == "last_row" {
 				a.options[k] = v
 			}
-		case slices.Contains([]string{"if-exists", "if-not-exists", "cascade", "no-create"}, w):
+		case slices.Contains([]string{"if-exists", "if-not-exists", "cascade", "no-create", "internal"}, w):
 			a.flags[w] = true
 		default:
 			a.names = append(a.names, w)
@@ -125,7 +127,7 @@ func command(t *testing.T, line string) *metapb.Command {
 		for _, part := range strings.Split(strings.TrimPrefix(line, "ensure"), "|") {
 			a := parseArgs(strings.Fields(part))
 			database, table := tableWord(a.names[0])
-			e.Tables = append(e.Tables, &metapb.TableDemand{Database: database, Name: table, Columns: a.columns, Options: a.options, NoCreate: a.flags["no-create"]})
+			e.Tables = append(e.Tables, &metapb.TableDemand{Database: database, Name: table, Columns: a.columns, Options: a.options, NoCreate: a.flags["no-create"], Internal: a.flags["internal"]})
 		}
 		return &metapb.Command{Op: &metapb.Command_EnsureSchema{EnsureSchema: e}}
 	case "create":
@@ -150,6 +152,16 @@ func command(t *testing.T, line string) *metapb.Command {
 		return &metapb.Command{Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: database, Name: table, IfExists: a.flags["if-exists"]}}}
 	case "truncate":
 		return &metapb.Command{Op: &metapb.Command_TruncateTable{TruncateTable: &metapb.TruncateTable{Database: database, Name: table}}}
+	case "put":
+		return &metapb.Command{Op: &metapb.Command_PutPipeline{PutPipeline: &metapb.PutPipeline{
+			Name: words[1], ContentType: "yaml", Source: []byte(strings.Join(words[2:], " ")),
+		}}}
+	case "delete":
+		version, err := strconv.ParseInt(words[2], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &metapb.Command{Op: &metapb.Command_DeletePipeline{DeletePipeline: &metapb.DeletePipeline{Name: words[1], Version: version}}}
 	}
 	t.Fatalf("unknown command %q", line)
 	return nil
@@ -173,6 +185,9 @@ func describe(r *metapb.Result) string {
 	}
 	if len(r.DroppedTables) > 0 {
 		out = append(out, fmt.Sprintf("dropped %v", r.DroppedTables))
+	}
+	if p := r.Pipeline; p != nil {
+		out = append(out, fmt.Sprintf("%s@%d %s %d", p.Name, p.Version, p.ContentType, p.Size))
 	}
 	if len(out) == 0 && r.ClusterId != "" {
 		out = append(out, "cluster "+r.ClusterId)

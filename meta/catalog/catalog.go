@@ -1,5 +1,5 @@
-// Package catalog is the state of the metadata group: databases, tables, shards,
-// nodes and counters, in one bbolt file, together with the index of the last
+// Package catalog is the state of the metadata group: databases, tables, pipelines,
+// shards, nodes and counters, in one bbolt file, together with the index of the last
 // command that it holds. FORMAT.md describes the file.
 //
 // It also has the rules by which a table may change (evolve.go), which are pure
@@ -57,6 +57,8 @@ var allBuckets = [][]byte{
 	bucketMeta, bucketDatabases, bucketTables, bucketNames, bucketDropped, bucketShards, bucketLoads, bucketNodes,
 }
 
+var laterBuckets = [][]byte{bucketPipelines, bucketTexts}
+
 // ErrUnsupported is returned for a file that a newer version wrote.
 var ErrUnsupported = errors.New("written by a newer version of this program")
 
@@ -108,12 +110,18 @@ func openFile(path string) (_ *bbolt.DB, err error) {
 	}()
 	err = db.Update(func(tx *bbolt.Tx) error {
 		if meta := tx.Bucket(bucketMeta); meta != nil {
-			return checkFormat(meta)
+			if err := checkFormat(meta); err != nil {
+				return err
+			}
+			return addBuckets(tx)
 		}
 		for _, name := range allBuckets {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 				return err
 			}
+		}
+		if err := addBuckets(tx); err != nil {
+			return err
 		}
 		return tx.Bucket(bucketMeta).Put(keyFormat, u64(formatVersion))
 	})
@@ -121,6 +129,16 @@ func openFile(path string) (_ *bbolt.DB, err error) {
 		return nil, err
 	}
 	return db, syncDir(filepath.Dir(path))
+}
+
+// addBuckets makes the buckets that the first files lacked, where absence means empty.
+func addBuckets(tx *bbolt.Tx) error {
+	for _, name := range laterBuckets {
+		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func checkFormat(meta *bbolt.Bucket) error {

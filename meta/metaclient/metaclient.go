@@ -1,6 +1,7 @@
 // Package metaclient is how other roles reach the metadata group: Propose changes
 // it, and a local view, kept up to date by a watch, answers what databases, tables,
-// shards and nodes there are without a call.
+// pipelines, shards and nodes there are without a call. The texts of pipelines are not
+// in the view; they are read from the group when they are needed.
 //
 // The view is never ahead of the group, and may be behind it for a moment; nothing
 // correct may depend on its being fresh, because shards check epoch and schema
@@ -170,7 +171,7 @@ func (c *Client) Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Resu
 	}
 	c.view.merge(resp.Index, result)
 	if needsView(cmd) {
-		// Databases, nodes and shards are in no result. If the watch is not there, or
+		// Databases, nodes, shards and pipelines are not merged from results. If the watch is not there, or
 		// broken, the command is done all the same.
 		c.awaitView(ctx, resp.Index)
 	}

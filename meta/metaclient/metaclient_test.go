@@ -54,6 +54,10 @@ func (g *gate) Propose(ctx context.Context, req *metapb.ProposeRequest) (*metapb
 	return g.inner.Propose(ctx, req)
 }
 
+func (g *gate) ReadPipelines(req *metapb.ReadPipelinesRequest, stream grpc.ServerStreamingServer[metapb.ReadPipelinesResponse]) error {
+	return g.inner.ReadPipelines(req, stream)
+}
+
 // cutStream is a stream that breaks when told to.
 type cutStream struct {
 	grpc.ServerStreamingServer[metapb.WatchResponse]

@@ -33,12 +33,14 @@ type state struct {
 	shards    map[uint32]*metapb.Shard
 	nodes     map[string]*metapb.Node
 	dropped   map[uint64]struct{}
+	pipelines map[string][]*metapb.PipelineVersion // by age
 }
 
 func newState() *state {
 	return &state{
 		dbs: map[string]*schemapb.Database{}, byID: map[uint64]entry{}, byName: map[string]map[string]entry{},
 		shards: map[uint32]*metapb.Shard{}, nodes: map[string]*metapb.Node{}, dropped: map[uint64]struct{}{},
+		pipelines: map[string][]*metapb.PipelineVersion{},
 	}
 }
 
@@ -65,6 +67,12 @@ func (s *state) add(r *metapb.WatchResponse) {
 	}
 	for _, n := range r.Nodes {
 		s.nodes[n.Id] = n
+	}
+	for _, p := range r.Pipelines {
+		s.putPipeline(p)
+	}
+	for _, p := range r.DroppedPipelines {
+		s.dropPipeline(p)
 	}
 }
 

@@ -139,6 +139,8 @@ type Command struct {
 	//	*Command_AlterTable
 	//	*Command_DropTable
 	//	*Command_TruncateTable
+	//	*Command_PutPipeline
+	//	*Command_DeletePipeline
 	Op            isCommand_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -278,6 +280,24 @@ func (x *Command) GetTruncateTable() *TruncateTable {
 	return nil
 }
 
+func (x *Command) GetPutPipeline() *PutPipeline {
+	if x != nil {
+		if x, ok := x.Op.(*Command_PutPipeline); ok {
+			return x.PutPipeline
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetDeletePipeline() *DeletePipeline {
+	if x != nil {
+		if x, ok := x.Op.(*Command_DeletePipeline); ok {
+			return x.DeletePipeline
+		}
+	}
+	return nil
+}
+
 type isCommand_Op interface {
 	isCommand_Op()
 }
@@ -322,6 +342,14 @@ type Command_TruncateTable struct {
 	TruncateTable *TruncateTable `protobuf:"bytes,34,opt,name=truncate_table,json=truncateTable,proto3,oneof"`
 }
 
+type Command_PutPipeline struct {
+	PutPipeline *PutPipeline `protobuf:"bytes,40,opt,name=put_pipeline,json=putPipeline,proto3,oneof"`
+}
+
+type Command_DeletePipeline struct {
+	DeletePipeline *DeletePipeline `protobuf:"bytes,41,opt,name=delete_pipeline,json=deletePipeline,proto3,oneof"`
+}
+
 func (*Command_Bootstrap) isCommand_Op() {}
 
 func (*Command_RegisterNode) isCommand_Op() {}
@@ -342,6 +370,10 @@ func (*Command_DropTable) isCommand_Op() {}
 
 func (*Command_TruncateTable) isCommand_Op() {}
 
+func (*Command_PutPipeline) isCommand_Op() {}
+
+func (*Command_DeletePipeline) isCommand_Op() {}
+
 // Result is what a command brought about. It is what a follower of the log, or
 // a retry, would see too.
 type Result struct {
@@ -357,6 +389,9 @@ type Result struct {
 	ClusterId string            `protobuf:"bytes,6,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
 	// Ids of tables that no longer exist, whose rows may be removed.
 	DroppedTables []uint64 `protobuf:"varint,7,rep,packed,name=dropped_tables,json=droppedTables,proto3" json:"dropped_tables,omitempty"`
+	// The version that PutPipeline stored or DeletePipeline removed; missing if there
+	// was none to remove.
+	Pipeline      *PipelineVersion `protobuf:"bytes,8,opt,name=pipeline,proto3" json:"pipeline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -436,6 +471,13 @@ func (x *Result) GetClusterId() string {
 func (x *Result) GetDroppedTables() []uint64 {
 	if x != nil {
 		return x.DroppedTables
+	}
+	return nil
+}
+
+func (x *Result) GetPipeline() *PipelineVersion {
+	if x != nil {
+		return x.Pipeline
 	}
 	return nil
 }
@@ -768,7 +810,10 @@ type TableDemand struct {
 	// Only for a table that has to be created.
 	Options map[string]string `protobuf:"bytes,4,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// A missing table or column is refused rather than created.
-	NoCreate      bool `protobuf:"varint,5,opt,name=no_create,json=noCreate,proto3" json:"no_create,omitempty"`
+	NoCreate bool `protobuf:"varint,5,opt,name=no_create,json=noCreate,proto3" json:"no_create,omitempty"`
+	// The table may lie in the database svc_private, which is created with it. Only
+	// the server's own parts set it.
+	Internal      bool `protobuf:"varint,6,opt,name=internal,proto3" json:"internal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -834,6 +879,13 @@ func (x *TableDemand) GetOptions() map[string]string {
 func (x *TableDemand) GetNoCreate() bool {
 	if x != nil {
 		return x.NoCreate
+	}
+	return false
+}
+
+func (x *TableDemand) GetInternal() bool {
+	if x != nil {
+		return x.Internal
 	}
 	return false
 }
@@ -1314,6 +1366,300 @@ func (x *TruncateTable) GetName() string {
 	return ""
 }
 
+// PutPipeline stores a text as the newest version of a pipeline.
+type PutPipeline struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Media type without "application/": "yaml".
+	ContentType   string `protobuf:"bytes,2,opt,name=content_type,json=contentType,proto3" json:"content_type,omitempty"`
+	Source        []byte `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutPipeline) Reset() {
+	*x = PutPipeline{}
+	mi := &file_metapb_meta_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutPipeline) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutPipeline) ProtoMessage() {}
+
+func (x *PutPipeline) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutPipeline.ProtoReflect.Descriptor instead.
+func (*PutPipeline) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *PutPipeline) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PutPipeline) GetContentType() string {
+	if x != nil {
+		return x.ContentType
+	}
+	return ""
+}
+
+func (x *PutPipeline) GetSource() []byte {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+// DeletePipeline removes one version of a pipeline.
+type DeletePipeline struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Version       int64                  `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeletePipeline) Reset() {
+	*x = DeletePipeline{}
+	mi := &file_metapb_meta_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeletePipeline) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeletePipeline) ProtoMessage() {}
+
+func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeletePipeline.ProtoReflect.Descriptor instead.
+func (*DeletePipeline) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *DeletePipeline) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DeletePipeline) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+// PipelineVersion says that a version of a pipeline exists. It never changes, and
+// neither does its text.
+type PipelineVersion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Unix nanoseconds at which it was created. No two versions of a cluster have the
+	// same, and a later one has a higher one.
+	Version     int64  `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	ContentType string `protobuf:"bytes,3,opt,name=content_type,json=contentType,proto3" json:"content_type,omitempty"`
+	// Bytes of the text.
+	Size          uint32 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PipelineVersion) Reset() {
+	*x = PipelineVersion{}
+	mi := &file_metapb_meta_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PipelineVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PipelineVersion) ProtoMessage() {}
+
+func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PipelineVersion.ProtoReflect.Descriptor instead.
+func (*PipelineVersion) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *PipelineVersion) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PipelineVersion) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *PipelineVersion) GetContentType() string {
+	if x != nil {
+		return x.ContentType
+	}
+	return ""
+}
+
+func (x *PipelineVersion) GetSize() uint32 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+type ReadPipelinesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty: all pipelines.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// 0: all versions.
+	Version       int64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadPipelinesRequest) Reset() {
+	*x = ReadPipelinesRequest{}
+	mi := &file_metapb_meta_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadPipelinesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadPipelinesRequest) ProtoMessage() {}
+
+func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadPipelinesRequest.ProtoReflect.Descriptor instead.
+func (*ReadPipelinesRequest) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ReadPipelinesRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ReadPipelinesRequest) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+type ReadPipelinesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pipeline      *PipelineVersion       `protobuf:"bytes,1,opt,name=pipeline,proto3" json:"pipeline,omitempty"`
+	Source        []byte                 `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadPipelinesResponse) Reset() {
+	*x = ReadPipelinesResponse{}
+	mi := &file_metapb_meta_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadPipelinesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadPipelinesResponse) ProtoMessage() {}
+
+func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadPipelinesResponse.ProtoReflect.Descriptor instead.
+func (*ReadPipelinesResponse) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ReadPipelinesResponse) GetPipeline() *PipelineVersion {
+	if x != nil {
+		return x.Pipeline
+	}
+	return nil
+}
+
+func (x *ReadPipelinesResponse) GetSource() []byte {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
 type Node struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
 	Id                 string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1329,7 +1675,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1341,7 +1687,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1354,7 +1700,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Node) GetId() string {
@@ -1418,7 +1764,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1430,7 +1776,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1443,7 +1789,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Shard) GetId() uint32 {
@@ -1475,7 +1821,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1487,7 +1833,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1500,7 +1846,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
 }
 
 // WatchResponse carries changed objects. The first one of a stream has
@@ -1518,13 +1864,16 @@ type WatchResponse struct {
 	DroppedTables    []uint64             `protobuf:"varint,8,rep,packed,name=dropped_tables,json=droppedTables,proto3" json:"dropped_tables,omitempty"`
 	Nodes            []*Node              `protobuf:"bytes,9,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Shards           []*Shard             `protobuf:"bytes,10,rep,name=shards,proto3" json:"shards,omitempty"`
+	// New versions of pipelines, and those that are no more, without texts.
+	Pipelines        []*PipelineVersion `protobuf:"bytes,11,rep,name=pipelines,proto3" json:"pipelines,omitempty"`
+	DroppedPipelines []*PipelineVersion `protobuf:"bytes,12,rep,name=dropped_pipelines,json=droppedPipelines,proto3" json:"dropped_pipelines,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1536,7 +1885,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1549,7 +1898,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -1622,6 +1971,20 @@ func (x *WatchResponse) GetShards() []*Shard {
 	return nil
 }
 
+func (x *WatchResponse) GetPipelines() []*PipelineVersion {
+	if x != nil {
+		return x.Pipelines
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetDroppedPipelines() []*PipelineVersion {
+	if x != nil {
+		return x.DroppedPipelines
+	}
+	return nil
+}
+
 var File_metapb_meta_proto protoreflect.FileDescriptor
 
 const file_metapb_meta_proto_rawDesc = "" +
@@ -1631,7 +1994,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\acommand\x18\x01 \x01(\v2\x16.cordwood.meta.CommandR\acommand\"V\n" +
 	"\x0fProposeResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12-\n" +
-	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\xd3\x05\n" +
+	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\xde\x06\n" +
 	"\aCommand\x12$\n" +
 	"\x0etime_unix_nano\x18\x01 \x01(\x03R\ftimeUnixNano\x128\n" +
 	"\tbootstrap\x18\n" +
@@ -1646,8 +2009,10 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"alterTable\x129\n" +
 	"\n" +
 	"drop_table\x18! \x01(\v2\x18.cordwood.meta.DropTableH\x00R\tdropTable\x12E\n" +
-	"\x0etruncate_table\x18\" \x01(\v2\x1c.cordwood.meta.TruncateTableH\x00R\rtruncateTableB\x04\n" +
-	"\x02op\"\x98\x02\n" +
+	"\x0etruncate_table\x18\" \x01(\v2\x1c.cordwood.meta.TruncateTableH\x00R\rtruncateTable\x12?\n" +
+	"\fput_pipeline\x18( \x01(\v2\x1a.cordwood.meta.PutPipelineH\x00R\vputPipeline\x12H\n" +
+	"\x0fdelete_pipeline\x18) \x01(\v2\x1d.cordwood.meta.DeletePipelineH\x00R\x0edeletePipelineB\x04\n" +
+	"\x02op\"\xd4\x02\n" +
 	"\x06Result\x12\x1d\n" +
 	"\n" +
 	"error_code\x18\x01 \x01(\rR\terrorCode\x12#\n" +
@@ -1658,7 +2023,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"session_id\x18\x05 \x01(\x04R\tsessionId\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x06 \x01(\tR\tclusterId\x12%\n" +
-	"\x0edropped_tables\x18\a \x03(\x04R\rdroppedTables\"[\n" +
+	"\x0edropped_tables\x18\a \x03(\x04R\rdroppedTables\x12:\n" +
+	"\bpipeline\x18\b \x01(\v2\x1e.cordwood.meta.PipelineVersionR\bpipeline\"[\n" +
 	"\tBootstrap\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x16\n" +
@@ -1680,13 +2046,14 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\tif_exists\x18\x02 \x01(\bR\bifExists\x12\x18\n" +
 	"\acascade\x18\x03 \x01(\bR\acascade\"B\n" +
 	"\fEnsureSchema\x122\n" +
-	"\x06tables\x18\x01 \x03(\v2\x1a.cordwood.meta.TableDemandR\x06tables\"\x8c\x02\n" +
+	"\x06tables\x18\x01 \x03(\v2\x1a.cordwood.meta.TableDemandR\x06tables\"\xa8\x02\n" +
 	"\vTableDemand\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x121\n" +
 	"\acolumns\x18\x03 \x03(\v2\x17.cordwood.schema.ColumnR\acolumns\x12A\n" +
 	"\aoptions\x18\x04 \x03(\v2'.cordwood.meta.TableDemand.OptionsEntryR\aoptions\x12\x1b\n" +
-	"\tno_create\x18\x05 \x01(\bR\bnoCreate\x1a:\n" +
+	"\tno_create\x18\x05 \x01(\bR\bnoCreate\x12\x1a\n" +
+	"\binternal\x18\x06 \x01(\bR\binternal\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xba\x01\n" +
@@ -1727,7 +2094,25 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\tif_exists\x18\x03 \x01(\bR\bifExists\"?\n" +
 	"\rTruncateTable\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\xc4\x01\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\\\n" +
+	"\vPutPipeline\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
+	"\fcontent_type\x18\x02 \x01(\tR\vcontentType\x12\x16\n" +
+	"\x06source\x18\x03 \x01(\fR\x06source\">\n" +
+	"\x0eDeletePipeline\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x03R\aversion\"v\n" +
+	"\x0fPipelineVersion\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x03R\aversion\x12!\n" +
+	"\fcontent_type\x18\x03 \x01(\tR\vcontentType\x12\x12\n" +
+	"\x04size\x18\x04 \x01(\rR\x04size\"D\n" +
+	"\x14ReadPipelinesRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x03R\aversion\"k\n" +
+	"\x15ReadPipelinesResponse\x12:\n" +
+	"\bpipeline\x18\x01 \x01(\v2\x1e.cordwood.meta.PipelineVersionR\bpipeline\x12\x16\n" +
+	"\x06source\x18\x02 \x01(\fR\x06source\"\xc4\x01\n" +
 	"\x04Node\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
@@ -1740,7 +2125,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x1a\n" +
 	"\breplicas\x18\x03 \x03(\tR\breplicas\"\x0e\n" +
-	"\fWatchRequest\"\x8a\x03\n" +
+	"\fWatchRequest\"\x95\x04\n" +
 	"\rWatchResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x14\n" +
 	"\x05reset\x18\x02 \x01(\bR\x05reset\x12\x18\n" +
@@ -1753,10 +2138,13 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x0edropped_tables\x18\b \x03(\x04R\rdroppedTables\x12)\n" +
 	"\x05nodes\x18\t \x03(\v2\x13.cordwood.meta.NodeR\x05nodes\x12,\n" +
 	"\x06shards\x18\n" +
-	" \x03(\v2\x14.cordwood.meta.ShardR\x06shards2\x96\x01\n" +
+	" \x03(\v2\x14.cordwood.meta.ShardR\x06shards\x12<\n" +
+	"\tpipelines\x18\v \x03(\v2\x1e.cordwood.meta.PipelineVersionR\tpipelines\x12K\n" +
+	"\x11dropped_pipelines\x18\f \x03(\v2\x1e.cordwood.meta.PipelineVersionR\x10droppedPipelines2\xf4\x01\n" +
 	"\x04Meta\x12H\n" +
 	"\aPropose\x12\x1d.cordwood.meta.ProposeRequest\x1a\x1e.cordwood.meta.ProposeResponse\x12D\n" +
-	"\x05Watch\x12\x1b.cordwood.meta.WatchRequest\x1a\x1c.cordwood.meta.WatchResponse0\x01B\x17Z\x15cordwood/proto/metapbb\x06proto3"
+	"\x05Watch\x12\x1b.cordwood.meta.WatchRequest\x1a\x1c.cordwood.meta.WatchResponse0\x01\x12\\\n" +
+	"\rReadPipelines\x12#.cordwood.meta.ReadPipelinesRequest\x1a$.cordwood.meta.ReadPipelinesResponse0\x01B\x17Z\x15cordwood/proto/metapbb\x06proto3"
 
 var (
 	file_metapb_meta_proto_rawDescOnce sync.Once
@@ -1770,36 +2158,41 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 	return file_metapb_meta_proto_rawDescData
 }
 
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_metapb_meta_proto_goTypes = []any{
-	(*ProposeRequest)(nil),    // 0: cordwood.meta.ProposeRequest
-	(*ProposeResponse)(nil),   // 1: cordwood.meta.ProposeResponse
-	(*Command)(nil),           // 2: cordwood.meta.Command
-	(*Result)(nil),            // 3: cordwood.meta.Result
-	(*Bootstrap)(nil),         // 4: cordwood.meta.Bootstrap
-	(*RegisterNode)(nil),      // 5: cordwood.meta.RegisterNode
-	(*RegisterSession)(nil),   // 6: cordwood.meta.RegisterSession
-	(*CreateDatabase)(nil),    // 7: cordwood.meta.CreateDatabase
-	(*DropDatabase)(nil),      // 8: cordwood.meta.DropDatabase
-	(*EnsureSchema)(nil),      // 9: cordwood.meta.EnsureSchema
-	(*TableDemand)(nil),       // 10: cordwood.meta.TableDemand
-	(*Conflict)(nil),          // 11: cordwood.meta.Conflict
-	(*CreateTable)(nil),       // 12: cordwood.meta.CreateTable
-	(*AlterTable)(nil),        // 13: cordwood.meta.AlterTable
-	(*SetOptions)(nil),        // 14: cordwood.meta.SetOptions
-	(*UnsetOptions)(nil),      // 15: cordwood.meta.UnsetOptions
-	(*DropTable)(nil),         // 16: cordwood.meta.DropTable
-	(*TruncateTable)(nil),     // 17: cordwood.meta.TruncateTable
-	(*Node)(nil),              // 18: cordwood.meta.Node
-	(*Shard)(nil),             // 19: cordwood.meta.Shard
-	(*WatchRequest)(nil),      // 20: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),     // 21: cordwood.meta.WatchResponse
-	nil,                       // 22: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                       // 23: cordwood.meta.TableDemand.OptionsEntry
-	nil,                       // 24: cordwood.meta.SetOptions.OptionsEntry
-	(*schemapb.Table)(nil),    // 25: cordwood.schema.Table
-	(*schemapb.Column)(nil),   // 26: cordwood.schema.Column
-	(*schemapb.Database)(nil), // 27: cordwood.schema.Database
+	(*ProposeRequest)(nil),        // 0: cordwood.meta.ProposeRequest
+	(*ProposeResponse)(nil),       // 1: cordwood.meta.ProposeResponse
+	(*Command)(nil),               // 2: cordwood.meta.Command
+	(*Result)(nil),                // 3: cordwood.meta.Result
+	(*Bootstrap)(nil),             // 4: cordwood.meta.Bootstrap
+	(*RegisterNode)(nil),          // 5: cordwood.meta.RegisterNode
+	(*RegisterSession)(nil),       // 6: cordwood.meta.RegisterSession
+	(*CreateDatabase)(nil),        // 7: cordwood.meta.CreateDatabase
+	(*DropDatabase)(nil),          // 8: cordwood.meta.DropDatabase
+	(*EnsureSchema)(nil),          // 9: cordwood.meta.EnsureSchema
+	(*TableDemand)(nil),           // 10: cordwood.meta.TableDemand
+	(*Conflict)(nil),              // 11: cordwood.meta.Conflict
+	(*CreateTable)(nil),           // 12: cordwood.meta.CreateTable
+	(*AlterTable)(nil),            // 13: cordwood.meta.AlterTable
+	(*SetOptions)(nil),            // 14: cordwood.meta.SetOptions
+	(*UnsetOptions)(nil),          // 15: cordwood.meta.UnsetOptions
+	(*DropTable)(nil),             // 16: cordwood.meta.DropTable
+	(*TruncateTable)(nil),         // 17: cordwood.meta.TruncateTable
+	(*PutPipeline)(nil),           // 18: cordwood.meta.PutPipeline
+	(*DeletePipeline)(nil),        // 19: cordwood.meta.DeletePipeline
+	(*PipelineVersion)(nil),       // 20: cordwood.meta.PipelineVersion
+	(*ReadPipelinesRequest)(nil),  // 21: cordwood.meta.ReadPipelinesRequest
+	(*ReadPipelinesResponse)(nil), // 22: cordwood.meta.ReadPipelinesResponse
+	(*Node)(nil),                  // 23: cordwood.meta.Node
+	(*Shard)(nil),                 // 24: cordwood.meta.Shard
+	(*WatchRequest)(nil),          // 25: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),         // 26: cordwood.meta.WatchResponse
+	nil,                           // 27: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                           // 28: cordwood.meta.TableDemand.OptionsEntry
+	nil,                           // 29: cordwood.meta.SetOptions.OptionsEntry
+	(*schemapb.Table)(nil),        // 30: cordwood.schema.Table
+	(*schemapb.Column)(nil),       // 31: cordwood.schema.Column
+	(*schemapb.Database)(nil),     // 32: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	2,  // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
@@ -1814,33 +2207,41 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	13, // 9: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
 	16, // 10: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
 	17, // 11: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
-	11, // 12: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	25, // 13: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	18, // 14: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	22, // 15: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	10, // 16: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	26, // 17: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	23, // 18: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	26, // 19: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	26, // 20: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	25, // 21: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	26, // 22: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	14, // 23: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	15, // 24: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	24, // 25: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	27, // 26: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	25, // 27: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	18, // 28: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	19, // 29: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	0,  // 30: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	20, // 31: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	1,  // 32: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	21, // 33: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	32, // [32:34] is the sub-list for method output_type
-	30, // [30:32] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	18, // 12: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
+	19, // 13: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
+	11, // 14: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	30, // 15: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	20, // 16: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	23, // 17: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	27, // 18: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	10, // 19: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	31, // 20: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	28, // 21: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	31, // 22: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	31, // 23: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	30, // 24: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	31, // 25: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	14, // 26: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	15, // 27: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	29, // 28: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	20, // 29: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	32, // 30: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	30, // 31: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	23, // 32: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	24, // 33: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	20, // 34: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	20, // 35: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	0,  // 36: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	25, // 37: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	21, // 38: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	1,  // 39: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	26, // 40: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	22, // 41: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	39, // [39:42] is the sub-list for method output_type
+	36, // [36:39] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -1859,6 +2260,8 @@ func file_metapb_meta_proto_init() {
 		(*Command_AlterTable)(nil),
 		(*Command_DropTable)(nil),
 		(*Command_TruncateTable)(nil),
+		(*Command_PutPipeline)(nil),
+		(*Command_DeletePipeline)(nil),
 	}
 	file_metapb_meta_proto_msgTypes[13].OneofWrappers = []any{
 		(*AlterTable_AddColumn)(nil),
@@ -1873,7 +2276,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

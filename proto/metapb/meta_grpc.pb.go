@@ -22,8 +22,9 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Meta_Propose_FullMethodName = "/cordwood.meta.Meta/Propose"
-	Meta_Watch_FullMethodName   = "/cordwood.meta.Meta/Watch"
+	Meta_Propose_FullMethodName       = "/cordwood.meta.Meta/Propose"
+	Meta_Watch_FullMethodName         = "/cordwood.meta.Meta/Watch"
+	Meta_ReadPipelines_FullMethodName = "/cordwood.meta.Meta/ReadPipelines"
 )
 
 // MetaClient is the client API for Meta service.
@@ -35,6 +36,9 @@ type MetaClient interface {
 	Propose(ctx context.Context, in *ProposeRequest, opts ...grpc.CallOption) (*ProposeResponse, error)
 	// Watch sends the whole state once and then every change, in log order.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
+	// ReadPipelines sends pipelines with their texts, one by one, which Watch does
+	// not carry. What does not exist is not sent.
+	ReadPipelines(ctx context.Context, in *ReadPipelinesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadPipelinesResponse], error)
 }
 
 type metaClient struct {
@@ -74,6 +78,25 @@ func (c *metaClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.C
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Meta_WatchClient = grpc.ServerStreamingClient[WatchResponse]
 
+func (c *metaClient) ReadPipelines(ctx context.Context, in *ReadPipelinesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadPipelinesResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Meta_ServiceDesc.Streams[1], Meta_ReadPipelines_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ReadPipelinesRequest, ReadPipelinesResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Meta_ReadPipelinesClient = grpc.ServerStreamingClient[ReadPipelinesResponse]
+
 // MetaServer is the server API for Meta service.
 // All implementations must embed UnimplementedMetaServer
 // for forward compatibility.
@@ -83,6 +106,9 @@ type MetaServer interface {
 	Propose(context.Context, *ProposeRequest) (*ProposeResponse, error)
 	// Watch sends the whole state once and then every change, in log order.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
+	// ReadPipelines sends pipelines with their texts, one by one, which Watch does
+	// not carry. What does not exist is not sent.
+	ReadPipelines(*ReadPipelinesRequest, grpc.ServerStreamingServer[ReadPipelinesResponse]) error
 	mustEmbedUnimplementedMetaServer()
 }
 
@@ -98,6 +124,9 @@ func (UnimplementedMetaServer) Propose(context.Context, *ProposeRequest) (*Propo
 }
 func (UnimplementedMetaServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
+}
+func (UnimplementedMetaServer) ReadPipelines(*ReadPipelinesRequest, grpc.ServerStreamingServer[ReadPipelinesResponse]) error {
+	return status.Error(codes.Unimplemented, "method ReadPipelines not implemented")
 }
 func (UnimplementedMetaServer) mustEmbedUnimplementedMetaServer() {}
 func (UnimplementedMetaServer) testEmbeddedByValue()              {}
@@ -149,6 +178,17 @@ func _Meta_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Meta_WatchServer = grpc.ServerStreamingServer[WatchResponse]
 
+func _Meta_ReadPipelines_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ReadPipelinesRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(MetaServer).ReadPipelines(m, &grpc.GenericServerStream[ReadPipelinesRequest, ReadPipelinesResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Meta_ReadPipelinesServer = grpc.ServerStreamingServer[ReadPipelinesResponse]
+
 // Meta_ServiceDesc is the grpc.ServiceDesc for Meta service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -165,6 +205,11 @@ var Meta_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Watch",
 			Handler:       _Meta_Watch_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "ReadPipelines",
+			Handler:       _Meta_ReadPipelines_Handler,
 			ServerStreams: true,
 		},
 	},

@@ -1,0 +1,177 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"cordwood/proto/metapb"
+)
+
+// The most that a cluster holds of pipelines.
+const (
+	// MaxPipelineBytes is the longest text of a pipeline.
+	MaxPipelineBytes = 1 << 20
+	// MaxPipelines is the most names.
+	MaxPipelines = 10_000
+	// MaxPipelineVersions is the most versions of one name.
+	MaxPipelineVersions = 1000
+	// MaxAllVersions is the most versions of all names together: every router keeps
+	// a list of them.
+	MaxAllVersions = 100_000
+	// MaxAllPipelineBytes is the most that all texts have together.
+	MaxAllPipelineBytes = 64 << 20
+)
+
+// The buckets of pipelines, and their counters in the bucket meta; part of the format.
+// A file that an earlier version made lacks the buckets, which means the same as empty
+// ones: it knew no pipelines.
+var (
+	bucketPipelines = []byte("pipelines")
+	bucketTexts     = []byte("pipeline_texts")
+
+	keyLastVersion   = []byte("last_pipeline_version")
+	keyPipelines     = []byte("pipelines")
+	keyVersions      = []byte("pipeline_versions")
+	keyPipelineBytes = []byte("pipeline_bytes")
+)
+
+// pipelineKey is the key of a version. Versions are positive, so keys sort by name and
+// then by age.
+func pipelineKey(name string, version int64) []byte {
+	return binary.BigEndian.AppendUint64(nameKey(name, ""), uint64(version))
+}
+
+// PipelineTotals says how much there is of pipelines.
+type PipelineTotals struct {
+	Pipelines, Versions, Bytes uint64
+}
+
+// PipelineTotals counts the pipelines.
+func (t *Tx) PipelineTotals() PipelineTotals {
+	meta := t.tx.Bucket(bucketMeta)
+	return PipelineTotals{
+		Pipelines: number(meta.Get(keyPipelines)), Versions: number(meta.Get(keyVersions)), Bytes: number(meta.Get(keyPipelineBytes)),
+	}
+}
+
+// NextPipelineVersion returns now, or else the first later number that no pipeline
+// ever had as its version.
+func (t *Tx) NextPipelineVersion(now int64) (int64, error) {
+	version := max(now, int64(number(t.tx.Bucket(bucketMeta).Get(keyLastVersion)))+1)
+	return version, t.put(bucketMeta, keyLastVersion, u64(uint64(version)))
+}
+
+// PipelineVersions counts the versions of a pipeline.
+func (t *Tx) PipelineVersions(name string) int {
+	b := t.tx.Bucket(bucketPipelines)
+	if b == nil {
+		return 0
+	}
+	n, prefix := 0, nameKey(name, "")
+	cur := b.Cursor()
+	for k, _ := cur.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, _ = cur.Next() {
+		n++
+	}
+	return n
+}
+
+// Pipeline returns a version of a pipeline, or nil.
+func (t *Tx) Pipeline(name string, version int64) (*metapb.PipelineVersion, error) {
+	if t.tx.Bucket(bucketPipelines) == nil {
+		return nil, nil
+	}
+	p := &metapb.PipelineVersion{}
+	found, err := t.get(bucketPipelines, pipelineKey(name, version), p)
+	if !found {
+		return nil, err
+	}
+	return p, err
+}
+
+// PutPipeline stores a version that is new, with its text.
+func (t *Tx) PutPipeline(p *metapb.PipelineVersion, source []byte) error {
+	key := pipelineKey(p.Name, p.Version)
+	if t.PipelineVersions(p.Name) == 0 {
+		if _, err := t.count(keyPipelines, 1); err != nil {
+			return err
+		}
+	}
+	if err := t.countVersion(1, int64(p.Size)); err != nil {
+		return err
+	}
+	if err := t.putMessage(bucketPipelines, key, p); err != nil {
+		return err
+	}
+	return t.put(bucketTexts, key, source)
+}
+
+// DeletePipeline removes a version that exists.
+func (t *Tx) DeletePipeline(p *metapb.PipelineVersion) error {
+	key := pipelineKey(p.Name, p.Version)
+	if err := t.delete(bucketPipelines, key); err != nil {
+		return err
+	}
+	if err := t.delete(bucketTexts, key); err != nil {
+		return err
+	}
+	if t.PipelineVersions(p.Name) == 0 {
+		if _, err := t.count(keyPipelines, -1); err != nil {
+			return err
+		}
+	}
+	return t.countVersion(-1, -int64(p.Size))
+}
+
+func (t *Tx) countVersion(versions, bytes int64) error {
+	if _, err := t.count(keyVersions, versions); err != nil {
+		return err
+	}
+	_, err := t.count(keyPipelineBytes, bytes)
+	return err
+}
+
+// PipelinesFrom lists versions by name and age: of one name, or of all if name is "",
+// the first one after the given one (nil: from the beginning), at most limit of them.
+func (t *Tx) PipelinesFrom(name string, after *metapb.PipelineVersion, limit int) ([]*metapb.PipelineVersion, error) {
+	b := t.tx.Bucket(bucketPipelines)
+	if b == nil {
+		return nil, nil
+	}
+	var prefix, from []byte
+	if name != "" {
+		prefix = nameKey(name, "")
+	}
+	from = prefix
+	if after != nil {
+		from = pipelineKey(after.Name, after.Version)
+	}
+	var out []*metapb.PipelineVersion
+	cur := b.Cursor()
+	for k, v := cur.Seek(from); k != nil && bytes.HasPrefix(k, prefix) && len(out) < limit; k, v = cur.Next() {
+		if after != nil && bytes.Equal(k, from) {
+			continue
+		}
+		p := &metapb.PipelineVersion{}
+		if err := proto.Unmarshal(v, p); err != nil {
+			return nil, fmt.Errorf("bucket %s, key %x: %w", bucketPipelines, k, err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// PipelineText returns a copy of a version's text, or nil if it does not exist.
+func (t *Tx) PipelineText(name string, version int64) []byte {
+	b := t.tx.Bucket(bucketTexts)
+	if b == nil {
+		return nil
+	}
+	v := b.Get(pipelineKey(name, version))
+	if v == nil {
+		return nil
+	}
+	return append([]byte{}, v...)
+}

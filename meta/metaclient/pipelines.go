@@ -1,0 +1,145 @@
+package metaclient
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+// pipelineTimeout bounds how long PipelineText waits for a member of the group that
+// has not heard of a version that the view has.
+const pipelineTimeout = 2 * time.Second
+
+// Pipeline returns the newest version of the pipeline of that name.
+func (c *Client) Pipeline(name string) (*metapb.PipelineVersion, bool) {
+	versions := c.view.pipelineVersions(name)
+	if len(versions) == 0 {
+		return nil, false
+	}
+	return versions[len(versions)-1], true
+}
+
+// PipelineVersion returns one version of a pipeline.
+func (c *Client) PipelineVersion(name string, version int64) (*metapb.PipelineVersion, bool) {
+	versions := c.view.pipelineVersions(name)
+	i, ok := findVersion(versions, version)
+	if !ok {
+		return nil, false
+	}
+	return versions[i], true
+}
+
+// Pipelines lists all versions, by name and age.
+func (c *Client) Pipelines() []*metapb.PipelineVersion { return c.view.allPipelines() }
+
+// PipelineText returns the text of a version that the view has. It asks the metadata
+// group: the view has no texts. The error has code InvalidArguments if the version was
+// deleted meanwhile.
+func (c *Client) PipelineText(ctx context.Context, name string, version int64) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, pipelineTimeout)
+	defer cancel()
+	for {
+		var text []byte
+		found := false
+		err := c.readPipelines(ctx, &metapb.ReadPipelinesRequest{Name: name, Version: version}, func(_ *metapb.PipelineVersion, source []byte) error {
+			text, found = source, true
+			return nil
+		})
+		if err != nil {
+			return nil, errs.Wrap(errs.ShardNotReady, err, "read pipeline %s", name)
+		}
+		if found {
+			return text, nil
+		}
+		if _, ok := c.PipelineVersion(name, version); !ok {
+			return nil, errs.New(errs.InvalidArguments, "read pipeline %s: the version was deleted", name)
+		}
+		// The member that answered is behind the one that the view follows.
+		select {
+		case <-ctx.Done():
+			return nil, errs.New(errs.ShardNotReady, "read pipeline %s: the metadata group does not have its text yet; try again", name)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// EachPipelineText calls f with every version of every pipeline and its text, by name
+// and age, until f fails. Texts come one by one.
+func (c *Client) EachPipelineText(ctx context.Context, f func(p *metapb.PipelineVersion, source []byte) error) error {
+	return c.readPipelines(ctx, &metapb.ReadPipelinesRequest{}, f)
+}
+
+func (c *Client) readPipelines(ctx context.Context, req *metapb.ReadPipelinesRequest, f func(*metapb.PipelineVersion, []byte) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.meta.ReadPipelines(ctx, req, grpc.MaxCallRecvMsgSize(maxMessage))
+	if err != nil {
+		return errs.FromGRPC(err)
+	}
+	for {
+		resp, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return errs.FromGRPC(err)
+		}
+		if err := f(resp.Pipeline, resp.Source); err != nil {
+			return err
+		}
+	}
+}
+
+func findVersion(versions []*metapb.PipelineVersion, version int64) (int, bool) {
+	return slices.BinarySearchFunc(versions, version, func(p *metapb.PipelineVersion, v int64) int { return cmp.Compare(p.Version, v) })
+}
+
+// putPipeline brings in a version. Lists are never changed in place: they were given
+// away.
+func (s *state) putPipeline(p *metapb.PipelineVersion) {
+	versions := s.pipelines[p.Name]
+	at, had := findVersion(versions, p.Version)
+	if had {
+		return
+	}
+	next := make([]*metapb.PipelineVersion, 0, len(versions)+1)
+	next = append(append(append(next, versions[:at]...), p), versions[at:]...)
+	s.pipelines[p.Name] = next
+}
+
+func (s *state) dropPipeline(p *metapb.PipelineVersion) {
+	versions := s.pipelines[p.Name]
+	at, had := findVersion(versions, p.Version)
+	switch {
+	case !had:
+	case len(versions) == 1:
+		delete(s.pipelines, p.Name)
+	default:
+		s.pipelines[p.Name] = slices.Concat(versions[:at], versions[at+1:])
+	}
+}
+
+func (v *view) pipelineVersions(name string) []*metapb.PipelineVersion {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.state.pipelines[name]
+}
+
+func (v *view) allPipelines() []*metapb.PipelineVersion {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	var out []*metapb.PipelineVersion
+	for _, name := range slices.Sorted(maps.Keys(v.state.pipelines)) {
+		out = append(out, v.state.pipelines[name]...)
+	}
+	return out
+}

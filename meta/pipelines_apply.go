@@ -1,0 +1,59 @@
+package meta
+
+import (
+	"cordwood/meta/catalog"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+// After the log: pipelines.
+
+// applyPutPipeline stores a text as the newest version of its name.
+func applyPutPipeline(tx *catalog.Tx, cmd *metapb.PutPipeline, now int64, c *change) (*metapb.Result, error) {
+	if err := checkPipelineRoom(tx, cmd); err != nil {
+		return nil, err
+	}
+	version, err := tx.NextPipelineVersion(now)
+	if err != nil {
+		return nil, err
+	}
+	p := &metapb.PipelineVersion{Name: cmd.Name, Version: version, ContentType: cmd.ContentType, Size: uint32(len(cmd.Source))}
+	if err := tx.PutPipeline(p, cmd.Source); err != nil {
+		return nil, err
+	}
+	c.Pipelines = []*metapb.PipelineVersion{p}
+	return &metapb.Result{Pipeline: p}, nil
+}
+
+// checkPipelineRoom refuses a version beyond the caps.
+func checkPipelineRoom(tx *catalog.Tx, cmd *metapb.PutPipeline) error {
+	refuse := func(format string, args ...any) error {
+		return errs.New(errs.InvalidArguments, "Pipeline %s cannot be stored: "+format, append([]any{cmd.Name}, args...)...)
+	}
+	totals, versions := tx.PipelineTotals(), tx.PipelineVersions(cmd.Name)
+	switch {
+	case versions == 0 && totals.Pipelines >= catalog.MaxPipelines:
+		return refuse("there are %d pipelines, the most that are allowed; delete some", totals.Pipelines)
+	case versions >= catalog.MaxPipelineVersions:
+		return refuse("it has %d versions, the most that are allowed; delete old ones", versions)
+	case totals.Versions >= catalog.MaxAllVersions:
+		return refuse("all pipelines together have %d versions, the most that are allowed; delete old ones", totals.Versions)
+	case totals.Bytes+uint64(len(cmd.Source)) > catalog.MaxAllPipelineBytes:
+		return refuse("all versions of all pipelines would have %d bytes, at most %d are allowed; delete old ones",
+			totals.Bytes+uint64(len(cmd.Source)), catalog.MaxAllPipelineBytes)
+	}
+	return nil
+}
+
+// applyDeletePipeline removes a version. If there is none the result names none.
+func applyDeletePipeline(tx *catalog.Tx, cmd *metapb.DeletePipeline, c *change) (*metapb.Result, error) {
+	p, err := tx.Pipeline(cmd.Name, cmd.Version)
+	if err != nil || p == nil {
+		return &metapb.Result{}, err
+	}
+	if err := tx.DeletePipeline(p); err != nil {
+		return nil, err
+	}
+	c.DroppedPipelines = []*metapb.PipelineVersion{p}
+	return &metapb.Result{Pipeline: p}, nil
+}

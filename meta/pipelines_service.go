@@ -1,0 +1,84 @@
+package meta
+
+import (
+	"regexp"
+	"unicode/utf8"
+
+	"google.golang.org/grpc"
+
+	"cordwood/meta/catalog"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+// Before the log: pipelines. Whether a text is a pipeline is for the router to say,
+// which compiles it before it proposes it.
+
+// pipelineName is what a pipeline may be called. The router has the same rule.
+var pipelineName = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
+
+func preparePutPipeline(p *metapb.PutPipeline) error {
+	switch {
+	case !pipelineName.MatchString(p.Name):
+		return errs.New(errs.InvalidArguments, "Invalid pipeline name: %.130q; 1 to 128 letters, digits and _ . : - are allowed", p.Name)
+	case len(p.Source) == 0:
+		return errs.New(errs.InvalidArguments, "Put pipeline %s: the text is empty", p.Name)
+	case len(p.Source) > catalog.MaxPipelineBytes:
+		return errs.New(errs.InvalidArguments, "Put pipeline %s: the text has %d bytes, at most %d are allowed", p.Name, len(p.Source), catalog.MaxPipelineBytes)
+	case !utf8.Valid(p.Source):
+		return errs.New(errs.InvalidArguments, "Put pipeline %s: the text is not valid UTF-8", p.Name)
+	}
+	return checkText("content type", p.ContentType, true)
+}
+
+func prepareDeletePipeline(d *metapb.DeletePipeline) error {
+	return checkText("pipeline name", d.Name, true)
+}
+
+// ReadPipelines sends pipelines with their texts, each read by itself so that a slow
+// receiver holds nothing. One that is deleted meanwhile is left out.
+func (m *Meta) ReadPipelines(req *metapb.ReadPipelinesRequest, stream grpc.ServerStreamingServer[metapb.ReadPipelinesResponse]) error {
+	return errs.ToGRPC(m.readPipelines(req, stream))
+}
+
+func (m *Meta) readPipelines(req *metapb.ReadPipelinesRequest, stream grpc.ServerStreamingServer[metapb.ReadPipelinesResponse]) error {
+	if req.GetVersion() != 0 {
+		return m.sendPipeline(req.Name, req.Version, stream)
+	}
+	var last *metapb.PipelineVersion
+	for {
+		var list []*metapb.PipelineVersion
+		err := m.catalog.View(func(tx *catalog.Tx) (err error) {
+			list, err = tx.PipelinesFrom(req.GetName(), last, 100)
+			return err
+		})
+		if err != nil {
+			return errs.Wrap(errs.Internal, err, "read pipelines")
+		}
+		if len(list) == 0 {
+			return nil
+		}
+		for _, p := range list {
+			if err := m.sendPipeline(p.Name, p.Version, stream); err != nil {
+				return err
+			}
+			last = p
+		}
+	}
+}
+
+func (m *Meta) sendPipeline(name string, version int64, stream grpc.ServerStreamingServer[metapb.ReadPipelinesResponse]) error {
+	resp := &metapb.ReadPipelinesResponse{}
+	err := m.catalog.View(func(tx *catalog.Tx) (err error) {
+		resp.Pipeline, err = tx.Pipeline(name, version)
+		resp.Source = tx.PipelineText(name, version)
+		return err
+	})
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "read pipeline %s", name)
+	}
+	if resp.Pipeline == nil {
+		return nil
+	}
+	return stream.Send(resp)
+}
