@@ -2,7 +2,6 @@ package shard
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -359,43 +358,4 @@ func (s *Shard) flushFor(reason string) error {
 	s.mu.Unlock()
 	s.metrics.flushed(reason, time.Since(start), err)
 	return err
-}
-
-// persisted is what a raft snapshot says: see FORMAT.md. It has no rows.
-type persisted struct {
-	Version      int                `json:"version"`
-	Shard        uint32             `json:"shard"`
-	AppliedIndex uint64             `json:"applied_index"`
-	AppliedTerm  uint64             `json:"applied_term"`
-	Segments     []persistedSegment `json:"segments"`
-}
-
-type persistedSegment struct {
-	ID      uint64 `json:"id"`
-	Table   uint64 `json:"table"`
-	Rows    int64  `json:"rows"`
-	Bytes   int64  `json:"bytes"`
-	FileCRC uint32 `json:"file_crc"`
-}
-
-const persistedVersion = 1
-
-func writeSnapshot(w io.Writer, shard uint32, st *manifest.State) error {
-	p := persisted{Version: persistedVersion, Shard: shard, AppliedIndex: st.AppliedIndex, AppliedTerm: st.AppliedTerm, Segments: []persistedSegment{}}
-	for i := range st.Segments {
-		m := &st.Segments[i]
-		p.Segments = append(p.Segments, persistedSegment{ID: m.ID, Table: m.TableID, Rows: m.Rows, Bytes: m.Bytes, FileCRC: m.FileCRC})
-	}
-	return json.NewEncoder(w).Encode(p)
-}
-
-func readSnapshot(r io.Reader) (*persisted, error) {
-	p := &persisted{}
-	if err := json.NewDecoder(r).Decode(p); err != nil {
-		return nil, fmt.Errorf("snapshot: %w", err)
-	}
-	if p.Version != persistedVersion {
-		return nil, fmt.Errorf("snapshot: format version is %d, this program knows %d; run the version that wrote it or a newer one", p.Version, persistedVersion)
-	}
-	return p, nil
 }

@@ -1,0 +1,173 @@
+package shard
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"cordwood/proto/errs"
+)
+
+// pending is a write on its way into the log.
+type pending struct {
+	entryWrite
+	bytes    int   // in the log
+	inflated int64 // in memory
+
+	// Set before done is closed.
+	index uint64
+	need  []uint64
+	err   error
+	done  chan struct{}
+}
+
+func (p *pending) finish(index uint64, need []uint64, err error) {
+	p.index, p.need, p.err = index, need, err
+	close(p.done)
+}
+
+// maxInFlight is how many entries are on their way into the log at once: one is
+// written while the next one is put together and sent.
+const maxInFlight = 2
+
+// commitLoop joins the writes that arrive while entries are on their way into the
+// next entry, until the queue is closed and empty. It is the shard's one proposer of
+// writes.
+func (s *Shard) commitLoop() {
+	defer s.committers.Done()
+	slots := make(chan struct{}, maxInFlight)
+	var inFlight sync.WaitGroup
+	defer inFlight.Wait()
+	for {
+		slots <- struct{}{}
+		group := s.queue.pop(s.cfg.GroupBytes)
+		if group == nil {
+			return
+		}
+		inFlight.Add(1)
+		go func() {
+			defer inFlight.Done()
+			s.propose(group)
+			<-slots
+		}()
+	}
+}
+
+// propose puts a group of writes into the log as one entry and answers them.
+func (s *Shard) propose(group []*pending) {
+	e := entry{kind: kindWrite, time: s.now().UnixNano(), writes: make([]entryWrite, len(group))}
+	size := entryHead + 16
+	for i, p := range group {
+		e.writes[i] = p.entryWrite
+		size += p.bytes
+	}
+	defer func() {
+		for _, p := range group {
+			s.promised.Add(-p.inflated)
+		}
+	}()
+	res, err := s.replica.Propose(context.Background(), appendEntry(make([]byte, 0, size), &e))
+	if err == nil {
+		if _, ok := res.Result.(*applied); !ok {
+			err = errs.New(errs.Unexpected, "shard %d: entry %d was applied with result %T", s.cfg.ID, res.Index, res.Result).WithReason(errs.OutcomeUnknown)
+		}
+	}
+	if err != nil {
+		for _, p := range group {
+			p.finish(0, nil, err)
+		}
+		return
+	}
+	for i, o := range res.Result.(*applied).writes {
+		s.metrics.duplicates.Add(float64(o.duplicates))
+		switch {
+		case o.err != nil:
+			group[i].finish(0, nil, o.err)
+		case len(o.need) > 0:
+			group[i].finish(0, o.need, nil)
+		default:
+			group[i].finish(res.Index, nil, nil)
+		}
+	}
+}
+
+// queue holds the writes that wait for the next entry. It is bounded.
+type queue struct {
+	shard            uint32
+	maxBytes, maxLen int
+	mu               sync.Mutex // guards the rest
+	list             []*pending
+	bytes            int
+	closed           bool
+	changed          *sync.Cond
+}
+
+func newQueue(shard uint32, maxBytes int64, maxLen int) *queue {
+	q := &queue{shard: shard, maxBytes: int(maxBytes), maxLen: maxLen}
+	q.changed = sync.NewCond(&q.mu)
+	return q
+}
+
+// push adds a write, or refuses it. An empty queue takes a write of any size.
+func (q *queue) push(p *pending) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return errs.New(errs.ShardNotReady, "shard %d: it is closing", q.shard).WithReason(errs.NotLeader)
+	}
+	if len(q.list) > 0 && (len(q.list) >= q.maxLen || q.bytes+p.bytes > q.maxBytes) {
+		return errs.New(errs.ShardBusy, "shard %d: %d writes of %d bytes wait for the log; try again later", q.shard, len(q.list), q.bytes).
+			WithReason(errs.Busy).WithRetryAfter(200 * time.Millisecond)
+	}
+	q.list = append(q.list, p)
+	q.bytes += p.bytes
+	q.changed.Signal()
+	return nil
+}
+
+// pop waits for a write and returns it with those behind it, up to size bytes; nil
+// if the queue is closed and empty.
+func (q *queue) pop(size int) []*pending {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.list) == 0 {
+		if q.closed {
+			return nil
+		}
+		q.changed.Wait()
+	}
+	n, bytes := 0, 0
+	for n < len(q.list) && (n == 0 || bytes+q.list[n].bytes <= size) {
+		bytes += q.list[n].bytes
+		n++
+	}
+	group := q.list[:n:n]
+	q.list = q.list[n:]
+	if len(q.list) == 0 {
+		q.list = nil
+	}
+	q.bytes -= bytes
+	return group
+}
+
+// remove takes a write back; false if it is on its way.
+func (q *queue) remove(p *pending) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, have := range q.list {
+		if have == p {
+			list := make([]*pending, 0, len(q.list)-1)
+			q.list = append(append(list, q.list[:i]...), q.list[i+1:]...)
+			q.bytes -= p.bytes
+			return true
+		}
+	}
+	return false
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.changed.Broadcast()
+}
