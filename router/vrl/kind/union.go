@@ -1,0 +1,261 @@
+package kind
+
+import (
+	"sort"
+
+	"cordwood/router/vrl/pattern"
+	"cordwood/router/vrl/value"
+)
+
+var emptyRegex = func() value.Value {
+	r, _ := pattern.Compile("")
+	return value.NewRegex(r)
+}()
+
+// maxKnown bounds the fields and elements that are tracked one by one. Beyond it they
+// are gathered under unknown, which keeps compile time linear.
+const maxKnown = 512
+
+// Union returns the kind of values that are of k or of o.
+func (k Kind) Union(o Kind) Kind {
+	out := Kind{set: k.set | o.set}
+	switch {
+	case k.obj == nil || k.obj == o.obj:
+		out.obj = o.obj
+	case o.obj == nil:
+		out.obj = k.obj
+	default:
+		out.obj = unionFields(k.obj, o.obj)
+	}
+	switch {
+	case k.arr == nil || k.arr == o.arr:
+		out.arr = o.arr
+	case o.arr == nil:
+		out.arr = k.arr
+	default:
+		out.arr = unionElems(k.arr, o.arr)
+	}
+	return out
+}
+
+func unionUnknown(a, b *Kind) *Kind {
+	switch {
+	case a == nil || a == b:
+		return b
+	case b == nil:
+		return a
+	case a.IsAny():
+		return a
+	case b.IsAny():
+		return b
+	}
+	k := a.Union(*b)
+	return &k
+}
+
+func unionFields(a, b *Fields) *Fields {
+	if a.isAny() || b.isAny() {
+		return Any.obj
+	}
+	out := &Fields{unknown: unionUnknown(a.unknown, b.unknown)}
+	out.known = make([]Field, 0, max(len(a.known), len(b.known)))
+	i, j := 0, 0
+	for i < len(a.known) || j < len(b.known) {
+		switch {
+		case j == len(b.known) || i < len(a.known) && a.known[i].Name < b.known[j].Name:
+			out.known = append(out.known, Field{a.known[i].Name, a.known[i].Kind.Union(b.missing())})
+			i++
+		case i == len(a.known) || b.known[j].Name < a.known[i].Name:
+			out.known = append(out.known, Field{b.known[j].Name, b.known[j].Kind.Union(a.missing())})
+			j++
+		default:
+			out.known = append(out.known, Field{a.known[i].Name, a.known[i].Kind.Union(b.known[j].Kind)})
+			i++
+			j++
+		}
+	}
+	return out
+}
+
+// missing is the kind of a field that is not known.
+func (f *Fields) missing() Kind {
+	if f.unknown == nil {
+		return Undefined
+	}
+	return f.unknown.OrUndefined()
+}
+
+func (e *Elems) missing() Kind {
+	if e.unknown == nil {
+		return Undefined
+	}
+	return e.unknown.OrUndefined()
+}
+
+func unionElems(a, b *Elems) *Elems {
+	if a.isAny() || b.isAny() {
+		return Any.arr
+	}
+	out := &Elems{unknown: unionUnknown(a.unknown, b.unknown)}
+	n := max(len(a.known), len(b.known))
+	out.known = make([]Kind, n)
+	for i := range n {
+		out.known[i] = a.at(i).Union(b.at(i))
+	}
+	return out
+}
+
+func (e *Elems) at(i int) Kind {
+	if i < len(e.known) {
+		return e.known[i]
+	}
+	return e.missing()
+}
+
+// Includes tells whether every value of o is of k.
+func (k Kind) Includes(o Kind) bool {
+	if o.set&^k.set != 0 {
+		return false
+	}
+	if o.obj != nil && k.obj != o.obj && !k.obj.includes(o.obj) {
+		return false
+	}
+	return o.arr == nil || k.arr == o.arr || k.arr.includes(o.arr)
+}
+
+func includesUnknown(a, b *Kind) bool {
+	switch {
+	case b == nil || a == b:
+		return true
+	case a == nil:
+		return false
+	}
+	return a.IsAny() || a.Includes(*b)
+}
+
+func (f *Fields) includes(o *Fields) bool {
+	if f.isAny() {
+		return true
+	}
+	if !includesUnknown(f.unknown, o.unknown) {
+		return false
+	}
+	for _, x := range o.known {
+		if k, _ := f.get(x.Name); !k.Includes(x.Kind) {
+			return false
+		}
+	}
+	for _, x := range f.known {
+		if _, ok := o.get(x.Name); !ok && !x.Kind.Includes(o.missing()) {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *Elems) includes(o *Elems) bool {
+	if e.isAny() {
+		return true
+	}
+	if !includesUnknown(e.unknown, o.unknown) {
+		return false
+	}
+	for i := range max(len(e.known), len(o.known)) {
+		if !e.at(i).Includes(o.at(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Intersects tells whether a value may be of k and of o. Never, as the kind of what
+// does not return, intersects everything.
+func (k Kind) Intersects(o Kind) bool {
+	if k.set == 0 || o.set == 0 {
+		return true
+	}
+	common := k.set & o.set
+	if common&^(ObjectBit|ArrayBit) != 0 {
+		return true
+	}
+	if common&ObjectBit != 0 && k.obj.intersects(o.obj) {
+		return true
+	}
+	return common&ArrayBit != 0 && k.arr.intersects(o.arr)
+}
+
+func (f *Fields) intersects(o *Fields) bool {
+	if f == o || f.isAny() || o.isAny() {
+		return true
+	}
+	for _, x := range f.known {
+		k, ok := o.get(x.Name)
+		if !ok {
+			k = o.missing()
+		}
+		if !x.Kind.Intersects(k) {
+			return false
+		}
+	}
+	for _, x := range o.known {
+		if _, ok := f.get(x.Name); !ok && !x.Kind.Intersects(f.missing()) {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *Elems) intersects(o *Elems) bool {
+	if e == o || e.isAny() || o.isAny() {
+		return true
+	}
+	for i := range max(len(e.known), len(o.known)) {
+		if !e.at(i).Intersects(o.at(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *Fields) find(name string) (int, bool) {
+	i := sort.Search(len(f.known), func(i int) bool { return f.known[i].Name >= name })
+	return i, i < len(f.known) && f.known[i].Name == name
+}
+
+// get returns the kind of the field, and whether it is known.
+func (f *Fields) get(name string) (Kind, bool) {
+	if i, ok := f.find(name); ok {
+		return f.known[i].Kind, true
+	}
+	return f.missing(), false
+}
+
+func (f *Fields) with(name string, k Kind) *Fields {
+	i, ok := f.find(name)
+	if !ok && len(f.known) >= maxKnown {
+		return &Fields{known: f.known, unknown: unionUnknown(f.unknown, &k)}
+	}
+	known := make([]Field, 0, len(f.known)+1)
+	known = append(known, f.known[:i]...)
+	known = append(known, Field{name, k})
+	if ok {
+		i++
+	}
+	known = append(known, f.known[i:]...)
+	return &Fields{known: known, unknown: f.unknown}
+}
+
+func (f *Fields) without(name string) *Fields {
+	i, ok := f.find(name)
+	if !ok {
+		return f
+	}
+	known := make([]Field, 0, len(f.known))
+	known = append(known, f.known[:i]...)
+	if f.unknown == nil {
+		return &Fields{known: append(known, f.known[i+1:]...)}
+	}
+	// An unknown field of that name is not there either.
+	known = append(known, Field{name, Undefined})
+	return &Fields{known: append(known, f.known[i+1:]...), unknown: f.unknown}
+}

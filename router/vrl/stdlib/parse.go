@@ -1,0 +1,6 @@
+package stdlib
+
+import "cordwood/router/vrl/fn"
+
+// parseFunctions are the functions of the group Parse. Each is in a file of its own.
+var parseFunctions = []*fn.Function{parseJSON}

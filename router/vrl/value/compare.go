@@ -1,0 +1,93 @@
+package value
+
+import (
+	"math"
+	"strings"
+)
+
+// Same tells whether a and b are of one kind and equal: 1 and 1.0 are not the same.
+// Regular expressions are compared by their patterns.
+func Same(a, b Value) bool {
+	if a.kind != b.kind {
+		return false
+	}
+	switch a.kind {
+	case Null, Undefined:
+		return true
+	case Bool, Int:
+		return a.n == b.n
+	case Float:
+		return math.Float64frombits(a.n) == math.Float64frombits(b.n)
+	case String:
+		return a.Str() == b.Str()
+	case Timestamp:
+		return a.n == b.n && a.aux == b.aux
+	case Regex:
+		return a.Regex().String() == b.Regex().String()
+	case Array:
+		x, y := a.items().list, b.items().list
+		if len(x) != len(y) {
+			return false
+		}
+		for i := range x {
+			if !Same(x[i], y[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	x, y := a.fields().list, b.fields().list
+	if len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		if x[i].Key != y[i].Key || !Same(x[i].Value, y[i].Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// Equal is the language's ==: as Same, but an integer and a float are compared as
+// floats. Inside containers they stay different.
+func Equal(a, b Value) bool {
+	switch {
+	case a.kind == Int && b.kind == Float:
+		return float64(int64(a.n)) == math.Float64frombits(b.n)
+	case a.kind == Float && b.kind == Int:
+		return math.Float64frombits(a.n) == float64(int64(b.n))
+	}
+	return Same(a, b)
+}
+
+// Compare orders numbers by size, strings by bytes and timestamps by time, and returns
+// false for all other pairs.
+func Compare(a, b Value) (int, bool) {
+	switch {
+	case a.kind == Int && b.kind == Int:
+		return order(int64(a.n), int64(b.n)), true
+	case a.kind == String && b.kind == String:
+		return strings.Compare(a.Str(), b.Str()), true
+	case a.kind == Timestamp && b.kind == Timestamp:
+		if c := order(int64(a.n), int64(b.n)); c != 0 {
+			return c, true
+		}
+		return order(a.aux, b.aux), true
+	}
+	x, ok1 := a.Number()
+	y, ok2 := b.Number()
+	if !ok1 || !ok2 {
+		return 0, false
+	}
+	return order(x, y), true
+}
+
+func order[T int64 | float64 | uint32](a, b T) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

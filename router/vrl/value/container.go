@@ -1,0 +1,260 @@
+package value
+
+import (
+	"slices"
+	"strings"
+	"unsafe"
+)
+
+// Items is the content of an array.
+type Items struct {
+	list   []Value
+	shared bool
+}
+
+// NewArray returns an array of the values of list, which it takes over.
+func NewArray(list []Value) Value {
+	return Value{kind: Array, p: unsafe.Pointer(&Items{list: list})}
+}
+
+// ArrayOf returns an array of the values given.
+func ArrayOf(list ...Value) Value { return NewArray(list) }
+
+// Len returns the number of elements.
+func (a *Items) Len() int { return len(a.list) }
+
+// At returns an element.
+func (a *Items) At(i int) Value { return a.list[i].Share() }
+
+// PeekAt returns an element to look at; see the package comment.
+func (a *Items) PeekAt(i int) Value { return a.list[i] }
+
+// Peek returns the elements to look at: neither the slice nor a container in it may be
+// changed or kept.
+func (a *Items) Peek() []Value { return a.list }
+
+// Share marks the containers among the elements as shared and returns the elements,
+// which may be put elsewhere one by one. The slice itself must not be changed or kept.
+func (a *Items) Share() []Value {
+	for _, v := range a.list {
+		v.Share()
+	}
+	return a.list
+}
+
+// Set replaces an element. The array must have come from MutArray or be new.
+func (a *Items) Set(i int, v Value) { a.list[i] = v }
+
+// Append adds elements at the end. The array must have come from MutArray or be new.
+func (a *Items) Append(v ...Value) { a.list = append(a.list, v...) }
+
+// Value returns the value that holds a.
+func (a *Items) Value() Value { return Value{kind: Array, p: unsafe.Pointer(a)} }
+
+func (a *Items) copy(room int) *Items {
+	list := make([]Value, len(a.list), len(a.list)+room)
+	copy(list, a.Share())
+	return &Items{list: list}
+}
+
+// Field is one entry of an object.
+type Field struct {
+	Key   string
+	Value Value
+}
+
+// Fields is the content of an object: its fields in the order of the bytes of their
+// keys. The zero Fields is an empty object.
+type Fields struct {
+	list   []Field
+	shared bool
+}
+
+// MakeFields returns an empty object with room for n fields.
+func MakeFields(n int) *Fields { return &Fields{list: make([]Field, 0, n)} }
+
+// NewObject returns the value that holds o, which must not be nil.
+func NewObject(o *Fields) Value { return Value{kind: Object, p: unsafe.Pointer(o)} }
+
+// ObjectOf returns an object of the fields given, in any order, which it takes over. Of
+// two with the same key the later one counts.
+func ObjectOf(list ...Field) Value {
+	o := &Fields{list: list}
+	o.Sort()
+	return NewObject(o)
+}
+
+// Value returns the value that holds o.
+func (o *Fields) Value() Value { return Value{kind: Object, p: unsafe.Pointer(o)} }
+
+// Len returns the number of fields.
+func (o *Fields) Len() int { return len(o.list) }
+
+// Key returns the key of field i.
+func (o *Fields) Key(i int) string { return o.list[i].Key }
+
+// At returns the value of field i.
+func (o *Fields) At(i int) Value { return o.list[i].Value.Share() }
+
+// PeekAt returns the value of field i to look at; see the package comment.
+func (o *Fields) PeekAt(i int) Value { return o.list[i].Value }
+
+// Peek returns the fields to look at: neither the slice nor a container in it may be
+// changed or kept.
+func (o *Fields) Peek() []Field { return o.list }
+
+// Share marks the containers among the values as shared and returns the fields, which
+// may be put elsewhere one by one. The slice itself must not be changed or kept.
+func (o *Fields) Share() []Field {
+	for i := range o.list {
+		o.list[i].Value.Share()
+	}
+	return o.list
+}
+
+// linear is the number of fields up to which they are searched one by one.
+const linear = 12
+
+// Find returns the index of the field with the key, or where it would be and false.
+func (o *Fields) Find(key string) (int, bool) {
+	list := o.list
+	if len(list) <= linear {
+		for i := range list {
+			if k := list[i].Key; len(k) == len(key) && k == key {
+				return i, true
+			}
+		}
+	}
+	lo, hi := 0, len(list)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		switch c := strings.Compare(list[mid].Key, key); {
+		case c < 0:
+			lo = mid + 1
+		case c > 0:
+			hi = mid
+		default:
+			return mid, true
+		}
+	}
+	return lo, false
+}
+
+// Get returns the value of the field with the key.
+func (o *Fields) Get(key string) (Value, bool) {
+	v, ok := o.PeekGet(key)
+	return v.Share(), ok
+}
+
+// PeekGet is Get for a value to look at; see the package comment.
+func (o *Fields) PeekGet(key string) (Value, bool) {
+	list := o.list
+	if len(list) <= linear {
+		for i := range list {
+			if k := list[i].Key; len(k) == len(key) && k == key {
+				return list[i].Value, true
+			}
+		}
+		return Value{}, false
+	}
+	if i, ok := o.Find(key); ok {
+		return list[i].Value, true
+	}
+	return Value{}, false
+}
+
+// PeekHint is PeekGet for callers that expect the key at the place where it was last
+// time, as in records of one stream. It returns the place to give the next time.
+func (o *Fields) PeekHint(key string, hint int) (v Value, at int, ok bool) {
+	list := o.list
+	if uint(hint) < uint(len(list)) {
+		if f := &list[hint]; len(f.Key) == len(key) && f.Key == key {
+			return f.Value, hint, true
+		}
+	}
+	if i, ok := o.Find(key); ok {
+		return list[i].Value, i, true
+	}
+	return Value{}, hint, false
+}
+
+// Set sets the field with the key. The object must have come from MutObject or be new.
+func (o *Fields) Set(key string, v Value) {
+	i, ok := o.Find(key)
+	if ok {
+		o.list[i].Value = v
+		return
+	}
+	if i == len(o.list) {
+		o.list = append(o.list, Field{Key: key, Value: v})
+		return
+	}
+	o.list = slices.Insert(o.list, i, Field{Key: key, Value: v})
+}
+
+// SetAt sets the value of field i, under the same condition.
+func (o *Fields) SetAt(i int, v Value) { o.list[i].Value = v }
+
+// Add appends a field without regard to the order of the keys: Sort must be called
+// before the object is used.
+func (o *Fields) Add(key string, v Value) { o.list = append(o.list, Field{Key: key, Value: v}) }
+
+// Delete removes the field with the key and returns its value. The object must have
+// come from MutObject or be new.
+func (o *Fields) Delete(key string) (Value, bool) {
+	i, ok := o.Find(key)
+	if !ok {
+		return Value{}, false
+	}
+	v := o.list[i].Value
+	o.list = slices.Delete(o.list, i, i+1)
+	return v, true
+}
+
+// Reset removes all fields and keeps their room. Only an owner that has never handed
+// out the object may use it.
+func (o *Fields) Reset() {
+	clear(o.list)
+	o.list = o.list[:0]
+}
+
+// Sort puts the fields in order after Add; of two with the same key the later stays.
+func (o *Fields) Sort() {
+	list := o.list
+	sorted := true
+	for i := 1; i < len(list); i++ {
+		if list[i-1].Key >= list[i].Key {
+			sorted = false
+			break
+		}
+	}
+	if sorted {
+		return
+	}
+	if len(list) <= 24 {
+		for i := 1; i < len(list); i++ {
+			for j := i; j > 0 && list[j].Key < list[j-1].Key; j-- {
+				list[j], list[j-1] = list[j-1], list[j]
+			}
+		}
+	} else {
+		slices.SortStableFunc(list, func(a, b Field) int { return strings.Compare(a.Key, b.Key) })
+	}
+	n := 0
+	for i := range list {
+		if n > 0 && list[n-1].Key == list[i].Key {
+			list[n-1] = list[i]
+			continue
+		}
+		list[n] = list[i]
+		n++
+	}
+	clear(list[n:])
+	o.list = list[:n]
+}
+
+func (o *Fields) copy(room int) *Fields {
+	list := make([]Field, len(o.list), len(o.list)+room)
+	copy(list, o.Share())
+	return &Fields{list: list}
+}

@@ -1,0 +1,388 @@
+package value
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// MaxJSONDepth is the deepest nesting of containers that ParseJSON reads.
+const MaxJSONDepth = 128
+
+// A JSONError tells what is wrong with a JSON text, and where.
+type JSONError struct {
+	// Problem is what is wrong, in a few words.
+	Problem string
+	// Line and Column are where, counted from 1; the column in bytes.
+	Line, Column int
+}
+
+func (e *JSONError) Error() string {
+	return fmt.Sprintf("%s at line %d column %d", e.Problem, e.Line, e.Column)
+}
+
+// JSONOptions says how a JSON text is read. The zero value reads all of it.
+type JSONOptions struct {
+	// MaxDepth, if not 0, is the depth from which on containers are left as text.
+	MaxDepth int
+	// Strict refuses ill-formed UTF-8, which is otherwise kept as it is.
+	Strict bool
+}
+
+// ParseJSON reads s, which must be one JSON text. Strings without escapes, and keys, are
+// parts of s and not copied. A number without fraction and exponent that fits is an
+// integer, any other a float. The error is a *JSONError.
+func ParseJSON(s string, o JSONOptions) (Value, error) {
+	d := jsonReader{src: s, opt: o}
+	d.space()
+	v := d.value(1)
+	if d.problem == "" {
+		d.space()
+		if d.pos < len(s) {
+			d.fail("trailing characters")
+		}
+	}
+	if d.problem == "" {
+		return v, nil
+	}
+	e := &JSONError{Problem: d.problem, Line: 1, Column: 1}
+	for i := 0; i < d.pos && i < len(s); i++ {
+		e.Column++
+		if s[i] == '\n' {
+			e.Line, e.Column = e.Line+1, 1
+		}
+	}
+	return Value{}, e
+}
+
+type jsonReader struct {
+	src     string
+	pos     int
+	opt     JSONOptions
+	problem string
+	values  []Value // elements of the arrays being read
+	fields  []Field // fields of the objects being read
+}
+
+func (d *jsonReader) fail(problem string) Value {
+	if d.problem == "" {
+		d.problem = problem
+	}
+	return Value{}
+}
+
+func (d *jsonReader) space() {
+	for d.pos < len(d.src) {
+		switch d.src[d.pos] {
+		case ' ', '\n', '\r', '\t':
+			d.pos++
+		default:
+			return
+		}
+	}
+}
+
+func (d *jsonReader) peek() byte {
+	if d.pos < len(d.src) {
+		return d.src[d.pos]
+	}
+	return 0
+}
+
+func (d *jsonReader) literal(word string, v Value) Value {
+	if len(d.src)-d.pos < len(word) {
+		return d.fail("unexpected end of the text")
+	}
+	if d.src[d.pos:d.pos+len(word)] != word {
+		return d.fail("expected " + word)
+	}
+	d.pos += len(word)
+	return v
+}
+
+// value reads a value. A container read here is at the given depth.
+func (d *jsonReader) value(depth int) Value {
+	if d.pos >= len(d.src) {
+		return d.fail("unexpected end of the text")
+	}
+	switch c := d.src[d.pos]; c {
+	case '"':
+		return NewString(d.str())
+	case '{', '[':
+		if depth > MaxJSONDepth {
+			return d.fail("recursion limit exceeded")
+		}
+		start := d.pos
+		var v Value
+		if c == '{' {
+			v = d.object(depth)
+		} else {
+			v = d.array(depth)
+		}
+		if d.opt.MaxDepth > 0 && depth > d.opt.MaxDepth && d.problem == "" {
+			return NewString(d.src[start:d.pos])
+		}
+		return v
+	case 't':
+		return d.literal("true", NewBool(true))
+	case 'f':
+		return d.literal("false", NewBool(false))
+	case 'n':
+		return d.literal("null", Value{})
+	default:
+		if c == '-' || c >= '0' && c <= '9' {
+			return d.number()
+		}
+	}
+	return d.fail("expected a value")
+}
+
+func (d *jsonReader) array(depth int) Value {
+	d.pos++
+	base := len(d.values)
+	d.space()
+	if d.peek() == ']' {
+		d.pos++
+		return NewArray(nil)
+	}
+	for {
+		v := d.value(depth + 1)
+		if d.problem != "" {
+			return v
+		}
+		d.values = append(d.values, v)
+		d.space()
+		switch d.peek() {
+		case ',':
+			d.pos++
+			d.space()
+			continue
+		case ']':
+			d.pos++
+			list := make([]Value, len(d.values)-base)
+			copy(list, d.values[base:])
+			d.values = d.values[:base]
+			return NewArray(list)
+		}
+		return d.end("expected `,` or `]`")
+	}
+}
+
+// end is fail for where the text may also have ended too early.
+func (d *jsonReader) end(problem string) Value {
+	if d.pos >= len(d.src) {
+		problem = "unexpected end of the text"
+	}
+	return d.fail(problem)
+}
+
+func (d *jsonReader) object(depth int) Value {
+	d.pos++
+	base := len(d.fields)
+	d.space()
+	if d.peek() == '}' {
+		d.pos++
+		return NewObject(&Fields{})
+	}
+	for {
+		if d.peek() != '"' {
+			return d.end("key must be a string")
+		}
+		key := d.str()
+		d.space()
+		if d.problem == "" && d.peek() != ':' {
+			return d.end("expected `:`")
+		}
+		d.pos++
+		d.space()
+		v := d.value(depth + 1)
+		if d.problem != "" {
+			return v
+		}
+		d.fields = append(d.fields, Field{Key: key, Value: v})
+		d.space()
+		switch d.peek() {
+		case ',':
+			d.pos++
+			d.space()
+			continue
+		case '}':
+			d.pos++
+			list := make([]Field, len(d.fields)-base)
+			copy(list, d.fields[base:])
+			d.fields = d.fields[:base]
+			o := &Fields{list: list}
+			o.Sort()
+			return NewObject(o)
+		}
+		return d.end("expected `,` or `}`")
+	}
+}
+
+// str reads a string whose quote is at pos.
+func (d *jsonReader) str() string {
+	d.pos++
+	start := d.pos
+	high := false
+	for i := start; i < len(d.src); i++ {
+		switch c := d.src[i]; {
+		case c == '"':
+			d.pos = i + 1
+			s := d.src[start:i]
+			if high && d.opt.Strict && !utf8.ValidString(s) {
+				d.fail("invalid unicode code point")
+			}
+			return s
+		case c == '\\':
+			return d.escaped(start, i)
+		case c < 0x20:
+			d.pos = i
+			d.fail("control character found while parsing a string")
+			return ""
+		case c >= utf8.RuneSelf:
+			high = true
+		}
+	}
+	d.pos = len(d.src)
+	d.fail("unexpected end of the text in a string")
+	return ""
+}
+
+// escaped reads on a string that starts at start and has its first escape at i.
+func (d *jsonReader) escaped(start, i int) string {
+	b := make([]byte, 0, len(d.src[start:i])+32)
+	b = append(b, d.src[start:i]...)
+	for i < len(d.src) {
+		c := d.src[i]
+		switch {
+		case c == '"':
+			d.pos = i + 1
+			if d.opt.Strict && !utf8.Valid(b) {
+				d.fail("invalid unicode code point")
+			}
+			return string(b)
+		case c < 0x20:
+			d.pos = i
+			d.fail("control character found while parsing a string")
+			return ""
+		case c != '\\':
+			b = append(b, c)
+			i++
+			continue
+		}
+		i++
+		if i >= len(d.src) {
+			break
+		}
+		c = d.src[i]
+		i++
+		switch c {
+		case '"', '\\', '/':
+			b = append(b, c)
+		case 'b':
+			b = append(b, '\b')
+		case 'f':
+			b = append(b, '\f')
+		case 'n':
+			b = append(b, '\n')
+		case 'r':
+			b = append(b, '\r')
+		case 't':
+			b = append(b, '\t')
+		case 'u':
+			r, ok := hex4(d.src, i)
+			if !ok {
+				d.pos = i
+				d.fail("invalid escape")
+				return ""
+			}
+			i += 4
+			if utf16.IsSurrogate(r) {
+				var low rune
+				if i+1 < len(d.src) && d.src[i] == '\\' && d.src[i+1] == 'u' {
+					low, _ = hex4(d.src, i+2)
+				}
+				if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
+					d.pos = i
+					d.fail("lone surrogate in an escape")
+					return ""
+				}
+				i += 6
+			}
+			b = utf8.AppendRune(b, r)
+		default:
+			d.pos = i
+			d.fail("invalid escape")
+			return ""
+		}
+	}
+	d.pos = len(d.src)
+	d.fail("unexpected end of the text in a string")
+	return ""
+}
+
+func hex4(s string, i int) (rune, bool) {
+	if i+4 > len(s) {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s[i:i+4], 16, 32)
+	return rune(n), err == nil
+}
+
+func (d *jsonReader) number() Value {
+	s, start, i := d.src, d.pos, d.pos
+	neg := s[i] == '-'
+	if neg {
+		i++
+	}
+	digits := i
+	var n uint64
+	for i < len(s) && s[i]-'0' <= 9 {
+		if i-digits < 19 {
+			n = n*10 + uint64(s[i]-'0')
+		}
+		i++
+	}
+	d.pos = i
+	if i == digits || s[digits] == '0' && i > digits+1 {
+		return d.fail("invalid number")
+	}
+	if i-digits <= 19 && (i == len(s) || s[i] != '.' && s[i]|0x20 != 'e') {
+		switch {
+		case !neg && n <= math.MaxInt64:
+			return NewInt(int64(n))
+		case neg && n <= 1<<63 && n > 0:
+			return NewInt(-int64(n))
+		}
+	}
+	if i < len(s) && s[i] == '.' {
+		i++
+		from := i
+		for i < len(s) && s[i]-'0' <= 9 {
+			i++
+		}
+		if d.pos = i; i == from {
+			return d.fail("invalid number")
+		}
+	}
+	if i < len(s) && s[i]|0x20 == 'e' {
+		i++
+		if i < len(s) && (s[i] == '+' || s[i] == '-') {
+			i++
+		}
+		from := i
+		for i < len(s) && s[i]-'0' <= 9 {
+			i++
+		}
+		if d.pos = i; i == from {
+			return d.fail("invalid number")
+		}
+	}
+	f, err := strconv.ParseFloat(s[start:i], 64)
+	if err != nil {
+		return d.fail("number out of range")
+	}
+	return NewFloat(f)
+}

@@ -1,0 +1,222 @@
+package value
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+)
+
+// Segment is one step of a path: into an object by name, or into an array by index,
+// where a negative index counts from the end.
+type Segment struct {
+	Name    string
+	Index   int
+	IsIndex bool
+}
+
+// Name returns the segment of an object's field.
+func Name(s string) Segment { return Segment{Name: s} }
+
+// Index returns the segment of an array's element.
+func Index(i int) Segment { return Segment{Index: i, IsIndex: true} }
+
+// Path leads from a value to a value inside it. The empty path is the value itself.
+type Path []Segment
+
+// String returns the path as it is written after the prefix of an event's path,
+// without the dot in front: `a."b c"[0]`.
+func (p Path) String() string {
+	var b []byte
+	for i, s := range p {
+		switch {
+		case s.IsIndex:
+			b = append(b, '[')
+			b = strconv.AppendInt(b, int64(s.Index), 10)
+			b = append(b, ']')
+			continue
+		case i > 0:
+			b = append(b, '.')
+		}
+		if IsBareSegment(s.Name) {
+			b = append(b, s.Name...)
+		} else {
+			b = appendQuoted(b, s.Name)
+		}
+	}
+	return string(b)
+}
+
+// IsBareSegment tells whether a field name can be written in a path without quotes.
+func IsBareSegment(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '@') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// HasPrefix tells whether p leads through, or to, what q leads to.
+func (p Path) HasPrefix(q Path) bool {
+	return len(p) >= len(q) && slices.Equal(p[:len(q)], q)
+}
+
+// Get returns the value at the path. Nothing is found in a value of the wrong kind.
+func (v Value) Get(p Path) (Value, bool) {
+	x, ok := v.Peek(p)
+	return x.Share(), ok
+}
+
+// Peek is Get for a value to look at; see the package comment.
+func (v Value) Peek(p Path) (Value, bool) {
+	for i := range p {
+		s := &p[i]
+		if s.IsIndex {
+			if v.kind != Array {
+				return Value{}, false
+			}
+			list := v.items().list
+			at := s.Index
+			if at < 0 {
+				at += len(list)
+			}
+			if at < 0 || at >= len(list) {
+				return Value{}, false
+			}
+			v = list[at]
+			continue
+		}
+		if v.kind != Object {
+			return Value{}, false
+		}
+		var ok bool
+		if v, ok = v.fields().PeekGet(s.Name); !ok {
+			return Value{}, false
+		}
+	}
+	return v, true
+}
+
+// MaxIndex bounds how far beyond an array's ends Insert will write.
+const MaxIndex = 1 << 16
+
+// ErrIndex is returned for a write too far beyond the ends of an array.
+var ErrIndex = errors.New("array index is out of bounds: at most 65536 elements beyond the end can be filled")
+
+// Insert puts x at the path inside *v. What is on the way and no container of the kind
+// that a segment needs is replaced by an empty one. An index past the end fills the
+// array up with null; a negative one beyond the start puts x in front, with null behind
+// it. The error is ErrIndex; *v is then as it was.
+func Insert(v *Value, p Path, x Value) error {
+	if len(p) == 0 {
+		*v = x
+		return nil
+	}
+	for _, s := range p {
+		// Checked before anything changes. Existing arrays may be longer than the bound.
+		if s.IsIndex && (s.Index > MaxIndex || s.Index < -MaxIndex) {
+			if old, ok := v.Peek(p); !ok || !old.IsDefined() {
+				return ErrIndex
+			}
+		}
+	}
+	for i := range p {
+		v = step(v, &p[i])
+	}
+	*v = x
+	return nil
+}
+
+// step returns the place that a segment leads to inside *v, which it makes if need be.
+func step(v *Value, s *Segment) *Value {
+	if !s.IsIndex {
+		if v.kind != Object {
+			*v = NewObject(MakeFields(1))
+		}
+		o := v.MutObject()
+		i, ok := o.Find(s.Name)
+		if !ok {
+			o.list = slices.Insert(o.list, i, Field{Key: s.Name})
+		}
+		return &o.list[i].Value
+	}
+	if v.kind != Array {
+		*v = NewArray(nil)
+	}
+	a := v.MutArray()
+	at := s.Index
+	if at < 0 {
+		at += len(a.list)
+	}
+	if at < 0 {
+		fresh := make([]Value, -at+len(a.list))
+		copy(fresh[-at:], a.list)
+		a.list = fresh
+		at = 0
+	}
+	for at >= len(a.list) {
+		a.list = append(a.list, Value{})
+	}
+	return &a.list[at]
+}
+
+// Remove takes the value at the path out of *v and returns it; with compact also the
+// containers around it that become empty. The empty path takes everything: *v becomes
+// an empty container if it was one, else null.
+func Remove(v *Value, p Path, compact bool) (Value, bool) {
+	if len(p) == 0 {
+		old := *v
+		switch v.kind {
+		case Object:
+			*v = NewObject(&Fields{})
+		case Array:
+			*v = NewArray(nil)
+		default:
+			*v = Value{}
+		}
+		return old, true
+	}
+	if _, ok := v.Peek(p); !ok {
+		return Value{}, false
+	}
+	return remove(v, p, compact), true
+}
+
+// remove does Remove for a path that exists and is not empty.
+func remove(v *Value, p Path, compact bool) Value {
+	s := &p[0]
+	if s.IsIndex {
+		a := v.MutArray()
+		at := s.Index
+		if at < 0 {
+			at += len(a.list)
+		}
+		if len(p) > 1 {
+			old := remove(&a.list[at], p[1:], compact)
+			if compact && isEmptyContainer(a.list[at]) {
+				a.list = slices.Delete(a.list, at, at+1)
+			}
+			return old
+		}
+		old := a.list[at]
+		a.list = slices.Delete(a.list, at, at+1)
+		return old
+	}
+	o := v.MutObject()
+	i, _ := o.Find(s.Name)
+	if len(p) > 1 {
+		old := remove(&o.list[i].Value, p[1:], compact)
+		if compact && isEmptyContainer(o.list[i].Value) {
+			o.list = slices.Delete(o.list, i, i+1)
+		}
+		return old
+	}
+	old := o.list[i].Value
+	o.list = slices.Delete(o.list, i, i+1)
+	return old
+}
+
+func isEmptyContainer(v Value) bool {
+	return (v.kind == Array || v.kind == Object) && v.Len() == 0
+}
