@@ -33,9 +33,16 @@ func isJSON(t duckdb.LogicalType) bool {
 	return duckdb.GetTypeId(t) == duckdb.TypeVarchar && strings.EqualFold(duckdb.LogicalTypeGetAlias(t), "JSON")
 }
 
+// maxTypeDepth is how many lists and structs may lie in one another in an answer;
+// clients and libraries give up at some depth, and deeper ones are sent as text.
+const maxTypeDepth = 16
+
 // asText tells whether values of t are sent as text: types that Arrow lacks, or whose
-// form in Arrow clients cannot be expected to read.
-func asText(t duckdb.LogicalType) bool {
+// form in Arrow clients cannot be expected to read. t lies depth levels deep.
+func asText(t duckdb.LogicalType, depth int) bool {
+	if depth > maxTypeDepth {
+		return true
+	}
 	switch duckdb.GetTypeId(t) {
 	case duckdb.TypeEnum, duckdb.TypeUnion, duckdb.TypeBit, duckdb.TypeTimeTZ, duckdb.TypeUHugeInt, duckdb.TypeBigNum,
 		duckdb.TypeTimeNS, duckdb.TypeInterval, duckdb.TypeUUID, duckdb.TypeGeometry, duckdb.TypeVariant, duckdb.TypeSQLNull, duckdb.TypeAny:
@@ -43,20 +50,20 @@ func asText(t duckdb.LogicalType) bool {
 	case duckdb.TypeList:
 		child := duckdb.ListTypeChildType(t)
 		defer duckdb.DestroyLogicalType(&child)
-		return asText(child)
+		return asText(child, depth+1)
 	case duckdb.TypeArray:
 		child := duckdb.ArrayTypeChildType(t)
 		defer duckdb.DestroyLogicalType(&child)
-		return asText(child)
+		return asText(child, depth+1)
 	case duckdb.TypeMap:
 		key, value := duckdb.MapTypeKeyType(t), duckdb.MapTypeValueType(t)
 		defer duckdb.DestroyLogicalType(&key)
 		defer duckdb.DestroyLogicalType(&value)
-		return asText(key) || asText(value)
+		return asText(key, depth+1) || asText(value, depth+1)
 	case duckdb.TypeStruct:
 		for i := range duckdb.StructTypeChildCount(t) {
 			child := duckdb.StructTypeChildType(t, i)
-			text := asText(child)
+			text := asText(child, depth+1)
 			duckdb.DestroyLogicalType(&child)
 			if text {
 				return true
@@ -76,7 +83,7 @@ func (p *prepared) readable() string {
 	for i, t := range p.types {
 		names[i] = fmt.Sprintf("c%d", i)
 		columns[i] = names[i]
-		if asText(t) {
+		if asText(t, 0) {
 			columns[i] += "::VARCHAR"
 			casts++
 		}

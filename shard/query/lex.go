@@ -12,32 +12,35 @@ import (
 // EXPLAIN in front of a statement, and a name at a known position. All else is left
 // to the engine's own parser.
 
-// normalize returns sql with spaces that are no ASCII replaced outside of quotes, byte
-// by byte, so that the positions that the engine reports are those of the result.
+// normalize returns sql with blanks in place of comments, and of spaces that are no
+// ASCII, so that the positions that the engine reports are those of sql. The engine
+// takes very long over comments that are nested a thousand times.
 func normalize(sql string) string {
-	ascii := true
-	for i := 0; i < len(sql); i++ {
-		if sql[i] >= utf8.RuneSelf {
-			ascii = false
-			break
+	var out []byte
+	blank := func(from, to int) {
+		if out == nil {
+			out = []byte(sql)
+		}
+		for k := from; k < to; k++ {
+			out[k] = ' '
 		}
 	}
-	if ascii {
-		return sql
-	}
-	out := []byte(sql)
 	for i := 0; i < len(sql); {
 		if end := skipQuoted(sql, i); end > i {
+			if strings.HasPrefix(sql[i:], "--") || strings.HasPrefix(sql[i:], "/*") && strings.HasSuffix(sql[i:end], "*/") {
+				blank(i, end)
+			}
 			i = end
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(sql[i:])
 		if size > 1 && (unicode.IsSpace(r) || r >= '\u200b' && r <= '\u200d' || r == '\u2060' || r == '\ufeff') {
-			for k := i; k < i+size; k++ {
-				out[k] = ' '
-			}
+			blank(i, i+size)
 		}
 		i += size
+	}
+	if out == nil {
+		return sql
 	}
 	return string(out)
 }
@@ -50,7 +53,7 @@ func skipQuoted(sql string, i int) int {
 	case rest == "":
 		return i
 	case rest[0] == '\'' || rest[0] == '"':
-		escapes := rest[0] == '\'' && i > 0 && (sql[i-1] == 'e' || sql[i-1] == 'E')
+		escapes := rest[0] == '\'' && i > 0 && sql[i-1]|0x20 == 'e' && (i == 1 || !isNameByte(sql[i-2]))
 		for k := 1; k < len(rest); k++ {
 			switch {
 			case escapes && rest[k] == '\\':

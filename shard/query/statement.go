@@ -16,10 +16,6 @@ import (
 // times as much.
 const maxSQL = 256 << 10
 
-// maxTables is how many places of a statement may name a table. Planning a join of
-// many takes long and cannot be interrupted.
-const maxTables = 100
-
 // statement is a checked SELECT and what has to be replaced in its text.
 type statement struct {
 	// explain goes in front of sql: EXPLAIN with its options, or nothing.

@@ -15,35 +15,45 @@ type walker struct {
 	database string
 	// growth is the product of the sizes that the statement asks for.
 	growth int64
-	// queries and expressions are how many of them are around the node at hand.
-	queries, expressions int
+	// weight is how many tables have been read so far if every CTE is put in wherever
+	// it is named, as the engine may do.
+	weight int
+	// These are how many of each are around the node at hand.
+	queries, expressions, subqueries, lambdas int
 }
 
-// Nesting beyond these costs the engine's planner too much stack.
+// Statements beyond these bounds take the engine's planner too much stack, or too
+// long: it cannot be interrupted, and some of its steps double with each level.
 const (
-	maxQueryDepth      = 50
-	maxExpressionDepth = 500
+	maxTables          = 50  // tables read, with CTEs put in wherever they are named
+	maxQueryDepth      = 50  // queries in one another
+	maxExpressionDepth = 250 // expressions in one another
+	maxSubqueryDepth   = 10  // queries that are expressions, in one another
+	maxLambdaDepth     = 10  // lambda functions in one another
+	maxGroupingSets    = 64  // of a GROUP BY
 )
 
-var errTooDeep = errs.New(errs.Unsupported, "the statement is nested too deeply: %d queries or %d expressions in one another",
-	maxQueryDepth, maxExpressionDepth)
+var errTooDeep = errs.New(errs.Unsupported,
+	"the statement is nested too deeply; there may be %d queries, %d expressions, %d queries as expressions, and %d lambda functions in one another",
+	maxQueryDepth, maxExpressionDepth, maxSubqueryDepth, maxLambdaDepth)
 
 // node is an object of the tree.
 type node = map[string]any
 
 // scope holds the names of the CTEs that are visible at a place, in lower case.
 type scope struct {
-	name  string
-	outer *scope
+	name string
+	// weight is how many tables the CTE reads.
+	weight int
+	outer  *scope
 }
 
-func (s *scope) has(name string) bool {
-	for ; s != nil; s = s.outer {
-		if s.name == name {
-			return true
-		}
+// find returns the innermost CTE of that name, or nil.
+func (s *scope) find(name string) *scope {
+	for s != nil && s.name != name {
+		s = s.outer
 	}
-	return false
+	return s
 }
 
 func (w *walker) statement(v any) error {
@@ -140,13 +150,19 @@ func (w *walker) query(n node, s *scope) error {
 		list, _ := ctes["map"].([]any)
 		for _, v := range list {
 			cte, _ := v.(node)
+			before := w.weight
+			w.weight = 0
 			if err := w.walk(cte["value"], s); err != nil {
 				return err
 			}
-			s = &scope{name: strings.ToLower(text(cte, "key")), outer: s}
+			s = &scope{name: strings.ToLower(text(cte, "key")), weight: w.weight, outer: s}
+			w.weight = before
 		}
 	}
-	return w.children(n, s, "cte_map")
+	if sets, ok := n["group_sets"].([]any); ok && len(sets) > maxGroupingSets {
+		return errs.New(errs.Unsupported, "GROUP BY makes %d grouping sets; %d are allowed", len(sets), maxGroupingSets)
+	}
+	return w.children(n, s, "cte_map", "group_sets")
 }
 
 // recursion visits the two parts of a recursive CTE; only the second sees the CTE.
@@ -171,7 +187,10 @@ func (w *walker) table(n node, s *scope) error {
 		parts = 3
 	case database != "":
 		parts = 2
-	case s.has(strings.ToLower(name)):
+	case s.find(strings.ToLower(name)) != nil:
+		if err := w.read(s.find(strings.ToLower(name)).weight); err != nil {
+			return err
+		}
 		return w.children(n, s)
 	default:
 		database = w.database
@@ -181,14 +200,22 @@ func (w *walker) table(n node, s *scope) error {
 		return errs.New(errs.Unexpected, "table %s.%s: the parser reports no position", database, name)
 	}
 	ref := tableRef{name: TableName{Database: database, Name: name}, at: at, parts: parts}
-	if len(w.st.tables) == maxTables {
-		return errs.New(errs.Unsupported, "the statement names tables in more than %d places", maxTables)
+	if err := w.read(1); err != nil {
+		return err
 	}
 	w.st.tables = append(w.st.tables, ref)
 	if !slices.Contains(w.st.names, ref.name) {
 		w.st.names = append(w.st.names, ref.name)
 	}
 	return w.children(n, s)
+}
+
+// read counts tables that are read.
+func (w *walker) read(tables int) error {
+	if w.weight += tables; w.weight > maxTables {
+		return errs.New(errs.Unsupported, "the statement reads more than %d tables, counting those of a CTE wherever it is named", maxTables)
+	}
+	return nil
 }
 
 // catalogName may stand in front of a database's name.
@@ -222,8 +249,17 @@ func (w *walker) expression(class string, n node, s *scope) error {
 		if err := w.call(n); err != nil {
 			return err
 		}
-	case "OPERATOR", "COMPARISON", "CONJUNCTION", "CAST", "CASE", "STAR", "SUBQUERY", "LAMBDA", "LAMBDA_REF",
-		"COLLATE", "BETWEEN", "POSITIONAL_REFERENCE", "TYPE":
+	case "SUBQUERY":
+		if w.subqueries++; w.subqueries > maxSubqueryDepth {
+			return errTooDeep
+		}
+		defer func() { w.subqueries-- }()
+	case "LAMBDA":
+		if w.lambdas++; w.lambdas > maxLambdaDepth {
+			return errTooDeep
+		}
+		defer func() { w.lambdas-- }()
+	case "OPERATOR", "COMPARISON", "CONJUNCTION", "CAST", "CASE", "STAR", "LAMBDA_REF", "COLLATE", "BETWEEN", "POSITIONAL_REFERENCE", "TYPE":
 	default:
 		return errs.New(errs.Unsupported, "%s is not supported in an expression", class)
 	}

@@ -1,0 +1,415 @@
+package query
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"cordwood/proto/errs"
+)
+
+// Filters on the time index must reach the statistics of the Parquet files, in every unit.
+func TestPushdown(t *testing.T) {
+	dir := t.TempDir()
+	e := openEngine(t, dir)
+	for _, unit := range []string{"Second", "Millisecond", "Microsecond", "Nanosecond"} {
+		columns := cols("ts:Timestamp"+unit, "n:Int64", "s:String")
+		var rows [][]any
+		for i := range 100 {
+			rows = append(rows, []any{i, i, fmt.Sprint(i)})
+		}
+		tab := table("t", columns, segment(t, dir, 10, columns, rows...), batch(t, columns, []any{1000, 1, "x"}))
+		for _, where := range []string{"ts >= '1970-01-01'", "ts > now() - INTERVAL 1 HOUR", "n = 5", "s = 'x'"} {
+			got := mustQuery(t, e, "EXPLAIN SELECT count(*) FROM t WHERE "+where, tab)
+			// Anything that is left to a FILTER operator above the scan was not pushed down.
+			scan := got[0][:strings.Index(got[0], "CORDWOOD_SCAN")]
+			parquet := strings.Index(got[0], "READ_PARQUET")
+			if parquet < 0 || !strings.Contains(got[0][parquet:], "Filters:") {
+				t.Errorf("%s, %s: no filter in the scan of the segment:\n%s\n%s", unit, where, got[0], scan)
+			}
+		}
+		if got := mustQuery(t, e, "SELECT count(*) FROM t WHERE ts >= '1970-01-01' AND n >= 95", tab); got[0] != "5" {
+			t.Errorf("%s: got %v", unit, got)
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	dir := t.TempDir()
+	e := openEngine(t, dir)
+	tab := logs(t, dir, "logs")
+	for sql, want := range map[string]string{
+		"EXPLAIN SELECT count(*) FROM logs":                         "UNION",
+		"EXPLAIN ANALYZE SELECT count(*) FROM public.logs":          "Total Time",
+		"/* a */ explain -- b\n analyze select code from logs":      "Total Time",
+		"EXPLAIN (FORMAT json) SELECT count(*) FROM logs":           `"name"`,
+		"EXPLAIN (ANALYZE, FORMAT json) SELECT count(*) FROM logs;": `"latency"`,
+		"EXPLAIN (SELECT code FROM logs)":                           "UNION",
+		"EXPLAIN WITH a AS (FROM logs) FROM a":                      "UNION",
+	} {
+		a, err := e.Analyze(t.Context(), sql, "public")
+		if err != nil || !a.Explain || len(a.Tables) != 1 {
+			t.Errorf("%s: %+v %v", sql, a, err)
+		}
+		if got := mustQuery(t, e, sql, tab); len(got) != 1 || !strings.Contains(got[0], want) {
+			t.Errorf("%s: no %q in\n%s", sql, want, got)
+		}
+	}
+}
+
+func TestAnalyze(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	for sql, want := range map[string]string{
+		"SELECT 1": "[]",
+		"SELECT * FROM b, a, B, b, other.a, main.b":                                      "[d.b d.a d.B other.a main.b]",
+		"WITH b AS (FROM c) SELECT * FROM b, a":                                          "[d.c d.a]",
+		`SELECT * FROM "d"."a", a`:                                                       "[d.a]",
+		"SELECT * FROM cordwood.x.a":                                                     "[x.a]",
+		"SELECT (SELECT 1 FROM a WHERE EXISTS (FROM b)) ORDER BY (SELECT max(x) FROM c)": "[d.a d.b d.c]",
+	} {
+		for range 2 { // the second time from the cache
+			a, err := e.Analyze(t.Context(), sql, "d")
+			if err != nil {
+				t.Fatalf("%s: %v", sql, err)
+			}
+			got := append([]TableName(nil), a.Tables...)
+			if !sameNames(fmt.Sprint(got), want) {
+				t.Errorf("%s: got %v, want %s", sql, got, want)
+			}
+		}
+	}
+}
+
+// sameNames compares lists of names without their order.
+func sameNames(a, b string) bool {
+	count := map[string]int{}
+	for _, n := range strings.Fields(strings.Trim(a, "[]")) {
+		count[n]++
+	}
+	for _, n := range strings.Fields(strings.Trim(b, "[]")) {
+		count[n]--
+	}
+	for _, n := range count {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Statements at the limits of size and depth must not exhaust the stack.
+func TestLarge(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	tab := table("t", cols("ts:TimestampSecond", "a:Int64", "b:Boolean"), batch(t, cols("ts:TimestampSecond", "a:Int64", "b:Boolean"), []any{0, 1, true}))
+	n := maxExpressionDepth - 30
+	for name, sql := range map[string]string{
+		"sum":        "SELECT a" + strings.Repeat(" + a", n) + " FROM t",
+		"calls":      "SELECT " + strings.Repeat("abs(", n) + "a" + strings.Repeat(")", n) + " FROM t",
+		"not":        "SELECT " + strings.Repeat("NOT ", n) + "b FROM t",
+		"case":       "SELECT " + strings.Repeat("CASE WHEN b THEN ", n/2) + "1" + strings.Repeat(" END", n/2) + " FROM t",
+		"lists":      "SELECT " + strings.Repeat("[", 100) + "a" + strings.Repeat("]", 100) + " FROM t",
+		"casts":      "SELECT a" + strings.Repeat("::VARCHAR::INT", n/2) + " FROM t",
+		"and":        "SELECT count(*) FROM t WHERE b" + strings.Repeat(" AND b", 5000),
+		"in":         "SELECT count(*) FROM t WHERE a IN (1" + strings.Repeat(", 2", 20000) + ")",
+		"union all":  "SELECT 1" + strings.Repeat(" UNION ALL SELECT 1", 1000),
+		"subqueries": strings.Repeat("SELECT * FROM (", maxQueryDepth-5) + "SELECT a FROM t" + strings.Repeat(")", maxQueryDepth-5),
+		"scalar":     strings.Repeat("SELECT (", maxSubqueryDepth) + "SELECT a FROM t" + strings.Repeat(")", maxSubqueryDepth),
+		"exists":     "SELECT 1 WHERE " + strings.Repeat("EXISTS (SELECT 1 FROM t WHERE ", maxSubqueryDepth) + "true" + strings.Repeat(")", maxSubqueryDepth),
+		"lambdas":    "SELECT " + strings.Repeat("list_transform([1], x -> ", maxLambdaDepth) + "1" + strings.Repeat(")", maxLambdaDepth),
+		"cube":       "SELECT count(*) FROM t GROUP BY CUBE (ts, a, b, a + 1, a + 2, a + 3)",
+		"cte tree":   "WITH a AS (FROM t), b AS (FROM a x, a y), c AS (FROM b x, b y), d AS (FROM c x, c y), e AS (FROM d x, d y) SELECT count(*) FROM e x, e y",
+		"ctes": "WITH c0 AS (FROM t)" + func() string {
+			s := ""
+			for i := range 40 {
+				s += fmt.Sprintf(", c%d AS (FROM c%d)", i+1, i)
+			}
+			return s
+		}() + " SELECT a FROM c40",
+		"joins": "SELECT count(*) FROM t" + func() string {
+			s := ""
+			for i := range maxTables - 1 {
+				s += fmt.Sprintf(" JOIN t t%d ON t%d.a = t.a", i, i)
+			}
+			return s
+		}(),
+		"columns": "SELECT a" + strings.Repeat(", a", 5000) + " FROM t",
+		"text":    "SELECT '" + strings.Repeat("x", 200_000) + "'",
+		"comment": "SELECT 1 " + strings.Repeat("/*", 50_000) + strings.Repeat("*/", 50_000),
+	} {
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		_, err := request(ctx, e, &Request{SQL: sql, Database: "public", Tables: []Table{tab}})
+		cancel()
+		if code := errs.CodeOf(err); err != nil && code != errs.Unsupported && code != errs.InvalidSyntax {
+			t.Errorf("%s: %v", name, err)
+		}
+		t.Logf("%s: %v, %v", name, time.Since(start).Round(time.Millisecond), err)
+	}
+}
+
+// endless runs until it is stopped.
+const endless = "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE (a.range * 7 + b.range * 13) % 1000003 = 5"
+
+func TestCancel(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	columns := cols("ts:TimestampSecond", "n:Int64")
+	var rows [][]any
+	for i := range 20_000 {
+		rows = append(rows, []any{i, i})
+	}
+	tab := table("t", columns, batch(t, columns, rows...))
+	for name, sql := range map[string]string{
+		"aggregate": endless,
+		"join":      "SELECT count(*) FROM t a, t b, t c WHERE a.n + b.n + c.n = 7",
+		"rows":      "SELECT a.n FROM t a, t b, t c",
+		"sort":      "SELECT a.n FROM t a, t b ORDER BY hash(a.n, b.n)",
+		"text":      "SELECT uuid() FROM range(1000000000000)",
+		"recursion": "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT max(n) FROM r",
+		"explain":   "EXPLAIN ANALYZE " + endless,
+		"exact":     endless + " LIMIT 5",
+	} {
+		for _, c := range []struct {
+			cause string
+			code  errs.Code
+		}{{"deadline", errs.QueryTimeout}, {"cancel", errs.Cancelled}} {
+			ctx, cancel := context.WithCancel(t.Context())
+			after := 50 * time.Millisecond
+			if c.cause == "deadline" {
+				ctx, cancel = context.WithTimeout(t.Context(), after)
+			} else {
+				time.AfterFunc(after, cancel)
+			}
+			start := time.Now()
+			err := e.Query(ctx, &Request{SQL: sql, Database: "public", Tables: []Table{tab}}, func([]byte) error { return nil })
+			took := time.Since(start)
+			cancel()
+			if errs.CodeOf(err) != c.code {
+				t.Errorf("%s, %s: %v", name, c.cause, err)
+			}
+			if took > 2*time.Second { // generous: the machine is shared; usually 60 ms
+				t.Errorf("%s, %s: ended after %v", name, c.cause, took)
+			}
+			t.Logf("%s, %s: ended after %v", name, c.cause, took.Round(time.Millisecond))
+		}
+	}
+	if got := mustQuery(t, e, "SELECT count(*) FROM t", tab); got[0] != "20000" {
+		t.Errorf("after all: %v", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := request(ctx, e, &Request{SQL: "SELECT 1"}); errs.CodeOf(err) != errs.Cancelled {
+		t.Errorf("cancelled before: %v", err)
+	}
+}
+
+func TestWaitForSlot(t *testing.T) {
+	e, err := Open(Config{Threads: 1, Concurrency: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	in, err := e.acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := request(ctx, e, &Request{SQL: "SELECT 1"}); errs.CodeOf(err) != errs.QueryTimeout {
+		t.Errorf("no slot: %v", err)
+	}
+	e.release(in, false)
+	if got := mustQuery(t, e, "SELECT 1"); got[0] != "1" {
+		t.Errorf("a slot again: %v", got)
+	}
+}
+
+func TestMemoryLimit(t *testing.T) {
+	e, err := Open(Config{Threads: 2, MemoryLimit: 32 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	_, err = query(e, "SELECT count(*) FROM (SELECT hash(range), count(*) FROM range(100000000) GROUP BY 1)")
+	if errs.CodeOf(err) != errs.RuntimeResourcesExhausted {
+		t.Errorf("got %v", err)
+	}
+	if got := mustQuery(t, e, "SELECT 1"); got[0] != "1" {
+		t.Errorf("afterwards: %v", got)
+	}
+}
+
+// Large answers come in pieces; an error of the receiver stops the query.
+func TestStream(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	var stream bytes.Buffer
+	pieces := 0
+	req := &Request{SQL: "SELECT range AS n, 'some text ' || range AS s FROM range(1000000)"}
+	err := e.Query(t.Context(), req, func(b []byte) error {
+		pieces++
+		stream.Write(b)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := ipc.NewReader(&stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := int64(0)
+	for r.Next() {
+		rows += r.RecordBatch().NumRows()
+	}
+	if r.Err() != nil || rows != 1_000_000 || pieces < 10 {
+		t.Errorf("%d rows in %d pieces: %v", rows, pieces, r.Err())
+	}
+	stop := errors.New("the client is gone")
+	pieces = 0
+	err = e.Query(t.Context(), req, func([]byte) error { pieces++; return stop })
+	if !errors.Is(err, stop) || pieces != 1 {
+		t.Errorf("stopped after %d pieces: %v", pieces, err)
+	}
+	// A failure at the last row comes before the first piece of a small answer.
+	called := false
+	err = e.Query(t.Context(), &Request{SQL: "SELECT CASE WHEN range = 9999 THEN error('late') ELSE 1 END FROM range(10000)"},
+		func([]byte) error { called = true; return nil })
+	if errs.CodeOf(err) != errs.InvalidArguments || called {
+		t.Errorf("late failure: %v, emitted: %t", err, called)
+	}
+}
+
+func TestConcurrent(t *testing.T) {
+	dir := t.TempDir()
+	e := openEngine(t, dir)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			columns := cols("ts:TimestampNanosecond", "g:Int64", "s:String")
+			tab := table("t", columns)
+			for k := range 5 {
+				var rows [][]any
+				for i := range 1000 {
+					rows = append(rows, []any{i, g, fmt.Sprintf("goroutine %d, row %d", g, i%(100*(k+1)))})
+				}
+				tab.Batches = append(tab.Batches, batch(t, columns, rows...))
+			}
+			for i := range 15 {
+				switch i % 5 {
+				case 3:
+					ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*time.Millisecond)
+					if _, err := request(ctx, e, &Request{SQL: endless}); errs.CodeOf(err) != errs.QueryTimeout {
+						t.Errorf("endless: %v", err)
+					}
+					cancel()
+				case 4:
+					if _, err := query(e, "SELECT nope FROM t", tab); errs.CodeOf(err) != errs.ColumnNotFound {
+						t.Errorf("nope: %v", err)
+					}
+				default:
+					a, err := query(e, "SELECT count(*), sum(g), count(DISTINCT s), min(s) FROM t", tab)
+					if want := fmt.Sprintf("5000|%d|500|goroutine %d, row 0", 5000*g, g); err != nil || a.rows[0] != want {
+						t.Errorf("got %v %v, want %s", a, err, want)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Nothing of a query stays behind in the database, however it ended.
+func TestNothingLeft(t *testing.T) {
+	dir := t.TempDir()
+	e := openEngine(t, dir)
+	tab := logs(t, dir, "logs")
+	for i := range 50 {
+		sql := []string{"SELECT * FROM logs", "SELECT nope FROM logs", "SELECT host::INT FROM logs", "EXPLAIN ANALYZE SELECT * FROM logs"}[i%4]
+		_, _ = query(e, sql, tab)
+	}
+	in, err := e.acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.release(in, false)
+	s, err := in.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	text, err := s.queryText(`SELECT (SELECT count(*) FROM duckdb_views() WHERE NOT internal) || ' views, ' ||
+		(SELECT count(*) FROM duckdb_schemas() WHERE NOT internal) || ' schemas' || ?::VARCHAR`, "")
+	if err != nil || text != "0 views, 0 schemas" {
+		t.Errorf("left behind: %s %v", text, err)
+	}
+}
+
+// A database that broke down is replaced; queries that run on it end on it.
+func TestReplaceBroken(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	first, err := e.acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := e.acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.release(second, true)
+	if got := mustQuery(t, e, "SELECT 1"); got[0] != "1" {
+		t.Errorf("on a new database: %v", got)
+	}
+	s, err := first.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.exec("SELECT 1"); err != nil {
+		t.Errorf("on the old database: %v", err)
+	}
+	s.close()
+	e.release(first, false)
+	if first.db.Ptr != nil {
+		t.Error("the old database is still open")
+	}
+}
+
+func TestClose(t *testing.T) {
+	e, err := Open(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	running := make(chan error)
+	started := make(chan struct{})
+	go func() {
+		running <- e.Query(ctx, &Request{SQL: "SELECT uuid() FROM range(1000000000)"}, func([]byte) error {
+			select {
+			case started <- struct{}{}:
+			default:
+			}
+			return nil
+		})
+	}()
+	<-started
+	time.AfterFunc(10*time.Millisecond, cancel)
+	for range 2 {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := <-running; errs.CodeOf(err) != errs.Cancelled {
+		t.Errorf("the query: %v", err)
+	}
+	if _, err := query(e, "SELECT 1"); errs.CodeOf(err) != errs.IllegalState {
+		t.Errorf("after Close: %v", err)
+	}
+	if _, err := Open(Config{Threads: -1, MemoryLimit: 5, TempLimit: -1}); err == nil || strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("a bad configuration: %v", err)
+	}
+}
