@@ -1,0 +1,246 @@
+// Package pipelines is what a router knows of the stored pipelines: which version is
+// the newest, and what each one compiles to.
+//
+// A version never changes, so what it compiled to is kept for as long as there is room,
+// and is compiled once, however many requests ask at the same time. Only the newest
+// version of a name moves; it is asked of the metadata's local view each time, so a
+// router uses a new version as soon as its watch has it.
+//
+// The package does not know what a pipeline is: it is told how to compile one (package
+// router/pipeline), and gets texts from the metadata client. It has no goroutines of its
+// own. All methods may be called concurrently.
+package pipelines
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/singleflight"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+// Meta is the part of the metadata client that a Cache needs.
+type Meta interface {
+	// Pipeline returns the newest version of a name in the local view.
+	Pipeline(name string) (*metapb.PipelineVersion, bool)
+	PipelineVersion(name string, version int64) (*metapb.PipelineVersion, bool)
+	// PipelineText reads the text of a version.
+	PipelineText(ctx context.Context, name string, version int64) ([]byte, error)
+}
+
+// Config says what a Cache works with. P is a compiled pipeline, which many requests
+// use at once.
+type Config[P any] struct {
+	Meta Meta
+	// Compile compiles a text.
+	Compile func(source []byte) (P, error)
+	// Size is about the memory of a compiled pipeline, in bytes. The default value is
+	// 16 KiB and 32 times the length of its text.
+	Size func(p P, source []byte) int64
+	// MaxBytes bounds the memory of all compiled pipelines, except that of the one
+	// used last. The default value is 256 MiB.
+	MaxBytes int64
+	// Timeout bounds reading and compiling a version. The default value is 10 s.
+	Timeout time.Duration
+	// Registerer takes the metrics. The default value is none.
+	Registerer prometheus.Registerer
+}
+
+// Cache holds compiled pipelines. See the package comment.
+type Cache[P any] struct {
+	cfg    Config[P]
+	flight singleflight.Group
+
+	compiled prometheus.Counter
+	failed   prometheus.Counter
+	seconds  prometheus.Histogram
+
+	mu    sync.Mutex // guards all below
+	byKey map[key]*list.Element
+	used  *list.List // of *entry[P], the last used in front
+	bytes int64
+}
+
+type key struct {
+	name    string
+	version int64
+}
+
+type entry[P any] struct {
+	key      key
+	pipeline P
+	err      error // why the text, although it was accepted once, is no pipeline here
+	bytes    int64
+}
+
+// New returns a Cache that is empty. Meta and Compile must be set.
+func New[P any](cfg Config[P]) (*Cache[P], error) {
+	if cfg.Meta == nil || cfg.Compile == nil {
+		return nil, errors.New("pipelines: Config.Meta and Config.Compile must be set")
+	}
+	if cfg.Size == nil {
+		cfg.Size = func(_ P, source []byte) int64 { return 16<<10 + 32*int64(len(source)) }
+	}
+	if cfg.MaxBytes == 0 {
+		cfg.MaxBytes = 256 << 20
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 10 * time.Second
+	}
+	c := &Cache[P]{cfg: cfg, byKey: map[key]*list.Element{}, used: list.New()}
+	return c, c.register(cfg.Registerer)
+}
+
+func (c *Cache[P]) register(reg prometheus.Registerer) error {
+	c.compiled = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "cordwood_pipelines_compiled_total", Help: "Stored pipelines compiled for use, without uploads.",
+	})
+	c.failed = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "cordwood_pipelines_failed_total", Help: "Stored pipelines that could not be read or compiled.",
+	})
+	c.seconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "cordwood_pipelines_load_seconds", Help: "Time to read and compile a stored pipeline.",
+		Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9),
+	})
+	held := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "cordwood_pipelines_cached", Help: "Compiled pipelines in memory.",
+	}, func() float64 { n, _ := c.held(); return float64(n) })
+	bytes := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "cordwood_pipelines_cached_bytes", Help: "Memory of compiled pipelines, about.",
+	}, func() float64 { _, b := c.held(); return float64(b) })
+	if reg == nil {
+		return nil
+	}
+	for _, m := range []prometheus.Collector{c.compiled, c.failed, c.seconds, held, bytes} {
+		if err := reg.Register(m); err != nil {
+			return fmt.Errorf("pipelines: register metrics: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *Cache[P]) held() (n int, bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.byKey), c.bytes
+}
+
+// Latest returns the newest version of a pipeline.
+func (c *Cache[P]) Latest(ctx context.Context, name string) (p P, version int64, err error) {
+	for {
+		newest, ok := c.cfg.Meta.Pipeline(name)
+		if !ok {
+			return p, 0, NotFound(name, "latest")
+		}
+		p, err = c.get(ctx, key{name, newest.Version})
+		if err == nil {
+			return p, newest.Version, nil
+		}
+		if _, still := c.cfg.Meta.PipelineVersion(name, newest.Version); still {
+			return p, 0, err
+		}
+		// It was deleted while it was read; the one before it is the newest now.
+	}
+}
+
+// Version returns one version of a pipeline.
+func (c *Cache[P]) Version(ctx context.Context, name string, version int64) (p P, err error) {
+	if _, ok := c.cfg.Meta.PipelineVersion(name, version); !ok {
+		return p, NotFound(name, FormatVersion(version))
+	}
+	return c.get(ctx, key{name, version})
+}
+
+// Add puts in a version that was compiled when it was uploaded.
+func (c *Cache[P]) Add(name string, version int64, p P, source []byte) {
+	c.put(&entry[P]{key: key{name, version}, pipeline: p, bytes: c.cfg.Size(p, source)})
+}
+
+// NotFound is the error for a pipeline that does not exist; version is its text, or
+// "latest".
+func NotFound(name, version string) error {
+	return errs.New(errs.InvalidArguments, "Pipeline not found, name: %s, version: %s", name, version)
+}
+
+// get returns a version that exists, compiling it if it is not there.
+func (c *Cache[P]) get(ctx context.Context, k key) (p P, err error) {
+	if e := c.find(k); e != nil {
+		return e.pipeline, e.err
+	}
+	done := c.flight.DoChan(fmt.Sprint(k.version, " ", k.name), func() (any, error) {
+		if e := c.find(k); e != nil {
+			return e, nil
+		}
+		// It outlives the request that happened to come first.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.Timeout)
+		defer cancel()
+		return c.load(ctx, k)
+	})
+	select {
+	case r := <-done:
+		if r.Err != nil {
+			return p, r.Err
+		}
+		e := r.Val.(*entry[P])
+		return e.pipeline, e.err
+	case <-ctx.Done():
+		return p, fmt.Errorf("pipeline %s: %w", k.name, ctx.Err())
+	}
+}
+
+// load reads and compiles a version. That it does not compile is remembered as well.
+func (c *Cache[P]) load(ctx context.Context, k key) (*entry[P], error) {
+	start := time.Now()
+	source, err := c.cfg.Meta.PipelineText(ctx, k.name, k.version)
+	if err != nil {
+		c.failed.Inc()
+		return nil, err
+	}
+	e := &entry[P]{key: k}
+	if e.pipeline, e.err = c.cfg.Compile(source); e.err != nil {
+		c.failed.Inc()
+		e.err = errs.Wrap(errs.InvalidArguments, e.err, "pipeline %s, version %s, does not compile with this version of the program",
+			k.name, FormatVersion(k.version))
+		e.bytes = int64(len(e.err.Error()))
+	} else {
+		c.compiled.Inc()
+		e.bytes = c.cfg.Size(e.pipeline, source)
+	}
+	c.seconds.Observe(time.Since(start).Seconds())
+	c.put(e)
+	return e, nil
+}
+
+func (c *Cache[P]) find(k key) *entry[P] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el := c.byKey[k]
+	if el == nil {
+		return nil
+	}
+	c.used.MoveToFront(el)
+	return el.Value.(*entry[P])
+}
+
+// put puts in e, and out what was not used for the longest time.
+func (c *Cache[P]) put(e *entry[P]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byKey[e.key] != nil {
+		return
+	}
+	c.byKey[e.key] = c.used.PushFront(e)
+	c.bytes += e.bytes
+	for c.bytes > c.cfg.MaxBytes && c.used.Len() > 1 {
+		old := c.used.Remove(c.used.Back()).(*entry[P])
+		delete(c.byKey, old.key)
+		c.bytes -= old.bytes
+	}
+}

@@ -1,0 +1,58 @@
+package pipelines
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"cordwood/proto/errs"
+)
+
+// versionLayouts are the forms of a version; a fraction may follow the seconds of each.
+// Without a zone it is UTC.
+var versionLayouts = []string{
+	"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.RFC3339,
+}
+
+// The versions that nanoseconds of 64 bits can tell apart.
+var (
+	earliest = time.Unix(0, math.MinInt64)
+	latest   = time.Unix(0, math.MaxInt64)
+)
+
+// ParseVersion reads the text of a version, which is the time of its creation: RFC 3339
+// with a T or a space, with any fraction, in UTC if it names no zone. The error has code
+// InvalidArguments.
+func ParseVersion(text string) (unixNano int64, err error) {
+	upper := strings.ToUpper(strings.TrimSpace(text))
+	// The + of an offset that was sent without escaping arrives as a space.
+	if i := len(upper) - len(" 07:00"); i > len("2006-01-02") && upper[i] == ' ' {
+		upper = upper[:i] + "+" + upper[i+1:]
+	}
+	for _, layout := range versionLayouts {
+		at, err := time.Parse(layout, upper)
+		if err == nil && !at.Before(earliest) && !at.After(latest) && !strings.Contains(upper, ",") {
+			return at.UnixNano(), nil
+		}
+	}
+	if len(text) > 64 {
+		text = strings.ToValidUTF8(text[:64], "") + "…"
+	}
+	return 0, errs.New(errs.InvalidArguments, "Invalid pipeline version format: %s", text)
+}
+
+// FormatVersion is the one text of a version: UTC, with a fraction of 3, 6 or 9 digits,
+// or none, as needed.
+func FormatVersion(unixNano int64) string {
+	layout := "2006-01-02 15:04:05"
+	switch {
+	case unixNano%1e9 == 0:
+	case unixNano%1e6 == 0:
+		layout += ".000"
+	case unixNano%1e3 == 0:
+		layout += ".000000"
+	default:
+		layout += ".000000000"
+	}
+	return time.Unix(0, unixNano).UTC().Format(layout)
+}
