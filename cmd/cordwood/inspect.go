@@ -14,6 +14,7 @@ import (
 	"cordwood/meta"
 	"cordwood/proto/column"
 
+	"cordwood/shard"
 	"cordwood/shard/manifest"
 	"cordwood/shard/replica"
 	"cordwood/shard/segment"
@@ -29,9 +30,9 @@ is, it says itself or its name does:
 
   IDENTITY                      who the data folder belongs to
   meta/state.db                 databases, tables, shards, nodes
-  meta/log  (or meta)           the metadata log
+  meta                          the metadata log
   shards/1/MANIFEST             the live segments of a shard
-  shards/1/log  (or shards/1)   the log of a shard: the writes not yet in segments
+  shards/1                      the log of a shard: the writes not yet in segments
   shards/1/segments/*.parquet   segments
   *.batch                       a column batch by itself
 
@@ -99,29 +100,31 @@ func inspect(w io.Writer, path string) error {
 	return fmt.Errorf("inspect %s: this is no file that cordwood writes; 'cordwood inspect --help' lists those", path)
 }
 
-// inspectDir prints the log that lies in the directory, or in its subdirectory log.
+// inspectDir prints the log that lies in the directory, or below it as a node lays
+// it out: meta/log, shards/1/raft/log.
 func inspectDir(w io.Writer, dir string) error {
-	logDir := dir
-	if info, err := os.Stat(filepath.Join(dir, "log")); err == nil && info.IsDir() {
-		logDir = filepath.Join(dir, "log")
+	for _, sub := range []string{"", "log", "raft/log"} {
+		path := filepath.Join(dir, sub)
+		wal, err := filepath.Glob(filepath.Join(path, "*.wal"))
+		if err != nil {
+			return err
+		}
+		bolt, err := filepath.Glob(filepath.Join(path, "*.db"))
+		if err != nil {
+			return err
+		}
+		switch {
+		case len(wal) > 0:
+			return replica.InspectLog(w, path, func(w io.Writer, data []byte) {
+				if err := shard.InspectEntry(w, data); err != nil {
+					fmt.Fprintf(w, "  %v\n", err)
+				}
+			})
+		case len(bolt) > 0 && filepath.Base(bolt[0]) == "raft.db":
+			return replica.InspectLog(w, path, meta.InspectCommand)
+		}
 	}
-	bolt, err := filepath.Glob(filepath.Join(logDir, "*.db"))
-	if err != nil {
-		return err
-	}
-	wal, err := filepath.Glob(filepath.Join(logDir, "*.wal"))
-	if err != nil {
-		return err
-	}
-	var describe func(io.Writer, []byte)
-	switch {
-	case len(wal) > 0:
-	case len(bolt) > 0:
-		describe = meta.InspectCommand
-	default:
-		return fmt.Errorf("inspect %s: no log lies there; 'cordwood inspect --help' lists what can be read", dir)
-	}
-	return replica.InspectLog(w, dir, describe)
+	return fmt.Errorf("inspect %s: no log lies there; 'cordwood inspect --help' lists what can be read", dir)
 }
 
 func readHead(path string) ([]byte, error) {
