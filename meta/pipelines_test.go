@@ -167,8 +167,8 @@ func TestPipelineCaps(t *testing.T) {
 			"1004 Pipeline p cannot be stored: there are 10000 pipelines, the most that are allowed; delete some", "delete n0 1",
 		},
 		{
-			"bytes", func(r *runner) { put(r, 64, func(int) string { return "n" }, catalog.MaxPipelineBytes) },
-			"1004 Pipeline p cannot be stored: all versions of all pipelines would have 67108865 bytes, at most 67108864 are allowed; delete old ones", "delete n 1",
+			"bytes", func(r *runner) { put(r, 32, func(int) string { return "n" }, catalog.MaxPipelineBytes) },
+			"1004 Pipeline p cannot be stored: all versions of all pipelines would have 33554433 bytes, at most 33554432 are allowed; delete old ones", "delete n 1",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

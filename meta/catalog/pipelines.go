@@ -21,8 +21,9 @@ const (
 	// MaxAllVersions is the most versions of all names together: every router keeps
 	// a list of them.
 	MaxAllVersions = 100_000
-	// MaxAllPipelineBytes is the most that all texts have together.
-	MaxAllPipelineBytes = 64 << 20
+	// MaxAllPipelineBytes is the most that all texts have together: a query of
+	// svc_private.pipelines carries them all.
+	MaxAllPipelineBytes = 32 << 20
 )
 
 // The buckets of pipelines, and their counters in the bucket meta; part of the format.
