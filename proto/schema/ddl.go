@@ -16,7 +16,8 @@ import (
 //	  TIME INDEX ("time")
 //	) ENGINE=mito WITH (append_mode='true', ttl='1day')
 //
-// A column's default is printed as it was given. t need not be indexed.
+// The comment of tables that a write created is left out. A column's default is
+// printed as it was given. t need not be indexed.
 func CreateTableSQL(t *Table) string {
 	var s strings.Builder
 	s.WriteString("CREATE TABLE IF NOT EXISTS " + QuoteIdent(t.Name) + " (\n")
@@ -63,7 +64,8 @@ func ColumnSQL(c Column) string {
 func optionsSQL(options map[string]string) string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(options)) {
-		if key == OptionAutoCreateTable {
+		// How the table came to be is no part of what it is.
+		if key == OptionAutoCreateTable || key == OptionComment && options[key] == CreatedOnInsertion {
 			continue
 		}
 		name := key

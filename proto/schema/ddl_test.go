@@ -22,7 +22,7 @@ func TestCreateTableSQL(t *testing.T) {
 					{Name: "time", Type: TimestampNanosecond, Semantic: Timestamp, NotNull: true},
 					{Name: "id", Type: String, Semantic: Field},
 				},
-				Options: map[string]string{"ttl": "1day", "append_mode": "true"},
+				Options: map[string]string{"ttl": "1day", "append_mode": "true", "comment": CreatedOnInsertion},
 			},
 			`CREATE TABLE IF NOT EXISTS "d_table_2436" (
   "time" TIMESTAMP(9) NOT NULL,
