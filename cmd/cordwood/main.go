@@ -74,12 +74,21 @@ func newRootCommand() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.PersistentFlags().String("server", envOr("CORDWOOD_SERVER", "http://127.0.0.1:4000"), "server to talk to (environment: CORDWOOD_SERVER)")
-	root.PersistentFlags().String("user", os.Getenv("CORDWOOD_USER"), "`NAME:PASSWORD` (environment: CORDWOOD_USER)")
-	// The password must not show up as a default in help texts.
-	root.PersistentFlags().Lookup("user").DefValue = ""
-	root.AddCommand(newServeCommand(), newIngestCommand(), newSQLCommand(), newInspectCommand(), newVersionCommand())
+	for _, client := range []*cobra.Command{newIngestCommand(), newSQLCommand()} {
+		addClientFlags(client)
+		root.AddCommand(client)
+	}
+	root.AddCommand(newServeCommand(), newInspectCommand(), newVersionCommand())
 	return root
+}
+
+// addClientFlags gives a command that talks to a server, and its subcommands, the
+// flags that say to which one and as whom.
+func addClientFlags(cmd *cobra.Command) {
+	cmd.PersistentFlags().String("server", envOr("CORDWOOD_SERVER", "http://127.0.0.1:4000"), "server to talk to (environment: CORDWOOD_SERVER)")
+	cmd.PersistentFlags().String("user", os.Getenv("CORDWOOD_USER"), "`NAME:PASSWORD` (environment: CORDWOOD_USER)")
+	// The password must not show up as a default in help texts.
+	cmd.PersistentFlags().Lookup("user").DefValue = ""
 }
 
 func envOr(name, otherwise string) string {
