@@ -121,22 +121,23 @@ func (s *stream) release() {
 // setSchema asks the engine for the Arrow form of the result's columns.
 func (s *stream) setSchema(p *prepared) error {
 	n := len(p.types)
-	types := (*[1 << 20]C.duckdb_handle)(C.calloc(C.size_t(n+1), C.size_t(unsafe.Sizeof(C.duckdb_handle(nil)))))
-	names := (*[1 << 20]*C.char)(C.calloc(C.size_t(n+1), C.size_t(unsafe.Sizeof((*C.char)(nil)))))
+	memTypes := C.calloc(C.size_t(n+1), C.size_t(unsafe.Sizeof(C.duckdb_handle(nil))))
+	memNames := C.calloc(C.size_t(n+1), C.size_t(unsafe.Sizeof((*C.char)(nil))))
+	types := unsafe.Slice((*C.duckdb_handle)(memTypes), n+1)
+	names := unsafe.Slice((**C.char)(memNames), n+1)
 	defer func() {
-		for i := range n {
-			C.free(unsafe.Pointer(names[i]))
+		for _, name := range names {
+			C.free(unsafe.Pointer(name))
 		}
-		C.free(unsafe.Pointer(names))
-		C.free(unsafe.Pointer(types))
+		C.free(memNames)
+		C.free(memTypes)
 	}()
 	for i := range n {
 		types[i], names[i] = C.duckdb_handle(p.types[i].Ptr), C.CString(p.names[i])
 	}
-	out := &cdata.CArrowSchema{}
-	mem := C.calloc(1, C.size_t(unsafe.Sizeof(*out)))
+	mem := C.calloc(1, C.size_t(unsafe.Sizeof(cdata.CArrowSchema{})))
 	defer C.free(mem)
-	out = (*cdata.CArrowSchema)(mem)
+	out := (*cdata.CArrowSchema)(mem)
 	failed := C.duckdb_to_arrow_schema(C.duckdb_handle(s.options.Ptr), &types[0], &names[0], C.idx_t(n), (*C.struct_ArrowSchema)(mem))
 	if err := takeError(failed); err != nil {
 		return fmt.Errorf("the result's columns in Arrow: %w", err)

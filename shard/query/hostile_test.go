@@ -191,6 +191,9 @@ var hostile = []struct {
 	{"SELECT 1 WHERE " + strings.Repeat("EXISTS (SELECT 1 FROM t WHERE ", 11) + "true" + strings.Repeat(")", 11), errs.Unsupported},
 	{"SELECT " + strings.Repeat("list_transform([1], x -> ", 11) + "1" + strings.Repeat(")", 11), errs.Unsupported},
 	{"WITH a AS (FROM t, t), b AS (FROM a x, a y), c AS (FROM b x, b y), d AS (FROM c x, c y), e AS (FROM d x, d y) FROM e x, e y", errs.Unsupported},
+	{"SELECT *" + strings.Repeat(", *", 64) + " FROM t", errs.Unsupported},
+	{strings.Repeat("SELECT *, * FROM (", 7) + "FROM t" + strings.Repeat(")", 7), errs.Unsupported},
+	{"WITH a AS (SELECT *, * FROM t), b AS (SELECT *, *, *, * FROM a), c AS (SELECT *, *, *, * FROM b) SELECT *, *, * FROM c", errs.Unsupported},
 	{"SELECT count(*) FROM t GROUP BY CUBE (a, b, a || 1, a || 2, a || 3, a || 4, a || 5)", errs.Unsupported},
 	{"SELECT * FROM " + strings.Repeat("(SELECT * FROM ", 300) + "t" + strings.Repeat(")", 300), errs.Unsupported},
 }

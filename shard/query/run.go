@@ -105,12 +105,25 @@ func (r *run) run(req *Request) error {
 	defer s.close()
 	defer r.watch(s)()
 
+	if len(views) > 0 {
+		if err := r.show(s, views); err != nil {
+			return err
+		}
+		defer func() { _ = s.exec("ROLLBACK") }()
+	} else if r.text, err = r.st.rewrite(nil); err != nil {
+		return err
+	}
+	return r.execute(s, req.Limit)
+}
+
+// show begins a transaction that has the views, and rewrites the statement for them.
+// If it fails, the transaction ends with the session.
+func (r *run) show(s *session, views []*view) error {
 	// The views live in a transaction that is never committed: no other query sees
 	// them, and they leave nothing behind.
 	if err := s.exec("BEGIN TRANSACTION"); err != nil {
 		return err
 	}
-	defer func() { _ = s.exec("ROLLBACK") }()
 	number := queries.Add(1)
 	schemaOf := make(map[TableName]string, len(views))
 	for i, name := range r.st.names {
@@ -123,10 +136,9 @@ func (r *run) run(req *Request) error {
 			return fmt.Errorf("table %s: %w", name, viewError(err))
 		}
 	}
-	if r.text, err = r.st.rewrite(schemaOf); err != nil {
-		return err
-	}
-	return r.execute(s, req.Limit)
+	var err error
+	r.text, err = r.st.rewrite(schemaOf)
+	return err
 }
 
 // viewError keeps a failure to make a view, which is ours, from looking like a mistake
@@ -294,6 +306,9 @@ func (r *run) prepare(s *session, limit uint64) (*prepared, error) {
 	return prepare(s, r.text.sql)
 }
 
+// maxColumns is how many columns an answer may have.
+const maxColumns = 100_000
+
 // prepared is a statement ready to run.
 type prepared struct {
 	stmt  duckdb.PreparedStatement
@@ -315,7 +330,12 @@ func prepare(s *session, text string) (*prepared, error) {
 		p.close()
 		return nil, errs.New(errs.Unsupported, "only SELECT, and EXPLAIN of it, can be run here")
 	}
-	for i := range duckdb.PreparedStatementColumnCount(p.stmt) {
+	columns := duckdb.PreparedStatementColumnCount(p.stmt)
+	if columns > maxColumns {
+		p.close()
+		return nil, errs.New(errs.Unsupported, "the answer would have %d columns; %d are allowed", columns, maxColumns)
+	}
+	for i := range columns {
 		p.names = append(p.names, duckdb.PreparedStatementColumnName(p.stmt, i))
 		p.types = append(p.types, duckdb.PreparedStatementColumnLogicalType(p.stmt, i))
 	}

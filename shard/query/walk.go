@@ -18,6 +18,9 @@ type walker struct {
 	// weight is how many tables have been read so far if every CTE is put in wherever
 	// it is named, as the engine may do.
 	weight int
+	// stars is the product of the numbers of stars in the lists of columns of the queries
+	// around the node at hand, maxStars the largest one met.
+	stars, maxStars int
 	// These are how many of each are around the node at hand.
 	queries, expressions, subqueries, lambdas int
 }
@@ -31,6 +34,7 @@ const (
 	maxSubqueryDepth   = 10  // queries that are expressions, in one another
 	maxLambdaDepth     = 10  // lambda functions in one another
 	maxGroupingSets    = 64  // of a GROUP BY
+	maxStars           = 64  // how often * may repeat the columns of an inner query
 )
 
 var errTooDeep = errs.New(errs.Unsupported,
@@ -43,9 +47,9 @@ type node = map[string]any
 // scope holds the names of the CTEs that are visible at a place, in lower case.
 type scope struct {
 	name string
-	// weight is how many tables the CTE reads.
-	weight int
-	outer  *scope
+	// weight is how many tables the CTE reads, stars how often it may repeat their columns.
+	weight, stars int
+	outer         *scope
 }
 
 // find returns the innermost CTE of that name, or nil.
@@ -150,15 +154,20 @@ func (w *walker) query(n node, s *scope) error {
 		list, _ := ctes["map"].([]any)
 		for _, v := range list {
 			cte, _ := v.(node)
-			before := w.weight
-			w.weight = 0
+			weight, stars, most := w.weight, w.stars, w.maxStars
+			w.weight, w.stars, w.maxStars = 0, 1, 1
 			if err := w.walk(cte["value"], s); err != nil {
 				return err
 			}
-			s = &scope{name: strings.ToLower(text(cte, "key")), weight: w.weight, outer: s}
-			w.weight = before
+			s = &scope{name: strings.ToLower(text(cte, "key")), weight: w.weight, stars: w.maxStars, outer: s}
+			w.weight, w.stars, w.maxStars = weight, stars, most
 		}
 	}
+	before := w.stars
+	if err := w.repeat(countStars(n["select_list"])); err != nil {
+		return err
+	}
+	defer func() { w.stars = before }()
 	if sets, ok := n["group_sets"].([]any); ok && len(sets) > maxGroupingSets {
 		return errs.New(errs.Unsupported, "GROUP BY makes %d grouping sets; %d are allowed", len(sets), maxGroupingSets)
 	}
@@ -188,10 +197,7 @@ func (w *walker) table(n node, s *scope) error {
 	case database != "":
 		parts = 2
 	case s.find(strings.ToLower(name)) != nil:
-		if err := w.read(s.find(strings.ToLower(name)).weight); err != nil {
-			return err
-		}
-		return w.children(n, s)
+		return w.cte(n, s, s.find(strings.ToLower(name)))
 	default:
 		database = w.database
 	}
@@ -208,6 +214,41 @@ func (w *walker) table(n node, s *scope) error {
 		w.st.names = append(w.st.names, ref.name)
 	}
 	return w.children(n, s)
+}
+
+// cte counts what a reference to a CTE stands for.
+func (w *walker) cte(n node, s, cte *scope) error {
+	before := w.stars
+	defer func() { w.stars = before }()
+	if err := w.repeat(cte.stars); err != nil {
+		return err
+	}
+	if err := w.read(cte.weight); err != nil {
+		return err
+	}
+	return w.children(n, s)
+}
+
+// repeat notes that the columns of what lies below are taken so many times.
+func (w *walker) repeat(times int) error {
+	w.stars = max(w.stars, 1) * max(times, 1)
+	w.maxStars = max(w.maxStars, w.stars)
+	if w.stars > maxStars {
+		return errs.New(errs.Unsupported, "the statement repeats the columns of a query by * more than %d times", maxStars)
+	}
+	return nil
+}
+
+// countStars returns the number of stars in a list of columns, COLUMNS(…) included.
+func countStars(v any) int {
+	list, _ := v.([]any)
+	stars := 0
+	for _, column := range list {
+		if n, ok := column.(node); ok && text(n, "class") == "STAR" {
+			stars++
+		}
+	}
+	return stars
 }
 
 // read counts tables that are read.
