@@ -34,7 +34,12 @@ type Kind struct {
 
 // kinds is every processor, by name.
 var kinds = []Kind{
+	{"decolorize", compileDecolorize},
+	{"json_parse", compileJSONParse},
+	{"date", compileDate},
 	{"letter", compileLetter},
+	{"simple_extract", compileSimpleExtract},
+	{"urlencoding", compileURLEncoding},
 }
 
 // Find returns the processor of that name.

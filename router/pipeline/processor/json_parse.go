@@ -1,0 +1,58 @@
+package processor
+
+import "cordwood/router/vrl/value"
+
+// compileJSONParse: json_parse reads strings that hold a JSON object or array.
+//
+//	into_root:     false (default): the value takes the place of the string, or stands
+//	               under the name that the field list gives.
+//	               true: the members of an object become fields of the record and replace
+//	               those of the same name; an array is an error.
+//	remove_source: true removes the string itself; default false. Only with into_root,
+//	               and before the members come, so that one of the same name stays.
+//
+// A field that is null is no missing one, but an error of its type.
+func compileJSONParse(o *Options) Apply {
+	fields := o.Fields()
+	intoRoot, remove := o.Bool("into_root", false), o.Bool("remove_source", false)
+	if remove && !intoRoot {
+		o.Get("remove_source").Fault("remove_source goes with into_root: true")
+	}
+	for _, f := range fields.List {
+		if intoRoot && f.Renamed {
+			o.Fault("with into_root the field %q cannot have a new name, %q", Cut(f.In.Text), Cut(f.Out.Text))
+		}
+	}
+	return fields.EachPresent(func(rec *Record, fl *Field, v value.Value) error {
+		if !v.IsString() {
+			return rec.WrongType(fl.In.Text, v, "a string")
+		}
+		parsed, err := value.ParseJSON(v.Str(), value.JSONOptions{})
+		if err != nil {
+			return rec.Fail(fl.In.Text, v, "invalid JSON: %s", err)
+		}
+		if k := parsed.Kind(); k != value.Object && (k != value.Array || intoRoot) {
+			return rec.Fail(fl.In.Text, v, "expected %s, found %s", expectedJSON(intoRoot), article(k))
+		}
+		if !intoRoot {
+			rec.Set(fl.Out, parsed)
+			return nil
+		}
+		if remove {
+			rec.Delete(fl.In)
+		}
+		root := rec.Value.MutObject()
+		for _, f := range parsed.Object().Peek() { // parsed is ours, and gone afterwards
+			root.Add(f.Key, f.Value)
+		}
+		root.Sort()
+		return nil
+	})
+}
+
+func expectedJSON(intoRoot bool) string {
+	if intoRoot {
+		return "a JSON object"
+	}
+	return "a JSON object or array"
+}
