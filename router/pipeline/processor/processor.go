@@ -34,9 +34,9 @@ type Kind struct {
 
 // kinds is every processor, by name.
 var kinds = []Kind{
+	{"date", compileDate},
 	{"decolorize", compileDecolorize},
 	{"json_parse", compileJSONParse},
-	{"date", compileDate},
 	{"letter", compileLetter},
 	{"simple_extract", compileSimpleExtract},
 	{"urlencoding", compileURLEncoding},

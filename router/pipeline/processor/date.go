@@ -1,0 +1,190 @@
+package processor
+
+import (
+	"errors"
+	"strings"
+	"time"
+	_ "time/tzdata" // zones must be known on hosts without a zone database
+
+	"cordwood/router/pipeline/document"
+	"cordwood/router/vrl/timefmt"
+	"cordwood/router/vrl/value"
+)
+
+// The most that a date processor may have.
+const (
+	maxTimeFormats     = 100
+	maxTimeFormatBytes = 1024
+)
+
+// defaultTimeFormats are ISO 8601 with a fraction or none, and with an offset, Z or
+// neither.
+var defaultTimeFormats = []string{"%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%dT%H:%M:%S%.f"}
+
+// compileDate: date reads strings as timestamps.
+//
+//	formats: list of strftime patterns, tried in order; none or an empty list: ISO 8601
+//	timezone: IANA name of the zone of texts that give no offset; default UTC
+//	locale: has no effect
+//
+// A pattern without hour and minute reads as midnight. A local time that a change of the
+// clocks has made ambiguous or skipped is read by the offset before the change. A pattern
+// without a year, as old syslog has it, gives the latest such time that is not more than
+// a day ahead of the clock.
+func compileDate(o *Options) Apply { return compileDateAt(o, time.Now) }
+
+func compileDateAt(o *Options, now func() time.Time) Apply {
+	fields := o.Fields()
+	o.DeclareTimes(fields, int64(time.Second))
+	formats := timeFormats(o)
+	zone := time.UTC
+	if n := o.Get("timezone"); n != nil {
+		zone = timeZone(n)
+	}
+	o.String("locale", "")
+	opt := timefmt.ParseOptions{Zone: zone, FillTime: true, Local: timefmt.LocalEarlier}
+	return fields.EachString(func(rec *Record, fl *Field, s string) error {
+		for i := range formats {
+			if v, ok := formats[i].parse(rec, s, opt, now); ok {
+				rec.Set(fl.Out, v)
+				return nil
+			}
+		}
+		if rec.Quiet {
+			return errQuiet
+		}
+		return rec.Fail(fl.In.Text, value.NewString(s), "failed to parse%s", whyNoTime(formats, s, opt))
+	})
+}
+
+// timeFormat is a pattern of a date processor.
+type timeFormat struct {
+	format *timefmt.Format
+	// yearless says that only the year is missing for a date: format is the pattern with
+	// %Y and a space before it.
+	yearless bool
+}
+
+func timeFormats(o *Options) []timeFormat {
+	var formats []timeFormat
+	n := o.Get("formats")
+	if n == nil || n.IsList() && len(n.List()) == 0 {
+		for _, p := range defaultTimeFormats {
+			f, err := timefmt.Compile(p)
+			if err != nil {
+				panic("default time format: " + err.Error())
+			}
+			formats = append(formats, timeFormat{f, false})
+		}
+		return formats
+	}
+	list := n.List()
+	if len(list) > maxTimeFormats {
+		n.Fault("%d patterns, at most %d are allowed", len(list), maxTimeFormats)
+		return nil
+	}
+	dated := false
+	for _, e := range list {
+		p, ok := e.String()
+		if !ok {
+			return nil
+		}
+		if len(p) > maxTimeFormatBytes {
+			e.Fault("the pattern has %d bytes, at most %d are allowed", len(p), maxTimeFormatBytes)
+			return nil
+		}
+		f, err := timefmt.Compile(p)
+		if err != nil {
+			e.Fault("%s", timePatternText(err))
+			return nil
+		}
+		tf := timeFormat{f, false}
+		if !f.HasDate() {
+			if y, err := timefmt.Compile("%Y " + p); err == nil && y.HasDate() {
+				tf = timeFormat{y, true}
+			}
+		}
+		dated = dated || tf.format.HasDate()
+		formats = append(formats, tf)
+	}
+	if !dated {
+		n.Fault("no text can match: a pattern needs a date, as in %%Y-%%m-%%d, or Unix seconds, %%s")
+	}
+	return formats
+}
+
+func timePatternText(err error) string {
+	if e := (*timefmt.PatternError)(nil); errors.As(err, &e) {
+		c := *e
+		c.Pattern = Cut(c.Pattern)
+		return c.Error()
+	}
+	return err.Error()
+}
+
+// timeZone is the zone whose IANA name stands at n.
+func timeZone(n *document.Node) *time.Location {
+	name, ok := n.String()
+	if !ok {
+		return nil
+	}
+	if name == "" || name == "Local" {
+		n.Fault("unknown time zone %q, expected an IANA name, as in Europe/Berlin", name)
+		return nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		n.Fault("unknown time zone %q, expected an IANA name, as in Europe/Berlin", Cut(name))
+		return nil
+	}
+	return zone
+}
+
+// parse reads s by the pattern; false if it does not match.
+func (f *timeFormat) parse(rec *Record, s string, o timefmt.ParseOptions, now func() time.Time) (value.Value, bool) {
+	if f.yearless {
+		return f.parseYearless(rec, s, o, now())
+	}
+	sec, nsec, ok := f.format.TryUnix(s, o)
+	return value.NewUnix(sec, uint32(nsec)), ok
+}
+
+// leapYears is more than the years from one 29 February to the next.
+const leapYears = 9
+
+// parseYearless tries the years from that of tomorrow backwards, since not every year
+// has a 29 February or the weekday that the text names.
+func (f *timeFormat) parseYearless(rec *Record, s string, o timefmt.ParseOptions, now time.Time) (value.Value, bool) {
+	if len(s) > maxTimeFormatBytes {
+		return value.None, false
+	}
+	latest := now.Add(24 * time.Hour)
+	year := latest.In(o.Zone).Year()
+	for y := year; y > year-leapYears && y >= 1000 && y <= 9999; y-- {
+		b := append(rec.Scratch[:0], byte('0'+y/1000), byte('0'+y/100%10), byte('0'+y/10%10), byte('0'+y%10), ' ')
+		b = append(b, s...)
+		rec.Scratch = b
+		sec, nsec, ok := f.format.TryUnix(bytesAsString(b), o)
+		if ok && sec <= latest.Unix() {
+			return value.NewUnix(sec, uint32(nsec)), true
+		}
+	}
+	return value.None, false
+}
+
+// whyNoTime says more of a failure if there is one pattern only.
+func whyNoTime(formats []timeFormat, s string, o timefmt.ParseOptions) string {
+	if len(formats) != 1 || formats[0].yearless {
+		return ""
+	}
+	_, _, err := formats[0].format.ParseUnix(s, o)
+	e := (*timefmt.ParseError)(nil)
+	if !errors.As(err, &e) {
+		return ""
+	}
+	why := " by " + Cut(e.Pattern) + ", " + e.Reason.String()
+	if e.Spec != "" {
+		why += " at byte " + itoa(e.Pos) + " (" + strings.TrimSpace(Cut(e.Spec)) + ")"
+	}
+	return why
+}
