@@ -89,8 +89,10 @@ func toClient(err error, r *rewritten) error {
 		"constraint", "object size", "sequence":
 		return &errs.Error{Code: errs.InvalidArguments, Msg: msg, Err: err}
 	case "out of memory":
-		return &errs.Error{Code: errs.RuntimeResourcesExhausted, Err: err,
-			Msg: "the query needs more memory than the engine has (" + msg + "); narrow its time range or group by fewer values"}
+		return &errs.Error{
+			Code: errs.RuntimeResourcesExhausted, Err: err,
+			Msg: "the query needs more memory than the engine has (" + msg + "); narrow its time range or group by fewer values",
+		}
 	case "interrupt":
 		return &errs.Error{Code: errs.Cancelled, Msg: "query: interrupted", Err: err}
 	case "permission":

@@ -3,7 +3,6 @@ package query
 import (
 	"fmt"
 	"strings"
-	"unsafe"
 
 	duckdb "github.com/duckdb/duckdb-go-bindings"
 )
@@ -151,7 +150,7 @@ func (s *session) queryText(sql, arg string) (string, error) {
 	}
 	defer duckdb.DestroyDataChunk(&chunk)
 	data := duckdb.VectorGetData(duckdb.DataChunkGetVector(chunk, 0))
-	return duckdb.StringTData((*duckdb.StringT)(unsafe.Pointer(data))), nil
+	return duckdb.StringTData((*duckdb.StringT)(data)), nil
 }
 
 // quoteText returns s as a text literal.

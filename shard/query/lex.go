@@ -133,10 +133,10 @@ func word(sql string, i int) (string, int) {
 	return strings.ToLower(sql[i:end]), end
 }
 
-// namePath reads a name of up to max parts at i, as in a."b".c, and returns the parts
+// namePath reads a name of up to most parts at i, as in a."b".c, and returns the parts
 // and the position after each. It returns nothing if there is no name.
-func namePath(sql string, i, max int) (parts []string, ends []int) {
-	for len(parts) < max {
+func namePath(sql string, i, most int) (parts []string, ends []int) {
+	for len(parts) < most {
 		if i >= len(sql) {
 			return parts, ends
 		}

@@ -16,10 +16,14 @@ var allTypes = cols("ts:TimestampNanosecond", "b:Boolean", "i8:Int8", "i16:Int16
 	"j:Json", "t0:TimestampSecond", "t3:TimestampMillisecond", "t6:TimestampMicrosecond", "t9:TimestampNanosecond")
 
 var allRows = [][]any{
-	{1_700_000_000_123_456_789, true, -128, -32768, math.MinInt32, math.MinInt64, 0, 0, 0, 0,
-		-1.5, math.SmallestNonzeroFloat64, "", "\x00\xff", `{"k":1}`, -1, -1, -1, -1},
-	{1_700_000_000_123_456_790, false, 127, 32767, math.MaxInt32, math.MaxInt64, 255, 65535, math.MaxUint32, int64(-1),
-		1.5, math.MaxFloat64, "twelve bytes", "", `[1, 2]`, 1_700_000_000, 1_700_000_000_123, 1_700_000_000_123_456, 1_700_000_000_123_456_789},
+	{
+		1_700_000_000_123_456_789, true, -128, -32768, math.MinInt32, math.MinInt64, 0, 0, 0, 0,
+		-1.5, math.SmallestNonzeroFloat64, "", "\x00\xff", `{"k":1}`, -1, -1, -1, -1,
+	},
+	{
+		1_700_000_000_123_456_790, false, 127, 32767, math.MaxInt32, math.MaxInt64, 255, 65535, math.MaxUint32, int64(-1),
+		1.5, math.MaxFloat64, "twelve bytes", "", `[1, 2]`, 1_700_000_000, 1_700_000_000_123, 1_700_000_000_123_456, 1_700_000_000_123_456_789,
+	},
 	{1_700_000_000_123_456_791, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil},
 	{1_700_000_000_123_456_792, true, 1, 1, 1, 1, 1, 1, 1, 1, 0.25, 0.1, "thirteen byte", "abc", `"é"`, 0, 0, 0, 0},
 }

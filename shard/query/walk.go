@@ -76,7 +76,16 @@ func (w *walker) statement(v any) error {
 			}
 		}
 	}
-	return w.walk(root, nil)
+	if err := w.walk(root, nil); err != nil {
+		return err
+	}
+	slices.SortFunc(w.st.tables, func(a, b tableRef) int { return a.at - b.at })
+	for _, ref := range w.st.tables {
+		if !slices.Contains(w.st.names, ref.name) {
+			w.st.names = append(w.st.names, ref.name)
+		}
+	}
+	return nil
 }
 
 // walk visits v, which may be any value of the tree.
@@ -210,9 +219,6 @@ func (w *walker) table(n node, s *scope) error {
 		return err
 	}
 	w.st.tables = append(w.st.tables, ref)
-	if !slices.Contains(w.st.names, ref.name) {
-		w.st.names = append(w.st.names, ref.name)
-	}
 	return w.children(n, s)
 }
 
