@@ -34,8 +34,10 @@ type Kind struct {
 
 // kinds is every processor, by name.
 var kinds = []Kind{
+	{"cmcd", compileCMCD},
 	{"date", compileDate},
 	{"decolorize", compileDecolorize},
+	{"digest", compileDigest},
 	{"json_parse", compileJSONParse},
 	{"letter", compileLetter},
 	{"simple_extract", compileSimpleExtract},
