@@ -38,6 +38,7 @@ var kinds = []Kind{
 	{"date", compileDate},
 	{"decolorize", compileDecolorize},
 	{"digest", compileDigest},
+	{"dissect", compileDissect},
 	{"json_parse", compileJSONParse},
 	{"letter", compileLetter},
 	{"simple_extract", compileSimpleExtract},
