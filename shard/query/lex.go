@@ -45,6 +45,38 @@ func normalize(sql string) string {
 	return string(out)
 }
 
+// quoteAt returns sql with the bare word at in double quotes, and the positions in the
+// result of the quotes it put in. At is a usual name for a column of times; the engine
+// reserves it for a clause that no table here has. AT TIME ZONE stays.
+func quoteAt(sql string) (string, []int) {
+	var b strings.Builder
+	var quotes []int
+	done := 0
+	for i := 0; i < len(sql); {
+		if end := skipQuoted(sql, i); end > i {
+			i = end
+			continue
+		}
+		w, end := word(sql, i)
+		if w == "" {
+			i++
+			continue
+		}
+		if next, _ := word(sql, skipSpace(sql, end)); w == "at" && next != "time" {
+			b.WriteString(sql[done:i])
+			quotes = append(quotes, b.Len(), b.Len()+1+len(w))
+			b.WriteString(`"` + sql[i:end] + `"`)
+			done = end
+		}
+		i = end
+	}
+	if quotes == nil {
+		return sql, nil
+	}
+	b.WriteString(sql[done:])
+	return b.String(), quotes
+}
+
 // skipQuoted returns the position after the quoted text or comment that begins at i,
 // or i if none does. One that does not end reaches to the end of sql.
 func skipQuoted(sql string, i int) int {

@@ -2,6 +2,7 @@ package query
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -55,6 +56,48 @@ func TestNamePath(t *testing.T) {
 		}
 		if !slices.Equal(got, c.want) || end != c.end {
 			t.Errorf("%s: got %q to %d, want %q to %d", c.sql, got, end, c.want, c.end)
+		}
+	}
+}
+
+func TestQuoteAt(t *testing.T) {
+	for sql, want := range map[string]string{
+		`SELECT at, "at", 'at', t.at, cat, at1 FROM t`:         `SELECT "at", "at", 'at', t."at", cat, at1 FROM t`,
+		`SELECT At FROM t WHERE at>1 ORDER BY at`:              `SELECT "At" FROM t WHERE "at">1 ORDER BY "at"`,
+		`SELECT ts AT TIME ZONE 'UTC', ts at  time zone 'UTC'`: `SELECT ts AT TIME ZONE 'UTC', ts at  time zone 'UTC'`,
+		`SELECT 1`: `SELECT 1`,
+	} {
+		got, quotes := quoteAt(sql)
+		if got != want {
+			t.Errorf("%s: got %s, want %s", sql, got, want)
+		}
+		for _, q := range quotes {
+			if got[q] != '"' {
+				t.Errorf("%s: no quote at %d", got, q)
+			}
+		}
+		if len(got)-len(quotes) != len(sql) {
+			t.Errorf("%s: %d quotes for %d more bytes", got, len(quotes), len(got)-len(sql))
+		}
+	}
+}
+
+// A column may be called at, and positions stay those of the client's text.
+func TestColumnAt(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	c := cols("at:TimestampSecond", "a:Int64")
+	tab := table("t", c, batch(t, c, []any{5, 1}, []any{6, 2}))
+	for sql, want := range map[string]string{
+		"SELECT at, a FROM t WHERE a = 2":             "",
+		"SELECT max(at) FROM t GROUP BY at":           "",
+		"SELECT at, nope FROM t":                      "(position 11)",
+		"SELECT at FROM t WHERE at = nope":            "(position 28)",
+		"SELECT at FROM t WHERE":                      "position",
+		"SELECT at AT TIME ZONE 'UTC' FROM t LIMIT 1": "",
+	} {
+		_, err := request(t.Context(), e, &Request{SQL: sql, Database: "public", Tables: []Table{tab}})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", sql, err, want)
 		}
 	}
 }

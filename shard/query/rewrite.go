@@ -14,7 +14,7 @@ import (
 type rewritten struct {
 	sql    string
 	prefix int // bytes in front of the client's text
-	offset int // where that begins in what the client sent
+	st     *statement
 	edits  []edit
 	// schemas are the databases by the schema that stands for them.
 	schemas map[string]string
@@ -28,7 +28,7 @@ type edit struct {
 
 // rewrite replaces every table by the view of its name in the schema that schemaOf gives.
 func (st *statement) rewrite(schemaOf map[TableName]string) (*rewritten, error) {
-	r := &rewritten{offset: st.offset, schemas: make(map[string]string)}
+	r := &rewritten{st: st, schemas: make(map[string]string)}
 	for name, s := range schemaOf {
 		r.schemas[s] = name.Database
 	}
@@ -36,7 +36,7 @@ func (st *statement) rewrite(schemaOf map[TableName]string) (*rewritten, error) 
 		parts, ends := namePath(st.sql, ref.at, ref.parts)
 		if len(parts) != ref.parts || parts[len(parts)-1] != ref.name.Name {
 			return nil, errs.New(errs.Unsupported,
-				"the name of table %s at position %d cannot be read; write it as a name, in double quotes if need be", ref.name, ref.at+st.offset)
+				"the name of table %s at position %d cannot be read; write it as a name, in double quotes if need be", ref.name, st.clientPosition(ref.at))
 		}
 		r.edits = append(r.edits, edit{
 			from: ref.at, to: ends[len(ends)-1],
@@ -55,7 +55,7 @@ func (st *statement) rewrite(schemaOf map[TableName]string) (*rewritten, error) 
 	done := 0
 	for _, e := range r.edits {
 		if e.from < done {
-			return nil, errs.New(errs.Unexpected, "query: two names at position %d of the statement", e.from+st.offset)
+			return nil, errs.New(errs.Unexpected, "query: two names at position %d of the statement", st.clientPosition(e.from))
 		}
 		b.WriteString(st.sql[done:e.from])
 		b.WriteString(e.text)
@@ -104,11 +104,11 @@ func (r *rewritten) clientPosition(at int) (int, bool) {
 			break
 		}
 		if at < e.from+shift+len(e.text) {
-			return e.from + r.offset, true
+			return r.st.clientPosition(e.from), true
 		}
 		shift += len(e.text) - (e.to - e.from)
 	}
-	return at - shift + r.offset, true
+	return r.st.clientPosition(at - shift), true
 }
 
 // clientText puts the names of databases back into a message of the engine.

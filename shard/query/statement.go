@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sort"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -23,6 +24,8 @@ type statement struct {
 	// sql is the SELECT; offset is where it began in the text of the client.
 	sql    string
 	offset int
+	// quotes are the positions in sql of quotes that the client did not write; see quoteAt.
+	quotes []int
 	// limited tells that the outermost SELECT has a LIMIT or OFFSET.
 	limited bool
 	// tables are the references to tables, columns those to columns by database.
@@ -99,7 +102,9 @@ func (in *instance) parse(sql, database string) (*statement, error) {
 		return nil, err
 	}
 	if tree.Error {
-		return nil, tree.clientError(st)
+		if tree, err = in.quotedTree(st, tree); err != nil {
+			return nil, err
+		}
 	}
 	switch len(tree.Statements) {
 	case 0:
@@ -113,6 +118,29 @@ func (in *instance) parse(sql, database string) (*statement, error) {
 		return nil, err
 	}
 	return st, nil
+}
+
+// quotedTree is called with the tree of a statement with a mistake. If that is only
+// the name at, it quotes it in st and returns the right tree; else the error.
+func (in *instance) quotedTree(st *statement, wrong *syntaxTree) (*syntaxTree, error) {
+	sql, quotes := quoteAt(st.sql)
+	if len(quotes) == 0 {
+		return nil, wrong.clientError(st)
+	}
+	tree, err := in.tree(sql)
+	if err != nil {
+		return nil, err
+	}
+	if tree.Error {
+		return nil, wrong.clientError(st)
+	}
+	st.sql, st.quotes = sql, quotes
+	return tree, nil
+}
+
+// clientPosition returns where a position of st.sql is in the text of the client.
+func (st *statement) clientPosition(at int) int {
+	return at - sort.SearchInts(st.quotes, at) + st.offset
 }
 
 // syntaxTree is what json_serialize_sql returns.
@@ -157,7 +185,7 @@ func (t *syntaxTree) clientError(st *statement) error {
 	}
 	var at int
 	if _, err := fmt.Sscan(t.Position, &at); err == nil {
-		return errs.New(errs.InvalidSyntax, "%s (position %d)", msg, at+st.offset)
+		return errs.New(errs.InvalidSyntax, "%s (position %d)", msg, st.clientPosition(at))
 	}
 	return errs.New(errs.InvalidSyntax, "syntax error: %s", msg)
 }
