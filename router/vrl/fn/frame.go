@@ -261,3 +261,11 @@ func (f *Frame) Keep(b []byte) (value.Value, bool) {
 
 // Unsafe returns b as a string without copying it: b must not change any more.
 func Unsafe(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// SpendOn takes off the budget what it costs to look at all of a value.
+func (f *Frame) SpendOn(v value.Value) bool {
+	if k := v.Kind(); k != value.Array && k != value.Object {
+		return true
+	}
+	return f.Spend(value.Size(v, f.Budget.Steps+1))
+}

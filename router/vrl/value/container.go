@@ -258,3 +258,54 @@ func (o *Fields) copy(room int) *Fields {
 	copy(list, o.Share())
 	return &Fields{list: list}
 }
+
+// SetHint is Set for callers that expect the key at the place where it was last time. It
+// returns the place to give the next time.
+func (o *Fields) SetHint(key string, v Value, hint int) int {
+	list := o.list
+	if uint(hint) < uint(len(list)) {
+		if f := &list[hint]; len(f.Key) == len(key) && f.Key == key {
+			f.Value = v
+			return hint
+		}
+	}
+	i, ok := o.Find(key)
+	if ok {
+		o.list[i].Value = v
+	} else {
+		o.list = slices.Insert(o.list, i, Field{Key: key, Value: v})
+	}
+	return i
+}
+
+// Size returns the number of values that v consists of, itself included, or limit if
+// there are more. What is shared counts as often as it occurs.
+func Size(v Value, limit int) int {
+	n := 1
+	switch v.kind {
+	case Array:
+		for _, x := range v.items().list {
+			if n >= limit {
+				return limit
+			}
+			if x.kind == Array || x.kind == Object {
+				n += Size(x, limit-n)
+			} else {
+				n++
+			}
+		}
+	case Object:
+		list := v.fields().list
+		for i := range list {
+			if n >= limit {
+				return limit
+			}
+			if x := list[i].Value; x.kind == Array || x.kind == Object {
+				n += Size(x, limit-n)
+			} else {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,167 @@
+package compile
+
+import (
+	"cordwood/router/vrl/diag"
+	"cordwood/router/vrl/fn"
+	"cordwood/router/vrl/kind"
+	"cordwood/router/vrl/syntax"
+	"cordwood/router/vrl/value"
+)
+
+func (c *compiler) variable(n *syntax.Variable) expr {
+	slot, ok := c.lookup(n.Name)
+	if !ok {
+		c.undefined(n.Name, n.Span())
+		return broken(n.Span())
+	}
+	v := &c.vars[slot]
+	v.read = true
+	return expr{
+		span: n.Span(), kind: v.kind, value: v.value, known: v.known,
+		target: &fn.Target{Root: fn.Variable, Slot: slot},
+		look:   func(f *fn.Frame) (value.Value, bool) { return f.Slots[slot], true },
+		run:    func(f *fn.Frame) (value.Value, bool) { return f.Slots[slot].Share(), true },
+	}
+}
+
+func (c *compiler) query(n *syntax.Query) expr {
+	out := expr{span: n.Span()}
+	t := &fn.Target{Path: n.Path}
+	out.target = t
+	switch n.Root {
+	case syntax.Event:
+		t.Root, out.kind = fn.Event, c.event.Get(n.Path)
+		out.look = c.eventLook(n.Path)
+	case syntax.Meta:
+		t.Root, out.kind = fn.Meta, c.meta.Get(n.Path)
+		out.look = func(f *fn.Frame) (value.Value, bool) {
+			v, _ := f.Meta.Peek(t.Path)
+			return v, true
+		}
+	case syntax.Named:
+		slot, ok := c.lookup(n.Name)
+		if !ok {
+			c.undefined(n.Name, n.NameSpan)
+			return broken(n.Span())
+		}
+		v := &c.vars[slot]
+		v.read = true
+		t.Root, t.Slot, out.kind = fn.Variable, slot, v.kind.Get(n.Path)
+		if v.known {
+			out.value, _ = v.value.Get(n.Path)
+			out.known = true
+		}
+		out.look = func(f *fn.Frame) (value.Value, bool) {
+			v, _ := f.Slots[slot].Peek(t.Path)
+			return v, true
+		}
+	default:
+		base := c.node(n.Base)
+		t.Root, t.Base = fn.Result, base.looking()
+		out.kind = base.kind.Get(n.Path)
+		out.inherit(&base)
+		if base.known {
+			out.value, _ = base.value.Get(n.Path)
+			out.known = true
+		}
+		run := base.looking()
+		out.look = func(f *fn.Frame) (value.Value, bool) {
+			v, ok := run(f)
+			if !ok {
+				return v, false
+			}
+			v, _ = v.Peek(t.Path)
+			return v, true
+		}
+	}
+	look := out.look
+	out.run = func(f *fn.Frame) (value.Value, bool) {
+		v, ok := look(f)
+		return v.Share(), ok
+	}
+	return out
+}
+
+// hint returns the number of a new hint.
+func (c *compiler) hint() int {
+	c.hints++
+	return c.hints - 1
+}
+
+// eventLook returns the code that reads a path of the event.
+func (c *compiler) eventLook(p value.Path) fn.Expr {
+	switch {
+	case len(p) == 0:
+		return func(f *fn.Frame) (value.Value, bool) { return *f.Event, true }
+	case p[0].IsIndex:
+		return func(f *fn.Frame) (value.Value, bool) {
+			v, _ := f.Event.Peek(p)
+			return v, true
+		}
+	}
+	key, rest, hint := p[0].Name, p[1:], c.hint()
+	if len(rest) == 0 {
+		return func(f *fn.Frame) (value.Value, bool) {
+			o := f.Event.Object()
+			if o == nil {
+				return value.Value{}, true
+			}
+			v, at, _ := o.PeekHint(key, int(f.Hints[hint]))
+			f.Hints[hint] = int32(at)
+			return v, true
+		}
+	}
+	return func(f *fn.Frame) (value.Value, bool) {
+		o := f.Event.Object()
+		if o == nil {
+			return value.Value{}, true
+		}
+		v, at, _ := o.PeekHint(key, int(f.Hints[hint]))
+		f.Hints[hint] = int32(at)
+		v, _ = v.Peek(rest)
+		return v, true
+	}
+}
+
+// readOnly reports a change of a path that the host does not allow.
+func (c *compiler) readOnly(t *fn.Target, span diag.Span) bool {
+	if t.Root != fn.Event && t.Root != fn.Meta {
+		return false
+	}
+	for _, r := range c.cfg.ReadOnly {
+		if r.Meta != (t.Root == fn.Meta) {
+			continue
+		}
+		if r.Path.HasPrefix(t.Path) || r.Recursive && t.Path.HasPrefix(r.Path) {
+			c.report(diag.New(315, "mutation of read-only value", span, "this path cannot be changed here").
+				Note("%s%s is read-only", map[bool]string{false: ".", true: "%"}[r.Meta], r.Path))
+			return true
+		}
+	}
+	return false
+}
+
+// rootKind returns the kind of the root of a target.
+func (c *compiler) rootKind(t *fn.Target) kind.Kind {
+	switch t.Root {
+	case fn.Event:
+		return c.event
+	case fn.Meta:
+		return c.meta
+	case fn.Variable:
+		return c.vars[t.Slot].kind
+	}
+	return kind.Never
+}
+
+// setRootKind sets it; what was known of a variable's value is known no more.
+func (c *compiler) setRootKind(t *fn.Target, k kind.Kind) {
+	switch t.Root {
+	case fn.Event:
+		c.event = k
+	case fn.Meta:
+		c.meta = k
+	case fn.Variable:
+		c.set(t.Slot, k, value.Value{}, false)
+	}
+}

@@ -1,0 +1,221 @@
+// Package vrl is the language VRL, with which log records are reshaped: Compile checks a
+// program and makes code of it, Program.Run runs it on one record.
+//
+// The language stands alone: this package and those below it import nothing of the
+// project around them. What a program can reach outside of its record is decided by the
+// host, in Options; by default that is nothing, and its time and memory are bounded.
+//
+// A Program is immutable and may be run by any number of goroutines. The values that a
+// run works on belong to one goroutine; see package value for the rules.
+package vrl
+
+import (
+	"log/slog"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"cordwood/router/vrl/compile"
+	"cordwood/router/vrl/diag"
+	"cordwood/router/vrl/fn"
+	"cordwood/router/vrl/kind"
+	"cordwood/router/vrl/stdlib"
+	"cordwood/router/vrl/syntax"
+	"cordwood/router/vrl/value"
+)
+
+// Options is what a program is compiled for. The zero value is a host that grants
+// nothing, with records that are objects of any fields.
+type Options struct {
+	// Event and Meta are the kinds of the records and of their metadata. The default is
+	// an object of any fields.
+	Event, Meta kind.Kind
+	// ReadOnly are paths that the program must not change.
+	ReadOnly []compile.ReadOnly
+	// Zone is the zone of times without an offset. The default is UTC.
+	Zone *time.Location
+	// Grants is what the program may use of the world. The default is nothing.
+	Grants fn.Grant
+	// Logger takes what the function log writes. The default drops it.
+	Logger *slog.Logger
+	// Now is the clock. The default is time.Now.
+	Now func() time.Time
+	// Budget bounds each run. The default is DefaultBudget.
+	Budget fn.Budget
+	// Functions are the functions that the program may call. The default is stdlib.All.
+	Functions []*fn.Function
+}
+
+// DefaultBudget is far beyond what programs for log records need.
+var DefaultBudget = fn.Budget{Steps: 2_000_000, Bytes: 64 << 20}
+
+// A Program is a compiled program.
+type Program struct {
+	code   *compile.Code
+	host   *fn.Host
+	budget fn.Budget
+	frames sync.Pool
+}
+
+// Diagnostics are the findings that a source was refused for.
+type Diagnostics struct {
+	Source string
+	List   []*diag.Diagnostic
+}
+
+// Error returns the headlines of all findings, with their places, in one line.
+func (d *Diagnostics) Error() string {
+	texts := make([]string, len(d.List))
+	for i, x := range d.List {
+		texts[i] = x.String()
+		if len(x.Labels) > 0 {
+			line, column := diag.Position(d.Source, x.Labels[0].Span.Start)
+			texts[i] += " (line " + itoa(line) + ", column " + itoa(column) + ": " + x.Labels[0].Text + ")"
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Render returns the findings for people, with excerpts of the source. The name is that
+// of the source's file; it may be empty.
+func (d *Diagnostics) Render(name string) string { return diag.Render(name, d.Source, d.List) }
+
+var library = sync.OnceValue(func() map[string]*fn.Function { return index(stdlib.All()) })
+
+func index(list []*fn.Function) map[string]*fn.Function {
+	m := make(map[string]*fn.Function, len(list))
+	for _, f := range list {
+		m[f.Name] = f
+	}
+	return m
+}
+
+// Function returns a function of the library by its name.
+func Function(name string) (*fn.Function, bool) {
+	f, ok := library()[name]
+	return f, ok
+}
+
+// Functions returns all functions of the library in the order of their names.
+func Functions() []*fn.Function {
+	list := stdlib.All()
+	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
+	return list
+}
+
+// Compile compiles a program. Warnings are findings that do not prevent its use. The
+// error is a *Diagnostics with all that is wrong.
+func Compile(source string, o Options) (p *Program, warnings []*diag.Diagnostic, err error) {
+	host := &fn.Host{Zone: o.Zone, Grants: o.Grants, Logger: o.Logger, Now: o.Now}
+	if host.Zone == nil {
+		host.Zone = time.UTC
+	}
+	if host.Logger == nil {
+		host.Logger = slog.New(slog.DiscardHandler)
+	}
+	if host.Now == nil {
+		host.Now = time.Now
+	}
+	if o.Event.IsNever() {
+		o.Event = kind.Object
+	}
+	if o.Meta.IsNever() {
+		o.Meta = kind.Object
+	}
+	if o.Budget == (fn.Budget{}) {
+		o.Budget = DefaultBudget
+	}
+	functions := library()
+	if o.Functions != nil {
+		functions = index(o.Functions)
+	}
+	nodes, list := syntax.Parse(source)
+	if len(list) > 0 {
+		return nil, nil, &Diagnostics{source, list}
+	}
+	code, list := compile.Compile(nodes, compile.Config{
+		Functions: functions, Host: host, Event: o.Event, Meta: o.Meta, ReadOnly: o.ReadOnly,
+	})
+	if code == nil {
+		return nil, nil, &Diagnostics{source, list}
+	}
+	p = &Program{code: code, host: host, budget: o.Budget}
+	p.frames.New = func() any {
+		return &fn.Frame{Slots: make([]value.Value, code.Slots), Hints: make([]int32, code.Hints), Host: host}
+	}
+	return p, list, nil
+}
+
+// Result is the kind of the program's value.
+func (p *Program) Result() kind.Kind { return p.code.Result }
+
+// Event is the kind of the record after a run that got to the program's end.
+func (p *Program) Event() kind.Kind { return p.code.Event }
+
+// Reason is why a run ended before the end of its program.
+type Reason uint8
+
+// The reasons.
+const (
+	// Failed: a call marked with ! failed.
+	Failed Reason = iota
+	// Aborted: the program said abort.
+	Aborted
+	// Exhausted: the run used up its budget.
+	Exhausted
+)
+
+// Error tells that a run did not get to the end of its program.
+type Error struct {
+	Reason Reason
+	Text   string
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// Run runs the program on a record and its metadata (which may be nil) and returns its
+// value. Both are changed in place; after an error they are as the run left them.
+//
+// The value may hold containers of the record. Strings in it and in the record may be
+// parts of those that were there before, or of the program. The error is an *Error.
+func (p *Program) Run(event, meta *value.Value) (value.Value, error) {
+	f := p.frames.Get().(*fn.Frame)
+	v, err := p.run(f, event, meta)
+	f.Release()
+	p.frames.Put(f)
+	return v, err
+}
+
+func (p *Program) run(f *fn.Frame, event, meta *value.Value) (v value.Value, err error) {
+	var none value.Value
+	if meta == nil {
+		none = value.NewObject(value.MakeFields(0))
+		meta = &none
+	}
+	f.Reset(event, meta, p.budget)
+	defer func() {
+		if r := recover(); r != nil {
+			// A fault of a function of the library must not take the server down.
+			p.host.Logger.Error("vrl: a program panicked", "panic", r)
+			v, err = value.Value{}, &Error{Failed, "internal error: a function of the library failed unexpectedly"}
+		}
+	}()
+	v, ok := p.code.Run(f)
+	if !ok {
+		switch f.Stopped() {
+		case fn.Returned:
+			v = f.Result()
+		case fn.Aborted:
+			return value.Value{}, &Error{Aborted, f.Text()}
+		case fn.Exhausted:
+			return value.Value{}, &Error{Exhausted, f.Text()}
+		default:
+			return value.Value{}, &Error{Failed, f.Text()}
+		}
+	}
+	if !f.SpendOn(*event) || !f.SpendOn(v) {
+		return value.Value{}, &Error{Exhausted, "the program makes a value that is too large"}
+	}
+	return v, nil
+}

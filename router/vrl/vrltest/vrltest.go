@@ -1,0 +1,122 @@
+// Package vrltest runs tables of small programs, for the tests of the language and of
+// its library.
+package vrltest
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/router/vrl"
+	"cordwood/router/vrl/fn"
+	"cordwood/router/vrl/value"
+)
+
+// A Case is a program and what must come of it: exactly one of Want, CompileError and
+// RunError is set, or WantEvent.
+type Case struct {
+	// Name says what the case shows; the source if empty.
+	Name   string
+	Source string
+	// Event and Meta are what it runs on, as JSON; empty objects if empty.
+	Event, Meta string
+	// Zone is the run's time zone; UTC if empty.
+	Zone string
+	// Want is the value of the program as JSON, WantEvent the event after it.
+	Want, WantEvent string
+	// CompileError is a part of the report, such as "E103"; RunError of the run's error.
+	CompileError, RunError string
+	// Warning is a part of a warning, such as "E900".
+	Warning string
+	// Grants is what the program may use.
+	Grants fn.Grant
+	// Now is the time; that of the test run if zero.
+	Now time.Time
+}
+
+// Run runs the cases, a subtest each.
+func Run(t *testing.T, cases []Case) {
+	t.Helper()
+	for _, c := range cases {
+		name := c.Name
+		if name == "" {
+			name = c.Source
+		}
+		t.Run(name, func(t *testing.T) { c.run(t) })
+	}
+}
+
+func (c *Case) run(t *testing.T) {
+	t.Helper()
+	o := vrl.Options{Grants: c.Grants}
+	if c.Zone != "" {
+		z, err := vrl.ParseZone(c.Zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Zone = z
+	}
+	if !c.Now.IsZero() {
+		o.Now = func() time.Time { return c.Now }
+	}
+	p, warnings, err := vrl.Compile(c.Source, o)
+	if err != nil {
+		var d *vrl.Diagnostics
+		if !errors.As(err, &d) {
+			t.Fatalf("Compile returned a %T", err)
+		}
+		if text := d.Render(""); c.CompileError == "" || !strings.Contains(text, c.CompileError) {
+			t.Fatalf("%s\ndoes not compile:\n%s", c.Source, text)
+		}
+		return
+	}
+	if c.CompileError != "" {
+		t.Fatalf("%s\ncompiles; want an error with %q", c.Source, c.CompileError)
+	}
+	var texts []string
+	for _, w := range warnings {
+		texts = append(texts, w.String())
+	}
+	if all := strings.Join(texts, "\n"); !strings.Contains(all, c.Warning) {
+		t.Errorf("warnings %q; want one with %q", all, c.Warning)
+	}
+	event, meta := parse(t, c.Event), parse(t, c.Meta)
+	v, err := p.Run(&event, &meta)
+	if err != nil {
+		if c.RunError == "" || !strings.Contains(err.Error(), c.RunError) {
+			t.Fatalf("%s\nfails: %v; want %q", c.Source, err, c.RunError)
+		}
+		return
+	}
+	if c.RunError != "" {
+		t.Fatalf("%s\nresults in %s; want a failure with %q", c.Source, v, c.RunError)
+	}
+	if c.Want != "" {
+		same(t, "result", v, c.Want)
+	}
+	if c.WantEvent != "" {
+		same(t, "event", event, c.WantEvent)
+	}
+}
+
+func parse(t *testing.T, text string) value.Value {
+	t.Helper()
+	if text == "" {
+		text = "{}"
+	}
+	v, err := value.ParseJSON(text, value.JSONOptions{})
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+// same compares a value with JSON text, whose keys may be in any order.
+func same(t *testing.T, what string, got value.Value, want string) {
+	t.Helper()
+	w := string(value.AppendJSON(nil, parse(t, want)))
+	if g := string(value.AppendJSON(nil, got)); g != w {
+		t.Errorf("%s\n got %s\nwant %s", what, g, w)
+	}
+}
