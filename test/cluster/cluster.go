@@ -66,6 +66,7 @@ func (n *Node) Start() time.Duration {
 	n.cmd.Stdout, n.cmd.Stderr = n.log, n.log
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := n.cmd.Start(); err != nil {
+		n.cmd = nil
 		n.t.Fatalf("start %s: %v", n.bin, err)
 	}
 	n.done = make(chan struct{})
