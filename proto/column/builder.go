@@ -103,6 +103,25 @@ func (b *Builder) DropRow() {
 	b.cols = kept
 }
 
+// Rewind takes back the row under way and all complete rows from the given one on, as
+// DropRow does for one.
+func (b *Builder) Rewind(rows int) {
+	b.DropRow()
+	kept := b.cols[:0]
+	for _, c := range b.cols {
+		if c.first >= rows {
+			b.recycle(c)
+			continue
+		}
+		for c.n > rows {
+			c.pop()
+		}
+		kept = append(kept, c)
+	}
+	clear(b.cols[len(kept):])
+	b.cols, b.rows = kept, rows
+}
+
 // Pin keeps the column even if the row that introduced it is dropped.
 func (c *Col) Pin() { c.first = -1 }
 

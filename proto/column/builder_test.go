@@ -230,3 +230,34 @@ func TestBuilderByteSize(t *testing.T) {
 		t.Error("the order was not taken")
 	}
 }
+
+func TestBuilderRewind(t *testing.T) {
+	for _, to := range []int{0, 1, 63, 64, 65, 100} {
+		var b, want Builder
+		fill := func(b *Builder, rows int) {
+			n, s := b.Add(col(1, schema.Int64)), b.Add(col(2, schema.String))
+			n.Pin()
+			s.Pin()
+			for row := range rows {
+				if row%3 != 1 {
+					n.SetInt(row, int64(row))
+					s.SetString(row, fmt.Sprint(row))
+				}
+				if row == 70 {
+					b.Add(col(3, schema.Float64)).SetFloat(row, 1)
+				}
+				b.EndRow()
+			}
+		}
+		fill(&b, 100)
+		b.Cols()[0].SetInt(100, 1) // the row under way goes too
+		b.Rewind(to)
+		fill(&want, to)
+		b.Finish()
+		want.Finish()
+		mustRows(t, &b, rowsOf(&want))
+		if got := len(b.Cols()); got != len(want.Cols()) {
+			t.Errorf("%d columns after a return to row %d", got, to)
+		}
+	}
+}

@@ -19,7 +19,7 @@ const (
 
 // dest is a table under one set of options, with the rows that go there.
 type dest struct {
-	r        *identity
+	s        *sink
 	table    string
 	opts     *optionSet
 	existing *schema.Table
@@ -28,8 +28,10 @@ type dest struct {
 
 	rows     *column.Builder
 	time     *column.Col
+	listed   []*column.Col // of sink.listed
 	byName   map[string]*column.Col
-	columns  int // that the table has or will have
+	guess    []guess // by place in a record; see stage.storeRest
+	columns  int     // that the table has or will have
 	must     []mustColumn
 	maxCells int
 	born     int // the record that gave the first row
@@ -41,43 +43,16 @@ type mustColumn struct {
 	def *defaultValue
 }
 
-// destFor returns the destination of records for a table under a set of options.
-func (r *identity) destFor(suffix []byte, opts *optionSet) (*dest, error) {
-	key := append(r.key[:0], opts.key...)
-	key = append(append(key, '\n'), suffix...)
-	r.key = key
-	if d := r.byKey[string(key)]; d != nil {
-		return d, nil
-	}
-	if len(r.dests) >= maxTables {
-		return nil, limitError("more than %d destination tables in one request; send fewer per request", maxTables)
-	}
-	table := r.req.Table + string(suffix)
-	if err := schema.CheckTableName(table); err != nil {
-		return nil, WithKind(SkipTable, err)
-	}
-	d := &dest{r: r, table: table, opts: opts, maxCells: r.minCells}
-	if r.req.Catalog != nil {
-		if t, ok := r.req.Catalog.Table(r.req.Database, table); ok {
-			d.existing = t
-		}
-	}
-	d.open()
-	r.dests = append(r.dests, d)
-	r.byKey[string(key)] = d
-	return d, nil
-}
-
 // open makes the builder with the columns that every row has.
 func (d *dest) open() {
-	r := d.r
-	if n := len(r.spare); n > 0 {
-		d.rows, r.spare = r.spare[n-1], r.spare[:n-1]
+	s := d.s
+	if n := len(s.spare); n > 0 {
+		d.rows, s.spare = s.spare[n-1], s.spare[:n-1]
 	} else {
 		d.rows = &column.Builder{}
 	}
 	d.byName = make(map[string]*column.Col)
-	index := schema.Column{Name: r.timeName, Type: r.timeUnit, Semantic: schema.Timestamp, NotNull: true}
+	index := schema.Column{Name: s.timeName, Type: s.timeUnit, Semantic: schema.Timestamp, NotNull: true}
 	d.columns = 1
 	if d.existing != nil {
 		d.columns = len(d.existing.Columns)
@@ -85,16 +60,19 @@ func (d *dest) open() {
 		switch {
 		case c == nil:
 			d.err = errs.New(errs.Internal, "table %q has no time index", d.table)
-		case c.Name != r.timeName:
+		case c.Name != s.timeName:
 			d.err = &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments,
-				"table %q has the time index %q, and records cannot bring another one, %q; use custom_time_index to name a field %q", d.table, c.Name, r.timeName, c.Name)}
+				"table %q has the time index %q, and records cannot bring another one, %q; %s %q", d.table, c.Name, s.timeName, s.advice, c.Name)}
 		default:
 			index = *c
 		}
 	}
 	d.time = d.rows.Add(index)
 	d.time.Pin()
-	r.columns++
+	s.top().columns++
+	if d.err == nil {
+		d.addListed()
+	}
 	if d.existing == nil || d.err != nil {
 		return
 	}
@@ -109,18 +87,51 @@ func (d *dest) open() {
 		if m.def == nil && !c.NotNull {
 			continue
 		}
-		m.col = d.rows.Add(c)
-		m.col.Pin()
-		r.columns++
-		d.byName[c.Name] = m.col
+		if m.col = d.byName[c.Name]; m.col == nil {
+			m.col = d.addPinned(c)
+		}
 		d.must = append(d.must, m)
+	}
+}
+
+// addPinned adds a column that every row has.
+func (d *dest) addPinned(c schema.Column) *column.Col {
+	col := d.rows.Add(c)
+	col.Pin()
+	d.s.top().columns++
+	d.byName[c.Name] = col
+	return col
+}
+
+// addListed adds the columns that the pipeline lists, as the table has them if it does.
+func (d *dest) addListed() {
+	for _, c := range d.s.listed {
+		have := d.existingColumn([]byte(c.Name))
+		switch {
+		case have != nil && (have.Semantic != c.Semantic):
+			d.err = &kindError{SkipType, errs.New(errs.InvalidArguments, "table %q has the column %q as %s, and the pipeline lists it as %s; change the pipeline, or send to another table",
+				d.table, c.Name, have.Semantic, c.Semantic)}
+			return
+		case have != nil:
+			c = *have
+		case d.existing != nil && (d.opts.noCreate || !d.s.req.AutoCreate):
+			d.err = &kindError{SkipType, errs.New(errs.InvalidArguments,
+				"table %q has no column %q, and adding columns is disabled with auto_create_table", d.table, c.Name)}
+			return
+		case d.columns >= d.s.req.MaxColumns:
+			d.err = limitError("table %q would get more than %d columns with %q", d.table, d.s.req.MaxColumns, c.Name)
+			return
+		default:
+			d.columns++
+		}
+		d.listed = append(d.listed, d.addPinned(c))
 	}
 }
 
 // kindOf tells what a flattened name means in this table.
 func (d *dest) kindOf(name []byte) nodeKind {
-	if string(name) == d.r.timeName {
-		if d.r.req.TimeIndex != nil {
+	if string(name) == d.s.timeName {
+		if d.s.req.TimeIndex != nil {
 			return timeKey
 		}
 		return droppedKey
@@ -139,8 +150,8 @@ func (d *dest) column(name []byte, typ schema.Type) (*column.Col, error) {
 	if col := d.byName[string(name)]; col != nil {
 		return col, nil
 	}
-	r := d.r
-	if r.columns >= maxColumns {
+	s := d.s
+	if s.top().columns >= maxColumns {
 		return nil, limitError("more than %d columns over all tables of one request; send fewer tables per request", maxColumns)
 	}
 	var c schema.Column
@@ -150,23 +161,23 @@ func (d *dest) column(name []byte, typ schema.Type) (*column.Col, error) {
 		if err := schema.CheckColumnName(string(name)); err != nil {
 			return nil, WithKind(SkipTable, err)
 		}
-		if d.existing != nil && (d.opts.noCreate || !r.req.AutoCreate) {
+		if d.existing != nil && (d.opts.noCreate || !s.req.AutoCreate) {
 			return nil, &kindError{SkipType, errs.New(errs.InvalidArguments,
 				"table %q has no column %q, and adding columns is disabled with auto_create_table", d.table, cut(string(name)))}
 		}
-		if d.columns >= r.req.MaxColumns {
-			if r.quiet() {
+		if d.columns >= s.req.MaxColumns {
+			if s.quiet() {
 				return nil, errSkippedWide
 			}
 			return nil, limitError(
-				"table %q would get more than %d columns with %q; store fields that vary in an array, or lower max_nested_levels", d.table, r.req.MaxColumns, cut(string(name)))
+				"table %q would get more than %d columns with %q; store fields that vary in an array, or lower max_nested_levels", d.table, s.req.MaxColumns, cut(string(name)))
 		}
 		c = schema.Column{Name: string(name), Type: typ, Semantic: schema.Field}
 		d.columns++
 	}
 	col := d.rows.Add(c)
 	d.byName[c.Name] = col
-	r.columns++
+	s.top().columns++
 	return col, nil
 }
 
@@ -185,9 +196,9 @@ func limitError(format string, args ...any) error {
 // that may not be null.
 func (d *dest) end(t int64) error {
 	row := d.rows.Rows()
-	v, ok := convertTime(t, d.r.timeUnit, d.time.Type)
+	v, ok := convertTime(t, d.s.timeUnit, d.time.Type)
 	if !ok {
-		return &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments, "time index %q: %d of %s is out of the range of a %s", d.time.Name, t, d.r.timeUnit, d.time.Type)}
+		return &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments, "time index %q: %d of %s is out of the range of a %s", d.time.Name, t, d.s.timeUnit, d.time.Type)}
 	}
 	for i := range d.must {
 		m := &d.must[i]
@@ -197,11 +208,11 @@ func (d *dest) end(t int64) error {
 		if m.def == nil {
 			return &kindError{SkipType, errs.New(errs.InvalidArguments, "missing column %q: table %q has it NOT NULL and without a default", m.col.Name, d.table)}
 		}
-		m.def.write(m.col, row, d.r.now())
+		m.def.write(m.col, row, d.s.now())
 	}
 	d.time.SetInt(row, v)
 	if row == 0 {
-		d.born = d.r.records
+		d.born = d.s.records
 	}
 	d.rows.EndRow()
 	return nil
@@ -217,7 +228,7 @@ func (d *dest) checkSize() error {
 	for _, c := range d.rows.Cols() {
 		values += c.Len() - c.Nulls()
 	}
-	if d.maxCells = max(d.r.minCells, maxPadding*values); cells <= d.maxCells {
+	if d.maxCells = max(d.s.minCells, maxPadding*values); cells <= d.maxCells {
 		return nil
 	}
 	return errs.New(errs.InvalidArguments,
@@ -227,13 +238,25 @@ func (d *dest) checkSize() error {
 
 // drop takes back the row under way.
 func (d *dest) drop() {
-	row, cols := d.rows.Rows(), d.rows.Cols()
-	for i := len(cols) - 1; i >= 0 && cols[i].FirstRow() == row; i-- {
+	d.forget(d.rows.Rows())
+	d.rows.DropRow()
+}
+
+// rewind takes back the row under way and all rows from the given one on.
+func (d *dest) rewind(rows int) {
+	d.forget(rows)
+	d.rows.Rewind(rows)
+}
+
+// forget forgets the columns that rows from the given one on introduced.
+func (d *dest) forget(rows int) {
+	d.guess = d.guess[:0]
+	cols := d.rows.Cols()
+	for i := len(cols) - 1; i >= 0 && cols[i].FirstRow() >= rows; i-- {
 		delete(d.byName, cols[i].Name)
-		d.r.columns--
+		d.s.top().columns--
 		if cols[i].ID == 0 {
 			d.columns--
 		}
 	}
-	d.rows.DropRow()
 }

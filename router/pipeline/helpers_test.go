@@ -162,7 +162,7 @@ func dump(out *Output) string {
 			s.WriteByte(':')
 			for row := range t.Rows.Rows() {
 				s.WriteByte(' ')
-				s.WriteString(cell(c, row))
+				s.WriteString(cellText(c, row))
 			}
 			s.WriteByte('\n')
 		}
@@ -173,7 +173,7 @@ func dump(out *Output) string {
 	return s.String()
 }
 
-func cell(c *column.Col, row int) string {
+func cellText(c *column.Col, row int) string {
 	switch {
 	case c.IsNull(row):
 		return "-"

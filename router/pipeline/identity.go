@@ -3,9 +3,7 @@ package pipeline
 import (
 	"hash/maphash"
 	"sync"
-	"time"
 
-	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/ingest/jsonscan"
@@ -13,21 +11,12 @@ import (
 
 // identity is the Runner of svc_identity.
 type identity struct {
-	req      Request
-	hints    map[string]string
-	base     *optionSet // of records that set no variable
-	timeName string
-	timeUnit schema.Type
+	sink
 
 	text jsonscan.Text // of the record under way, with src its bytes
 	src  []byte
 
-	home       *dest // where records without variables go; nil until the first
-	dests      []*dest
-	byKey      map[string]*dest
-	optionSets map[string]*optionSet
-	columns    int // of all destinations
-	minCells   int
+	home *dest // where records without variables go; nil until the first
 
 	trie     trie
 	maxNodes int
@@ -37,74 +26,40 @@ type identity struct {
 	onlySlow bool // for tests: every record takes the exact path
 
 	// The record under way.
-	val       value
+	val       cell
 	timeValue int64 // in timeUnit
 	timeSet   bool
 	timeSeen  bool  // on the fast path
 	syntax    error // set with outcomeSyntax
 
-	start   int64 // nanoseconds since 1970
-	records int
-	skips   skips
-
 	// Scratch memory.
 	writer  jsonscan.Writer
 	scratch []byte
-	quoted  []byte
-	key     []byte
 	name    []byte
 	varText []byte
-	spare   []*column.Builder
 }
 
 var identities = sync.Pool{New: func() any {
-	return &identity{trie: trie{seed: maphash.MakeSeed()}, byKey: map[string]*dest{}}
+	return &identity{trie: trie{seed: maphash.MakeSeed()}, sink: sink{byKey: map[string]*dest{}}}
 }}
 
 // NewIdentity returns the pipeline svc_identity for one request: each record is
 // flattened and stored with the types that its values have. The error, for a bad
 // hint or table name, has code InvalidArguments.
 func NewIdentity(q *Request) (Runner, error) {
-	if err := schema.CheckTableName(q.Table); err != nil {
-		return nil, err
-	}
-	hints, err := hintOptions(q.Hints)
-	if err != nil {
-		return nil, err
-	}
-	base, err := newOptionSet(hints)
-	if err != nil {
-		return nil, err
-	}
 	r := identities.Get().(*identity)
-	r.req, r.hints, r.base = *q, hints, base
-	if r.req.MaxNestedLevels <= 0 {
-		r.req.MaxNestedLevels = DefaultNestedLevels
-	}
-	if r.req.MaxColumns <= 0 {
-		r.req.MaxColumns = DefaultMaxColumns
-	}
-	if r.req.TimestampColumn == "" {
-		r.req.TimestampColumn = DefaultTimestampColumn
+	if err := r.begin(q); err != nil {
+		return nil, err
 	}
 	r.timeName, r.timeUnit = r.req.TimestampColumn, schema.TimestampNanosecond
+	r.advice = "use custom_time_index to name a field"
 	if ti := r.req.TimeIndex; ti != nil {
 		r.timeName, r.timeUnit = ti.Field, ti.Unit
 	}
-	now := time.Now
-	if r.req.Now != nil {
-		now = r.req.Now
-	}
-	r.start = now().UnixNano()
 	r.maxNodes = max(maxTrieNodes, 4*r.req.MaxColumns)
-	r.minCells = minCells
 	r.trie.reset()
 	return r, nil
 }
-
-// now is the time of processing of the record under way, in nanoseconds: that of the
-// request, and a nanosecond more for each record, so that rows keep their order.
-func (r *identity) now() int64 { return r.start + int64(r.records) }
 
 func (r *identity) ScanRecord(data []byte, pos int) (int, error) { return r.scan(data, pos, false) }
 
@@ -171,7 +126,7 @@ func (r *identity) readTime(pos, depth int) (next int, syntax, err error) {
 	return next, nil, r.setTime(&r.val)
 }
 
-func (r *identity) setTime(v *value) error {
+func (r *identity) setTime(v *cell) error {
 	ti := r.req.TimeIndex
 	var t int64
 	var err error
@@ -207,7 +162,7 @@ func (r *identity) TextRecord(line []byte) error {
 	}
 	r.timeSet = false
 	d := r.home
-	r.val = value{kind: kindString, bytes: line}
+	r.val = cell{kind: kindString, bytes: line}
 	if err := r.textRow(d); err != nil {
 		return r.refuse(err)
 	}
@@ -232,7 +187,7 @@ func (r *identity) textRow(d *dest) error {
 var messageName = []byte("message")
 
 // putLeaf stores the value of a flattened name, if it is to be stored.
-func (r *identity) putLeaf(d *dest, name []byte, v *value) error {
+func (r *identity) putLeaf(d *dest, name []byte, v *cell) error {
 	switch d.kindOf(name) {
 	case timeKey:
 		return r.setTime(v)
@@ -253,29 +208,3 @@ func (r *identity) endRow(d *dest) error {
 	}
 	return d.end(t)
 }
-
-// refuse ends a record that failed with a record error.
-func (r *identity) refuse(err error) error {
-	if r.req.SkipError {
-		r.Refuse(err)
-		return nil
-	}
-	return errs.Wrap(errs.InvalidArguments, err, "record %d", r.records)
-}
-
-// Refuse counts a record that was skipped because of err.
-func (r *identity) Refuse(err error) {
-	r.skips.add(r.records, err, r.req.OnSkip)
-	r.records++
-}
-
-// quiet tells that nobody will read the text of a record error any more.
-func (r *identity) quiet() bool {
-	return r.req.SkipError && r.req.OnSkip == nil && len(r.skips.reasons) >= maxReasons
-}
-
-// errSkipped stands for a record error while quiet.
-var (
-	errSkipped     = WithKind(SkipType, errs.New(errs.InvalidArguments, "skipped"))
-	errSkippedWide = WithKind(SkipLimit, errs.New(errs.InvalidArguments, "skipped"))
-)

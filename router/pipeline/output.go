@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"cordwood/proto/column"
 	"cordwood/proto/schema"
 )
 
@@ -16,9 +17,20 @@ const (
 
 // Finish ends the input.
 func (r *identity) Finish() (*Output, error) {
-	out := &Output{Records: r.records, Skipped: r.skips.total, SkippedBy: r.skips.kinds, Reasons: r.skips.reasons}
-	slices.SortStableFunc(r.dests, func(a, b *dest) int { return cmp.Compare(a.born, b.born) })
-	for _, d := range r.dests {
+	out := r.output()
+	r.appendTables(out)
+	return out, nil
+}
+
+// output is what there is to say of the request beside its tables.
+func (s *sink) output() *Output {
+	return &Output{Records: s.records, Skipped: s.skips.total, SkippedBy: s.skips.kinds, Reasons: s.skips.reasons}
+}
+
+// appendTables adds the tables that got rows to out.
+func (s *sink) appendTables(out *Output) {
+	slices.SortStableFunc(s.dests, func(a, b *dest) int { return cmp.Compare(a.born, b.born) })
+	for _, d := range s.dests {
 		if d.rows.Rows() == 0 {
 			continue
 		}
@@ -27,33 +39,59 @@ func (r *identity) Finish() (*Output, error) {
 			discard = d.existing.Options[schema.OptionTTL] == "instant"
 		}
 		d.rows.Finish()
+		if d.existing == nil {
+			d.orderColumns()
+		}
 		out.Tables = append(out.Tables, &TableRows{
-			Database: r.req.Database, Table: d.table, Options: maps.Clone(d.opts.options),
-			NoCreate: d.opts.noCreate || !r.req.AutoCreate, Discard: discard,
+			Database: s.req.Database, Table: d.table, Options: maps.Clone(d.opts.options),
+			NoCreate: d.opts.noCreate || !s.req.AutoCreate, Discard: discard,
 			Existing: d.existing, Rows: d.rows,
 		})
 	}
-	return out, nil
+}
+
+// orderColumns moves the time index to its place among the listed columns.
+func (d *dest) orderColumns() {
+	if d.s.timePlace == 0 {
+		return
+	}
+	cols := d.rows.Cols()
+	ordered := make([]*column.Col, 0, len(cols))
+	ordered = append(ordered, cols[1:1+d.s.timePlace]...)
+	ordered = append(ordered, cols[0])
+	d.rows.SetCols(append(ordered, cols[1+d.s.timePlace:]...))
+}
+
+// byteSize is about the memory of all rows.
+func (s *sink) byteSize() int {
+	size := 0
+	for _, d := range s.dests {
+		size += d.rows.ByteSize()
+	}
+	return size
+}
+
+// empty makes s ready for begin and keeps its memory.
+func (s *sink) empty() {
+	for _, d := range s.dests {
+		d.rows.Reset()
+		s.spare = append(s.spare, d.rows)
+	}
+	clear(s.byKey)
+	clear(s.dests)
+	*s = sink{dests: s.dests[:0], byKey: s.byKey, quoted: s.quoted, key: s.key, spare: s.spare}
 }
 
 // Release gives the memory back.
 func (r *identity) Release() {
-	size := cap(r.scratch) + cap(r.exact.members)*48 + cap(r.exact.names)
-	for _, d := range r.dests {
-		size += d.rows.ByteSize()
-	}
+	size := r.byteSize() + cap(r.scratch) + cap(r.exact.members)*48 + cap(r.exact.names)
 	if size > keepBytes || r.columns > keepColumns {
 		return
 	}
-	for _, d := range r.dests {
-		d.rows.Reset()
-		r.spare = append(r.spare, d.rows)
-	}
-	clear(r.byKey)
-	clear(r.dests)
+	r.empty()
 	*r = identity{
-		dests: r.dests[:0], byKey: r.byKey, trie: r.trie, stamp: r.stamp, exact: r.exact, fresh: r.fresh[:0],
-		writer: r.writer, scratch: r.scratch, quoted: r.quoted, key: r.key, name: r.name, varText: r.varText, spare: r.spare,
+		sink: r.sink, trie: r.trie, stamp: r.stamp, exact: r.exact, fresh: r.fresh[:0],
+		writer: r.writer, scratch: r.scratch, name: r.name, varText: r.varText,
 	}
 	identities.Put(r)
 }

@@ -42,6 +42,8 @@ type Request struct {
 	// Table is the table's name before any suffix.
 	Table   string
 	Catalog Catalog
+	// Pipeline is the pipeline's name, for messages.
+	Pipeline string
 	// TimeIndex is the custom time index; nil: the time of processing.
 	TimeIndex *TimeIndex
 	// MaxNestedLevels is the most segments that flattening gives a column name;
@@ -51,6 +53,9 @@ type Request struct {
 	SkipError bool
 	// OnSkip, if not nil, is told of every record that is skipped, as it is skipped.
 	OnSkip func(Reason)
+	// Trace, if not nil, is told of every record what each step made of it. That is slow,
+	// and meant for trying a pipeline on a few records.
+	Trace func(RecordTrace)
 	// IgnoreErrors lets the time of processing stand in for a custom time index that
 	// a record lacks or has wrong.
 	IgnoreErrors bool

@@ -368,7 +368,7 @@ func TestDefaults(t *testing.T) {
 		}
 		col := d.rows.Add(schema.Column{Name: "x", Type: tt.typ})
 		v.write(col, 0, testNow)
-		if got := cell(col, 0); got != tt.want {
+		if got := cellText(col, 0); got != tt.want {
 			t.Errorf("%s of %s: %s, want %s", tt.text, tt.typ, got, tt.want)
 		}
 		r.Release()

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"math"
 	"strconv"
+	"time"
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
@@ -19,8 +20,10 @@ const (
 	kindInt
 	kindFloat
 	kindBool
-	kindText // JSON text of an array or an object
+	kindText // JSON text of an array or an object, which is a string
 	kindNull
+	kindTime
+	kindJSON // JSON text of an array or an object, which stays JSON
 )
 
 // columnType is the type that a value gives to a new column.
@@ -32,16 +35,21 @@ func (k valueKind) columnType() schema.Type {
 		return schema.Float64
 	case kindBool:
 		return schema.Boolean
+	case kindTime:
+		return schema.TimestampNanosecond
+	case kindJSON:
+		return schema.JSON
 	}
 	return schema.String
 }
 
-// value is one value of a record.
-type value struct {
+// cell is one value of a record, on its way into a column.
+type cell struct {
 	kind  valueKind
-	i     int64 // kindInt; kindBool: 0 or 1
+	i     int64 // kindInt; kindBool: 0 or 1; kindTime: in unit
 	f     float64
-	bytes []byte // kindString, kindText; valid until the next value is read
+	bytes []byte // kindString, kindText, kindJSON; valid until the next value is read
+	unit  schema.Type
 }
 
 // read reads the value at pos into r.val and returns the position after it. depth is
@@ -95,7 +103,7 @@ const maxColumnBytes = 1 << 31
 
 // put writes v, which is not null, to the column. The table's own columns take what
 // they can hold without loss; columns of this batch take their first value's type only.
-func (d *dest) put(col *column.Col, row int, v *value) error {
+func (d *dest) put(col *column.Col, row int, v *cell) error {
 	switch col.Type {
 	case schema.String:
 		if v.kind == kindString || v.kind == kindText {
@@ -150,7 +158,17 @@ func (d *dest) put(col *column.Col, row int, v *value) error {
 		col.SetInt(row, v.i)
 		return nil
 	case schema.JSON:
-		return putBytes(col, row, d.r.jsonText(v))
+		return putBytes(col, row, d.s.jsonText(v))
+	case schema.TimestampSecond, schema.TimestampMillisecond, schema.TimestampMicrosecond, schema.TimestampNanosecond:
+		if v.kind != kindTime {
+			break
+		}
+		t, ok := convertTime(v.i, v.unit, col.Type)
+		if !ok {
+			return d.lossError(col, v)
+		}
+		col.SetInt(row, t)
+		return nil
 	}
 	return d.typeError(col, v)
 }
@@ -165,11 +183,16 @@ func putBytes(col *column.Col, row int, b []byte) error {
 }
 
 // jsonText is v as JSON.
-func (r *identity) jsonText(v *value) []byte {
-	b := r.quoted[:0]
+func (s *sink) jsonText(v *cell) []byte {
+	b := s.quoted[:0]
 	switch v.kind {
-	case kindText:
+	case kindText, kindJSON:
 		return v.bytes
+	case kindTime:
+		b = append(b, '"')
+		per := v.unit.UnitsPerSecond()
+		b = time.Unix(v.i/per, v.i%per*(1e9/per)).UTC().AppendFormat(b, time.RFC3339Nano)
+		b = append(b, '"')
 	case kindString:
 		b = jsonscan.AppendQuoted(b, v.bytes)
 	case kindInt:
@@ -179,7 +202,7 @@ func (r *identity) jsonText(v *value) []byte {
 	case kindBool:
 		b = strconv.AppendBool(b, v.i != 0)
 	}
-	r.quoted = b
+	s.quoted = b
 	return b
 }
 
@@ -215,8 +238,8 @@ func fitsFloat32(f float64) bool {
 	return string(strconv.AppendFloat(a[:0], f, 'e', -1, 64)) == string(strconv.AppendFloat(b[:0], float64(n), 'e', -1, 32))
 }
 
-func (d *dest) typeError(col *column.Col, v *value) error {
-	if d.r.quiet() {
+func (d *dest) typeError(col *column.Col, v *cell) error {
+	if d.s.quiet() {
 		return errSkipped
 	}
 	if col.ID != 0 {
@@ -225,10 +248,10 @@ func (d *dest) typeError(col *column.Col, v *value) error {
 	return &kindError{SkipType, errs.New(errs.InvalidArguments, "column %q: expected %s as in an earlier record, actual %s", col.Name, col.Type, v.kind.columnType())}
 }
 
-func (d *dest) lossError(col *column.Col, v *value) error {
-	if d.r.quiet() {
+func (d *dest) lossError(col *column.Col, v *cell) error {
+	if d.s.quiet() {
 		return errSkipped
 	}
 	return &kindError{SkipType, errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual %s %s, which it cannot hold without loss",
-		col.Name, d.table, col.Type, v.kind.columnType(), d.r.jsonText(v))}
+		col.Name, d.table, col.Type, v.kind.columnType(), d.s.jsonText(v))}
 }

@@ -78,8 +78,8 @@ const maxOptionSets = 10_000
 
 // optionsFor returns the options of a record that sets v: the request's hints where v
 // says nothing.
-func (r *identity) optionsFor(v *variables) (*optionSet, error) {
-	key := r.key[:0]
+func (s *sink) optionsFor(v *variables) (*optionSet, error) {
+	key := s.key[:0]
 	for i := range varSuffix {
 		if v.set[i] {
 			key = append(key, byte(i))
@@ -87,14 +87,14 @@ func (r *identity) optionsFor(v *variables) (*optionSet, error) {
 			key = append(key, v.text[i]...)
 		}
 	}
-	r.key = key
-	if set := r.optionSets[string(key)]; set != nil {
+	s.key = key
+	if set := s.optionSets[string(key)]; set != nil {
 		return set, nil
 	}
-	if len(r.optionSets) >= maxOptionSets {
+	if len(s.optionSets) >= maxOptionSets {
 		return nil, errs.New(errs.InvalidArguments, "more than %d different sets of table options in one request; send fewer per request", maxOptionSets)
 	}
-	options := maps.Clone(r.hints)
+	options := maps.Clone(s.hints)
 	for i := range varSuffix {
 		if !v.set[i] || i == varTableTTL && v.set[varTTL] {
 			continue
@@ -109,10 +109,10 @@ func (r *identity) optionsFor(v *variables) (*optionSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.optionSets == nil {
-		r.optionSets = map[string]*optionSet{}
+	if s.optionSets == nil {
+		s.optionSets = map[string]*optionSet{}
 	}
-	r.optionSets[string(key)] = set
+	s.optionSets[string(key)] = set
 	return set, nil
 }
 

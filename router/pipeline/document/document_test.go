@@ -62,7 +62,7 @@ func TestFaults(t *testing.T) {
 	for _, tt := range []struct{ name, src, want string }{
 		{"good", "name: x\nflag: true\nmode: OTHER\nlist: [a, 2020-01-01]\nlimit: 0x10\nrate: 1\ninner: {must: ''}", ""},
 		{"null is absent", "name:\nflag: ~\nmode: null\nlist:\n", ""},
-		{"near", "nmae: x", `line 1: nmae: unknown key "nmae", did you mean "name"?`},
+		{"near", "nme: x", `line 1: nme: unknown key "nme", did you mean "name"?`},
 		{"far", "zzzzzzzz: x", `line 1: zzzzzzzz: unknown key "zzzzzzzz", known are flag, inner, limit, list, mode, name, rate`},
 		{"types", "name: 7\nflag: yes\nlist: x\nlimit: 1.5\nrate: .nan", "5 errors: line 1: name: expected a string, found the integer 7; " +
 			`line 2: flag: expected true or false, found the string "yes"; ` +

@@ -1,0 +1,212 @@
+package pipeline
+
+import (
+	"strconv"
+	"strings"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/pipeline/document"
+	"cordwood/router/pipeline/processor"
+)
+
+// IdentityName is the name of the built-in pipeline.
+const IdentityName = "svc_identity"
+
+// Options is what compiling a pipeline may need beside its text. Its zero value will do.
+type Options struct {
+	Env processor.Env
+	// TimestampColumn names the time index of tables for which a pipeline names none;
+	// "": DefaultTimestampColumn.
+	TimestampColumn string
+}
+
+// Pipeline is a compiled pipeline. It does not change and serves any number of goroutines.
+type Pipeline struct {
+	version     int
+	description string
+	processors  []processor.Step
+	names       processor.Names
+	transform   []*listed // nil: auto-transform
+	dispatcher  *dispatcher
+	suffix      *template // nil: none
+	size        int
+
+	// The time index: transform[timeAt]; or, with timeAt -1, the field of that name, or
+	// the time of processing if a record lacks it or timeName is "".
+	timeAt    int
+	timeName  string
+	timeField processor.Name
+	timeUnit  schema.Type
+
+	// consumed are fields that are no columns beside those listed: what the list reads,
+	// and what it names.
+	consumed  map[string]bool
+	columns   []schema.Column // of transform, but the time index
+	timePlace int             // of the time index among them
+
+	runners runners
+
+	// flatten makes it svc_identity: objects are spread, arrays become strings.
+	flatten bool
+}
+
+// identityPipeline is svc_identity for records that are no text any more: those that
+// another pipeline dispatches, and those of a dry run.
+var identityPipeline = &Pipeline{version: 1, timeAt: -1, timeUnit: schema.TimestampNanosecond, flatten: true}
+
+// Version is the version of the document's form, 1 or 2.
+func (p *Pipeline) Version() int { return p.version }
+
+// Description is what the document says of itself.
+func (p *Pipeline) Description() string { return p.description }
+
+// HasDispatcher tells whether records may go to other pipelines.
+func (p *Pipeline) HasDispatcher() bool { return p.dispatcher != nil }
+
+// HasTableSuffix tells whether tables get a suffix that depends on the data.
+func (p *Pipeline) HasTableSuffix() bool { return p.suffix != nil }
+
+// OpenSchema tells whether tables get columns for whatever fields records have.
+func (p *Pipeline) OpenSchema() bool { return p.transform == nil || p.version == 2 }
+
+// Size is about the memory that p takes, in bytes.
+func (p *Pipeline) Size() int { return p.size }
+
+// Targets are the pipelines that records may be dispatched to.
+func (p *Pipeline) Targets() []string {
+	var names []string
+	if p.dispatcher != nil {
+		for _, r := range p.dispatcher.rules {
+			names = append(names, r.pipeline)
+		}
+	}
+	return names
+}
+
+// Columns are the columns of the transform list as a new table gets them, the time index
+// included; nil if there is no such list.
+func (p *Pipeline) Columns() []schema.Column {
+	if p.transform == nil {
+		return nil
+	}
+	out := make([]schema.Column, 0, len(p.columns)+1)
+	out = append(out, p.columns[:p.timePlace]...)
+	out = append(out, schema.Column{Name: p.timeName, Type: p.timeUnit, Semantic: schema.Timestamp, NotNull: true})
+	return append(out, p.columns[p.timePlace:]...)
+}
+
+// Compile compiles a pipeline's document. The error has code InvalidArguments and, in
+// its chain, the *document.Error with all that is wrong.
+func Compile(source []byte, o Options) (*Pipeline, error) {
+	if o.TimestampColumn == "" {
+		o.TimestampColumn = DefaultTimestampColumn
+	}
+	p, err := compile(source, o)
+	if err != nil {
+		return nil, errs.Wrap(errs.InvalidArguments, err, "Failed to build pipeline")
+	}
+	return p, nil
+}
+
+func compile(source []byte, o Options) (*Pipeline, error) {
+	root, err := document.Parse(source)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pipeline{version: 1, timeAt: -1, timeUnit: schema.TimestampNanosecond, size: 1024 + 8*len(source)}
+	m := root.Map()
+	if n := m.Get("version"); n != nil {
+		p.readVersion(n)
+	}
+	p.description = m.String("description", "")
+	list := processor.CompileList(m.Get("processors"), o.Env, &p.names)
+	p.processors = list.Steps
+	if n := m.Get("dispatcher"); n != nil {
+		p.dispatcher = compileDispatcher(n, &p.names)
+	}
+	transform := m.Get("transform")
+	if n := m.Get("transforms"); n != nil {
+		transform = n
+	}
+	if transform != nil {
+		p.compileTransform(transform, o)
+	}
+	if p.transform == nil {
+		p.autoTimeIndex(m, list.Times)
+	}
+	if n := m.Get("table_suffix"); n != nil {
+		p.suffix = compileTemplate(n, &p.names)
+	}
+	m.Done()
+	if err := root.Err(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Pipeline) readVersion(n *document.Node) {
+	text, ok := n.Text()
+	if !ok {
+		return
+	}
+	v, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || v != 1 && v != 2 {
+		n.Fault("Invalid Pipeline doc version number: %s; expected 1 or 2", processor.Cut(text))
+		return
+	}
+	p.version = v
+}
+
+// autoTimeIndex picks the time index of a pipeline without a transform list from the
+// fields that date and epoch processors fill.
+func (p *Pipeline) autoTimeIndex(m *document.Map, times []processor.TimeField) {
+	var fields []processor.TimeField
+	for _, t := range times {
+		known := false
+		for i := range fields {
+			if fields[i].Name == t.Name {
+				fields[i], known = t, true // what fills it last counts
+			}
+		}
+		if !known {
+			fields = append(fields, t)
+		}
+	}
+	if len(fields) > 1 {
+		var must []processor.TimeField
+		for _, f := range fields {
+			if !f.IgnoreMissing {
+				must = append(must, f)
+			}
+		}
+		if len(must) != 1 {
+			m.Fault("%d fields could be the time index, those that date and epoch fill; add a transform list with `index: timestamp` for one of them, or set ignore_missing for all but one", len(fields))
+			return
+		}
+		fields = must
+	}
+	if len(fields) == 0 {
+		return
+	}
+	f := fields[0]
+	if err := schema.CheckColumnName(f.Name); err != nil {
+		m.Fault("the time index: %s", err)
+		return
+	}
+	p.timeName, p.timeField = f.Name, p.names.Name(f.Name)
+	p.timeUnit = timestampType(f.Unit)
+}
+
+// timestampType is the timestamp type of a resolution in units per second.
+func timestampType(unit int64) schema.Type {
+	switch unit {
+	case 1:
+		return schema.TimestampSecond
+	case 1e3:
+		return schema.TimestampMillisecond
+	case 1e6:
+		return schema.TimestampMicrosecond
+	}
+	return schema.TimestampNanosecond
+}

@@ -1,0 +1,107 @@
+package pipeline
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/vrl/value"
+)
+
+// flattening is the memory of storeFlat.
+type flattening struct {
+	names  []byte
+	prefix []byte
+	leaves []flatLeaf
+	dotted bool // a key contains a dot, so two leaves may have one name
+}
+
+// flatLeaf is a value under its flattened name.
+type flatLeaf struct {
+	name, end int // in flattening.names
+	value     value.Value
+	dead      bool // a later leaf has its name
+}
+
+func (f *flattening) name(l *flatLeaf) []byte { return f.names[l.name:l.end] }
+
+// storeFlat writes the fields of an object as svc_identity does: objects are spread,
+// arrays and objects too deep become texts, and of equal names the later wins.
+func (r *runner) storeFlat(d *dest, o *value.Fields, row int) error {
+	f := &r.flat
+	f.names, f.prefix, f.leaves, f.dotted = f.names[:0], f.prefix[:0], f.leaves[:0], false
+	if err := r.flatten(d, o, 1); err != nil {
+		return err
+	}
+	if f.dotted {
+		f.dropOverridden()
+	}
+	for i := range f.leaves {
+		l := &f.leaves[i]
+		if l.dead || !r.conv.auto(&r.auto, l.value) {
+			continue
+		}
+		if r.auto.kind == kindJSON {
+			r.auto.kind = kindText
+		}
+		col, err := d.column(f.name(l), r.auto.kind.columnType())
+		if err != nil {
+			return err
+		}
+		if err := d.put(col, row, &r.auto); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flatten lists the leaves of an object at a level; f.prefix has its name and a dot.
+func (r *runner) flatten(d *dest, o *value.Fields, level int) error {
+	f := &r.flat
+	prefix := len(f.prefix)
+	fields := o.Peek()
+	for i := range fields {
+		key, v := fields[i].Key, fields[i].Value
+		isObject := v.Kind() == value.Object && level < r.req.MaxNestedLevels
+		if v.IsNull() || level == 1 && !isObject && variableOf(bytesOf(key)) >= 0 {
+			continue
+		}
+		f.dotted = f.dotted || strings.IndexByte(key, '.') >= 0
+		short := prefix+len(key) <= schema.MaxColumnNameBytes
+		f.prefix = append(f.prefix[:prefix], key...)
+		if isObject && (!short || d.kindOf(f.prefix) != jsonKey) {
+			f.prefix = append(f.prefix, '.')
+			if err := r.flatten(d, v.Object(), level+1); err != nil {
+				return err
+			}
+			continue
+		}
+		if !short {
+			return WithKind(SkipTable, schema.CheckColumnName(string(f.prefix)))
+		}
+		if d.kindOf(f.prefix) == droppedKey {
+			continue
+		}
+		from := len(f.names)
+		if f.names = append(f.names, f.prefix...); len(f.names) > max(maxNames, r.req.MaxColumns*schema.MaxColumnNameBytes) {
+			return &kindError{SkipLimit, errs.New(errs.InvalidArguments, "the names of its %d fields take more than %d bytes", len(f.leaves), maxNames)}
+		}
+		f.leaves = append(f.leaves, flatLeaf{name: from, end: len(f.names), value: v})
+	}
+	return nil
+}
+
+// dropOverridden marks leaves whose name a later leaf has as well.
+func (f *flattening) dropOverridden() {
+	order := make([]int, len(f.leaves))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return bytes.Compare(f.name(&f.leaves[a]), f.name(&f.leaves[b])) })
+	for k := 1; k < len(order); k++ {
+		l := &f.leaves[order[k-1]]
+		l.dead = bytes.Equal(f.name(l), f.name(&f.leaves[order[k]]))
+	}
+}

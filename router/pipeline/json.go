@@ -1,0 +1,353 @@
+package pipeline
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"cordwood/router/ingest/jsonscan"
+	"cordwood/router/pipeline/processor"
+	"cordwood/router/vrl/value"
+)
+
+// reader reads JSON objects as records: without a map, keys interned, strings as parts of
+// the text. It learns which keys objects have at each place of the records: the key that
+// followed last time is tried first, and fields come out in order without being compared.
+type reader struct {
+	text  jsonscan.Text
+	src   []byte
+	rec   *processor.Record // makes texts of strings with escapes
+	root  *shape
+	known int // keys in all shapes
+	size  int // bytes of all keys
+
+	members []readMember
+	key     []byte
+	fields  *value.Fields // the record's own, used again and again
+}
+
+// readMember is a member of an object under way, in the order of the text.
+type readMember struct {
+	key   *shapeKey
+	value value.Value
+}
+
+// What a reader remembers of keys at most; beyond that it begins anew.
+const (
+	maxKnownKeys  = 1 << 12
+	maxKnownBytes = 2 << 20
+)
+
+// shape is what is known of the objects at one place: below the root, below a key, or in
+// the array below a key.
+type shape struct {
+	byKey  map[string]*shapeKey
+	sorted []*shapeKey
+	fresh  []*shapeKey // not in sorted yet
+	first  *shapeKey
+	seen   []uint64 // a bit for each place in sorted
+	where  []int32  // for each place in sorted, the member that has the key
+}
+
+// shapeKey is one key of a shape.
+type shapeKey struct {
+	key string
+	// The key with its closing quote and colon; the first 8 bytes as a word under a
+	// mask. A key that must be escaped has no quoted form.
+	quoted []byte
+	word   uint64
+	mask   uint64
+	rank   int       // its place in shape.sorted
+	next   *shapeKey // that followed last time
+	child  *shape
+}
+
+// reset forgets all keys but the names of compiled code, so that comparing a key with
+// one of those is comparing pointers.
+func (s *reader) reset(names []string) {
+	s.known, s.size = 0, 0
+	s.root = &shape{}
+	for _, name := range names {
+		s.add(s.root, name)
+	}
+}
+
+// object reads the object at pos as a record. The fields are valid until the next call.
+func (s *reader) object(pos int, names []string) (value.Value, int, error) {
+	if s.root == nil || s.known > maxKnownKeys || s.size > maxKnownBytes {
+		s.reset(names)
+	}
+	s.members = s.members[:0]
+	o := s.own()
+	next, err := s.readObject(o, s.root, pos, 1)
+	return o.Value(), next, err
+}
+
+// release lets go of the text; what is known of keys stays.
+func (s *reader) release() {
+	s.text, s.src = jsonscan.Text{}, nil
+	clear(s.members[:cap(s.members)])
+	if s.fields != nil {
+		s.fields.Reset()
+	}
+}
+
+// own returns the record's own fields, empty.
+func (s *reader) own() *value.Fields {
+	if s.fields == nil {
+		s.fields = value.MakeFields(32)
+	}
+	s.fields.Reset()
+	return s.fields
+}
+
+// begin takes the text that the next values are in.
+func (s *reader) begin(data []byte) jsonscan.Text {
+	s.text = jsonscan.NewText(data)
+	s.src = s.text.Bytes()
+	return s.text
+}
+
+// readObject reads the object at pos into o, which is empty. depth is the number of
+// containers that are open, this one included.
+func (s *reader) readObject(o *value.Fields, sh *shape, pos, depth int) (int, error) {
+	t, src := s.text, s.src
+	if depth > jsonscan.MaxDepth {
+		return pos, jsonscan.TooDeep(pos)
+	}
+	base := len(s.members)
+	if pos++; src[pos] <= ' ' {
+		pos = t.Space(pos)
+	}
+	if src[pos] == '}' {
+		return pos + 1, nil
+	}
+	var prev *shapeKey
+	k := sh.first
+	for {
+		if src[pos] != '"' {
+			return pos, t.Unexpected(pos, "a key in quotes")
+		}
+		pos++
+		var err error
+		if k != nil && (binary.LittleEndian.Uint64(src[pos:])^k.word)&k.mask == 0 && k.follows(src, pos) {
+			pos += len(k.quoted)
+			if src[pos] <= ' ' {
+				pos = t.Space(pos)
+			}
+		} else if k, pos, err = s.lookup(sh, prev, pos); err != nil {
+			return pos, err
+		}
+		at := len(s.members)
+		if at-base >= jsonscan.MaxKeys {
+			return pos, jsonscan.TooManyKeys(pos)
+		}
+		s.members = append(s.members, readMember{key: k})
+		v, next, err := s.readValue(sh, k, pos, depth)
+		if err != nil {
+			return next, err
+		}
+		s.members[at].value = v
+		pos = next
+		if src[pos] <= ' ' {
+			pos = t.Space(pos)
+		}
+		switch src[pos] {
+		case ',':
+			if pos++; src[pos] <= ' ' {
+				pos = t.Space(pos)
+			}
+			prev, k = k, k.next
+		case '}':
+			sh.emit(o, s.members[base:])
+			s.members = s.members[:base]
+			return pos + 1, nil
+		default:
+			return pos, t.Unexpected(pos, "',' or '}'")
+		}
+	}
+}
+
+func (k *shapeKey) follows(src []byte, pos int) bool {
+	n := len(k.quoted)
+	return n > 0 && (n <= 8 || len(src)-pos >= n && string(src[pos+8:pos+n]) == string(k.quoted[8:]))
+}
+
+// emit puts the members into o in the order of their keys; of equal keys the last wins.
+func (sh *shape) emit(o *value.Fields, members []readMember) {
+	if len(sh.fresh) > 0 {
+		sh.settle()
+	}
+	words := (len(sh.sorted) + 63) >> 6
+	if len(sh.seen) < words {
+		sh.seen = make([]uint64, words+4)
+	}
+	if len(sh.where) < len(sh.sorted) {
+		sh.where = make([]int32, len(sh.sorted)+32)
+	}
+	for i := range members {
+		rank := members[i].key.rank
+		sh.seen[rank>>6] |= 1 << (rank & 63)
+		sh.where[rank] = int32(i)
+	}
+	for w := range words {
+		for set := sh.seen[w]; set != 0; set &= set - 1 {
+			m := &members[sh.where[w<<6+bits.TrailingZeros64(set)]]
+			o.Add(m.key.key, m.value)
+		}
+		sh.seen[w] = 0
+	}
+}
+
+// lookup finds the key whose opening quote precedes pos, and passes it and its colon.
+func (s *reader) lookup(sh *shape, prev *shapeKey, pos int) (*shapeKey, int, error) {
+	t := s.text
+	end := jsonscan.StringEnd(s.src, pos)
+	var key []byte
+	if s.src[end] == '"' {
+		key, pos = s.src[pos:end], end+1
+	} else {
+		var err error
+		if s.key, pos, err = t.AppendString(s.key[:0], pos); err != nil {
+			return nil, pos, err
+		}
+		key = s.key
+	}
+	pos, err := t.Colon(pos)
+	if err != nil {
+		return nil, pos, err
+	}
+	k := sh.byKey[string(key)]
+	if k == nil {
+		k = s.add(sh, strings.Clone(unsafe.String(unsafe.SliceData(key), len(key))))
+	}
+	if prev == nil {
+		sh.first = k
+	} else {
+		prev.next = k
+	}
+	return k, pos, nil
+}
+
+// add adds a key to a shape.
+func (s *reader) add(sh *shape, key string) *shapeKey {
+	k := &shapeKey{key: key}
+	s.known++
+	s.size += len(key)
+	plain := true
+	for i := range len(key) {
+		if c := key[i]; c < ' ' || c == '"' || c == '\\' {
+			plain = false
+		}
+	}
+	if plain {
+		k.quoted = append([]byte(key), '"', ':')
+		var pad [8]byte
+		n := copy(pad[:], k.quoted)
+		k.word, k.mask = binary.LittleEndian.Uint64(pad[:]), lowBytes(n)
+	}
+	if sh.byKey == nil {
+		sh.byKey = map[string]*shapeKey{}
+	}
+	sh.byKey[key] = k
+	sh.fresh = append(sh.fresh, k)
+	return k
+}
+
+// settle puts fresh keys in their places among the sorted ones.
+func (sh *shape) settle() {
+	fresh := sh.fresh
+	slices.SortFunc(fresh, func(a, b *shapeKey) int { return strings.Compare(a.key, b.key) })
+	old := len(sh.sorted)
+	sh.sorted = append(sh.sorted, fresh...)
+	for to := len(sh.sorted) - 1; len(fresh) > 0; to-- {
+		k := fresh[len(fresh)-1]
+		if old > 0 && sh.sorted[old-1].key > k.key {
+			old--
+			k = sh.sorted[old]
+		} else {
+			fresh = fresh[:len(fresh)-1]
+		}
+		sh.sorted[to], k.rank = k, to
+	}
+	sh.fresh = sh.fresh[:0]
+}
+
+// readValue reads the value at pos, which belongs to the key k.
+func (s *reader) readValue(sh *shape, k *shapeKey, pos, depth int) (value.Value, int, error) {
+	t := s.text
+	switch c := s.src[pos]; c {
+	case '"':
+		if end := jsonscan.StringEnd(s.src, pos+1); s.src[end] == '"' {
+			return value.NewBytes(s.src[pos+1 : end]), end + 1, nil
+		}
+		var next int
+		var err error
+		s.key, next, err = t.AppendString(s.key[:0], pos+1)
+		if err != nil {
+			return value.Value{}, next, err
+		}
+		return s.rec.Text(s.key), next, nil
+	case '{':
+		if k.child == nil {
+			k.child = &shape{}
+		}
+		o := value.MakeFields(len(k.child.sorted))
+		next, err := s.readObject(o, k.child, pos, depth+1)
+		return o.Value(), next, err
+	case '[':
+		return s.readArray(sh, k, pos, depth+1)
+	case 't':
+		if t.IsTrue(pos) {
+			return value.NewBool(true), pos + 4, nil
+		}
+	case 'f':
+		if t.IsFalse(pos) {
+			return value.NewBool(false), pos + 5, nil
+		}
+	case 'n':
+		if t.IsNull(pos) {
+			return value.Value{}, pos + 4, nil
+		}
+	default:
+		next, kind, i, f := t.Number(pos)
+		switch kind {
+		case jsonscan.Int:
+			return value.NewInt(i), next, nil
+		case jsonscan.Float:
+			return value.NewFloat(f), next, nil
+		}
+		return value.Value{}, pos, t.NumberError(pos, next)
+	}
+	return value.Value{}, pos, t.Unexpected(pos, "a value")
+}
+
+func (s *reader) readArray(sh *shape, k *shapeKey, pos, depth int) (value.Value, int, error) {
+	t := s.text
+	if depth > jsonscan.MaxDepth {
+		return value.Value{}, pos, jsonscan.TooDeep(pos)
+	}
+	pos = t.Space(pos + 1)
+	var list []value.Value
+	if s.src[pos] == ']' {
+		return value.NewArray(list), pos + 1, nil
+	}
+	for {
+		v, next, err := s.readValue(sh, k, pos, depth)
+		if err != nil {
+			return value.Value{}, next, err
+		}
+		list = append(list, v)
+		pos = t.Space(next)
+		switch s.src[pos] {
+		case ',':
+			pos = t.Space(pos + 1)
+		case ']':
+			return value.NewArray(list), pos + 1, nil
+		default:
+			return value.Value{}, pos, t.Unexpected(pos, "',' or ']'")
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package pipeline
+
+import (
+	"time"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+)
+
+// sink is the tables that one pipeline fills in one request.
+type sink struct {
+	req      Request
+	hints    map[string]string
+	base     *optionSet // of records that set no variable
+	timeName string
+	timeUnit schema.Type
+	advice   string // how to make a field of another name the time index
+	// listed are columns that every table has beside the time index, in this order, and
+	// timePlace is the number of those that precede it in a new table.
+	listed    []schema.Column
+	timePlace int
+
+	dests      []*dest
+	byKey      map[string]*dest
+	optionSets map[string]*optionSet
+	tables     int // of all sinks together, in the one on top
+	columns    int // of all tables together, in the sink on top
+	minCells   int
+
+	start   int64 // nanoseconds since 1970
+	records int
+	skips   skips
+	// above is the sink of the request whose records come here in part; nil: it is this one.
+	above *sink
+
+	// Scratch memory.
+	quoted []byte
+	key    []byte
+	spare  []*column.Builder
+}
+
+// begin prepares an empty sink for a request, with defaults for what the request leaves
+// out. timeName and timeUnit are the caller's to set.
+func (s *sink) begin(q *Request) error {
+	if err := schema.CheckTableName(q.Table); err != nil {
+		return err
+	}
+	hints, err := hintOptions(q.Hints)
+	if err != nil {
+		return err
+	}
+	base, err := newOptionSet(hints)
+	if err != nil {
+		return err
+	}
+	s.req, s.hints, s.base = *q, hints, base
+	if s.req.MaxNestedLevels <= 0 {
+		s.req.MaxNestedLevels = DefaultNestedLevels
+	}
+	if s.req.MaxColumns <= 0 {
+		s.req.MaxColumns = DefaultMaxColumns
+	}
+	if s.req.TimestampColumn == "" {
+		s.req.TimestampColumn = DefaultTimestampColumn
+	}
+	now := time.Now
+	if s.req.Now != nil {
+		now = s.req.Now
+	}
+	s.start = now().UnixNano()
+	s.minCells = minCells
+	return nil
+}
+
+// top is the sink of the whole request.
+func (s *sink) top() *sink {
+	for s.above != nil {
+		s = s.above
+	}
+	return s
+}
+
+// now is the time of processing of the record under way, in nanoseconds: that of the
+// request, and a nanosecond more for each record, so that rows keep their order.
+func (s *sink) now() int64 { return s.start + int64(s.records) }
+
+// destFor returns the destination of records for a table under a set of options.
+func (s *sink) destFor(suffix []byte, opts *optionSet) (*dest, error) {
+	key := append(s.key[:0], opts.key...)
+	key = append(append(key, '\n'), suffix...)
+	s.key = key
+	if d := s.byKey[string(key)]; d != nil {
+		return d, nil
+	}
+	if s.top().tables >= maxTables {
+		return nil, limitError("more than %d destination tables in one request; send fewer per request", maxTables)
+	}
+	table := s.req.Table + string(suffix)
+	if err := schema.CheckTableName(table); err != nil {
+		return nil, WithKind(SkipTable, err)
+	}
+	d := &dest{s: s, table: table, opts: opts, maxCells: s.minCells}
+	if s.req.Catalog != nil {
+		if t, ok := s.req.Catalog.Table(s.req.Database, table); ok {
+			d.existing = t
+		}
+	}
+	d.open()
+	s.top().tables++
+	s.dests = append(s.dests, d)
+	s.byKey[string(key)] = d
+	return d, nil
+}
+
+// refuse ends a record that failed with a record error.
+func (s *sink) refuse(err error) error {
+	if s.req.SkipError {
+		s.Refuse(err)
+		return nil
+	}
+	return errs.Wrap(errs.InvalidArguments, err, "record %d", s.records)
+}
+
+// Refuse counts a record that was skipped because of err.
+func (s *sink) Refuse(err error) {
+	s.skips.add(s.records, err, s.req.OnSkip)
+	s.records++
+}
+
+// quiet tells that nobody will read the text of a record error any more.
+func (s *sink) quiet() bool {
+	if s.above != nil {
+		return s.above.quiet()
+	}
+	return s.req.SkipError && s.req.OnSkip == nil && s.req.Trace == nil && len(s.skips.reasons) >= maxReasons
+}
+
+// errSkipped stands for a record error while quiet.
+var (
+	errSkipped     = WithKind(SkipType, errs.New(errs.InvalidArguments, "skipped"))
+	errSkippedWide = WithKind(SkipLimit, errs.New(errs.InvalidArguments, "skipped"))
+)

@@ -1,0 +1,300 @@
+package pipeline
+
+import (
+	"strings"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/pipeline/processor"
+	"cordwood/router/vrl/value"
+)
+
+// storeMany stores the elements of an array, each a row, all of them or none.
+func (r *runner) storeMany(v value.Value) error {
+	r.marks = r.marks[:0]
+	for i, e := range v.Array().Peek() {
+		if e.Kind() != value.Object {
+			return r.undo(&kindError{SkipProcessor, errs.New(errs.InvalidArguments, "element %d of the list that the processors made must be map: %s", i, processor.Describe(e))})
+		}
+		r.rec.Value = e
+		d, err := r.store()
+		if err != nil {
+			return r.undo(err)
+		}
+		r.marks = append(r.marks, mark{d, d.rows.Rows() - 1})
+	}
+	return nil
+}
+
+func (r *runner) undo(err error) error {
+	for i := len(r.marks) - 1; i >= 0; i-- {
+		r.marks[i].d.rewind(r.marks[i].rows)
+	}
+	return err
+}
+
+// store makes a row of the object that the processors left: the listed columns are
+// converted, the variables read, the table found, and the row written.
+func (r *runner) store() (*dest, error) {
+	rec := r.rec
+	r.conv.text = r.conv.text[:0]
+	for i, c := range r.p.transform {
+		if err := c.read(&r.cells[i], rec, &r.conv); err != nil {
+			if rec.Quiet {
+				return nil, errSkippedTransform
+			}
+			return nil, &kindError{SkipTransform, err}
+		}
+	}
+	d, err := r.findDest(rec)
+	if err != nil {
+		return nil, err
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	t, err := r.rowTime(rec)
+	if err != nil {
+		return nil, &kindError{SkipTimeIndex, err}
+	}
+	if err := r.storeRow(d, rec, t); err != nil {
+		d.drop()
+		return nil, err
+	}
+	if err := d.checkSize(); err != nil {
+		return nil, &fatal{err}
+	}
+	if r.trace != nil {
+		r.trace.row(r, d)
+	}
+	return d, nil
+}
+
+// findDest finds the table of a record by its variables and the suffix template.
+func (r *runner) findDest(rec *processor.Record) (*dest, error) {
+	opts, suffix := r.base, r.suffix[:0]
+	hasSuffix := false
+	if r.readVariables(rec.Value.Object()) {
+		var err error
+		if opts, err = r.optionsFor(&r.vars); err != nil {
+			return nil, WithKind(SkipOption, err)
+		}
+		if hasSuffix = r.vars.set[varSuffix]; hasSuffix {
+			suffix = append(suffix, r.vars.text[varSuffix]...)
+		}
+	}
+	if t := r.p.suffix; t != nil && !hasSuffix {
+		suffix = t.append(suffix, rec)
+	}
+	r.suffix = suffix
+	if d := r.last; d != nil && d.opts == opts && d.table[len(r.req.Table):] == string(suffix) {
+		return d, nil
+	}
+	d, err := r.destFor(suffix, opts)
+	if err == nil {
+		r.last = d
+	}
+	return d, err
+}
+
+// readVariables reads the texts of the variables that a record sets into r.vars, and
+// tells whether there are any.
+func (r *runner) readVariables(o *value.Fields) bool {
+	i, _ := o.Find("svc_")
+	found := false
+	for ; i < o.Len(); i++ {
+		key := o.Key(i)
+		if !strings.HasPrefix(key, "svc_") {
+			break
+		}
+		k := variableOf(bytesOf(key))
+		if k < 0 {
+			continue
+		}
+		v := o.PeekAt(i)
+		if v.IsNull() {
+			continue
+		}
+		if !found {
+			found = true
+			r.vars.set = [varCount]bool{}
+		}
+		text, ok := r.conv.string(v)
+		if !ok {
+			continue
+		}
+		r.vars.set[k], r.vars.text[k] = true, text
+	}
+	return found
+}
+
+// rowTime is the time of the row under way in r.timeUnit.
+func (r *runner) rowTime(rec *processor.Record) (int64, error) {
+	p := r.p
+	if p.timeAt >= 0 {
+		if c := &r.cells[p.timeAt]; c.kind != kindNone {
+			return c.i, nil
+		}
+		if c := p.transform[p.timeAt]; !c.now {
+			if rec.Quiet {
+				return 0, errQuiet
+			}
+			return 0, errs.New(errs.InvalidArguments, "time index %q must not be null: field %q is missing, null or no time", c.column.Name, c.in.Text)
+		}
+		return r.nowIn(), nil
+	}
+	if p.timeField.Text == "" {
+		return r.nowIn(), nil
+	}
+	v, ok := rec.Get(p.timeField)
+	switch {
+	case !ok || v.IsNull():
+	case v.Kind() == value.Timestamp:
+		t, ok := instant(v, r.timeUnit)
+		if !ok {
+			return 0, errs.New(errs.InvalidArguments, "time index %q: %s is out of the range of a %s", r.timeName, processor.Describe(v), r.timeUnit)
+		}
+		return t, nil
+	case p.transform == nil && p.timeName != "":
+		if rec.Quiet {
+			return 0, errQuiet
+		}
+		return 0, errs.New(errs.InvalidArguments, "time index %q: expected a timestamp after all processors, found %s: %s", r.timeName, v.Kind(), processor.Describe(v))
+	}
+	return r.nowIn(), nil
+}
+
+// nowIn is the time of processing in r.timeUnit.
+func (r *runner) nowIn() int64 {
+	t, _ := convertTime(r.now(), schema.TimestampNanosecond, r.timeUnit)
+	return t
+}
+
+// storeRow writes the row; after an error the caller drops it.
+func (r *runner) storeRow(d *dest, rec *processor.Record, t int64) error {
+	row := d.rows.Rows()
+	for i, c := range r.p.transform {
+		if i == r.p.timeAt || r.cells[i].kind == kindNone {
+			continue
+		}
+		if err := d.putListed(d.listed[c.at], row, &r.cells[i], c.column.Type); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.p.flatten:
+		if err := r.storeFlat(d, rec.Value.Object(), row); err != nil {
+			return err
+		}
+	case r.p.OpenSchema():
+		if err := r.storeRest(d, rec.Value.Object(), row); err != nil {
+			return err
+		}
+	}
+	return d.end(t)
+}
+
+// putListed writes a value that was converted to the type t.
+func (d *dest) putListed(col *column.Col, row int, v *cell, t schema.Type) error {
+	if col.Type == t {
+		switch {
+		case t.IsBytes():
+			return putBytes(col, row, v.bytes)
+		case t.IsFloat():
+			col.SetFloat(row, v.f)
+		default:
+			col.SetInt(row, v.i)
+		}
+		return nil
+	}
+	if v.kind == kindTime {
+		v.unit = t
+	}
+	if t == schema.Uint64 && v.i < 0 { // beyond int64, and so beyond what any other type holds
+		return d.typeError(col, v)
+	}
+	return d.put(col, row, v)
+}
+
+// guess is what the field at a place in a record was last time.
+type guess struct {
+	key  string
+	col  *column.Col // nil: not known yet
+	skip bool        // it is no column: listed, a variable or the time index
+}
+
+// storeRest writes the fields that no list names, each with the type of its value.
+func (r *runner) storeRest(d *dest, o *value.Fields, row int) error {
+	fields := o.Peek()
+	for i := range fields {
+		f := &fields[i]
+		if i >= len(d.guess) {
+			d.guess = append(d.guess, guess{})
+		}
+		g := &d.guess[i]
+		if g.key != f.Key || f.Key == "" {
+			*g = guess{key: f.Key, skip: r.skips(f.Key)}
+			if !g.skip {
+				g.col = d.byName[f.Key]
+			}
+		}
+		if g.skip || f.Value.IsNull() {
+			continue
+		}
+		v := &r.auto
+		if !r.conv.auto(v, f.Value) {
+			continue
+		}
+		if g.col == nil {
+			col, err := d.column(bytesOf(f.Key), v.kind.columnType())
+			if err != nil {
+				return err
+			}
+			g.col = col
+		}
+		if err := d.put(g.col, row, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// skips tells whether a field is no column of its own.
+func (r *runner) skips(key string) bool {
+	return key == r.timeName || variableOf(bytesOf(key)) >= 0 || r.p.consumed[key]
+}
+
+// auto reads v, which is not null, as a column without a declared type holds it.
+func (k *converter) auto(out *cell, v value.Value) bool {
+	switch v.Kind() {
+	case value.String:
+		out.kind, out.bytes = kindString, bytesOf(v.Str())
+	case value.Int:
+		out.kind, out.i = kindInt, v.Int()
+	case value.Float:
+		out.kind, out.f = kindFloat, v.Float()
+	case value.Bool:
+		out.kind, out.i = kindBool, 0
+		if v.Bool() {
+			out.i = 1
+		}
+	case value.Timestamp:
+		out.kind = kindTime
+		if t, ok := v.UnixNano(); ok {
+			out.i, out.unit = t, schema.TimestampNanosecond
+			break
+		}
+		sec, nsec := v.Unix()
+		t, ok := unixIn(sec, int64(nsec), schema.TimestampMicrosecond)
+		if !ok {
+			return false
+		}
+		out.i, out.unit = t, schema.TimestampMicrosecond
+	case value.Array, value.Object:
+		out.kind, out.bytes = kindJSON, k.json(v)
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,169 @@
+package pipeline
+
+import (
+	"errors"
+	"strconv"
+
+	"cordwood/router/pipeline/processor"
+	"cordwood/router/vrl/value"
+)
+
+// Outcome is what became of a record.
+type Outcome string
+
+// The outcomes.
+const (
+	Stored  Outcome = "stored"
+	Dropped Outcome = "dropped"
+	Failed  Outcome = "failed"
+)
+
+// RecordTrace is the way of one record through its pipelines.
+type RecordTrace struct {
+	// Index is the record's number in the request, from 0.
+	Index int
+	// Input is the record as it came: JSON.
+	Input   string
+	Steps   []StepTrace
+	Outcome Outcome
+	// Rows are the rows that it became.
+	Rows []RowTrace
+	// Error says why it failed.
+	Error *StepError
+}
+
+// StepTrace is what one step made of a record.
+type StepTrace struct {
+	// Pipeline is the name of the pipeline, if it has one.
+	Pipeline string
+	// Step is the step, as in "processors[0] date".
+	Step string
+	// Record is the record after the step: JSON.
+	Record string
+	// Added, Changed and Removed are the names of top-level fields, in order.
+	Added, Changed, Removed []string
+}
+
+// RowTrace is a row that a record became.
+type RowTrace struct {
+	Table    string
+	Options  map[string]string
+	NoCreate bool
+	// Row is its number among the rows of that table and those options, from 0.
+	Row int
+	// Record is what the row was made of: JSON.
+	Record string
+}
+
+// StepError is why a step failed.
+type StepError struct {
+	Pipeline string
+	Step     string
+	// Position is the processor's place in the list, from 0; -1 for other steps.
+	Position             int
+	Field, Value, Reason string
+}
+
+// tracer writes down the way of the record under way.
+type tracer struct {
+	record RecordTrace
+	was    value.Value // before the step
+	at     *runner     // that took the record last
+}
+
+func stepName(i int, name string) string { return "processors[" + strconv.Itoa(i) + "] " + name }
+
+func jsonOf(v value.Value) string { return string(value.AppendJSON(nil, v)) }
+
+func (t *tracer) begin(r *runner, text []byte) {
+	t.record = RecordTrace{Index: r.records, Input: string(text)}
+	t.at = r
+}
+
+func (t *tracer) before(v value.Value) { t.was = v.Detach() }
+
+func (t *tracer) after(r *runner, step string, v value.Value) {
+	t.at = r
+	s := StepTrace{Pipeline: r.name, Step: step, Record: jsonOf(v)}
+	s.compare(t.was.Object(), v.Object())
+	t.record.Steps = append(t.record.Steps, s)
+}
+
+// note adds a step that changes nothing.
+func (t *tracer) note(r *runner, step string) {
+	t.record.Steps = append(t.record.Steps, StepTrace{Pipeline: r.name, Step: step, Record: jsonOf(r.rec.Value)})
+}
+
+// compare tells how the fields of an object differ from those of before.
+func (s *StepTrace) compare(was, is *value.Fields) {
+	if was == nil || is == nil {
+		return
+	}
+	i, j := 0, 0
+	for i < was.Len() || j < is.Len() {
+		switch {
+		case j == is.Len() || i < was.Len() && was.Key(i) < is.Key(j):
+			s.Removed = append(s.Removed, was.Key(i))
+			i++
+		case i == was.Len() || is.Key(j) < was.Key(i):
+			s.Added = append(s.Added, string([]byte(is.Key(j))))
+			j++
+		default:
+			if !value.Same(was.PeekAt(i), is.PeekAt(j)) {
+				s.Changed = append(s.Changed, was.Key(i))
+			}
+			i, j = i+1, j+1
+		}
+	}
+}
+
+// row notes the row that was just written to d.
+func (t *tracer) row(r *runner, d *dest) {
+	t.at = r
+	t.record.Rows = append(t.record.Rows, RowTrace{
+		Table: d.table, Options: d.opts.options, NoCreate: d.opts.noCreate || !r.req.AutoCreate,
+		Row: d.rows.Rows() - 1, Record: jsonOf(r.rec.Value),
+	})
+}
+
+// end reports the record.
+func (t *tracer) end(r *runner, err error) {
+	rec := &t.record
+	switch {
+	case err != nil:
+		rec.Outcome, rec.Rows = Failed, nil
+		rec.Error = t.explain(err)
+	case len(rec.Rows) == 0:
+		rec.Outcome = Dropped
+	default:
+		rec.Outcome = Stored
+	}
+	r.req.Trace(*rec)
+	t.record, t.was = RecordTrace{}, value.Value{}
+}
+
+func (t *tracer) explain(err error) *StepError {
+	e := &StepError{Pipeline: t.at.name, Position: -1, Reason: err.Error()}
+	if f := (*processor.Error)(nil); errors.As(err, &f) {
+		e.Step, e.Position = stepName(f.Position, f.Processor), f.Position
+		e.Field, e.Value, e.Reason = f.Field, f.Value, f.Reason
+		return e
+	}
+	if f := (*transformError)(nil); errors.As(err, &f) {
+		e.Step, e.Field, e.Value, e.Reason = "transform", f.field, f.value, f.reason
+		return e
+	}
+	switch KindOf(err) {
+	case SkipParse:
+		e.Step = "parse"
+	case SkipTimeIndex:
+		e.Step, e.Field = "time index", t.at.timeName
+	case SkipOption:
+		e.Step = "variables"
+	case SkipProcessor:
+		e.Step = "processors"
+	default:
+		e.Step = "table"
+	}
+	return e
+}

@@ -1,0 +1,255 @@
+package pipeline
+
+import (
+	"strings"
+
+	"cordwood/proto/schema"
+	"cordwood/router/pipeline/document"
+	"cordwood/router/pipeline/processor"
+	"cordwood/router/vrl/value"
+)
+
+// listed is one column of a transform list.
+type listed struct {
+	in        processor.Name
+	column    schema.Column
+	onFailure onFailure
+	// def is the value for a field that is absent, and for one that cannot be converted
+	// with onFailure default; kindNone: there is none.
+	def cell
+	now bool // an absent field is the time of processing
+	// at is the column's place among those of the list that are not the time index.
+	at int
+}
+
+// onFailure is what becomes of a value that cannot be converted.
+type onFailure uint8
+
+const (
+	failRecord onFailure = iota
+	failToNull
+	failToDefault
+)
+
+// maxListed bounds the columns of a transform list.
+const maxListed = 4096
+
+// compileTransform compiles the transform list at n; an empty one counts as none.
+func (p *Pipeline) compileTransform(n *document.Node, o Options) {
+	var index *document.Node // of the time index
+	byName := map[string]*document.Node{}
+	for _, e := range n.List() {
+		m := e.Map()
+		key, at := m.Last("field", "fields")
+		pairs := processor.FieldPairs(m, key, at)
+		proto, isIndex := p.compileColumn(m)
+		m.Done()
+		if isIndex && len(pairs) > 1 {
+			m.Fault("the time index is one field, not %d", len(pairs))
+		}
+		for _, pair := range pairs {
+			c := *proto
+			c.in, c.column.Name = p.names.Name(pair.In), strings.Clone(pair.Out)
+			if err := schema.CheckColumnName(pair.Out); err != nil {
+				pair.Node.Fault("%s", err)
+			}
+			if other := byName[pair.Out]; other != nil {
+				pair.Node.Fault("the column %q is listed twice, first in line %d", processor.Cut(pair.Out), other.Line())
+				continue
+			}
+			byName[pair.Out] = pair.Node
+			if p.consumed == nil {
+				p.consumed = map[string]bool{}
+			}
+			p.consumed[c.in.Text], p.consumed[c.column.Name] = true, true
+			if len(p.transform) >= maxListed {
+				n.Fault("more than %d columns", maxListed)
+				return
+			}
+			if isIndex {
+				if index != nil {
+					m.Fault("a second time index; the first is in line %d", index.Line())
+					continue
+				}
+				index = pair.Node
+				p.timeAt, p.timeName, p.timeUnit = len(p.transform), c.column.Name, c.column.Type
+				p.timePlace = len(p.columns)
+			} else {
+				c.at = len(p.columns)
+				p.columns = append(p.columns, c.column)
+			}
+			p.transform = append(p.transform, &c)
+		}
+	}
+	if len(p.transform) == 0 || index != nil {
+		return
+	}
+	switch other := byName[o.TimestampColumn]; {
+	case p.version == 2:
+		n.Fault("a transform list of version 2 needs exactly one column with `index: timestamp`")
+	case other != nil:
+		other.Fault("the column %s is the time index that is added when none is listed; give it `index: timestamp`, or another name", o.TimestampColumn)
+	}
+	// Version 1: the time of processing, unless the record has a time of that name.
+	p.timeName, p.timeField = o.TimestampColumn, p.names.Name(o.TimestampColumn)
+	p.timePlace = len(p.columns)
+}
+
+// compileColumn reads all of an element of the list but its fields.
+func (p *Pipeline) compileColumn(m *document.Map) (c *listed, isIndex bool) {
+	c = &listed{column: schema.Column{Semantic: schema.Field, Type: schema.String}}
+	if n := m.Get("type"); n == nil {
+		m.Fault(`"type" is required`)
+	} else if text, ok := n.String(); ok {
+		if t, why := columnType(text); why != "" {
+			n.Fault("%s", why)
+		} else {
+			c.column.Type = t
+		}
+	}
+	t := c.column.Type
+	if n := m.Get("index"); n != nil {
+		isIndex = c.readIndex(n)
+	}
+	if m.Bool("tag", false) {
+		if isIndex {
+			m.Fault("the time index cannot be a tag")
+		}
+		c.column.Semantic = schema.Tag
+	}
+	if isIndex {
+		c.column.Semantic, c.column.NotNull = schema.Timestamp, true
+	}
+	if n := m.Get("on_failure"); n != nil {
+		switch m.Choice("on_failure", "ignore", "default") {
+		case "ignore":
+			c.onFailure = failToNull
+		case "default":
+			c.onFailure, c.now = failToDefault, isIndex
+		}
+	}
+	if n := m.Get("default"); n != nil {
+		if t.IsTimestamp() || t == schema.JSON {
+			n.Fault("a %s column cannot have a default", t)
+		} else if v, ok := scalar(n); ok {
+			var k converter
+			if !k.convert(&c.def, v, t) {
+				n.Fault("%s is no %s", n.What(), t)
+			}
+			c.def.bytes = append([]byte(nil), c.def.bytes...)
+		}
+		if c.onFailure == failToNull {
+			m.Fault("on_failure: ignore and a default exclude each other")
+		}
+		c.onFailure = failToDefault
+	}
+	return c, isIndex
+}
+
+// zero is what on_failure: default gives without a default.
+func (c *listed) zero() (cell, bool) {
+	switch t := c.column.Type; {
+	case c.def.kind != kindNone:
+		return c.def, true
+	case t == schema.String:
+		return cell{kind: kindString}, true
+	case t.IsFloat():
+		return cell{kind: kindFloat}, true
+	case t.IsInteger():
+		return cell{kind: kindInt}, true
+	case t == schema.Boolean:
+		return cell{kind: kindBool}, true
+	}
+	return cell{}, false
+}
+
+var typeWords = map[string]schema.Type{
+	"int8": schema.Int8, "int16": schema.Int16, "int32": schema.Int32, "int64": schema.Int64,
+	"uint8": schema.Uint8, "uint16": schema.Uint16, "uint32": schema.Uint32, "uint64": schema.Uint64,
+	"float32": schema.Float32, "float64": schema.Float64, "boolean": schema.Boolean, "bool": schema.Boolean,
+	"string": schema.String, "json": schema.JSON,
+}
+
+// columnType reads the type of a transform: int32, or epoch, ms. why is the fault.
+func columnType(text string) (t schema.Type, why string) {
+	word, unit, hasUnit := strings.Cut(strings.ToLower(strings.TrimSpace(text)), ",")
+	word, unit = strings.TrimSpace(word), strings.TrimSpace(unit)
+	switch word {
+	case "timestamp", "epoch", "time":
+		if !hasUnit {
+			return schema.TimestampNanosecond, ""
+		}
+		per, ok := processor.Resolution(unit)
+		if !ok {
+			return 0, "unknown resolution " + quoted(unit) + " of " + word + ", expected one of s, ms, us, ns"
+		}
+		return timestampType(per), ""
+	}
+	if t, ok := typeWords[word]; ok && !hasUnit {
+		return t, ""
+	}
+	words := []string{"timestamp", "epoch", "time"}
+	for w := range typeWords {
+		words = append(words, w)
+	}
+	if s := document.Suggest(word, words); s != "" {
+		return 0, "unknown type " + quoted(text) + s
+	}
+	return 0, "unknown type " + quoted(text) + ", expected int8 to int64, uint8 to uint64, float32, float64, boolean, string, json, or timestamp, epoch or time with a resolution, as in `epoch, ms`"
+}
+
+func quoted(s string) string { return `"` + processor.Cut(s) + `"` }
+
+// transformError is the error of a field that cannot become what its column holds.
+type transformError struct {
+	field, column, value, reason string
+}
+
+func (e *transformError) Error() string {
+	s := "Transform of field " + quoted(e.field)
+	if e.column != e.field {
+		s += " to column " + quoted(e.column)
+	}
+	s += ": " + e.reason
+	if e.value != "" {
+		s += ": " + e.value
+	}
+	return s
+}
+
+// errQuiet stands for a transform error while quiet.
+var errQuiet = &transformError{reason: "failed"}
+
+// read reads the column's value from a record. A cell of kindNone is a null.
+func (c *listed) read(out *cell, rec *processor.Record, k *converter) error {
+	v, ok := rec.Get(c.in)
+	switch {
+	case ok && !v.IsNull():
+		if k.convert(out, v, c.column.Type) {
+			return nil
+		}
+		return c.failed(out, rec, v)
+	case ok:
+		out.kind = kindNone // null stays null
+	default:
+		*out = c.def
+	}
+	return nil
+}
+
+func (c *listed) failed(out *cell, rec *processor.Record, v value.Value) error {
+	switch c.onFailure {
+	case failToNull:
+		out.kind = kindNone
+		return nil
+	case failToDefault:
+		if zero, ok := c.zero(); ok {
+			*out = zero
+			return nil
+		}
+	}
+	if rec.Quiet {
+		return errQuiet
+	}
+	return &transformError{c.in.Text, c.column.Name, processor.Describe(v), "expected " + c.column.Type.String() + ", found " + v.Kind().String()}
+}
