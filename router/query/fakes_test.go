@@ -32,6 +32,7 @@ type fakeMeta struct {
 	shards    []*metapb.Shard
 	nodes     []*metapb.Node
 	proposed  []*metapb.Command
+	pipelines []*metapb.PipelineVersion
 	err       error
 }
 
@@ -72,6 +73,15 @@ func (m *fakeMeta) TableByID(id uint64) (*schema.Table, bool) {
 }
 func (m *fakeMeta) Shards() []*metapb.Shard { return m.shards }
 func (m *fakeMeta) Nodes() []*metapb.Node   { return m.nodes }
+
+func (m *fakeMeta) EachPipelineText(_ context.Context, f func(*metapb.PipelineVersion, []byte) error) error {
+	for _, p := range m.pipelines {
+		if err := f(p, []byte("text of "+p.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // fakeShards answers with given tables and rows, and keeps the last request.
 type fakeShards struct {

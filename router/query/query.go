@@ -45,6 +45,8 @@ type Meta interface {
 	TableByID(id uint64) (*schema.Table, bool)
 	Shards() []*metapb.Shard
 	Nodes() []*metapb.Node
+	// EachPipelineText reads every version of every pipeline.
+	EachPipelineText(ctx context.Context, f func(p *metapb.PipelineVersion, source []byte) error) error
 }
 
 // Shards is the part of the shard client that a Service needs.

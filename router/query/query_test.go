@@ -13,6 +13,8 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/router/query/statement"
 )
@@ -24,7 +26,7 @@ func TestShow(t *testing.T) {
 		{sql: "SHOW TABLES", want: "Tables\nlogs\n"},
 		{sql: "SHOW TABLES", database: "shop", want: "Tables\ngone\norders\n"},
 		{sql: "SHOW TABLES FROM shop LIKE '_rders'", want: "Tables\norders\n"},
-		{sql: "SHOW FULL TABLES FROM svc_private", want: "Tables,Table_type\ncluster_nodes,SYSTEM VIEW\nsegments,SYSTEM VIEW\nshards,SYSTEM VIEW\n"},
+		{sql: "SHOW FULL TABLES FROM svc_private", want: "Tables,Table_type\ncluster_nodes,SYSTEM VIEW\npipelines,SYSTEM VIEW\nsegments,SYSTEM VIEW\nshards,SYSTEM VIEW\n"},
 		{sql: "SHOW CREATE DATABASE shop", want: "Database,Create Database\nshop,\"CREATE DATABASE IF NOT EXISTS \"\"shop\"\" WITH (ttl='7days')\"\n"},
 		{sql: "SHOW CREATE TABLE shop.orders", want: "Table,Create Table\norders,\"CREATE TABLE IF NOT EXISTS \"\"orders\"\" (\n  \"\"at\"\" TIMESTAMP(0) NOT NULL,\n  TIME INDEX (\"\"at\"\")\n) ENGINE=mito\"\n"},
 		{sql: "DESC logs", want: "Column,Type,Key,Null,Default,Semantic Type\nts,TimestampMillisecond,PRI,NO,\"\",TIMESTAMP\n" +
@@ -243,6 +245,9 @@ func TestSystemTables(t *testing.T) {
 		},
 		{ShardId: 2, State: "Follower", Leader: "a", Term: 4, AppliedIndex: 7, Tables: []*shardpb.TableStats{{TableId: 1, Rows: 4}}},
 	}
+	w.meta.pipelines = []*metapb.PipelineVersion{
+		{Name: "edge", ContentType: "yaml", Version: 5}, {Name: "edge", ContentType: "yaml", Version: 7},
+	}
 	tests := []struct{ table, want string }{
 		{"information_schema.schemata", `svc information_schema NULL "" NULL
 svc public NULL "" 5
@@ -262,6 +267,7 @@ svc public logs n 3 3 YES Int32 INT "" FIELD
 		{"svc_private.shards", `2 1 a,b a Leader 4 10 8 3 1 5 70 100 20 2
 3 1 a NULL unknown NULL NULL NULL NULL NULL NULL NULL NULL NULL NULL
 `},
+		{"svc_private.pipelines", "edge \"\" yaml text of edge 5\nedge \"\" yaml text of edge 7\n"},
 		{"svc_private.segments", "public logs 1 2 s/1.parquet 3 50 -1000 1700000000123000\n"},
 	}
 	for _, tt := range tests {
@@ -285,6 +291,39 @@ svc public logs n 3 3 YES Int32 INT "" FIELD
 	w.shards.asked = 0
 	if _, err := w.run(t.Context(), "SELECT 1"); err != nil || w.shards.asked != 1 {
 		t.Errorf("two tables: %d calls for statistics, %v", w.shards.asked, err)
+	}
+}
+
+// Tables that the server keeps rows in lie among the system tables; they are read like
+// any other, and nobody can change them.
+func TestInternalTables(t *testing.T) {
+	w := newWorld(t)
+	w.meta.tables = append(w.meta.tables, (&schema.Table{
+		ID: 9, Database: "svc_private", Name: "rejects", Version: 1, NextColumnID: 2, Placement: []schema.Placement{{Epoch: 1, ShardID: 2}},
+		Options: map[string]string{"ttl": "7days"},
+		Columns: []schema.Column{{ID: 1, Name: "rejected_at", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true}},
+	}).Index())
+	w.shards.reads = []*shardpb.TableName{{Database: "SVC_PRIVATE", Name: "rejects"}}
+	if _, err := w.run(t.Context(), "SELECT 1"); err != nil {
+		t.Fatal(err)
+	}
+	if q := w.shards.queried.Tables[0]; q.Inline || q.ShardId != 2 || q.ExpiredBefore == nil {
+		t.Errorf("the engine is given %v", q)
+	}
+	for sql, want := range map[string]string{
+		"DESCRIBE svc_private.rejects":          "rejected_at,TimestampNanosecond,PRI,NO",
+		"SHOW TABLES FROM svc_private":          "rejects",
+		"SHOW CREATE TABLE svc_private.rejects": "CREATE TABLE IF NOT EXISTS",
+	} {
+		got, err := w.run(t.Context(), sql)
+		if err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s: %s, %v", sql, got, err)
+		}
+	}
+	for _, sql := range []string{"DROP TABLE svc_private.rejects", "TRUNCATE TABLE svc_private.rejects", "INSERT INTO svc_private.rejects VALUES (1)", "ALTER TABLE svc_private.rejects SET 'ttl'='1d'"} {
+		if _, err := w.run(t.Context(), sql); errs.CodeOf(err) != errs.Unsupported {
+			t.Errorf("%s: %v", sql, err)
+		}
 	}
 }
 

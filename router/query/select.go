@@ -52,7 +52,8 @@ func (s *Service) queryTables(ctx context.Context, names []*shardpb.TableName) (
 	out := make([]*shardpb.QueryTable, 0, len(names))
 	facts := &facts{service: s, ctx: ctx, system: systemTables}
 	for _, name := range names {
-		if schema.ReservedDatabase(name.Database) {
+		t, internal := s.internalTable(name.Database, name.Name)
+		if schema.ReservedDatabase(name.Database) && !internal {
 			t, err := s.systemTable(name.Database, name.Name)
 			if err != nil {
 				return nil, err
@@ -65,9 +66,11 @@ func (s *Service) queryTables(ctx context.Context, names []*shardpb.TableName) (
 			out = append(out, qt)
 			continue
 		}
-		t, err := s.table(name.Database, name.Name)
-		if err != nil {
-			return nil, err
+		if !internal {
+			var err error
+			if t, err = s.table(name.Database, name.Name); err != nil {
+				return nil, err
+			}
 		}
 		if len(t.Placement) == 0 {
 			return nil, errs.New(errs.TableUnavailable, "table %s.%s has no shard yet; try again", t.Database, t.Name)

@@ -80,6 +80,11 @@ func (s *Service) showTables(st *statement.ShowTables, database string) (array.R
 				add(t.name, systemView)
 			}
 		}
+		if strings.EqualFold(database, schema.PrivateDatabase) {
+			for _, t := range s.cfg.Meta.Tables(schema.PrivateDatabase) {
+				add(t.Name, baseTable)
+			}
+		}
 	} else {
 		for _, t := range s.cfg.Meta.Tables(database) {
 			add(t.Name, baseTable)
@@ -96,12 +101,15 @@ func (s *Service) showCreateTable(st *statement.ShowCreateTable, database string
 	if st.Name.Database != "" {
 		database = st.Name.Database
 	}
-	if schema.ReservedDatabase(database) {
+	t, internal := s.internalTable(database, st.Name.Table)
+	if schema.ReservedDatabase(database) && !internal {
 		return nil, errs.New(errs.Unsupported, "%s.%s is a system table, which no statement creates; use DESCRIBE", database, st.Name.Table)
 	}
-	t, err := s.table(database, st.Name.Table)
-	if err != nil {
-		return nil, err
+	if !internal {
+		var err error
+		if t, err = s.table(database, st.Name.Table); err != nil {
+			return nil, err
+		}
 	}
 	return textRows([]string{"Table", "Create Table"}, [][]string{{t.Name, schema.CreateTableSQL(t)}}), nil
 }
@@ -135,7 +143,9 @@ func (s *Service) describe(st *statement.Describe, database string) (array.Recor
 		database = st.Name.Database
 	}
 	var columns []schema.Column
-	if schema.ReservedDatabase(database) {
+	if t, ok := s.internalTable(database, st.Name.Table); ok {
+		columns = t.Columns
+	} else if schema.ReservedDatabase(database) {
 		t, err := s.systemTable(database, st.Name.Table)
 		if err != nil {
 			return nil, err

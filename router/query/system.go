@@ -23,7 +23,7 @@ type systemTable struct {
 // systemTables are all of them.
 var systemTables = []*systemTable{
 	schemataTable, tablesTable, columnsTable,
-	nodesTable, shardsTable, segmentsTable,
+	nodesTable, shardsTable, segmentsTable, pipelinesTable,
 }
 
 // systemTable finds a system table; its name is not case-sensitive.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 )
@@ -98,6 +99,27 @@ var segmentsTable = &systemTable{
 		}
 		return nil
 	},
+}
+
+// pipelinesTable is svc_private.pipelines, one row a version. All databases share them.
+var pipelinesTable = &systemTable{
+	id: 7, database: schema.PrivateDatabase, name: "pipelines",
+	columns: []schema.Column{text("name"), text("schema"), text("content_type"), text("pipeline"), moment("created_at")},
+	rows: func(f *facts, w *rowWriter) error {
+		return f.meta().EachPipelineText(f.ctx, func(p *metapb.PipelineVersion, source []byte) error {
+			w.add(p.Name, "", p.ContentType, string(source), p.Version)
+			return nil
+		})
+	},
+}
+
+// internalTable finds a table with rows of its own in a database of the server's, such
+// as svc_private.rejects. It may be read like any table, and changed by nobody.
+func (s *Service) internalTable(database, name string) (*schema.Table, bool) {
+	if !strings.EqualFold(database, schema.PrivateDatabase) {
+		return nil, false
+	}
+	return s.cfg.Meta.Table(schema.PrivateDatabase, strings.ToLower(name))
 }
 
 // micros is a time index in microseconds, rounded down; nil if they cannot hold it.
