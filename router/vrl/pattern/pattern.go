@@ -1,12 +1,25 @@
-// Package pattern compiles the language's regular expressions, whose syntax is that of
-// Rust's regex crate, and matches with them.
+// Package pattern compiles the language's regular expressions, whose syntax and meaning
+// are those of Rust's regex crate, and matches with them.
+//
+// A pattern is parsed here and written again in the syntax of Go's engine, which decides
+// less by Unicode and knows neither verbose mode nor operations on classes. There are
+// two forms of it. One is for texts of nothing but ASCII, where \w means a few ranges;
+// most log lines are such texts, and the form is small and fast. The other is for all
+// other texts, where \w means all letters of the world; it is compiled when the first
+// such text arrives.
+//
+// What differs from the original: \b, \< and \> look at ASCII words only, and
+// \b{start-half} and \b{end-half} are not known.
 //
 // A Regex is immutable and may be used by any number of goroutines.
 package pattern
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
+	"sync"
 )
 
 // MaxSource is the longest pattern accepted, in bytes.
@@ -14,21 +27,58 @@ const MaxSource = 64 << 10
 
 // Regex is a compiled regular expression.
 type Regex struct {
-	source string
-	re     *regexp.Regexp
-	names  []string
+	source  string
+	names   []string
+	certain []bool
+	ascii   *regexp.Regexp
+	// unicode returns the form for texts that are not ASCII; nil if it is the same.
+	unicode func() *regexp.Regexp
 }
 
-// Compile compiles a pattern. The error says what is wrong with it.
+// Compile compiles a pattern. The error says what is wrong with it, and where.
 func Compile(source string) (*Regex, error) {
 	if len(source) > MaxSource {
 		return nil, fmt.Errorf("regex parse error: pattern of %d bytes is longer than %d", len(source), MaxSource)
 	}
-	re, err := regexp.Compile(source)
+	p := parser{src: source, names: []string{""}, flags: flagUnicode}
+	root, err := p.parse()
 	if err != nil {
-		return nil, fmt.Errorf("regex parse error: %w", err)
+		return nil, err
 	}
-	return &Regex{source: source, re: re, names: re.SubexpNames()}, nil
+	text, err := write(root, true)
+	if err != nil {
+		return nil, err
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, goError(err)
+	}
+	r := &Regex{source: source, names: p.names, certain: make([]bool, len(p.names)), ascii: re}
+	r.certain[0] = true
+	root.markCertain(r.certain)
+	if p.differs {
+		r.unicode = sync.OnceValue(func() *regexp.Regexp {
+			text, err := write(root, false)
+			if err != nil {
+				return re
+			}
+			wide, err := regexp.Compile(text)
+			if err != nil {
+				return re // too large with all of Unicode in it
+			}
+			return wide
+		})
+	}
+	return r, nil
+}
+
+// goError says in the words of a pattern's author what Go's engine does not accept.
+func goError(err error) error {
+	var e *syntax.Error
+	if errors.As(err, &e) && (e.Code == syntax.ErrInvalidRepeatSize || e.Code == syntax.ErrLarge) {
+		return errors.New("regex parse error: the compiled pattern exceeds the size limit")
+	}
+	return fmt.Errorf("regex parse error: %w", err)
 }
 
 // String returns the pattern as it was written.
@@ -38,12 +88,15 @@ func (r *Regex) String() string { return r.source }
 // the first, which is the whole match. It must not be changed.
 func (r *Regex) Names() []string { return r.names }
 
+// Certain tells whether a group takes part in every match.
+func (r *Regex) Certain(group int) bool { return r.certain[group] }
+
 // Match tells whether s contains a match.
-func (r *Regex) Match(s string) bool { return r.re.MatchString(s) }
+func (r *Regex) Match(s string) bool { return r.on(s).MatchString(s) }
 
 // Find returns the place of the leftmost match in s; false if there is none.
 func (r *Regex) Find(s string) (start, end int, ok bool) {
-	loc := r.re.FindStringIndex(s)
+	loc := r.on(s).FindStringIndex(s)
 	if loc == nil {
 		return 0, 0, false
 	}
@@ -52,7 +105,31 @@ func (r *Regex) Find(s string) (start, end int, ok bool) {
 
 // Groups returns the places of the groups of the leftmost match in s, two numbers each,
 // -1 for those that took no part; nil if there is no match.
-func (r *Regex) Groups(s string) []int { return r.re.FindStringSubmatchIndex(s) }
+func (r *Regex) Groups(s string) []int { return r.on(s).FindStringSubmatchIndex(s) }
 
 // All returns Groups of up to n matches in s that do not overlap; of all if n < 0.
-func (r *Regex) All(s string, n int) [][]int { return r.re.FindAllStringSubmatchIndex(s, n) }
+func (r *Regex) All(s string, n int) [][]int { return r.on(s).FindAllStringSubmatchIndex(s, n) }
+
+// on returns the form of the pattern for a text.
+func (r *Regex) on(s string) *regexp.Regexp {
+	if r.unicode == nil || isASCII(s) {
+		return r.ascii
+	}
+	return r.unicode()
+}
+
+// isASCII tells whether all bytes of s are below 128.
+func isASCII(s string) bool {
+	for len(s) >= 8 {
+		if (s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7])&0x80 != 0 {
+			return false
+		}
+		s = s[8:]
+	}
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
