@@ -3,4 +3,7 @@ package stdlib
 import "cordwood/router/vrl/fn"
 
 // parseFunctions are the functions of the group Parse. Each is in a file of its own.
-var parseFunctions = []*fn.Function{parseJSON}
+var parseFunctions = []*fn.Function{
+	parseJSON, parseRegex, parseRegexAll, parseKeyValue, parseLogfmt, parseTokens, parseCSV,
+	parseQueryString, parseInt,
+}
