@@ -40,6 +40,7 @@ var kinds = []Kind{
 	{"digest", compileDigest},
 	{"dissect", compileDissect},
 	{"json_parse", compileJSONParse},
+	{"json_path", compileJSONPath},
 	{"letter", compileLetter},
 	{"simple_extract", compileSimpleExtract},
 	{"urlencoding", compileURLEncoding},

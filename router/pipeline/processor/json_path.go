@@ -1,0 +1,72 @@
+package processor
+
+import (
+	"errors"
+	"regexp"
+
+	"cordwood/router/pipeline/document"
+	"cordwood/router/pipeline/processor/jsonpath"
+	"cordwood/router/vrl/value"
+)
+
+// compileJSONPath: json_path selects parts of an array or object with a query of RFC 9535.
+//
+//	json_path:    the query, as in $.items[?@.price > 10].name; required
+//	result_index: number of the one match, from 0, that is the result; without it the
+//	              result is an array of all matches
+//
+// Where there is no match of that number the result is null. A field that is null is no
+// missing one, but an error of its type.
+func compileJSONPath(o *Options) Apply {
+	fields := o.Fields()
+	var path *jsonpath.Path
+	if n := o.Get("json_path"); n == nil {
+		o.Fault(`"json_path" is required`)
+	} else if text, ok := n.String(); ok {
+		before := n.Faults()
+		var err error
+		path, err = jsonpath.Compile(text, func(pattern string) (*regexp.Regexp, error) { return compileQueryRegex(n, pattern) })
+		if err != nil && n.Faults() == before { // a bad pattern is noted already
+			n.Fault("invalid JSONPath %q: %s", Cut(text), err)
+		}
+	}
+	index := -1
+	if n := o.Get("result_index"); n != nil {
+		if i, ok := n.Int(); ok && (i < 0 || i > jsonpath.MaxSteps) {
+			n.Fault("expected a number from 0 on, found %d", i)
+		} else if ok {
+			index = int(i)
+		}
+	}
+	limit := -1
+	if index >= 0 {
+		limit = index + 1
+	}
+	return fields.EachPresent(func(rec *Record, fl *Field, v value.Value) error {
+		if v.Object() == nil && v.Array() == nil {
+			return rec.WrongType(fl.In.Text, v, "an array or object")
+		}
+		found, err := path.Select(nil, v, limit)
+		if err != nil {
+			return rec.Fail(fl.In.Text, v, "%s", err)
+		}
+		switch {
+		case index < 0:
+			rec.Set(fl.Out, value.NewArray(found))
+		case index < len(found):
+			rec.Set(fl.Out, found[index])
+		default:
+			rec.Set(fl.Out, value.Value{})
+		}
+		return nil
+	})
+}
+
+var errBadPattern = errors.New("bad pattern")
+
+func compileQueryRegex(n *document.Node, pattern string) (*regexp.Regexp, error) {
+	if re := CompileRegex(n, pattern); re != nil {
+		return re, nil
+	}
+	return nil, errBadPattern
+}
