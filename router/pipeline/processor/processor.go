@@ -44,6 +44,7 @@ var kinds = []Kind{
 	{"letter", compileLetter},
 	{"simple_extract", compileSimpleExtract},
 	{"urlencoding", compileURLEncoding},
+	{"vrl", compileVRL},
 }
 
 // Find returns the processor of that name.

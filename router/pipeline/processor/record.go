@@ -52,6 +52,7 @@ type Record struct {
 	Scratch []byte
 
 	hints []int
+	meta  value.Value // of vrl programs, which is empty
 	block []byte
 }
 

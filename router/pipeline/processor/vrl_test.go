@@ -1,0 +1,24 @@
+package processor
+
+import "testing"
+
+func TestVRL(t *testing.T) {
+	run(t, "vrl", []runCase{
+		{"assignment", "source: |\n  .b = upcase!(.a)\n  .", `{"a":"x"}`, `{"a":"x","b":"X"}`},
+		{"an assignment has a value", "source: |\n  . = {\"k\": .a}", `{"a":"x"}`, `{"k":"x"}`},
+		{"delete", "source: |\n  del(.a)\n  .", `{"a":"x","b":1}`, `{"b":1}`},
+		{"array", "source: |\n  [{\"k\": .a}, {\"k\": 2}]", `{"a":"x"}`, `[{"k":"x"},{"k":2}]`},
+		{"null drops", "source: |\n  if .a == \"x\" { null } else { . }", `{"a":"x"}`, `null`},
+		{"other value", "source: |\n  if .a == \"x\" { 7 } else { . }", `{"a":"x"}`, `!Processor vrl: the program's value must be map, or a list of maps, found an integer: 7 (processors[0])`},
+		{"failing call", "source: |\n  .b = upcase!(.a)\n  .", `{"a":1}`, `!Processor vrl: Failed to execute VRL, `},
+		{"fallible without care", "source: |\n  .b = upcase(.a)\n  .", ``, `!Failed to compile VRL, `},
+		{"syntax", "source: \".a = \"", ``, `!Failed to compile VRL, `},
+		{"not an object", "source: \"7\"", ``, `!expected an object or an array`},
+		{"no source", "{}", ``, `!"source" is required`},
+		{"no field list", "source: .\nfield: a", ``, `!unknown key "field"`},
+	})
+}
+
+func BenchmarkVRL(b *testing.B) {
+	bench(b, "vrl", "source: |\n  .level = downcase!(.level)\n  .", `{"level":"INFO","msg":"hello"}`)
+}
