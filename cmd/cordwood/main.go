@@ -74,11 +74,11 @@ func newRootCommand() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	for _, client := range []*cobra.Command{newIngestCommand(), newSQLCommand()} {
+	for _, client := range []*cobra.Command{newIngestCommand(), newSQLCommand(), newPipelineCommand()} {
 		addClientFlags(client)
 		root.AddCommand(client)
 	}
-	root.AddCommand(newServeCommand(), newInspectCommand(), newVersionCommand())
+	root.AddCommand(newServeCommand(), newInspectCommand(), newVRLCommand(), newVersionCommand())
 	return root
 }
 

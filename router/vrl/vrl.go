@@ -107,6 +107,10 @@ func Functions() []*fn.Function {
 // Compile compiles a program. Warnings are findings that do not prevent its use. The
 // error is a *Diagnostics with all that is wrong.
 func Compile(source string, o Options) (p *Program, warnings []*diag.Diagnostic, err error) {
+	return compileWith(source, o, nil)
+}
+
+func compileWith(source string, o Options, vars []compile.Variable) (p *Program, warnings []*diag.Diagnostic, err error) {
 	host := &fn.Host{Zone: o.Zone, Grants: o.Grants, Logger: o.Logger, Now: o.Now}
 	if host.Zone == nil {
 		host.Zone = time.UTC
@@ -135,7 +139,7 @@ func Compile(source string, o Options) (p *Program, warnings []*diag.Diagnostic,
 		return nil, nil, &Diagnostics{source, list}
 	}
 	code, list := compile.Compile(nodes, compile.Config{
-		Functions: functions, Host: host, Event: o.Event, Meta: o.Meta, ReadOnly: o.ReadOnly,
+		Functions: functions, Host: host, Event: o.Event, Meta: o.Meta, ReadOnly: o.ReadOnly, Variables: vars,
 	})
 	if code == nil {
 		return nil, nil, &Diagnostics{source, list}

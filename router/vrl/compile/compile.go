@@ -32,6 +32,14 @@ type Config struct {
 	Event, Meta kind.Kind
 	// ReadOnly are the paths that it must not change.
 	ReadOnly []ReadOnly
+	// Variables are those that it finds set; they take the first slots.
+	Variables []Variable
+}
+
+// Variable is a variable that the host sets.
+type Variable struct {
+	Name string
+	Kind kind.Kind
 }
 
 // ReadOnly is a path that programs must not change, nor anything that it lies in; with
@@ -50,6 +58,8 @@ type Code struct {
 	Result, Event kind.Kind
 	// Slots and Hints are how many of them a Frame needs.
 	Slots, Hints int
+	// Variables are the slots of the variables of the outermost scope.
+	Variables map[string]int
 	// CanAbort tells whether the program may abort or fail at all.
 	CanAbort bool
 }
@@ -59,6 +69,9 @@ type Code struct {
 func Compile(nodes []syntax.Node, cfg Config) (*Code, []*diag.Diagnostic) {
 	c := &compiler{cfg: cfg, event: cfg.Event, meta: cfg.Meta, returns: kind.Never}
 	c.open()
+	for _, v := range cfg.Variables {
+		c.vars[c.declare(v.Name, v.Kind, diag.Span{})].read = true
+	}
 	body := c.body(nodes, true)
 	failed := slices.ContainsFunc(c.list, func(d *diag.Diagnostic) bool { return d.Severity == diag.Error })
 	if !failed {
@@ -75,6 +88,8 @@ func Compile(nodes []syntax.Node, cfg Config) (*Code, []*diag.Diagnostic) {
 		Slots:    len(c.vars),
 		Hints:    c.hints,
 		CanAbort: c.canAbort,
+
+		Variables: c.scopes[0],
 	}, c.list
 }
 

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/router/vrl"
+	"cordwood/router/vrl/fn"
+	"cordwood/router/vrl/value"
+)
+
+// vrlFlags are what all commands of the language have in common.
+type vrlFlags struct {
+	timezone string
+	grants   []string
+}
+
+func (f *vrlFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.timezone, "timezone", "UTC", "zone of times without an offset: UTC, an IANA name, or local")
+	cmd.Flags().StringSliceVar(&f.grants, "grant", nil, "what programs may use: environment, network, files")
+}
+
+// options returns what programs are compiled for.
+func (f *vrlFlags) options(stderr io.Writer) (vrl.Options, error) {
+	o := vrl.Options{Logger: slog.New(slog.NewTextHandler(stderr, nil))}
+	zone, err := vrl.ParseZone(f.timezone)
+	if err != nil {
+		return o, usageError{err}
+	}
+	o.Zone = zone
+	for _, g := range f.grants {
+		switch g {
+		case "environment":
+			o.Grants |= fn.Environment
+		case "network":
+			o.Grants |= fn.Network
+		case "files":
+			o.Grants |= fn.Files
+		default:
+			return o, usageError{fmt.Errorf("--grant %s: there are environment, network and files", g)}
+		}
+	}
+	return o, nil
+}
+
+func newVRLCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "vrl",
+		Short: "Run, check and try programs in VRL, the language of pipelines",
+		Example: `  cordwood vrl run program.vrl events.ndjson
+  cordwood vrl check program.vrl
+  cordwood vrl help parse_json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newVRLRunCommand(), newVRLCheckCommand(), newVRLReplCommand(), newVRLTestStreamCommand(), newVRLHelpCommand())
+	return cmd
+}
+
+// readProgram reads a program from a file, or from standard input for "-".
+func readProgram(cmd *cobra.Command, name string) (string, error) {
+	if name == "-" {
+		b, err := io.ReadAll(cmd.InOrStdin())
+		return string(b), err
+	}
+	b, err := os.ReadFile(name)
+	return string(b), err
+}
+
+// compileProgram compiles a program and prints what there is to say of it.
+func compileProgram(cmd *cobra.Command, name, source string, o vrl.Options) (*vrl.Program, error) {
+	p, warnings, err := vrl.Compile(source, o)
+	var d *vrl.Diagnostics
+	if errors.As(err, &d) {
+		fmt.Fprint(cmd.ErrOrStderr(), d.Render(name))
+		return nil, fmt.Errorf("%s does not compile: %d error(s)", name, len(d.List))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(warnings) > 0 {
+		fmt.Fprint(cmd.ErrOrStderr(), (&vrl.Diagnostics{Source: source, List: warnings}).Render(name))
+	}
+	return p, nil
+}
+
+func newVRLRunCommand() *cobra.Command {
+	var flags vrlFlags
+	var program string
+	var result bool
+	cmd := &cobra.Command{
+		Use:   "run PROGRAM [EVENTS.ndjson]",
+		Short: "Run a program on events, one JSON value a line",
+		Long: `Run a program on events, one JSON value a line, from a file or standard input.
+Each event is printed as the program leaves it. Events that the program fails on
+are reported on standard error, and the exit status is 1.`,
+		Example: `  cordwood vrl run program.vrl events.ndjson
+  echo '{"a":"1"}' | cordwood vrl run --program '.a = to_int!(.a)'`,
+		Args: cobra.MaximumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, source := "program", program
+			if source == "" {
+				if len(args) == 0 {
+					return usageError{errors.New("name the file of the program, or give the program with --program")}
+				}
+				var err error
+				if name = args[0]; true {
+					if source, err = readProgram(cmd, name); err != nil {
+						return err
+					}
+				}
+				args = args[1:]
+			}
+			o, err := flags.options(cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			p, err := compileProgram(cmd, name, source, o)
+			if err != nil {
+				return err
+			}
+			in := cmd.InOrStdin()
+			if len(args) > 0 && args[0] != "-" {
+				file, err := os.Open(args[0])
+				if err != nil {
+					return err
+				}
+				defer file.Close()
+				in = file
+			}
+			return runEvents(p, in, cmd.OutOrStdout(), cmd.ErrOrStderr(), result)
+		},
+	}
+	flags.register(cmd)
+	cmd.Flags().StringVar(&program, "program", "", "the program itself, in place of a file")
+	cmd.Flags().BoolVar(&result, "result", false, "print the value of the program's last expression in place of the event")
+	return cmd
+}
+
+// maxEventLine bounds a line of events.
+const maxEventLine = 64 << 20
+
+// runEvents runs a program on each line of a stream.
+func runEvents(p *vrl.Program, in io.Reader, out, problems io.Writer, result bool) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, 0, 1<<16), maxEventLine)
+	w := bufio.NewWriter(out)
+	failed := 0
+	for n := 1; lines.Scan(); n++ {
+		if len(lines.Bytes()) == 0 {
+			continue
+		}
+		event, err := value.ParseJSON(lines.Text(), value.JSONOptions{})
+		if err != nil {
+			return fmt.Errorf("line %d is not JSON: %w", n, err)
+		}
+		v, err := p.Run(&event, nil)
+		if err != nil {
+			failed++
+			fmt.Fprintf(problems, "line %d: %v\n", n, err)
+			continue
+		}
+		if !result {
+			v = event
+		}
+		if _, err := w.Write(append(value.AppendJSON(nil, v), '\n')); err != nil {
+			return err
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return fmt.Errorf("the program failed on %d event(s)", failed)
+	}
+	return nil
+}
+
+func newVRLCheckCommand() *cobra.Command {
+	var flags vrlFlags
+	cmd := &cobra.Command{
+		Use:     "check PROGRAM…",
+		Short:   "Compile programs and show what is wrong with them",
+		Example: "  cordwood vrl check program.vrl",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := flags.options(cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			var all []error
+			for _, name := range args {
+				source, err := readProgram(cmd, name)
+				if err != nil {
+					return err
+				}
+				start := time.Now()
+				p, err := compileProgram(cmd, name, source, o)
+				if err != nil {
+					all = append(all, err)
+					continue
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: ok, compiled in %s, results in %s\n", name, time.Since(start).Round(10*time.Microsecond), p.Result())
+			}
+			return errors.Join(all...)
+		},
+	}
+	flags.register(cmd)
+	return cmd
+}
