@@ -218,6 +218,13 @@ func (o *Fields) Reset() {
 	o.list = o.list[:0]
 }
 
+// Recycle is Reset for an object that was handed out, once nothing refers to it any more:
+// it is owned again.
+func (o *Fields) Recycle() {
+	o.Reset()
+	o.shared = false
+}
+
 // Sort puts the fields in order after Add; of two with the same key the later stays.
 func (o *Fields) Sort() {
 	list := o.list
