@@ -1,0 +1,395 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"gopkg.in/yaml.v3"
+
+	"cordwood/cmd/cordwood/client"
+)
+
+func newPipelineCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "pipeline",
+		Short: "Store, compare and try pipelines",
+		Long: `Pipelines cut log records to shape: a YAML document says which processors a record goes
+through and which columns it becomes. Every upload is a new version; requests that name
+none use the newest.`,
+		Example: `  cordwood pipeline dryrun --file nginx.yaml access.log
+  cordwood pipeline put nginx nginx.yaml
+  cordwood ingest --table access --pipeline nginx access.log`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		newPipelinePutCommand(), newPipelineGetCommand(), newPipelineListCommand(), newPipelineVersionsCommand(),
+		newPipelineDeleteCommand(), newPipelineDiffCommand(), newPipelineDryRunCommand(), newPipelineReplayCommand(),
+	)
+	return cmd
+}
+
+// pipelineAPI is the part of the server's interface that is about pipelines.
+type pipelineAPI struct {
+	client *client.Client
+}
+
+func newPipelineAPI(cmd *cobra.Command) (*pipelineAPI, error) {
+	errOut := cmd.ErrOrStderr()
+	c, err := newClient(cmd, func(text string) { fmt.Fprintln(errOut, text) })
+	return &pipelineAPI{client: c}, err
+}
+
+// maxAnswer bounds what is read of an answer.
+const maxAnswer = 256 << 20
+
+// call sends a request and reads its answer into out.
+func (a *pipelineAPI) call(ctx context.Context, r client.Request, out any) (http.Header, error) {
+	resp, err := a.client.Do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(out); err != nil {
+		return nil, fmt.Errorf("%s: reading the server's answer: %w", r.Path, err)
+	}
+	return resp.Header, nil
+}
+
+func pipelinePath(name string) string { return "/v1/pipelines/" + url.PathEscape(name) }
+
+// versionQuery asks for a version; "" and "latest" are the newest.
+func versionQuery(version string) url.Values {
+	if version == "" || version == "latest" {
+		return nil
+	}
+	return url.Values{"version": {version}}
+}
+
+// storedVersion is one version of a pipeline.
+type storedVersion struct {
+	Name     string `json:"name"`
+	Version  string `json:"version"`
+	Pipeline string `json:"pipeline"`
+}
+
+// one returns the only element of an answer's list.
+func (a *pipelineAPI) one(ctx context.Context, r client.Request) (storedVersion, []string, error) {
+	var answer struct {
+		Pipelines []storedVersion `json:"pipelines"`
+		Warnings  []string        `json:"warnings"`
+	}
+	if _, err := a.call(ctx, r, &answer); err != nil {
+		return storedVersion{}, nil, err
+	}
+	if len(answer.Pipelines) == 0 {
+		return storedVersion{}, nil, errors.New("there is no such version: 'cordwood pipeline versions NAME' lists them")
+	}
+	return answer.Pipelines[0], answer.Warnings, nil
+}
+
+func (a *pipelineAPI) get(ctx context.Context, name, version string) (storedVersion, error) {
+	p, _, err := a.one(ctx, client.Request{Method: http.MethodGet, Path: pipelinePath(name), Query: versionQuery(version)})
+	return p, err
+}
+
+// readInput reads a small file, or standard input for "-".
+func readInput(cmd *cobra.Command, file string, limit int64) ([]byte, error) {
+	in := cmd.InOrStdin()
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%s: more than %s", file, formatSize(limit))
+	}
+	return text, err
+}
+
+func newPipelinePutCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "put NAME FILE",
+		Short: "Store a pipeline as the newest version of its name",
+		Long: `Store the YAML document in FILE, or on standard input for "-", as the newest version of
+the pipeline NAME. It is checked completely first; all its faults are listed, with lines.`,
+		Example: `  cordwood pipeline put nginx nginx.yaml
+  cordwood pipeline put nginx - < nginx.yaml`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := newPipelineAPI(cmd)
+			if err != nil {
+				return err
+			}
+			source, err := readInput(cmd, args[1], 1<<20)
+			if err != nil {
+				return err
+			}
+			p, warnings, err := a.one(cmd.Context(), client.Request{
+				Method: http.MethodPost, Path: pipelinePath(args[0]), Body: source,
+				Header: http.Header{"Content-Type": {"application/x-yaml"}},
+			})
+			if err != nil {
+				return err
+			}
+			for _, warning := range warnings {
+				fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", warning)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s, version %s\n", p.Name, p.Version)
+			return nil
+		},
+	}
+}
+
+func newPipelineGetCommand() *cobra.Command {
+	var version string
+	cmd := &cobra.Command{
+		Use:   "get NAME",
+		Short: "Print a pipeline as it was stored",
+		Example: `  cordwood pipeline get nginx > nginx.yaml
+  cordwood pipeline get nginx --version '2024-07-04 08:31:00.987136'`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := newPipelineAPI(cmd)
+			if err != nil {
+				return err
+			}
+			p, err := a.get(cmd.Context(), args[0], version)
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(cmd.OutOrStdout(), p.Pipeline)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&version, "version", "", "`VERSION` to print; the newest by default")
+	return cmd
+}
+
+// listedPipeline is a pipeline in a list.
+type listedPipeline struct {
+	Name     string `json:"name" yaml:"name"`
+	Version  string `json:"version" yaml:"version"`
+	Size     int    `json:"size" yaml:"size"`
+	Versions []struct {
+		Version string `json:"version" yaml:"version"`
+		Size    int    `json:"size" yaml:"size"`
+	} `json:"versions" yaml:"versions"`
+}
+
+func (a *pipelineAPI) list(ctx context.Context, name string) ([]listedPipeline, error) {
+	r := client.Request{Method: http.MethodGet, Path: "/v1/pipelines"}
+	if name != "" {
+		r.Query = url.Values{"name": {name}}
+	}
+	var answer struct {
+		Pipelines []listedPipeline `json:"pipelines"`
+	}
+	_, err := a.call(ctx, r, &answer)
+	return answer.Pipelines, err
+}
+
+// listOutput is the flag --output of commands that list.
+func listOutput(cmd *cobra.Command, output *string) {
+	cmd.Flags().StringVarP(output, "output", "o", "table", "`FORMAT`: table, json or yaml")
+}
+
+// printList prints a list: as JSON or YAML, or as a table by what table writes.
+func printList(w io.Writer, output string, list any, table func(w io.Writer)) error {
+	switch output {
+	case "table":
+		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+		table(t)
+		return t.Flush()
+	case "json":
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(list)
+	case "yaml":
+		text, err := yaml.Marshal(list)
+		if err == nil {
+			_, err = w.Write(text)
+		}
+		return err
+	}
+	return usageError{fmt.Errorf("--output %s: use table, json or yaml", output)}
+}
+
+func newPipelineListCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the pipelines and their newest versions",
+		Example: "  cordwood pipeline list\n  cordwood pipeline list --output json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a, err := newPipelineAPI(cmd)
+			if err != nil {
+				return err
+			}
+			list, err := a.list(cmd.Context(), "")
+			if err != nil {
+				return err
+			}
+			if list == nil {
+				list = []listedPipeline{}
+			}
+			return printList(cmd.OutOrStdout(), output, list, func(w io.Writer) {
+				fmt.Fprintln(w, "NAME\tNEWEST VERSION\tVERSIONS\tSIZE")
+				for _, p := range list {
+					fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", p.Name, p.Version, len(p.Versions), formatSize(int64(p.Size)))
+				}
+			})
+		},
+	}
+	listOutput(cmd, &output)
+	return cmd
+}
+
+func newPipelineVersionsCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:     "versions NAME",
+		Short:   "List the versions of a pipeline, the newest first",
+		Example: "  cordwood pipeline versions nginx",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := newPipelineAPI(cmd)
+			if err != nil {
+				return err
+			}
+			list, err := a.list(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if len(list) == 0 {
+				return fmt.Errorf("there is no pipeline %s: 'cordwood pipeline list' lists them", args[0])
+			}
+			return printList(cmd.OutOrStdout(), output, list[0].Versions, func(w io.Writer) {
+				fmt.Fprintln(w, "VERSION\tSIZE")
+				for _, v := range list[0].Versions {
+					fmt.Fprintf(w, "%s\t%s\n", v.Version, formatSize(int64(v.Size)))
+				}
+			})
+		},
+	}
+	listOutput(cmd, &output)
+	return cmd
+}
+
+func newPipelineDeleteCommand() *cobra.Command {
+	var version string
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "delete NAME (--version V | --all)",
+		Short: "Delete a version of a pipeline, or all",
+		Long: `Delete one version of a pipeline, or all. When the newest is deleted, the one before it is
+the newest. Tables stay as they are.`,
+		Example: `  cordwood pipeline delete nginx --version '2024-07-04 08:31:00.987136'
+  cordwood pipeline delete nginx --all`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 && version == "" {
+				version = args[1]
+			}
+			if (version == "") == !all {
+				return usageError{errors.New("say what to delete: --version V or --all")}
+			}
+			a, err := newPipelineAPI(cmd)
+			if err != nil {
+				return err
+			}
+			versions := []string{version}
+			if all {
+				if versions, err = a.versions(cmd.Context(), args[0]); err != nil {
+					return err
+				}
+			}
+			for _, v := range versions {
+				p, _, err := a.one(cmd.Context(), client.Request{Method: http.MethodDelete, Path: pipelinePath(args[0]), Query: url.Values{"version": {v}}})
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "deleted %s, version %s\n", p.Name, p.Version)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&version, "version", "", "`VERSION` to delete")
+	cmd.Flags().BoolVar(&all, "all", false, "delete all versions, the oldest first")
+	return cmd
+}
+
+// versions lists the versions of a pipeline, the oldest first.
+func (a *pipelineAPI) versions(ctx context.Context, name string) ([]string, error) {
+	list, err := a.list(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("there is no pipeline %s: 'cordwood pipeline list' lists them", name)
+	}
+	var out []string
+	for i := len(list[0].Versions) - 1; i >= 0; i-- {
+		out = append(out, list[0].Versions[i].Version)
+	}
+	return out, nil
+}
+
+func newPipelineDiffCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff NAME V1 V2",
+		Short: "Show the lines in which two versions of a pipeline differ",
+		Long: `Show the lines in which two versions of a pipeline differ. "latest" is the newest version;
+a name of a file that exists stands for the document in it.`,
+		Example: `  cordwood pipeline diff nginx '2024-07-04 08:31:00.987136' latest
+  cordwood pipeline diff nginx latest nginx.yaml`,
+		Args: cobra.ExactArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := newPipelineAPI(cmd)
+			if err != nil {
+				return err
+			}
+			var texts, labels [2]string
+			for i, version := range args[1:] {
+				if _, err := os.Stat(version); err == nil {
+					text, err := readInput(cmd, version, 1<<20)
+					if err != nil {
+						return err
+					}
+					texts[i], labels[i] = string(text), version
+					continue
+				}
+				p, err := a.get(cmd.Context(), args[0], version)
+				if err != nil {
+					return err
+				}
+				texts[i], labels[i] = p.Pipeline, p.Name+", version "+p.Version
+			}
+			_, err = io.WriteString(cmd.OutOrStdout(), unifiedDiff(labels[0], labels[1], lines(texts[0]), lines(texts[1])))
+			return err
+		},
+	}
+}
+
+// lines splits a text at line ends; a last line without one is a line too.
+func lines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}

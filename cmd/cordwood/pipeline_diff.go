@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// edit is a line of two texts: of both, or of one.
+type edit struct {
+	op   byte // ' ', '-' or '+'
+	line string
+}
+
+const (
+	// diffContext is how many equal lines are shown around a difference.
+	diffContext = 3
+	// maxDiffCells bounds the memory of a comparison. Texts that differ over more lines
+	// are shown as if nothing in between were equal.
+	maxDiffCells = 4 << 20
+)
+
+// unifiedDiff is the difference of two texts in the form that diff -u made known; ""
+// if there is none.
+func unifiedDiff(labelA, labelB string, a, b []string) string {
+	edits := compareLines(a, b)
+	var out strings.Builder
+	lineA, lineB := 1, 1
+	for i := 0; i < len(edits); {
+		if edits[i].op == ' ' {
+			i, lineA, lineB = i+1, lineA+1, lineB+1
+			continue
+		}
+		from := max(0, i-diffContext)
+		to := hunkEnd(edits, i)
+		if out.Len() == 0 {
+			fmt.Fprintf(&out, "--- %s\n+++ %s\n", labelA, labelB)
+		}
+		startA, startB := lineA-(i-from), lineB-(i-from)
+		countA, countB := 0, 0
+		for _, e := range edits[from:to] {
+			if e.op != '+' {
+				countA++
+			}
+			if e.op != '-' {
+				countB++
+			}
+		}
+		fmt.Fprintf(&out, "@@ -%d,%d +%d,%d @@\n", startA, countA, startB, countB)
+		for _, e := range edits[from:to] {
+			out.WriteByte(e.op)
+			out.WriteString(e.line)
+			out.WriteByte('\n')
+		}
+		lineA, lineB = startA+countA, startB+countB
+		i = to
+	}
+	return out.String()
+}
+
+// hunkEnd is where the differences that begin at i end, with the lines after them: two
+// that are near each other are shown together.
+func hunkEnd(edits []edit, i int) int {
+	last := i
+	for j := i; j < len(edits) && j-last <= 2*diffContext; j++ {
+		if edits[j].op != ' ' {
+			last = j
+		}
+	}
+	return min(len(edits), last+1+diffContext)
+}
+
+// compareLines finds the longest list of lines that both texts have in this order.
+func compareLines(a, b []string) []edit {
+	head := 0
+	for head < len(a) && head < len(b) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	var out []edit
+	add := func(op byte, lines []string) {
+		for _, line := range lines {
+			out = append(out, edit{op, line})
+		}
+	}
+	add(' ', a[:head])
+	midA, midB := a[head:len(a)-tail], b[head:len(b)-tail]
+	if (len(midA)+1)*(len(midB)+1) > maxDiffCells {
+		add('-', midA)
+		add('+', midB)
+	} else {
+		out = append(out, longestCommon(midA, midB)...)
+	}
+	add(' ', a[len(a)-tail:])
+	return out
+}
+
+func longestCommon(a, b []string) []edit {
+	width := len(b) + 1
+	length := make([]int32, (len(a)+1)*width) // of what a[i:] and b[j:] have in common
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				length[i*width+j] = length[(i+1)*width+j+1] + 1
+			} else {
+				length[i*width+j] = max(length[(i+1)*width+j], length[i*width+j+1])
+			}
+		}
+	}
+	var out []edit
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			out = append(out, edit{' ', a[i]})
+			i, j = i+1, j+1
+		case j == len(b) || i < len(a) && length[(i+1)*width+j] >= length[i*width+j+1]:
+			out = append(out, edit{'-', a[i]})
+			i++
+		default:
+			out = append(out, edit{'+', b[j]})
+			j++
+		}
+	}
+	return out
+}

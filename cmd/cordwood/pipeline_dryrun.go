@@ -1,0 +1,352 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/cmd/cordwood/client"
+)
+
+// maxDryRunRecords is the most records that a server tries at once.
+const maxDryRunRecords = 10
+
+// dryRunOptions are the flags of the command.
+type dryRunOptions struct {
+	file, version string
+	format        string
+	records       int
+	db, table     string
+	output        string
+}
+
+func newPipelineDryRunCommand() *cobra.Command {
+	var o dryRunOptions
+	cmd := &cobra.Command{
+		Use:   "dryrun (NAME | --file F) [DATA-FILE]",
+		Short: "Try a pipeline and show each record after every step",
+		Long: `Run the first records of DATA-FILE, or of standard input, through a stored pipeline or
+through the document in a file, and show each record after every step: fields added (+),
+changed (~) and removed (-), or the step at which it failed, and why. Nothing is stored.
+
+With --table the result is held against the table that exists.`,
+		Example: `  cordwood pipeline dryrun nginx access.log
+  cordwood pipeline dryrun --file nginx.yaml --table access access.log
+  echo '{"t":"2024-01-01T00:00:00","k":1}' | cordwood pipeline dryrun --file p.yaml`,
+		Args: cobra.MaximumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error { return runPipelineDryRun(cmd, args, &o) },
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.file, "file", "f", "", "`FILE` with a pipeline, instead of a stored one")
+	f.StringVar(&o.version, "version", "", "`VERSION` of the stored pipeline; the newest by default")
+	f.StringVar(&o.format, "format", "auto", "`FORMAT` of the data: auto, json, ndjson or text")
+	f.IntVarP(&o.records, "records", "n", maxDryRunRecords, "`NUMBER` of records to try, 10 at most")
+	f.StringVar(&o.db, "db", "public", "`DATABASE` of the table")
+	f.StringVar(&o.table, "table", "", "`TABLE` to hold the result against")
+	listOutput(cmd, &o.output)
+	return cmd
+}
+
+func runPipelineDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) error {
+	format, err := parseInputFormat(o.format)
+	if err != nil {
+		return usageError{err}
+	}
+	if o.records < 1 || o.records > maxDryRunRecords {
+		return usageError{fmt.Errorf("--records %d: it must be 1 to %d", o.records, maxDryRunRecords)}
+	}
+	form := map[string]string{}
+	if o.file != "" {
+		source, err := readInput(cmd, o.file, 1<<20)
+		if err != nil {
+			return err
+		}
+		form["pipeline"] = string(source)
+	} else {
+		if len(args) == 0 {
+			return usageError{errors.New("say which pipeline to try: NAME or --file FILE")}
+		}
+		form["pipeline_name"], args = args[0], args[1:]
+		if o.version != "" && o.version != "latest" {
+			form["pipeline_version"] = o.version
+		}
+	}
+	if len(args) > 1 {
+		return usageError{errors.New("with --file only the file of data follows")}
+	}
+	data := "-"
+	if len(args) == 1 {
+		data = args[0]
+	}
+	if form["data"], form["data_type"], err = firstRecords(cmd, data, format, o.records); err != nil {
+		return err
+	}
+	a, err := newPipelineAPI(cmd)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(form)
+	if err != nil {
+		return err
+	}
+	query := url.Values{"trace": {"true"}}
+	if o.table != "" {
+		query.Set("table", o.table)
+		query.Set("db", o.db)
+	}
+	var answer json.RawMessage
+	if _, err := a.call(cmd.Context(), client.Request{
+		Method: http.MethodPost, Path: "/v1/pipelines/_dryrun", Query: query,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: body,
+	}, &answer); err != nil {
+		return err
+	}
+	return printDryRun(cmd.OutOrStdout(), o.output, answer)
+}
+
+// firstRecords reads the first records of a file, and tells as what to send them.
+func firstRecords(cmd *cobra.Command, file string, format inputFormat, n int) (data, contentType string, err error) {
+	in := cmd.InOrStdin()
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return "", "", err
+		}
+		defer f.Close()
+		in = f
+	}
+	r, done, err := decompress(in)
+	if err != nil {
+		return "", "", fmt.Errorf("%s: %w", file, err)
+	}
+	defer done()
+	if err := skipByteOrderMark(r); err != nil {
+		return "", "", fmt.Errorf("%s: %w", file, err)
+	}
+	if format == formatAuto {
+		if format, err = guessFormat(r); err != nil {
+			return "", "", fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	var out bytes.Buffer
+	s := newSplitter(r, format)
+	for taken := 0; taken < n; {
+		c, err := s.next(nil, 1)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return "", "", fmt.Errorf("%s: %w", file, err)
+		}
+		if len(bytes.TrimSpace(c.data)) == 0 {
+			continue
+		}
+		taken++
+		out.Write(bytes.TrimRight(c.data, "\r\n"))
+		out.WriteByte('\n')
+	}
+	if out.Len() == 0 {
+		return "", "", fmt.Errorf("%s holds no records", file)
+	}
+	return out.String(), contentTypes[format], nil
+}
+
+// The answer of a dry run with trace=true.
+type (
+	dryRunAnswer struct {
+		Tables  []dryRunTable  `json:"tables"`
+		Records []dryRunRecord `json:"records"`
+	}
+	dryRunTable struct {
+		Name      string            `json:"table_name"`
+		Schema    []dryRunColumn    `json:"schema"`
+		Rows      []json.RawMessage `json:"rows"`
+		Options   map[string]string `json:"options"`
+		Exists    bool              `json:"exists"`
+		New       []string          `json:"new_columns"`
+		Different []struct {
+			Option, Wanted, Table string
+		} `json:"different_options"`
+	}
+	dryRunColumn struct {
+		Name       string `json:"name"`
+		DataType   string `json:"data_type"`
+		ColumnType string `json:"column_type"`
+		Fulltext   bool   `json:"fulltext"`
+	}
+	dryRunRecord struct {
+		Index   int             `json:"index"`
+		Input   json.RawMessage `json:"input"`
+		Outcome string          `json:"outcome"`
+		Steps   []dryRunStep    `json:"steps"`
+		Rows    []struct {
+			Table string `json:"table"`
+			Row   int    `json:"row"`
+		} `json:"rows"`
+		Error *struct {
+			Pipeline, Step, Field, Value, Reason string
+		} `json:"error"`
+	}
+	dryRunStep struct {
+		Pipeline string          `json:"pipeline"`
+		Step     string          `json:"step"`
+		Record   json.RawMessage `json:"record"`
+		Added    []string        `json:"added"`
+		Changed  []string        `json:"changed"`
+		Removed  []string        `json:"removed"`
+	}
+)
+
+// printDryRun prints the answer of a dry run.
+func printDryRun(w io.Writer, output string, answer json.RawMessage) error {
+	if output != "table" {
+		var list any
+		d := json.NewDecoder(bytes.NewReader(answer))
+		d.UseNumber()
+		if err := d.Decode(&list); err != nil {
+			return fmt.Errorf("reading the server's answer: %w", err)
+		}
+		if output == "yaml" {
+			node, err := yamlNode(jsonDecoder(answer))
+			if err != nil {
+				return fmt.Errorf("reading the server's answer: %w", err)
+			}
+			list = node
+		}
+		return printList(w, output, list, nil)
+	}
+	var a dryRunAnswer
+	if err := json.Unmarshal(answer, &a); err != nil {
+		return fmt.Errorf("reading the server's answer: %w", err)
+	}
+	var out strings.Builder
+	for _, r := range a.Records {
+		r.print(&out)
+	}
+	for _, t := range a.Tables {
+		t.print(&out)
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func jsonDecoder(text []byte) *json.Decoder {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return d
+}
+
+// maxShown bounds a value that is printed, in bytes.
+const maxShown = 200
+
+func shown(text []byte) string {
+	if len(text) > maxShown {
+		return strings.ToValidUTF8(string(text[:maxShown]), "") + "…"
+	}
+	return string(text)
+}
+
+func (r *dryRunRecord) print(out *strings.Builder) {
+	fmt.Fprintf(out, "record %d: %s", r.Index, r.Outcome)
+	switch {
+	case r.Error != nil:
+		fmt.Fprintf(out, " at %s", r.Error.Step)
+	case len(r.Rows) > 0:
+		var tables []string
+		for _, row := range r.Rows {
+			if !slices.Contains(tables, row.Table) {
+				tables = append(tables, row.Table)
+			}
+		}
+		fmt.Fprintf(out, " in %s", strings.Join(tables, ", "))
+	}
+	out.WriteByte('\n')
+	if len(r.Input) > 0 {
+		fmt.Fprintf(out, "  %s\n", shown(r.Input))
+	}
+	for _, step := range r.Steps {
+		step.print(out)
+	}
+	if e := r.Error; e != nil {
+		fmt.Fprintf(out, "  ! %s: %s", e.Step, e.Reason)
+		if e.Field != "" {
+			fmt.Fprintf(out, "; field %s", e.Field)
+		}
+		if e.Value != "" {
+			fmt.Fprintf(out, "; value %s", e.Value)
+		}
+		out.WriteByte('\n')
+	}
+	out.WriteByte('\n')
+}
+
+func (s *dryRunStep) print(out *strings.Builder) {
+	fmt.Fprintf(out, "  %s", s.Step)
+	if s.Pipeline != "" {
+		fmt.Fprintf(out, " (%s)", s.Pipeline)
+	}
+	out.WriteByte('\n')
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(s.Record, &fields) != nil {
+		fmt.Fprintf(out, "    = %s\n", shown(s.Record)) // an array of records, or nothing
+		return
+	}
+	if len(s.Added)+len(s.Changed)+len(s.Removed) == 0 {
+		out.WriteString("    no change\n")
+	}
+	for _, list := range []struct {
+		sign  string
+		names []string
+	}{{"+", s.Added}, {"~", s.Changed}, {"-", s.Removed}} {
+		for _, name := range list.names {
+			fmt.Fprintf(out, "    %s %s", list.sign, name)
+			if value, ok := fields[name]; ok {
+				fmt.Fprintf(out, " = %s", shown(value))
+			}
+			out.WriteByte('\n')
+		}
+	}
+}
+
+func (t *dryRunTable) print(out *strings.Builder) {
+	fmt.Fprintf(out, "table %s: %d rows", t.Name, len(t.Rows))
+	if t.Exists {
+		out.WriteString(", exists")
+	} else {
+		out.WriteString(", would be created")
+	}
+	var options []string
+	for k, v := range t.Options {
+		options = append(options, k+"="+v)
+	}
+	if slices.Sort(options); len(options) > 0 {
+		fmt.Fprintf(out, " (%s)", strings.Join(options, ", "))
+	}
+	out.WriteByte('\n')
+	table := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	for _, c := range t.Schema {
+		notes := ""
+		if c.Fulltext {
+			notes = "fulltext"
+		}
+		if slices.Contains(t.New, c.Name) {
+			notes = strings.TrimPrefix(notes+", new", ", ")
+		}
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", c.Name, c.DataType, c.ColumnType, notes)
+	}
+	_ = table.Flush() // a Builder takes everything
+	for _, d := range t.Different {
+		fmt.Fprintf(out, "  option %s: %s is wanted, the table has %q\n", d.Option, d.Wanted, d.Table)
+	}
+	out.WriteByte('\n')
+}
