@@ -42,9 +42,13 @@ func Inspect(w io.Writer, fsys vfs.FS, path string) error {
 		for j := range g.Columns {
 			c := &g.Columns[j].MetaData
 			kind := fields[j].Type().Kind()
-			p.line("  %q: %v %s, %d values, %d nulls, %d bytes, %d uncompressed, min %s, max %s",
+			bloom := ""
+			if c.BloomFilterLength > 0 {
+				bloom = fmt.Sprintf(", bloom filter %d bytes", c.BloomFilterLength)
+			}
+			p.line("  %q: %v %s, %d values, %d nulls, %d bytes, %d uncompressed, min %s, max %s%s",
 				fields[j].Name(), c.Encoding, c.Codec, c.NumValues, c.Statistics.NullCount, c.TotalCompressedSize, c.TotalUncompressedSize,
-				bound(kind, c.Statistics.MinValue), bound(kind, c.Statistics.MaxValue))
+				bound(kind, c.Statistics.MinValue), bound(kind, c.Statistics.MaxValue), bloom)
 		}
 	}
 	return p.err

@@ -32,6 +32,8 @@ type fileColumn struct {
 	views    []*column.View // by batch; nil where the batch lacks it
 	encoding encoding.Encoding
 	bounds   bool // whether the smallest and largest value are kept
+	// bloomBits is the size of the column's bloom filter in bits per value; 0: none.
+	bloomBits uint
 }
 
 // fileColumns returns the columns of table that a batch of the rows has.
@@ -61,7 +63,7 @@ func fileColumns(table *schema.Table, batches []*column.Batch, rows []rowRef) []
 				def := &table.Columns[at]
 				c = &fileColumn{
 					Column:  Column{ID: def.ID, Name: names[at], Type: def.Type, Semantic: def.Semantic},
-					logical: def.Name, views: make([]*column.View, len(batches)),
+					logical: def.Name, views: make([]*column.View, len(batches)), bloomBits: bloomBits(def),
 				}
 				cols[at] = c
 			}

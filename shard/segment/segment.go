@@ -177,6 +177,7 @@ func writerOptions(table *schema.Table, id uint64, cols []*fileColumn) ([]parque
 	list := make([]jsonColumn, len(cols))
 	root := make(rootNode, len(cols))
 	var sorting []parquet.SortingColumn
+	var filters []parquet.BloomFilterColumn
 	options := []parquet.WriterOption{
 		parquet.Compression(zstdCodec), parquet.DataPageVersion(1), parquet.DataPageStatistics(false), parquet.PageBufferSize(pageBytes), parquet.WriteBufferSize(256 << 10),
 		parquet.DictionaryMaxBytes(maxDictionaryBytes), parquet.CreatedBy("cordwood", "1", ""),
@@ -192,6 +193,9 @@ func writerOptions(table *schema.Table, id uint64, cols []*fileColumn) ([]parque
 		}
 		if !c.bounds {
 			options = append(options, parquet.SkipPageBounds(c.Name))
+		}
+		if c.bloomBits > 0 {
+			filters = append(filters, parquet.SplitBlockFilter(c.bloomBits, c.Name))
 		}
 	}
 	for _, c := range cols {
@@ -213,6 +217,7 @@ func writerOptions(table *schema.Table, id uint64, cols []*fileColumn) ([]parque
 		parquet.NewSchema("cordwood", root),
 		parquet.KeyValueMetadata(KeyColumns, string(columns)),
 		parquet.KeyValueMetadata(KeyTable, string(of)),
+		parquet.BloomFilters(filters...),
 		parquet.SortingWriterConfig(parquet.SortingColumns(sorting...)),
 	), nil
 }

@@ -1,0 +1,36 @@
+package segment
+
+import (
+	"math"
+	"strconv"
+
+	"cordwood/proto/schema"
+)
+
+const (
+	defaultFalsePositives = 0.01
+	// The least rate that is worth its bits; a lower one is taken for it.
+	minFalsePositives = 1e-6
+)
+
+// bloomBits is the size of the bloom filter that a column has in every row group, in
+// bits per value; 0 if it has none. The indexes inverted and skipping ask for one, on
+// whole values: it lets an engine skip row groups in a search for one value.
+func bloomBits(c *schema.Column) uint {
+	if c.Index == nil || c.Index.Kind != schema.InvertedIndex && c.Index.Kind != schema.SkippingIndex {
+		return 0
+	}
+	if c.Type == schema.Boolean || c.Semantic == schema.Timestamp {
+		return 0 // two values, or bounds that say more
+	}
+	p, err := strconv.ParseFloat(c.Index.Options[schema.IndexOptionFalsePositiveRate], 64)
+	if err != nil || p <= 0 {
+		p = defaultFalsePositives
+	}
+	if p = max(p, minFalsePositives); p >= 1 {
+		return 0
+	}
+	// Split block filters (Parquet format, BloomFilter.md): eight bits of each value
+	// are set, one in each word of a block.
+	return uint(math.Ceil(-8 / math.Log(1-math.Pow(p, 1.0/8))))
+}
