@@ -67,11 +67,15 @@ func (c *compiler) unhandledAssign(n *syntax.Assign, e *expr) *diag.Diagnostic {
 	return d
 }
 
+func unnecessary(n *syntax.Assign) *diag.Diagnostic {
+	return diag.New(104, "unnecessary error assignment", n.Value.Span(), "this expression can't fail").
+		With(n.OK.Span().To(n.Err.Span()), "so there is no error to assign: use a single target")
+}
+
 // assignErr compiles ok, err = e.
 func (c *compiler) assignErr(n *syntax.Assign, e expr) expr {
 	if !e.fallible {
-		c.report(diag.New(104, "unnecessary error assignment", n.Value.Span(), "this expression can't fail").
-			With(n.OK.Span().To(n.Err.Span()), "so there is no error to assign: use a single target"))
+		c.report(unnecessary(n))
 		return broken(n.Span())
 	}
 	_, noOK := n.OK.(*syntax.Noop)
@@ -114,10 +118,6 @@ func (c *compiler) assignErr(n *syntax.Assign, e expr) expr {
 
 // assignMerge compiles a |= b.
 func (c *compiler) assignMerge(n *syntax.Assign) expr {
-	if n.Err != nil {
-		c.report(diag.New(203, "syntax error", n.OpSpan, "|= takes a single target"))
-		return broken(n.Span())
-	}
 	if _, ok := n.OK.(*syntax.Noop); ok {
 		c.report(diag.New(640, "useless assignment to _", n.OK.Span(), "nothing is assigned here"))
 		return broken(n.Span())
@@ -127,8 +127,12 @@ func (c *compiler) assignMerge(n *syntax.Assign) expr {
 		return left // reported
 	}
 	right := c.node(n.Value)
-	if right.fallible {
+	switch {
+	case n.Err == nil && right.fallible:
 		c.report(c.unhandledAssign(n, &right))
+		return broken(n.Span())
+	case n.Err != nil && !right.fallible:
+		c.report(unnecessary(n))
 		return broken(n.Span())
 	}
 	isObject := func(k kind.Kind) bool { return k.Is(kind.ObjectBit) || k.IsNever() }
@@ -145,9 +149,20 @@ func (c *compiler) assignMerge(n *syntax.Assign) expr {
 	t := left.target
 	c.setRootKind(t, c.rootKind(t).Insert(t.Path, merged))
 	run := right.run
+	toErr := func(*fn.Frame, value.Value) bool { return true }
+	if _, noErr := n.Err.(*syntax.Noop); n.Err != nil && !noErr {
+		toErr, _ = c.target(n.Err, kind.Or(kind.String, kind.Null), value.Value{}, false)
+	}
 	do := func(f *fn.Frame) (value.Value, bool) {
 		r, ok := run(f)
 		if !ok {
+			if n.Err == nil || !f.Caught() {
+				return r, false
+			}
+			text := value.NewString(f.Text())
+			return text, toErr(f, text)
+		}
+		if !toErr(f, value.Value{}) {
 			return r, false
 		}
 		place := t.Place(f)

@@ -349,7 +349,7 @@ func (c *compiler) ifElse(n *syntax.If) expr {
 		} else {
 			other = c.node(n.Else)
 		}
-		c.mergeBoth(after, c.rewind(mark), then.kind.IsNever(), other.kind.IsNever())
+		c.mergeBoth(after, c.rewind(mark))
 	}
 	out.kind = then.kind.Defined().Union(other.kind.Defined())
 	out.inherit(&cond, &then, &other)

@@ -106,8 +106,13 @@ func resultKind(op string, l, r *expr) (kind.Kind, bool) {
 		safe := r.known && ok && (x >= smallestNormal || x <= -smallestNormal) && x-x == 0
 		return kind.Float, !safe || !isInt(a) && !isFloat(a)
 	case "|":
-		if a.Is(kind.ObjectBit) && b.Is(kind.ObjectBit) {
+		switch {
+		case a.Is(kind.ObjectBit) && b.Is(kind.ObjectBit):
 			return a.Merge(b), false
+		case a.Is(kind.ObjectBit) && b.IsNever():
+			return a, false
+		case b.Is(kind.ObjectBit) && a.IsNever():
+			return b, false
 		}
 		return kind.Object, true
 	}
@@ -415,13 +420,23 @@ func (c *compiler) logical(n *syntax.Binary) expr {
 	truthy := l.known && l.value.IsTrue()
 	after := c.rewind(mark)
 	out := expr{span: n.Span()}
-	if n.Op == "&&" && !falsy || n.Op == "||" && !truthy {
+	always, never := truthy, falsy // of the right side
+	if n.Op == "||" {
+		always, never = falsy, truthy
+	}
+	switch {
+	case always:
+		c.apply(after)
+	case !never:
 		c.merge(after)
 	}
 	left, right := l.looking(), r.looking()
 	if n.Op == "&&" {
 		out.kind = kind.Boolean
-		out.inherit(&l, &r)
+		out.inherit(&l)
+		if !never {
+			out.inherit(&r)
+		}
 		if !out.fallible && !falsy && !truthy && (!l.kind.Within(truthBits) || !r.kind.Within(truthBits)) {
 			out.fallible = true
 			out.why = diag.New(100, "unhandled error", n.Span(), "this fails if one side is neither a boolean nor null").

@@ -103,15 +103,22 @@ func (c *compiler) merge(s snapshot) {
 	}
 }
 
+// apply replaces the knowledge by that of a branch that runs in any case.
+func (c *compiler) apply(s snapshot) {
+	c.event, c.meta = s.event, s.meta
+	for slot, x := range s.vars {
+		c.set(slot, x.kind, x.value, x.known)
+	}
+}
+
 func (c *compiler) mergeVar(slot int, x change) {
 	v := &c.vars[slot]
 	known := v.known && x.known && value.Same(v.value, x.value)
 	c.set(slot, v.kind.Union(x.kind), v.value, known)
 }
 
-// mergeBoth replaces the knowledge by that of two branches of which one has run. A
-// branch that never gets to its end does not count for variables.
-func (c *compiler) mergeBoth(a, b snapshot, _, _ bool) {
+// mergeBoth replaces the knowledge by that of two branches of which one has run.
+func (c *compiler) mergeBoth(a, b snapshot) {
 	c.event, c.meta = a.event.Union(b.event), a.meta.Union(b.meta)
 	for slot, x := range a.vars {
 		if y, ok := b.vars[slot]; ok {

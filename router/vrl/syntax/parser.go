@@ -258,7 +258,7 @@ func (p *parser) assignment() Node {
 	if p.is(",") && isTarget(n) {
 		p.i++
 		a.Err = p.target()
-		if !p.is("=") {
+		if !p.is("=") && !p.is("|=") {
 			p.unexpected("= after the two targets")
 		}
 	}
