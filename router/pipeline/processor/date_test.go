@@ -29,8 +29,10 @@ func TestDate(t *testing.T) {
 		{"skipped: as before", `{field: t, timezone: Europe/Berlin}`, `{"t":"2024-03-31T02:30:00"}`, `{"t":"2024-03-31T01:30:00Z"}`},
 		{"Unix seconds", `{field: t, formats: ['%s']}`, `{"t":"1700000000"}`, `{"t":"2023-11-14T22:13:20Z"}`},
 		{"one digit", `{field: t, formats: ['%Y-%m-%d %H:%M']}`, `{"t":"2014-5-7 1:2"}`, `{"t":"2014-05-07T01:02:00Z"}`},
-		{"renamed", `{fields: ["t, u", {key: v, rename_to: w}]}`, `{"t":"2024-01-02T03:04:05","v":"2024-01-02T03:04:06"}`,
-			`{"t":"2024-01-02T03:04:05","u":"2024-01-02T03:04:05Z","v":"2024-01-02T03:04:06","w":"2024-01-02T03:04:06Z"}`},
+		{
+			"renamed", `{fields: ["t, u", {key: v, rename_to: w}]}`, `{"t":"2024-01-02T03:04:05","v":"2024-01-02T03:04:06"}`,
+			`{"t":"2024-01-02T03:04:05","u":"2024-01-02T03:04:05Z","v":"2024-01-02T03:04:06","w":"2024-01-02T03:04:06Z"}`,
+		},
 		{"locale", `{field: t, locale: de_DE}`, `{"t":"2024-01-02T03:04:05"}`, `{"t":"2024-01-02T03:04:05Z"}`},
 		{"ignored", `{fields: [t, u], ignore_missing: true}`, `{"t":null}`, `{"t":null}`},
 
@@ -38,8 +40,10 @@ func TestDate(t *testing.T) {
 		{"null", `field: t`, `{"t":null}`, `!Processor date: missing field (field "t", processors[0])`},
 		{"integer", `{field: t, ignore_missing: true}`, `{"t":1700000000}`, `!Processor date: expected a string, found an integer: 1700000000 (field "t"`},
 		{"no match", `field: t`, `{"t":"yesterday"}`, `!Processor date: failed to parse: "yesterday" (field "t", processors[0])`},
-		{"no match of one", `{field: t, formats: ['%Y-%m-%d %H:%M']}`, `{"t":"2024-01-02T03:04"}`,
-			`!Processor date: failed to parse by %Y-%m-%d %H:%M, input contains invalid characters at byte 10 (%H): "2024-01-02T03:04" (field "t"`},
+		{
+			"no match of one", `{field: t, formats: ['%Y-%m-%d %H:%M']}`, `{"t":"2024-01-02T03:04"}`,
+			`!Processor date: failed to parse by %Y-%m-%d %H:%M, input contains invalid characters at byte 10 (%H): "2024-01-02T03:04" (field "t"`,
+		},
 		{"left over", `{field: t, formats: ['%Y-%m-%d']}`, `{"t":"2024-01-02 "}`, `!trailing input`},
 		{"contradiction", `{field: t, formats: ['%a %Y-%m-%d']}`, `{"t":"Sun 2024-01-02"}`, `!no possible date and time matching input`},
 		{"empty", `field: t`, `{"t":""}`, `!failed to parse: ""`},

@@ -9,11 +9,15 @@ import (
 
 func TestDissect(t *testing.T) {
 	run(t, "dissect", []runCase{
-		{"example", `{field: m, pattern: '%{host} [%{+t} %{+t}] %{lvl->} %{msg}'}`, `{"m":"web1 [10:00 UTC] WARN   disk"}`,
-			`{"host":"web1","lvl":"WARN","m":"web1 [10:00 UTC] WARN   disk","msg":"disk","t":"10:00 UTC"}`},
-		{"access", `{fields: [m], patterns: ['%{client} - %{user} [%{time}] "%{method} %{path} %{protocol}" %{status} %{bytes} "%{referer}" "%{agent}"']}`,
+		{
+			"example", `{field: m, pattern: '%{host} [%{+t} %{+t}] %{lvl->} %{msg}'}`, `{"m":"web1 [10:00 UTC] WARN   disk"}`,
+			`{"host":"web1","lvl":"WARN","m":"web1 [10:00 UTC] WARN   disk","msg":"disk","t":"10:00 UTC"}`,
+		},
+		{
+			"access", `{fields: [m], patterns: ['%{client} - %{user} [%{time}] "%{method} %{path} %{protocol}" %{status} %{bytes} "%{referer}" "%{agent}"']}`,
 			`{"m":"10.0.0.1 - bob [25/May/2024:20:16:37 +0200] \"GET / HTTP/1.1\" 200 17 \"-\" \"curl\""}`,
-			`{"agent":"curl","bytes":"17","client":"10.0.0.1","m":"10.0.0.1 - bob [25/May/2024:20:16:37 +0200] \"GET / HTTP/1.1\" 200 17 \"-\" \"curl\"","method":"GET","path":"/","protocol":"HTTP/1.1","referer":"-","status":"200","time":"25/May/2024:20:16:37 +0200","user":"bob"}`},
+			`{"agent":"curl","bytes":"17","client":"10.0.0.1","m":"10.0.0.1 - bob [25/May/2024:20:16:37 +0200] \"GET / HTTP/1.1\" 200 17 \"-\" \"curl\"","method":"GET","path":"/","protocol":"HTTP/1.1","referer":"-","status":"200","time":"25/May/2024:20:16:37 +0200","user":"bob"}`,
+		},
 		{"whole literal", `{field: m, pattern: '%{a} - %{b}'}`, `{"m":"x y - z"}`, `{"a":"x y","b":"z","m":"x y - z"}`},
 		{"prefix", `{field: m, pattern: '<%{a}>'}`, `{"m":"<x>"}`, `{"a":"x","m":"<x>"}`},
 		{"rest after a literal", `{field: m, pattern: '%{a};'}`, `{"m":"x;y;z"}`, `{"a":"x","m":"x;y;z"}`},
@@ -43,9 +47,11 @@ func TestDissect(t *testing.T) {
 		{"second pattern", `{field: m, patterns: ['[%{a}]', '%{b}=%{c}', '%{d}']}`, `{"m":"1=2"}`, `{"b":"1","c":"2","m":"1=2"}`},
 		{"the later option", `{field: m, patterns: ['%{a}'], pattern: '%{b}'}`, `{"m":"1"}`, `{"b":"1","m":"1"}`},
 		{"several fields, no renames", `{fields: ["m, x", n], pattern: '%{a}'}`, `{"m":"1","n":"2"}`, `{"a":"2","m":"1","n":"2"}`},
-		{"many fields", `{field: m, pattern: '%{a1} %{a2} %{a3} %{a4} %{a5} %{a6} %{a7} %{a8} %{a9} %{b1} %{b2} %{b3} %{b4} %{b5} %{b6} %{b7} %{b8} %{b9} %{c1} %{c2} %{c3} %{c4} %{c5} %{c6} %{+c7} %{+c7}'}`,
+		{
+			"many fields", `{field: m, pattern: '%{a1} %{a2} %{a3} %{a4} %{a5} %{a6} %{a7} %{a8} %{a9} %{b1} %{b2} %{b3} %{b4} %{b5} %{b6} %{b7} %{b8} %{b9} %{c1} %{c2} %{c3} %{c4} %{c5} %{c6} %{+c7} %{+c7}'}`,
 			`{"b5":true,"m":"1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8","z":null}`,
-			`{"a1":"1","a2":"2","a3":"3","a4":"4","a5":"5","a6":"6","a7":"7","a8":"8","a9":"9","b1":"1","b2":"2","b3":"3","b4":"4","b5":"5","b6":"6","b7":"7","b8":"8","b9":"9","c1":"1","c2":"2","c3":"3","c4":"4","c5":"5","c6":"6","c7":"7 8","m":"1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8","z":null}`},
+			`{"a1":"1","a2":"2","a3":"3","a4":"4","a5":"5","a6":"6","a7":"7","a8":"8","a9":"9","b1":"1","b2":"2","b3":"3","b4":"4","b5":"5","b6":"6","b7":"7","b8":"8","b9":"9","c1":"1","c2":"2","c3":"3","c4":"4","c5":"5","c6":"6","c7":"7 8","m":"1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8","z":null}`,
+		},
 		{"large record", `{field: m, pattern: '%{a} %{f}'}`, `{"b":1,"c":2,"d":3,"e":4,"f":5,"m":"x y"}`, `{"a":"x","b":1,"c":2,"d":3,"e":4,"f":"y","m":"x y"}`},
 		{"ignored", `{fields: [m, n], pattern: '%{a}', ignore_missing: true}`, `{"m":null}`, `{"m":null}`},
 
@@ -95,7 +101,9 @@ func TestDissect(t *testing.T) {
 func FuzzDissect(f *testing.F) {
 	for _, s := range [][2]string{
 		{"%{host} [%{+t/1} %{+t}] %{lvl->} %{msg}", "web1 [10:00 UTC] WARN   disk"},
-		{"%{*k}=%{&k},%{?a->}→%{}", "x=1,y→→z"}, {"%{a->} [%{b}", "a  [  [ ["}, {"%{", "%{"},
+		{"%{*k}=%{&k},%{?a->}→%{}", "x=1,y→→z"},
+		{"%{a->} [%{b}", "a  [  [ ["},
+		{"%{", "%{"},
 	} {
 		f.Add(s[0], s[1])
 	}

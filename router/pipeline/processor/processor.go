@@ -42,6 +42,7 @@ var kinds = []Kind{
 	{"json_parse", compileJSONParse},
 	{"json_path", compileJSONPath},
 	{"letter", compileLetter},
+	{"regex", compileRegex},
 	{"simple_extract", compileSimpleExtract},
 	{"urlencoding", compileURLEncoding},
 	{"vrl", compileVRL},

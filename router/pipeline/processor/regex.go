@@ -1,0 +1,156 @@
+package processor
+
+import (
+	"regexp"
+	"slices"
+
+	"cordwood/router/pipeline/document"
+	"cordwood/router/vrl/value"
+)
+
+// compileRegex: regex takes the named groups of patterns as fields.
+//
+//	pattern: a regular expression in RE2 syntax
+//	patterns: a list of them; if both are given, patterns follow pattern
+//
+// Every pattern is searched for, and every group (?<name>…) that took part in the first
+// match of its pattern gives a field: the field's name, or its new name if the list gives
+// one, with _name. A pattern that does not occur gives none and is no error. The source
+// stays. As RE2 has it, \d, \w, \s and \b know ASCII only; for letters of all scripts there is
+// \p{L}, for digits \p{Nd}.
+func compileRegex(o *Options) Apply {
+	fields := o.Fields()
+	var patterns []*regexp.Regexp
+	named := false
+	for _, n := range patternNodes(o.Map) {
+		text, ok := n.String()
+		if !ok {
+			continue
+		}
+		if re := CompileRegex(n, text); re != nil {
+			patterns = append(patterns, re)
+			named = namedGroups(n, re) || named
+		}
+	}
+	if len(patterns) > 0 && !named {
+		o.Fault("no pattern has a named group, as in (?<name>…), so that there is nothing to extract")
+	}
+	var applies []Apply
+	for _, f := range fields.List {
+		one := Fields{[]Field{f}, fields.IgnoreMissing}
+		applies = append(applies, one.EachString(newExtractor(o, f.Out.Text, patterns).apply))
+	}
+	if len(applies) == 1 {
+		return applies[0]
+	}
+	return func(rec *Record) error {
+		for _, a := range applies {
+			if err := a(rec); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// extractor takes the groups of patterns out of one field.
+type extractor struct {
+	outputs  captures
+	patterns []groupPattern
+}
+
+// groupPattern is a pattern with named groups.
+type groupPattern struct {
+	re     *regexp.Regexp
+	groups []group
+}
+
+// group is a named group: its number, and the place of its text among the outputs.
+type group struct{ number, place int }
+
+func newExtractor(o *Options, prefix string, patterns []*regexp.Regexp) *extractor {
+	e := &extractor{}
+	var names []string
+	for _, re := range patterns {
+		p := groupPattern{re: re}
+		for i, n := range re.SubexpNames() {
+			if n != "" {
+				p.groups = append(p.groups, group{i, len(names)})
+				names = append(names, prefix+"_"+n)
+			}
+		}
+		if len(p.groups) > 0 {
+			e.patterns = append(e.patterns, p)
+		}
+	}
+	var places []int
+	e.outputs, places = newCaptures(o, names)
+	for _, p := range e.patterns {
+		for i := range p.groups {
+			p.groups[i].place = places[p.groups[i].place]
+		}
+	}
+	return e
+}
+
+func (e *extractor) apply(rec *Record, _ *Field, s string) error {
+	var few [fewCaptures]value.Value
+	values := e.outputs.values(few[:])
+	matched := false
+	for i := range e.patterns {
+		p := &e.patterns[i]
+		loc := p.re.FindStringSubmatchIndex(s)
+		if loc == nil {
+			continue
+		}
+		matched = true
+		for _, g := range p.groups {
+			if from := loc[2*g.number]; from >= 0 {
+				values[g.place] = value.NewString(s[from:loc[2*g.number+1]])
+			}
+		}
+	}
+	if matched {
+		e.outputs.set(rec, values)
+	}
+	return nil
+}
+
+// namedGroups tells whether the pattern at n has named groups. One of two groups of the
+// same name would never be seen and is a fault.
+func namedGroups(n *document.Node, re *regexp.Regexp) bool {
+	names := re.SubexpNames()
+	named := false
+	for i, name := range names {
+		if name == "" {
+			continue
+		}
+		named = true
+		if slices.Contains(names[:i], name) {
+			n.Fault("two groups have the name %q", Cut(name))
+		}
+	}
+	return named
+}
+
+// patternNodes is the patterns of the options pattern and patterns, at least one.
+func patternNodes(m *document.Map) []*document.Node {
+	var nodes []*document.Node
+	one, list := m.Get("pattern"), m.Get("patterns")
+	if one != nil {
+		nodes = append(nodes, one)
+	}
+	if list != nil {
+		nodes = append(nodes, list.List()...)
+	}
+	switch {
+	case one == nil && list == nil:
+		m.Fault(`"pattern" or "patterns" is required`)
+	case len(nodes) == 0 && list.IsList():
+		list.Fault("the list of patterns is empty")
+	case len(nodes) > maxPatterns:
+		list.Fault("%d patterns, at most %d are allowed", len(nodes), maxPatterns)
+		return nil
+	}
+	return nodes
+}
