@@ -43,6 +43,7 @@ var kinds = []Kind{
 	{"json_path", compileJSONPath},
 	{"letter", compileLetter},
 	{"regex", compileRegex},
+	{"select", compileSelect},
 	{"simple_extract", compileSimpleExtract},
 	{"urlencoding", compileURLEncoding},
 	{"vrl", compileVRL},
