@@ -1,0 +1,84 @@
+package processor
+
+import (
+	"strings"
+
+	"cordwood/router/vrl/value"
+)
+
+// compileFilter: filter drops the records that have one of several texts in a field.
+//
+//	targets: list of the texts; empty ones are ignored
+//	match_op: in (default) drops if a field has one of them, not_in if it has another text
+//	case_insensitive: whether upper and lower case are alike, default true
+//	mode: simple, the only one
+//
+// One listed field that satisfies the condition is enough. A field that is absent or
+// null never does, and one that is no string is an error.
+func compileFilter(o *Options) Apply {
+	fields := o.FieldList()
+	o.Choice("mode", "simple")
+	dropIf := o.Choice("match_op", "in", "not_in") == "in"
+	fold := o.Bool("case_insensitive", true)
+	targets := filterTargets(o, fold)
+	list := fields.List
+	return func(rec *Record) error {
+		if rec.Value.Object() == nil {
+			return rec.errNotMap()
+		}
+		for i := range list {
+			v, ok := rec.Get(list[i].In)
+			if !ok || v.IsNull() {
+				continue
+			}
+			if !v.IsString() {
+				return rec.WrongType(list[i].In.Text, v, "a string")
+			}
+			if targets.has(rec, v.Str()) == dropIf {
+				rec.Value = value.Value{}
+				return nil
+			}
+		}
+		return nil
+	}
+}
+
+// textSet is a set of texts, in lower case if case is ignored.
+type textSet struct {
+	texts map[string]struct{}
+	fold  bool
+}
+
+func filterTargets(o *Options, fold bool) textSet {
+	set := textSet{map[string]struct{}{}, fold}
+	n := o.Get("targets")
+	if n == nil {
+		o.Fault(`"targets" is required: the list of the texts to look for`)
+		return set
+	}
+	faults := n.Faults()
+	for _, s := range n.Strings() {
+		if b, changed := lower(nil, s); fold && changed {
+			s = string(b)
+		}
+		if s != "" {
+			set.texts[strings.Clone(s)] = struct{}{}
+		}
+	}
+	if len(set.texts) == 0 && n.Faults() == faults {
+		n.Fault("there is no text but empty ones in targets")
+	}
+	return set
+}
+
+func (t *textSet) has(rec *Record, s string) bool {
+	if t.fold {
+		if b, changed := lower(rec.Scratch[:0], s); changed {
+			rec.Scratch = b
+			_, ok := t.texts[string(b)]
+			return ok
+		}
+	}
+	_, ok := t.texts[s]
+	return ok
+}
