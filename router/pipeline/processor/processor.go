@@ -39,6 +39,7 @@ var kinds = []Kind{
 	{"decolorize", compileDecolorize},
 	{"digest", compileDigest},
 	{"dissect", compileDissect},
+	{"epoch", compileEpoch},
 	{"filter", compileFilter},
 	{"json_parse", compileJSONParse},
 	{"json_path", compileJSONPath},
