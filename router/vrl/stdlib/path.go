@@ -7,7 +7,7 @@ import (
 )
 
 // pathFunctions are the functions of the group Path.
-var pathFunctions = []*fn.Function{del, exists}
+var pathFunctions = []*fn.Function{del, exists, get, remove, set}
 
 var del = &fn.Function{
 	Name:  "del",
@@ -66,4 +66,141 @@ var exists = &fn.Function{
 			return value.NewBool(found), ok
 		}}, nil
 	},
+}
+
+var get = &fn.Function{
+	Name:  "get",
+	Group: fn.Path,
+	Doc: "Returns the value that a path made at run time leads to, or null if it leads nowhere. Where the path is known " +
+		"when the program is written, .a.b[0] says the same and cannot fail.",
+	Params: []fn.Param{
+		{Name: "value", Doc: "The object or array to look into.", Kind: kind.Or(kind.Object, kind.Array)},
+		pathParam,
+	},
+	Returns:  kind.Value,
+	Fallible: true,
+	Errors:   pathErrors,
+	Examples: []fn.Example{
+		{Title: "into an object", Source: `get!({"a": {"b": [7, 8]}}, ["a", "b", -1])`, Result: `8`},
+		{Title: "by a name from the event", Source: `get!(., [.field])`, Event: `{"field":"b","b":1}`, Result: `1`},
+		{Title: "leads nowhere", Source: `get!({}, ["a"])`, Result: `null`},
+		{Title: "no path", Source: `get!({}, [true])`, Fails: `path segment must be either string or integer, not boolean`},
+	},
+	Impl: fn.Impl{F2: func(f *fn.Frame, v, path value.Value) (value.Value, bool) {
+		var room [8]value.Segment
+		p, ok := dynamicPath(f, path, room[:0])
+		if !ok {
+			return value.Value{}, false
+		}
+		x, _ := v.Get(p)
+		return x, true
+	}},
+}
+
+var pathParam = fn.Param{
+	Name: "path", Kind: kind.Array, Borrow: true,
+	Doc: "The steps of the path: strings are names of fields, integers indexes, negative ones counted from the end.",
+}
+
+var pathErrors = []string{"a step of the path is neither a string nor an integer"}
+
+// dynamicPath appends the steps that an array holds to p.
+func dynamicPath(f *fn.Frame, steps value.Value, p value.Path) (value.Path, bool) {
+	for _, s := range steps.Array().Peek() {
+		switch s.Kind() {
+		case value.String:
+			p = append(p, value.Name(s.Text()))
+		case value.Int:
+			p = append(p, value.Index(int(s.Int())))
+		default:
+			f.Failf("path segment must be either string or integer, not %v", s.Kind())
+			return nil, false
+		}
+	}
+	return p, true
+}
+
+var remove = &fn.Function{
+	Name:  "remove",
+	Group: fn.Path,
+	Doc: "Returns the value without what a path made at run time leads to. The value itself does not change; del removes " +
+		"from the event or a variable by a path known when the program is written.",
+	Params: []fn.Param{
+		{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)},
+		pathParam,
+		{Name: "compact", Doc: "Whether containers that become empty by it are removed too.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(false)},
+	},
+	Returns:  kind.Or(kind.Object, kind.Array),
+	Fallible: true,
+	Errors:   pathErrors,
+	Examples: []fn.Example{
+		{Title: "a field", Source: `remove!({"a": 1, "b": 2}, ["a"])`, Result: `{"b":2}`},
+		{Title: "empty parents too", Source: `remove!({"a": {"b": [1]}, "c": 2}, ["a", "b", 0], compact: true)`, Result: `{"c":2}`},
+	},
+	Impl: fn.Impl{F3: func(f *fn.Frame, v, path, compact value.Value) (value.Value, bool) {
+		p, ok := dynamicPath(f, path, nil)
+		if !ok || !chargeSpine(f, v, p) {
+			return value.Value{}, false
+		}
+		value.Remove(&v, p, compact.Bool())
+		return v, true
+	}},
+}
+
+var set = &fn.Function{
+	Name:  "set",
+	Group: fn.Path,
+	Doc: "Returns the value with other data at a path made at run time. What is missing on the way is made; the value " +
+		"itself does not change.",
+	Params: []fn.Param{
+		{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)},
+		pathParam,
+		{Name: "data", Doc: "What to put there.", Kind: kind.Any},
+	},
+	Returns:  kind.Or(kind.Object, kind.Array),
+	Fallible: true,
+	Errors: append([]string{
+		"an index is more than 65536 elements beyond the ends of its array",
+		"the path is empty and the data no object or array",
+	}, pathErrors...),
+	Examples: []fn.Example{
+		{Title: "a field", Source: `set!({"a": 1}, ["b"], 2)`, Result: `{"a":1,"b":2}`},
+		{Title: "what is missing is made", Source: `set!({}, ["a", "b", 1], true)`, Result: `{"a":{"b":[null,true]}}`},
+	},
+	Impl: fn.Impl{F3: func(f *fn.Frame, v, path, data value.Value) (value.Value, bool) {
+		p, ok := dynamicPath(f, path, nil)
+		if !ok || !chargeSpine(f, v, p) {
+			return value.Value{}, false
+		}
+		if len(p) == 0 && data.Kind() != value.Object && data.Kind() != value.Array {
+			return f.Failf("the path is empty, and so the data would be the result: expected object or array, got %v", data.Kind())
+		}
+		if !data.IsDefined() {
+			data = value.Value{}
+		}
+		if err := value.Insert(&v, p, data); err != nil {
+			return f.FailErr("unable to set the value at the path: ", err)
+		}
+		return v, true
+	}},
+}
+
+// chargeSpine takes the cost of copying the containers along a path, and of filling up
+// arrays, off the budget.
+func chargeSpine(f *fn.Frame, v value.Value, p value.Path) bool {
+	found := true
+	for i := range p {
+		n := 0
+		if found {
+			n = v.Len()
+			v, found = v.Peek(p[i : i+1])
+		}
+		if p[i].IsIndex {
+			n = max(n, min(max(p[i].Index, -p[i].Index), value.MaxIndex))
+		}
+		if !f.Spend(1+n/8) || !f.Reserve(n*sizeofField) {
+			return false
+		}
+	}
+	return true
 }
