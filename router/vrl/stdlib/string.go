@@ -2,6 +2,8 @@ package stdlib
 
 import (
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/language"
@@ -12,7 +14,11 @@ import (
 )
 
 // stringFunctions are the functions of the group String.
-var stringFunctions = []*fn.Function{upcase, downcase, contains}
+var stringFunctions = []*fn.Function{
+	basename, camelCase, communityID, contains, containsAll, dirname, downcase, endsWith, find, join, kebabCase, match,
+	matchAny, parseFloat, pascalCase, redact, replace, replaceWith, screamingSnakeCase, shannonEntropy, sieve, slice,
+	snakeCase, split, splitPath, startsWith, stripANSI, stripWhitespace, truncateString, upcase,
+}
 
 var upcase = &fn.Function{
 	Name:   "upcase",
@@ -81,7 +87,7 @@ var contains = &fn.Function{
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string to search.", Kind: kind.String},
 		{Name: "substring", Doc: "The string to search for.", Kind: kind.String},
-		{Name: "case_sensitive", Doc: "Whether upper and lower case letters differ.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(true)},
+		caseSensitive,
 	},
 	Examples: []fn.Example{
 		{Title: "found", Source: `contains("The Needle In The Haystack", "Needle")`, Result: `true`},
@@ -99,7 +105,213 @@ var contains = &fn.Function{
 			if sensitive.Bool() {
 				return value.NewBool(strings.Contains(v.Str(), sub.Str())), true
 			}
-			return value.NewBool(strings.Contains(strings.ToLower(v.Text()), strings.ToLower(sub.Text()))), true
+			return value.NewBool(strings.Contains(lower(v.Text()), lower(sub.Text()))), true
 		}}, nil
 	},
+}
+
+// lower returns s, valid UTF-8, in lower case by the full rules of Unicode.
+func lower(s string) string {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return cases.Lower(language.Und).String(s)
+		}
+	}
+	return strings.ToLower(s)
+}
+
+var caseSensitive = fn.Param{
+	Name: "case_sensitive", Doc: "Whether upper and lower case letters differ.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(true),
+}
+
+var containsAll = &fn.Function{
+	Name:  "contains_all",
+	Group: fn.String,
+	Doc:   "Tells whether the string contains every one of the others.",
+	Params: []fn.Param{
+		{Name: "value", Doc: "The string to search.", Kind: kind.String},
+		{Name: "substrings", Doc: "The strings to search for.", Kind: kind.Array, Borrow: true},
+		caseSensitive,
+	},
+	Returns:  kind.Boolean,
+	Fallible: true,
+	Errors:   []string{"an element of substrings is not a string"},
+	Examples: []fn.Example{
+		{Title: "all there", Source: `contains_all("the needle in the haystack", ["needle", "hay"])`, Result: `true`},
+		{Title: "one is missing", Source: `contains_all("the needle", ["needle", "hay"])`, Result: `false`},
+		{Title: "in any case", Source: `contains_all("The NEEDLE", ["the", "needle"], case_sensitive: false)`, Result: `true`},
+	},
+	Type: func(c *fn.Call) fn.TypeDef {
+		return fn.TypeDef{Kind: kind.Boolean, Fallible: !c.Kind(1).Elem().Within(kind.StringBit)}
+	},
+	Impl: fn.Impl{F3: func(f *fn.Frame, v, subs, sensitive value.Value) (value.Value, bool) {
+		text := v.Str()
+		if !sensitive.Bool() {
+			text = lower(v.Text())
+		}
+		all := true
+		for _, sub := range subs.Array().Peek() {
+			if !sub.IsString() {
+				return f.FailKind("string", sub)
+			}
+			if !all {
+				continue // the kinds of the others matter still
+			}
+			if !f.Spend(1 + len(text)/64) {
+				return value.Value{}, false
+			}
+			s := sub.Str()
+			if !sensitive.Bool() {
+				s = lower(sub.Text())
+			}
+			all = strings.Contains(text, s)
+		}
+		return value.NewBool(all), true
+	}},
+}
+
+var startsWith = &fn.Function{
+	Name:  "starts_with",
+	Group: fn.String,
+	Doc:   "Tells whether the string starts with another one.",
+	Params: []fn.Param{
+		{Name: "value", Doc: "The string to look at.", Kind: kind.String},
+		{Name: "substring", Doc: "What it may start with.", Kind: kind.String},
+		caseSensitive,
+	},
+	Returns: kind.Boolean,
+	Examples: []fn.Example{
+		{Title: "a prefix", Source: `starts_with("GET /index", "GET ")`, Result: `true`},
+		{Title: "case matters", Source: `starts_with("GET /index", "get ")`, Result: `false`},
+		{Title: "in any case", Source: `starts_with("GET /index", "get ", case_sensitive: false)`, Result: `true`},
+	},
+	Compile: func(c *fn.Call) (fn.Impl, error) {
+		if v, ok := c.Const(2); ok && v.Bool() {
+			return fn.Impl{F2: func(_ *fn.Frame, v, sub value.Value) (value.Value, bool) {
+				return value.NewBool(strings.HasPrefix(v.Str(), sub.Str())), true
+			}}, nil
+		}
+		return fn.Impl{F3: func(_ *fn.Frame, v, sub, sensitive value.Value) (value.Value, bool) {
+			if sensitive.Bool() {
+				return value.NewBool(strings.HasPrefix(v.Str(), sub.Str())), true
+			}
+			return value.NewBool(hasPrefixFold(v.Str(), sub.Str())), true
+		}}, nil
+	},
+}
+
+// hasPrefixFold tells whether s starts with the code points of prefix, in any case.
+func hasPrefixFold(s, prefix string) bool {
+	for prefix != "" {
+		if s == "" {
+			return false
+		}
+		a, n := value.DecodeRune(s)
+		b, m := value.DecodeRune(prefix)
+		if a != b && lowerRune(a) != lowerRune(b) {
+			return false
+		}
+		s, prefix = s[n:], prefix[m:]
+	}
+	return true
+}
+
+func lowerRune(r rune) rune {
+	if r == 'İ' { // its lower case is two code points, and so not that of another one
+		return r
+	}
+	return unicode.ToLower(r)
+}
+
+var endsWith = &fn.Function{
+	Name:  "ends_with",
+	Group: fn.String,
+	Doc:   "Tells whether the string ends with another one.",
+	Params: []fn.Param{
+		{Name: "value", Doc: "The string to look at.", Kind: kind.String},
+		{Name: "substring", Doc: "What it may end with.", Kind: kind.String},
+		caseSensitive,
+	},
+	Returns: kind.Boolean,
+	Examples: []fn.Example{
+		{Title: "a suffix", Source: `ends_with("photo.JPG", ".JPG")`, Result: `true`},
+		{Title: "case matters", Source: `ends_with("photo.JPG", ".jpg")`, Result: `false`},
+		{Title: "in any case", Source: `ends_with("photo.JPG", ".jpg", case_sensitive: false)`, Result: `true`},
+	},
+	Compile: func(c *fn.Call) (fn.Impl, error) {
+		if v, ok := c.Const(2); ok && v.Bool() {
+			return fn.Impl{F2: func(_ *fn.Frame, v, sub value.Value) (value.Value, bool) {
+				return value.NewBool(strings.HasSuffix(v.Str(), sub.Str())), true
+			}}, nil
+		}
+		return fn.Impl{F3: func(_ *fn.Frame, v, sub, sensitive value.Value) (value.Value, bool) {
+			if sensitive.Bool() {
+				return value.NewBool(strings.HasSuffix(v.Str(), sub.Str())), true
+			}
+			return value.NewBool(strings.HasSuffix(lower(v.Text()), lower(sub.Text()))), true
+		}}, nil
+	},
+}
+
+var stripWhitespace = &fn.Function{
+	Name:    "strip_whitespace",
+	Group:   fn.String,
+	Doc:     "Removes white space, as Unicode defines it, from both ends of the string.",
+	Params:  []fn.Param{{Name: "value", Doc: "The string to strip.", Kind: kind.String}},
+	Returns: kind.String,
+	Examples: []fn.Example{
+		{Title: "both ends", Source: `strip_whitespace("  a b\n")`, Result: `"a b"`},
+	},
+	Impl: fn.Impl{F1: func(_ *fn.Frame, v value.Value) (value.Value, bool) {
+		return value.NewString(strings.TrimSpace(v.Text())), true
+	}},
+}
+
+var truncateString = &fn.Function{
+	Name:  "truncate",
+	Group: fn.String,
+	Doc:   "Cuts the string after a number of characters (code points). What is cut may be followed by a suffix, which is not counted.",
+	Params: []fn.Param{
+		{Name: "value", Doc: "The string to cut.", Kind: kind.String},
+		{Name: "limit", Doc: "The number of characters to keep; negative is 0.", Kind: kind.Integer},
+		{Name: "suffix", Doc: "What to add if something was cut off.", Kind: kind.String, Optional: true},
+	},
+	Returns: kind.String,
+	Examples: []fn.Example{
+		{Title: "cut", Source: `truncate("naïve approach", 5)`, Result: `"naïve"`},
+		{Title: "with a suffix", Source: `truncate("naïve approach", 5, suffix: "…")`, Result: `"naïve…"`},
+		{Title: "short enough", Source: `truncate("naïve", 5, suffix: "…")`, Result: `"naïve"`},
+	},
+	Impl: fn.Impl{F3: func(f *fn.Frame, v, limit, suffix value.Value) (value.Value, bool) {
+		s := v.Text()
+		n := limit.Int()
+		if n >= int64(len(s)) {
+			return value.NewString(s), true
+		}
+		for i := range s {
+			if n <= 0 {
+				if suffix.Len() == 0 {
+					return value.NewString(s[:i]), true
+				}
+				return f.Concat(s[:i], suffix.Text())
+			}
+			n--
+		}
+		return value.NewString(s), true
+	}},
+}
+
+var parseFloat = &fn.Function{
+	Name:     "parse_float",
+	Group:    fn.String,
+	Doc:      "Parses the string as a decimal number, with or without an exponent. Numbers too large become infinite.",
+	Params:   []fn.Param{{Name: "value", Doc: "The text.", Kind: kind.String}},
+	Returns:  kind.Float,
+	Fallible: true,
+	Errors:   []string{"the string is no number, or NaN"},
+	Examples: []fn.Example{
+		{Title: "with an exponent", Source: `parse_float!("2.5e3")`, Result: `2500.0`},
+		{Title: "no number", Source: `parse_float!("2,5")`, Fails: `invalid float literal`},
+	},
+	Impl: fn.Impl{F1: parseFloatText},
 }
