@@ -25,8 +25,16 @@ type reader struct {
 
 	members []readMember
 	key     []byte
-	fields  *value.Fields // the record's own, used again and again
+	fields  *value.Fields   // the record's own, used again and again
+	inner   []*value.Fields // the same for objects inside; the first used ones belong to the record
+	used    int
 }
+
+// The objects inside records that are kept for the next record.
+const (
+	maxInner       = 64
+	maxInnerFields = 64
+)
 
 // readMember is a member of an object under way, in the order of the text.
 type readMember struct {
@@ -90,7 +98,14 @@ func (s *reader) release() {
 	s.text, s.src = jsonscan.Text{}, nil
 	clear(s.members[:cap(s.members)])
 	if s.fields != nil {
-		s.fields.Reset()
+		s.fields.Recycle()
+	}
+	for _, o := range s.inner {
+		if o.Len() > maxInnerFields {
+			s.inner = nil
+			break
+		}
+		o.Recycle()
 	}
 }
 
@@ -99,8 +114,23 @@ func (s *reader) own() *value.Fields {
 	if s.fields == nil {
 		s.fields = value.MakeFields(32)
 	}
-	s.fields.Reset()
+	s.fields.Recycle()
+	s.used = 0
 	return s.fields
+}
+
+// innerFields returns an empty object for a place inside the record.
+func (s *reader) innerFields(sh *shape) *value.Fields {
+	if s.used == maxInner || len(sh.sorted) > maxInnerFields {
+		return value.MakeFields(len(sh.sorted))
+	}
+	if s.used == len(s.inner) {
+		s.inner = append(s.inner, value.MakeFields(max(4, len(sh.sorted))))
+	}
+	o := s.inner[s.used]
+	s.used++
+	o.Recycle()
+	return o
 }
 
 // begin takes the text that the next values are in.
@@ -294,7 +324,7 @@ func (s *reader) readValue(sh *shape, k *shapeKey, pos, depth int) (value.Value,
 		if k.child == nil {
 			k.child = &shape{}
 		}
-		o := value.MakeFields(len(k.child.sorted))
+		o := s.innerFields(k.child)
 		next, err := s.readObject(o, k.child, pos, depth+1)
 		return o.Value(), next, err
 	case '[':
