@@ -246,12 +246,12 @@ func jsonDecoder(text []byte) *json.Decoder {
 	return d
 }
 
-// maxShown bounds a value that is printed, in bytes.
-const maxShown = 200
+// maxValueShown bounds a value that is printed, in bytes.
+const maxValueShown = 200
 
-func shown(text []byte) string {
-	if len(text) > maxShown {
-		return strings.ToValidUTF8(string(text[:maxShown]), "") + "…"
+func shortValue(text []byte) string {
+	if len(text) > maxValueShown {
+		return strings.ToValidUTF8(string(text[:maxValueShown]), "") + "…"
 	}
 	return string(text)
 }
@@ -272,7 +272,7 @@ func (r *dryRunRecord) print(out *strings.Builder) {
 	}
 	out.WriteByte('\n')
 	if len(r.Input) > 0 {
-		fmt.Fprintf(out, "  %s\n", shown(r.Input))
+		fmt.Fprintf(out, "  %s\n", shortValue(r.Input))
 	}
 	for _, step := range r.Steps {
 		step.print(out)
@@ -298,7 +298,7 @@ func (s *dryRunStep) print(out *strings.Builder) {
 	out.WriteByte('\n')
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(s.Record, &fields) != nil {
-		fmt.Fprintf(out, "    = %s\n", shown(s.Record)) // an array of records, or nothing
+		fmt.Fprintf(out, "    = %s\n", shortValue(s.Record)) // an array of records, or nothing
 		return
 	}
 	if len(s.Added)+len(s.Changed)+len(s.Removed) == 0 {
@@ -311,7 +311,7 @@ func (s *dryRunStep) print(out *strings.Builder) {
 		for _, name := range list.names {
 			fmt.Fprintf(out, "    %s %s", list.sign, name)
 			if value, ok := fields[name]; ok {
-				fmt.Fprintf(out, " = %s", shown(value))
+				fmt.Fprintf(out, " = %s", shortValue(value))
 			}
 			out.WriteByte('\n')
 		}

@@ -155,5 +155,5 @@ func wrap(s string, indent int) string {
 	return b.String()
 }
 
-// shown returns a value as the prompt prints it.
-func shown(v value.Value) string { return string(value.AppendPrettyJSON(nil, v)) }
+// valueText returns a value as the prompt prints it.
+func valueText(v value.Value) string { return string(value.AppendPrettyJSON(nil, v)) }

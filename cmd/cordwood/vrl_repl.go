@@ -163,7 +163,7 @@ func (r *repl) handle(line string) (leave bool) {
 				fmt.Fprintln(r.out, w)
 			}
 		}
-		fmt.Fprintln(r.out, shown(v))
+		fmt.Fprintln(r.out, valueText(v))
 	}
 	return false
 }
