@@ -8,9 +8,11 @@ import (
 
 func TestCMCD(t *testing.T) {
 	run(t, "cmcd", []runCase{
-		{"all keys", `field: q`,
+		{
+			"all keys", `field: q`,
 			`{"q":"bl=1,br=2,bs,cid=\"c,x=1\",d=3,dl=4,mtp=5,nor=\"..%2Fa%20b\",nrr=\"0-9\",ot=v,pr=1.5,rtp=6,sf=h,sid=\"s\",st=l,su,tb=7,v=1"}`,
-			`{"q":"bl=1,br=2,bs,cid=\"c,x=1\",d=3,dl=4,mtp=5,nor=\"..%2Fa%20b\",nrr=\"0-9\",ot=v,pr=1.5,rtp=6,sf=h,sid=\"s\",st=l,su,tb=7,v=1","q_bl":1,"q_br":2,"q_bs":true,"q_cid":"\"c","q_d":3,"q_dl":4,"q_mtp":5,"q_nor":"\"../a b\"","q_nrr":"\"0-9\"","q_ot":"v","q_pr":1.5,"q_rtp":6,"q_sf":"h","q_sid":"\"s\"","q_st":"l","q_su":true,"q_tb":7,"q_v":"1"}`},
+			`{"q":"bl=1,br=2,bs,cid=\"c,x=1\",d=3,dl=4,mtp=5,nor=\"..%2Fa%20b\",nrr=\"0-9\",ot=v,pr=1.5,rtp=6,sf=h,sid=\"s\",st=l,su,tb=7,v=1","q_bl":1,"q_br":2,"q_bs":true,"q_cid":"\"c","q_d":3,"q_dl":4,"q_mtp":5,"q_nor":"\"../a b\"","q_nrr":"\"0-9\"","q_ot":"v","q_pr":1.5,"q_rtp":6,"q_sf":"h","q_sid":"\"s\"","q_st":"l","q_su":true,"q_tb":7,"q_v":"1"}`,
+		},
 		{"booleans with a value", `field: q`, `{"q":"bs=false,su=true"}`, `{"q":"bs=false,su=true","q_bs":false,"q_su":true}`},
 		{"renamed", `fields: ["q, c", {key: r, rename_to: e}]`, `{"q":"br=1","r":"br=2"}`, `{"c_br":1,"e_br":2,"q":"br=1","r":"br=2"}`},
 		{"unknown keys", `field: q`, `{"q":"com.example-x=1,BR=2,,br=3,y"}`, `{"q":"com.example-x=1,BR=2,,br=3,y","q_br":3}`},
