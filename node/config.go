@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"cordwood/proto/schema"
 )
 
 // Config is everything that can be set of a node. Flags, environment and YAML
@@ -41,12 +43,23 @@ type Config struct {
 
 	// AutoCreateTable lets ingestion create missing tables and columns. Default true.
 	AutoCreateTable bool
+	// OnReject is what becomes of records that skip_error drops, unless a request says
+	// otherwise: drop, or store them in svc_private.rejects. Default drop.
+	OnReject string
+	// RejectsTTL is how long stored ones are kept. Default 7d.
+	RejectsTTL string
 	// DefaultColumnPrefix begins the name of the time index that the server adds:
 	// svc gives svc_timestamp, empty gives timestamp.
 	DefaultColumnPrefix string
 	// MaxColumns bounds the columns of one table. Default 4096.
 	MaxColumns int
 }
+
+// The values of Config.OnReject.
+const (
+	onRejectDrop  = "drop"
+	onRejectStore = "store"
+)
 
 // HTTPConfig is the user port.
 type HTTPConfig struct {
@@ -148,6 +161,8 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.Log.Level, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&c.Log.Format, "log-format", "", "text or json (default: text on a terminal, else json)")
 	fs.BoolVar(&c.AutoCreateTable, "auto-create-table", true, "let ingestion create tables and columns")
+	fs.StringVar(&c.OnReject, "on-reject", onRejectDrop, "what becomes of records that skip_error drops: drop, or store in svc_private.rejects")
+	fs.StringVar(&c.RejectsTTL, "rejects-ttl", "7d", "how long stored ones are kept; of consequence when the table is created")
 	fs.StringVar(&c.DefaultColumnPrefix, "default-column-prefix", "svc", "prefix of the time index that the server adds: svc gives svc_timestamp")
 	fs.IntVar(&c.MaxColumns, "max-columns", 4096, "columns that a table may have")
 }
@@ -210,6 +225,12 @@ func (c *Config) Validate() error {
 	}
 	if f := c.Log.Format; f != "" && f != "text" && f != "json" {
 		bad("--log-format %q: want text or json", f)
+	}
+	if r := c.OnReject; r != onRejectDrop && r != onRejectStore {
+		bad("--on-reject %q: want %s or %s", r, onRejectDrop, onRejectStore)
+	}
+	if _, err := schema.NormalizeOption(schema.OptionTTL, c.RejectsTTL); err != nil {
+		bad("--rejects-ttl %q: want a duration, as 7d", c.RejectsTTL)
 	}
 	if !prefixPattern.MatchString(c.DefaultColumnPrefix) {
 		bad("--default-column-prefix %q: want letters, digits and _", c.DefaultColumnPrefix)

@@ -286,7 +286,8 @@ func (n *node) openRouter(rpc *rpcServer, h *host.Host, client *metaclient.Clien
 		return err
 	}
 	config := httpapi.Config{
-		Catalog: client, Writer: writer, Bodies: bodies, SQL: sql,
+		Catalog: client, Writer: writer, Bodies: bodies, SQL: sql, Pipelines: client,
+		StoreRejects: n.cfg.OnReject == onRejectStore, RejectsTTL: n.cfg.RejectsTTL,
 		Timeout: n.cfg.HTTP.Timeout, CORS: n.cfg.HTTP.EnableCORS, CORSOrigins: n.cfg.HTTP.CORSAllowedOrigins,
 		NoAutoCreate: !n.cfg.AutoCreateTable, TimestampColumn: n.cfg.timestampColumn(), MaxColumns: n.cfg.MaxColumns,
 		Ready: func() []string {

@@ -30,6 +30,8 @@ type ingestResult struct {
 	skipped   int
 	skippedBy pipeline.SkipCounts
 	reasons   []pipeline.Reason
+	// stored says that skipped records are in svc_private.rejects.
+	stored    bool
 	writeCost time.Duration
 }
 
@@ -64,6 +66,12 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 	if err != nil {
 		return ingestResult{}, s.failedAt("body", err)
 	}
+	if p.pipeline != identityPipeline {
+		p.compiled, p.compiledVersion, err = s.storedPipeline(r.Context(), p.pipeline, p.version, p.hasVersion)
+		if err != nil {
+			return ingestResult{}, s.failedAt("pipeline", err)
+		}
+	}
 	for run := 1; ; run++ {
 		res, err := s.ingestOnce(r.Context(), x, p, kind, data)
 		if errors.Is(err, write.ErrSchemaChanged) && run < maxPipelineRuns {
@@ -85,18 +93,29 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 
 // ingestOnce runs the pipeline over the body, on the tables as they are now, and writes.
 func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, kind native.Kind, data []byte) (ingestResult, error) {
-	runner, err := pipeline.NewIdentity(&pipeline.Request{
-		Database: p.database, Table: p.table, Catalog: s.cfg.Catalog,
+	q := &pipeline.Request{
+		Database: p.database, Table: p.table, Catalog: s.cfg.Catalog, Pipeline: p.pipeline,
 		TimeIndex: p.timeIndex, TimestampColumn: s.cfg.TimestampColumn,
 		MaxNestedLevels: p.maxNestedLevels, MaxColumns: s.cfg.MaxColumns,
 		SkipError: p.skipError, IgnoreErrors: p.ignoreErrors,
 		Hints: p.hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now,
-	})
+	}
+	opt := native.Options{SkipError: p.skipError, IgnoreErrors: p.ignoreErrors}
+	store := p.onReject == rejectStore || p.onReject == "" && s.cfg.StoreRejects
+	var kept *rejects
+	if store {
+		kept = newRejects(p, kind, s.cfg.Now().UnixNano(), s.cfg.RejectsTTL, s.cfg.Catalog)
+		q.OnSkip, opt.OnRefuse = kept.onSkip, kept.onRefuse
+	}
+	runner, err := newRunner(p.compiled, q, s.lookup(ctx))
 	if err != nil {
 		return ingestResult{}, s.failedAt("pipeline", err)
 	}
 	defer runner.Release()
-	if err := native.Read(data, kind, native.Options{SkipError: p.skipError, IgnoreErrors: p.ignoreErrors}, runner); err != nil {
+	if store {
+		kept.Runner, runner = runner, kept
+	}
+	if err := native.Read(data, kind, opt, runner); err != nil {
 		return ingestResult{}, s.failedAt("pipeline", err)
 	}
 	out, err := runner.Finish()
@@ -114,8 +133,11 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 		}
 		return ingestResult{}, err
 	}
+	if store {
+		s.metrics.rejects.Add(float64(kept.rows.Rows()))
+	}
 	return ingestResult{
-		written: written, skipped: out.Skipped, skippedBy: out.SkippedBy, reasons: out.Reasons, writeCost: time.Since(start),
+		stored: store, written: written, skipped: out.Skipped, skippedBy: out.SkippedBy, reasons: out.Reasons, writeCost: time.Since(start),
 	}, nil
 }
 
@@ -183,6 +205,9 @@ func (s *Server) answerIngest(w http.ResponseWriter, x *exchange, res ingestResu
 func appendSkipped(out []byte, res ingestResult) []byte {
 	out = append(out, `"skipped":{"count":`...)
 	out = strconv.AppendInt(out, int64(res.skipped), 10)
+	if res.stored {
+		out = append(out, `,"stored_in":"svc_private.rejects"`...)
+	}
 	out = append(out, `,"reasons":[`...)
 	for i, r := range res.reasons {
 		if i > 0 {

@@ -4,16 +4,22 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/pipeline"
+	"cordwood/router/pipelines"
 )
 
-// identityPipeline is the built-in pipeline; no other exists.
-const identityPipeline = "svc_identity"
+// identityPipeline is the built-in pipeline; the others are stored.
+const identityPipeline = pipeline.IdentityName
+
+// The values of on_reject.
+const (
+	rejectDrop  = "drop"
+	rejectStore = "store"
+)
 
 // ingestParams is what an ingestion request says beside its body.
 type ingestParams struct {
@@ -29,6 +35,13 @@ type ingestParams struct {
 	ignoreErrors    bool
 	maxNestedLevels int
 	hints           map[string]string
+	// onReject says what becomes of records that skip_error drops: drop, store, or ""
+	// for what the server does.
+	onReject string
+
+	// compiled is the pipeline, with its version; nil for svc_identity.
+	compiled        *pipeline.Pipeline
+	compiledVersion int64
 }
 
 // readIngestParams reads headers and query string. What it refuses is malformed; what
@@ -40,7 +53,7 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 		return nil, err
 	}
 	if err := query.Once("db", "table", "pipeline_name", "version", "skip_error",
-		"custom_time_index", "ignore_errors", "source", "msg_field"); err != nil {
+		"custom_time_index", "ignore_errors", "source", "msg_field", "on_reject"); err != nil {
 		return nil, err
 	}
 	if p.skipError, err = query.Bool("skip_error", false); err != nil {
@@ -66,6 +79,9 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 		p.pipeline = query.Get("pipeline_name")
 	}
 	p.version, p.hasVersion = query.Lookup("version")
+	if p.onReject = query.Get("on_reject"); p.onReject != "" && p.onReject != rejectDrop && p.onReject != rejectStore {
+		return nil, errs.New(errs.InvalidArguments, "parameter on_reject is %s: it must be drop or store", cutText(p.onReject))
+	}
 	p.timeIndexText, p.hasTimeIndex = query.Lookup("custom_time_index")
 
 	extra := params.ParsePipelineParams(params.Header(r.Header, "x-svc-pipeline-params"))
@@ -87,16 +103,10 @@ func (p *ingestParams) check(catalog Catalog) error {
 	if p.pipeline == "" {
 		return errs.New(errs.InvalidArguments, "pipeline_name is required")
 	}
-	version := "latest"
 	if p.hasVersion {
-		at, err := parseVersion(p.version)
-		if err != nil {
+		if _, err := pipelines.ParseVersion(p.version); err != nil {
 			return err
 		}
-		version = formatVersion(at)
-	}
-	if p.pipeline != identityPipeline {
-		return errs.New(errs.InvalidArguments, "Pipeline not found, name: %s, version: %s", p.pipeline, version)
 	}
 	if p.hasTimeIndex {
 		var err error
@@ -116,32 +126,6 @@ func checkWritable(catalog Catalog, database string) error {
 		return errs.New(errs.DatabaseNotFound, "Failed to find database %s; create it with CREATE DATABASE", database)
 	}
 	return nil
-}
-
-// versionLayouts are the forms of a pipeline version; a fraction may follow the seconds
-// of each. Without a zone it is UTC.
-var versionLayouts = []string{
-	"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.RFC3339,
-}
-
-func parseVersion(text string) (time.Time, error) {
-	for _, layout := range versionLayouts {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at.UTC(), nil
-		}
-	}
-	return time.Time{}, errs.New(errs.InvalidArguments, "Invalid pipeline version format: %s", text)
-}
-
-// formatVersion is the version as it is shown: UTC, with a fraction of 0, 3, 6 or 9 digits.
-func formatVersion(at time.Time) string {
-	for _, digits := range []string{"", ".000", ".000000"} {
-		text := at.Format("2006-01-02 15:04:05" + digits)
-		if back, err := time.Parse("2006-01-02 15:04:05", text); err == nil && back.Equal(at) {
-			return text
-		}
-	}
-	return at.Format("2006-01-02 15:04:05.000000000")
 }
 
 // skipReasons joins the first reasons for skipped records into one line of a header.

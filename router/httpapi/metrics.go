@@ -14,6 +14,7 @@ type metrics struct {
 	rows    *prometheus.CounterVec // by db
 	bytes   *prometheus.CounterVec // by db
 	skipped *prometheus.CounterVec // by db, kind
+	rejects prometheus.Counter
 	failed  *prometheus.CounterVec // by stage
 }
 
@@ -38,12 +39,15 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		skipped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cordwood_ingest_skipped_records_total", Help: "Records dropped because they failed and skip_error was set, by database and step at which they failed.",
 		}, []string{"db", "kind"}),
+		rejects: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "cordwood_ingest_rejects_stored_total", Help: "Skipped records that were kept in svc_private.rejects.",
+		}),
 		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cordwood_ingest_failed_total", Help: "Log requests refused or failed, by stage: parameters, body, pipeline, write.",
 		}, []string{"stage"}),
 	}
 	for _, c := range []prometheus.Collector{
-		m.requests, m.seconds, m.panics, m.rows, m.bytes, m.skipped, m.failed,
+		m.requests, m.seconds, m.panics, m.rows, m.bytes, m.skipped, m.rejects, m.failed,
 	} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("httpapi: register metrics: %w", err)

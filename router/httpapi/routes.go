@@ -20,6 +20,8 @@ const (
 	open permission = iota
 	// signedIn: any user; the handler decides the rest.
 	signedIn
+	// canRead: users that may read.
+	canRead
 	// canWrite: users that may write.
 	canWrite
 )
@@ -37,6 +39,7 @@ type route struct {
 var (
 	get     = []string{http.MethodGet, http.MethodHead}
 	post    = []string{http.MethodPost}
+	del     = []string{http.MethodDelete}
 	getPost = []string{http.MethodGet, http.MethodHead, http.MethodPost}
 )
 
@@ -54,6 +57,9 @@ func (s *Server) routes() []route {
 		{get, "/config", open, s.handleConfig, false},
 		{get, "/", open, s.handleIndex, false},
 	}
+	if s.cfg.Pipelines != nil {
+		routes = append(routes, s.pipelineRoutes()...)
+	}
 	if s.cfg.ProtectConfig {
 		i := slices.IndexFunc(routes, func(r route) bool { return r.path == "/config" })
 		routes[i].needs = signedIn
@@ -62,6 +68,24 @@ func (s *Server) routes() []route {
 		routes = append(routes, route{getPost, "/v1/sql", signedIn, s.cfg.SQL.ServeHTTP, true})
 	}
 	return routes
+}
+
+// pipelineRoutes are those of stored pipelines. Paths without a name come before those
+// with one, which they would match too.
+func (s *Server) pipelineRoutes() []route {
+	return []route{
+		{post, "/v1/pipelines/_dryrun", canRead, s.handleDryRun, false},
+		{post, "/v1/events/pipelines/dryrun", canRead, s.handleDryRun, false},
+		{post, "/v1/events/pipelines/_dryrun", canRead, s.handleDryRun, false},
+		{get, "/v1/pipelines", canRead, s.manage(s.listPipelines), false},
+		{post, "/v1/pipelines/{name}", canWrite, s.manage(s.putPipeline), false},
+		{get, "/v1/pipelines/{name}", canRead, s.manage(s.getPipeline), false},
+		{del, "/v1/pipelines/{name}", canWrite, s.manage(s.deletePipeline), false},
+		{get, "/v1/pipelines/{name}/ddl", canRead, s.manage(s.pipelineDDL), false},
+		{post, "/v1/events/pipelines/{name}", canWrite, s.manage(s.putPipeline), false},
+		{get, "/v1/events/pipelines/{name}", canRead, s.manage(s.getPipeline), false},
+		{del, "/v1/events/pipelines/{name}", canWrite, s.manage(s.deletePipeline), false},
+	}
 }
 
 // publicRoutes are those that the public listener serves.
@@ -122,14 +146,23 @@ func (s *Server) guard(rt route) http.Handler {
 			WriteError(w, r, err)
 			return
 		}
-		if rt.needs == canWrite {
-			if err := x.identity.Require(auth.Write); err != nil {
-				WriteError(w, r, err)
-				return
-			}
+		if err := rt.permit(x.identity); err != nil {
+			WriteError(w, r, err)
+			return
 		}
 		rt.handler(w, r)
 	})
+}
+
+// permit returns an error if the user may not do what the route does.
+func (rt route) permit(id *auth.Identity) error {
+	switch rt.needs {
+	case canRead:
+		return id.Require(auth.Read)
+	case canWrite:
+		return id.Require(auth.Write)
+	}
+	return nil
 }
 
 // refuse answers requests that have no route. Under /v1/ only users learn which paths exist.

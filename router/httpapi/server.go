@@ -12,6 +12,7 @@ package httpapi
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -22,6 +23,8 @@ import (
 	"cordwood/proto/schemapb"
 	"cordwood/router/httpapi/auth"
 	"cordwood/router/httpapi/body"
+	"cordwood/router/pipeline"
+	"cordwood/router/pipelines"
 )
 
 // Catalog is what the server must know of databases and tables: the router's own view.
@@ -41,6 +44,16 @@ type Config struct {
 	Catalog Catalog
 	// Writer stores what pipelines made. Required.
 	Writer Writer
+	// Pipelines keeps the pipelines that clients upload. Without it their paths do not
+	// exist, and svc_identity is the only pipeline.
+	Pipelines Pipelines
+	// PipelineOptions is what pipelines are compiled with.
+	PipelineOptions pipeline.Options
+	// StoreRejects keeps records that skip_error drops in svc_private.rejects, unless a
+	// request says otherwise by on_reject. The default value is false.
+	StoreRejects bool
+	// RejectsTTL is how long they are kept. The default value is 7d.
+	RejectsTTL string
 	// SQL answers /v1/sql: it asks Permission what the sender may do, keeps its own time
 	// limit and answers errors by WriteError. Without it the path does not exist.
 	SQL http.Handler
@@ -110,6 +123,17 @@ func (c Config) withDefaults() (Config, error) {
 	if c.TimestampColumn == "" {
 		c.TimestampColumn = "svc_timestamp"
 	}
+	if c.PipelineOptions.TimestampColumn == "" {
+		c.PipelineOptions.TimestampColumn = c.TimestampColumn
+	}
+	if c.RejectsTTL == "" {
+		c.RejectsTTL = "7d"
+	}
+	ttl, err := schema.NormalizeOption(schema.OptionTTL, c.RejectsTTL)
+	if err != nil {
+		return c, fmt.Errorf("httpapi: Config.RejectsTTL: %w", err)
+	}
+	c.RejectsTTL = ttl
 	if c.MaxColumns == 0 {
 		c.MaxColumns = 4096
 	}
@@ -135,11 +159,12 @@ func (c Config) withDefaults() (Config, error) {
 
 // Server is the HTTP front. See the package comment.
 type Server struct {
-	cfg     Config
-	log     *slog.Logger
-	metrics *metrics
-	whole   http.Handler
-	public  http.Handler
+	cfg       Config
+	log       *slog.Logger
+	metrics   *metrics
+	pipelines *pipelines.Cache[*pipeline.Pipeline] // nil without Config.Pipelines
+	whole     http.Handler
+	public    http.Handler
 }
 
 // New returns a Server. Catalog and Writer must be set.
@@ -156,6 +181,9 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m}
+	if s.pipelines, err = newPipelines(cfg); err != nil {
+		return nil, err
+	}
 	routes := s.routes()
 	if s.whole, err = s.build(routes); err != nil {
 		return nil, err

@@ -694,25 +694,6 @@ func TestAppendJSONString(t *testing.T) {
 	}
 }
 
-func TestVersions(t *testing.T) {
-	for in, want := range map[string]string{
-		"2024-07-04 08:31:00":                 "2024-07-04 08:31:00",
-		"2024-07-04 08:31:00.5":               "2024-07-04 08:31:00.500",
-		"2024-07-04T08:31:00.987136Z":         "2024-07-04 08:31:00.987136",
-		"2024-07-04 08:31:00.000000001+02:00": "2024-07-04 06:31:00.000000001",
-	} {
-		at, err := parseVersion(in)
-		if got := formatVersion(at); err != nil || got != want {
-			t.Errorf("%s: %s (%v)", in, got, err)
-		}
-	}
-	for _, in := range []string{"", "latest", "2024-07-04", "1720081860"} {
-		if _, err := parseVersion(in); errs.CodeOf(err) != errs.InvalidArguments {
-			t.Errorf("%q was taken: %v", in, err)
-		}
-	}
-}
-
 func TestNew(t *testing.T) {
 	if _, err := New(Config{}); err == nil {
 		t.Error("an empty Config was taken")

@@ -47,7 +47,7 @@ func (w *Writer) ensure(ctx context.Context, req *request) error {
 		if err := t.adopt(); err != nil {
 			return err
 		}
-		if t.existed && len(req.warnings) < maxWarnings {
+		if t.existed && !t.rows.Internal && len(req.warnings) < maxWarnings {
 			req.warnOptions(t)
 		}
 	}
@@ -193,7 +193,7 @@ func mergeDemands(lacking []*target) (demands []*metapb.TableDemand, index []int
 			i = len(demands)
 			at[k] = i
 			demands = append(demands, &metapb.TableDemand{
-				Database: k.database, Name: k.name, Options: t.rows.Options, NoCreate: true,
+				Database: k.database, Name: k.name, Options: t.rows.Options, NoCreate: true, Internal: t.rows.Internal,
 			})
 		}
 		index = append(index, i)

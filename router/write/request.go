@@ -48,13 +48,15 @@ func newRequest(cfg Config, out *pipeline.Output) *request {
 		}
 		tr.Rows.Finish()
 		t := &target{rows: tr}
-		key := optionKey(tr.Options)
-		g, ok := groups[key]
-		if !ok {
-			g = len(groups)
-			groups[key] = g
+		if !tr.Internal {
+			key := optionKey(tr.Options)
+			g, ok := groups[key]
+			if !ok {
+				g = len(groups)
+				groups[key] = g
+			}
+			t.group = g
 		}
-		t.group = g
 		t.cut(cfg)
 		req.targets = append(req.targets, t)
 	}
@@ -158,6 +160,9 @@ func (r *request) refreshable() bool {
 func (r *request) result() Result {
 	res := Result{Warnings: r.warnings}
 	for _, t := range r.targets {
+		if t.rows.Internal {
+			continue // the client did not send it
+		}
 		for len(res.Groups) <= t.group {
 			res.Groups = append(res.Groups, Group{})
 		}

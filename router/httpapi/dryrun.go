@@ -1,0 +1,345 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/httpapi/params"
+	"cordwood/router/ingest/native"
+	"cordwood/router/pipeline"
+)
+
+// The dry run: POST /v1/pipelines/_dryrun runs records through a pipeline and shows what
+// would be stored. It writes nothing and creates nothing.
+//
+// Without trace the answer is an array with an element per table:
+//
+//	[{"table_name":"dry_run","schema":[{"name","data_type","column_type","fulltext"}],
+//	  "rows":[[{"key","value","data_type","semantic_type"}]]}]
+//
+// and a record that fails fails the request, unless skip_error is set; the headers
+// x-svc-skipped and x-svc-skip-reasons tell of those that were skipped.
+//
+// With trace=true no record fails the request, and the answer tells of every step:
+//
+//	{"tables":[{"table_name","schema","rows",    as above, and for each table
+//	   "database","options":{"ttl":"7days"},     that it would be created with
+//	   "exists":false,                           whether there is such a table
+//	   "new_columns":["a"],                      what an existing one would get
+//	   "different_options":[{"option","wanted","table"}]}],
+//	 "records":[{"index":0,"input":{…},"outcome":"stored|dropped|failed",
+//	   "steps":[{"pipeline":"p","step":"processors[0] date","record":{…},
+//	             "added":[],"changed":[],"removed":[]}],   the record after the step
+//	   "rows":[{"table":"dry_run","row":0,"options":{},"record":{…}}],
+//	   "error":{"pipeline","step","position","field","value","reason"}}],
+//	 "skipped":0,"execution_time_ms":1}
+//
+// The tables are named dry_run and a suffix, and none exists, unless the request says
+// table=T (and db=D): then it is run as it would be with the tables that there are.
+
+const (
+	// maxDryRunRecords is the most records of a dry run.
+	maxDryRunRecords = 10
+	// dryRunTable is the table, before suffixes, of a request that names none.
+	dryRunTable = "dry_run"
+)
+
+// dryRun is a request for a dry run.
+type dryRun struct {
+	name        string             // of a stored or built-in pipeline; "" for one in the request
+	pipeline    *pipeline.Pipeline // nil: svc_identity
+	data        []byte
+	kind        native.Kind
+	request     pipeline.Request
+	real        bool // the tables are those of the catalog
+	trace       bool
+	traced      []pipeline.RecordTrace
+	skipReasons []pipeline.Reason
+}
+
+// dryRunForm is the JSON form of a request, whose data is a text within.
+type dryRunForm struct {
+	Pipeline        *string         `json:"pipeline"`
+	PipelineName    *string         `json:"pipeline_name"`
+	PipelineVersion *string         `json:"pipeline_version"`
+	DataType        *string         `json:"data_type"`
+	Data            json.RawMessage `json:"data"`
+	Table           *string         `json:"table"`
+	DB              *string         `json:"db"`
+	Trace           *bool           `json:"trace"`
+}
+
+func (s *Server) handleDryRun(w http.ResponseWriter, r *http.Request) {
+	x := exchangeOf(r)
+	out, skips, err := s.dryRun(x, r)
+	if err != nil {
+		WriteError(w, r, err)
+		return
+	}
+	h := w.Header()
+	h.Set(headerExecutionTime, strconv.FormatInt(x.millis(), 10))
+	h.Set(headerSkipped, strconv.Itoa(len(skips)))
+	if len(skips) > 0 {
+		h.Set(headerSkipReasons, skipReasons(skips))
+	}
+	writeJSON(w, http.StatusOK, out)
+}
+
+func (s *Server) dryRun(x *exchange, r *http.Request) ([]byte, []pipeline.Reason, error) {
+	query, err := params.Parse(r.URL.RawQuery)
+	if err != nil {
+		return nil, nil, err
+	}
+	body, release, err := s.readBody(x, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer release()
+	d, err := s.readDryRun(r, query, body)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, tables, err := s.runDry(r, d)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer out.release()
+	if d.trace {
+		return s.traceAnswer(x, d, tables), d.skipReasons, nil
+	}
+	return appendTables(nil, tables, nil), d.skipReasons, nil
+}
+
+// readDryRun reads a request in either form.
+func (s *Server) readDryRun(r *http.Request, query params.Values, body []byte) (*dryRun, error) {
+	if err := query.Once("pipeline_name", "version", "pipeline_version", "table", "db", "skip_error", "ignore_errors", "trace", "custom_time_index"); err != nil {
+		return nil, err
+	}
+	d := &dryRun{}
+	var err error
+	if d.trace, err = query.Bool("trace", false); err != nil {
+		return nil, err
+	}
+	if err := s.dryRunRequest(r, query, d); err != nil {
+		return nil, err
+	}
+	name := params.Header(r.Header, "x-svc-pipeline-name", "x-svc-log-pipeline-name")
+	if name == "" {
+		name = query.Get("pipeline_name")
+	}
+	version, hasVersion := query.Lookup("version")
+	if !hasVersion {
+		version, hasVersion = query.Lookup("pipeline_version")
+	}
+	contentType := params.Header(r.Header, "Content-Type")
+	table, database := query.Get("table"), databaseOf(r, query)
+	var source *string
+	d.data = body
+	if form := readDryRunForm(contentType, body, name != ""); form != nil {
+		contentType = "application/json"
+		source = form.Pipeline
+		setIf(&contentType, form.DataType)
+		setIf(&name, form.PipelineName)
+		setIf(&table, form.Table)
+		setIf(&database, form.DB)
+		if form.PipelineVersion != nil {
+			version, hasVersion = *form.PipelineVersion, true
+		}
+		d.trace = d.trace || form.Trace != nil && *form.Trace
+		if d.data, err = form.data(); err != nil {
+			return nil, err
+		}
+	}
+	if d.kind, err = native.KindOf(contentType); err != nil {
+		return nil, err
+	}
+	if d.pipeline, err = s.dryRunPipeline(r, source, name, version, hasVersion); err != nil {
+		return nil, err
+	}
+	if source == nil {
+		d.name = name
+	}
+	return d, s.dryRunTarget(d, database, table)
+}
+
+func setIf(field, value *string) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// dryRunRequest reads what concerns the run beside pipeline and data, as ingestion does.
+func (s *Server) dryRunRequest(r *http.Request, query params.Values, d *dryRun) error {
+	q := &d.request
+	var err error
+	if q.SkipError, err = query.Bool("skip_error", false); err != nil {
+		return err
+	}
+	if q.IgnoreErrors, err = query.Bool("ignore_errors", false); err != nil {
+		return err
+	}
+	extra := params.ParsePipelineParams(params.Header(r.Header, "x-svc-pipeline-params"))
+	if extra.HasSkipError {
+		q.SkipError = extra.SkipError
+	}
+	q.MaxNestedLevels, q.MaxColumns, q.TimestampColumn = extra.MaxNestedLevels, s.cfg.MaxColumns, s.cfg.TimestampColumn
+	q.Hints, q.Now, q.AutoCreate = params.ParseHints(r.Header), s.cfg.Now, true
+	if text, has := query.Lookup("custom_time_index"); has {
+		q.TimeIndex, err = pipeline.ParseTimeIndex(text)
+	}
+	return err
+}
+
+// readDryRunForm returns the request's JSON form, or nil if the body is data. named says
+// that the pipeline is named outside the body, so that data may look like a form.
+func readDryRunForm(contentType string, body []byte, named bool) *dryRunForm {
+	if kind, err := native.KindOf(contentType); err != nil || kind != native.JSON {
+		return nil
+	}
+	form := &dryRunForm{}
+	if json.Unmarshal(body, form) != nil {
+		return nil
+	}
+	hasPipeline := form.Pipeline != nil || form.PipelineName != nil
+	hasData := len(form.Data) > 0 && string(form.Data) != "null"
+	if named && !(hasPipeline && hasData) || !hasPipeline && !hasData {
+		return nil
+	}
+	return form
+}
+
+// data is the form's records: the text in a string or, to spare people the quoting, an
+// object or array as it is.
+func (f *dryRunForm) data() ([]byte, error) {
+	if len(f.Data) > 0 {
+		switch f.Data[0] {
+		case '"':
+			var text string
+			if err := json.Unmarshal(f.Data, &text); err != nil {
+				return nil, errs.New(errs.InvalidArguments, "data: %s", err)
+			}
+			return []byte(text), nil
+		case '{', '[':
+			return f.Data, nil
+		}
+	}
+	return nil, errs.New(errs.InvalidArguments, "data is required: a string with 1 to %d records", maxDryRunRecords)
+}
+
+// dryRunPipeline finds or compiles the pipeline; nil is svc_identity.
+func (s *Server) dryRunPipeline(r *http.Request, source *string, name, version string, hasVersion bool) (*pipeline.Pipeline, error) {
+	switch {
+	case source != nil:
+		return s.compile([]byte(*source))
+	case name == "":
+		return nil, errs.New(errs.InvalidArguments, "pipeline or pipeline_name is required")
+	case name == identityPipeline:
+		return nil, nil
+	}
+	p, _, err := s.storedPipeline(r.Context(), name, version, hasVersion)
+	return p, err
+}
+
+// dryRunTarget sets the tables that the records are held against.
+func (s *Server) dryRunTarget(d *dryRun, database, table string) error {
+	q := &d.request
+	q.Database, q.Table, q.Catalog, q.Pipeline = database, dryRunTable, noTables{}, d.name
+	if table == "" {
+		return nil
+	}
+	if err := schema.CheckTableName(table); err != nil {
+		return err
+	}
+	q.Table, q.Catalog, q.AutoCreate, d.real = table, s.cfg.Catalog, !s.cfg.NoAutoCreate, true
+	return checkWritable(s.cfg.Catalog, database)
+}
+
+// noTables is the catalog of a dry run that names no table.
+type noTables struct{}
+
+func (noTables) Table(string, string) (*schema.Table, bool) { return nil, false }
+
+// dryOutput keeps the memory of a run's output.
+type dryOutput struct{ release func() }
+
+// runDry runs the records.
+func (s *Server) runDry(r *http.Request, d *dryRun) (*dryOutput, []*dryTable, error) {
+	failed := func(err error) error { return errs.Wrap(errs.InvalidArguments, err, "Failed to exec pipeline") }
+	q := d.request
+	q.OnSkip = func(reason pipeline.Reason) { d.skipReasons = append(d.skipReasons, reason) }
+	if d.trace {
+		q.SkipError = true
+		q.Trace = func(t pipeline.RecordTrace) { d.traced = append(d.traced, t) }
+	}
+	runner, err := newRunner(d.pipeline, &q, s.lookup(r.Context()))
+	if err != nil {
+		return nil, nil, failed(err)
+	}
+	counted := &countedRunner{Runner: runner}
+	err = native.Read(d.data, d.kind, native.Options{SkipError: q.SkipError, IgnoreErrors: q.IgnoreErrors}, counted)
+	if counted.full {
+		err = errs.New(errs.InvalidArguments, "at most %d records can be tried at once", maxDryRunRecords)
+	} else if err != nil {
+		err = failed(err)
+	}
+	if err != nil {
+		runner.Release()
+		return nil, nil, err
+	}
+	out, err := runner.Finish()
+	if err != nil {
+		runner.Release()
+		return nil, nil, failed(err)
+	}
+	return &dryOutput{runner.Release}, joinTables(out), nil
+}
+
+// newRunner returns the runner of a pipeline; nil is svc_identity, whose own runner
+// knows custom time indexes but no traces.
+func newRunner(p *pipeline.Pipeline, q *pipeline.Request, lookup pipeline.Lookup) (pipeline.Runner, error) {
+	if p == nil && (q.Trace == nil || q.TimeIndex != nil) {
+		return pipeline.NewIdentity(q)
+	}
+	return pipeline.NewRunner(p, q, lookup)
+}
+
+// countedRunner refuses more records than a dry run takes.
+type countedRunner struct {
+	pipeline.Runner
+	records int
+	full    bool
+}
+
+var errTooManyRecords = errs.New(errs.InvalidArguments, "too many records")
+
+func (c *countedRunner) count() error {
+	if c.full = c.full || c.records == maxDryRunRecords; c.full {
+		return errTooManyRecords
+	}
+	c.records++
+	return nil
+}
+
+func (c *countedRunner) ScanRecord(data []byte, pos int) (int, error) {
+	if err := c.count(); err != nil {
+		return pos, err
+	}
+	return c.Runner.ScanRecord(data, pos)
+}
+
+func (c *countedRunner) ScanLine(line []byte) error {
+	if err := c.count(); err != nil {
+		return err
+	}
+	return c.Runner.ScanLine(line)
+}
+
+func (c *countedRunner) TextRecord(line []byte) error {
+	if err := c.count(); err != nil {
+		return err
+	}
+	return c.Runner.TextRecord(line)
+}

@@ -1,0 +1,286 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/router/pipeline"
+)
+
+// dryTable is what the records of a dry run would put into one table.
+type dryTable struct {
+	name  string
+	parts []*pipeline.TableRows // more than one if there are several sets of options
+	cols  []schema.Column
+}
+
+// joinTables puts together what goes to the same table.
+func joinTables(out *pipeline.Output) []*dryTable {
+	var tables []*dryTable
+	for _, rows := range out.Tables {
+		if rows.Rows.Rows() == 0 {
+			continue
+		}
+		i := slices.IndexFunc(tables, func(t *dryTable) bool { return t.name == rows.Table })
+		if i < 0 {
+			i = len(tables)
+			tables = append(tables, &dryTable{name: rows.Table})
+		}
+		t := tables[i]
+		rows.Rows.Finish()
+		t.parts = append(t.parts, rows)
+		for _, c := range rows.Rows.Cols() {
+			if !slices.ContainsFunc(t.cols, func(have schema.Column) bool { return have.Name == c.Name }) {
+				t.cols = append(t.cols, c.Column)
+			}
+		}
+	}
+	return tables
+}
+
+// dataTypes are the names of types in dry runs.
+var dataTypes = map[schema.Type]string{
+	schema.Boolean: "BOOLEAN", schema.Int8: "INT8", schema.Int16: "INT16", schema.Int32: "INT32", schema.Int64: "INT64",
+	schema.Uint8: "UINT8", schema.Uint16: "UINT16", schema.Uint32: "UINT32", schema.Uint64: "UINT64",
+	schema.Float32: "FLOAT32", schema.Float64: "FLOAT64", schema.String: "STRING", schema.Binary: "BINARY", schema.JSON: "JSON",
+	schema.TimestampSecond: "TIMESTAMP_SECOND", schema.TimestampMillisecond: "TIMESTAMP_MILLISECOND",
+	schema.TimestampMicrosecond: "TIMESTAMP_MICROSECOND", schema.TimestampNanosecond: "TIMESTAMP_NANOSECOND",
+}
+
+// appendTables appends the tables as an array. more, if not nil, appends further members
+// to each.
+func appendTables(out []byte, tables []*dryTable, more func(out []byte, t *dryTable) []byte) []byte {
+	out = append(out, '[')
+	for i, t := range tables {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendJSONString(append(out, `{"table_name":`...), t.name)
+		out = append(out, `,"schema":[`...)
+		for i, c := range t.cols {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = appendJSONString(append(out, `{"name":`...), c.Name)
+			out = append(out, `,"data_type":"`+dataTypes[c.Type]+`","column_type":"`+c.Semantic.String()+`","fulltext":`...)
+			out = append(strconv.AppendBool(out, c.Index != nil && c.Index.Kind == schema.FulltextIndex), '}')
+		}
+		out = append(out, `],"rows":[`...)
+		first := true
+		for _, part := range t.parts {
+			out, first = t.appendRows(out, part, first)
+		}
+		out = append(out, ']')
+		if more != nil {
+			out = more(out, t)
+		}
+		out = append(out, '}')
+	}
+	return append(out, ']')
+}
+
+// appendRows appends the rows of one part, each with all columns of the table.
+func (t *dryTable) appendRows(out []byte, part *pipeline.TableRows, first bool) ([]byte, bool) {
+	cols := make([]*column.Col, len(t.cols))
+	for _, c := range part.Rows.Cols() {
+		cols[slices.IndexFunc(t.cols, func(have schema.Column) bool { return have.Name == c.Name })] = c
+	}
+	for row := range part.Rows.Rows() {
+		if !first {
+			out = append(out, ',')
+		}
+		first = false
+		out = append(out, '[')
+		for i, c := range t.cols {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = appendJSONString(append(out, `{"key":`...), c.Name)
+			out = append(out, `,"value":`...)
+			out = appendCell(out, cols[i], row)
+			out = append(out, `,"data_type":"`+dataTypes[c.Type]+`","semantic_type":"`+c.Semantic.String()+`"}`...)
+		}
+		out = append(out, ']')
+	}
+	return out, first
+}
+
+// appendCell appends a value as JSON.
+func appendCell(out []byte, c *column.Col, row int) []byte {
+	if c == nil || c.IsNull(row) {
+		return append(out, "null"...)
+	}
+	switch t := c.Type; {
+	case t == schema.Boolean:
+		return strconv.AppendBool(out, c.Int(row) != 0)
+	case t == schema.Uint64:
+		return strconv.AppendUint(out, uint64(c.Int(row)), 10)
+	case t.IsFloat():
+		text, err := json.Marshal(c.Float(row))
+		if err != nil { // no JSON for NaN and infinities
+			text = []byte("null")
+		}
+		return append(out, text...)
+	case t == schema.Binary:
+		return appendJSONString(out, base64.StdEncoding.EncodeToString(c.Bytes(row)))
+	case t == schema.JSON:
+		return appendJSONOrText(out, string(c.Bytes(row)))
+	case t.IsBytes():
+		return appendJSONString(out, string(c.Bytes(row)))
+	}
+	return strconv.AppendInt(out, c.Int(row), 10)
+}
+
+// appendJSONOrText appends a text that is JSON as it is, and another as a string.
+func appendJSONOrText(out []byte, text string) []byte {
+	if text != "" && json.Valid([]byte(text)) {
+		return append(out, text...)
+	}
+	return appendJSONString(out, text)
+}
+
+// traceAnswer is the answer with every step of every record.
+func (s *Server) traceAnswer(x *exchange, d *dryRun, tables []*dryTable) []byte {
+	out := appendTables([]byte(`{"tables":`), tables, func(out []byte, t *dryTable) []byte { return s.appendDifference(out, d, t) })
+	out = append(out, `,"records":[`...)
+	for i, t := range s.completeTraces(d) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendRecordTrace(out, &t)
+	}
+	out = append(out, `],"skipped":`...)
+	out = strconv.AppendInt(out, int64(len(d.skipReasons)), 10)
+	out = append(out, `,"execution_time_ms":`...)
+	return append(strconv.AppendInt(out, x.millis(), 10), '}')
+}
+
+// completeTraces adds, in the order of the records, those that failed before a pipeline
+// had them.
+func (s *Server) completeTraces(d *dryRun) []pipeline.RecordTrace {
+	traces := slices.Clone(d.traced)
+	for _, reason := range d.skipReasons {
+		i := slices.IndexFunc(traces, func(t pipeline.RecordTrace) bool { return t.Index == reason.Index })
+		if i >= 0 {
+			continue
+		}
+		traces = append(traces, pipeline.RecordTrace{
+			Index: reason.Index, Outcome: pipeline.Failed,
+			Error: &pipeline.StepError{Pipeline: d.name, Step: reason.Kind.String(), Position: -1, Reason: reason.Error},
+		})
+	}
+	slices.SortStableFunc(traces, func(a, b pipeline.RecordTrace) int { return a.Index - b.Index })
+	return traces
+}
+
+// appendDifference appends where the table lies, the options that it would get, and how
+// it differs from the one that exists.
+func (s *Server) appendDifference(out []byte, d *dryRun, t *dryTable) []byte {
+	options := t.parts[0].Options
+	out = appendJSONString(append(out, `,"database":`...), t.parts[0].Database)
+	out = appendOptions(append(out, `,"options":`...), options)
+	existing := t.parts[0].Existing
+	if !d.real || existing == nil {
+		return append(out, `,"exists":false`...)
+	}
+	out = append(out, `,"exists":true,"new_columns":[`...)
+	sep := ""
+	for _, c := range t.cols {
+		if existing.Column(c.Name) == nil {
+			out = appendJSONString(append(out, sep...), c.Name)
+			sep = ","
+		}
+	}
+	out = append(out, `],"different_options":[`...)
+	sep = ""
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		if key == schema.OptionComment || existing.Options[key] == options[key] {
+			continue
+		}
+		out = appendJSONString(append(append(out, sep...), `{"option":`...), key)
+		out = appendJSONString(append(out, `,"wanted":`...), options[key])
+		out = appendJSONString(append(out, `,"table":`...), existing.Options[key])
+		out = append(out, '}')
+		sep = ","
+	}
+	return append(out, ']')
+}
+
+// appendOptions appends a table's options, without the comment that every table has.
+func appendOptions(out []byte, options map[string]string) []byte {
+	out = append(out, '{')
+	sep := ""
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		if key == schema.OptionComment && options[key] == schema.CreatedOnInsertion {
+			continue
+		}
+		out = appendJSONString(append(out, sep...), key)
+		out = appendJSONString(append(out, ':'), options[key])
+		sep = ","
+	}
+	return append(out, '}')
+}
+
+func appendRecordTrace(out []byte, t *pipeline.RecordTrace) []byte {
+	out = append(out, `{"index":`...)
+	out = strconv.AppendInt(out, int64(t.Index), 10)
+	if t.Input != "" {
+		out = appendJSONOrText(append(out, `,"input":`...), t.Input)
+	}
+	out = append(out, `,"outcome":"`+string(t.Outcome)+`","steps":[`...)
+	for i, step := range t.Steps {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendJSONString(append(out, `{"pipeline":`...), step.Pipeline)
+		out = appendJSONString(append(out, `,"step":`...), step.Step)
+		out = appendJSONOrText(append(out, `,"record":`...), step.Record)
+		out = appendNames(append(out, `,"added":`...), step.Added)
+		out = appendNames(append(out, `,"changed":`...), step.Changed)
+		out = appendNames(append(out, `,"removed":`...), step.Removed)
+		out = append(out, '}')
+	}
+	out = append(out, `],"rows":[`...)
+	for i, row := range t.Rows {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendJSONString(append(out, `{"table":`...), row.Table)
+		out = append(out, `,"row":`...)
+		out = strconv.AppendInt(out, int64(row.Row), 10)
+		out = appendOptions(append(out, `,"options":`...), row.Options)
+		if row.Record != "" {
+			out = appendJSONOrText(append(out, `,"record":`...), row.Record)
+		}
+		out = append(out, '}')
+	}
+	out = append(out, ']')
+	if e := t.Error; e != nil {
+		out = appendJSONString(append(out, `,"error":{"pipeline":`...), e.Pipeline)
+		out = appendJSONString(append(out, `,"step":`...), e.Step)
+		out = append(out, `,"position":`...)
+		out = strconv.AppendInt(out, int64(e.Position), 10)
+		out = appendJSONString(append(out, `,"field":`...), e.Field)
+		out = appendJSONString(append(out, `,"value":`...), e.Value)
+		out = appendJSONString(append(out, `,"reason":`...), e.Reason)
+		out = append(out, '}')
+	}
+	return append(out, '}')
+}
+
+// appendNames appends names as an array.
+func appendNames(out []byte, names []string) []byte {
+	out = append(out, '[')
+	for i, name := range names {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendJSONString(out, name)
+	}
+	return append(out, ']')
+}

@@ -1,0 +1,324 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/gorilla/mux"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/router/httpapi/params"
+	"cordwood/router/pipeline"
+	"cordwood/router/pipelines"
+)
+
+// The management of stored pipelines: upload, read, list, delete.
+
+// Pipelines is the part of the metadata client that keeps pipelines.
+type Pipelines interface {
+	pipelines.Meta
+	// Pipelines lists all versions, by name and age.
+	Pipelines() []*metapb.PipelineVersion
+	// Propose puts a command through the metadata log; what it changed is in the local
+	// view before it returns.
+	Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error)
+}
+
+const (
+	// reservedPrefix begins the names of built-in pipelines.
+	reservedPrefix = "svc_"
+	// pipelineType is the content type that stored pipelines have.
+	pipelineType = "yaml"
+)
+
+// pipelineName is what a pipeline may be called.
+var pipelineName = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
+
+// newPipelines returns the cache of compiled pipelines; nil without a store.
+func newPipelines(cfg Config) (*pipelines.Cache[*pipeline.Pipeline], error) {
+	if cfg.Pipelines == nil {
+		return nil, nil
+	}
+	return pipelines.New(pipelines.Config[*pipeline.Pipeline]{
+		Meta:       cfg.Pipelines,
+		Compile:    func(source []byte) (*pipeline.Pipeline, error) { return pipeline.Compile(source, cfg.PipelineOptions) },
+		Size:       func(p *pipeline.Pipeline, source []byte) int64 { return int64(p.Size() + len(source)) },
+		Registerer: cfg.Registerer,
+	})
+}
+
+// storedPipeline returns a pipeline by the texts of its name and version; without a
+// version the newest. It also returns which version that is.
+func (s *Server) storedPipeline(ctx context.Context, name, version string, hasVersion bool) (*pipeline.Pipeline, int64, error) {
+	none := s.pipelines == nil || strings.HasPrefix(name, reservedPrefix)
+	if !hasVersion {
+		if none {
+			return nil, 0, pipelines.NotFound(name, "latest")
+		}
+		return s.pipelines.Latest(ctx, name)
+	}
+	at, err := pipelines.ParseVersion(version)
+	if err != nil {
+		return nil, 0, err
+	}
+	if none {
+		return nil, 0, pipelines.NotFound(name, pipelines.FormatVersion(at))
+	}
+	p, err := s.pipelines.Version(ctx, name, at)
+	return p, at, err
+}
+
+// lookup finds the pipelines that a dispatcher sends records to.
+func (s *Server) lookup(ctx context.Context) pipeline.Lookup {
+	return func(name, version string) (*pipeline.Pipeline, error) {
+		p, _, err := s.storedPipeline(ctx, name, version, version != "")
+		return p, err
+	}
+}
+
+// manage makes a handler of a function that returns the members of the answer, without
+// braces and time.
+func (s *Server) manage(f func(x *exchange, r *http.Request) ([]byte, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		x := exchangeOf(r)
+		members, err := f(x, r)
+		if err != nil {
+			WriteError(w, r, err)
+			return
+		}
+		millis := strconv.FormatInt(x.millis(), 10)
+		w.Header().Set(headerFormat, "svcdb_manage")
+		w.Header().Set(headerExecutionTime, millis)
+		writeJSON(w, http.StatusOK, fmt.Appendf(nil, `{%s,"execution_time_ms":%s}`, members, millis))
+	}
+}
+
+// pathName is the name in the path.
+func pathName(r *http.Request) (string, error) {
+	name, err := url.PathUnescape(mux.Vars(r)["name"])
+	if err != nil || name == "" {
+		return "", errs.New(errs.InvalidArguments, "the path has no pipeline name: write /v1/pipelines/NAME")
+	}
+	return name, nil
+}
+
+// changeableName is pathName for a request that changes the pipeline.
+func changeableName(r *http.Request) (string, error) {
+	name, err := pathName(r)
+	switch {
+	case err != nil:
+		return "", err
+	case strings.HasPrefix(name, reservedPrefix):
+		return "", errs.New(errs.InvalidArguments, "pipeline_name cannot start with %s", reservedPrefix)
+	case !pipelineName.MatchString(name):
+		return "", errs.New(errs.InvalidArguments, "Invalid pipeline name: %s; 1 to 128 letters, digits and _ . : - are allowed", cutText(name))
+	}
+	return name, nil
+}
+
+// cutText shortens a client's text for a message.
+func cutText(text string) string {
+	if len(text) > 64 {
+		text = strings.ToValidUTF8(text[:64], "") + "…"
+	}
+	return strconv.Quote(text)
+}
+
+// manageQuery reads a query string in which each of the names may appear once.
+func manageQuery(r *http.Request, names ...string) (params.Values, error) {
+	query, err := params.Parse(r.URL.RawQuery)
+	if err != nil {
+		return params.Values{}, err
+	}
+	return query, query.Once(names...)
+}
+
+// putPipeline stores a pipeline as the newest version of its name, if it compiles.
+func (s *Server) putPipeline(x *exchange, r *http.Request) ([]byte, error) {
+	name, err := changeableName(r)
+	if err != nil {
+		return nil, err
+	}
+	source, err := s.readPipeline(x, r)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := s.compile(source)
+	if err != nil {
+		return nil, err
+	}
+	result, err := s.cfg.Pipelines.Propose(r.Context(), &metapb.Command{
+		TimeUnixNano: s.cfg.Now().UnixNano(),
+		Op: &metapb.Command_PutPipeline{PutPipeline: &metapb.PutPipeline{
+			Name: name, ContentType: pipelineType, Source: source,
+		}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	version := result.GetPipeline().GetVersion()
+	s.pipelines.Add(name, version, compiled, source)
+	s.log.InfoContext(r.Context(), "pipeline stored", "pipeline", name, "version", pipelines.FormatVersion(version), "user", x.identity.User)
+	out := append(appendVersion([]byte(`"pipelines":[`), name, version), "}]"...)
+	return s.appendTargetWarnings(out, name, compiled), nil
+}
+
+// compile compiles a text that a client sent. The error has code InvalidArguments.
+func (s *Server) compile(source []byte) (*pipeline.Pipeline, error) {
+	if len(source) > maxPipelineBytes {
+		return nil, errs.New(errs.InvalidArguments, "Failed to build pipeline: it has %d bytes, at most %d are allowed", len(source), maxPipelineBytes)
+	}
+	p, err := pipeline.Compile(source, s.cfg.PipelineOptions)
+	if err != nil && errs.CodeOf(err) == errs.Unknown {
+		err = errs.New(errs.InvalidArguments, "%s", err)
+	}
+	return p, err
+}
+
+// appendTargetWarnings says which pipelines records would be dispatched to that do not
+// exist. They may still come.
+func (s *Server) appendTargetWarnings(out []byte, name string, p *pipeline.Pipeline) []byte {
+	sep := `,"warnings":[`
+	for _, target := range p.Targets() {
+		if _, ok := s.cfg.Pipelines.Pipeline(target); ok || target == identityPipeline || target == name {
+			continue
+		}
+		out = append(out, sep...)
+		out = appendJSONString(out, "the dispatcher sends records to the pipeline "+target+", which does not exist; requests with such records fail until it does")
+		sep = ","
+	}
+	if sep == "," {
+		out = append(out, ']')
+	}
+	return out
+}
+
+// appendVersion appends an object with name and version, without its closing brace.
+func appendVersion(out []byte, name string, version int64) []byte {
+	out = appendJSONString(append(out, `{"name":`...), name)
+	out = append(out, `,"version":"`...)
+	out = append(out, pipelines.FormatVersion(version)...)
+	return append(out, '"')
+}
+
+// getPipeline answers with a version's text, byte for byte.
+func (s *Server) getPipeline(_ *exchange, r *http.Request) ([]byte, error) {
+	name, err := pathName(r)
+	if err != nil {
+		return nil, err
+	}
+	query, err := manageQuery(r, "version")
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.findVersion(name, query)
+	if err != nil {
+		return nil, err
+	}
+	text, err := s.cfg.Pipelines.PipelineText(r.Context(), name, found.Version)
+	if err != nil {
+		return nil, err
+	}
+	out := appendVersion([]byte(`"pipelines":[`), name, found.Version)
+	out = appendJSONString(append(out, `,"pipeline":`...), string(text))
+	return append(out, "}]"...), nil
+}
+
+// findVersion finds the version that the query names, or the newest.
+func (s *Server) findVersion(name string, query params.Values) (*metapb.PipelineVersion, error) {
+	text, has := query.Lookup("version")
+	if !has {
+		if p, ok := s.cfg.Pipelines.Pipeline(name); ok {
+			return p, nil
+		}
+		return nil, pipelines.NotFound(name, "latest")
+	}
+	version, err := pipelines.ParseVersion(text)
+	if err != nil {
+		return nil, err
+	}
+	if p, ok := s.cfg.Pipelines.PipelineVersion(name, version); ok {
+		return p, nil
+	}
+	return nil, pipelines.NotFound(name, pipelines.FormatVersion(version))
+}
+
+// deletePipeline removes one version. Removing none is no error.
+func (s *Server) deletePipeline(x *exchange, r *http.Request) ([]byte, error) {
+	name, err := changeableName(r)
+	if err != nil {
+		return nil, err
+	}
+	query, err := manageQuery(r, "version")
+	if err != nil {
+		return nil, err
+	}
+	text, has := query.Lookup("version")
+	if !has || text == "" {
+		return nil, errs.New(errs.InvalidArguments, "version is required")
+	}
+	version, err := pipelines.ParseVersion(text)
+	if err != nil {
+		return nil, err
+	}
+	result, err := s.cfg.Pipelines.Propose(r.Context(), &metapb.Command{
+		TimeUnixNano: s.cfg.Now().UnixNano(),
+		Op:           &metapb.Command_DeletePipeline{DeletePipeline: &metapb.DeletePipeline{Name: name, Version: version}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if result.GetPipeline() == nil {
+		return []byte(`"pipelines":[]`), nil
+	}
+	s.log.InfoContext(r.Context(), "pipeline deleted", "pipeline", name, "version", pipelines.FormatVersion(version), "user", x.identity.User)
+	return append(appendVersion([]byte(`"pipelines":[`), name, version), "}]"...), nil
+}
+
+// listPipelines lists the pipelines, each with its newest version and all versions, the
+// newest first. The query parameter name asks for one only.
+func (s *Server) listPipelines(_ *exchange, r *http.Request) ([]byte, error) {
+	query, err := manageQuery(r, "name")
+	if err != nil {
+		return nil, err
+	}
+	only := query.Get("name")
+	all := s.cfg.Pipelines.Pipelines()
+	var out bytes.Buffer
+	out.WriteString(`"pipelines":[`)
+	first := true
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && all[n].Name == all[0].Name {
+			n++
+		}
+		versions := all[:n]
+		all = all[n:]
+		if only != "" && versions[0].Name != only {
+			continue
+		}
+		if !first {
+			out.WriteByte(',')
+		}
+		first = false
+		newest := versions[n-1]
+		out.Write(appendVersion(nil, newest.Name, newest.Version))
+		fmt.Fprintf(&out, `,"content_type":%q,"size":%d,"versions":[`, newest.ContentType, newest.Size)
+		for i := n - 1; i >= 0; i-- {
+			fmt.Fprintf(&out, `{"version":"%s","size":%d}`, pipelines.FormatVersion(versions[i].Version), versions[i].Size)
+			if i > 0 {
+				out.WriteByte(',')
+			}
+		}
+		out.WriteString("]}")
+	}
+	out.WriteByte(']')
+	return out.Bytes(), nil
+}

@@ -1,0 +1,71 @@
+package httpapi
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"cordwood/proto/errs"
+	"cordwood/router/httpapi/params"
+)
+
+// maxPipelineBytes is the longest text of a pipeline.
+const maxPipelineBytes = 1 << 20
+
+// readPipeline reads an uploaded pipeline: the body itself, or the first part of a form.
+// The bytes are the caller's.
+func (s *Server) readPipeline(x *exchange, r *http.Request) ([]byte, error) {
+	contentType := params.Header(r.Header, "Content-Type")
+	media, _, _ := strings.Cut(contentType, ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	form := media == "multipart/form-data"
+	if !form && media != "" && media != "text/plain" && !strings.HasSuffix(media, "yaml") {
+		return nil, errs.New(errs.Unsupported,
+			"invalid content type: %s, expected: application/x-yaml with the pipeline as body, or multipart/form-data with it as the first part", cutText(contentType)).
+			WithStatus(http.StatusUnsupportedMediaType)
+	}
+	data, release, err := s.readBody(x, r)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	source := data
+	if form {
+		if source, err = firstPart(data, contentType); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case len(bytes.TrimSpace(source)) == 0:
+		return nil, errs.New(errs.InvalidArguments, "pipeline is required in body")
+	case len(source) > maxPipelineBytes:
+		return nil, errs.New(errs.InvalidArguments, "the pipeline has more than %d bytes, which is the most that is allowed", maxPipelineBytes)
+	case !utf8.Valid(source):
+		return nil, errs.New(errs.InvalidArguments, "the pipeline is not valid UTF-8")
+	}
+	return bytes.Clone(source), nil // the body's memory is used again
+}
+
+// firstPart returns the content of the first part of a form.
+func firstPart(body []byte, contentType string) ([]byte, error) {
+	_, attributes, err := mime.ParseMediaType(contentType)
+	if err != nil || attributes["boundary"] == "" {
+		return nil, errs.New(errs.InvalidArguments, "the Content-Type multipart/form-data has no boundary")
+	}
+	part, err := multipart.NewReader(bytes.NewReader(body), attributes["boundary"]).NextRawPart()
+	if errors.Is(err, io.EOF) {
+		return nil, nil // no part is an empty body
+	}
+	if err == nil {
+		var source []byte
+		if source, err = io.ReadAll(io.LimitReader(part, maxPipelineBytes+1)); err == nil {
+			return source, nil
+		}
+	}
+	return nil, errs.New(errs.InvalidArguments, "Failed to read the multipart body: %s", err)
+}

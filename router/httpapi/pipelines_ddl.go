@@ -1,0 +1,78 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/httpapi/params"
+	"cordwood/router/pipeline"
+)
+
+// pipelineDDL answers with the statement that creates the table which a pipeline wants.
+func (s *Server) pipelineDDL(_ *exchange, r *http.Request) ([]byte, error) {
+	name, err := pathName(r)
+	if err != nil {
+		return nil, err
+	}
+	query, err := manageQuery(r, "table", "version", "db")
+	if err != nil {
+		return nil, err
+	}
+	table := query.Get("table")
+	if table == "" {
+		return nil, errs.New(errs.InvalidArguments, "table is required")
+	}
+	if err := schema.CheckTableName(table); err != nil {
+		return nil, err
+	}
+	if name == identityPipeline {
+		return nil, errs.New(errs.InvalidArguments, "the built-in pipeline %s has no fixed table schema: it takes the columns from the data; try it with POST /v1/pipelines/_dryrun", name)
+	}
+	version, has := query.Lookup("version")
+	p, _, err := s.storedPipeline(r.Context(), name, version, has)
+	if err != nil {
+		return nil, err
+	}
+	columns := p.Columns()
+	if len(columns) == 0 {
+		return nil, errs.New(errs.InvalidArguments, "pipeline %s has no transform list and so no fixed table schema: it takes the columns from the data; try it with POST /v1/pipelines/_dryrun", name)
+	}
+	t := &schema.Table{Name: table, Columns: columns, Options: map[string]string{schema.OptionAppendMode: "true"}}
+	out := appendJSONString([]byte(`"sql":{"sql":`), schema.CreateTableSQL(t))
+	if message := s.ddlMessage(databaseOf(r, query), table, p); message != "" {
+		out = appendJSONString(append(out, `,"message":`...), message)
+	}
+	return append(out, '}'), nil
+}
+
+// databaseOf is the database that a request names, or the default one.
+func databaseOf(r *http.Request, query params.Values) string {
+	name := params.Header(r.Header, "x-svc-db-name")
+	if name == "" {
+		name = query.Get("db")
+	}
+	if name = strings.TrimPrefix(name, "svc-"); name == "" {
+		name = schema.DefaultDatabase
+	}
+	return name
+}
+
+// ddlMessage says where the tables that come about may differ from the statement.
+func (s *Server) ddlMessage(database, table string, p *pipeline.Pipeline) string {
+	var parts []string
+	if _, ok := s.cfg.Catalog.Table(database, table); ok {
+		parts = append(parts, "Table "+table+" already exists in database "+database+": the statement would change nothing.")
+	}
+	if p.HasDispatcher() {
+		parts = append(parts, "The pipeline has a dispatcher: records that match a rule go to other tables, with other columns.")
+	}
+	if p.HasTableSuffix() {
+		parts = append(parts, "The pipeline has a table suffix: the names of its tables differ with the data.")
+	}
+	if p.OpenSchema() {
+		parts = append(parts, "The pipeline keeps fields that its transform list does not name: more columns come with the data.")
+	}
+	return strings.Join(parts, " ")
+}

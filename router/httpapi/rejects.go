@@ -1,0 +1,174 @@
+package httpapi
+
+import (
+	"bytes"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/ingest/native"
+	"cordwood/router/pipeline"
+	"cordwood/router/pipelines"
+)
+
+// Records that skip_error drops are kept, if the request or the server wants it, in the
+// table svc_private.rejects: as they came, with the place where they were to go and the
+// reason. They are written together with the records that went well, in one write.
+
+const (
+	rejectsTable = "rejects"
+
+	// maxRejectBytes bounds what one request puts there.
+	maxRejectBytes = 128 << 20
+	// rejectOverhead is about what a row takes beside its texts.
+	rejectOverhead = 128
+)
+
+// rejectColumns are the columns of the table. The formats of record are those of bodies:
+// json or text.
+var rejectColumns = []schema.Column{
+	{Name: "rejected_at", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
+	{Name: "table_schema", Type: schema.String, Semantic: schema.Field},
+	{Name: "table_name", Type: schema.String, Semantic: schema.Field},
+	{Name: "pipeline", Type: schema.String, Semantic: schema.Field},
+	{Name: "pipeline_version", Type: schema.String, Semantic: schema.Field},
+	{Name: "custom_time_index", Type: schema.String, Semantic: schema.Field},
+	{Name: "record_index", Type: schema.Int64, Semantic: schema.Field},
+	{Name: "kind", Type: schema.String, Semantic: schema.Field},
+	{Name: "error", Type: schema.String, Semantic: schema.Field},
+	{Name: "format", Type: schema.String, Semantic: schema.Field},
+	{Name: "record", Type: schema.String, Semantic: schema.Field},
+}
+
+// rejects is the Runner of a request whose skipped records are kept: it hands records on
+// and collects those that the pipeline behind it skips.
+type rejects struct {
+	pipeline.Runner
+
+	params  *ingestParams
+	version string // of the pipeline; "" for svc_identity
+	format  string
+	now     int64
+	ttl     string
+	table   *schema.Table // as it is; nil if it does not exist
+
+	rows  column.Builder
+	cols  []*column.Col
+	bytes int
+
+	refused []byte // text of a malformed record
+	pending []pipeline.Reason
+	err     error
+}
+
+func newRejects(p *ingestParams, kind native.Kind, now int64, ttl string, catalog Catalog) *rejects {
+	r := &rejects{params: p, now: now, ttl: ttl, format: "json"}
+	if kind == native.Text {
+		r.format = "text"
+	}
+	if p.compiled != nil {
+		r.version = pipelines.FormatVersion(p.compiledVersion)
+	}
+	if t, ok := catalog.Table(schema.PrivateDatabase, rejectsTable); ok {
+		r.table = t
+	}
+	return r
+}
+
+// onSkip is Request.OnSkip of the pipeline. The text of the record is known when the
+// pipeline returns.
+func (r *rejects) onSkip(reason pipeline.Reason) { r.pending = append(r.pending, reason) }
+
+// onRefuse is Options.OnRefuse of the reader of the body.
+func (r *rejects) onRefuse(text []byte) { r.refused = text }
+
+// done ends a record that the pipeline took.
+func (r *rejects) done(text []byte) error {
+	for _, reason := range r.pending {
+		r.add(reason, text)
+	}
+	r.pending = r.pending[:0]
+	return r.err
+}
+
+func (r *rejects) ScanRecord(data []byte, pos int) (int, error) {
+	next, err := r.Runner.ScanRecord(data, pos)
+	if err != nil {
+		return next, err
+	}
+	return next, r.done(bytes.TrimSpace(data[pos:next]))
+}
+
+func (r *rejects) ScanLine(line []byte) error {
+	if err := r.Runner.ScanLine(line); err != nil {
+		return err
+	}
+	return r.done(line)
+}
+
+func (r *rejects) TextRecord(line []byte) error {
+	if err := r.Runner.TextRecord(line); err != nil {
+		return err
+	}
+	return r.done(line)
+}
+
+// Refuse takes a malformed record, whose text onRefuse was given.
+func (r *rejects) Refuse(err error) {
+	r.Runner.Refuse(err)
+	_ = r.done(bytes.ToValidUTF8(bytes.TrimSpace(r.refused), []byte("\ufffd"))) // Finish returns it too
+}
+
+// add adds a row for a skipped record.
+func (r *rejects) add(reason pipeline.Reason, text []byte) {
+	r.bytes += rejectOverhead + len(text) + len(reason.Error)
+	if r.bytes > maxRejectBytes {
+		r.err = errs.New(errs.InvalidArguments,
+			"more than %d MiB of skipped records in one request, which is too much to keep; send fewer records per request, or say on_reject=drop", maxRejectBytes>>20)
+	}
+	if r.err != nil {
+		return
+	}
+	if r.cols == nil {
+		for _, c := range rejectColumns {
+			r.cols = append(r.cols, r.rows.Add(c))
+		}
+	}
+	row := r.rows.Rows()
+	r.cols[0].SetInt(row, r.now+int64(row))
+	for i, text := range []string{r.params.database, r.params.table, r.params.pipeline, r.version, r.params.timeIndexText} {
+		if text != "" {
+			r.cols[1+i].SetString(row, text)
+		}
+	}
+	r.cols[6].SetInt(row, int64(reason.Index))
+	r.cols[7].SetString(row, reason.Kind.String())
+	r.cols[8].SetString(row, reason.Error)
+	r.cols[9].SetString(row, r.format)
+	r.cols[10].SetBytes(row, text)
+	r.rows.EndRow()
+}
+
+// Finish adds the table of rejected records to what the pipeline made.
+func (r *rejects) Finish() (*pipeline.Output, error) {
+	out, err := r.Runner.Finish()
+	if err == nil {
+		err = r.err
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.rows.Rows() > 0 {
+		r.rows.Finish()
+		options, err := schema.StoredOptions(map[string]string{
+			schema.OptionTTL: r.ttl, schema.OptionComment: "Records that skip_error dropped",
+		}, true)
+		if err != nil {
+			return nil, errs.Wrap(errs.Internal, err, "options of %s.%s", schema.PrivateDatabase, rejectsTable)
+		}
+		out.Tables = append(out.Tables, &pipeline.TableRows{
+			Database: schema.PrivateDatabase, Table: rejectsTable, Options: options, Existing: r.table, Internal: true, Rows: &r.rows,
+		})
+	}
+	return out, nil
+}
