@@ -340,6 +340,114 @@ dispatcher:
 	})
 }
 
+func TestVRL(t *testing.T) {
+	const many = `
+processors:
+- vrl:
+    source: |
+      [{"n": .a, "svc_table_suffix": "_eu"}, {"n": .b, "svc_table_suffix": "_us"}, {"n": .c}]
+transform: [{field: n, type: int8}]
+`
+	checkPipelines(t, nil, []pipelineCase{
+		{"seed's worked case", `
+processors:
+- date: {field: time, formats: ["%Y-%m-%d %H:%M:%S%.3f"], ignore_missing: true}
+- vrl:
+    source: |
+      .svc_table_suffix, err = "_" + .id
+      .svc_table_ttl = "1d"
+      .
+`, nil, `[{"id":"2436","time":"2024-05-25 20:16:37.217"}]`, `
+			t_2436 ttl=1day
+			time TimestampNanosecond TIMESTAMP: 1716668197217000000
+			id String: "2436"`},
+		{"a row per element", many, nil, `[{"a":1,"b":2,"c":3},{"a":4}]`, `
+			t_eu
+			n Int8: 1 4
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1
+			t_us
+			n Int8: 2 -
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1
+			t
+			n Int8: 3 -
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1`},
+		{"all rows of a record or none", many, []func(*Request){skipErrors}, `[{"a":1},{"a":2,"b":3,"c":300},{"a":5}]`, `
+			t_eu
+			n Int8: 1 5
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+2
+			t_us
+			n Int8: - -
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+2
+			t
+			n Int8: - -
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+2
+			skipped 1 of 3: record 1: Transform of field "n": expected Int8, found integer: 300`},
+		{"columns of rows taken back", "processors: [{vrl: {source: '[{\"a\": 1, \"b\": .b}, {\"a\": .x}]'}}]", []func(*Request){skipErrors}, `[{"x":"y","b":1},{"b":"z","x":2}]`, `
+			t
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+1 now+1
+			a Int64: 1 2
+			b String: "z" -
+			skipped 1 of 2: record 0: column "a": expected Int64 as in an earlier record, actual String`},
+		{"null drops", "processors: [{vrl: {source: 'if .a == 1 { null } else { . }'}}, {letter: {field: s}}]", nil, `[{"a":1},{"a":2,"s":"X"}]`, `
+			t
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+1
+			a Int64: 2
+			s String: "x"`},
+		{"no rows", "processors: [{vrl: {source: '[]'}}]", nil, `[{"a":1}]`, ``},
+		{"element no map", "processors: [{vrl: {source: '[{\"a\": 1}, 7]'}}]", nil, `[{}]`, `!element 1 of the list that the processors made must be map: 7`},
+		{"after an array", "processors: [{vrl: {source: '[{\"a\": 1}]'}}, {letter: {field: s}}]", nil, `[{}]`, `!Processor letter: the record must be map: [{"a":1}] (processors[1])`},
+		{"the time index is overwritten", "processors: [{date: {field: t}}, {vrl: {source: \".t = \\\"x\\\"\\n.\"}}]", nil, `[{"t":"2024-01-01T00:00:00Z"}]`, `!time index "t": expected a timestamp after all processors, found string: "x"`},
+		{"the time index is deleted", "processors: [{date: {field: t}}, {vrl: {source: \"del(.t)\\n.\"}}]", nil, `[{"t":"2024-01-01T00:00:00Z","a":1}]`, "t\nt TimestampNanosecond TIMESTAMP: now+0\na Int64: 1"},
+	})
+}
+
+func TestTrace(t *testing.T) {
+	const source = `
+processors:
+- letter: {field: "a, b"}
+- vrl: {source: "del(.a)\n.n = 7\n."}
+dispatcher: {field: k, rules: [{value: x, table_suffix: _x}]}
+transform: [{field: n, type: int8}]
+`
+	p, err := Compile([]byte(source), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []RecordTrace
+	q := request(skipErrors)
+	q.Pipeline = "mine"
+	q.Trace = func(r RecordTrace) { got = append(got, r) }
+	runner, err := NewRunner(p, q, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runner.Release()
+	for _, line := range []string{`{"a":"X","svc_ttl":"1d"}`, `{"a":"Y","k":"x"}`, `{"a":1}`, `[]`} {
+		if err := runner.ScanLine([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	options := map[string]string{"append_mode": "true", "comment": schema.CreatedOnInsertion}
+	withTTL := map[string]string{"append_mode": "true", "comment": schema.CreatedOnInsertion, "ttl": "1day"}
+	want := []RecordTrace{
+		{Index: 0, Input: `{"a":"X","svc_ttl":"1d"}`, Outcome: Stored, Steps: []StepTrace{
+			{Pipeline: "mine", Step: "processors[0] letter", Record: `{"a":"X","b":"x","svc_ttl":"1d"}`, Added: []string{"b"}},
+			{Pipeline: "mine", Step: "processors[1] vrl", Record: `{"b":"x","n":7,"svc_ttl":"1d"}`, Added: []string{"n"}, Removed: []string{"a"}},
+			{Pipeline: "mine", Step: "variables", Record: `{"b":"x","n":7}`, Removed: []string{"svc_ttl"}},
+		}, Rows: []RowTrace{{Table: "t", Options: withTTL, Record: `{"b":"x","n":7,"svc_ttl":"1d"}`}}},
+		{Index: 1, Input: `{"a":"Y","k":"x"}`, Outcome: Stored, Steps: []StepTrace{
+			{Pipeline: "mine", Step: "processors[0] letter", Record: `{"a":"Y","b":"y","k":"x"}`, Added: []string{"b"}},
+			{Pipeline: "mine", Step: "processors[1] vrl", Record: `{"b":"y","k":"x","n":7}`, Added: []string{"n"}, Removed: []string{"a"}},
+			{Pipeline: "mine", Step: "dispatcher: to svc_identity", Record: `{"b":"y","k":"x","n":7}`},
+		}, Rows: []RowTrace{{Table: "t_x", Options: options, Record: `{"b":"y","k":"x","n":7}`}}},
+		{Index: 2, Input: `{"a":1}`, Outcome: Failed, Error: &StepError{Pipeline: "mine", Step: "processors[0] letter", Field: "a", Value: "1", Reason: "expected a string, found an integer"}},
+		{Index: 3, Input: `[]`, Outcome: Failed, Error: &StepError{Pipeline: "mine", Step: "parse", Position: -1, Reason: "Top level value must be map"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestIdentityPipeline(t *testing.T) {
 	checkPipelines(t, nil, []pipelineCase{
 		{"spread", "", []func(*Request){levels(2)}, `[{"a":{"b":{"c":1.0}},"e":[1,{"z":0}],"n":null,"x":{},"svc_ttl":"1d","svc_timestamp":1}]`, `

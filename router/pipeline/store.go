@@ -76,6 +76,9 @@ func (r *runner) findDest(rec *processor.Record) (*dest, error) {
 	opts, suffix := r.base, r.suffix[:0]
 	hasSuffix := false
 	if r.readVariables(rec.Value.Object()) {
+		if r.trace != nil {
+			r.trace.variables(r, rec.Value)
+		}
 		var err error
 		if opts, err = r.optionsFor(&r.vars); err != nil {
 			return nil, WithKind(SkipOption, err)

@@ -94,6 +94,17 @@ func (t *tracer) note(r *runner, step string) {
 	t.record.Steps = append(t.record.Steps, StepTrace{Pipeline: r.name, Step: step, Record: jsonOf(r.rec.Value)})
 }
 
+// variables notes that the variables are taken out of the record.
+func (t *tracer) variables(r *runner, v value.Value) {
+	rest := v.Detach()
+	for _, name := range variableNames {
+		rest.MutObject().Delete(name)
+	}
+	s := StepTrace{Pipeline: r.name, Step: "variables", Record: jsonOf(rest)}
+	s.compare(v.Object(), rest.Object())
+	t.record.Steps = append(t.record.Steps, s)
+}
+
 // compare tells how the fields of an object differ from those of before.
 func (s *StepTrace) compare(was, is *value.Fields) {
 	if was == nil || is == nil {
