@@ -64,7 +64,6 @@ func (p *keyValue) pairDelimiter(s string) (string, bool) {
 	return s, true
 }
 
-
 // fieldDelimiter skips what is between two pairs.
 func (p *keyValue) fieldDelimiter(s string) (string, bool) {
 	if p.field == " " {
