@@ -35,6 +35,7 @@ type Kind struct {
 // kinds is every processor, by name.
 var kinds = []Kind{
 	{"cmcd", compileCMCD},
+	{"csv", compileCSV},
 	{"date", compileDate},
 	{"decolorize", compileDecolorize},
 	{"digest", compileDigest},

@@ -35,22 +35,9 @@ func compileRegex(o *Options) Apply {
 	if len(patterns) > 0 && !named {
 		o.Fault("no pattern has a named group, as in (?<name>…), so that there is nothing to extract")
 	}
-	var applies []Apply
-	for _, f := range fields.List {
-		one := Fields{[]Field{f}, fields.IgnoreMissing}
-		applies = append(applies, one.EachString(newExtractor(o, f.Out.Text, patterns).apply))
-	}
-	if len(applies) == 1 {
-		return applies[0]
-	}
-	return func(rec *Record) error {
-		for _, a := range applies {
-			if err := a(rec); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	return fields.EachStringWith(func(fl Field) func(*Record, string) error {
+		return newExtractor(o, fl.Out.Text, patterns).apply
+	})
 }
 
 // extractor takes the groups of patterns out of one field.
@@ -93,7 +80,7 @@ func newExtractor(o *Options, prefix string, patterns []*regexp.Regexp) *extract
 	return e
 }
 
-func (e *extractor) apply(rec *Record, _ *Field, s string) error {
+func (e *extractor) apply(rec *Record, s string) error {
 	var few [fewCaptures]value.Value
 	values := e.outputs.values(few[:])
 	matched := false
