@@ -42,6 +42,7 @@ var kinds = []Kind{
 	{"dissect", compileDissect},
 	{"epoch", compileEpoch},
 	{"filter", compileFilter},
+	{"gsub", compileGsub},
 	{"join", compileJoin},
 	{"json_parse", compileJSONParse},
 	{"json_path", compileJSONPath},

@@ -1,0 +1,171 @@
+package processor
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"cordwood/router/vrl/value"
+)
+
+// compileGsub: gsub replaces every match of a pattern in strings.
+//
+//	pattern: a regular expression in RE2 syntax, required
+//	replacement: required; $1 and $name stand for groups, ${1} and ${name} too, $0 for the
+//	  whole match and $$ for a dollar sign. A name is as long as possible: $1x is ${1x}
+func compileGsub(o *Options) Apply {
+	fields := o.Fields()
+	var re *regexp.Regexp
+	if pattern, ok := o.MustString("pattern"); ok {
+		re = CompileRegex(o.Get("pattern"), pattern)
+	}
+	replacement, ok := o.MustString("replacement")
+	if re == nil || !ok {
+		return nil
+	}
+	r, err := newReplacement(re, replacement)
+	if err != nil {
+		o.Get("replacement").Fault("%s", err)
+		return nil
+	}
+	return fields.MapStrings(r.apply)
+}
+
+// replacement is what gsub puts in the place of what.
+type replacement struct {
+	re *regexp.Regexp
+	// fixed is the text that the pattern stands for, if it is a fixed text; else "".
+	fixed string
+	// template is the replacement in the syntax of package regexp.
+	template string
+	// literal is the replacement if it names no groups.
+	literal string
+	// fixedBytes and groups are how many bytes and references the replacement has.
+	fixedBytes, groups int
+}
+
+// The most that a replacement may be, and may make of a text: growFactor times its size,
+// and growBytes more.
+const (
+	maxReplacementBytes = 4096
+	growFactor          = 16
+	growBytes           = 64 << 10
+)
+
+var errTooLong = fmt.Errorf("the result would have more than %d times the bytes of the text", growFactor)
+
+func newReplacement(re *regexp.Regexp, text string) (*replacement, error) {
+	if len(text) > maxReplacementBytes {
+		return nil, fmt.Errorf("the replacement has %d bytes, at most %d are allowed", len(text), maxReplacementBytes)
+	}
+	r := &replacement{re: re}
+	var literal, template strings.Builder
+	for text != "" {
+		before, after, found := strings.Cut(text, "$")
+		literal.WriteString(before)
+		template.WriteString(before)
+		if text = after; !found {
+			break
+		}
+		name, rest, err := reference(after)
+		switch {
+		case err != nil:
+			return nil, err
+		case name == "": // a dollar sign
+			literal.WriteByte('$')
+			template.WriteString("$$")
+		case !hasGroup(re, name):
+			return nil, fmt.Errorf("the replacement names the group %q, which the pattern does not have; write ${…} around a name that ends before a letter, digit or _, and $$ for a dollar sign", Cut(name))
+		default:
+			r.groups++
+			template.WriteString("${" + name + "}")
+		}
+		text = rest
+	}
+	r.template, r.literal, r.fixedBytes = template.String(), literal.String(), literal.Len()
+	if prefix, all := re.LiteralPrefix(); all && r.groups == 0 && !strings.ContainsAny(re.String(), "^$\\(") {
+		r.fixed = prefix
+	}
+	return r, nil
+}
+
+// reference reads the name of a group after a dollar sign, with what follows it. The name
+// is empty for a dollar sign that stands for itself.
+func reference(s string) (name, rest string, err error) {
+	if strings.HasPrefix(s, "$") {
+		return "", s[1:], nil
+	}
+	braced := strings.HasPrefix(s, "{")
+	inner := strings.TrimPrefix(s, "{")
+	size := strings.IndexFunc(inner, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	if size < 0 {
+		size = len(inner)
+	}
+	name, rest = inner[:size], inner[size:]
+	switch {
+	case !braced:
+		return name, rest, nil
+	case name == "" || !strings.HasPrefix(rest, "}"):
+		return "", "", errors.New("the replacement has ${ without a name and } after it; write $$ for a dollar sign")
+	}
+	return name, rest[1:], nil
+}
+
+func hasGroup(re *regexp.Regexp, name string) bool {
+	if n, err := strconv.ParseUint(name, 10, 16); err == nil {
+		return int(n) <= re.NumSubexp() && strconv.FormatUint(n, 10) == name
+	}
+	return slices.Contains(re.SubexpNames(), name)
+}
+
+func (r *replacement) apply(rec *Record, s string) (value.Value, error) {
+	if r.fixed != "" {
+		return r.replaceFixed(rec, s)
+	}
+	limit := growFactor*len(s) + growBytes
+	if fits := len(s) + (len(s)+1)*r.fixedBytes + len(s)*r.groups; fits > limit {
+		if r.size(s) > limit {
+			return value.None, errTooLong
+		}
+	}
+	if r.groups == 0 {
+		return value.NewString(r.re.ReplaceAllLiteralString(s, r.literal)), nil
+	}
+	return value.NewString(r.re.ReplaceAllString(s, r.template)), nil
+}
+
+// size is at least the size of the result for s.
+func (r *replacement) size(s string) int {
+	matches, matched := 0, 0
+	r.re.ReplaceAllStringFunc(s, func(m string) string {
+		matches++
+		matched += len(m)
+		return ""
+	})
+	return len(s) + matches*r.fixedBytes + matched*r.groups
+}
+
+// replaceFixed is apply for a fixed text, which needs no regular expression.
+func (r *replacement) replaceFixed(rec *Record, s string) (value.Value, error) {
+	at := strings.Index(s, r.fixed)
+	if at < 0 {
+		return value.NewString(s), nil
+	}
+	limit := growFactor*len(s) + growBytes
+	b, rest := rec.Scratch[:0], s
+	for ; at >= 0; at = strings.Index(rest, r.fixed) {
+		b = append(b, rest[:at]...)
+		b = append(b, r.literal...)
+		rest = rest[at+len(r.fixed):]
+		if len(b) > limit {
+			return value.None, errTooLong
+		}
+	}
+	b = append(b, rest...)
+	rec.Scratch = b
+	return rec.Text(b), nil
+}
