@@ -226,6 +226,9 @@ func (r *identity) destExact(top []int) (*dest, error) {
 	}
 	r.varText = buf
 	if v.any() {
+		if r.req.NoClientVariables {
+			return nil, v.refused()
+		}
 		opts, err := r.optionsFor(&v)
 		if err != nil {
 			return nil, WithKind(SkipOption, err)

@@ -43,6 +43,8 @@ var identities = sync.Pool{New: func() any {
 	return &identity{trie: trie{seed: maphash.MakeSeed()}, sink: sink{byKey: map[string]*dest{}}}
 }}
 
+const adviceIdentity = "use custom_time_index to name a field"
+
 // NewIdentity returns the pipeline svc_identity for one request: each record is
 // flattened and stored with the types that its values have. The error, for a bad
 // hint or table name, has code InvalidArguments.
@@ -52,7 +54,7 @@ func NewIdentity(q *Request) (Runner, error) {
 		return nil, err
 	}
 	r.timeName, r.timeUnit = r.req.TimestampColumn, schema.TimestampNanosecond
-	r.advice = "use custom_time_index to name a field"
+	r.advice = adviceIdentity
 	if ti := r.req.TimeIndex; ti != nil {
 		r.timeName, r.timeUnit = ti.Field, ti.Unit
 	}

@@ -133,6 +133,11 @@ func TestIdentity(t *testing.T) {
 			a Int64: 1 2
 			new.x String: - "s"
 			skipped 1 of 3: record 1: column "a": expected Int64 as in an earlier record, actual String`},
+		{"variables of the client refused", changes{skipErrors, func(q *Request) { q.NoClientVariables = true }}, `[{"a":1,"svc_ttl":"1d"},{"a":2,"svc_ttl":null}]`, `
+			t
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+1
+			a Int64: 2
+			skipped 1 of 2: record 0: the record sets svc_ttl, and this server lets only pipelines set table options`},
 		{"a dropped first record decides nothing", changes{skipErrors}, `[{"a":1,"svc_ttl":"soon"},{"a":"x"}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+1

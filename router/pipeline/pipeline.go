@@ -1,20 +1,18 @@
 // Package pipeline turns the records of one request into typed columns, one batch per
 // destination table.
 //
-// It holds the built-in pipeline svc_identity, which flattens each record and stores
-// what it finds. It reads no HTTP and no body format (package native splits a body and
-// drives a Runner), and it writes nothing: an Output goes to package write, which
-// makes the tables fit and sends the rows.
+// A pipeline is either svc_identity, which flattens each record and stores what it
+// finds, or a document that Compile has read: processors that change the record (package
+// processor), a transform list that gives columns their types, a dispatcher to other
+// pipelines, a suffix for the table's name. DESIGN.md tells how they work.
 //
-// The fast path, identity_scan.go, goes over the text of a record once and puts every
-// value straight into its column, without a map or an allocation per row. Whatever it
-// cannot decide in passing (the same key twice, variables, a value of another type)
-// it leaves to the exact path, exact.go, which reads the record again and decides by
-// the letter of the rules. The fast path itself reports no record error, so both give
-// the same result for every record.
+// The package reads no HTTP and no body format (package native splits a body and drives
+// a Runner), stores no pipelines, and writes nothing: an Output goes to package write,
+// which makes the tables fit and sends the rows.
 //
-// A Runner serves one request and one goroutine. The order is New…, any number of
-// records, Finish, and Release when the Output is no longer needed.
+// A Pipeline is immutable and serves any number of goroutines. A Runner serves one
+// request and one goroutine. The order is New…, any number of records, Finish, and
+// Release when the Output is no longer needed.
 package pipeline
 
 import (
@@ -53,6 +51,9 @@ type Request struct {
 	SkipError bool
 	// OnSkip, if not nil, is told of every record that is skipped, as it is skipped.
 	OnSkip func(Reason)
+	// NoClientVariables refuses records that come with variables (svc_ttl and so on), which
+	// then only pipelines set.
+	NoClientVariables bool
 	// Trace, if not nil, is told of every record what each step made of it. That is slow,
 	// and meant for trying a pipeline on a few records.
 	Trace func(RecordTrace)

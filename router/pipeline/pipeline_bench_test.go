@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"testing"
 
 	"cordwood/proto/schema"
@@ -125,4 +126,34 @@ func BenchmarkReader(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/row")
+}
+
+// TestPipelineAllocations holds the promise that a row costs no allocation beyond those
+// that a processor needs for what it makes.
+func TestPipelineAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("pools forget at random")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, tt := range []struct {
+		name string
+		rows func(int) []byte
+		text bool
+	}{{"access_dissect", combinedLines, true}, {"objects", accessLines, false}} {
+		p := benchPipeline(t, tt.name)
+		small, large := tt.rows(200), tt.rows(1200)
+		q := afterFirst(t, p, large, tt.text)
+		measure := func(body []byte) float64 {
+			return testing.AllocsPerRun(5, func() {
+				_, release := feedPipeline(t, p, q, body, tt.text)
+				release()
+			})
+		}
+		for range 10 {
+			measure(large)
+		}
+		if many, few := measure(large), measure(small); many-few > 50 {
+			t.Errorf("%s: %v allocations for 1200 rows, %v for 200", tt.name, many, few)
+		}
+	}
 }

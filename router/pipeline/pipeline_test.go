@@ -275,6 +275,15 @@ func TestVariablesAndSuffix(t *testing.T) {
 			dc Int64: 1`},
 		{"template sees listed fields in version 2", "version: 2\ntransform:\n- {field: t, type: 'epoch, s', index: timestamp}\ntable_suffix: _${t}", nil, `[{"t":1}]`, "t_1\nt TimestampSecond TIMESTAMP: 1"},
 		{"constant suffix", "table_suffix: _x", nil, `[{"a":1}]`, "t_x\nsvc_timestamp TimestampNanosecond TIMESTAMP: now+0\na Int64: 1"},
+		{"variables of the client refused", "{}", []func(*Request){skipErrors, func(q *Request) { q.NoClientVariables = true }}, `[{"a":1,"svc_ttl":"1d"},{"a":2,"svc_ttl":null}]`, `
+			t
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+1
+			a Int64: 2
+			skipped 1 of 2: record 0: the record sets svc_ttl, and this server lets only pipelines set table options`},
+		{"variables of a program are fine", "processors: [{vrl: {source: '. = {\"svc_ttl\": \"1d\", \"a\": 1}'}}]", []func(*Request){func(q *Request) { q.NoClientVariables = true }}, `[{}]`, `
+			t ttl=1day
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
+			a Int64: 1`},
 		{"illegal table name", "table_suffix: _${a}", []func(*Request){skipErrors}, `[{"a":"/"},{"a":"b"}]`, `
 			t_b
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+1

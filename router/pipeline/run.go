@@ -87,7 +87,10 @@ func newRunner(p *Pipeline, name string, q *Request, lookup Lookup, over *runner
 	if r.timeName == "" || p.timeAt < 0 && p.transform != nil {
 		r.timeName = r.req.TimestampColumn
 	}
-	r.advice = "make a field of that name the time index: in the transform list, or fill it by date or epoch; it must be"
+	r.advice = adviceIdentity
+	if !p.flatten {
+		r.advice = "make a field of that name the time index: in the transform list, or fill it by date or epoch; it must be"
+	}
 	r.listed, r.timePlace = p.columns, p.timePlace
 	if over != nil {
 		r.above, r.start, r.depth, r.trace = &over.sink, over.start, over.depth+1, over.trace
@@ -154,7 +157,10 @@ func (r *runner) take(v value.Value, text []byte) error {
 		}
 		r.trace.begin(r, text)
 	}
-	err := r.process(v)
+	err := r.admit(v)
+	if err == nil {
+		err = r.process(v)
+	}
 	if r.trace != nil {
 		r.trace.end(r, err)
 	}
@@ -165,6 +171,18 @@ func (r *runner) take(v value.Value, text []byte) error {
 		return r.refuse(err)
 	}
 	r.records++
+	return nil
+}
+
+// admit refuses records with variables of their own, if the request wants that.
+func (r *runner) admit(v value.Value) error {
+	if !r.req.NoClientVariables {
+		return nil
+	}
+	r.conv.text = r.conv.text[:0]
+	if r.readVariables(v.Object()) {
+		return r.vars.refused()
+	}
 	return nil
 }
 

@@ -116,14 +116,17 @@ func (r *runner) readVariables(o *value.Fields) bool {
 			continue
 		}
 		v := o.PeekAt(i)
-		if v.IsNull() {
-			continue
+		if v.IsNull() || r.p.flatten && v.Kind() == value.Object && r.req.MaxNestedLevels > 1 {
+			continue // not set, or to be spread like any other object
 		}
 		if !found {
 			found = true
 			r.vars.set = [varCount]bool{}
 		}
 		text, ok := r.conv.string(v)
+		if v.Kind() == value.Float {
+			text = r.conv.json(v) // as svc_identity has it
+		}
 		if !ok {
 			continue
 		}

@@ -65,6 +65,16 @@ type variables struct {
 
 func (v *variables) any() bool { return v.set != [varCount]bool{} }
 
+// refused is the error for a record that may not set variables itself.
+func (v *variables) refused() error {
+	for i, set := range v.set {
+		if set {
+			return &kindError{SkipOption, errs.New(errs.InvalidArguments, "the record sets %s, and this server lets only pipelines set table options", variableNames[i])}
+		}
+	}
+	return nil
+}
+
 // optionSet is one combination of table options.
 type optionSet struct {
 	key      string // equal for equal sets
