@@ -74,8 +74,13 @@ func unnecessary(n *syntax.Assign) *diag.Diagnostic {
 
 // assignErr compiles ok, err = e.
 func (c *compiler) assignErr(n *syntax.Assign, e expr) expr {
-	if !e.fallible {
+	if !e.fallible && !e.kind.IsNever() {
 		c.report(unnecessary(n))
+		for _, x := range []syntax.Node{n.OK, n.Err} {
+			if _, noop := x.(*syntax.Noop); !noop {
+				c.target(x, kind.Any, value.Value{}, false)
+			}
+		}
 		return broken(n.Span())
 	}
 	_, noOK := n.OK.(*syntax.Noop)

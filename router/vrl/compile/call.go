@@ -336,11 +336,14 @@ func (c *compiler) closure(n *syntax.Call, call *fn.Call) (expr, *fn.Body, bool)
 			c.vars[body.Params[i]].param = true
 		}
 	}
-	cost := c.cost
+	cost, returns := c.cost, c.returns
+	c.returns = kind.Never
 	e := c.block(n.Closure.Body)
+	returned := c.returns
+	c.returns = returns
 	body.Cost = c.cost - cost + 1
 	body.Code = e.run
-	k := e.kind.Defined()
+	k := e.kind.Defined().Union(returned)
 	if !spec.Result.Includes(k) && !k.IsNever() {
 		last := n.Closure.Body.Body[len(n.Closure.Body.Body)-1].Span()
 		c.report(diag.New(122, "type mismatch in closure return type", last, "this is of type "+k.String()).

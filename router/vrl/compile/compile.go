@@ -334,6 +334,11 @@ func (c *compiler) ifElse(n *syntax.If) expr {
 			Note("compare it, as in … == true, or assert the type with bool!(…)"))
 		cond.fallible = false
 	}
+	if cond.fallible && cond.why != nil && cond.why.Code == 110 {
+		why := *cond.why
+		why.Message = "fallible predicate"
+		cond.why = &why
+	}
 	mark := c.mark()
 	then := c.block(n.Then)
 	after := c.rewind(mark)

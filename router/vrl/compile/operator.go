@@ -29,6 +29,11 @@ func (c *compiler) binary(n *syntax.Binary) expr {
 // operate compiles an operator that evaluates both of its operands.
 func (c *compiler) operate(op string, span diag.Span, l, r expr) expr {
 	out := expr{span: span}
+	if op == "|" && (!mayBeObject(l.kind) || !mayBeObject(r.kind)) {
+		c.report(diag.New(652, "only objects can be merged", span, "both sides must be objects").
+			With(l.span, "this is "+l.kind.Defined().String()).With(r.span, "this is "+r.kind.Defined().String()))
+		return broken(span)
+	}
 	may := false // the operator itself
 	out.kind, may = resultKind(op, &l, &r)
 	out.inherit(&l, &r)
@@ -60,6 +65,8 @@ func (c *compiler) operate(op string, span diag.Span, l, r expr) expr {
 	}
 	return out
 }
+
+func mayBeObject(k kind.Kind) bool { return k.Has(kind.ObjectBit) || k.IsNever() }
 
 // resultKind tells the kind of an operation's result, and whether it may fail.
 func resultKind(op string, l, r *expr) (kind.Kind, bool) {

@@ -167,6 +167,23 @@ func (f *Fields) optional() *Fields {
 // containers that became empty by it.
 func (k Kind) Remove(p value.Path, compact bool) Kind {
 	if len(p) == 0 {
+		return k.remove(p, false)
+	}
+	there := k.Get(p)
+	if there.Is(UndefinedBit) {
+		return k
+	}
+	after := k.remove(p, compact)
+	if compact && there.Has(UndefinedBit) {
+		// Where there is nothing to remove nothing is made compact.
+		after = after.Union(k)
+	}
+	return after
+}
+
+// remove is Remove where there is something at the path.
+func (k Kind) remove(p value.Path, compact bool) Kind {
+	if len(p) == 0 {
 		var out Kind
 		if k.set&ObjectBit != 0 {
 			out = out.Union(ObjectOf())
@@ -192,7 +209,7 @@ func (k Kind) Remove(p value.Path, compact bool) Kind {
 		if !old.Has(ObjectBit | ArrayBit) {
 			return k
 		}
-		after := old.Remove(p[1:], compact)
+		after := old.remove(p[1:], compact)
 		if compact && after.mayBeEmpty() {
 			after = after.OrUndefined()
 			if after.mustBeEmpty() {
@@ -221,7 +238,7 @@ func (k Kind) Remove(p value.Path, compact bool) Kind {
 	}
 	if len(p) > 1 && i >= 0 && i < len(e.known) && !compact {
 		o := &Elems{known: append([]Kind(nil), e.known...), unknown: e.unknown}
-		o.known[i] = o.known[i].Remove(p[1:], false)
+		o.known[i] = o.known[i].remove(p[1:], false)
 		k.arr = o
 		return k
 	}
@@ -231,7 +248,7 @@ func (k Kind) Remove(p value.Path, compact bool) Kind {
 	}
 	elem := k.Only(ArrayBit).Elem()
 	if len(p) > 1 {
-		elem = elem.Union(elem.Remove(p[1:], compact))
+		elem = elem.Union(elem.remove(p[1:], compact))
 	}
 	o := &Elems{unknown: &elem}
 	for range max(e.minLen()-1, 0) {

@@ -247,15 +247,14 @@ func (f *Fields) with(name string, k Kind) *Fields {
 
 func (f *Fields) without(name string) *Fields {
 	i, ok := f.find(name)
+	if f.unknown != nil {
+		// An unknown field of that name is not there either.
+		return f.with(name, Undefined)
+	}
 	if !ok {
 		return f
 	}
 	known := make([]Field, 0, len(f.known))
 	known = append(known, f.known[:i]...)
-	if f.unknown == nil {
-		return &Fields{known: append(known, f.known[i+1:]...)}
-	}
-	// An unknown field of that name is not there either.
-	known = append(known, Field{name, Undefined})
-	return &Fields{known: append(known, f.known[i+1:]...), unknown: f.unknown}
+	return &Fields{known: append(known, f.known[i+1:]...)}
 }
