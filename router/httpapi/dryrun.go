@@ -205,10 +205,11 @@ func readDryRunForm(contentType string, body []byte, named bool) *dryRunForm {
 	}
 	hasPipeline := form.Pipeline != nil || form.PipelineName != nil
 	hasData := len(form.Data) > 0 && string(form.Data) != "null"
-	if named && !(hasPipeline && hasData) || !hasPipeline && !hasData {
-		return nil
+	switch {
+	case hasPipeline && hasData, !named && (hasPipeline || hasData):
+		return form
 	}
-	return form
+	return nil
 }
 
 // data is the form's records: the text in a string or, to spare people the quoting, an
