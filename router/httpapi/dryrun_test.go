@@ -174,8 +174,10 @@ func TestDryRun(t *testing.T) {
 			name: "dispatched", body: `{"pipeline":"dispatcher: {field: k, rules: [{value: web, table_suffix: _web, pipeline: edge}]}","data":"[{\"k\":\"web\",\"t\":\"2024-01-01T00:00:00\"}]"}`,
 			want: "dry_run_web t:TIMESTAMP_NANOSECOND:TIMESTAMP k:STRING:FIELD | 1704067200000000000 web",
 		},
-		{name: "ten records", query: "?pipeline_name=edge", body: strings.Repeat(`{"t":"2024-01-01T00:00:00"}`, 10),
-			want: "dry_run t:TIMESTAMP_NANOSECOND:TIMESTAMP" + strings.Repeat(" | 1704067200000000000", 10)},
+		{
+			name: "ten records", query: "?pipeline_name=edge", body: strings.Repeat(`{"t":"2024-01-01T00:00:00"}`, 10),
+			want: "dry_run t:TIMESTAMP_NANOSECOND:TIMESTAMP" + strings.Repeat(" | 1704067200000000000", 10),
+		},
 		{name: "eleven records", query: "?pipeline_name=edge", body: strings.Repeat(`{"t":"2024-01-01T00:00:00"}`, 11), want: "!at most 10 records"},
 		{name: "eleven lines", query: "?pipeline_name=svc_identity", contentType: "text/plain", body: strings.Repeat("x\n", 11), want: "!at most 10 records"},
 		{name: "a dropped record", body: `{"pipeline":"processors: [{filter: {field: k, targets: [x]}}]","data":"[{\"k\":\"x\"}]"}`, want: ""},

@@ -417,8 +417,10 @@ transform:
 		message           string // "" for none
 		fails             string
 	}{
-		{name: "columns", text: minimal + transform, query: "?table=web",
-			sql: []string{create, "FULLTEXT INDEX", `"n" INT NULL`, `TIME INDEX ("t")`, `PRIMARY KEY ("host")`, "append_mode='true'"}},
+		{
+			name: "columns", text: minimal + transform, query: "?table=web",
+			sql: []string{create, "FULLTEXT INDEX", `"n" INT NULL`, `TIME INDEX ("t")`, `PRIMARY KEY ("host")`, "append_mode='true'"},
+		},
 		{name: "the table exists", text: minimal + transform, query: "?table=had", sql: []string{`"had"`}, message: "Table had already exists"},
 		{name: "in another database", text: minimal + transform, query: "?table=had&db=shop", sql: []string{`"had"`}},
 		{name: "a dispatcher", text: minimal + transform + "dispatcher: {field: k, rules: [{value: a, table_suffix: _a}]}\n", query: "?table=web", sql: []string{create}, message: "dispatcher"},
