@@ -7,5 +7,6 @@ var parseFunctions = []*fn.Function{
 	parseJSON, parseRegex, parseRegexAll, parseKeyValue, parseLogfmt, parseTokens, parseCSV,
 	parseQueryString, parseInt, parseCommonLog, parseApacheLog, parseNginxLog, parseKlog, parseGlog,
 	parseSyslog, parseLinuxAuthorization, parseAWSALBLog, parseAWSVPCFlowLog, parseAWSCloudWatch,
-	parseCEF, parseDuration, parseBytes, parseTimestamp,
+	parseCEF, parseDuration, parseBytes, parseTimestamp, parseURL, parseETLD, parseXML, parseYAML,
+	parseCBOR, parseInfluxDB, parseRubyHash,
 }
