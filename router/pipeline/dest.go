@@ -30,7 +30,7 @@ type dest struct {
 	time     *column.Col
 	listed   []*column.Col // of sink.listed
 	byName   map[string]*column.Col
-	guess    []guess // by place in a record; see stage.storeRest
+	guess    []guess // in the order of their keys; see runner.storeRest
 	columns  int     // that the table has or will have
 	must     []mustColumn
 	maxCells int

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"slices"
 	"strings"
 
 	"cordwood/proto/column"
@@ -223,29 +224,43 @@ func (d *dest) putListed(col *column.Col, row int, v *cell, t schema.Type) error
 	return d.put(col, row, v)
 }
 
-// guess is what the field at a place in a record was last time.
+// guess is what the fields of a name mean in a table.
 type guess struct {
 	key  string
 	col  *column.Col // nil: not known yet
 	skip bool        // it is no column: listed, a variable or the time index
 }
 
-// storeRest writes the fields that no list names, each with the type of its value.
+// maxGuesses bounds the guesses of a table; beyond that it begins anew.
+const maxGuesses = 1024
+
+// storeRest writes the fields that no list names, each with the type of its value. The
+// table's guesses are in the order of the keys, as the fields are, so that both are gone
+// through side by side.
 func (r *runner) storeRest(d *dest, o *value.Fields, row int) error {
 	fields := o.Peek()
+	if len(d.guess) > maxGuesses+len(fields) {
+		d.guess = d.guess[:0]
+	}
+	at := 0
 	for i := range fields {
 		f := &fields[i]
-		if i >= len(d.guess) {
-			d.guess = append(d.guess, guess{})
+		if f.Value.IsNull() {
+			continue // first of all: fields without a value must not make guesses
 		}
-		g := &d.guess[i]
-		if g.key != f.Key || f.Key == "" {
-			*g = guess{key: f.Key, skip: r.skips(f.Key)}
+		for at < len(d.guess) && d.guess[at].key != f.Key && d.guess[at].key < f.Key {
+			at++
+		}
+		if at == len(d.guess) || d.guess[at].key != f.Key {
+			g := guess{key: f.Key, skip: r.skips(f.Key)}
 			if !g.skip {
 				g.col = d.byName[f.Key]
 			}
+			d.guess = slices.Insert(d.guess, at, g)
 		}
-		if g.skip || f.Value.IsNull() {
+		g := &d.guess[at]
+		at++
+		if g.skip {
 			continue
 		}
 		v := &r.auto

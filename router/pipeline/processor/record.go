@@ -78,11 +78,7 @@ func (r *Record) Set(n Name, v value.Value) {
 	if o == nil {
 		return
 	}
-	if at := r.hints[n.slot]; at < o.Len() && o.Key(at) == n.Text {
-		o.SetAt(at, v)
-		return
-	}
-	o.Set(n.Text, v)
+	r.hints[n.slot] = o.SetHint(n.Text, v, r.hints[n.slot])
 }
 
 // SetKey is Set for a name that a record brings.
