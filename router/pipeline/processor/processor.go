@@ -42,6 +42,7 @@ var kinds = []Kind{
 	{"dissect", compileDissect},
 	{"epoch", compileEpoch},
 	{"filter", compileFilter},
+	{"grok", compileGrok},
 	{"gsub", compileGsub},
 	{"join", compileJoin},
 	{"json_parse", compileJSONParse},

@@ -1,0 +1,172 @@
+package processor
+
+import (
+	"errors"
+	"math"
+	"sort"
+	"strconv"
+	"strings"
+
+	"cordwood/router/pipeline/document"
+	"cordwood/router/pipeline/processor/grok"
+	"cordwood/router/vrl/value"
+)
+
+// compileGrok: grok takes a text apart with patterns that have names, as in
+// %{IPORHOST:client} %{WORD:method} %{NUMBER:bytes:int}.
+//
+//	pattern, patterns:   a string, a list of strings; they are tried in order and the
+//	                     first that matches counts. Required.
+//	pattern_definitions: map of names to regular expressions, which may use names too.
+//	                     They go before the patterns of the library.
+//	ignore_no_match:     true leaves a record alone that no pattern matches; false
+//	                     (default) makes that an error
+//	prefix:              text in front of the names of all fields; default none
+//
+// A part that is captured, %{NAME:field}, %{NAME:field:type} or (?<field>regex), becomes a
+// field of the record; if the field list gives a new name, a member of an object of that
+// name. The type is string (default), int, float or bool. A part that took no part in the
+// match gives no field. The field itself stays, unless a part has its name. A pattern may
+// match anywhere in the text: begin it with ^ to bind it. Regular expressions are RE2.
+func compileGrok(o *Options) Apply {
+	fields := o.Fields()
+	prefix := o.String("prefix", "")
+	ignore := o.Bool("ignore_no_match", false)
+	definitions := grokDefinitions(o)
+	var patterns []*grok.Pattern
+	for _, n := range patternNodes(o.Map) {
+		if p := compileGrokPattern(n, definitions); p != nil {
+			if len(p.Fields()) == 0 {
+				n.Fault("the pattern captures nothing; name a part, as in %%{IP:client}")
+			}
+			patterns = append(patterns, p)
+		}
+	}
+	return fields.EachString(func(rec *Record, fl *Field, s string) error {
+		if len(s) > maxGrokText {
+			return rec.Fail(fl.In.Text, value.NewString(s), "the text has %d bytes, at most %d are matched", len(s), maxGrokText)
+		}
+		for _, p := range patterns {
+			if match := p.Match(s); match != nil {
+				return spreadGrok(rec.spread(fl, prefix), p, s, match)
+			}
+		}
+		if ignore {
+			return nil
+		}
+		return rec.Fail(fl.In.Text, value.NewString(s), "no pattern matches")
+	})
+}
+
+// Bounds of a grok processor.
+const (
+	maxGrokDefinitions = 1000
+	maxGrokText        = 256 << 10
+)
+
+func grokDefinitions(o *Options) map[string]string {
+	n := o.Get("pattern_definitions")
+	if n == nil {
+		return nil
+	}
+	entries := n.Map().Entries()
+	if len(entries) > maxGrokDefinitions {
+		n.Fault("%d definitions, at most %d are allowed", len(entries), maxGrokDefinitions)
+		return nil
+	}
+	definitions := map[string]string{}
+	for i := range entries {
+		e := &entries[i]
+		if e.Key == "" || strings.ContainsAny(e.Key, ":{}") {
+			e.KeyFault("%q cannot be the name of a pattern", Cut(e.Key))
+		} else if text, ok := e.Value.String(); ok {
+			definitions[e.Key] = text
+		}
+	}
+	for i := range entries {
+		if _, ok := definitions[entries[i].Key]; ok {
+			compileGrokPattern(entries[i].Value, definitions)
+		}
+	}
+	return definitions
+}
+
+// compileGrokPattern compiles the pattern at n; nil after a fault.
+func compileGrokPattern(n *document.Node, definitions map[string]string) *grok.Pattern {
+	text, ok := n.String()
+	if !ok {
+		return nil
+	}
+	if text == "" {
+		n.Fault("the pattern is empty")
+		return nil
+	}
+	p, err := grok.Compile(text, definitions)
+	if err == nil {
+		return p
+	}
+	suggestion := ""
+	if unknown := (*grok.UnknownPatternError)(nil); errors.As(err, &unknown) {
+		var names []string
+		for name := range grok.Library {
+			names = append(names, name)
+		}
+		for name := range definitions {
+			names = append(names, name)
+		}
+		sort.Strings(names)
+		suggestion = document.Suggest(unknown.Name, names)
+	}
+	n.Fault("invalid grok pattern: %s%s", err, suggestion)
+	return nil
+}
+
+func spreadGrok(out spread, p *grok.Pattern, s string, match []int) error {
+	defer out.done()
+	fields := p.Fields()
+	for i := range fields {
+		f := &fields[i]
+		text, ok := f.Text(s, match)
+		if !ok {
+			continue
+		}
+		v, ok := grokValue(f.Type, text)
+		if !ok {
+			return out.rec.Fail(out.fl.In.Text, value.NewString(text), "the part %q is no %s", Cut(f.Name), grokTypes[f.Type])
+		}
+		out.add(f.Name, v)
+	}
+	return nil
+}
+
+var grokTypes = [...]string{grok.String: "string", grok.Int: "integer", grok.Float: "number", grok.Bool: "boolean"}
+
+// grokValue converts a text. An integer may be written with a fraction, which is cut.
+func grokValue(t grok.Type, text string) (value.Value, bool) {
+	switch t {
+	case grok.Int:
+		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return value.NewInt(i), true
+		}
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(f > -1<<63 && f < 1<<63) {
+			return value.None, false
+		}
+		return value.NewInt(int64(f)), true
+	case grok.Float:
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+			return value.None, false
+		}
+		return value.NewFloat(f), true
+	case grok.Bool:
+		switch {
+		case strings.EqualFold(text, "true"):
+			return value.NewBool(true), true
+		case strings.EqualFold(text, "false"):
+			return value.NewBool(false), true
+		}
+		return value.None, false
+	}
+	return value.NewString(text), true
+}

@@ -1,0 +1,200 @@
+// Package grok compiles grok expressions: regular expressions in which %{NAME} stands for
+// a pattern with a name, and %{NAME:field} also puts the text that it matches into a
+// field. Library has the patterns that are usual.
+//
+// An expression becomes one RE2 expression, so matching takes time proportional to the
+// text. Where the engine of other tools can do more, what cannot be missed without a
+// change of meaning is refused: look-around and back-references. Atomic groups and
+// possessive repetitions are taken as ordinary ones, and groups without a name capture
+// nothing.
+//
+// A Pattern is immutable; any number of goroutines may use it.
+package grok
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+)
+
+// Bounds of an expression.
+const (
+	// MaxExpanded bounds the bytes of an expression after all names are replaced.
+	MaxExpanded = 64 << 10
+	// MaxInstructions bounds the size of the compiled expression.
+	MaxInstructions = 20_000
+
+	maxDepth = 32 // of names inside names
+)
+
+// Type is what the text of a field is converted to.
+type Type uint8
+
+// The types of fields.
+const (
+	String Type = iota
+	Int
+	Float
+	Bool
+)
+
+var types = map[string]Type{
+	"string": String,
+	"int":    Int, "integer": Int, "long": Int,
+	"float": Float, "double": Float,
+	"bool": Bool, "boolean": Bool,
+}
+
+// Field is a field that an expression fills.
+type Field struct {
+	Name string
+	Type Type
+
+	groups []int
+}
+
+// Pattern is a compiled expression.
+type Pattern struct {
+	re     *regexp.Regexp
+	fields []Field
+}
+
+// UnknownPatternError is the error for a name that neither the definitions given nor
+// Library have.
+type UnknownPatternError struct{ Name string }
+
+func (e *UnknownPatternError) Error() string { return "unknown pattern %{" + e.Name + "}" }
+
+// Compile compiles an expression. Names are looked up in definitions, and then in
+// Library.
+func Compile(expression string, definitions map[string]string) (*Pattern, error) {
+	x := expander{definitions: definitions}
+	if err := x.expand(expression); err != nil {
+		return nil, err
+	}
+	text := x.out.String()
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, regexError(err)
+	}
+	prog, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, regexError(err)
+	}
+	if len(prog.Inst) > MaxInstructions {
+		return nil, fmt.Errorf("the pattern compiles to %d instructions, at most %d are allowed", len(prog.Inst), MaxInstructions)
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, regexError(err)
+	}
+	if re.NumSubexp() != x.groups {
+		return nil, errors.New("the pattern has groups that cannot be told apart")
+	}
+	return &Pattern{re, x.fields}, nil
+}
+
+func regexError(err error) error {
+	if e := (*syntax.Error)(nil); errors.As(err, &e) {
+		shown := e.Expr
+		if len(shown) > 64 {
+			shown = strings.ToValidUTF8(shown[:64], "") + "…"
+		}
+		return fmt.Errorf("invalid regular expression: %s: %s", e.Code, shown)
+	}
+	return err
+}
+
+// Fields returns the fields that the expression fills, in the order of their first
+// mention. They must not be changed.
+func (p *Pattern) Fields() []Field { return p.fields }
+
+// Match looks for the expression in s. It returns where the groups matched, to be given to
+// Text; nil if the expression does not match.
+func (p *Pattern) Match(s string) []int { return p.re.FindStringSubmatchIndex(s) }
+
+// Text returns the text of s that field f has in a match; false if it took no part. Of
+// several places in the expression with the name of the field, the first that took part
+// counts.
+func (f *Field) Text(s string, match []int) (string, bool) {
+	for _, g := range f.groups {
+		if match[2*g] >= 0 {
+			return s[match[2*g]:match[2*g+1]], true
+		}
+	}
+	return "", false
+}
+
+// expander replaces the names in an expression.
+type expander struct {
+	definitions map[string]string
+	out         strings.Builder
+	fields      []Field
+	groups      int
+	depth       int
+}
+
+// capture begins a group whose text becomes a field.
+func (x *expander) capture(name string, t Type) error {
+	x.groups++
+	x.out.WriteByte('(')
+	for i := range x.fields {
+		f := &x.fields[i]
+		if f.Name == name {
+			if f.Type != t {
+				return fmt.Errorf("the field %q has two types", name)
+			}
+			f.groups = append(f.groups, x.groups)
+			return nil
+		}
+	}
+	x.fields = append(x.fields, Field{name, t, []int{x.groups}})
+	return nil
+}
+
+// reference replaces what stands between %{ and }.
+func (x *expander) reference(text string) error {
+	name, rest, named := strings.Cut(text, ":")
+	field, typeName, typed := strings.Cut(rest, ":")
+	if name == "" {
+		return fmt.Errorf("%%{%s} has no name of a pattern", text)
+	}
+	body, ok := x.definitions[name]
+	if !ok {
+		if body, ok = Library[name]; !ok {
+			return &UnknownPatternError{name}
+		}
+	}
+	if x.depth++; x.depth > maxDepth {
+		return fmt.Errorf("the patterns refer to each other more than %d deep, as at %%{%s}", maxDepth, name)
+	}
+	t := String
+	if typed {
+		if t, ok = types[strings.ToLower(typeName)]; !ok {
+			return fmt.Errorf("unknown type %q in %%{%s}, expected int, float, bool or string", typeName, text)
+		}
+	}
+	if !named {
+		x.out.WriteString("(?:")
+	} else if field = fieldName(field); field == "" {
+		return fmt.Errorf("%%{%s} has an empty name of a field", text)
+	} else if err := x.capture(field, t); err != nil {
+		return err
+	}
+	if err := x.expand(body); err != nil {
+		return err
+	}
+	x.out.WriteByte(')')
+	x.depth--
+	return nil
+}
+
+// fieldName turns [a][b] into a.b.
+func fieldName(s string) string {
+	if strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
+		return strings.ReplaceAll(s[1:len(s)-1], "][", ".")
+	}
+	return s
+}
