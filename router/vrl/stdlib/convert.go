@@ -99,14 +99,14 @@ var toUnixTimestamp = &fn.Function{
 	},
 }
 
-// syslogFacilities are the names of facilities by number.
-var syslogFacilities = []string{
+// facilityNames are the names of facilities by number.
+var facilityNames = []string{
 	"kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp", "ntp", "security",
 	"console", "solaris-cron", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7",
 }
 
-// syslogLevels are the keywords of severities by number.
-var syslogLevels = []string{"emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"}
+// severityNames are the keywords of severities by number.
+var severityNames = []string{"emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"}
 
 // nameOf returns the name of a number that counts from 0.
 func nameOf(names []string, i int64) (value.Value, bool) {
@@ -139,7 +139,7 @@ var toSyslogFacility = &fn.Function{
 		{Title: "no facility", Source: `to_syslog_facility!(24)`, Fails: `facility code 24 not valid`},
 	},
 	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
-		if name, ok := nameOf(syslogFacilities, v.Int()); ok {
+		if name, ok := nameOf(facilityNames, v.Int()); ok {
 			return name, true
 		}
 		return f.Failf("facility code %v not valid", v)
@@ -159,7 +159,7 @@ var toSyslogFacilityCode = &fn.Function{
 		{Title: "no facility", Source: `to_syslog_facility_code!("post")`, Fails: `syslog facility 'post' not valid`},
 	},
 	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
-		if i, ok := numberOf(syslogFacilities, v.Str()); ok {
+		if i, ok := numberOf(facilityNames, v.Str()); ok {
 			return i, true
 		}
 		return f.Failf("syslog facility '%s' not valid", v.Text())
@@ -179,7 +179,7 @@ var toSyslogLevel = &fn.Function{
 		{Title: "no severity", Source: `to_syslog_level!(8)`, Fails: `severity level 8 not valid`},
 	},
 	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
-		if name, ok := nameOf(syslogLevels, v.Int()); ok {
+		if name, ok := nameOf(severityNames, v.Int()); ok {
 			return name, true
 		}
 		return f.Failf("severity level %v not valid", v)
@@ -208,7 +208,7 @@ var toSyslogSeverity = &fn.Function{
 		case "warn":
 			name = "warning"
 		}
-		if i, ok := numberOf(syslogLevels, name); ok {
+		if i, ok := numberOf(severityNames, name); ok {
 			return i, true
 		}
 		return f.Failf("syslog level %s not valid", v.Text())
