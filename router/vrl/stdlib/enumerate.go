@@ -7,7 +7,10 @@ import (
 )
 
 // enumerateFunctions are the functions of the group Enumerate.
-var enumerateFunctions = []*fn.Function{length, mapValues}
+var enumerateFunctions = []*fn.Function{
+	compact, filter, flatten, forEach, includes, keys, length, mapKeys, mapValues, matchArray, strlen, tally, tallyValue,
+	unflatten, unique, values,
+}
 
 var length = &fn.Function{
 	Name:  "length",
@@ -61,32 +64,163 @@ var mapValues = &fn.Function{
 
 // mapOver returns v, a container, with the closure's results in place of its values.
 func mapOver(f *fn.Frame, v value.Value, recursive bool, body *fn.Body) (value.Value, bool) {
-	one := func(x value.Value) (value.Value, bool) {
+	return mapEach(v, func(x value.Value) (value.Value, bool) {
 		x, ok := body.Call(f, x)
 		if ok && recursive && x.Len() > 0 && !x.IsString() {
 			return mapOver(f, x.Share(), true, body)
 		}
 		return x, ok
-	}
-	if o := v.Object(); o != nil {
-		out := value.MakeFields(o.Len())
-		for i := range o.Len() {
-			x, ok := one(o.At(i))
+	})
+}
+
+var filter = &fn.Function{
+	Name:   "filter",
+	Group:  fn.Enumerate,
+	Doc:    "Returns the object or array with those values only for which the closure results in true.",
+	Params: []fn.Param{{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)}},
+	Closure: &fn.Closure{
+		Params: keyAndValue,
+		Kinds:  keyAndValueKinds,
+		Result: kind.Boolean,
+	},
+	Examples: []fn.Example{
+		{Title: "an array", Source: `filter([1, 2, 3]) -> |_index, value| { value > 1 }`, Result: `[2,3]`},
+		{Title: "an object", Source: `filter({"a": 1, "b": 2}) -> |key, _value| { key != "a" }`, Result: `{"b":2}`},
+	},
+	Type: func(c *fn.Call) fn.TypeDef {
+		out := kind.Never
+		if k := c.Kind(0).Only(kind.ObjectBit); !k.IsNever() {
+			out = kind.ObjectAll(k.Elem())
+		}
+		if k := c.Kind(0).Only(kind.ArrayBit); !k.IsNever() {
+			out = out.Union(kind.ArrayAll(k.Elem()))
+		}
+		return fn.TypeDef{Kind: out}
+	},
+	Impl: fn.Impl{Each: func(f *fn.Frame, args []value.Value, body *fn.Body) (value.Value, bool) {
+		if o := args[0].Object(); o != nil {
+			out := value.MakeFields(o.Len())
+			for i := range o.Len() {
+				keep, ok := body.Call(f, value.NewString(o.Key(i)), o.At(i))
+				if !ok {
+					return keep, false
+				}
+				if keep.IsTrue() {
+					out.Add(o.Key(i), o.At(i))
+				}
+			}
+			return out.Value(), true
+		}
+		a := args[0].Array()
+		var out []value.Value
+		for i := range a.Len() {
+			keep, ok := body.Call(f, value.NewInt(int64(i)), a.At(i))
 			if !ok {
+				return keep, false
+			}
+			if keep.IsTrue() {
+				out = append(out, a.At(i))
+			}
+		}
+		return value.NewArray(out), true
+	}},
+}
+
+// What closures that go over the values of a container get.
+var keyAndValue = []fn.Enum{
+	{Value: "key", Doc: "the name of the field, or the index of the element"},
+	{Value: "value", Doc: "its value"},
+}
+
+func keyAndValueKinds(c *fn.Call) []kind.Kind {
+	return []kind.Kind{keyKind(c.Kind(0)), c.Kind(0).Only(kind.ObjectBit | kind.ArrayBit).Elem()}
+}
+
+var forEach = &fn.Function{
+	Name:   "for_each",
+	Group:  fn.Enumerate,
+	Doc:    "Runs the closure for each field of an object or element of an array. The result is null.",
+	Params: []fn.Param{{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)}},
+	Closure: &fn.Closure{
+		Params: keyAndValue,
+		Kinds:  keyAndValueKinds,
+		Result: kind.Any,
+	},
+	Effect:  true,
+	Returns: kind.Null,
+	Examples: []fn.Example{
+		{Title: "a sum", Source: "sum = 0\nfor_each([1, 2, 3]) -> |_index, value| { sum = sum + value }\nsum", Result: `6`},
+		{Title: "set fields", Source: "for_each({\"a\": 1}) -> |key, value| { . = set!(., [\"n_\" + key], value) }\n.", Result: `{"n_a":1}`},
+	},
+	Impl: fn.Impl{Each: func(f *fn.Frame, args []value.Value, body *fn.Body) (value.Value, bool) {
+		if o := args[0].Object(); o != nil {
+			for i := range o.Len() {
+				if v, ok := body.Call(f, value.NewString(o.Key(i)), o.At(i)); !ok {
+					return v, false
+				}
+			}
+			return value.Value{}, true
+		}
+		a := args[0].Array()
+		for i := range a.Len() {
+			if v, ok := body.Call(f, value.NewInt(int64(i)), a.At(i)); !ok {
+				return v, false
+			}
+		}
+		return value.Value{}, true
+	}},
+}
+
+var mapKeys = &fn.Function{
+	Name:  "map_keys",
+	Group: fn.Enumerate,
+	Doc:   "Puts the result of the closure in the place of each key of an object. If two keys become the same, the value of the later one counts.",
+	Params: []fn.Param{
+		{Name: "value", Doc: "The object.", Kind: kind.Object},
+		{Name: "recursive", Doc: "Whether keys of objects inside, and inside arrays, are replaced too.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(false)},
+	},
+	Closure: &fn.Closure{
+		Params: []fn.Enum{{Value: "key", Doc: "the key to replace"}},
+		Kinds:  func(*fn.Call) []kind.Kind { return []kind.Kind{kind.String} },
+		Result: kind.String,
+	},
+	Examples: []fn.Example{
+		{Title: "the keys at the top", Source: `map_keys({"a": {"b": 1}}) -> |key| { upcase(key) }`, Result: `{"A":{"b":1}}`},
+		{Title: "all keys", Source: `map_keys({"a": [{"b": 1}]}, recursive: true) -> |key| { upcase(key) }`, Result: `{"A":[{"B":1}]}`},
+	},
+	Type: func(c *fn.Call) fn.TypeDef {
+		if r, ok := c.Const(1); ok && !r.Bool() {
+			return fn.TypeDef{Kind: kind.ObjectAll(c.Kind(0).Only(kind.ObjectBit).Elem())}
+		}
+		return fn.TypeDef{Kind: kind.Object}
+	},
+	Impl: fn.Impl{Each: func(f *fn.Frame, args []value.Value, body *fn.Body) (value.Value, bool) {
+		return mapKeysOf(f, args[0], args[1].Bool(), body)
+	}},
+}
+
+func mapKeysOf(f *fn.Frame, v value.Value, recursive bool, body *fn.Body) (value.Value, bool) {
+	if v.Array() != nil {
+		return mapEach(v, func(x value.Value) (value.Value, bool) { return mapKeysOf(f, x, true, body) })
+	}
+	o := v.Object()
+	if o == nil {
+		return v, true
+	}
+	out := value.MakeFields(o.Len())
+	for i := range o.Len() {
+		key, ok := body.Call(f, value.NewString(o.Key(i)))
+		if !ok {
+			return key, false
+		}
+		x := o.At(i)
+		if recursive {
+			if x, ok = mapKeysOf(f, x, true, body); !ok {
 				return x, false
 			}
-			out.Add(o.Key(i), x) // the keys are in order already
 		}
-		return out.Value(), true
+		out.Add(key.Text(), x)
 	}
-	a := v.Array()
-	out := make([]value.Value, a.Len())
-	for i := range out {
-		x, ok := one(a.At(i))
-		if !ok {
-			return x, false
-		}
-		out[i] = x
-	}
-	return value.NewArray(out), true
+	out.Sort()
+	return out.Value(), true
 }
