@@ -101,6 +101,11 @@ func (g *generator) path() string {
 }
 
 func (g *generator) statement() string {
+	if g.depth >= 4 {
+		return g.path() + " = " + g.expr()
+	}
+	g.depth++
+	defer func() { g.depth-- }()
 	switch g.IntN(8) {
 	case 0:
 		return fmt.Sprintf("if %s { %s } else { %s }", g.truth(), g.statement(), g.expr())
@@ -131,11 +136,11 @@ func (g *generator) fallible() string {
 }
 
 func (g *generator) expr() string {
-	if g.depth++; g.depth > 6 {
-		g.depth = 0
+	if g.depth >= 4 {
 		return g.pick("1", `"s"`, "null", "2.5", "true")
 	}
-	defer func() { g.depth = max(g.depth-1, 0) }()
+	g.depth++
+	defer func() { g.depth-- }()
 	switch g.IntN(9) {
 	case 0:
 		return g.path()

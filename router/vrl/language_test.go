@@ -1,6 +1,7 @@
 package vrl_test
 
 import (
+	"strings"
 	"testing"
 
 	"cordwood/router/vrl/vrltest"
@@ -304,5 +305,19 @@ func TestBudget(t *testing.T) {
 			Source:   `{ y = "aaaaaaaaaaaaaaaaaaaaaaaa" * 100000000; to_int(y) } ?? "fine"`,
 			RunError: "budget of bytes",
 		},
+	})
+}
+
+// Programs whose values share endlessly are compiled and refused in no time.
+func TestSharedForever(t *testing.T) {
+	lines := func(line string) string { return strings.Repeat(line+"\n", 60) }
+	vrltest.Run(t, []vrltest.Case{
+		{Name: "constants", Source: "x = 1\n" + lines("x = [x, x]") + "x", RunError: "too large"},
+		{Name: "objects", Source: "x = .a\n" + lines(`x = {"a": x, "b": x}`) + ".x = x; true", RunError: "too large"},
+		{Name: "branches", Source: "x = .a\n" + lines(`if .q == 1 { x = [x, x] } else { x = {"a": x, "b": [x, x]} }`) + "x", RunError: "too large"},
+		{Name: "compared", Source: "x = .a\n" + lines("x = [x, x]") + "y = x\n" + lines("y = [y, y]") + "x == y", RunError: "budget"},
+		{Name: "given to a function", Source: "x = .a\n" + lines("x = [x, x]") + "length(x)", RunError: "budget"},
+		{Name: "shown", Source: "x = .a\n" + lines("x = [x, x]") + `y, err = .a + x; err`, Want: `"can't add type array to null"`},
+		{Name: "left by a failed run", Source: ".x = .a\n" + lines(".x = [.x, .x]") + `abort`, RunError: "too large"},
 	})
 }

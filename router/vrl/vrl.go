@@ -178,6 +178,9 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Text }
 
+// maxValues bounds the values that an event may consist of after a run.
+const maxValues = 4 << 20
+
 // Run runs the program on a record and its metadata (which may be nil) and returns its
 // value. Both are changed in place; after an error they are as the run left them.
 //
@@ -206,10 +209,16 @@ func (p *Program) run(f *fn.Frame, event, meta *value.Value) (v value.Value, err
 		}
 	}()
 	v, ok := p.code.Run(f)
+	if f.Stopped() == fn.Returned {
+		v, ok = f.Result(), true
+	}
+	// What the host gets can be walked through in reasonable time.
+	if value.Size(*event, maxValues) == maxValues || ok && value.Size(v, maxValues) == maxValues {
+		*event = value.NewObject(value.MakeFields(0))
+		return value.Value{}, &Error{Exhausted, "the program makes a value that is too large"}
+	}
 	if !ok {
 		switch f.Stopped() {
-		case fn.Returned:
-			v = f.Result()
 		case fn.Aborted:
 			return value.Value{}, &Error{Aborted, f.Text()}
 		case fn.Exhausted:
@@ -217,9 +226,6 @@ func (p *Program) run(f *fn.Frame, event, meta *value.Value) (v value.Value, err
 		default:
 			return value.Value{}, &Error{Failed, f.Text()}
 		}
-	}
-	if !f.SpendOn(*event) || !f.SpendOn(v) {
-		return value.Value{}, &Error{Exhausted, "the program makes a value that is too large"}
 	}
 	return v, nil
 }

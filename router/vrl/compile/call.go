@@ -478,7 +478,8 @@ func checked(f *fn.Function, i int, a *argument) fn.Expr {
 		if kind.Bit(v.Kind())&set == 0 {
 			return fr.FailKind(want, v)
 		}
-		if f.Deep && !fr.SpendOn(v) {
+		// Functions of containers may look at all that is in them.
+		if !fr.SpendOn(v) {
 			return v, false
 		}
 		return v, true

@@ -164,6 +164,10 @@ func (e *expr) testing() func(f *fn.Frame) (truth, ok bool) {
 
 func (c *compiler) report(d *diag.Diagnostic) { c.list = append(c.list, d) }
 
+// maxConstant bounds the containers that are made once, when the program is compiled. A
+// literal can hold a variable twice, and that variable another one twice.
+const maxConstant = 1 << 14
+
 // constant returns the expression of a value known now.
 func constant(span diag.Span, v value.Value) expr {
 	v.Freeze()
@@ -432,14 +436,17 @@ func (c *compiler) array(n *syntax.Array) expr {
 		out.known = out.known && items[i].known
 		out.inherit(&items[i])
 	}
+	out.kind = kind.ArrayOf(kinds...)
 	if out.known {
 		list := make([]value.Value, len(items))
 		for i := range items {
 			list[i] = items[i].value
 		}
-		return constant(n.Span(), value.NewArray(list))
+		if v := value.NewArray(list); value.Size(v, maxConstant) < maxConstant {
+			return constant(n.Span(), v)
+		}
+		out.known = false
 	}
-	out.kind = kind.ArrayOf(kinds...)
 	out.run = func(f *fn.Frame) (value.Value, bool) {
 		list := make([]value.Value, len(runs))
 		for i, run := range runs {
@@ -483,14 +490,17 @@ func (c *compiler) object(n *syntax.Object) expr {
 		out.known = out.known && e.known
 		out.inherit(&e)
 	}
+	out.kind = kind.ObjectOf(fields...)
 	if out.known {
 		o := value.MakeFields(len(keys))
 		for i, k := range keys {
 			o.Add(k, known[i])
 		}
-		return constant(n.Span(), o.Value())
+		if value.Size(o.Value(), maxConstant) < maxConstant {
+			return constant(n.Span(), o.Value())
+		}
+		out.known = false
 	}
-	out.kind = kind.ObjectOf(fields...)
 	out.run = func(f *fn.Frame) (value.Value, bool) {
 		o := value.MakeFields(len(runs))
 		for i, run := range runs {

@@ -131,7 +131,13 @@ const smallestNormal = 2.2250738585072014e-308
 // kindText is a value that is shown as its kind, when it is shown.
 type kindText struct{ v value.Value }
 
-func (k kindText) String() string { return kind.Of(k.v).String() }
+func (k kindText) String() string {
+	const limit = 1 << 10
+	if value.Size(k.v, limit) == limit {
+		return k.v.Kind().String()
+	}
+	return kind.Of(k.v).String()
+}
 
 // problem is why a calculation failed: a format for the operands, the first of which is
 // the right one if swap is set.

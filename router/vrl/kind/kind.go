@@ -44,6 +44,7 @@ type Kind struct {
 type Fields struct {
 	known   []Field // in the order of the names
 	unknown *Kind   // of all other fields that may be there; nil if there are none
+	size    int     // of the tree below, about
 }
 
 // Field is a known field. If it may be missing, its kind includes undefined.
@@ -56,6 +57,7 @@ type Field struct {
 type Elems struct {
 	known   []Kind
 	unknown *Kind
+	size    int
 }
 
 // The scalar kinds.
@@ -116,28 +118,28 @@ func ObjectOf(fields ...Field) Kind {
 // ObjectAll returns objects whose fields, however named, are of the kind.
 func ObjectAll(elem Kind) Kind {
 	elem = elem.Without(UndefinedBit)
-	return Kind{set: ObjectBit, obj: &Fields{unknown: &elem}}
+	return Kind{set: ObjectBit, obj: newFields(nil, &elem)}
 }
 
 // ArrayOf returns arrays of exactly the elements given.
 func ArrayOf(elems ...Kind) Kind {
-	return Kind{set: ArrayBit, arr: &Elems{known: elems}}
+	return Kind{set: ArrayBit, arr: newElems(elems, nil)}
 }
 
 // ArrayAll returns arrays of any length whose elements are of the kind.
 func ArrayAll(elem Kind) Kind {
 	elem = elem.Without(UndefinedBit)
-	return Kind{set: ArrayBit, arr: &Elems{unknown: &elem}}
+	return Kind{set: ArrayBit, arr: newElems(nil, &elem)}
 }
 
 // WithOthers returns k with unknown fields and elements of the kind allowed.
 func (k Kind) WithOthers(others Kind) Kind {
 	others = others.Without(UndefinedBit)
 	if k.obj != nil {
-		k.obj = &Fields{known: k.obj.known, unknown: &others}
+		k.obj = newFields(k.obj.known, &others)
 	}
 	if k.arr != nil {
-		k.arr = &Elems{known: k.arr.known, unknown: &others}
+		k.arr = newElems(k.arr.known, &others)
 	}
 	return k
 }
@@ -158,7 +160,7 @@ func Of(v value.Value) Kind {
 		for i := range list {
 			known[i] = Field{Name: list[i].Key, Kind: Of(list[i].Value)}
 		}
-		return Kind{set: ObjectBit, obj: &Fields{known: known}}
+		return Kind{set: ObjectBit, obj: newFields(known, nil)}
 	}
 	return Kind{set: Bit(v.Kind())}
 }

@@ -120,7 +120,7 @@ func (k Kind) Insert(p value.Path, x Kind) Kind {
 				o.known = []Kind{all}
 			}
 			o.unknown = &all
-			return Kind{set: ArrayBit, arr: o}
+			return Kind{set: ArrayBit, arr: newElems(o.known, o.unknown)}
 		}
 		i += len(e.known)
 		if i < 0 {
@@ -130,7 +130,7 @@ func (k Kind) Insert(p value.Path, x Kind) Kind {
 				o.known = append(o.known, Null)
 			}
 			o.known = append(o.known, e.known...)
-			return Kind{set: ArrayBit, arr: o}
+			return Kind{set: ArrayBit, arr: newElems(o.known, o.unknown)}
 		}
 	}
 	if i >= maxKnown {
@@ -147,7 +147,7 @@ func (k Kind) Insert(p value.Path, x Kind) Kind {
 		}
 		o.known[j] = y
 	}
-	return Kind{set: ArrayBit, arr: o}
+	return Kind{set: ArrayBit, arr: newElems(o.known, o.unknown)}
 }
 
 func (e *Elems) asKind() Kind { return Kind{set: ArrayBit, arr: e} }
@@ -233,13 +233,13 @@ func (k Kind) remove(p value.Path, compact bool) Kind {
 		o := &Elems{unknown: e.unknown}
 		o.known = append(o.known, e.known[:i]...)
 		o.known = append(o.known, e.known[i+1:]...)
-		k.arr = o
+		k.arr = newElems(o.known, o.unknown)
 		return k
 	}
 	if len(p) > 1 && i >= 0 && i < len(e.known) && !compact {
 		o := &Elems{known: append([]Kind(nil), e.known...), unknown: e.unknown}
 		o.known[i] = o.known[i].remove(p[1:], false)
-		k.arr = o
+		k.arr = newElems(o.known, o.unknown)
 		return k
 	}
 	// Which element it is, or whether it goes, is not known: any may be, or move up.
@@ -254,7 +254,7 @@ func (k Kind) remove(p value.Path, compact bool) Kind {
 	for range max(e.minLen()-1, 0) {
 		o.known = append(o.known, elem)
 	}
-	k.arr = o
+	k.arr = newElems(o.known, o.unknown)
 	return k
 }
 
@@ -286,8 +286,7 @@ func (k Kind) Merge(o Kind) Kind {
 	}
 	a, b := k.obj, o.obj
 	if b.isAny() {
-		out := &Fields{unknown: Any.obj.unknown}
-		return Kind{set: ObjectBit, obj: out}
+		return Object
 	}
 	out := &Fields{unknown: unionUnknown(a.unknown, b.unknown)}
 	i, j := 0, 0
@@ -317,7 +316,7 @@ func (k Kind) Merge(o Kind) Kind {
 			j++
 		}
 	}
-	return Kind{set: ObjectBit, obj: out}
+	return Kind{set: ObjectBit, obj: newFields(out.known, out.unknown)}
 }
 
 // MapElems returns k with all fields and elements replaced by others of kind x.
@@ -334,7 +333,7 @@ func (k Kind) MapElems(x Kind) Kind {
 		if k.obj.unknown != nil {
 			o.unknown = &x
 		}
-		k.obj = o
+		k.obj = newFields(o.known, o.unknown)
 	}
 	if k.arr != nil {
 		a := &Elems{known: make([]Kind, len(k.arr.known))}
@@ -347,7 +346,7 @@ func (k Kind) MapElems(x Kind) Kind {
 		if k.arr.unknown != nil {
 			a.unknown = &x
 		}
-		k.arr = a
+		k.arr = newElems(a.known, a.unknown)
 	}
 	return k
 }

@@ -16,6 +16,52 @@ var emptyRegex = func() value.Value {
 // are gathered under unknown, which keeps compile time linear.
 const maxKnown = 512
 
+// maxSize bounds the tree of what is known of a container. Parts of kinds are shared, so
+// that a short program can describe an endless tree; beyond the bound only the kind of
+// the container is kept.
+const maxSize = 1 << 13
+
+// newFields returns what is known of an object's fields, or nothing if that is too much.
+func newFields(known []Field, unknown *Kind) *Fields {
+	n := 1
+	for i := range known {
+		n += known[i].Kind.size()
+	}
+	if unknown != nil && unknown.obj != Any.obj {
+		n += unknown.size()
+	}
+	if n > maxSize {
+		return Any.obj
+	}
+	return &Fields{known, unknown, n}
+}
+
+// newElems is newFields for an array.
+func newElems(known []Kind, unknown *Kind) *Elems {
+	n := 1
+	for i := range known {
+		n += known[i].size()
+	}
+	if unknown != nil && unknown.obj != Any.obj {
+		n += unknown.size()
+	}
+	if n > maxSize {
+		return Any.arr
+	}
+	return &Elems{known, unknown, n}
+}
+
+func (k Kind) size() int {
+	n := 1
+	if k.obj != nil {
+		n += k.obj.size
+	}
+	if k.arr != nil {
+		n += k.arr.size
+	}
+	return n
+}
+
 // Union returns the kind of values that are of k or of o.
 func (k Kind) Union(o Kind) Kind {
 	out := Kind{set: k.set | o.set}
@@ -57,24 +103,23 @@ func unionFields(a, b *Fields) *Fields {
 	if a.isAny() || b.isAny() {
 		return Any.obj
 	}
-	out := &Fields{unknown: unionUnknown(a.unknown, b.unknown)}
-	out.known = make([]Field, 0, max(len(a.known), len(b.known)))
+	known := make([]Field, 0, max(len(a.known), len(b.known)))
 	i, j := 0, 0
 	for i < len(a.known) || j < len(b.known) {
 		switch {
 		case j == len(b.known) || i < len(a.known) && a.known[i].Name < b.known[j].Name:
-			out.known = append(out.known, Field{a.known[i].Name, a.known[i].Kind.Union(b.missing())})
+			known = append(known, Field{a.known[i].Name, a.known[i].Kind.Union(b.missing())})
 			i++
 		case i == len(a.known) || b.known[j].Name < a.known[i].Name:
-			out.known = append(out.known, Field{b.known[j].Name, b.known[j].Kind.Union(a.missing())})
+			known = append(known, Field{b.known[j].Name, b.known[j].Kind.Union(a.missing())})
 			j++
 		default:
-			out.known = append(out.known, Field{a.known[i].Name, a.known[i].Kind.Union(b.known[j].Kind)})
+			known = append(known, Field{a.known[i].Name, a.known[i].Kind.Union(b.known[j].Kind)})
 			i++
 			j++
 		}
 	}
-	return out
+	return newFields(known, unionUnknown(a.unknown, b.unknown))
 }
 
 // missing is the kind of a field that is not known.
@@ -96,13 +141,11 @@ func unionElems(a, b *Elems) *Elems {
 	if a.isAny() || b.isAny() {
 		return Any.arr
 	}
-	out := &Elems{unknown: unionUnknown(a.unknown, b.unknown)}
-	n := max(len(a.known), len(b.known))
-	out.known = make([]Kind, n)
-	for i := range n {
-		out.known[i] = a.at(i).Union(b.at(i))
+	known := make([]Kind, max(len(a.known), len(b.known)))
+	for i := range known {
+		known[i] = a.at(i).Union(b.at(i))
 	}
-	return out
+	return newElems(known, unionUnknown(a.unknown, b.unknown))
 }
 
 func (e *Elems) at(i int) Kind {
@@ -233,7 +276,7 @@ func (f *Fields) get(name string) (Kind, bool) {
 func (f *Fields) with(name string, k Kind) *Fields {
 	i, ok := f.find(name)
 	if !ok && len(f.known) >= maxKnown {
-		return &Fields{known: f.known, unknown: unionUnknown(f.unknown, &k)}
+		return newFields(f.known, unionUnknown(f.unknown, &k))
 	}
 	known := make([]Field, 0, len(f.known)+1)
 	known = append(known, f.known[:i]...)
@@ -242,7 +285,7 @@ func (f *Fields) with(name string, k Kind) *Fields {
 		i++
 	}
 	known = append(known, f.known[i:]...)
-	return &Fields{known: known, unknown: f.unknown}
+	return newFields(known, f.unknown)
 }
 
 func (f *Fields) without(name string) *Fields {
@@ -256,5 +299,5 @@ func (f *Fields) without(name string) *Fields {
 	}
 	known := make([]Field, 0, len(f.known))
 	known = append(known, f.known[:i]...)
-	return &Fields{known: append(known, f.known[i+1:]...)}
+	return newFields(append(known, f.known[i+1:]...), nil)
 }

@@ -206,5 +206,15 @@ func AppendDisplay(dst []byte, v Value) []byte {
 	return append(dst, " }"...)
 }
 
-// String returns v in the language's own notation.
-func (v Value) String() string { return string(AppendDisplay(nil, v)) }
+// maxShown bounds what String shows, in values. What is shared is shown each time that
+// it occurs, and a few values can share endlessly.
+const maxShown = 1 << 12
+
+// String returns v in the language's own notation; of a value of thousands of values
+// only its kind.
+func (v Value) String() string {
+	if Size(v, maxShown) >= maxShown {
+		return v.kind.String() + " (too large to show)"
+	}
+	return string(AppendDisplay(nil, v))
+}
