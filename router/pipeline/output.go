@@ -18,7 +18,7 @@ const (
 // Finish ends the input.
 func (r *identity) Finish() (*Output, error) {
 	out := r.output()
-	r.appendTables(out)
+	r.appendTables(out, 0)
 	return out, nil
 }
 
@@ -27,8 +27,8 @@ func (s *sink) output() *Output {
 	return &Output{Records: s.records, Skipped: s.skips.total, SkippedBy: s.skips.kinds, Reasons: s.skips.reasons}
 }
 
-// appendTables adds the tables that got rows to out.
-func (s *sink) appendTables(out *Output) {
+// appendTables adds the tables that got rows to out, as those of a branch.
+func (s *sink) appendTables(out *Output, branch int) {
 	slices.SortStableFunc(s.dests, func(a, b *dest) int { return cmp.Compare(a.born, b.born) })
 	for _, d := range s.dests {
 		if d.rows.Rows() == 0 {
@@ -43,7 +43,7 @@ func (s *sink) appendTables(out *Output) {
 			d.orderColumns()
 		}
 		out.Tables = append(out.Tables, &TableRows{
-			Database: s.req.Database, Table: d.table, Options: maps.Clone(d.opts.options),
+			Database: s.req.Database, Table: d.table, Branch: branch, Options: maps.Clone(d.opts.options),
 			NoCreate: d.opts.noCreate || !s.req.AutoCreate, Discard: discard,
 			Existing: d.existing, Rows: d.rows,
 		})

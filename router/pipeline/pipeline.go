@@ -115,6 +115,9 @@ type Output struct {
 type TableRows struct {
 	Database string
 	Table    string
+	// Branch tells rows apart that came by different ways: 0 for those that the request's
+	// own pipeline stored, another number for each way by which a dispatcher sent records.
+	Branch int
 	// Options are those that the table is to be created with, normalised and complete.
 	Options map[string]string
 	// NoCreate forbids creating the table or a column.

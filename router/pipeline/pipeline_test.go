@@ -349,6 +349,35 @@ dispatcher:
 	})
 }
 
+func TestBranches(t *testing.T) {
+	others := library{"p": "dispatcher: {field: b, rules: [{value: 1, table_suffix: _y}]}"}
+	p, err := Compile([]byte("dispatcher: {field: a, rules: [{value: 1, table_suffix: _x, pipeline: p}, {value: 2, table_suffix: _z}]}"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runner, err := NewRunner(p, request(), others.lookup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runner.Release()
+	for _, line := range []string{`{"a":2}`, `{"a":1,"b":1}`, `{"a":0}`, `{"a":1}`} {
+		if err := runner.ScanLine([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := runner.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, table := range out.Tables {
+		got = append(got, fmt.Sprint(table.Branch, table.Table))
+	}
+	if diff := cmp.Diff([]string{"0t", "1t_x", "2t_x_y", "3t_z"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestVRL(t *testing.T) {
 	const many = `
 processors:

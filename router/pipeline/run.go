@@ -304,17 +304,21 @@ func (r *runner) branch(i int) (*runner, error) {
 // Finish ends the input.
 func (r *runner) Finish() (*Output, error) {
 	out := r.output()
-	r.collect(out)
+	r.collect(out, 0)
 	return out, nil
 }
 
-func (r *runner) collect(out *Output) {
-	r.appendTables(out)
+// collect adds the tables of r, which is the branch of that number, and of the branches
+// below it. It returns the next number.
+func (r *runner) collect(out *Output, branch int) int {
+	r.appendTables(out, branch)
+	branch++
 	for _, b := range r.branches {
 		if b != nil {
-			b.collect(out)
+			branch = b.collect(out, branch)
 		}
 	}
+	return branch
 }
 
 // Release gives the memory back.

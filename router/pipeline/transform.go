@@ -138,9 +138,6 @@ func (p *Pipeline) compileColumn(m *document.Map) (c *listed, isIndex bool) {
 			}
 			c.def.bytes = append([]byte(nil), c.def.bytes...)
 		}
-		if c.onFailure == failToNull {
-			m.Fault("on_failure: ignore and a default exclude each other")
-		}
 		c.onFailure = failToDefault
 	}
 	return c, isIndex

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"cordwood/proto/column"
@@ -49,7 +50,7 @@ func newRequest(cfg Config, out *pipeline.Output) *request {
 		tr.Rows.Finish()
 		t := &target{rows: tr}
 		if !tr.Internal {
-			key := optionKey(tr.Options)
+			key := strconv.Itoa(tr.Branch) + "\x00" + optionKey(tr.Options)
 			g, ok := groups[key]
 			if !ok {
 				g = len(groups)
