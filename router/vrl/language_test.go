@@ -218,7 +218,7 @@ func TestControlFlow(t *testing.T) {
 		{Name: "abort with a fallible", Source: `abort to_string(.x)`, CompileError: "E631"},
 		{Name: "return", Source: `if .a == 1 { return "early" }; "late"`, Event: `{"a":1}`, Want: `"early"`},
 		{Name: "return null", Source: `return null`, Want: `null`},
-		{Name: "return in a closure", Source: `for_each([1]) -> |_i, _v| { return 1 }`, RunError: "return cannot be used inside closures"},
+		{Name: "return in a closure", Source: `map_values([1, 2]) -> |v| { if v == 1 { return "one" }; "more" }`, Want: `["one","more"]`},
 		{Name: "failure", Source: `to_int!("x")`, RunError: `function call error for "to_int" at (0:12): `},
 		{Name: "nested failure", Source: `upcase(to_string!(to_int!("x")))`, RunError: `function call error for "upcase" at (0:32): function call error for "to_string" at (7:31): function call error for "to_int" at (18:30): `},
 	})

@@ -336,6 +336,7 @@ func (c *compiler) closure(n *syntax.Call, call *fn.Call) (expr, *fn.Body, bool)
 			c.vars[body.Params[i]].param = true
 		}
 	}
+	c.forgetAssigned(n.Closure.Body)
 	cost, returns := c.cost, c.returns
 	c.returns = kind.Never
 	e := c.block(n.Closure.Body)

@@ -174,7 +174,7 @@ type Body struct {
 	Cost int
 }
 
-// Call runs the closure. The values are given to the parameters in order; containers
+// Call runs the closure; return in it ends it, and not the program. The values are given to the parameters in order; containers
 // among them must be shared (see package value).
 func (b *Body) Call(f *Frame, args ...value.Value) (value.Value, bool) {
 	if !f.Spend(b.Cost) {
@@ -188,7 +188,7 @@ func (b *Body) Call(f *Frame, args ...value.Value) (value.Value, bool) {
 	v, ok := b.Code(f)
 	if !ok && f.stop == Returned {
 		f.stop = Running
-		return f.Fail("return cannot be used inside closures")
+		return f.fail.val, true
 	}
 	return v, ok
 }

@@ -2,6 +2,7 @@ package stdlib
 
 import (
 	"encoding/json"
+	"strconv"
 	"unicode"
 	"unsafe"
 
@@ -298,11 +299,75 @@ var typeDef = &fn.Function{
 	},
 	Type: func(*fn.Call) fn.TypeDef { return fn.TypeDef{Kind: kind.Value} },
 	Compile: func(c *fn.Call) (fn.Impl, error) {
-		known := c.Kind(0).Debug()
-		if s := known.Str(); s != "" {
-			known = value.ObjectOf(value.Field{Key: s, Value: value.NewBool(true)})
-		}
-		known.Freeze()
-		return fn.Impl{F1: func(*fn.Frame, value.Value) (value.Value, bool) { return known, true }}, nil
+		known := describeKind(c.Kind(0)).Freeze()
+		// The expression itself is not evaluated.
+		return fn.Impl{Raw: func(*fn.Frame) (value.Value, bool) { return known, true }}, nil
 	},
+}
+
+// scalarKinds are the kinds that a description only names.
+var scalarKinds = []struct {
+	name string
+	bit  kind.Set
+}{
+	{"boolean", kind.BooleanBit},
+	{"bytes", kind.StringBit},
+	{"float", kind.FloatBit},
+	{"integer", kind.IntegerBit},
+	{"null", kind.NullBit},
+	{"regex", kind.RegexBit},
+	{"timestamp", kind.TimestampBit},
+	{"undefined", kind.UndefinedBit},
+}
+
+// describeKind returns an object that shows what a kind is. The fields that are known of
+// objects are in the field object; what others may be, if there may be others, is in
+// object_unknown_exact if it is known what is inside them, else in object_unknown_infinite.
+// Arrays alike.
+func describeKind(k kind.Kind) value.Value {
+	yes := value.NewBool(true)
+	switch {
+	case k.IsAny():
+		return value.ObjectOf(value.Field{Key: "any", Value: yes})
+	case k.IsNever():
+		return value.ObjectOf(value.Field{Key: "never", Value: yes})
+	}
+	o := value.MakeFields(4)
+	for _, s := range scalarKinds {
+		if k.Has(s.bit) {
+			o.Set(s.name, yes)
+		}
+	}
+	others := func(name string, x kind.Kind, ok bool) {
+		switch {
+		case !ok:
+		case x.IsAny():
+			o.Set(name+"_unknown_infinite", describeKind(x))
+		case kind.JSON.Includes(x) && x.Includes(kind.JSON):
+			o.Set(name+"_unknown_infinite", value.ObjectOf(value.Field{Key: "json", Value: yes}))
+		case x.Has(kind.ObjectBit | kind.ArrayBit):
+			o.Set(name+"_unknown_exact", describeKind(x.OrUndefined()))
+		default:
+			o.Set(name+"_unknown_infinite", describeKind(x.OrUndefined()))
+		}
+	}
+	if fields := k.Only(kind.ObjectBit).Object(); fields != nil {
+		known := value.MakeFields(len(fields.Known()))
+		for _, f := range fields.Known() {
+			known.Set(f.Name, describeKind(f.Kind))
+		}
+		o.Set("object", known.Value())
+		x, ok := fields.Unknown()
+		others("object", x, ok)
+	}
+	if elems := k.Only(kind.ArrayBit).Array(); elems != nil {
+		known := value.MakeFields(len(elems.Known()))
+		for i, e := range elems.Known() {
+			known.Set(strconv.Itoa(i), describeKind(e))
+		}
+		o.Set("array", known.Value())
+		x, ok := elems.Unknown()
+		others("array", x, ok)
+	}
+	return o.Value()
 }

@@ -1,0 +1,91 @@
+package compile
+
+import (
+	"cordwood/router/vrl/syntax"
+	"cordwood/router/vrl/value"
+)
+
+// forgetAssigned makes the values of all variables unknown that a closure's body assigns
+// to: in its second run they are no longer what they were before the first.
+func (c *compiler) forgetAssigned(body *syntax.Block) {
+	forget := func(name string) {
+		if slot, ok := c.lookup(name); ok && c.vars[slot].known {
+			c.set(slot, c.vars[slot].kind, value.Value{}, false)
+		}
+	}
+	walk(body, func(n syntax.Node) {
+		switch n := n.(type) {
+		case *syntax.Assign:
+			for _, target := range []syntax.Node{n.OK, n.Err} {
+				switch t := target.(type) {
+				case *syntax.Variable:
+					forget(t.Name)
+				case *syntax.Query:
+					forget(t.Name)
+				}
+			}
+		case *syntax.Call:
+			// A function that changes what a path leads to.
+			for _, a := range n.Args {
+				if f := c.cfg.Functions[n.Name]; f != nil && f.Effect {
+					switch t := a.Value.(type) {
+					case *syntax.Variable:
+						forget(t.Name)
+					case *syntax.Query:
+						forget(t.Name)
+					}
+				}
+			}
+		}
+	})
+}
+
+// walk visits a node and all nodes in it.
+func walk(n syntax.Node, visit func(syntax.Node)) {
+	visit(n)
+	all := func(list []syntax.Node) {
+		for _, x := range list {
+			walk(x, visit)
+		}
+	}
+	switch n := n.(type) {
+	case *syntax.Array:
+		all(n.Items)
+	case *syntax.Object:
+		all(n.Values)
+	case *syntax.Query:
+		if n.Base != nil {
+			walk(n.Base, visit)
+		}
+	case *syntax.Group:
+		walk(n.Inner, visit)
+	case *syntax.Block:
+		all(n.Body)
+	case *syntax.If:
+		all(n.Cond)
+		walk(n.Then, visit)
+		if n.Else != nil {
+			walk(n.Else, visit)
+		}
+	case *syntax.Binary:
+		walk(n.Left, visit)
+		walk(n.Right, visit)
+	case *syntax.Not:
+		walk(n.X, visit)
+	case *syntax.Assign:
+		walk(n.Value, visit)
+	case *syntax.Call:
+		for i := range n.Args {
+			walk(n.Args[i].Value, visit)
+		}
+		if n.Closure != nil {
+			walk(n.Closure.Body, visit)
+		}
+	case *syntax.Abort:
+		if n.Message != nil {
+			walk(n.Message, visit)
+		}
+	case *syntax.Return:
+		walk(n.Value, visit)
+	}
+}
