@@ -27,7 +27,7 @@ type Frame struct {
 	stop  Stop
 	fail  failure
 	calls []*Site
-	slab  []byte
+	slab  []byte // what is left of the block that small strings are cut from
 }
 
 // Budget bounds a run.
@@ -73,14 +73,14 @@ func (f *Frame) Reset(event, meta *value.Value, b Budget) {
 	f.stop = Running
 }
 
-// Release drops all that the run left in f, so that nothing is kept alive by it.
+// Release drops all that the run left in f, so that nothing is kept alive by it. What is
+// left of the block for strings is for the next run.
 func (f *Frame) Release() {
 	f.Event, f.Meta = nil, nil
 	clear(f.Slots)
 	clear(f.Args[:cap(f.Args)])
 	f.fail = failure{}
 	f.calls = f.calls[:0]
-	f.slab = nil
 }
 
 // Fail makes the call fail with a fixed text.

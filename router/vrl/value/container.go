@@ -276,6 +276,10 @@ func (o *Fields) SetHint(key string, v Value, hint int) int {
 			return hint
 		}
 	}
+	if uint(hint) <= uint(len(list)) && (hint == 0 || list[hint-1].Key < key) && (hint == len(list) || key < list[hint].Key) {
+		o.list = slices.Insert(list, hint, Field{Key: key, Value: v})
+		return hint
+	}
 	i, ok := o.Find(key)
 	if ok {
 		o.list[i].Value = v

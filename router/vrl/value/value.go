@@ -287,7 +287,7 @@ func (v *Value) MutObject() *Fields {
 	}
 	o := v.fields()
 	if o.shared {
-		o = o.copy(1)
+		o = o.copy(8) // who changes an object often adds fields
 		v.p = unsafe.Pointer(o)
 	}
 	return o
