@@ -190,8 +190,8 @@ type (
 		Outcome string          `json:"outcome"`
 		Steps   []dryRunStep    `json:"steps"`
 		Rows    []struct {
-			Table string `json:"table"`
-			Row   int    `json:"row"`
+			Table  string          `json:"table"`
+			Record json.RawMessage `json:"record"`
 		} `json:"rows"`
 		Error *struct {
 			Pipeline, Step, Field, Value, Reason string
@@ -276,6 +276,9 @@ func (r *dryRunRecord) print(out *strings.Builder) {
 	}
 	for _, step := range r.Steps {
 		step.print(out)
+	}
+	for _, row := range r.Rows {
+		fmt.Fprintf(out, "  row of %s: %s\n", row.Table, shortValue(row.Record))
 	}
 	if e := r.Error; e != nil {
 		fmt.Fprintf(out, "  ! %s: %s", e.Step, e.Reason)

@@ -116,15 +116,17 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	if o.count {
 		return a.countRejects(ctx, cmd.OutOrStdout(), where)
 	}
-	started := time.Now().UTC()
 	job := &replay{api: a, options: o, reasons: map[string]int{}}
 	err = job.run(ctx, where)
 	out := cmd.OutOrStdout()
 	for _, reason := range job.order {
 		fmt.Fprintf(cmd.ErrOrStderr(), "failed again, %d times or more: %s\n", job.reasons[reason], reason)
 	}
-	fmt.Fprintf(out, "%d records sent again: %d rows written, %d failed again; next time: --since '%s'\n",
-		job.records, job.written, job.skipped, started.Format("2006-01-02 15:04:05"))
+	fmt.Fprintf(out, "%d records sent again: %d rows written, %d failed again", job.records, job.written, job.skipped)
+	if job.records > 0 {
+		fmt.Fprintf(out, "; next time: --since '%s'", job.last.Add(1).Format("2006-01-02 15:04:05.000000000"))
+	}
+	fmt.Fprintln(out)
 	if err != nil && ctx.Err() != nil {
 		return errors.New("interrupted: what the last line counts is stored, the last batch may be too")
 	}
@@ -164,12 +166,13 @@ func (a *pipelineAPI) countRejects(ctx context.Context, out io.Writer, where str
 
 // rejected is a kept record.
 type rejected struct {
-	DB        string  `json:"table_schema"`
-	Table     string  `json:"table_name"`
-	Pipeline  string  `json:"pipeline"`
-	TimeIndex *string `json:"custom_time_index"`
-	Format    string  `json:"format"`
-	Record    string  `json:"record"`
+	At        time.Time `json:"rejected_at"`
+	DB        string    `json:"table_schema"`
+	Table     string    `json:"table_name"`
+	Pipeline  string    `json:"pipeline"`
+	TimeIndex *string   `json:"custom_time_index"`
+	Format    string    `json:"format"`
+	Record    string    `json:"record"`
 }
 
 // destination is what records of one request must have in common.
@@ -190,13 +193,15 @@ type replay struct {
 	body    bytes.Buffer
 	pending int
 
+	last                      time.Time // of the records that were sent
+	seen                      time.Time // of those in the batch too
 	records, written, skipped int64
 	reasons                   map[string]int
 	order                     []string
 }
 
 func (j *replay) run(ctx context.Context, where string) error {
-	sql := "SELECT table_schema, table_name, pipeline, custom_time_index, format, record FROM svc_private.rejects WHERE " + where + " ORDER BY rejected_at"
+	sql := "SELECT rejected_at, table_schema, table_name, pipeline, custom_time_index, format, record FROM svc_private.rejects WHERE " + where + " ORDER BY rejected_at"
 	if j.options.limit > 0 {
 		sql += " LIMIT " + strconv.Itoa(j.options.limit)
 	}
@@ -245,7 +250,7 @@ func (j *replay) add(ctx context.Context, r *rejected) error {
 		j.body.WriteString(strings.NewReplacer("\r", " ", "\n", " ").Replace(r.Record))
 	}
 	j.body.WriteByte('\n')
-	j.pending++
+	j.pending, j.seen = j.pending+1, r.At
 	return nil
 }
 
@@ -281,7 +286,7 @@ func (j *replay) send(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("to table %s through %s: %w", j.to.table, j.to.pipeline, err)
 	}
-	j.records += int64(j.pending)
+	j.records, j.last = j.records+int64(j.pending), j.seen.UTC()
 	j.skipped += answer.Skipped.Count
 	for _, o := range answer.Output {
 		j.written += o.AffectedRows

@@ -1,0 +1,341 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+)
+
+func TestUnifiedDiff(t *testing.T) {
+	seq := func(from, to int) (out []string) {
+		for i := from; i <= to; i++ {
+			out = append(out, fmt.Sprint("l", i))
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		name string
+		a, b []string
+		want string
+	}{
+		{"equal", seq(1, 5), seq(1, 5), ""},
+		{"both empty", nil, nil, ""},
+		{"added", nil, []string{"x"}, "--- a\n+++ b\n@@ -1,0 +1,1 @@\n+x\n"},
+		{"removed", []string{"x"}, nil, "--- a\n+++ b\n@@ -1,1 +1,0 @@\n-x\n"},
+		{
+			"changed in the middle", seq(1, 9), append(append(seq(1, 4), "x"), seq(6, 9)...),
+			"--- a\n+++ b\n@@ -2,7 +2,7 @@\n l2\n l3\n l4\n-l5\n+x\n l6\n l7\n l8\n",
+		},
+		{
+			"two hunks", seq(1, 20), append(append([]string{"x"}, seq(2, 19)...), "y"),
+			"--- a\n+++ b\n@@ -1,4 +1,4 @@\n-l1\n+x\n l2\n l3\n l4\n@@ -17,4 +17,4 @@\n l17\n l18\n l19\n-l20\n+y\n",
+		},
+		{
+			"near each other", seq(1, 5),
+			[]string{"x", "l2", "l3", "l4", "y"},
+			"--- a\n+++ b\n@@ -1,5 +1,5 @@\n-l1\n+x\n l2\n l3\n l4\n-l5\n+y\n",
+		},
+		{"inserted", seq(1, 3), []string{"l1", "x", "l2", "l3"}, "--- a\n+++ b\n@@ -1,3 +1,4 @@\n l1\n+x\n l2\n l3\n"},
+	} {
+		if diff := cmp.Diff(tt.want, unifiedDiff("a", "b", tt.a, tt.b)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	// Too many lines to compare are shown as replaced.
+	long := unifiedDiff("a", "b", seq(1, 3000), seq(3001, 6000))
+	if n := strings.Count(long, "\n"); n != 6003 {
+		t.Errorf("%d lines", n)
+	}
+}
+
+func TestReplayWhere(t *testing.T) {
+	for _, tt := range []struct {
+		o    replayOptions
+		want string // "" for a usage error
+	}{
+		{replayOptions{}, "true"},
+		{replayOptions{pipeline: "it's", table: "t", db: "d", kind: "type"}, "true AND pipeline = 'it''s' AND table_schema = 'd' AND table_name = 't' AND kind = 'type'"},
+		{
+			replayOptions{since: "2024-07-04 08:31", until: "2024-07-04T10:31:00.5+02:00"},
+			"true AND rejected_at >= TIMESTAMP_NS '2024-07-04 08:31:00.000000000' AND rejected_at < TIMESTAMP_NS '2024-07-04 08:31:00.500000000'",
+		},
+		{replayOptions{since: "yesterday'"}, ""},
+	} {
+		got, err := tt.o.where()
+		if got != tt.want || (err != nil) != (tt.want == "") {
+			t.Errorf("%+v: %q, %v, want %q", tt.o, got, err, tt.want)
+		}
+	}
+}
+
+func TestFirstRecords(t *testing.T) {
+	for _, tt := range []struct {
+		name, in   string
+		n          int
+		data, kind string
+	}{
+		{"lines of text", "one\r\n\ntwo\nthree\n", 2, "one\ntwo\n", "text/plain"},
+		{"lines of JSON", "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n", 2, "{\"a\":1}\n{\"a\":2}\n", "application/x-ndjson"},
+		{"an array", `[{"a":1},{"a":2},{"a":3}]`, 2, "[{\"a\":1}]\n[{\"a\":2}]\n", "application/json"},
+		{"one object", "{\n\"a\":1}", 10, "[{\n\"a\":1}]\n", "application/json"},
+		{"with a byte order mark", "\xef\xbb\xbfone\n", 10, "one\n", "text/plain"},
+		{"nothing", "\n\n", 10, "", ""},
+	} {
+		cmd := &cobra.Command{}
+		cmd.SetIn(strings.NewReader(tt.in))
+		data, kind, err := firstRecords(cmd, "-", formatAuto, tt.n)
+		if data != tt.data || kind != tt.kind || (err != nil) != (tt.data == "") {
+			t.Errorf("%s: %q as %s, %v", tt.name, data, kind, err)
+		}
+	}
+}
+
+// pipelineServer answers as a server with the pipeline edge does, and notes requests.
+func pipelineServer(t *testing.T) (server string, asked func() []string) {
+	t.Helper()
+	var log []string
+	versions := map[string]string{"v1": "a: 1\nb: 2\n", "v2": "a: 1\nb: 3\n"}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		log = append(log, strings.TrimSpace(fmt.Sprintf("%s %s %s", r.Method, r.URL.RequestURI(), body)))
+		version := r.URL.Query().Get("version")
+		if version == "" {
+			version = "v2"
+		}
+		answer := map[string]any{}
+		switch {
+		case r.URL.Path == "/v1/pipelines/_dryrun":
+			_, _ = w.Write([]byte(tracedAnswer))
+			return
+		case r.URL.Path == "/v1/pipelines":
+			list := []any{}
+			if name := r.URL.Query().Get("name"); name == "" || name == "edge" {
+				list = append(list, map[string]any{"name": "edge", "version": "v2", "size": 10, "versions": []any{
+					map[string]any{"version": "v2", "size": 10}, map[string]any{"version": "v1", "size": 2048},
+				}})
+			}
+			answer["pipelines"] = list
+		case r.Method == "DELETE":
+			list := []any{}
+			if _, ok := versions[version]; ok {
+				list = append(list, map[string]any{"name": "edge", "version": version})
+			}
+			answer["pipelines"] = list
+		case r.Method == "POST":
+			answer["pipelines"] = []any{map[string]any{"name": "edge", "version": "v3"}}
+			answer["warnings"] = []string{"careful"}
+		default:
+			text, ok := versions[version]
+			if !ok || !strings.HasSuffix(r.URL.Path, "/edge") {
+				w.WriteHeader(http.StatusBadRequest)
+				answer["code"], answer["error"] = 1004, "Pipeline not found"
+				break
+			}
+			answer["pipelines"] = []any{map[string]any{"name": "edge", "version": version, "pipeline": text}}
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, func() []string { return log }
+}
+
+const tracedAnswer = `{"tables":[{"table_name":"dry_run_web","database":"public","schema":[
+ {"name":"t","data_type":"TIMESTAMP_NANOSECOND","column_type":"TIMESTAMP","fulltext":false},{"name":"m","data_type":"STRING","column_type":"FIELD","fulltext":true}],
+ "rows":[[]],"options":{"ttl":"1day","append_mode":"true"},"exists":true,"new_columns":["m"],"different_options":[{"option":"ttl","wanted":"1day","table":""}]}],
+"records":[{"index":0,"input":{"message":"x"},"outcome":"stored",
+  "steps":[{"pipeline":"edge","step":"processors[0] dissect","record":{"message":"x","m":"x"},"added":["m"],"changed":["message"],"removed":["old"]},
+           {"pipeline":"edge","step":"processors[1] letter","record":{"message":"x","m":"x"},"added":[],"changed":[],"removed":[]}],
+  "rows":[{"table":"dry_run_web","row":0,"options":{},"record":{"m":"x"}}]},
+ {"index":1,"input":{"message":"y"},"outcome":"failed","steps":[],"rows":[],
+  "error":{"pipeline":"edge","step":"processors[0] dissect","position":0,"field":"message","value":"\"y\"","reason":"no match"}},
+ {"index":2,"outcome":"dropped","steps":[],"rows":[]}],"skipped":1,"execution_time_ms":1}`
+
+// against runs a command line in this process, against a server.
+func against(t *testing.T, server, in string, args ...string) (out, errOut string, err error) {
+	t.Helper()
+	return execute(t, in, append(args, "--server", server)...)
+}
+
+func TestPipelineCommands(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "p.yaml")
+	if err := os.WriteFile(file, []byte("a: 1\nb: 4\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args  string
+		in    string
+		want  string
+		fails string // part of the error
+		asked string // the last request
+	}{
+		{args: "put edge " + file, want: "edge, version v3\n", asked: "POST /v1/pipelines/edge a: 1\nb: 4"},
+		{args: "put edge -", in: "x: 1", want: "edge, version v3\n", asked: "POST /v1/pipelines/edge x: 1"},
+		{args: "put a/b -", in: "x: 1", want: "edge, version v3\n", asked: "POST /v1/pipelines/a%2Fb x: 1"},
+		{args: "put edge", fails: "accepts 2 arg"},
+		{args: "put edge nowhere.yaml", fails: "no such file"},
+		{args: "get edge", want: "a: 1\nb: 3\n", asked: "GET /v1/pipelines/edge"},
+		{args: "get edge --version v1", want: "a: 1\nb: 2\n", asked: "GET /v1/pipelines/edge?version=v1"},
+		{args: "get nope", fails: "Pipeline not found"},
+		{args: "list", want: "NAME  NEWEST VERSION  VERSIONS  SIZE\nedge  v2              2         10 B\n"},
+		{args: "list -o json", want: "[\n  {\n    \"name\": \"edge\",\n    \"version\": \"v2\",\n    \"size\": 10,\n    \"versions\": [\n      {\n        \"version\": \"v2\",\n        \"size\": 10\n      },\n      {\n        \"version\": \"v1\",\n        \"size\": 2048\n      }\n    ]\n  }\n]\n"},
+		{args: "list -o xml", fails: "use table, json or yaml"},
+		{args: "versions edge", want: "VERSION  SIZE\nv2       10 B\nv1       2.0 KiB\n"},
+		{args: "versions edge -o yaml", want: "- version: v2\n  size: 10\n- version: v1\n  size: 2048\n"},
+		{args: "versions nope", fails: "there is no pipeline nope"},
+		{args: "delete edge --version v1", want: "deleted edge, version v1\n", asked: "DELETE /v1/pipelines/edge?version=v1"},
+		{args: "delete edge v1", want: "deleted edge, version v1\n"},
+		{args: "delete edge --all", want: "deleted edge, version v1\ndeleted edge, version v2\n"},
+		{args: "delete edge --version v9", fails: "no such version"},
+		{args: "delete edge", fails: "say what to delete"},
+		{args: "delete edge --all --version v1", fails: "say what to delete"},
+		{args: "diff edge v1 v2", want: "--- edge, version v1\n+++ edge, version v2\n@@ -1,2 +1,2 @@\n a: 1\n-b: 2\n+b: 3\n"},
+		{args: "diff edge latest " + file, want: "--- edge, version v2\n+++ " + file + "\n@@ -1,2 +1,2 @@\n a: 1\n-b: 3\n+b: 4\n"},
+		{args: "diff edge v1 v1", want: ""},
+		{args: "diff edge v1 v9", fails: "Pipeline not found"},
+		{
+			args: "dryrun edge", in: "x\ny\n", asked: `POST /v1/pipelines/_dryrun?trace=true {"data":"x\ny\n","data_type":"text/plain","pipeline_name":"edge"}`,
+			want: `record 0: stored in dry_run_web
+  {"message":"x"}
+  processors[0] dissect (edge)
+    + m = "x"
+    ~ message = "x"
+    - old
+  processors[1] letter (edge)
+    no change
+  row of dry_run_web: {"m":"x"}
+
+record 1: failed at processors[0] dissect
+  {"message":"y"}
+  ! processors[0] dissect: no match; field message; value "y"
+
+record 2: dropped
+
+table dry_run_web: 1 rows, exists (append_mode=true, ttl=1day)
+  t  TIMESTAMP_NANOSECOND  TIMESTAMP  
+  m  STRING                FIELD      fulltext, new
+  option ttl: 1day is wanted, the table has ""
+
+`,
+		},
+		{
+			args: "dryrun --file " + file + " --table web --db d -n 1", in: "x\ny\n", want: "-",
+			asked: `POST /v1/pipelines/_dryrun?db=d&table=web&trace=true {"data":"x\n","data_type":"text/plain","pipeline":"a: 1\nb: 4\n"}`,
+		},
+		{args: "dryrun edge --version v1 --format ndjson", in: "x\n", want: "-", asked: `POST /v1/pipelines/_dryrun?trace=true {"data":"x\n","data_type":"application/x-ndjson","pipeline_name":"edge","pipeline_version":"v1"}`},
+		{args: "dryrun", fails: "say which pipeline to try"},
+		{args: "dryrun edge -n 11", in: "x", fails: "1 to 10"},
+		{args: "dryrun edge --format xml", in: "x", fails: "use auto, json, ndjson or text"},
+		{args: "dryrun edge", in: "", fails: "holds no records"},
+		{args: "replay-rejects --since soon", fails: "is no time"},
+		{args: "replay-rejects --on-reject keep", fails: "use drop or store"},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			server, asked := pipelineServer(t)
+			out, errOut, err := against(t, server, tt.in, append([]string{"pipeline"}, strings.Fields(tt.args)...)...)
+			if tt.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.fails) {
+					t.Errorf("error %v, want one with %q", err, tt.fails)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, out); diff != "" && tt.want != "-" {
+				t.Errorf("output (-want +got):\n%s", diff)
+			}
+			if strings.HasPrefix(tt.args, "put") != strings.Contains(errOut, "warning: careful") {
+				t.Errorf("error output %q", errOut)
+			}
+			if log := asked(); tt.asked != "" && log[len(log)-1] != tt.asked {
+				t.Errorf("asked %q, want %q", log[len(log)-1], tt.asked)
+			}
+		})
+	}
+}
+
+func TestDryRunOutputs(t *testing.T) {
+	server, _ := pipelineServer(t)
+	for output, want := range map[string]string{"json": "\"table_name\": \"dry_run_web\"", "yaml": "table_name: dry_run_web"} {
+		out, _, err := against(t, server, "x\n", "pipeline", "dryrun", "edge", "--output", output)
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("%s: %v\n%s", output, err, out)
+		}
+	}
+}
+
+// TestReplay sends kept records in requests of one destination each.
+func TestReplay(t *testing.T) {
+	var posts []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.URL.Path == "/v1/sql" {
+			if !strings.Contains(string(body), "WHERE true AND pipeline = 'edge' ORDER BY rejected_at LIMIT 9") {
+				t.Errorf("statement %s", body)
+			}
+			for _, row := range []string{
+				`{"rejected_at":"2024-07-04T08:31:00Z","table_schema":"public","table_name":"a","pipeline":"edge","custom_time_index":null,"format":"json","record":"{\n \"k\": 1 }"}`,
+				`{"rejected_at":"2024-07-04T08:31:00.000000001Z","table_schema":"public","table_name":"a","pipeline":"edge","custom_time_index":null,"format":"json","record":"{oops\n}"}`,
+				`{"rejected_at":"2024-07-04T08:31:01Z","table_schema":"public","table_name":"a","pipeline":"edge","custom_time_index":null,"format":"text","record":"a line"}`,
+				`{"rejected_at":"2024-07-04T08:31:02.123456789Z","table_schema":"d","table_name":"b","pipeline":"edge","custom_time_index":"at;epoch;s","format":"text","record":"x"}`,
+			} {
+				fmt.Fprintln(w, row)
+			}
+			return
+		}
+		posts = append(posts, fmt.Sprintf("%s %s %q", r.URL.RawQuery, r.Header.Get("Content-Type"), body))
+		_, _ = io.WriteString(w, `{"output":[{"affectedrows":1}],"skipped":{"count":1,"reasons":[{"index":0,"error":"bad"}]}}`)
+	}))
+	defer s.Close()
+	out, errOut, err := against(t, s.URL, "", "pipeline", "replay-rejects", "--pipeline", "edge", "--to", "new", "--limit", "9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`db=public&on_reject=drop&pipeline_name=new&skip_error=true&table=a application/x-ndjson "{\"k\":1}\n{oops }\n"`,
+		`db=public&on_reject=drop&pipeline_name=new&skip_error=true&table=a text/plain "a line\n"`,
+		`custom_time_index=at%3Bepoch%3Bs&db=d&on_reject=drop&pipeline_name=new&skip_error=true&table=b text/plain "x\n"`,
+	}
+	if diff := cmp.Diff(want, posts); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	if out != "4 records sent again: 3 rows written, 3 failed again; next time: --since '2024-07-04 08:31:02.123456790'\n" {
+		t.Errorf("output %q", out)
+	}
+	if errOut != "failed again, 3 times or more: bad\n" {
+		t.Errorf("error output %q", errOut)
+	}
+}
+
+// Without the table there are no rejects.
+func TestReplayWithoutTable(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"code":4001,"error":"no such table"}`)
+	}))
+	defer s.Close()
+	if out, _, err := against(t, s.URL, "", "pipeline", "replay-rejects"); err != nil || out != "0 records sent again: 0 rows written, 0 failed again\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if out, _, err := against(t, s.URL, "", "pipeline", "replay-rejects", "--count"); err != nil || out != "no rejected records are kept\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+func TestPipelineHelp(t *testing.T) {
+	for _, sub := range newPipelineCommand().Commands() {
+		if sub.Short == "" || sub.Example == "" {
+			t.Errorf("%s has no help", sub.Name())
+		}
+	}
+}
