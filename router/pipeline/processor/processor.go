@@ -53,6 +53,7 @@ var kinds = []Kind{
 	{"regex", compileRegex},
 	{"select", compileSelect},
 	{"simple_extract", compileSimpleExtract},
+	{"syslog", compileSyslog},
 	{"urlencoding", compileURLEncoding},
 	{"vrl", compileVRL},
 }

@@ -34,9 +34,9 @@ var Library = map[string]string{
 	"COMMONMAC":  `(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}`,
 	"MAC":        `%{CISCOMAC}|%{WINDOWSMAC}|%{COMMONMAC}`,
 	"IPV4":       `\b(?:(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]{1,2})\.){3}(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]{1,2})\b`,
-	"IPV6": `(?:(?:[0-9A-Fa-f]{1,4}:){6}(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{1,4}:[0-9A-Fa-f]{1,4})` +
-		`|(?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4})*)?::(?:(?:[0-9A-Fa-f]{1,4}:)*(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{1,4}))?)` +
-		`(?:%[0-9A-Za-z]+)?`,
+	// The lengths of numbers are left open: a pattern that is small is matched much faster.
+	"IPV6": `(?:(?:[0-9A-Fa-f]+:){6}(?:[0-9]+(?:\.[0-9]+){3}|[0-9A-Fa-f]+:[0-9A-Fa-f]+)` +
+		`|(?:[0-9A-Fa-f]+(?::[0-9A-Fa-f]+)*)?::(?:(?:[0-9A-Fa-f]+:)*(?:[0-9]+(?:\.[0-9]+){3}|[0-9A-Fa-f]+))?)(?:%[0-9A-Za-z]+)?`,
 	"IP":       `%{IPV6}|%{IPV4}`,
 	"HOSTNAME": `\b[0-9A-Za-z][0-9A-Za-z_-]*(?:\.[0-9A-Za-z][0-9A-Za-z_-]*)*\.?`,
 	"HOST":     `%{HOSTNAME}`,
@@ -57,8 +57,8 @@ var Library = map[string]string{
 	"URI":          `%{URIPROTO}://(?:%{USER}(?::[^@]*)?@)?(?:%{URIHOST})?(?:%{URIPATH}(?:\?%{URIQUERY})?)?`,
 
 	// Dates and times.
-	"MONTH": `\b(?:[Jj]an(?:uary|uar)?|[Ff]eb(?:ruary|ruar)?|[Mm](?:a|ä)?r(?:ch|z)?|[Aa]pr(?:il)?|[Mm]a(?:y|i)|[Jj]une?|[Jj]uni|[Jj]uly?|[Jj]uli` +
-		`|[Aa]ug(?:ust)?|[Ss]ep(?:t(?:ember)?)?|[Oo](?:c|k)t(?:ober)?|[Nn]ov(?:ember)?|[Dd]e(?:c|z)(?:ember)?)\b`,
+	"MONTH": `\b(?:[Jj](?:an(?:uary)?|une?|uly?)|[Ff]eb(?:ruary)?|[Mm](?:a(?:y|i|r(?:ch)?)|ärz)|[Aa](?:pr(?:il)?|ug(?:ust)?)` +
+		`|[Ss]ept?(?:ember)?|[Oo][ck]t(?:ober)?|[Nn]ov(?:ember)?|[Dd]e[cz](?:ember)?)\b`,
 	"MONTHNUM":             `1[0-2]|0?[1-9]`,
 	"MONTHNUM2":            `0[1-9]|1[0-2]`,
 	"MONTHDAY":             `0[1-9]|[12][0-9]|3[01]|[1-9]`,
