@@ -279,13 +279,23 @@ var unnest = &fn.Function{
 			}
 			return root.Insert(path, elem)
 		}
-		d := fn.TypeDef{Kind: kind.ArrayAll(with(a.Elem())), Fallible: !c.Kind(0).Is(kind.ArrayBit)}
-		if known, ok := exactly(a); ok {
-			all := make([]kind.Kind, len(known))
-			for i, k := range known {
-				all[i] = with(k)
+		var known []kind.Kind
+		others := kind.Never
+		if elems := a.Array(); elems != nil {
+			for _, k := range elems.Known() {
+				missing := k.Has(kind.UndefinedBit)
+				if k = with(k.Without(kind.UndefinedBit)); missing {
+					k = k.OrUndefined()
+				}
+				known = append(known, k)
 			}
-			d.Kind = kind.ArrayOf(all...)
+			if k, ok := elems.Unknown(); ok {
+				others = with(k.Without(kind.UndefinedBit))
+			}
+		}
+		d := fn.TypeDef{Kind: kind.ArrayOf(known...), Fallible: !c.Kind(0).Is(kind.ArrayBit)}
+		if !others.IsNever() {
+			d.Kind = d.Kind.WithOthers(others)
 		}
 		return d
 	},

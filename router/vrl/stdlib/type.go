@@ -26,7 +26,7 @@ var (
 	expectInt       = expect("int", value.Int, kind.Integer, `int!(.a)`, `{"a":1}`, `1`)
 	expectObject    = expect("object", value.Object, kind.Object, `object!(.a)`, `{"a":{"b":1}}`, `{"b":1}`)
 	expectString    = expect("string", value.String, kind.String, `string!(.a)`, `{"a":"b"}`, `"b"`)
-	expectTimestamp = expect("timestamp", value.Timestamp, kind.Timestamp, `timestamp!(.a) ?? t'2020-01-01T00:00:00Z'`, `{"a":"b"}`, `"2020-01-01T00:00:00Z"`)
+	expectTimestamp = expect("timestamp", value.Timestamp, kind.Timestamp, `timestamp(.a) ?? t'2020-01-01T00:00:00Z'`, `{"a":"b"}`, `"2020-01-01T00:00:00Z"`)
 )
 
 // expect makes the function that returns its argument if it is of kind k, and fails
@@ -295,7 +295,7 @@ var typeDef = &fn.Function{
 	Params: []fn.Param{{Name: "value", Doc: "The expression of which to tell the kind.", Kind: kind.Any, Borrow: true}},
 	Examples: []fn.Example{
 		{Title: "a number", Source: `type_def(42)`, Result: `{"integer":true}`},
-		{Title: "one of two", Source: `type_def(if .a == 1 { "x" })`, Result: `{"bytes":true,"null":true}`},
+		{Title: "one of two", Source: `type_def({ if .a == 1 { "x" } })`, Result: `{"bytes":true,"null":true}`},
 	},
 	Type: func(*fn.Call) fn.TypeDef { return fn.TypeDef{Kind: kind.Value} },
 	Compile: func(c *fn.Call) (fn.Impl, error) {
