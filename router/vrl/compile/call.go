@@ -52,6 +52,11 @@ func (c *compiler) call(n *syntax.Call) expr {
 	for i := range args {
 		a := &args[i]
 		call.Args[i] = fn.Arg{Given: a.given, Kind: a.kind, Const: a.value, Known: a.known, Target: a.target}
+		if a.target != nil {
+			if call.Args[i].Root = a.base; a.target.Root != fn.Result {
+				call.Args[i].Root = c.rootKind(a.target)
+			}
+		}
 		if a.given && !f.Params[i].Kind.Includes(a.kind) && !out.fallible {
 			out.fallible = true
 			out.why = c.uncertain(n, f, i, a)
@@ -222,7 +227,8 @@ func (c *compiler) checkArgument(f *fn.Function, i int, a *argument) bool {
 		a.fallible = false
 		return false
 	}
-	if !p.Kind.Intersects(a.kind) && !(p.Kind.Has(kind.NullBit) && a.kind.Has(kind.UndefinedBit)) {
+	readAsNull := p.Kind.Has(kind.NullBit) && a.kind.Has(kind.UndefinedBit)
+	if !p.Kind.Intersects(a.kind) && !readAsNull {
 		c.report(diag.New(110, "invalid argument type", a.span, "this expression resolves to "+a.kind.Defined().String()).
 			With(a.span, fmt.Sprintf("but the parameter %q expects %s", p.Name, p.Kind)))
 		return false
@@ -342,6 +348,7 @@ func (c *compiler) closure(n *syntax.Call, call *fn.Call) (expr, *fn.Body, bool)
 	e := c.block(n.Closure.Body)
 	returned := c.returns
 	c.returns = returns
+	c.forgetAssigned(n.Closure.Body) // it may not have run at all
 	body.Cost = c.cost - cost + 1
 	body.Code = e.run
 	k := e.kind.Defined().Union(returned)

@@ -130,8 +130,9 @@ type expr struct {
 	// value is the value if known at compile time.
 	value value.Value
 	known bool
-	// target is set for paths.
+	// target is set for paths, and base to the kind that one of fn.Result starts from.
 	target *fn.Target
+	base   kind.Kind
 }
 
 func (e *expr) looking() fn.Expr {
@@ -271,11 +272,11 @@ func (c *compiler) body(nodes []syntax.Node, root bool) expr {
 			c.unhandled(&e)
 		}
 		list[i] = e
+		out.kind = e.kind
 		if never {
 			continue
 		}
 		out.inherit(&e)
-		out.kind = e.kind
 		if never = e.kind.IsNever(); !never && i+1 < len(nodes) {
 			c.unusedResult(n)
 		}

@@ -58,7 +58,7 @@ func (c *compiler) query(n *syntax.Query) expr {
 	default:
 		base := c.node(n.Base)
 		t.Root, t.Base = fn.Result, base.looking()
-		out.kind = base.kind.Get(n.Path)
+		out.base, out.kind = base.kind, base.kind.Get(n.Path)
 		out.inherit(&base)
 		if base.known {
 			out.value, _ = base.value.Get(n.Path)

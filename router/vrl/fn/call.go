@@ -39,8 +39,9 @@ type Arg struct {
 	// defaults.
 	Const value.Value
 	Known bool
-	// Target is set if the argument is a path.
+	// Target is set if the argument is a path, Root to the kind of what the path starts from.
 	Target *Target
+	Root   kind.Kind
 }
 
 // Removal tells that a call removes a path, for the compiler's knowledge of the event.
@@ -89,8 +90,10 @@ func (e *Error) Error() string { return e.Text }
 
 // NotConstant says that an argument is not known at compile time, but must be.
 func (c *Call) NotConstant(i int) error {
-	return &Error{Code: 402, Arg: i, Text: fmt.Sprintf("expected static expression for argument %q", c.Func.Params[i].Name),
-		Hint: "use a literal, or a variable that a literal was assigned to"}
+	return &Error{
+		Code: 402, Arg: i, Text: fmt.Sprintf("expected static expression for argument %q", c.Func.Params[i].Name),
+		Hint: "use a literal, or a variable that a literal was assigned to",
+	}
 }
 
 // BadArgument says that the value of an argument, known at compile time, is not valid.

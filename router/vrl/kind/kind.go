@@ -236,11 +236,17 @@ func (k Kind) Without(s Set) Kind {
 // Only returns k with nothing but the kinds of the set.
 func (k Kind) Only(s Set) Kind { return k.Without(^s) }
 
-// OrNull, OrUndefined add a kind.
-func (k Kind) OrNull() Kind { k.set |= NullBit; return k }
+// OrNull returns k with null.
+func (k Kind) OrNull() Kind {
+	k.set |= NullBit
+	return k
+}
 
 // OrUndefined returns k with undefined.
-func (k Kind) OrUndefined() Kind { k.set |= UndefinedBit; return k }
+func (k Kind) OrUndefined() Kind {
+	k.set |= UndefinedBit
+	return k
+}
 
 // Defined returns the kind that reading a value of k results in: null for undefined.
 func (k Kind) Defined() Kind {

@@ -264,20 +264,8 @@ var unnest = &fn.Function{
 	},
 	Type: func(c *fn.Call) fn.TypeDef {
 		a := c.Kind(0).Only(kind.ArrayBit)
-		path := value.Path(nil)
-		if t := c.Args[0].Target; t != nil {
-			path = t.Path
-		}
-		// Of the root as a whole nothing is known here but that the path leads through it.
 		with := func(elem kind.Kind) kind.Kind {
-			if len(path) == 0 {
-				return elem
-			}
-			root := kind.Object
-			if path[0].IsIndex {
-				root = kind.Array
-			}
-			return root.Insert(path, elem)
+			return c.Args[0].Root.Insert(c.Args[0].Target.Path, elem)
 		}
 		var known []kind.Kind
 		others := kind.Never

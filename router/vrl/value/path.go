@@ -49,8 +49,9 @@ func (p Path) String() string {
 // IsBareSegment tells whether a field name can be written in a path without quotes.
 func IsBareSegment(s string) bool {
 	for i := range len(s) {
-		c := s[i]
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '@') {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '@':
+		default:
 			return false
 		}
 	}
