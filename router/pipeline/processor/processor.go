@@ -55,6 +55,7 @@ var kinds = []Kind{
 	{"simple_extract", compileSimpleExtract},
 	{"syslog", compileSyslog},
 	{"urlencoding", compileURLEncoding},
+	{"user_agent", compileUserAgent},
 	{"vrl", compileVRL},
 }
 
@@ -156,7 +157,7 @@ func Located(err error, name string, position int) error {
 func Describe(v value.Value) string {
 	if s := v.Str(); len(s) > 4*maxShown {
 		v = value.NewString(s[:4*maxShown])
-	} else if v.Len() > maxShown {
+	} else if !v.IsString() && v.Len() > maxShown {
 		return "(" + v.Kind().String() + " of " + strconv.Itoa(v.Len()) + " elements)"
 	}
 	return Cut(string(value.AppendJSON(nil, v)))

@@ -1,0 +1,44 @@
+package processor
+
+import (
+	"slices"
+	"strings"
+
+	"cordwood/router/pipeline/document"
+)
+
+// properties reads the option properties, a list of some of the names; without it all are
+// meant.
+func (o *Options) properties(names []string) []string {
+	n := o.Get("properties")
+	if n == nil {
+		return names
+	}
+	list := n.List()
+	if len(list) == 0 && n.IsList() {
+		n.Fault("the list is empty; known are %s", strings.Join(names, ", "))
+	}
+	var chosen []string
+	for _, e := range list {
+		text, ok := e.String()
+		switch {
+		case !ok:
+		case !slices.Contains(names, text):
+			e.Fault("unknown property %q, known are %s%s", Cut(text), strings.Join(names, ", "), document.Suggest(text, names))
+		case slices.Contains(chosen, text):
+			e.Fault("the property %q is given twice", text)
+		default:
+			chosen = append(chosen, text)
+		}
+	}
+	return chosen
+}
+
+// propertyNames are the names of the fields that the properties of the field fl go to.
+func (o *Options) propertyNames(fl Field, properties []string) []Name {
+	names := make([]Name, len(properties))
+	for i, p := range properties {
+		names[i] = o.Name(fl.Out.Text + "_" + p)
+	}
+	return names
+}
