@@ -1,0 +1,336 @@
+// Package quick matches regular expressions of the kind that log lines are taken apart
+// with, many times as fast as package regexp: literal text, classes, groups, few choices.
+// The results are those of package regexp to the byte.
+//
+// It is no replacement for package regexp, but goes before it. Compile declines patterns
+// that it does not know how to match, and Match gives up on texts that would take too
+// many steps, or that are not ASCII where that matters; whoever calls it needs a
+// *regexp.Regexp for these cases.
+//
+// A Program is a list of instructions on bytes that is tried at one place of the text
+// after the other. Where a repetition can be followed by nothing that it could have taken
+// itself, as in [^"]*", it never gives anything back, and so most patterns run through
+// without trying anything twice. Elsewhere Match remembers what is left to try.
+//
+// A Program is immutable and may be used by any number of goroutines.
+package quick
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Program is a compiled pattern.
+type Program struct {
+	insts  []inst
+	start  int32
+	groups int
+	// anchored says that a match begins where the text does.
+	anchored bool
+	// prefix is text that every match begins with; "" if none is known.
+	prefix string
+	// first is the bytes that a match may begin with; nil if any, or none, will do.
+	first *set
+	// ascii says that the program is right for ASCII texts only.
+	ascii bool
+}
+
+// op is what an instruction does.
+type op uint8
+
+const (
+	opMatch     op = iota
+	opText         // the bytes of text follow
+	opSet          // one byte of set follows
+	opGreedy       // min to max bytes of set, as many as possible
+	opLazy         // the same, as few as possible
+	opSplit        // go on at next, or else at other
+	opSave         // the place is number slot of the groups
+	opBegin        // the text begins here
+	opEnd          // the text ends here
+	opLineBegin    // a line begins here
+	opLineEnd      // a line ends here
+	opBoundary     // a word begins or ends here
+	opInside       // no word begins or ends here
+)
+
+// inst is an instruction; next is the one that follows it.
+type inst struct {
+	op op
+	// final says that opGreedy never gives anything back.
+	final bool
+	// delim is the byte that must follow a repetition, -1 if there is no such one. follow
+	// is the bytes one of which must; nil if nothing need follow. atEnd says that the end
+	// of the text will do too.
+	delim       int16
+	follow      *set
+	atEnd       bool
+	next, other int32
+	// slot is the number of opSave; for opGreedy it is the one byte that the set lacks,
+	// or -1.
+	slot     int32
+	min, max int32 // max -1: no bound
+	set      *set
+	text     string
+}
+
+// set is a set of bytes.
+type set [256]bool
+
+// frame is something left to try.
+type frame struct {
+	pc  int32 // where to go on; -1: only put old back into slot
+	pos int
+	// end is, for a repetition, the place up to which there is something to try: down to
+	// it for a greedy one, at most it for a lazy one. For a slot it is the old value.
+	end int
+	// rep is the repetition, or the slot; -1 for a choice.
+	rep int32
+}
+
+// Groups is the number of groups of the pattern with the whole match: Match needs twice
+// as many numbers.
+func (p *Program) Groups() int { return p.groups }
+
+// Match finds the leftmost match in s, and puts the places of the whole match and of the
+// groups into places, two numbers each, -1 for those that took no part. If it gives up,
+// decided is false and package regexp must be asked. It allocates nothing unless a great
+// many things are left to try.
+func (p *Program) Match(s string, places []int) (matched, decided bool) {
+	if p.ascii && !isASCII(s) {
+		return false, false
+	}
+	places = places[:2*p.groups]
+	budget := 16*len(s) + 1024
+	var few [32]frame
+	for at := 0; at <= len(s); at++ {
+		if p.prefix != "" {
+			if p.anchored {
+				if !strings.HasPrefix(s, p.prefix) {
+					return false, true
+				}
+			} else if i := strings.Index(s[at:], p.prefix); i >= 0 {
+				at += i
+			} else {
+				return false, true
+			}
+		} else if p.first != nil {
+			for at < len(s) && !p.first[s[at]] {
+				if p.anchored {
+					return false, true
+				}
+				at++
+			}
+			if at == len(s) {
+				return false, true
+			}
+		}
+		for i := range places {
+			places[i] = -1
+		}
+		end := p.run(s, at, places, few[:0], &budget)
+		if end >= 0 {
+			places[0], places[1] = at, end
+			return true, true
+		}
+		if end == gaveUp {
+			return false, false
+		}
+		if p.anchored {
+			return false, true
+		}
+	}
+	return false, true
+}
+
+const (
+	noMatch = -1
+	gaveUp  = -2
+)
+
+// run tries to match at one place and returns where the match ends.
+func (p *Program) run(s string, pos int, places []int, stack []frame, budget *int) int {
+	steps := *budget
+	pc := p.start
+	for {
+		in := &p.insts[pc]
+		if steps--; steps < 0 {
+			return gaveUp
+		}
+		ok := true
+		switch in.op {
+		case opMatch:
+			*budget = steps
+			return pos
+		case opText:
+			if n := len(in.text); n == 1 {
+				ok = pos < len(s) && s[pos] == in.text[0]
+				pos++
+			} else {
+				ok = len(s)-pos >= n && s[pos:pos+n] == in.text
+				pos += n
+			}
+		case opSet:
+			ok = pos < len(s) && in.set[s[pos]]
+			pos++
+		case opGreedy:
+			end := in.reach(s, pos)
+			steps -= (end - pos) / 8
+			ok = end-pos >= int(in.min)
+			if low := pos + int(in.min); ok && !in.final && end > low {
+				stack = append(stack, frame{in.next, end, low, pc})
+			}
+			pos = end
+		case opLazy:
+			end := pos + int(in.min)
+			ok = end <= len(s)
+			for i := pos; ok && i < end; i++ {
+				ok = in.set[s[i]]
+			}
+			if limit := in.limit(s, pos); ok && limit > end {
+				stack = append(stack, frame{in.next, end, limit, pc})
+			}
+			pos = end
+		case opSplit:
+			stack = append(stack, frame{in.other, pos, 0, -1})
+		case opSave:
+			if len(stack) > 0 {
+				stack = append(stack, frame{-1, 0, places[in.slot], in.slot})
+			}
+			places[in.slot] = pos
+		default:
+			ok = in.holds(s, pos)
+		}
+		if ok {
+			pc = in.next
+			continue
+		}
+		// Back to what was left to try last.
+		for {
+			if len(stack) == 0 {
+				*budget = steps
+				return noMatch
+			}
+			f := &stack[len(stack)-1]
+			if f.pc < 0 {
+				places[f.rep] = f.end
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			if steps--; steps < 0 {
+				return gaveUp
+			}
+			pc = f.pc
+			if f.rep < 0 {
+				pos = f.pos
+				stack = stack[:len(stack)-1]
+				break
+			}
+			before := f.pos
+			again := p.retry(&p.insts[f.rep], f, s)
+			steps -= max(before-f.pos, f.pos-before) / 8
+			if !again {
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			pos = f.pos
+			break
+		}
+	}
+}
+
+// retry moves the end of a repetition to the next place to try; false if there is none.
+func (p *Program) retry(in *inst, f *frame, s string) bool {
+	if in.op == opLazy {
+		for f.pos < f.end && in.set[s[f.pos]] {
+			f.pos++
+			if in.mayFollow(s, f.pos) {
+				return true
+			}
+		}
+		return false
+	}
+	if in.delim >= 0 {
+		i := strings.LastIndexByte(s[f.end:f.pos], byte(in.delim))
+		f.pos = f.end + i
+		return i >= 0
+	}
+	for f.pos > f.end {
+		f.pos--
+		if in.mayFollow(s, f.pos) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayFollow tells whether what comes after a repetition can be at pos, as far as one byte
+// shows.
+func (in *inst) mayFollow(s string, pos int) bool {
+	if pos == len(s) {
+		return in.atEnd
+	}
+	return in.follow == nil || in.follow[s[pos]]
+}
+
+// reach returns how far a repetition may go from pos.
+func (in *inst) reach(s string, pos int) int {
+	end := len(s)
+	if in.max >= 0 && len(s)-pos > int(in.max) {
+		end = pos + int(in.max)
+	}
+	if in.slot >= 0 { // all but one byte
+		if i := strings.IndexByte(s[pos:end], byte(in.slot)); i >= 0 {
+			return pos + i
+		}
+		return end
+	}
+	set := in.set
+	for pos < end && set[s[pos]] {
+		pos++
+	}
+	return pos
+}
+
+// limit returns how far a lazy repetition could go if all bytes were of its set.
+func (in *inst) limit(s string, pos int) int {
+	if in.max >= 0 && len(s)-pos > int(in.max) {
+		return pos + int(in.max)
+	}
+	return len(s)
+}
+
+// holds tells whether an assertion holds at pos.
+func (in *inst) holds(s string, pos int) bool {
+	switch in.op {
+	case opBegin:
+		return pos == 0
+	case opEnd:
+		return pos == len(s)
+	case opLineBegin:
+		return pos == 0 || s[pos-1] == '\n'
+	case opLineEnd:
+		return pos == len(s) || s[pos] == '\n'
+	}
+	before := pos > 0 && isWord(s[pos-1])
+	after := pos < len(s) && isWord(s[pos])
+	return (before != after) == (in.op == opBoundary)
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+}
+
+func isASCII(s string) bool {
+	for i := 0; i+8 <= len(s); i += 8 {
+		if (s[i]|s[i+1]|s[i+2]|s[i+3]|s[i+4]|s[i+5]|s[i+6]|s[i+7])&utf8.RuneSelf != 0 {
+			return false
+		}
+	}
+	for i := len(s) &^ 7; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
