@@ -48,7 +48,7 @@ type extractor struct {
 
 // groupPattern is a pattern with named groups.
 type groupPattern struct {
-	re     *regexp.Regexp
+	matcher
 	groups []group
 }
 
@@ -59,7 +59,7 @@ func newExtractor(o *Options, prefix string, patterns []*regexp.Regexp) *extract
 	e := &extractor{}
 	var names []string
 	for _, re := range patterns {
-		p := groupPattern{re: re}
+		p := groupPattern{matcher: newMatcher(re)}
 		for i, n := range re.SubexpNames() {
 			if n != "" {
 				p.groups = append(p.groups, group{i, len(names)})
@@ -83,10 +83,11 @@ func newExtractor(o *Options, prefix string, patterns []*regexp.Regexp) *extract
 func (e *extractor) apply(rec *Record, s string) error {
 	var few [fewCaptures]value.Value
 	values := e.outputs.values(few[:])
+	var fewLoc [fewPlaces]int
 	matched := false
 	for i := range e.patterns {
 		p := &e.patterns[i]
-		loc := p.re.FindStringSubmatchIndex(s)
+		loc := p.find(s, fewLoc[:])
 		if loc == nil {
 			continue
 		}

@@ -1,0 +1,39 @@
+package processor
+
+import (
+	"regexp"
+
+	"cordwood/router/vrl/pattern/quick"
+)
+
+// matcher finds the groups of a regular expression.
+type matcher struct {
+	re    *regexp.Regexp
+	quick *quick.Program // nil if the pattern is not for it
+}
+
+func newMatcher(re *regexp.Regexp) matcher { return matcher{re, quick.Compile(re.String())} }
+
+// fewPlaces is the number of places that find room on the stack, as var few
+// [fewPlaces]int; places := m.find(s, few[:]).
+const fewPlaces = 2 * fewCaptures
+
+// find returns the places of the leftmost match in s and of its groups, two numbers each,
+// -1 for groups that took no part; nil if there is no match. few is memory for them if it
+// is large enough.
+func (m *matcher) find(s string, few []int) []int {
+	if m.quick != nil {
+		if n := 2 * m.quick.Groups(); n > len(few) {
+			few = make([]int, n)
+		} else {
+			few = few[:n]
+		}
+		if matched, decided := m.quick.Match(s, few); decided {
+			if matched {
+				return few
+			}
+			return nil
+		}
+	}
+	return m.re.FindStringSubmatchIndex(s)
+}
