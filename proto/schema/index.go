@@ -3,8 +3,10 @@ package schema
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
+	"cordwood/proto/errs"
 	"cordwood/proto/schemapb"
 )
 
@@ -62,6 +64,63 @@ func DefaultIndexOptions(k IndexKind) map[string]string {
 		}
 	}
 	return map[string]string{}
+}
+
+// ParseIndexKind returns the kind of that name, in any case.
+func ParseIndexKind(name string) (IndexKind, bool) {
+	for _, k := range []IndexKind{InvertedIndex, SkippingIndex, FulltextIndex} {
+		if strings.EqualFold(name, k.String()) {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// NewIndex returns an index for a column of type t, with the options given in any
+// spelling and the default ones for the others. The error has code InvalidArguments.
+func NewIndex(k IndexKind, t Type, options map[string]string) (*Index, error) {
+	if k == FulltextIndex && t != String {
+		return nil, errs.New(errs.InvalidArguments, "a fulltext index needs a String column, not %s", t)
+	}
+	x := &Index{Kind: k, Options: DefaultIndexOptions(k)}
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		if _, known := x.Options[key]; !known {
+			return nil, errs.New(errs.InvalidArguments, "Unknown option %s of an index of kind %s; known are: %s",
+				quoteShort(key), k, strings.Join(slices.Sorted(maps.Keys(x.Options)), ", "))
+		}
+		value, want := normalizeIndexOption(key, options[key])
+		if want != "" {
+			return nil, errs.New(errs.InvalidArguments, "Option %s of a %s index is %s; expected %s", key, k, quoteShort(options[key]), want)
+		}
+		x.Options[key] = value
+	}
+	return x, nil
+}
+
+// normalizeIndexOption returns a value as it is stored, or what is expected instead.
+func normalizeIndexOption(key, value string) (normal, want string) {
+	choices := map[string][]string{
+		IndexOptionAnalyzer: {"English", "Chinese"}, IndexOptionBackend: {"bloom", "tantivy"},
+		IndexOptionCaseSensitive: {"false", "true"}, IndexOptionType: {"BLOOM"},
+	}
+	switch key {
+	case IndexOptionGranularity:
+		if n, err := strconv.ParseUint(value, 10, 31); err == nil && n > 0 {
+			return strconv.FormatUint(n, 10), ""
+		}
+		return "", "an integer above 0"
+	case IndexOptionFalsePositiveRate:
+		if f, err := strconv.ParseFloat(value, 64); err == nil && f > 0 && f <= 1 {
+			return strconv.FormatFloat(f, 'g', -1, 64), ""
+		}
+		return "", "a number above 0 and at most 1"
+	}
+	for _, choice := range choices[key] {
+		if strings.EqualFold(choice, value) {
+			return choice, ""
+		}
+	}
+	return "", "one of " + strings.Join(choices[key], ", ")
 }
 
 // SQL is the index's clause in a column's definition, as

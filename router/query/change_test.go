@@ -100,6 +100,13 @@ func TestRoundTrip(t *testing.T) {
 	for _, typ := range schema.Types() {
 		columns = append(columns, schema.Column{Name: "c." + typ.String(), Type: typ, Semantic: schema.Field, NotNull: typ%2 == 0})
 	}
+	for _, kind := range []schema.IndexKind{schema.InvertedIndex, schema.SkippingIndex, schema.FulltextIndex} {
+		index, err := schema.NewIndex(kind, schema.String, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns = append(columns, schema.Column{Name: kind.String(), Type: schema.String, Semantic: schema.Field, Index: index})
+	}
 	columns = append(columns, schema.Column{Name: "tag", Type: schema.String, Semantic: schema.Tag, Default: &quoted})
 	table := &schema.Table{Database: "public", Name: "a-b", Columns: columns, Options: map[string]string{"ttl": "7days", "append_mode": "true", "comment": text}}
 	w := newWorld(t)

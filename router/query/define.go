@@ -196,7 +196,29 @@ func newColumn(def *statement.ColumnDef) (schema.Column, error) {
 		}
 		c.Default = &text
 	}
+	if def.Index != nil {
+		if c.Index, err = newIndex(def.Index, typ); err != nil {
+			return schema.Column{}, errs.Wrap(errs.InvalidArguments, err, "column %q", def.Name)
+		}
+	}
 	return c, nil
+}
+
+// newIndex makes the index of a column of type t.
+func newIndex(def *statement.IndexDef, t schema.Type) (*schema.Index, error) {
+	kind, ok := schema.ParseIndexKind(def.Kind)
+	if !ok {
+		return nil, errs.New(errs.InvalidSyntax, "%s INDEX is not known", def.Kind)
+	}
+	options := make(map[string]string, len(def.Options))
+	for _, o := range def.Options {
+		key := strings.ToLower(o.Key)
+		if _, twice := options[key]; twice {
+			return nil, errs.New(errs.InvalidArguments, "option %s is given twice", key)
+		}
+		options[key] = o.Value
+	}
+	return schema.NewIndex(kind, t, options)
 }
 
 // optionMap turns options as written into options by name. Their values are checked later.

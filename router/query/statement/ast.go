@@ -71,6 +71,15 @@ type ColumnDef struct {
 	Null, NotNull         bool
 	Default               *Literal
 	TimeIndex, PrimaryKey bool
+	// Index is nil without one.
+	Index *IndexDef
+}
+
+// IndexDef is the clause FULLTEXT INDEX WITH (…) of a column, and its like.
+type IndexDef struct {
+	// Kind is the word before INDEX, as written.
+	Kind    string
+	Options []Option
 }
 
 // CreateTable is CREATE TABLE. Its clauses are not yet checked against each other.

@@ -147,17 +147,34 @@ func (p *parser) column() ColumnDef {
 			c.TimeIndex = true
 		case p.accept("PRIMARY", "KEY"):
 			c.PrimaryKey = true
+		case (p.tok.is("FULLTEXT") || p.tok.is("INVERTED") || p.tok.is("SKIPPING")) && p.peek().is("INDEX"):
+			if c.Index != nil {
+				p.stop(syntaxError(p.src, p.tok.from, "column %s is given two indexes", schema.QuoteIdent(c.Name)))
+				return c
+			}
+			c.Index = p.index()
 		case p.tok.kind == eof || p.tok.sym(",") || p.tok.sym(")"):
 			return c
-		case p.tok.is("COMMENT") || p.tok.is("FULLTEXT") || p.tok.is("INVERTED") || p.tok.is("SKIPPING") ||
+		case p.tok.is("COMMENT") ||
 			p.tok.is("REFERENCES") || p.tok.is("CHECK") || p.tok.is("COLLATE") || p.tok.is("GENERATED") || p.tok.is("AS") ||
 			p.tok.is("UNIQUE") || p.tok.is("FIRST") || p.tok.is("AFTER"):
 			p.refuse("column %s: %s is not available", schema.QuoteIdent(c.Name), strings.ToUpper(p.tok.val))
 		default:
-			p.expected("NULL, NOT NULL, DEFAULT, TIME INDEX, PRIMARY KEY, `,` or `)`")
+			p.expected("NULL, NOT NULL, DEFAULT, TIME INDEX, PRIMARY KEY, FULLTEXT, SKIPPING or INVERTED INDEX, `,` or `)`")
 		}
 	}
 	return c
+}
+
+// index reads FULLTEXT INDEX [WITH (…)], or another kind.
+func (p *parser) index() *IndexDef {
+	x := &IndexDef{Kind: p.tok.val}
+	p.advance()
+	p.advance()
+	if p.accept("WITH") {
+		x.Options = p.options()
+	}
+	return x
 }
 
 // typeWords are the words that a type of several words goes on with.
