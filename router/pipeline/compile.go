@@ -114,7 +114,7 @@ func compile(source []byte, o Options) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pipeline{version: 1, timeAt: -1, timeUnit: schema.TimestampNanosecond, size: 1024 + 8*len(source)}
+	p := &Pipeline{version: 1, timeAt: -1, timeUnit: schema.TimestampNanosecond, size: 4096 + 64*len(source)}
 	m := root.Map()
 	if n := m.Get("version"); n != nil {
 		p.readVersion(n)
