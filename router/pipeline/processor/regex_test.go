@@ -42,7 +42,7 @@ func TestRegex(t *testing.T) {
 		{"back-reference", `{field: a, pattern: '(?<x>.)\1'}`, ``, `!invalid escape sequence`},
 		{"name twice", `{field: a, pattern: '(?<x>.)(?<x>.)'}`, ``, `!line 1: regex.pattern: two groups have the name "x"`},
 		{"repeats", `{field: a, pattern: '(?<x>(.{100}){100})'}`, ``, `!invalid repeat count`},
-		{"too large", `{field: a, pattern: '`+strings.Repeat("(?<x>(.{30}){30})", 25)+`'}`, ``, `!instructions, at most 20000 are allowed`},
+		{"too large", `{field: a, pattern: '` + strings.Repeat("(?<x>(.{30}){30})", 25) + `'}`, ``, `!instructions, at most 20000 are allowed`},
 		{"pattern is a list", `{field: a, pattern: ['(?<x>.)']}`, ``, `!regex.pattern: expected a string, found a list`},
 		{"patterns is a string", `{field: a, patterns: '(?<x>.)'}`, ``, `!regex.patterns: expected a list, found the string`},
 		{"a pattern is a number", `{field: a, patterns: ['(?<x>.)', 1]}`, ``, `!regex.patterns[1]: expected a string, found the integer 1`},
