@@ -24,7 +24,7 @@ type vrlFlags struct {
 
 func (f *vrlFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.timezone, "timezone", "UTC", "zone of times without an offset: UTC, an IANA name, or local")
-	cmd.Flags().StringSliceVar(&f.grants, "grant", nil, "what programs may use: environment, network, files")
+	cmd.Flags().StringSliceVar(&f.grants, "grant", []string{"environment", "files"}, "what programs may use: environment, network, files")
 }
 
 // options returns what programs are compiled for.

@@ -48,6 +48,9 @@ func ParseJSON(s string, o JSONOptions) (Value, error) {
 		return v, nil
 	}
 	e := &JSONError{Problem: d.problem, Line: 1, Column: 1}
+	if d.pos >= len(s) {
+		e.Column = 0 // the place of the last byte
+	}
 	for i := 0; i < d.pos && i < len(s); i++ {
 		e.Column++
 		if s[i] == '\n' {
@@ -92,20 +95,22 @@ func (d *jsonReader) peek() byte {
 }
 
 func (d *jsonReader) literal(word string, v Value) Value {
-	if len(d.src)-d.pos < len(word) {
-		return d.fail("unexpected end of the text")
+	for i := range len(word) {
+		if d.pos >= len(d.src) {
+			return d.fail("EOF while parsing a value")
+		}
+		if d.src[d.pos] != word[i] {
+			return d.fail("expected ident")
+		}
+		d.pos++
 	}
-	if d.src[d.pos:d.pos+len(word)] != word {
-		return d.fail("expected " + word)
-	}
-	d.pos += len(word)
 	return v
 }
 
 // value reads a value. A container read here is at the given depth.
 func (d *jsonReader) value(depth int) Value {
 	if d.pos >= len(d.src) {
-		return d.fail("unexpected end of the text")
+		return d.fail("EOF while parsing a value")
 	}
 	switch c := d.src[d.pos]; c {
 	case '"':
@@ -136,7 +141,7 @@ func (d *jsonReader) value(depth int) Value {
 			return d.number()
 		}
 	}
-	return d.fail("expected a value")
+	return d.fail("expected value")
 }
 
 func (d *jsonReader) array(depth int) Value {
@@ -166,14 +171,14 @@ func (d *jsonReader) array(depth int) Value {
 			d.values = d.values[:base]
 			return NewArray(list)
 		}
-		return d.end("expected `,` or `]`")
+		return d.end("a list", "expected `,` or `]`")
 	}
 }
 
 // end is fail for where the text may also have ended too early.
-func (d *jsonReader) end(problem string) Value {
+func (d *jsonReader) end(what, problem string) Value {
 	if d.pos >= len(d.src) {
-		problem = "unexpected end of the text"
+		problem = "EOF while parsing " + what
 	}
 	return d.fail(problem)
 }
@@ -188,12 +193,12 @@ func (d *jsonReader) object(depth int) Value {
 	}
 	for {
 		if d.peek() != '"' {
-			return d.end("key must be a string")
+			return d.end("an object", "key must be a string")
 		}
 		key := d.str()
 		d.space()
 		if d.problem == "" && d.peek() != ':' {
-			return d.end("expected `:`")
+			return d.end("an object", "expected `:`")
 		}
 		d.pos++
 		d.space()
@@ -217,7 +222,7 @@ func (d *jsonReader) object(depth int) Value {
 			o.Sort()
 			return NewObject(o)
 		}
-		return d.end("expected `,` or `}`")
+		return d.end("an object", "expected `,` or `}`")
 	}
 }
 
@@ -239,14 +244,14 @@ func (d *jsonReader) str() string {
 			return d.escaped(start, i)
 		case c < 0x20:
 			d.pos = i
-			d.fail("control character found while parsing a string")
+			d.fail("control character (\\u0000-\\u001F) found while parsing a string")
 			return ""
 		case c >= utf8.RuneSelf:
 			high = true
 		}
 	}
 	d.pos = len(d.src)
-	d.fail("unexpected end of the text in a string")
+	d.fail("EOF while parsing a string")
 	return ""
 }
 
@@ -265,7 +270,7 @@ func (d *jsonReader) escaped(start, i int) string {
 			return string(b)
 		case c < 0x20:
 			d.pos = i
-			d.fail("control character found while parsing a string")
+			d.fail("control character (\\u0000-\\u001F) found while parsing a string")
 			return ""
 		case c != '\\':
 			b = append(b, c)
@@ -306,7 +311,7 @@ func (d *jsonReader) escaped(start, i int) string {
 				}
 				if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
 					d.pos = i
-					d.fail("lone surrogate in an escape")
+					d.fail("lone leading surrogate in hex escape")
 					return ""
 				}
 				i += 6
@@ -319,7 +324,7 @@ func (d *jsonReader) escaped(start, i int) string {
 		}
 	}
 	d.pos = len(d.src)
-	d.fail("unexpected end of the text in a string")
+	d.fail("EOF while parsing a string")
 	return ""
 }
 
