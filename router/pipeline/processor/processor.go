@@ -42,6 +42,7 @@ var kinds = []Kind{
 	{"dissect", compileDissect},
 	{"epoch", compileEpoch},
 	{"filter", compileFilter},
+	{"geoip", compileGeoIP},
 	{"grok", compileGrok},
 	{"gsub", compileGsub},
 	{"join", compileJoin},
