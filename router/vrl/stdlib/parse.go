@@ -8,5 +8,6 @@ var parseFunctions = []*fn.Function{
 	parseQueryString, parseInt, parseCommonLog, parseApacheLog, parseNginxLog, parseKlog, parseGlog,
 	parseSyslog, parseLinuxAuthorization, parseAWSALBLog, parseAWSVPCFlowLog, parseAWSCloudWatch,
 	parseCEF, parseDuration, parseBytes, parseTimestamp, parseURL, parseETLD, parseXML, parseYAML,
-	parseCBOR, parseInfluxDB, parseRubyHash, parseGrok, parseProto, parseUserAgent,
+	parseCBOR, parseInfluxDB, parseRubyHash, parseGrok, parseGroks, parseProto,
+	parseUserAgent,
 }

@@ -24,6 +24,14 @@ type xmlReader struct {
 	parseBool, parseNull, parseNumber bool
 }
 
+// newXMLReader returns a reader of s with the options of o.
+func newXMLReader(s string, o xmlReader) *xmlReader {
+	o.dec = xml.NewDecoder(strings.NewReader(strings.TrimPrefix(s, "\ufeff")))
+	// The text is UTF-8 by now, whatever it says of itself.
+	o.dec.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
+	return &o
+}
+
 // parse reads a document.
 func (r *xmlReader) parse() (value.Value, error) {
 	var root value.Value
@@ -192,13 +200,10 @@ var parseXML = &fn.Function{
 		if !f.Reserve(4*len(s)) || !f.Spend(len(s)/8) {
 			return value.Value{}, false
 		}
-		r := xmlReader{
-			dec: xml.NewDecoder(strings.NewReader(strings.TrimPrefix(s, "\ufeff"))), trim: a[1].Bool(), attributes: a[2].Bool(),
-			prefix: a[3].Text(), textKey: a[4].Text(), always: a[5].Bool(),
+		r := newXMLReader(s, xmlReader{
+			trim: a[1].Bool(), attributes: a[2].Bool(), prefix: a[3].Text(), textKey: a[4].Text(), always: a[5].Bool(),
 			parseBool: a[6].Bool(), parseNull: a[7].Bool(), parseNumber: a[8].Bool(),
-		}
-		// The text is UTF-8 by now, whatever it says of itself.
-		r.dec.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
+		})
 		v, err := r.parse()
 		if err != nil {
 			return f.FailErr("unable to parse xml: ", err)
