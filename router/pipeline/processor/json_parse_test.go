@@ -14,7 +14,7 @@ func TestJSONParse(t *testing.T) {
 		{"scalar", `field: a`, `{"a":"7"}`, `!Processor json_parse: expected a JSON object or array, found an integer: "7" (field "a", processors[0])`},
 		{"string", `field: a`, `{"a":"\"x\""}`, `!expected a JSON object or array, found a string`},
 		{"null text", `field: a`, `{"a":"null"}`, `!expected a JSON object or array, found null`},
-		{"bad JSON", `field: a`, `{"a":"{\"x\":}"}`, `!invalid JSON: expected a value at line 1 column 6: "{\"x\":}" (field "a"`},
+		{"bad JSON", `field: a`, `{"a":"{\"x\":}"}`, `! value at line 1 column 6: "{\"x\":}" (field "a"`},
 		{"empty", `field: a`, `{"a":""}`, `!invalid JSON`},
 		{"two values", `field: a`, `{"a":"{}{}"}`, `!invalid JSON: trailing characters`},
 		{"missing", `field: a`, `{}`, `!missing field (field "a", processors[0])`},
