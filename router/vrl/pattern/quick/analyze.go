@@ -33,7 +33,7 @@ func (p *Program) analyze() {
 		// A repetition of all characters beyond ASCII takes single bytes of them. That is
 		// right as long as it cannot end between two bytes of one character.
 		switch {
-		case !in.set[contFirst] || in.final:
+		case !in.set.has(contFirst) || in.final:
 		case after.open() || after.bytes.hasContinuation():
 			p.ascii = true
 		}
@@ -59,28 +59,20 @@ func (p *Program) analyze() {
 	}
 }
 
-// The bytes of a character beyond ASCII after its first.
-const (
-	contFirst = 0x80
-	contLast  = 0xBF
-)
+// contFirst is the least of the bytes of a character beyond ASCII after its first, which
+// are a quarter of all bytes.
+const contFirst = 0x80
 
-func (s *set) hasContinuation() bool {
-	for b := contFirst; b <= contLast; b++ {
-		if s[b] {
-			return true
-		}
-	}
-	return false
-}
+func (s *set) hasContinuation() bool { return s[contFirst>>6] != 0 }
 
 func (s *set) meets(o *set) bool {
-	for b := range s {
-		if s[b] && o[b] {
-			return true
-		}
+	return s[0]&o[0]|s[1]&o[1]|s[2]&o[2]|s[3]&o[3] != 0
+}
+
+func (s *set) include(o *set) {
+	for i := range s {
+		s[i] |= o[i]
 	}
-	return false
 }
 
 // delimiter is the byte that the rest of a match from pc begins with, if it is always the
@@ -115,11 +107,11 @@ func (p *Program) startOf(pc int32) *start {
 				s.empty = true
 			}
 		case opText:
-			s.bytes[in.text[0]] = true
+			s.bytes.add(in.text[0])
 		case opSet:
-			s.bytes.add(in.set)
+			s.bytes.include(in.set)
 		case opGreedy, opLazy:
-			s.bytes.add(in.set)
+			s.bytes.include(in.set)
 			if in.min == 0 {
 				visit(in.next, asserted)
 			}
@@ -132,17 +124,11 @@ func (p *Program) startOf(pc int32) *start {
 			s.end = true
 		case opLineEnd:
 			s.end = true
-			s.bytes['\n'] = true
+			s.bytes.add('\n')
 		default:
 			visit(in.next, 1)
 		}
 	}
 	visit(pc, 0)
 	return s
-}
-
-func (s *set) add(o *set) {
-	for b := range s {
-		s[b] = s[b] || o[b]
-	}
 }

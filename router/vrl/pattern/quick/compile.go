@@ -130,12 +130,12 @@ func foldSet(r rune) (s *set, folds, ok bool) {
 		return nil, false, false
 	}
 	s = &set{}
-	s[r] = true
+	s.add(byte(r))
 	switch {
 	case r >= 'a' && r <= 'z':
-		s[r-'a'+'A'] = true
+		s.add(byte(r - 'a' + 'A'))
 	case r >= 'A' && r <= 'Z':
-		s[r-'A'+'a'] = true
+		s.add(byte(r - 'A' + 'a'))
 	}
 	return s, r|0x20 == 'k' || r|0x20 == 's', true
 }
@@ -220,15 +220,13 @@ func classOf(re *syntax.Regexp) (s *set, beyond high, ok bool) {
 	s = &set{}
 	for i := 0; i+1 < len(ranges); i += 2 {
 		for r := ranges[i]; r <= ranges[i+1] && r < utf8.RuneSelf; r++ {
-			s[r] = true
+			s.add(byte(r))
 		}
 		switch {
 		case ranges[i+1] < utf8.RuneSelf:
 		case ranges[i] <= utf8.RuneSelf && ranges[i+1] == utf8.MaxRune:
 			beyond = allHigh
-			for b := utf8.RuneSelf; b < len(s); b++ {
-				s[b] = true
-			}
+			s[2], s[3] = ^uint64(0), ^uint64(0)
 		default:
 			beyond = someHigh
 		}
@@ -239,12 +237,12 @@ func classOf(re *syntax.Regexp) (s *set, beyond high, ok bool) {
 // missing is the one byte that s lacks, or -1.
 func missing(s *set) int32 {
 	at := int32(-1)
-	for b, in := range s {
-		if !in {
+	for b := range int32(256) {
+		if !s.has(byte(b)) {
 			if at >= 0 {
 				return -1
 			}
-			at = int32(b)
+			at = b
 		}
 	}
 	return at

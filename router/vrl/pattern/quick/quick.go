@@ -75,7 +75,11 @@ type inst struct {
 }
 
 // set is a set of bytes.
-type set [256]bool
+type set [4]uint64
+
+func (s *set) has(b byte) bool { return s[b>>6]&(1<<(b&63)) != 0 }
+
+func (s *set) add(b byte) { s[b>>6] |= 1 << (b & 63) }
 
 // frame is something left to try.
 type frame struct {
@@ -97,13 +101,25 @@ func (p *Program) Groups() int { return p.groups }
 // decided is false and package regexp must be asked. It allocates nothing unless a great
 // many things are left to try.
 func (p *Program) Match(s string, places []int) (matched, decided bool) {
-	if p.ascii && !isASCII(s) {
+	if !p.Suits(s) {
 		return false, false
 	}
+	return p.MatchFrom(s, 0, places)
+}
+
+// Suits tells whether the program is right for s.
+func (p *Program) Suits(s string) bool { return !p.ascii || isASCII(s) }
+
+// MatchFrom is Match for the leftmost match that begins at from or later, in a text that
+// Suits.
+func (p *Program) MatchFrom(s string, from int, places []int) (matched, decided bool) {
+	if p.anchored && from > 0 {
+		return false, true
+	}
 	places = places[:2*p.groups]
-	budget := 16*len(s) + 1024
+	budget := 16*(len(s)-from) + 1024
 	var few [32]frame
-	for at := 0; at <= len(s); at++ {
+	for at := from; at <= len(s); at++ {
 		if p.prefix != "" {
 			if p.anchored {
 				if !strings.HasPrefix(s, p.prefix) {
@@ -115,7 +131,7 @@ func (p *Program) Match(s string, places []int) (matched, decided bool) {
 				return false, true
 			}
 		} else if p.first != nil {
-			for at < len(s) && !p.first[s[at]] {
+			for at < len(s) && !p.first.has(s[at]) {
 				if p.anchored {
 					return false, true
 				}
@@ -171,7 +187,7 @@ func (p *Program) run(s string, pos int, places []int, stack []frame, budget *in
 				pos += n
 			}
 		case opSet:
-			ok = pos < len(s) && in.set[s[pos]]
+			ok = pos < len(s) && in.set.has(s[pos])
 			pos++
 		case opGreedy:
 			end := in.reach(s, pos)
@@ -185,7 +201,7 @@ func (p *Program) run(s string, pos int, places []int, stack []frame, budget *in
 			end := pos + int(in.min)
 			ok = end <= len(s)
 			for i := pos; ok && i < end; i++ {
-				ok = in.set[s[i]]
+				ok = in.set.has(s[i])
 			}
 			if limit := in.limit(s, pos); ok && limit > end {
 				stack = append(stack, frame{in.next, end, limit, pc})
@@ -242,7 +258,7 @@ func (p *Program) run(s string, pos int, places []int, stack []frame, budget *in
 // retry moves the end of a repetition to the next place to try; false if there is none.
 func (p *Program) retry(in *inst, f *frame, s string) bool {
 	if in.op == opLazy {
-		for f.pos < f.end && in.set[s[f.pos]] {
+		for f.pos < f.end && in.set.has(s[f.pos]) {
 			f.pos++
 			if in.mayFollow(s, f.pos) {
 				return true
@@ -270,7 +286,7 @@ func (in *inst) mayFollow(s string, pos int) bool {
 	if pos == len(s) {
 		return in.atEnd
 	}
-	return in.follow == nil || in.follow[s[pos]]
+	return in.follow == nil || in.follow.has(s[pos])
 }
 
 // reach returns how far a repetition may go from pos.
@@ -285,8 +301,8 @@ func (in *inst) reach(s string, pos int) int {
 		}
 		return end
 	}
-	set := in.set
-	for pos < end && set[s[pos]] {
+	set := *in.set
+	for pos < end && set.has(s[pos]) {
 		pos++
 	}
 	return pos

@@ -94,6 +94,35 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
+// TestMatchFrom finds all matches, as package regexp does.
+func TestMatchFrom(t *testing.T) {
+	for _, tt := range []struct{ pattern, text string }{
+		{`\b\w`, "ab cd é f"}, {`a+`, "aabaaa"}, {`^a`, "aaa"}, {`(?m)^.`, "ab\ncd"}, {`a$`, "aaa"}, {`[^,]+`, "é,日,x"}, {`,`, "a,b,,"},
+	} {
+		p, re := Compile(tt.pattern), regexp.MustCompile(tt.pattern)
+		if !p.Suits(tt.text) {
+			t.Errorf("%q does not suit %q", tt.pattern, tt.text)
+			continue
+		}
+		var got [][]int
+		for at := 0; at <= len(tt.text); {
+			places := make([]int, 2*p.Groups())
+			matched, decided := p.MatchFrom(tt.text, at, places)
+			if !decided {
+				t.Errorf("%q of %q: not decided", tt.pattern, tt.text)
+			}
+			if !matched {
+				break
+			}
+			got = append(got, places)
+			at = places[1]
+		}
+		if want := re.FindAllStringSubmatchIndex(tt.text, -1); !slices.EqualFunc(got, want, slices.Equal[[]int]) {
+			t.Errorf("%q of %q: %v, want %v", tt.pattern, tt.text, got, want)
+		}
+	}
+}
+
 func TestAllocations(t *testing.T) {
 	p := Compile(accessPattern)
 	places := make([]int, 2*p.Groups())
