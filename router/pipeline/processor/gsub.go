@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"cordwood/router/vrl/value"
 )
@@ -37,7 +37,8 @@ func compileGsub(o *Options) Apply {
 
 // replacement is what gsub puts in the place of what.
 type replacement struct {
-	re *regexp.Regexp
+	matcher
+	pieces []piece
 	// fixed is the text that the pattern stands for, if it is a fixed text; else "".
 	fixed string
 	// template is the replacement in the syntax of package regexp.
@@ -46,6 +47,13 @@ type replacement struct {
 	literal string
 	// fixedBytes and groups are how many bytes and references the replacement has.
 	fixedBytes, groups int
+}
+
+// piece is text of a replacement, and the number of the group that follows it, -1 if the
+// replacement ends.
+type piece struct {
+	text  string
+	group int
 }
 
 // The most that a replacement may be, and may make of a text: growFactor times its size,
@@ -62,30 +70,35 @@ func newReplacement(re *regexp.Regexp, text string) (*replacement, error) {
 	if len(text) > maxReplacementBytes {
 		return nil, fmt.Errorf("the replacement has %d bytes, at most %d are allowed", len(text), maxReplacementBytes)
 	}
-	r := &replacement{re: re}
+	r := &replacement{matcher: newMatcher(re)}
 	var literal, template strings.Builder
+	from := 0 // where in literal the piece begins
 	for text != "" {
 		before, after, found := strings.Cut(text, "$")
 		literal.WriteString(before)
 		template.WriteString(before)
-		if !found {
+		if text = after; !found {
 			break
 		}
 		name, rest, err := reference(after)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case name == "": // a dollar sign
+		}
+		if text = rest; name == "" { // a dollar sign
 			literal.WriteByte('$')
 			template.WriteString("$$")
-		case !hasGroup(re, name):
-			return nil, fmt.Errorf("the replacement names the group %q, which the pattern does not have; write ${…} around a name that ends before a letter, digit or _, and $$ for a dollar sign", Cut(name))
-		default:
-			r.groups++
-			template.WriteString("${" + name + "}")
+			continue
 		}
-		text = rest
+		group := groupNumber(re, name)
+		if group < 0 {
+			return nil, fmt.Errorf("the replacement names the group %q, which the pattern does not have; write ${…} around a name that ends before a letter, digit or _, and $$ for a dollar sign", Cut(name))
+		}
+		r.groups++
+		template.WriteString("${" + name + "}")
+		r.pieces = append(r.pieces, piece{literal.String()[from:], group})
+		from = literal.Len()
 	}
+	r.pieces = append(r.pieces, piece{literal.String()[from:], -1})
 	r.template, r.literal, r.fixedBytes = template.String(), literal.String(), literal.Len()
 	if prefix, all := re.LiteralPrefix(); all && r.groups == 0 && !strings.ContainsAny(re.String(), "^$\\(") {
 		r.fixed = prefix
@@ -115,27 +128,92 @@ func reference(s string) (name, rest string, err error) {
 	return name, rest[1:], nil
 }
 
-func hasGroup(re *regexp.Regexp, name string) bool {
-	if n, err := strconv.ParseUint(name, 10, 16); err == nil {
-		return int(n) <= re.NumSubexp() && strconv.FormatUint(n, 10) == name
+// groupNumber is the number of the group of that name or number; -1 if there is none.
+func groupNumber(re *regexp.Regexp, name string) int {
+	n, err := strconv.ParseUint(name, 10, 16)
+	if err != nil || strconv.FormatUint(n, 10) != name {
+		return re.SubexpIndex(name)
 	}
-	return slices.Contains(re.SubexpNames(), name)
+	if int(n) > re.NumSubexp() {
+		return -1
+	}
+	return int(n)
 }
 
 func (r *replacement) apply(rec *Record, s string) (value.Value, error) {
 	if r.fixed != "" {
 		return r.replaceFixed(rec, s)
 	}
-	limit := growFactor*len(s) + growBytes
-	if fits := len(s) + (len(s)+1)*r.fixedBytes + len(s)*r.groups; fits > limit {
-		if r.size(s) > limit {
-			return value.None, errTooLong
+	if r.quick != nil && r.quick.Suits(s) {
+		if v, decided, err := r.replaceQuick(rec, s); decided {
+			return v, err
 		}
+	}
+	limit := maxGrown(s)
+	if most := len(s) + (len(s)+1)*r.fixedBytes + len(s)*r.groups; most > limit && r.size(s) > limit {
+		return value.None, errTooLong
 	}
 	if r.groups == 0 {
 		return value.NewString(r.re.ReplaceAllLiteralString(s, r.literal)), nil
 	}
 	return value.NewString(r.re.ReplaceAllString(s, r.template)), nil
+}
+
+// maxGrown is the most that may become of s.
+func maxGrown(s string) int { return growFactor*len(s) + growBytes }
+
+// replaceQuick is apply by the quick matcher; decided is false if that gives up. As in
+// package regexp, an empty match directly after another one is none.
+func (r *replacement) replaceQuick(rec *Record, s string) (v value.Value, decided bool, err error) {
+	var few [fewPlaces]int
+	places := few[:]
+	if n := 2 * r.quick.Groups(); n > len(few) {
+		places = make([]int, n)
+	}
+	limit := maxGrown(s)
+	b := rec.Scratch[:0]
+	done, matches := 0, 0
+	for at := 0; at <= len(s); matches++ {
+		matched, decided := r.quick.MatchFrom(s, at, places)
+		if !decided {
+			return value.None, false, nil
+		}
+		if !matched {
+			break
+		}
+		from, to := places[0], places[1]
+		b = append(b, s[done:from]...)
+		if to > done || from == 0 {
+			b = r.append(b, s, places)
+		}
+		if len(b) > limit {
+			return value.None, true, errTooLong
+		}
+		done = to
+		if at < to {
+			at = to
+		} else {
+			_, size := utf8.DecodeRuneInString(s[at:])
+			at += max(size, 1)
+		}
+	}
+	if matches == 0 {
+		return value.NewString(s), true, nil
+	}
+	b = append(b, s[done:]...)
+	rec.Scratch = b
+	return rec.Text(b), true, nil
+}
+
+// append appends the replacement of the match at places.
+func (r *replacement) append(dst []byte, s string, places []int) []byte {
+	for _, p := range r.pieces {
+		dst = append(dst, p.text...)
+		if p.group >= 0 && places[2*p.group] >= 0 {
+			dst = append(dst, s[places[2*p.group]:places[2*p.group+1]]...)
+		}
+	}
+	return dst
 }
 
 // size is at least the size of the result for s.
@@ -155,7 +233,7 @@ func (r *replacement) replaceFixed(rec *Record, s string) (value.Value, error) {
 	if at < 0 {
 		return value.NewString(s), nil
 	}
-	limit := growFactor*len(s) + growBytes
+	limit := maxGrown(s)
 	b, rest := rec.Scratch[:0], s
 	for ; at >= 0; at = strings.Index(rest, r.fixed) {
 		b = append(b, rest[:at]...)

@@ -25,6 +25,8 @@ func TestGsub(t *testing.T) {
 		{"group took no part", `{field: a, pattern: '(x)|y', replacement: '[$1]'}`, `{"a":"xy"}`, `{"a":"[x][]"}`},
 		{"empty matches", `{field: a, pattern: 'x*', replacement: '-'}`, `{"a":"éx"}`, `{"a":"-é-"}`},
 		{"no match", `{field: a, pattern: '\d', replacement: 'x'}`, `{"a":"abc"}`, `{"a":"abc"}`},
+		{"characters", `{field: a, pattern: '(..)', replacement: '<$1>'}`, `{"a":"éaé"}`, `{"a":"<éa>é"}`},
+		{"characters of a class", `{field: a, pattern: '[^a]+', replacement: '-'}`, `{"a":"éabé日"}`, `{"a":"-a-"}`},
 		{"empty text", `{field: a, pattern: '\d', replacement: 'x'}`, `{"a":""}`, `{"a":""}`},
 		{"renamed", `{fields: ["a, b"], pattern: 'x', replacement: 'y'}`, `{"a":"x"}`, `{"a":"x","b":"y"}`},
 		{"ignored", `{fields: [a, b], pattern: 'x', replacement: 'y', ignore_missing: true}`, `{"a":null}`, `{"a":null}`},
