@@ -22,6 +22,7 @@ type flattening struct {
 type flatLeaf struct {
 	name, end int // in flattening.names
 	value     value.Value
+	isTime    bool // it is the custom time index
 	dead      bool // a later leaf has its name
 }
 
@@ -31,6 +32,7 @@ func (f *flattening) name(l *flatLeaf) []byte { return f.names[l.name:l.end] }
 // arrays and objects too deep become texts, and of equal names the later wins.
 func (r *runner) storeFlat(d *dest, o *value.Fields, row int) error {
 	f := &r.flat
+	r.timeSet = false
 	f.names, f.prefix, f.leaves, f.dotted = f.names[:0], f.prefix[:0], f.leaves[:0], false
 	if err := r.flatten(d, o, 1); err != nil {
 		return err
@@ -46,6 +48,12 @@ func (r *runner) storeFlat(d *dest, o *value.Fields, row int) error {
 		if r.auto.kind == kindJSON {
 			r.auto.kind = kindText
 		}
+		if l.isTime {
+			if err := r.setTime(&r.auto); err != nil {
+				return err
+			}
+			continue
+		}
 		col, err := d.column(f.name(l), r.auto.kind.columnType())
 		if err != nil {
 			return err
@@ -54,7 +62,11 @@ func (r *runner) storeFlat(d *dest, o *value.Fields, row int) error {
 			return err
 		}
 	}
-	return nil
+	t, err := r.rowTime()
+	if err != nil {
+		return err
+	}
+	return d.end(t)
 }
 
 // flatten lists the leaves of an object at a level; f.prefix has its name and a dot.
@@ -81,14 +93,15 @@ func (r *runner) flatten(d *dest, o *value.Fields, level int) error {
 		if !short {
 			return WithKind(SkipTable, schema.CheckColumnName(string(f.prefix)))
 		}
-		if d.kindOf(f.prefix) == droppedKey {
+		kind := d.kindOf(f.prefix)
+		if kind == droppedKey {
 			continue
 		}
 		from := len(f.names)
 		if f.names = append(f.names, f.prefix...); len(f.names) > max(maxNames, r.req.MaxColumns*schema.MaxColumnNameBytes) {
 			return &kindError{SkipLimit, errs.New(errs.InvalidArguments, "the names of its %d fields take more than %d bytes", len(f.leaves), maxNames)}
 		}
-		f.leaves = append(f.leaves, flatLeaf{name: from, end: len(f.names), value: v})
+		f.leaves = append(f.leaves, flatLeaf{name: from, end: len(f.names), value: v, isTime: kind == timeKey})
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"hash/maphash"
 	"sync"
 
-	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/ingest/jsonscan"
 )
@@ -33,11 +32,9 @@ type identity struct {
 	onlySlow bool // for tests: every record takes the exact path
 
 	// The record under way.
-	val       cell
-	timeValue int64 // in timeUnit
-	timeSet   bool
-	timeSeen  bool  // on the fast path
-	syntax    error // set with outcomeSyntax
+	val      cell
+	timeSeen bool  // on the fast path
+	syntax   error // set with outcomeSyntax
 
 	// Scratch memory.
 	writer  jsonscan.Writer
@@ -114,18 +111,6 @@ func (r *identity) endOfLine(pos int) error {
 	return nil
 }
 
-// rowTime is the time of the row under way in timeUnit.
-func (r *identity) rowTime() (int64, error) {
-	if r.timeSet {
-		return r.timeValue, nil
-	}
-	if r.req.TimeIndex != nil && !r.req.IgnoreErrors {
-		return 0, &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments, "time index %q: the field is missing or null", r.timeName)}
-	}
-	t, _ := convertTime(r.now(), schema.TimestampNanosecond, r.timeUnit)
-	return t, nil
-}
-
 // readTime reads the time index from the value at pos, which is not null.
 func (r *identity) readTime(pos, depth int) (next int, syntax, err error) {
 	next, syntax = r.read(pos, depth)
@@ -133,33 +118,6 @@ func (r *identity) readTime(pos, depth int) (next int, syntax, err error) {
 		return next, syntax, nil
 	}
 	return next, nil, r.setTime(&r.val)
-}
-
-func (r *identity) setTime(v *cell) error {
-	ti := r.req.TimeIndex
-	var t int64
-	var err error
-	switch {
-	case r.req.IgnoreErrors && v.kind != kindInt && v.kind != kindString:
-		return nil
-	case v.kind == kindInt && ti.format == nil:
-		t = v.i
-	case v.kind == kindString:
-		t, err = ti.parse(v.bytes)
-	default:
-		err = errs.New(errs.InvalidArguments, "time index %q: expected %s, actual %s", ti.Field, ti.want(), v.kind.columnType())
-	}
-	if err == nil && !timeInRange(t, ti.Unit) {
-		err = errs.New(errs.InvalidArguments, "time index %q: %d of %s is out of range", ti.Field, t, ti.Unit)
-	}
-	if err != nil {
-		if r.req.IgnoreErrors {
-			return nil
-		}
-		return &kindError{SkipTimeIndex, err}
-	}
-	r.timeValue, r.timeSet = t, true
-	return nil
 }
 
 // TextRecord is the record {"message": line}.

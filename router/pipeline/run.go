@@ -58,7 +58,8 @@ const maxBranches = 1000
 type runners struct{ pool sync.Pool }
 
 // NewRunner returns a Runner that takes a request's records through p; nil is
-// svc_identity. lookup may be nil if p dispatches nothing. Request.TimeIndex has no effect.
+// svc_identity. lookup may be nil if p dispatches nothing. Request.TimeIndex concerns
+// svc_identity only.
 // The error, for a bad hint or table name, has code InvalidArguments.
 func NewRunner(p *Pipeline, q *Request, lookup Lookup) (Runner, error) {
 	if p == nil {
@@ -81,11 +82,16 @@ func newRunner(p *Pipeline, name string, q *Request, lookup Lookup, over *runner
 	if err := r.begin(q); err != nil {
 		return nil, err
 	}
-	r.req.TimeIndex = nil
+	if !p.flatten || over != nil {
+		r.req.TimeIndex = nil
+	}
 	r.name, r.lookup, r.over = name, lookup, over
 	r.timeName, r.timeUnit = p.timeName, p.timeUnit
 	if r.timeName == "" || p.timeAt < 0 && p.transform != nil {
 		r.timeName = r.req.TimestampColumn
+	}
+	if ti := r.req.TimeIndex; ti != nil {
+		r.timeName, r.timeUnit = ti.Field, ti.Unit
 	}
 	r.advice = adviceIdentity
 	if !p.flatten {

@@ -31,6 +31,9 @@ type sink struct {
 	start   int64 // nanoseconds since 1970
 	records int
 	skips   skips
+	// What the custom time index of the row under way says, in timeUnit.
+	timeValue int64
+	timeSet   bool
 	// above is the sink of the request whose records come here in part; nil: it is this one.
 	above *sink
 
@@ -111,6 +114,46 @@ func (s *sink) destFor(suffix []byte, opts *optionSet) (*dest, error) {
 	s.dests = append(s.dests, d)
 	s.byKey[string(key)] = d
 	return d, nil
+}
+
+// rowTime is the time of the row under way in timeUnit.
+func (s *sink) rowTime() (int64, error) {
+	if s.timeSet {
+		return s.timeValue, nil
+	}
+	if s.req.TimeIndex != nil && !s.req.IgnoreErrors {
+		return 0, &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments, "time index %q: the field is missing or null", s.timeName)}
+	}
+	t, _ := convertTime(s.now(), schema.TimestampNanosecond, s.timeUnit)
+	return t, nil
+}
+
+// setTime reads the custom time index from v.
+func (s *sink) setTime(v *cell) error {
+	ti := s.req.TimeIndex
+	var t int64
+	var err error
+	switch {
+	case s.req.IgnoreErrors && v.kind != kindInt && v.kind != kindString:
+		return nil
+	case v.kind == kindInt && ti.format == nil:
+		t = v.i
+	case v.kind == kindString:
+		t, err = ti.parse(v.bytes)
+	default:
+		err = errs.New(errs.InvalidArguments, "time index %q: expected %s, actual %s", ti.Field, ti.want(), v.kind.columnType())
+	}
+	if err == nil && !timeInRange(t, ti.Unit) {
+		err = errs.New(errs.InvalidArguments, "time index %q: %d of %s is out of range", ti.Field, t, ti.Unit)
+	}
+	if err != nil {
+		if s.req.IgnoreErrors {
+			return nil
+		}
+		return &kindError{SkipTimeIndex, err}
+	}
+	s.timeValue, s.timeSet = t, true
+	return nil
 }
 
 // refuse ends a record that failed with a record error.

@@ -55,11 +55,7 @@ func (r *runner) store() (*dest, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	t, err := r.rowTime(rec)
-	if err != nil {
-		return nil, &kindError{SkipTimeIndex, err}
-	}
-	if err := r.storeRow(d, rec, t); err != nil {
+	if err := r.storeRow(d, rec); err != nil {
 		d.drop()
 		return nil, err
 	}
@@ -136,8 +132,8 @@ func (r *runner) readVariables(o *value.Fields) bool {
 	return found
 }
 
-// rowTime is the time of the row under way in r.timeUnit.
-func (r *runner) rowTime(rec *processor.Record) (int64, error) {
+// recordTime is the time of a record in r.timeUnit.
+func (r *runner) recordTime(rec *processor.Record) (int64, error) {
 	p := r.p
 	if p.timeAt >= 0 {
 		if c := &r.cells[p.timeAt]; c.kind != kindNone {
@@ -179,8 +175,15 @@ func (r *runner) nowIn() int64 {
 }
 
 // storeRow writes the row; after an error the caller drops it.
-func (r *runner) storeRow(d *dest, rec *processor.Record, t int64) error {
+func (r *runner) storeRow(d *dest, rec *processor.Record) error {
 	row := d.rows.Rows()
+	if r.p.flatten {
+		return r.storeFlat(d, rec.Value.Object(), row)
+	}
+	t, err := r.recordTime(rec)
+	if err != nil {
+		return &kindError{SkipTimeIndex, err}
+	}
 	for i, c := range r.p.transform {
 		if i == r.p.timeAt || r.cells[i].kind == kindNone {
 			continue
@@ -189,12 +192,7 @@ func (r *runner) storeRow(d *dest, rec *processor.Record, t int64) error {
 			return err
 		}
 	}
-	switch {
-	case r.p.flatten:
-		if err := r.storeFlat(d, rec.Value.Object(), row); err != nil {
-			return err
-		}
-	case r.p.OpenSchema():
+	if r.p.OpenSchema() {
 		if err := r.storeRest(d, rec.Value.Object(), row); err != nil {
 			return err
 		}
