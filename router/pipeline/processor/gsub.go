@@ -77,7 +77,7 @@ func newReplacement(re *regexp.Regexp, text string) (*replacement, error) {
 		before, after, found := strings.Cut(text, "$")
 		literal.WriteString(before)
 		template.WriteString(before)
-		if text = after; !found {
+		if !found {
 			break
 		}
 		name, rest, err := reference(after)
