@@ -53,7 +53,7 @@ var mapValues = &fn.Function{
 	},
 	Type: func(c *fn.Call) fn.TypeDef {
 		if r, ok := c.Const(1); !ok || r.Bool() {
-			return fn.TypeDef{Kind: c.Kind(0).Only(kind.ObjectBit | kind.ArrayBit).WithOthers(kind.Value)}
+			return fn.TypeDef{Kind: c.Kind(0).Only(kind.ObjectBit | kind.ArrayBit).MapElems(kind.Value)}
 		}
 		return fn.TypeDef{Kind: c.Kind(0).Only(kind.ObjectBit | kind.ArrayBit).MapElems(c.Body.Kind)}
 	},

@@ -49,6 +49,9 @@ var haversine = &fn.Function{
 		x := math.Cos(lat1)*math.Sin(lat2) - math.Sin(lat1)*math.Cos(lat2)*math.Cos(dLon)
 		bearing := math.Mod(math.Atan2(y, x)*180/math.Pi+360, 360)
 		o := value.MakeFields(2)
+		if math.IsNaN(bearing) || math.IsNaN(distance) {
+			bearing, distance = 0, 0 // of places at infinity
+		}
 		o.Add("bearing", value.NewFloat(math.Round(bearing*1e3)/1e3))
 		o.Add("distance", value.NewFloat(math.Round(distance*1e7)/1e7))
 		return o.Value(), true
