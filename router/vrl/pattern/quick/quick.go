@@ -159,6 +159,9 @@ func (p *Program) MatchFrom(s string, from int, places []int) (matched, decided 
 	return false, true
 }
 
+// maxStack bounds what may be left to try, and so the memory of a match.
+const maxStack = 1 << 14
+
 const (
 	noMatch = -1
 	gaveUp  = -2
@@ -170,7 +173,7 @@ func (p *Program) run(s string, pos int, places []int, stack []frame, budget *in
 	pc := p.start
 	for {
 		in := &p.insts[pc]
-		if steps--; steps < 0 {
+		if steps--; steps < 0 || len(stack) > maxStack {
 			return gaveUp
 		}
 		ok := true

@@ -123,6 +123,13 @@ func TestMatchFrom(t *testing.T) {
 	}
 }
 
+func TestMemory(t *testing.T) {
+	p := Compile(`(?:ab|a)+c`)
+	if _, decided := p.Match(strings.Repeat("a", 1<<20)+"c", make([]int, 2)); decided {
+		t.Error("a match that leaves a million things to try was decided")
+	}
+}
+
 func TestAllocations(t *testing.T) {
 	p := Compile(accessPattern)
 	places := make([]int, 2*p.Groups())
