@@ -46,8 +46,9 @@ func compileGrok(o *Options) Apply {
 		if len(s) > maxGrokText {
 			return rec.Fail(fl.In.Text, value.NewString(s), "the text has %d bytes, at most %d are matched", len(s), maxGrokText)
 		}
+		var few [fewPlaces]int
 		for _, p := range patterns {
-			if match := p.Match(s); match != nil {
+			if match := p.Match(s, few[:]); match != nil {
 				return spreadGrok(rec.spread(fl, prefix), p, s, match)
 			}
 		}

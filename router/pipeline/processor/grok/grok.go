@@ -17,6 +17,8 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+
+	"cordwood/router/vrl/pattern/quick"
 )
 
 // Bounds of an expression.
@@ -58,6 +60,7 @@ type Field struct {
 // Pattern is a compiled expression.
 type Pattern struct {
 	re     *regexp.Regexp
+	quick  *quick.Program // nil if the expression is not for it
 	fields []Field
 }
 
@@ -93,7 +96,7 @@ func Compile(expression string, definitions map[string]string) (*Pattern, error)
 	if re.NumSubexp() != x.groups {
 		return nil, errors.New("the pattern has groups that cannot be told apart")
 	}
-	return &Pattern{re, x.fields}, nil
+	return &Pattern{re, quick.Compile(text), x.fields}, nil
 }
 
 func regexError(err error) error {
@@ -112,8 +115,22 @@ func regexError(err error) error {
 func (p *Pattern) Fields() []Field { return p.fields }
 
 // Match looks for the expression in s. It returns where the groups matched, to be given to
-// Text; nil if the expression does not match.
-func (p *Pattern) Match(s string) []int { return p.re.FindStringSubmatchIndex(s) }
+// Text; nil if the expression does not match. It uses room for that if it is large enough.
+func (p *Pattern) Match(s string, room []int) []int {
+	if p.quick != nil {
+		n := 2 * p.quick.Groups()
+		if n > len(room) {
+			room = make([]int, n)
+		}
+		if matched, decided := p.quick.Match(s, room[:n]); decided {
+			if matched {
+				return room[:n]
+			}
+			return nil
+		}
+	}
+	return p.re.FindStringSubmatchIndex(s)
+}
 
 // Text returns the text of s that field f has in a match; false if it took no part. Of
 // several places in the expression with the name of the field, the first that took part

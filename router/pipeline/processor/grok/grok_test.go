@@ -3,6 +3,7 @@ package grok
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -13,7 +14,7 @@ func found(expression string, definitions map[string]string, s string) string {
 	if err != nil {
 		return "!" + err.Error()
 	}
-	m := p.Match(s)
+	m := p.Match(s, nil)
 	if m == nil {
 		return "no match"
 	}
@@ -91,7 +92,7 @@ func TestLibrary(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else {
-			p.Match("x")
+			p.Match("x", nil)
 		}
 	}
 	// What a pattern must match whole, and what not.
@@ -137,12 +138,12 @@ func TestLibrary(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range c.yes {
-			if p.Match(s) == nil {
+			if p.Match(s, nil) == nil {
 				t.Errorf("%s does not match %q", c.name, s)
 			}
 		}
 		for _, s := range c.no {
-			if p.Match(s) != nil {
+			if p.Match(s, nil) != nil {
 				t.Errorf("%s matches %q", c.name, s)
 			}
 		}
@@ -200,13 +201,17 @@ func FuzzCompile(f *testing.F) {
 	f.Add(`^%{IP:a} (?<b>[\]x]+)%{C:d:int}$`, `[A-Z]{2}++`, "1.2.3.4 xAB")
 	f.Add(`%{C`, `%{C}`, "")
 	f.Add(`[[:x:]%{`, `(?>`, "")
-	f.Fuzz(func(_ *testing.T, expression, definition, s string) {
+	f.Fuzz(func(t *testing.T, expression, definition, s string) {
 		p, err := Compile(expression, map[string]string{"C": definition})
 		if err != nil {
 			return
 		}
-		if m := p.Match(s); m != nil {
-			for _, f := range p.Fields() {
+		m := p.Match(s, nil)
+		if want := p.re.FindStringSubmatchIndex(s); !slices.Equal(m, want) {
+			t.Errorf("%q with %q of %q: %v, want %v", expression, definition, s, m, want)
+		}
+		for _, f := range p.Fields() {
+			if m != nil {
 				f.Text(s, m)
 			}
 		}
