@@ -325,7 +325,7 @@ var parseApacheLog = &fn.Function{
 	Params: []fn.Param{
 		valueParam("The line."),
 		{
-			Name: "format", Doc: "The format of the log.", Kind: kind.String,
+			Name: "format", Doc: "The format of the log.", Kind: kind.String, Constant: true,
 			Enum: []fn.Enum{
 				{Value: "common", Doc: "The access log in common format."},
 				{Value: "combined", Doc: "The access log with referrer and agent."},

@@ -21,11 +21,12 @@ var keyValueKind = kind.ObjectAll(kind.Or(kind.String, kind.Boolean, kind.ArrayA
 
 // parse returns the pairs of a line; false if a part of it is none.
 func (p *keyValue) parse(f *fn.Frame, s string, list []value.Field) ([]value.Field, bool) {
+	left := s
 	for {
 		key, rest, ok := p.key(f, s)
 		if !ok {
-			// What was read so far counts if only blanks are left.
-			return list, len(list) > 0 && strings.TrimSpace(s) == ""
+			// What was read so far counts if only blanks are left: no delimiter.
+			return list, len(list) > 0 && strings.TrimSpace(left) == ""
 		}
 		v := value.NewBool(true)
 		if after, found := p.pairDelimiter(rest); found {
@@ -38,7 +39,7 @@ func (p *keyValue) parse(f *fn.Frame, s string, list []value.Field) ([]value.Fie
 		if !found {
 			return list, strings.TrimSpace(rest) == ""
 		}
-		s = next
+		left, s = rest, next
 	}
 }
 
@@ -225,7 +226,7 @@ var parseKeyValue = &fn.Function{
 		{Name: "key_value_delimiter", Doc: "What is between a key and its value.", Kind: kind.String, Optional: true, Default: value.NewString("=")},
 		{Name: "field_delimiter", Doc: "What is between two pairs. One blank stands for any number of them.", Kind: kind.String, Optional: true, Default: value.NewString(" ")},
 		{
-			Name: "whitespace", Doc: "Whether blanks around the delimiter of a pair count.", Kind: kind.String, Optional: true, Default: value.NewString("lenient"),
+			Name: "whitespace", Doc: "Whether blanks around the delimiter of a pair count.", Kind: kind.String, Optional: true, Default: value.NewString("lenient"), Constant: true,
 			Enum: []fn.Enum{{Value: "lenient", Doc: "Blanks before and after the delimiter are skipped."}, {Value: "strict", Doc: "A blank after the delimiter makes the value empty."}},
 		},
 		{Name: "accept_standalone_key", Doc: "Whether a key may be without a delimiter and a value; it is then true.", Kind: kind.Boolean, Optional: true, Default: value.NewBool(true)},

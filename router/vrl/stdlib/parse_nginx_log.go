@@ -255,7 +255,7 @@ var parseNginxLog = &fn.Function{
 	Params: []fn.Param{
 		valueParam("The line."),
 		{
-			Name: "format", Doc: "The format of the log.", Kind: kind.String,
+			Name: "format", Doc: "The format of the log.", Kind: kind.String, Constant: true,
 			Enum: []fn.Enum{
 				{Value: "combined", Doc: "The default access log."},
 				{Value: "error", Doc: "The error log."},

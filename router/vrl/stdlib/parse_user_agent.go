@@ -296,7 +296,7 @@ var parseUserAgent = &fn.Function{
 	Params: []fn.Param{
 		valueParam("The user agent."),
 		{
-			Name: "mode", Doc: "How much to find out.", Kind: kind.String, Optional: true, Default: value.NewString("fast"),
+			Name: "mode", Doc: "How much to find out.", Kind: kind.String, Optional: true, Default: value.NewString("fast"), Constant: true,
 			Enum: []fn.Enum{
 				{Value: "fast", Doc: "Families and versions."},
 				{Value: "reliable", Doc: "The same; for programs that ask for it."},
