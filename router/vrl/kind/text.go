@@ -31,9 +31,9 @@ func (k Kind) String() string {
 		return "never"
 	case k.set|UndefinedBit == anyBits:
 		return "any"
-	case k.set == ObjectBit && k.obj.unknown == nil:
+	case k.set == ObjectBit && k.obj.unknown == nil && len(k.obj.known) > 0:
 		return k.obj.text()
-	case k.set == ArrayBit && k.arr.unknown == nil:
+	case k.set == ArrayBit && k.arr.unknown == nil && len(k.arr.known) > 0:
 		return k.arr.text()
 	}
 	return k.set.String()
@@ -57,9 +57,6 @@ func (s Set) String() string {
 }
 
 func (f *Fields) text() string {
-	if len(f.known) == 0 {
-		return "{  }"
-	}
 	var b strings.Builder
 	b.WriteString("{ ")
 	for i, x := range f.known {
