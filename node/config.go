@@ -43,6 +43,12 @@ type Config struct {
 
 	// AutoCreateTable lets ingestion create missing tables and columns. Default true.
 	AutoCreateTable bool
+	// ClientVariables lets records that clients send set variables, as svc_ttl and
+	// svc_table_suffix. Pipelines may set them in any case. Default true.
+	ClientVariables bool
+	// GeoIPDatabase is a database of places for the processor geoip; empty: pipelines
+	// cannot use it.
+	GeoIPDatabase string
 	// OnReject is what becomes of records that skip_error drops, unless a request says
 	// otherwise: drop, or store them in svc_private.rejects. Default drop.
 	OnReject string
@@ -161,6 +167,8 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.Log.Level, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&c.Log.Format, "log-format", "", "text or json (default: text on a terminal, else json)")
 	fs.BoolVar(&c.AutoCreateTable, "auto-create-table", true, "let ingestion create tables and columns")
+	fs.BoolVar(&c.ClientVariables, "client-variables", true, "let records that clients send set svc_ttl, svc_table_suffix and other variables; false: such records fail")
+	fs.StringVar(&c.GeoIPDatabase, "geoip-database", "", "`FILE` with places of addresses (MaxMind DB) for the processor geoip; none: pipelines cannot use it")
 	fs.StringVar(&c.OnReject, "on-reject", onRejectDrop, "what becomes of records that skip_error drops: drop, or store in svc_private.rejects")
 	fs.StringVar(&c.RejectsTTL, "rejects-ttl", "7d", "how long stored ones are kept; of consequence when the table is created")
 	fs.StringVar(&c.DefaultColumnPrefix, "default-column-prefix", "svc", "prefix of the time index that the server adds: svc gives svc_timestamp")
@@ -225,6 +233,11 @@ func (c *Config) Validate() error {
 	}
 	if f := c.Log.Format; f != "" && f != "text" && f != "json" {
 		bad("--log-format %q: want text or json", f)
+	}
+	if c.GeoIPDatabase != "" {
+		if _, err := os.Stat(c.GeoIPDatabase); err != nil {
+			bad("--geoip-database: %w", err)
+		}
 	}
 	if r := c.OnReject; r != onRejectDrop && r != onRejectStore {
 		bad("--on-reject %q: want %s or %s", r, onRejectDrop, onRejectStore)

@@ -118,6 +118,9 @@ func TestValidate(t *testing.T) {
 		{"--shard-flush-bytes 1KiB", "at least 1MiB"},
 		{"--default-column-prefix 1x", "--default-column-prefix"},
 		{"--http-inflight-policy drop", "wait or fail"},
+		{"--on-reject keep", "want drop or store"},
+		{"--rejects-ttl soon", "--rejects-ttl"},
+		{"--geoip-database /no/such/file", "--geoip-database"},
 	} {
 		cfg, _, err := load(t, "", nil, strings.Fields(c.args)...)
 		if err != nil {

@@ -20,6 +20,8 @@ import (
 	"cordwood/router/httpapi"
 	"cordwood/router/httpapi/auth"
 	"cordwood/router/httpapi/body"
+	"cordwood/router/pipeline"
+	"cordwood/router/pipeline/processor"
 	"cordwood/router/query"
 	"cordwood/router/query/sqlhttp"
 	"cordwood/router/write"
@@ -287,7 +289,9 @@ func (n *node) openRouter(rpc *rpcServer, h *host.Host, client *metaclient.Clien
 	}
 	config := httpapi.Config{
 		Catalog: client, Writer: writer, Bodies: bodies, SQL: sql, Pipelines: client,
-		StoreRejects: n.cfg.OnReject == onRejectStore, RejectsTTL: n.cfg.RejectsTTL,
+		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.GeoIPDatabase}},
+		NoClientVariables: !n.cfg.ClientVariables,
+		StoreRejects:      n.cfg.OnReject == onRejectStore, RejectsTTL: n.cfg.RejectsTTL,
 		Timeout: n.cfg.HTTP.Timeout, CORS: n.cfg.HTTP.EnableCORS, CORSOrigins: n.cfg.HTTP.CORSAllowedOrigins,
 		NoAutoCreate: !n.cfg.AutoCreateTable, TimestampColumn: n.cfg.timestampColumn(), MaxColumns: n.cfg.MaxColumns,
 		Ready: func() []string {

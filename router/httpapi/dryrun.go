@@ -186,7 +186,7 @@ func (s *Server) dryRunRequest(r *http.Request, query params.Values, d *dryRun) 
 		q.SkipError = extra.SkipError
 	}
 	q.MaxNestedLevels, q.MaxColumns, q.TimestampColumn = extra.MaxNestedLevels, s.cfg.MaxColumns, s.cfg.TimestampColumn
-	q.Hints, q.Now, q.AutoCreate = params.ParseHints(r.Header), s.cfg.Now, true
+	q.Hints, q.Now, q.AutoCreate, q.NoClientVariables = params.ParseHints(r.Header), s.cfg.Now, true, s.cfg.NoClientVariables
 	if text, has := query.Lookup("custom_time_index"); has {
 		q.TimeIndex, err = pipeline.ParseTimeIndex(text)
 	}

@@ -152,7 +152,7 @@ func (s *Server) traceAnswer(x *exchange, d *dryRun, tables []*dryTable) []byte 
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = appendRecordTrace(out, &t)
+		out = appendRecordTrace(out, &t, tables)
 	}
 	out = append(out, `],"skipped":`...)
 	out = strconv.AppendInt(out, int64(len(d.skipReasons)), 10)
@@ -226,7 +226,28 @@ func appendOptions(out []byte, options map[string]string) []byte {
 	return append(out, '}')
 }
 
-func appendRecordTrace(out []byte, t *pipeline.RecordTrace) []byte {
+// rowNumber is the place of a row among those that the answer shows of its table; -1 if
+// several parts of the table have the row's options, so that it cannot be told.
+func rowNumber(row *pipeline.RowTrace, tables []*dryTable) int {
+	number, before := -1, 0
+	for _, t := range tables {
+		if t.name != row.Table {
+			continue
+		}
+		for _, part := range t.parts {
+			if maps.Equal(part.Options, row.Options) {
+				if number >= 0 {
+					return -1
+				}
+				number = before + row.Row
+			}
+			before += part.Rows.Rows()
+		}
+	}
+	return number
+}
+
+func appendRecordTrace(out []byte, t *pipeline.RecordTrace, tables []*dryTable) []byte {
 	out = append(out, `{"index":`...)
 	out = strconv.AppendInt(out, int64(t.Index), 10)
 	if t.Input != "" {
@@ -251,8 +272,10 @@ func appendRecordTrace(out []byte, t *pipeline.RecordTrace) []byte {
 			out = append(out, ',')
 		}
 		out = appendJSONString(append(out, `{"table":`...), row.Table)
-		out = append(out, `,"row":`...)
-		out = strconv.AppendInt(out, int64(row.Row), 10)
+		if n := rowNumber(&row, tables); n >= 0 {
+			out = append(out, `,"row":`...)
+			out = strconv.AppendInt(out, int64(n), 10)
+		}
 		out = appendOptions(append(out, `,"options":`...), row.Options)
 		if row.Record != "" {
 			out = appendJSONOrText(append(out, `,"record":`...), row.Record)

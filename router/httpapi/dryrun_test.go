@@ -317,6 +317,54 @@ table_suffix: _${k}
 	}
 }
 
+// A table may get rows under several sets of options; the answer shows them one after
+// another, and each record names its own.
+func TestDryRunTraceRows(t *testing.T) {
+	f := newPipelineFixture(t)
+	a := trace(t, f, "&pipeline_name=svc_identity", `[{"a":0},{"a":1,"svc_ttl":"1d"},{"a":2},{"a":3,"svc_ttl":"1d"}]`, "application/json")
+	if len(a.Tables) != 1 || len(a.Tables[0].Rows) != 4 {
+		t.Fatalf("%+v", a)
+	}
+	for i, r := range a.Records {
+		row := string(a.Tables[0].Rows[r.Rows[0].Row])
+		if want := fmt.Sprintf(`"key":"a","value":%d`, i); !strings.Contains(row, want) {
+			t.Errorf("record %d says row %d, which is %s", i, r.Rows[0].Row, row)
+		}
+	}
+}
+
+func TestClientVariables(t *testing.T) {
+	f := newPipelineFixture(t, func(c *Config) { c.NoClientVariables = true })
+	for _, w := range []*httptest.ResponseRecorder{
+		f.ingest("", `{"a":1,"svc_ttl":"1d"}`),
+		f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=svc_identity", `{"a":1,"svc_ttl":"1d"}`, "Content-Type", "application/json"),
+	} {
+		if text := checkError(t, w, 400, errs.InvalidArguments); !strings.Contains(text, "svc_ttl") {
+			t.Error(text)
+		}
+	}
+}
+
+// FuzzDryRun sends any body as either form: the answer is JSON, and never an error of the
+// server's own.
+func FuzzDryRun(fz *testing.F) {
+	fz.Add(true, `{"pipeline":"processors: [{date: {field: t}}]","data":"{\"t\":\"2024-01-01T00:00:00\"}"}`)
+	fz.Add(false, `{"pipeline":"transform: [{field: a, type: string}]","data":[{"a":{"b":[1]}}],"data_type":"text/plain"}`)
+	fz.Add(true, `{"pipeline":"table_suffix: _${a}\ndispatcher: {field: a, rules: [{value: 1, table_suffix: x}]}","data":[{"a":1,"svc_ttl":"1d"},7]}`)
+	fz.Add(false, `{"data":null,"pipeline_name":"edge","pipeline_version":"2024-07-04 08:31:00.987136"}`)
+	f := newPipelineFixture(fz, func(c *Config) { c.Logger = nil })
+	f.put(fz, "edge", minimal)
+	fz.Fuzz(func(t *testing.T, traced bool, body string) {
+		w := f.call("POST", fmt.Sprintf("/v1/pipelines/_dryrun?trace=%v&skip_error=true", traced), body, "Content-Type", "application/json")
+		if w.Code != 200 && w.Code != 400 {
+			t.Errorf("status %d: %s", w.Code, w.Body)
+		}
+		if !json.Valid(w.Body.Bytes()) {
+			t.Errorf("the answer is no JSON: %s", w.Body)
+		}
+	})
+}
+
 func TestDryRunAgainstTable(t *testing.T) {
 	f := newPipelineFixture(t)
 	f.catalog.tables["public.logs"] = logsTable()

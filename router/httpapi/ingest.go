@@ -98,7 +98,7 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 		TimeIndex: p.timeIndex, TimestampColumn: s.cfg.TimestampColumn,
 		MaxNestedLevels: p.maxNestedLevels, MaxColumns: s.cfg.MaxColumns,
 		SkipError: p.skipError, IgnoreErrors: p.ignoreErrors,
-		Hints: p.hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now,
+		Hints: p.hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now, NoClientVariables: s.cfg.NoClientVariables,
 	}
 	opt := native.Options{SkipError: p.skipError, IgnoreErrors: p.ignoreErrors}
 	store := p.onReject == rejectStore || p.onReject == "" && s.cfg.StoreRejects

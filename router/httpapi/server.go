@@ -49,6 +49,9 @@ type Config struct {
 	Pipelines Pipelines
 	// PipelineOptions is what pipelines are compiled with.
 	PipelineOptions pipeline.Options
+	// NoClientVariables lets records that come with svc_ttl, svc_table_suffix and other
+	// variables fail. Pipelines may set them in any case. The default value is false.
+	NoClientVariables bool
 	// StoreRejects keeps records that skip_error drops in svc_private.rejects, unless a
 	// request says otherwise by on_reject. The default value is false.
 	StoreRejects bool
