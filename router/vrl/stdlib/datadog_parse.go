@@ -345,8 +345,8 @@ func fieldOf(name string) (*ddField, error) {
 func attributePath(s string) (value.Path, error) {
 	var path value.Path
 	for i := 0; i < len(s); {
-		switch start := i; {
-		case s[i] == '[':
+		switch start := i; s[i] {
+		case '[':
 			end := strings.IndexByte(s[i:], ']')
 			if end < 0 {
 				return nil, fmt.Errorf("path %q has no closing bracket", s)
@@ -357,7 +357,7 @@ func attributePath(s string) (value.Path, error) {
 			}
 			path = append(path, value.Index(n))
 			i += end + 1
-		case s[i] == '"':
+		case '"':
 			end := strings.IndexByte(s[i+1:], '"')
 			if end < 0 {
 				return nil, fmt.Errorf("path %q has no closing quote", s)

@@ -226,7 +226,7 @@ func exchange(network, server string, packet []byte, id uint16, until time.Time)
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // what it could say was said by Read
 	if err := conn.SetDeadline(until); err != nil {
 		return nil, err
 	}

@@ -80,7 +80,10 @@ func nameServer(t *testing.T) string {
 	if err != nil {
 		t.Skip(err)
 	}
-	t.Cleanup(func() { tcp.Close(); udp.Close() })
+	t.Cleanup(func() {
+		_ = tcp.Close()
+		_ = udp.Close()
+	})
 	answer := func(packet []byte, truncated bool) []byte {
 		var m dnsmessage.Message
 		if m.Unpack(packet) != nil || len(m.Questions) != 1 {
@@ -133,7 +136,7 @@ func nameServer(t *testing.T) string {
 				out := answer(buf[2:n], false)
 				_, _ = conn.Write(append([]byte{byte(len(out) >> 8), byte(len(out))}, out...))
 			}
-			conn.Close()
+			_ = conn.Close()
 		}
 	}()
 	return tcp.Addr().String()
