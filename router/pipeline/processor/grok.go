@@ -34,17 +34,20 @@ func compileGrok(o *Options) Apply {
 	ignore := o.Bool("ignore_no_match", false)
 	definitions := grokDefinitions(o)
 	var patterns []*grok.Pattern
+	size := 0
 	for _, n := range patternNodes(o.Map) {
 		if p := compileGrokPattern(n, definitions); p != nil {
 			if len(p.Fields()) == 0 {
 				n.Fault("the pattern captures nothing; name a part, as in %%{IP:client}")
 			}
 			patterns = append(patterns, p)
+			size += p.Size()
 		}
 	}
+	longest := min(maxGrokText, maxGrokSteps/max(size, 1))
 	return fields.EachString(func(rec *Record, fl *Field, s string) error {
-		if len(s) > maxGrokText {
-			return rec.Fail(fl.In.Text, value.NewString(s), "the text has %d bytes, at most %d are matched", len(s), maxGrokText)
+		if len(s) > longest {
+			return rec.Fail(fl.In.Text, value.NewString(s), "the text has %d bytes, and at most %d are matched with these patterns", len(s), longest)
 		}
 		var few [fewPlaces]int
 		for _, p := range patterns {
@@ -59,10 +62,12 @@ func compileGrok(o *Options) Apply {
 	})
 }
 
-// Bounds of a grok processor.
+// Bounds of a grok processor. The steps are those of the worst case: instructions of all
+// patterns times bytes of the text.
 const (
 	maxGrokDefinitions = 1000
 	maxGrokText        = 256 << 10
+	maxGrokSteps       = 1 << 29
 )
 
 func grokDefinitions(o *Options) map[string]string {

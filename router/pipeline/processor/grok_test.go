@@ -1,6 +1,9 @@
 package processor
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestGrok(t *testing.T) {
 	run(t, "grok", []runCase{
@@ -24,6 +27,7 @@ func TestGrok(t *testing.T) {
 		{"no number", `{field: m, pattern: '%{WORD:n:float}'}`, `{"m":"Infinity"}`, `!the part "n" is no number`},
 		{"no boolean", `{field: m, pattern: '%{WORD:n:bool}'}`, `{"m":"yes"}`, `!the part "n" is no boolean`},
 		{"no match", `{field: m, pattern: '^%{INT:a}$'}`, `{"m":"x"}`, `!Processor grok: no pattern matches: "x" (field "m", processors[0])`},
+		{"text too long", `{field: m, pattern: '^a{1000}a{1000}a{1000}a{1000}a{1000}%{INT:a}'}`, `{"m":"` + strings.Repeat("a", 200_000) + `"}`, `!the text has 200000 bytes, and at most `},
 		{"no match ignored", `{field: m, pattern: '^%{INT:a}$', ignore_no_match: true}`, `{"m":"x"}`, `{"m":"x"}`},
 		{"missing", `{field: m, pattern: '%{INT:a}'}`, `{}`, `!missing field (field "m", processors[0])`},
 		{"missing ignored", `{field: m, pattern: '%{INT:a}', ignore_missing: true}`, `{"m":null}`, `{"m":null}`},

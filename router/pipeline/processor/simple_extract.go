@@ -35,7 +35,7 @@ func compileSimpleExtract(o *Options) Apply {
 		if !ok {
 			found = value.Value{}
 		}
-		rec.Set(fl.Out, found.Share())
+		rec.Set(fl.Out, found)
 		return nil
 	})
 }

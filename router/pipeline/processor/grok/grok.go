@@ -62,6 +62,7 @@ type Pattern struct {
 	re     *regexp.Regexp
 	quick  *quick.Program // nil if the expression is not for it
 	fields []Field
+	size   int
 }
 
 // UnknownPatternError is the error for a name that neither the definitions given nor
@@ -96,7 +97,7 @@ func Compile(expression string, definitions map[string]string) (*Pattern, error)
 	if re.NumSubexp() != x.groups {
 		return nil, errors.New("the pattern has groups that cannot be told apart")
 	}
-	return &Pattern{re, quick.Compile(text), x.fields}, nil
+	return &Pattern{re, quick.Compile(text), x.fields, len(prog.Inst)}, nil
 }
 
 func regexError(err error) error {
@@ -113,6 +114,10 @@ func regexError(err error) error {
 // Fields returns the fields that the expression fills, in the order of their first
 // mention. They must not be changed.
 func (p *Pattern) Fields() []Field { return p.fields }
+
+// Size is the number of instructions of the compiled expression. Matching takes at most
+// so many steps for each byte of the text.
+func (p *Pattern) Size() int { return p.size }
 
 // Match looks for the expression in s. It returns where the groups matched, to be given to
 // Text; nil if the expression does not match. It uses room for that if it is large enough.

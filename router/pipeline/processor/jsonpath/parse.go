@@ -122,16 +122,14 @@ func (r *reader) member() ([]selector, error) {
 	}
 	start := r.pos
 	for r.pos < len(r.text) {
-		if c := r.text[r.pos]; !isNameByte(c) || r.pos == start && c >= '0' && c <= '9' {
+		c := r.text[r.pos]
+		if first := r.pos == start; !isNameByte(c) || first && (c == '-' || c >= '0' && c <= '9') {
 			break
 		}
 		r.pos++
 	}
 	if r.pos == start {
 		return nil, r.fail("expected a name or * after the dot, found %s", r.next())
-	}
-	if r.peek() == '-' {
-		return nil, r.fail("a name with - needs brackets, as in ['a-b'];")
 	}
 	name := strings.Clone(r.text[start:r.pos])
 	if !utf8.ValidString(name) {
@@ -140,8 +138,10 @@ func (r *reader) member() ([]selector, error) {
 	return []selector{{kind: byName, name: name}}, nil
 }
 
+// isNameByte tells whether a name after a dot may have c. RFC 9535 wants names with - in
+// brackets, but it can mean nothing else here.
 func isNameByte(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf
+	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf
 }
 
 // brackets reads a list of selectors in brackets.
