@@ -94,6 +94,22 @@ transform:
   - {field: pid, type: int32}
   - {field: text, type: string}
 `,
+	"proxy": `
+version: 2
+description: edge proxy lines
+processors:
+  - dissect: {fields: [message], patterns: ['%{peer} %{when} %{code} %{rest}'], ignore_missing: false}
+  - epoch: {field: when, resolution: s}
+  - select: {type: exclude, fields: [message]}
+transform:
+  - field: "when, at"
+    type: epoch, s
+    index: timestamp
+  - field: code
+    type: int32
+    on_failure: ignore
+table_suffix: _${peer}
+`,
 	"cri": `
 processors:
   - dissect: {field: message, pattern: '%{time} %{stream} %{flag} %{log}'}
@@ -203,6 +219,17 @@ func TestSamples(t *testing.T) {
 			pid Int32: 2605 - -
 			text String: "session opened for user news by (uid=0)" "klogd 1.4.1, log source = /proc/kmsg started." "-- MARK --"
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1 now+2`},
+		{"proxy", samplePipelines["proxy"], nil, samples("10.0.0.9 1700000000 x00 hello there", "10.0.0.8 1700000001 7 x"), `
+			t_10.0.0.9
+			at TimestampSecond TIMESTAMP: 1700000000
+			code Int32: -
+			peer String: "10.0.0.9"
+			rest String: "hello there"
+			t_10.0.0.8
+			at TimestampSecond TIMESTAMP: 1700000001
+			code Int32: 7
+			peer String: "10.0.0.8"
+			rest String: "x"`},
 		{"Kubernetes", samplePipelines["cri"], nil, samples(
 			`2026-01-05T13:55:36.123456789Z stdout F {"level":"info","msg":"up"}`,
 			`2026-01-05T13:55:37+01:00 stderr F {"msg":"down"}`,
