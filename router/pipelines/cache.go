@@ -155,7 +155,11 @@ func (c *Cache[P]) Version(ctx context.Context, name string, version int64) (p P
 	if _, ok := c.cfg.Meta.PipelineVersion(name, version); !ok {
 		return p, NotFound(name, FormatVersion(version))
 	}
-	return c.get(ctx, key{name, version})
+	p, err = c.get(ctx, key{name, version})
+	if _, still := c.cfg.Meta.PipelineVersion(name, version); err != nil && !still {
+		err = NotFound(name, FormatVersion(version)) // it was deleted while it was read
+	}
+	return p, err
 }
 
 // Add puts in a version that was compiled when it was uploaded.

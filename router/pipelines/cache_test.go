@@ -158,6 +158,36 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// A version that is deleted while it is read is not found, and the one before it is the
+// newest.
+func TestDeletedMeanwhile(t *testing.T) {
+	for _, latest := range []bool{true, false} {
+		c, m := newCache(t)
+		m.put("p", 1, "one")
+		m.put("p", 2, "two")
+		m.hold, m.began = make(chan struct{}), make(chan struct{}, 2)
+		got := make(chan string, 1)
+		go func() {
+			if latest {
+				got <- latestOf(t, c, "p")
+				return
+			}
+			_, err := c.Version(within(t), "p", 2)
+			got <- fmt.Sprint(err)
+		}()
+		<-m.began
+		m.remove("p", 2)
+		close(m.hold)
+		want := "ONE1"
+		if !latest {
+			want = "Pipeline not found, name: p, version: 1970-01-01 00:00:00.000000002"
+		}
+		if text := <-got; text != want {
+			t.Errorf("latest %v: %s, want %s", latest, text, want)
+		}
+	}
+}
+
 func TestOneCompilationForAll(t *testing.T) {
 	var compiled atomic.Int64
 	c, m := newCache(t, func(cfg *Config[string]) {
