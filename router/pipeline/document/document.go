@@ -54,7 +54,7 @@ func (f Fault) String() string {
 	return s.String() + f.Message
 }
 
-// Error is all that is wrong in a document, in the order in which it was met.
+// Error is all that is wrong in a document.
 type Error struct {
 	Faults []Fault
 	// More is the number of faults beyond those listed.

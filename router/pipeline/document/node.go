@@ -3,6 +3,7 @@ package document
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,11 +17,13 @@ type Node struct {
 	out  *Error
 }
 
-// Err is the *Error of all faults noted so far in the whole document, or nil.
+// Err is the *Error of all faults noted so far in the whole document, in the order of
+// their lines, or nil.
 func (n *Node) Err() error {
 	if len(n.out.Faults) == 0 {
 		return nil
 	}
+	slices.SortStableFunc(n.out.Faults, func(a, b Fault) int { return a.Line - b.Line })
 	return n.out
 }
 
