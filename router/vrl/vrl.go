@@ -33,6 +33,9 @@ type Options struct {
 	Event, Meta kind.Kind
 	// ReadOnly are paths that the program must not change.
 	ReadOnly []compile.ReadOnly
+	// Record says that the program's value takes the record's place, as in a pipeline. A
+	// program that ends in something else draws a warning then.
+	Record bool
 	// Zone is the zone of times without an offset. The default is UTC.
 	Zone *time.Location
 	// Grants is what the program may use of the world. The default is nothing.
@@ -144,11 +147,36 @@ func compileWith(source string, o Options, vars []compile.Variable) (p *Program,
 	if code == nil {
 		return nil, nil, &Diagnostics{source, list}
 	}
+	if o.Record {
+		list = append(list, recordWarning(code.Result, nodes)...)
+	}
 	p = &Program{code: code, host: host, budget: o.Budget}
 	p.frames.New = func() any {
 		return &fn.Frame{Slots: make([]value.Value, code.Slots), Hints: make([]int32, code.Hints), Host: host}
 	}
 	return p, list, nil
+}
+
+// recordWarning warns of a program whose value cannot be, or often is not, a record.
+func recordWarning(result kind.Kind, nodes []syntax.Node) []*diag.Diagnostic {
+	var text string
+	switch {
+	case result.Is(kind.NullBit):
+		text = "this is always null, so every record is dropped"
+	case !result.Has(kind.ObjectBit | kind.ArrayBit):
+		text = "this is " + result.String() + ", which is no record"
+	case !result.Within(kind.ObjectBit|kind.ArrayBit|kind.NullBit) && !result.IsAny() && !result.OrUndefined().IsAny():
+		text = "this may be " + result.String() + ", and only an object or an array of objects is a record"
+	default:
+		return nil
+	}
+	span := diag.Span{}
+	if len(nodes) > 0 {
+		span = nodes[len(nodes)-1].Span()
+	}
+	d := diag.New(900, "the program's value is not the record", span, text)
+	d.Severity = diag.Warning
+	return []*diag.Diagnostic{d.Note("the value of the last expression takes the record's place: end the program with .")}
 }
 
 // Result is the kind of the program's value.

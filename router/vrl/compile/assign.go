@@ -148,7 +148,7 @@ func (c *compiler) assignMerge(n *syntax.Assign) expr {
 		return broken(n.Span())
 	}
 	merged := left.kind.Merge(right.kind)
-	if c.readOnly(left.target, n.OK.Span()) {
+	if c.readOnly(left.target, n.OK.Span(), "") {
 		return broken(n.Span())
 	}
 	t := left.target
@@ -231,7 +231,7 @@ func (c *compiler) target(n syntax.Node, k kind.Kind, v value.Value, known bool)
 		c.report(diag.New(641, "invalid assignment target", n.Span(), "only variables and paths can be assigned to"))
 		return func(*fn.Frame, value.Value) bool { return true }, nil
 	}
-	if !c.readOnly(t, n.Span()) {
+	if !c.readOnly(t, n.Span(), "") {
 		c.checkParents(n, t, segments)
 	}
 	c.setRootKind(t, c.rootKind(t).Insert(t.Path, k))

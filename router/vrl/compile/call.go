@@ -307,7 +307,7 @@ func (c *compiler) refused(n *syntax.Call, f *fn.Function, args []argument, err 
 func (c *compiler) applyRemovals(n *syntax.Call, call *fn.Call) {
 	for _, r := range call.Removals() {
 		t := call.Args[r.Arg].Target
-		if t == nil || t.Root == fn.Result || c.readOnly(t, n.Args[0].Value.Span()) {
+		if t == nil || t.Root == fn.Result || c.readOnly(t, n.Args[0].Value.Span(), "function compilation error: ") {
 			continue
 		}
 		k := c.rootKind(t)

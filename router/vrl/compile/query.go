@@ -123,8 +123,9 @@ func (c *compiler) eventLook(p value.Path) fn.Expr {
 	}
 }
 
-// readOnly reports a change of a path that the host does not allow.
-func (c *compiler) readOnly(t *fn.Target, span diag.Span) bool {
+// readOnly reports a change of a path that the host does not allow. A prefix says that a
+// function would make the change.
+func (c *compiler) readOnly(t *fn.Target, span diag.Span, prefix string) bool {
 	if t.Root != fn.Event && t.Root != fn.Meta {
 		return false
 	}
@@ -133,8 +134,11 @@ func (c *compiler) readOnly(t *fn.Target, span diag.Span) bool {
 			continue
 		}
 		if r.Path.HasPrefix(t.Path) || r.Recursive && t.Path.HasPrefix(r.Path) {
-			c.report(diag.New(315, "mutation of read-only value", span, "this path cannot be changed here").
-				Note("%s%s is read-only", map[bool]string{false: ".", true: "%"}[r.Meta], r.Path))
+			d := diag.New(315, "mutation of read-only value", span, "this path cannot be changed here")
+			if prefix != "" {
+				d.Code, d.Message = 610, prefix+"error[E315]: "+d.Message
+			}
+			c.report(d.Note("%s%s is read-only", map[bool]string{false: ".", true: "%"}[r.Meta], r.Path))
 			return true
 		}
 	}

@@ -218,6 +218,38 @@ func (k Kind) Within(s Set) bool { return k.set&^s == 0 }
 // Is tells whether k is exactly one kind, that of the set, whatever is inside.
 func (k Kind) Is(s Set) bool { return k.set == s }
 
+// Mentions tells whether k, or a field or element known in it at any depth, is known to
+// be possibly of a kind of the set. What may be anything at all does not count.
+func (k Kind) Mentions(s Set) bool {
+	if k.set|UndefinedBit == anyBits {
+		return false
+	}
+	if k.set&s != 0 {
+		return true
+	}
+	if k.obj != nil && k.obj != Any.obj {
+		for i := range k.obj.known {
+			if k.obj.known[i].Kind.Mentions(s) {
+				return true
+			}
+		}
+		if u := k.obj.unknown; u != nil && u.obj != k.obj && u.Mentions(s) {
+			return true
+		}
+	}
+	if k.arr != nil && k.arr != Any.arr {
+		for _, x := range k.arr.known {
+			if x.Mentions(s) {
+				return true
+			}
+		}
+		if u := k.arr.unknown; u != nil && u.arr != k.arr && u.Mentions(s) {
+			return true
+		}
+	}
+	return false
+}
+
 // IsExact tells whether k is a single kind.
 func (k Kind) IsExact() bool { return bits.OnesCount16(uint16(k.set)) == 1 }
 
