@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync/atomic"
 
 	"google.golang.org/protobuf/proto"
@@ -28,6 +29,12 @@ type machine struct {
 	applied  atomic.Uint64
 	tables   atomic.Uint64
 	executed atomic.Uint64 // commands applied since the start, without the skipped
+
+	// logged are the bytes of commands applied since the log was last asked to be cut;
+	// cut gets a value when they are more than cutBytes.
+	logged   int64
+	cutBytes int64
+	cut      chan struct{}
 }
 
 var (
@@ -36,7 +43,7 @@ var (
 )
 
 func newMachine(cat *catalog.Catalog, m *metrics) (*machine, error) {
-	s := &machine{catalog: cat, metrics: m}
+	s := &machine{catalog: cat, metrics: m, cutBytes: math.MaxInt64, cut: make(chan struct{}, 1)}
 	index, err := s.refresh()
 	if err != nil {
 		return nil, err
@@ -115,11 +122,27 @@ func (s *machine) ApplyBatch(entries []replica.Entry) []any {
 		return results
 	}
 	s.executed.Add(executed)
+	s.countLogged(entries)
 	if n := len(changes); n > 0 {
 		s.applied.Store(changes[n-1].Index)
 		s.hub.publish(changes)
 	}
 	return results
+}
+
+// countLogged asks for the log to be cut when it has grown enough.
+func (s *machine) countLogged(entries []replica.Entry) {
+	for _, e := range entries {
+		s.logged += int64(len(e.Data))
+	}
+	if s.logged < s.cutBytes {
+		return
+	}
+	s.logged = 0
+	select {
+	case s.cut <- struct{}{}:
+	default: // it is being cut, or about to be
+	}
 }
 
 // decodeCommand decodes an entry. A command with anything that this version does

@@ -61,6 +61,9 @@ type Config struct {
 	// SnapshotEvery is the number of commands after which the log is cut behind a
 	// snapshot of the state. The default value is 8192.
 	SnapshotEvery uint64
+	// SnapshotBytes is the size of the commands after which it is cut as well: texts of
+	// pipelines are large. The default value is 64 MiB.
+	SnapshotBytes int64
 }
 
 // Validate reports everything that is wrong with c.
@@ -82,6 +85,9 @@ func (c Config) withDefaults() Config {
 	if c.SnapshotEvery == 0 {
 		c.SnapshotEvery = 8192
 	}
+	if c.SnapshotBytes == 0 {
+		c.SnapshotBytes = 64 << 20
+	}
 	if c.Transport == nil {
 		c.Bootstrap = true
 	}
@@ -97,6 +103,9 @@ type Meta struct {
 	machine *machine
 	replica *replica.Replica
 	metrics *metrics
+
+	stop    chan struct{} // closed by Close
+	cutting sync.WaitGroup
 
 	closeOnce sync.Once
 	closeErr  error
@@ -122,10 +131,11 @@ func Open(cfg Config) (_ *Meta, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Meta{cfg: cfg, catalog: cat, metrics: newMetrics(cfg.Registerer)}
+	m := &Meta{cfg: cfg, catalog: cat, metrics: newMetrics(cfg.Registerer), stop: make(chan struct{})}
 	if m.machine, err = newMachine(cat, m.metrics); err != nil {
 		return nil, errors.Join(err, cat.Close())
 	}
+	m.machine.cutBytes = cfg.SnapshotBytes
 	m.metrics.watch(m.machine)
 	m.replica, err = replica.Open(replica.Config{
 		Group: "meta", NodeID: cfg.NodeID, Dir: cfg.Dir, Log: replica.Bolt, FSM: m.machine,
@@ -136,7 +146,23 @@ func Open(cfg Config) (_ *Meta, err error) {
 		m.metrics.unregister()
 		return nil, errors.Join(err, cat.Close())
 	}
+	m.cutting.Go(m.cutLog)
 	return m, nil
+}
+
+// cutLog cuts the log behind a snapshot whenever the state machine asks for it, until
+// Close.
+func (m *Meta) cutLog() {
+	for {
+		select {
+		case <-m.stop:
+			return
+		case <-m.machine.cut:
+		}
+		if err := m.replica.Snapshot(); err != nil {
+			m.cfg.Logger.Warn("the metadata log was not cut; it is tried again when it has grown as much again", "err", err)
+		}
+	}
 }
 
 // WaitReady waits until this member leads the group and has applied everything
@@ -157,7 +183,10 @@ func (m *Meta) ClusterID() (id string, err error) {
 func (m *Meta) Close() error {
 	m.closeOnce.Do(func() {
 		m.machine.hub.close()
-		m.closeErr = errors.Join(m.replica.Close(), m.catalog.Close())
+		close(m.stop)
+		err := m.replica.Close()
+		m.cutting.Wait() // it may be in a snapshot, which reads the catalog
+		m.closeErr = errors.Join(err, m.catalog.Close())
 		m.metrics.unregister()
 	})
 	return m.closeErr

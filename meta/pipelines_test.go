@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
@@ -269,5 +270,36 @@ func TestReadPipelinesSurvivesRestart(t *testing.T) {
 	}
 	if got := read("p1", 7); got != nil {
 		t.Errorf("an unknown version: %v", got)
+	}
+}
+
+// The log holds no more than a few times SnapshotBytes of commands, however large they are.
+func TestLogIsCutByBytes(t *testing.T) {
+	dir := t.TempDir()
+	m := mustOpen(t, Config{Dir: dir, SnapshotBytes: 1 << 20})
+	propose(t, m, "bootstrap c1 shards=1")
+	text := strings.Repeat("x", 200_000)
+	for i := range 40 {
+		propose(t, m, fmt.Sprintf("put p%d %s", i%4, text))
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		files, err := filepath.Glob(filepath.Join(dir, "snapshots", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(files) > 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no snapshot was taken")
+		}
+		propose(t, m, "put p "+text)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m = mustOpen(t, Config{Dir: dir})
+	if got := propose(t, m, "put p0 x"); !strings.HasPrefix(got, "p0@") {
+		t.Error(got)
 	}
 }
