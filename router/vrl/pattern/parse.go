@@ -350,26 +350,26 @@ func (p *parser) group() (*node, error) {
 
 // groupFlags parses flags; true if they are all that the group holds.
 func (p *parser) groupFlags() (only bool, err error) {
-	on, any := true, false
+	on, some := true, false
 	for p.more() {
 		c := p.src[p.pos]
 		p.pos++
 		switch f, ok := flagOf[c]; {
 		case c == '-' && on:
-			on, any = false, false
-		case c == ':' && (on || any):
+			on, some = false, false
+		case c == ':' && (on || some):
 			return false, nil
-		case c == ')' && any:
+		case c == ')' && some:
 			return true, nil
 		case !ok:
 			p.pos--
 			return false, p.fail("unrecognized flag")
 		case on:
 			p.flags |= f
-			any = true
+			some = true
 		default:
 			p.flags &^= f
-			any = true
+			some = true
 		}
 	}
 	return false, p.fail("unclosed group")

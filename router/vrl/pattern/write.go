@@ -267,7 +267,7 @@ func outside(items string) func() string {
 }
 
 var (
-	notAsciiSpace = outside(asciiSpace)
+	notASCIISpace = outside(asciiSpace)
 	notWideSpace  = outside(wideSpace)
 	notWideWord   = outside(wideWord)
 )
@@ -290,7 +290,7 @@ func (it *classItem) write(b *strings.Builder, ascii bool) {
 		if wide {
 			b.WriteString(notWideSpace())
 		} else {
-			b.WriteString(notAsciiSpace())
+			b.WriteString(notASCIISpace())
 		}
 	case !wide:
 		b.WriteByte('\\')

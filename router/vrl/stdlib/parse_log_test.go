@@ -103,7 +103,7 @@ func TestParseAWS(t *testing.T) {
 		{Name: "flow log", Source: `parse_aws_vpc_flow_log!("2 -", "version bytes")`, Want: `{"bytes":null,"version":2}`},
 		{Name: "flow log, no number", Source: `parse_aws_vpc_flow_log!("x", "version")`, RunError: "field version is not an integer"},
 		{Name: "flow log, too long", Source: `parse_aws_vpc_flow_log!("2 3", "version")`, RunError: "more fields"},
-		{Name: "flow log, unknown field", Source: `parse_aws_vpc_flow_log!("2", "versoin")`, CompileError: "versoin"},
+		{Name: "flow log, unknown field", Source: `parse_aws_vpc_flow_log!("2", "length")`, CompileError: "length"},
 		{Name: "flow log, format of the event", Source: `parse_aws_vpc_flow_log!("2", string!(.f))`, Event: `{"f":"version"}`, Want: `{"version":2}`},
 		{Name: "subscription, no object", Source: `parse_aws_cloudwatch_log_subscription_message!("7")`, RunError: "unable to parse"},
 		{Name: "subscription, no events", Source: `parse_aws_cloudwatch_log_subscription_message!(s'{"owner":"1","messageType":"m","logGroup":"g","logStream":"s","subscriptionFilters":[]}')`, RunError: "logEvents"},

@@ -117,13 +117,9 @@ func nginxIngress(s string, b *fields) (string, bool) {
 	// There may be several addresses, one for each try.
 	rest = skipSpace(rest)
 	addr, rest2 := word(rest)
-	for n := len(addr); strings.HasSuffix(addr, ",") && rest2 != ""; addr = rest[:n] {
-		next, more := word(skipSpace(rest2))
-		n = len(rest) - len(more)
-		rest2 = more
-		if next == "" {
-			break
-		}
+	for strings.HasSuffix(addr, ",") && rest2 != "" {
+		_, rest2 = word(skipSpace(rest2))
+		addr = rest[:len(rest)-len(rest2)]
 	}
 	b.str("upstream_addr", addr)
 	for _, key := range [...]string{"upstream_response_length", "upstream_response_time", "upstream_status"} {

@@ -76,10 +76,10 @@ func (r *rubyReader) key() (string, error) {
 	if r.pos == len(r.src) {
 		return "", r.fail("a key")
 	}
-	switch c := r.src[r.pos]; {
-	case c == '"' || c == '\'':
+	switch r.src[r.pos] {
+	case '"', '\'':
 		return r.text()
-	case c == ':':
+	case ':':
 		r.pos++
 		if r.pos < len(r.src) && r.src[r.pos] == '"' {
 			return r.text()
@@ -145,15 +145,15 @@ func (r *rubyReader) value() (value.Value, error) {
 	if r.pos == len(r.src) {
 		return value.Value{}, r.fail("a value")
 	}
-	switch c := r.src[r.pos]; {
-	case c == '{':
+	switch r.src[r.pos] {
+	case '{':
 		return r.hash()
-	case c == '[':
+	case '[':
 		return r.array()
-	case c == '"' || c == '\'':
+	case '"', '\'':
 		s, err := r.text()
 		return value.NewString(s), err
-	case c == ':':
+	case ':':
 		s, err := r.key()
 		return value.NewString(s), err
 	}

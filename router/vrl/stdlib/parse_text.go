@@ -239,14 +239,12 @@ var parseInt = &fn.Function{
 		{Title: "no integer", Source: `parse_int!("1.5")`, Fails: `could not parse integer`},
 	},
 	Impl: fn.Impl{F2: func(f *fn.Frame, v, base value.Value) (value.Value, bool) {
-		s, b := v.Str(), 10
+		s, b := basePrefix(v.Str())
 		if base.IsDefined() {
 			if base.Int() < 2 || base.Int() > 36 {
 				return f.Failf("invalid base %d: must be between 2 and 36 (inclusive)", base.Int())
 			}
-			b = int(base.Int())
-		} else {
-			s, b = basePrefix(s)
+			s, b = v.Str(), int(base.Int())
 		}
 		i, err := strconv.ParseInt(s, b, 64)
 		if err != nil {

@@ -35,8 +35,18 @@ var durationUnits = []struct {
 	name string
 	ns   int64
 }{
-	{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"μs", 1e3}, {"ms", 1e6}, {"cs", 1e7}, {"ds", 1e8}, {"s", 1e9},
-	{"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}, {"w", 604800e9},
+	{"ns", 1},
+	{"us", 1e3},
+	{"µs", 1e3},
+	{"μs", 1e3},
+	{"ms", 1e6},
+	{"cs", 1e7},
+	{"ds", 1e8},
+	{"s", 1e9},
+	{"m", 60e9},
+	{"h", 3600e9},
+	{"d", 86400e9},
+	{"w", 604800e9},
 }
 
 func durationUnit(name string) (*big.Rat, bool) {
