@@ -32,14 +32,36 @@ var matchDatadogQuery = &fn.Function{
 	},
 	Compile: func(c *fn.Call) (fn.Impl, error) {
 		q, _ := c.Const(1)
-		matches, err := parseDatadog(q.Text())
+		matches, terms, err := parseDatadog(q.Text())
 		if err != nil {
 			return fn.Impl{}, c.BadArgument(1, "%s", err)
 		}
-		return fn.Impl{F1: func(_ *fn.Frame, v value.Value) (value.Value, bool) {
+		return fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
+			// Each term may look at all text there is.
+			if !f.Spend(terms * (1 + textSize(v)/16)) {
+				return value.Value{}, false
+			}
 			return value.NewBool(matches(v)), true
 		}}, nil
 	},
+}
+
+// textSize returns the length of all strings in v.
+func textSize(v value.Value) int {
+	n := 0
+	switch v.Kind() {
+	case value.String:
+		n = v.Len()
+	case value.Array:
+		for _, x := range v.Array().Peek() {
+			n += textSize(x)
+		}
+	case value.Object:
+		for _, x := range v.Object().Peek() {
+			n += textSize(x.Value)
+		}
+	}
+	return n
 }
 
 // A matcher tells whether an object is found.

@@ -14,33 +14,34 @@ const (
 	maxDatadogDepth = 64
 )
 
-// parseDatadog makes the matcher of a query.
+// parseDatadog makes the matcher of a query, and tells how many terms it has.
 //
 //	query  = and { ("OR" | "||") and }
 //	and    = clause { ["AND" | "&&"] clause }
 //	clause = { "NOT" | "-" | "!" } ( "(" query ")" | [ name ":" ] ( value | range | "(" query ")" ) )
-func parseDatadog(query string) (matcher, error) {
+func parseDatadog(query string) (m matcher, terms int, err error) {
 	if len(query) > maxDatadogQuery {
-		return nil, fmt.Errorf("query of %d bytes is longer than %d", len(query), maxDatadogQuery)
+		return nil, 0, fmt.Errorf("query of %d bytes is longer than %d", len(query), maxDatadogQuery)
 	}
 	p := ddParser{src: query}
 	p.space()
 	if p.pos == len(p.src) {
-		return func(value.Value) bool { return true }, nil
+		return func(value.Value) bool { return true }, 1, nil
 	}
-	m, err := p.or(nil, 0)
+	m, err = p.or(nil, 0)
 	if err == nil && p.pos < len(p.src) {
 		err = p.problem("unexpected %q", p.src[p.pos:p.pos+1])
 	}
 	if err != nil {
-		return nil, fmt.Errorf("failed to build matcher: %w", err)
+		return nil, 0, fmt.Errorf("failed to build matcher: %w", err)
 	}
-	return m, nil
+	return m, p.terms, nil
 }
 
 type ddParser struct {
-	src string
-	pos int
+	src   string
+	pos   int
+	terms int
 }
 
 func (p *ddParser) problem(format string, args ...any) error {
@@ -130,6 +131,7 @@ func (p *ddParser) clause(field *ddField, depth int) (matcher, error) {
 }
 
 func (p *ddParser) term(field *ddField, depth int) (matcher, error) {
+	p.terms++
 	start := p.pos
 	if c := p.peek(); c != '(' && c != '"' && c != '[' && c != '{' {
 		name, _, err := p.text(true)

@@ -86,6 +86,12 @@ var get = &fn.Function{
 		{Title: "leads nowhere", Source: `get!({}, ["a"])`, Result: `null`},
 		{Title: "no path", Source: `get!({}, [true])`, Fails: `path segment must be either string or integer, not boolean`},
 	},
+	Type: func(c *fn.Call) fn.TypeDef {
+		if p, ok := constantPath(c, 1); ok {
+			return fn.TypeDef{Kind: containers(c.Kind(0)).Get(p).Defined(), Fallible: true}
+		}
+		return fn.TypeDef{Kind: kind.Value, Fallible: true}
+	},
 	Impl: fn.Impl{F2: func(f *fn.Frame, v, path value.Value) (value.Value, bool) {
 		var room [8]value.Segment
 		p, ok := dynamicPath(f, path, room[:0])
@@ -120,6 +126,30 @@ func dynamicPath(f *fn.Frame, steps value.Value, p value.Path) (value.Path, bool
 	return p, true
 }
 
+// constantPath returns the path that an argument is, if it is known at compile time, is
+// valid and has steps.
+func constantPath(c *fn.Call, arg int) (value.Path, bool) {
+	v, ok := c.Const(arg)
+	if !ok || v.Array() == nil || v.Len() == 0 {
+		return nil, false
+	}
+	var p value.Path
+	for _, s := range v.Array().Peek() {
+		switch s.Kind() {
+		case value.String:
+			p = append(p, value.Name(s.Text()))
+		case value.Int:
+			p = append(p, value.Index(int(s.Int())))
+		default:
+			return nil, false
+		}
+	}
+	return p, true
+}
+
+// containers returns k without all that is neither an object nor an array.
+func containers(k kind.Kind) kind.Kind { return k.Only(kind.ObjectBit | kind.ArrayBit) }
+
 var remove = &fn.Function{
 	Name:  "remove",
 	Group: fn.Path,
@@ -136,6 +166,14 @@ var remove = &fn.Function{
 	Examples: []fn.Example{
 		{Title: "a field", Source: `remove!({"a": 1, "b": 2}, ["a"])`, Result: `{"b":2}`},
 		{Title: "empty parents too", Source: `remove!({"a": {"b": [1]}, "c": 2}, ["a", "b", 0], compact: true)`, Result: `{"c":2}`},
+	},
+	Type: func(c *fn.Call) fn.TypeDef {
+		if p, ok := constantPath(c, 1); ok {
+			if compact, known := c.Const(2); known {
+				return fn.TypeDef{Kind: containers(c.Kind(0)).Remove(p, compact.Bool()), Fallible: true}
+			}
+		}
+		return fn.TypeDef{Kind: anyInside(c.Kind(0)), Fallible: true}
 	},
 	Impl: fn.Impl{F3: func(f *fn.Frame, v, path, compact value.Value) (value.Value, bool) {
 		p, ok := dynamicPath(f, path, nil)
@@ -166,6 +204,20 @@ var set = &fn.Function{
 	Examples: []fn.Example{
 		{Title: "a field", Source: `set!({"a": 1}, ["b"], 2)`, Result: `{"a":1,"b":2}`},
 		{Title: "what is missing is made", Source: `set!({}, ["a", "b", 1], true)`, Result: `{"a":{"b":[null,true]}}`},
+	},
+	Type: func(c *fn.Call) fn.TypeDef {
+		if p, ok := constantPath(c, 1); ok {
+			return fn.TypeDef{Kind: containers(c.Kind(0)).Insert(p, c.Kind(2).Defined()), Fallible: true}
+		}
+		// The first step decides what the whole is.
+		k := kind.Or(kind.Object, kind.Array)
+		switch first := c.Kind(1).Only(kind.ArrayBit).Get(value.Path{value.Index(0)}); {
+		case first.Is(kind.StringBit):
+			k = kind.Object
+		case first.Is(kind.IntegerBit):
+			k = kind.Array
+		}
+		return fn.TypeDef{Kind: k, Fallible: true}
 	},
 	Impl: fn.Impl{F3: func(f *fn.Frame, v, path, data value.Value) (value.Value, bool) {
 		p, ok := dynamicPath(f, path, nil)
@@ -198,7 +250,7 @@ func chargeSpine(f *fn.Frame, v value.Value, p value.Path) bool {
 		if p[i].IsIndex {
 			n = max(n, min(max(p[i].Index, -p[i].Index), value.MaxIndex))
 		}
-		if !f.Spend(1+n/8) || !f.Reserve(n*sizeofField) {
+		if !chargeCopy(f, n) {
 			return false
 		}
 	}

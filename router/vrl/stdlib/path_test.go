@@ -14,6 +14,7 @@ func TestGet(t *testing.T) {
 		{Source: `get!([1], ["a"])`, Want: `null`},
 		{Source: `get!({"a": 1}, [1.0])`, RunError: "path segment must be either string or integer, not float"},
 		{Source: `get({}, ["a"])`, CompileError: "E100"},
+		{Name: "a known path", Source: `upcase(get!({"a": ["x"]}, ["a", 0]))`, Want: `"X"`},
 		{Name: "the result is a copy", Source: `x = get!(., ["a"]); x.b = 9; .`, Event: `{"a":{"b":1}}`, Want: `{"a":{"b":1}}`},
 		{Name: "an object from inside", Source: `x = object!(get!(., ["a"])); x.b = 9; [x, .]`, Event: `{"a":{"b":1}}`, Want: `[{"b":9},{"a":{"b":1}}]`},
 	})
@@ -29,6 +30,9 @@ func TestSet(t *testing.T) {
 		{Source: `set!({}, [], 1)`, RunError: "expected object or array, got integer"},
 		{Source: `set!([], [9000000000], 1)`, RunError: "array index is out of bounds"},
 		{Source: `set!({}, [null], 1)`, RunError: "not null"},
+		{Name: "a known path", Source: `upcase(set!({"a": 1}, ["b", 0], "x").b[0])`, Want: `"X"`},
+		{Name: "a path that starts with a name", Source: `merge(set!({}, [string!(.k)], 1), {"b": 2})`, Event: `{"k":"a"}`, Want: `{"a":1,"b":2}`},
+		{Name: "any path", Source: `merge(set!({}, array!(.k), 1), {"b": 2})`, CompileError: "E110"},
 	})
 }
 
@@ -40,6 +44,7 @@ func TestRemove(t *testing.T) {
 		{Source: `remove!({"a": 1}, [])`, Want: `{}`},
 		{Name: "the argument stays", Source: `x = remove!(., ["a", "b"]); [x, .]`, Event: `{"a":{"b":1}}`, Want: `[{"a":{}},{"a":{"b":1}}]`},
 		{Source: `remove!({}, [true])`, RunError: "not boolean"},
+		{Name: "a known path", Source: `upcase(remove!({"a": 1, "b": "x"}, ["a"]).b)`, Want: `"X"`},
 	})
 }
 
