@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -202,6 +203,77 @@ func TestRejectsRefused(t *testing.T) {
 	}
 	if _, err := New(Config{Catalog: f.catalog, Writer: f.writer, RejectsTTL: "soon"}); err == nil {
 		t.Error("a bad ttl was taken")
+	}
+}
+
+// TestRejectsModel sends random bodies and finds every failed record kept with its own text
+// and number, whatever lies between.
+func TestRejectsModel(t *testing.T) {
+	f := newPipelineFixture(t)
+	f.put(t, "edge", minimal)
+	var kept []string
+	f.writer.answer = func(_ context.Context, _ int, out *pipeline.Output) (res write.Result, err error) {
+		kept = keptRows(t, out)
+		return res, nil
+	}
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 0))
+	for range 300 {
+		lines := r.IntN(2) == 0
+		var body strings.Builder
+		var want []string
+		index := 0
+		fail := func(kind, text string) {
+			want = append(want, fmt.Sprintf("%d %s %s", index, kind, text))
+			index++
+		}
+		for range r.IntN(20) {
+			n := r.IntN(1000)
+			switch r.IntN(6) {
+			case 0:
+				text := fmt.Sprintf(`{"t":"soon %d"}`, n)
+				body.WriteString(text)
+				fail("processor", text)
+			case 1:
+				text := fmt.Sprintf(`{ "no" : %d }`, n)
+				body.WriteString(text)
+				fail("processor", text)
+			case 2:
+				if !lines { // a syntax error ends a stream that is not delimited by lines
+					continue
+				}
+				text := fmt.Sprintf(`{"t":%d`, n)
+				body.WriteString(text)
+				fail("parse", text)
+			case 3:
+				if lines {
+					body.WriteString("\n\n")
+				}
+				continue
+			default:
+				fmt.Fprintf(&body, `{"t":"2024-01-01T00:00:00","n":%d}`, n)
+				index++
+			}
+			if lines {
+				body.WriteString([]string{"\n", "\r\n"}[r.IntN(2)])
+			} else {
+				body.WriteString([]string{"", " ", "\n", "\t\n "}[r.IntN(4)])
+			}
+		}
+		contentType := map[bool]string{true: "application/x-ndjson", false: "application/json"}[lines]
+		w := f.call("POST", "/v1/ingest?table=web&pipeline_name=edge&skip_error=true&on_reject=store", body.String(), "Content-Type", contentType)
+		if w.Code != 200 {
+			t.Fatalf("seed %d: %d %s for %q", seed, w.Code, w.Body, body.String())
+		}
+		var got []string
+		for _, row := range kept {
+			row = strings.Replace(row, " public web edge 2024-07-04 08:31:00.987136 - json ", " ", 1)
+			got = append(got, row)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("seed %d: body %q (-want +got):\n%s", seed, body.String(), diff)
+		}
+		kept = nil
 	}
 }
 

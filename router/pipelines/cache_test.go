@@ -306,3 +306,33 @@ func TestVersionText(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkLatest(b *testing.B) {
+	m := &fakeMeta{texts: map[key]string{{"p", 1}: "one"}}
+	c, err := New(Config[string]{Meta: m, Compile: func(source []byte) (string, error) { return string(source), nil }})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, _, err := c.Latest(context.Background(), "p"); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func FuzzParseVersion(f *testing.F) {
+	f.Add("2024-07-04 08:31:00.987136")
+	f.Add("2024-07-04T10:31:00.25 02:00")
+	f.Fuzz(func(t *testing.T, text string) {
+		at, err := ParseVersion(text)
+		if err != nil {
+			return
+		}
+		if again, err := ParseVersion(FormatVersion(at)); err != nil || again != at {
+			t.Errorf("%q is %d, its text %q is %d, %v", text, at, FormatVersion(at), again, err)
+		}
+	})
+}
