@@ -126,3 +126,33 @@ func TestAccessLog(t *testing.T) {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
 }
+
+// BenchmarkFunctions runs the functions that programs for logs spend their time in.
+func BenchmarkFunctions(b *testing.B) {
+	line := `10.1.2.3 - frank [10/Oct/2024:13:55:36 +0200] "GET /apache_pb.gif?x=1 HTTP/1.1" 200 2326 "https://example.com/start" "Mozilla/5.0 (X11; Linux x86_64)"`
+	for _, c := range []struct{ name, source, message string }{
+		{"parse_regex", `. = parse_regex!(.m, r'^(?P<ip>\S+) \S+ (?P<user>\S+) \[(?P<time>[^\]]+)\] "(?P<method>\S+) (?P<path>\S+) [^"]*" (?P<status>\d+) (?P<size>\d+)')`, line},
+		{"parse_nginx_log", `. = parse_nginx_log!(.m, "combined")`, line},
+		{"parse_json", `. = parse_json!(.m)`, accessRecords(2)[1] + strings.Repeat(" ", 80)},
+		{"parse_key_value", `. = parse_key_value!(.m)`, `time=2024-10-10T13:55:36Z level=info msg="request done" method=GET path=/a/b status=200 took=12ms user=frank`},
+		{"parse_syslog", `. = parse_syslog!(.m)`, `<34>1 2024-10-10T13:55:36.003Z mymachine.example.com su 1234 ID47 [ex@1 a="b" c="d"] 'su root' failed for lonvick on /dev/pts/8`},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			p, _, err := vrl.Compile(c.source, vrl.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			message := value.NewString(c.message)
+			b.ReportAllocs()
+			for b.Loop() {
+				o := value.MakeFields(1)
+				o.Set("m", message)
+				e := o.Value()
+				if _, err := p.Run(&e, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
+		})
+	}
+}

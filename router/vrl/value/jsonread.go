@@ -3,7 +3,9 @@ package value
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"strconv"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -35,7 +37,9 @@ type JSONOptions struct {
 // parts of s and not copied. A number without fraction and exponent that fits is an
 // integer, any other a float. The error is a *JSONError.
 func ParseJSON(s string, o JSONOptions) (Value, error) {
-	d := jsonReader{src: s, opt: o}
+	d := readers.Get().(*jsonReader)
+	defer d.release()
+	d.src, d.opt, d.pos, d.problem = s, o, 0, ""
 	d.space()
 	v := d.value(1)
 	if d.problem == "" {
@@ -47,6 +51,7 @@ func ParseJSON(s string, o JSONOptions) (Value, error) {
 	if d.problem == "" {
 		return v, nil
 	}
+	d.used.values, d.used.fields = max(d.used.values, len(d.values)), max(d.used.fields, len(d.fields))
 	e := &JSONError{Problem: d.problem, Line: 1, Column: 1}
 	if d.pos >= len(s) {
 		e.Column = 0 // the place of the last byte
@@ -60,6 +65,9 @@ func ParseJSON(s string, o JSONOptions) (Value, error) {
 	return Value{}, e
 }
 
+// readers are jsonReaders to be used again, for the room in them.
+var readers = sync.Pool{New: func() any { return new(jsonReader) }}
+
 type jsonReader struct {
 	src     string
 	pos     int
@@ -67,6 +75,76 @@ type jsonReader struct {
 	problem string
 	values  []Value // elements of the arrays being read
 	fields  []Field // fields of the objects being read
+	// orders are the orders of the keys of the last objects, by their number: the
+	// objects of a stream are mostly alike.
+	orders [16][]uint8
+	used   struct{ values, fields int }
+}
+
+// release readies d for the next text and drops what it refers to of the last one.
+func (d *jsonReader) release() {
+	d.src = ""
+	const keep = 1 << 12
+	if cap(d.values) > keep || cap(d.fields) > keep {
+		d.values, d.fields = nil, nil
+	}
+	clear(d.values[:min(d.used.values, cap(d.values))])
+	clear(d.fields[:min(d.used.fields, cap(d.fields))])
+	d.values, d.fields = d.values[:0], d.fields[:0]
+	d.used.values, d.used.fields = 0, 0
+	readers.Put(d)
+}
+
+// sorted returns the fields in the order of their keys.
+func (d *jsonReader) sorted(fields []Field) []Field {
+	n := len(fields)
+	list := make([]Field, n)
+	if n > maxOrder {
+		copy(list, fields)
+		o := Fields{list: list}
+		o.Sort()
+		return o.list
+	}
+	slot := &d.orders[n%len(d.orders)]
+	if !inOrder(fields, *slot) {
+		order := (*slot)[:0]
+		for i := range fields {
+			j := len(order)
+			order = append(order, 0)
+			for ; j > 0 && fields[order[j-1]].Key > fields[i].Key; j-- {
+				order[j] = order[j-1]
+			}
+			order[j] = uint8(i)
+		}
+		*slot = order
+		for i := range order {
+			list[i] = fields[order[i]]
+		}
+		// Here equal keys are possible; of them the last one stays.
+		o := Fields{list: list}
+		o.Sort()
+		return o.list
+	}
+	for i, at := range *slot {
+		list[i] = fields[at]
+	}
+	return list
+}
+
+// maxOrder is the number of fields up to which orders are remembered.
+const maxOrder = 64
+
+// inOrder tells whether the order is one of strictly rising keys.
+func inOrder(fields []Field, order []uint8) bool {
+	if len(order) != len(fields) {
+		return false
+	}
+	for i := 1; i < len(order); i++ {
+		if fields[order[i-1]].Key >= fields[order[i]].Key {
+			return false
+		}
+	}
+	return true
 }
 
 func (d *jsonReader) fail(problem string) Value {
@@ -168,6 +246,7 @@ func (d *jsonReader) array(depth int) Value {
 			d.pos++
 			list := make([]Value, len(d.values)-base)
 			copy(list, d.values[base:])
+			d.used.values = max(d.used.values, len(d.values))
 			d.values = d.values[:base]
 			return NewArray(list)
 		}
@@ -215,11 +294,9 @@ func (d *jsonReader) object(depth int) Value {
 			continue
 		case '}':
 			d.pos++
-			list := make([]Field, len(d.fields)-base)
-			copy(list, d.fields[base:])
+			o := &Fields{list: d.sorted(d.fields[base:])}
+			d.used.fields = max(d.used.fields, len(d.fields))
 			d.fields = d.fields[:base]
-			o := &Fields{list: list}
-			o.Sort()
 			return NewObject(o)
 		}
 		return d.end("an object", "expected `,` or `}`")
@@ -231,7 +308,11 @@ func (d *jsonReader) str() string {
 	d.pos++
 	start := d.pos
 	high := false
-	for i := start; i < len(d.src); i++ {
+	i := start
+	if !d.opt.Strict {
+		i = skipPlain(d.src, i)
+	}
+	for ; i < len(d.src); i++ {
 		switch c := d.src[i]; {
 		case c == '"':
 			d.pos = i + 1
@@ -253,6 +334,22 @@ func (d *jsonReader) str() string {
 	d.pos = len(d.src)
 	d.fail("EOF while parsing a string")
 	return ""
+}
+
+// skipPlain returns an index from i on before which s has nothing that ends a string or
+// needs attention in one: neither quote nor backslash nor control character.
+func skipPlain(s string, i int) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for ; i+8 <= len(s); i += 8 {
+		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
+			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+		quote, backslash := w^(ones*'"'), w^(ones*'\\')
+		hit := ((w - ones*0x20) &^ w) | ((quote - ones) &^ quote) | ((backslash - ones) &^ backslash)
+		if hit &= highs; hit != 0 {
+			return i + bits.TrailingZeros64(hit)/8
+		}
+	}
+	return i
 }
 
 // escaped reads on a string that starts at start and has its first escape at i.

@@ -49,6 +49,22 @@ func TestJSONRoundTrip(t *testing.T) {
 	}
 }
 
+// The order of keys that is remembered of one object must not spoil another.
+func TestJSONKeyOrders(t *testing.T) {
+	for range 3 {
+		for in, want := range map[string]string{
+			`{"c":1,"a":2,"b":3}`:       `{"a":2,"b":3,"c":1}`,
+			`{"a":1,"c":2,"b":3}`:       `{"a":1,"b":3,"c":2}`,
+			`{"c":1,"a":2,"a":3}`:       `{"a":3,"c":1}`,
+			`{"b":{"d":1,"c":2},"a":3}`: `{"a":3,"b":{"c":2,"d":1}}`,
+		} {
+			if got := json(mustParse(t, in)); got != want {
+				t.Errorf("%s: got %s, want %s", in, got, want)
+			}
+		}
+	}
+}
+
 func TestJSONErrors(t *testing.T) {
 	for _, in := range []string{
 		``, `{`, `[1`, `[1,]`, `{"a"}`, `{"a":}`, `{"a":1,}`, `{a:1}`, `01`, `1.`, `1e`, `-`, `"a`, `"\x"`, `"\ud800"`, "\"\n\"",
