@@ -2,58 +2,11 @@ package format
 
 import (
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"cordwood/router/vrl/value"
 )
-
-const hexDigits = "0123456789abcdef"
-
-// plain has true for the bytes that stand for themselves in a JSON string.
-var plain = func() (t [256]bool) {
-	for c := 0x20; c < utf8.RuneSelf; c++ {
-		t[c] = c != '"' && c != '\\'
-	}
-	return t
-}()
-
-// appendJSONString writes s as a JSON string. What is not UTF-8 becomes U+FFFD.
-func appendJSONString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	from := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if plain[c] {
-			i++
-			continue
-		}
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && size == 1 {
-				dst = append(append(dst, s[from:i]...), "\uFFFD"...)
-				from = i + 1
-			}
-			i += size
-			continue
-		}
-		dst = append(dst, s[from:i]...)
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		default:
-			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		}
-		i++
-		from = i
-	}
-	return append(append(dst, s[from:]...), '"')
-}
 
 // cells are the nullable cells of every column of the batch.
 func cells(rec arrow.RecordBatch, s style) []cell {
@@ -73,7 +26,7 @@ func writeNDJSON(o *output, rows Rows) error {
 		if i == 0 {
 			open = '{'
 		}
-		keys[i] = append(appendJSONString([]byte{open}, name), ':')
+		keys[i] = append(value.AppendJSONString([]byte{open}, name), ':')
 	}
 	for rows.Next() {
 		rec := rows.RecordBatch()
@@ -102,8 +55,8 @@ func AppendRecords(b *Buffer, rows Rows) (n int64, err error) {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
-		buf = appendJSONString(append(buf, `{"name":`...), f.Name)
-		buf = appendJSONString(append(buf, `,"data_type":`...), TypeName(f))
+		buf = value.AppendJSONString(append(buf, `{"name":`...), f.Name)
+		buf = value.AppendJSONString(append(buf, `,"data_type":`...), TypeName(f))
 		buf = append(buf, '}')
 	}
 	buf = append(buf, `]},"rows":[`...)

@@ -9,6 +9,8 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
+const hexDigits = "0123456789abcdef"
+
 // The widths of a table come from its first rows: so many, or fewer if they take
 // so many bytes. A later cell that is wider pushes the rest of its line to the right.
 const (

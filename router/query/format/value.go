@@ -8,6 +8,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"cordwood/router/vrl/value"
 )
 
 // cell appends the value of row i, which is not checked for null.
@@ -57,11 +59,11 @@ func (s style) quoted(c cell) cell {
 }
 
 // text is the cell of a column of any texts.
-func (s style) text(value func(i int) string) cell {
+func (s style) text(at func(i int) string) cell {
 	if s.quote {
-		return func(dst []byte, i int) []byte { return appendJSONString(dst, value(i)) }
+		return func(dst []byte, i int) []byte { return value.AppendJSONString(dst, at(i)) }
 	}
-	return func(dst []byte, i int) []byte { return append(dst, value(i)...) }
+	return func(dst []byte, i int) []byte { return append(dst, at(i)...) }
 }
 
 type signed interface {
@@ -223,7 +225,7 @@ func nestedCell(a arrow.Array, s style) cell {
 					dst = append(dst, ',')
 				}
 				key := keys(nil, int(k))
-				dst = append(appendJSONString(dst, string(key)), ':')
+				dst = append(value.AppendJSONString(dst, string(key)), ':')
 				dst = items(dst, int(k))
 			}
 			return append(dst, '}')
@@ -249,7 +251,7 @@ func nestedCell(a arrow.Array, s style) cell {
 			if f > 0 {
 				keys[f] = append(keys[f], ',')
 			}
-			keys[f] = append(appendJSONString(keys[f], t.Field(f).Name), ':')
+			keys[f] = append(value.AppendJSONString(keys[f], t.Field(f).Name), ':')
 			fields[f] = nullable(a.Field(f), s)
 		}
 		return func(dst []byte, i int) []byte {
