@@ -5,6 +5,8 @@
 package schema
 
 import (
+	"math"
+
 	"cordwood/proto/schemapb"
 )
 
@@ -110,6 +112,27 @@ func (t Type) UnitsPerSecond() int64 {
 		return 1e9
 	}
 	return 0
+}
+
+// IntRange is what an integer type can hold, as far as an int64 can say it.
+func (t Type) IntRange() (lo, hi int64) {
+	switch t {
+	case Int8:
+		return math.MinInt8, math.MaxInt8
+	case Int16:
+		return math.MinInt16, math.MaxInt16
+	case Int32:
+		return math.MinInt32, math.MaxInt32
+	case Uint8:
+		return 0, math.MaxUint8
+	case Uint16:
+		return 0, math.MaxUint16
+	case Uint32:
+		return 0, math.MaxUint32
+	case Uint64:
+		return 0, math.MaxInt64
+	}
+	return math.MinInt64, math.MaxInt64
 }
 
 // Semantic is the role of a column in its table.

@@ -124,7 +124,7 @@ func integer(v value.Value, t schema.Type) (int64, bool) {
 	case schema.Uint64:
 		return n, n >= 0
 	}
-	lo, hi := intRange(t)
+	lo, hi := t.IntRange()
 	return n, n >= lo && n <= hi
 }
 
@@ -174,7 +174,7 @@ func truncate(f float64, t schema.Type) (int64, bool) {
 		}
 		return int64(uint64(f)), true
 	}
-	lo, hi := intRange(t)
+	lo, hi := t.IntRange()
 	if t == schema.Int32 || t == schema.Uint32 {
 		f = max(float64(lo), min(float64(hi), f))
 	}

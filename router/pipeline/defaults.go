@@ -46,7 +46,7 @@ func parseDefault(c *schema.Column) *defaultValue {
 		v.i = int64(u)
 	case t.IsInteger():
 		v.i, err = strconv.ParseInt(text, 10, 64)
-		if lo, hi := intRange(t); t != schema.Int64 && (v.i < lo || v.i > hi) {
+		if lo, hi := t.IntRange(); t != schema.Int64 && (v.i < lo || v.i > hi) {
 			return nil
 		}
 	case t.IsTimestamp():

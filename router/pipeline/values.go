@@ -152,7 +152,7 @@ func (d *dest) put(col *column.Col, row int, v *cell) error {
 		if v.kind != kindInt {
 			break
 		}
-		if lo, hi := intRange(col.Type); v.i < lo || v.i > hi {
+		if lo, hi := col.Type.IntRange(); v.i < lo || v.i > hi {
 			return d.lossError(col, v)
 		}
 		col.SetInt(row, v.i)
@@ -204,24 +204,6 @@ func (s *sink) jsonText(v *cell) []byte {
 	}
 	s.quoted = b
 	return b
-}
-
-func intRange(t schema.Type) (lo, hi int64) {
-	switch t {
-	case schema.Int8:
-		return math.MinInt8, math.MaxInt8
-	case schema.Int16:
-		return math.MinInt16, math.MaxInt16
-	case schema.Int32:
-		return math.MinInt32, math.MaxInt32
-	case schema.Uint8:
-		return 0, math.MaxUint8
-	case schema.Uint16:
-		return 0, math.MaxUint16
-	case schema.Uint32:
-		return 0, math.MaxUint32
-	}
-	return 0, math.MaxInt64
 }
 
 // fitsFloat32 tells whether f keeps its value as a float32: exactly, or as the decimal

@@ -83,37 +83,18 @@ func integerValue(l statement.Literal, t schema.Type) (value, error) {
 			return value{i: int64(u)}, nil
 		}
 	} else if i, err := strconv.ParseInt(text, base, 64); err == nil {
-		if lo, hi := integerRange(t); i < lo || i > hi {
+		if lo, hi := t.IntRange(); i < lo || i > hi {
 			return value{}, mismatch(l, t, ", which goes from "+strconv.FormatInt(lo, 10)+" to "+strconv.FormatInt(hi, 10))
 		}
 		return value{i: i}, nil
 	}
 	// 1e3 and 2.0 are integers too.
 	if f, err := strconv.ParseFloat(text, 64); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 && base == 10 {
-		if lo, hi := integerRange(t); t == schema.Uint64 && f >= 0 || t != schema.Uint64 && int64(f) >= lo && int64(f) <= hi {
+		if lo, hi := t.IntRange(); t == schema.Uint64 && f >= 0 || t != schema.Uint64 && int64(f) >= lo && int64(f) <= hi {
 			return value{i: int64(f)}, nil
 		}
 	}
 	return value{}, mismatch(l, t, "")
-}
-
-// integerRange is what an integer type other than Uint64 can hold.
-func integerRange(t schema.Type) (lo, hi int64) {
-	switch t {
-	case schema.Int8:
-		return math.MinInt8, math.MaxInt8
-	case schema.Int16:
-		return math.MinInt16, math.MaxInt16
-	case schema.Int32:
-		return math.MinInt32, math.MaxInt32
-	case schema.Uint8:
-		return 0, math.MaxUint8
-	case schema.Uint16:
-		return 0, math.MaxUint16
-	case schema.Uint32:
-		return 0, math.MaxUint32
-	}
-	return math.MinInt64, math.MaxInt64
 }
 
 func floatValue(l statement.Literal, t schema.Type) (value, error) {
