@@ -2,7 +2,7 @@ package stdlib
 
 import (
 	"encoding/binary"
-	"errors"
+	"io"
 	"strings"
 	"sync"
 
@@ -17,14 +17,20 @@ import (
 
 // This file holds Zstandard, Snappy and LZ4, whose decoders write into a buffer.
 
-// maxWindow is the farthest that Zstandard data may refer back, that of its highest level.
-const maxWindow = 1 << 27
+// maxWindow is how far Zstandard data may refer back. The format recommends that decoders
+// allow this much.
+const maxWindow = 8 << 20
 
-// zstdDecoder decodes for any number of goroutines. It writes no more than there is room
-// for in the buffer that it is given.
-var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
-})
+// zstdReaders decode in the goroutine that reads, as they are asked, and never ahead.
+var zstdReaders sync.Pool
+
+func zstdReader(r io.Reader) (*zstd.Decoder, error) {
+	if d, ok := zstdReaders.Get().(*zstd.Decoder); ok {
+		return d, d.Reset(r)
+	}
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true),
+		zstd.WithDecodeBuffersBelow(0))
+}
 
 var decodeZstd = &fn.Function{
 	Name:     "decode_zstd",
@@ -33,37 +39,26 @@ var decodeZstd = &fn.Function{
 	Params:   []fn.Param{valueParam("The compressed bytes.")},
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{"the string is not Zstandard data, or damaged, or refers back farther than 128 MiB"},
+	Errors:   []string{"the string is not Zstandard data, or damaged, or refers back farther than 8 MiB"},
 	Examples: []fn.Example{
 		{Title: "a text", Source: `decode_zstd!(decode_base64!("KLUv/QBYIQAAY29yZA=="))`, Result: `"cord"`},
 		{Title: "no Zstandard data", Source: `decode_zstd!("cord")`, Fails: `unable to decode value with Zstd decoder`},
 	},
 	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
 		const problem = "unable to decode value with Zstd decoder: "
-		d, err := zstdDecoder()
+		var h zstd.Header
+		if err := h.Decode(octets(v.Str())); err == nil && !h.Skippable && !f.Reserve(int(min(h.WindowSize, maxWindow))) {
+			return value.Value{}, false
+		}
+		d, err := zstdReader(strings.NewReader(v.Str()))
 		if err != nil {
 			return f.FailErr(problem, err)
 		}
-		in := octets(v.Str())
-		// The header may lie about the length, so it only helps to guess it.
-		size := max(4*len(in), 512)
-		var h zstd.Header
-		if h.Decode(in) == nil && h.HasFCS {
-			size = int(min(h.FrameContentSize, uint64(max(64*len(in), 64<<10))))
+		out, ok := decoded(f, d, v.Len(), problem)
+		if d.Reset(nil) == nil { // it forgets the text
+			zstdReaders.Put(d)
 		}
-		for {
-			if !f.Reserve(size) {
-				return value.Value{}, false
-			}
-			b, err := d.DecodeAll(in, make([]byte, 0, size))
-			switch {
-			case err == nil:
-				return value.NewBytes(b), true
-			case !errors.Is(err, zstd.ErrDecoderSizeExceeded):
-				return f.FailErr(problem, err)
-			}
-			size = max(4*size, 512)
-		}
+		return out, ok
 	}},
 }
 
@@ -114,7 +109,10 @@ var encodeZstd = &fn.Function{
 		b := e.EncodeAll(in, make([]byte, 0, len(in)/2+64))
 		// The header says how far back the data refers. Zstandard's own tools say 2 MiB
 		// however short the content is, so that its length does not show.
-		b[5] = 0x58
+		const singleSegment = 1 << 5 // then the header has no such field
+		if b[4]&singleSegment == 0 {
+			b[5] = 0x58
+		}
 		return value.NewBytes(b), true
 	}},
 }
@@ -177,6 +175,47 @@ var encodeSnappy = &fn.Function{
 	}},
 }
 
+// lz4Magic is what an LZ4 frame starts with.
+const lz4Magic = "\x04\x22\x4d\x18"
+
+// lz4Complete tells whether the first frame of s ends, which its decoder does not in all
+// cases.
+func lz4Complete(s string) bool {
+	const (
+		fixed         = 7 // magic, flags, block size, checksum of the header
+		blockSums     = 1 << 4
+		contentLength = 1 << 3
+		contentSum    = 1 << 2
+		dictionary    = 1 << 0
+		stored        = 1 << 31
+	)
+	if len(s) < fixed {
+		return false
+	}
+	flags, n := s[4], fixed
+	if flags&contentLength != 0 {
+		n += 8
+	}
+	if flags&dictionary != 0 {
+		n += 4
+	}
+	for n+4 <= len(s) {
+		block := int(binary.LittleEndian.Uint32(octets(s[n:])) &^ stored)
+		n += 4
+		if block == 0 {
+			if flags&contentSum != 0 {
+				n += 4
+			}
+			return n <= len(s)
+		}
+		n += block
+		if flags&blockSums != 0 {
+			n += 4
+		}
+	}
+	return false
+}
+
 const lz4Problem = "unable to decode value with lz4 block decoder: "
 
 var decodeLZ4 = &fn.Function{
@@ -200,9 +239,11 @@ var decodeLZ4 = &fn.Function{
 		{Title: "too long", Source: `decode_lz4!(decode_base64!("QGNvcmQ="), buf_size: 3)`, Fails: `unable to decode value with lz4 block decoder`},
 	},
 	Impl: fn.Impl{F3: func(f *fn.Frame, v, size, prepended value.Value) (value.Value, bool) {
-		const frameMagic = "\x04\x22\x4d\x18"
 		s := v.Str()
-		if strings.HasPrefix(s, frameMagic) {
+		if strings.HasPrefix(s, lz4Magic) {
+			if !lz4Complete(s) {
+				return f.Fail("unable to decode value with lz4 frame decoder: the data is cut off")
+			}
 			return decoded(f, lz4.NewReader(strings.NewReader(s)), len(s), "unable to decode value with lz4 frame decoder: ")
 		}
 		n := size.Int()

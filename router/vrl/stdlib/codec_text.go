@@ -183,7 +183,7 @@ func bareWord(s string) (encodedWord, bool) {
 	}
 	switch parts[1] {
 	case "b", "B", "q", "Q":
-		return encodedWord{strings.TrimPrefix(parts[0], "="), parts[1], parts[2]}, true
+		return encodedWord{parts[0], parts[1], parts[2]}, true
 	}
 	return encodedWord{}, false
 }
