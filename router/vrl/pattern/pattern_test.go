@@ -172,6 +172,13 @@ func FuzzCompile(f *testing.F) {
 		if at != nil && len(at) != 2*len(re.Names()) {
 			t.Fatalf("%q: %d places for %d groups", source, len(at), len(re.Names()))
 		}
+		start, end, ok := re.Find(text)
+		if ok != (at != nil) || ok && (start != at[0] || end != at[1]) {
+			t.Fatalf("%q: Find and Groups differ", source)
+		}
+		if all := re.All(text, -1); (len(all) > 0) != ok || ok && !slices.Equal(all[0], at) {
+			t.Fatalf("%q: All and Groups differ", source)
+		}
 	})
 }
 

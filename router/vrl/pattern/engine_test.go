@@ -1,0 +1,32 @@
+package pattern
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestEnginesAgree holds that patterns match alike whether or not package quick is asked.
+func TestEnginesAgree(t *testing.T) {
+	texts := []string{"", "a", "ab ab", "a1 b22 c333", "aaa", "x=1,y=2", "\n\na\nb", "GET /a?b=c 200", "a\u00e9b"}
+	for _, source := range []string{
+		"", "a", "a*", "a|b|", `\b`, `\w+`, `(\w)(\d)?`, `(?m)^.*$`, `^a`, `a$`, `(a)|(b)`, `(\w+)=(\d+)`, `[^ ]*`, `(?i)GET (\S+)`, `a{2}`, `(a+?)`, `\B`,
+	} {
+		re, err := Compile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slow := *re
+		slow.fast = nil
+		for _, s := range texts {
+			if diff := cmp.Diff(slow.Groups(s), re.Groups(s)); diff != "" {
+				t.Errorf("%q on %q: groups: %s", source, s, diff)
+			}
+			for _, n := range []int{-1, 1, 2} {
+				if diff := cmp.Diff(slow.All(s, n), re.All(s, n)); diff != "" {
+					t.Errorf("%q on %q: %d matches: %s", source, s, n, diff)
+				}
+			}
+		}
+	}
+}
