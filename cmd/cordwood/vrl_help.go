@@ -14,10 +14,11 @@ import (
 )
 
 func newVRLHelpCommand() *cobra.Command {
-	return &cobra.Command{
+	var markdown bool
+	cmd := &cobra.Command{
 		Use:     "help [FUNCTION]",
 		Short:   "List the functions of the language, or describe one",
-		Example: "  cordwood vrl help\n  cordwood vrl help parse_json",
+		Example: "  cordwood vrl help\n  cordwood vrl help parse_json\n  cordwood vrl help --markdown > functions.md",
 		Args:    cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var names []string
@@ -27,7 +28,10 @@ func newVRLHelpCommand() *cobra.Command {
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			switch {
+			case markdown:
+				return writeReference(cmd.OutOrStdout())
+			case len(args) == 0:
 				listFunctions(cmd.OutOrStdout())
 				return nil
 			}
@@ -43,6 +47,8 @@ func newVRLHelpCommand() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the reference of all functions as Markdown")
+	return cmd
 }
 
 func nearestFunction(name string) (string, bool) {

@@ -121,6 +121,10 @@ func TestVRLHelp(t *testing.T) {
 	if out, _, _ = runVRL(t, "", "help"); !strings.Contains(out, "upcase") || !strings.Contains(out, "Parse") {
 		t.Errorf("got %s", out)
 	}
+	out, _, err = runVRL(t, "", "help", "--markdown")
+	if err != nil || !strings.Contains(out, "### upcase\n") || strings.Count(out, "\n### ") < 200 {
+		t.Errorf("got %d functions, %v", strings.Count(out, "\n### "), err)
+	}
 	if _, _, err = runVRL(t, "", "help", "upcas"); err == nil || !strings.Contains(err.Error(), "did you mean upcase") {
 		t.Errorf("got %v", err)
 	}

@@ -85,13 +85,37 @@ func callAnything(t *testing.T, r *rand.Rand, f *fn.Function) bool {
 			t.Errorf("%s on %s: %s is not of kind %s", source, before, v, p.Result())
 		}
 	}
-	if after := string(value.AppendJSON(nil, event)); after != before && !f.Effect {
+	after := string(value.AppendJSON(nil, event))
+	if after != before && !f.Effect {
 		t.Errorf("%s changes the event from %s to %s", source, before, after)
+	}
+	// Changing the result must not change the event that it was made from.
+	if value.Size(v, 500) < 500 {
+		scribble(&v, v, nil)
+		if got := string(value.AppendJSON(nil, event)); got != after {
+			t.Errorf("%s on %s: the result is a part of the event that is not marked as shared", source, before)
+		}
 	}
 	if d := time.Since(start); d > 3*time.Second {
 		t.Errorf("%s takes %s on %s", source, d, before)
 	}
 	return true
+}
+
+// scribble writes into every container of a value.
+func scribble(root *value.Value, v value.Value, path value.Path) {
+	if o := v.Object(); o != nil {
+		for i := range o.Len() {
+			scribble(root, o.PeekAt(i), append(path[:len(path):len(path)], value.Name(o.Key(i))))
+		}
+		_ = value.Insert(root, append(path[:len(path):len(path)], value.Name("scribbled")), value.NewBool(true))
+	}
+	if a := v.Array(); a != nil {
+		for i := range a.Len() {
+			scribble(root, a.PeekAt(i), append(path[:len(path):len(path)], value.Index(i)))
+		}
+		_ = value.Insert(root, append(path[:len(path):len(path)], value.Index(a.Len())), value.NewBool(true))
+	}
 }
 
 var texts = []string{
