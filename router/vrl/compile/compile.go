@@ -178,6 +178,15 @@ func constant(span diag.Span, v value.Value) expr {
 	}
 }
 
+// container is constant for a container of constants, which are frozen already.
+func container(span diag.Span, v value.Value, k kind.Kind) expr {
+	v.Share()
+	return expr{
+		span: span, kind: k, value: v, known: true,
+		run: func(*fn.Frame) (value.Value, bool) { return v, true },
+	}
+}
+
 // broken stands for an expression that was reported: it makes no further trouble.
 func broken(span diag.Span) expr {
 	return expr{
@@ -444,7 +453,7 @@ func (c *compiler) array(n *syntax.Array) expr {
 			list[i] = items[i].value
 		}
 		if v := value.NewArray(list); value.Size(v, maxConstant) < maxConstant {
-			return constant(n.Span(), v)
+			return container(n.Span(), v, out.kind)
 		}
 		out.known = false
 	}
@@ -498,7 +507,7 @@ func (c *compiler) object(n *syntax.Object) expr {
 			o.Add(k, known[i])
 		}
 		if value.Size(o.Value(), maxConstant) < maxConstant {
-			return constant(n.Span(), o.Value())
+			return container(n.Span(), o.Value(), out.kind)
 		}
 		out.known = false
 	}

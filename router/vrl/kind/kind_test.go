@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -55,6 +56,8 @@ func TestPaths(t *testing.T) {
 		{"insert into a scalar", String.Insert(value.Path{a}, Null), "{ a: null }"},
 		{"insert past the end", k.Insert(value.Path{value.Name("l"), value.Index(3)}, Boolean).Get(value.Path{value.Name("l")}), "[string, integer, null, boolean]"},
 		{"insert before the start", ArrayOf(String).Insert(value.Path{value.Index(-3)}, Boolean), "[boolean, null, string]"},
+		{"insert far before the start", ArrayOf(String).Insert(value.Path{value.Index(math.MinInt)}, Boolean), "array"},
+		{"insert far past the end", ArrayOf(String).Insert(value.Path{value.Index(math.MaxInt)}, Boolean), "array"},
 		{"remove", k.Remove(value.Path{a, b}, false).Get(value.Path{a}), "object"},
 		{"remove and compact", k.Remove(value.Path{a, b}, true).Get(value.Path{a}), "undefined"},
 		{"remove of any", Object.Remove(value.Path{a}, false).Get(value.Path{a}), "undefined"},

@@ -123,6 +123,9 @@ func (k Kind) Insert(p value.Path, x Kind) Kind {
 			return Kind{set: ArrayBit, arr: newElems(o.known, o.unknown)}
 		}
 		i += len(e.known)
+		if i < -maxKnown {
+			return ArrayAll(e.asKind().Elem().Union(Undefined.Insert(p[1:], x)).OrNull())
+		}
 		if i < 0 {
 			o := &Elems{known: make([]Kind, 0, len(e.known)-i)}
 			o.known = append(o.known, Undefined.Insert(p[1:], x))

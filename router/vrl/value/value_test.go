@@ -298,3 +298,22 @@ func FuzzParseJSON(f *testing.F) {
 		}
 	})
 }
+
+func TestExtremeIndices(t *testing.T) {
+	for _, i := range []int{math.MinInt, math.MaxInt, -1 << 40, 1 << 40} {
+		v := mustParse(t, `{"a":[1]}`)
+		p := Path{Name("a"), Index(i)}
+		if _, ok := v.Get(p); ok {
+			t.Errorf("%d: found", i)
+		}
+		if err := Insert(&v, p, Value{}); err == nil {
+			t.Errorf("%d: written", i)
+		}
+		if _, ok := Remove(&v, p, true); ok {
+			t.Errorf("%d: removed", i)
+		}
+		if got := json(v); got != `{"a":[1]}` {
+			t.Errorf("%d: got %s", i, got)
+		}
+	}
+}
