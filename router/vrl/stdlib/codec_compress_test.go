@@ -188,6 +188,23 @@ func TestCompressionBombs(t *testing.T) {
 	}
 }
 
+// Nor may one long string that occurs many times.
+func TestEncodeBombs(t *testing.T) {
+	const blow = `l = [.v, .v, .v, .v, .v, .v, .v, .v]; l = [l, l, l, l, l, l, l, l]; l = [l, l, l, l, l, l, l, l]; `
+	for _, source := range []string{
+		blow + `encode_json(l)`, blow + `encode_json(l, pretty: true)`, blow + `encode_key_value({"l": l})`,
+		`l = [.v, .v, .v, .v, .v, .v, .v, .v]; l = append(append(l, l), append(l, l)); encode_csv!(l)`,
+	} {
+		t.Run(source, func(t *testing.T) {
+			_, err := run(t, source, zeros(64<<10), fn.Budget{Steps: 1 << 20, Bytes: 1 << 20})
+			var failed *vrl.Error
+			if !errors.As(err, &failed) || failed.Reason != vrl.Exhausted {
+				t.Errorf("%v; want the budget used up", err)
+			}
+		})
+	}
+}
+
 func FuzzDecoders(f *testing.F) {
 	var programs []*vrl.Program
 	for _, source := range []string{

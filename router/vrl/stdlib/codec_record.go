@@ -32,6 +32,36 @@ func build(f *fn.Frame, write func(b []byte) []byte) (value.Value, bool) {
 	return v, ok
 }
 
+// jsonSize returns about how long v is as JSON, and more than limit if it is longer: a
+// value may hold one long string in many places. Each level is indented by so many bytes.
+func jsonSize(v value.Value, indent, depth, limit int) int {
+	n := 8
+	switch v.Kind() {
+	case value.String:
+		n += v.Len()
+	case value.Regex:
+		n += len(v.Regex().String())
+	case value.Array:
+		for _, x := range v.Array().Peek() {
+			if n += indent * depth; n > limit {
+				break
+			}
+			n += jsonSize(x, indent, depth+1, limit-n)
+		}
+	case value.Object:
+		for _, x := range v.Object().Peek() {
+			if n += indent*depth + len(x.Key); n > limit {
+				break
+			}
+			n += jsonSize(x.Value, indent, depth+1, limit-n)
+		}
+	}
+	return n
+}
+
+// fits fails the run if what is about to be built is longer than its budget.
+func fits(f *fn.Frame, n int) bool { return n <= f.Budget.Bytes || f.Reserve(n) }
+
 var encodeJSON = &fn.Function{
 	Name:  "encode_json",
 	Group: fn.Codec,
@@ -48,6 +78,13 @@ var encodeJSON = &fn.Function{
 		{Title: "pretty", Source: `encode_json([1, {}], pretty: true)`, Result: `"[\n  1,\n  {}\n]"`},
 	},
 	Impl: fn.Impl{F2: func(f *fn.Frame, v, pretty value.Value) (value.Value, bool) {
+		indent := 0
+		if pretty.Bool() {
+			indent = 2
+		}
+		if !fits(f, jsonSize(v, indent, 1, f.Budget.Bytes)) {
+			return value.Value{}, false
+		}
 		if pretty.Bool() {
 			return build(f, func(b []byte) []byte { return value.AppendPrettyJSON(b, v) })
 		}
@@ -60,26 +97,33 @@ var encodeCSV = &fn.Function{
 	Group: fn.Codec,
 	Doc:   "Writes an array of strings as a record of CSV, without a line end. Fields that hold a quote, a line end or the delimiter are quoted.",
 	Params: []fn.Param{
-		{Name: "value", Doc: "The fields.", Kind: kind.Array, Borrow: true},
+		{Name: "value", Doc: "The fields, an array.", Kind: kind.Any, Borrow: true},
 		{Name: "delimiter", Doc: "What to put between fields: one byte.", Kind: kind.String, Optional: true, Default: value.NewString(",")},
 	},
 	Returns:  kind.String,
 	Fallible: true,
-	Errors:   []string{"the delimiter is not one byte", "an element of the array is not a string"},
+	Errors:   []string{"the value is not an array", "the delimiter is not one byte", "an element of the array is not a string"},
 	Examples: []fn.Example{
 		{Title: "quotes", Source: `encode_csv!(["a", "b \"c\"", "d, e"])`, Result: `"a,\"b \"\"c\"\"\",\"d, e\""`},
 		{Title: "a delimiter", Source: `encode_csv!(["a", "b,c"], delimiter: ";")`, Result: `"a;b,c"`},
 		{Title: "a number", Source: `encode_csv!(["a", 1])`, Fails: `expected string, got integer`},
 	},
 	Impl: fn.Impl{F2: func(f *fn.Frame, v, delimiter value.Value) (value.Value, bool) {
+		if v.Kind() != value.Array {
+			return f.FailKind("array", v)
+		}
 		if delimiter.Len() != 1 {
 			return f.Fail("delimiter must be a single character")
 		}
-		list := v.Array().Peek()
+		list, size := v.Array().Peek(), 0
 		for _, x := range list {
 			if !x.IsString() {
 				return f.FailKind("string", x)
 			}
+			size += x.Len() + 1
+		}
+		if !fits(f, size) {
+			return value.Value{}, false
 		}
 		if len(list) == 1 && list[0].Len() == 0 {
 			return value.NewString(`""`), true // else the record would be no record
@@ -217,7 +261,7 @@ func (p *pairWriter) write(f *fn.Frame, v, order value.Value) (value.Value, bool
 // flatten collects the scalars inside a container. Their keys start with the prefix.
 func (p *pairWriter) flatten(f *fn.Frame, prefix string, v value.Value) bool {
 	add := func(name string, x value.Value) bool {
-		if !f.Reserve(len(prefix) + len(name)) {
+		if !f.Reserve(len(prefix) + len(name) + x.Len() + len(p.between) + len(p.after)) {
 			return false
 		}
 		key := prefix + name

@@ -130,7 +130,7 @@ func TestEncodeCSV(t *testing.T) {
 		{Name: "empty delimiter", Source: `encode_csv!(["a"], delimiter: "")`, RunError: "delimiter must be a single character"},
 		{Name: "two bytes", Source: `encode_csv!(["a"], delimiter: "é")`, RunError: "delimiter must be a single character"},
 		{Name: "null", Source: `encode_csv!(["a", null])`, RunError: "expected string, got null"},
-		{Name: "not an array", Source: `encode_csv!("a")`, CompileError: "E110"},
+		{Name: "not an array", Source: `encode_csv!("a")`, RunError: "expected array, got string"},
 	})
 }
 
