@@ -23,14 +23,20 @@ func bloomBits(c *schema.Column) uint {
 	if c.Type == schema.Boolean || c.Semantic == schema.Timestamp {
 		return 0 // two values, or bounds that say more
 	}
-	p, err := strconv.ParseFloat(c.Index.Options[schema.IndexOptionFalsePositiveRate], 64)
+	return filterBits(c.Index.Options)
+}
+
+// filterBits is the size of a split block bloom filter in bits per value, for the
+// rate of false positives that an index's options ask for; 0 for a rate of 1.
+func filterBits(options map[string]string) uint {
+	p, err := strconv.ParseFloat(options[schema.IndexOptionFalsePositiveRate], 64)
 	if err != nil || p <= 0 {
 		p = defaultFalsePositives
 	}
 	if p = max(p, minFalsePositives); p >= 1 {
 		return 0
 	}
-	// Split block filters (Parquet format, BloomFilter.md): eight bits of each value
-	// are set, one in each word of a block.
+	// Parquet format, BloomFilter.md: eight bits of each value are set, one in each
+	// word of a block.
 	return uint(math.Ceil(-8 / math.Log(1-math.Pow(p, 1.0/8))))
 }

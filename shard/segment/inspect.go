@@ -30,6 +30,10 @@ func Inspect(w io.Writer, fsys vfs.FS, path string) error {
 	md := pf.Metadata()
 	p.line("segment %s: %d bytes, %d rows, %d columns, %d row groups, written by %s", filepath.Base(path), size, md.NumRows, len(pf.Schema().Columns()), len(md.RowGroups), md.CreatedBy)
 	for _, kv := range md.KeyValueMetadata {
+		if kv.Key == KeyFulltext {
+			p.line("%s: %d bytes of token filters", kv.Key, len(kv.Value))
+			continue
+		}
 		p.line("%s: %s", kv.Key, kv.Value)
 	}
 	fields := pf.Schema().Fields()

@@ -34,6 +34,7 @@ type fileColumn struct {
 	bounds   bool // whether the smallest and largest value are kept
 	// bloomBits is the size of the column's bloom filter in bits per value; 0: none.
 	bloomBits uint
+	fulltext  *fulltext // nil without a fulltext index
 }
 
 // fileColumns returns the columns of table that a batch of the rows has.
@@ -63,7 +64,7 @@ func fileColumns(table *schema.Table, batches []*column.Batch, rows []rowRef) []
 				def := &table.Columns[at]
 				c = &fileColumn{
 					Column:  Column{ID: def.ID, Name: names[at], Type: def.Type, Semantic: def.Semantic},
-					logical: def.Name, views: make([]*column.View, len(batches)), bloomBits: bloomBits(def),
+					logical: def.Name, views: make([]*column.View, len(batches)), bloomBits: bloomBits(def), fulltext: newFulltext(def),
 				}
 				cols[at] = c
 			}

@@ -157,10 +157,20 @@ func writeParquet(out io.Writer, groupRows int, table *schema.Table, id uint64, 
 			if err := fill.column(writers[i], c, group); err != nil {
 				return fmt.Errorf("column %q: %w", c.Name, err)
 			}
+			if c.fulltext != nil {
+				c.fulltext.group(c, group)
+			}
 		}
 		if err := w.Flush(); err != nil {
 			return err
 		}
+	}
+	filters, err := fulltextMetadata(cols)
+	if err != nil {
+		return fmt.Errorf("token filters: %w", err)
+	}
+	if filters != "" {
+		w.SetKeyValueMetadata(KeyFulltext, filters)
 	}
 	return w.Close()
 }

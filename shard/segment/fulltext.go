@@ -1,0 +1,228 @@
+package segment
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/bloom"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/vfs"
+)
+
+// KeyFulltext is the key of the token filters in the key-value metadata. It is part
+// of the format.
+const KeyFulltext = "cordwood.fulltext"
+
+const (
+	// maxFilterBytes bounds the filter of a column in a row group: the footer, which
+	// every query reads, holds it. Beyond it the filter lets more pass.
+	maxFilterBytes = 128 << 10
+	// maxTokens bounds the tokens that are told apart to size a filter; more get the
+	// largest one.
+	maxTokens = maxFilterBytes
+)
+
+// tokenHash is the hash of a token; the same as that of Parquet's own bloom filters.
+var tokenHash bloom.XXH64
+
+// analyzer cuts text into tokens: runs of letters and digits, in lower case unless
+// case matters. With chinese, every Han character is a token by itself.
+type analyzer struct {
+	chinese, caseSensitive bool
+}
+
+// each calls f with the tokens of text; f must not keep them. buf is scratch memory,
+// and is returned for the next call.
+func (a analyzer) each(text, buf []byte, f func(token []byte)) []byte {
+	buf = buf[:0]
+	flush := func() {
+		if len(buf) > 0 {
+			f(buf)
+			buf = buf[:0]
+		}
+	}
+	for i := 0; i < len(text); {
+		r, size := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRune(text[i:])
+		}
+		i += size
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			flush()
+		case a.chinese && unicode.Is(unicode.Han, r):
+			flush()
+			buf = utf8.AppendRune(buf, r)
+			flush()
+		case a.caseSensitive:
+			buf = utf8.AppendRune(buf, r)
+		default:
+			buf = utf8.AppendRune(buf, unicode.ToLower(r))
+		}
+	}
+	flush()
+	return buf
+}
+
+// fulltext collects the token filters of a column with a fulltext index, row group by
+// row group.
+type fulltext struct {
+	analyzer analyzer
+	bits     uint // per token
+	groups   [][]byte
+
+	tokens map[uint64]struct{}
+	buf    []byte
+}
+
+// newFulltext returns nil for a column without such an index.
+func newFulltext(c *schema.Column) *fulltext {
+	if c.Index == nil || c.Index.Kind != schema.FulltextIndex || !c.Type.IsBytes() || c.Type == schema.Binary {
+		return nil
+	}
+	o := c.Index.Options
+	caseSensitive, err := strconv.ParseBool(o[schema.IndexOptionCaseSensitive])
+	return &fulltext{
+		analyzer: analyzer{chinese: o[schema.IndexOptionAnalyzer] == "Chinese", caseSensitive: err == nil && caseSensitive},
+		bits:     max(filterBits(o), 1), tokens: map[uint64]struct{}{},
+	}
+}
+
+// group adds the filter of a row group.
+func (t *fulltext) group(c *fileColumn, rows []rowRef) {
+	clear(t.tokens)
+	add := func(token []byte) {
+		if len(t.tokens) < maxTokens {
+			t.tokens[tokenHash.Sum64(token)] = struct{}{}
+		}
+	}
+	var seen []bool // entries of the dictionary of the batch at hand
+	batch := -1
+	for _, r := range rows {
+		v := c.views[r.batch]
+		if v == nil || v.IsNull(int(r.row)) {
+			continue
+		}
+		if v.Encoding == column.Dict {
+			if int(r.batch) != batch {
+				batch, seen = int(r.batch), append(seen[:0], make([]bool, v.DictLen)...)
+			}
+			code := v.Code(int(r.row))
+			if seen[code] {
+				continue
+			}
+			seen[code] = true
+		}
+		t.buf = t.analyzer.each(v.Bytes(int(r.row)), t.buf, add)
+	}
+	blocks := max(bloom.NumSplitBlocksOf(int64(len(t.tokens)), t.bits), 1)
+	if len(t.tokens) == maxTokens {
+		blocks = maxFilterBytes / bloom.BlockSize
+	}
+	filter := make(bloom.SplitBlockFilter, min(blocks, maxFilterBytes/bloom.BlockSize))
+	if len(t.tokens) < maxTokens {
+		for h := range t.tokens {
+			filter.Insert(h)
+		}
+	} else {
+		// There are more than were noted: set the bits of all.
+		for _, r := range rows {
+			if v := c.views[r.batch]; v != nil && !v.IsNull(int(r.row)) {
+				t.buf = t.analyzer.each(v.Bytes(int(r.row)), t.buf, func(token []byte) { filter.Insert(tokenHash.Sum64(token)) })
+			}
+		}
+	}
+	t.groups = append(t.groups, append([]byte(nil), filter.Bytes()...))
+}
+
+// fulltextJSON is the form in the metadata, of which there is one per column.
+type fulltextJSON struct {
+	Column        uint32 `json:"column"`
+	Chinese       bool   `json:"chinese,omitempty"`
+	CaseSensitive bool   `json:"case_sensitive,omitempty"`
+	// A split block bloom filter per row group, in the bytes of Parquet's own.
+	Filters [][]byte `json:"filters"`
+}
+
+// fulltextMetadata is the value of KeyFulltext; empty without such columns.
+func fulltextMetadata(cols []*fileColumn) (string, error) {
+	var list []fulltextJSON
+	for _, c := range cols {
+		if t := c.fulltext; t != nil {
+			list = append(list, fulltextJSON{Column: c.ID, Chinese: t.analyzer.chinese, CaseSensitive: t.analyzer.caseSensitive, Filters: t.groups})
+		}
+	}
+	if list == nil {
+		return "", nil
+	}
+	b, err := json.Marshal(list)
+	return string(b), err
+}
+
+// Fulltext are the token filters of a segment. It is immutable.
+type Fulltext struct {
+	columns map[uint32]*fulltextJSON
+}
+
+// ReadFulltext reads the token filters of a segment file; there may be none.
+func ReadFulltext(fsys vfs.FS, path string) (*Fulltext, error) {
+	size, err := fsys.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("read token filters: %w", err)
+	}
+	f, err := fsys.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read token filters: %w", err)
+	}
+	defer f.Close()
+	pf, err := parquet.OpenFile(f, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, fmt.Errorf("read token filters of %s: %w", path, err)
+	}
+	text, _ := pf.Lookup(KeyFulltext)
+	t, err := parseFulltext(text)
+	if err != nil {
+		return nil, fmt.Errorf("read token filters of %s: %w", path, err)
+	}
+	return t, nil
+}
+
+func parseFulltext(text string) (*Fulltext, error) {
+	t := &Fulltext{columns: map[uint32]*fulltextJSON{}}
+	if text == "" {
+		return t, nil
+	}
+	var list []fulltextJSON
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return nil, err
+	}
+	for i := range list {
+		for g, b := range list[i].Filters {
+			if len(b) == 0 || len(b)%bloom.BlockSize != 0 {
+				return nil, fmt.Errorf("column %d, row group %d: a filter of %d bytes, want a multiple of %d", list[i].Column, g, len(b), bloom.BlockSize)
+			}
+		}
+		t.columns[list[i].Column] = &list[i]
+	}
+	return t, nil
+}
+
+// MayContain tells whether a row group may have a row whose text has all tokens of
+// text in the column. It is true for columns and row groups without a filter.
+func (t *Fulltext) MayContain(columnID uint32, rowGroup int, text string) bool {
+	c := t.columns[columnID]
+	if c == nil || rowGroup >= len(c.Filters) {
+		return true
+	}
+	filter := bloom.MakeSplitBlockFilter(c.Filters[rowGroup])
+	may := true
+	a := analyzer{chinese: c.Chinese, caseSensitive: c.CaseSensitive}
+	a.each([]byte(text), nil, func(token []byte) { may = may && filter.Check(tokenHash.Sum64(token)) })
+	return may
+}

@@ -1,0 +1,144 @@
+package segment
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/vfs"
+)
+
+func TestTokens(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		analyzer analyzer
+		text     string
+		want     []string
+	}{
+		{"words", analyzer{}, "GET /cart?id=17 HTTP/1.1", []string{"get", "cart", "id", "17", "http", "1", "1"}},
+		{"case", analyzer{caseSensitive: true}, "Disk FULL", []string{"Disk", "FULL"}},
+		{"other letters", analyzer{}, "Größe ÄNDERN", []string{"größe", "ändern"}},
+		{"Han", analyzer{chinese: true}, "磁盘 full满", []string{"磁", "盘", "full", "满"}},
+		{"Han as words", analyzer{}, "磁盘 x", []string{"磁盘", "x"}},
+		{"nothing", analyzer{}, " -- ", nil},
+	} {
+		var got []string
+		c.analyzer.each([]byte(c.text), nil, func(token []byte) { got = append(got, string(token)) })
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// TestFulltext writes messages in several row groups: every word must be found in the
+// group that has it, and words that are nowhere nearly nowhere.
+func TestFulltext(t *testing.T) {
+	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "msg:String", "few:String", "plain:String")
+	options := schema.DefaultIndexOptions(schema.FulltextIndex)
+	tab.Columns[1].Index = &schema.Index{Kind: schema.FulltextIndex, Options: options}
+	tab.Columns[2].Index = &schema.Index{Kind: schema.FulltextIndex, Options: options}
+	var data []row
+	for i := range 900 {
+		r := row{"ts": int64(i), "msg": fmt.Sprintf("Request w%d from host-%d took %dms", i, i%5, i), "few": []string{"cache HIT", "cache miss"}[i/600], "plain": "x"}
+		if i%10 == 9 {
+			delete(r, "msg")
+		}
+		data = append(data, r)
+	}
+	dir := t.TempDir()
+	next := uint64(0)
+	metas, err := Write(Config{FS: vfs.OS, Dir: dir, RowGroupRows: 300, NextID: func() uint64 { next++; return next }},
+		tab, []*column.Batch{batchOf(t, tab, data...)})
+	if err != nil || len(metas) != 1 {
+		t.Fatalf("%d segments, %v", len(metas), err)
+	}
+	path := filepath.Join(dir, FileName(metas[0].ID))
+	f, err := ReadFulltext(vfs.OS, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	msg, few, plain := tab.Columns[1].ID, tab.Columns[2].ID, tab.Columns[3].ID
+	for i, r := range data {
+		if text, ok := r["msg"].(string); ok && !f.MayContain(msg, i/300, text) {
+			t.Fatalf("row %d: %q is not found in its row group", i, text)
+		}
+	}
+	wrong := 0
+	for i := range 1000 {
+		for g := range 3 {
+			if f.MayContain(msg, g, fmt.Sprintf("absent%d", i)) {
+				wrong++
+			}
+		}
+	}
+	if wrong > 90 {
+		t.Errorf("%d of 3000 absent words may be there, want about 30", wrong)
+	}
+	for g, want := range []bool{true, true, false} {
+		if got := f.MayContain(few, g, "hit"); got != want {
+			t.Errorf("row group %d may have the word hit: %v, want %v", g, got, want)
+		}
+	}
+	if !f.MayContain(plain, 0, "nowhere") || !f.MayContain(msg, 99, "nowhere") {
+		t.Error("without a filter a word is said to be absent")
+	}
+	var out strings.Builder
+	if err := Inspect(&out, vfs.OS, path); err != nil || !strings.Contains(out.String(), "bytes of token filters") {
+		t.Errorf("inspect: %v, %s", err, out.String())
+	}
+	if got := query(t, "SELECT count(msg) AS c FROM read_parquet('"+path+"')"); got != "c\n810\n" {
+		t.Errorf("another engine reads %q, want 810 messages", got)
+	}
+}
+
+// TestFulltextOfManyTokens overflows the largest filter: it lets more pass, and
+// still finds everything.
+func TestFulltextOfManyTokens(t *testing.T) {
+	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "msg:String")
+	tab.Columns[1].Index = &schema.Index{Kind: schema.FulltextIndex, Options: schema.DefaultIndexOptions(schema.FulltextIndex)}
+	const rows, words = 1500, 100
+	var data []row
+	for i := range rows {
+		var b strings.Builder
+		for j := range words {
+			fmt.Fprintf(&b, "t%d ", i*words+j)
+		}
+		data = append(data, row{"ts": int64(i), "msg": b.String()})
+	}
+	dir := t.TempDir()
+	if _, err := Write(Config{FS: vfs.OS, Dir: dir, NextID: func() uint64 { return 1 }}, tab, []*column.Batch{batchOf(t, tab, data...)}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := ReadFulltext(vfs.OS, filepath.Join(dir, FileName(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(f.columns[tab.Columns[1].ID].Filters[0]); got != maxFilterBytes {
+		t.Errorf("the filter has %d bytes, want %d", got, maxFilterBytes)
+	}
+	wrong := 0
+	for i := range rows * words {
+		if !f.MayContain(tab.Columns[1].ID, 0, fmt.Sprintf("t%d", i)) {
+			t.Fatalf("t%d is not found", i)
+		}
+		if i < 1000 && f.MayContain(tab.Columns[1].ID, 0, fmt.Sprintf("absent%d", i)) {
+			wrong++
+		}
+	}
+	if wrong > 150 {
+		t.Errorf("%d of 1000 absent words may be there", wrong)
+	}
+}
+
+func TestParseFulltextRefuses(t *testing.T) {
+	for _, text := range []string{`{`, `[{"column":1,"filters":["AAAA"]}]`, `[{"column":1,"filters":[""]}]`} {
+		if _, err := parseFulltext(text); err == nil {
+			t.Errorf("%s: no error", text)
+		}
+	}
+}
