@@ -68,6 +68,9 @@ func callAnything(t *testing.T, r *rand.Rand, f *fn.Function) bool {
 	start := time.Now()
 	p, _, err := vrl.Compile(source, vrl.Options{Budget: fn.Budget{Steps: 50_000, Bytes: 4 << 20}})
 	if err != nil {
+		if strings.Contains(err.Error(), "internal error") {
+			t.Fatalf("a panic while compiling %s", source)
+		}
 		return false
 	}
 	event := o.Value()

@@ -137,6 +137,13 @@ func compileWith(source string, o Options, vars []compile.Variable) (p *Program,
 	if o.Functions != nil {
 		functions = index(o.Functions)
 	}
+	defer func() {
+		if r := recover(); r != nil {
+			host.Logger.Error("vrl: compiling a program panicked", "panic", r)
+			d := diag.New(610, "internal error: a function of the library failed unexpectedly", diag.Span{End: len(source)}, "")
+			p, warnings, err = nil, nil, &Diagnostics{source, []*diag.Diagnostic{d}}
+		}
+	}()
 	nodes, list := syntax.Parse(source)
 	if len(list) > 0 {
 		return nil, nil, &Diagnostics{source, list}
