@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -219,9 +220,10 @@ func keyvalueFilter(c *call) (groksFilter, error) {
 	}
 	return textFilter(func(s string) (value.Value, bool) {
 		var list []value.Field
+		open := slices.Clone(quotes)
 		for s != "" {
 			var pair string
-			pair, s = cutPair(s, separator, delimiter, quotes)
+			pair, s = cutPair(s, separator, delimiter, open)
 			if f, ok := keyvaluePair(pair, separator, quotes, allowed, delimiter != ""); ok {
 				list = append(list, f)
 			}
@@ -244,16 +246,19 @@ func keyvalueChars(list string) (func(r rune) bool, error) {
 }
 
 // cutPair cuts what is before the next delimiter outside of quotes off s. Without a
-// delimiter white space, commas and semicolons are.
+// delimiter white space, commas and semicolons are. Quotes that are never closed are
+// removed from quotes.
 func cutPair(s, separator, delimiter string, quotes []string) (pair, rest string) {
 	for i := 0; i < len(s); i++ {
 		if i == 0 || strings.HasSuffix(s[:i], separator) {
-			for _, q := range quotes {
-				if s[i] != q[0] {
+			for k, q := range quotes {
+				if q == "" || s[i] != q[0] {
 					continue
 				}
 				if n := strings.IndexByte(s[i+1:], q[1]); n >= 0 {
 					i += n + 1
+				} else {
+					quotes[k] = "" // none closes from here on: do not look again
 				}
 				break
 			}

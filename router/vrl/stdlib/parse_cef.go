@@ -82,9 +82,9 @@ func cefValue(s string, strict bool) (text, rest string, ok bool) {
 		if n < 0 {
 			return strings.TrimRight(s, " "), "", true
 		}
-		blank := strings.LastIndexByte(s[:from+n], ' ')
-		if blank >= from && cefKey(s[blank+1:from+n]) {
-			return strings.TrimRight(s[:blank], " "), s[blank+1:], true
+		// A key is near: looking further back would make long values slow.
+		if i := strings.LastIndexByte(s[from:from+n], ' '); i >= 0 && cefKey(s[from+i+1:from+n]) {
+			return strings.TrimRight(s[:from+i], " "), s[from+i+1:], true
 		}
 		if strict {
 			return "", s, false

@@ -46,6 +46,9 @@ var parseJSON = &fn.Function{
 		}
 		v, err := value.ParseJSON(s, o)
 		if err != nil {
+			if depth.IsDefined() {
+				return f.FailErr("unable to read json: ", err)
+			}
 			return f.FailErr("unable to parse json: ", err)
 		}
 		return v, true

@@ -115,7 +115,12 @@ func (p *keyValue) key(f *fn.Frame, s string) (key, rest string, ok bool) {
 // fieldIndex returns where the next delimiter of fields is; -1 if nowhere.
 func (p *keyValue) fieldIndex(s string) int {
 	if p.field == " " {
-		return strings.IndexAny(s, " \t")
+		for i := range len(s) {
+			if isBlank(s[i]) {
+				return i
+			}
+		}
+		return -1
 	}
 	return strings.Index(s, p.field)
 }

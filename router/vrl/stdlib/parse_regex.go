@@ -163,8 +163,10 @@ var parseRegexAll = &fn.Function{
 			}
 			g := of(args)
 			s := args[0].Text()
-			all := g.re.All(s, -1)
-			if !f.Spend(len(all)) || !f.Reserve(len(all)*(len(g.named)+len(g.numbers))*24) {
+			// What a match takes: its places, and an object with its fields.
+			size := 128 + 16*len(g.re.Names()) + 40*(len(g.named)+len(g.numbers))
+			all := g.re.All(s, min(f.Budget.Steps, f.Budget.Bytes/size)+1)
+			if !f.Spend(len(all)) || !f.Reserve(len(all)*size) {
 				return value.Value{}, false
 			}
 			list := make([]value.Value, len(all))

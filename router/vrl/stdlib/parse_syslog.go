@@ -38,14 +38,8 @@ func parseSyslogLine(f *fn.Frame, v value.Value) (value.Value, bool) {
 	}
 	b := newFields(12)
 	rest, priority := syslogPriority(s, &b)
-	if priority {
-		line := newFields(12)
-		for i := range b.o.Len() {
-			line.add(b.o.Key(i), b.o.PeekAt(i))
-		}
-		if syslog5424(f, rest, &line) {
-			return line.value(), true
-		}
+	if priority && syslog5424(f, rest, &b) {
+		return b.value(), true
 	}
 	if !syslog3164(f, skipSpace(rest), &b, priority) {
 		return f.Fail(syslogFailed)
@@ -79,7 +73,7 @@ func cutField(s string) (text, rest string, ok bool) {
 	return s[:i], s[i+1:], i > 0
 }
 
-// syslog5424 parses what follows the priority.
+// syslog5424 parses what follows the priority. If it returns false it has added nothing.
 func syslog5424(f *fn.Frame, s string, b *fields) bool {
 	version, s, ok := cutField(s)
 	if !ok || len(version) > 3 || digits(version) != len(version) {
@@ -89,18 +83,20 @@ func syslog5424(f *fn.Frame, s string, b *fields) bool {
 	if !ok {
 		return false
 	}
+	var t value.Value
 	if when != "-" {
-		t, ok := isoTime(f, when)
-		if !ok {
+		if t, ok = isoTime(f, when); !ok {
 			return false
 		}
-		b.add("timestamp", t)
 	}
 	var part [4]string // host, application, process, message id
 	for i := range part {
 		if part[i], s, ok = cutField(s); !ok {
 			return false
 		}
+	}
+	if t.Kind() == value.Timestamp {
+		b.add("timestamp", t)
 	}
 	b.integer("version", version)
 	b.text("hostname", part[0])

@@ -27,9 +27,10 @@ var parseTokens = &fn.Function{
 			return value.Value{}, false
 		}
 		list := make([]value.Value, 0, 8)
+		var t tokenizer
 		for s = skipSpace(s); s != ""; s = skipSpace(s) {
 			var w string
-			w, s = token(s)
+			w, s = t.token(s)
 			if w == "" || w == "-" {
 				list = append(list, value.Value{})
 			} else {
@@ -40,17 +41,23 @@ var parseTokens = &fn.Function{
 	}},
 }
 
+// tokenizer cuts tokens off a text. It remembers what is not closed any more, so that it
+// does not look for it again and again.
+type tokenizer struct{ noQuote, noBracket bool }
+
 // token cuts a token off s. A bracket or quote that is not closed is part of a word.
-func token(s string) (w, rest string) {
-	switch s[0] {
-	case '"':
+func (t *tokenizer) token(s string) (w, rest string) {
+	switch {
+	case s[0] == '"' && !t.noQuote:
 		if end := closing(s, '"'); end > 0 {
 			return s[1:end], s[end+1:]
 		}
-	case '[':
+		t.noQuote = true
+	case s[0] == '[' && !t.noBracket:
 		if end := closing(s, ']'); end > 0 {
 			return s[1:end], s[end+1:]
 		}
+		t.noBracket = true
 	}
 	return word(s)
 }

@@ -197,7 +197,7 @@ var parseXML = &fn.Function{
 	},
 	Impl: fn.Impl{N: func(f *fn.Frame, a []value.Value) (value.Value, bool) {
 		s := a[0].Text()
-		if !f.Reserve(4*len(s)) || !f.Spend(len(s)/8) {
+		if !f.Reserve(4*len(s)) || !f.Spend(len(s)/2) {
 			return value.Value{}, false
 		}
 		r := newXMLReader(s, xmlReader{

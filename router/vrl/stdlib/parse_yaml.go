@@ -15,7 +15,7 @@ import (
 )
 
 // maxYAML is the longest text parsed as YAML, whose parser takes many times the memory.
-const maxYAML = 4 << 20
+const maxYAML = 1 << 20
 
 var errBudget = errors.New("the budget is used up")
 
@@ -159,7 +159,7 @@ var parseYAML = &fn.Function{
 	Params:   []fn.Param{valueParam("The document.")},
 	Returns:  kind.JSON,
 	Fallible: true,
-	Errors:   []string{"the text is not YAML", "containers are nested more than 128 deep, or the text is longer than 4 MiB"},
+	Errors:   []string{"the text is not YAML", "containers are nested more than 128 deep, or the text is longer than 1 MiB"},
 	Examples: []fn.Example{
 		{Title: "a document", Source: `parse_yaml!("a: 1\nb: [x, true]\n")`, Result: `{"a":1,"b":["x",true]}`},
 		{Title: "not YAML", Source: `parse_yaml!("[1")`, Fails: `unable to parse yaml`},
@@ -167,9 +167,9 @@ var parseYAML = &fn.Function{
 	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
 		s := v.Text()
 		if len(s) > maxYAML {
-			return f.Fail("unable to parse yaml: the text is longer than 4 MiB")
+			return f.Fail("unable to parse yaml: the text is longer than 1 MiB")
 		}
-		if !f.Reserve(4*len(s)) || !f.Spend(len(s)/8) {
+		if !f.Reserve(4*len(s)) || !f.Spend(len(s)/2) {
 			return value.Value{}, false
 		}
 		out, err := readYAML(f, s)
