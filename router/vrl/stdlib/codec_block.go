@@ -2,6 +2,7 @@ package stdlib
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -273,17 +274,69 @@ var decodeLZ4 = &fn.Function{
 
 // lz4Block decodes a block and returns how much it wrote, or what is wrong.
 func lz4Block(dst []byte, s string) (int, string) {
-	if s == "" {
-		return 0, lz4Problem + "expected another byte, found none"
+	if s != "" {
+		if n, err := lz4.UncompressBlock(octets(s), dst); err == nil {
+			return n, ""
+		}
 	}
-	n, err := lz4.UncompressBlock(octets(s), dst)
-	switch {
-	case err == nil:
-		return n, ""
-	case len(dst) == 0:
-		return 0, lz4Problem + "provided output is too small for the decompressed data, actual 0"
+	return 0, lz4Problem + lz4Fault(s, len(dst))
+}
+
+// lz4Fault finds out why a block cannot be decoded to so many bytes.
+func lz4Fault(s string, room int) string {
+	const missing = "expected another byte, found none"
+	// more reads what a length goes on with.
+	more := func(n int) (int, bool) {
+		for {
+			if s == "" {
+				return 0, false
+			}
+			c := s[0]
+			s = s[1:]
+			if n += int(c); c != 255 {
+				return n, true
+			}
+		}
 	}
-	return 0, lz4Problem + "the data is damaged, or its content longer than the room given"
+	for n := 0; s != ""; {
+		token := s[0]
+		s = s[1:]
+		var ok bool
+		literals, match := int(token>>4), int(token&15)
+		if literals == 15 {
+			if literals, ok = more(literals); !ok {
+				return missing
+			}
+		}
+		if literals > len(s) {
+			return "literal is out of bounds of the input"
+		}
+		s = s[literals:]
+		if n += literals; n > room {
+			return fmt.Sprintf("provided output is too small for the decompressed data, actual %d, expected %d", room, n)
+		}
+		if s == "" {
+			return "the data is damaged"
+		}
+		if len(s) < 2 {
+			return missing
+		}
+		offset := int(s[0]) | int(s[1])<<8
+		s = s[2:]
+		if match == 15 {
+			if match, ok = more(match); !ok {
+				return missing
+			}
+		}
+		if offset == 0 || offset > n {
+			return "the offset to copy is not contained in the decompressed buffer"
+		}
+		const least = 4
+		if n += match + least; n > room {
+			return fmt.Sprintf("provided output is too small for the decompressed data, actual %d, expected %d", room, n)
+		}
+	}
+	return missing
 }
 
 var encodeLZ4 = &fn.Function{

@@ -37,6 +37,11 @@ func TestCompress(t *testing.T) {
 		{Name: "no length", Source: `decode_lz4!("abc", prepended_size: true)`, RunError: "the length before the block is missing"},
 		{Name: "a length too short", Source: `decode_lz4!(decode_base64!("AwAAAEBjb3Jk"), prepended_size: true)`, RunError: "unable to decode value with lz4 block decoder"},
 		{Name: "empty", Source: `decode_lz4!("")`, RunError: "unable to decode value with lz4 block decoder"},
+		{Name: "literals cut off", Source: `decode_lz4!(decode_base16!("406162"))`, RunError: "literal is out of bounds of the input"},
+		{Name: "length cut off", Source: `decode_lz4!(decode_base16!("f0ff"))`, RunError: "expected another byte, found none"},
+		{Name: "offset cut off", Source: `decode_lz4!(decode_base16!("106101"))`, RunError: "expected another byte, found none"},
+		{Name: "offset too far", Source: `decode_lz4!(decode_base16!("1061020000"))`, RunError: "the offset to copy is not contained"},
+		{Name: "a copy too long", Source: `decode_lz4!(decode_base16!("1061010000"), buf_size: 3)`, RunError: "output is too small for the decompressed data, actual 3, expected 5"},
 		{Name: "negative", Source: `decode_lz4!("a", buf_size: -1)`, RunError: "must not be negative"},
 		{Name: "frame cut off", Source: `decode_lz4!(decode_base64!("BCJNGGBAgg=="))`, RunError: "unable to decode value with lz4 frame decoder"},
 	})

@@ -66,10 +66,14 @@ func TestEncodeProto(t *testing.T) {
 	}
 	cases := []vrltest.Case{
 		{Source: `encode_base16(` + encode(`{"text": "hi", "i32": -1, "other": 1, "raw": null}`, "") + `)`, Want: `"0a0268691801"`},
-		{Name: "all kinds", Source: back(`{"text": "é", "raw": "x", "i32": -5, "u32": 4294967295, "i64": -9, "u64": 9, "f32": 0.5, "f64": 2.25, "yes": true, "level": "HIGH"}`),
-			Want: `{"text":"é","raw":"x","i32":-5,"u32":4294967295,"i64":-9,"u64":9,"f32":0.5,"f64":2.25,"yes":true,"level":"HIGH"}`},
-		{Name: "containers", Source: back(`{"list": [1, 2], "inner": [{"text": "a"}, {}], "tags": {"k": "v"}, "by_id": {"-7": true}}`),
-			Want: `{"list":[1,2],"inner":[{"text":"a"},{}],"tags":{"k":"v"},"by_id":{"-7":true}}`},
+		{
+			Name: "all kinds", Source: back(`{"text": "é", "raw": "x", "i32": -5, "u32": 4294967295, "i64": -9, "u64": 9, "f32": 0.5, "f64": 2.25, "yes": true, "level": "HIGH"}`),
+			Want: `{"text":"é","raw":"x","i32":-5,"u32":4294967295,"i64":-9,"u64":9,"f32":0.5,"f64":2.25,"yes":true,"level":"HIGH"}`,
+		},
+		{
+			Name: "containers", Source: back(`{"list": [1, 2], "inner": [{"text": "a"}, {}], "tags": {"k": "v"}, "by_id": {"-7": true}}`),
+			Want: `{"list":[1,2],"inner":[{"text":"a"},{}],"tags":{"k":"v"},"by_id":{"-7":true}}`,
+		},
 		{Name: "a timestamp", Source: back(`{"at": t'2026-01-02T03:04:05.25Z'}`), Want: `{"at":"2026-01-02T03:04:05.250Z"}`},
 		{Name: "numbers", Source: back(`{"f64": 3, "level": 1, "i64": t'1970-01-01T00:01:00Z'}`), Want: `{"f64":3.0,"level":"HIGH","i64":60}`},
 		{Name: "text of scalars", Source: back(`{"text": 1.0, "tags": {"a": true, "b": t'2026-01-02T03:04:05Z'}}`), Want: `{"text":"1","tags":{"a":"true","b":"2026-01-02T03:04:05Z"}}`},
