@@ -12,6 +12,9 @@ import (
 // TestParsersAreLinear holds that no parser takes long on a text made to be slow to read.
 // The bound is far above what a linear parser takes, and far below a quadratic one.
 func TestParsersAreLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	const size = 256 << 10
 	fill := func(head, piece string) string { return head + strings.Repeat(piece, size/len(piece)) }
 	texts := []string{
