@@ -111,12 +111,10 @@ are reported on standard error, and the exit status is 1.`,
 					return usageError{errors.New("name the file of the program, or give the program with --program")}
 				}
 				var err error
-				if name = args[0]; true {
-					if source, err = readProgram(cmd, name); err != nil {
-						return err
-					}
+				name, args = args[0], args[1:]
+				if source, err = readProgram(cmd, name); err != nil {
+					return err
 				}
-				args = args[1:]
 			}
 			o, err := flags.options(cmd.ErrOrStderr())
 			if err != nil {
@@ -198,6 +196,7 @@ func newVRLCheckCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			o.Record = true // what is checked is mostly meant for pipelines
 			var all []error
 			for _, name := range args {
 				source, err := readProgram(cmd, name)

@@ -318,6 +318,11 @@ func TestSharedForever(t *testing.T) {
 		{Name: "compared", Source: "x = .a\n" + lines("x = [x, x]") + "y = x\n" + lines("y = [y, y]") + "x == y", RunError: "budget"},
 		{Name: "given to a function", Source: "x = .a\n" + lines("x = [x, x]") + "length(x)", RunError: "budget"},
 		{Name: "shown", Source: "x = .a\n" + lines("x = [x, x]") + `y, err = .a + x; err`, Want: `"can't add type array to null"`},
+		{Name: "nested deep", Source: `a = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+			for_each(a) -> |_i, _v| { for_each(a) -> |_i, _v| { for_each(a) -> |_i, _v| { for_each(a) -> |_i, _v| { .x = [.x] } } } }`, RunError: "too large"},
+		{Name: "nested deep and written", Source: `a = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]; x = .a
+			for_each(a) -> |_i, _v| { for_each(a) -> |_i, _v| { for_each(a) -> |_i, _v| { for_each(a) -> |_i, _v| { x = {"k": x} } } } }
+			encode_json(x)`, RunError: "budget"},
 		{Name: "left by a failed run", Source: ".x = .a\n" + lines(".x = [.x, .x]") + `abort`, RunError: "too large"},
 	})
 }

@@ -289,10 +289,19 @@ func (o *Fields) SetHint(key string, v Value, hint int) int {
 	return i
 }
 
+// maxDepth bounds how deep values may be nested that are walked through.
+const maxDepth = 1000
+
 // Size returns the number of values that v consists of, itself included, or limit if
-// there are more. What is shared counts as often as it occurs.
-func Size(v Value, limit int) int {
+// there are more. What is shared counts as often as it occurs. A value that is nested
+// a thousand deep, which none that was parsed is, is taken for one beyond any limit.
+func Size(v Value, limit int) int { return size(v, limit, 0) }
+
+func size(v Value, limit, depth int) int {
 	n := 1
+	if depth > maxDepth {
+		return limit
+	}
 	switch v.kind {
 	case Array:
 		for _, x := range v.items().list {
@@ -300,7 +309,7 @@ func Size(v Value, limit int) int {
 				return limit
 			}
 			if x.kind == Array || x.kind == Object {
-				n += Size(x, limit-n)
+				n += size(x, limit-n, depth+1)
 			} else {
 				n++
 			}
@@ -312,7 +321,7 @@ func Size(v Value, limit int) int {
 				return limit
 			}
 			if x := list[i].Value; x.kind == Array || x.kind == Object {
-				n += Size(x, limit-n)
+				n += size(x, limit-n, depth+1)
 			} else {
 				n++
 			}
