@@ -34,28 +34,42 @@ func TestIngest(t *testing.T) {
 	n.Start()
 	const nd, text = "application/x-ndjson", "text/plain"
 	for i, p := range []post{
-		{name: "objects of different shapes", body: `[{"u":"ann","n":1},{"u":"bob","x":{"y":true}}]`, rows: 2,
-			sql: `SELECT n, u, "x.y" FROM T ORDER BY u`, want: `[[1,"ann",null],[null,"bob",true]]`},
-		{name: "columns come in byte order", body: `{"b":1,"a":2,"B":3}`, rows: 1,
+		{
+			name: "objects of different shapes", body: `[{"u":"ann","n":1},{"u":"bob","x":{"y":true}}]`, rows: 2,
+			sql: `SELECT n, u, "x.y" FROM T ORDER BY u`, want: `[[1,"ann",null],[null,"bob",true]]`,
+		},
+		{
+			name: "columns come in byte order", body: `{"b":1,"a":2,"B":3}`, rows: 1,
 			sql:  `SELECT column_name FROM information_schema.columns WHERE table_name = 'T' ORDER BY ordinal_position`,
-			want: `[["svc_timestamp"],["B"],["a"],["b"]]`},
+			want: `[["svc_timestamp"],["B"],["a"],["b"]]`,
+		},
 		{name: "a conflict within the batch", body: `[{"n":1},{"n":"two"}]`, status: 400, code: 1004, text: "n"},
 		{name: "a conflict skipped", query: "&skip_error=true", body: `[{"n":1},{"n":"two"}]`, rows: 1, want: `[[1]]`},
 		{name: "the first one decides", query: "&skip_error=true", body: `[{"a":"x"},{"a":1},{"a":2}]`, rows: 1, want: `[["x"]]`},
 		{name: "integer and float conflict", body: `[{"score":1.5},{"score":1}]`, status: 400, code: 1004, text: "Float64"},
-		{name: "epoch in seconds from text", query: "&custom_time_index=at;epoch;s", body: `{"at":"1700000000","m":"hi"}`, rows: 1,
-			sql: `SELECT at, m FROM T`, want: `[[1700000000,"hi"]]`},
-		{name: "epoch in nanoseconds keeps all digits", query: "&custom_time_index=at;epoch;ns", body: `{"at":1700000000123456789}`, rows: 1,
-			sql: `SELECT at FROM T`, want: `[[1700000000123456789]]`},
-		{name: "a raw time pattern", query: "&custom_time_index=at;datestr;%Y-%m-%d+%H:%M:%S%:z", body: `{"at":"2024-05-06 07:08:09+02:00"}`, rows: 1,
-			sql: `SELECT at FROM T`, want: `[[1714972089000000000]]`},
-		{name: "a nested time field", query: "&custom_time_index=a.b;epoch;ms", body: `{"a":{"b":1700000000000,"c":"x"}}`, rows: 1,
-			sql: `SELECT * FROM T`, want: `[[1700000000000,"x"]]`},
+		{
+			name: "epoch in seconds from text", query: "&custom_time_index=at;epoch;s", body: `{"at":"1700000000","m":"hi"}`, rows: 1,
+			sql: `SELECT at, m FROM T`, want: `[[1700000000,"hi"]]`,
+		},
+		{
+			name: "epoch in nanoseconds keeps all digits", query: "&custom_time_index=at;epoch;ns", body: `{"at":1700000000123456789}`, rows: 1,
+			sql: `SELECT at FROM T`, want: `[[1700000000123456789]]`,
+		},
+		{
+			name: "a raw time pattern", query: "&custom_time_index=at;datestr;%Y-%m-%d+%H:%M:%S%:z", body: `{"at":"2024-05-06 07:08:09+02:00"}`, rows: 1,
+			sql: `SELECT at FROM T`, want: `[[1714972089000000000]]`,
+		},
+		{
+			name: "a nested time field", query: "&custom_time_index=a.b;epoch;ms", body: `{"a":{"b":1700000000000,"c":"x"}}`, rows: 1,
+			sql: `SELECT * FROM T`, want: `[[1700000000000,"x"]]`,
+		},
 		{name: "a bad time index", query: "&custom_time_index=at;epoch", body: `{"at":1}`, status: 400, code: 1004},
 		{name: "an unknown unit", query: "&custom_time_index=at;epoch;m", body: `{"at":1}`, status: 400, code: 1004},
 		{name: "a record without its time", query: "&custom_time_index=at;epoch;s", body: `[{"m":1}]`, status: 400, code: 1004},
-		{name: "depth two", header: []string{"x-svc-pipeline-params", "max_nested_levels=2"},
-			body: `{"a":{"b":{"c":1}},"e":[1,{"z":0}]}`, rows: 1, sql: `SELECT "a.b", e FROM T`, want: `[["{\"c\":1}","[1,{\"z\":0}]"]]`},
+		{
+			name: "depth two", header: []string{"x-svc-pipeline-params", "max_nested_levels=2"},
+			body: `{"a":{"b":{"c":1}},"e":[1,{"z":0}]}`, rows: 1, sql: `SELECT "a.b", e FROM T`, want: `[["{\"c\":1}","[1,{\"z\":0}]"]]`,
+		},
 		{name: "no JSON", body: `not json`, status: 400, code: 1004, text: "json"},
 		{name: "no JSON, leniently", query: "&ignore_errors=true", body: `not json`},
 		{name: "an empty body", body: ``},
@@ -73,12 +87,16 @@ func TestIngest(t *testing.T) {
 		{name: "text with bad bytes", ctype: text, body: "a\xffb\n", rows: 1, sql: `SELECT message FROM T`, want: "[[\"a\uFFFDb\"]]"},
 		{name: "type parameters and case", ctype: "Application/JSON; charset=utf-8", body: `{"a":1}`, rows: 1, want: `[[1]]`},
 		{name: "an unknown type", ctype: "text/html", body: `{}`, status: 400, code: 1004, text: "application/x-ndjson"},
-		{name: "numbers", body: `{"a":1,"b":1.0,"c":1e3,"d":9223372036854775807,"e":9223372036854775808,"f":-0.5}`, rows: 1,
-			want: `[[1,1,1000,9223372036854775807,9223372036854775808,-0.5]]`},
+		{
+			name: "numbers", body: `{"a":1,"b":1.0,"c":1e3,"d":9223372036854775807,"e":9223372036854775808,"f":-0.5}`, rows: 1,
+			want: `[[1,1,1000,9223372036854775807,9223372036854775808,-0.5]]`,
+		},
 		{name: "a boolean that is none", query: "&skip_error=1", body: `{}`, status: 400, code: 1004},
 		{name: "a parameter twice", query: "&table=x", body: `{}`, status: 400, code: 1004},
-		{name: "an unknown pipeline", query: "&x=y", header: []string{"x-svc-pipeline-name", "nope"}, body: `{}`, status: 400, code: 1004,
-			text: "Pipeline not found, name: nope, version: latest"},
+		{
+			name: "an unknown pipeline", query: "&x=y", header: []string{"x-svc-pipeline-name", "nope"}, body: `{}`, status: 400, code: 1004,
+			text: "Pipeline not found, name: nope, version: latest",
+		},
 		{name: "an unknown database", query: "&db=nowhere", body: `{}`, status: 400, code: 4004},
 		{name: "an unknown encoding", header: []string{"Content-Encoding", "rot13"}, body: `{}`, status: 415, code: 1001},
 		{name: "a body over the limit", body: `{"a":"` + strings.Repeat("x", 2<<20) + `"}`, status: 413},
@@ -90,8 +108,10 @@ func TestIngest(t *testing.T) {
 		{name: "a bad ttl", header: []string{"x-svc-hints", "ttl=soon"}, body: `{"a":1}`, status: 400, code: 1004, text: "soon"},
 		{name: "no table, and none made", header: []string{"x-svc-hints", "auto_create_table=false"}, body: `{"a":1}`, status: 400, code: 1004, text: "does not exist"},
 		{name: "instant", header: []string{"x-svc-hints", "ttl=instant"}, body: `{"a":1}`, rows: -1},
-		{name: "a variable for the table", body: `[{"a":1,"svc_table_suffix":"_x"},{"a":2}]`, rows: 2,
-			sql: `SELECT (SELECT count(*) FROM "T_x"), (SELECT count(*) FROM T)`, want: `[[1,1]]`},
+		{
+			name: "a variable for the table", body: `[{"a":1,"svc_table_suffix":"_x"},{"a":2}]`, rows: 2,
+			sql: `SELECT (SELECT count(*) FROM "T_x"), (SELECT count(*) FROM T)`, want: `[[1,1]]`,
+		},
 	} {
 		t.Run(p.name, func(t *testing.T) {
 			table := fmt.Sprintf("t%02d", i)
