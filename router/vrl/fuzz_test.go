@@ -44,12 +44,25 @@ func tryProgram(t *testing.T, source, event string) (compiled bool) {
 	if err != nil {
 		v = value.NewObject(value.MakeFields(0))
 	}
+	// An event that others hold too must come to no harm, and give the same results.
+	frozen, before := v.Detach().Freeze(), v.String()
+	held := frozen
 	result, err := p.Run(&v, nil)
 	if err != nil && strings.Contains(err.Error(), "internal error") {
 		t.Fatalf("a function panicked: %s", source)
 	}
-	value.AppendJSON(nil, result)
-	value.AppendJSON(nil, v)
+	again, errAgain := p.Run(&held, nil)
+	if frozen.String() != before {
+		t.Fatalf("%s\nchanges a shared event from %s to %s", source, before, frozen)
+	}
+	for _, name := range []string{"now", "random_", "uuid_"} {
+		if strings.Contains(source, name) {
+			return true
+		}
+	}
+	if (err == nil) != (errAgain == nil) || !value.Same(result, again) || !value.Same(v, held) {
+		t.Fatalf("%s on %s\nowned:  %s, %s, %v\nshared: %s, %s, %v", source, before, result, v, err, again, held, errAgain)
+	}
 	// Far above the bound that is promised: the machine may be busy.
 	if d := time.Since(start); d > 5*time.Second {
 		t.Fatalf("took %s: %s", d, source)
