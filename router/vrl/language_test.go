@@ -282,6 +282,14 @@ func TestBudget(t *testing.T) {
 			RunError: "budget of steps",
 		},
 		{
+			Name: "building an array of thousands",
+			Source: `a = split("x" * 3000, "")
+				b = []
+				for_each(a) -> |_i, v| { b = push(b, v) }
+				length(b)`,
+			Want: "3002",
+		},
+		{
 			Name: "memory",
 			Source: `s = "0123456789abcdef"
 				for_each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) -> |_i, _v| { for_each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) -> |_i, _v| { s = s + s } }

@@ -267,5 +267,7 @@ func (f *Frame) SpendOn(v value.Value) bool {
 	if k := v.Kind(); k != value.Array && k != value.Object {
 		return true
 	}
-	return f.Spend(value.Size(v, f.Budget.Steps+1))
+	// Looking at a value costs a fraction of what an operation does.
+	const share = 8
+	return f.Spend(value.Size(v, share*(f.Budget.Steps+1)) / share)
 }
