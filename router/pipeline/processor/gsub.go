@@ -14,7 +14,7 @@ import (
 
 // compileGsub: gsub replaces every match of a pattern in strings.
 //
-//	pattern: a regular expression in RE2 syntax, required
+//	pattern: a regular expression in RE2 syntax, required; \d, \w and \s go by Unicode
 //	replacement: required; $1 and $name stand for groups, ${1} and ${name} too, $0 for the
 //	  whole match and $$ for a dollar sign. A name is as long as possible: $1x is ${1x}
 func compileGsub(o *Options) Apply {
@@ -144,19 +144,20 @@ func (r *replacement) apply(rec *Record, s string) (value.Value, error) {
 	if r.fixed != "" {
 		return r.replaceFixed(rec, s)
 	}
-	if r.quick != nil && r.quick.Suits(s) {
+	re, mayQuick := r.on(s)
+	if mayQuick && r.quick.Suits(s) {
 		if v, decided, err := r.replaceQuick(rec, s); decided {
 			return v, err
 		}
 	}
 	limit := maxGrown(s)
-	if most := len(s) + (len(s)+1)*r.fixedBytes + len(s)*r.groups; most > limit && r.size(s) > limit {
+	if most := len(s) + (len(s)+1)*r.fixedBytes + len(s)*r.groups; most > limit && r.size(re, s) > limit {
 		return value.None, errTooLong
 	}
 	if r.groups == 0 {
-		return value.NewString(r.re.ReplaceAllLiteralString(s, r.literal)), nil
+		return value.NewString(re.ReplaceAllLiteralString(s, r.literal)), nil
 	}
-	return value.NewString(r.re.ReplaceAllString(s, r.template)), nil
+	return value.NewString(re.ReplaceAllString(s, r.template)), nil
 }
 
 // maxGrown is the most that may become of s.
@@ -216,10 +217,10 @@ func (r *replacement) append(dst []byte, s string, places []int) []byte {
 	return dst
 }
 
-// size is at least the size of the result for s.
-func (r *replacement) size(s string) int {
+// size is at least the size of the result for s, by the form of the expression for it.
+func (r *replacement) size(re *regexp.Regexp, s string) int {
 	matches, matched := 0, 0
-	r.re.ReplaceAllStringFunc(s, func(m string) string {
+	re.ReplaceAllStringFunc(s, func(m string) string {
 		matches++
 		matched += len(m)
 		return ""

@@ -10,6 +10,7 @@ import (
 
 func TestGsub(t *testing.T) {
 	run(t, "gsub", []runCase{
+		{"all scripts", `{field: a, pattern: '\w+', replacement: '<$0>'}`, `{"a":"é à"}`, `{"a":"<é> <à>"}`},
 		{"all matches", `{field: a, pattern: '\d+', replacement: N}`, `{"a":"1 b 23"}`, `{"a":"N b N"}`},
 		{"fixed text", `{field: a, pattern: 'bc', replacement: 'x$$'}`, `{"a":"abcbcd"}`, `{"a":"ax$x$d"}`},
 		{"fixed text of special bytes", `{field: a, pattern: '\.', replacement: _}`, `{"a":"a.b.c"}`, `{"a":"a_b_c"}`},

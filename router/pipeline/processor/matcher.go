@@ -10,9 +10,18 @@ import (
 type matcher struct {
 	re    *regexp.Regexp
 	quick *quick.Program // nil if the pattern is not for it
+	wide  *regexp.Regexp // for texts that are not all ASCII; nil if re is for these too
 }
 
-func newMatcher(re *regexp.Regexp) matcher { return matcher{re, quick.Compile(re.String())} }
+func newMatcher(re *regexp.Regexp) matcher { return matcher{re, quick.Compile(re.String()), widen(re)} }
+
+// on returns the form of the expression for s, and whether the quick matcher may be asked.
+func (m *matcher) on(s string) (re *regexp.Regexp, mayQuick bool) {
+	if m.wide != nil && !onlyASCII(s) {
+		return m.wide, false
+	}
+	return m.re, m.quick != nil
+}
 
 // fewPlaces is the number of places that find room on the stack, as var few
 // [fewPlaces]int; places := m.find(s, few[:]).
@@ -22,7 +31,8 @@ const fewPlaces = 2 * fewCaptures
 // -1 for groups that took no part; nil if there is no match. few is memory for them if it
 // is large enough.
 func (m *matcher) find(s string, few []int) []int {
-	if m.quick != nil {
+	re, mayQuick := m.on(s)
+	if mayQuick {
 		if n := 2 * m.quick.Groups(); n > len(few) {
 			few = make([]int, n)
 		} else {
@@ -35,5 +45,5 @@ func (m *matcher) find(s string, few []int) []int {
 			return nil
 		}
 	}
-	return m.re.FindStringSubmatchIndex(s)
+	return re.FindStringSubmatchIndex(s)
 }

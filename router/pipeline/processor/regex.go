@@ -16,8 +16,8 @@ import (
 // Every pattern is searched for, and every group (?<name>…) that took part in the first
 // match of its pattern gives a field: the field's name, or its new name if the list gives
 // one, with _name. A pattern that does not occur gives none and is no error. The source
-// stays. As RE2 has it, \d, \w, \s and \b know ASCII only; for letters of all scripts there is
-// \p{L}, for digits \p{Nd}.
+// stays. \d, \w and \s go by Unicode, unless a pattern has more than maxWide of them; \b knows
+// ASCII only.
 func compileRegex(o *Options) Apply {
 	fields := o.Fields()
 	var patterns []*regexp.Regexp

@@ -25,7 +25,7 @@ func TestRegex(t *testing.T) {
 		{"existing stays", `{field: a, pattern: '(?<x>1)'}`, `{"a":"2","a_x":7}`, `{"a":"2","a_x":7}`},
 		{"flags", `{field: a, pattern: '(?i)(?<x>ab)'}`, `{"a":"xAB"}`, `{"a":"xAB","a_x":"AB"}`},
 		{"characters", `{field: a, pattern: '(?<x>[^"]+)"(?<y>\p{L}+)(?<z>\w*)'}`, `{"a":"ä…\"éx1"}`, `{"a":"ä…\"éx1","a_x":"ä…","a_y":"éx","a_z":"1"}`},
-		{"digits are ASCII", `{field: a, pattern: '(?<x>\d)(?<y>\w)?'}`, `{"a":"٣3é"}`, `{"a":"٣3é","a_x":"3"}`},
+		{"all scripts", `{field: a, pattern: '(?<x>\d+)(?<y>\w)(?<z>[^\W\d]+)'}`, `{"a":"٣3éà"}`, `{"a":"٣3éà","a_x":"٣3","a_y":"é","a_z":"à"}`},
 		{"large record", `{field: m, pattern: '(?<a>.)(?<l>.)'}`, `{"b":1,"c":2,"d":3,"e":4,"f":5,"m":"xy"}`, `{"b":1,"c":2,"d":3,"e":4,"f":5,"m":"xy","m_a":"x","m_l":"y"}`},
 		{"ignored", `{fields: [a, b], pattern: '(?<x>.)', ignore_missing: true}`, `{"b":"1"}`, `{"b":"1","b_x":"1"}`},
 

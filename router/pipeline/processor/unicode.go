@@ -1,0 +1,143 @@
+package processor
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// The classes \d, \w and \s with all characters of Unicode, as the inside of a class. None
+// ends in a single character, which a following - would make a range.
+const (
+	wideDigit = `\p{Nd}`
+	wideWord  = `\x{200c}\x{200d}\p{L}\p{M}\p{Nl}\p{Nd}\p{Pc}`
+	wideSpace = `\x{85}\s\v\p{Z}`
+)
+
+// maxWide is how many of these classes a pattern may have: each takes several kilobytes.
+const maxWide = 128
+
+// widen returns the form of a compiled pattern for texts that are not all ASCII, in which
+// \d, \w, \s and their opposites go by Unicode. It is nil if re itself will do: the
+// pattern has none of these classes, or more than maxWide. The groups are the same.
+func widen(re *regexp.Regexp) *regexp.Regexp {
+	text, count := widePattern(re.String())
+	if count == 0 || count > maxWide {
+		return nil
+	}
+	wide, err := regexp.Compile(text)
+	if err != nil {
+		return nil
+	}
+	return wide
+}
+
+// widePattern writes a pattern with the classes of Unicode in place of those of ASCII, and
+// counts them.
+func widePattern(pattern string) (text string, count int) {
+	var b strings.Builder
+	inClass := false
+	for s := pattern; s != ""; {
+		size := 1
+		switch {
+		case strings.HasPrefix(s, `\Q`) && !inClass:
+			size = len(s)
+			if end := strings.Index(s, `\E`); end >= 0 {
+				size = end + len(`\E`)
+			}
+		case s[0] == '\\' && len(s) > 1:
+			if class := wideClass(s[1], inClass); class != "" && count <= maxWide {
+				b.WriteString(class)
+				count++
+				s = s[2:]
+				continue
+			}
+			size = 2
+		case inClass && strings.HasPrefix(s, "[:"):
+			if end := strings.Index(s, ":]"); end > 0 {
+				size = end + len(":]")
+			}
+		case inClass && s[0] == ']':
+			inClass = false
+		case !inClass && s[0] == '[':
+			inClass = true
+			// A bracket that comes first closes nothing.
+			rest := strings.TrimPrefix(s[1:], "^")
+			size = len(s) - len(strings.TrimPrefix(rest, "]"))
+		}
+		b.WriteString(s[:size])
+		s = s[size:]
+	}
+	return b.String(), count
+}
+
+// wideClass is what stands for an escape such as \w; empty for other escapes.
+func wideClass(escape byte, inClass bool) string {
+	var in string
+	switch escape {
+	case 'd', 'D':
+		in = wideDigit
+	case 'w', 'W':
+		in = wideWord
+	case 's', 'S':
+		in = wideSpace
+	default:
+		return ""
+	}
+	negated := 'A' <= escape && escape <= 'Z'
+	switch {
+	case negated && inClass && escape == 'D':
+		return `\P{Nd}`
+	case negated && inClass && escape == 'W':
+		return wideNotWord()
+	case negated && inClass:
+		return wideNotSpace()
+	case negated:
+		return "[^" + in + "]"
+	case inClass:
+		return in
+	}
+	return "[" + in + "]"
+}
+
+var (
+	wideNotWord  = sync.OnceValue(func() string { return opposite(wideWord) })
+	wideNotSpace = sync.OnceValue(func() string { return opposite(wideSpace) })
+)
+
+// opposite is the inside of a class of all characters that are not in another one, range
+// by range: a class cannot hold the opposite of one.
+func opposite(in string) string {
+	tree, err := syntax.Parse("[^"+in+"]", syntax.Perl)
+	if err != nil {
+		return ""
+	}
+	var b strings.Builder
+	for i := 0; i+1 < len(tree.Rune); i += 2 {
+		for j, r := range tree.Rune[i : i+2] {
+			if j == 1 {
+				b.WriteByte('-')
+			}
+			b.WriteString(`\x{` + strconv.FormatInt(int64(r), 16) + "}")
+		}
+	}
+	return b.String()
+}
+
+// onlyASCII tells whether s is nothing but ASCII.
+func onlyASCII(s string) bool {
+	for len(s) >= 8 {
+		if (s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7])&0x80 != 0 {
+			return false
+		}
+		s = s[8:]
+	}
+	for i := range len(s) {
+		if s[i]&0x80 != 0 {
+			return false
+		}
+	}
+	return true
+}
