@@ -1,6 +1,8 @@
 package processor
 
 import (
+	"strconv"
+
 	"cordwood/router/vrl"
 	"cordwood/router/vrl/kind"
 	"cordwood/router/vrl/value"
@@ -22,12 +24,13 @@ func compileVRL(o *Options) Apply {
 		at.Fault("Failed to compile VRL, %s", err)
 		return nil
 	}
-	switch result := program.Result(); {
-	case result.Has(kind.RegexBit):
-		at.Fault("the program's value may be a regular expression, which no column can hold; end it with `.`")
-		return nil
-	case !result.Has(kind.ObjectBit) && !result.Has(kind.ArrayBit):
+	result := program.Result()
+	if !result.Has(kind.ObjectBit | kind.ArrayBit) {
 		at.Fault("the program's value is %s, expected an object or an array; end it with `.`", result)
+		return nil
+	}
+	if path, found := regexIn(result); found {
+		at.Fault("the program's value has a regular expression at %s, which no column can hold; delete it with del(%[1]s)", path)
 		return nil
 	}
 	return func(rec *Record) error {
@@ -45,6 +48,26 @@ func compileVRL(o *Options) Apply {
 		}
 		return rec.Fail("", v, "the program's value must be map, or a list of maps, found %s", article(v.Kind()))
 	}
+}
+
+// regexIn finds a place in values of kind k that is known to hold a regular expression,
+// perhaps beside none. Values of which nothing is known do not count: records come without.
+func regexIn(k kind.Kind) (path string, found bool) {
+	if fields := k.Object(); fields != nil {
+		for _, f := range fields.Known() {
+			if path, found := regexIn(f.Kind); found {
+				return "." + f.Name + path, true
+			}
+		}
+	}
+	if elems := k.Array(); elems != nil {
+		for i, e := range elems.Known() {
+			if path, found := regexIn(e); found {
+				return "[" + strconv.Itoa(i) + "]" + path, true
+			}
+		}
+	}
+	return "", k.Has(kind.RegexBit) && k.Within(kind.RegexBit|kind.NullBit|kind.UndefinedBit)
 }
 
 // metadata is the metadata of the record for a program: none.

@@ -14,6 +14,12 @@ func TestVRL(t *testing.T) {
 		{"fallible without care", "source: |\n  .b = upcase(.a)\n  .", ``, `!Failed to compile VRL, `},
 		{"syntax", "source: \".a = \"", ``, `!Failed to compile VRL, `},
 		{"not an object", "source: \"7\"", ``, `!expected an object or an array`},
+		{"a field", "source: \". = .a\"", `{"a":{"b":1}}`, `{"b":1}`},
+		{"a field and the record", "source: |\n  . = del(.a)\n  .", `{"a":[{"b":1}]}`, `[{"b":1}]`},
+		{"a field that is none", "source: \". = .a\"", `{"a":5}`, `!the program's value must be map, or a list of maps, found an integer: 5`},
+		{"regex", "source: \"r'x'\"", ``, `!expected an object or an array`},
+		{"regex in a field", "source: |\n  .a.b = [1, {\"c\": r'x'}]\n  .", ``, `!a regular expression at .a.b[1].c, which no column can hold; delete it with del(.a.b[1].c)`},
+		{"regex deleted", "source: |\n  .a.r = r'x'\n  .n = match(\"x\", .a.r)\n  del(.a)\n  .", `{}`, `{"n":true}`},
 		{"no source", "{}", ``, `!"source" is required`},
 		{"no field list", "source: .\nfield: a", ``, `!unknown key "field"`},
 	})
