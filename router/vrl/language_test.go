@@ -189,6 +189,8 @@ func TestAssignments(t *testing.T) {
 		{Name: "merging what may fail", Source: `. = {"a": 1}; ., err |= object(.x); [., err == null]`, Want: `[{"a":1},false]`},
 		{Name: "a field of no object", Source: `a = "x"; a.b = 1`, CompileError: "E642"},
 		{Name: "an index of no array", Source: `a = {}; a[0] = 1`, CompileError: "E642"},
+		{Name: "a field of a missing field", Source: `. = {}; .a[0].b = 1; .`, Want: `{"a":[{"b":1}]}`},
+		{Name: "a field of a missing field of a variable", Source: `a = {}; a.b.c = 1`, CompileError: "E642"},
 		{Name: "a field of an unknown", Source: `.a = .b; .a.c = 1; .a`, Event: `{"b":1}`, Want: `{"c":1}`},
 		{Name: "a new variable by its field", Source: `a.b.c = 1; a`, Want: `{"b":{"c":1}}`},
 		{Name: "copies are apart", Source: `a = {"x": {"y": 1}}; b = a; b.x.y = 2; [a, b]`, Want: `[{"x":{"y":1}},{"x":{"y":2}}]`},

@@ -271,7 +271,10 @@ func (c *compiler) checkParents(n syntax.Node, t *fn.Target, segments []diag.Spa
 		if s.IsIndex {
 			want, name = kind.ArrayBit, "array"
 		}
-		if !k.Has(want) && !k.IsNever() {
+		// What is not there in the event is made on the way. In a variable it is refused, as
+		// programs expect.
+		absent := t.Root != fn.Variable && k.Is(kind.UndefinedBit)
+		if !k.Has(want) && !k.IsNever() && !absent {
 			at := diag.Span{Start: n.Span().Start, End: span.Start}
 			c.report(diag.New(642, "parent path segment rejects this mutation", span, "only an "+name+" has this").
 				With(at, "this is of type "+k.String()).

@@ -180,14 +180,19 @@ func underline(b *strings.Builder, gutter string, marks []mark) {
 		}
 	}
 	fmt.Fprintf(b, "%s │ %s", gutter, strings.TrimRight(string(row), " "))
-	rest := marks
-	if len(marks) > 0 && marks[0].text != "" && marks[0].to == width {
-		fmt.Fprintf(b, " %s", marks[0].text)
-		rest = marks[1:]
+	// One text fits beside the line: that of the finding itself if it ends there.
+	beside := -1
+	for i, m := range marks {
+		if m.text != "" && m.to == width && (beside < 0 || m.primary) {
+			beside = i
+		}
+	}
+	if beside >= 0 {
+		fmt.Fprintf(b, " %s", marks[beside].text)
 	}
 	b.WriteByte('\n')
-	for _, m := range rest {
-		if m.text != "" {
+	for i, m := range marks {
+		if m.text != "" && i != beside {
 			fmt.Fprintf(b, "%s │ %s%s\n", gutter, strings.Repeat(" ", m.from), m.text)
 		}
 	}
