@@ -110,12 +110,12 @@ func TestIdentity(t *testing.T) {
 			a.b Int64: - 2`},
 
 		// Conflicts in the batch.
-		{"worked example 2", nil, `[{"n":1},{"n":"two"}]`, `!record 1: column "n": expected Int64 as in an earlier record, actual String`},
+		{"worked example 2", nil, `[{"n":1},{"n":"two"}]`, `!record 1: column "n": expected Int64 as in an earlier record, actual String: "two"`},
 		{"worked example 2, skip_error", changes{skipErrors}, `[{"n":1},{"n":"two"}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
 			n Int64: 1
-			skipped 1 of 2: record 1: column "n": expected Int64 as in an earlier record, actual String`},
+			skipped 1 of 2: record 1: column "n": expected Int64 as in an earlier record, actual String: "two"`},
 		{"no widening", nil, `[{"score":1.5},{"score":2}]`, `!record 1: column "score": expected Float64 as in an earlier record, actual Int64`},
 		{"bool against string", nil, `[{"a":true},{"a":"true"}]`, `!record 1: column "a": expected Boolean as in an earlier record, actual String`},
 		{"string against array is none", nil, `[{"a":"x"},{"a":[1]}]`, `
@@ -126,13 +126,13 @@ func TestIdentity(t *testing.T) {
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
 			a String: "x"
-			skipped 2 of 3: record 1: column "a": expected String as in an earlier record, actual Int64 | record 2: column "a": expected String as in an earlier record, actual Int64`},
+			skipped 2 of 3: record 1: column "a": expected String as in an earlier record, actual Int64: 1 | record 2: column "a": expected String as in an earlier record, actual Int64: 2`},
 		{"columns of a dropped record vanish", changes{skipErrors}, `[{"a":1},{"new":{"x":1,"y":2},"a":"bad"},{"new":{"x":"s"},"a":2}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+2
 			a Int64: 1 2
 			new.x String: - "s"
-			skipped 1 of 3: record 1: column "a": expected Int64 as in an earlier record, actual String`},
+			skipped 1 of 3: record 1: column "a": expected Int64 as in an earlier record, actual String: "bad"`},
 		{"variables of the client refused", changes{skipErrors, func(q *Request) { q.NoClientVariables = true }}, `[{"a":1,"svc_ttl":"1d"},{"a":2,"svc_ttl":null}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+1
@@ -190,7 +190,7 @@ func TestIdentity(t *testing.T) {
 			svc_timestamp Int64: 2`},
 		{"missing", changes{timeIndex("at;epoch;ms")}, `[{"a":1}]`, `!record 0: time index "at": the field is missing or null`},
 		{"null", changes{timeIndex("at;epoch;ms")}, `[{"at":null}]`, `!record 0: time index "at": the field is missing or null`},
-		{"float", changes{timeIndex("at;epoch;ms")}, `[{"at":1.5}]`, `!record 0: time index "at": expected an integer, or a string holding one, actual Float64`},
+		{"float", changes{timeIndex("at;epoch;ms")}, `[{"at":1.5}]`, `!record 0: time index "at": expected an integer, or a string holding one, actual Float64: 1.5`},
 		{"bool", changes{timeIndex("at;epoch;ms")}, `[{"at":true}]`, `!record 0: time index "at": expected an integer, or a string holding one, actual Boolean`},
 		{"spaces", changes{timeIndex("at;epoch;ms")}, `[{"at":" 1"}]`, `!record 0: time index "at": the string " 1" holds no signed 64-bit integer`},
 		{"datestr of a number", changes{timeIndex("at;datestr;%s")}, `[{"at":1}]`, `!record 0: time index "at": expected a string, actual Int64`},
@@ -293,7 +293,7 @@ func TestIdentity(t *testing.T) {
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+2
 			n Int64: 1 3
-			skipped 1 of 3: record 1: column "n" of table "t": expected Int64, actual String`},
+			skipped 1 of 3: record 1: column "n" of table "t": expected Int64, actual String: "x"`},
 		{
 			"json takes anything",
 			changes{having("svc_timestamp TimestampNanosecond ti, j Json, a.j Json")},

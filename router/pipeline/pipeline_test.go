@@ -165,7 +165,7 @@ func TestTransform(t *testing.T) {
 			t
 			t TimestampSecond TIMESTAMP: 6
 			n Int32: -
-			skipped 1 of 2: record 0: column "n" of table "t": expected Int32, actual String`},
+			skipped 1 of 2: record 0: column "n" of table "t": expected Int32, actual String: "1"`},
 		{
 			"existing table, other role", timeList + "- {field: n, type: string}",
 			[]func(*Request){having("t TimestampSecond ti, n String tag")},
@@ -209,7 +209,7 @@ func TestAutoTransform(t *testing.T) {
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+2
 			a Int64: 1 2
 			b Int64: 1 -
-			skipped 1 of 3: record 1: column "a": expected Int64 as in an earlier record, actual String`},
+			skipped 1 of 3: record 1: column "a": expected Int64 as in an earlier record, actual String: "x"`},
 		{"existing table", "{}", []func(*Request){having("svc_timestamp TimestampNanosecond ti, a Float64, j Json, s String")}, `[{"a":1,"j":"x"},{"a":0.5,"j":{"b":1}}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1
@@ -425,7 +425,7 @@ processors:
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+1 now+1
 			a Int64: 1 2
 			b String: "z" -
-			skipped 1 of 2: record 0: column "a": expected Int64 as in an earlier record, actual String`},
+			skipped 1 of 2: record 0: column "a": expected Int64 as in an earlier record, actual String: "y"`},
 		{"null drops", "processors: [{vrl: {source: 'if .a == 1 { null } else { . }'}}, {letter: {field: s}}]", nil, `[{"a":1},{"a":2,"s":"X"}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+1
@@ -481,6 +481,28 @@ transform: [{field: n, type: int8}]
 		{Index: 2, Input: `{"a":1}`, Outcome: Failed, Error: &StepError{Pipeline: "mine", Step: "processors[0] letter", Field: "a", Value: "1", Reason: "expected a string, found an integer"}},
 		{Index: 3, Input: `[]`, Outcome: Failed, Error: &StepError{Pipeline: "mine", Step: "parse", Position: -1, Reason: "Top level value must be map"}},
 	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTraceOfConflict(t *testing.T) {
+	var got []*StepError
+	q := request(skipErrors)
+	q.Trace = func(r RecordTrace) { got = append(got, r.Error) }
+	runner, err := NewRunner(nil, q, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runner.Release()
+	long := strings.Repeat("x", 100)
+	for _, line := range []string{`{"n":1}`, `{"n":"` + long + `"}`} {
+		if err := runner.ScanLine([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shown := `"` + long[:63] + "…"
+	want := []*StepError{nil, {Step: "table", Position: -1, Field: "n", Value: shown, Reason: `column "n": expected Int64 as in an earlier record, actual String: ` + shown}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

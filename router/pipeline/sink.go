@@ -6,6 +6,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/router/pipeline/processor"
 )
 
 // sink is the tables that one pipeline fills in one request.
@@ -141,7 +142,7 @@ func (s *sink) setTime(v *cell) error {
 	case v.kind == kindString:
 		t, err = ti.parse(v.bytes)
 	default:
-		err = errs.New(errs.InvalidArguments, "time index %q: expected %s, actual %s", ti.Field, ti.want(), v.kind.columnType())
+		err = errs.New(errs.InvalidArguments, "time index %q: expected %s, actual %s: %s", ti.Field, ti.want(), v.kind.columnType(), processor.Cut(string(s.jsonText(v))))
 	}
 	if err == nil && !timeInRange(t, ti.Unit) {
 		err = errs.New(errs.InvalidArguments, "time index %q: %d of %s is out of range", ti.Field, t, ti.Unit)

@@ -164,6 +164,9 @@ func (t *tracer) explain(err error) *StepError {
 		e.Step, e.Field, e.Value, e.Reason = "transform", f.field, f.value, f.reason
 		return e
 	}
+	if f := (*valueError)(nil); errors.As(err, &f) {
+		e.Field, e.Value = f.column, f.value
+	}
 	switch KindOf(err) {
 	case SkipParse:
 		e.Step = "parse"

@@ -8,6 +8,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/router/pipeline/processor"
 	"cordwood/router/ingest/jsonscan"
 )
 
@@ -220,20 +221,34 @@ func fitsFloat32(f float64) bool {
 	return string(strconv.AppendFloat(a[:0], f, 'e', -1, 64)) == string(strconv.AppendFloat(b[:0], float64(n), 'e', -1, 32))
 }
 
+// valueError is the error of a record whose value does not go into a column.
+type valueError struct {
+	column, value string // the value as Cut shows it
+	err           error
+}
+
+func (e *valueError) Error() string { return e.err.Error() }
+func (e *valueError) Unwrap() error { return e.err }
+
 func (d *dest) typeError(col *column.Col, v *cell) error {
 	if d.s.quiet() {
 		return errSkipped
 	}
+	shown := processor.Cut(string(d.s.jsonText(v)))
+	var err error
 	if col.ID != 0 {
-		return &kindError{SkipType, errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual %s", col.Name, d.table, col.Type, v.kind.columnType())}
+		err = errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual %s: %s", col.Name, d.table, col.Type, v.kind.columnType(), shown)
+	} else {
+		err = errs.New(errs.InvalidArguments, "column %q: expected %s as in an earlier record, actual %s: %s", col.Name, col.Type, v.kind.columnType(), shown)
 	}
-	return &kindError{SkipType, errs.New(errs.InvalidArguments, "column %q: expected %s as in an earlier record, actual %s", col.Name, col.Type, v.kind.columnType())}
+	return &kindError{SkipType, &valueError{col.Name, shown, err}}
 }
 
 func (d *dest) lossError(col *column.Col, v *cell) error {
 	if d.s.quiet() {
 		return errSkipped
 	}
-	return &kindError{SkipType, errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual %s %s, which it cannot hold without loss",
-		col.Name, d.table, col.Type, v.kind.columnType(), d.s.jsonText(v))}
+	shown := processor.Cut(string(d.s.jsonText(v)))
+	return &kindError{SkipType, &valueError{col.Name, shown, errs.New(errs.InvalidArguments,
+		"column %q of table %q: expected %s, actual %s %s, which it cannot hold without loss", col.Name, d.table, col.Type, v.kind.columnType(), shown)}}
 }

@@ -168,9 +168,11 @@ func Describe(v value.Value) string {
 const maxShown = 64
 
 // Cut shortens client text for an error message.
-func Cut(s string) string {
-	if len(s) <= maxShown {
+func Cut(s string) string { return cutTo(s, maxShown) }
+
+func cutTo(s string, most int) string {
+	if len(s) <= most {
 		return strings.Clone(s)
 	}
-	return strings.ToValidUTF8(s[:maxShown], "") + "…"
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }

@@ -39,7 +39,7 @@ func compileVRL(o *Options) Apply {
 			if rec.Quiet {
 				return errQuiet
 			}
-			return rec.Fail("", value.None, "Failed to execute VRL, %s", err)
+			return rec.Fail("", value.None, "Failed to execute VRL, %s", cutTo(err.Error(), maxVRLError))
 		}
 		switch v.Kind() {
 		case value.Object, value.Array, value.Null:
@@ -49,6 +49,9 @@ func compileVRL(o *Options) Apply {
 		return rec.Fail("", v, "the program's value must be map, or a list of maps, found %s", article(v.Kind()))
 	}
 }
+
+// maxVRLError is how much of a program's error is told: it may hold all of a field.
+const maxVRLError = 256
 
 // regexIn finds a place in values of kind k that is known to hold a regular expression,
 // perhaps beside none. Values of which nothing is known do not count: records come without.

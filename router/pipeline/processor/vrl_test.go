@@ -1,6 +1,9 @@
 package processor
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestVRL(t *testing.T) {
 	run(t, "vrl", []runCase{
@@ -11,6 +14,7 @@ func TestVRL(t *testing.T) {
 		{"null drops", "source: |\n  if .a == \"x\" { null } else { . }", `{"a":"x"}`, `null`},
 		{"other value", "source: |\n  if .a == \"x\" { 7 } else { . }", `{"a":"x"}`, `!Processor vrl: the program's value must be map, or a list of maps, found an integer: 7 (processors[0])`},
 		{"failing call", "source: |\n  .b = upcase!(.a)\n  .", `{"a":1}`, `!Processor vrl: Failed to execute VRL, `},
+		{"a long error is cut", "source: |\n  assert!(.a == 1, message: string!(.a))\n  .", `{"a":"` + strings.Repeat("x", 1000) + `"}`, `!xxx… (processors[0])`},
 		{"fallible without care", "source: |\n  .b = upcase(.a)\n  .", ``, `!Failed to compile VRL, `},
 		{"syntax", "source: \".a = \"", ``, `!Failed to compile VRL, `},
 		{"not an object", "source: \"7\"", ``, `!expected an object or an array`},
