@@ -502,7 +502,7 @@ func TestTraceOfConflict(t *testing.T) {
 		}
 	}
 	shown := `"` + long[:63] + "…"
-	want := []*StepError{nil, {Step: "table", Position: -1, Field: "n", Value: shown, Reason: `column "n": expected Int64 as in an earlier record, actual String: ` + shown}}
+	want := []*StepError{nil, {Pipeline: "svc_identity", Step: "table", Position: -1, Field: "n", Value: shown, Reason: `column "n": expected Int64 as in an earlier record, actual String: ` + shown}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
