@@ -8,8 +8,8 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
-	"cordwood/router/pipeline/processor"
 	"cordwood/router/ingest/jsonscan"
+	"cordwood/router/pipeline/processor"
 )
 
 // valueKind is the kind of a value of a record.
