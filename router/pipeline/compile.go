@@ -142,6 +142,7 @@ func compile(source []byte, o Options) (*Pipeline, error) {
 	if err := root.Err(); err != nil {
 		return nil, err
 	}
+	p.size += processor.BytesPerInstruction * root.Spend(0)
 	return p, nil
 }
 

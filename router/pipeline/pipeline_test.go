@@ -548,6 +548,8 @@ func TestCompileErrors(t *testing.T) {
 		{"default of another type", "transform: [{field: a, type: int8, default: 300}]", "the integer 300 is no Int8"},
 		{"dispatcher", "dispatcher: {rules: [{value: 1}]}", `"table_suffix" is required`},
 		{"template", "table_suffix: _${a", "expected ${name}"},
+		{"patterns of all processors", "processors:\n" + strings.Repeat("- regex: {field: a, pattern: '(?<a>.{900})(?<b>.{900})(?<c>.{900})'}\n", 100), "line 94: processors[92].regex.pattern: with this pattern, those of the pipeline compile to more than 250000 instructions"},
+		{"grok patterns of all processors", "processors:\n" + strings.Repeat("- grok: {field: a, pattern: '%{COMBINEDAPACHELOG}'}\n", 999), "compile to more than 250000 instructions"},
 		{"all at once", "version: 9\nprocessors: [{letter: {}}]\ntransform: [{field: a, type: x}]", "3 errors: "},
 	} {
 		_, err := Compile([]byte(tt.source), Options{})

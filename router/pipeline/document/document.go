@@ -59,6 +59,8 @@ type Error struct {
 	Faults []Fault
 	// More is the number of faults beyond those listed.
 	More int
+
+	cost int
 }
 
 func (e *Error) Error() string {

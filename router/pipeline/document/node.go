@@ -42,6 +42,13 @@ func (n *Node) Fault(format string, args ...any) {
 // before and after learns whether a part was well.
 func (n *Node) Faults() int { return len(n.out.Faults) + n.out.More }
 
+// Spend adds to the cost of what is compiled from the whole document, in a unit that the
+// caller chooses, and returns the sum.
+func (n *Node) Spend(cost int) int {
+	n.out.cost += cost
+	return n.out.cost
+}
+
 // IsNull tells whether the node is an empty value or null.
 func (n *Node) IsNull() bool { return n.y.Kind == yaml.ScalarNode && n.y.ShortTag() == "!!null" }
 

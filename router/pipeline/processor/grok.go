@@ -107,8 +107,14 @@ func compileGrokPattern(n *document.Node, definitions map[string]string) *grok.P
 		n.Fault("the pattern is empty")
 		return nil
 	}
+	if !affordable(n, 0) {
+		return nil
+	}
 	p, err := grok.Compile(text, definitions)
 	if err == nil {
+		if !affordable(n, p.Size()) {
+			return nil
+		}
 		return p
 	}
 	suggestion := ""

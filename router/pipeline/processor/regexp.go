@@ -15,9 +15,35 @@ const (
 	maxPatternInstructions = 20_000
 )
 
-// CompileRegex compiles an RE2 pattern that stands at n, of bounded size. What is wrong
+// maxInstructions bounds the instructions of all patterns of a pipeline.
+const (
+	maxInstructions = 250_000
+	// BytesPerInstruction is how much memory an instruction takes, about: it stands in two
+	// forms of the pattern, and in the program of the quick matcher.
+	BytesPerInstruction = 150
+)
+
+// affordable tells whether the patterns of a document, with one more at n of so many
+// instructions, are within bounds. It notes a fault at the first that is not.
+func affordable(n *document.Node, instructions int) bool {
+	before := n.Spend(0)
+	if before > maxInstructions {
+		return false
+	}
+	if n.Spend(instructions) > maxInstructions {
+		n.Fault("with this pattern, those of the pipeline compile to more than %d instructions; use fewer, or smaller repetitions", maxInstructions)
+		return false
+	}
+	return true
+}
+
+// CompileRegex compiles an RE2 pattern that stands at n, of bounded size, also together
+// with all others of the document. What is wrong
 // with it is noted at n, and the result nil.
 func CompileRegex(n *document.Node, pattern string) *regexp.Regexp {
+	if !affordable(n, 0) {
+		return nil
+	}
 	if len(pattern) > maxPatternBytes {
 		n.Fault("the pattern has %d bytes, at most %d are allowed", len(pattern), maxPatternBytes)
 		return nil
@@ -34,6 +60,9 @@ func CompileRegex(n *document.Node, pattern string) *regexp.Regexp {
 	}
 	if len(prog.Inst) > maxPatternInstructions {
 		n.Fault("the pattern compiles to %d instructions, at most %d are allowed; use smaller repetitions", len(prog.Inst), maxPatternInstructions)
+		return nil
+	}
+	if !affordable(n, len(prog.Inst)) {
 		return nil
 	}
 	re, err := regexp.Compile(pattern)
