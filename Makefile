@@ -48,11 +48,12 @@ lint: ## Format and import rules, static checks, protobuf
 fmt: ## Format the code
 	$(GOLANGCI) fmt ./...
 
-generate: ## Generate the protobuf code again
+generate: ## Generate the protobuf code and the reference of VRL functions again
 	cd proto && $(BUF) generate
+	$(GO) run ./cmd/cordwood vrl help --markdown > docs/vrl-functions.md
 
 generate-check: generate ## Fail if generated code is not what is committed
-	git diff --exit-code -- proto
+	git diff --exit-code -- proto docs
 
 race: ## All tests under the race detector
 	$(GO) test -race -timeout 20m ./...
