@@ -153,7 +153,13 @@ func (s *Server) readBody(x *exchange, r *http.Request) (data []byte, release fu
 	if !x.deadline.IsZero() {
 		ctl := http.NewResponseController(x.ResponseWriter)
 		if ctl.SetReadDeadline(x.deadline) == nil {
-			defer func() { _ = ctl.SetReadDeadline(time.Time{}) }() // worked a moment ago
+			defer func() {
+				// After a time-out it stays: the server reads what is left of a body before
+				// it sends the answer, and would wait for it without end.
+				if !x.timedOut() {
+					_ = ctl.SetReadDeadline(time.Time{}) // worked a moment ago
+				}
+			}()
 		}
 	}
 	data, release, err = s.cfg.Bodies.Read(r)
