@@ -142,6 +142,10 @@ func (e *Error) retryable() bool {
 	return (e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable) && e.Partial == ""
 }
 
+// maxConnects is how often a server that cannot be connected to is tried, about 3 s in
+// all: long enough for one that is starting, not for a wrong address.
+const maxConnects = 5
+
 // Do sends a request and returns its answer, of status 2xx; the caller closes the body.
 //
 // It sends the request again, after a wait, while the server answers 429 or 503 or cannot
@@ -161,7 +165,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 				return nil, err
 			}
 			d = max(d, e.retryAfter)
-		} else if !refused(err) {
+		} else if !refused(err) || attempt >= maxConnects {
 			return nil, err
 		}
 		d = min(d, maxWait)
