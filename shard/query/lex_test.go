@@ -101,3 +101,22 @@ func TestColumnAt(t *testing.T) {
 		}
 	}
 }
+
+// Columns whose names differ only in case are told apart by their exact names.
+func TestColumnsThatDifferInCase(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	c := cols("ts:TimestampSecond", "A:Int64", "a:String")
+	b := cols("ts:TimestampSecond", "b:Int64")
+	tables := []Table{table("t", c, batch(t, c, []any{5, 1, "x"}, []any{6, 2, "y"})), table("u", b, batch(t, b, []any{5, 7}))}
+	for sql, want := range map[string][]string{
+		`SELECT "A", "a" FROM t ORDER BY ts`:                   {"1|x", "2|y"},
+		`SELECT A, a FROM t WHERE a = 'y'`:                     {"2|y"},
+		`SELECT t.a, public.t.a, t . "a" FROM t WHERE t.A = 1`: {"x|x|x"},
+		`SELECT count(a), max(t.A) FROM t`:                     {"2|2"},
+		`SELECT t.a, u.b FROM t JOIN u USING (ts)`:             {"x|7"},
+	} {
+		if got := mustQuery(t, e, sql, tables...); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", sql, got, want)
+		}
+	}
+}

@@ -27,7 +27,8 @@ type edit struct {
 }
 
 // rewrite replaces every table by the view of its name in the schema that schemaOf gives.
-func (st *statement) rewrite(schemaOf map[TableName]string) (*rewritten, error) {
+// shadowed are columns by name that the engine sees under another one; see shadowedNames.
+func (st *statement) rewrite(schemaOf map[TableName]string, shadowed map[string]string) (*rewritten, error) {
 	r := &rewritten{st: st, schemas: make(map[string]string)}
 	for name, s := range schemaOf {
 		r.schemas[s] = name.Database
@@ -45,6 +46,9 @@ func (st *statement) rewrite(schemaOf map[TableName]string) (*rewritten, error) 
 	}
 	for _, ref := range st.columns {
 		if e, ok := ref.rewrite(st.sql, schemaOf); ok {
+			r.edits = append(r.edits, e)
+		}
+		if e, ok := ref.unshadow(st.sql, shadowed); ok {
 			r.edits = append(r.edits, e)
 		}
 	}
@@ -69,6 +73,9 @@ func (st *statement) rewrite(schemaOf map[TableName]string) (*rewritten, error) 
 // rewrite replaces the database in front of a column's table, if it is one of the
 // statement's tables; else the name is a field of a column.
 func (ref columnRef) rewrite(sql string, schemaOf map[TableName]string) (edit, bool) {
+	if len(ref.path) < 3 {
+		return edit{}, false
+	}
 	first := 0
 	if len(ref.path) > 3 && strings.EqualFold(ref.path[0], catalogName) {
 		first = 1
@@ -84,6 +91,25 @@ func (ref columnRef) rewrite(sql string, schemaOf map[TableName]string) (edit, b
 		return edit{from: ref.at, to: ends[first], text: quoteName(s)}, true
 	}
 	return edit{}, false
+}
+
+// unshadow replaces the name of a column that differs only in case from an earlier
+// one of its table by the name that the engine knows it under.
+func (ref columnRef) unshadow(sql string, shadowed map[string]string) (edit, bool) {
+	last := len(ref.path) - 1
+	name, ok := shadowed[ref.path[last]]
+	if !ok {
+		return edit{}, false
+	}
+	parts, ends := namePath(sql, ref.at, last+1)
+	if len(parts) != last+1 || parts[last] != ref.path[last] {
+		return edit{}, false
+	}
+	from := ref.at
+	if last > 0 {
+		from = skipSpace(sql, skipSpace(sql, ends[last-1])+1)
+	}
+	return edit{from: from, to: ends[last], text: quoteName(name)}, true
 }
 
 // withLimit returns the text with a LIMIT behind it.

@@ -110,7 +110,7 @@ func (r *run) run(req *Request) error {
 			return err
 		}
 		defer func() { _ = s.exec("ROLLBACK") }()
-	} else if r.text, err = r.st.rewrite(nil); err != nil {
+	} else if r.text, err = r.st.rewrite(nil, nil); err != nil {
 		return err
 	}
 	return r.execute(s, req.Limit)
@@ -137,7 +137,7 @@ func (r *run) show(s *session, views []*view) error {
 		}
 	}
 	var err error
-	r.text, err = r.st.rewrite(schemaOf)
+	r.text, err = r.st.rewrite(schemaOf, shadowedNames(views))
 	return err
 }
 

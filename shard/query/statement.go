@@ -43,7 +43,7 @@ type tableRef struct {
 	parts int
 }
 
-// columnRef is a place that names a column by database, table and column.
+// columnRef is a place that names a column, perhaps by database and table as well.
 type columnRef struct {
 	path []string
 	at   int

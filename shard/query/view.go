@@ -36,6 +36,34 @@ func exposedNames(columns []schema.Column) []string {
 	return names
 }
 
+// shadowedNames returns, by its own name, the name that the engine knows a column
+// under whose name differs only in case from an earlier one's. A name that another of
+// the tables has unshadowed is left out: it cannot be told whose is meant.
+func shadowedNames(views []*view) map[string]string {
+	var shadowed map[string]string
+	for _, v := range views {
+		for k, name := range v.names {
+			if own := v.columns[k].Name; name != own {
+				if shadowed == nil {
+					shadowed = map[string]string{}
+				}
+				shadowed[own] = name
+			}
+		}
+	}
+	if shadowed == nil {
+		return nil
+	}
+	for _, v := range views {
+		for k, name := range v.names {
+			if other, ok := shadowed[v.columns[k].Name]; ok && other != name {
+				delete(shadowed, v.columns[k].Name)
+			}
+		}
+	}
+	return shadowed
+}
+
 // lowerASCII folds names as the engine does.
 func lowerASCII(s string) string {
 	for i := 0; i < len(s); i++ {

@@ -313,11 +313,11 @@ func (w *walker) expression(class string, n node, s *scope) error {
 	return w.children(n, s)
 }
 
-// column notes a reference that names the database as well.
+// column notes a reference to a column.
 func (w *walker) column(n node) {
 	list, _ := n["column_names"].([]any)
 	at, ok := position(n)
-	if len(list) < 3 || !ok {
+	if len(list) == 0 || !ok {
 		return
 	}
 	ref := columnRef{at: at}
