@@ -1,6 +1,7 @@
 package pattern
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,6 +28,19 @@ func TestEnginesAgree(t *testing.T) {
 					t.Errorf("%q on %q: %d matches: %s", source, s, n, diff)
 				}
 			}
+		}
+	}
+}
+
+// Patterns that would compile to more than the bound are refused at once.
+func TestCompiledSize(t *testing.T) {
+	for _, c := range []struct {
+		pattern string
+		fits    bool
+	}{{`(a{100}){100}`, true}, {`\p{L}{900}`, true}, {`(a{1000}){1000}`, false}, {`((ab?){900}){900}`, false}, {`(((x{50}){50}){50}){50}`, false}} {
+		_, err := Compile(c.pattern)
+		if (err == nil) != c.fits || err != nil && !strings.Contains(err.Error(), "exceeds the size limit") {
+			t.Errorf("%s: error %v, want it to fit: %v", c.pattern, err, c.fits)
 		}
 	}
 }

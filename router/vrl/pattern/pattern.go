@@ -55,7 +55,7 @@ func Compile(source string) (*Regex, error) {
 	if err != nil {
 		return nil, err
 	}
-	re, err := regexp.Compile(text)
+	re, err := compile(text)
 	if err != nil {
 		return nil, goError(err)
 	}
@@ -68,7 +68,7 @@ func Compile(source string) (*Regex, error) {
 			if err != nil {
 				return re
 			}
-			wide, err := regexp.Compile(text)
+			wide, err := compile(text)
 			if err != nil {
 				return re // too large with all of Unicode in it
 			}
@@ -76,6 +76,39 @@ func Compile(source string) (*Regex, error) {
 		})
 	}
 	return r, nil
+}
+
+// maxInstructions is about how many instructions a compiled pattern may have. Some
+// nested repetitions would take seconds and gigabytes to compile.
+const maxInstructions = 100_000
+
+// compile compiles a pattern in Go's syntax, of bounded size.
+func compile(text string) (*regexp.Regexp, error) {
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	if instructions(tree) > maxInstructions {
+		return nil, &syntax.Error{Code: syntax.ErrLarge, Expr: text}
+	}
+	return regexp.Compile(text)
+}
+
+// instructions is about what a pattern compiles to; it stops counting beyond the bound.
+func instructions(re *syntax.Regexp) int {
+	n := 1 + len(re.Rune)
+	if re.Op == syntax.OpCharClass {
+		n = 1
+	}
+	for _, sub := range re.Sub {
+		if n += instructions(sub); n > maxInstructions {
+			return n
+		}
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(re.Min, re.Max, 1)
+	}
+	return n
 }
 
 // goError says in the words of a pattern's author what Go's engine does not accept.
