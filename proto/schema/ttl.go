@@ -144,9 +144,6 @@ func (t TTL) String() string {
 	return string(out)
 }
 
-// FormatTTL is t.String.
-func FormatTTL(t TTL) string { return t.String() }
-
 // ExpiredBefore returns the time index, in the unit of its type, below which rows
 // have expired at the given time; false if rows do not expire by time.
 func (t TTL) ExpiredBefore(now time.Time, index Type) (int64, bool) {

@@ -168,7 +168,7 @@ func (rt route) permit(id *auth.Identity) error {
 // refuse answers requests that have no route. Under /v1/ only users learn which paths exist.
 func (s *Server) refuse(answer http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if underV1(r.URL.Path) {
+		if auth.Protected(r.URL.Path) {
 			if err := s.authenticate(exchangeOf(r), r); err != nil {
 				WriteError(w, r, err)
 				return

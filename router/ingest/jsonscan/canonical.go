@@ -3,6 +3,9 @@ package jsonscan
 import (
 	"bytes"
 	"slices"
+	"unsafe"
+
+	"cordwood/router/vrl/value"
 )
 
 // Writer writes JSON values as canonical text: no white space, object keys in byte
@@ -197,31 +200,5 @@ func (w *Writer) reorder(dst []byte, start int, members []member) []byte {
 
 // AppendQuoted appends s as a JSON string with the fewest escapes.
 func AppendQuoted(dst, s []byte) []byte {
-	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
-	from := 0
-	for i, c := range s {
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		dst = append(dst, s[from:i]...)
-		from = i + 1
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\b':
-			dst = append(dst, '\\', 'b')
-		case '\f':
-			dst = append(dst, '\\', 'f')
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		default:
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-	}
-	return append(append(dst, s[from:]...), '"')
+	return value.AppendJSONString(dst, unsafe.String(unsafe.SliceData(s), len(s)))
 }
