@@ -27,7 +27,7 @@ import (
 	"cordwood/router/write"
 	"cordwood/shard"
 	"cordwood/shard/memtable"
-	enginequery "cordwood/shard/query"
+	"cordwood/shard/query/engine"
 	"cordwood/shard/shardclient"
 )
 
@@ -151,14 +151,14 @@ func (n *node) openShards(ctx context.Context, rpc *rpcServer, m *meta.Meta, mem
 	if err := os.MkdirAll(shardDir, 0o750); err != nil {
 		return nil, nil, fmt.Errorf("make folder of shards: %w", err)
 	}
-	engine, err := enginequery.Open(enginequery.Config{
+	sql, err := engine.Open(engine.Config{
 		MemoryLimit: orQuarter(n.cfg.Query.Memory, memory), Threads: n.cfg.Query.Threads, Concurrency: n.cfg.Query.MaxConcurrent,
 		TempDir: tmp, Dirs: []string{shardDir}, Logger: n.log,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	n.onStop("query engine", func(context.Context) error { return engine.Close() })
+	n.onStop("query engine", func(context.Context) error { return sql.Close() })
 
 	client := metaclient.New(metaclient.Config{Conn: rpc.conn, Logger: n.log})
 	pool, budget := &memtable.Pool{}, shard.NewBudget(n.memtableBudget(memory))
@@ -176,7 +176,7 @@ func (n *node) openShards(ctx context.Context, rpc *rpcServer, m *meta.Meta, mem
 	})
 	n.onStop("shards", h.Close)
 	shardpb.RegisterShardServiceServer(rpc.server, shard.NewServer(shard.ServerConfig{
-		Shards: h.Shard, All: h.All, Engine: engine,
+		Shards: h.Shard, All: h.All, Engine: sql,
 	}))
 	rpc.serve()
 

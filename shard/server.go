@@ -23,7 +23,7 @@ const (
 	maxInlineBytes = 256 << 20
 )
 
-// Engine runs SQL over what a shard has. *query.Engine is one.
+// Engine runs SQL over what a shard has. *engine.Engine is one.
 type Engine interface {
 	// Analyze tells what a statement refers to, without running it.
 	Analyze(ctx context.Context, sql, database string) (*query.Analysis, error)

@@ -21,6 +21,7 @@ import (
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
+	"cordwood/shard/query/engine"
 )
 
 // serve starts the service over the shards and returns a client.
@@ -181,7 +182,7 @@ func TestServer(t *testing.T) {
 // TestEngineOverShard has the real engine read memory and segments together.
 func TestEngineOverShard(t *testing.T) {
 	s := openShard(t, testConfig(t))
-	engine, err := query.Open(query.Config{MemoryLimit: 256 << 20, Threads: 1, TempDir: t.TempDir(), Dirs: []string{s.cfg.Dir}})
+	engine, err := engine.Open(engine.Config{MemoryLimit: 256 << 20, Threads: 1, TempDir: t.TempDir(), Dirs: []string{s.cfg.Dir}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package query
+package engine
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
+	"cordwood/shard/query"
 )
 
 // openEngine opens an engine that can read files below dir.
@@ -44,12 +45,12 @@ type answer struct {
 	rows   []string // values separated by |
 }
 
-// query runs a statement over tables of the database public.
-func query(e *Engine, sql string, tables ...Table) (*answer, error) {
-	return request(context.Background(), e, &Request{SQL: sql, Database: "public", Tables: tables})
+// ask runs a statement over tables of the database public.
+func ask(e *Engine, sql string, tables ...query.Table) (*answer, error) {
+	return request(context.Background(), e, &query.Request{SQL: sql, Database: "public", Tables: tables})
 }
 
-func request(ctx context.Context, e *Engine, req *Request) (*answer, error) {
+func request(ctx context.Context, e *Engine, req *query.Request) (*answer, error) {
 	var stream bytes.Buffer
 	err := e.Query(ctx, req, func(ipc []byte) error {
 		stream.Write(ipc)
@@ -80,9 +81,9 @@ func request(ctx context.Context, e *Engine, req *Request) (*answer, error) {
 }
 
 // mustQuery is query, and returns the rows.
-func mustQuery(t testing.TB, e *Engine, sql string, tables ...Table) []string {
+func mustQuery(t testing.TB, e *Engine, sql string, tables ...query.Table) []string {
 	t.Helper()
-	a, err := query(e, sql, tables...)
+	a, err := ask(e, sql, tables...)
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
@@ -207,7 +208,7 @@ func parquetNode(c schema.Column) parquet.Node {
 }
 
 // segment writes rows to a Parquet file in dir, with row groups of groupRows rows.
-func segment(t testing.TB, dir string, groupRows int, columns []schema.Column, rows ...[]any) Segment {
+func segment(t testing.TB, dir string, groupRows int, columns []schema.Column, rows ...[]any) query.Segment {
 	t.Helper()
 	b := build(columns, rows)
 	root := fileRoot{Node: parquet.Group{}}
@@ -220,7 +221,7 @@ func segment(t testing.TB, dir string, groupRows int, columns []schema.Column, r
 	}
 	defer file.Close()
 	w := parquet.NewWriter(file, parquet.NewSchema("table", root), parquet.Compression(&parquet.Zstd))
-	s := Segment{Path: file.Name(), Rows: int64(len(rows))}
+	s := query.Segment{Path: file.Name(), Rows: int64(len(rows))}
 	for i := range rows {
 		row := make(parquet.Row, 0, len(columns))
 		for k, c := range b.Cols() {
@@ -246,7 +247,7 @@ func segment(t testing.TB, dir string, groupRows int, columns []schema.Column, r
 		t.Fatal(err)
 	}
 	for _, c := range columns {
-		s.Columns = append(s.Columns, SegmentColumn{ID: c.ID, Name: c.Name, Type: c.Type})
+		s.Columns = append(s.Columns, query.SegmentColumn{ID: c.ID, Name: c.Name, Type: c.Type})
 	}
 	return s
 }
@@ -273,11 +274,11 @@ func parquetValue(c *column.Col, row int) parquet.Value {
 }
 
 // table is a table of the database public.
-func table(name string, columns []schema.Column, parts ...any) Table {
-	t := Table{Database: "public", Name: name, Schema: (&schema.Table{Name: name, Columns: columns}).Index()}
+func table(name string, columns []schema.Column, parts ...any) query.Table {
+	t := query.Table{Database: "public", Name: name, Schema: (&schema.Table{Name: name, Columns: columns}).Index()}
 	for _, p := range parts {
 		switch p := p.(type) {
-		case Segment:
+		case query.Segment:
 			t.Segments = append(t.Segments, p)
 		case *column.Batch:
 			t.Batches = append(t.Batches, p)
@@ -287,7 +288,7 @@ func table(name string, columns []schema.Column, parts ...any) Table {
 }
 
 // in returns the table in another database.
-func (t Table) in(database string) Table {
+func in(database string, t query.Table) query.Table {
 	t.Database = database
 	return t
 }

@@ -1,4 +1,4 @@
-package query
+package engine
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/shard/query"
 )
 
 var (
@@ -24,23 +25,23 @@ var (
 )
 
 // logs is a table of two rows in a segment and three in memory.
-func logs(t testing.TB, dir, name string) Table {
+func logs(t testing.TB, dir, name string) query.Table {
 	return table(name, logColumns, segment(t, dir, 0, logColumns, logRows[:2]...), batch(t, logColumns, logRows[2:]...))
 }
 
 func TestStatements(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
-	tables := []Table{
+	tables := []query.Table{
 		logs(t, dir, "logs"),
 		table("hosts", cols("ts:TimestampSecond", "host:String", "zone:String"),
 			batch(t, cols("ts:TimestampSecond", "host:String", "zone:String"), []any{0, "a", "x"}, []any{0, "b", "y"})),
-		logs(t, dir, "logs").in("other"),
+		in("other", logs(t, dir, "logs")),
 		table("odd \"name", cols("ts:TimestampSecond", "odd \"column:Int64", "select:Int64"),
 			batch(t, cols("ts:TimestampSecond", "odd \"column:Int64", "select:Int64"), []any{0, 1, 2})),
 		table("empty", logColumns),
-		table("tables", cols("ts:TimestampSecond", "table_name:String"),
-			batch(t, cols("ts:TimestampSecond", "table_name:String"), []any{0, "logs"})).in("information_schema"),
+		in("information_schema", table("tables", cols("ts:TimestampSecond", "table_name:String"),
+			batch(t, cols("ts:TimestampSecond", "table_name:String"), []any{0, "logs"}))),
 	}
 	for _, c := range []struct{ sql, want string }{
 		// Projection: any columns in any order, none at all, and one only to filter by.
@@ -120,7 +121,7 @@ func TestStatements(t *testing.T) {
 		{"SELECT count(*) FROM logs LEFT JOIN empty USING (code)", "5"},
 		{";; SELECT 1 ; ;", "1"},
 	} {
-		a, err := query(e, c.sql, tables...)
+		a, err := ask(e, c.sql, tables...)
 		if err != nil {
 			t.Errorf("%s: %v", c.sql, err)
 			continue
@@ -140,7 +141,7 @@ func TestColumnNames(t *testing.T) {
 		"SELECT INTERVAL 1 DAY AS a, code FROM logs": "a code",
 		"SELECT * FROM logs":                         "ts host code took extra",
 	} {
-		a, err := query(e, sql, tab)
+		a, err := ask(e, sql, tab)
 		if err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}
@@ -202,7 +203,7 @@ func TestAwkwardColumnNames(t *testing.T) {
 		return out
 	}
 	tab := table("t", columns, segment(t, dir, 0, columns, row(1)), batch(t, columns, row(2)))
-	a, err := query(e, "SELECT * FROM t ORDER BY ts", tab)
+	a, err := ask(e, "SELECT * FROM t ORDER BY ts", tab)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +283,7 @@ func TestLimit(t *testing.T) {
 		{"SELECT ts FROM many LIMIT 9000", 2047, 2047},
 		{"EXPLAIN SELECT code FROM logs", 3, 1},
 	} {
-		a, err := request(t.Context(), e, &Request{SQL: c.sql, Database: "public", Tables: []Table{tab, many}, Limit: c.limit})
+		a, err := request(t.Context(), e, &query.Request{SQL: c.sql, Database: "public", Tables: []query.Table{tab, many}, Limit: c.limit})
 		if err != nil {
 			t.Errorf("%s: %v", c.sql, err)
 		} else if len(a.rows) != c.want {
@@ -332,7 +333,7 @@ func TestErrors(t *testing.T) {
 		{"SELECT regexp_matches(host, '(') FROM logs", errs.InvalidArguments, ""},
 		{"SELECT * FROM gone", errs.Internal, "table public.gone"},
 	} {
-		_, err := query(e, c.sql, tab, table("gone", logColumns, gone))
+		_, err := ask(e, c.sql, tab, table("gone", logColumns, gone))
 		if errs.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%.60s:\n got %d %v\nwant %d …%s…", c.sql, errs.CodeOf(err), err, c.code, c.text)
 		} else if strings.Contains(err.Error(), "q") && strings.Contains(err.Error(), "_0.") {
@@ -340,19 +341,19 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	for zone, ok := range map[string]bool{"": true, "UTC": true, "Etc/UTC": true, "Europe/Paris": false, "Nowhere": false} {
-		_, err := request(t.Context(), e, &Request{SQL: "SELECT 1", Timezone: zone})
+		_, err := request(t.Context(), e, &query.Request{SQL: "SELECT 1", Timezone: zone})
 		if (err == nil) != ok || !ok && errs.CodeOf(err) != errs.InvalidArguments {
 			t.Errorf("time zone %q: %v", zone, err)
 		}
 	}
 	bad := batch(t, logColumns, logRows...)
 	bad.Cols[2].Type = schema.Float64
-	if _, err := query(e, "SELECT * FROM logs", table("logs", logColumns, bad)); errs.CodeOf(err) != errs.Internal {
+	if _, err := ask(e, "SELECT * FROM logs", table("logs", logColumns, bad)); errs.CodeOf(err) != errs.Internal {
 		t.Errorf("a batch of another type: %v", err)
 	}
 	bad = batch(t, logColumns, logRows...)
 	bad.Cols[1].Offsets = bad.Cols[1].Offsets[:4]
-	if _, err := query(e, "SELECT * FROM logs", table("logs", logColumns, bad)); errs.CodeOf(err) != errs.Internal {
+	if _, err := ask(e, "SELECT * FROM logs", table("logs", logColumns, bad)); errs.CodeOf(err) != errs.Internal {
 		t.Errorf("a batch with short offsets: %v", err)
 	}
 }

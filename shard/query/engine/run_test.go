@@ -1,4 +1,4 @@
-package query
+package engine
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/query"
 )
 
 // Filters on the time index must reach the statistics of the Parquet files, in every unit.
@@ -127,7 +128,7 @@ func TestLarge(t *testing.T) {
 	} {
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		_, err := request(ctx, e, &Request{SQL: sql, Database: "public", Tables: []Table{tab}})
+		_, err := request(ctx, e, &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}})
 		cancel()
 		if code := errs.CodeOf(err); err != nil && code != errs.Unsupported && code != errs.InvalidSyntax {
 			t.Errorf("%s: %v", name, err)
@@ -169,7 +170,7 @@ func TestCancel(t *testing.T) {
 				time.AfterFunc(after, cancel)
 			}
 			start := time.Now()
-			err := e.Query(ctx, &Request{SQL: sql, Database: "public", Tables: []Table{tab}}, func([]byte) error { return nil })
+			err := e.Query(ctx, &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}}, func([]byte) error { return nil })
 			took := time.Since(start)
 			cancel()
 			if errs.CodeOf(err) != c.code {
@@ -186,7 +187,7 @@ func TestCancel(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := request(ctx, e, &Request{SQL: "SELECT 1"}); errs.CodeOf(err) != errs.Cancelled {
+	if _, err := request(ctx, e, &query.Request{SQL: "SELECT 1"}); errs.CodeOf(err) != errs.Cancelled {
 		t.Errorf("cancelled before: %v", err)
 	}
 }
@@ -203,7 +204,7 @@ func TestWaitForSlot(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := request(ctx, e, &Request{SQL: "SELECT 1"}); errs.CodeOf(err) != errs.QueryTimeout {
+	if _, err := request(ctx, e, &query.Request{SQL: "SELECT 1"}); errs.CodeOf(err) != errs.QueryTimeout {
 		t.Errorf("no slot: %v", err)
 	}
 	e.release(in, false)
@@ -218,7 +219,7 @@ func TestMemoryLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	_, err = query(e, "SELECT count(*) FROM (SELECT hash(range), count(*) FROM range(100000000) GROUP BY 1)")
+	_, err = ask(e, "SELECT count(*) FROM (SELECT hash(range), count(*) FROM range(100000000) GROUP BY 1)")
 	if errs.CodeOf(err) != errs.RuntimeResourcesExhausted {
 		t.Errorf("got %v", err)
 	}
@@ -232,7 +233,7 @@ func TestStream(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	var stream bytes.Buffer
 	pieces := 0
-	req := &Request{SQL: "SELECT range AS n, 'some text ' || range AS s FROM range(1000000)"}
+	req := &query.Request{SQL: "SELECT range AS n, 'some text ' || range AS s FROM range(1000000)"}
 	err := e.Query(t.Context(), req, func(b []byte) error {
 		pieces++
 		stream.Write(b)
@@ -260,7 +261,7 @@ func TestStream(t *testing.T) {
 	}
 	// A failure at the last row comes before the first piece of a small answer.
 	called := false
-	err = e.Query(t.Context(), &Request{SQL: "SELECT CASE WHEN range = 9999 THEN error('late') ELSE 1 END FROM range(10000)"},
+	err = e.Query(t.Context(), &query.Request{SQL: "SELECT CASE WHEN range = 9999 THEN error('late') ELSE 1 END FROM range(10000)"},
 		func([]byte) error { called = true; return nil })
 	if errs.CodeOf(err) != errs.InvalidArguments || called {
 		t.Errorf("late failure: %v, emitted: %t", err, called)
@@ -286,16 +287,16 @@ func TestConcurrent(t *testing.T) {
 				switch i % 5 {
 				case 3:
 					ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*time.Millisecond)
-					if _, err := request(ctx, e, &Request{SQL: endless}); errs.CodeOf(err) != errs.QueryTimeout {
+					if _, err := request(ctx, e, &query.Request{SQL: endless}); errs.CodeOf(err) != errs.QueryTimeout {
 						t.Errorf("endless: %v", err)
 					}
 					cancel()
 				case 4:
-					if _, err := query(e, "SELECT nope FROM t", tab); errs.CodeOf(err) != errs.ColumnNotFound {
+					if _, err := ask(e, "SELECT nope FROM t", tab); errs.CodeOf(err) != errs.ColumnNotFound {
 						t.Errorf("nope: %v", err)
 					}
 				default:
-					a, err := query(e, "SELECT count(*), sum(g), count(DISTINCT s), min(s) FROM t", tab)
+					a, err := ask(e, "SELECT count(*), sum(g), count(DISTINCT s), min(s) FROM t", tab)
 					if want := fmt.Sprintf("5000|%d|500|goroutine %d, row 0", 5000*g, g); err != nil || a.rows[0] != want {
 						t.Errorf("got %v %v, want %s", a, err, want)
 					}
@@ -313,7 +314,7 @@ func TestNothingLeft(t *testing.T) {
 	tab := logs(t, dir, "logs")
 	for i := range 50 {
 		sql := []string{"SELECT * FROM logs", "SELECT nope FROM logs", "SELECT host::INT FROM logs", "EXPLAIN ANALYZE SELECT * FROM logs"}[i%4]
-		_, _ = query(e, sql, tab)
+		_, _ = ask(e, sql, tab)
 	}
 	in, err := e.acquire(t.Context())
 	if err != nil {
@@ -370,7 +371,7 @@ func TestClose(t *testing.T) {
 	running := make(chan error)
 	started := make(chan struct{})
 	go func() {
-		running <- e.Query(ctx, &Request{SQL: "SELECT uuid() FROM range(1000000000)"}, func([]byte) error {
+		running <- e.Query(ctx, &query.Request{SQL: "SELECT uuid() FROM range(1000000000)"}, func([]byte) error {
 			select {
 			case started <- struct{}{}:
 			default:
@@ -388,7 +389,7 @@ func TestClose(t *testing.T) {
 	if err := <-running; errs.CodeOf(err) != errs.Cancelled {
 		t.Errorf("the query: %v", err)
 	}
-	if _, err := query(e, "SELECT 1"); errs.CodeOf(err) != errs.IllegalState {
+	if _, err := ask(e, "SELECT 1"); errs.CodeOf(err) != errs.IllegalState {
 		t.Errorf("after Close: %v", err)
 	}
 	if _, err := Open(Config{Threads: -1, MemoryLimit: 5, TempLimit: -1}); err == nil || strings.Count(err.Error(), "\n") != 2 {

@@ -1,9 +1,11 @@
-package query
+package engine
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cordwood/shard/query"
 )
 
 func TestNormalize(t *testing.T) {
@@ -95,7 +97,7 @@ func TestColumnAt(t *testing.T) {
 		"SELECT at FROM t WHERE":                      "position",
 		"SELECT at AT TIME ZONE 'UTC' FROM t LIMIT 1": "",
 	} {
-		_, err := request(t.Context(), e, &Request{SQL: sql, Database: "public", Tables: []Table{tab}})
+		_, err := request(t.Context(), e, &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", sql, err, want)
 		}
@@ -107,7 +109,7 @@ func TestColumnsThatDifferInCase(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	c := cols("ts:TimestampSecond", "A:Int64", "a:String")
 	b := cols("ts:TimestampSecond", "b:Int64")
-	tables := []Table{table("t", c, batch(t, c, []any{5, 1, "x"}, []any{6, 2, "y"})), table("u", b, batch(t, b, []any{5, 7}))}
+	tables := []query.Table{table("t", c, batch(t, c, []any{5, 1, "x"}, []any{6, 2, "y"})), table("u", b, batch(t, b, []any{5, 7}))}
 	for sql, want := range map[string][]string{
 		`SELECT "A", "a" FROM t ORDER BY ts`:                   {"1|x", "2|y"},
 		`SELECT A, a FROM t WHERE a = 'y'`:                     {"2|y"},

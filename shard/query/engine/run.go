@@ -1,4 +1,4 @@
-package query
+package engine
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	duckdb "github.com/duckdb/duckdb-go-bindings"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/query"
 )
 
 /*
@@ -41,7 +42,7 @@ var queries atomic.Uint64
 // Besides the errors of Analyze it returns errs.TableNotFound if req lacks a table,
 // errs.ColumnNotFound, errs.PlanQuery, errs.InvalidArguments for values that cannot be
 // converted or computed, and errs.RuntimeResourcesExhausted.
-func (e *Engine) Query(ctx context.Context, req *Request, emit func(ipc []byte) error) error {
+func (e *Engine) Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error {
 	switch strings.ToUpper(req.Timezone) {
 	case "", "UTC", "ETC/UTC", "GMT", "Z":
 	default:
@@ -87,7 +88,7 @@ type run struct {
 	emitErr error
 }
 
-func (r *run) run(req *Request) error {
+func (r *run) run(req *query.Request) error {
 	views, err := r.views(req)
 	defer func() {
 		for _, v := range views {
@@ -125,7 +126,7 @@ func (r *run) show(s *session, views []*view) error {
 		return err
 	}
 	number := queries.Add(1)
-	schemaOf := make(map[TableName]string, len(views))
+	schemaOf := make(map[query.TableName]string, len(views))
 	for i, name := range r.st.names {
 		schemaName := fmt.Sprintf("q%d_%d", number, i)
 		schemaOf[name] = schemaName
@@ -152,10 +153,10 @@ func viewError(err error) error {
 
 // views returns the views of the statement's tables, in the order of its names. They
 // must be released even if it fails.
-func (r *run) views(req *Request) ([]*view, error) {
+func (r *run) views(req *query.Request) ([]*view, error) {
 	var views []*view
 	for _, name := range r.st.names {
-		t := req.table(name)
+		t := findTable(req, name)
 		if t == nil {
 			return views, errs.New(errs.TableNotFound, "table %s does not exist", name)
 		}
@@ -170,8 +171,8 @@ func (r *run) views(req *Request) ([]*view, error) {
 
 // table returns the table of that name; one that differs only in case if there is no
 // exact one.
-func (req *Request) table(name TableName) *Table {
-	var similar *Table
+func findTable(req *query.Request, name query.TableName) *query.Table {
+	var similar *query.Table
 	for i := range req.Tables {
 		t := &req.Tables[i]
 		if t.Database == name.Database && t.Name == name.Name {

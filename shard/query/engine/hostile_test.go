@@ -1,4 +1,4 @@
-package query
+package engine
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/query"
 )
 
 // hostile are statements that must be refused before anything of them runs.
@@ -210,7 +211,7 @@ func TestHostile(t *testing.T) {
 		if err != nil && errs.From(err).Status() != 400 {
 			t.Errorf("Analyze %.80s: status %d", c.sql, errs.From(err).Status())
 		}
-		if _, err := query(e, c.sql, tab); errs.CodeOf(err) != c.code {
+		if _, err := ask(e, c.sql, tab); errs.CodeOf(err) != c.code {
 			t.Errorf("Query %.80s: %d %v, want %d", c.sql, errs.CodeOf(err), err, c.code)
 		}
 	}
@@ -252,12 +253,12 @@ func TestHostileNames(t *testing.T) {
 		if len(a.Tables) != 1 || a.Tables[0].String() != want {
 			t.Errorf("%s: tables %v, want %s", sql, a.Tables, want)
 		}
-		if _, err := query(e, sql); errs.CodeOf(err) != errs.TableNotFound {
+		if _, err := ask(e, sql); errs.CodeOf(err) != errs.TableNotFound {
 			t.Errorf("%s: %v", sql, err)
 		}
 		// Not even when a table of the name is there does the engine look at the file.
 		tab := table(strings.TrimPrefix(want, "public."), cols("ts:TimestampSecond", "a:String", "name:String"))
-		if got, err := query(e, sql, tab); err == nil && len(got.rows) > 1 {
+		if got, err := ask(e, sql, tab); err == nil && len(got.rows) > 1 {
 			t.Errorf("%s: rows %v", sql, got.rows)
 		}
 	}
@@ -372,11 +373,11 @@ func FuzzAnalyze(f *testing.F) {
 			return
 		}
 		for _, n := range a.Tables {
-			if n != (TableName{"public", "t"}) {
+			if n != (query.TableName{Database: "public", Name: "t"}) {
 				return
 			}
 		}
-		_, err = request(ctx, e, &Request{SQL: sql, Database: "public", Tables: []Table{tab}, Limit: 10})
+		_, err = request(ctx, e, &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}, Limit: 10})
 		if code := errs.CodeOf(err); code == errs.Internal || code == errs.Unknown || code == errs.Unexpected {
 			t.Errorf("%q: %v", sql, err)
 		}

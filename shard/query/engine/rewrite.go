@@ -1,4 +1,4 @@
-package query
+package engine
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/query"
 )
 
 // rewritten is a statement whose tables are the views of one query. Only names are
@@ -28,7 +29,7 @@ type edit struct {
 
 // rewrite replaces every table by the view of its name in the schema that schemaOf gives.
 // shadowed are columns by name that the engine sees under another one; see shadowedNames.
-func (st *statement) rewrite(schemaOf map[TableName]string, shadowed map[string]string) (*rewritten, error) {
+func (st *statement) rewrite(schemaOf map[query.TableName]string, shadowed map[string]string) (*rewritten, error) {
 	r := &rewritten{st: st, schemas: make(map[string]string)}
 	for name, s := range schemaOf {
 		r.schemas[s] = name.Database
@@ -72,7 +73,7 @@ func (st *statement) rewrite(schemaOf map[TableName]string, shadowed map[string]
 
 // rewrite replaces the database in front of a column's table, if it is one of the
 // statement's tables; else the name is a field of a column.
-func (ref columnRef) rewrite(sql string, schemaOf map[TableName]string) (edit, bool) {
+func (ref columnRef) rewrite(sql string, schemaOf map[query.TableName]string) (edit, bool) {
 	if len(ref.path) < 3 {
 		return edit{}, false
 	}

@@ -1,4 +1,4 @@
-package query
+package engine
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/query"
 )
 
 // walker checks a syntax tree and collects what it refers to. Whatever kind of node
@@ -214,7 +215,7 @@ func (w *walker) table(n node, s *scope) error {
 	if !ok {
 		return errs.New(errs.Unexpected, "table %s.%s: the parser reports no position", database, name)
 	}
-	ref := tableRef{name: TableName{Database: database, Name: name}, at: at, parts: parts}
+	ref := tableRef{name: query.TableName{Database: database, Name: name}, at: at, parts: parts}
 	if err := w.read(1); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package query
+package engine
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/shard/query"
 )
 
 // exposedNames returns the names under which a statement sees the columns. The engine
@@ -91,7 +92,7 @@ type view struct {
 }
 
 // newView prepares the view of t. The caller releases it after the query.
-func newView(t *Table) (*view, error) {
+func newView(t *query.Table) (*view, error) {
 	if t.Schema == nil || len(t.Schema.Columns) == 0 {
 		return nil, errs.New(errs.Internal, "table %s.%s: query without a schema", t.Database, t.Name)
 	}

@@ -1,4 +1,4 @@
-package query
+package engine
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cordwood/proto/schema"
+	"cordwood/shard/query"
 )
 
 // allTypes has a column of every type.
@@ -42,7 +43,7 @@ const allArrow = `ts:timestamp[ns] b:bool i8:int8 i16:int16 i32:int32 i64:int64 
 func TestAllTypes(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
-	for name, tab := range map[string]Table{
+	for name, tab := range map[string]query.Table{
 		"batch":           table("t", allTypes, batch(t, allTypes, allRows...)),
 		"batches":         table("t", allTypes, batch(t, allTypes, allRows[:1]...), batch(t, allTypes, allRows[1:]...)),
 		"segment":         table("t", allTypes, segment(t, dir, 0, allTypes, allRows...)),
@@ -50,7 +51,7 @@ func TestAllTypes(t *testing.T) {
 		"segment + batch": table("t", allTypes, segment(t, dir, 0, allTypes, allRows[:3]...), batch(t, allTypes, allRows[3])),
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, err := query(e, "SELECT * FROM t ORDER BY ts", tab)
+			a, err := ask(e, "SELECT * FROM t ORDER BY ts", tab)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -200,7 +201,7 @@ func TestResultTypes(t *testing.T) {
 		"TIMESTAMP_NS '2026-01-02 03:04:05.123456789'": "timestamp[ns] 2026-01-02T03:04:05.123456789",
 		"TIMESTAMP 'infinity'":                         "",
 	} {
-		a, err := query(e, "SELECT "+sql)
+		a, err := ask(e, "SELECT "+sql)
 		if err != nil {
 			if want != "" {
 				t.Errorf("%s: %v", sql, err)

@@ -1,4 +1,4 @@
-package query
+package engine
 
 import (
 	"container/list"
@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/query"
 )
 
 // maxSQL is the longest statement in bytes. The syntax tree takes up to a hundred
@@ -32,12 +33,12 @@ type statement struct {
 	tables  []tableRef
 	columns []columnRef
 	// names are the tables, each once.
-	names []TableName
+	names []query.TableName
 }
 
 // tableRef is a place in the text that names a table.
 type tableRef struct {
-	name TableName
+	name query.TableName
 	at   int // in statement.sql
 	// parts is how many parts the name has there: table, database.table, or cordwood.database.table.
 	parts int
@@ -55,12 +56,12 @@ type columnRef struct {
 // It returns errs.InvalidSyntax with the position of the mistake, errs.Unsupported
 // for what is refused, and errs.PlanQuery for a function that does not exist. Whether
 // the tables and columns exist is not looked at.
-func (e *Engine) Analyze(ctx context.Context, sql, database string) (*Analysis, error) {
+func (e *Engine) Analyze(ctx context.Context, sql, database string) (*query.Analysis, error) {
 	st, err := e.parse(ctx, sql, database)
 	if err != nil {
 		return nil, err
 	}
-	return &Analysis{Tables: append([]TableName(nil), st.names...), Explain: st.explain != ""}, nil
+	return &query.Analysis{Tables: append([]query.TableName(nil), st.names...), Explain: st.explain != ""}, nil
 }
 
 // parse returns the checked statement, from the cache if it was met lately.

@@ -1,13 +1,15 @@
-package query
+package engine
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"cordwood/shard/query"
 )
 
 // accessLog is a table of rows like those of a web server's log, in batches of 1000.
-func accessLog(b *testing.B, rows int) Table {
+func accessLog(b *testing.B, rows int) query.Table {
 	columns := cols("ts:TimestampMillisecond", "status:Int64", "bytes:Int64", "took:Float64", "host:String",
 		"path:String", "agent:String", "trace:String")
 	tab := table("access", columns)
@@ -41,7 +43,7 @@ func BenchmarkScan(b *testing.B) {
 		{"newest", "SELECT * FROM access ORDER BY ts DESC LIMIT 100"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			req := &Request{SQL: c.sql, Database: "public", Tables: []Table{tab}}
+			req := &query.Request{SQL: c.sql, Database: "public", Tables: []query.Table{tab}}
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := e.Query(b.Context(), req, func([]byte) error { return nil }); err != nil {
@@ -60,7 +62,7 @@ func BenchmarkQuery(b *testing.B) {
 	tab := logs(b, dir, "logs")
 	for name, sql := range map[string]string{"constant": "SELECT 1", "table": "SELECT code, count(*) FROM logs GROUP BY code"} {
 		b.Run(name, func(b *testing.B) {
-			req := &Request{SQL: sql, Database: "public", Tables: []Table{tab}}
+			req := &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}}
 			for b.Loop() {
 				if err := e.Query(b.Context(), req, func([]byte) error { return nil }); err != nil {
 					b.Fatal(err)
@@ -86,7 +88,7 @@ func BenchmarkAnalyze(b *testing.B) {
 // BenchmarkResult streams 100,000 rows of eight columns as Arrow.
 func BenchmarkResult(b *testing.B) {
 	e := openEngine(b, b.TempDir())
-	req := &Request{SQL: "SELECT * FROM access", Database: "public", Tables: []Table{accessLog(b, 100_000)}}
+	req := &query.Request{SQL: "SELECT * FROM access", Database: "public", Tables: []query.Table{accessLog(b, 100_000)}}
 	n := 0
 	for b.Loop() {
 		n = 0
