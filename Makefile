@@ -18,7 +18,7 @@ BUF        := $(GO) run github.com/bufbuild/buf/cmd/buf@v1.57.2
 RACE_PKGS  := ./node/... ./router/httpapi/... ./router/write/... ./router/query/... ./meta/... \
               ./shard ./shard/replica/... ./shard/memtable/... ./shard/manifest/... ./shard/query/... ./shard/shardclient/...
 
-.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash bench clean
+.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash bench bench-e2e clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,8 +66,12 @@ fuzz: ## Each fuzz target for FUZZTIME (30s)
 crash: build ## Kill a real server again and again under load (ROUNDS=100)
 	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CRASH_ROUNDS=$${ROUNDS:-100} $(GO) test -count 1 -timeout 60m -v -run TestKill ./test/crash
 
-bench: ## Benchmarks of the hot paths
-	$(GO) test -run '^$$' -bench . -benchmem ./proto/column ./router/pipeline ./router/ingest/... ./shard/...
+bench: ## Benchmarks of the hot paths, COUNT=6 times each, in the form that benchstat reads
+	$(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),6) \
+		./proto/column ./router/pipeline/... ./router/ingest/... ./router/vrl ./router/write ./shard/...
+
+bench-e2e: build ## Load a real server and print rows per CPU-second beside the figures to reach; ARGS='-only app -runs 3'
+	$(GO) run ./test/bench -bin $(BIN) $(ARGS)
 
 clean: ## Remove what was built
 	rm -rf bin

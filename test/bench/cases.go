@@ -1,0 +1,116 @@
+package main
+
+import (
+	"embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+//go:embed pipelines/*.yaml
+var pipelines embed.FS
+
+// A workload is one line of the table.
+type workload struct {
+	name     string
+	set      string // data set
+	pipeline string // file of pipelines, or the built-in svc_identity
+	conns    int
+	batch    int
+	gzip     bool
+	// rows, if not 0, bounds the rows sent.
+	rows int
+	// target is the figure to reach, in rows per CPU-second.
+	target int
+	// limits tells that latency, memory and disk have figures to reach too.
+	limits bool
+}
+
+var cases = []workload{
+	{name: "nginx-json", set: setNginx, pipeline: "svc_identity", conns: 4, batch: 1000, target: 380_000, limits: true},
+	{name: "app-json", set: setApp, pipeline: "svc_identity", conns: 4, batch: 1000, target: 200_000},
+	{name: "nginx-json-gzip", set: setNginx, pipeline: "svc_identity", conns: 4, batch: 1000, gzip: true, target: 250_000},
+	{name: "nginx12-vrl", set: setNginx, pipeline: "nginx12", conns: 4, batch: 1000, target: 120_000},
+	{name: "access-dissect", set: setAccess, pipeline: "access_dissect", conns: 4, batch: 1000, target: 200_000},
+	{name: "access-regex", set: setAccess, pipeline: "access_regex", conns: 4, batch: 1000, target: 200_000},
+	{name: "nginx-json-10", set: setNginx, pipeline: "svc_identity", conns: 32, batch: 10, rows: 300_000, target: 60_000},
+}
+
+const header = `| work | rows/CPU-s | to reach | p50 ms | p99 ms | peak MB | written/raw | disk/raw |
+|---|---|---|---|---|---|---|---|`
+
+// bench is what all cases have in common.
+type bench struct {
+	bin, data, dir string
+	serveFlags     string
+	rows, runs     int
+	settle         time.Duration
+	queries, keep  bool
+	stop           chan os.Signal
+}
+
+// run measures a case and prints its line, and the queries if the case has them.
+func (b *bench) run(c workload) error {
+	file, err := dataSet(b.data, c.set, b.rows)
+	if err != nil {
+		return err
+	}
+	bodies, err := readBodies(file, c)
+	if err != nil {
+		return err
+	}
+	var results []result
+	for i := range b.runs {
+		r, err := b.once(c, bodies, b.queries && c.name == "nginx-json" && i == b.runs-1)
+		if err != nil {
+			return err
+		}
+		results = append(results, r)
+	}
+	slices.SortFunc(results, func(x, y result) int { return int(x.rowsPerCPU() - y.rowsPerCPU()) })
+	fmt.Println(results[len(results)/2].line(c))
+	for _, r := range results {
+		if r.queries != "" {
+			fmt.Print(r.queries)
+		}
+	}
+	return nil
+}
+
+// once measures one run on a fresh server.
+func (b *bench) once(c workload, bodies []body, queries bool) (r result, err error) {
+	dir := filepath.Join(b.dir, fmt.Sprintf("%s-%d", c.name, time.Now().UnixNano()))
+	s, err := b.start(dir)
+	if err != nil {
+		return r, err
+	}
+	defer func() {
+		if cerr := s.close(); err == nil {
+			err = cerr
+		}
+		if err == nil && !b.keep {
+			err = os.RemoveAll(dir) // the next one wants the space
+		}
+	}()
+	if c.pipeline != "svc_identity" {
+		text, err := pipelines.ReadFile("pipelines/" + c.pipeline + ".yaml")
+		if err != nil {
+			return r, err
+		}
+		if err := s.upload(c.pipeline, text); err != nil {
+			return r, err
+		}
+	}
+	if r, err = s.load(c, bodies); err != nil {
+		return r, err
+	}
+	if err := s.settle(b.settle, &r); err != nil {
+		return r, err
+	}
+	if queries {
+		r.queries, err = s.timeQueries()
+	}
+	return r, err
+}

@@ -1,0 +1,77 @@
+// Command bench measures a built cordwood from the outside: it starts a server on a
+// fresh folder, loads it over loopback HTTP, waits until it is idle, and prints what
+// that cost beside the figures to reach.
+//
+// The main figure is rows per CPU-second of the server and its children, over their
+// whole life: flush and compaction count, so work put off does not look free, and a
+// busy machine changes it little. It is no test: it never fails because of a figure.
+//
+//	go run ./test/bench -bin bin/cordwood            all of it, some minutes
+//	go run ./test/bench -bin bin/cordwood -only app  one line of the table
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run() (err error) {
+	var b bench
+	fs := flag.NewFlagSet("bench", flag.ExitOnError)
+	fs.StringVar(&b.bin, "bin", "bin/cordwood", "program to measure")
+	fs.StringVar(&b.data, "data", filepath.Join(os.TempDir(), "cordwood-bench"), "folder of the data sets; those that are not there are made")
+	fs.IntVar(&b.rows, "rows", 2_000_000, "rows of each data set")
+	fs.IntVar(&b.runs, "runs", 1, "runs of each case; the median by rows per CPU-second is printed")
+	fs.DurationVar(&b.settle, "settle", 12*time.Second, "least time between the last answer and the end of counting")
+	fs.StringVar(&b.serveFlags, "serve", "", "more flags of cordwood serve, separated by spaces")
+	only := fs.String("only", "", "regular expression of the cases to run")
+	queries := fs.Bool("queries", true, "also time queries, over the rows of the case nginx-json")
+	fs.BoolVar(&b.keep, "keep", false, "keep the servers' folders, and say where they are")
+	if err := fs.Parse(os.Args[1:]); err != nil {
+		return err
+	}
+	if fs.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	match, err := regexp.Compile(*only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
+	if b.dir, err = os.MkdirTemp("", "cordwood-bench-run-"); err != nil {
+		return err
+	}
+	if b.keep {
+		fmt.Fprintln(os.Stderr, "folders of the servers:", b.dir)
+	} else {
+		defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	}
+	// A break stops the server of the moment, through the case that owns it.
+	b.stop = make(chan os.Signal, 1)
+	signal.Notify(b.stop, os.Interrupt, syscall.SIGTERM)
+
+	b.queries = *queries
+	fmt.Println(header)
+	for _, c := range cases {
+		if !match.MatchString(c.name) {
+			continue
+		}
+		if err := b.run(c); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	return nil
+}

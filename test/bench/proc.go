@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// use is what a process and its children have used so far, as /proc tells it.
+type use struct {
+	cpu     time.Duration
+	peakRSS int64 // bytes; the sum of the processes' own peaks
+	written int64 // bytes sent to block devices
+}
+
+// readUse reads the use of a process and of its living children.
+func readUse(pid int) (use, error) {
+	var u use
+	if err := u.add(pid); err != nil {
+		return u, err
+	}
+	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		return u, err
+	}
+	for _, file := range children {
+		list, err := os.ReadFile(file)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for _, field := range strings.Fields(string(list)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				_ = u.add(child) // gone meanwhile: its CPU is lost to us
+			}
+		}
+	}
+	return u, nil
+}
+
+func (u *use) add(pid int) error {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return err
+	}
+	// Fields 14 and 15 of proc(5), user and system time; field 2 may hold spaces.
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	if len(fields) < 13 {
+		return fmt.Errorf("/proc/%d/stat: %d fields after the name", pid, len(fields))
+	}
+	for _, f := range fields[11:13] {
+		ticks, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			return fmt.Errorf("/proc/%d/stat: %w", pid, err)
+		}
+		u.cpu += time.Duration(ticks) * 10 * time.Millisecond // USER_HZ is 100 on Linux
+	}
+	u.peakRSS += procField(fmt.Sprintf("/proc/%d/status", pid), "VmHWM:") << 10
+	u.written += procField(fmt.Sprintf("/proc/%d/io", pid), "write_bytes:")
+	return nil
+}
+
+// procField returns the number behind a name, 0 if there is none.
+func procField(file, name string) int64 {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, name); ok {
+			if f := strings.Fields(rest); len(f) > 0 {
+				n, _ := strconv.ParseInt(f[0], 10, 64)
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// diskUse is the size of all files below dir.
+func diskUse(dir string) (bytes int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil // removed while we walk
+		}
+		if info, err := d.Info(); err == nil {
+			bytes += info.Size()
+		}
+		return nil
+	})
+	return bytes, err
+}
