@@ -1,0 +1,158 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/router/httpapi/auth"
+	"cordwood/router/pipeline"
+	"cordwood/router/write"
+)
+
+// fakeCatalog has the databases public and shop, and what tables a test puts in.
+type fakeCatalog struct {
+	mu     sync.Mutex
+	tables map[string]*schema.Table
+}
+
+func (c *fakeCatalog) Database(name string) (*schemapb.Database, bool) {
+	return &schemapb.Database{Name: name}, name == "public" || name == "shop" || name == "a-b"
+}
+
+func (c *fakeCatalog) Table(db, name string) (*schema.Table, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t, ok := c.tables[db+"."+name]
+	return t, ok
+}
+
+// fakeWriter notes what it is given and answers as told.
+type fakeWriter struct {
+	mu     sync.Mutex
+	tables []string
+	calls  int
+	answer func(ctx context.Context, call int, out *pipeline.Output) (write.Result, error)
+}
+
+func (f *fakeWriter) Write(ctx context.Context, out *pipeline.Output) (write.Result, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	f.tables = nil
+	res := write.Result{}
+	for _, t := range out.Tables {
+		f.tables = append(f.tables, t.Database+"."+t.Table)
+		res.Groups = append(res.Groups, write.Group{AffectedRows: t.Rows.Rows()})
+		res.Rows += t.Rows.Rows()
+	}
+	if f.answer != nil {
+		return f.answer(ctx, f.calls, out)
+	}
+	return res, nil
+}
+
+// byUser knows its users by the header Authorization: "rw", "ro" or "wo".
+type byUser struct{}
+
+func (byUser) Authenticate(r *http.Request) (*auth.Identity, error) {
+	switch u := r.Header.Get("Authorization"); u {
+	case "rw", "ro", "wo":
+		return &auth.Identity{User: u, CanRead: u != "wo", CanWrite: u != "ro"}, nil
+	case "":
+		return nil, errs.New(errs.AuthHeaderNotFound, "Not found http or grpc authorization header")
+	case "blank":
+		return nil, errs.New(errs.InvalidArguments, "blank user")
+	}
+	return nil, errs.New(errs.UserPasswordMismatch, "Username and password does not match, username: u")
+}
+
+type fixture struct {
+	*Server
+	catalog *fakeCatalog
+	writer  *fakeWriter
+	log     *bytes.Buffer
+}
+
+func newFixture(t testing.TB, change ...func(*Config)) *fixture {
+	f := &fixture{catalog: &fakeCatalog{tables: map[string]*schema.Table{}}, writer: &fakeWriter{}, log: &bytes.Buffer{}}
+	cfg := Config{
+		Catalog: f.catalog, Writer: f.writer,
+		Logger: slog.New(slog.NewTextHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	for _, c := range change {
+		c(&cfg)
+	}
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Server = s
+	return f
+}
+
+// call sends a request; headers are name, value pairs.
+func (f *fixture) call(method, target, body string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, "/", strings.NewReader(body))
+	r.RequestURI, r.URL = target, mustURL(target)
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	f.Handler().ServeHTTP(w, r)
+	return w
+}
+
+func mustURL(target string) *url.URL {
+	path, query, _ := strings.Cut(target, "?")
+	return &url.URL{Path: path, RawQuery: query}
+}
+
+const ingestURL = "/v1/ingest?table=t&pipeline_name=svc_identity"
+
+// ingest posts JSON; more is added to the query string.
+func (f *fixture) ingest(more, body string, headers ...string) *httptest.ResponseRecorder {
+	return f.call("POST", ingestURL+more, body, append([]string{"Content-Type", "application/json"}, headers...)...)
+}
+
+// checkError checks the one shape of errors, and returns the text.
+func checkError(t *testing.T, w *httptest.ResponseRecorder, status int, code errs.Code) string {
+	t.Helper()
+	if w.Code != status {
+		t.Fatalf("status %d, want %d: %s", w.Code, status, w.Body)
+	}
+	var e struct {
+		Code   *errs.Code `json:"code"`
+		Error  *string    `json:"error"`
+		Millis *int       `json:"execution_time_ms"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(w.Body.Bytes()))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&e); err != nil || e.Code == nil || e.Error == nil || e.Millis == nil {
+		t.Fatalf("not the shape of errors: %s (%v)", w.Body, err)
+	}
+	if *e.Code != code {
+		t.Fatalf("code %d, want %d: %s", *e.Code, code, w.Body)
+	}
+	h := w.Header()
+	if h.Get("x-svc-err-code") != strconv.Itoa(int(code)) || h.Get("x-svc-err-msg") == "" || h.Get("x-svc-execution-time") == "" || h.Get("Content-Type") != "application/json" {
+		t.Fatalf("headers of an error: %v", h)
+	}
+	if status == 429 || status == 503 {
+		if n, err := strconv.Atoi(h.Get("Retry-After")); err != nil || n < 1 || n > 38 {
+			t.Fatalf("Retry-After %q", h.Get("Retry-After"))
+		}
+	}
+	return *e.Error
+}
