@@ -139,6 +139,7 @@ func (s *server) tables(ctx context.Context, list []*shardpb.QueryTable) (tables
 			}
 		} else {
 			v := views[t.ShardId]
+			qt.Merge = query.MergeOf(qt.Schema)
 			qt.Batches = v.Batches(t.Table.Id)
 			for _, seg := range v.Segments(t.Table.Id) {
 				qt.Segments = append(qt.Segments, querySegment(seg))
@@ -170,9 +171,9 @@ func (s *server) view(ctx context.Context, id uint32, tableIDs []uint64) (*View,
 }
 
 func querySegment(seg Segment) query.Segment {
-	q := query.Segment{Path: seg.Path, Rows: seg.Rows, MinTime: seg.MinTime, MaxTime: seg.MaxTime, Columns: make([]query.SegmentColumn, len(seg.Columns))}
+	q := query.Segment{Path: seg.Path, Order: seg.ID, Rows: seg.Rows, MinTime: seg.MinTime, MaxTime: seg.MaxTime, Columns: make([]query.SegmentColumn, len(seg.Columns))}
 	for i, c := range seg.Columns {
-		q.Columns[i] = query.SegmentColumn{ID: c.ID, Name: c.Name, Type: c.Type}
+		q.Columns[i] = query.SegmentColumn{ID: c.ID, FieldID: c.ID, Name: c.Name, Type: c.Type}
 	}
 	return q
 }

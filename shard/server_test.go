@@ -146,7 +146,7 @@ func TestServer(t *testing.T) {
 	if one.Name != "t1" || one.Schema.ID != 1 || *one.ExpiredBefore != 5 || len(one.Segments) != 1 || len(one.Batches) != 1 {
 		t.Errorf("table %+v", one)
 	}
-	if seg := one.Segments[0]; seg.Rows != 1 || seg.MinTime != 1000 || len(seg.Columns) != 3 || seg.Columns[1] != (query.SegmentColumn{ID: 2, Name: "host", Type: schema.String}) {
+	if seg := one.Segments[0]; seg.Rows != 1 || seg.MinTime != 1000 || len(seg.Columns) != 3 || seg.Columns[1] != (query.SegmentColumn{ID: 2, FieldID: 2, Name: "host", Type: schema.String}) {
 		t.Errorf("segment %+v", seg)
 	}
 	if len(two.Batches) != 1 || two.Batches[0].Rows != 2 || two.Segments != nil {

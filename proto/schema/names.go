@@ -14,6 +14,26 @@ const (
 	MaxColumnNameBytes = 1024
 )
 
+// The hidden column of tables that merge rows (append_mode=false). It is in no
+// definition and in no answer to a query; batches and segments have it where it has a
+// value. It tells what a row does to the older rows of its identity:
+//
+//	null   nothing of its own: the rows are merged by the table's merge mode
+//	true   the row of that identity is deleted; its other columns mean nothing
+//	false  like null, but nothing older counts: it was written after a deletion
+//
+// Writers send null (or leave the column out) and true; false is made by the shard
+// when it joins a deletion with the rows written after it.
+const (
+	DeletedColumnID   = 0xFFFFFFFF
+	DeletedColumnName = "__op_type"
+)
+
+// DeletedColumn is the hidden column's definition.
+func DeletedColumn() Column {
+	return Column{ID: DeletedColumnID, Name: DeletedColumnName, Type: Boolean, Semantic: Field}
+}
+
 // Databases that the server makes itself and that nobody can write to.
 const (
 	PrivateDatabase     = "svc_private"
@@ -79,7 +99,7 @@ func CheckColumnName(name string) error {
 		return errs.New(errs.InvalidArguments, "Invalid column name: %s is not valid UTF-8", quoteShort(name))
 	case strings.IndexByte(name, 0) >= 0:
 		return errs.New(errs.InvalidArguments, "Invalid column name: %s contains a NUL character", quoteShort(name))
-	case name == "__primary_key" || name == "__sequence" || name == "__op_type":
+	case name == "__primary_key" || name == "__sequence" || name == DeletedColumnName:
 		return errs.New(errs.InvalidArguments, "Invalid column name: %s is reserved for internal use; rename the field", name)
 	}
 	return nil

@@ -51,21 +51,70 @@ type Table struct {
 	Batches []*column.Batch
 	// ExpiredBefore hides rows whose time index, in its own unit, is smaller.
 	ExpiredBefore *int64
+	// Merge is how rows of one identity, the tags with the time index, become one.
+	// What is later wins: every batch is later than every segment and than the batches
+	// before it, a row later than those before it in its batch, and a segment later
+	// than those of a lower Order. One segment has at most one row of an identity.
+	//
+	// Segments and batches may have the hidden column schema.DeletedColumnID, a
+	// Boolean. It is no column of Schema and no statement may see it.
+	Merge Merge
 }
 
-// Segment is a Parquet file with rows of a table. Its columns carry their ids as
-// field ids; the file stays until Query returns.
+// Merge says what happens to the rows of one identity.
+type Merge uint8
+
+const (
+	// Append keeps all of them. Those whose hidden column is true are hidden: the table
+	// merged rows once.
+	Append Merge = iota
+	// LastRow: the latest row is the one, with its nulls; it is hidden if its hidden
+	// column is true.
+	LastRow
+	// LastNonNull: nothing is seen if the latest row's hidden column is true. Else, of
+	// the rows from the latest one on whose hidden column is not null, or of all if
+	// there is none, each column has the latest value that is not null. A row whose
+	// hidden column is true has no values.
+	LastNonNull
+)
+
+// MergeOf is how the rows of a table merge.
+func MergeOf(t *schema.Table) Merge {
+	switch {
+	case t.AppendMode():
+		return Append
+	case t.MergeMode() == schema.MergeLastNonNull:
+		return LastNonNull
+	}
+	return LastRow
+}
+
+// Segment is a Parquet file with rows of a table. The file stays until Query returns.
 type Segment struct {
-	Path    string
+	Path string
+	// Shared tells that the file has rows of other tables too: this table's are those
+	// whose first column, cordwood_table (a UINT64), is the table's id. Rows are sorted
+	// by it, and row groups have its bounds.
+	Shared bool
+	// Order: of two segments of a table, the one with the higher Order holds the later
+	// writes. No two are equal where it matters.
+	Order uint64
+	// Columns are the columns of the table that the file has, and perhaps the hidden
+	// one. A column of the table that is not among them is null in every row.
 	Columns []SegmentColumn
-	Rows    int64
-	// MinTime and MaxTime bound the time index, in its unit.
+	// Rows is how many rows of the table the file has.
+	Rows int64
+	// MinTime and MaxTime bound the time index of the table's rows, in its unit.
 	MinTime, MaxTime int64
 }
 
 // SegmentColumn is a column that a segment holds.
 type SegmentColumn struct {
-	ID   uint32
+	ID uint32
+	// FieldID is the column's field id in the file: ID itself, or, in a shared file, the
+	// number of the slot that it has there.
+	FieldID uint32
+	// Name is the column's name in the file.
 	Name string
 	Type schema.Type
 }
