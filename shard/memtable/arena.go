@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-
-	"golang.org/x/sys/unix"
 )
 
 // The sizes of an arena's chunks: small at first, so that a shard of few rows costs
@@ -25,6 +23,9 @@ const DefaultRetain = 64 << 20
 // Pool hands out memory chunks from outside the Go heap and keeps some free ones,
 // because touching fresh pages is much of the cost of filling them. One Pool should
 // serve all shards of a process. The zero value is ready to use.
+//
+// The memory lies in a file in memory that another process may map (Share, Locate),
+// or, where the system gives none, is this process's own.
 type Pool struct {
 	// Retain bounds the free memory kept, in bytes; what exceeds it goes back to the
 	// operating system. 0 means DefaultRetain, a negative number none.
@@ -34,6 +35,7 @@ type Pool struct {
 	free   map[int][][]byte
 	kept   int64
 	mapped atomic.Int64
+	shared sharedFile
 }
 
 // Mapped is the memory that the pool has from the operating system, in use or
@@ -50,7 +52,7 @@ func (p *Pool) get(size int) ([]byte, error) {
 		return c, nil
 	}
 	p.mu.Unlock()
-	c, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	c, err := p.shared.mapChunk(size)
 	if err != nil {
 		return nil, fmt.Errorf("memtable: map %d bytes (%d are mapped): %w", size, p.Mapped(), err)
 	}
@@ -75,9 +77,7 @@ func (p *Pool) put(c []byte) {
 		return
 	}
 	p.mu.Unlock()
-	if err := unix.Munmap(c); err != nil {
-		panic("memtable: unmap of a chunk that this package mapped: " + err.Error())
-	}
+	p.shared.unmapChunk(c)
 	p.mapped.Add(-int64(size))
 }
 
