@@ -30,7 +30,10 @@ func (e *ErrCorrupt) Error() string {
 // and the checksum of its footer; with whole also the checksum of all of it, for
 // which it reads the file. A missing file satisfies errors.Is with fs.ErrNotExist.
 func Check(fsys vfs.FS, dir string, m *Meta, whole bool) error {
-	path := filepath.Join(dir, FileName(m.ID))
+	return check(fsys, filepath.Join(dir, FileName(m.ID)), m, whole)
+}
+
+func check(fsys vfs.FS, path string, m *Meta, whole bool) error {
 	size, err := fsys.Stat(path)
 	if err != nil {
 		return fmt.Errorf("segment %s of table %d, %d rows: %w", path, m.TableID, m.Rows, err)

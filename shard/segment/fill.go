@@ -24,14 +24,18 @@ type filler struct {
 }
 
 // column writes the rows' values of a column.
-func (f *filler) column(w *parquet.ColumnWriter, c *fileColumn, rows []rowRef) error {
+func (f *filler) column(w *parquet.ColumnWriter, c *fileColumn, rows []RowRef) error {
 	level := 1
-	if c.Semantic == schema.Timestamp {
+	if c.required {
 		level = 0
 	}
 	for len(rows) > 0 {
 		n := min(len(rows), fillRows)
-		if c.Type.IsBytes() {
+		if c.Name == TableColumn {
+			for i := range n {
+				f.values[i] = parquet.Int64Value(int64(c.table))
+			}
+		} else if c.Type.IsBytes() {
 			n = f.byteStrings(c, rows[:n], level)
 		} else {
 			f.numbers(c, rows[:n], level)
@@ -49,15 +53,15 @@ func (f *filler) column(w *parquet.ColumnWriter, c *fileColumn, rows []rowRef) e
 }
 
 // byteStrings fills in values until rows or fillBytes are used up, and returns how many.
-func (f *filler) byteStrings(c *fileColumn, rows []rowRef, level int) int {
+func (f *filler) byteStrings(c *fileColumn, rows []RowRef, level int) int {
 	size := 0
 	for i, r := range rows {
-		v := c.views[r.batch]
-		if v == nil || v.IsNull(int(r.row)) {
+		v := c.views[r.Batch]
+		if v == nil || v.IsNull(int(r.Row)) {
 			f.values[i] = parquet.Value{}
 			continue
 		}
-		b := v.Bytes(int(r.row))
+		b := v.Bytes(int(r.Row))
 		f.values[i] = parquet.ByteArrayValue(b).Level(0, level, 0)
 		if size += len(b); size >= fillBytes {
 			return i + 1
@@ -67,18 +71,18 @@ func (f *filler) byteStrings(c *fileColumn, rows []rowRef, level int) int {
 }
 
 // numbers fills in values, run of rows of one batch by run.
-func (f *filler) numbers(c *fileColumn, rows []rowRef, level int) {
+func (f *filler) numbers(c *fileColumn, rows []RowRef, level int) {
 	for from := 0; from < len(rows); {
 		to := from + 1
-		for to < len(rows) && rows[to].batch == rows[from].batch {
+		for to < len(rows) && rows[to].Batch == rows[from].Batch {
 			to++
 		}
 		out, run := f.values[from:to], rows[from:to]
-		if v := c.views[rows[from].batch]; v != nil {
+		if v := c.views[rows[from].Batch]; v != nil {
 			number(out, c.Type, v, run, level)
 			if v.Nulls > 0 {
 				for i, r := range run {
-					if v.IsNull(int(r.row)) {
+					if v.IsNull(int(r.Row)) {
 						out[i] = parquet.Value{}
 					}
 				}
@@ -90,31 +94,31 @@ func (f *filler) numbers(c *fileColumn, rows []rowRef, level int) {
 	}
 }
 
-func number(out []parquet.Value, typ schema.Type, v *column.View, rows []rowRef, level int) {
+func number(out []parquet.Value, typ schema.Type, v *column.View, rows []RowRef, level int) {
 	switch typ {
 	case schema.Boolean:
 		for i, r := range rows {
-			out[i] = parquet.BooleanValue(v.Int(int(r.row)) != 0).Level(0, level, 0)
+			out[i] = parquet.BooleanValue(v.Int(int(r.Row)) != 0).Level(0, level, 0)
 		}
 	case schema.Int8, schema.Int16, schema.Int32, schema.Uint8, schema.Uint16, schema.Uint32:
 		for i, r := range rows {
-			out[i] = parquet.Int32Value(int32(v.Int(int(r.row)))).Level(0, level, 0)
+			out[i] = parquet.Int32Value(int32(v.Int(int(r.Row)))).Level(0, level, 0)
 		}
 	case schema.Float32:
 		for i, r := range rows {
-			out[i] = parquet.FloatValue(float32(v.Float(int(r.row)))).Level(0, level, 0)
+			out[i] = parquet.FloatValue(float32(v.Float(int(r.Row)))).Level(0, level, 0)
 		}
 	case schema.Float64:
 		for i, r := range rows {
-			out[i] = parquet.DoubleValue(v.Float(int(r.row))).Level(0, level, 0)
+			out[i] = parquet.DoubleValue(v.Float(int(r.Row))).Level(0, level, 0)
 		}
 	case schema.TimestampSecond:
 		for i, r := range rows {
-			out[i] = parquet.Int64Value(thousandfold(v.Int(int(r.row)))).Level(0, level, 0)
+			out[i] = parquet.Int64Value(thousandfold(v.Int(int(r.Row)))).Level(0, level, 0)
 		}
 	default:
 		for i, r := range rows {
-			out[i] = parquet.Int64Value(v.Int(int(r.row))).Level(0, level, 0)
+			out[i] = parquet.Int64Value(v.Int(int(r.Row))).Level(0, level, 0)
 		}
 	}
 }

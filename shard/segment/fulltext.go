@@ -77,7 +77,8 @@ type fulltext struct {
 	bits     uint // per token
 	groups   [][]byte
 
-	tokens map[uint64]struct{}
+	tokens map[uint64]struct{}    // hashes, of the row group under way
+	filter bloom.SplitBlockFilter // takes them once they are too many
 	buf    []byte
 }
 
@@ -94,51 +95,60 @@ func newFulltext(c *schema.Column) *fulltext {
 	}
 }
 
-// group adds the filter of a row group.
-func (t *fulltext) group(c *fileColumn, rows []rowRef) {
-	clear(t.tokens)
-	add := func(token []byte) {
-		if len(t.tokens) < maxTokens {
-			t.tokens[tokenHash.Sum64(token)] = struct{}{}
-		}
-	}
+// add adds the tokens of rows to the row group under way.
+func (t *fulltext) add(c *fileColumn, rows []RowRef) {
 	var seen []bool // entries of the dictionary of the batch at hand
 	batch := -1
 	for _, r := range rows {
-		v := c.views[r.batch]
-		if v == nil || v.IsNull(int(r.row)) {
+		v := c.views[r.Batch]
+		if v == nil || v.IsNull(int(r.Row)) {
 			continue
 		}
 		if v.Encoding == column.Dict {
-			if int(r.batch) != batch {
-				batch, seen = int(r.batch), append(seen[:0], make([]bool, v.DictLen)...)
+			if int(r.Batch) != batch {
+				batch, seen = int(r.Batch), append(seen[:0], make([]bool, v.DictLen)...)
 			}
-			code := v.Code(int(r.row))
+			code := v.Code(int(r.Row))
 			if seen[code] {
 				continue
 			}
 			seen[code] = true
 		}
-		t.buf = t.analyzer.each(v.Bytes(int(r.row)), t.buf, add)
+		t.buf = t.analyzer.each(v.Bytes(int(r.Row)), t.buf, t.token)
 	}
-	blocks := max(bloom.NumSplitBlocksOf(int64(len(t.tokens)), t.bits), 1)
+}
+
+// token adds a token. They are collected, to size the filter by their number; when
+// there are too many, the largest filter takes them at once.
+func (t *fulltext) token(token []byte) {
+	h := tokenHash.Sum64(token)
+	if t.filter != nil {
+		t.filter.Insert(h)
+		return
+	}
+	t.tokens[h] = struct{}{}
 	if len(t.tokens) == maxTokens {
-		blocks = maxFilterBytes / bloom.BlockSize
+		t.filter = make(bloom.SplitBlockFilter, maxFilterBytes/bloom.BlockSize)
+		t.insert()
 	}
-	filter := make(bloom.SplitBlockFilter, min(blocks, maxFilterBytes/bloom.BlockSize))
-	if len(t.tokens) < maxTokens {
-		for h := range t.tokens {
-			filter.Insert(h)
-		}
-	} else {
-		// There are more than were noted: set the bits of all.
-		for _, r := range rows {
-			if v := c.views[r.batch]; v != nil && !v.IsNull(int(r.row)) {
-				t.buf = t.analyzer.each(v.Bytes(int(r.row)), t.buf, func(token []byte) { filter.Insert(tokenHash.Sum64(token)) })
-			}
-		}
+}
+
+func (t *fulltext) insert() {
+	for h := range t.tokens {
+		t.filter.Insert(h)
 	}
-	t.groups = append(t.groups, append([]byte(nil), filter.Bytes()...))
+	clear(t.tokens)
+}
+
+// end completes the filter of a row group.
+func (t *fulltext) end() {
+	if t.filter == nil {
+		blocks := max(bloom.NumSplitBlocksOf(int64(len(t.tokens)), t.bits), 1)
+		t.filter = make(bloom.SplitBlockFilter, min(blocks, maxFilterBytes/bloom.BlockSize))
+		t.insert()
+	}
+	t.groups = append(t.groups, t.filter.Bytes())
+	t.filter = nil
 }
 
 // fulltextJSON is the form in the metadata, of which there is one per column.
@@ -155,7 +165,7 @@ func fulltextMetadata(cols []*fileColumn) (string, error) {
 	var list []fulltextJSON
 	for _, c := range cols {
 		if t := c.fulltext; t != nil {
-			list = append(list, fulltextJSON{Column: c.ID, Chinese: t.analyzer.chinese, CaseSensitive: t.analyzer.caseSensitive, Filters: t.groups})
+			list = append(list, fulltextJSON{Column: c.FieldID, Chinese: t.analyzer.chinese, CaseSensitive: t.analyzer.caseSensitive, Filters: t.groups})
 		}
 	}
 	if list == nil {
@@ -214,9 +224,9 @@ func parseFulltext(text string) (*Fulltext, error) {
 }
 
 // MayContain tells whether a row group may have a row whose text has all tokens of
-// text in the column. It is true for columns and row groups without a filter.
-func (t *Fulltext) MayContain(columnID uint32, rowGroup int, text string) bool {
-	c := t.columns[columnID]
+// text in the column, which is told by its Column.FieldID. It is true for columns and row groups without a filter.
+func (t *Fulltext) MayContain(fieldID uint32, rowGroup int, text string) bool {
+	c := t.columns[fieldID]
 	if c == nil || rowGroup >= len(c.Filters) {
 		return true
 	}

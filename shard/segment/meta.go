@@ -11,29 +11,57 @@ import (
 // to read it; the file is never opened to plan a query.
 type Meta struct {
 	// ID is the segment's number, never reused within a shard. It is the file's name.
-	ID      uint64
+	ID uint64
+	// TableID is the table that the rows are of; 0 for a shared file.
 	TableID uint64
-	// SchemaVersion is the version of the table that the columns were taken from.
+	// SchemaVersion is the version of the table that the columns were taken from; 0
+	// for a shared file.
 	SchemaVersion uint32
-	Rows          int64
+	// Order tells when the rows were written: of two segments of a table the one with
+	// the higher Order holds the later writes.
+	Order uint64
+	Rows  int64
 	// Bytes is the size of the file.
 	Bytes int64
-	// MinTime and MaxTime bound the time index, in its unit.
+	// MinTime and MaxTime bound the time index, in its unit; in a shared file, whose
+	// tables may differ in that, in nanoseconds (the nearest there are).
 	MinTime, MaxTime int64
 	// FooterCRC is the CRC-32C of the Parquet footer, its length and magic included;
 	// FileCRC is that of the whole file.
 	FooterCRC, FileCRC uint32
-	// Columns are those that the file has. A column of the table that is not among
-	// them is null in every row.
+	// Columns are those that the file has, TableColumn of a shared file excepted. A
+	// column of the table that is not among them is null in every row. In a shared
+	// file a table's column is the one that agrees in ID, Logical, Type and Semantic.
 	Columns []Column
+	// Tables are, for a shared file, the tables that have rows in it, ascending by id,
+	// as their rows are; nil for a file of one table.
+	Tables []TableSpan
 }
+
+// TableSpan is what a shared file holds of one table.
+type TableSpan struct {
+	TableID uint64
+	Rows    int64
+	// MinTime and MaxTime bound the table's time index, in its unit.
+	MinTime, MaxTime int64
+}
+
+// Shared tells whether the file is one of several tables.
+func (m *Meta) Shared() bool { return len(m.Tables) > 0 }
 
 // Column is a column as it lies in a segment.
 type Column struct {
+	// ID is the column's id in its table.
 	ID uint32
+	// FieldID is the field id in the Parquet schema: ID in a file of one table; in a
+	// shared file, where several tables have a column of that id, the slot's number,
+	// counted from 1.
+	FieldID uint32
 	// Name is the column's name in the file: its name in the table when the segment
 	// was written, or a name made from it if another column's differs only in case.
-	Name     string
+	Name string
+	// Logical is its name in the table when the segment was written; "" if that is Name.
+	Logical  string
 	Type     schema.Type
 	Semantic schema.Semantic
 }
@@ -54,23 +82,38 @@ func IsTemp(name string) bool { return strings.HasSuffix(name, tempSuffix) }
 // TempName is the name under which a file is written before it gets its own.
 func TempName(name string) string { return name + tempSuffix }
 
-// physicalNames gives every column the name that it has in the file. Engines such as
-// DuckDB fold the case of column names, so a name that differs from an earlier one
-// only in case gets "#" and the column's id behind it.
-func physicalNames(columns []schema.Column) []string {
-	names := make([]string, len(columns))
-	taken := make(map[string]bool, len(columns))
-	for _, c := range columns {
-		taken[c.Name] = true // a made-up name must not be one that is given
+// TableColumn is the first column of a shared file: the id of the row's table. It is
+// part of the format.
+const TableColumn = "cordwood_table"
+
+// TableName is the column's name in the table when the segment was written.
+func (c *Column) TableName() string {
+	if c.Logical != "" {
+		return c.Logical
 	}
-	folded := make(map[string]bool, len(columns))
-	for i, c := range columns {
-		name := c.Name
-		for folded[strings.ToLower(name)] || name != c.Name && taken[name] {
-			name = fmt.Sprintf("%s#%d", name, c.ID)
+	return c.Name
+}
+
+// physicalNames gives every column, of which Logical and FieldID are set, the name
+// that it has in the file. Engines such as DuckDB fold the case of column names, so a
+// name that differs from an earlier one at most in case gets "#" and the column's
+// field id behind it. Where shared is set, TableColumn is such an earlier one.
+func physicalNames(columns []Column, shared bool) {
+	taken := make(map[string]bool, len(columns))
+	for i := range columns {
+		taken[columns[i].Logical] = true // a made-up name must not be one that is given
+	}
+	folded := make(map[string]bool, len(columns)+1)
+	if shared {
+		folded[TableColumn] = true
+	}
+	for i := range columns {
+		c := &columns[i]
+		name := c.Logical
+		for folded[strings.ToLower(name)] || name != c.Logical && taken[name] {
+			name = fmt.Sprintf("%s#%d", name, c.FieldID)
 		}
 		folded[strings.ToLower(name)] = true
-		names[i] = name
+		c.Name = name
 	}
-	return names
 }

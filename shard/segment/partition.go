@@ -2,6 +2,7 @@ package segment
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -14,15 +15,30 @@ import (
 // MaxPartitions is the most files that one table gets in one flush.
 const MaxPartitions = 16
 
-// rowRef is a row of one of the batches.
-type rowRef struct {
-	time  int64
-	batch uint32
-	row   uint32
+// RowRef is a row of one of some batches.
+type RowRef struct {
+	// Time is the row's time index.
+	Time int64
+	// Batch is the index of its batch among them, Row its number there.
+	Batch, Row uint32
 }
 
-// partition lists all rows, by the span of time that their segment covers.
-func partition(batches []*column.Batch, timeIndex *schema.Column) ([][]rowRef, error) {
+// Partition is a span of time and some rows in it. All rows of a file lie in one.
+type Partition struct {
+	// Day is the first day of the span, counted from 1970-01-01 UTC; Days is its
+	// length, a power of two. Day is a multiple of Days.
+	Day, Days int64
+	Rows      []RowRef
+}
+
+// Partitions lists all rows of a table's batches by the UTC day of their time index,
+// or by a longer span if there were more than MaxPartitions of them; in each in the
+// order of the batches and their rows. It fails if a batch lacks the time index.
+func Partitions(table *schema.Table, batches []*column.Batch) ([]Partition, error) {
+	timeIndex := table.TimeIndex()
+	if timeIndex == nil {
+		return nil, errors.New("it has no time index")
+	}
 	unit := timeIndex.Type.UnitsPerSecond()
 	if unit == 0 {
 		return nil, fmt.Errorf("its time index %q has type %s", timeIndex.Name, timeIndex.Type)
@@ -31,7 +47,7 @@ func partition(batches []*column.Batch, timeIndex *schema.Column) ([][]rowRef, e
 	for _, b := range batches {
 		total += b.Rows
 	}
-	all := make([]rowRef, 0, total)
+	all := make([]RowRef, 0, total)
 	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
 	for i, b := range batches {
 		v := b.Column(timeIndex.ID)
@@ -41,7 +57,7 @@ func partition(batches []*column.Batch, timeIndex *schema.Column) ([][]rowRef, e
 		for row := range b.Rows {
 			t := v.Int(row)
 			lo, hi = min(lo, t), max(hi, t)
-			all = append(all, rowRef{time: t, batch: uint32(i), row: uint32(row)})
+			all = append(all, RowRef{Time: t, Batch: uint32(i), Row: uint32(row)})
 		}
 	}
 	if len(all) == 0 {
@@ -49,7 +65,7 @@ func partition(batches []*column.Batch, timeIndex *schema.Column) ([][]rowRef, e
 	}
 	day := unit * 86400
 	if floorDiv(lo, day) == floorDiv(hi, day) {
-		return [][]rowRef{all}, nil
+		return []Partition{{floorDiv(lo, day), 1, all}}, nil
 	}
 	// Longer spans until there are few enough of them; a span of 2^k days begins at a
 	// multiple of itself, so flushes with the same k cut at the same times.
@@ -58,7 +74,7 @@ func partition(batches []*column.Batch, timeIndex *schema.Column) ([][]rowRef, e
 	for ; ; shift++ {
 		clear(spans)
 		for i := range all {
-			spans[floorDiv(all[i].time, day)>>shift]++
+			spans[floorDiv(all[i].Time, day)>>shift]++
 			if len(spans) > MaxPartitions {
 				break
 			}
@@ -67,17 +83,17 @@ func partition(batches []*column.Batch, timeIndex *schema.Column) ([][]rowRef, e
 			break
 		}
 	}
-	parts := make(map[int64][]rowRef, len(spans))
+	parts := make(map[int64][]RowRef, len(spans))
 	for span, n := range spans {
-		parts[span] = make([]rowRef, 0, n)
+		parts[span] = make([]RowRef, 0, n)
 	}
 	for _, r := range all {
-		span := floorDiv(r.time, day) >> shift
+		span := floorDiv(r.Time, day) >> shift
 		parts[span] = append(parts[span], r)
 	}
-	out := make([][]rowRef, 0, len(parts))
+	out := make([]Partition, 0, len(parts))
 	for _, span := range slices.Sorted(maps.Keys(parts)) {
-		out = append(out, parts[span])
+		out = append(out, Partition{span << shift, 1 << shift, parts[span]})
 	}
 	return out, nil
 }
@@ -212,28 +228,34 @@ func (k sortKey) order(n int, compare func(a, b uint32) int) {
 	}
 }
 
-func (k sortKey) at(r rowRef) uint32 {
-	if rows := k[r.batch]; rows != nil {
-		return rows[r.row]
+func (k sortKey) at(r RowRef) uint32 {
+	if rows := k[r.Batch]; rows != nil {
+		return rows[r.Row]
 	}
 	return 0
 }
 
+// Sort orders rows of a table's batches as they lie in a file: by the table's tags,
+// null first, by time, and equal ones as they were applied.
+func Sort(table *schema.Table, batches []*column.Batch, rows []RowRef) {
+	sortRows(rows, sortKeys(table, batches))
+}
+
 // sortRows orders rows by the keys, then by time, then as they were applied.
-func sortRows(rows []rowRef, keys []sortKey) {
-	compare := func(a, b rowRef) int {
+func sortRows(rows []RowRef, keys []sortKey) {
+	compare := func(a, b RowRef) int {
 		for _, k := range keys {
 			if c := cmp.Compare(k.at(a), k.at(b)); c != 0 {
 				return c
 			}
 		}
-		if c := cmp.Compare(a.time, b.time); c != 0 {
+		if c := cmp.Compare(a.Time, b.Time); c != 0 {
 			return c
 		}
-		if c := cmp.Compare(a.batch, b.batch); c != 0 {
+		if c := cmp.Compare(a.Batch, b.Batch); c != 0 {
 			return c
 		}
-		return cmp.Compare(a.row, b.row)
+		return cmp.Compare(a.Row, b.Row)
 	}
 	if !slices.IsSortedFunc(rows, compare) {
 		slices.SortFunc(rows, compare)

@@ -28,7 +28,8 @@ const (
 // fileColumn is a column of a file and where its values come from.
 type fileColumn struct {
 	Column
-	logical  string         // its name in the table
+	table    uint64 // of the rows, in TableColumn
+	required bool
 	views    []*column.View // by batch; nil where the batch lacks it
 	encoding encoding.Encoding
 	bounds   bool // whether the smallest and largest value are kept
@@ -37,61 +38,21 @@ type fileColumn struct {
 	fulltext  *fulltext // nil without a fulltext index
 }
 
-// fileColumns returns the columns of table that a batch of the rows has.
-func fileColumns(table *schema.Table, batches []*column.Batch, rows []rowRef) []*fileColumn {
-	used := make([]bool, len(batches))
-	for i := range rows {
-		used[rows[i].batch] = true
-	}
-	names := physicalNames(table.Columns)
-	byID := make(map[uint32]int, len(table.Columns))
-	for i := range table.Columns {
-		byID[table.Columns[i].ID] = i
-	}
-	cols := make([]*fileColumn, len(table.Columns))
-	for i, b := range batches {
-		if !used[i] {
-			continue
-		}
-		for j := range b.Cols {
-			v := &b.Cols[j]
-			at, ok := byID[v.ID]
-			if !ok || v.Nulls == v.Rows && table.Columns[at].Semantic != schema.Timestamp {
-				continue // null throughout: as good as absent
-			}
-			c := cols[at]
-			if c == nil {
-				def := &table.Columns[at]
-				c = &fileColumn{
-					Column:  Column{ID: def.ID, Name: names[at], Type: def.Type, Semantic: def.Semantic},
-					logical: def.Name, views: make([]*column.View, len(batches)), bloomBits: bloomBits(def), fulltext: newFulltext(def),
-				}
-				cols[at] = c
-			}
-			c.views[i] = v
-		}
-	}
-	kept := cols[:0]
-	for _, c := range cols {
-		if c != nil {
-			c.choose(rows)
-			kept = append(kept, c)
-		}
-	}
-	return kept
-}
-
 // choose decides about the encoding and the bounds.
-func (c *fileColumn) choose(rows []rowRef) {
+func (c *fileColumn) choose(rows []RowRef) {
 	step := max(1, len(rows)/sampleRows)
 	sampled := 0
 	c.bounds = true
+	if c.Name == TableColumn {
+		c.encoding = &parquet.RLEDictionary
+		return
+	}
 	if c.Type.IsBytes() {
 		distinct := map[string]struct{}{}
 		for i := 0; i < len(rows); i += step {
-			if v := c.views[rows[i].batch]; v != nil && !v.IsNull(int(rows[i].row)) {
+			if v := c.views[rows[i].Batch]; v != nil && !v.IsNull(int(rows[i].Row)) {
 				sampled++
-				distinct[string(v.Bytes(int(rows[i].row)))] = struct{}{}
+				distinct[string(v.Bytes(int(rows[i].Row)))] = struct{}{}
 			}
 		}
 		c.bounds = c.longest() <= maxBoundBytes
@@ -107,9 +68,9 @@ func (c *fileColumn) choose(rows []rowRef) {
 	}
 	distinct := map[uint64]struct{}{}
 	for i := 0; i < len(rows) && len(distinct) <= maxNumberEntries; i += step {
-		if v := c.views[rows[i].batch]; v != nil && !v.IsNull(int(rows[i].row)) {
+		if v := c.views[rows[i].Batch]; v != nil && !v.IsNull(int(rows[i].Row)) {
 			sampled++
-			distinct[ordered(c.Type, v, int(rows[i].row))] = struct{}{}
+			distinct[ordered(c.Type, v, int(rows[i].Row))] = struct{}{}
 		}
 	}
 	switch {
@@ -178,10 +139,10 @@ func (c *fileColumn) node() parquet.Node {
 		n = parquet.TimestampAdjusted(parquet.Nanosecond, false)
 	}
 	n = parquet.Encoded(n, c.encoding)
-	if c.Semantic != schema.Timestamp {
+	if !c.required {
 		n = parquet.Optional(n)
 	}
-	return parquet.FieldID(n, int(c.ID))
+	return parquet.FieldID(n, int(int32(c.FieldID)))
 }
 
 // rootNode is the root of a schema whose columns keep their order; parquet.Group

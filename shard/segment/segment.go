@@ -1,9 +1,11 @@
 // Package segment writes and checks the immutable files that flushed rows live in:
 // ordinary Parquet files, one for each table and time partition of a flush, that any
-// tool reads.
+// tool reads. Write makes those of a flush; a Writer makes one from rows that come in
+// pieces, as compaction has them, or of several tables; a Reader gives rows back as
+// batches.
 //
-// It does not decide which segments exist (package manifest does), and it does not
-// read rows: the engine does, by the names and types in Meta.
+// It does not decide which segments exist (package manifest does). Queries do not read
+// through it: the engine reads the files itself, by the names and types in Meta.
 //
 // The file: rows ordered by (tags, time index), null tags first; row groups of
 // RowGroupRows rows; zstd; one column per column of the table that has a value, in
@@ -17,14 +19,11 @@
 package segment
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"path/filepath"
-
-	"github.com/parquet-go/parquet-go"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
@@ -39,6 +38,7 @@ const DefaultRowGroupRows = 122_880
 const (
 	KeyColumns = "cordwood.columns"
 	KeyTable   = "cordwood.table"
+	KeyTables  = "cordwood.tables"
 )
 
 const pageBytes = 1 << 20
@@ -49,8 +49,11 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type Config struct {
 	FS  vfs.FS
 	Dir string
-	// RowGroupRows is the most rows of a row group. The default value is DefaultRowGroupRows.
+	// RowGroupRows is the most rows of a row group. The default value is
+	// DefaultRowGroupRows, for a shared file SharedRowGroupRows.
 	RowGroupRows int
+	// Order is the Meta.Order of what is written.
+	Order uint64
 	// NextID returns the id of the next segment.
 	NextID func() uint64
 }
@@ -66,9 +69,6 @@ type Config struct {
 // Every batch must be of table and hold its time index; the batches must stay
 // readable until Write returns.
 func Write(cfg Config, table *schema.Table, batches []*column.Batch) (metas []Meta, err error) {
-	if cfg.RowGroupRows <= 0 {
-		cfg.RowGroupRows = DefaultRowGroupRows
-	}
 	defer func() {
 		if err == nil {
 			return
@@ -78,20 +78,16 @@ func Write(cfg Config, table *schema.Table, batches []*column.Batch) (metas []Me
 		}
 		metas = nil
 	}()
-	timeIndex := table.TimeIndex()
-	if timeIndex == nil {
-		return nil, fmt.Errorf("write segments of table %d: it has no time index", table.ID)
-	}
-	parts, err := partition(batches, timeIndex)
+	parts, err := Partitions(table, batches)
 	if err != nil {
 		return nil, fmt.Errorf("write segments of table %d: %w", table.ID, err)
 	}
 	keys := sortKeys(table, batches)
-	for _, rows := range parts {
-		sortRows(rows, keys)
-		m, err := writeFile(cfg, table, batches, rows)
+	for i := range parts {
+		sortRows(parts[i].Rows, keys)
+		m, err := writeFile(cfg, table, batches, parts[i].Rows)
 		if err != nil {
-			return metas, fmt.Errorf("write segment %s of table %d: %w", FileName(m.ID), table.ID, err)
+			return metas, fmt.Errorf("table %d: %w", table.ID, err)
 		}
 		metas = append(metas, m)
 	}
@@ -99,137 +95,29 @@ func Write(cfg Config, table *schema.Table, batches []*column.Batch) (metas []Me
 }
 
 // writeFile writes the rows as one segment.
-func writeFile(cfg Config, table *schema.Table, batches []*column.Batch, rows []rowRef) (m Meta, err error) {
-	m = Meta{ID: cfg.NextID(), TableID: table.ID, SchemaVersion: table.Version, Rows: int64(len(rows))}
-	m.MinTime, m.MaxTime = rows[0].time, rows[0].time
+func writeFile(cfg Config, table *schema.Table, batches []*column.Batch, rows []RowRef) (Meta, error) {
+	used := make([]bool, len(batches))
 	for i := range rows {
-		m.MinTime, m.MaxTime = min(m.MinTime, rows[i].time), max(m.MaxTime, rows[i].time)
+		used[rows[i].Batch] = true
 	}
-	cols := fileColumns(table, batches, rows)
-	for _, c := range cols {
-		m.Columns = append(m.Columns, c.Column)
-	}
-	temp := filepath.Join(cfg.Dir, TempName(FileName(m.ID)))
-	f, err := cfg.FS.Create(temp)
-	if err != nil {
-		return m, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), cfg.FS.Remove(temp))
+	var of []*column.Batch
+	for i, b := range batches {
+		if used[i] {
+			of = append(of, b)
 		}
-	}()
-	out := &checksummer{f: f}
-	if err := writeParquet(out, cfg.RowGroupRows, table, m.ID, cols, rows); err != nil {
-		return m, err
 	}
-	m.Bytes, m.FileCRC = out.n, out.crc
-	if m.FooterCRC, err = footerCRC(f, m.Bytes); err != nil {
-		return m, fmt.Errorf("read back the footer: %w", err)
+	w, err := NewWriter(cfg, Spec{Tables: []TableColumns{{Table: table, Columns: Columns(of)}}})
+	if err != nil {
+		return Meta{}, err
 	}
-	if err := f.Sync(); err != nil {
-		return m, err
+	if err := w.Append(table, batches, rows); err != nil {
+		return Meta{}, errors.Join(err, w.Abort())
 	}
-	if err := cfg.FS.Rename(temp, filepath.Join(cfg.Dir, FileName(m.ID))); err != nil {
-		return m, err
+	m, err := w.Finish()
+	if err != nil {
+		return Meta{}, errors.Join(err, w.Abort())
 	}
-	f.Close() // synced; nothing depends on it
 	return m, nil
-}
-
-// writeParquet writes the whole Parquet file.
-func writeParquet(out io.Writer, groupRows int, table *schema.Table, id uint64, cols []*fileColumn, rows []rowRef) error {
-	options, err := writerOptions(table, id, cols)
-	if err != nil {
-		return err
-	}
-	config, err := parquet.NewWriterConfig(options...)
-	if err != nil {
-		return fmt.Errorf("parquet writer: %w", err)
-	}
-	w := parquet.NewWriter(out, config)
-	var fill filler
-	for len(rows) > 0 {
-		group := rows[:min(len(rows), groupRows)]
-		rows = rows[len(group):]
-		writers := w.ColumnWriters()
-		for i, c := range cols {
-			if err := fill.column(writers[i], c, group); err != nil {
-				return fmt.Errorf("column %q: %w", c.Name, err)
-			}
-			if c.fulltext != nil {
-				c.fulltext.group(c, group)
-			}
-		}
-		if err := w.Flush(); err != nil {
-			return err
-		}
-	}
-	filters, err := fulltextMetadata(cols)
-	if err != nil {
-		return fmt.Errorf("token filters: %w", err)
-	}
-	if filters != "" {
-		w.SetKeyValueMetadata(KeyFulltext, filters)
-	}
-	return w.Close()
-}
-
-func writerOptions(table *schema.Table, id uint64, cols []*fileColumn) ([]parquet.WriterOption, error) {
-	type jsonColumn struct {
-		ID       uint32 `json:"id"`
-		Name     string `json:"name"`
-		Type     string `json:"type"`
-		Semantic string `json:"semantic"`
-		// In the file; left out if it is the name.
-		Physical string `json:"physical,omitempty"`
-	}
-	list := make([]jsonColumn, len(cols))
-	root := make(rootNode, len(cols))
-	var sorting []parquet.SortingColumn
-	var filters []parquet.BloomFilterColumn
-	options := []parquet.WriterOption{
-		parquet.Compression(zstdCodec), parquet.DataPageVersion(1), parquet.DataPageStatistics(false), parquet.PageBufferSize(pageBytes), parquet.WriteBufferSize(256 << 10),
-		parquet.DictionaryMaxBytes(maxDictionaryBytes), parquet.CreatedBy("cordwood", "1", ""),
-	}
-	for i, c := range cols {
-		list[i] = jsonColumn{ID: c.ID, Name: c.logical, Type: c.Type.String(), Semantic: c.Semantic.String()}
-		if c.Name != c.logical {
-			list[i].Physical = c.Name
-		}
-		root[i] = rootField{Node: c.node(), name: c.Name}
-		if c.Semantic == schema.Tag {
-			sorting = append(sorting, parquet.NullsFirst(parquet.Ascending(c.Name)))
-		}
-		if !c.bounds {
-			options = append(options, parquet.SkipPageBounds(c.Name))
-		}
-		if c.bloomBits > 0 {
-			filters = append(filters, parquet.SplitBlockFilter(c.bloomBits, c.Name))
-		}
-	}
-	for _, c := range cols {
-		if c.Semantic == schema.Timestamp {
-			sorting = append(sorting, parquet.Ascending(c.Name))
-		}
-	}
-	columns, err := json.Marshal(list)
-	if err != nil {
-		return nil, fmt.Errorf("columns as JSON: %w", err)
-	}
-	of, err := json.Marshal(map[string]any{
-		"id": table.ID, "database": table.Database, "name": table.Name, "version": table.Version, "segment": id,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("table as JSON: %w", err)
-	}
-	return append(options,
-		parquet.NewSchema("cordwood", root),
-		parquet.KeyValueMetadata(KeyColumns, string(columns)),
-		parquet.KeyValueMetadata(KeyTable, string(of)),
-		parquet.BloomFilters(filters...),
-		parquet.SortingWriterConfig(parquet.SortingColumns(sorting...)),
-	), nil
 }
 
 // checksummer counts and checksums what goes into a file.

@@ -281,11 +281,16 @@ func TestPhysicalNames(t *testing.T) {
 		{[]string{"É", "é", "a.b", `q"`}, []string{"É", "é#2", "a.b", `q"`}},
 	}
 	for _, test := range tests {
-		cols := make([]schema.Column, len(test.in))
+		cols := make([]Column, len(test.in))
 		for i, n := range test.in {
-			cols[i] = schema.Column{ID: uint32(i + 1), Name: n}
+			cols[i] = Column{FieldID: uint32(i + 1), Logical: n}
 		}
-		if diff := cmp.Diff(test.want, physicalNames(cols)); diff != "" {
+		physicalNames(cols, false)
+		var got []string
+		for i := range cols {
+			got = append(got, cols[i].Name)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%q: %s", test.in, diff)
 		}
 	}

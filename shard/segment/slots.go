@@ -1,0 +1,116 @@
+package segment
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+)
+
+// MaxSlots is the most columns of a shared file.
+const MaxSlots = 1000
+
+// slots are the columns of a file, and which of them a table's columns are in.
+type slots struct {
+	columns []Column
+	// required tells, by slot, whether every row has a value.
+	required []bool
+	defs     []*schema.Column // by slot; of the first table that has it
+	tables   map[uint64]*tableSlots
+}
+
+type tableSlots struct {
+	table *schema.Table
+	byID  map[uint32]int // column id to slot
+}
+
+// newSlots lays out the columns of a file.
+func newSlots(spec *Spec) (*slots, error) {
+	type key struct {
+		id       uint32
+		name     string
+		typ      schema.Type
+		semantic schema.Semantic
+	}
+	s := &slots{tables: map[uint64]*tableSlots{}}
+	seen := map[key]int{}
+	uses := []int{}
+	last := uint64(0)
+	for i, t := range spec.Tables {
+		if i > 0 && t.Table.ID <= last {
+			return nil, fmt.Errorf("table %d comes after table %d: tables must ascend by id", t.Table.ID, last)
+		}
+		last = t.Table.ID
+		if t.Table.TimeIndex() == nil {
+			return nil, fmt.Errorf("table %d has no time index", t.Table.ID)
+		}
+		ts := &tableSlots{table: t.Table, byID: map[uint32]int{}}
+		s.tables[t.Table.ID] = ts
+		for j := range t.Table.Columns {
+			c := &t.Table.Columns[j]
+			if c.Semantic != schema.Timestamp && t.Columns != nil && !slices.Contains(t.Columns, c.ID) {
+				continue
+			}
+			k := key{c.ID, c.Name, c.Type, c.Semantic}
+			at, ok := seen[k]
+			if !ok {
+				at = len(s.columns)
+				seen[k] = at
+				s.columns = append(s.columns, Column{ID: c.ID, FieldID: c.ID, Logical: c.Name, Type: c.Type, Semantic: c.Semantic})
+				s.defs = append(s.defs, c)
+				uses = append(uses, 0)
+				if spec.Shared {
+					s.columns[at].FieldID = uint32(at + 1)
+				}
+			}
+			uses[at]++
+			ts.byID[c.ID] = at
+		}
+	}
+	if spec.Shared && len(s.columns) > MaxSlots {
+		return nil, fmt.Errorf("a shared file of %d columns; there may be %d: put fewer tables into it", len(s.columns), MaxSlots)
+	}
+	physicalNames(s.columns, spec.Shared)
+	for i := range s.columns {
+		c := &s.columns[i]
+		s.required = append(s.required, c.Semantic == schema.Timestamp && uses[i] == len(spec.Tables))
+		if c.Logical == c.Name {
+			c.Logical = ""
+		}
+	}
+	return s, nil
+}
+
+// Columns returns the ids of the columns that have a value in one of the batches,
+// ascending.
+func Columns(batches []*column.Batch) []uint32 {
+	used := map[uint32]struct{}{}
+	for _, b := range batches {
+		for i := range b.Cols {
+			if v := &b.Cols[i]; v.Nulls < v.Rows {
+				used[v.ID] = struct{}{}
+			}
+		}
+	}
+	ids := make([]uint32, 0, len(used))
+	for id := range used {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// nanoseconds is a time in the unit of a time index in nanoseconds, or the nearest
+// number there is.
+func nanoseconds(t int64, typ schema.Type) int64 {
+	factor := 1_000_000_000 / typ.UnitsPerSecond()
+	switch {
+	case t > math.MaxInt64/factor:
+		return math.MaxInt64
+	case t < math.MinInt64/factor:
+		return math.MinInt64
+	}
+	return t * factor
+}

@@ -1,0 +1,223 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/parquet-go/parquet-go"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/vfs"
+)
+
+// SharedRowGroupRows is the most rows of a row group of a shared file.
+const SharedRowGroupRows = 16_384
+
+// Spec says what a file that a Writer writes is to hold.
+type Spec struct {
+	// Tables are the tables that rows may come of, ascending by id; exactly one unless
+	// Shared is set.
+	Tables []TableColumns
+	// Shared makes a shared file, which has the table of each row in TableColumn.
+	Shared bool
+}
+
+// TableColumns is a table and which of its columns a file is to have.
+type TableColumns struct {
+	Table *schema.Table
+	// Columns are the ids of the columns that may have a value; all others are taken
+	// for null in every row. The time index need not be named. Nil stands for all of
+	// the table; function Columns tells them from batches, Meta.Columns has those of a
+	// file. An id that the table has not is left out.
+	Columns []uint32
+}
+
+// Writer writes one file from rows that come in their final order, in pieces of any
+// size. It holds the rows of one row group at most. It is not safe for concurrent use.
+type Writer struct {
+	cfg   Config
+	spec  Spec
+	slots *slots
+	meta  Meta
+	temp  string
+	f     vfs.File
+	out   *checksummer
+	err   error // of the first Append or Finish that failed
+	done  bool
+
+	w    *parquet.Writer
+	cols []*fileColumn
+	rows int // in the row group under way
+	fill filler
+}
+
+// NewWriter creates the file under a temporary name, with the next id of cfg. Its
+// tables must have time indexes, its columns, if it is shared, be at most MaxSlots.
+func NewWriter(cfg Config, spec Spec) (*Writer, error) {
+	if len(spec.Tables) == 0 || len(spec.Tables) > 1 && !spec.Shared {
+		return nil, fmt.Errorf("write segment: %d tables for one file, shared: %v", len(spec.Tables), spec.Shared)
+	}
+	if cfg.RowGroupRows <= 0 {
+		cfg.RowGroupRows = DefaultRowGroupRows
+		if spec.Shared {
+			cfg.RowGroupRows = SharedRowGroupRows
+		}
+	}
+	slots, err := newSlots(&spec)
+	if err != nil {
+		return nil, fmt.Errorf("write segment: %w", err)
+	}
+	w := &Writer{cfg: cfg, spec: spec, slots: slots}
+	w.meta = Meta{ID: cfg.NextID(), Order: cfg.Order, Columns: slots.columns}
+	if !spec.Shared {
+		w.meta.TableID, w.meta.SchemaVersion = spec.Tables[0].Table.ID, spec.Tables[0].Table.Version
+	}
+	w.temp = filepath.Join(cfg.Dir, TempName(FileName(w.meta.ID)))
+	if w.f, err = cfg.FS.Create(w.temp); err != nil {
+		return nil, fmt.Errorf("write segment %s: %w", FileName(w.meta.ID), err)
+	}
+	w.out = &checksummer{f: w.f}
+	return w, nil
+}
+
+// ID is the id of the segment.
+func (w *Writer) ID() uint64 { return w.meta.ID }
+
+// Append appends rows of a table's batches; Batch and Row of a RowRef say where the
+// row is, Time is what it has in the time index. The order of all rows of all calls is
+// that of the file, which must be that of Sort; in a shared file the rows of a table
+// come after those of all tables with lower ids, in one or several calls. Nothing of
+// the batches is kept when Append returns. After an error only Abort remains.
+func (w *Writer) Append(table *schema.Table, batches []*column.Batch, rows []RowRef) error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.err = w.append(table, batches, rows); w.err != nil {
+		w.err = fmt.Errorf("write segment %s: %w", FileName(w.meta.ID), w.err)
+	}
+	return w.err
+}
+
+func (w *Writer) append(table *schema.Table, batches []*column.Batch, rows []RowRef) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	ts := w.slots.tables[table.ID]
+	if ts == nil {
+		return fmt.Errorf("rows of table %d, which the file is not for", table.ID)
+	}
+	if err := w.note(ts.table, rows); err != nil {
+		return err
+	}
+	cols := w.columns(ts, batches, rows)
+	if w.w == nil {
+		if err := w.open(); err != nil {
+			return err
+		}
+	}
+	for len(rows) > 0 {
+		part := rows[:min(len(rows), w.cfg.RowGroupRows-w.rows)]
+		rows = rows[len(part):]
+		writers := w.w.ColumnWriters()
+		for i, c := range cols {
+			if err := w.fill.column(writers[i], c, part); err != nil {
+				return fmt.Errorf("column %q: %w", c.Name, err)
+			}
+			if c.fulltext != nil {
+				c.fulltext.add(c, part)
+			}
+		}
+		w.rows += len(part)
+		if w.rows == w.cfg.RowGroupRows {
+			if err := w.endGroup(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// note brings the meta data up to date with rows to be appended.
+func (w *Writer) note(table *schema.Table, rows []RowRef) error {
+	lo, hi := rows[0].Time, rows[0].Time
+	for i := range rows {
+		lo, hi = min(lo, rows[i].Time), max(hi, rows[i].Time)
+	}
+	if w.spec.Shared {
+		spans := w.meta.Tables
+		n := len(spans)
+		switch {
+		case n > 0 && spans[n-1].TableID > table.ID:
+			return fmt.Errorf("rows of table %d after those of table %d", table.ID, spans[n-1].TableID)
+		case n > 0 && spans[n-1].TableID == table.ID:
+			s := &spans[n-1]
+			s.Rows, s.MinTime, s.MaxTime = s.Rows+int64(len(rows)), min(s.MinTime, lo), max(s.MaxTime, hi)
+		default:
+			w.meta.Tables = append(spans, TableSpan{TableID: table.ID, Rows: int64(len(rows)), MinTime: lo, MaxTime: hi})
+		}
+		lo, hi = nanoseconds(lo, table.TimeIndex().Type), nanoseconds(hi, table.TimeIndex().Type)
+	}
+	if w.meta.Rows == 0 {
+		w.meta.MinTime, w.meta.MaxTime = lo, hi
+	}
+	w.meta.Rows += int64(len(rows))
+	w.meta.MinTime, w.meta.MaxTime = min(w.meta.MinTime, lo), max(w.meta.MaxTime, hi)
+	return nil
+}
+
+// Finish completes the file: when it returns nil the file is on disk under its final
+// name; the name is durable after a SyncDir of the directory, which is the caller's.
+// After an error only Abort remains. A file without rows is an error.
+func (w *Writer) Finish() (Meta, error) {
+	if w.err == nil && w.meta.Rows == 0 {
+		w.err = fmt.Errorf("write segment %s: no rows", FileName(w.meta.ID))
+	}
+	if w.err != nil {
+		return Meta{}, w.err
+	}
+	if err := w.finish(); err != nil {
+		w.err = fmt.Errorf("write segment %s: %w", FileName(w.meta.ID), err)
+		return Meta{}, w.err
+	}
+	w.done = true
+	w.f.Close() // synced; nothing depends on it
+	return w.meta, nil
+}
+
+func (w *Writer) finish() error {
+	if w.rows > 0 {
+		if err := w.endGroup(); err != nil {
+			return err
+		}
+	}
+	if err := w.close(); err != nil {
+		return err
+	}
+	var err error
+	w.meta.Bytes, w.meta.FileCRC = w.out.n, w.out.crc
+	if w.meta.FooterCRC, err = footerCRC(w.f, w.meta.Bytes); err != nil {
+		return fmt.Errorf("read back the footer: %w", err)
+	}
+	if err := w.f.Sync(); err != nil {
+		return err
+	}
+	return w.cfg.FS.Rename(w.temp, filepath.Join(w.cfg.Dir, FileName(w.meta.ID)))
+}
+
+// Abort gives up a file that is not finished, and removes it. After Finish has
+// returned nil it does nothing.
+func (w *Writer) Abort() error {
+	if w.done {
+		return nil
+	}
+	w.done = true
+	if w.err == nil {
+		w.err = fmt.Errorf("write segment %s: aborted", FileName(w.meta.ID))
+	}
+	if err := errors.Join(w.f.Close(), w.cfg.FS.Remove(w.temp)); err != nil {
+		return fmt.Errorf("abort segment %s: %w", FileName(w.meta.ID), err)
+	}
+	return nil
+}
