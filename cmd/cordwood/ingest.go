@@ -28,6 +28,7 @@ type ingestOptions struct {
 	batch           string
 	parallel        int
 	skipError       bool
+	onReject        string
 	customTimeIndex string
 }
 
@@ -58,6 +59,7 @@ stays stored: the last line says how much that is.`,
 	f.StringVar(&o.batch, "batch", "4MiB", "`SIZE` of a batch; longer lines go alone")
 	f.IntVar(&o.parallel, "parallel", min(4, runtime.GOMAXPROCS(0)), "`NUMBER` of batches to send at a time")
 	f.BoolVar(&o.skipError, "skip-error", false, "drop records that fail instead of refusing their batch")
+	f.StringVar(&o.onReject, "on-reject", "", "what becomes of records that --skip-error drops: drop, or store in svc_private.rejects; the server's setting by default")
 	f.StringVar(&o.customTimeIndex, "custom-time-index", "", "`FIELD;KIND;CONFIG` of the time of each record, such as ts;epoch;ms (svc_identity only)")
 	return cmd
 }
@@ -76,6 +78,9 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	}
 	if batch < 1<<10 || batch > maxRecord {
 		return usageError{fmt.Errorf("--batch %s: it must be 1KiB to %dMiB", o.batch, maxRecord>>20)}
+	}
+	if o.onReject != "" && o.onReject != "drop" && o.onReject != "store" {
+		return usageError{fmt.Errorf("--on-reject %s: use drop or store", o.onReject)}
 	}
 	if o.parallel < 1 || o.parallel > 64 {
 		return usageError{errors.New("--parallel: it must be 1 to 64")}
@@ -110,6 +115,9 @@ func (o *ingestOptions) query() url.Values {
 	}
 	if o.skipError {
 		q.Set("skip_error", "true")
+	}
+	if o.onReject != "" {
+		q.Set("on_reject", o.onReject)
 	}
 	if o.customTimeIndex != "" {
 		q.Set("custom_time_index", o.customTimeIndex)

@@ -173,7 +173,7 @@ func TestIngestInParallelFromManyFiles(t *testing.T) {
 	s, batches := ingestServer(t)
 	a, b := writeFile(t, "a", []byte(manyLines(3000))), writeFile(t, "b.gz", gzipped(t, manyLines(2000)))
 	stdout, _, err := execute(t, "{\"x\":1}", "ingest", a, b, "-", "--server", s.URL, "--table", "t", "--batch", "4k", "--parallel", "4",
-		"--db", "shop", "--pipeline", "p", "--pipeline-version", "v", "--skip-error", "--custom-time-index", "ts;datestr;%Y-%m-%d %z")
+		"--db", "shop", "--pipeline", "p", "--pipeline-version", "v", "--skip-error", "--on-reject", "store", "--custom-time-index", "ts;datestr;%Y-%m-%d %z")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestIngestInParallelFromManyFiles(t *testing.T) {
 		t.Errorf("printed %q", stdout)
 	}
 	var got []string
-	want := "custom_time_index=ts%3Bdatestr%3B%25Y-%25m-%25d+%25z&db=shop&pipeline_name=p&skip_error=true&table=t&version=v"
+	want := "custom_time_index=ts%3Bdatestr%3B%25Y-%25m-%25d+%25z&db=shop&on_reject=store&pipeline_name=p&skip_error=true&table=t&version=v"
 	for _, b := range batches() {
 		if b.query != want {
 			t.Fatalf("query %s", b.query)
@@ -243,6 +243,7 @@ func TestIngestUsage(t *testing.T) {
 		{"x", "--table", "t", "--batch", "1GiB"},
 		{"x", "--table", "t", "--batch", "1"},
 		{"x", "--table", "t", "--parallel", "0"},
+		{"x", "--table", "t", "--on-reject", "keep"},
 		{"x", "--table", "t", "--server", "ftp://x"},
 		{"x", "--table", "t", "--user", "nobody"},
 		{"x", "--nonsense"},
@@ -254,6 +255,9 @@ func TestIngestUsage(t *testing.T) {
 	}
 	if code := run([]string{"ingest"}); code != exitUsage {
 		t.Errorf("without files: status %d", code)
+	}
+	if code := run([]string{"completion", "nope"}); code != exitUsage {
+		t.Errorf("completion of an unknown shell: status %d", code)
 	}
 	if code := run([]string{"ingest", "--table", "t", "/no/such/file"}); code != exitFailed {
 		t.Errorf("a missing file: status %d", code)

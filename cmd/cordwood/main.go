@@ -74,9 +74,17 @@ func newRootCommand() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	for _, client := range []*cobra.Command{newIngestCommand(), newSQLCommand(), newPipelineCommand()} {
+	for _, client := range []*cobra.Command{newIngestCommand(), newSQLCommand(), newPipelineCommand(), newTableCommand()} {
 		addClientFlags(client)
 		root.AddCommand(client)
+	}
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			// cobra shows its help, and succeeds, whatever the argument is.
+			c.Args = cobra.NoArgs
+			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
 	}
 	root.AddCommand(newServeCommand(), newInspectCommand(), newVRLCommand(), newVersionCommand())
 	return root

@@ -1,0 +1,283 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"cordwood/cmd/cordwood/client"
+)
+
+func newTableCommand() *cobra.Command {
+	var db string
+	cmd := &cobra.Command{
+		Use:   "table",
+		Short: "List tables, show and change their options, drop them",
+		Long: `Tables come by themselves with the first rows that are written to them; these commands
+look after them. Each says the same as a statement of 'cordwood sql'.`,
+		Example: `  cordwood table list --like 'app_%'
+  cordwood table set access ttl=30d
+  cordwood table drop --db shop old_orders`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.PersistentFlags().StringVar(&db, "db", "public", "`DATABASE` of the table")
+	cmd.AddCommand(
+		newTableListCommand(&db), newTableShowCommand(&db), newTableSetCommand(&db), newTableUnsetCommand(&db),
+		newTableRenameCommand(&db), newTableDropCommand(&db), newTableTruncateCommand(&db),
+	)
+	return cmd
+}
+
+// tableAPI runs statements about the tables of one database.
+type tableAPI struct {
+	client *client.Client
+	db     string
+}
+
+func newTableAPI(cmd *cobra.Command, db string) (*tableAPI, error) {
+	errOut := cmd.ErrOrStderr()
+	c, err := newClient(cmd, func(text string) { fmt.Fprintln(errOut, text) })
+	return &tableAPI{client: c, db: db}, err
+}
+
+// rows runs a statement and hands each row to fn, as a JSON object.
+func (a *tableAPI) rows(ctx context.Context, statement string, fn func(row []byte) error) error {
+	resp, err := a.client.Do(ctx, client.Request{
+		Method: http.MethodPost, Path: "/v1/sql", Query: url.Values{"db": {a.db}, "format": {"ndjson"}},
+		Header: http.Header{"Content-Type": {"application/sql"}}, Body: []byte(statement),
+	})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return eachLine(resp.Body, fn)
+}
+
+// change runs a statement that has no rows.
+func (a *tableAPI) change(ctx context.Context, statement string) error {
+	return a.rows(ctx, statement, func([]byte) error { return nil })
+}
+
+// quoted is a name as an identifier in a statement.
+func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// literal is a text as one in a statement.
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// listedTable is a table in a list.
+type listedTable struct {
+	Name    string `json:"name" yaml:"name"`
+	Rows    *int64 `json:"rows" yaml:"rows"`
+	Bytes   *int64 `json:"bytes" yaml:"bytes"`
+	TTL     string `json:"ttl" yaml:"ttl"`
+	Shard   *int64 `json:"shard" yaml:"shard"`
+	Options string `json:"options" yaml:"options"`
+	Created string `json:"created" yaml:"created"`
+}
+
+func newTableListCommand(db *string) *cobra.Command {
+	var output, like string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the tables of a database with rows, bytes and shard",
+		Example: "  cordwood table list\n  cordwood table list --db shop --like 'order%' --output json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a, err := newTableAPI(cmd, *db)
+			if err != nil {
+				return err
+			}
+			where := "table_schema = " + literal(*db)
+			if like != "" {
+				where += " AND table_name LIKE " + literal(like)
+			}
+			list := []listedTable{}
+			err = a.rows(cmd.Context(), `SELECT table_name AS name, "rows", bytes, ttl, shard_id AS shard, options, create_time AS created FROM information_schema.tables WHERE `+
+				where+" ORDER BY table_name", func(row []byte) error {
+				var t listedTable
+				if err := json.Unmarshal(row, &t); err != nil {
+					return fmt.Errorf("reading the server's answer: %w", err)
+				}
+				list = append(list, t)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			return printList(cmd.OutOrStdout(), output, list, func(w io.Writer) {
+				fmt.Fprintln(w, "NAME\tROWS\tBYTES\tTTL\tSHARD")
+				for _, t := range list {
+					ttl := t.TTL
+					if ttl == "" {
+						ttl = "forever"
+					}
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", t.Name, known(t.Rows), knownSize(t.Bytes), ttl, known(t.Shard))
+				}
+			})
+		},
+	}
+	listOutput(cmd, &output)
+	cmd.Flags().StringVar(&like, "like", "", "only tables whose name is like `PATTERN`; % stands for any text, _ for any character")
+	return cmd
+}
+
+// known prints a number that the server may not know.
+func known(n *int64) string {
+	if n == nil {
+		return "-"
+	}
+	return fmt.Sprint(*n)
+}
+
+func knownSize(n *int64) string {
+	if n == nil {
+		return "-"
+	}
+	return formatSize(*n)
+}
+
+func newTableShowCommand(db *string) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show TABLE",
+		Short:   "Print the statement that creates a table like this one",
+		Example: "  cordwood table show access",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := newTableAPI(cmd, *db)
+			if err != nil {
+				return err
+			}
+			return a.rows(cmd.Context(), "SHOW CREATE TABLE "+quoted(args[0]), func(row []byte) error {
+				var t struct {
+					Statement string `json:"Create Table"`
+				}
+				if err := json.Unmarshal(row, &t); err != nil {
+					return fmt.Errorf("reading the server's answer: %w", err)
+				}
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), t.Statement)
+				return err
+			})
+		},
+	}
+}
+
+func newTableSetCommand(db *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "set TABLE OPTION=VALUE…",
+		Short: "Change options of a table",
+		Long: `Change options of a table; they act at once. The option ttl says how long rows are kept,
+by their time: ttl=30d, ttl=12h, ttl=forever.`,
+		Example: "  cordwood table set access ttl=30d\n  cordwood table set metrics append_mode=true",
+		Args:    cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var pairs []string
+			for _, arg := range args[1:] {
+				key, value, ok := strings.Cut(arg, "=")
+				if !ok || key == "" {
+					return usageError{fmt.Errorf("%q: write OPTION=VALUE, as ttl=30d", arg)}
+				}
+				pairs = append(pairs, literal(key)+"="+literal(value))
+			}
+			return changeTable(cmd, *db, args[0], "ALTER TABLE "+quoted(args[0])+" SET "+strings.Join(pairs, ", "), "changed")
+		},
+	}
+}
+
+func newTableUnsetCommand(db *string) *cobra.Command {
+	return &cobra.Command{
+		Use:     "unset TABLE OPTION…",
+		Short:   "Give options of a table their defaults again",
+		Example: "  cordwood table unset access ttl",
+		Args:    cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var keys []string
+			for _, key := range args[1:] {
+				keys = append(keys, literal(key))
+			}
+			return changeTable(cmd, *db, args[0], "ALTER TABLE "+quoted(args[0])+" UNSET "+strings.Join(keys, ", "), "changed")
+		},
+	}
+}
+
+func newTableRenameCommand(db *string) *cobra.Command {
+	return &cobra.Command{
+		Use:     "rename TABLE NAME",
+		Short:   "Give a table another name",
+		Example: "  cordwood table rename access access_2025",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return changeTable(cmd, *db, args[0], "ALTER TABLE "+quoted(args[0])+" RENAME "+quoted(args[1]), "renamed")
+		},
+	}
+}
+
+func newTableDropCommand(db *string) *cobra.Command {
+	return newRemovalCommand(db, "drop", "Remove a table with all its rows", "DROP TABLE ", "dropped")
+}
+
+func newTableTruncateCommand(db *string) *cobra.Command {
+	return newRemovalCommand(db, "truncate", "Remove all rows of a table", "TRUNCATE TABLE ", "truncated")
+}
+
+// newRemovalCommand makes a command that asks first, or wants --yes where nobody can
+// be asked.
+func newRemovalCommand(db *string, verb, short, statement, done string) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:     verb + " TABLE",
+		Short:   short,
+		Long:    short + ". That cannot be undone.",
+		Example: "  cordwood table " + verb + " access\n  cordwood table " + verb + " --yes access",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !yes {
+				if err := confirm(cmd, fmt.Sprintf("%s table %s of database %s with its rows?", verb, args[0], *db)); err != nil {
+					return err
+				}
+			}
+			return changeTable(cmd, *db, args[0], statement+quoted(args[0]), done)
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+// confirm asks on the terminal, and fails unless the answer is yes.
+func confirm(cmd *cobra.Command, question string) error {
+	if cmd.InOrStdin() != io.Reader(os.Stdin) || !isatty.IsTerminal(os.Stdin.Fd()) {
+		return usageError{errors.New("nobody can be asked here: say --yes")}
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)
+	answer, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return errors.New("nothing was changed")
+}
+
+func changeTable(cmd *cobra.Command, db, table, statement, done string) error {
+	a, err := newTableAPI(cmd, db)
+	if err != nil {
+		return err
+	}
+	if err := a.change(cmd.Context(), statement); err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s %s.%s\n", done, db, table)
+	return nil
+}
