@@ -70,8 +70,12 @@ type Config struct {
 	// EnqueueTimeout bounds how long a proposal waits to be taken up before it is
 	// refused as Busy. The default value is 2 s.
 	EnqueueTimeout time.Duration
+	// DiskFull is called, again and again, while a write to the log waits for room
+	// on the disk. It must not block. The default value does nothing.
+	DiskFull func(error)
 	// AppendDeadline is how long one append with its fsync may take before the
-	// replica counts as failed. The default value is 10 s.
+	// replica counts as failed. Waiting for room does not count. The default value
+	// is 10 s.
 	AppendDeadline time.Duration
 	// MaxAppendEntries is the most entries that one append, and one batch of
 	// applies, holds. The default value is 16.

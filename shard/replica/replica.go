@@ -94,7 +94,11 @@ func (r *Replica) open() (err error) {
 	if err := makeDirs(filepath.Join(cfg.Dir, "log"), filepath.Join(cfg.Dir, "snapshots")); err != nil {
 		return err
 	}
-	backend, err := openBackend(cfg, logger)
+	g := newGuard(cfg.AppendDeadline, cfg.Logger.With("group", cfg.Group), cfg.DiskFull, func(err error) {
+		r.metrics.failed()
+		r.fail(err)
+	})
+	backend, err := openBackend(cfg, g, logger)
 	if err != nil {
 		return err
 	}
@@ -107,10 +111,13 @@ func (r *Replica) open() (err error) {
 	if err != nil {
 		return fmt.Errorf("snapshots: %w", err)
 	}
-	r.store = newLogStore(backend, cfg.AppendDeadline, r.metrics, r.fail)
+	r.store = newLogStore(backend, g, r.metrics, cfg.Log)
 	r.fsm = newFSMAdapter(cfg.FSM, r.fail)
 	r.metrics.watch(r.store.Bytes, r.fsm.Applied)
 	if err := r.fsm.catchUp(snaps); err != nil {
+		return err
+	}
+	if err := checkContinuity(r.store, snaps, r.fsm.Applied()); err != nil {
 		return err
 	}
 
@@ -140,6 +147,39 @@ func (r *Replica) open() (err error) {
 	}
 	if loop != nil && r.soleVoter() {
 		loop.electNow()
+	}
+	return nil
+}
+
+// checkContinuity finds holes: entries that neither the log nor the state has. What
+// is appended behind a hole would be taken for what the state already holds.
+func checkContinuity(store *logStore, snaps raft.SnapshotStore, applied uint64) error {
+	first, err := store.FirstIndex()
+	if err != nil {
+		return err
+	}
+	last, err := store.LastIndex()
+	if err != nil {
+		return err
+	}
+	list, err := snaps.List()
+	if err != nil {
+		return err
+	}
+	covered := uint64(0) // by the newest snapshot
+	if len(list) > 0 {
+		covered = list[0].Index
+	}
+	switch {
+	case last > 0 && first > covered+1:
+		return fmt.Errorf("the log begins with entry %d and the newest snapshot ends with entry %d: those between are lost; restore the directory from a replica or a backup", first, covered)
+	case max(last, covered) < applied:
+		return fmt.Errorf("the state holds entries up to %d and the log ends with entry %d: its end is lost; restore the directory from a replica or a backup", applied, max(last, covered))
+	}
+	if last > 0 {
+		if term, err := store.GetUint64([]byte("CurrentTerm")); err != nil || term == 0 {
+			return fmt.Errorf("the log has entries up to %d and no current term: its stable values are lost or damaged (%w); restore the directory from a replica or a backup", last, err)
+		}
 	}
 	return nil
 }
@@ -301,9 +341,9 @@ func (r *Replica) close() error {
 		}
 	}
 	close(r.stop)
+	r.store.close()
 	err := r.raft.Shutdown().Error()
 	r.watching.Wait()
-	r.store.close()
 	err = errors.Join(err, r.store.backend.Close())
 	r.metrics.unregister()
 	r.leading.Lock()

@@ -458,7 +458,8 @@ func TestBootstrapAfterItWasCutShort(t *testing.T) {
 	if err := makeDirs(filepath.Join(dir, "log")); err != nil {
 		t.Fatal(err)
 	}
-	b, err := openBackend(Config{Dir: dir, SegmentBytes: 8 << 20}, newHCLogger(Config{}.withDefaults().Logger))
+	g := newGuard(time.Minute, nil, nil, func(error) {})
+	b, err := openBackend(Config{Dir: dir, SegmentBytes: 8 << 20}, g, newHCLogger(Config{}.withDefaults().Logger))
 	if err != nil {
 		t.Fatal(err)
 	}

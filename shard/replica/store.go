@@ -1,17 +1,23 @@
 package replica
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	wal "github.com/hashicorp/raft-wal"
+	"github.com/hashicorp/raft-wal/fs"
+	"github.com/hashicorp/raft-wal/segment"
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 )
@@ -26,9 +32,12 @@ type backend interface {
 	Close() error
 }
 
-func openBackend(cfg Config, logger hclog.Logger) (backend, error) {
+func openBackend(cfg Config, g *guard, logger hclog.Logger) (backend, error) {
 	dir := filepath.Join(cfg.Dir, "log")
 	if cfg.Log == Bolt {
+		if err := checkBoltLog(filepath.Join(dir, boltFile)); err != nil {
+			return nil, err
+		}
 		store, err := raftboltdb.New(raftboltdb.Options{
 			Path: filepath.Join(dir, boltFile), MsgpackUseNewTimeFormat: true,
 			BoltOptions: &bbolt.Options{Timeout: 2 * time.Second, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType},
@@ -38,30 +47,41 @@ func openBackend(cfg Config, logger hclog.Logger) (backend, error) {
 		}
 		return store, err
 	}
-	return wal.Open(dir, wal.WithSegmentSize(cfg.SegmentBytes), wal.WithLogger(logger))
+	meta := &walMeta{guard: g}
+	return wal.Open(dir, wal.WithSegmentSize(cfg.SegmentBytes), wal.WithLogger(logger),
+		wal.WithMetaStore(meta), wal.WithSegmentFiler(segment.NewFiler(dir, &walFS{fs.New(), g, meta})))
+}
+
+// checkBoltLog checks the pages of a log before it is opened. A file that another
+// process has open is left to the lock.
+func checkBoltLog(path string) error {
+	err := checkBuckets(path, "conf", "logs")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // logStore is the log and stable store that raft uses. It latches on the first
-// error of a write, bounds the time of an append, and counts bytes.
+// error of a write, bounds the time of an append, waits for room on a full disk,
+// checks what it reads, and counts bytes.
 //
 // Reads may come from several goroutines; appends and deletions of the log come
 // from raft's main and snapshot goroutines, and the backend orders them.
 type logStore struct {
-	backend  backend
-	deadline time.Duration
-	metrics  *metrics
-	fail     func(error)
-
-	broken atomic.Pointer[error] // the latch: the first error of a write
+	*guard
+	backend backend
+	metrics *metrics
+	// sums has the store put a checksum into every entry: the backend has none.
+	sums bool
 
 	mu      sync.Mutex // guards sizes, loading; held for moments only
 	sizes   sizes
 	loading bool
-	closed  chan struct{}
 }
 
-func newLogStore(b backend, deadline time.Duration, m *metrics, fail func(error)) *logStore {
-	return &logStore{backend: b, deadline: deadline, metrics: m, fail: fail, loading: true, closed: make(chan struct{})}
+func newLogStore(b backend, g *guard, m *metrics, kind LogKind) *logStore {
+	return &logStore{guard: g, backend: b, metrics: m, sums: kind == Bolt, loading: true}
 }
 
 // loaded ends the phase in which raft reads the log through once, and Bytes
@@ -71,9 +91,6 @@ func (s *logStore) loaded() {
 	defer s.mu.Unlock()
 	s.loading = false
 }
-
-// close stops the deadline of an append that never came back from counting.
-func (s *logStore) close() { close(s.closed) }
 
 // Bytes is about how many bytes of entries the log holds.
 func (s *logStore) Bytes() int64 {
@@ -94,6 +111,9 @@ func (s *logStore) GetLog(index uint64, l *raft.Log) error {
 	err := s.backend.GetLog(index, l)
 	if err != nil && errors.Is(err, wal.ErrNotFound) {
 		return raft.ErrLogNotFound
+	}
+	if err == nil && s.sums {
+		err = checkSum(l)
 	}
 	if err == nil {
 		s.mu.Lock()
@@ -117,8 +137,12 @@ func (s *logStore) StoreLogs(logs []*raft.Log) error {
 	for _, l := range logs {
 		bytes += entryBytes(l)
 	}
+	stored := logs
+	if s.sums {
+		stored = withSums(logs)
+	}
 	start := time.Now()
-	err := s.write(fmt.Sprintf("append entries %d to %d", first, last), func() error { return s.backend.StoreLogs(logs) })
+	err := s.change(fmt.Sprintf("append entries %d to %d", first, last), func() error { return s.backend.StoreLogs(stored) })
 	if err != nil {
 		return err
 	}
@@ -136,7 +160,7 @@ func (s *logStore) DeleteRange(from, to uint64) error {
 	if err != nil {
 		return err
 	}
-	err = s.write(fmt.Sprintf("delete entries %d to %d", from, to), func() error { return s.backend.DeleteRange(from, to) })
+	err = s.change(fmt.Sprintf("delete entries %d to %d", from, to), func() error { return s.backend.DeleteRange(from, to) })
 	if err != nil {
 		return err
 	}
@@ -150,64 +174,101 @@ func (s *logStore) DeleteRange(from, to uint64) error {
 	return nil
 }
 
+// change does one write of the backend; see guard. A WAL waits for room by itself,
+// below what it has in memory.
+func (s *logStore) change(what string, do func() error) error {
+	return s.write(what, func() error { return s.whileFull(what, writeFull, do) })
+}
+
+// Raft's own values lie in the store with the CRC-32C of key and value behind them;
+// the backends have none. See FORMAT.md.
+
 func (s *logStore) Set(key, val []byte) error {
-	return s.write("set "+string(key), func() error { return s.backend.Set(key, val) })
+	err := s.change("set "+string(key), func() error { return s.backend.Set(key, appendValueSum(key, val)) })
+	if errors.Is(err, errWaitEnded) {
+		// Raft panics if it cannot note its term or its vote, and must not go on as if it
+		// had. It is being shut down: its goroutine ends here.
+		runtime.Goexit()
+	}
+	return err
 }
 
 func (s *logStore) Get(key []byte) ([]byte, error) {
-	val, err := s.backend.Get(key)
-	if errors.Is(err, raftboltdb.ErrKeyNotFound) {
+	stored, err := s.backend.Get(key)
+	if errors.Is(err, raftboltdb.ErrKeyNotFound) || err == nil && len(stored) == 0 {
 		return nil, errNotFound
 	}
-	return val, err
+	if err != nil {
+		return nil, err
+	}
+	val, err := cutValueSum(key, stored)
+	if err != nil {
+		return nil, fmt.Errorf("log: %w; restore the directory from a replica or a backup", err)
+	}
+	return val, nil
 }
 
 func (s *logStore) SetUint64(key []byte, val uint64) error {
-	return s.write("set "+string(key), func() error { return s.backend.SetUint64(key, val) })
+	return s.Set(key, binary.BigEndian.AppendUint64(nil, val))
 }
 
 func (s *logStore) GetUint64(key []byte) (uint64, error) {
-	val, err := s.backend.GetUint64(key)
-	if errors.Is(err, raftboltdb.ErrKeyNotFound) {
-		return 0, errNotFound
+	val, err := s.Get(key)
+	if err != nil {
+		return 0, err
 	}
-	return val, err
+	if len(val) != 8 {
+		return 0, fmt.Errorf("log: value of %s has %d bytes, want 8", key, len(val))
+	}
+	return binary.BigEndian.Uint64(val), nil
 }
 
 // errNotFound is the error that raft expects, by its text, for a missing key.
 var errNotFound = errors.New("not found")
 
-// write does one write of the backend unless an earlier one failed. The first
-// failure, and a write that exceeds the deadline, ends the replica.
-func (s *logStore) write(what string, do func() error) error {
-	if err := s.broken.Load(); err != nil {
-		return fmt.Errorf("log: %s refused after an earlier failure: %w", what, *err)
-	}
-	watch := time.AfterFunc(s.deadline, func() {
-		select {
-		case <-s.closed:
-		default:
-			s.latch(fmt.Errorf("log: %s: the disk did not answer within %s", what, s.deadline))
-		}
-	})
-	err := do()
-	watch.Stop()
-	if err != nil {
-		err = fmt.Errorf("log: %s: %w", what, err)
-		s.latch(err)
-		return err
-	}
-	if err := s.broken.Load(); err != nil { // the deadline passed
-		return *err
-	}
-	return nil
+func valueSum(key, val []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, val)
 }
 
-func (s *logStore) latch(err error) {
-	if s.broken.CompareAndSwap(nil, &err) {
-		s.metrics.failed()
-		s.fail(err)
+func appendValueSum(key, val []byte) []byte {
+	return binary.LittleEndian.AppendUint32(append([]byte(nil), val...), valueSum(key, val))
+}
+
+func cutValueSum(key, stored []byte) ([]byte, error) {
+	n := len(stored) - 4
+	if n < 0 || valueSum(key, stored[:n]) != binary.LittleEndian.Uint32(stored[n:]) {
+		return nil, fmt.Errorf("value of %s, % x, is damaged: it does not match its checksum", key, stored)
 	}
+	return stored[:n], nil
+}
+
+// entrySum is the checksum of an entry, which lies where raft lets stores put their own.
+func entrySum(l *raft.Log) []byte {
+	var b [17]byte
+	binary.LittleEndian.PutUint64(b[:], l.Index)
+	binary.LittleEndian.PutUint64(b[8:], l.Term)
+	b[16] = byte(l.Type)
+	crc := crc32.Update(crc32.Checksum(b[:], castagnoli), castagnoli, l.Data)
+	return binary.LittleEndian.AppendUint32(nil, crc)
+}
+
+// withSums returns entries with their checksums; raft goes on to use the others.
+func withSums(logs []*raft.Log) []*raft.Log {
+	out := make([]*raft.Log, len(logs))
+	for i, l := range logs {
+		c := *l
+		c.Extensions = entrySum(l)
+		out[i] = &c
+	}
+	return out
+}
+
+func checkSum(l *raft.Log) error {
+	if want := entrySum(l); !bytes.Equal(l.Extensions, want) {
+		return fmt.Errorf("log: entry %d is damaged: its checksum is %x, want %x; restore the directory from a replica or a backup", l.Index, l.Extensions, want)
+	}
+	l.Extensions = nil
+	return nil
 }
 
 // entryBytes is the size of an entry on disk, about.

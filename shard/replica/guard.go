@@ -1,0 +1,127 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// spaceRetry is how long a write waits before it tries a full disk again.
+const spaceRetry = 250 * time.Millisecond
+
+// guard stands between a log and its disk. The first error of a write, and a write
+// that takes too long, is latched: nothing is written after it, and fail is called
+// once. A full disk is neither: the write waits until there is room.
+//
+// Its methods may be called concurrently.
+type guard struct {
+	deadline time.Duration
+	fail     func(error)
+	// full is told of every write that finds the disk full. May be nil.
+	full   func(error)
+	logger *slog.Logger
+
+	broken    atomic.Pointer[error] // the latch: the first error of a write
+	waiting   atomic.Int32          // writes that wait for room
+	closed    chan struct{}
+	closeOnce sync.Once
+}
+
+func newGuard(deadline time.Duration, logger *slog.Logger, full, fail func(error)) *guard {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	return &guard{deadline: deadline, logger: logger, full: full, fail: fail, closed: make(chan struct{})}
+}
+
+// close ends the waits, and stops the deadline of a write that never came back from
+// counting.
+func (g *guard) close() { g.closeOnce.Do(func() { close(g.closed) }) }
+
+func (g *guard) latch(err error) {
+	if g.broken.CompareAndSwap(nil, &err) {
+		g.fail(err)
+	}
+}
+
+// write does one write unless an earlier one failed. Its failure, and exceeding the
+// deadline, ends the replica.
+func (g *guard) write(what string, do func() error) error {
+	if err := g.broken.Load(); err != nil {
+		return fmt.Errorf("log: %s refused after an earlier failure: %w", what, *err)
+	}
+	var watch *time.Timer
+	watch = time.AfterFunc(time.Hour, func() {
+		select {
+		case <-g.closed:
+			return
+		default:
+		}
+		if g.waiting.Load() > 0 {
+			watch.Reset(g.deadline)
+			return
+		}
+		g.latch(fmt.Errorf("log: %s: the disk did not answer within %s", what, g.deadline))
+	})
+	watch.Reset(g.deadline)
+	err := do()
+	watch.Stop()
+	if err != nil {
+		err = fmt.Errorf("log: %s: %w", what, err)
+		if !errors.Is(err, errWaitEnded) {
+			g.latch(err)
+		}
+		return err
+	}
+	if err := g.broken.Load(); err != nil { // the deadline passed
+		return *err
+	}
+	return nil
+}
+
+// errWaitEnded is returned for a write that waited for room when the log was closed.
+var errWaitEnded = errors.New("closed while it waited for room on the disk")
+
+// whileFull does something again and again as long as it fails because the disk is
+// full, which full recognises. What it does must leave nothing behind when it fails.
+func (g *guard) whileFull(what string, full func(error) bool, do func() error) error {
+	err := do()
+	if err == nil || !full(err) {
+		return err
+	}
+	g.waiting.Add(1)
+	defer g.waiting.Add(-1)
+	g.logger.Error("the disk is full: the log waits for room; free some, or make it larger", "what", what, "err", err)
+	since := time.Now()
+	for full(err) {
+		if g.full != nil {
+			g.full(err)
+		}
+		select {
+		case <-g.closed:
+			return fmt.Errorf("%w: %w", errWaitEnded, err)
+		case <-time.After(spaceRetry):
+		}
+		if err = do(); err == nil {
+			g.logger.Info("the disk has room again: the log goes on", "what", what, "waited", time.Since(since).Round(time.Millisecond))
+		}
+	}
+	return err
+}
+
+// writeFull tells whether err is that of a write to a file on a full disk. The same
+// error of an fsync is another matter: what it leaves on disk is unknown.
+func writeFull(err error) bool {
+	pathErr := (*fs.PathError)(nil)
+	return errors.As(err, &pathErr) && pathErr.Op != "sync" && anyFull(pathErr.Err)
+}
+
+// anyFull tells whether err says that the disk, or a quota, is used up.
+func anyFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
