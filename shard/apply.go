@@ -111,6 +111,7 @@ func (s *Shard) applyWrites(index, term uint64, e *entry) (*applied, error) {
 		s.active.Append(b)
 		rows += b.Rows
 	}
+	s.tellTails(link, s.applyEncoded[:len(link)])
 	s.appliedIndex, s.appliedTerm = index, term
 	if first && len(link) > 0 {
 		s.activeSince = s.now()
@@ -122,6 +123,7 @@ func (s *Shard) applyWrites(index, term uint64, e *entry) (*applied, error) {
 
 	clear(link) // the memtable has them; a stale pointer here would keep them
 	s.applyBatches = link[:0]
+	clear(s.applyEncoded)
 	s.metrics.entries.Inc()
 	s.metrics.rows.Add(float64(rows))
 	if wake {
@@ -170,6 +172,7 @@ func (s *Shard) applyWrite(adm *admission, w *entryWrite, link []*column.Batch, 
 			continue
 		}
 		link = append(link, b)
+		s.applyEncoded = append(s.applyEncoded[:len(link)-1], data)
 		if b.Session != 0 {
 			adm.ids[batchID{b.Session, b.Seq}] = struct{}{}
 		}
@@ -201,5 +204,6 @@ func (s *Shard) applyDrop(index, term uint64, e *entry) {
 		s.retired = append(s.retired, retired{seg, index})
 	}
 	delete(s.segments, e.tableID)
+	s.endTails(e.tableID, tableGone(s.cfg.ID, e.tableID))
 	s.appliedIndex, s.appliedTerm = index, term
 }

@@ -49,6 +49,10 @@ type Config struct {
 	// the log. The default value is 1 MiB.
 	GroupBytes int
 
+	// TailBytes is how many encoded bytes of rows wait for one reader of a tail; one that
+	// is further behind loses its place. The default value is 16 MiB.
+	TailBytes int64
+
 	// Pool is where memtables get their memory; it should be shared by all shards of
 	// a process. The default value is a pool of the shard's own.
 	Pool *memtable.Pool
@@ -75,6 +79,7 @@ func (c Config) withDefaults() Config {
 	c.QueueBytes = or(c.QueueBytes, 64<<20)
 	c.QueueWrites = or(c.QueueWrites, 4096)
 	c.GroupBytes = or(c.GroupBytes, 1<<20)
+	c.TailBytes = or(c.TailBytes, 16<<20)
 	if c.Pool == nil {
 		c.Pool = &memtable.Pool{}
 	}
@@ -112,6 +117,7 @@ func (c Config) Validate() error {
 	fault(c.QueueBytes < 0, "QueueBytes is %d, want a positive number", c.QueueBytes)
 	fault(c.QueueWrites < 0, "QueueWrites is %d, want a positive number", c.QueueWrites)
 	fault(c.GroupBytes < 0 || c.GroupBytes > MaxWriteBytes, "GroupBytes is %d, want 1 to %d", c.GroupBytes, MaxWriteBytes)
+	fault(c.TailBytes < 0, "TailBytes is %d, want a positive number", c.TailBytes)
 	d := c.withDefaults()
 	fault(c.MemoryLimit < 0 || d.MemoryLimit < d.FlushBytes, "MemoryLimit is %d, want at least FlushBytes, %d", c.MemoryLimit, d.FlushBytes)
 	return errors.Join(faults...)

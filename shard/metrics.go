@@ -15,6 +15,7 @@ type metrics struct {
 	all []prometheus.Collector
 
 	entries, rows, duplicates, busy prometheus.Counter
+	tailsLost                       prometheus.Counter
 	flushBytes                      prometheus.Counter
 	flushes                         *prometheus.CounterVec
 	flushSeconds                    prometheus.Histogram
@@ -34,6 +35,7 @@ func newMetrics(cfg Config, s *Shard) *metrics {
 	m.rows = counter("cordwood_shard_rows_total", "Rows applied.")
 	m.duplicates = counter("cordwood_shard_duplicate_batches_total", "Batches that had been appended before and were left out.")
 	m.busy = counter("cordwood_shard_busy_total", "Writes refused because a queue or the memtables were full.")
+	m.tailsLost = counter("cordwood_shard_tails_lost_total", "Tails that were given up because their reader was too slow.")
 	m.flushBytes = counter("cordwood_shard_flush_bytes_total", "Bytes of segments written by flushes.")
 	m.flushes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_shard_flushes_total", Help: "Flushes by reason and result."}, []string{"reason", "result"})
 	m.flushSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -58,6 +60,7 @@ func newMetrics(cfg Config, s *Shard) *metrics {
 		}
 		return float64(n)
 	}))
+	gauge("cordwood_shard_tails", "Tails that follow a table.", locked(func() float64 { return float64(s.tails.open) }))
 	gauge("cordwood_shard_applied_index", "Index of the last entry applied.", locked(func() float64 { return float64(s.appliedIndex) }))
 	gauge("cordwood_shard_flushed_index", "Index up to which everything is in segments.", func() float64 { return float64(s.flushed.Load()) })
 	return m

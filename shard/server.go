@@ -46,10 +46,15 @@ type ServerConfig struct {
 type server struct {
 	shardpb.UnimplementedShardServiceServer
 	cfg ServerConfig
+	// stored and live hold a place for each tail that reads what is stored, and for each
+	// that looks through new rows.
+	stored, live chan struct{}
 }
 
 // NewServer returns the gRPC service of a shard node.
-func NewServer(cfg ServerConfig) shardpb.ShardServiceServer { return &server{cfg: cfg} }
+func NewServer(cfg ServerConfig) shardpb.ShardServiceServer {
+	return &server{cfg: cfg, stored: make(chan struct{}, tailsStored), live: make(chan struct{}, tailsLive)}
+}
 
 // Write appends batches to one shard.
 func (s *server) Write(ctx context.Context, req *shardpb.WriteRequest) (*shardpb.WriteResponse, error) {
@@ -138,20 +143,37 @@ func (s *server) tables(ctx context.Context, list []*shardpb.QueryTable) (tables
 				return nil, nil, err
 			}
 		} else {
-			v := views[t.ShardId]
-			qt.Merge = query.MergeOf(qt.Schema)
-			qt.Batches = v.Batches(t.Table.Id)
-			for _, seg := range v.Segments(t.Table.Id) {
-				qt.Segments = append(qt.Segments, querySegment(seg))
-			}
+			show(&qt, views[t.ShardId], t.Table.Id)
 		}
 		tables = append(tables, qt)
 	}
 	return tables, release, nil
 }
 
+// show lets the table of a query have the rows of a view.
+func show(qt *query.Table, v *View, tableID uint64) {
+	qt.Merge = query.MergeOf(qt.Schema)
+	qt.Batches = v.Batches(tableID)
+	for _, seg := range v.Segments(tableID) {
+		qt.Segments = append(qt.Segments, querySegment(seg))
+	}
+}
+
 // view waits for a shard to be ready and returns a view of it.
 func (s *server) view(ctx context.Context, id uint32, tableIDs []uint64) (*View, error) {
+	sh, err := s.ready(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	v := sh.ReadView(tableIDs...)
+	if v == nil {
+		return nil, unreachable(id)
+	}
+	return v, nil
+}
+
+// ready waits for a shard to be ready to read.
+func (s *server) ready(ctx context.Context, id uint32) (*Shard, error) {
 	sh, ok := s.cfg.Shards(id)
 	if !ok {
 		return nil, unreachable(id)
@@ -163,11 +185,7 @@ func (s *server) view(ctx context.Context, id uint32, tableIDs []uint64) (*View,
 			return nil, errs.Wrap(errs.ShardNotReady, err, "query: shard %d is not ready to read", id).WithRetryAfter(time.Second)
 		}
 	}
-	v := sh.ReadView(tableIDs...)
-	if v == nil {
-		return nil, unreachable(id)
-	}
-	return v, nil
+	return sh, nil
 }
 
 func querySegment(seg Segment) query.Segment {

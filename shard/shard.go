@@ -60,6 +60,7 @@ type Shard struct {
 	// Used by the apply goroutine alone.
 	applyIDs     map[batchID]struct{}
 	applyBatches []*column.Batch
+	applyEncoded [][]byte // as they are in the log, beside applyBatches
 
 	// Used by the snapshot goroutine alone, once open.
 	manifest       *manifest.Manifest
@@ -81,6 +82,7 @@ type Shard struct {
 	appliedIndex, appliedTerm uint64
 	flushErr                  error // of the last flush
 	closing, closed           bool
+	tails                     tails
 
 	queue         *queue
 	promised      atomic.Int64 // inflated bytes of the writes that are queued or on their way
@@ -247,6 +249,7 @@ func (s *Shard) Close(ctx context.Context) error {
 func (s *Shard) close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closing = true
+	s.endTails(0, tailEnds(s.cfg.ID))
 	s.mu.Unlock()
 	s.queue.close()
 	s.committers.Wait()

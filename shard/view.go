@@ -56,9 +56,14 @@ type View struct {
 //
 // Close must be called soon: the View holds memory and files.
 func (s *Shard) ReadView(tableIDs ...uint64) *View {
-	v := &View{segments: make(map[uint64][]*liveSegment, len(tableIDs)), batches: make(map[uint64][]*column.Batch, len(tableIDs))}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	return s.readViewLocked(tableIDs...)
+}
+
+// readViewLocked is ReadView with mu held.
+func (s *Shard) readViewLocked(tableIDs ...uint64) *View {
+	v := &View{segments: make(map[uint64][]*liveSegment, len(tableIDs)), batches: make(map[uint64][]*column.Batch, len(tableIDs))}
 	if s.closed {
 		return nil
 	}

@@ -509,6 +509,148 @@ func (x *QueryChunk) GetArrowIpc() []byte {
 	return nil
 }
 
+type TailRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	Name    *TableName             `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Table   *schemapb.Table        `protobuf:"bytes,3,opt,name=table,proto3" json:"table,omitempty"`
+	// Condition on the columns of the table, as in WHERE; empty: all rows.
+	Where string `protobuf:"bytes,4,opt,name=where,proto3" json:"where,omitempty"`
+	// Stored rows whose time index (in its unit) is not older come first; missing: none.
+	Since *int64 `protobuf:"varint,5,opt,name=since,proto3,oneof" json:"since,omitempty"`
+	// Rows expire so long after their time index; 0: never.
+	TtlNanos      int64 `protobuf:"varint,6,opt,name=ttl_nanos,json=ttlNanos,proto3" json:"ttl_nanos,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TailRequest) Reset() {
+	*x = TailRequest{}
+	mi := &file_shardpb_shard_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TailRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TailRequest) ProtoMessage() {}
+
+func (x *TailRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
+func (*TailRequest) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *TailRequest) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *TailRequest) GetName() *TableName {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
+func (x *TailRequest) GetTable() *schemapb.Table {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
+func (x *TailRequest) GetWhere() string {
+	if x != nil {
+		return x.Where
+	}
+	return ""
+}
+
+func (x *TailRequest) GetSince() int64 {
+	if x != nil && x.Since != nil {
+		return *x.Since
+	}
+	return 0
+}
+
+func (x *TailRequest) GetTtlNanos() int64 {
+	if x != nil {
+		return x.TtlNanos
+	}
+	return 0
+}
+
+// TailChunk is a piece of an answer that consists of Arrow IPC streams, one after
+// another: one for the rows that are stored, then one for each group of writes.
+type TailChunk struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	ArrowIpc []byte                 `protobuf:"bytes,1,opt,name=arrow_ipc,json=arrowIpc,proto3" json:"arrow_ipc,omitempty"`
+	// The stream ends with these bytes.
+	End           bool `protobuf:"varint,2,opt,name=end,proto3" json:"end,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TailChunk) Reset() {
+	*x = TailChunk{}
+	mi := &file_shardpb_shard_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TailChunk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TailChunk) ProtoMessage() {}
+
+func (x *TailChunk) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TailChunk.ProtoReflect.Descriptor instead.
+func (*TailChunk) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *TailChunk) GetArrowIpc() []byte {
+	if x != nil {
+		return x.ArrowIpc
+	}
+	return nil
+}
+
+func (x *TailChunk) GetEnd() bool {
+	if x != nil {
+		return x.End
+	}
+	return false
+}
+
 type StatsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Also list the segments.
@@ -519,7 +661,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[8]
+	mi := &file_shardpb_shard_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -531,7 +673,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[8]
+	mi := &file_shardpb_shard_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -544,7 +686,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{8}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StatsRequest) GetSegments() bool {
@@ -563,7 +705,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[9]
+	mi := &file_shardpb_shard_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -575,7 +717,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[9]
+	mi := &file_shardpb_shard_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -588,7 +730,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{9}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StatsResponse) GetShards() []*ShardStats {
@@ -611,13 +753,15 @@ type ShardStats struct {
 	MemtableRows  int64                  `protobuf:"varint,9,opt,name=memtable_rows,json=memtableRows,proto3" json:"memtable_rows,omitempty"`
 	Tables        []*TableStats          `protobuf:"bytes,10,rep,name=tables,proto3" json:"tables,omitempty"`
 	Segments      []*SegmentStats        `protobuf:"bytes,11,rep,name=segments,proto3" json:"segments,omitempty"`
+	// What runs in the background now, and what ended last.
+	Operations    []*OperationStats `protobuf:"bytes,12,rep,name=operations,proto3" json:"operations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[10]
+	mi := &file_shardpb_shard_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -629,7 +773,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[10]
+	mi := &file_shardpb_shard_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -642,7 +786,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{10}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ShardStats) GetShardId() uint32 {
@@ -722,6 +866,13 @@ func (x *ShardStats) GetSegments() []*SegmentStats {
 	return nil
 }
 
+func (x *ShardStats) GetOperations() []*OperationStats {
+	if x != nil {
+		return x.Operations
+	}
+	return nil
+}
+
 type TableStats struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	TableId uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
@@ -735,7 +886,7 @@ type TableStats struct {
 
 func (x *TableStats) Reset() {
 	*x = TableStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[11]
+	mi := &file_shardpb_shard_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -747,7 +898,7 @@ func (x *TableStats) String() string {
 func (*TableStats) ProtoMessage() {}
 
 func (x *TableStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[11]
+	mi := &file_shardpb_shard_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -760,7 +911,7 @@ func (x *TableStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStats.ProtoReflect.Descriptor instead.
 func (*TableStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{11}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TableStats) GetTableId() uint64 {
@@ -798,15 +949,17 @@ type SegmentStats struct {
 	Rows    int64                  `protobuf:"varint,3,opt,name=rows,proto3" json:"rows,omitempty"`
 	Bytes   int64                  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	// In the unit of the table's time index.
-	MinTime       int64 `protobuf:"varint,5,opt,name=min_time,json=minTime,proto3" json:"min_time,omitempty"`
-	MaxTime       int64 `protobuf:"varint,6,opt,name=max_time,json=maxTime,proto3" json:"max_time,omitempty"`
+	MinTime int64 `protobuf:"varint,5,opt,name=min_time,json=minTime,proto3" json:"min_time,omitempty"`
+	MaxTime int64 `protobuf:"varint,6,opt,name=max_time,json=maxTime,proto3" json:"max_time,omitempty"`
+	// Why the file is not read; empty: it is.
+	Quarantined   string `protobuf:"bytes,7,opt,name=quarantined,proto3" json:"quarantined,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SegmentStats) Reset() {
 	*x = SegmentStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[12]
+	mi := &file_shardpb_shard_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -818,7 +971,7 @@ func (x *SegmentStats) String() string {
 func (*SegmentStats) ProtoMessage() {}
 
 func (x *SegmentStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[12]
+	mi := &file_shardpb_shard_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -831,7 +984,7 @@ func (x *SegmentStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentStats.ProtoReflect.Descriptor instead.
 func (*SegmentStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{12}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SegmentStats) GetTableId() uint64 {
@@ -876,6 +1029,118 @@ func (x *SegmentStats) GetMaxTime() int64 {
 	return 0
 }
 
+func (x *SegmentStats) GetQuarantined() string {
+	if x != nil {
+		return x.Quarantined
+	}
+	return ""
+}
+
+// OperationStats is a flush, a compaction or another piece of background work.
+type OperationStats struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Kind  string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	// What it works on, in words.
+	Detail          string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
+	StartedUnixNano int64  `protobuf:"varint,4,opt,name=started_unix_nano,json=startedUnixNano,proto3" json:"started_unix_nano,omitempty"`
+	// 0 while it runs.
+	EndedUnixNano int64 `protobuf:"varint,5,opt,name=ended_unix_nano,json=endedUnixNano,proto3" json:"ended_unix_nano,omitempty"`
+	// Empty unless it failed.
+	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
+	// How far it is; 0 of 0: not known.
+	DoneBytes     int64 `protobuf:"varint,7,opt,name=done_bytes,json=doneBytes,proto3" json:"done_bytes,omitempty"`
+	TotalBytes    int64 `protobuf:"varint,8,opt,name=total_bytes,json=totalBytes,proto3" json:"total_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OperationStats) Reset() {
+	*x = OperationStats{}
+	mi := &file_shardpb_shard_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OperationStats) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OperationStats) ProtoMessage() {}
+
+func (x *OperationStats) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OperationStats.ProtoReflect.Descriptor instead.
+func (*OperationStats) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *OperationStats) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *OperationStats) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *OperationStats) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+func (x *OperationStats) GetStartedUnixNano() int64 {
+	if x != nil {
+		return x.StartedUnixNano
+	}
+	return 0
+}
+
+func (x *OperationStats) GetEndedUnixNano() int64 {
+	if x != nil {
+		return x.EndedUnixNano
+	}
+	return 0
+}
+
+func (x *OperationStats) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *OperationStats) GetDoneBytes() int64 {
+	if x != nil {
+		return x.DoneBytes
+	}
+	return 0
+}
+
+func (x *OperationStats) GetTotalBytes() int64 {
+	if x != nil {
+		return x.TotalBytes
+	}
+	return 0
+}
+
 var File_shardpb_shard_proto protoreflect.FileDescriptor
 
 const file_shardpb_shard_proto_rawDesc = "" +
@@ -915,11 +1180,22 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\btimezone\x18\x05 \x01(\tR\btimezone\")\n" +
 	"\n" +
 	"QueryChunk\x12\x1b\n" +
-	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\"*\n" +
+	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\"\xdd\x01\n" +
+	"\vTailRequest\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12-\n" +
+	"\x04name\x18\x02 \x01(\v2\x19.cordwood.shard.TableNameR\x04name\x12,\n" +
+	"\x05table\x18\x03 \x01(\v2\x16.cordwood.schema.TableR\x05table\x12\x14\n" +
+	"\x05where\x18\x04 \x01(\tR\x05where\x12\x19\n" +
+	"\x05since\x18\x05 \x01(\x03H\x00R\x05since\x88\x01\x01\x12\x1b\n" +
+	"\tttl_nanos\x18\x06 \x01(\x03R\bttlNanosB\b\n" +
+	"\x06_since\":\n" +
+	"\tTailChunk\x12\x1b\n" +
+	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\x12\x10\n" +
+	"\x03end\x18\x02 \x01(\bR\x03end\"*\n" +
 	"\fStatsRequest\x12\x1a\n" +
 	"\bsegments\x18\x01 \x01(\bR\bsegments\"C\n" +
 	"\rStatsResponse\x122\n" +
-	"\x06shards\x18\x01 \x03(\v2\x1a.cordwood.shard.ShardStatsR\x06shards\"\x8a\x03\n" +
+	"\x06shards\x18\x01 \x03(\v2\x1a.cordwood.shard.ShardStatsR\x06shards\"\xca\x03\n" +
 	"\n" +
 	"ShardStats\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x14\n" +
@@ -933,24 +1209,40 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\rmemtable_rows\x18\t \x01(\x03R\fmemtableRows\x122\n" +
 	"\x06tables\x18\n" +
 	" \x03(\v2\x1a.cordwood.shard.TableStatsR\x06tables\x128\n" +
-	"\bsegments\x18\v \x03(\v2\x1c.cordwood.shard.SegmentStatsR\bsegments\"\x87\x01\n" +
+	"\bsegments\x18\v \x03(\v2\x1c.cordwood.shard.SegmentStatsR\bsegments\x12>\n" +
+	"\n" +
+	"operations\x18\f \x03(\v2\x1e.cordwood.shard.OperationStatsR\n" +
+	"operations\"\x87\x01\n" +
 	"\n" +
 	"TableStats\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12#\n" +
 	"\rsegment_bytes\x18\x03 \x01(\x03R\fsegmentBytes\x12%\n" +
-	"\x0ememtable_bytes\x18\x04 \x01(\x03R\rmemtableBytes\"\x9d\x01\n" +
+	"\x0ememtable_bytes\x18\x04 \x01(\x03R\rmemtableBytes\"\xbf\x01\n" +
 	"\fSegmentStats\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\tR\x04file\x12\x12\n" +
 	"\x04rows\x18\x03 \x01(\x03R\x04rows\x12\x14\n" +
 	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x19\n" +
 	"\bmin_time\x18\x05 \x01(\x03R\aminTime\x12\x19\n" +
-	"\bmax_time\x18\x06 \x01(\x03R\amaxTime2\xab\x02\n" +
+	"\bmax_time\x18\x06 \x01(\x03R\amaxTime\x12 \n" +
+	"\vquarantined\x18\a \x01(\tR\vquarantined\"\xf6\x01\n" +
+	"\x0eOperationStats\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x16\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\x12*\n" +
+	"\x11started_unix_nano\x18\x04 \x01(\x03R\x0fstartedUnixNano\x12&\n" +
+	"\x0fended_unix_nano\x18\x05 \x01(\x03R\rendedUnixNano\x12\x14\n" +
+	"\x05error\x18\x06 \x01(\tR\x05error\x12\x1d\n" +
+	"\n" +
+	"done_bytes\x18\a \x01(\x03R\tdoneBytes\x12\x1f\n" +
+	"\vtotal_bytes\x18\b \x01(\x03R\n" +
+	"totalBytes2\xed\x02\n" +
 	"\fShardService\x12D\n" +
 	"\x05Write\x12\x1c.cordwood.shard.WriteRequest\x1a\x1d.cordwood.shard.WriteResponse\x12J\n" +
 	"\aAnalyze\x12\x1e.cordwood.shard.AnalyzeRequest\x1a\x1f.cordwood.shard.AnalyzeResponse\x12C\n" +
-	"\x05Query\x12\x1c.cordwood.shard.QueryRequest\x1a\x1a.cordwood.shard.QueryChunk0\x01\x12D\n" +
+	"\x05Query\x12\x1c.cordwood.shard.QueryRequest\x1a\x1a.cordwood.shard.QueryChunk0\x01\x12@\n" +
+	"\x04Tail\x12\x1b.cordwood.shard.TailRequest\x1a\x19.cordwood.shard.TailChunk0\x01\x12D\n" +
 	"\x05Stats\x12\x1c.cordwood.shard.StatsRequest\x1a\x1d.cordwood.shard.StatsResponseB\x18Z\x16cordwood/proto/shardpbb\x06proto3"
 
 var (
@@ -965,7 +1257,7 @@ func file_shardpb_shard_proto_rawDescGZIP() []byte {
 	return file_shardpb_shard_proto_rawDescData
 }
 
-var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_shardpb_shard_proto_goTypes = []any{
 	(*WriteRequest)(nil),    // 0: cordwood.shard.WriteRequest
 	(*WriteResponse)(nil),   // 1: cordwood.shard.WriteResponse
@@ -975,35 +1267,43 @@ var file_shardpb_shard_proto_goTypes = []any{
 	(*QueryTable)(nil),      // 5: cordwood.shard.QueryTable
 	(*QueryRequest)(nil),    // 6: cordwood.shard.QueryRequest
 	(*QueryChunk)(nil),      // 7: cordwood.shard.QueryChunk
-	(*StatsRequest)(nil),    // 8: cordwood.shard.StatsRequest
-	(*StatsResponse)(nil),   // 9: cordwood.shard.StatsResponse
-	(*ShardStats)(nil),      // 10: cordwood.shard.ShardStats
-	(*TableStats)(nil),      // 11: cordwood.shard.TableStats
-	(*SegmentStats)(nil),    // 12: cordwood.shard.SegmentStats
-	(*schemapb.Table)(nil),  // 13: cordwood.schema.Table
+	(*TailRequest)(nil),     // 8: cordwood.shard.TailRequest
+	(*TailChunk)(nil),       // 9: cordwood.shard.TailChunk
+	(*StatsRequest)(nil),    // 10: cordwood.shard.StatsRequest
+	(*StatsResponse)(nil),   // 11: cordwood.shard.StatsResponse
+	(*ShardStats)(nil),      // 12: cordwood.shard.ShardStats
+	(*TableStats)(nil),      // 13: cordwood.shard.TableStats
+	(*SegmentStats)(nil),    // 14: cordwood.shard.SegmentStats
+	(*OperationStats)(nil),  // 15: cordwood.shard.OperationStats
+	(*schemapb.Table)(nil),  // 16: cordwood.schema.Table
 }
 var file_shardpb_shard_proto_depIdxs = []int32{
-	13, // 0: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
+	16, // 0: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
 	2,  // 1: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
 	2,  // 2: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
-	13, // 3: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
+	16, // 3: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
 	5,  // 4: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
-	10, // 5: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
-	11, // 6: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
-	12, // 7: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
-	0,  // 8: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
-	3,  // 9: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
-	6,  // 10: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
-	8,  // 11: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
-	1,  // 12: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
-	4,  // 13: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
-	7,  // 14: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
-	9,  // 15: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
-	12, // [12:16] is the sub-list for method output_type
-	8,  // [8:12] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	2,  // 5: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
+	16, // 6: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
+	12, // 7: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
+	13, // 8: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
+	14, // 9: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
+	15, // 10: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
+	0,  // 11: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
+	3,  // 12: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
+	6,  // 13: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
+	8,  // 14: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
+	10, // 15: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
+	1,  // 16: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
+	4,  // 17: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
+	7,  // 18: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
+	9,  // 19: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
+	11, // 20: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
+	16, // [16:21] is the sub-list for method output_type
+	11, // [11:16] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_shardpb_shard_proto_init() }
@@ -1012,13 +1312,14 @@ func file_shardpb_shard_proto_init() {
 		return
 	}
 	file_shardpb_shard_proto_msgTypes[5].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shardpb_shard_proto_rawDesc), len(file_shardpb_shard_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,6 +24,7 @@ const (
 	ShardService_Write_FullMethodName   = "/cordwood.shard.ShardService/Write"
 	ShardService_Analyze_FullMethodName = "/cordwood.shard.ShardService/Analyze"
 	ShardService_Query_FullMethodName   = "/cordwood.shard.ShardService/Query"
+	ShardService_Tail_FullMethodName    = "/cordwood.shard.ShardService/Tail"
 	ShardService_Stats_FullMethodName   = "/cordwood.shard.ShardService/Stats"
 )
 
@@ -38,6 +39,9 @@ type ShardServiceClient interface {
 	Analyze(ctx context.Context, in *AnalyzeRequest, opts ...grpc.CallOption) (*AnalyzeResponse, error)
 	// Query runs one SELECT or EXPLAIN and streams an Arrow IPC stream.
 	Query(ctx context.Context, in *QueryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[QueryChunk], error)
+	// Tail sends rows of one table: first, if asked for, those that are stored, then
+	// those of every write as it is applied, none left out and none twice.
+	Tail(ctx context.Context, in *TailRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TailChunk], error)
 	// Stats describes the shards of this node.
 	Stats(ctx context.Context, in *StatsRequest, opts ...grpc.CallOption) (*StatsResponse, error)
 }
@@ -89,6 +93,25 @@ func (c *shardServiceClient) Query(ctx context.Context, in *QueryRequest, opts .
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ShardService_QueryClient = grpc.ServerStreamingClient[QueryChunk]
 
+func (c *shardServiceClient) Tail(ctx context.Context, in *TailRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TailChunk], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ShardService_ServiceDesc.Streams[1], ShardService_Tail_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[TailRequest, TailChunk]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ShardService_TailClient = grpc.ServerStreamingClient[TailChunk]
+
 func (c *shardServiceClient) Stats(ctx context.Context, in *StatsRequest, opts ...grpc.CallOption) (*StatsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(StatsResponse)
@@ -110,6 +133,9 @@ type ShardServiceServer interface {
 	Analyze(context.Context, *AnalyzeRequest) (*AnalyzeResponse, error)
 	// Query runs one SELECT or EXPLAIN and streams an Arrow IPC stream.
 	Query(*QueryRequest, grpc.ServerStreamingServer[QueryChunk]) error
+	// Tail sends rows of one table: first, if asked for, those that are stored, then
+	// those of every write as it is applied, none left out and none twice.
+	Tail(*TailRequest, grpc.ServerStreamingServer[TailChunk]) error
 	// Stats describes the shards of this node.
 	Stats(context.Context, *StatsRequest) (*StatsResponse, error)
 	mustEmbedUnimplementedShardServiceServer()
@@ -130,6 +156,9 @@ func (UnimplementedShardServiceServer) Analyze(context.Context, *AnalyzeRequest)
 }
 func (UnimplementedShardServiceServer) Query(*QueryRequest, grpc.ServerStreamingServer[QueryChunk]) error {
 	return status.Error(codes.Unimplemented, "method Query not implemented")
+}
+func (UnimplementedShardServiceServer) Tail(*TailRequest, grpc.ServerStreamingServer[TailChunk]) error {
+	return status.Error(codes.Unimplemented, "method Tail not implemented")
 }
 func (UnimplementedShardServiceServer) Stats(context.Context, *StatsRequest) (*StatsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Stats not implemented")
@@ -202,6 +231,17 @@ func _ShardService_Query_Handler(srv interface{}, stream grpc.ServerStream) erro
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ShardService_QueryServer = grpc.ServerStreamingServer[QueryChunk]
 
+func _ShardService_Tail_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(TailRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ShardServiceServer).Tail(m, &grpc.GenericServerStream[TailRequest, TailChunk]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ShardService_TailServer = grpc.ServerStreamingServer[TailChunk]
+
 func _ShardService_Stats_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(StatsRequest)
 	if err := dec(in); err != nil {
@@ -244,6 +284,11 @@ var ShardService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Query",
 			Handler:       _ShardService_Query_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Tail",
+			Handler:       _ShardService_Tail_Handler,
 			ServerStreams: true,
 		},
 	},

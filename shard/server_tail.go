@@ -1,0 +1,203 @@
+package shard
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/proto/shardpb"
+	"cordwood/shard/query"
+)
+
+const (
+	// tailsStored and tailsLive bound how many tails use the engine at a time, so that
+	// queries always find a place: those that read stored rows, which may take as long as
+	// their reader does, and those that look through a group of new rows.
+	tailsStored = 4
+	tailsLive   = 2
+	// tailGroup is about how many encoded bytes of new rows are looked through together.
+	tailGroup = 1 << 20
+	// tailPause is the least time from one look to the next, in which rows gather.
+	tailPause = 50 * time.Millisecond
+	// tailTries is how often the engine is asked about a group while it says that it
+	// cannot answer just now.
+	tailTries = 4
+)
+
+// Tail sends rows of one table as they are applied.
+func (s *server) Tail(req *shardpb.TailRequest, stream grpc.ServerStreamingServer[shardpb.TailChunk]) error {
+	return errs.ToGRPC(s.tail(req, stream))
+}
+
+func (s *server) tail(req *shardpb.TailRequest, stream grpc.ServerStreamingServer[shardpb.TailChunk]) error {
+	if req.Name == nil || req.Table == nil {
+		return errs.New(errs.InvalidArguments, "tail: the table's name or its definition is missing")
+	}
+	ctx := stream.Context()
+	sh, err := s.ready(ctx, req.ShardId)
+	if err != nil {
+		return err
+	}
+	t, err := sh.Tail(req.Table.Id)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	x := &tailRun{server: s, req: req, tail: t, table: schema.FromProto(req.Table), send: stream.Send}
+	if err := x.stored(ctx); err != nil {
+		return err
+	}
+	for {
+		begin := time.Now()
+		group, err := t.Next(ctx, tailGroup)
+		if err != nil {
+			return err
+		}
+		if err := x.group(ctx, group); err != nil {
+			return err
+		}
+		if err := sleep(ctx, tailPause-time.Since(begin)); err != nil {
+			return err
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// tailRun is one call of Tail.
+type tailRun struct {
+	server *server
+	req    *shardpb.TailRequest
+	tail   *Tail
+	table  *schema.Table // the newest definition known
+	send   func(*shardpb.TailChunk) error
+}
+
+// stored sends the rows that were there before, as far as they are asked for; if none
+// are, an answer of no rows, which tells the reader that the condition can be computed.
+func (x *tailRun) stored(ctx context.Context) error {
+	view := x.tail.TakeView()
+	defer view.Close()
+	qt := x.queryTable()
+	if x.req.Since != nil {
+		show(&qt, view, x.req.Table.Id)
+		if qt.ExpiredBefore == nil || *qt.ExpiredBefore < *x.req.Since {
+			qt.ExpiredBefore = x.req.Since
+		}
+	}
+	leave, err := enter(ctx, x.server.stored)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	err = x.run(ctx, qt, func(ipc []byte) error { return x.sendChunks(ipc, false) })
+	if err != nil {
+		return err
+	}
+	return x.send(&shardpb.TailChunk{End: true})
+}
+
+// group sends those of the new rows that fit the condition.
+func (x *tailRun) group(ctx context.Context, encoded [][]byte) error {
+	qt := x.queryTable()
+	for i, data := range encoded {
+		b, err := column.Decode(data, nil)
+		if err != nil {
+			return errs.Wrap(errs.Internal, err, "tail: batch %d of table %d", i, x.req.Table.Id)
+		}
+		qt.Batches = append(qt.Batches, b)
+	}
+	var answer []byte
+	for try := 1; ; try++ {
+		leave, err := enter(ctx, x.server.live)
+		if err != nil {
+			return err
+		}
+		// The answer is complete before it is sent: no place in the engine is held while
+		// a reader takes its time.
+		answer = answer[:0]
+		err = x.run(ctx, qt, func(ipc []byte) error { answer = append(answer, ipc...); return nil })
+		leave()
+		if err == nil {
+			break
+		}
+		if try == tailTries || ctx.Err() != nil || !passing(err) {
+			return err
+		}
+		if err := sleep(ctx, time.Duration(try)*250*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return x.sendChunks(answer, true)
+}
+
+// passing tells whether the engine may answer if it is asked again: it was being
+// started anew, or was full.
+func passing(err error) bool {
+	e := errs.From(err)
+	return e.Status() >= 500 || e.Code == errs.RateLimited || e.Code == errs.RuntimeResourcesExhausted
+}
+
+// run asks the engine for the rows of qt that fit the condition, the oldest first.
+func (x *tailRun) run(ctx context.Context, qt query.Table, emit func([]byte) error) error {
+	sql := "SELECT * FROM " + schema.QuoteIdent(qt.Database) + "." + schema.QuoteIdent(qt.Name)
+	if x.req.Where != "" {
+		sql += " WHERE (" + x.req.Where + "\n)" // a comment may end it
+	}
+	sql += " ORDER BY " + schema.QuoteIdent(x.table.TimeIndex().Name)
+	return x.server.cfg.Engine.Query(ctx, &query.Request{SQL: sql, Database: qt.Database, Tables: []query.Table{qt}}, emit)
+}
+
+// queryTable is the table as it is now, without rows. New rows are shown as they come:
+// rows of one identity do not merge.
+func (x *tailRun) queryTable() query.Table {
+	if def := x.tail.Definition(); def != nil && def.Version > x.table.Version {
+		x.table = def
+	}
+	qt := query.Table{Database: x.req.Name.Database, Name: x.req.Name.Name, Schema: x.table, Merge: query.Append}
+	if x.req.TtlNanos > 0 {
+		ttl := schema.TTL{D: time.Duration(x.req.TtlNanos)}
+		if before, ok := ttl.ExpiredBefore(time.Now(), x.table.TimeIndex().Type); ok {
+			qt.ExpiredBefore = &before
+		}
+	}
+	return qt
+}
+
+// sendChunks sends a part of an Arrow IPC stream, perhaps the last one.
+func (x *tailRun) sendChunks(ipc []byte, last bool) error {
+	for len(ipc) > 0 {
+		n := min(len(ipc), chunkBytes)
+		if err := x.send(&shardpb.TailChunk{ArrowIpc: ipc[:n], End: last && n == len(ipc)}); err != nil {
+			return err
+		}
+		ipc = ipc[n:]
+	}
+	return nil
+}
+
+// enter waits for a place; leave gives it back.
+func enter(ctx context.Context, places chan struct{}) (leave func(), err error) {
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, nil
+	case <-ctx.Done():
+		return nil, errs.Wrap(ctxCode(ctx.Err()), ctx.Err(), "tail")
+	}
+}

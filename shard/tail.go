@@ -1,0 +1,230 @@
+package shard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+)
+
+// A Tail is told of the rows of one table from one index of the log on: none is left
+// out and none comes twice. It costs Apply a copy of the encoded batches of its table.
+//
+// One goroutine calls Next and TakeView; Close may be called by any, also twice.
+type Tail struct {
+	shard *Shard
+	table uint64
+	view  *View
+	// ready has an element if Next may have something new to return.
+	ready chan struct{}
+
+	// Guarded by shard.mu.
+	queue  [][]byte
+	bytes  int64
+	err    error // why nothing follows
+	closed bool
+}
+
+// tails are the tails of a shard, guarded by its mu.
+type tails struct {
+	byTable map[uint64][]*Tail
+	open    int
+	bytes   int64 // in all queues
+}
+
+// Tail begins to follow a table. What was applied before is in the View of the tail,
+// what is applied later comes by Next.
+//
+// The queue of a tail is bounded: if rows come faster than Next is called, by
+// Config.TailBytes or, over all tails of the shard, by four times that, the tail is
+// given up. It never holds up a write.
+func (s *Shard) Tail(tableID uint64) (*Tail, error) {
+	t := &Tail{shard: s, table: tableID, ready: make(chan struct{}, 1)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing || s.closed {
+		return nil, tailEnds(s.cfg.ID)
+	}
+	if _, gone := s.state.dropped[tableID]; gone {
+		return nil, tableGone(s.cfg.ID, tableID)
+	}
+	if t.view = s.readViewLocked(tableID); t.view == nil {
+		return nil, tailEnds(s.cfg.ID)
+	}
+	if s.tails.byTable == nil {
+		s.tails.byTable = map[uint64][]*Tail{}
+	}
+	s.tails.byTable[tableID] = append(s.tails.byTable[tableID], t)
+	s.tails.open++
+	return t, nil
+}
+
+func tailEnds(shard uint32) error {
+	return errs.New(errs.ShardNotReady, "shard %d: it is closing", shard).WithRetryAfter(time.Second)
+}
+
+func tableGone(shard uint32, table uint64) error {
+	return errs.New(errs.TableNotFound, "shard %d: table id %d was dropped or truncated", shard, table).WithReason(errs.TableGone)
+}
+
+// TakeView returns the View of the table's rows at the index from which on Next returns rows. It is nil
+// once it was taken. The caller closes it.
+func (t *Tail) TakeView() *View {
+	v := t.view
+	t.view = nil
+	return v
+}
+
+// Definition is the newest definition of the table that the shard has; nil if it has none.
+func (t *Tail) Definition() *schema.Table {
+	t.shard.mu.RLock()
+	defer t.shard.mu.RUnlock()
+	if d := t.shard.state.tables[t.table]; d != nil {
+		return d.Table
+	}
+	return nil
+}
+
+// Next waits for rows and returns encoded batches with them in the order of their
+// application, about most bytes of them but at least one. They belong to the caller.
+//
+// Its error is that of ctx, RateLimited if rows were lost because Next was called too
+// rarely, TableNotFound if the table was dropped, ShardNotReady if the shard closes.
+func (t *Tail) Next(ctx context.Context, most int64) ([][]byte, error) {
+	for {
+		out, err := t.take(most)
+		if len(out) > 0 || err != nil {
+			return out, err
+		}
+		select {
+		case <-t.ready:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (t *Tail) take(most int64) ([][]byte, error) {
+	s := t.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, size := 0, int64(0)
+	for n < len(t.queue) && (n == 0 || size+int64(len(t.queue[n])) <= most) {
+		size += int64(len(t.queue[n]))
+		n++
+	}
+	if n == 0 {
+		return nil, t.err
+	}
+	out := t.queue[:n:n]
+	t.queue = t.queue[n:]
+	t.bytes -= size
+	s.tails.bytes -= size
+	return out, nil
+}
+
+// Close ends the tail.
+func (t *Tail) Close() {
+	s := t.shard
+	s.mu.Lock()
+	if !t.closed {
+		t.closed = true
+		t.end(errClosedTail)
+		s.tails.remove(t)
+	}
+	s.mu.Unlock()
+	if v := t.TakeView(); v != nil {
+		v.Close()
+	}
+}
+
+var errClosedTail = errors.New("shard: the tail is closed")
+
+// end lets Next return err, at once. mu is held.
+func (t *Tail) end(err error) {
+	if t.err != nil {
+		return
+	}
+	t.err = err
+	t.shard.tails.bytes -= t.bytes
+	t.queue, t.bytes = nil, 0
+	t.wake()
+}
+
+func (t *Tail) wake() {
+	select {
+	case t.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (x *tails) remove(t *Tail) {
+	list := x.byTable[t.table]
+	for i := range list {
+		if list[i] == t {
+			list = append(list[:i:i], list[i+1:]...)
+			x.open--
+			break
+		}
+	}
+	if len(list) == 0 {
+		delete(x.byTable, t.table)
+		return
+	}
+	x.byTable[t.table] = list
+}
+
+// tellTails hands applied batches to the tails of their tables; encoded are the same in
+// the form of the log. It is called under mu, with what has just been linked.
+//
+// Delete markers are no rows and are left out.
+func (s *Shard) tellTails(batches []*column.Batch, encoded [][]byte) {
+	if s.tails.open == 0 {
+		return
+	}
+	for i, b := range batches {
+		list := s.tails.byTable[b.TableID]
+		if len(list) == 0 || b.Column(schema.DeletedColumnID) != nil {
+			continue
+		}
+		data := bytes.Clone(encoded[i]) // the log's memory is the log's
+		for _, t := range list {
+			t.push(data)
+		}
+	}
+}
+
+// tailShare is how many full queues the tails of a shard may have together.
+const tailShare = 4
+
+func (t *Tail) push(data []byte) {
+	if t.err != nil {
+		return
+	}
+	s := t.shard
+	t.queue = append(t.queue, data)
+	t.bytes += int64(len(data))
+	s.tails.bytes += int64(len(data))
+	if t.bytes > s.cfg.TailBytes || s.tails.bytes > tailShare*s.cfg.TailBytes && t.bytes > s.tails.bytes/int64(max(1, s.tails.open)) {
+		s.metrics.tailsLost.Inc()
+		t.end(errs.New(errs.RateLimited, "the reader is too slow: %d bytes of rows waited for it, which is more than are kept; its place is lost", t.bytes))
+		return
+	}
+	t.wake()
+}
+
+// endTails ends the tails of a table, or all if table is 0. mu is held.
+func (s *Shard) endTails(table uint64, err error) {
+	for id, list := range s.tails.byTable {
+		if table != 0 && id != table {
+			continue
+		}
+		for _, t := range list {
+			t.end(err)
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+)
+
+// messages are the values of column m of encoded batches.
+func messages(t *testing.T, encoded ...[]byte) []string {
+	t.Helper()
+	var out []string
+	for _, data := range encoded {
+		b, err := column.Decode(data, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := b.Column(3)
+		for i := range b.Rows {
+			out = append(out, string(c.Bytes(i)))
+		}
+	}
+	return out
+}
+
+func mustTail(t *testing.T, o *opened, table uint64) *Tail {
+	t.Helper()
+	tail, err := o.Tail(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tail.Close)
+	return tail
+}
+
+func TestTailSeam(t *testing.T) {
+	o := openShard(t, testConfig(t))
+	const writers, each = 4, 60
+	var wg sync.WaitGroup
+	begun := make(chan struct{}, writers*each)
+	for w := range writers {
+		wg.Go(func() {
+			for i := range each {
+				if _, err := o.put(batch(head(1, uint64(w+1), uint64(i+1)), fmt.Sprintf("%d-%d", w, i))); err != nil {
+					t.Error(err)
+				}
+				begun <- struct{}{}
+			}
+		})
+	}
+	// Tails begin while rows come in, one of them across a flush.
+	var tails []*Tail
+	for range 5 {
+		for range writers * each / 8 {
+			<-begun
+		}
+		tails = append(tails, mustTail(t, o, 1))
+		o.flush()
+	}
+	wg.Wait()
+	var want []string
+	for w := range writers {
+		for i := range each {
+			want = append(want, fmt.Sprintf("%d-%d", w, i))
+		}
+	}
+	slices.Sort(want)
+	for n, tail := range tails {
+		view := tail.TakeView()
+		got := viewRows(t, o.Shard.cfg.FS, view, 1)
+		before := len(got)
+		view.Close()
+		for len(got) < len(want) {
+			group, err := tail.Next(wait(t), 1<<10)
+			if err != nil {
+				t.Fatalf("tail %d after %d rows: %v", n, len(got), err)
+			}
+			got = append(got, messages(t, group...)...)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("tail %d, which began after %d rows: %d rows, want %d, each once", n, before, len(got), len(want))
+		}
+	}
+}
+
+func TestTailSeesItsTableOnly(t *testing.T) {
+	o := openShard(t, testConfig(t))
+	tail := mustTail(t, o, 1)
+	o.mustPut(batch(head(2, 9, 1), "other"), batch(head(1, 9, 2), "mine"))
+	o.mustPut(batch(head(1, 9, 2), "mine")) // again: it is not appended
+	o.mustPut(batch(head(1, 9, 4), "last"))
+	var got []string
+	for len(got) < 2 {
+		group, err := tail.Next(wait(t), 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, messages(t, group...)...)
+	}
+	if s := strings.Join(got, " "); s != "mine last" {
+		t.Errorf("the tail saw %q", s)
+	}
+}
+
+func TestTailEnds(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		end  func(o *opened)
+		want errs.Code
+	}{
+		{"the table is dropped", func(o *opened) {
+			if err := o.DropTable(context.Background(), 1); err != nil {
+				o.t.Fatal(err)
+			}
+		}, errs.TableNotFound},
+		{"the shard closes", func(o *opened) { o.close() }, errs.ShardNotReady},
+		{"the reader is too slow", func(o *opened) {
+			for i := range 200 {
+				o.mustPut(batch(head(1, 5, uint64(i+2)), strings.Repeat("x", 10+i)))
+			}
+		}, errs.RateLimited},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cfg := testConfig(t)
+			cfg.TailBytes = 16 << 10
+			o := openShard(t, cfg)
+			o.mustPut(batch(head(1, 5, 1), "a"))
+			slow := mustTail(t, o, 1)
+			test.end(o)
+			for {
+				_, err := slow.Next(wait(t), 1<<20)
+				if err == nil {
+					continue
+				}
+				if errs.CodeOf(err) != test.want {
+					t.Errorf("it ended with %v, want code %d", err, test.want)
+				}
+				break
+			}
+			o.mu.Lock()
+			waiting := o.tails.bytes
+			o.mu.Unlock()
+			if waiting != 0 {
+				t.Errorf("%d bytes still wait for nobody", waiting)
+			}
+			slow.Close()
+			slow.Close()
+			if _, err := slow.Next(wait(t), 1); err == nil {
+				t.Error("a closed tail goes on")
+			}
+		})
+	}
+}
+
+func TestTailOfADroppedTable(t *testing.T) {
+	o := openShard(t, testConfig(t))
+	o.mustPut(batch(head(1, 5, 1), "a"))
+	if err := o.DropTable(context.Background(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Tail(1); errs.CodeOf(err) != errs.TableNotFound {
+		t.Errorf("error is %v, want table not found", err)
+	}
+}
+
+// The bound over all tails takes the places of the greedy first.
+func TestTailsShareMemory(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.TailBytes = 64 << 10
+	o := openShard(t, cfg)
+	o.mustPut(batch(head(1, 5, 1), "a"), batch(head(2, 5, 2), "a"))
+	quiet := mustTail(t, o, 2)
+	var greedy []*Tail
+	for range 40 {
+		greedy = append(greedy, mustTail(t, o, 1))
+	}
+	for i := range 60 {
+		o.mustPut(batch(head(1, 6, uint64(i+1)), strings.Repeat("y", 30)))
+		o.mu.Lock()
+		waiting := o.tails.bytes
+		o.mu.Unlock()
+		if waiting > tailShare*cfg.TailBytes {
+			t.Fatalf("%d bytes wait, the bound is %d", waiting, tailShare*cfg.TailBytes)
+		}
+	}
+	o.mustPut(batch(head(2, 6, 100), "still here"))
+	group, err := quiet.Next(wait(t), 1<<20)
+	if err != nil || messages(t, group...)[0] != "still here" {
+		t.Errorf("the quiet tail got %v, %v", group, err)
+	}
+	lost := 0
+	for _, g := range greedy {
+		if _, err := g.Next(wait(t), 1<<20); errs.CodeOf(err) == errs.RateLimited {
+			lost++
+		}
+	}
+	if lost == 0 {
+		t.Error("no greedy tail was given up")
+	}
+}
+
+func TestTailWaits(t *testing.T) {
+	o := openShard(t, testConfig(t))
+	tail := mustTail(t, o, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		_, err := tail.Next(ctx, 1)
+		done <- err
+	}()
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v, want that of the context", err)
+	}
+}
