@@ -81,7 +81,8 @@ type rpcServer struct {
 	server *grpc.Server
 	port   net.Listener
 	local  *bufconn.Listener
-	conn   *grpc.ClientConn
+	conn   *localConn
+	remote *grpc.ClientConn // what conn does not call directly
 	done   chan error
 }
 
@@ -104,7 +105,7 @@ func listenRPC(addr string) (*rpcServer, error) {
 		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(2*window),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	)
-	s.conn, err = grpc.NewClient("passthrough:///this-node",
+	s.remote, err = grpc.NewClient("passthrough:///this-node",
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return s.local.DialContext(ctx) }),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(2*window),
@@ -114,6 +115,7 @@ func listenRPC(addr string) (*rpcServer, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("connect the roles of this process: %w", err), port.Close())
 	}
+	s.conn = &localConn{ClientConnInterface: s.remote}
 	return s, nil
 }
 
@@ -127,6 +129,7 @@ func (s *rpcServer) serve() {
 func (s *rpcServer) close(ctx context.Context) error {
 	stopped := make(chan struct{})
 	go func() {
+		s.conn.close(ctx)
 		s.server.GracefulStop()
 		close(stopped)
 	}()
@@ -136,7 +139,7 @@ func (s *rpcServer) close(ctx context.Context) error {
 		s.server.Stop()
 		<-stopped
 	}
-	return s.conn.Close()
+	return s.remote.Close()
 }
 
 // tlsConfig reads the certificate of the user port; nil if none is set.

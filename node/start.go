@@ -175,9 +175,9 @@ func (n *node) openShards(ctx context.Context, rpc *rpcServer, m *meta.Meta, mem
 		},
 	})
 	n.onStop("shards", h.Close)
-	shardpb.RegisterShardServiceServer(rpc.server, shard.NewServer(shard.ServerConfig{
-		Shards: h.Shard, All: h.All, Engine: sql,
-	}))
+	service := shard.NewServer(shard.ServerConfig{Shards: h.Shard, All: h.All, Engine: sql})
+	shardpb.RegisterShardServiceServer(rpc.server, service)
+	rpc.conn.shards = service
 	rpc.serve()
 
 	if err := m.WaitReady(ctx); err != nil {

@@ -13,6 +13,8 @@ type pending struct {
 	entryWrite
 	bytes    int   // in the log
 	inflated int64 // in memory
+	// copied is done when the entry has a copy of the write.
+	copied sync.WaitGroup
 
 	// Set before done is closed.
 	index uint64
@@ -66,7 +68,11 @@ func (s *Shard) propose(group []*pending) {
 			s.promised.Add(-p.inflated)
 		}
 	}()
-	res, err := s.replica.Propose(context.Background(), appendEntry(make([]byte, 0, size), &e))
+	data := appendEntry(make([]byte, 0, size), &e)
+	for _, p := range group {
+		p.copied.Done()
+	}
+	res, err := s.replica.Propose(context.Background(), data)
 	if err == nil {
 		if _, ok := res.Result.(*applied); !ok {
 			err = errs.New(errs.Unexpected, "shard %d: entry %d was applied with result %T", s.cfg.ID, res.Index, res.Result).WithReason(errs.OutcomeUnknown)

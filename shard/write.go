@@ -27,7 +27,7 @@ const maxWriteInflated = 128 << 20
 // SchemaStale, BadBatch and TableGone nothing was appended; with OutcomeUnknown the
 // batches may have been, or may yet be, and can be sent again as they are.
 //
-// The caller must not change batches afterwards.
+// Nothing of batches and tables is kept or read once Write has returned.
 func (s *Shard) Write(ctx context.Context, batches [][]byte, tables []*schemapb.Table) (index uint64, need []uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, nil, errs.Wrap(ctxCode(err), err, "shard %d: write", s.cfg.ID)
@@ -37,6 +37,7 @@ func (s *Shard) Write(ctx context.Context, batches [][]byte, tables []*schemapb.
 		return 0, nil, errs.Wrap(errs.InvalidArguments, err, "shard %d: write", s.cfg.ID).WithReason(errs.BadBatch)
 	}
 	p := &pending{entryWrite: entryWrite{tables: encoded, batches: batches}, done: make(chan struct{})}
+	p.copied.Add(1)
 	p.bytes = p.size()
 	if p.bytes > MaxWriteBytes {
 		return 0, nil, errs.New(errs.InvalidArguments, "shard %d: write of %d bytes, at most %d are allowed; split it", s.cfg.ID, p.bytes, MaxWriteBytes).WithReason(errs.BadBatch)
@@ -60,6 +61,7 @@ func (s *Shard) Write(ctx context.Context, batches [][]byte, tables []*schemapb.
 			s.promised.Add(-p.inflated)
 			return 0, nil, errs.Wrap(ctxCode(ctx.Err()), ctx.Err(), "shard %d: write waited for its turn", s.cfg.ID)
 		}
+		p.copied.Wait()
 		return 0, nil, errs.Wrap(ctxCode(ctx.Err()), ctx.Err(), "shard %d: write: the outcome is unknown", s.cfg.ID).WithReason(errs.OutcomeUnknown)
 	}
 	return p.index, p.need, p.err

@@ -1,0 +1,85 @@
+package node
+
+import (
+	"context"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"cordwood/proto/shardpb"
+)
+
+// localConn is the connection to the services of this process. Writes to shards, which
+// are many and large, are calls of the service itself, on the caller's goroutine; all
+// else goes through gRPC in memory.
+//
+// A direct call means the same to both sides: deadline and cancellation come with the
+// context, of whose values the service sees none, and an error arrives as the gRPC status
+// that would have crossed the network. The request is lent, not copied: a service that is
+// called directly keeps nothing of it once it has answered, and changes nothing in it.
+type localConn struct {
+	grpc.ClientConnInterface
+	shards shardpb.ShardServiceServer // nil until there is one
+
+	mu     sync.RWMutex // guards closed; held for reading while a call is counted
+	closed bool
+	calls  sync.WaitGroup
+}
+
+// Invoke is one call.
+func (c *localConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	if method != shardpb.ShardService_Write_FullMethodName || c.shards == nil {
+		return c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
+	}
+	if !c.enter() {
+		return status.Error(codes.Unavailable, "this node is stopping")
+	}
+	defer c.calls.Done()
+	if err := ctx.Err(); err != nil {
+		return status.FromContextError(err).Err()
+	}
+	resp, err := c.shards.Write(detached{ctx}, args.(*shardpb.WriteRequest))
+	if err != nil {
+		if _, ok := status.FromError(err); !ok {
+			err = status.FromContextError(err).Err()
+		}
+		return err
+	}
+	out := reply.(*shardpb.WriteResponse)
+	out.Reset()
+	out.Index, out.NeedTables = resp.Index, resp.NeedTables
+	return nil
+}
+
+func (c *localConn) enter() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.closed {
+		return false
+	}
+	c.calls.Add(1)
+	return true
+}
+
+// close refuses calls from now on and waits for those under way until ctx ends.
+func (c *localConn) close(ctx context.Context) {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	idle := make(chan struct{})
+	go func() {
+		c.calls.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	}
+}
+
+// detached is a context without its values, which no network would carry either.
+type detached struct{ context.Context }
+
+func (detached) Value(any) any { return nil }
