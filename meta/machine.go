@@ -244,6 +244,8 @@ func dispatch(tx *catalog.Tx, cmd *metapb.Command, c *change) (*metapb.Result, e
 		return applyPutPipeline(tx, op.PutPipeline, now, c)
 	case *metapb.Command_DeletePipeline:
 		return applyDeletePipeline(tx, op.DeletePipeline, c)
+	case *metapb.Command_RestorePipeline:
+		return applyRestorePipeline(tx, op.RestorePipeline, c)
 	}
 	return nil, fmt.Errorf("no rule for a command of kind %T", cmd.Op)
 }

@@ -265,6 +265,8 @@ func prepare(cmd *metapb.Command) error {
 		return preparePutPipeline(op.PutPipeline)
 	case *metapb.Command_DeletePipeline:
 		return prepareDeletePipeline(op.DeletePipeline)
+	case *metapb.Command_RestorePipeline:
+		return prepareRestorePipeline(op.RestorePipeline)
 	}
 	return errs.New(errs.Unsupported, "propose to meta: unknown command")
 }

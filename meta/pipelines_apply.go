@@ -1,6 +1,8 @@
 package meta
 
 import (
+	"bytes"
+
 	"cordwood/meta/catalog"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
@@ -18,6 +20,33 @@ func applyPutPipeline(tx *catalog.Tx, cmd *metapb.PutPipeline, now int64, c *cha
 		return nil, err
 	}
 	p := &metapb.PipelineVersion{Name: cmd.Name, Version: version, ContentType: cmd.ContentType, Size: uint32(len(cmd.Source))}
+	if err := tx.PutPipeline(p, cmd.Source); err != nil {
+		return nil, err
+	}
+	c.Pipelines = []*metapb.PipelineVersion{p}
+	return &metapb.Result{Pipeline: p}, nil
+}
+
+// applyRestorePipeline stores a version under the number that it had. The same version
+// with the same text changes nothing.
+func applyRestorePipeline(tx *catalog.Tx, cmd *metapb.RestorePipeline, c *change) (*metapb.Result, error) {
+	p := cmd.Pipeline
+	had, err := tx.Pipeline(p.Name, p.Version)
+	if err != nil {
+		return nil, err
+	}
+	if had != nil {
+		if !bytes.Equal(tx.PipelineText(p.Name, p.Version), cmd.Source) {
+			return nil, errs.New(errs.InvalidArguments, "Pipeline %s has a version %d already, with another text", p.Name, p.Version)
+		}
+		return &metapb.Result{Pipeline: had}, nil
+	}
+	if err := checkPipelineRoom(tx, &metapb.PutPipeline{Name: p.Name, Source: cmd.Source}); err != nil {
+		return nil, err
+	}
+	if err := tx.ReservePipelineVersion(p.Version); err != nil {
+		return nil, err
+	}
 	if err := tx.PutPipeline(p, cmd.Source); err != nil {
 		return nil, err
 	}

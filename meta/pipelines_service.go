@@ -31,6 +31,23 @@ func preparePutPipeline(p *metapb.PutPipeline) error {
 	return checkText("content type", p.ContentType, true)
 }
 
+// prepareRestorePipeline also refuses a version that lies so far in the future that
+// no later one could be stored.
+func prepareRestorePipeline(r *metapb.RestorePipeline) error {
+	p := r.Pipeline
+	if p == nil {
+		return errs.New(errs.InvalidArguments, "Restore a pipeline: no version is given")
+	}
+	if p.Version <= 0 || p.Version > maxRestoredVersion {
+		return errs.New(errs.InvalidArguments, "Restore pipeline %.130q: %d is no version", p.Name, p.Version)
+	}
+	p.Size = uint32(len(r.Source))
+	return preparePutPipeline(&metapb.PutPipeline{Name: p.Name, ContentType: p.ContentType, Source: r.Source})
+}
+
+// maxRestoredVersion is the end of the year 2199 in Unix nanoseconds.
+const maxRestoredVersion = 7_258_118_400_000_000_000
+
 func prepareDeletePipeline(d *metapb.DeletePipeline) error {
 	return checkText("pipeline name", d.Name, true)
 }

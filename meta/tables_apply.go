@@ -232,6 +232,9 @@ func applyCreateTable(tx *catalog.Tx, cmd *metapb.CreateTable, now int64, c *cha
 		return nil, err
 	}
 	t := catalog.NewTable(database, name, cmd.Table.Columns, cmd.Table.Options, now)
+	if r := cmd.Table.Restored; r != nil {
+		t.Restored = &schemapb.Restored{BackupId: r.BackupId}
+	}
 	if err := place(t, tx.Loads()); err != nil {
 		return nil, err
 	}
@@ -259,6 +262,8 @@ func applyAlterTable(tx *catalog.Tx, cmd *metapb.AlterTable, c *change) (*metapb
 		changed, err = catalog.UnsetOptions(t, alter.UnsetOptions.GetKeys())
 	case *metapb.AlterTable_RenameTo:
 		return applyRename(tx, t, alter.RenameTo, c)
+	case *metapb.AlterTable_RestoreComplete:
+		changed, err = completeRestore(t, alter.RestoreComplete)
 	default:
 		return nil, errs.New(errs.InvalidArguments, "Alter table `%s`: no change is given", cmd.Name)
 	}
@@ -272,6 +277,16 @@ func applyAlterTable(tx *catalog.Tx, cmd *metapb.AlterTable, c *change) (*metapb
 	t.Version++
 	c.Tables = result.Tables
 	return result, tx.PutTable(t)
+}
+
+// completeRestore notes that a restored table has all its rows.
+func completeRestore(t *schemapb.Table, complete bool) (changed bool, err error) {
+	if t.Restored == nil {
+		return false, errs.New(errs.InvalidArguments, "Table `%s` is not being restored", catalog.TableName(t.Database, t.Name))
+	}
+	changed = t.Restored.Complete != complete
+	t.Restored.Complete = complete
+	return changed, nil
 }
 
 func applyRename(tx *catalog.Tx, t *schemapb.Table, name string, c *change) (*metapb.Result, error) {
@@ -317,6 +332,9 @@ func applyTruncateTable(tx *catalog.Tx, cmd *metapb.TruncateTable, now int64, c 
 		return nil, err
 	}
 	t.Placement = t.Placement[len(t.Placement)-1:]
+	if t.Restored.GetComplete() {
+		t.Restored = nil // its rows are no longer those of the backup
+	}
 	c.Tables = []*schemapb.Table{t}
 	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.CreateTable(t)
 }

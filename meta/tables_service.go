@@ -61,6 +61,11 @@ func prepareCreateTable(c *metapb.CreateTable) error {
 	if err := catalog.CheckColumns(t.Database, t.Name, t.Columns, true); err != nil {
 		return err
 	}
+	if r := t.Restored; r != nil {
+		if err := checkText("backup id", r.BackupId, true); err != nil {
+			return err
+		}
+	}
 	options, err := schema.StoredOptions(t.Options, false)
 	t.Options = options
 	return err
@@ -100,6 +105,8 @@ func prepareAlterTable(a *metapb.AlterTable) error {
 		return nil
 	case *metapb.AlterTable_RenameTo:
 		return schema.CheckTableName(change.RenameTo)
+	case *metapb.AlterTable_RestoreComplete:
+		return nil
 	}
 	return errs.New(errs.InvalidArguments, "Alter table `%s`: no change is given", a.Name)
 }

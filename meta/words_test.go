@@ -30,6 +30,8 @@ import (
 //	drop t if-exists               truncate t
 //	put nginx text                 delete nginx 2000000000
 //	ensure svc_private.t time:ts9! internal
+//	restore-pipeline nginx 2000000000 text
+//	restore t time:ts3! backup=b1  restored t
 //
 // A column is name:type, with ! for the time index, # for a tag, * for not null;
 // a table without a database is in public. The answer is printed by describe.
@@ -156,6 +158,22 @@ func command(t *testing.T, line string) *metapb.Command {
 		return &metapb.Command{Op: &metapb.Command_PutPipeline{PutPipeline: &metapb.PutPipeline{
 			Name: words[1], ContentType: "yaml", Source: []byte(strings.Join(words[2:], " ")),
 		}}}
+	case "restore":
+		backup := a.options["backup"]
+		delete(a.options, "backup")
+		return &metapb.Command{Op: &metapb.Command_CreateTable{CreateTable: &metapb.CreateTable{Table: &schemapb.Table{
+			Database: database, Name: table, Columns: a.columns, Options: a.options, Restored: &schemapb.Restored{BackupId: backup, Complete: true},
+		}}}}
+	case "restored":
+		return alter(func(x *metapb.AlterTable) { x.Change = &metapb.AlterTable_RestoreComplete{RestoreComplete: true} })
+	case "restore-pipeline":
+		version, err := strconv.ParseInt(words[2], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &metapb.Command{Op: &metapb.Command_RestorePipeline{RestorePipeline: &metapb.RestorePipeline{
+			Pipeline: &metapb.PipelineVersion{Name: words[1], Version: version, ContentType: "yaml"}, Source: []byte(strings.Join(words[3:], " ")),
+		}}}
 	case "delete":
 		version, err := strconv.ParseInt(words[2], 10, 64)
 		if err != nil {
@@ -218,6 +236,9 @@ func describeTable(t *schemapb.Table) string {
 		if t.Options[k] != schema.CreatedOnInsertion {
 			s += fmt.Sprintf(" %s=%s", k, t.Options[k])
 		}
+	}
+	if r := t.Restored; r != nil {
+		s += fmt.Sprintf(" from %s complete=%t", r.BackupId, r.Complete)
 	}
 	return s
 }

@@ -65,6 +65,14 @@ func (t *Tx) NextPipelineVersion(now int64) (int64, error) {
 	return version, t.put(bucketMeta, keyLastVersion, u64(uint64(version)))
 }
 
+// ReservePipelineVersion sees to it that NextPipelineVersion never returns the number.
+func (t *Tx) ReservePipelineVersion(version int64) error {
+	if last := int64(number(t.tx.Bucket(bucketMeta).Get(keyLastVersion))); version <= last {
+		return nil
+	}
+	return t.put(bucketMeta, keyLastVersion, u64(uint64(version)))
+}
+
 // PipelineVersions counts the versions of a pipeline.
 func (t *Tx) PipelineVersions(name string) int {
 	b := t.tx.Bucket(bucketPipelines)

@@ -141,6 +141,7 @@ type Command struct {
 	//	*Command_TruncateTable
 	//	*Command_PutPipeline
 	//	*Command_DeletePipeline
+	//	*Command_RestorePipeline
 	Op            isCommand_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -298,6 +299,15 @@ func (x *Command) GetDeletePipeline() *DeletePipeline {
 	return nil
 }
 
+func (x *Command) GetRestorePipeline() *RestorePipeline {
+	if x != nil {
+		if x, ok := x.Op.(*Command_RestorePipeline); ok {
+			return x.RestorePipeline
+		}
+	}
+	return nil
+}
+
 type isCommand_Op interface {
 	isCommand_Op()
 }
@@ -350,6 +360,10 @@ type Command_DeletePipeline struct {
 	DeletePipeline *DeletePipeline `protobuf:"bytes,41,opt,name=delete_pipeline,json=deletePipeline,proto3,oneof"`
 }
 
+type Command_RestorePipeline struct {
+	RestorePipeline *RestorePipeline `protobuf:"bytes,42,opt,name=restore_pipeline,json=restorePipeline,proto3,oneof"`
+}
+
 func (*Command_Bootstrap) isCommand_Op() {}
 
 func (*Command_RegisterNode) isCommand_Op() {}
@@ -373,6 +387,8 @@ func (*Command_TruncateTable) isCommand_Op() {}
 func (*Command_PutPipeline) isCommand_Op() {}
 
 func (*Command_DeletePipeline) isCommand_Op() {}
+
+func (*Command_RestorePipeline) isCommand_Op() {}
 
 // Result is what a command brought about. It is what a follower of the log, or
 // a retry, would see too.
@@ -968,9 +984,10 @@ func (x *Conflict) GetWanted() *schemapb.Column {
 }
 
 type CreateTable struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Table         *schemapb.Table        `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
-	IfNotExists   bool                   `protobuf:"varint,2,opt,name=if_not_exists,json=ifNotExists,proto3" json:"if_not_exists,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Columns without ids, options, and for a table of a backup, restored.
+	Table         *schemapb.Table `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	IfNotExists   bool            `protobuf:"varint,2,opt,name=if_not_exists,json=ifNotExists,proto3" json:"if_not_exists,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1030,6 +1047,7 @@ type AlterTable struct {
 	//	*AlterTable_SetOptions
 	//	*AlterTable_UnsetOptions
 	//	*AlterTable_RenameTo
+	//	*AlterTable_RestoreComplete
 	Change        isAlterTable_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1131,6 +1149,15 @@ func (x *AlterTable) GetRenameTo() string {
 	return ""
 }
 
+func (x *AlterTable) GetRestoreComplete() bool {
+	if x != nil {
+		if x, ok := x.Change.(*AlterTable_RestoreComplete); ok {
+			return x.RestoreComplete
+		}
+	}
+	return false
+}
+
 type isAlterTable_Change interface {
 	isAlterTable_Change()
 }
@@ -1155,6 +1182,11 @@ type AlterTable_RenameTo struct {
 	RenameTo string `protobuf:"bytes,14,opt,name=rename_to,json=renameTo,proto3,oneof"`
 }
 
+type AlterTable_RestoreComplete struct {
+	// The restore that fills the table has written all its rows.
+	RestoreComplete bool `protobuf:"varint,20,opt,name=restore_complete,json=restoreComplete,proto3,oneof"`
+}
+
 func (*AlterTable_AddColumn) isAlterTable_Change() {}
 
 func (*AlterTable_DropColumn) isAlterTable_Change() {}
@@ -1164,6 +1196,8 @@ func (*AlterTable_SetOptions) isAlterTable_Change() {}
 func (*AlterTable_UnsetOptions) isAlterTable_Change() {}
 
 func (*AlterTable_RenameTo) isAlterTable_Change() {}
+
+func (*AlterTable_RestoreComplete) isAlterTable_Change() {}
 
 type SetOptions struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1481,6 +1515,60 @@ func (x *DeletePipeline) GetVersion() int64 {
 	return 0
 }
 
+// RestorePipeline stores a version of a pipeline as it was in a backup, with the
+// number that it had. If it is there already nothing changes.
+type RestorePipeline struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pipeline      *PipelineVersion       `protobuf:"bytes,1,opt,name=pipeline,proto3" json:"pipeline,omitempty"`
+	Source        []byte                 `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestorePipeline) Reset() {
+	*x = RestorePipeline{}
+	mi := &file_metapb_meta_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestorePipeline) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestorePipeline) ProtoMessage() {}
+
+func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestorePipeline.ProtoReflect.Descriptor instead.
+func (*RestorePipeline) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *RestorePipeline) GetPipeline() *PipelineVersion {
+	if x != nil {
+		return x.Pipeline
+	}
+	return nil
+}
+
+func (x *RestorePipeline) GetSource() []byte {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
 // PipelineVersion says that a version of a pipeline exists. It never changes, and
 // neither does its text.
 type PipelineVersion struct {
@@ -1498,7 +1586,7 @@ type PipelineVersion struct {
 
 func (x *PipelineVersion) Reset() {
 	*x = PipelineVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1510,7 +1598,7 @@ func (x *PipelineVersion) String() string {
 func (*PipelineVersion) ProtoMessage() {}
 
 func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1523,7 +1611,7 @@ func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipelineVersion.ProtoReflect.Descriptor instead.
 func (*PipelineVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PipelineVersion) GetName() string {
@@ -1566,7 +1654,7 @@ type ReadPipelinesRequest struct {
 
 func (x *ReadPipelinesRequest) Reset() {
 	*x = ReadPipelinesRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1578,7 +1666,7 @@ func (x *ReadPipelinesRequest) String() string {
 func (*ReadPipelinesRequest) ProtoMessage() {}
 
 func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1591,7 +1679,7 @@ func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesRequest.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReadPipelinesRequest) GetName() string {
@@ -1618,7 +1706,7 @@ type ReadPipelinesResponse struct {
 
 func (x *ReadPipelinesResponse) Reset() {
 	*x = ReadPipelinesResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +1718,7 @@ func (x *ReadPipelinesResponse) String() string {
 func (*ReadPipelinesResponse) ProtoMessage() {}
 
 func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +1731,7 @@ func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesResponse.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReadPipelinesResponse) GetPipeline() *PipelineVersion {
@@ -1675,7 +1763,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1687,7 +1775,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1700,7 +1788,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Node) GetId() string {
@@ -1764,7 +1852,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1776,7 +1864,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1789,7 +1877,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Shard) GetId() uint32 {
@@ -1821,7 +1909,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1833,7 +1921,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1846,7 +1934,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
 }
 
 // WatchResponse carries changed objects. The first one of a stream has
@@ -1873,7 +1961,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1885,7 +1973,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1898,7 +1986,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -1994,7 +2082,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\acommand\x18\x01 \x01(\v2\x16.cordwood.meta.CommandR\acommand\"V\n" +
 	"\x0fProposeResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12-\n" +
-	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\xde\x06\n" +
+	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\xab\a\n" +
 	"\aCommand\x12$\n" +
 	"\x0etime_unix_nano\x18\x01 \x01(\x03R\ftimeUnixNano\x128\n" +
 	"\tbootstrap\x18\n" +
@@ -2011,7 +2099,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"drop_table\x18! \x01(\v2\x18.cordwood.meta.DropTableH\x00R\tdropTable\x12E\n" +
 	"\x0etruncate_table\x18\" \x01(\v2\x1c.cordwood.meta.TruncateTableH\x00R\rtruncateTable\x12?\n" +
 	"\fput_pipeline\x18( \x01(\v2\x1a.cordwood.meta.PutPipelineH\x00R\vputPipeline\x12H\n" +
-	"\x0fdelete_pipeline\x18) \x01(\v2\x1d.cordwood.meta.DeletePipelineH\x00R\x0edeletePipelineB\x04\n" +
+	"\x0fdelete_pipeline\x18) \x01(\v2\x1d.cordwood.meta.DeletePipelineH\x00R\x0edeletePipeline\x12K\n" +
+	"\x10restore_pipeline\x18* \x01(\v2\x1e.cordwood.meta.RestorePipelineH\x00R\x0frestorePipelineB\x04\n" +
 	"\x02op\"\xd4\x02\n" +
 	"\x06Result\x12\x1d\n" +
 	"\n" +
@@ -2065,7 +2154,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x06wanted\x18\x05 \x01(\v2\x17.cordwood.schema.ColumnR\x06wanted\"_\n" +
 	"\vCreateTable\x12,\n" +
 	"\x05table\x18\x01 \x01(\v2\x16.cordwood.schema.TableR\x05table\x12\"\n" +
-	"\rif_not_exists\x18\x02 \x01(\bR\vifNotExists\"\xc4\x02\n" +
+	"\rif_not_exists\x18\x02 \x01(\bR\vifNotExists\"\xf1\x02\n" +
 	"\n" +
 	"AlterTable\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
@@ -2078,7 +2167,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\vset_options\x18\f \x01(\v2\x19.cordwood.meta.SetOptionsH\x00R\n" +
 	"setOptions\x12B\n" +
 	"\runset_options\x18\r \x01(\v2\x1b.cordwood.meta.UnsetOptionsH\x00R\funsetOptions\x12\x1d\n" +
-	"\trename_to\x18\x0e \x01(\tH\x00R\brenameToB\b\n" +
+	"\trename_to\x18\x0e \x01(\tH\x00R\brenameTo\x12+\n" +
+	"\x10restore_complete\x18\x14 \x01(\bH\x00R\x0frestoreCompleteB\b\n" +
 	"\x06change\"\x8a\x01\n" +
 	"\n" +
 	"SetOptions\x12@\n" +
@@ -2101,7 +2191,10 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x06source\x18\x03 \x01(\fR\x06source\">\n" +
 	"\x0eDeletePipeline\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\x03R\aversion\"v\n" +
+	"\aversion\x18\x02 \x01(\x03R\aversion\"e\n" +
+	"\x0fRestorePipeline\x12:\n" +
+	"\bpipeline\x18\x01 \x01(\v2\x1e.cordwood.meta.PipelineVersionR\bpipeline\x12\x16\n" +
+	"\x06source\x18\x02 \x01(\fR\x06source\"v\n" +
 	"\x0fPipelineVersion\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12!\n" +
@@ -2158,7 +2251,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 	return file_metapb_meta_proto_rawDescData
 }
 
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_metapb_meta_proto_goTypes = []any{
 	(*ProposeRequest)(nil),        // 0: cordwood.meta.ProposeRequest
 	(*ProposeResponse)(nil),       // 1: cordwood.meta.ProposeResponse
@@ -2180,19 +2273,20 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*TruncateTable)(nil),         // 17: cordwood.meta.TruncateTable
 	(*PutPipeline)(nil),           // 18: cordwood.meta.PutPipeline
 	(*DeletePipeline)(nil),        // 19: cordwood.meta.DeletePipeline
-	(*PipelineVersion)(nil),       // 20: cordwood.meta.PipelineVersion
-	(*ReadPipelinesRequest)(nil),  // 21: cordwood.meta.ReadPipelinesRequest
-	(*ReadPipelinesResponse)(nil), // 22: cordwood.meta.ReadPipelinesResponse
-	(*Node)(nil),                  // 23: cordwood.meta.Node
-	(*Shard)(nil),                 // 24: cordwood.meta.Shard
-	(*WatchRequest)(nil),          // 25: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),         // 26: cordwood.meta.WatchResponse
-	nil,                           // 27: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                           // 28: cordwood.meta.TableDemand.OptionsEntry
-	nil,                           // 29: cordwood.meta.SetOptions.OptionsEntry
-	(*schemapb.Table)(nil),        // 30: cordwood.schema.Table
-	(*schemapb.Column)(nil),       // 31: cordwood.schema.Column
-	(*schemapb.Database)(nil),     // 32: cordwood.schema.Database
+	(*RestorePipeline)(nil),       // 20: cordwood.meta.RestorePipeline
+	(*PipelineVersion)(nil),       // 21: cordwood.meta.PipelineVersion
+	(*ReadPipelinesRequest)(nil),  // 22: cordwood.meta.ReadPipelinesRequest
+	(*ReadPipelinesResponse)(nil), // 23: cordwood.meta.ReadPipelinesResponse
+	(*Node)(nil),                  // 24: cordwood.meta.Node
+	(*Shard)(nil),                 // 25: cordwood.meta.Shard
+	(*WatchRequest)(nil),          // 26: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),         // 27: cordwood.meta.WatchResponse
+	nil,                           // 28: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                           // 29: cordwood.meta.TableDemand.OptionsEntry
+	nil,                           // 30: cordwood.meta.SetOptions.OptionsEntry
+	(*schemapb.Table)(nil),        // 31: cordwood.schema.Table
+	(*schemapb.Column)(nil),       // 32: cordwood.schema.Column
+	(*schemapb.Database)(nil),     // 33: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	2,  // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
@@ -2209,39 +2303,41 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	17, // 11: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
 	18, // 12: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
 	19, // 13: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
-	11, // 14: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	30, // 15: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	20, // 16: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	23, // 17: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	27, // 18: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	10, // 19: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	31, // 20: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	28, // 21: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	31, // 22: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	31, // 23: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	30, // 24: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	31, // 25: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	14, // 26: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	15, // 27: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	29, // 28: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	20, // 29: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
-	32, // 30: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	30, // 31: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	23, // 32: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	24, // 33: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	20, // 34: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	20, // 35: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	0,  // 36: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	25, // 37: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	21, // 38: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	1,  // 39: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	26, // 40: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	22, // 41: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	39, // [39:42] is the sub-list for method output_type
-	36, // [36:39] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	20, // 14: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
+	11, // 15: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	31, // 16: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	21, // 17: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	24, // 18: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	28, // 19: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	10, // 20: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	32, // 21: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	29, // 22: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	32, // 23: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	32, // 24: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	31, // 25: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	32, // 26: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	14, // 27: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	15, // 28: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	30, // 29: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	21, // 30: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	21, // 31: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	33, // 32: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	31, // 33: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	24, // 34: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	25, // 35: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	21, // 36: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	21, // 37: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	0,  // 38: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	26, // 39: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	22, // 40: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	1,  // 41: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	27, // 42: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	23, // 43: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	41, // [41:44] is the sub-list for method output_type
+	38, // [38:41] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -2262,6 +2358,7 @@ func file_metapb_meta_proto_init() {
 		(*Command_TruncateTable)(nil),
 		(*Command_PutPipeline)(nil),
 		(*Command_DeletePipeline)(nil),
+		(*Command_RestorePipeline)(nil),
 	}
 	file_metapb_meta_proto_msgTypes[13].OneofWrappers = []any{
 		(*AlterTable_AddColumn)(nil),
@@ -2269,6 +2366,7 @@ func file_metapb_meta_proto_init() {
 		(*AlterTable_SetOptions)(nil),
 		(*AlterTable_UnsetOptions)(nil),
 		(*AlterTable_RenameTo)(nil),
+		(*AlterTable_RestoreComplete)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2276,7 +2374,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

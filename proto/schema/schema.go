@@ -191,8 +191,17 @@ type Table struct {
 	Options         map[string]string
 	Placement       []Placement
 	CreatedUnixNano int64
+	// Restored says from which backup the table comes; nil: from none.
+	Restored *Restored
 
 	byName map[string]int
+}
+
+// Restored says from which backup a table comes.
+type Restored struct {
+	BackupID string
+	// Complete tells that all rows of the backup are in the table.
+	Complete bool
 }
 
 // Index builds the lookup tables of t, after its columns were set.
@@ -259,6 +268,9 @@ func FromProto(p *schemapb.Table) *Table {
 	for i, c := range p.Columns {
 		t.Columns[i] = ColumnFromProto(c)
 	}
+	if r := p.Restored; r != nil {
+		t.Restored = &Restored{BackupID: r.BackupId, Complete: r.Complete}
+	}
 	for i, pl := range p.Placement {
 		t.Placement[i] = Placement{Epoch: pl.Epoch, ShardID: pl.ShardId}
 	}
@@ -273,6 +285,9 @@ func (t *Table) ToProto() *schemapb.Table {
 	}
 	for _, c := range t.Columns {
 		p.Columns = append(p.Columns, c.ToProto())
+	}
+	if r := t.Restored; r != nil {
+		p.Restored = &schemapb.Restored{BackupId: r.BackupID, Complete: r.Complete}
 	}
 	for _, pl := range t.Placement {
 		p.Placement = append(p.Placement, &schemapb.Placement{Epoch: pl.Epoch, ShardId: pl.ShardID})

@@ -454,8 +454,10 @@ type Table struct {
 	// Oldest first; the last one takes writes.
 	Placement       []*Placement `protobuf:"bytes,9,rep,name=placement,proto3" json:"placement,omitempty"`
 	CreatedUnixNano int64        `protobuf:"varint,10,opt,name=created_unix_nano,json=createdUnixNano,proto3" json:"created_unix_nano,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Set if a restore made the table.
+	Restored      *Restored `protobuf:"bytes,15,opt,name=restored,proto3" json:"restored,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Table) Reset() {
@@ -558,6 +560,67 @@ func (x *Table) GetCreatedUnixNano() int64 {
 	return 0
 }
 
+func (x *Table) GetRestored() *Restored {
+	if x != nil {
+		return x.Restored
+	}
+	return nil
+}
+
+// Restored says from which backup a table comes.
+type Restored struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	BackupId string                 `protobuf:"bytes,1,opt,name=backup_id,json=backupId,proto3" json:"backup_id,omitempty"`
+	// All rows of the backup are in the table.
+	Complete      bool `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Restored) Reset() {
+	*x = Restored{}
+	mi := &file_schemapb_schema_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Restored) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Restored) ProtoMessage() {}
+
+func (x *Restored) ProtoReflect() protoreflect.Message {
+	mi := &file_schemapb_schema_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Restored.ProtoReflect.Descriptor instead.
+func (*Restored) Descriptor() ([]byte, []int) {
+	return file_schemapb_schema_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Restored) GetBackupId() string {
+	if x != nil {
+		return x.BackupId
+	}
+	return ""
+}
+
+func (x *Restored) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
 type Database struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Name            string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -569,7 +632,7 @@ type Database struct {
 
 func (x *Database) Reset() {
 	*x = Database{}
-	mi := &file_schemapb_schema_proto_msgTypes[4]
+	mi := &file_schemapb_schema_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -581,7 +644,7 @@ func (x *Database) String() string {
 func (*Database) ProtoMessage() {}
 
 func (x *Database) ProtoReflect() protoreflect.Message {
-	mi := &file_schemapb_schema_proto_msgTypes[4]
+	mi := &file_schemapb_schema_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -594,7 +657,7 @@ func (x *Database) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Database.ProtoReflect.Descriptor instead.
 func (*Database) Descriptor() ([]byte, []int) {
-	return file_schemapb_schema_proto_rawDescGZIP(), []int{4}
+	return file_schemapb_schema_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Database) GetName() string {
@@ -640,7 +703,7 @@ const file_schemapb_schema_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"<\n" +
 	"\tPlacement\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x19\n" +
-	"\bshard_id\x18\x02 \x01(\rR\ashardId\"\xc9\x03\n" +
+	"\bshard_id\x18\x02 \x01(\rR\ashardId\"\x80\x04\n" +
 	"\x05Table\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1a\n" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x12\x12\n" +
@@ -652,10 +715,14 @@ const file_schemapb_schema_proto_rawDesc = "" +
 	"\aoptions\x18\b \x03(\v2#.cordwood.schema.Table.OptionsEntryR\aoptions\x128\n" +
 	"\tplacement\x18\t \x03(\v2\x1a.cordwood.schema.PlacementR\tplacement\x12*\n" +
 	"\x11created_unix_nano\x18\n" +
-	" \x01(\x03R\x0fcreatedUnixNano\x1a:\n" +
+	" \x01(\x03R\x0fcreatedUnixNano\x125\n" +
+	"\brestored\x18\x0f \x01(\v2\x19.cordwood.schema.RestoredR\brestored\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc8\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"C\n" +
+	"\bRestored\x12\x1b\n" +
+	"\tbackup_id\x18\x01 \x01(\tR\bbackupId\x12\x1a\n" +
+	"\bcomplete\x18\x02 \x01(\bR\bcomplete\"\xc8\x01\n" +
 	"\bDatabase\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12@\n" +
 	"\aoptions\x18\x02 \x03(\v2&.cordwood.schema.Database.OptionsEntryR\aoptions\x12*\n" +
@@ -712,7 +779,7 @@ func file_schemapb_schema_proto_rawDescGZIP() []byte {
 }
 
 var file_schemapb_schema_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_schemapb_schema_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_schemapb_schema_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_schemapb_schema_proto_goTypes = []any{
 	(Type)(0),         // 0: cordwood.schema.Type
 	(Semantic)(0),     // 1: cordwood.schema.Semantic
@@ -721,26 +788,28 @@ var file_schemapb_schema_proto_goTypes = []any{
 	(*Index)(nil),     // 4: cordwood.schema.Index
 	(*Placement)(nil), // 5: cordwood.schema.Placement
 	(*Table)(nil),     // 6: cordwood.schema.Table
-	(*Database)(nil),  // 7: cordwood.schema.Database
-	nil,               // 8: cordwood.schema.Index.OptionsEntry
-	nil,               // 9: cordwood.schema.Table.OptionsEntry
-	nil,               // 10: cordwood.schema.Database.OptionsEntry
+	(*Restored)(nil),  // 7: cordwood.schema.Restored
+	(*Database)(nil),  // 8: cordwood.schema.Database
+	nil,               // 9: cordwood.schema.Index.OptionsEntry
+	nil,               // 10: cordwood.schema.Table.OptionsEntry
+	nil,               // 11: cordwood.schema.Database.OptionsEntry
 }
 var file_schemapb_schema_proto_depIdxs = []int32{
 	0,  // 0: cordwood.schema.Column.type:type_name -> cordwood.schema.Type
 	1,  // 1: cordwood.schema.Column.semantic:type_name -> cordwood.schema.Semantic
 	4,  // 2: cordwood.schema.Column.index:type_name -> cordwood.schema.Index
 	2,  // 3: cordwood.schema.Index.kind:type_name -> cordwood.schema.IndexKind
-	8,  // 4: cordwood.schema.Index.options:type_name -> cordwood.schema.Index.OptionsEntry
+	9,  // 4: cordwood.schema.Index.options:type_name -> cordwood.schema.Index.OptionsEntry
 	3,  // 5: cordwood.schema.Table.columns:type_name -> cordwood.schema.Column
-	9,  // 6: cordwood.schema.Table.options:type_name -> cordwood.schema.Table.OptionsEntry
+	10, // 6: cordwood.schema.Table.options:type_name -> cordwood.schema.Table.OptionsEntry
 	5,  // 7: cordwood.schema.Table.placement:type_name -> cordwood.schema.Placement
-	10, // 8: cordwood.schema.Database.options:type_name -> cordwood.schema.Database.OptionsEntry
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	7,  // 8: cordwood.schema.Table.restored:type_name -> cordwood.schema.Restored
+	11, // 9: cordwood.schema.Database.options:type_name -> cordwood.schema.Database.OptionsEntry
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_schemapb_schema_proto_init() }
@@ -755,7 +824,7 @@ func file_schemapb_schema_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_schemapb_schema_proto_rawDesc), len(file_schemapb_schema_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
