@@ -49,6 +49,7 @@ type server struct {
 	// stored and live hold a place for each tail that reads what is stored, and for each
 	// that looks through new rows.
 	stored, live chan struct{}
+	pins         pins
 }
 
 // NewServer returns the gRPC service of a shard node.

@@ -1141,6 +1141,526 @@ func (x *OperationStats) GetTotalBytes() int64 {
 	return 0
 }
 
+type PinRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ShardId       uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PinRequest) Reset() {
+	*x = PinRequest{}
+	mi := &file_shardpb_shard_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PinRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PinRequest) ProtoMessage() {}
+
+func (x *PinRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PinRequest.ProtoReflect.Descriptor instead.
+func (*PinRequest) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *PinRequest) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+type PinResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	PinId uint64                 `protobuf:"varint,1,opt,name=pin_id,json=pinId,proto3" json:"pin_id,omitempty"`
+	// Index of the shard's log up to which the segments hold everything.
+	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	// The next segments of the list, in rising order.
+	Segments []*PinnedSegment `protobuf:"bytes,3,rep,name=segments,proto3" json:"segments,omitempty"`
+	// The list is complete with this message.
+	Complete      bool `protobuf:"varint,4,opt,name=complete,proto3" json:"complete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PinResponse) Reset() {
+	*x = PinResponse{}
+	mi := &file_shardpb_shard_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PinResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PinResponse) ProtoMessage() {}
+
+func (x *PinResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PinResponse.ProtoReflect.Descriptor instead.
+func (*PinResponse) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *PinResponse) GetPinId() uint64 {
+	if x != nil {
+		return x.PinId
+	}
+	return 0
+}
+
+func (x *PinResponse) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *PinResponse) GetSegments() []*PinnedSegment {
+	if x != nil {
+		return x.Segments
+	}
+	return nil
+}
+
+func (x *PinResponse) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+// PinnedSegment is a segment file with what the shard's manifest knows of it.
+type PinnedSegment struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Table of all rows; 0 if the file is shared.
+	TableId       uint64 `protobuf:"varint,2,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	SchemaVersion uint32 `protobuf:"varint,3,opt,name=schema_version,json=schemaVersion,proto3" json:"schema_version,omitempty"`
+	Rows          int64  `protobuf:"varint,4,opt,name=rows,proto3" json:"rows,omitempty"`
+	Bytes         int64  `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// In the unit of the table's time index.
+	MinTime int64 `protobuf:"varint,6,opt,name=min_time,json=minTime,proto3" json:"min_time,omitempty"`
+	MaxTime int64 `protobuf:"varint,7,opt,name=max_time,json=maxTime,proto3" json:"max_time,omitempty"`
+	// CRC-32C of the Parquet footer, and of the whole file.
+	FooterCrc uint32 `protobuf:"fixed32,8,opt,name=footer_crc,json=footerCrc,proto3" json:"footer_crc,omitempty"`
+	FileCrc   uint32 `protobuf:"fixed32,9,opt,name=file_crc,json=fileCrc,proto3" json:"file_crc,omitempty"`
+	// Of two segments of a table the one with the higher order holds the later writes.
+	Order   uint64           `protobuf:"varint,10,opt,name=order,proto3" json:"order,omitempty"`
+	Columns []*SegmentColumn `protobuf:"bytes,11,rep,name=columns,proto3" json:"columns,omitempty"`
+	// The tables of a shared file.
+	Tables        []*SegmentTable `protobuf:"bytes,12,rep,name=tables,proto3" json:"tables,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PinnedSegment) Reset() {
+	*x = PinnedSegment{}
+	mi := &file_shardpb_shard_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PinnedSegment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PinnedSegment) ProtoMessage() {}
+
+func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PinnedSegment.ProtoReflect.Descriptor instead.
+func (*PinnedSegment) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *PinnedSegment) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *PinnedSegment) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
+func (x *PinnedSegment) GetSchemaVersion() uint32 {
+	if x != nil {
+		return x.SchemaVersion
+	}
+	return 0
+}
+
+func (x *PinnedSegment) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *PinnedSegment) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *PinnedSegment) GetMinTime() int64 {
+	if x != nil {
+		return x.MinTime
+	}
+	return 0
+}
+
+func (x *PinnedSegment) GetMaxTime() int64 {
+	if x != nil {
+		return x.MaxTime
+	}
+	return 0
+}
+
+func (x *PinnedSegment) GetFooterCrc() uint32 {
+	if x != nil {
+		return x.FooterCrc
+	}
+	return 0
+}
+
+func (x *PinnedSegment) GetFileCrc() uint32 {
+	if x != nil {
+		return x.FileCrc
+	}
+	return 0
+}
+
+func (x *PinnedSegment) GetOrder() uint64 {
+	if x != nil {
+		return x.Order
+	}
+	return 0
+}
+
+func (x *PinnedSegment) GetColumns() []*SegmentColumn {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+func (x *PinnedSegment) GetTables() []*SegmentTable {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+type SegmentColumn struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Id       uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Name     string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Type     schemapb.Type          `protobuf:"varint,3,opt,name=type,proto3,enum=cordwood.schema.Type" json:"type,omitempty"`
+	Semantic schemapb.Semantic      `protobuf:"varint,4,opt,name=semantic,proto3,enum=cordwood.schema.Semantic" json:"semantic,omitempty"`
+	// In the Parquet schema.
+	FieldId uint32 `protobuf:"varint,5,opt,name=field_id,json=fieldId,proto3" json:"field_id,omitempty"`
+	// Name in the table when the segment was written; empty: name.
+	Logical       string `protobuf:"bytes,6,opt,name=logical,proto3" json:"logical,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SegmentColumn) Reset() {
+	*x = SegmentColumn{}
+	mi := &file_shardpb_shard_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SegmentColumn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SegmentColumn) ProtoMessage() {}
+
+func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SegmentColumn.ProtoReflect.Descriptor instead.
+func (*SegmentColumn) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *SegmentColumn) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *SegmentColumn) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SegmentColumn) GetType() schemapb.Type {
+	if x != nil {
+		return x.Type
+	}
+	return schemapb.Type(0)
+}
+
+func (x *SegmentColumn) GetSemantic() schemapb.Semantic {
+	if x != nil {
+		return x.Semantic
+	}
+	return schemapb.Semantic(0)
+}
+
+func (x *SegmentColumn) GetFieldId() uint32 {
+	if x != nil {
+		return x.FieldId
+	}
+	return 0
+}
+
+func (x *SegmentColumn) GetLogical() string {
+	if x != nil {
+		return x.Logical
+	}
+	return ""
+}
+
+type SegmentTable struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TableId       uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
+	MinTime       int64                  `protobuf:"varint,3,opt,name=min_time,json=minTime,proto3" json:"min_time,omitempty"`
+	MaxTime       int64                  `protobuf:"varint,4,opt,name=max_time,json=maxTime,proto3" json:"max_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SegmentTable) Reset() {
+	*x = SegmentTable{}
+	mi := &file_shardpb_shard_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SegmentTable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SegmentTable) ProtoMessage() {}
+
+func (x *SegmentTable) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SegmentTable.ProtoReflect.Descriptor instead.
+func (*SegmentTable) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *SegmentTable) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
+func (x *SegmentTable) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *SegmentTable) GetMinTime() int64 {
+	if x != nil {
+		return x.MinTime
+	}
+	return 0
+}
+
+func (x *SegmentTable) GetMaxTime() int64 {
+	if x != nil {
+		return x.MaxTime
+	}
+	return 0
+}
+
+type ReadSegmentRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ShardId       uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	PinId         uint64                 `protobuf:"varint,2,opt,name=pin_id,json=pinId,proto3" json:"pin_id,omitempty"`
+	SegmentId     uint64                 `protobuf:"varint,3,opt,name=segment_id,json=segmentId,proto3" json:"segment_id,omitempty"`
+	Offset        int64                  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadSegmentRequest) Reset() {
+	*x = ReadSegmentRequest{}
+	mi := &file_shardpb_shard_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadSegmentRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadSegmentRequest) ProtoMessage() {}
+
+func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadSegmentRequest.ProtoReflect.Descriptor instead.
+func (*ReadSegmentRequest) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ReadSegmentRequest) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *ReadSegmentRequest) GetPinId() uint64 {
+	if x != nil {
+		return x.PinId
+	}
+	return 0
+}
+
+func (x *ReadSegmentRequest) GetSegmentId() uint64 {
+	if x != nil {
+		return x.SegmentId
+	}
+	return 0
+}
+
+func (x *ReadSegmentRequest) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+type ReadSegmentResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Next bytes of the file.
+	Data          []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadSegmentResponse) Reset() {
+	*x = ReadSegmentResponse{}
+	mi := &file_shardpb_shard_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadSegmentResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadSegmentResponse) ProtoMessage() {}
+
+func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadSegmentResponse.ProtoReflect.Descriptor instead.
+func (*ReadSegmentResponse) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ReadSegmentResponse) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 var File_shardpb_shard_proto protoreflect.FileDescriptor
 
 const file_shardpb_shard_proto_rawDesc = "" +
@@ -1237,13 +1757,58 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\n" +
 	"done_bytes\x18\a \x01(\x03R\tdoneBytes\x12\x1f\n" +
 	"\vtotal_bytes\x18\b \x01(\x03R\n" +
-	"totalBytes2\xed\x02\n" +
+	"totalBytes\"'\n" +
+	"\n" +
+	"PinRequest\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\"\x91\x01\n" +
+	"\vPinResponse\x12\x15\n" +
+	"\x06pin_id\x18\x01 \x01(\x04R\x05pinId\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\x129\n" +
+	"\bsegments\x18\x03 \x03(\v2\x1d.cordwood.shard.PinnedSegmentR\bsegments\x12\x1a\n" +
+	"\bcomplete\x18\x04 \x01(\bR\bcomplete\"\x80\x03\n" +
+	"\rPinnedSegment\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x19\n" +
+	"\btable_id\x18\x02 \x01(\x04R\atableId\x12%\n" +
+	"\x0eschema_version\x18\x03 \x01(\rR\rschemaVersion\x12\x12\n" +
+	"\x04rows\x18\x04 \x01(\x03R\x04rows\x12\x14\n" +
+	"\x05bytes\x18\x05 \x01(\x03R\x05bytes\x12\x19\n" +
+	"\bmin_time\x18\x06 \x01(\x03R\aminTime\x12\x19\n" +
+	"\bmax_time\x18\a \x01(\x03R\amaxTime\x12\x1d\n" +
+	"\n" +
+	"footer_crc\x18\b \x01(\aR\tfooterCrc\x12\x19\n" +
+	"\bfile_crc\x18\t \x01(\aR\afileCrc\x12\x14\n" +
+	"\x05order\x18\n" +
+	" \x01(\x04R\x05order\x127\n" +
+	"\acolumns\x18\v \x03(\v2\x1d.cordwood.shard.SegmentColumnR\acolumns\x124\n" +
+	"\x06tables\x18\f \x03(\v2\x1c.cordwood.shard.SegmentTableR\x06tables\"\xca\x01\n" +
+	"\rSegmentColumn\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12)\n" +
+	"\x04type\x18\x03 \x01(\x0e2\x15.cordwood.schema.TypeR\x04type\x125\n" +
+	"\bsemantic\x18\x04 \x01(\x0e2\x19.cordwood.schema.SemanticR\bsemantic\x12\x19\n" +
+	"\bfield_id\x18\x05 \x01(\rR\afieldId\x12\x18\n" +
+	"\alogical\x18\x06 \x01(\tR\alogical\"s\n" +
+	"\fSegmentTable\x12\x19\n" +
+	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x12\n" +
+	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x19\n" +
+	"\bmin_time\x18\x03 \x01(\x03R\aminTime\x12\x19\n" +
+	"\bmax_time\x18\x04 \x01(\x03R\amaxTime\"}\n" +
+	"\x12ReadSegmentRequest\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x15\n" +
+	"\x06pin_id\x18\x02 \x01(\x04R\x05pinId\x12\x1d\n" +
+	"\n" +
+	"segment_id\x18\x03 \x01(\x04R\tsegmentId\x12\x16\n" +
+	"\x06offset\x18\x04 \x01(\x03R\x06offset\")\n" +
+	"\x13ReadSegmentResponse\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data2\x89\x04\n" +
 	"\fShardService\x12D\n" +
 	"\x05Write\x12\x1c.cordwood.shard.WriteRequest\x1a\x1d.cordwood.shard.WriteResponse\x12J\n" +
 	"\aAnalyze\x12\x1e.cordwood.shard.AnalyzeRequest\x1a\x1f.cordwood.shard.AnalyzeResponse\x12C\n" +
 	"\x05Query\x12\x1c.cordwood.shard.QueryRequest\x1a\x1a.cordwood.shard.QueryChunk0\x01\x12@\n" +
 	"\x04Tail\x12\x1b.cordwood.shard.TailRequest\x1a\x19.cordwood.shard.TailChunk0\x01\x12D\n" +
-	"\x05Stats\x12\x1c.cordwood.shard.StatsRequest\x1a\x1d.cordwood.shard.StatsResponseB\x18Z\x16cordwood/proto/shardpbb\x06proto3"
+	"\x05Stats\x12\x1c.cordwood.shard.StatsRequest\x1a\x1d.cordwood.shard.StatsResponse\x12@\n" +
+	"\x03Pin\x12\x1a.cordwood.shard.PinRequest\x1a\x1b.cordwood.shard.PinResponse0\x01\x12X\n" +
+	"\vReadSegment\x12\".cordwood.shard.ReadSegmentRequest\x1a#.cordwood.shard.ReadSegmentResponse0\x01B\x18Z\x16cordwood/proto/shardpbb\x06proto3"
 
 var (
 	file_shardpb_shard_proto_rawDescOnce sync.Once
@@ -1257,53 +1822,71 @@ func file_shardpb_shard_proto_rawDescGZIP() []byte {
 	return file_shardpb_shard_proto_rawDescData
 }
 
-var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_shardpb_shard_proto_goTypes = []any{
-	(*WriteRequest)(nil),    // 0: cordwood.shard.WriteRequest
-	(*WriteResponse)(nil),   // 1: cordwood.shard.WriteResponse
-	(*TableName)(nil),       // 2: cordwood.shard.TableName
-	(*AnalyzeRequest)(nil),  // 3: cordwood.shard.AnalyzeRequest
-	(*AnalyzeResponse)(nil), // 4: cordwood.shard.AnalyzeResponse
-	(*QueryTable)(nil),      // 5: cordwood.shard.QueryTable
-	(*QueryRequest)(nil),    // 6: cordwood.shard.QueryRequest
-	(*QueryChunk)(nil),      // 7: cordwood.shard.QueryChunk
-	(*TailRequest)(nil),     // 8: cordwood.shard.TailRequest
-	(*TailChunk)(nil),       // 9: cordwood.shard.TailChunk
-	(*StatsRequest)(nil),    // 10: cordwood.shard.StatsRequest
-	(*StatsResponse)(nil),   // 11: cordwood.shard.StatsResponse
-	(*ShardStats)(nil),      // 12: cordwood.shard.ShardStats
-	(*TableStats)(nil),      // 13: cordwood.shard.TableStats
-	(*SegmentStats)(nil),    // 14: cordwood.shard.SegmentStats
-	(*OperationStats)(nil),  // 15: cordwood.shard.OperationStats
-	(*schemapb.Table)(nil),  // 16: cordwood.schema.Table
+	(*WriteRequest)(nil),        // 0: cordwood.shard.WriteRequest
+	(*WriteResponse)(nil),       // 1: cordwood.shard.WriteResponse
+	(*TableName)(nil),           // 2: cordwood.shard.TableName
+	(*AnalyzeRequest)(nil),      // 3: cordwood.shard.AnalyzeRequest
+	(*AnalyzeResponse)(nil),     // 4: cordwood.shard.AnalyzeResponse
+	(*QueryTable)(nil),          // 5: cordwood.shard.QueryTable
+	(*QueryRequest)(nil),        // 6: cordwood.shard.QueryRequest
+	(*QueryChunk)(nil),          // 7: cordwood.shard.QueryChunk
+	(*TailRequest)(nil),         // 8: cordwood.shard.TailRequest
+	(*TailChunk)(nil),           // 9: cordwood.shard.TailChunk
+	(*StatsRequest)(nil),        // 10: cordwood.shard.StatsRequest
+	(*StatsResponse)(nil),       // 11: cordwood.shard.StatsResponse
+	(*ShardStats)(nil),          // 12: cordwood.shard.ShardStats
+	(*TableStats)(nil),          // 13: cordwood.shard.TableStats
+	(*SegmentStats)(nil),        // 14: cordwood.shard.SegmentStats
+	(*OperationStats)(nil),      // 15: cordwood.shard.OperationStats
+	(*PinRequest)(nil),          // 16: cordwood.shard.PinRequest
+	(*PinResponse)(nil),         // 17: cordwood.shard.PinResponse
+	(*PinnedSegment)(nil),       // 18: cordwood.shard.PinnedSegment
+	(*SegmentColumn)(nil),       // 19: cordwood.shard.SegmentColumn
+	(*SegmentTable)(nil),        // 20: cordwood.shard.SegmentTable
+	(*ReadSegmentRequest)(nil),  // 21: cordwood.shard.ReadSegmentRequest
+	(*ReadSegmentResponse)(nil), // 22: cordwood.shard.ReadSegmentResponse
+	(*schemapb.Table)(nil),      // 23: cordwood.schema.Table
+	(schemapb.Type)(0),          // 24: cordwood.schema.Type
+	(schemapb.Semantic)(0),      // 25: cordwood.schema.Semantic
 }
 var file_shardpb_shard_proto_depIdxs = []int32{
-	16, // 0: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
+	23, // 0: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
 	2,  // 1: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
 	2,  // 2: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
-	16, // 3: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
+	23, // 3: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
 	5,  // 4: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
 	2,  // 5: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
-	16, // 6: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
+	23, // 6: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
 	12, // 7: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
 	13, // 8: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
 	14, // 9: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
 	15, // 10: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
-	0,  // 11: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
-	3,  // 12: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
-	6,  // 13: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
-	8,  // 14: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
-	10, // 15: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
-	1,  // 16: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
-	4,  // 17: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
-	7,  // 18: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
-	9,  // 19: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
-	11, // 20: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
-	16, // [16:21] is the sub-list for method output_type
-	11, // [11:16] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	18, // 11: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
+	19, // 12: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
+	20, // 13: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
+	24, // 14: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
+	25, // 15: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
+	0,  // 16: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
+	3,  // 17: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
+	6,  // 18: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
+	8,  // 19: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
+	10, // 20: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
+	16, // 21: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
+	21, // 22: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
+	1,  // 23: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
+	4,  // 24: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
+	7,  // 25: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
+	9,  // 26: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
+	11, // 27: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
+	17, // 28: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
+	22, // 29: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
+	23, // [23:30] is the sub-list for method output_type
+	16, // [16:23] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_shardpb_shard_proto_init() }
@@ -1319,7 +1902,7 @@ func file_shardpb_shard_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shardpb_shard_proto_rawDesc), len(file_shardpb_shard_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

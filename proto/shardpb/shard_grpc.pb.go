@@ -21,11 +21,13 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ShardService_Write_FullMethodName   = "/cordwood.shard.ShardService/Write"
-	ShardService_Analyze_FullMethodName = "/cordwood.shard.ShardService/Analyze"
-	ShardService_Query_FullMethodName   = "/cordwood.shard.ShardService/Query"
-	ShardService_Tail_FullMethodName    = "/cordwood.shard.ShardService/Tail"
-	ShardService_Stats_FullMethodName   = "/cordwood.shard.ShardService/Stats"
+	ShardService_Write_FullMethodName       = "/cordwood.shard.ShardService/Write"
+	ShardService_Analyze_FullMethodName     = "/cordwood.shard.ShardService/Analyze"
+	ShardService_Query_FullMethodName       = "/cordwood.shard.ShardService/Query"
+	ShardService_Tail_FullMethodName        = "/cordwood.shard.ShardService/Tail"
+	ShardService_Stats_FullMethodName       = "/cordwood.shard.ShardService/Stats"
+	ShardService_Pin_FullMethodName         = "/cordwood.shard.ShardService/Pin"
+	ShardService_ReadSegment_FullMethodName = "/cordwood.shard.ShardService/ReadSegment"
 )
 
 // ShardServiceClient is the client API for ShardService service.
@@ -44,6 +46,13 @@ type ShardServiceClient interface {
 	Tail(ctx context.Context, in *TailRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TailChunk], error)
 	// Stats describes the shards of this node.
 	Stats(ctx context.Context, in *StatsRequest, opts ...grpc.CallOption) (*StatsResponse, error)
+	// Pin flushes a shard and keeps the segments that it then has, all rows that were
+	// acknowledged before the call among them, in place for as long as the stream
+	// lives. After the list empty messages follow, by which each end notices that the
+	// other is gone.
+	Pin(ctx context.Context, in *PinRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PinResponse], error)
+	// ReadSegment sends the file of a pinned segment.
+	ReadSegment(ctx context.Context, in *ReadSegmentRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadSegmentResponse], error)
 }
 
 type shardServiceClient struct {
@@ -122,6 +131,44 @@ func (c *shardServiceClient) Stats(ctx context.Context, in *StatsRequest, opts .
 	return out, nil
 }
 
+func (c *shardServiceClient) Pin(ctx context.Context, in *PinRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PinResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ShardService_ServiceDesc.Streams[2], ShardService_Pin_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[PinRequest, PinResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ShardService_PinClient = grpc.ServerStreamingClient[PinResponse]
+
+func (c *shardServiceClient) ReadSegment(ctx context.Context, in *ReadSegmentRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadSegmentResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ShardService_ServiceDesc.Streams[3], ShardService_ReadSegment_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ReadSegmentRequest, ReadSegmentResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ShardService_ReadSegmentClient = grpc.ServerStreamingClient[ReadSegmentResponse]
+
 // ShardServiceServer is the server API for ShardService service.
 // All implementations must embed UnimplementedShardServiceServer
 // for forward compatibility.
@@ -138,6 +185,13 @@ type ShardServiceServer interface {
 	Tail(*TailRequest, grpc.ServerStreamingServer[TailChunk]) error
 	// Stats describes the shards of this node.
 	Stats(context.Context, *StatsRequest) (*StatsResponse, error)
+	// Pin flushes a shard and keeps the segments that it then has, all rows that were
+	// acknowledged before the call among them, in place for as long as the stream
+	// lives. After the list empty messages follow, by which each end notices that the
+	// other is gone.
+	Pin(*PinRequest, grpc.ServerStreamingServer[PinResponse]) error
+	// ReadSegment sends the file of a pinned segment.
+	ReadSegment(*ReadSegmentRequest, grpc.ServerStreamingServer[ReadSegmentResponse]) error
 	mustEmbedUnimplementedShardServiceServer()
 }
 
@@ -162,6 +216,12 @@ func (UnimplementedShardServiceServer) Tail(*TailRequest, grpc.ServerStreamingSe
 }
 func (UnimplementedShardServiceServer) Stats(context.Context, *StatsRequest) (*StatsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Stats not implemented")
+}
+func (UnimplementedShardServiceServer) Pin(*PinRequest, grpc.ServerStreamingServer[PinResponse]) error {
+	return status.Error(codes.Unimplemented, "method Pin not implemented")
+}
+func (UnimplementedShardServiceServer) ReadSegment(*ReadSegmentRequest, grpc.ServerStreamingServer[ReadSegmentResponse]) error {
+	return status.Error(codes.Unimplemented, "method ReadSegment not implemented")
 }
 func (UnimplementedShardServiceServer) mustEmbedUnimplementedShardServiceServer() {}
 func (UnimplementedShardServiceServer) testEmbeddedByValue()                      {}
@@ -260,6 +320,28 @@ func _ShardService_Stats_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ShardService_Pin_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(PinRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ShardServiceServer).Pin(m, &grpc.GenericServerStream[PinRequest, PinResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ShardService_PinServer = grpc.ServerStreamingServer[PinResponse]
+
+func _ShardService_ReadSegment_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ReadSegmentRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ShardServiceServer).ReadSegment(m, &grpc.GenericServerStream[ReadSegmentRequest, ReadSegmentResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ShardService_ReadSegmentServer = grpc.ServerStreamingServer[ReadSegmentResponse]
+
 // ShardService_ServiceDesc is the grpc.ServiceDesc for ShardService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -289,6 +371,16 @@ var ShardService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Tail",
 			Handler:       _ShardService_Tail_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Pin",
+			Handler:       _ShardService_Pin_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "ReadSegment",
+			Handler:       _ShardService_ReadSegment_Handler,
 			ServerStreams: true,
 		},
 	},

@@ -1,0 +1,40 @@
+package segment
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// fillValue sets every field below v to a value of its own, lists to one element.
+func fillValue(v reflect.Value, next *int) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fillValue(v.Field(i), next)
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fillValue(v.Index(0), next)
+	case reflect.String:
+		*next++
+		v.SetString(string(rune('a' + *next)))
+	case reflect.Int64, reflect.Int:
+		*next++
+		v.SetInt(int64(*next))
+	default:
+		*next++
+		v.SetUint(uint64(*next))
+	}
+}
+
+// TestProtoCarriesEverything fails for a field of Meta that a backup would lose.
+func TestProtoCarriesEverything(t *testing.T) {
+	var want Meta
+	next := 0
+	fillValue(reflect.ValueOf(&want).Elem(), &next)
+	if diff := cmp.Diff(want, FromProto(want.ToProto())); diff != "" {
+		t.Errorf("lost on the way (-want +got):\n%s", diff)
+	}
+}
