@@ -35,6 +35,9 @@ type machine struct {
 	logged   int64
 	cutBytes int64
 	cut      chan struct{}
+
+	// whenRoom does something that needs room on the disk, again until there is some.
+	whenRoom func(do func() error) error
 }
 
 var (
@@ -43,7 +46,10 @@ var (
 )
 
 func newMachine(cat *catalog.Catalog, m *metrics) (*machine, error) {
-	s := &machine{catalog: cat, metrics: m, cutBytes: math.MaxInt64, cut: make(chan struct{}, 1)}
+	s := &machine{
+		catalog: cat, metrics: m, cutBytes: math.MaxInt64, cut: make(chan struct{}, 1),
+		whenRoom: func(do func() error) error { return do() },
+	}
 	index, err := s.refresh()
 	if err != nil {
 		return nil, err
@@ -84,7 +90,9 @@ func (s *machine) ApplyBatch(entries []replica.Entry) []any {
 	var changes []*change
 	var halt error
 	executed := uint64(0)
-	err := s.catalog.Update(func(tx *catalog.Tx) error {
+	apply := func(tx *catalog.Tx) error {
+		clear(results)
+		changes, halt, executed = nil, nil, 0
 		applied, term := tx.Applied()
 		for i, e := range entries {
 			if halt != nil {
@@ -114,8 +122,8 @@ func (s *machine) ApplyBatch(entries []replica.Entry) []any {
 		}
 		s.tables.Store(tx.TableCount())
 		return tx.SetApplied(applied, term)
-	})
-	if err != nil {
+	}
+	if err := s.whenRoom(func() error { return s.catalog.Update(apply) }); err != nil {
 		for i := range results {
 			results[i] = replica.Halt(err)
 		}

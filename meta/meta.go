@@ -56,6 +56,11 @@ type Config struct {
 	// FailStop is called once when the group's log or state failed for good, or a
 	// command cannot be applied. The process should exit without closing anything.
 	FailStop func(error)
+	// LogDeadline is how long one write to the log may take before it counts as failed.
+	// The default value is that of replica.Config.
+	LogDeadline time.Duration
+	// DiskFull is called when a write finds no room. The default value does nothing.
+	DiskFull func(error)
 	// HeartbeatTimeout is raft's. The default value is that of replica.Config.
 	HeartbeatTimeout time.Duration
 	// SnapshotEvery is the number of commands after which the log is cut behind a
@@ -136,11 +141,15 @@ func Open(cfg Config) (_ *Meta, err error) {
 		return nil, errors.Join(err, cat.Close())
 	}
 	m.machine.cutBytes = cfg.SnapshotBytes
+	m.machine.whenRoom = func(do func() error) error {
+		return replica.WaitForRoom(m.stop, cfg.Logger, cfg.DiskFull, "apply to the metadata", do)
+	}
 	m.metrics.watch(m.machine)
 	m.replica, err = replica.Open(replica.Config{
 		Group: "meta", NodeID: cfg.NodeID, Dir: cfg.Dir, Log: replica.Bolt, FSM: m.machine,
 		Bootstrap: cfg.Bootstrap, Transport: cfg.Transport, Logger: cfg.Logger, Registerer: cfg.Registerer, FailStop: cfg.FailStop,
 		HeartbeatTimeout: cfg.HeartbeatTimeout, SnapshotEvery: cfg.SnapshotEvery,
+		AppendDeadline: cfg.LogDeadline, DiskFull: cfg.DiskFull,
 	})
 	if err != nil {
 		m.metrics.unregister()

@@ -39,6 +39,7 @@ type Config struct {
 	TLS   TLSConfig
 	Query QueryConfig
 	Shard ShardConfig
+	Disk  DiskConfig
 	Log   LogConfig
 
 	// AutoCreateTable lets ingestion create missing tables and columns. Default true.
@@ -122,6 +123,16 @@ type ShardConfig struct {
 	Memory ByteSize
 }
 
+// DiskConfig is how the node treats its disk.
+type DiskConfig struct {
+	// Reserve is the room below which no rows are taken; 0: 2 GiB or a twentieth of the
+	// disk, whichever is smaller.
+	Reserve ByteSize
+	// WriteDeadline is how long one write to a log may take before the process ends.
+	// Default 10s.
+	WriteDeadline time.Duration
+}
+
 // LogConfig is the server's own log, on standard error.
 type LogConfig struct {
 	// Level is debug, info, warn or error. Default info.
@@ -164,6 +175,8 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.Var(&c.Shard.FlushBytes, "shard-flush-bytes", "rows in memory, per shard, at which they are written to segments")
 	fs.DurationVar(&c.Shard.FlushAge, "shard-flush-age", 5*time.Minute, "age of the oldest row in memory at which they are written to segments")
 	fs.Var(&c.Shard.Memory, "shard-memory", "rows in memory of all shards; 0: an eighth of the machine's, at most four times shard-flush-bytes")
+	fs.Var(&c.Disk.Reserve, "disk-reserve", "room on the disk of the data folder below which no rows are taken, until there is more again; 0: 2GiB or 5 % of the disk, whichever is smaller")
+	fs.DurationVar(&c.Disk.WriteDeadline, "disk-write-deadline", 10*time.Second, "time after which a write to a log that does not return ends the process, with status 70")
 	fs.StringVar(&c.Log.Level, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&c.Log.Format, "log-format", "", "text or json (default: text on a terminal, else json)")
 	fs.BoolVar(&c.AutoCreateTable, "auto-create-table", true, "let ingestion create tables and columns")
@@ -224,6 +237,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Shard.FlushBytes < 1<<20 {
 		bad("--shard-flush-bytes %s: want at least 1MiB", c.Shard.FlushBytes)
+	}
+	if c.Disk.WriteDeadline < 100*time.Millisecond {
+		bad("--disk-write-deadline %s: want at least 100ms", c.Disk.WriteDeadline)
 	}
 	if c.Shard.FlushAge < time.Second {
 		bad("--shard-flush-age %s: want at least 1s", c.Shard.FlushAge)

@@ -85,6 +85,7 @@ type node struct {
 	begin time.Time
 
 	data     *dataDir
+	disk     *disk
 	users    *httpServer
 	usersV1  *httpServer // nil if off
 	registry *prometheus.Registry
@@ -119,7 +120,16 @@ func (n *node) fail(err error) {
 // memory may be ahead of what is on disk.
 func (n *node) failStop(err error) {
 	n.once.Do(func() {
-		n.log.Error("a log cannot be trusted any more; ending at once, to start again from what is on disk", "err", err)
+		// The log may go to the disk that does not answer.
+		said := make(chan struct{})
+		go func() {
+			n.log.Error("a log cannot be trusted any more; ending at once, to start again from what is on disk", "err", err, "status", exitFailStop)
+			close(said)
+		}()
+		select {
+		case <-said:
+		case <-time.After(time.Second):
+		}
 		os.Exit(exitFailStop)
 	})
 }

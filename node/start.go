@@ -44,6 +44,9 @@ func (n *node) start(ctx context.Context) error {
 	}
 	n.data = data
 	n.onStop("data folder", func(context.Context) error { return data.close() })
+	if err := n.watchDisk(); err != nil {
+		return err
+	}
 	users, err := n.authenticator()
 	if err != nil {
 		return err
@@ -128,6 +131,7 @@ func (n *node) openMeta(server *grpc.Server) (*meta.Meta, error) {
 	n.waiting.Store("the metadata")
 	m, err := meta.Open(meta.Config{
 		Dir: n.cfg.dir("meta"), NodeID: n.data.id.NodeID, Logger: n.log, Registerer: n.registry, FailStop: n.failStop,
+		LogDeadline: n.cfg.Disk.WriteDeadline, DiskFull: n.disk.found,
 	})
 	if err != nil {
 		return nil, err
@@ -170,6 +174,7 @@ func (n *node) openShards(ctx context.Context, rpc *rpcServer, m *meta.Meta, mem
 				ID: id, Dir: dir, NodeID: n.data.id.NodeID, Bootstrap: bootstrap,
 				FlushBytes: int64(n.cfg.Shard.FlushBytes), FlushAge: n.cfg.Shard.FlushAge,
 				Pool: pool, Budget: budget,
+				LogDeadline: n.cfg.Disk.WriteDeadline, Space: n.disk.space, DiskFull: n.disk.found,
 				Logger: n.log, Registerer: n.registry, FailStop: n.failStop,
 			})
 		},
@@ -178,6 +183,11 @@ func (n *node) openShards(ctx context.Context, rpc *rpcServer, m *meta.Meta, mem
 	service := shard.NewServer(shard.ServerConfig{Shards: h.Shard, All: h.All, Engine: sql})
 	shardpb.RegisterShardServiceServer(rpc.server, service)
 	rpc.conn.shards = service
+	n.disk.onFull(func() {
+		for _, s := range h.All() {
+			s.MakeRoom()
+		}
+	})
 	rpc.serve()
 
 	if err := m.WaitReady(ctx); err != nil {
@@ -274,7 +284,7 @@ func (n *node) openRouter(rpc *rpcServer, h *host.Host, client *metaclient.Clien
 	}
 	service, err := query.New(query.Config{
 		Meta: client, Shards: shards, Writer: writer, Timeout: n.cfg.Query.Timeout, Running: n.cfg.Query.MaxConcurrent,
-		MaxColumns: n.cfg.MaxColumns, Logger: n.log, Registerer: n.registry,
+		MaxColumns: n.cfg.MaxColumns, Writable: n.disk.writable, Logger: n.log, Registerer: n.registry,
 	})
 	if err != nil {
 		return err
@@ -300,6 +310,8 @@ func (n *node) openRouter(rpc *rpcServer, h *host.Host, client *metaclient.Clien
 			}
 			return nil
 		},
+		Writable:   n.disk.writable,
+		Warnings:   n.disk.warnings,
 		Status:     httpapi.Status{Version: n.proc.Version.Version, Commit: n.proc.Version.Commit, Branch: n.proc.Version.Branch, GoVersion: runtime.Version(), Hostname: n.cfg.NodeName},
 		ConfigText: func() string { return n.proc.ConfigText },
 		Logger:     n.log, Registerer: n.registry, Gatherer: n.registry,

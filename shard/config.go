@@ -66,9 +66,18 @@ type Config struct {
 	Logger *slog.Logger
 	// Registerer takes the metrics, labelled with the shard. Nil: none are kept.
 	Registerer prometheus.Registerer
-	// FailStop is called once if the replica failed for good; the process should
-	// exit without closing anything.
+	// FailStop is called if the replica failed for good, or a sync of the manifest or
+	// of a directory did; the process should exit without closing anything.
 	FailStop func(error)
+	// LogDeadline is how long one write to the log or the manifest may take before it
+	// counts as failed. The default value is 10 s.
+	LogDeadline time.Duration
+	// Space says how much room there is on the disk. It is asked for every write. The
+	// default value always says SpaceOK.
+	Space func() Space
+	// DiskFull is called when a write to the log finds no room. The default value does
+	// nothing.
+	DiskFull func(error)
 }
 
 func (c Config) withDefaults() Config {
@@ -80,6 +89,10 @@ func (c Config) withDefaults() Config {
 	c.QueueWrites = or(c.QueueWrites, 4096)
 	c.GroupBytes = or(c.GroupBytes, 1<<20)
 	c.TailBytes = or(c.TailBytes, 16<<20)
+	c.LogDeadline = or(c.LogDeadline, 10*time.Second)
+	if c.Space == nil {
+		c.Space = func() Space { return SpaceOK }
+	}
 	if c.Pool == nil {
 		c.Pool = &memtable.Pool{}
 	}
@@ -90,6 +103,7 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	c.Logger = c.Logger.With("shard", c.ID)
+	c.FS = c.guarded(c.FS)
 	return c
 }
 

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"cordwood/proto/column"
@@ -322,6 +323,9 @@ func (s *Shard) flushLoop() {
 			continue
 		}
 		backoff = min(max(2*backoff, minFlushBackoff), maxFlushBackoff)
+		if errors.Is(err, syscall.ENOSPC) {
+			backoff = minFlushBackoff // room comes back at once, and rows are waiting
+		}
 		notBefore = s.now().Add(backoff)
 		s.cfg.Logger.Warn("flush failed; the rows stay in memory and in the log", "reason", reason, "error", err, "retry_in", backoff)
 	}

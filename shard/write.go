@@ -172,6 +172,9 @@ func (s *Shard) precheck(w *pending) (index uint64, need []uint64, err error) {
 		if err := known.accept(b); err != nil {
 			return 0, nil, err
 		}
+		if err := s.fits(b); err != nil {
+			return 0, nil, err
+		}
 	}
 	return 0, nil, nil
 }

@@ -17,13 +17,29 @@ func (s *Server) handleHealth(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, []byte("{}"))
 }
 
-// handleReady tells whether the node can serve, and if not, why.
+// handleReady tells whether the node can serve, and if not, why. A node that refuses
+// rows because its disk is full still answers queries: it is ready, with a warning,
+// and not ready for those who ask with ?for=writes.
 func (s *Server) handleReady(w http.ResponseWriter, r *http.Request) {
 	if reasons := s.cfg.Ready(); len(reasons) > 0 {
 		WriteError(w, r, errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(reasons, "; ")))
 		return
 	}
-	writeJSON(w, http.StatusOK, []byte("{}"))
+	warnings := s.cfg.Warnings()
+	if len(warnings) == 0 {
+		writeJSON(w, http.StatusOK, []byte("{}"))
+		return
+	}
+	if r.URL.Query().Get("for") == "writes" {
+		WriteError(w, r, errs.New(errs.StorageUnavailable, "not ready for writes: %s", strings.Join(warnings, "; ")))
+		return
+	}
+	out, err := json.Marshal(map[string][]string{"warnings": warnings})
+	if err != nil {
+		WriteError(w, r, errs.Wrap(errs.Internal, err, "ready"))
+		return
+	}
+	writeJSON(w, http.StatusOK, out)
 }
 
 func (st Status) withDefaults() Status {

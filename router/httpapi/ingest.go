@@ -54,6 +54,9 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 	if err != nil {
 		return ingestResult{}, s.failedAt("parameters", err)
 	}
+	if err := s.cfg.Writable(); err != nil {
+		return ingestResult{}, s.failedAt("disk", err)
+	}
 	data, release, err := s.readBody(x, r)
 	if err != nil {
 		return ingestResult{}, s.failedAt("body", err)

@@ -88,9 +88,15 @@ type Config struct {
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
 
+	// Writable returns why rows are refused, for want of room on a disk. It is asked
+	// before a body is read. The default value refuses none.
+	Writable func() error
 	// Ready lists why the node is not ready to serve; empty when it is. The default
 	// value is always ready.
 	Ready func() []string
+	// Warnings lists what does not work while the node is ready. The default value
+	// lists nothing.
+	Warnings func() []string
 	// Status is what /status tells, besides what the process knows of itself.
 	Status Status
 	// ConfigText is the running configuration as TOML, for /config. The default
@@ -142,6 +148,12 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Writable == nil {
+		c.Writable = func() error { return nil }
+	}
+	if c.Warnings == nil {
+		c.Warnings = func() []string { return nil }
 	}
 	if c.Ready == nil {
 		c.Ready = func() []string { return nil }

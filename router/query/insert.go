@@ -18,6 +18,9 @@ const insertRounds = 3
 
 // insert puts the rows on the write path. They are stored when it returns.
 func (s *Service) insert(ctx context.Context, st *statement.Insert, database string) (int64, error) {
+	if err := s.cfg.Writable(); err != nil {
+		return 0, errs.Wrap(errs.StorageUnavailable, err, "INSERT INTO %s", st.Name)
+	}
 	for round := 1; ; round++ {
 		t, err := s.writable(st.Name, database)
 		if err != nil {

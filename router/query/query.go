@@ -80,6 +80,9 @@ type Config struct {
 	MaxWait time.Duration
 	// MaxColumns bounds the columns of a table. The default value is 4096.
 	MaxColumns int
+	// Writable returns why rows are refused, for want of room on a disk. The default
+	// value refuses none.
+	Writable func() error
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
 
@@ -96,6 +99,9 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Waiting, 64)
 	setDefault(&c.MaxWait, 10*time.Second)
 	setDefault(&c.MaxColumns, 4096)
+	if c.Writable == nil {
+		c.Writable = func() error { return nil }
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}

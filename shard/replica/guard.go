@@ -26,22 +26,26 @@ type guard struct {
 	full   func(error)
 	logger *slog.Logger
 
-	broken    atomic.Pointer[error] // the latch: the first error of a write
-	waiting   atomic.Int32          // writes that wait for room
-	closed    chan struct{}
-	closeOnce sync.Once
+	broken  atomic.Pointer[error] // the latch: the first error of a write
+	waiting atomic.Int32          // writes that wait for room
+	closed  <-chan struct{}
+	end     func() // closes it
 }
 
 func newGuard(deadline time.Duration, logger *slog.Logger, full, fail func(error)) *guard {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	return &guard{deadline: deadline, logger: logger, full: full, fail: fail, closed: make(chan struct{})}
+	closed := make(chan struct{})
+	return &guard{
+		deadline: deadline, logger: logger, full: full, fail: fail,
+		closed: closed, end: sync.OnceFunc(func() { close(closed) }),
+	}
 }
 
 // close ends the waits, and stops the deadline of a write that never came back from
 // counting.
-func (g *guard) close() { g.closeOnce.Do(func() { close(g.closed) }) }
+func (g *guard) close() { g.end() }
 
 func (g *guard) latch(err error) {
 	if g.broken.CompareAndSwap(nil, &err) {
@@ -86,6 +90,14 @@ func (g *guard) write(what string, do func() error) error {
 
 // errWaitEnded is returned for a write that waited for room when the log was closed.
 var errWaitEnded = errors.New("closed while it waited for room on the disk")
+
+// WaitForRoom does something again and again as long as it fails because the disk
+// is full; full is told each time. What it does must leave nothing behind when it
+// fails. It ends when stop is closed, with the last error.
+func WaitForRoom(stop <-chan struct{}, logger *slog.Logger, full func(error), what string, do func() error) error {
+	g := guard{closed: stop, logger: logger, full: full}
+	return g.whileFull(what, writeFull, do)
+}
 
 // whileFull does something again and again as long as it fails because the disk is
 // full, which full recognises. What it does must leave nothing behind when it fails.

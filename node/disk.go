@@ -1,0 +1,181 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sys/unix"
+
+	"cordwood/proto/errs"
+	"cordwood/shard"
+)
+
+const (
+	// diskEvery is how often the room on the disk is asked for.
+	diskEvery = time.Second
+	// maxReserve is the reserve if none was set, and the disk is large.
+	maxReserve = 2 << 30
+	// refusedFor is what refused clients are told to wait.
+	refusedFor = 5 * time.Second
+)
+
+// disk watches the room on the disk of the data folder. Below the reserve no rows are
+// taken; reads go on, and so does what makes room. It ends by itself when there is
+// room again, a sixteenth of the reserve more, so that it does not flicker.
+//
+// Its methods may be called concurrently.
+type disk struct {
+	path    string
+	reserve uint64
+	log     *slog.Logger
+	stat    func(path string) (free, total uint64, err error)
+
+	free, total atomic.Uint64
+	state       atomic.Int32 // a shard.Space
+	refused     prometheus.Counter
+	wake        chan struct{}
+
+	mu   sync.Mutex // guards full
+	full func()     // called when the disk becomes full
+}
+
+// watchDisk begins to watch the disk of the data folder.
+func (n *node) watchDisk() error {
+	d := &disk{path: n.data.path, reserve: uint64(n.cfg.Disk.Reserve), log: n.log, stat: statDisk, wake: make(chan struct{}, 1), full: func() {}}
+	d.refused = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "cordwood_disk_writes_refused_total", Help: "Requests with rows refused because the disk is full up to its reserve.",
+	})
+	gauge := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+	}
+	if err := d.look(); err != nil {
+		return fmt.Errorf("ask for the room on the disk of %s: %w", d.path, err)
+	}
+	n.registry.MustRegister(d.refused,
+		gauge("cordwood_disk_free_bytes", "Room on the disk of the data folder.", func() float64 { return float64(d.free.Load()) }),
+		gauge("cordwood_disk_total_bytes", "Size of the disk of the data folder.", func() float64 { return float64(d.total.Load()) }),
+		gauge("cordwood_disk_reserve_bytes", "Room below which no rows are taken.", func() float64 { return float64(d.keep()) }),
+		gauge("cordwood_disk_full", "1 while no rows are taken because the disk is full up to its reserve.", func() float64 {
+			if d.space() == shard.SpaceFull {
+				return 1
+			}
+			return 0
+		}),
+	)
+	n.disk = d
+	n.run("watching the disk", d.run)
+	return nil
+}
+
+func statDisk(path string) (free, total uint64, err error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(path, &st); err != nil {
+		return 0, 0, err
+	}
+	return st.Bavail * uint64(st.Bsize), st.Blocks * uint64(st.Bsize), nil
+}
+
+// keep is the reserve in bytes.
+func (d *disk) keep() uint64 {
+	if d.reserve > 0 {
+		return d.reserve
+	}
+	return min(maxReserve, d.total.Load()/20)
+}
+
+func (d *disk) run(ctx context.Context) error {
+	tick := time.NewTicker(diskEvery)
+	defer tick.Stop()
+	for failing := false; ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case <-d.wake:
+		}
+		err := d.look()
+		if err != nil && !failing {
+			d.log.Warn("the room on the disk cannot be asked for; what was known of it stays", "path", d.path, "err", err)
+		}
+		failing = err != nil
+	}
+}
+
+// look asks for the room on the disk, and draws the conclusions.
+func (d *disk) look() error {
+	free, total, err := d.stat(d.path)
+	if err != nil {
+		return err
+	}
+	d.free.Store(free)
+	d.total.Store(total)
+	keep := d.keep()
+	before := shard.Space(d.state.Load())
+	now := shard.SpaceOK
+	switch {
+	case free < keep, before == shard.SpaceFull && free < keep+keep/16:
+		now = shard.SpaceFull
+	case free < keep+keep/2:
+		now = shard.SpaceLow
+	}
+	d.state.Store(int32(now))
+	switch {
+	case now == shard.SpaceFull && before != now:
+		d.log.Error("the disk is full up to its reserve: no rows are taken until there is room; delete or expire data, or make the disk larger",
+			"path", d.path, "free_bytes", free, "reserve_bytes", keep)
+		d.mu.Lock()
+		full := d.full
+		d.mu.Unlock()
+		full()
+	case before == shard.SpaceFull && now != before:
+		d.log.Info("the disk has room again: rows are taken", "path", d.path, "free_bytes", free, "reserve_bytes", keep)
+	}
+	return nil
+}
+
+// onFull has f called whenever the disk becomes full. It must not block.
+func (d *disk) onFull(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.full = f
+}
+
+// space says how much room there is, as of the last second.
+func (d *disk) space() shard.Space { return shard.Space(d.state.Load()) }
+
+// found is told that a write found no room: it is looked at once.
+func (d *disk) found(error) {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// writable refuses rows while the disk is full.
+func (d *disk) writable() error {
+	if d.space() != shard.SpaceFull {
+		return nil
+	}
+	d.refused.Inc()
+	return d.refusal()
+}
+
+// warnings are what an operator should know of the disk.
+func (d *disk) warnings() []string {
+	if d.space() != shard.SpaceFull {
+		return nil
+	}
+	return []string{d.refusal().Msg}
+}
+
+func (d *disk) refusal() *errs.Error {
+	return errs.New(errs.StorageUnavailable, "rows are refused: the disk has %s left and its reserve is %s; delete or expire data, or make the disk larger",
+		mib(d.free.Load()), mib(d.keep())).WithRetryAfter(refusedFor)
+}
+
+func mib(n uint64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

@@ -1,0 +1,60 @@
+package node
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/proto/errs"
+	"cordwood/shard"
+)
+
+func TestDisk(t *testing.T) {
+	const gib = 1 << 30
+	var free, total uint64
+	var failure error
+	fulls := 0
+	d := &disk{
+		log: slog.New(slog.NewTextHandler(io.Discard, nil)), refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "x"}),
+		stat: func(string) (uint64, uint64, error) { return free, total, failure }, wake: make(chan struct{}, 1),
+	}
+	d.onFull(func() { fulls++ })
+	for _, test := range []struct {
+		name                 string
+		reserve, free, total uint64
+		failure              error
+		want                 shard.Space
+		fulls                int
+	}{
+		{"a large disk keeps 2 GiB", 0, 2*gib - 1, 1000 * gib, nil, shard.SpaceFull, 1},
+		{"a little more is not enough", 0, 2*gib + 1, 1000 * gib, nil, shard.SpaceFull, 1},
+		{"a sixteenth more is", 0, 2*gib + gib/8, 1000 * gib, nil, shard.SpaceLow, 1},
+		{"there is plenty", 0, 4 * gib, 1000 * gib, nil, shard.SpaceOK, 1},
+		{"a small disk keeps a twentieth", 0, 3 << 20, 64 << 20, nil, shard.SpaceFull, 2},
+		{"what is not known stays", 0, 64 << 20, 64 << 20, errors.New("boom"), shard.SpaceFull, 2},
+		{"it comes back", 0, 32 << 20, 64 << 20, nil, shard.SpaceOK, 2},
+		{"a reserve that was set", 40 << 20, 39 << 20, 64 << 20, nil, shard.SpaceFull, 3},
+	} {
+		d.reserve, free, total, failure = test.reserve, test.free, test.total, test.failure
+		if err := d.look(); !errors.Is(err, test.failure) {
+			t.Fatal(err)
+		}
+		if got := d.space(); got != test.want || fulls != test.fulls {
+			t.Errorf("%s: space %d, want %d; told %d times, want %d", test.name, got, test.want, fulls, test.fulls)
+		}
+		err := d.writable()
+		if (err != nil) != (test.want == shard.SpaceFull) {
+			t.Errorf("%s: writes give %v", test.name, err)
+		}
+		if err == nil {
+			continue
+		}
+		if e := errs.From(err); e.Status() != 503 || e.RetryAfter < time.Second || e.Code != errs.StorageUnavailable || len(d.warnings()) != 1 {
+			t.Errorf("%s: refused with %d %d, retry after %s, warnings %q", test.name, e.Status(), e.Code, e.RetryAfter, d.warnings())
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package shard
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/shard/manifest"
+	"cordwood/shard/vfs"
+)
+
+// Space says how much room there is on the disk of the node.
+type Space int32
+
+const (
+	// SpaceOK is enough for everything.
+	SpaceOK Space = iota
+	// SpaceLow is little: work that takes room now to give back more later waits.
+	SpaceLow
+	// SpaceFull is less than the reserve: no rows are taken, only what makes room.
+	SpaceFull
+)
+
+// flushSpace is a flush that is made because there is little room: segments take
+// less of it than the log that they replace.
+const flushSpace = "space"
+
+// MakeRoom has the shard flush soon, which lets it cut its log.
+func (s *Shard) MakeRoom() {
+	s.mu.RLock()
+	some := s.appliedIndex > s.flushed.Load()
+	s.mu.RUnlock()
+	if some {
+		s.wakeFlusherFor(flushSpace)
+	}
+}
+
+// fits refuses a batch of rows while the disk is full. Deletes are let through: they
+// are how room is made.
+func (s *Shard) fits(b *column.Batch) error {
+	if s.cfg.Space() != SpaceFull {
+		return nil
+	}
+	for i := range b.Cols {
+		if b.Cols[i].ID == schema.DeletedColumnID {
+			return nil
+		}
+	}
+	s.metrics.busy.Inc()
+	return errs.New(errs.StorageUnavailable,
+		"shard %d: the disk of node %s is full up to its reserve: no rows are taken until there is room; delete or expire data, or make the disk larger",
+		s.cfg.ID, s.cfg.NodeID).WithReason(errs.Busy).WithRetryAfter(5 * time.Second)
+}
+
+// guarded is fsys with a watch over the manifest and the directories: see DESIGN.md.
+func (c Config) guarded(fsys vfs.FS) vfs.FS {
+	return vfs.Guard(fsys, vfs.GuardConfig{
+		Fatal:    func(name string) bool { return strings.HasPrefix(filepath.Base(name), manifest.FileName) },
+		Deadline: c.LogDeadline,
+		Fail: func(err error) {
+			if c.FailStop != nil {
+				c.FailStop(err)
+			}
+		},
+	})
+}

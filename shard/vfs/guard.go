@@ -1,0 +1,75 @@
+package vfs
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+)
+
+// GuardConfig says what Guard watches.
+type GuardConfig struct {
+	// Fatal tells for a file whether a failed Sync of it ends the process: of one that
+	// is appended to, because a later Sync may succeed although what was written is
+	// gone. A failed SyncDir always does.
+	Fatal func(name string) bool
+	// Deadline is how long a Write or a Sync of such a file, or a SyncDir, may take.
+	Deadline time.Duration
+	// Fail is called, from any goroutine, with what failed or took too long. It should
+	// end the process.
+	Fail func(error)
+}
+
+// Guard returns fsys with a watch over what must not fail unnoticed. Operations do
+// what they did, and return what they returned.
+//
+// A file that is written once, and thrown away if that fails, needs no watch: it is
+// written again under another name.
+func Guard(fsys FS, cfg GuardConfig) FS { return &guardFS{fsys, cfg} }
+
+type guardFS struct {
+	FS
+	cfg GuardConfig
+}
+
+func (g *guardFS) Create(name string) (File, error) {
+	f, err := g.FS.Create(name)
+	if err != nil || !g.cfg.Fatal(name) {
+		return f, err
+	}
+	return &guardFile{f, g, name}, nil
+}
+
+func (g *guardFS) SyncDir(dir string) error {
+	return g.watch("sync directory "+dir, true, func() error { return g.FS.SyncDir(dir) })
+}
+
+// watch does something within the deadline. If it must not fail, its error is fatal.
+func (g *guardFS) watch(what string, fatal bool, do func() error) error {
+	timer := time.AfterFunc(g.cfg.Deadline, func() {
+		g.cfg.Fail(fmt.Errorf("%s: the disk did not answer within %s", what, g.cfg.Deadline))
+	})
+	err := do()
+	timer.Stop()
+	if err != nil && fatal {
+		g.cfg.Fail(fmt.Errorf("%s: %w", what, err))
+	}
+	return err
+}
+
+type guardFile struct {
+	File
+	g    *guardFS
+	name string
+}
+
+func (f *guardFile) Write(p []byte) (n int, err error) {
+	err = f.g.watch("write "+filepath.Base(f.name), false, func() error {
+		n, err = f.File.Write(p)
+		return err
+	})
+	return n, err
+}
+
+func (f *guardFile) Sync() error {
+	return f.g.watch("sync "+f.name, true, f.File.Sync)
+}
