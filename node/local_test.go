@@ -35,7 +35,9 @@ func TestLocalConn(t *testing.T) {
 	}{
 		{"answer", func(_ context.Context, req *shardpb.WriteRequest) (*shardpb.WriteResponse, error) {
 			return &shardpb.WriteResponse{Index: uint64(len(req.Batches[0])), NeedTables: []uint64{7}}, nil
-		}, func(r *shardpb.WriteResponse, err error) bool { return err == nil && r.Index == 3 && r.NeedTables[0] == 7 }},
+		}, func(r *shardpb.WriteResponse, err error) bool {
+			return err == nil && r.Index == 3 && r.NeedTables[0] == 7
+		}},
 		{"typed error", func(context.Context, *shardpb.WriteRequest) (*shardpb.WriteResponse, error) {
 			return nil, errs.ToGRPC(refusal)
 		}, func(_ *shardpb.WriteResponse, err error) bool {

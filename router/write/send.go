@@ -2,13 +2,13 @@ package write
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
+	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 )
 
@@ -83,15 +83,19 @@ func (w *Writer) sendShard(ctx context.Context, sessionID uint64, shard uint32, 
 	var first error
 	for len(jobs) > 0 {
 		n := callLength(jobs, w.cfg.MaxCallBytes)
-		err := w.call(ctx, sessionID, shard, jobs[:n])
+		sent, err := false, error(nil)
+		if combinable(jobs[:n]) {
+			sent, err = w.combiner(shard).write(ctx, sessionID, jobs[:n])
+		}
+		if !sent {
+			err = w.call(ctx, sessionID, shard, jobs[:n])
+		}
 		if err != nil {
 			first = worst([]error{first, err})
 			for _, j := range jobs[:n] {
 				j.err = err
 			}
-			switch errs.ReasonOf(err) {
-			case errs.SchemaStale, errs.WrongEpoch, errs.TableGone, errs.BadBatch:
-			default:
+			if !turnedDown(err) {
 				for _, j := range jobs[n:] {
 					j.err = err
 				}
@@ -119,7 +123,22 @@ func callLength(jobs []*job, maxBytes int) int {
 
 // call encodes the jobs and sends them in one call.
 func (w *Writer) call(ctx context.Context, sessionID uint64, shard uint32, jobs []*job) error {
-	seq, done, err := w.session.sequence(shard).take(ctx, len(jobs))
+	return w.sendBatches(ctx, sessionID, shard, len(jobs), func(i int) piece {
+		j := jobs[i]
+		return piece{j.target.table, j.target.rows.Rows, j.from, j.to}
+	})
+}
+
+// piece is rows of one table that become a batch.
+type piece struct {
+	table    *schema.Table
+	rows     *column.Builder
+	from, to int
+}
+
+// sendBatches encodes n pieces and sends them in one call.
+func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32, n int, at func(i int) piece) error {
+	seq, done, err := w.session.sequence(shard).take(ctx, n)
 	if err != nil {
 		return errs.Wrap(errs.ShardBusy, err, "shard %d", shard)
 	}
@@ -127,47 +146,47 @@ func (w *Writer) call(ctx context.Context, sessionID uint64, shard uint32, jobs 
 
 	buf := buffers.Get().(*buffer)
 	defer buf.release()
-	ends := make([]int, len(jobs))
-	for i, j := range jobs {
-		table := j.target.table
-		buf.b = j.target.rows.Rows.EncodeRange(buf.b, column.Header{
-			TableID: table.ID, Epoch: table.Writable().Epoch, SchemaVersion: table.Version,
+	ends := make([]int, n)
+	for i := range n {
+		p := at(i)
+		buf.b = p.rows.EncodeRange(buf.b, column.Header{
+			TableID: p.table.ID, Epoch: p.table.Writable().Epoch, SchemaVersion: p.table.Version,
 			Session: sessionID, Seq: seq + uint64(i),
-		}, j.from, j.to)
+		}, p.from, p.to)
 		ends[i] = len(buf.b)
 	}
-	batches := make([][]byte, len(jobs))
+	batches := make([][]byte, n)
 	from := 0
 	for i, to := range ends {
 		batches[i] = buf.b[from:to:to]
 		from = to
 	}
-	if _, err := w.cfg.Shards.Write(ctx, shard, batches, w.definitions(jobs)); err != nil {
+	_, err = w.cfg.Shards.Write(ctx, shard, batches, func(ids []uint64) []*schemapb.Table { return w.definitions(ids, n, at) })
+	if err != nil {
 		return err
 	}
-	w.metrics.batches.Add(float64(len(jobs)))
+	w.metrics.batches.Add(float64(n))
 	w.metrics.bytes.Add(float64(len(buf.b)))
 	return nil
 }
 
-// definitions tells a shard what it does not know of the jobs' tables: the newest
+// definitions tells a shard what it does not know of the pieces' tables: the newest
 // definition that this node has. A table that is gone is left out.
-func (w *Writer) definitions(jobs []*job) func(ids []uint64) []*schemapb.Table {
-	return func(ids []uint64) []*schemapb.Table {
-		out := make([]*schemapb.Table, 0, len(ids))
-		for _, id := range ids {
-			table, ok := w.cfg.Meta.TableByID(id)
-			if !ok {
-				continue
-			}
-			i := slices.IndexFunc(jobs, func(j *job) bool { return j.target.table.ID == id })
-			if i >= 0 && jobs[i].target.table.Version > table.Version {
-				table = jobs[i].target.table
-			}
-			out = append(out, table.ToProto())
+func (w *Writer) definitions(ids []uint64, n int, at func(i int) piece) []*schemapb.Table {
+	out := make([]*schemapb.Table, 0, len(ids))
+	for _, id := range ids {
+		table, ok := w.cfg.Meta.TableByID(id)
+		if !ok {
+			continue
 		}
-		return out
+		for i := range n {
+			if t := at(i).table; t.ID == id && t.Version > table.Version {
+				table = t
+			}
+		}
+		out = append(out, table.ToProto())
 	}
+	return out
 }
 
 // buffer is memory for encoded batches. The shard client keeps nothing of it after a call.

@@ -7,8 +7,11 @@
 // over all its tables, goes to the metadata group in one command before any row is sent;
 // a request whose tables are known costs no metadata call at all.
 //
-// A Writer is made once per process and lives as long as it; it starts no goroutine that
-// outlives a call of Write. Write may be called concurrently, but an Output belongs to
+// Small requests to one shard that arrive together are sent together: each is answered
+// when the rows of all are stored.
+//
+// A Writer is made once per process and lives as long as it. A goroutine that it starts
+// ends with the call to a shard that it makes. Write may be called concurrently, but an Output belongs to
 // one call: Write sets the ids of its columns.
 package write
 
@@ -16,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -93,6 +97,8 @@ type Writer struct {
 	log     *slog.Logger
 	metrics *metrics
 	session session
+	// combiners by shard: uint32 → *combiner.
+	combiners sync.Map
 }
 
 // New returns a Writer. Meta and Shards must be set.

@@ -1,0 +1,53 @@
+package column
+
+// AppendRows appends the rows of src, which must not have a row under way, to the
+// complete rows of b. Columns go by their ID, which must be set and unique in both, and
+// have the same type in both; a column that one of them lacks is null there. src keeps
+// its rows, and b keeps none of its memory.
+func (b *Builder) AppendRows(src *Builder) {
+	src.Finish()
+	for i, from := range src.cols {
+		b.columnFor(i, from).appendCol(b.rows, from)
+	}
+	b.rows += src.rows
+}
+
+// columnFor returns the column that takes the values of another builder's column i.
+func (b *Builder) columnFor(i int, from *Col) *Col {
+	if i < len(b.cols) && b.cols[i].ID == from.ID {
+		return b.cols[i] // most often the builders are made alike
+	}
+	for _, c := range b.cols {
+		if c.ID == from.ID {
+			return c
+		}
+	}
+	return b.Add(from.Column)
+}
+
+// appendCol appends all rows of from, beginning at the row at.
+func (c *Col) appendCol(at int, from *Col) {
+	c.pad(at)
+	if from.Type.IsBytes() {
+		base := uint32(len(c.bytes))
+		c.bytes = append(c.bytes, from.bytes...)
+		for _, end := range from.ends {
+			c.ends = append(c.ends, base+end)
+		}
+	} else {
+		c.fixed = append(c.fixed, from.fixed...)
+	}
+	words := (at + from.n + 63) >> 6
+	for len(c.valid) < words {
+		c.valid = append(c.valid, 0)
+	}
+	word, shift := at>>6, at&63
+	for i, w := range from.valid {
+		c.valid[word+i] |= w << shift
+		if shift > 0 && word+i+1 < words {
+			c.valid[word+i+1] |= w >> (64 - shift)
+		}
+	}
+	c.nulls += from.nulls
+	c.n = at + from.n
+}

@@ -1,0 +1,182 @@
+package write
+
+import (
+	"context"
+	"sync"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+)
+
+// The largest requests that are combined, and what a pack may hold. A larger request
+// gains little from company, and would only have to be copied.
+const (
+	maxCombineRows  = 256
+	maxCombineBytes = 128 << 10
+	maxPackRows     = 16 << 10
+	maxPackBytes    = 2 << 20
+)
+
+// combiner joins small requests to one shard: those that arrive while a call is under way
+// become the next call, one batch for each table. So the cost of a batch, of a call and of
+// its fsync is shared by more requests the more there are, and a lone request does not wait.
+type combiner struct {
+	w     *Writer
+	shard uint32
+
+	mu   sync.Mutex // guards the rest; held while the rows of one request are copied
+	busy bool       // a goroutine sends packs
+	open *pack      // what the next call carries; nil: nothing
+}
+
+// pack is the rows of several requests to one shard, all stored or none.
+type pack struct {
+	parts       []part
+	rows, bytes int
+
+	done chan struct{} // closed when err is set
+	err  error
+}
+
+// part is the rows for one table.
+type part struct {
+	table *schema.Table
+	rows  *column.Builder
+}
+
+// combinable tells whether the jobs, all of one request to one shard, are better sent with
+// those of others: small, and whole tables.
+func combinable(jobs []*job) bool {
+	rows, bytes := 0, 0
+	for _, j := range jobs {
+		if j.from > 0 || j.to < j.target.rows.Rows.Rows() {
+			return false
+		}
+		rows += j.to
+		bytes += j.bytes
+	}
+	return rows <= maxCombineRows && bytes <= maxCombineBytes && len(jobs) <= maxCallBatches
+}
+
+// combiner returns the combiner of a shard.
+func (w *Writer) combiner(shard uint32) *combiner {
+	if c, ok := w.combiners.Load(shard); ok {
+		return c.(*combiner)
+	}
+	c, _ := w.combiners.LoadOrStore(shard, &combiner{w: w, shard: shard})
+	return c.(*combiner)
+}
+
+// write stores the jobs together with those of other requests. sent is false if nothing was
+// stored and the jobs are to be sent by themselves: what is wrong may be with the others.
+func (c *combiner) write(ctx context.Context, sessionID uint64, jobs []*job) (sent bool, err error) {
+	p := c.add(sessionID, jobs)
+	if p == nil {
+		return false, nil
+	}
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		return true, errs.Wrap(ctxCode(ctx), ctx.Err(), "shard %d: write: the outcome is unknown", c.shard).WithReason(errs.OutcomeUnknown)
+	}
+	if p.err != nil && turnedDown(p.err) {
+		return false, nil
+	}
+	return true, p.err
+}
+
+// add copies the jobs' rows into the next pack; nil if it has no room for them.
+func (c *combiner) add(sessionID uint64, jobs []*job) *pack {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.open
+	if p == nil {
+		p = packs.Get().(*pack)
+		p.done = make(chan struct{})
+		c.open = p
+	}
+	if p.rows > maxPackRows || p.bytes > maxPackBytes || len(p.parts)+len(jobs) > maxCallBatches {
+		return nil
+	}
+	for _, j := range jobs {
+		p.part(j.target.table).AppendRows(j.target.rows.Rows)
+		p.rows += j.to
+		p.bytes += j.bytes
+	}
+	if !c.busy {
+		c.busy = true
+		go c.send(sessionID)
+	}
+	return p
+}
+
+// part returns the rows of a table as the caller knows it.
+func (p *pack) part(t *schema.Table) *column.Builder {
+	for i := range p.parts {
+		if have := p.parts[i].table; have == t || have.ID == t.ID && have.Version == t.Version && have.Writable() == t.Writable() {
+			return p.parts[i].rows
+		}
+	}
+	n := len(p.parts)
+	if n < cap(p.parts) {
+		p.parts = p.parts[:n+1] // its builder may be there from before
+	} else {
+		p.parts = append(p.parts, part{})
+	}
+	if p.parts[n].rows == nil {
+		p.parts[n].rows = &column.Builder{}
+	}
+	p.parts[n].table = t
+	return p.parts[n].rows
+}
+
+// send sends packs until there is none. The writes of a pack belong to several requests,
+// none of which may take the others with it when it is cancelled.
+func (c *combiner) send(sessionID uint64) {
+	for {
+		c.mu.Lock()
+		p := c.open
+		c.open = nil
+		if p == nil {
+			c.busy = false
+			c.mu.Unlock()
+			return
+		}
+		c.mu.Unlock()
+		err := c.w.sendBatches(context.Background(), sessionID, c.shard, len(p.parts), func(i int) piece {
+			rows := p.parts[i].rows
+			return piece{p.parts[i].table, rows, 0, rows.Rows()}
+		})
+		p.answer(err)
+	}
+}
+
+// answer tells everybody who waits, and keeps the memory for the next pack.
+func (p *pack) answer(err error) {
+	next := &pack{parts: p.parts[:0]}
+	for i := range p.parts {
+		p.parts[i].rows.Reset()
+		p.parts[i].table = nil
+	}
+	p.parts, p.err = nil, err
+	close(p.done)
+	if cap(next.parts) <= maxKeptParts {
+		packs.Put(next)
+	}
+}
+
+// maxKeptParts bounds the builders that a pack keeps for the next one.
+const maxKeptParts = 16
+
+var packs = sync.Pool{New: func() any { return &pack{} }}
+
+// turnedDown tells whether the shard refused the batches themselves, for certain without
+// effect, rather than being unable to take any.
+func turnedDown(err error) bool {
+	switch errs.ReasonOf(err) {
+	case errs.SchemaStale, errs.WrongEpoch, errs.TableGone, errs.BadBatch:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,197 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+)
+
+// heldShards holds every call until it is let go.
+type heldShards struct {
+	fakeShards
+	entered chan struct{}
+	hold    chan struct{}
+}
+
+func (s *heldShards) Write(ctx context.Context, shard uint32, batches [][]byte, tables func([]uint64) []*schemapb.Table) (uint64, error) {
+	s.entered <- struct{}{}
+	<-s.hold
+	return s.fakeShards.Write(ctx, shard, batches, tables)
+}
+
+// gather has n writes wait while the call of one more is held, lets that go, and returns
+// the writes' errors. one is given the index of a write.
+func gather(t *testing.T, w *Writer, s *heldShards, n int, one func(i int) error) []error {
+	t.Helper()
+	first := make(chan error, 1)
+	go func() {
+		_, err := w.Write(context.Background(), output(rows("a", 1, field("n", schema.Int64))))
+		first <- err
+	}()
+	<-s.entered
+	errors := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { errors[i] = one(i) })
+	}
+	c := w.combiner(1)
+	for waiting := 0; waiting < n; runtime.Gosched() {
+		c.mu.Lock()
+		if waiting = 0; c.open != nil {
+			waiting = c.open.rows
+		}
+		c.mu.Unlock()
+	}
+	close(s.hold)
+	go func() {
+		for range s.entered {
+		}
+	}()
+	wg.Wait()
+	close(s.entered)
+	if err := <-first; err != nil {
+		t.Fatal(err)
+	}
+	return errors
+}
+
+func held(t *testing.T) (*Writer, *heldShards) {
+	m, s := newFakeMeta(), &heldShards{entered: make(chan struct{}, 100), hold: make(chan struct{})}
+	w, err := New(Config{Meta: m, Shards: s, NodeID: "n1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Both tables exist from the start, on shard 1.
+	for i, name := range []string{"a", "b"} {
+		cols := []schema.Column{timeIndex, field("n", schema.Int64), field("s", schema.String)}
+		for k := range cols {
+			cols[k].ID = uint32(k + 1)
+		}
+		m.put(&schema.Table{
+			ID: uint64(i + 1), Database: "public", Name: name, Version: 1, NextColumnID: 4, Columns: cols,
+			Placement: []schema.Placement{{Epoch: 1, ShardID: 1}},
+		})
+	}
+	return w, s
+}
+
+func TestSmallWritesAreCombined(t *testing.T) {
+	w, s := held(t)
+	const n = 30
+	for i, err := range gather(t, w, s, n, func(i int) error {
+		cols := []schema.Column{field("n", schema.Int64)}
+		if i%2 == 0 {
+			cols = []schema.Column{field("s", schema.String), field("n", schema.Int64)}
+		}
+		res, err := w.Write(context.Background(), output(rows([]string{"a", "b"}[i%3/2], 1, cols...)))
+		if err == nil && res.Rows != 1 {
+			err = fmt.Errorf("%d rows are said to be stored", res.Rows)
+		}
+		return err
+	}) {
+		if err != nil {
+			t.Errorf("write %d: %v", i, err)
+		}
+	}
+	if s.calls != 2 || s.rows() != n+1 || len(s.got) != 3 {
+		t.Errorf("%d calls, %d batches, %d rows; want 2 calls, 3 batches, %d rows", s.calls, len(s.got), s.rows(), n+1)
+	}
+	seen := map[uint64]bool{}
+	for _, g := range s.got {
+		if seen[g.batch.Seq] {
+			t.Errorf("number %d was given twice", g.batch.Seq)
+		}
+		seen[g.batch.Seq] = true
+	}
+}
+
+// TestOneWriteDoesNotSpoilOthers has a shard refuse what one of several requests sent.
+func TestOneWriteDoesNotSpoilOthers(t *testing.T) {
+	w, s := held(t)
+	s.refuse = func(_ int, _ uint32, heads []column.Header) error {
+		for _, h := range heads {
+			if h.TableID == 2 {
+				return errs.New(errs.InvalidArguments, "bad batch").WithReason(errs.BadBatch)
+			}
+		}
+		return nil
+	}
+	const n = 5
+	for i, err := range gather(t, w, s, n, func(i int) error {
+		table := "a"
+		if i == 3 {
+			table = "b"
+		}
+		_, err := w.Write(context.Background(), output(rows(table, 1, field("n", schema.Int64))))
+		return err
+	}) {
+		if (err != nil) != (i == 3) {
+			t.Errorf("write %d: %v", i, err)
+		}
+	}
+	if s.rows() != n {
+		t.Errorf("%d rows, want %d", s.rows(), n)
+	}
+}
+
+// TestACombinedFailureReachesAll has the outcome of a call be unknown.
+func TestACombinedFailureReachesAll(t *testing.T) {
+	w, s := held(t)
+	s.refuse = func(call int, _ uint32, _ []column.Header) error {
+		if call == 1 {
+			return nil
+		}
+		return errs.New(errs.ShardUnreachable, "gone").WithReason(errs.OutcomeUnknown)
+	}
+	for i, err := range gather(t, w, s, 4, func(int) error {
+		_, err := w.Write(context.Background(), output(rows("a", 1, field("n", schema.Int64))))
+		return err
+	}) {
+		if errs.ReasonOf(err) != errs.OutcomeUnknown {
+			t.Errorf("write %d: %v", i, err)
+		}
+	}
+	if s.calls != 2 {
+		t.Errorf("%d calls: an unknown outcome must not be followed by the same rows under another id", s.calls)
+	}
+}
+
+// TestACancelledWriteLeaves has one of the writers of a pack leave, and change its rows.
+func TestACancelledWriteLeaves(t *testing.T) {
+	w, s := held(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	left := make(chan error, 1)
+	results := gather(t, w, s, 3, func(i int) error {
+		if i > 0 {
+			_, err := w.Write(context.Background(), output(rows("a", 1, field("n", schema.Int64))))
+			return err
+		}
+		mine := rows("a", 1, field("s", schema.String))
+		go func() {
+			_, err := w.Write(ctx, output(mine))
+			mine.Rows.Reset()
+			left <- err
+		}()
+		cancel()
+		return nil
+	})
+	if err := <-left; errs.ReasonOf(err) != errs.OutcomeUnknown || !errors.Is(err, context.Canceled) {
+		t.Errorf("the writer that left got %v", err)
+	}
+	for i, err := range results {
+		if err != nil {
+			t.Errorf("write %d: %v", i, err)
+		}
+	}
+	if s.rows() != 4 {
+		t.Errorf("%d rows, want 4", s.rows())
+	}
+}
