@@ -1,0 +1,137 @@
+package transport
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"github.com/hashicorp/go-msgpack/v2/codec"
+	"github.com/hashicorp/raft"
+)
+
+// kind is what a frame carries.
+type kind uint8
+
+// The kinds are part of the format.
+const (
+	kindAppend     kind = 1
+	kindHeartbeat  kind = 2 // an append without entries, for the fast way
+	kindVote       kind = 3
+	kindPreVote    kind = 4
+	kindTimeoutNow kind = 5
+	kindSnapshot   kind = 6
+	kindAnswer     kind = 7
+	kindFailure    kind = 8 // an answer that is the text of an error
+)
+
+// maxFrame is the largest frame that is read, in bytes. raft puts up to 16 entries of
+// at most 32 MiB into an append.
+const maxFrame = 640 << 20
+
+// frameHeader is the size of what comes before group and payload.
+const frameHeader = 4 + 4 + 1 + 8 + 1
+
+// readStep is how much memory a frame's length alone may claim before its bytes come.
+const readStep = 1 << 20
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// frame is one message. An answer has the id of its request, and no group.
+type frame struct {
+	kind    kind
+	id      uint64
+	group   string
+	payload []byte
+}
+
+var errFrame = errors.New("damaged frame")
+
+// append encodes f behind b.
+func (f *frame) append(b []byte) []byte {
+	at := len(b)
+	b = append(b, make([]byte, frameHeader)...)
+	b = append(b, f.group...)
+	b = append(b, f.payload...)
+	h := b[at:]
+	binary.LittleEndian.PutUint32(h, uint32(len(h)-8))
+	h[8] = byte(f.kind)
+	binary.LittleEndian.PutUint64(h[9:], f.id)
+	h[17] = byte(len(f.group))
+	binary.LittleEndian.PutUint32(h[4:], crc32.Checksum(h[8:], castagnoli))
+	return b
+}
+
+// readFrame reads the next frame into memory of its own.
+func readFrame(r *bufio.Reader) (*frame, error) {
+	var head [8]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, err
+	}
+	size := int(binary.LittleEndian.Uint32(head[:]))
+	if size < frameHeader-8 || size > maxFrame {
+		return nil, fmt.Errorf("%w: length %d, want %d to %d", errFrame, size, frameHeader-8, maxFrame)
+	}
+	body := make([]byte, 0, min(size, readStep))
+	for len(body) < size {
+		n := min(size-len(body), max(readStep, len(body)))
+		if cap(body)-len(body) < n {
+			grown := make([]byte, len(body), len(body)+n)
+			copy(grown, body)
+			body = grown
+		}
+		part := body[len(body) : len(body)+n]
+		if _, err := io.ReadFull(r, part); err != nil {
+			return nil, fmt.Errorf("frame of %d bytes: %w", size, noEOF(err))
+		}
+		body = body[:len(body)+n]
+	}
+	if want, got := binary.LittleEndian.Uint32(head[4:]), crc32.Checksum(body, castagnoli); want != got {
+		return nil, fmt.Errorf("%w: checksum %08x, want %08x", errFrame, got, want)
+	}
+	f := &frame{kind: kind(body[0]), id: binary.LittleEndian.Uint64(body[1:])}
+	n := int(body[9])
+	if len(body) < 10+n {
+		return nil, fmt.Errorf("%w: group of %d bytes in %d", errFrame, n, len(body)-10)
+	}
+	f.group, f.payload = string(body[10:10+n]), body[10+n:]
+	return f, nil
+}
+
+// noEOF is err, or what an end of the stream means in the middle of something.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// handle is how raft's messages are encoded; the same as by raft's own transport.
+var handle = &codec.MsgpackHandle{}
+
+func encode(v any) ([]byte, error) {
+	var b []byte
+	err := codec.NewEncoderBytes(&b, handle).Encode(v)
+	return b, err
+}
+
+func decode(b []byte, v any) error { return codec.NewDecoderBytes(b, handle).Decode(v) }
+
+// newCommand is an empty command of the kind, or nil if it is none.
+func newCommand(k kind) any {
+	switch k {
+	case kindAppend, kindHeartbeat:
+		return &raft.AppendEntriesRequest{}
+	case kindVote:
+		return &raft.RequestVoteRequest{}
+	case kindPreVote:
+		return &raft.RequestPreVoteRequest{}
+	case kindTimeoutNow:
+		return &raft.TimeoutNowRequest{}
+	case kindSnapshot:
+		return &raft.InstallSnapshotRequest{}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package transport
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// keptBuffer is the largest buffer that a writer keeps, in bytes.
+const keptBuffer = 1 << 20
+
+// writer writes frames to a connection from a goroutine of its own. What is queued
+// while a write is under way goes with the next one. Those who queue are bounded by
+// windows, or by the requests that they answer.
+type writer struct {
+	conn     net.Conn
+	pause    time.Duration
+	deadline time.Duration
+	failed   func(error)
+
+	mu     sync.Mutex // guards the fields below
+	buf    []byte
+	urgent bool // something in buf must not wait
+	ended  bool
+
+	wake    chan struct{} // there is something to do
+	hurry   chan struct{} // there is something urgent
+	stopped chan struct{}
+}
+
+// newWriter starts a writer. Frames that are not urgent wait for up to pause for
+// others to join them; a write that takes longer than deadline fails. failed is told
+// of the first error, and must close the connection.
+func newWriter(conn net.Conn, pause, deadline time.Duration, failed func(error)) *writer {
+	w := &writer{
+		conn: conn, pause: pause, deadline: deadline, failed: failed,
+		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), stopped: make(chan struct{}),
+	}
+	go w.run()
+	return w
+}
+
+// write queues a frame; patient tells that it may wait for others.
+func (w *writer) write(f *frame, patient bool) {
+	w.mu.Lock()
+	if w.ended {
+		w.mu.Unlock()
+		return // nobody would write it
+	}
+	w.buf = f.append(w.buf)
+	w.urgent = w.urgent || !patient
+	w.mu.Unlock()
+	signal(w.wake)
+	if !patient {
+		signal(w.hurry)
+	}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // it is signalled already
+	}
+}
+
+func (w *writer) run() {
+	defer close(w.stopped)
+	var spare []byte
+	for range w.wake {
+		if w.waits() {
+			t := time.NewTimer(w.pause)
+			select {
+			case <-t.C:
+			case <-w.hurry:
+				t.Stop()
+			}
+		}
+		w.mu.Lock()
+		b, ended := w.buf, w.ended
+		w.buf, w.urgent = spare[:0], false
+		w.mu.Unlock()
+		spare = nil // it is w.buf now
+		if ended {
+			return
+		}
+		if len(b) == 0 {
+			spare = b
+			continue
+		}
+		err := w.conn.SetWriteDeadline(time.Now().Add(w.deadline))
+		if err == nil {
+			_, err = w.conn.Write(b)
+		}
+		if err != nil {
+			w.failed(err)
+		}
+		if cap(b) <= keptBuffer {
+			spare = b
+		}
+	}
+}
+
+// waits tells whether all that is queued may wait for more.
+func (w *writer) waits() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pause > 0 && !w.urgent && !w.ended
+}
+
+// stop ends the goroutine and waits for it. The connection must be closed before, so
+// that no write is stuck.
+func (w *writer) stop() {
+	w.mu.Lock()
+	w.ended = true
+	w.urgent = true
+	w.mu.Unlock()
+	signal(w.wake)
+	signal(w.hurry)
+	<-w.stopped
+}
