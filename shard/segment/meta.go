@@ -2,6 +2,7 @@ package segment
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"cordwood/proto/schema"
@@ -85,6 +86,10 @@ func TempName(name string) string { return name + tempSuffix }
 // TableColumn is the first column of a shared file: the id of the row's table. It is
 // part of the format.
 const TableColumn = "cordwood_table"
+
+// TableFieldID is the field id of TableColumn, by which the engine finds it; slots have
+// smaller ones. It is part of the format.
+const TableFieldID = math.MaxInt32
 
 // TableName is the column's name in the table when the segment was written.
 func (c *Column) TableName() string {

@@ -13,7 +13,7 @@ import (
 func (w *Writer) columns(ts *tableSlots, batches []*column.Batch, rows []RowRef) []*fileColumn {
 	if w.cols == nil {
 		if w.spec.Shared {
-			w.cols = append(w.cols, &fileColumn{Column: Column{Name: TableColumn, Type: schema.Uint64}, required: true, bounds: true})
+			w.cols = append(w.cols, &fileColumn{Column: Column{Name: TableColumn, FieldID: TableFieldID, Type: schema.Uint64}, required: true, bounds: true})
 		}
 		for i, c := range w.meta.Columns {
 			w.cols = append(w.cols, &fileColumn{Column: c, required: w.slots.required[i], bloomBits: bloomBits(w.slots.defs[i]), fulltext: newFulltext(w.slots.defs[i])})

@@ -57,6 +57,12 @@ func isBroken(err error) bool {
 			strings.Contains(e.Message, "database has been invalidated"))
 }
 
+// isBinding tells whether err is about a name of the statement.
+func isBinding(err error) bool {
+	e := (*duckError)(nil)
+	return errors.As(err, &e) && strings.EqualFold(e.Kind, "Binder")
+}
+
 // toClient gives err its code and a text that makes sense to who wrote the statement.
 // r, if not nil, is how the statement was rewritten.
 func toClient(err error, r *rewritten) error {
@@ -69,7 +75,6 @@ func toClient(err error, r *rewritten) error {
 	}
 	msg := firstLine(e.Message)
 	if r != nil {
-		msg = r.clientText(msg)
 		if at, perr := strconv.Atoi(e.Position); perr == nil {
 			if at, ok := r.clientPosition(at); ok {
 				msg += fmt.Sprintf(" (position %d)", at)

@@ -204,11 +204,11 @@ func parquetNode(c schema.Column) parquet.Node {
 	if c.Semantic != schema.Timestamp {
 		n = parquet.Optional(n)
 	}
-	return parquet.FieldID(n, int(c.ID))
+	return parquet.FieldID(n, int(int32(c.ID)))
 }
 
-// segment writes rows to a Parquet file in dir, with row groups of groupRows rows.
-func segment(t testing.TB, dir string, groupRows int, columns []schema.Column, rows ...[]any) query.Segment {
+// fileOf writes rows to a Parquet file in dir, with row groups of groupRows rows.
+func fileOf(t testing.TB, dir string, groupRows int, columns []schema.Column, rows ...[]any) query.Segment {
 	t.Helper()
 	b := build(columns, rows)
 	root := fileRoot{Node: parquet.Group{}}

@@ -75,6 +75,8 @@ func (in *instance) setUp(cfg Config) error {
 		// Tables hold UTC without a zone: any other session zone would shift comparisons.
 		"SET GLOBAL TimeZone = 'UTC'",
 		"SET GLOBAL errors_as_json = true",
+		// Footers are parsed once per file, not once per query and step of planning.
+		"SET GLOBAL parquet_metadata_cache = true",
 		fmt.Sprintf("SET GLOBAL max_expression_depth = %d", maxExpressionDepth),
 		"SET temp_directory = " + quoteText(cfg.TempDir),
 		fmt.Sprintf("SET max_temp_directory_size = '%dB'", cfg.TempLimit),

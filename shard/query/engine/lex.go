@@ -165,6 +165,19 @@ func word(sql string, i int) (string, int) {
 	return strings.ToLower(sql[i:end]), end
 }
 
+// wordBefore returns the lower-case bare word that ends before i, blanks between, and
+// its position; "" if there is none.
+func wordBefore(sql string, i int) (int, string) {
+	for i > 0 && isSpace(sql[i-1]) {
+		i--
+	}
+	from := i
+	for from > 0 && isNameByte(sql[from-1]) {
+		from--
+	}
+	return from, strings.ToLower(sql[from:i])
+}
+
 // namePath reads a name of up to most parts at i, as in a."b".c, and returns the parts
 // and the position after each. It returns nothing if there is no name.
 func namePath(sql string, i, most int) (parts []string, ends []int) {

@@ -23,6 +23,8 @@ const morselRows = 16 << 10
 type relation struct {
 	c   *C.cw_relation
 	pin runtime.Pinner
+	// numbers are 0, 1, 2 …, as the numbers of a batch's rows.
+	numbers []byte
 }
 
 // duckTypes are the engine's types: their SQL names, and their numbers in its C interface.
@@ -52,10 +54,11 @@ var duckTypes = map[schema.Type]struct {
 
 // lend makes the batches readable as cordwood_scan(id), under the given names of the
 // columns. The caller releases the relation after the last query on it has ended.
-func lend(names []string, columns []schema.Column, batches []*column.Batch) (*relation, error) {
-	morsels := 0
-	for _, b := range batches {
-		morsels += (b.Rows + morselRows - 1) / morselRows
+func lend(names []string, columns []schema.Column, batches []part) (*relation, error) {
+	morsels, rows := 0, 0
+	for _, p := range batches {
+		morsels += (p.batch.Rows + morselRows - 1) / morselRows
+		rows = max(rows, p.batch.Rows)
 	}
 	r := &relation{c: C.cw_relation_new(C.uint32_t(len(columns)), C.uint32_t(len(batches)), C.uint32_t(morsels))}
 	if r.c == nil {
@@ -72,8 +75,12 @@ func lend(names []string, columns []schema.Column, batches []*column.Batch) (*re
 	}
 	views := unsafe.Slice(r.c.views, len(batches)*len(columns))
 	runs := unsafe.Slice(r.c.morsels, morsels)[:0]
-	for i, b := range batches {
-		if err := r.addBatch(views[i*len(columns):(i+1)*len(columns)], columns, b); err != nil {
+	if columns[len(columns)-1].ID == orderColumnID {
+		r.number(rows)
+	}
+	for i, p := range batches {
+		b := p.batch
+		if err := r.addBatch(views[i*len(columns):(i+1)*len(columns)], columns, p); err != nil {
 			r.release()
 			return nil, fmt.Errorf("batch %d of %d: %w", i+1, len(batches), err)
 		}
@@ -101,10 +108,27 @@ func (r *relation) release() {
 	r.pin.Unpin()
 }
 
-func (r *relation) addBatch(out []C.cw_view, columns []schema.Column, b *column.Batch) error {
-	mem := span(b.Mem)
+// orderColumnID is the id of the column with a row's order, which is in no batch.
+const orderColumnID = 0xFFFFFFFE
+
+// number makes the numbers of rows that columns of that id refer to.
+func (r *relation) number(rows int) {
+	r.numbers = make([]byte, 0, 4*rows+16)
+	for i := range rows {
+		r.numbers = binary.LittleEndian.AppendUint32(r.numbers, uint32(i))
+	}
+	r.keep(r.numbers)
+}
+
+func (r *relation) addBatch(out []C.cw_view, columns []schema.Column, p part) error {
+	b := p.batch
+	mem := memory(b.Mem)
 	r.keep(b.Mem)
 	for i := range columns {
+		if columns[i].ID == orderColumnID {
+			out[i] = C.cw_view{data: start(r.numbers), base: C.int64_t(int64(p.rank) << rowBits), encoding: C.uint8_t(column.Fixed), width: 4}
+			continue
+		}
 		v := b.Column(columns[i].ID)
 		if v == nil || v.Nulls == b.Rows && b.Rows > 0 {
 			continue
@@ -137,13 +161,13 @@ func start(b []byte) *C.uint8_t { return (*C.uint8_t)(unsafe.Pointer(unsafe.Slic
 // addresses is where some memory lies.
 type addresses struct{ from, to uintptr }
 
-func span(b []byte) addresses {
+func memory(b []byte) addresses {
 	from := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	return addresses{from: from, to: from + uintptr(len(b))}
 }
 
 func (a addresses) contains(b []byte) bool {
-	in := span(b)
+	in := memory(b)
 	return in.from >= a.from && in.to <= a.to
 }
 

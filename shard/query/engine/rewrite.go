@@ -6,19 +6,16 @@ import (
 	"strings"
 
 	"cordwood/proto/errs"
-	"cordwood/shard/query"
 )
 
-// rewritten is a statement whose tables are the views of one query. Only names are
-// replaced, in the text, at the positions that the parser reported: everything else
-// stays as the client wrote it.
+// rewritten is a statement whose tables are what one query may see of them. Only names
+// are replaced, in the text, at the positions that the parser reported: everything
+// else stays as the client wrote it.
 type rewritten struct {
 	sql    string
 	prefix int // bytes in front of the client's text
 	st     *statement
 	edits  []edit
-	// schemas are the databases by the schema that stands for them.
-	schemas map[string]string
 }
 
 // edit replaces the bytes [from, to) of the client's text.
@@ -27,32 +24,33 @@ type edit struct {
 	text     string
 }
 
-// rewrite replaces every table by the view of its name in the schema that schemaOf gives.
-// shadowed are columns by name that the engine sees under another one; see shadowedNames.
-func (st *statement) rewrite(schemaOf map[query.TableName]string, shadowed map[string]string) (*rewritten, error) {
-	r := &rewritten{st: st, schemas: make(map[string]string)}
-	for name, s := range schemaOf {
-		r.schemas[s] = name.Database
-	}
-	for _, ref := range st.tables {
+// rewrite replaces every reference to a table by a query of its rows; sources has one
+// for each of st.tables. shadowed are columns by name that the engine sees under
+// another one; see shadowedNames.
+func (st *statement) rewrite(sources []string, shadowed map[string]string) (*rewritten, error) {
+	r := &rewritten{st: st}
+	for i, ref := range st.tables {
 		parts, ends := namePath(st.sql, ref.at, ref.parts)
 		if len(parts) != ref.parts || parts[len(parts)-1] != ref.name.Name {
 			return nil, errs.New(errs.Unsupported,
 				"the name of table %s at position %d cannot be read; write it as a name, in double quotes if need be", ref.name, st.clientPosition(ref.at))
 		}
-		r.edits = append(r.edits, edit{
-			from: ref.at, to: ends[len(ends)-1],
-			text: quoteName(schemaOf[ref.name]) + "." + quoteName(ref.name.Name),
-		})
+		r.edits = append(r.edits, st.putIn(ref, ends[len(ends)-1], sources[i]))
 	}
 	for _, ref := range st.columns {
-		if e, ok := ref.rewrite(st.sql, schemaOf); ok {
+		if e, ok := ref.rewrite(st); ok {
 			r.edits = append(r.edits, e)
 		}
 		if e, ok := ref.unshadow(st.sql, shadowed); ok {
 			r.edits = append(r.edits, e)
 		}
 	}
+	return r, r.apply()
+}
+
+// apply puts r.sql together.
+func (r *rewritten) apply() error {
+	st := r.st
 	sort.Slice(r.edits, func(i, k int) bool { return r.edits[i].from < r.edits[k].from })
 	var b strings.Builder
 	b.WriteString(st.explain)
@@ -60,7 +58,7 @@ func (st *statement) rewrite(schemaOf map[query.TableName]string, shadowed map[s
 	done := 0
 	for _, e := range r.edits {
 		if e.from < done {
-			return nil, errs.New(errs.Unexpected, "query: two names at position %d of the statement", st.clientPosition(e.from))
+			return errs.New(errs.Unexpected, "query: two names at position %d of the statement", st.clientPosition(e.from))
 		}
 		b.WriteString(st.sql[done:e.from])
 		b.WriteString(e.text)
@@ -68,12 +66,39 @@ func (st *statement) rewrite(schemaOf map[query.TableName]string, shadowed map[s
 	}
 	b.WriteString(st.sql[done:])
 	r.sql = b.String()
-	return r, nil
+	return nil
 }
 
-// rewrite replaces the database in front of a column's table, if it is one of the
-// statement's tables; else the name is a field of a column.
-func (ref columnRef) rewrite(sql string, schemaOf map[query.TableName]string) (edit, bool) {
+// putIn puts source in the place of a reference, which ends at end.
+func (st *statement) putIn(ref tableRef, end int, source string) edit {
+	e := edit{from: ref.at, to: end, text: "(" + source + ")"}
+	if !ref.aliased {
+		e.text += " AS " + quoteName(ref.alias())
+	}
+	// Where only a name may stand, a query does.
+	from, word := wordBefore(st.sql, ref.at)
+	switch word {
+	case "table":
+		e.from, e.text = from, "FROM "+e.text
+	case "describe", "desc", "show", "summarize":
+		e.text = "FROM " + e.text
+	}
+	return e
+}
+
+// alias is the name that the reference has in the rewritten statement if the client
+// gave it none: that of the table, or, beside a table of the same name, with the
+// database in front.
+func (ref tableRef) alias() string {
+	if ref.ambiguous {
+		return ref.name.String()
+	}
+	return ref.name.Name
+}
+
+// rewrite replaces the database and the table in front of a column, if they are those
+// of one of the statement's references; else the name is a field of a column.
+func (ref columnRef) rewrite(st *statement) (edit, bool) {
 	if len(ref.path) < 3 {
 		return edit{}, false
 	}
@@ -81,15 +106,15 @@ func (ref columnRef) rewrite(sql string, schemaOf map[query.TableName]string) (e
 	if len(ref.path) > 3 && strings.EqualFold(ref.path[0], catalogName) {
 		first = 1
 	}
-	for name, s := range schemaOf {
-		if !strings.EqualFold(name.Database, ref.path[first]) || !strings.EqualFold(name.Name, ref.path[first+1]) {
+	for _, t := range st.tables {
+		if t.aliased || !strings.EqualFold(t.name.Database, ref.path[first]) || !strings.EqualFold(t.name.Name, ref.path[first+1]) {
 			continue
 		}
-		parts, ends := namePath(sql, ref.at, first+1)
-		if len(parts) != first+1 || parts[first] != ref.path[first] {
+		parts, ends := namePath(st.sql, ref.at, first+2)
+		if len(parts) != first+2 || parts[first] != ref.path[first] {
 			return edit{}, false
 		}
-		return edit{from: ref.at, to: ends[first], text: quoteName(s)}, true
+		return edit{from: ref.at, to: ends[first+1], text: quoteName(t.alias())}, true
 	}
 	return edit{}, false
 }
@@ -136,13 +161,4 @@ func (r *rewritten) clientPosition(at int) (int, bool) {
 		shift += len(e.text) - (e.to - e.from)
 	}
 	return r.st.clientPosition(at - shift), true
-}
-
-// clientText puts the names of databases back into a message of the engine.
-func (r *rewritten) clientText(msg string) string {
-	for s, database := range r.schemas {
-		msg = strings.ReplaceAll(msg, s+".", database+".")
-		msg = strings.ReplaceAll(msg, quoteName(s)+".", database+".")
-	}
-	return msg
 }

@@ -2,9 +2,7 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"strings"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -22,9 +20,6 @@ import "C"
 // interruptEvery is how often a running query is told to stop once its context has
 // ended: the engine forgets an interrupt that comes between two of its steps.
 const interruptEvery = 10 * time.Millisecond
-
-// queries numbers the queries of the process.
-var queries atomic.Uint64
 
 // Query runs a SELECT, or an EXPLAIN of one, and hands the answer to emit as
 // consecutive pieces of an Arrow IPC stream: a schema, record batches, an end marker.
@@ -84,89 +79,68 @@ type run struct {
 	st     *statement
 	text   *rewritten
 	emit   func([]byte) error
+	// plans and sources are of the statement's references to tables.
+	plans    []*plan
+	sources  []*source
+	shadowed map[string]string
+	// ran tells that the statement was prepared and began to run.
+	ran bool
 	// emitErr is the error that emit returned.
 	emitErr error
 }
 
 func (r *run) run(req *query.Request) error {
-	views, err := r.views(req)
-	defer func() {
-		for _, v := range views {
-			v.release()
-		}
-	}()
-	if err != nil {
-		return err
-	}
 	s, err := r.in.connect()
 	if err != nil {
 		return err
 	}
-	// The connection goes before the views: what is left of the query goes with it.
+	defer r.release()
+	// The connection goes before what was lent: what is left of the query goes with it.
 	defer s.close()
 	defer r.watch(s)()
 
-	if len(views) > 0 {
-		if err := r.show(s, views); err != nil {
+	var views []*tableView
+	if r.plans, views, err = r.st.plans(req, time.Now()); err != nil {
+		return err
+	}
+	r.shadowed = shadowedNames(views)
+	if err := r.rewrite(r.st.whole); err != nil {
+		return err
+	}
+	err = r.execute(s, req.Limit)
+	if !r.st.whole && !r.ran && isBinding(err) {
+		// A name that is no column: the engine's message is to know all columns.
+		if err := r.rewrite(true); err != nil {
 			return err
 		}
-		defer func() { _ = s.exec("ROLLBACK") }()
-	} else if r.text, err = r.st.rewrite(nil, nil); err != nil {
-		return err
+		return r.execute(s, req.Limit)
 	}
-	return r.execute(s, req.Limit)
-}
-
-// show begins a transaction that has the views, and rewrites the statement for them.
-// If it fails, the transaction ends with the session.
-func (r *run) show(s *session, views []*view) error {
-	// The views live in a transaction that is never committed: no other query sees
-	// them, and they leave nothing behind.
-	if err := s.exec("BEGIN TRANSACTION"); err != nil {
-		return err
-	}
-	number := queries.Add(1)
-	schemaOf := make(map[query.TableName]string, len(views))
-	for i, name := range r.st.names {
-		schemaName := fmt.Sprintf("q%d_%d", number, i)
-		schemaOf[name] = schemaName
-		if err := s.exec("CREATE SCHEMA " + quoteName(schemaName)); err != nil {
-			return fmt.Errorf("table %s: %w", name, err)
-		}
-		if err := s.exec(views[i].sql(schemaName, name.Name)); err != nil {
-			return fmt.Errorf("table %s: %w", name, viewError(err))
-		}
-	}
-	var err error
-	r.text, err = r.st.rewrite(schemaOf, shadowedNames(views))
 	return err
 }
 
-// viewError keeps a failure to make a view, which is ours, from looking like a mistake
-// in the statement.
-func viewError(err error) error {
-	if isBroken(err) {
-		return err
+// rewrite puts what the statement reads into its text. whole: with all columns.
+func (r *run) rewrite(whole bool) error {
+	r.release()
+	texts := make([]string, len(r.plans))
+	for i, p := range r.plans {
+		src := p.source(r.engine, r.st, whole)
+		r.sources = append(r.sources, src)
+		var err error
+		if texts[i], err = src.sql(); err != nil {
+			return errs.Wrap(errs.Internal, err, "table %s", p.ref.name)
+		}
 	}
-	return errs.New(errs.Internal, "make it readable: %s", err)
+	var err error
+	r.text, err = r.st.rewrite(texts, r.shadowed)
+	return err
 }
 
-// views returns the views of the statement's tables, in the order of its names. They
-// must be released even if it fails.
-func (r *run) views(req *query.Request) ([]*view, error) {
-	var views []*view
-	for _, name := range r.st.names {
-		t := findTable(req, name)
-		if t == nil {
-			return views, errs.New(errs.TableNotFound, "table %s does not exist", name)
-		}
-		v, err := newView(t)
-		if err != nil {
-			return views, err
-		}
-		views = append(views, v)
+// release takes back what was lent to the engine.
+func (r *run) release() {
+	for _, src := range r.sources {
+		src.release()
 	}
-	return views, nil
+	r.sources = nil
 }
 
 // table returns the table of that name; one that differs only in case if there is no
@@ -233,9 +207,7 @@ func (r *run) execute(s *session, limit uint64) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	for i, name := range p.names {
-		p.names[i] = r.text.clientText(name)
-	}
+	r.ran = true
 	var handle C.duckdb_handle
 	state := C.duckdb_pending_prepared_streaming(C.duckdb_handle(p.stmt.Ptr), &handle)
 	pending := duckdb.PendingResult{Ptr: unsafe.Pointer(handle)}

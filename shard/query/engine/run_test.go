@@ -26,8 +26,8 @@ func TestPushdown(t *testing.T) {
 		for i := range 100 {
 			rows = append(rows, []any{i, i, fmt.Sprint(i)})
 		}
-		tab := table("t", columns, segment(t, dir, 10, columns, rows...), batch(t, columns, []any{1000, 1, "x"}))
-		for _, where := range []string{"ts >= '1970-01-01'", "ts > now() - INTERVAL 1 HOUR", "n = 5", "s = 'x'"} {
+		tab := table("t", columns, fileOf(t, dir, 10, columns, rows...), batch(t, columns, []any{1000, 1, "x"}))
+		for _, where := range []string{"ts >= '1970-01-01'", "ts < now() - INTERVAL 1 HOUR", "n = 5", "s = 'x'"} {
 			got := mustQuery(t, e, "EXPLAIN SELECT count(*) FROM t WHERE "+where, tab)
 			// Anything that is left to a FILTER operator above the scan was not pushed down.
 			scan := got[0][:strings.Index(got[0], "CORDWOOD_SCAN")]

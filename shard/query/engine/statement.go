@@ -34,6 +34,10 @@ type statement struct {
 	columns []columnRef
 	// names are the tables, each once.
 	names []query.TableName
+	// words are the texts of the syntax tree in lower case, all names among them; whole
+	// tells that the statement may read columns that it does not name.
+	words map[string]bool
+	whole bool
 }
 
 // tableRef is a place in the text that names a table.
@@ -42,6 +46,11 @@ type tableRef struct {
 	at   int // in statement.sql
 	// parts is how many parts the name has there: table, database.table, or cordwood.database.table.
 	parts int
+	// aliased tells that the client gave it a name of its own there; ambiguous, that a
+	// table of the same name in another database stands beside it.
+	aliased, ambiguous bool
+	// conds are conditions that the rows it contributes meet; see where.go.
+	conds []condition
 }
 
 // columnRef is a place that names a column, perhaps by database and table as well.
@@ -118,6 +127,7 @@ func (in *instance) parse(sql, database string) (*statement, error) {
 	if err := w.statement(tree.Statements[0]); err != nil {
 		return nil, err
 	}
+	st.study(tree.Statements[0])
 	return st, nil
 }
 

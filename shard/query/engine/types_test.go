@@ -46,9 +46,9 @@ func TestAllTypes(t *testing.T) {
 	for name, tab := range map[string]query.Table{
 		"batch":           table("t", allTypes, batch(t, allTypes, allRows...)),
 		"batches":         table("t", allTypes, batch(t, allTypes, allRows[:1]...), batch(t, allTypes, allRows[1:]...)),
-		"segment":         table("t", allTypes, segment(t, dir, 0, allTypes, allRows...)),
-		"segments":        table("t", allTypes, segment(t, dir, 0, allTypes, allRows[2:]...), segment(t, dir, 0, allTypes, allRows[:2]...)),
-		"segment + batch": table("t", allTypes, segment(t, dir, 0, allTypes, allRows[:3]...), batch(t, allTypes, allRows[3])),
+		"segment":         table("t", allTypes, fileOf(t, dir, 0, allTypes, allRows...)),
+		"segments":        table("t", allTypes, fileOf(t, dir, 0, allTypes, allRows[2:]...), fileOf(t, dir, 0, allTypes, allRows[:2]...)),
+		"segment + batch": table("t", allTypes, fileOf(t, dir, 0, allTypes, allRows[:3]...), batch(t, allTypes, allRows[3])),
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := ask(e, "SELECT * FROM t ORDER BY ts", tab)

@@ -215,7 +215,7 @@ func (w *walker) table(n node, s *scope) error {
 	if !ok {
 		return errs.New(errs.Unexpected, "table %s.%s: the parser reports no position", database, name)
 	}
-	ref := tableRef{name: query.TableName{Database: database, Name: name}, at: at, parts: parts}
+	ref := tableRef{name: query.TableName{Database: database, Name: name}, at: at, parts: parts, aliased: text(n, "alias") != ""}
 	if err := w.read(1); err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
@@ -40,9 +39,9 @@ func exposedNames(columns []schema.Column) []string {
 // shadowedNames returns, by its own name, the name that the engine knows a column
 // under whose name differs only in case from an earlier one's. A name that another of
 // the tables has unshadowed is left out: it cannot be told whose is meant.
-func shadowedNames(views []*view) map[string]string {
+func shadowedNames(tables []*tableView) map[string]string {
 	var shadowed map[string]string
-	for _, v := range views {
+	for _, v := range tables {
 		for k, name := range v.names {
 			if own := v.columns[k].Name; name != own {
 				if shadowed == nil {
@@ -55,7 +54,7 @@ func shadowedNames(views []*view) map[string]string {
 	if shadowed == nil {
 		return nil
 	}
-	for _, v := range views {
+	for _, v := range tables {
 		for k, name := range v.names {
 			if other, ok := shadowed[v.columns[k].Name]; ok && other != name {
 				delete(shadowed, v.columns[k].Name)
@@ -81,61 +80,24 @@ func lowerASCII(s string) string {
 	return s
 }
 
-// view makes a table readable: segments by read_parquet, batches by cordwood_scan.
-type view struct {
+// tableView is a table as a statement sees it.
+type tableView struct {
+	*query.Table
+	// names are those that the engine knows the columns under.
 	names   []string
 	columns []schema.Column
-	rel     *relation // nil: no batches
-	files   []string
-	// expired is the condition that hides expired rows, or empty.
-	expired string
 }
 
-// newView prepares the view of t. The caller releases it after the query.
-func newView(t *query.Table) (*view, error) {
+// newTableView returns the view of t.
+func newTableView(t *query.Table) (*tableView, error) {
 	if t.Schema == nil || len(t.Schema.Columns) == 0 {
 		return nil, errs.New(errs.Internal, "table %s.%s: query without a schema", t.Database, t.Name)
 	}
-	v := &view{columns: t.Schema.Columns, names: exposedNames(t.Schema.Columns)}
-	hide := false
-	for _, s := range t.Segments {
-		if t.ExpiredBefore != nil && s.MaxTime < *t.ExpiredBefore {
-			continue
-		}
-		hide = hide || t.ExpiredBefore != nil && s.MinTime < *t.ExpiredBefore
-		v.files = append(v.files, s.Path)
-	}
-	var live []*column.Batch
-	for _, b := range t.Batches {
-		if b.Rows == 0 || t.ExpiredBefore != nil && b.MaxTime < *t.ExpiredBefore {
-			continue
-		}
-		hide = hide || t.ExpiredBefore != nil && b.MinTime < *t.ExpiredBefore
-		live = append(live, b)
-	}
-	if hide {
-		v.expired = v.notExpired(*t.ExpiredBefore)
-	}
-	if len(live) == 0 && len(v.files) > 0 {
-		return v, nil
-	}
-	rel, err := lend(v.names, v.columns, live)
-	if err != nil {
-		return nil, errs.Wrap(errs.Internal, err, "table %s.%s", t.Database, t.Name)
-	}
-	v.rel = rel
-	return v, nil
-}
-
-func (v *view) release() {
-	if v.rel != nil {
-		v.rel.release()
-		v.rel = nil
-	}
+	return &tableView{Table: t, columns: t.Schema.Columns, names: exposedNames(t.Schema.Columns)}, nil
 }
 
 // notExpired is the condition that a row's time index is at least before.
-func (v *view) notExpired(before int64) string {
+func (v *tableView) notExpired(before int64) string {
 	for i, c := range v.columns {
 		units := c.Type.UnitsPerSecond()
 		if c.Semantic != schema.Timestamp || units == 0 {
@@ -160,53 +122,4 @@ func (v *view) notExpired(before int64) string {
 		return quoteName(v.names[i]) + " >= " + limit
 	}
 	return ""
-}
-
-// sql is the statement that creates the view under the given name.
-func (v *view) sql(schemaName, name string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "CREATE VIEW %s.%s AS ", quoteName(schemaName), quoteName(name))
-	if len(v.files) > 0 {
-		v.selectFrom(&b, true)
-		b.WriteString("read_parquet(" + quoteList(v.files) + ", hive_partitioning = false, schema = MAP {")
-		for i, c := range v.columns {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			// By field id: a file may lack the column, or have it under an older name.
-			fmt.Fprintf(&b, "%d: {name: %s, type: '%s', default_value: NULL}", c.ID, quoteText(v.names[i]), duckTypes[c.Type].sql)
-		}
-		b.WriteString("})")
-		v.where(&b)
-	}
-	if v.rel != nil {
-		if len(v.files) > 0 {
-			b.WriteString(" UNION ALL ")
-		}
-		v.selectFrom(&b, false)
-		fmt.Fprintf(&b, "cordwood_scan(%d::UBIGINT)", v.rel.id())
-		v.where(&b)
-	}
-	return b.String()
-}
-
-func (v *view) selectFrom(b *strings.Builder, parquet bool) {
-	b.WriteString("SELECT ")
-	for i, c := range v.columns {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		name := quoteName(v.names[i])
-		if parquet && c.Type == schema.JSON {
-			name = "cordwood_json(" + name + ") AS " + name
-		}
-		b.WriteString(name)
-	}
-	b.WriteString(" FROM ")
-}
-
-func (v *view) where(b *strings.Builder) {
-	if v.expired != "" {
-		b.WriteString(" WHERE " + v.expired)
-	}
 }

@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/query"
+)
+
+// rowBits are the bits of a row's order that number the rows of a batch; those above
+// are the part's rank.
+const rowBits = 32
+
+// separate splits the parts of a table that merges rows into those that can be read as
+// they are, because no other part may have a row of the same identity and the part has
+// none twice, and groups of the others. Parts of different times have no identity in
+// common, since the time index is part of it.
+func separate(parts []part) (plain []part, merges [][]part) {
+	parts = slices.Clone(parts)
+	slices.SortStableFunc(parts, func(a, b part) int {
+		switch {
+		case a.min < b.min:
+			return -1
+		case a.min > b.min:
+			return 1
+		}
+		return 0
+	})
+	for len(parts) > 0 {
+		n, end := 1, parts[0].max
+		for n < len(parts) && parts[n].min <= end {
+			end = max(end, parts[n].max)
+			n++
+		}
+		if n == 1 && (parts[0].segment != nil || parts[0].batch.Rows == 1) {
+			plain = append(plain, parts[0])
+		} else {
+			merges = append(merges, parts[:n:n])
+		}
+		parts = parts[n:]
+	}
+	return plain, merges
+}
+
+// merge writes the query of the parts' rows with those of one identity made one.
+func (s *source) merge(b *strings.Builder, parts []part) error {
+	identity := func(at int) bool {
+		return s.columns[at].Semantic == schema.Tag || s.columns[at].Semantic == schema.Timestamp
+	}
+	order, deleted := quoteName(orderName), quoteName(deletedName)
+	marked := s.mayDelete(parts)
+	var list, keys []string
+	for _, at := range s.need {
+		name := quoteName(s.names[at])
+		switch {
+		case identity(at):
+			list, keys = append(list, name), append(keys, name)
+		case s.Merge != query.LastNonNull:
+			list = append(list, fmt.Sprintf("arg_max_null(%s, %s) AS %s", name, order, name))
+		case !marked:
+			list = append(list, fmt.Sprintf("arg_max(%s, %s) AS %s", name, order, name))
+		default:
+			// The latest value, unless it is from before the latest deletion.
+			list = append(list, fmt.Sprintf(
+				"CASE WHEN max(%[2]s) FILTER (WHERE %[1]s IS NOT NULL AND %[3]s IS NOT TRUE) >= coalesce(max(%[2]s) FILTER (WHERE %[3]s IS NOT NULL), 0)"+
+					" THEN arg_max(%[1]s, %[2]s) FILTER (WHERE %[3]s IS NOT TRUE) END AS %[1]s", name, order, deleted))
+		}
+	}
+	b.WriteString("SELECT " + strings.Join(list, ", ") + " FROM (")
+	first := true
+	for _, p := range parts {
+		if p.segment == nil {
+			continue
+		}
+		if !first {
+			b.WriteString(" UNION ALL ")
+		}
+		first = false
+		g := s.filesOf([]part{p})[0]
+		extra := fmt.Sprintf(", NULL::BOOLEAN AS %s, %d::UBIGINT AS %s", deleted, uint64(p.rank)<<rowBits, order)
+		if s.hidden(g.columns) != "" {
+			extra = fmt.Sprintf(", %s, %d::UBIGINT AS %s", deleted, uint64(p.rank)<<rowBits, order)
+		}
+		s.files(b, g, "", extra)
+	}
+	if batches := batchesOf(parts); len(batches) > 0 {
+		if !first {
+			b.WriteString(" UNION ALL ")
+		}
+		if err := s.scan(b, batches, true); err != nil {
+			return err
+		}
+	}
+	b.WriteString(") GROUP BY " + strings.Join(keys, ", "))
+	if marked {
+		fmt.Fprintf(b, " HAVING arg_max_null(%s, %s) IS NOT TRUE", deleted, order)
+	}
+	return nil
+}
+
+// mayDelete tells whether a row of the parts may be marked.
+func (s *source) mayDelete(parts []part) bool {
+	for _, p := range parts {
+		if p.segment != nil && s.hidden(s.fileColumns(p.segment)) != "" {
+			return true
+		}
+		if p.batch != nil && p.batch.Column(schema.DeletedColumnID) != nil {
+			return true
+		}
+	}
+	return false
+}

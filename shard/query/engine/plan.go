@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/shard/query"
+)
+
+// plan is what is known of one reference before the engine sees the statement.
+type plan struct {
+	ref  *tableRef
+	view *tableView
+	// may is what the conditions of the statement tell, or nil.
+	may  predicate
+	used reasons
+	// pruned counts what was left out, for EXPLAIN ANALYZE.
+	pruned pruning
+}
+
+// pruning counts the parts of a table.
+type pruning struct {
+	segments, byTime, byFilters, expired int
+	groups, groupsLeft                   int // row groups that filters were asked about
+	rows, memtable, memtableRows         int64
+	merged                               int
+}
+
+// newPlan returns the plan of a reference at a moment.
+func newPlan(ref *tableRef, v *tableView, now time.Time) *plan {
+	p := &plan{ref: ref, view: v}
+	var parts []predicate
+	for _, c := range ref.conds {
+		pl := &planner{schema: v.Schema, names: v.names, alias: c.alias, alone: c.alone}
+		pl.constants = constants{now: now, column: func(name string) bool {
+			return slices.ContainsFunc(v.columns, func(c schema.Column) bool { return strings.EqualFold(c.Name, name) })
+		}}
+		parts = append(parts, pl.predicate(c.expr, false))
+		p.used.time = p.used.time || pl.used.time
+		p.used.value = p.used.value || pl.used.value
+		p.used.tokens = p.used.tokens || pl.used.tokens
+	}
+	p.may = every(parts)
+	return p
+}
+
+// source chooses what the reference reads.
+func (p *plan) source(e *Engine, st *statement, whole bool) *source {
+	v := p.view
+	s := &source{tableView: v, need: p.need(st, whole)}
+	timeType := schema.TimestampNanosecond
+	if c := v.Schema.TimeIndex(); c != nil {
+		timeType = c.Type
+	}
+	plain, merges := p.parts(), [][]part(nil)
+	if v.Merge != query.Append {
+		plain, merges = separate(plain)
+	}
+	p.pruned.merged = len(merges)
+	hide := false
+	prune := func(list []part, identity bool) []part {
+		var left []part
+		for _, part := range list {
+			if v.ExpiredBefore != nil && part.max < *v.ExpiredBefore {
+				p.pruned.expired++
+				continue
+			}
+			if !p.meets(e, &part, timeType, identity) {
+				continue
+			}
+			hide = hide || v.ExpiredBefore != nil && part.min < *v.ExpiredBefore
+			left = append(left, part)
+		}
+		return left
+	}
+	s.plain = prune(plain, false)
+	for _, group := range merges {
+		if group = prune(group, true); len(group) > 0 {
+			s.merges = append(s.merges, group)
+		}
+	}
+	if hide {
+		s.where = v.notExpired(*v.ExpiredBefore)
+	}
+	return s
+}
+
+// parts lists what the table has, in the order in which it was written.
+func (p *plan) parts() []part {
+	v := p.view
+	segments := make([]*query.Segment, len(v.Segments))
+	for i := range v.Segments {
+		segments[i] = &v.Segments[i]
+	}
+	if v.Merge != query.Append {
+		slices.SortStableFunc(segments, func(a, b *query.Segment) int { return cmp.Compare(a.Order, b.Order) })
+	}
+	p.pruned = pruning{segments: len(segments)}
+	parts := make([]part, 0, len(segments)+len(v.Batches))
+	for _, s := range segments {
+		p.pruned.rows += s.Rows
+		parts = append(parts, part{segment: s, rank: len(parts), min: s.MinTime, max: s.MaxTime})
+	}
+	for _, b := range v.Batches {
+		if b.Rows > 0 {
+			p.pruned.memtable += int64(b.Rows)
+			parts = append(parts, part{batch: b, rank: len(parts), min: b.MinTime, max: b.MaxTime})
+		}
+	}
+	return parts
+}
+
+// meets tells whether a part may have rows that matter, and notes which row groups do.
+func (p *plan) meets(e *Engine, part *part, timeType schema.Type, identity bool) bool {
+	if p.may == nil {
+		if part.batch != nil {
+			p.pruned.memtableRows += int64(part.batch.Rows)
+		}
+		return true
+	}
+	pr := &probe{times: span{nanoseconds(part.min, timeType), nanoseconds(part.max, timeType)}, identity: identity}
+	switch {
+	case !p.may(pr):
+		if part.segment != nil {
+			p.pruned.byTime++
+		}
+		return false
+	case part.batch != nil:
+		p.pruned.memtableRows += int64(part.batch.Rows)
+	case p.used.value || p.used.tokens:
+		return p.filters(e, part, pr)
+	}
+	return true
+}
+
+// need returns the indexes of the columns that the statement may name, at least one.
+func (p *plan) need(st *statement, whole bool) []int {
+	v := p.view
+	var need []int
+	for i, c := range v.columns {
+		switch {
+		case whole, c.Semantic == schema.Timestamp,
+			v.Merge != query.Append && c.Semantic == schema.Tag,
+			st.words[lowerASCII(c.Name)], st.words[lowerASCII(v.names[i])]:
+			need = append(need, i)
+		}
+	}
+	if need == nil {
+		need = []int{0}
+	}
+	return need
+}
+
+// plans returns the plans of the statement's references, one for each of st.tables.
+func (st *statement) plans(req *query.Request, now time.Time) ([]*plan, []*tableView, error) {
+	views := make(map[query.TableName]*tableView, len(st.names))
+	var list []*tableView
+	for _, name := range st.names {
+		t := findTable(req, name)
+		if t == nil {
+			return nil, nil, errs.New(errs.TableNotFound, "table %s does not exist", name)
+		}
+		v, err := newTableView(t)
+		if err != nil {
+			return nil, nil, err
+		}
+		views[name] = v
+		list = append(list, v)
+	}
+	plans := make([]*plan, len(st.tables))
+	for i := range st.tables {
+		plans[i] = newPlan(&st.tables[i], views[st.tables[i].name], now)
+	}
+	return plans, list, nil
+}

@@ -1,0 +1,300 @@
+package engine
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"cordwood/proto/schema"
+)
+
+// A predicate tells whether some rows, of which a probe knows little, may have one that
+// meets a condition. It is false only where that is proven: nil, which knows nothing,
+// is true everywhere.
+type predicate func(p *probe) bool
+
+// probe is what is known of some rows: a file, a row group, a batch.
+type probe struct {
+	// times bounds their time index, in nanoseconds.
+	times span
+	// identity tells that rows of one identity are still to be merged: then only the
+	// columns of the identity say something, because a row that does not meet the
+	// condition may hide one that does.
+	identity bool
+	// value tells whether a column may have a value, in the bytes that bloom filters
+	// hash; nil: unknown.
+	value func(column uint32, value []byte) bool
+	// tokens tells whether a text of a column may have all tokens of a text; nil: unknown.
+	tokens func(column uint32, text string) bool
+}
+
+// verdict on what stopped a probe; see prune.go.
+type reasons struct{ time, value, tokens bool }
+
+// planner turns conditions into predicates for one table.
+type planner struct {
+	constants
+	schema *schema.Table
+	names  []string // what the engine calls the columns
+	alias  string
+	alone  bool
+	// used tells what the predicates look at.
+	used reasons
+}
+
+// predicate returns what can be concluded from a condition, or nil. negated: from its
+// being false.
+func (p *planner) predicate(v any, negated bool) predicate {
+	n, _ := v.(node)
+	kind := text(n, "type")
+	switch text(n, "class") {
+	case "CONJUNCTION":
+		var parts []predicate
+		for _, child := range args(n) {
+			parts = append(parts, p.predicate(child, negated))
+		}
+		if (kind == "CONJUNCTION_AND") != negated {
+			return every(parts)
+		}
+		return either(parts)
+	case "OPERATOR":
+		switch {
+		case kind == "OPERATOR_NOT" && len(args(n)) == 1:
+			return p.predicate(args(n)[0], !negated)
+		case kind == "COMPARE_IN" && !negated && len(args(n)) > 1:
+			list := args(n)
+			var parts []predicate
+			for _, value := range list[1:] {
+				parts = append(parts, p.comparison("COMPARE_EQUAL", list[0], value))
+			}
+			return either(parts)
+		}
+	case "COMPARISON":
+		if negated {
+			kind = opposite[kind]
+		}
+		return p.comparison(kind, n["left"], n["right"])
+	case "BETWEEN":
+		if !negated {
+			return every([]predicate{
+				p.comparison("COMPARE_GREATERTHANOREQUALTO", n["input"], n["lower"]),
+				p.comparison("COMPARE_LESSTHANOREQUALTO", n["input"], n["upper"]),
+			})
+		}
+	}
+	return nil
+}
+
+// opposite is the comparison that is true when another is false.
+var opposite = map[string]string{
+	"COMPARE_EQUAL": "COMPARE_NOTEQUAL", "COMPARE_NOTEQUAL": "COMPARE_EQUAL",
+	"COMPARE_LESSTHAN": "COMPARE_GREATERTHANOREQUALTO", "COMPARE_GREATERTHANOREQUALTO": "COMPARE_LESSTHAN",
+	"COMPARE_GREATERTHAN": "COMPARE_LESSTHANOREQUALTO", "COMPARE_LESSTHANOREQUALTO": "COMPARE_GREATERTHAN",
+}
+
+// mirrored is the comparison with its sides exchanged.
+var mirrored = map[string]string{
+	"COMPARE_EQUAL": "COMPARE_EQUAL", "COMPARE_NOTEQUAL": "COMPARE_NOTEQUAL",
+	"COMPARE_LESSTHAN": "COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO": "COMPARE_LESSTHANOREQUALTO",
+	"COMPARE_GREATERTHAN": "COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO": "COMPARE_GREATERTHANOREQUALTO",
+}
+
+// every is true where every part is.
+func every(parts []predicate) predicate {
+	known := parts[:0:0]
+	for _, part := range parts {
+		if part != nil {
+			known = append(known, part)
+		}
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	return func(p *probe) bool {
+		for _, part := range known {
+			if !part(p) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// either is true where one part is.
+func either(parts []predicate) predicate {
+	for _, part := range parts {
+		if part == nil {
+			return nil
+		}
+	}
+	return func(p *probe) bool {
+		for _, part := range parts {
+			if part(p) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func (p *planner) comparison(kind string, left, right any) predicate {
+	if pr := p.timeComparison(kind, left, right); pr != nil {
+		return pr
+	}
+	if pr := p.timeComparison(mirrored[kind], right, left); pr != nil {
+		return pr
+	}
+	if kind != "COMPARE_EQUAL" {
+		return nil
+	}
+	if pr := p.equality(left, right); pr != nil {
+		return pr
+	}
+	return p.equality(right, left)
+}
+
+// timeComparison is about an expression of the time index on the left and a constant.
+func (p *planner) timeComparison(kind string, left, right any) predicate {
+	back, forth, unit, ok := p.timeExpression(left)
+	if !ok {
+		return nil
+	}
+	var at span
+	if unit != 0 {
+		at, ok = number(right, unit)
+	} else {
+		at, ok = p.moment(right)
+	}
+	if !ok {
+		return nil
+	}
+	// The expression is at least t-back and at most t+forth.
+	bounds := always
+	switch kind {
+	case "COMPARE_EQUAL":
+		bounds = span{plus(at.lo, -forth), plus(at.hi, back)}
+	case "COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO":
+		bounds.hi = plus(at.hi, back)
+	case "COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO":
+		bounds.lo = plus(at.lo, -forth)
+	default:
+		return nil
+	}
+	p.used.time = true
+	return func(pr *probe) bool { return pr.times.meets(bounds) }
+}
+
+// timeExpression tells how much an expression of the time index is less or more than
+// it at most, in nanoseconds; unit is not 0 if it is a number, of so many nanoseconds.
+func (p *planner) timeExpression(v any) (back, forth, unit int64, ok bool) {
+	n, _ := v.(node)
+	switch text(n, "class") {
+	case "COLUMN_REF":
+		c := p.column(n)
+		return 0, 0, 0, c != nil && c.Semantic == schema.Timestamp
+	case "CAST":
+		back, forth, unit, ok = p.timeExpression(n["child"])
+		kind, _ := n["cast_type"].(node)
+		switch id := text(kind, "id"); {
+		case !ok || unit != 0:
+			return 0, 0, 0, false
+		case id == "DATE":
+			return back + day, forth, 0, true
+		case strings.HasPrefix(id, "TIMESTAMP"):
+			return back + rounding, forth + rounding, 0, true
+		}
+	case "FUNCTION":
+		name, list := lowerASCII(text(n, "function_name")), args(n)
+		if len(list) == 1 {
+			units, known := map[string]int64{"epoch_ns": 1, "epoch_us": 1000, "epoch_ms": 1000_000, "epoch": second}[name]
+			back, forth, unit, ok = p.timeExpression(list[0])
+			return back + rounding, forth + rounding, units, known && ok && unit == 0
+		}
+		if len(list) < 2 {
+			return 0, 0, 0, false
+		}
+		back, forth, unit, ok = p.timeExpression(list[1])
+		if !ok || unit != 0 {
+			return 0, 0, 0, false
+		}
+		switch {
+		case name == "date_trunc" || name == "datetrunc":
+			by, known := truncation(list[0])
+			return back + by, forth, 0, known
+		case name == "time_bucket" && len(list) == 2:
+			by, known := p.duration(list[0])
+			return plus(by.hi, back), forth, 0, known && by.lo > 0
+		}
+	}
+	return 0, 0, 0, false
+}
+
+// column returns the column that n names, or nil if it is none of the reference's.
+func (p *planner) column(n node) *schema.Column {
+	list, _ := n["column_names"].([]any)
+	if text(n, "class") != "COLUMN_REF" || len(list) == 0 || len(list) > 2 {
+		return nil
+	}
+	name, _ := list[len(list)-1].(string)
+	if len(list) == 1 && !p.alone {
+		return nil
+	}
+	if len(list) == 2 {
+		if qualifier, _ := list[0].(string); !strings.EqualFold(qualifier, p.alias) {
+			return nil
+		}
+	}
+	return p.named(name)
+}
+
+func (p *planner) named(name string) *schema.Column {
+	// A column whose name differs only in case from another's is left alone.
+	var found *schema.Column
+	for i := range p.schema.Columns {
+		c := &p.schema.Columns[i]
+		if strings.EqualFold(c.Name, name) || strings.EqualFold(p.names[i], name) {
+			if found != nil || p.names[i] != c.Name {
+				return nil
+			}
+			found = c
+		}
+	}
+	return found
+}
+
+// equality is about a column on the left and a literal.
+func (p *planner) equality(left, right any) predicate {
+	n, _ := left.(node)
+	c := p.column(n)
+	literal, _ := right.(node)
+	if c == nil || text(literal, "class") != "CONSTANT" {
+		return nil
+	}
+	value, _ := literal["value"].(node)
+	kind, _ := value["type"].(node)
+	var bytes []byte
+	switch id := text(kind, "id"); {
+	case c.Type == schema.String && id == "VARCHAR":
+		s, ok := value["value"].(string)
+		if !ok {
+			return nil
+		}
+		bytes = []byte(s)
+	case c.Type.IsInteger() && (id == "TINYINT" || id == "SMALLINT" || id == "INTEGER" || id == "BIGINT"):
+		i, ok := integer(literal)
+		if lo, hi := c.Type.IntRange(); !ok || i < lo || i > hi {
+			return nil
+		}
+		if c.Type == schema.Int64 || c.Type == schema.Uint64 {
+			bytes = binary.LittleEndian.AppendUint64(nil, uint64(i))
+		} else {
+			bytes = binary.LittleEndian.AppendUint32(nil, uint32(i))
+		}
+	default:
+		return nil
+	}
+	p.used.value = true
+	id, tag := c.ID, c.Semantic == schema.Tag
+	return func(pr *probe) bool {
+		return pr.value == nil || pr.identity && !tag || pr.value(id, bytes)
+	}
+}

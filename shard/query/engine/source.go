@@ -1,0 +1,286 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/query"
+	"cordwood/shard/segment"
+)
+
+// source is what one reference of a statement reads: the part of its table that
+// planning left.
+type source struct {
+	*tableView
+	// need are the indexes of the columns that the statement can name.
+	need []int
+	// plain are read as they are; each of merges has rows of which several may be of one
+	// identity.
+	plain  []part
+	merges [][]part
+	// where is a condition on every row, or empty.
+	where string
+	rels  []*relation
+}
+
+// part is a segment or a batch.
+type part struct {
+	segment *query.Segment
+	batch   *column.Batch
+	// rank orders parts by when they were written, from 0.
+	rank int
+	// min and max bound the time index, in its unit.
+	min, max int64
+	// groups are the runs of row numbers that matter; nil: all.
+	groups []rowRun
+}
+
+// rowRun are the rows of a file from first to last, both included.
+type rowRun struct{ first, last int64 }
+
+// The columns that only views have; users cannot have one of such a name.
+const (
+	deletedName = schema.DeletedColumnName
+	orderName   = "__sequence"
+	tableName   = segment.TableColumn
+)
+
+// release takes back what was lent to the engine.
+func (s *source) release() {
+	for _, r := range s.rels {
+		r.release()
+	}
+	s.rels = nil
+}
+
+// sql returns the query of the source's rows.
+func (s *source) sql() (string, error) {
+	var b strings.Builder
+	for i, group := range s.filesOf(s.plain) {
+		if i > 0 {
+			b.WriteString(" UNION ALL ")
+		}
+		s.files(&b, group, s.hidden(group.columns), "")
+	}
+	batches := batchesOf(s.plain)
+	if len(batches) > 0 {
+		if b.Len() > 0 {
+			b.WriteString(" UNION ALL ")
+		}
+		if err := s.scan(&b, batches, false); err != nil {
+			return "", err
+		}
+	}
+	for _, parts := range s.merges {
+		if b.Len() > 0 {
+			b.WriteString(" UNION ALL ")
+		}
+		if err := s.merge(&b, parts); err != nil {
+			return "", err
+		}
+	}
+	if b.Len() == 0 {
+		return s.nothing(), nil
+	}
+	return b.String(), nil
+}
+
+// nothing is a query of no rows with the source's columns.
+func (s *source) nothing() string {
+	list := make([]string, len(s.need))
+	for i, at := range s.need {
+		list[i] = s.null(at) + " AS " + quoteName(s.names[at])
+	}
+	return "SELECT " + strings.Join(list, ", ") + " WHERE false"
+}
+
+// null is a null of a column's type.
+func (s *source) null(at int) string {
+	c := s.columns[at]
+	if c.Type == schema.JSON {
+		return "cordwood_json(NULL::VARCHAR)"
+	}
+	return "NULL::" + duckTypes[c.Type].sql
+}
+
+// fileGroup are files that are read in one go: they have the same columns under the
+// same field ids.
+type fileGroup struct {
+	paths   []string
+	columns []query.SegmentColumn
+	shared  bool
+	runs    []rowRun
+	rank    int
+}
+
+// filesOf groups the segments among parts. Files with runs of rows are apart.
+func (s *source) filesOf(parts []part) []*fileGroup {
+	var groups []*fileGroup
+	byKey := make(map[string]*fileGroup)
+	for _, p := range parts {
+		if p.segment == nil {
+			continue
+		}
+		g := &fileGroup{columns: s.fileColumns(p.segment), shared: p.segment.Shared, runs: p.groups, rank: p.rank, paths: []string{p.segment.Path}}
+		if p.groups != nil {
+			groups = append(groups, g)
+			continue
+		}
+		var key strings.Builder
+		fmt.Fprint(&key, g.shared)
+		for _, c := range g.columns {
+			fmt.Fprintf(&key, " %d:%d", c.ID, c.FieldID)
+		}
+		if same := byKey[key.String()]; same != nil {
+			same.paths = append(same.paths, g.paths...)
+			continue
+		}
+		byKey[key.String()] = g
+		groups = append(groups, g)
+	}
+	return groups
+}
+
+// fileColumns returns the columns of a segment that are read, and the hidden one.
+func (s *source) fileColumns(seg *query.Segment) []query.SegmentColumn {
+	byID := make(map[uint32]query.SegmentColumn, len(seg.Columns))
+	for _, c := range seg.Columns {
+		if c.FieldID == 0 {
+			c.FieldID = c.ID
+		}
+		byID[c.ID] = c
+	}
+	out := make([]query.SegmentColumn, 0, len(s.need)+1)
+	for _, at := range s.need {
+		if c, ok := byID[s.columns[at].ID]; ok {
+			out = append(out, c)
+		}
+	}
+	if c, ok := byID[schema.DeletedColumnID]; ok {
+		out = append(out, c)
+	}
+	return out
+}
+
+// hidden is the condition that leaves out rows that are marked deleted, or empty.
+func (s *source) hidden(columns []query.SegmentColumn) string {
+	if slices.ContainsFunc(columns, func(c query.SegmentColumn) bool { return c.ID == schema.DeletedColumnID }) {
+		return quoteName(deletedName) + " IS NOT TRUE"
+	}
+	return ""
+}
+
+// files writes the query of some files' rows. condition is one that they meet, extra
+// what the list of columns has besides.
+func (s *source) files(b *strings.Builder, g *fileGroup, condition, extra string) {
+	has := make(map[uint32]query.SegmentColumn, len(g.columns))
+	for _, c := range g.columns {
+		has[c.ID] = c
+	}
+	b.WriteString("SELECT ")
+	for i, at := range s.need {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		name := quoteName(s.names[at])
+		switch _, ok := has[s.columns[at].ID]; {
+		case !ok:
+			b.WriteString(s.null(at) + " AS " + name)
+		case s.columns[at].Type == schema.JSON:
+			b.WriteString("cordwood_json(" + name + ") AS " + name)
+		default:
+			b.WriteString(name)
+		}
+	}
+	b.WriteString(extra)
+	b.WriteString(" FROM read_parquet(" + quoteList(g.paths) + ", hive_partitioning = false, schema = MAP {")
+	comma := ""
+	field := func(id uint32, name, kind string) {
+		// By field id: a file may have the column under an older name.
+		fmt.Fprintf(b, "%s%d: {name: %s, type: '%s', default_value: NULL}", comma, int32(id), quoteText(name), kind)
+		comma = ", "
+	}
+	var conditions []string
+	if g.shared {
+		field(segment.TableFieldID, tableName, "UBIGINT")
+		conditions = append(conditions, fmt.Sprintf("%s = %d::UBIGINT", quoteName(tableName), s.Schema.ID))
+	}
+	for _, at := range s.need {
+		if c, ok := has[s.columns[at].ID]; ok {
+			field(c.FieldID, s.names[at], duckTypes[s.columns[at].Type].sql)
+		}
+	}
+	if c, ok := has[schema.DeletedColumnID]; ok {
+		field(c.FieldID, deletedName, "BOOLEAN")
+	}
+	b.WriteString("})")
+	if len(g.runs) > 0 {
+		var runs []string
+		for _, r := range g.runs {
+			runs = append(runs, fmt.Sprintf("file_row_number BETWEEN %d AND %d", r.first, r.last))
+		}
+		conditions = append(conditions, "("+strings.Join(runs, " OR ")+")")
+	}
+	s.conditions(b, append(conditions, condition)...)
+}
+
+// conditions writes the WHERE of a part: those given, those of the source.
+func (s *source) conditions(b *strings.Builder, list ...string) {
+	word := " WHERE "
+	for _, c := range append(list, s.where) {
+		if c != "" {
+			b.WriteString(word + c)
+			word = " AND "
+		}
+	}
+}
+
+func batchesOf(parts []part) []part {
+	var out []part
+	for _, p := range parts {
+		if p.batch != nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// scan writes the query of some batches' rows; ordered: with the hidden column and
+// the order of the rows.
+func (s *source) scan(b *strings.Builder, parts []part, ordered bool) error {
+	columns, names := make([]schema.Column, 0, len(s.need)+2), make([]string, 0, len(s.need)+2)
+	b.WriteString("SELECT ")
+	for i, at := range s.need {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		columns, names = append(columns, s.columns[at]), append(names, s.names[at])
+		b.WriteString(quoteName(s.names[at]))
+	}
+	deleted := ordered
+	for _, p := range parts {
+		deleted = deleted || p.batch.Column(schema.DeletedColumnID) != nil
+	}
+	hidden := ""
+	if deleted {
+		columns, names = append(columns, schema.DeletedColumn()), append(names, deletedName)
+		hidden = quoteName(deletedName) + " IS NOT TRUE"
+	}
+	if ordered {
+		columns = append(columns, schema.Column{ID: orderColumnID, Name: orderName, Type: schema.Uint64, Semantic: schema.Field})
+		names = append(names, orderName)
+		b.WriteString(", " + quoteName(deletedName) + ", " + quoteName(orderName))
+		hidden = ""
+	}
+	rel, err := lend(names, columns, parts)
+	if err != nil {
+		return err
+	}
+	s.rels = append(s.rels, rel)
+	fmt.Fprintf(b, " FROM cordwood_scan(%d::UBIGINT)", rel.id())
+	s.conditions(b, hidden)
+	return nil
+}
