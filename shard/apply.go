@@ -56,8 +56,17 @@ func (s *Shard) apply(index, term uint64, data []byte) any {
 	if err != nil {
 		return replica.Halt(fmt.Errorf("shard %d: entry %d: %w", s.cfg.ID, index, err))
 	}
-	if e.kind == kindDropTable {
+	switch e.kind {
+	case kindDropTable:
 		s.applyDrop(index, term, e)
+		return nil
+	case kindExpire:
+		s.applyExpire(index, term, e)
+		return nil
+	case kindDefine:
+		if err := s.applyDefine(index, term, e); err != nil {
+			return replica.Halt(fmt.Errorf("shard %d: entry %d: %w", s.cfg.ID, index, err))
+		}
 		return nil
 	}
 	result, err := s.applyWrites(index, term, e)
@@ -108,6 +117,9 @@ func (s *Shard) applyWrites(index, term uint64, e *entry) (*applied, error) {
 	rows := 0
 	for _, b := range link {
 		s.state.note(&b.Header)
+		if s.state.tables[b.TableID].instant {
+			continue // accepted, and thrown away
+		}
 		s.active.Append(b)
 		rows += b.Rows
 	}
@@ -200,10 +212,45 @@ func (s *Shard) applyDrop(index, term uint64, e *entry) {
 	for _, f := range s.frozen {
 		f.mem.Drop(e.tableID)
 	}
-	for _, seg := range s.segments[e.tableID] {
-		s.retired = append(s.retired, retired{seg, index})
-	}
 	delete(s.segments, e.tableID)
 	s.endTails(e.tableID, tableGone(s.cfg.ID, e.tableID))
+	s.appliedIndex, s.appliedTerm = index, term
+}
+
+// applyDefine takes over definitions that are newer than those known.
+func (s *Shard) applyDefine(index, term uint64, e *entry) error {
+	defs, err := parseTables(e.tables)
+	if err != nil {
+		return fmt.Errorf("table definition: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.tick(e.time)
+	for _, d := range defs {
+		s.state.define(d)
+	}
+	s.appliedIndex, s.appliedTerm = index, term
+	return nil
+}
+
+// applyExpire lets go of what has expired of tables, as far as all of a segment's or
+// a batch's rows have: new views do not have it. Of the rest compaction takes care.
+// What is written from now on is not touched, whatever its time: a table may get a
+// longer ttl.
+func (s *Shard) applyExpire(index, term uint64, e *entry) {
+	order := s.ids.upcoming()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.tick(e.time)
+	for _, c := range e.cutoffs {
+		if !s.state.expire(c, order) {
+			continue
+		}
+		s.active.Expire(c.tableID, c.before)
+		for _, f := range s.frozen {
+			f.mem.Expire(c.tableID, c.before)
+		}
+		s.hide(c.tableID, func(l *liveSegment) bool { return s.state.dead(l.span(c.tableID), l.Order) })
+	}
 	s.appliedIndex, s.appliedTerm = index, term
 }

@@ -74,12 +74,12 @@ func benchBatch(seq uint64) []byte {
 // bare is a shard without a replica, to measure what Apply and flush cost by themselves.
 func bare(b *testing.B) *Shard {
 	cfg := Config{ID: testShard, Dir: b.TempDir(), NodeID: "n", FlushBytes: 1 << 40}.withDefaults()
-	s := &Shard{cfg: cfg, segmentDir: cfg.Dir, now: time.Now, applyIDs: map[batchID]struct{}{}, segments: map[uint64][]*liveSegment{}, wake: make(chan string, 1)}
+	s := &Shard{cfg: cfg, segmentDir: cfg.Dir, now: time.Now, applyIDs: map[batchID]struct{}{}, live: map[uint64]*liveSegment{}, segments: map[uint64][]*liveSegment{}, wake: make(chan string, 1)}
 	s.metrics = newMetrics(cfg, s)
-	s.state = newState(cfg.ID, &manifest.State{})
-	s.state.define(newTableDef(benchTable()))
+	s.state = mustState(b, cfg.ID, &manifest.State{})
+	s.state.define(mustDef(b, benchTable()))
 	s.active = memtable.New(cfg.Pool)
-	s.nextSegment = 1
+	s.ids.next = 1
 	m, err := manifest.Open(s.manifestConfig())
 	if err != nil {
 		b.Fatal(err)

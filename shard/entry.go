@@ -17,6 +17,8 @@ const (
 
 	kindWrite     = 1
 	kindDropTable = 2
+	kindDefine    = 3
+	kindExpire    = 4
 
 	// entryHead bytes begin an entry: version, kind, checksum, time, lengths.
 	entryHead = 24
@@ -32,6 +34,16 @@ type entry struct {
 	writes []entryWrite
 	// tableID is the table of a kindDropTable.
 	tableID uint64
+	// tables are the encoded definitions of a kindDefine.
+	tables [][]byte
+	// cutoffs are those of a kindExpire.
+	cutoffs []cutoff
+}
+
+// cutoff says that the rows of a table that are older have expired.
+type cutoff struct {
+	tableID uint64
+	before  int64
 }
 
 // entryWrite is one Write: it is applied as a whole or not at all.
@@ -58,18 +70,22 @@ func (w *entryWrite) size() int {
 func appendEntry(dst []byte, e *entry) []byte {
 	at := len(dst)
 	dst = append(dst, make([]byte, entryHead)...)
-	if e.kind == kindDropTable {
+	switch e.kind {
+	case kindDropTable:
 		dst = binary.AppendUvarint(dst, e.tableID)
-	}
-	if e.kind == kindWrite {
+	case kindDefine:
+		dst = appendParts(dst, e.tables)
+	case kindExpire:
+		dst = binary.AppendUvarint(dst, uint64(len(e.cutoffs)))
+		for _, c := range e.cutoffs {
+			dst = binary.AppendUvarint(dst, c.tableID)
+			dst = binary.AppendVarint(dst, c.before)
+		}
+	case kindWrite:
 		dst = binary.AppendUvarint(dst, uint64(len(e.writes)))
 		for i := range e.writes {
 			w := &e.writes[i]
-			dst = binary.AppendUvarint(dst, uint64(len(w.tables)))
-			for _, t := range w.tables {
-				dst = binary.AppendUvarint(dst, uint64(len(t)))
-				dst = append(dst, t...)
-			}
+			dst = appendParts(dst, w.tables)
 			dst = binary.AppendUvarint(dst, uint64(len(w.batches)))
 			for _, b := range w.batches {
 				dst = binary.AppendUvarint(dst, uint64(len(b)))
@@ -88,6 +104,15 @@ func appendEntry(dst []byte, e *entry) []byte {
 	binary.LittleEndian.PutUint32(head[16:], uint32(meta))
 	binary.LittleEndian.PutUint32(head[20:], uint32(len(head)-entryHead-meta))
 	binary.LittleEndian.PutUint32(head[4:], entryCRC(head, meta))
+	return dst
+}
+
+func appendParts(dst []byte, parts [][]byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(parts)))
+	for _, p := range parts {
+		dst = binary.AppendUvarint(dst, uint64(len(p)))
+		dst = append(dst, p...)
+	}
 	return dst
 }
 
@@ -117,6 +142,13 @@ func decodeEntry(b []byte) (*entry, error) {
 	switch e.kind {
 	case kindDropTable:
 		e.tableID = r.uvarint()
+	case kindDefine:
+		e.tables = r.parts()
+	case kindExpire:
+		e.cutoffs = make([]cutoff, r.count())
+		for i := range e.cutoffs {
+			e.cutoffs[i] = cutoff{r.uvarint(), r.varint()}
+		}
 	case kindWrite:
 		e.writes = make([]entryWrite, r.count())
 		for i := range e.writes {
@@ -147,6 +179,24 @@ func (r *entryReader) uvarint() uint64 {
 	return v
 }
 
+func (r *entryReader) varint() int64 {
+	v := r.uvarint()
+	return int64(v>>1) ^ -int64(v&1)
+}
+
+// parts reads byte strings that lie in the meta; nil if there are none.
+func (r *entryReader) parts() [][]byte {
+	n := r.count()
+	if n == 0 {
+		return nil
+	}
+	parts := make([][]byte, n)
+	for i := range parts {
+		parts[i] = r.take(&r.meta, r.uvarint())
+	}
+	return parts
+}
+
 // count reads the number of things that take at least a byte each.
 func (r *entryReader) count() int {
 	n := r.uvarint()
@@ -168,12 +218,7 @@ func (r *entryReader) take(from *[]byte, n uint64) []byte {
 }
 
 func (r *entryReader) write() (w entryWrite) {
-	if n := r.count(); n > 0 {
-		w.tables = make([][]byte, n)
-		for i := range w.tables {
-			w.tables[i] = r.take(&r.meta, r.uvarint())
-		}
-	}
+	w.tables = r.parts()
 	w.batches = make([][]byte, r.count())
 	for i := range w.batches {
 		w.batches[i] = r.take(&r.body, r.uvarint())

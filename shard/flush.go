@@ -5,17 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
 
-	"cordwood/proto/column"
-	"cordwood/proto/schemapb"
 	"cordwood/shard/manifest"
 	"cordwood/shard/memtable"
+	"cordwood/shard/query"
 	"cordwood/shard/replica"
 	"cordwood/shard/segment"
 )
@@ -27,6 +25,7 @@ const (
 	flushAge     = "age"
 	flushBudget  = "budget"
 	flushDrop    = "drop"
+	flushExpire  = "expire"
 	flushRetry   = "retry"
 	flushRequest = "request"
 )
@@ -44,8 +43,9 @@ type frozen struct {
 	index, term uint64
 	clock       int64
 	defs        map[uint64]*tableDef // of the tables that have rows here
-	changed     []*schemapb.Table    // definitions that changed since the freeze before
+	changed     []manifest.Table     // definitions that changed since the freeze before
 	drops       []uint64             // tables dropped since then
+	expires     []manifest.Expiry    // of tables of which rows expired since then
 	sessions    []manifest.Session
 }
 
@@ -54,13 +54,6 @@ type frozen struct {
 type unsettled struct {
 	edit *manifest.Edit
 	n    int // how many of the frozen memtables it covers
-}
-
-// retired is a segment of a dropped table. Its file goes after a commit that covers
-// the index at which the table was dropped.
-type retired struct {
-	seg   *liveSegment
-	index uint64
 }
 
 // freeze is called between two Applies: it puts the active memtable aside, if that
@@ -72,7 +65,7 @@ func (s *Shard) freeze(index uint64) replica.Snapshot {
 	if n := len(s.frozen); n > 0 {
 		last = s.frozen[n-1].index
 	}
-	if index <= last {
+	if index <= last && s.active.Empty() {
 		return snapshot{s}
 	}
 	f := &frozen{
@@ -85,7 +78,11 @@ func (s *Shard) freeze(index uint64) replica.Snapshot {
 	for _, id := range slices.Sorted(maps.Keys(s.state.dirty)) {
 		f.changed = append(f.changed, s.state.tables[id].stored)
 	}
+	for _, id := range slices.Sorted(maps.Keys(s.state.expires)) {
+		f.expires = append(f.expires, s.state.expired[id])
+	}
 	clear(s.state.dirty)
+	clear(s.state.expires)
 	s.state.drops = nil
 	s.frozen = append(s.frozen, f)
 	s.active = memtable.New(s.cfg.Pool)
@@ -101,7 +98,10 @@ func (p snapshot) Persist(w io.Writer) error {
 	if err := p.s.flushFrozen(); err != nil {
 		return err
 	}
-	return writeSnapshot(w, p.s.cfg.ID, p.s.manifest.State())
+	p.s.commitMu.Lock()
+	st := p.s.manifest.State()
+	p.s.commitMu.Unlock()
+	return writeSnapshot(w, p.s.cfg.ID, st)
 }
 
 // Release has nothing to release: what could not be flushed stays frozen, and is
@@ -109,13 +109,11 @@ func (p snapshot) Persist(w io.Writer) error {
 func (p snapshot) Release() {}
 
 // flushFrozen makes everything frozen durable in segments. Only the replica's
-// snapshot goroutine calls it, so it alone uses manifest, unsettled and nextSegment.
+// snapshot goroutine calls it.
 func (s *Shard) flushFrozen() error {
 	for {
-		if s.unsettled != nil {
-			if err := s.settle(); err != nil {
-				return fmt.Errorf("shard %d: flush: %w", s.cfg.ID, err)
-			}
+		if err := s.settle(); err != nil {
+			return fmt.Errorf("shard %d: flush: %w", s.cfg.ID, err)
 		}
 		s.mu.RLock()
 		todo := slices.Clone(s.frozen)
@@ -124,10 +122,12 @@ func (s *Shard) flushFrozen() error {
 			return nil
 		}
 		edit, err := s.writeSegments(todo)
+		if err == nil {
+			err = s.commit(&unsettled{edit: edit, n: len(todo)})
+		}
 		if err != nil {
 			return fmt.Errorf("shard %d: flush up to index %d: %w", s.cfg.ID, todo[len(todo)-1].index, err)
 		}
-		s.unsettled = &unsettled{edit: edit, n: len(todo)}
 	}
 }
 
@@ -137,108 +137,145 @@ func (s *Shard) flushFrozen() error {
 func (s *Shard) writeSegments(todo []*frozen) (edit *manifest.Edit, err error) {
 	last := todo[len(todo)-1]
 	edit = &manifest.Edit{AppliedIndex: last.index, AppliedTerm: last.term, Clock: last.clock, Sessions: last.sessions}
-	changed := map[uint64]*schemapb.Table{}
-	defs := map[uint64]*tableDef{}
-	rows := map[uint64][]*column.Batch{}
+	changed := map[uint64]manifest.Table{}
+	expired := map[uint64]manifest.Expiry{}
+	rows := map[uint64]*flushTable{}
 	s.mu.RLock() // a drop may take a table out of a frozen memtable
 	for _, f := range todo {
 		for _, t := range f.changed {
-			changed[t.Id] = t
+			changed[t.ID] = t
+		}
+		for _, x := range f.expires {
+			expired[x.TableID] = x
 		}
 		edit.Drop = append(edit.Drop, f.drops...)
 		for _, id := range f.mem.Tables() {
-			defs[id] = f.defs[id]
-			rows[id] = append(rows[id], f.mem.Batches(id)...)
+			t := rows[id]
+			if t == nil {
+				t = &flushTable{}
+				rows[id] = t
+			}
+			_, bytes := f.mem.Table(id)
+			t.def, t.bytes, t.batches = f.defs[id], t.bytes+bytes, append(t.batches, f.mem.Batches(id)...)
 		}
+	}
+	for id, t := range rows {
+		t.own = t.bytes >= ownSegmentBytes || t.def.merge != query.Append && slices.ContainsFunc(s.segments[id], func(l *liveSegment) bool { return !l.Shared() })
 	}
 	s.mu.RUnlock()
 	for _, id := range edit.Drop {
 		delete(changed, id)
+		delete(expired, id)
 		delete(rows, id)
 	}
 	for _, id := range slices.Sorted(maps.Keys(changed)) {
 		edit.Tables = append(edit.Tables, changed[id])
 	}
-	defer func() {
-		if err == nil {
-			return
-		}
-		for i := range edit.Add {
-			err = errors.Join(err, s.cfg.FS.Remove(filepath.Join(s.segmentDir, segment.FileName(edit.Add[i].ID))))
-		}
-	}()
-	cfg := segment.Config{FS: s.cfg.FS, Dir: s.segmentDir, NextID: func() uint64 {
-		id := s.nextSegment
-		s.nextSegment++
-		return id
-	}}
-	for _, id := range slices.Sorted(maps.Keys(rows)) {
-		metas, err := segment.Write(cfg, defs[id].Table, rows[id])
-		if err != nil {
-			return edit, err
-		}
-		edit.Add = append(edit.Add, metas...)
+	for _, id := range slices.Sorted(maps.Keys(expired)) {
+		edit.Expire = append(edit.Expire, expired[id])
 	}
-	edit.NextSegmentID = s.nextSegment
-	if len(edit.Add) > 0 {
-		if err := s.cfg.FS.SyncDir(s.segmentDir); err != nil {
-			return edit, fmt.Errorf("sync directory %s: %w", s.segmentDir, err)
-		}
-	}
-	return edit, nil
+	edit.Add, err = s.writeTables(rows)
+	return edit, err
 }
 
-// settle commits the edit that was begun, and puts its segments in the place of the
-// memtables. An edit may be committed twice: the second time changes nothing.
+// commit makes an edit durable and shows what it changes to new views. If the edit
+// could not even be begun the files that it adds are removed; else, after an error,
+// it will be committed again.
+func (s *Shard) commit(u *unsettled) error {
+	s.commitMu.Lock()
+	defer s.commitMu.Unlock()
+	if err := s.settleLocked(); err != nil {
+		return errors.Join(err, s.removeNew(u.edit.Add))
+	}
+	u.edit.Reserved, u.edit.NextSegmentID = s.ids.reserved(u.edit.Add)
+	s.unsettled = append(s.unsettled, u)
+	return s.settleLocked()
+}
+
+// removeNew removes the files of segments that never became live.
+func (s *Shard) removeNew(metas []segment.Meta) (err error) {
+	for i := range metas {
+		err = errors.Join(err, s.cfg.FS.Remove(filepath.Join(s.segmentDir, segment.FileName(metas[i].ID))))
+		s.ids.done(metas[i].ID)
+	}
+	return err
+}
+
+// settle commits the edits that were begun.
 func (s *Shard) settle() error {
-	u := s.unsettled
-	if s.manifestBroken {
-		m, err := manifest.Open(s.manifestConfig())
-		if err != nil {
+	s.commitMu.Lock()
+	defer s.commitMu.Unlock()
+	return s.settleLocked()
+}
+
+// settleLocked commits the edits that were begun, in their order. An edit may be
+// committed twice: the second time changes nothing.
+func (s *Shard) settleLocked() error {
+	for len(s.unsettled) > 0 {
+		u := s.unsettled[0]
+		if s.manifestBroken {
+			m, err := manifest.Open(s.manifestConfig())
+			if err != nil {
+				return err
+			}
+			if err := s.manifest.Close(); err != nil {
+				s.cfg.Logger.Debug("close of a manifest that was given up", "error", err)
+			}
+			s.manifest, s.manifestBroken = m, false
+		}
+		if err := s.manifest.Commit(u.edit); err != nil {
+			s.manifestBroken = true
 			return err
 		}
-		if err := s.manifest.Close(); err != nil {
-			s.cfg.Logger.Debug("close of a manifest that was given up", "error", err)
-		}
-		s.manifest, s.manifestBroken = m, false
+		s.unsettled = s.unsettled[1:]
+		s.publish(u)
 	}
-	if err := s.manifest.Commit(u.edit); err != nil {
-		s.manifestBroken = true
-		return err
-	}
-	s.unsettled = nil
-	s.publish(u)
 	return nil
 }
 
-// publish replaces the frozen memtables that u covers by its segments, for new views.
+// publish shows new views what a committed edit changed: segments that it adds in the
+// place of frozen memtables or of other segments. commitMu is held.
 func (s *Shard) publish(u *unsettled) {
+	listed := make(map[uint64]struct{}, len(s.live)+len(u.edit.Add))
+	for i := range s.manifest.State().Segments {
+		listed[s.manifest.State().Segments[i].ID] = struct{}{}
+	}
 	var dead []*liveSegment
 	var bytes int64
 	s.mu.Lock()
 	for _, m := range u.edit.Add {
-		seg := s.newSegment(m)
-		if _, gone := s.state.dropped[m.TableID]; gone {
-			s.retired = append(s.retired, retired{seg, s.appliedIndex})
+		bytes += m.Bytes
+		if _, ok := listed[m.ID]; ok {
+			s.addLive(m)
 			continue
 		}
-		s.segments[m.TableID] = append(s.segments[m.TableID], seg)
-		bytes += m.Bytes
+		dead = append(dead, s.newSegment(m)) // dropped or expired while it was written
+	}
+	gone := map[*liveSegment]bool{}
+	for id, l := range s.live {
+		if _, ok := listed[id]; !ok {
+			delete(s.live, id)
+			dead = append(dead, l)
+			gone[l] = true
+		}
+	}
+	for l := range gone {
+		hide := func(l *liveSegment) bool { return gone[l] }
+		s.hide(l.TableID, hide)
+		for _, t := range l.Tables {
+			s.hide(t.TableID, hide)
+		}
 	}
 	done := s.frozen[:u.n]
 	s.frozen = slices.Clone(s.frozen[u.n:])
-	kept := s.retired[:0]
-	for _, r := range s.retired {
-		if r.index <= u.edit.AppliedIndex {
-			dead = append(dead, r.seg)
-		} else {
-			kept = append(kept, r)
-		}
+	if u.edit.AppliedIndex > 0 {
+		s.flushed.Store(u.edit.AppliedIndex)
 	}
-	s.retired = kept
-	s.flushed.Store(u.edit.AppliedIndex)
 	s.mu.Unlock()
 
+	for i := range u.edit.Add {
+		s.ids.done(u.edit.Add[i].ID)
+	}
 	var rows int64
 	for _, f := range done {
 		s.cfg.Budget.add(-f.bytes)
@@ -248,15 +285,9 @@ func (s *Shard) publish(u *unsettled) {
 	for _, seg := range dead {
 		seg.unref()
 	}
-	s.metrics.flushBytes.Add(float64(bytes))
-	s.cfg.Logger.Debug("flushed", "index", u.edit.AppliedIndex, "segments", len(u.edit.Add), "rows", rows, "bytes", bytes)
-}
-
-// removeSegment removes the file of a segment that nothing refers to any more. If
-// it cannot be removed now, the next start finds and sets it aside.
-func (s *Shard) removeSegment(l *liveSegment) {
-	if err := s.cfg.FS.Remove(l.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.cfg.Logger.Warn("file of a dropped table stays behind", "table", l.TableID, "file", l.path, "error", err)
+	if u.n > 0 {
+		s.metrics.flushBytes.Add(float64(bytes))
+		s.cfg.Logger.Debug("flushed", "index", u.edit.AppliedIndex, "segments", len(u.edit.Add), "rows", rows, "bytes", bytes)
 	}
 }
 
@@ -339,7 +370,7 @@ func (s *Shard) flushReason() string {
 	switch {
 	case len(s.frozen) > 0:
 		return flushRetry
-	case s.appliedIndex <= s.flushed.Load():
+	case s.appliedIndex <= s.flushed.Load() && s.active.Empty():
 		return ""
 	case s.activeBytes >= s.cfg.FlushBytes:
 		return flushBytes

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -9,12 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
+	"cordwood/shard/manifest"
+	"cordwood/shard/segment"
 	"cordwood/shard/vfs"
 )
 
@@ -29,8 +31,8 @@ func def(id uint64) *schemapb.Table {
 			{Id: 2, Name: "host", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_TAG},
 			{Id: 3, Name: "m", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
 		},
-		NextColumnId: 4,
-		Placement:    []*schemapb.Placement{{Epoch: 3, ShardId: testShard}},
+		NextColumnId: 4, Options: map[string]string{"append_mode": "true"},
+		Placement: []*schemapb.Placement{{Epoch: 3, ShardId: testShard}},
 	}
 }
 
@@ -51,6 +53,24 @@ func batch(h column.Header, messages ...string) []byte {
 		b.EndRow()
 	}
 	return b.Encode(nil, h)
+}
+
+func mustState(t testing.TB, shardID uint32, m *manifest.State) *state {
+	t.Helper()
+	st, err := newState(shardID, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+func mustDef(t testing.TB, p *schemapb.Table) *tableDef {
+	t.Helper()
+	stored, err := manifest.EncodeTable(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newTableDef(p, stored)
 }
 
 // opened is a shard under test with what it was opened with.
@@ -181,40 +201,39 @@ func viewRows(t testing.TB, fsys vfs.FS, v *View, table uint64) []string {
 		}
 	}
 	for _, seg := range v.Segments(table) {
-		out = append(out, segmentRows(t, fsys, seg)...)
+		out = append(out, segmentRows(t, fsys, seg, table)...)
 	}
 	slices.Sort(out)
 	return out
 }
 
-func segmentRows(t testing.TB, fsys vfs.FS, seg Segment) []string {
+func segmentRows(t testing.TB, fsys vfs.FS, seg Segment, table uint64) []string {
 	t.Helper()
-	f, err := fsys.Open(seg.Path)
+	r, err := segment.Open(fsys, seg.Path, &seg.Meta)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	pf, err := parquet.OpenFile(io.NewSectionReader(f, 0, seg.Bytes), seg.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	column := slices.IndexFunc(pf.Schema().Columns(), func(path []string) bool { return path[0] == "m" })
+	defer r.Close()
 	var out []string
-	for _, g := range pf.RowGroups() {
-		rows := g.Rows()
-		buf := make([]parquet.Row, 64)
-		for {
-			n, err := rows.ReadRows(buf)
-			for _, r := range buf[:n] {
-				out = append(out, r[column].String())
-			}
-			if err != nil {
-				break
-			}
+	for {
+		b, err := r.Next(64)
+		if errors.Is(err, io.EOF) {
+			return out
 		}
-		rows.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.TableID != table {
+			continue
+		}
+		for i := range b.Rows {
+			text := ""
+			if c := b.Column(3); c != nil {
+				text = string(c.Bytes(i))
+			}
+			out = append(out, text)
+		}
 	}
-	return out
 }
 
 // files lists the base names in a directory of the shard.

@@ -21,15 +21,22 @@ func InspectEntry(w io.Writer, data []byte) error {
 		p.line("drop table %d, proposed %s, %d bytes", e.tableID, at, len(data))
 		return p.err
 	}
+	switch e.kind {
+	case kindDefine:
+		p.line("%d table definitions, proposed %s, %d bytes", len(e.tables), at, len(data))
+		return inspectTables(p, "  ", e.tables)
+	case kindExpire:
+		p.line("rows of %d tables expire, proposed %s, %d bytes", len(e.cutoffs), at, len(data))
+		for _, c := range e.cutoffs {
+			p.line("  table %d: those before %d", c.tableID, c.before)
+		}
+		return p.err
+	}
 	p.line("%d writes, proposed %s, %d bytes", len(e.writes), at, len(data))
 	for i := range e.writes {
 		p.line("  write %d", i+1)
-		defs, err := parseTables(e.writes[i].tables)
-		if err != nil {
-			return fmt.Errorf("inspect: write %d: table definition: %w", i+1, err)
-		}
-		for _, d := range defs {
-			p.line("    table %d %q.%q version %d, %d columns", d.ID, d.Database, d.Name, d.Version, len(d.Columns))
+		if err := inspectTables(p, "    ", e.writes[i].tables); err != nil {
+			return fmt.Errorf("inspect: write %d: %w", i+1, err)
 		}
 		for _, b := range e.writes[i].batches {
 			h, err := column.DecodeHeader(b)
@@ -40,6 +47,17 @@ func InspectEntry(w io.Writer, data []byte) error {
 			p.line("    batch of table %d: epoch %d, schema version %d, session %016x number %d, %d rows, time %d to %d, %d bytes",
 				h.TableID, h.Epoch, h.SchemaVersion, h.Session, h.Seq, h.Rows, h.MinTime, h.MaxTime, len(b))
 		}
+	}
+	return p.err
+}
+
+func inspectTables(p *linePrinter, indent string, tables [][]byte) error {
+	defs, err := parseTables(tables)
+	if err != nil {
+		return fmt.Errorf("table definition: %w", err)
+	}
+	for _, d := range defs {
+		p.line("%stable %d %q.%q version %d, %d columns", indent, d.ID, d.Database, d.Name, d.Version, len(d.Columns))
 	}
 	return p.err
 }

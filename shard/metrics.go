@@ -54,13 +54,10 @@ func newMetrics(cfg Config, s *Shard) *metrics {
 	}
 	gauge("cordwood_shard_memtable_bytes", "Memory of memtables, frozen ones included.", locked(func() float64 { return float64(s.memoryLocked()) }))
 	gauge("cordwood_shard_segments", "Live segments.", locked(func() float64 {
-		n := 0
-		for _, list := range s.segments {
-			n += len(list)
-		}
-		return float64(n)
+		return float64(len(s.live))
 	}))
 	gauge("cordwood_shard_tails", "Tails that follow a table.", locked(func() float64 { return float64(s.tails.open) }))
+	gauge("cordwood_shard_lost_files", "Files in lost+found, which are removed 30 days after they were put there.", func() float64 { return float64(s.lost.Load()) })
 	gauge("cordwood_shard_applied_index", "Index of the last entry applied.", locked(func() float64 { return float64(s.appliedIndex) }))
 	gauge("cordwood_shard_flushed_index", "Index up to which everything is in segments.", func() float64 { return float64(s.flushed.Load()) })
 	return m

@@ -73,7 +73,9 @@ func readSegment(t *testing.T, c shardpb.ShardServiceClient, req *shardpb.ReadSe
 func TestPin(t *testing.T) {
 	o := openShard(t, testConfig(t))
 	c := serve(t, &fakeEngine{}, o.Shard)
-	index := o.mustPut(batch(head(1, 5, 1), "a", "b"), batch(head(2, 5, 2), "c"))
+	o.mustPut(batch(head(1, 5, 1), "a", "b"))
+	o.flush()
+	index := o.mustPut(batch(head(2, 5, 2), "c"))
 	p := pinOver(t, c, testShard)
 	defer p.close()
 	if len(p.segments) != 2 || p.index < index {

@@ -12,6 +12,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
+	"cordwood/shard/segment"
 )
 
 const (
@@ -156,7 +157,7 @@ func show(qt *query.Table, v *View, tableID uint64) {
 	qt.Merge = query.MergeOf(qt.Schema)
 	qt.Batches = v.Batches(tableID)
 	for _, seg := range v.Segments(tableID) {
-		qt.Segments = append(qt.Segments, querySegment(seg))
+		qt.Segments = append(qt.Segments, querySegment(qt.Schema, seg))
 	}
 }
 
@@ -189,12 +190,28 @@ func (s *server) ready(ctx context.Context, id uint32) (*Shard, error) {
 	return sh, nil
 }
 
-func querySegment(seg Segment) query.Segment {
-	q := query.Segment{Path: seg.Path, Order: seg.ID, Rows: seg.Rows, MinTime: seg.MinTime, MaxTime: seg.MaxTime, Columns: make([]query.SegmentColumn, len(seg.Columns))}
-	for i, c := range seg.Columns {
-		q.Columns[i] = query.SegmentColumn{ID: c.ID, FieldID: c.ID, Name: c.Name, Type: c.Type}
+func querySegment(table *schema.Table, seg Segment) query.Segment {
+	q := query.Segment{
+		Path: seg.Path, Shared: seg.Shared(), Order: seg.Order, Rows: seg.Span.Rows, MinTime: seg.Span.MinTime, MaxTime: seg.Span.MaxTime,
+		Columns: make([]query.SegmentColumn, 0, len(seg.Columns)),
+	}
+	for i := range seg.Columns {
+		c := &seg.Columns[i]
+		if !seg.Shared() || hasColumn(table, c) {
+			q.Columns = append(q.Columns, query.SegmentColumn{ID: c.ID, FieldID: c.FieldID, Name: c.Name, Type: c.Type})
+		}
 	}
 	return q
+}
+
+// hasColumn tells whether a column of a shared segment is one of the table's, and not
+// one of another table that has the same id.
+func hasColumn(table *schema.Table, c *segment.Column) bool {
+	if c.ID == schema.DeletedColumnID {
+		return true
+	}
+	have := table.Column(c.TableName())
+	return have != nil && have.ID == c.ID && have.Type == c.Type && have.Semantic == c.Semantic
 }
 
 // decodeInline decodes the batches of an inline table; total counts their bytes.

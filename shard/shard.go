@@ -17,10 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,9 +39,9 @@ const (
 
 // Shard is an open shard.
 //
-// Four goroutines change it: the replica's apply goroutine (state, active memtable),
-// its snapshot goroutine (manifest, segments), the commit loop (queue) and the flush
-// loop. Readers see the first two's work through mu, which is never held across I/O.
+// Its goroutines: the replica's apply goroutine (state, active memtable), its snapshot
+// goroutine (flush), the commit loop (queue), the flush loop and the compaction loop.
+// Readers see their work through mu, which is never held across I/O.
 type Shard struct {
 	cfg        Config
 	segmentDir string
@@ -62,23 +59,30 @@ type Shard struct {
 	applyBatches []*column.Batch
 	applyEncoded [][]byte // as they are in the log, beside applyBatches
 
-	// Used by the snapshot goroutine alone, once open.
+	ids segmentIDs
+	// lost is how many files are in lost+found.
+	lost atomic.Int64
+
+	// commitMu guards the manifest. Flush and compaction hold it while they commit; it
+	// is taken before mu.
+	commitMu       sync.Mutex
 	manifest       *manifest.Manifest
 	manifestBroken bool
-	unsettled      *unsettled
-	nextSegment    uint64
+	unsettled      []*unsettled // in the order in which they were begun
 
 	// mu guards everything below. It is held for moments only, and no other lock is
 	// taken under it. The apply goroutine changes state and active under it, and
 	// reads them without, because nobody else changes them.
-	mu                        sync.RWMutex
-	state                     *state
-	active                    *memtable.Memtable
-	activeBytes               int64     // of active, as of the last entry
-	activeSince               time.Time // first row in active; zero if there is none
-	frozen                    []*frozen // oldest first
+	mu          sync.RWMutex
+	state       *state
+	active      *memtable.Memtable
+	activeBytes int64     // of active, as of the last entry
+	activeSince time.Time // first row in active; zero if there is none
+	frozen      []*frozen // oldest first
+	// live are the segments that the manifest lists, by id; segments are those that
+	// have live rows of a table, by rising order. The lists are replaced, not changed.
+	live                      map[uint64]*liveSegment
 	segments                  map[uint64][]*liveSegment
-	retired                   []retired
 	appliedIndex, appliedTerm uint64
 	flushErr                  error // of the last flush
 	closing, closed           bool
@@ -109,7 +113,7 @@ func Open(cfg Config) (*Shard, error) {
 	cfg = cfg.withDefaults()
 	s := &Shard{
 		cfg: cfg, segmentDir: filepath.Join(cfg.Dir, segmentDirName), now: time.Now, applyIDs: map[batchID]struct{}{},
-		segments: map[uint64][]*liveSegment{}, queue: newQueue(cfg.ID, cfg.QueueBytes, cfg.QueueWrites),
+		live: map[uint64]*liveSegment{}, segments: map[uint64][]*liveSegment{}, queue: newQueue(cfg.ID, cfg.QueueBytes, cfg.QueueWrites),
 		wake: make(chan string, 1), flushRequests: make(chan chan error), stop: make(chan struct{}),
 	}
 	s.metrics = newMetrics(cfg, s)
@@ -135,15 +139,17 @@ func (s *Shard) open() (err error) {
 	if n := s.manifest.TornBytes(); n > 0 {
 		s.cfg.Logger.Info("left out an edit of the manifest that was not finished", "bytes", n)
 	}
+	if s.state, err = newState(s.cfg.ID, st); err != nil {
+		return fmt.Errorf("manifest: %w", err)
+	}
 	for i := range st.Segments {
 		m := st.Segments[i]
 		if err := segment.Check(s.cfg.FS, s.segmentDir, &m, false); err != nil {
 			return err
 		}
-		s.segments[m.TableID] = append(s.segments[m.TableID], s.newSegment(m))
+		s.addLive(m)
 	}
-	s.state = newState(s.cfg.ID, st)
-	s.nextSegment = max(st.NextSegmentID, 1)
+	s.ids.next = max(st.NextSegmentID, 1)
 	s.base = st.AppliedIndex
 	s.flushed.Store(st.AppliedIndex)
 	s.appliedIndex, s.appliedTerm = st.AppliedIndex, st.AppliedTerm
@@ -177,41 +183,6 @@ func (s *Shard) open() (err error) {
 	go s.commitLoop()
 	s.flusher.Add(1)
 	go s.flushLoop()
-	return nil
-}
-
-// sweep deals with files that the manifest does not list.
-func (s *Shard) sweep(st *manifest.State) error {
-	live := make(map[string]bool, len(st.Segments))
-	for i := range st.Segments {
-		live[segment.FileName(st.Segments[i].ID)] = true
-	}
-	names, err := s.cfg.FS.ReadDir(s.segmentDir)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		path := filepath.Join(s.segmentDir, name)
-		number, isSegment := strings.CutSuffix(name, segment.Suffix)
-		id, perr := strconv.ParseUint(number, 10, 64)
-		switch {
-		case live[name]:
-		case segment.IsTemp(name), isSegment && perr == nil && id >= st.NextSegmentID:
-			s.cfg.Logger.Info("removed a file of a flush that was not finished; its rows are in the log", "file", path)
-			if err := s.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("remove file of an unfinished flush: %w", err)
-			}
-		case isSegment:
-			lost := filepath.Join(s.cfg.Dir, lostDirName)
-			s.cfg.Logger.Warn("set aside a segment file that the manifest does not list", "file", path, "to", lost)
-			if err := s.cfg.FS.MkdirAll(lost); err != nil {
-				return err
-			}
-			if err := s.cfg.FS.Rename(path, filepath.Join(lost, name)); err != nil {
-				return err
-			}
-		}
-	}
 	return nil
 }
 
@@ -257,7 +228,7 @@ func (s *Shard) close(ctx context.Context) error {
 
 	var err error
 	s.mu.RLock()
-	unflushed := s.appliedIndex > s.flushed.Load()
+	unflushed := s.appliedIndex > s.flushed.Load() || !s.active.Empty()
 	s.mu.RUnlock()
 	if unflushed && s.replica.Err() == nil {
 		if ferr := s.Flush(ctx); ferr != nil {

@@ -378,7 +378,9 @@ func TestConcurrentWriters(t *testing.T) {
 
 func TestDropTable(t *testing.T) {
 	s := openShard(t, testConfig(t))
-	s.mustPut(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "b"))
+	s.mustPut(batch(head(1, 9, 1), "a"))
+	s.flush()
+	s.mustPut(batch(head(2, 9, 2), "b"))
 	s.flush()
 	s.mustPut(batch(head(1, 9, 3), "c"))
 	v := s.ReadView(1)
@@ -492,5 +494,66 @@ func TestLayout(t *testing.T) {
 	defer v.Close()
 	if got, want := v.Segments(1)[0].Path, filepath.Join(s.cfg.Dir, "segments", "0000000000000001.parquet"); got != want {
 		t.Errorf("path %s, want %s", got, want)
+	}
+}
+
+// TestDropSharing drops one of two tables that share a segment.
+func TestDropSharing(t *testing.T) {
+	s := openShard(t, testConfig(t))
+	s.mustPut(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "b"))
+	s.flush()
+	if err := s.DropTable(context.Background(), 1); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got := s.rows(1); len(got) != 0 {
+			t.Errorf("rows of a dropped table: %v", got)
+		}
+		if diff := cmp.Diff([]string{"b"}, s.rows(2)); diff != "" {
+			t.Error(diff)
+		}
+		if got := s.files("segments"); len(got) != 1 {
+			t.Errorf("files %v", got)
+		}
+		s.flush()
+		s = s.reopen()
+	}
+	if err := s.DropTable(context.Background(), 2); err != nil {
+		t.Fatal(err)
+	}
+	s.flush()
+	if got := s.files("segments"); len(got) != 0 {
+		t.Errorf("files %v", got)
+	}
+}
+
+// TestDefineTable tells the shard of new options.
+func TestDefineTable(t *testing.T) {
+	s := openShard(t, testConfig(t))
+	s.mustPut(batch(head(1, 9, 1), "a"))
+	d := def(1)
+	d.Version, d.Name, d.Options = 2, "renamed", map[string]string{"append_mode": "true", "ttl": "instant"}
+	if err := s.DefineTable(context.Background(), d, def(2)); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if version, epoch, ok := s.Table(1); version != 2 || epoch != 3 || !ok {
+			t.Errorf("version %d, epoch %d, known %t", version, epoch, ok)
+		}
+		if got := s.state.tables[1]; got.Name != "renamed" || !got.instant || len(s.Tables()) != 2 {
+			t.Errorf("definition %+v, tables %v", got, s.Tables())
+		}
+		s.flush()
+		s = s.reopen()
+	}
+	s.mustPut(batch(head(1, 9, 2), "b")) // thrown away
+	if diff := cmp.Diff([]string{"a"}, s.rows(1)); diff != "" {
+		t.Error(diff)
+	}
+	if err := s.DefineTable(context.Background(), def(1)); err != nil {
+		t.Fatal(err)
+	}
+	if version, _, _ := s.Table(1); version != 2 {
+		t.Errorf("an older definition brought version %d back", version)
 	}
 }

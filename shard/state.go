@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/shard/manifest"
+	"cordwood/shard/query"
 )
 
 const (
@@ -25,7 +27,7 @@ const (
 	sessionTTL = 30 * time.Minute
 	sweepEvery = time.Minute
 	// maxSessions bounds the sessions; beyond it the one idle for longest is forgotten.
-	maxSessions = 10_000
+	maxSessions = 1024
 
 	// maxTableColumns bounds the columns of a table: a Parquet file cannot have more
 	// than 32,767.
@@ -37,32 +39,69 @@ const (
 type state struct {
 	shardID uint32
 	// clock is the highest leader's time of all entries; it never goes back.
-	clock    int64
-	tables   map[uint64]*tableDef
-	dropped  map[uint64]struct{}
+	clock  int64
+	tables map[uint64]*tableDef
+	// dropped are the tables dropped in the last manifest.TombstoneTTL, with the clock
+	// at the drop.
+	dropped map[uint64]int64
+	// expired is what expired last of each table.
+	expired  map[uint64]manifest.Expiry
 	sessions map[uint64]*session
 	// dirty are the tables whose definitions changed since the last freeze.
 	dirty map[uint64]struct{}
-	// drops are the tables dropped since the last freeze.
-	drops []uint64
+	// drops are the tables dropped since the last freeze, expires those of which rows
+	// expired.
+	drops   []uint64
+	expires map[uint64]struct{}
 }
 
 type tableDef struct {
 	*schema.Table
-	stored *schemapb.Table
-	byID   map[uint32]int
+	stored manifest.Table
+	byID   []columnAt // by id
+	// merge is how rows of one identity become one.
+	merge query.Merge
+	// instant: rows are thrown away at once. skipWAL: they do not go through the log.
+	instant, skipWAL bool
+	// physical is the name of the physical table, "" if there is none: the table shares
+	// its segments with those of the same one, whatever its size.
+	physical string
 	// fault, if set, is why rows of the table could not be flushed; none are taken.
 	fault error
 }
 
-func newTableDef(p *schemapb.Table) *tableDef {
-	d := &tableDef{Table: schema.FromProto(p), stored: p, byID: make(map[uint32]int, len(p.Columns))}
+type columnAt struct {
+	id uint32
+	at int32
+}
+
+// loadTableDef returns the definition that t holds.
+func loadTableDef(t manifest.Table) (*tableDef, error) {
+	p, err := t.Decode()
+	if err != nil {
+		return nil, err
+	}
+	return newTableDef(p, t), nil
+}
+
+// newTableDef returns the definition p, whose encoded form is stored.
+func newTableDef(p *schemapb.Table, stored manifest.Table) *tableDef {
+	d := &tableDef{Table: schema.FromProto(p), stored: stored, byID: make([]columnAt, len(p.Columns))}
+	d.merge = query.MergeOf(d.Table)
+	d.instant = d.Options[schema.OptionTTL] == "instant"
+	d.skipWAL = d.Options[schema.OptionSkipWAL] == "true"
+	d.physical = d.Options[schema.OptionPhysicalTable]
+	for i := range d.Columns {
+		d.byID[i] = columnAt{d.Columns[i].ID, int32(i)}
+	}
+	slices.SortStableFunc(d.byID, func(a, b columnAt) int { return cmp.Compare(a.id, b.id) })
 	timeIndexes := 0
 	for i := range d.Columns {
 		c := &d.Columns[i]
-		_, twice := d.byID[c.ID]
+		at, _ := d.column(c.ID)
+		twice := int(at) != i
 		switch {
-		case c.ID == 0 || twice:
+		case c.ID == 0 || c.ID == schema.DeletedColumnID || twice:
 			d.fault = fmt.Errorf("column %q has id %d, which is not its own", c.Name, c.ID)
 		case !c.Type.Valid() || p.Columns[i].Type != schemapb.Type(c.Type):
 			d.fault = fmt.Errorf("column %q has the unknown type %d", c.Name, p.Columns[i].Type)
@@ -72,7 +111,6 @@ func newTableDef(p *schemapb.Table) *tableDef {
 				d.fault = fmt.Errorf("time index %q has type %s", c.Name, c.Type)
 			}
 		}
-		d.byID[c.ID] = i
 	}
 	if d.fault == nil && timeIndexes != 1 {
 		d.fault = fmt.Errorf("the table has %d time indexes, want one", timeIndexes)
@@ -81,6 +119,15 @@ func newTableDef(p *schemapb.Table) *tableDef {
 		d.fault = fmt.Errorf("the table has %d columns, at most %d can be stored", len(d.Columns), maxTableColumns)
 	}
 	return d
+}
+
+// column returns where the column of that id is; the first one if there are several.
+func (d *tableDef) column(id uint32) (at int, ok bool) {
+	i, ok := slices.BinarySearchFunc(d.byID, id, func(c columnAt, id uint32) int { return cmp.Compare(c.id, id) })
+	if !ok {
+		return 0, false
+	}
+	return int(d.byID[i].at), true
 }
 
 // session remembers which batches of a writer were appended.
@@ -133,24 +180,31 @@ func (s *session) shift(n uint64) {
 	}
 }
 
-func newState(shardID uint32, m *manifest.State) *state {
+func newState(shardID uint32, m *manifest.State) (*state, error) {
 	st := &state{
 		shardID: shardID, clock: m.Clock, tables: make(map[uint64]*tableDef, len(m.Tables)),
-		dropped: make(map[uint64]struct{}, len(m.Dropped)), sessions: make(map[uint64]*session, len(m.Sessions)),
-		dirty: map[uint64]struct{}{},
+		dropped: make(map[uint64]int64, len(m.Dropped)), sessions: make(map[uint64]*session, len(m.Sessions)),
+		expired: make(map[uint64]manifest.Expiry, len(m.Expired)), dirty: map[uint64]struct{}{}, expires: map[uint64]struct{}{},
 	}
 	for _, t := range m.Tables {
-		st.tables[t.Id] = newTableDef(t)
+		d, err := loadTableDef(t)
+		if err != nil {
+			return nil, err
+		}
+		st.tables[t.ID] = d
 	}
-	for _, id := range m.Dropped {
-		st.dropped[id] = struct{}{}
+	for _, d := range m.Dropped {
+		st.dropped[d.TableID] = d.At
+	}
+	for _, x := range m.Expired {
+		st.expired[x.TableID] = x
 	}
 	for _, s := range m.Sessions {
 		ses := &session{high: s.High, last: s.LastUnixNano}
 		copy(ses.seen[:], s.Seen)
 		st.sessions[s.ID] = ses
 	}
-	return st
+	return st, nil
 }
 
 // storedSessions returns the sessions as the manifest keeps them, by ascending id.
@@ -174,6 +228,11 @@ func (st *state) tick(now int64) {
 	for id, s := range st.sessions {
 		if st.clock-s.last > int64(sessionTTL) {
 			delete(st.sessions, id)
+		}
+	}
+	for id, at := range st.dropped {
+		if st.clock-at > int64(manifest.TombstoneTTL) {
+			delete(st.dropped, id)
 		}
 	}
 }
@@ -235,15 +294,28 @@ func (d *tableDef) newer(old *tableDef) bool {
 	return d.Writable().Epoch > old.Writable().Epoch
 }
 
-// drop forgets a table for ever.
+// drop forgets a table; that it was dropped is remembered for manifest.TombstoneTTL.
 func (st *state) drop(id uint64) {
 	if _, gone := st.dropped[id]; gone {
 		return
 	}
 	delete(st.tables, id)
 	delete(st.dirty, id)
-	st.dropped[id] = struct{}{}
+	delete(st.expired, id)
+	delete(st.expires, id)
+	st.dropped[id] = st.clock
 	st.drops = append(st.drops, id)
+}
+
+// expire notes that rows of a table have expired, and tells whether that is news:
+// cutoffs do not go back.
+func (st *state) expire(c cutoff, order uint64) bool {
+	if st.tables[c.tableID] == nil || c.before <= st.expired[c.tableID].Before && st.expired[c.tableID].Order > 0 {
+		return false
+	}
+	st.expired[c.tableID] = manifest.Expiry{TableID: c.tableID, Before: c.before, Order: order}
+	st.expires[c.tableID] = struct{}{}
+	return true
 }
 
 // admission is the state as one write sees it: with the definitions that came with
@@ -340,7 +412,10 @@ func (a *admission) accept(b *column.Batch) error {
 	timed := false
 	for i := range b.Cols {
 		v := &b.Cols[i]
-		at, ok := d.byID[v.ID]
+		at, ok := d.column(v.ID)
+		if v.ID == schema.DeletedColumnID && d.merge != query.Append && v.Type == schema.Boolean {
+			continue
+		}
 		if !ok {
 			return bad("column id %d is not in version %d of the table", v.ID, d.Version)
 		}
@@ -369,7 +444,8 @@ func parseTables(encoded [][]byte) ([]*tableDef, error) {
 		if err := proto.Unmarshal(b, p); err != nil {
 			return nil, err
 		}
-		defs = append(defs, newTableDef(p))
+		// The bytes are part of an entry of the log, which is larger.
+		defs = append(defs, newTableDef(p, manifest.Table{ID: p.Id, Def: bytes.Clone(b)}))
 	}
 	return defs, nil
 }

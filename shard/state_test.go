@@ -24,7 +24,7 @@ func TestSessionModel(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for range 50 {
-		st := newState(testShard, &manifest.State{})
+		st := mustState(t, testShard, &manifest.State{})
 		model := map[uint64]bool{}
 		high, spread := uint64(0), uint64(1)<<rng.IntN(12)
 		for step := range 400 {
@@ -41,14 +41,14 @@ func TestSessionModel(t *testing.T) {
 				high = max(high, seq)
 			}
 			if step%100 == 99 {
-				st = newState(testShard, &manifest.State{Sessions: st.storedSessions()})
+				st = mustState(t, testShard, &manifest.State{Sessions: st.storedSessions()})
 			}
 		}
 	}
 }
 
 func TestSessionsExpire(t *testing.T) {
-	st := newState(testShard, &manifest.State{})
+	st := mustState(t, testShard, &manifest.State{})
 	at := func(d time.Duration) int64 { return int64(1e18) + int64(d) }
 	steps := []struct {
 		at   time.Duration
@@ -79,7 +79,7 @@ func TestSessionsExpire(t *testing.T) {
 }
 
 func TestSessionsAreBounded(t *testing.T) {
-	st := newState(testShard, &manifest.State{})
+	st := mustState(t, testShard, &manifest.State{})
 	for id := uint64(1); id <= maxSessions+2; id++ {
 		st.tick(int64(id / 3))
 		st.note(&column.Header{Session: id, Seq: 1})
@@ -93,9 +93,9 @@ func TestDefine(t *testing.T) {
 	change := func(version, epoch uint32) *tableDef {
 		p := def(1)
 		p.Version, p.Placement[0].Epoch = version, epoch
-		return newTableDef(p)
+		return mustDef(t, p)
 	}
-	st := newState(testShard, &manifest.State{})
+	st := mustState(t, testShard, &manifest.State{})
 	steps := []struct {
 		version, epoch uint32
 		want           bool
@@ -119,7 +119,9 @@ func TestDefine(t *testing.T) {
 
 // goldenEntries are entries of every kind.
 func goldenEntries(t testing.TB) map[string]*entry {
-	table, err := proto.MarshalOptions{Deterministic: true}.Marshal(def(1))
+	d := def(1)
+	d.Options = nil
+	table, err := proto.MarshalOptions{Deterministic: true}.Marshal(d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +130,9 @@ func goldenEntries(t testing.TB) map[string]*entry {
 			{tables: [][]byte{table}, batches: [][]byte{[]byte("first batch"), {}}},
 			{batches: [][]byte{[]byte("second")}},
 		}},
-		"v1-drop.entry": {kind: kindDropTable, time: -5, tableID: 1 << 40},
+		"v1-drop.entry":   {kind: kindDropTable, time: -5, tableID: 1 << 40},
+		"v1-define.entry": {kind: kindDefine, time: 7, tables: [][]byte{table, table}},
+		"v1-expire.entry": {kind: kindExpire, time: 8, cutoffs: []cutoff{{1 << 40, -3}, {2, 1 << 62}}},
 	}
 }
 
@@ -153,7 +157,7 @@ func TestGoldenEntries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(e, got, cmp.AllowUnexported(entry{}, entryWrite{})); diff != "" {
+		if diff := cmp.Diff(e, got, cmp.AllowUnexported(entry{}, entryWrite{}, cutoff{})); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 		for i := range want {

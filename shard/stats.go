@@ -53,8 +53,8 @@ func (s *Shard) Stats(segments bool) *shardpb.ShardStats {
 	for id, list := range s.segments {
 		t := table(id)
 		for _, l := range list {
-			t.Rows += l.Rows
-			t.SegmentBytes += l.Bytes
+			t.Rows += l.span(id).Rows
+			t.SegmentBytes += l.bytes(id)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(tables)) {
@@ -63,8 +63,9 @@ func (s *Shard) Stats(segments bool) *shardpb.ShardStats {
 			continue
 		}
 		for _, l := range s.segments[id] {
+			span := l.span(id)
 			out.Segments = append(out.Segments, &shardpb.SegmentStats{
-				TableId: id, File: segment.FileName(l.ID), Rows: l.Rows, Bytes: l.Bytes, MinTime: l.MinTime, MaxTime: l.MaxTime,
+				TableId: id, File: segment.FileName(l.ID), Rows: span.Rows, Bytes: l.bytes(id), MinTime: span.MinTime, MaxTime: span.MaxTime,
 			})
 		}
 	}

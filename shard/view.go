@@ -1,7 +1,9 @@
 package shard
 
 import (
+	"cmp"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -32,9 +34,80 @@ func (l *liveSegment) unref() {
 	}
 }
 
+// span is what the segment has of a table.
+func (l *liveSegment) span(tableID uint64) segment.TableSpan {
+	if !l.Shared() {
+		return segment.TableSpan{TableID: l.TableID, Rows: l.Rows, MinTime: l.MinTime, MaxTime: l.MaxTime}
+	}
+	i, ok := slices.BinarySearchFunc(l.Tables, tableID, func(t segment.TableSpan, id uint64) int { return cmp.Compare(t.TableID, id) })
+	if !ok {
+		return segment.TableSpan{TableID: tableID}
+	}
+	return l.Tables[i]
+}
+
+// bytes is about what the rows of a table take in the file.
+func (l *liveSegment) bytes(tableID uint64) int64 {
+	if !l.Shared() {
+		return l.Bytes
+	}
+	return int64(float64(l.Bytes) * float64(l.span(tableID).Rows) / float64(max(l.Rows, 1)))
+}
+
+// addLive makes a segment that the manifest lists one of the tables that have live
+// rows in it; mu is held.
+func (s *Shard) addLive(m segment.Meta) {
+	l := s.newSegment(m)
+	s.live[m.ID] = l
+	add := func(t segment.TableSpan) {
+		if s.state.dead(t, m.Order) || m.Shared() && s.state.tables[t.TableID] == nil {
+			return
+		}
+		list := s.segments[t.TableID]
+		if len(list) == 0 || list[len(list)-1].Order < m.Order {
+			s.segments[t.TableID] = append(list, l)
+			return
+		}
+		at, _ := slices.BinarySearchFunc(list, m.Order, func(have *liveSegment, order uint64) int { return cmp.Compare(have.Order, order) })
+		s.segments[t.TableID] = slices.Insert(slices.Clone(list), at, l)
+	}
+	if !m.Shared() {
+		add(l.span(m.TableID))
+		return
+	}
+	for _, t := range m.Tables {
+		add(t)
+	}
+}
+
+// hide takes segments out of the list of a table; mu is held.
+func (s *Shard) hide(tableID uint64, hide func(*liveSegment) bool) {
+	list := s.segments[tableID]
+	if !slices.ContainsFunc(list, hide) {
+		return
+	}
+	kept := slices.DeleteFunc(slices.Clone(list), hide)
+	if len(kept) == 0 {
+		delete(s.segments, tableID)
+		return
+	}
+	s.segments[tableID] = kept
+}
+
+// dead tells whether all rows of a span, in a segment of the given order, are dead.
+func (st *state) dead(t segment.TableSpan, order uint64) bool {
+	if _, gone := st.dropped[t.TableID]; gone {
+		return true
+	}
+	x, ok := st.expired[t.TableID]
+	return ok && t.MaxTime < x.Before && order < x.Order
+}
+
 // Segment is a segment of a View.
 type Segment struct {
 	segment.Meta
+	// Span is what the file has of the table: all of it, unless it is shared.
+	Span segment.TableSpan
 	// Path is the file's name.
 	Path string
 }
@@ -121,12 +194,12 @@ func containsID(ids []uint64, id uint64) bool {
 // AppliedIndex is the index of the log that the View shows.
 func (v *View) AppliedIndex() uint64 { return v.index }
 
-// Segments returns the segments of a table, oldest first.
+// Segments returns the segments of a table by rising Order.
 func (v *View) Segments(tableID uint64) []Segment {
 	list := v.segments[tableID]
 	out := make([]Segment, len(list))
 	for i, l := range list {
-		out[i] = Segment{Meta: l.Meta, Path: l.path}
+		out[i] = Segment{Meta: l.Meta, Span: l.span(tableID), Path: l.path}
 	}
 	return out
 }

@@ -1,5 +1,5 @@
 // Package host keeps the shards of one node as the metadata wants them: it opens
-// those that are placed on the node and tells them which tables are gone.
+// those that are placed on the node and tells them which tables changed or are gone.
 //
 // A Host is made with New, works while Run runs, and is closed with Close, which
 // flushes and closes the shards. All methods may be called concurrently.
@@ -16,8 +16,11 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
 	"cordwood/shard"
 )
 
@@ -25,7 +28,9 @@ import (
 type Catalog interface {
 	// Shards lists all shards of the cluster.
 	Shards() []*metapb.Shard
-	// DroppedTables lists the ids of tables that no longer exist.
+	// TableByID returns the table of that id.
+	TableByID(id uint64) (*schema.Table, bool)
+	// DroppedTables lists the ids of tables that no longer exist, ascending.
 	DroppedTables() []uint64
 	// Changed returns a channel that is closed at the next change.
 	Changed() <-chan struct{}
@@ -54,13 +59,11 @@ type Host struct {
 	mu     sync.RWMutex // guards shards and closed
 	shards map[uint32]*shard.Shard
 	closed bool
-
-	dropped map[uint64]bool // tables that every open shard has dropped; used by reconcile only
 }
 
 // New returns a Host without shards.
 func New(cfg Config) *Host {
-	return &Host{cfg: cfg, shards: map[uint32]*shard.Shard{}, dropped: map[uint64]bool{}}
+	return &Host{cfg: cfg, shards: map[uint32]*shard.Shard{}}
 }
 
 // Start opens the shards that are placed on this node now and waits until each of
@@ -77,19 +80,40 @@ func (h *Host) Start(ctx context.Context) error {
 	return nil
 }
 
+// How often Run looks at the tables: not more often than every tablesPause, however
+// fast they change, and also without a change every tablesEvery, because a table that
+// was dropped may come back with a write that was late.
+const (
+	tablesPause = 200 * time.Millisecond
+	tablesEvery = time.Minute
+)
+
 // Run follows the metadata until ctx ends.
 func (h *Host) Run(ctx context.Context) error {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	ticker := time.NewTicker(tablesEvery)
+	defer ticker.Stop()
 	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-pause.C:
+		}
 		changed := h.cfg.Catalog.Changed()
 		if err := h.open(); err != nil {
 			return err
 		}
-		h.dropTables(ctx)
+		for _, s := range h.All() {
+			h.tellTables(ctx, s)
+		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-changed:
+		case <-ticker.C:
 		}
+		pause.Reset(tablesPause)
 	}
 }
 
@@ -132,25 +156,32 @@ func (h *Host) open() error {
 	return nil
 }
 
-// dropTables tells every shard of the tables that are gone; what fails is tried
-// again at the next change.
-func (h *Host) dropTables(ctx context.Context) {
-	for _, id := range h.cfg.Catalog.DroppedTables() {
-		if h.dropped[id] {
+// tellTables tells a shard which of the tables that it has changed or are gone; what
+// fails is tried again at the next change. A table that the metadata neither has nor
+// has dropped is left alone: what is not known must not be removed.
+func (h *Host) tellTables(ctx context.Context, s *shard.Shard) {
+	var changed []*schemapb.Table
+	dropped := h.cfg.Catalog.DroppedTables()
+	for _, id := range s.Tables() {
+		t, ok := h.cfg.Catalog.TableByID(id)
+		if ok {
+			if version, epoch, known := s.Table(id); known && (version < t.Version || version == t.Version && epoch < t.Writable().Epoch) {
+				changed = append(changed, t.ToProto())
+			}
 			continue
 		}
-		done := true
-		for _, s := range h.All() {
-			if err := s.DropTable(ctx, id); err != nil {
-				done = false
-				if ctx.Err() == nil {
-					h.cfg.Logger.Warn("rows of a dropped table stay for now", "shard", s.ID(), "table", id, "err", err)
-				}
-			}
+		if _, gone := slices.BinarySearch(dropped, id); !gone {
+			continue
 		}
-		if done {
-			h.dropped[id] = true
+		if err := s.DropTable(ctx, id); err != nil && ctx.Err() == nil {
+			h.cfg.Logger.Warn("rows of a dropped table stay for now", "shard", s.ID(), "table", id, "err", err)
 		}
+	}
+	if len(changed) == 0 {
+		return
+	}
+	if err := s.DefineTable(ctx, changed...); err != nil && ctx.Err() == nil {
+		h.cfg.Logger.Warn("changes of tables do not take effect yet", "shard", s.ID(), "tables", len(changed), "err", err)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
 	"cordwood/shard"
 )
 
@@ -20,7 +22,27 @@ type catalog struct {
 	mu      sync.Mutex
 	shards  []*metapb.Shard
 	dropped []uint64
+	tables  map[uint64]*schema.Table
 	changed chan struct{}
+}
+
+func (c *catalog) TableByID(id uint64) (*schema.Table, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t, ok := c.tables[id]
+	return t, ok
+}
+
+// setTables shows tables, and others as dropped.
+func (c *catalog) setTables(dropped []uint64, tables ...*schema.Table) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dropped, c.tables = dropped, map[uint64]*schema.Table{}
+	for _, t := range tables {
+		c.tables[t.ID] = t
+	}
+	close(c.changed)
+	c.changed = make(chan struct{})
 }
 
 func (c *catalog) Shards() []*metapb.Shard  { c.mu.Lock(); defer c.mu.Unlock(); return c.shards }
@@ -130,6 +152,56 @@ func TestLostShardIsNoNewShard(t *testing.T) {
 	err := h.Start(ctx)
 	if err == nil || !strings.Contains(err.Error(), "open shard 1: its folder") {
 		t.Errorf("start without the files of shard 1: %v, want an error that names it", err)
+	}
+	if err := h.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTellsOfTables passes on what changes of the tables that a shard has.
+func TestTellsOfTables(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cat, made := &catalog{changed: make(chan struct{})}, &created{}
+	cat.set(1)
+	h := newHost(t, t.TempDir(), cat, made)
+	if err := h.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	running, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- h.Run(running) }()
+	table := func(id uint64, version uint32) *schemapb.Table {
+		return &schemapb.Table{Id: id, Database: "d", Name: "t", Version: version, Columns: []*schemapb.Column{
+			{Id: 1, Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_SECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP},
+		}}
+	}
+	s := h.All()[0]
+	if err := s.DefineTable(ctx, table(1, 1), table(2, 1), table(3, 1)); err != nil {
+		t.Fatal(err)
+	}
+	cat.setTables([]uint64{2}, schema.FromProto(table(1, 5)), schema.FromProto(table(4, 1)))
+	for {
+		version, _, _ := s.Table(1)
+		_, _, two := s.Table(2)
+		if version == 5 && !two {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("table 1 has version %d, table 2 is known: %t", version, two)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	if version, _, known := s.Table(3); version != 1 || !known {
+		t.Error("a table that the metadata does not know was touched")
+	}
+	if _, _, known := s.Table(4); known {
+		t.Error("the shard was told of a table that it has nothing of")
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 	if err := h.Close(ctx); err != nil {
 		t.Error(err)

@@ -7,19 +7,16 @@ import (
 	"hash/crc32"
 	"math"
 
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
-
 	"cordwood/proto/schema"
-	"cordwood/proto/schemapb"
 	"cordwood/shard/segment"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // The constants of the format. All of them are part of the format; FORMAT.md has
 // the diagram.
 const (
 	magic   = "CWMF"
-	version = 1
+	version = 2
 	// headerSize bytes begin the file; their layout is the same in every version.
 	headerSize = 16
 
@@ -41,6 +38,11 @@ const (
 	fieldDrop     = 8
 	fieldSessions = 9
 
+	// Since version 2.
+	fieldTombstone = 10
+	fieldExpire    = 11
+	fieldReserved  = 12
+
 	segID        = 1
 	segTable     = 2
 	segVersion   = 3
@@ -51,16 +53,31 @@ const (
 	segFooterCRC = 8
 	segFileCRC   = 9
 	segColumn    = 10
+	// Since version 2.
+	segOrder = 11
+	segSpans = 12
 
 	colID       = 1
 	colName     = 2
 	colType     = 3
 	colSemantic = 4
+	// Since version 2.
+	colFieldID = 5
+	colLogical = 6
 
 	sesID   = 1
 	sesHigh = 2
 	sesSeen = 3
 	sesLast = 4
+	// Since version 2.
+	sesUnlogged = 5
+
+	stoneTable = 1
+	stoneAt    = 2
+
+	expTable  = 1
+	expBefore = 2
+	expOrder  = 3
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -124,11 +141,7 @@ func (e *Edit) append(dst []byte) []byte {
 		w.b = protowire.AppendVarint(protowire.AppendTag(w.b, fieldRemove, protowire.VarintType), id)
 	}
 	for _, t := range e.Tables {
-		b, err := proto.MarshalOptions{Deterministic: true}.Marshal(t)
-		if err != nil {
-			panic("manifest: a table definition that was unmarshalled cannot be marshalled: " + err.Error())
-		}
-		w.bytes(fieldTable, b)
+		w.bytes(fieldTable, t.Def)
 	}
 	for _, id := range e.Drop {
 		w.b = protowire.AppendVarint(protowire.AppendTag(w.b, fieldDrop, protowire.VarintType), id)
@@ -143,7 +156,26 @@ func (e *Edit) append(dst []byte) []byte {
 		}
 		sw.bytes(sesSeen, seen)
 		sw.int(sesLast, s.LastUnixNano)
+		if s.Unlogged {
+			sw.uint(sesUnlogged, 1)
+		}
 		w.bytes(fieldSessions, sw.b)
+	}
+	for _, d := range e.Tombstones {
+		var dw writer
+		dw.uint(stoneTable, d.TableID)
+		dw.int(stoneAt, d.At)
+		w.bytes(fieldTombstone, dw.b)
+	}
+	for _, x := range e.Expire {
+		var xw writer
+		xw.uint(expTable, x.TableID)
+		xw.int(expBefore, x.Before)
+		xw.uint(expOrder, x.Order)
+		w.bytes(fieldExpire, xw.b)
+	}
+	for _, id := range e.Reserved {
+		w.b = protowire.AppendVarint(protowire.AppendTag(w.b, fieldReserved, protowire.VarintType), id)
 	}
 	return w.b
 }
@@ -165,9 +197,57 @@ func appendSegment(m *segment.Meta) []byte {
 		cw.bytes(colName, []byte(c.Name))
 		cw.uint(colType, uint64(c.Type))
 		cw.uint(colSemantic, uint64(c.Semantic))
+		if c.FieldID != c.ID {
+			cw.uint(colFieldID, uint64(c.FieldID))
+		}
+		if c.Logical != "" {
+			cw.bytes(colLogical, []byte(c.Logical))
+		}
 		w.bytes(segColumn, cw.b)
 	}
+	if m.Order != m.ID {
+		w.uint(segOrder, m.Order)
+	}
+	if len(m.Tables) > 0 {
+		w.bytes(segSpans, appendSpans(nil, m.Tables))
+	}
 	return w.b
+}
+
+// appendSpans packs the spans of a shared segment: there may be tens of thousands.
+func appendSpans(b []byte, spans []segment.TableSpan) []byte {
+	last := uint64(0)
+	for _, t := range spans {
+		b = protowire.AppendVarint(b, t.TableID-last)
+		b = protowire.AppendVarint(b, uint64(t.Rows))
+		b = protowire.AppendVarint(b, protowire.EncodeZigZag(t.MinTime))
+		b = protowire.AppendVarint(b, uint64(t.MaxTime)-uint64(t.MinTime))
+		last = t.TableID
+	}
+	return b
+}
+
+func (r *reader) spans(b []byte) (spans []segment.TableSpan) {
+	last := uint64(0)
+	for len(b) > 0 {
+		var v [4]uint64
+		for i := range v {
+			var n int
+			if v[i], n = protowire.ConsumeVarint(b); n < 0 {
+				r.corrupt("a table's span of a segment")
+				return nil
+			}
+			b = b[n:]
+		}
+		if v[0] == 0 {
+			r.corrupt("spans of ascending tables")
+			return nil
+		}
+		last += v[0]
+		lo := protowire.DecodeZigZag(v[2])
+		spans = append(spans, segment.TableSpan{TableID: last, Rows: int64(v[1]), MinTime: lo, MaxTime: int64(uint64(lo) + v[3])})
+	}
+	return spans
 }
 
 // file is a parsed manifest.
@@ -196,7 +276,7 @@ func parse(name string, b []byte) (*file, error) {
 	if want, got := crc32.Checksum(b[:12], castagnoli), binary.LittleEndian.Uint32(b[12:]); want != got {
 		return nil, corrupt(12, fmt.Sprintf("header checksum %08x", want), fmt.Sprintf("%08x", got))
 	}
-	if v := binary.LittleEndian.Uint16(b[4:]); v != version {
+	if v := binary.LittleEndian.Uint16(b[4:]); v == 0 || v > version {
 		return nil, &ErrUnsupported{File: name, Version: v, Supported: version}
 	}
 	f := &file{shardID: binary.LittleEndian.Uint32(b[8:])}
@@ -340,16 +420,44 @@ func (r *reader) edit(b []byte, e *Edit) {
 		case fieldRemove:
 			e.Remove = append(e.Remove, f.v)
 		case fieldTable:
-			t := &schemapb.Table{}
-			if err := proto.Unmarshal(f.b, t); err != nil {
-				r.corrupt("a table definition")
-			}
-			e.Tables = append(e.Tables, t)
+			e.Tables = append(e.Tables, r.table(f.b))
 		case fieldDrop:
 			e.Drop = append(e.Drop, f.v)
 		case fieldSessions:
 			e.Sessions = append(e.Sessions, Session{})
 			r.session(f.b, &e.Sessions[len(e.Sessions)-1])
+		case fieldTombstone:
+			var d Tombstone
+			r.fields(f.b, func(num protowire.Number, f field) bool {
+				switch num {
+				case stoneTable:
+					d.TableID = f.v
+				case stoneAt:
+					d.At = f.int()
+				default:
+					return false
+				}
+				return true
+			})
+			e.Tombstones = append(e.Tombstones, d)
+		case fieldExpire:
+			var x Expiry
+			r.fields(f.b, func(num protowire.Number, f field) bool {
+				switch num {
+				case expTable:
+					x.TableID = f.v
+				case expBefore:
+					x.Before = f.int()
+				case expOrder:
+					x.Order = f.v
+				default:
+					return false
+				}
+				return true
+			})
+			e.Expire = append(e.Expire, x)
+		case fieldReserved:
+			e.Reserved = append(e.Reserved, f.v)
 		default:
 			return false
 		}
@@ -357,7 +465,35 @@ func (r *reader) edit(b []byte, e *Edit) {
 	})
 }
 
+// table takes over an encoded definition, of which only the id is looked for: its
+// checksum is right, and a shard has tens of thousands.
+func (r *reader) table(b []byte) Table {
+	t := Table{Def: bytes.Clone(b)} // b keeps the whole file in memory
+	for rest := b; len(rest) > 0; {
+		num, typ, n := protowire.ConsumeField(rest)
+		if n < 0 {
+			r.corrupt("a table definition")
+			break
+		}
+		if num == 1 && typ == protowire.VarintType {
+			_, _, tag := protowire.ConsumeTag(rest)
+			t.ID, _ = protowire.ConsumeVarint(rest[tag:])
+			break // fields are written in the order of their numbers
+		}
+		rest = rest[n:]
+	}
+	if t.ID == 0 {
+		r.corrupt("a table definition with an id")
+	}
+	return t
+}
+
 func (r *reader) segment(b []byte, m *segment.Meta) {
+	defer func() {
+		if m.Order == 0 {
+			m.Order = m.ID
+		}
+	}()
 	r.fields(b, func(num protowire.Number, f field) bool {
 		switch num {
 		case segID:
@@ -381,6 +517,10 @@ func (r *reader) segment(b []byte, m *segment.Meta) {
 		case segColumn:
 			m.Columns = append(m.Columns, segment.Column{})
 			r.column(f.b, &m.Columns[len(m.Columns)-1])
+		case segOrder:
+			m.Order = f.v
+		case segSpans:
+			m.Tables = r.spans(f.b)
 		default:
 			return false
 		}
@@ -389,6 +529,11 @@ func (r *reader) segment(b []byte, m *segment.Meta) {
 }
 
 func (r *reader) column(b []byte, c *segment.Column) {
+	defer func() {
+		if c.FieldID == 0 {
+			c.FieldID = c.ID
+		}
+	}()
 	r.fields(b, func(num protowire.Number, f field) bool {
 		switch num {
 		case colID:
@@ -402,6 +547,10 @@ func (r *reader) column(b []byte, c *segment.Column) {
 			c.Type = schema.Type(f.v)
 		case colSemantic:
 			c.Semantic = schema.Semantic(f.v)
+		case colFieldID:
+			c.FieldID = uint32(f.v)
+		case colLogical:
+			c.Logical = string(f.b)
 		default:
 			return false
 		}
@@ -426,6 +575,8 @@ func (r *reader) session(b []byte, s *Session) {
 			}
 		case sesLast:
 			s.LastUnixNano = f.int()
+		case sesUnlogged:
+			s.Unlogged = f.v != 0
 		default:
 			return false
 		}

@@ -61,13 +61,31 @@ func (p *printer) edit(e *Edit) {
 		p.line("  remove segment %s", segment.FileName(id))
 	}
 	for _, t := range e.Tables {
-		p.line("  table %d %q.%q version %d, %d columns", t.Id, t.Database, t.Name, t.Version, len(t.Columns))
+		def, err := t.Decode()
+		if err != nil {
+			p.line("  %v", err)
+			continue
+		}
+		p.line("  table %d %q.%q version %d, %d columns", def.Id, def.Database, def.Name, def.Version, len(def.Columns))
 	}
 	for _, id := range e.Drop {
 		p.line("  dropped table %d", id)
 	}
+	for _, d := range e.Tombstones {
+		p.line("  dropped table %d at %s", d.TableID, when(d.At))
+	}
+	for _, x := range e.Expire {
+		p.line("  table %d: rows before %d in segments of an order below %d have expired", x.TableID, x.Before, x.Order)
+	}
+	if len(e.Reserved) > 0 {
+		p.line("  reserved for segments being written: %v", e.Reserved)
+	}
 	for _, s := range e.Sessions {
-		p.line("  session %016x: up to %d, last at %s", s.ID, s.High, when(s.LastUnixNano))
+		log := ""
+		if s.Unlogged {
+			log = ", beside the log"
+		}
+		p.line("  session %016x%s: up to %d, last at %s", s.ID, log, s.High, when(s.LastUnixNano))
 	}
 }
 
@@ -76,8 +94,15 @@ func (p *printer) segment(m *segment.Meta) {
 	for i, c := range m.Columns {
 		names[i] = fmt.Sprintf("%d %q %s", c.ID, c.Name, c.Type)
 	}
-	p.line("  segment %s: table %d version %d, %d rows, %d bytes, time %d to %d, footer crc %08x, file crc %08x",
-		segment.FileName(m.ID), m.TableID, m.SchemaVersion, m.Rows, m.Bytes, m.MinTime, m.MaxTime, m.FooterCRC, m.FileCRC)
+	of := fmt.Sprintf("table %d version %d", m.TableID, m.SchemaVersion)
+	if m.Shared() {
+		of = fmt.Sprintf("shared by %d tables", len(m.Tables))
+	}
+	p.line("  segment %s: %s, order %d, %d rows, %d bytes, time %d to %d, footer crc %08x, file crc %08x",
+		segment.FileName(m.ID), of, m.Order, m.Rows, m.Bytes, m.MinTime, m.MaxTime, m.FooterCRC, m.FileCRC)
+	for _, t := range m.Tables {
+		p.line("    table %d: %d rows, time %d to %d", t.TableID, t.Rows, t.MinTime, t.MaxTime)
+	}
 	p.line("    columns %s", strings.Join(names, ", "))
 }
 

@@ -36,7 +36,8 @@ const (
 )
 
 var (
-	// ErrIndexRegress is returned for an edit whose applied index is below the state's.
+	// ErrIndexRegress is returned for an edit whose applied index, if it has one, is below
+	// the state's.
 	ErrIndexRegress = errors.New("applied index would fall")
 	// ErrBroken is returned by every Commit after one whose outcome is unknown.
 	ErrBroken = errors.New("an earlier commit failed; the manifest must be opened again")
@@ -150,7 +151,7 @@ func (m *Manifest) Commit(e *Edit) error {
 	if m.broken {
 		return ErrBroken
 	}
-	if e.AppliedIndex < m.state.AppliedIndex {
+	if e.AppliedIndex > 0 && e.AppliedIndex < m.state.AppliedIndex {
 		return fmt.Errorf("manifest %s: commit: %w from %d to %d", m.path(), ErrIndexRegress, m.state.AppliedIndex, e.AppliedIndex)
 	}
 	next := m.state.apply(e)
@@ -162,7 +163,7 @@ func (m *Manifest) Commit(e *Edit) error {
 	}
 	if err != nil {
 		m.broken = true
-		return fmt.Errorf("manifest %s: commit at index %d: %w", m.path(), e.AppliedIndex, err)
+		return fmt.Errorf("manifest %s: commit at index %d: %w", m.path(), next.AppliedIndex, err)
 	}
 	m.state = next
 	return nil

@@ -2,12 +2,19 @@ package manifest
 
 import (
 	"cmp"
-	"maps"
+	"fmt"
 	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"cordwood/proto/schemapb"
 	"cordwood/shard/segment"
 )
+
+// TombstoneTTL is how long a dropped table is remembered, by the replicated clock. It
+// is part of the replicated rules: a shard forgets it at the same time.
+const TombstoneTTL = 7 * 24 * time.Hour
 
 // State is the durable state of a shard.
 type State struct {
@@ -18,19 +25,68 @@ type State struct {
 	NextSegmentID uint64
 	// Clock is the shard's replicated clock, in nanoseconds since 1970.
 	Clock int64
-	// Segments are the live segments, by ascending id.
+	// Segments are the segments with live rows, by ascending id. See Dead for which of
+	// their rows are not.
 	Segments []segment.Meta
 	// Tables are the newest known definitions, by ascending id.
-	Tables []*schemapb.Table
-	// Dropped are the ids of dropped tables, ascending.
-	Dropped []uint64
+	Tables []Table
+	// Dropped are the tables that were dropped in the last TombstoneTTL, by ascending id.
+	Dropped []Tombstone
+	// Expired says which rows have expired, by ascending table id.
+	Expired []Expiry
+	// Reserved are ids below NextSegmentID that files may have which are being written
+	// and are not live yet.
+	Reserved []uint64
 	// Sessions are those of the writers, by ascending id.
 	Sessions []Session
+}
+
+// Table is the definition of a table, encoded.
+type Table struct {
+	ID uint64
+	// Def is an encoded schemapb.Table.
+	Def []byte
+}
+
+// EncodeTable returns the encoded form of a definition.
+func EncodeTable(t *schemapb.Table) (Table, error) {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(t)
+	if err != nil {
+		return Table{}, fmt.Errorf("definition of table %d: %w", t.GetId(), err)
+	}
+	return Table{ID: t.GetId(), Def: b}, nil
+}
+
+// Decode returns the definition.
+func (t Table) Decode() (*schemapb.Table, error) {
+	p := &schemapb.Table{}
+	if err := proto.Unmarshal(t.Def, p); err != nil {
+		return nil, fmt.Errorf("definition of table %d: %w", t.ID, err)
+	}
+	return p, nil
+}
+
+// Tombstone is a table that was dropped.
+type Tombstone struct {
+	TableID uint64
+	// At is the replicated clock at the drop.
+	At int64
+}
+
+// Expiry says that the rows of a table with a time index below Before have expired,
+// as far as they lie in segments with an order below Order. Later writes are not
+// touched, whatever their time.
+type Expiry struct {
+	TableID uint64
+	Before  int64
+	Order   uint64
 }
 
 // Session is what a shard remembers of a writer to recognise its duplicates.
 type Session struct {
 	ID uint64
+	// Unlogged tells that it is about the batches that did not go through the log.
+	Unlogged bool
 	// High is the highest sequence number appended.
 	High uint64
 	// Seen has bit i of word i/64 set if High-i was appended.
@@ -41,83 +97,199 @@ type Session struct {
 
 // Edit is a change of the state.
 type Edit struct {
+	// AppliedIndex 0 leaves AppliedIndex, AppliedTerm, Clock and Sessions as they are.
 	AppliedIndex, AppliedTerm uint64
 	// NextSegmentID takes effect if it is higher than the state's.
 	NextSegmentID uint64
 	Clock         int64
-	// Add and Remove make segments live and dead.
+	// Add and Remove make segments live and dead. What has only dead rows is left out
+	// of Add.
 	Add    []segment.Meta
 	Remove []uint64
 	// Tables replaces definitions; Drop drops tables, and makes their segments dead.
-	Tables []*schemapb.Table
+	Tables []Table
 	Drop   []uint64
+	// Tombstones are tables that were dropped earlier.
+	Tombstones []Tombstone
+	// Expire makes segments dead all of whose rows have expired. An expiry takes the
+	// place of the table's earlier one.
+	Expire []Expiry
+	// Reserved replaces all reserved ids.
+	Reserved []uint64
 	// Sessions replaces all sessions.
 	Sessions []Session
 }
 
-// apply returns the state after e; s stays as it is.
+// apply returns the state after e; s stays as it is. Applying e once more changes
+// nothing.
 func (s *State) apply(e *Edit) *State {
 	n := &State{
-		AppliedIndex: e.AppliedIndex, AppliedTerm: e.AppliedTerm, Clock: e.Clock,
-		NextSegmentID: max(s.NextSegmentID, e.NextSegmentID),
-		Segments:      s.Segments, Tables: s.Tables, Dropped: s.Dropped,
-		Sessions: slices.Clone(e.Sessions),
+		AppliedIndex: s.AppliedIndex, AppliedTerm: s.AppliedTerm, Clock: s.Clock,
+		NextSegmentID: max(s.NextSegmentID, e.NextSegmentID), Reserved: slices.Clone(e.Reserved),
+		Segments: s.Segments, Tables: s.Tables, Dropped: s.Dropped, Expired: s.Expired, Sessions: s.Sessions,
 	}
-	slices.SortFunc(n.Sessions, func(a, b Session) int { return cmp.Compare(a.ID, b.ID) })
-	if len(e.Add)+len(e.Remove)+len(e.Drop) > 0 {
-		live := map[uint64]segment.Meta{}
-		for _, m := range s.Segments {
-			if !slices.Contains(e.Drop, m.TableID) {
-				live[m.ID] = m
-			}
-		}
-		for _, id := range e.Remove {
-			delete(live, id)
-		}
-		for _, m := range e.Add {
-			live[m.ID] = m
-			n.NextSegmentID = max(n.NextSegmentID, m.ID+1)
-		}
-		n.Segments = sorted(live)
+	if e.AppliedIndex > 0 {
+		n.AppliedIndex, n.AppliedTerm, n.Clock = e.AppliedIndex, e.AppliedTerm, e.Clock
+		n.Sessions = slices.SortedFunc(slices.Values(e.Sessions), func(a, b Session) int {
+			return cmp.Or(cmp.Compare(a.ID, b.ID), compareBool(a.Unlogged, b.Unlogged))
+		})
+	}
+	n.drop(e)
+	if len(e.Expire) > 0 {
+		n.Expired = merge(n.Expired, e.Expire, Expiry.id)
+	}
+	if len(e.Tables) > 0 {
+		n.Tables = merge(n.Tables, e.Tables, Table.id)
 	}
 	if len(e.Drop) > 0 {
-		dropped := map[uint64]uint64{}
-		for _, id := range s.Dropped {
-			dropped[id] = id
-		}
-		for _, id := range e.Drop {
-			dropped[id] = id
-		}
-		n.Dropped = sorted(dropped)
+		drop := idSet(e.Drop)
+		n.Tables = without(n.Tables, func(t Table) bool { return drop[t.ID] })
+		n.Expired = without(n.Expired, func(x Expiry) bool { return drop[x.TableID] })
 	}
-	if len(e.Tables)+len(e.Drop) > 0 {
-		tables := map[uint64]*schemapb.Table{}
-		for _, t := range s.Tables {
-			tables[t.Id] = t
-		}
-		for _, t := range e.Tables {
-			tables[t.Id] = t
-		}
-		for _, id := range e.Drop {
-			delete(tables, id)
-		}
-		n.Tables = sorted(tables)
-	}
+	n.segments(e)
 	return n
+}
+
+// drop brings the tombstones up to date.
+func (s *State) drop(e *Edit) {
+	if len(e.Drop)+len(e.Tombstones) > 0 {
+		stones := slices.Clone(e.Tombstones)
+		have := make(map[uint64]bool, len(s.Dropped))
+		for _, d := range s.Dropped {
+			have[d.TableID] = true
+		}
+		for _, id := range e.Drop {
+			if !have[id] {
+				stones = append(stones, Tombstone{id, s.Clock})
+			}
+		}
+		s.Dropped = merge(s.Dropped, stones, Tombstone.id)
+	}
+	if old := func(d Tombstone) bool { return s.Clock-d.At > int64(TombstoneTTL) }; slices.ContainsFunc(s.Dropped, old) {
+		s.Dropped = without(s.Dropped, old)
+	}
+}
+
+// segments brings the live segments up to date. The rest already is.
+func (s *State) segments(e *Edit) {
+	if len(e.Add)+len(e.Remove)+len(e.Drop)+len(e.Expire) == 0 {
+		return
+	}
+	live := s.Segments
+	if len(e.Remove) > 0 {
+		gone := idSet(e.Remove)
+		live = without(live, func(m segment.Meta) bool { return gone[m.ID] })
+	}
+	if len(e.Add) > 0 {
+		live = merge(live, e.Add, func(m segment.Meta) uint64 { return m.ID })
+		s.NextSegmentID = max(s.NextSegmentID, live[len(live)-1].ID+1)
+	}
+	dead := s.Dead()
+	s.Segments = without(live, func(m segment.Meta) bool { return dead.Segment(&m) })
+}
+
+// Dead tells which rows of segments are dead: those of tables that were dropped, and
+// expired ones.
+type Dead struct {
+	state   *State
+	dropped map[uint64]bool
+	expired map[uint64]Expiry
+}
+
+// Dead returns what is dead in s.
+func (s *State) Dead() *Dead {
+	d := &Dead{state: s, dropped: make(map[uint64]bool, len(s.Dropped)), expired: make(map[uint64]Expiry, len(s.Expired))}
+	for _, x := range s.Expired {
+		d.expired[x.TableID] = x
+	}
+	for _, t := range s.Dropped {
+		d.dropped[t.TableID] = true
+	}
+	return d
+}
+
+// Segment tells whether all rows of a segment are dead.
+func (d *Dead) Segment(m *segment.Meta) bool {
+	if !m.Shared() {
+		return d.dropped[m.TableID] || d.before(m.TableID, m.MaxTime, m.Order)
+	}
+	return !slices.ContainsFunc(m.Tables, func(t segment.TableSpan) bool { return !d.Span(m, &t) })
+}
+
+// Span tells whether the rows of a table in a shared segment are dead. A table that
+// has no definition was dropped, perhaps so long ago that there is no tombstone.
+func (d *Dead) Span(m *segment.Meta, t *segment.TableSpan) bool {
+	if d.dropped[t.TableID] || d.before(t.TableID, t.MaxTime, m.Order) {
+		return true
+	}
+	_, defined := slices.BinarySearchFunc(d.state.Tables, t.TableID, func(def Table, id uint64) int { return cmp.Compare(def.ID, id) })
+	return !defined
+}
+
+func (d *Dead) before(table uint64, maxTime int64, order uint64) bool {
+	x, ok := d.expired[table]
+	return ok && maxTime < x.Before && order < x.Order
 }
 
 // asEdit returns the edit that makes s out of nothing.
 func (s *State) asEdit() *Edit {
 	return &Edit{
 		AppliedIndex: s.AppliedIndex, AppliedTerm: s.AppliedTerm, NextSegmentID: s.NextSegmentID, Clock: s.Clock,
-		Add: s.Segments, Tables: s.Tables, Drop: s.Dropped, Sessions: s.Sessions,
+		Add: s.Segments, Tables: s.Tables, Tombstones: s.Dropped, Expire: s.Expired, Reserved: s.Reserved, Sessions: s.Sessions,
 	}
 }
 
-func sorted[V any](m map[uint64]V) []V {
-	out := make([]V, 0, len(m))
-	for _, id := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, m[id])
+func (t Table) id() uint64     { return t.ID }
+func (d Tombstone) id() uint64 { return d.TableID }
+func (x Expiry) id() uint64    { return x.TableID }
+
+// merge returns the values of sorted, in the order of their ids, with those of news in
+// the place of values of the same id; of several of them the last one.
+func merge[V any](sorted, news []V, id func(V) uint64) []V {
+	news = slices.Clone(news)
+	slices.SortStableFunc(news, func(a, b V) int { return cmp.Compare(id(a), id(b)) })
+	out := make([]V, 0, len(sorted)+len(news))
+	for len(sorted) > 0 || len(news) > 0 {
+		switch {
+		case len(news) == 0 || len(sorted) > 0 && id(sorted[0]) < id(news[0]):
+			out, sorted = append(out, sorted[0]), sorted[1:]
+		case len(news) > 1 && id(news[1]) == id(news[0]):
+			news = news[1:]
+		default:
+			if len(sorted) > 0 && id(sorted[0]) == id(news[0]) {
+				sorted = sorted[1:]
+			}
+			out, news = append(out, news[0]), news[1:]
+		}
 	}
 	return out
+}
+
+// without returns a copy of list without those values.
+func without[V any](list []V, drop func(V) bool) []V {
+	out := make([]V, 0, len(list))
+	for _, v := range list {
+		if !drop(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func idSet(ids []uint64) map[uint64]bool {
+	set := make(map[uint64]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
+	}
+	return set
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }

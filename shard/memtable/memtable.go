@@ -57,9 +57,7 @@ func (m *Memtable) Append(b *column.Batch) {
 		t = &table{}
 		m.tables[b.TableID] = t
 	}
-	t.batches = append(t.batches, b)
-	t.rows += int64(b.Rows)
-	t.bytes += int64(len(b.Mem))
+	t.add(b)
 	m.rows += int64(b.Rows)
 }
 
@@ -69,6 +67,34 @@ func (m *Memtable) Drop(tableID uint64) {
 		m.rows -= t.rows
 		delete(m.tables, tableID)
 	}
+}
+
+// Expire unlinks the batches of a table all of whose rows have a time index below
+// before. Lists that Batches returned stay as they are.
+func (m *Memtable) Expire(tableID uint64, before int64) {
+	t := m.tables[tableID]
+	old := func(b *column.Batch) bool { return b.MaxTime < before }
+	if t == nil || !slices.ContainsFunc(t.batches, old) {
+		return
+	}
+	kept := &table{}
+	for _, b := range t.batches {
+		if !old(b) {
+			kept.add(b)
+		}
+	}
+	m.rows += kept.rows - t.rows
+	if kept.rows == 0 {
+		delete(m.tables, tableID)
+		return
+	}
+	m.tables[tableID] = kept
+}
+
+func (t *table) add(b *column.Batch) {
+	t.batches = append(t.batches, b)
+	t.rows += int64(b.Rows)
+	t.bytes += int64(len(b.Mem))
 }
 
 // Batches returns the batches of a table in the order of their application. The

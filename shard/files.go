@@ -1,0 +1,144 @@
+package shard
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"cordwood/shard/manifest"
+	"cordwood/shard/segment"
+)
+
+// segmentIDs hands out the ids of segments and knows which of them are being written.
+type segmentIDs struct {
+	mu      sync.Mutex // guards the rest
+	next    uint64
+	writing map[uint64]struct{}
+}
+
+// take returns the next id, for a file to be written.
+func (s *segmentIDs) take() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := s.next
+	s.next++
+	if s.writing == nil {
+		s.writing = map[uint64]struct{}{}
+	}
+	s.writing[id] = struct{}{}
+	return id
+}
+
+// done says that files are live, or gone.
+func (s *segmentIDs) done(ids ...uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		delete(s.writing, id)
+	}
+}
+
+// upcoming is the next id.
+func (s *segmentIDs) upcoming() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.next
+}
+
+// reserved returns the ids that are being written, but those of the given segments.
+func (s *segmentIDs) reserved(but []segment.Meta) (ids []uint64, next uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	writing := maps.Clone(s.writing)
+	for i := range but {
+		delete(writing, but[i].ID)
+	}
+	return slices.Sorted(maps.Keys(writing)), s.next
+}
+
+// lostTTL is how long a file stays in lost+found.
+const lostTTL = 30 * 24 * time.Hour
+
+// lostMark stands between the name of a file in lost+found and the day on which it
+// was put there, as in 0000000000000007.parquet.lost-20261122.
+const (
+	lostMark = ".lost-"
+	lostDay  = "20060102"
+)
+
+// sweep deals with files that the manifest does not list: it removes those that were
+// being written, and sets the others aside.
+func (s *Shard) sweep(st *manifest.State) error {
+	live := make(map[string]bool, len(st.Segments))
+	for i := range st.Segments {
+		live[segment.FileName(st.Segments[i].ID)] = true
+	}
+	names, err := s.cfg.FS.ReadDir(s.segmentDir)
+	if err != nil {
+		return err
+	}
+	lost := filepath.Join(s.cfg.Dir, lostDirName)
+	for _, name := range names {
+		path := filepath.Join(s.segmentDir, name)
+		number, isSegment := strings.CutSuffix(name, segment.Suffix)
+		id, perr := strconv.ParseUint(number, 10, 64)
+		switch {
+		case live[name]:
+		case segment.IsTemp(name), isSegment && perr == nil && (id >= st.NextSegmentID || slices.Contains(st.Reserved, id)):
+			s.cfg.Logger.Info("removed a file that was not finished; its rows are in the log or in other segments", "file", path)
+			if err := s.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("remove unfinished file: %w", err)
+			}
+		case isSegment:
+			to := filepath.Join(lost, name+lostMark+s.now().UTC().Format(lostDay))
+			s.cfg.Logger.Warn("set aside a segment file that the manifest does not list; it is removed after 30 days", "file", path, "to", to)
+			if err := s.cfg.FS.MkdirAll(lost); err != nil {
+				return err
+			}
+			if err := s.cfg.FS.Rename(path, to); err != nil {
+				return err
+			}
+		}
+	}
+	return s.sweepLost(lost)
+}
+
+// sweepLost removes what has been in lost+found for lostTTL.
+func (s *Shard) sweepLost(dir string) error {
+	names, err := s.cfg.FS.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		_, day, ok := strings.Cut(name, lostMark)
+		since, err := time.Parse(lostDay, day)
+		if !ok || err != nil || s.now().Sub(since) <= lostTTL {
+			s.lost.Add(1)
+			continue
+		}
+		path := filepath.Join(dir, name)
+		s.cfg.Logger.Info("removed a file that was set aside more than 30 days ago", "file", path)
+		if err := s.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove file that was set aside: %w", err)
+		}
+	}
+	return nil
+}
+
+// removeSegment removes the file of a segment that nothing refers to any more. If
+// it cannot be removed now, the next start finds and sets it aside.
+func (s *Shard) removeSegment(l *liveSegment) {
+	if err := s.cfg.FS.Remove(l.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.cfg.Logger.Warn("file of a dead segment stays behind", "file", l.path, "error", err)
+	}
+}

@@ -1,0 +1,197 @@
+// Package merge is the rule by which rows of one identity become one, over column
+// batches: what a flush does with the rows of a memtable and a compaction with those
+// of segments. The query engine does the same in SQL (package query has the rule in
+// words, as Merge and schema.DeletedColumnID).
+//
+// It reads no files and does not sort: rows come in the order of a segment, so that
+// those of one identity are neighbours, the latest last. Its functions keep no state
+// and may be called concurrently.
+package merge
+
+import (
+	"slices"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/query"
+	"cordwood/shard/segment"
+)
+
+// WithDeleted returns table with the hidden column schema.DeletedColumnID, if a batch
+// has it; else table itself.
+func WithDeleted(table *schema.Table, batches []*column.Batch) *schema.Table {
+	for _, b := range batches {
+		if b.Column(schema.DeletedColumnID) != nil {
+			return AddDeleted(table)
+		}
+	}
+	return table
+}
+
+// AddDeleted returns table with the hidden column.
+func AddDeleted(table *schema.Table) *schema.Table {
+	t := *table
+	t.Columns = append(slices.Clip(slices.Clone(table.Columns)), schema.DeletedColumn())
+	return t.Index()
+}
+
+// Sorted returns the rows that a segment has of the given ones, which are in the order
+// of segment.Sort: one for each identity. Rows that are made of several lie in batches
+// that it adds. The slices that are given may be reused.
+func Sorted(table *schema.Table, mode query.Merge, batches []*column.Batch, rows []segment.RowRef) ([]*column.Batch, []segment.RowRef) {
+	if mode == query.Append {
+		return batches, rows
+	}
+	m := merger{id: NewIdentity(table, batches), batches: batches, deleted: deletedViews(batches)}
+	out := rows[:0]
+	for from := 0; from < len(rows); {
+		to := from + 1
+		for to < len(rows) && m.id.Equal(rows[from], rows[to]) {
+			to++
+		}
+		last := rows[to-1]
+		if mode == query.LastRow || to-from == 1 || m.isDeleted(last) {
+			out = append(out, last)
+		} else {
+			out = append(out, m.join(rows[from:to]))
+		}
+		from = to
+	}
+	m.finish()
+	return m.batches, out
+}
+
+// WithoutDeleted returns the rows without those that mark a deletion: for a segment
+// before which there is nothing to delete. rows is reused.
+func WithoutDeleted(batches []*column.Batch, rows []segment.RowRef) []segment.RowRef {
+	m := merger{deleted: deletedViews(batches)}
+	return slices.DeleteFunc(rows, m.isDeleted)
+}
+
+// deletedViews returns the hidden column by batch; nil if no batch has it.
+func deletedViews(batches []*column.Batch) []*column.View {
+	views := make([]*column.View, len(batches))
+	found := false
+	for i, b := range batches {
+		views[i] = b.Column(schema.DeletedColumnID)
+		found = found || views[i] != nil
+	}
+	if !found {
+		return nil
+	}
+	return views
+}
+
+// maxJoined is the most rows of a batch of joined rows, maxJoinedBytes about the most
+// bytes of it.
+const (
+	maxJoined      = 8192
+	maxJoinedBytes = 32 << 20
+)
+
+// merger joins rows by query.LastNonNull.
+type merger struct {
+	id      *Identity
+	batches []*column.Batch
+	deleted []*column.View
+
+	joined  column.Builder
+	rows    int // in joined
+	columns map[uint32]*column.Col
+	at      uint32 // index that the batch of joined gets
+}
+
+// mark is the hidden column of a row: known is false for null.
+func (m *merger) mark(r segment.RowRef) (deleted, known bool) {
+	if m.deleted == nil {
+		return false, false
+	}
+	v := m.deleted[r.Batch]
+	if v == nil || v.IsNull(int(r.Row)) {
+		return false, false
+	}
+	return v.Int(int(r.Row)) != 0, true
+}
+
+func (m *merger) isDeleted(r segment.RowRef) bool {
+	deleted, _ := m.mark(r)
+	return deleted
+}
+
+// join makes one row of several of one identity, the last of which is no deletion.
+func (m *merger) join(rows []segment.RowRef) segment.RowRef {
+	// Only what comes from the latest marked row on counts; a deletion has no values.
+	begins, after := false, false // at a marked row; after a deletion
+	for i := len(rows) - 1; i >= 0 && !begins; i-- {
+		if after, begins = m.mark(rows[i]); begins {
+			rows = rows[i:]
+		}
+	}
+	if after {
+		rows = rows[1:]
+	}
+	if len(rows) == 1 && !after {
+		return rows[0]
+	}
+	if m.columns == nil {
+		m.columns, m.at = map[uint32]*column.Col{}, uint32(len(m.batches))
+	}
+	for i := len(rows) - 1; i >= 0; i-- {
+		b := m.batches[rows[i].Batch]
+		for j := range b.Cols {
+			v := &b.Cols[j]
+			if v.ID == schema.DeletedColumnID || v.IsNull(int(rows[i].Row)) {
+				continue
+			}
+			c := m.columns[v.ID]
+			if c == nil {
+				c = m.joined.Add(schema.Column{ID: v.ID, Type: v.Type, Semantic: schema.Field})
+				m.columns[v.ID] = c
+			}
+			if !c.Has(m.rows) {
+				set(c, m.rows, v, int(rows[i].Row))
+			}
+		}
+	}
+	if begins {
+		c := m.columns[schema.DeletedColumnID]
+		if c == nil {
+			c = m.joined.Add(schema.DeletedColumn())
+			m.columns[schema.DeletedColumnID] = c
+		}
+		c.SetInt(m.rows, 0)
+	}
+	ref := segment.RowRef{Time: rows[0].Time, Batch: m.at, Row: uint32(m.rows)}
+	m.joined.EndRow()
+	if m.rows++; m.rows == maxJoined || m.joined.ByteSize() > maxJoinedBytes {
+		m.finish()
+	}
+	return ref
+}
+
+// finish makes a batch of the joined rows.
+func (m *merger) finish() {
+	if m.rows == 0 {
+		return
+	}
+	m.joined.Finish()
+	b, err := column.Decode(m.joined.Encode(nil, column.Header{}), nil)
+	if err != nil {
+		panic("merge: a batch that was just encoded cannot be decoded: " + err.Error())
+	}
+	m.batches = append(m.batches[:len(m.batches):len(m.batches)], b)
+	m.joined.Reset()
+	m.columns, m.rows = nil, 0
+}
+
+// set copies a value.
+func set(c *column.Col, row int, v *column.View, from int) {
+	switch {
+	case v.Type.IsBytes():
+		c.SetBytes(row, v.Bytes(from))
+	case v.Type.IsFloat():
+		c.SetFloat(row, v.Float(from))
+	default:
+		c.SetInt(row, v.Int(from))
+	}
+}
