@@ -60,6 +60,8 @@ type Config struct {
 	DefaultColumnPrefix string
 	// MaxColumns bounds the columns of one table. Default 4096.
 	MaxColumns int
+	// MaxTails bounds the clients that follow a table at a time. Default 64.
+	MaxTails int
 }
 
 // The values of Config.OnReject.
@@ -186,6 +188,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.RejectsTTL, "rejects-ttl", "7d", "how long stored ones are kept; of consequence when the table is created")
 	fs.StringVar(&c.DefaultColumnPrefix, "default-column-prefix", "svc", "prefix of the time index that the server adds: svc gives svc_timestamp")
 	fs.IntVar(&c.MaxColumns, "max-columns", 4096, "columns that a table may have")
+	fs.IntVar(&c.MaxTails, "max-tails", 64, "clients that may follow a table (/v1/tail) at a time")
 }
 
 var prefixPattern = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_]{0,31})?$`)
@@ -266,6 +269,9 @@ func (c *Config) Validate() error {
 	}
 	if c.MaxColumns < 2 || c.MaxColumns > 100_000 {
 		bad("--max-columns %d: want 2 to 100000", c.MaxColumns)
+	}
+	if c.MaxTails < 1 || c.MaxTails > 10_000 {
+		bad("--max-tails %d: want 1 to 10000", c.MaxTails)
 	}
 	return errors.Join(faults...)
 }

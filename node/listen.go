@@ -83,6 +83,7 @@ type rpcServer struct {
 	local  *bufconn.Listener
 	conn   *localConn
 	remote *grpc.ClientConn // what conn does not call directly
+	tails  *grpc.ClientConn // for calls whose answers nobody may read for a while
 	done   chan error
 }
 
@@ -93,6 +94,9 @@ const localBuffer = 4 << 20
 // window is the flow-control window of gRPC: large enough that a batch is not cut up
 // into round trips.
 const window = 8 << 20
+
+// tailWindow is that of tails: what one whose reader has stopped may hold.
+const tailWindow = 64 << 10
 
 func listenRPC(addr string) (*rpcServer, error) {
 	port, err := net.Listen("tcp", addr)
@@ -105,18 +109,26 @@ func listenRPC(addr string) (*rpcServer, error) {
 		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(2*window),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	)
-	s.remote, err = grpc.NewClient("passthrough:///this-node",
+	if s.remote, err = s.dialLocal(window); err == nil {
+		s.tails, err = s.dialLocal(tailWindow)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("connect the roles of this process: %w", err), port.Close())
+	}
+	s.conn = &localConn{ClientConnInterface: s.remote}
+	return s, nil
+}
+
+// dialLocal makes a connection within the process, of which window bytes of a call may
+// be under way.
+func (s *rpcServer) dialLocal(window int32) (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///this-node",
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return s.local.DialContext(ctx) }),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(2*window),
 		grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(shardclient.MaxMessageBytes), grpc.MaxCallSendMsgSize(shardclient.MaxMessageBytes)),
 	)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("connect the roles of this process: %w", err), port.Close())
-	}
-	s.conn = &localConn{ClientConnInterface: s.remote}
-	return s, nil
 }
 
 // serve begins to answer; every service must have been registered before.
@@ -139,7 +151,7 @@ func (s *rpcServer) close(ctx context.Context) error {
 		s.server.Stop()
 		<-stopped
 	}
-	return s.remote.Close()
+	return errors.Join(s.remote.Close(), s.tails.Close())
 }
 
 // tlsConfig reads the certificate of the user port; nil if none is set.

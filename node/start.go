@@ -24,6 +24,7 @@ import (
 	"cordwood/router/pipeline/processor"
 	"cordwood/router/query"
 	"cordwood/router/query/sqlhttp"
+	"cordwood/router/tail"
 	"cordwood/router/write"
 	"cordwood/shard"
 	"cordwood/shard/memtable"
@@ -246,6 +247,14 @@ func (n *node) join(ctx context.Context, client *metaclient.Client) error {
 // openRouter builds the front and lets users in.
 func (n *node) openRouter(rpc *rpcServer, h *host.Host, client *metaclient.Client, users *auth.Provider, memory int64) error {
 	n.waiting.Store("the router")
+	dial := func(conn grpc.ClientConnInterface) func(string) (grpc.ClientConnInterface, error) {
+		return func(nodeID string) (grpc.ClientConnInterface, error) {
+			if nodeID != n.data.id.NodeID {
+				return nil, errs.New(errs.ShardUnreachable, "node %s is not this one", nodeID)
+			}
+			return conn, nil
+		}
+	}
 	shards := shardclient.New(shardclient.Config{
 		Replicas: func(id uint32) []string {
 			for _, s := range client.Shards() {
@@ -255,12 +264,7 @@ func (n *node) openRouter(rpc *rpcServer, h *host.Host, client *metaclient.Clien
 			}
 			return nil
 		},
-		Dial: func(nodeID string) (grpc.ClientConnInterface, error) {
-			if nodeID != n.data.id.NodeID {
-				return nil, errs.New(errs.ShardUnreachable, "node %s is not this one", nodeID)
-			}
-			return rpc.conn, nil
-		},
+		Dial: dial(rpc.conn), DialTail: dial(rpc.tails),
 		Nodes:  func() []string { return []string{n.data.id.NodeID} },
 		Logger: n.log, Registerer: n.registry,
 	})
@@ -268,6 +272,10 @@ func (n *node) openRouter(rpc *rpcServer, h *host.Host, client *metaclient.Clien
 		Meta: client, Shards: shards, NodeID: n.data.id.NodeID, NoAutoCreate: !n.cfg.AutoCreateTable,
 		Logger: n.log, Registerer: n.registry,
 	})
+	if err != nil {
+		return err
+	}
+	follow, err := n.openTail(client, shards)
 	if err != nil {
 		return err
 	}
@@ -298,7 +306,7 @@ func (n *node) openRouter(rpc *rpcServer, h *host.Host, client *metaclient.Clien
 		return err
 	}
 	config := httpapi.Config{
-		Catalog: client, Writer: writer, Bodies: bodies, SQL: sql, Pipelines: client,
+		Catalog: client, Writer: writer, Bodies: bodies, SQL: sql, Tail: follow, Pipelines: client,
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.GeoIPDatabase}},
 		NoClientVariables: !n.cfg.ClientVariables,
 		StoreRejects:      n.cfg.OnReject == onRejectStore, RejectsTTL: n.cfg.RejectsTTL,
@@ -330,6 +338,29 @@ func (n *node) openRouter(rpc *rpcServer, h *host.Host, client *metaclient.Clien
 	}
 	n.waiting.Store("")
 	return nil
+}
+
+// openTail makes the handler of tails, which end when their port closes.
+func (n *node) openTail(client *metaclient.Client, shards *shardclient.Client) (*tail.Handler, error) {
+	h, err := tail.New(tail.Config{
+		Meta: client, Analyze: shards.Analyze, WriteError: httpapi.WriteError, MaxOpen: n.cfg.MaxTails,
+		Follow: func(ctx context.Context, req *shardpb.TailRequest) (tail.Reader, error) {
+			r, err := shards.Tail(ctx, req)
+			if err != nil {
+				return nil, err // a nil reader in the interface would not be nil
+			}
+			return r, nil
+		},
+		Logger: n.log, Registerer: n.registry,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.users.server.RegisterOnShutdown(h.Close)
+	if n.usersV1 != nil {
+		n.usersV1.server.RegisterOnShutdown(h.Close)
+	}
+	return h, nil
 }
 
 // memtableBudget is the memory of all memtables of the node together: what is set,

@@ -20,8 +20,9 @@ const (
 	tailsStored = 4
 	tailsLive   = 2
 	// tailGroup is about how many encoded bytes of new rows are looked through together.
-	tailGroup = 1 << 20
-	// tailPause is the least time from one look to the next, in which rows gather.
+	tailGroup = 256 << 10
+	// tailPause is the least time from one look to the next, in which rows gather, unless
+	// a whole group waits already.
 	tailPause = 50 * time.Millisecond
 	// tailTries is how often the engine is asked about a group while it says that it
 	// cannot answer just now.
@@ -59,6 +60,9 @@ func (s *server) tail(req *shardpb.TailRequest, stream grpc.ServerStreamingServe
 		}
 		if err := x.group(ctx, group); err != nil {
 			return err
+		}
+		if t.Waiting() >= tailGroup {
+			continue
 		}
 		if err := sleep(ctx, tailPause-time.Since(begin)); err != nil {
 			return err

@@ -108,6 +108,13 @@ func (t *Tail) Next(ctx context.Context, most int64) ([][]byte, error) {
 	}
 }
 
+// Waiting is how many encoded bytes Next could return.
+func (t *Tail) Waiting() int64 {
+	t.shard.mu.RLock()
+	defer t.shard.mu.RUnlock()
+	return t.bytes
+}
+
 func (t *Tail) take(most int64) ([][]byte, error) {
 	s := t.shard
 	s.mu.Lock()

@@ -124,11 +124,14 @@ func (s *Server) authenticate(x *exchange, r *http.Request) error {
 
 // withDeadline gives the request its time limit: that of x-svc-timeout, else the
 // server's own. A route with limits of its own reads the header itself.
-func (s *Server) withDeadline(x *exchange, r *http.Request, own bool) (*http.Request, context.CancelFunc, error) {
+func (s *Server) withDeadline(x *exchange, r *http.Request, rt route) (*http.Request, context.CancelFunc, error) {
 	limit := s.cfg.Timeout
+	if rt.endless {
+		limit = 0
+	}
 	switch text := params.Header(r.Header, "x-svc-timeout"); {
 	case text == "":
-	case own:
+	case rt.ownLimit:
 		limit = 0
 	default:
 		var err error

@@ -34,6 +34,8 @@ type route struct {
 	handler http.HandlerFunc
 	// ownLimit: the handler reads x-svc-timeout itself.
 	ownLimit bool
+	// endless: the server's own time limit does not hold for it.
+	endless bool
 }
 
 var (
@@ -46,16 +48,16 @@ var (
 // routes is every URL that there is.
 func (s *Server) routes() []route {
 	routes := []route{
-		{post, "/v1/ingest", canWrite, s.handleIngest, false},
-		{post, "/v1/events/logs", canWrite, s.handleIngest, false},
+		{methods: post, path: "/v1/ingest", needs: canWrite, handler: s.handleIngest},
+		{methods: post, path: "/v1/events/logs", needs: canWrite, handler: s.handleIngest},
 
-		{getPost, "/v1/health", open, s.handleHealth, false},
-		{getPost, "/health", open, s.handleHealth, false},
-		{getPost, "/ready", open, s.handleReady, false},
-		{get, "/status", open, s.handleStatus, false},
-		{get, "/metrics", open, s.metricsHandler().ServeHTTP, false},
-		{get, "/config", open, s.handleConfig, false},
-		{get, "/", open, s.handleIndex, false},
+		{methods: getPost, path: "/v1/health", needs: open, handler: s.handleHealth},
+		{methods: getPost, path: "/health", needs: open, handler: s.handleHealth},
+		{methods: getPost, path: "/ready", needs: open, handler: s.handleReady},
+		{methods: get, path: "/status", needs: open, handler: s.handleStatus},
+		{methods: get, path: "/metrics", needs: open, handler: s.metricsHandler().ServeHTTP},
+		{methods: get, path: "/config", needs: open, handler: s.handleConfig},
+		{methods: get, path: "/", needs: open, handler: s.handleIndex},
 	}
 	if s.cfg.Pipelines != nil {
 		routes = append(routes, s.pipelineRoutes()...)
@@ -65,7 +67,12 @@ func (s *Server) routes() []route {
 		routes[i].needs = signedIn
 	}
 	if s.cfg.SQL != nil {
-		routes = append(routes, route{getPost, "/v1/sql", signedIn, s.cfg.SQL.ServeHTTP, true})
+		routes = append(routes, route{methods: getPost, path: "/v1/sql", needs: signedIn, handler: s.cfg.SQL.ServeHTTP, ownLimit: true})
+	}
+	if s.cfg.Tail != nil {
+		routes = append(routes, route{
+			methods: []string{http.MethodGet}, path: "/v1/tail", needs: canRead, handler: s.cfg.Tail.ServeHTTP, ownLimit: true, endless: true,
+		})
 	}
 	return routes
 }
@@ -74,17 +81,17 @@ func (s *Server) routes() []route {
 // with one, which they would match too.
 func (s *Server) pipelineRoutes() []route {
 	return []route{
-		{post, "/v1/pipelines/_dryrun", canRead, s.handleDryRun, false},
-		{post, "/v1/events/pipelines/dryrun", canRead, s.handleDryRun, false},
-		{post, "/v1/events/pipelines/_dryrun", canRead, s.handleDryRun, false},
-		{get, "/v1/pipelines", canRead, s.manage(s.listPipelines), false},
-		{post, "/v1/pipelines/{name}", canWrite, s.manage(s.putPipeline), false},
-		{get, "/v1/pipelines/{name}", canRead, s.manage(s.getPipeline), false},
-		{del, "/v1/pipelines/{name}", canWrite, s.manage(s.deletePipeline), false},
-		{get, "/v1/pipelines/{name}/ddl", canRead, s.manage(s.pipelineDDL), false},
-		{post, "/v1/events/pipelines/{name}", canWrite, s.manage(s.putPipeline), false},
-		{get, "/v1/events/pipelines/{name}", canRead, s.manage(s.getPipeline), false},
-		{del, "/v1/events/pipelines/{name}", canWrite, s.manage(s.deletePipeline), false},
+		{methods: post, path: "/v1/pipelines/_dryrun", needs: canRead, handler: s.handleDryRun},
+		{methods: post, path: "/v1/events/pipelines/dryrun", needs: canRead, handler: s.handleDryRun},
+		{methods: post, path: "/v1/events/pipelines/_dryrun", needs: canRead, handler: s.handleDryRun},
+		{methods: get, path: "/v1/pipelines", needs: canRead, handler: s.manage(s.listPipelines)},
+		{methods: post, path: "/v1/pipelines/{name}", needs: canWrite, handler: s.manage(s.putPipeline)},
+		{methods: get, path: "/v1/pipelines/{name}", needs: canRead, handler: s.manage(s.getPipeline)},
+		{methods: del, path: "/v1/pipelines/{name}", needs: canWrite, handler: s.manage(s.deletePipeline)},
+		{methods: get, path: "/v1/pipelines/{name}/ddl", needs: canRead, handler: s.manage(s.pipelineDDL)},
+		{methods: post, path: "/v1/events/pipelines/{name}", needs: canWrite, handler: s.manage(s.putPipeline)},
+		{methods: get, path: "/v1/events/pipelines/{name}", needs: canRead, handler: s.manage(s.getPipeline)},
+		{methods: del, path: "/v1/events/pipelines/{name}", needs: canWrite, handler: s.manage(s.deletePipeline)},
 	}
 }
 
@@ -136,7 +143,7 @@ func (s *Server) guard(rt route) http.Handler {
 			rt.handler(w, r)
 			return
 		}
-		r, cancel, err := s.withDeadline(x, r, rt.ownLimit)
+		r, cancel, err := s.withDeadline(x, r, rt)
 		if err != nil {
 			WriteError(w, r, err)
 			return

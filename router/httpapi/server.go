@@ -65,6 +65,8 @@ type Config struct {
 	Auth Authenticator
 	// ProtectConfig asks for a user at /config too. The default value is false.
 	ProtectConfig bool
+	// Tail answers /v1/tail, for users that may read. Without it the path does not exist.
+	Tail http.Handler
 
 	// Bodies bounds the size of a body and the memory of all bodies under way.
 	// The default value allows 64 MiB for each, and no bound for all.

@@ -32,6 +32,9 @@ type Config struct {
 	// Dial returns the connection to a node. It is called for every request, so it
 	// must keep its connections, and it must not block on the network.
 	Dial func(nodeID string) (grpc.ClientConnInterface, error)
+	// DialTail is Dial for tails, whose answers nobody may read for a while: connections
+	// that hold little of what is not read. The default value is Dial.
+	DialTail func(nodeID string) (grpc.ClientConnInterface, error)
 	// Nodes lists the ids of all nodes that hold shards.
 	Nodes func() []string
 
@@ -95,6 +98,9 @@ type Client struct {
 func New(cfg Config) *Client {
 	if cfg.Replicas == nil || cfg.Dial == nil || cfg.Nodes == nil {
 		panic("shardclient: Config.Replicas, Dial and Nodes must be set")
+	}
+	if cfg.DialTail == nil {
+		cfg.DialTail = cfg.Dial
 	}
 	cfg = cfg.withDefaults()
 	return &Client{cfg: cfg, log: cfg.Logger, metrics: newMetrics(cfg.Registerer), shards: map[uint32]*target{}}

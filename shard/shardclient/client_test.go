@@ -33,6 +33,7 @@ type scripted struct {
 	index  uint64
 	hold   chan struct{} // if set, writes wait for it or their context
 	query  func(*shardpb.QueryRequest, grpc.ServerStreamingServer[shardpb.QueryChunk]) error
+	tail   func(*shardpb.TailRequest, grpc.ServerStreamingServer[shardpb.TailChunk]) error
 }
 
 func (s *scripted) Write(ctx context.Context, req *shardpb.WriteRequest) (*shardpb.WriteResponse, error) {

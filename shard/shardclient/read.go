@@ -18,7 +18,7 @@ import (
 // Analyze tells what a SELECT refers to. Any node can; the first that answers does.
 func (c *Client) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error) {
 	var resp *shardpb.AnalyzeResponse
-	err := c.firstThatAnswers(ctx, "analyze", c.cfg.Nodes(), func(client shardpb.ShardServiceClient) error {
+	err := c.firstThatAnswers(ctx, "analyze", c.cfg.Dial, c.cfg.Nodes(), func(client shardpb.ShardServiceClient) error {
 		var err error
 		resp, err = client.Analyze(ctx, req, callOptions...)
 		return err
@@ -36,7 +36,7 @@ func (c *Client) Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadC
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var r *queryReader
-	err = c.firstThatAnswers(ctx, "query", nodes, func(client shardpb.ShardServiceClient) error {
+	err = c.firstThatAnswers(ctx, "query", c.cfg.Dial, nodes, func(client shardpb.ShardServiceClient) error {
 		stream, err := client.Query(ctx, req, callOptions...)
 		if err != nil {
 			return err
@@ -84,10 +84,10 @@ func (c *Client) queryNodes(req *shardpb.QueryRequest) ([]string, error) {
 
 // firstThatAnswers calls the nodes in turn until one answers, be it with an error of
 // the request itself. It is only for calls that change nothing.
-func (c *Client) firstThatAnswers(ctx context.Context, what string, nodes []string, call func(shardpb.ShardServiceClient) error) error {
+func (c *Client) firstThatAnswers(ctx context.Context, what string, dial func(string) (grpc.ClientConnInterface, error), nodes []string, call func(shardpb.ShardServiceClient) error) error {
 	last := error(errs.New(errs.ShardUnreachable, "no node with shards is known"))
 	for _, node := range nodes {
-		conn, err := c.cfg.Dial(node)
+		conn, err := dial(node)
 		if err == nil {
 			err = errs.FromGRPC(call(shardpb.NewShardServiceClient(conn)))
 			if err == nil {

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/cmd/cordwood/client"
+)
+
+func newTailCommand() *cobra.Command {
+	var db, where, since, output string
+	cmd := &cobra.Command{
+		Use:   "tail TABLE",
+		Short: "Follow the rows of a table as they are written",
+		Long: `Print the rows of a table as they are committed, until interrupted. With --since, rows
+that are stored already and not older come first; none is missed and none is printed
+twice where they meet the new ones.
+
+--where is a condition as in SQL, on the columns of the table. It is applied by the server.
+
+If the connection breaks, or the server says that this reader is too slow, tail follows
+again and asks for what it missed by time; rows that come back are not printed again. It
+says so on standard error. It ends when the table is dropped.`,
+		Example: `  cordwood tail app
+  cordwood tail nginx --where 'status >= 500' --since 10m
+  cordwood tail --db prod app --where "matches_term(message, 'timeout')" | jq .message
+  cordwood tail app -o table --where "level = 'error'"`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if output != "table" && output != "ndjson" {
+				return usageError{fmt.Errorf("--output %s: use ndjson or table", output)}
+			}
+			c, err := newClient(cmd, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) })
+			if err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			f := &follower{
+				client: c, query: url.Values{"db": {db}, "table": {args[0]}, "where": {where}, "since": {since}},
+				out: newTailPrinter(cmd.OutOrStdout(), output), errOut: cmd.ErrOrStderr(), now: time.Now, pause: time.Second, silence: 45 * time.Second,
+			}
+			return f.run(ctx)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&db, "db", "public", "`DATABASE` of the table")
+	f.StringVar(&where, "where", "", "SQL `CONDITION` on the columns of the table")
+	f.StringVar(&since, "since", "", "`AGE` of the oldest stored rows to print first, such as 10m; none by default")
+	f.StringVarP(&output, "output", "o", "ndjson", "`FORMAT` of rows: ndjson or table")
+	return cmd
+}
+
+// follower follows a table, again and again.
+type follower struct {
+	client *client.Client
+	query  url.Values
+	out    *tailPrinter
+	errOut io.Writer
+	now    func() time.Time
+	// pause is waited before following again, silence for a sign of life.
+	pause, silence time.Duration
+
+	heard time.Time // of the server, last
+	seen  recent
+	// again holds the rows printed before that may come back, until the rows are new ones.
+	again map[string]int
+}
+
+// overlap is how much further back than the last sign of life stored rows are asked for:
+// rows are written some time after the time that they carry.
+const overlap = 30 * time.Second
+
+// run follows until ctx ends or the server says something that another try cannot change.
+func (f *follower) run(ctx context.Context) error {
+	for {
+		err := f.follow(ctx)
+		if ctx.Err() != nil || errors.Is(err, syscall.EPIPE) {
+			return nil
+		}
+		if !followAgain(err) || f.heard.IsZero() {
+			return err
+		}
+		fmt.Fprintf(f.errOut, "tail: %v; following again\n", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(f.pause):
+		}
+		missed := f.now().Sub(f.heard) + overlap
+		f.query.Set("since", missed.Round(time.Millisecond).String())
+		f.again = f.seen.counts()
+	}
+}
+
+// finalError is the last line of a tail that the server ended.
+type finalError struct {
+	Code int
+	Msg  string
+}
+
+func (e *finalError) Error() string { return fmt.Sprintf("%s (code %d)", e.Msg, e.Code) }
+
+// followAgain tells whether following again may help.
+func followAgain(err error) bool {
+	if final := (*finalError)(nil); errors.As(err, &final) {
+		switch final.Code {
+		case 6001, 5000, 5003, 4008, 4009, 4010:
+			return true
+		}
+		return false
+	}
+	if answer := (*client.Error)(nil); errors.As(err, &answer) {
+		return answer.Status >= 500 || answer.Status == http.StatusTooManyRequests
+	}
+	return true
+}
+
+// errSilence ends a connection on which not even a sign of life comes, which the server
+// sends every 10 s.
+var errSilence = errors.New("nothing was heard of the server for a while")
+
+// follow follows once. It never returns nil.
+func (f *follower) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	resp, err := f.client.Do(ctx, client.Request{Method: http.MethodGet, Path: "/v1/tail", Query: f.query})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	f.heard = f.now()
+	dead := time.AfterFunc(f.silence, func() { cancel(errSilence) })
+	defer dead.Stop()
+	err = eachTailLine(resp.Body, func(line []byte) error {
+		f.heard = f.now()
+		dead.Reset(f.silence)
+		if len(line) == 0 {
+			f.again = nil // what follows is new
+			return nil
+		}
+		if final := parseFinal(line); final != nil {
+			return final
+		}
+		if n := f.again[string(line)]; n > 0 {
+			f.again[string(line)] = n - 1
+			return nil
+		}
+		f.seen.add(line)
+		return f.out.row(line)
+	}, f.out.flush)
+	if ferr := f.out.flush(); err == nil {
+		err = ferr
+	}
+	if errors.Is(context.Cause(ctx), errSilence) {
+		return errSilence
+	}
+	if err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("the server ended the connection")
+	}
+	return err
+}
+
+// parseFinal returns the error that a line is, or nil: a row that happens to have columns
+// of the same names has others too, or no number as its code.
+func parseFinal(line []byte) error {
+	if len(line) < 10 || string(line[:9]) != `{"error":` {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(line, &fields) != nil || len(fields) != 2 {
+		return nil
+	}
+	e := &finalError{}
+	if json.Unmarshal(fields["error"], &e.Msg) != nil || json.Unmarshal(fields["code"], &e.Code) != nil || e.Code < 1000 {
+		return nil
+	}
+	return e
+}
+
+// recent remembers the rows printed last.
+type recent struct {
+	lines []string // a ring
+	next  int
+}
+
+// maxRecent bounds how many rows are remembered, and their length.
+const (
+	maxRecent     = 20_000
+	maxRecentLine = 8 << 10
+)
+
+func (r *recent) add(line []byte) {
+	if len(line) > maxRecentLine {
+		return
+	}
+	if len(r.lines) < maxRecent {
+		r.lines = append(r.lines, string(line))
+		return
+	}
+	r.lines[r.next] = string(line)
+	r.next = (r.next + 1) % maxRecent
+}
+
+func (r *recent) counts() map[string]int {
+	m := make(map[string]int, len(r.lines))
+	for _, line := range r.lines {
+		m[line]++
+	}
+	return m
+}

@@ -1,0 +1,171 @@
+package tail
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/proto/shardpb"
+	"cordwood/router/httpapi/params"
+	"cordwood/router/query/statement"
+)
+
+// input is what a request asks for.
+type input struct {
+	database, table string
+	where           string
+	// since is the age of the oldest stored rows that are sent; 0: none.
+	since time.Duration
+	// timeout ends the tail; 0: the client does.
+	timeout time.Duration
+	// events: server-sent events, else NDJSON.
+	events bool
+}
+
+func (h *Handler) read(r *http.Request) (*input, error) {
+	values, err := params.Parse(r.URL.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"db", "table", "where", "since"} {
+		if err := values.Once(name); err != nil {
+			return nil, err
+		}
+	}
+	get := func(name string) string { s, _ := values.Lookup(name); return s }
+	in := &input{database: params.Header(r.Header, "x-svc-db-name"), table: get("table"), where: get("where")}
+	if in.database == "" {
+		in.database = get("db")
+	}
+	if in.database = strings.TrimPrefix(in.database, "svc-"); in.database == "" {
+		in.database = schema.DefaultDatabase
+	}
+	if in.table == "" {
+		return nil, errs.New(errs.InvalidArguments, "parameter table is required: the name of the table to follow")
+	}
+	if in.since, err = duration("parameter since", get("since")); err != nil {
+		return nil, err
+	}
+	if in.timeout, err = duration("header x-svc-timeout", params.Header(r.Header, "x-svc-timeout")); err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(in.where) == "" {
+		in.where = ""
+	} else if err := statement.CheckCondition(in.where); err != nil {
+		return nil, errs.Wrap(errs.InvalidSyntax, err, "parameter where")
+	}
+	in.events = wantsEvents(r.Header.Values("Accept"))
+	return in, nil
+}
+
+// duration reads 10m, 1h30m, 500ms, 2 days; nothing is 0.
+func duration(what, text string) (time.Duration, error) {
+	if text == "" || text == "0" {
+		return 0, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return d, nil
+	}
+	if ttl, err := schema.ParseTTL(text); err == nil && ttl.D > 0 && ttl.D < math.MaxInt64 {
+		return ttl.D, nil
+	}
+	return 0, errs.New(errs.InvalidArguments, "%s is %.40q: it must be a duration, as 10m or 1h", what, text)
+}
+
+// wantsEvents tells whether the client takes server-sent events.
+func wantsEvents(accept []string) bool {
+	for _, line := range accept {
+		for part := range strings.SplitSeq(line, ",") {
+			mediaType, _, _ := strings.Cut(part, ";")
+			if strings.EqualFold(strings.TrimSpace(mediaType), "text/event-stream") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// requests finds the table and makes what each of its shards is asked.
+func (h *Handler) requests(ctx context.Context, in *input) ([]*shardpb.TailRequest, error) {
+	t, err := h.table(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.checkColumnsOnly(ctx, t, in.where); err != nil {
+		return nil, err
+	}
+	ttl := h.ttl(t)
+	if ttl.Instant {
+		return nil, errs.New(errs.InvalidArguments, "table %s.%s has ttl='instant': its rows are thrown away as they come, so there is nothing to follow", t.Database, t.Name)
+	}
+	def := t.ToProto()
+	var reqs []*shardpb.TailRequest
+	seen := map[uint32]bool{}
+	for _, p := range t.Placement {
+		if seen[p.ShardID] {
+			continue
+		}
+		seen[p.ShardID] = true
+		req := &shardpb.TailRequest{
+			ShardId: p.ShardID, Name: &shardpb.TableName{Database: t.Database, Name: t.Name}, Table: def, Where: in.where, TtlNanos: int64(ttl.D),
+		}
+		if in.since > 0 {
+			from, ok := schema.TTL{D: in.since}.ExpiredBefore(h.cfg.Now(), t.TimeIndex().Type)
+			if !ok {
+				from = math.MinInt64
+			}
+			req.Since = &from
+		}
+		reqs = append(reqs, req)
+	}
+	if len(reqs) == 0 {
+		return nil, errs.New(errs.TableUnavailable, "table %s.%s has no shard yet; try again", t.Database, t.Name)
+	}
+	return reqs, nil
+}
+
+// table finds the table. What the server keeps in tables of its own, such as
+// svc_private.rejects, can be followed; tables that are made on the spot cannot.
+func (h *Handler) table(in *input) (*schema.Table, error) {
+	if schema.ReservedDatabase(in.database) {
+		if t, ok := h.cfg.Meta.Table(strings.ToLower(in.database), in.table); ok {
+			return t, nil
+		}
+		return nil, errs.New(errs.Unsupported, "%s.%s cannot be followed: the rows of a system table are made when it is read; use /v1/sql", in.database, in.table)
+	}
+	if t, ok := h.cfg.Meta.Table(in.database, in.table); ok {
+		return t, nil
+	}
+	if _, ok := h.cfg.Meta.Database(in.database); !ok {
+		return nil, errs.New(errs.DatabaseNotFound, "database %q does not exist", in.database)
+	}
+	return nil, errs.New(errs.TableNotFound, "table %s.%s does not exist", in.database, in.table)
+}
+
+func (h *Handler) ttl(t *schema.Table) schema.TTL {
+	d, _ := h.cfg.Meta.Database(t.Database)
+	return schema.EffectiveTTL(t.Options[schema.OptionTTL], d.GetOptions()[schema.OptionTTL])
+}
+
+// checkColumnsOnly refuses a condition that reads tables: new rows are looked at by
+// themselves.
+func (h *Handler) checkColumnsOnly(ctx context.Context, t *schema.Table, where string) error {
+	if where == "" {
+		return nil
+	}
+	a, err := h.cfg.Analyze(ctx, &shardpb.AnalyzeRequest{
+		Sql:      "SELECT * FROM " + schema.QuoteIdent(t.Database) + "." + schema.QuoteIdent(t.Name) + " WHERE (" + where + "\n)",
+		Database: t.Database,
+	})
+	if err != nil {
+		return err
+	}
+	if len(a.Tables) != 1 || statement.HasQuery(where) {
+		return errs.New(errs.Unsupported, "parameter where: a condition of a tail uses the columns of %s.%s; it cannot have a query in it", t.Database, t.Name)
+	}
+	return nil
+}

@@ -1,0 +1,35 @@
+package tail
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+type metrics struct {
+	rows  prometheus.Counter
+	ended *prometheus.CounterVec // by reason
+}
+
+func newMetrics(reg prometheus.Registerer, h *Handler) (*metrics, error) {
+	m := &metrics{
+		rows: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "cordwood_tail_rows_total", Help: "Rows sent to clients that follow a table.",
+		}),
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cordwood_tail_ended_total", Help: "Tails that ended, by reason: client, timeout, slow, stopping or error.",
+		}, []string{"reason"}),
+	}
+	if reg == nil {
+		return m, nil
+	}
+	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "cordwood_tail_open", Help: "Clients that follow a table now.",
+	}, func() float64 { return float64(h.Open()) })
+	for _, c := range []prometheus.Collector{m.rows, m.ended, open} {
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("tail: register metrics: %w", err)
+		}
+	}
+	return m, nil
+}

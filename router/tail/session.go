@@ -1,0 +1,227 @@
+package tail
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/klauspost/compress/gzhttp"
+
+	"cordwood/proto/errs"
+	"cordwood/router/query/format"
+	"cordwood/router/vrl/value"
+)
+
+// session is one client that follows a table.
+type session struct {
+	h      *Handler
+	w      http.ResponseWriter
+	rc     *http.ResponseController
+	table  string // its name, for messages
+	events bool
+	cancel context.CancelCauseFunc
+
+	// mu is held while something is written, by whoever has something: a shard's reader,
+	// or the heartbeat. It guards what follows.
+	mu    sync.Mutex
+	wrote time.Time
+	buf   []byte
+	gone  bool // the connection is no more
+}
+
+func newSession(h *Handler, w http.ResponseWriter, in *input, cancel context.CancelCauseFunc) *session {
+	return &session{h: h, w: w, rc: http.NewResponseController(w), table: in.database + "." + in.table, events: in.events, cancel: cancel}
+}
+
+var (
+	errStalled = errs.New(errs.RateLimited, "the reader is too slow: one write to it did not end in time; its place is lost")
+	errGone    = errors.New("tail: the client went away")
+)
+
+// run sends rows until the client, the server, a shard or the clock ends it, and says
+// which if there is somebody to say it to.
+func (s *session) run(ctx context.Context, readers []Reader) {
+	s.begin()
+	var wg sync.WaitGroup
+	var stored sync.WaitGroup
+	stored.Add(len(readers))
+	for _, r := range readers {
+		wg.Go(func() {
+			var once sync.Once
+			seam := func() { once.Do(stored.Done) }
+			defer seam()
+			s.cancel(s.copy(r, seam))
+		})
+		defer r.Close()
+	}
+	wg.Go(func() {
+		stored.Wait()
+		s.beat(ctx)
+	})
+	<-ctx.Done()
+	for _, r := range readers {
+		r.Close()
+	}
+	wg.Wait()
+	s.end(ctx)
+}
+
+// begin sends the headers.
+func (s *session) begin() {
+	h := s.w.Header()
+	if s.events {
+		h.Set("Content-Type", "text/event-stream")
+	} else {
+		h.Set("Content-Type", "application/x-ndjson")
+	}
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // a proxy that gathers rows is not wanted
+	h.Set(gzhttp.HeaderNoCompression, "1")
+	s.w.WriteHeader(http.StatusOK)
+	_ = s.rc.Flush()
+}
+
+// copy sends the answers of one shard, the first of which are stored rows: seam is
+// called after it. It returns why there are no more.
+func (s *session) copy(r Reader, seam func()) error {
+	for {
+		n, err := s.answer(r)
+		s.h.metrics.rows.Add(float64(n))
+		if err != nil {
+			return err
+		}
+		seam()
+		if err := r.Next(); err != nil {
+			return err
+		}
+	}
+}
+
+// answer sends the rows of one answer.
+func (s *session) answer(r Reader) (int64, error) {
+	rows, err := ipc.NewReader(r)
+	if err == nil {
+		defer rows.Release()
+		var n int64
+		if n, err = format.Write(rowWriter{s}, format.NDJSON, rows); err == nil {
+			return n, nil
+		}
+	}
+	if r.Err() != nil {
+		return 0, r.Err() // what the IPC reader made of it says less
+	}
+	if errors.Is(err, errGone) {
+		return 0, err
+	}
+	return 0, errs.Wrap(errs.Internal, err, "read the rows of a tail")
+}
+
+// rowWriter sends lines of JSON, as they are or as events. Every write ends with a line.
+type rowWriter struct{ s *session }
+
+func (w rowWriter) Write(p []byte) (int, error) {
+	s := w.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.events {
+		return len(p), s.send(p)
+	}
+	s.buf = s.buf[:0]
+	for line := range bytes.Lines(p) {
+		s.buf = append(append(append(s.buf, "data: "...), line...), '\n')
+	}
+	return len(p), s.send(s.buf)
+}
+
+// send writes bytes and sees to it that they leave. A write that takes long costs the
+// client its place; it is told when it reads again. mu is held.
+func (s *session) send(p []byte) error {
+	if s.gone {
+		return errGone
+	}
+	stall := time.AfterFunc(s.h.cfg.StallAfter, func() { s.cancel(errStalled) })
+	defer stall.Stop()
+	// Not every connection has deadlines, and there is nothing to be done about that.
+	_ = s.rc.SetWriteDeadline(time.Now().Add(s.h.cfg.StallAfter + s.h.cfg.LingerAfter))
+	_, err := s.w.Write(p)
+	if err == nil {
+		err = s.rc.Flush()
+	}
+	if err != nil {
+		s.gone = true
+		s.cancel(errGone)
+		return errGone
+	}
+	s.wrote = time.Now()
+	return nil
+}
+
+// beat sends an empty line, or a comment: once when the stored rows are through, and
+// then whenever nothing was sent for a while.
+func (s *session) beat(ctx context.Context) {
+	every := s.h.cfg.Heartbeat
+	tick := time.NewTicker(max(every/4, time.Millisecond))
+	defer tick.Stop()
+	for first := true; ctx.Err() == nil; first = false {
+		s.mu.Lock()
+		if first || time.Since(s.wrote) >= every {
+			s.comment()
+		}
+		s.mu.Unlock()
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *session) comment() {
+	line := "\n"
+	if s.events {
+		line = ":\n\n"
+	}
+	_ = s.send([]byte(line)) // send ends the session if it fails
+}
+
+// end sends the final event, unless the client has left or asked for an end.
+func (s *session) end(ctx context.Context) {
+	cause := context.Cause(ctx)
+	e := errs.From(cause)
+	if e.Reason == errs.TableGone {
+		e = errs.New(errs.TableNotFound, "table %s was dropped or truncated", s.table)
+	}
+	reason := "client"
+	switch {
+	case errors.Is(cause, context.DeadlineExceeded):
+		reason = "timeout"
+	case errors.Is(cause, errStopping):
+		reason = "stopping"
+	case errors.Is(cause, errGone), errors.Is(cause, context.Canceled), e.Code == errs.Cancelled:
+	case e.Code == errs.RateLimited:
+		reason = "slow"
+	default:
+		reason = "error"
+	}
+	s.h.metrics.ended.WithLabelValues(reason).Inc()
+	if reason == "client" || reason == "timeout" {
+		return
+	}
+	if e.Code.Masked() {
+		s.h.cfg.Logger.ErrorContext(ctx, "tail ended", "err", cause)
+	}
+	msg := append([]byte(nil), `{"error":`...)
+	msg = value.AppendJSONString(msg, e.ClientMessage())
+	msg = strconv.AppendUint(append(msg, `,"code":`...), uint64(e.Code), 10)
+	msg = append(msg, "}\n"...)
+	if s.events {
+		msg = append(append([]byte("event: error\ndata: "), msg...), '\n')
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.send(msg)
+}

@@ -1,0 +1,366 @@
+package tail
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
+)
+
+// answer is an Arrow IPC stream with the rows.
+func answer(t testing.TB, rows ...string) []byte {
+	t.Helper()
+	s := arrow.NewSchema([]arrow.Field{{Name: "m", Type: arrow.BinaryTypes.String}}, nil)
+	b := array.NewStringBuilder(memory.DefaultAllocator)
+	b.AppendValues(rows, nil)
+	var buf bytes.Buffer
+	w := ipc.NewWriter(&buf, ipc.WithSchema(s))
+	if err := w.Write(array.NewRecordBatch(s, []arrow.Array{b.NewArray()}, int64(len(rows)))); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+// feed is a shard's side of a tail.
+type feed struct {
+	ctx     context.Context
+	answers chan []byte
+	end     error // when answers is closed
+	now     *bytes.Reader
+	err     error
+	closed  chan struct{}
+	once    sync.Once
+}
+
+func newFeed(ctx context.Context, stored []byte) *feed {
+	return &feed{ctx: ctx, answers: make(chan []byte, 100), now: bytes.NewReader(stored), closed: make(chan struct{})}
+}
+
+func (f *feed) Read(p []byte) (int, error) { return f.now.Read(p) }
+func (f *feed) Err() error                 { return f.err }
+func (f *feed) Close()                     { f.once.Do(func() { close(f.closed) }) }
+
+func (f *feed) Next() error {
+	select {
+	case data, ok := <-f.answers:
+		if !ok {
+			f.err = f.end
+			return f.err
+		}
+		f.now = bytes.NewReader(data)
+		return nil
+	case <-f.ctx.Done():
+		f.err = errs.Wrap(errs.Cancelled, f.ctx.Err(), "tail")
+	case <-f.closed:
+		f.err = errs.New(errs.Cancelled, "closed")
+	}
+	return f.err
+}
+
+// catalog has the tables public.t on two shards, public.quick with ttl instant, and
+// svc_private.rejects.
+type catalog struct{}
+
+func (catalog) Database(name string) (*schemapb.Database, bool) {
+	return &schemapb.Database{Name: name, Options: map[string]string{schema.OptionTTL: "7days"}}, name == "public"
+}
+
+func (catalog) Table(database, name string) (*schema.Table, bool) {
+	t := &schema.Table{
+		ID: 1, Database: database, Name: name, Version: 1, Placement: []schema.Placement{{Epoch: 1, ShardID: 3}, {Epoch: 2, ShardID: 4}, {Epoch: 3, ShardID: 3}},
+		Columns: []schema.Column{{ID: 1, Name: "ts", Type: schema.TimestampMillisecond, Semantic: schema.Timestamp}},
+	}
+	if name == "quick" {
+		t.Options = map[string]string{schema.OptionTTL: "instant"}
+	}
+	known := database == "public" && (name == "t" || name == "quick") || database == schema.PrivateDatabase && name == "rejects"
+	return t.Index(), known
+}
+
+// rig is a handler with fake shards behind a real server.
+type rig struct {
+	t      *testing.T
+	h      *Handler
+	server *httptest.Server
+	feeds  chan *feed
+	reqs   chan *shardpb.TailRequest
+}
+
+func newRig(t *testing.T, change func(*Config)) *rig {
+	r := &rig{t: t, feeds: make(chan *feed, 100), reqs: make(chan *shardpb.TailRequest, 100)}
+	cfg := Config{
+		Meta: catalog{}, Heartbeat: time.Hour, Now: func() time.Time { return time.UnixMilli(1_000_000) },
+		Follow: func(ctx context.Context, req *shardpb.TailRequest) (Reader, error) {
+			if req.Where == "bad" {
+				return nil, errs.New(errs.ColumnNotFound, "no column bad")
+			}
+			f := newFeed(ctx, answer(t, fmt.Sprint("stored", req.ShardId)))
+			r.reqs <- req
+			r.feeds <- f
+			return f, nil
+		},
+		Analyze: func(_ context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error) {
+			return &shardpb.AnalyzeResponse{Tables: []*shardpb.TableName{{Database: "public", Name: "t"}}}, nil
+		},
+		WriteError: func(w http.ResponseWriter, _ *http.Request, err error) {
+			e := errs.From(err)
+			w.WriteHeader(e.Status())
+			fmt.Fprintf(w, "%d %s", e.Code, e.Msg)
+		},
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	var err error
+	if r.h, err = New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	r.server = httptest.NewServer(r.h)
+	t.Cleanup(func() { r.h.Close(); r.server.Close() })
+	return r
+}
+
+// get begins a tail.
+func (r *rig) get(query string, header ...string) *http.Response {
+	r.t.Helper()
+	req, err := http.NewRequest(http.MethodGet, r.server.URL+"?"+query, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = resp.Body.Close() })
+	return resp
+}
+
+// twoFeeds are the two shards of table t.
+func (r *rig) twoFeeds() (a, b *feed) { return <-r.feeds, <-r.feeds }
+
+func lines(t *testing.T, in *bufio.Reader, n int) []string {
+	t.Helper()
+	var out []string
+	for range n {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			t.Fatalf("after %q: %v", out, err)
+		}
+		out = append(out, strings.TrimSuffix(line, "\n"))
+	}
+	return out
+}
+
+func TestNDJSON(t *testing.T) {
+	r := newRig(t, nil)
+	resp := r.get("table=t&where=" + url.QueryEscape("m = 'x'") + "&since=10s")
+	if ct := resp.Header.Get("Content-Type"); resp.StatusCode != 200 || ct != "application/x-ndjson" {
+		t.Fatalf("status %d, type %s", resp.StatusCode, ct)
+	}
+	a, b := r.twoFeeds()
+	for range 2 {
+		if req := <-r.reqs; req.Where != "m = 'x'" || req.GetSince() != 990_000 || req.TtlNanos != int64(7*24*time.Hour) || req.Name.Name != "t" {
+			t.Errorf("the shards are asked %v", req)
+		}
+	}
+	in := bufio.NewReader(resp.Body)
+	got := lines(t, in, 3)
+	if s := strings.Join(got, "|"); s != `{"m":"stored3"}|{"m":"stored4"}|` && s != `{"m":"stored4"}|{"m":"stored3"}|` {
+		t.Errorf("stored rows are %q, want those of both shards and then an empty line", got)
+	}
+	a.answers <- answer(t)
+	a.answers <- answer(t, "one", "two")
+	if s := strings.Join(lines(t, in, 2), "|"); s != `{"m":"one"}|{"m":"two"}` {
+		t.Errorf("rows are %q", s)
+	}
+	b.end = errs.New(errs.TableNotFound, "shard 4: table id 1 was dropped").WithReason(errs.TableGone)
+	close(b.answers)
+	rest, err := io.ReadAll(in)
+	if err != nil || string(rest) != `{"error":"table public.t was dropped or truncated","code":4001}`+"\n" {
+		t.Errorf("the end is %q, %v", rest, err)
+	}
+	<-a.closed
+	<-b.closed
+}
+
+func TestEvents(t *testing.T) {
+	r := newRig(t, nil)
+	resp := r.get("table=t", "Accept", "text/html, text/event-stream;q=0.9", "Accept-Encoding", "gzip")
+	if ct := resp.Header.Get("Content-Type"); ct != "text/event-stream" || resp.Header.Get("Content-Encoding") != "" {
+		t.Fatalf("type %s, encoding %q", ct, resp.Header.Get("Content-Encoding"))
+	}
+	in := bufio.NewReader(resp.Body)
+	lines(t, in, 6) // the stored rows, and the comment after them
+	a, _ := r.twoFeeds()
+	a.answers <- answer(t, "one", "a\nb")
+	if s := strings.Join(lines(t, in, 4), "|"); s != `data: {"m":"one"}||data: {"m":"a\nb"}|` {
+		t.Errorf("events are %q", s)
+	}
+	r.h.Close()
+	rest, err := io.ReadAll(in)
+	if want := "event: error\ndata: " + `{"error":"the server is stopping; follow again in a moment","code":4008}` + "\n\n"; err != nil || string(rest) != want {
+		t.Errorf("the end is %q, %v", rest, err)
+	}
+	if resp := r.get("table=t"); resp.StatusCode != 503 {
+		t.Errorf("a closed handler answers %d", resp.StatusCode)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	r := newRig(t, nil)
+	for _, test := range []struct {
+		query string
+		want  errs.Code
+	}{
+		{"", errs.InvalidArguments},
+		{"table=t&table=t", errs.InvalidArguments},
+		{"table=nope", errs.TableNotFound},
+		{"table=t&db=nope", errs.DatabaseNotFound},
+		{"table=tables&db=information_schema", errs.Unsupported},
+		{"table=quick", errs.InvalidArguments},
+		{"table=t&since=soon", errs.InvalidArguments},
+		{"table=t&since=-5s", errs.InvalidArguments},
+		{"table=t&where=" + url.QueryEscape("a = 1; DROP TABLE t"), errs.InvalidSyntax},
+		{"table=t&where=" + url.QueryEscape("a = 1) OR (1 = 1"), errs.InvalidSyntax},
+		{"table=t&where=" + url.QueryEscape("(a = 1"), errs.InvalidSyntax},
+		{"table=t&where=" + url.QueryEscape("m = 'x"), errs.InvalidSyntax},
+		{"table=t&where=" + url.QueryEscape("a IN (SELECT 1)"), errs.Unsupported},
+		{"table=t&where=bad", errs.ColumnNotFound},
+	} {
+		resp := r.get(test.query)
+		text, _ := io.ReadAll(resp.Body)
+		if !strings.HasPrefix(string(text), fmt.Sprint(int(test.want), " ")) {
+			t.Errorf("%s: answer is %d %s, want code %d", test.query, resp.StatusCode, text, test.want)
+		}
+	}
+	if n := r.h.Open(); n != 0 {
+		t.Errorf("%d tails are open", n)
+	}
+	if resp := r.get("table=rejects&db=svc_private"); resp.StatusCode != 200 {
+		t.Errorf("svc_private.rejects: status %d", resp.StatusCode)
+	}
+}
+
+func TestTooMany(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.MaxOpen = 1 })
+	first := r.get("table=t")
+	resp := r.get("table=t")
+	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != 429 || !strings.HasPrefix(string(text), "6001 ") {
+		t.Errorf("the second is answered %d %s", resp.StatusCode, text)
+	}
+	a, b := r.twoFeeds()
+	_ = first.Body.Close() // a client that leaves makes room
+	<-a.closed
+	<-b.closed
+	deadline := time.Now().Add(10 * time.Second)
+	for r.h.Open() > 0 && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	if resp := r.get("table=t"); resp.StatusCode != 200 {
+		t.Errorf("after the first left: status %d", resp.StatusCode)
+	}
+}
+
+func TestHeartbeatAndTimeout(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Heartbeat = 2 * time.Millisecond })
+	resp := r.get("table=t", "x-svc-timeout", "100ms")
+	in := bufio.NewReader(resp.Body)
+	lines(t, in, 2+1+3) // stored rows, the seam, signs of life
+	if rest, err := io.ReadAll(in); err != nil || strings.TrimSpace(string(rest)) != "" {
+		t.Errorf("a tail whose time is up ends with %q, %v; want nothing", rest, err)
+	}
+}
+
+// A client that does not read loses its place soon, and hears of it when it reads again.
+func TestStalledReader(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.StallAfter = 20 * time.Millisecond })
+	conn, err := net.Dial("tcp", r.server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "GET /?table=t HTTP/1.1\r\nHost: x\r\n\r\n")
+	a, b := r.twoFeeds()
+	big := answer(t, strings.Repeat("x", 1<<20))
+	for sent := 0; ; sent++ {
+		select {
+		case a.answers <- big:
+			if sent < 1000 {
+				continue
+			}
+			t.Fatal("a thousand megabytes went to a client that does not read")
+		case <-a.closed: // the shard is let go while the client still does not read
+		}
+		break
+	}
+	<-b.closed
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = bytes.TrimSpace(data)
+	last := string(data[bytes.LastIndexByte(data, '\n')+1:])
+	if !strings.Contains(last, `"code":6001`) || !strings.Contains(last, "too slow") {
+		t.Errorf("the last line is %.200q", last)
+	}
+}
+
+func TestShardLosesTheReader(t *testing.T) {
+	r := newRig(t, nil)
+	resp := r.get("table=t")
+	a, _ := r.twoFeeds()
+	a.end = errs.New(errs.RateLimited, "too slow")
+	close(a.answers)
+	data, err := io.ReadAll(resp.Body)
+	if err != nil || !strings.HasSuffix(string(data), `{"error":"too slow","code":6001}`+"\n") {
+		t.Errorf("answer is %q, %v", data, err)
+	}
+}
+
+func TestBrokenAnswer(t *testing.T) {
+	r := newRig(t, nil)
+	resp := r.get("table=t")
+	a, _ := r.twoFeeds()
+	a.answers <- []byte("no arrow")
+	data, _ := io.ReadAll(resp.Body)
+	if !strings.Contains(string(data), `"code":1003`) || strings.Contains(string(data), "arrow") {
+		t.Errorf("answer is %q, want a masked internal error", data)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	if _, err := New(Config{}); err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("an empty Config gives %v", err)
+	}
+}

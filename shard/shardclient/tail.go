@@ -1,0 +1,95 @@
+package shardclient
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"google.golang.org/grpc"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/shardpb"
+)
+
+// Tail follows a table on a node that holds its shard. An error that occurs before the
+// first answer comes from Tail itself, such as that of a condition that is none. The
+// TailReader must be closed.
+func (c *Client) Tail(ctx context.Context, req *shardpb.TailRequest) (*TailReader, error) {
+	nodes := c.order(req.ShardId)
+	if len(nodes) == 0 {
+		return nil, errs.New(errs.ShardUnreachable, "shard %d: tail: no node is known to hold it", req.ShardId)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	r := &TailReader{cancel: cancel}
+	err := c.firstThatAnswers(ctx, "tail", c.cfg.DialTail, nodes, func(client shardpb.ShardServiceClient) error {
+		var err error
+		if r.stream, err = client.Tail(ctx, req, callOptions...); err != nil {
+			return err
+		}
+		r.chunk, err = r.stream.Recv()
+		if errors.Is(err, io.EOF) {
+			err = errs.New(errs.ShardUnreachable, "shard %d: tail: it ended before it began", req.ShardId)
+		}
+		return err
+	})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return r, nil
+}
+
+// TailReader reads the answers of a tail: Arrow IPC streams, one after another. One
+// goroutine uses it; Close may be called by another.
+type TailReader struct {
+	stream grpc.ServerStreamingClient[shardpb.TailChunk]
+	cancel context.CancelFunc
+	chunk  *shardpb.TailChunk // what of it is not read yet; set unless err is
+	err    error
+}
+
+// Next waits for the next answer, which Read then reads. What is left of the present
+// one is skipped.
+func (r *TailReader) Next() error {
+	for r.err == nil && !r.chunk.End {
+		r.receive()
+	}
+	if r.err == nil {
+		r.receive()
+	}
+	return r.err
+}
+
+func (r *TailReader) receive() {
+	chunk, err := r.stream.Recv()
+	switch {
+	case errors.Is(err, io.EOF):
+		r.err = errs.New(errs.ShardUnreachable, "tail: the shard ended it")
+	case err != nil:
+		r.err = errs.FromGRPC(err)
+	default:
+		r.chunk = chunk
+	}
+}
+
+// Read reads the present answer, at whose end it returns io.EOF.
+func (r *TailReader) Read(p []byte) (int, error) {
+	for r.err == nil {
+		if len(r.chunk.ArrowIpc) > 0 {
+			n := copy(p, r.chunk.ArrowIpc)
+			r.chunk.ArrowIpc = r.chunk.ArrowIpc[n:]
+			return n, nil
+		}
+		if r.chunk.End {
+			return 0, io.EOF
+		}
+		r.receive()
+	}
+	return 0, r.err
+}
+
+// Err is why the tail ended; nil if it did not.
+func (r *TailReader) Err() error { return r.err }
+
+// Close ends the tail. It may be called twice.
+func (r *TailReader) Close() { r.cancel() }
