@@ -7,11 +7,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/parquet-go/parquet-go"
+	parquetgo "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/bloom"
 
-	"cordwood/proto/column"
 	"cordwood/proto/schema"
+	"cordwood/shard/segment/parquet"
 	"cordwood/shard/vfs"
 )
 
@@ -95,27 +95,12 @@ func newFulltext(c *schema.Column) *fulltext {
 	}
 }
 
-// add adds the tokens of rows to the row group under way.
-func (t *fulltext) add(c *fileColumn, rows []RowRef) {
-	var seen []bool // entries of the dictionary of the batch at hand
-	batch := -1
-	for _, r := range rows {
-		v := c.views[r.Batch]
-		if v == nil || v.IsNull(int(r.Row)) {
-			continue
-		}
-		if v.Encoding == column.Dict {
-			if int(r.Batch) != batch {
-				batch, seen = int(r.Batch), append(seen[:0], make([]bool, v.DictLen)...)
-			}
-			code := v.Code(int(r.Row))
-			if seen[code] {
-				continue
-			}
-			seen[code] = true
-		}
-		t.buf = t.analyzer.each(v.Bytes(int(r.Row)), t.buf, t.token)
+// group adds the filter of a row group.
+func (t *fulltext) group(v *parquet.Values) {
+	for i := range v.Ends {
+		t.buf = t.analyzer.each(v.Entry(i), t.buf, t.token)
 	}
+	t.end()
 }
 
 // token adds a token. They are collected, to size the filter by their number; when
@@ -191,7 +176,7 @@ func ReadFulltext(fsys vfs.FS, path string) (*Fulltext, error) {
 		return nil, fmt.Errorf("read token filters: %w", err)
 	}
 	defer f.Close()
-	pf, err := parquet.OpenFile(f, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	pf, err := parquetgo.OpenFile(f, size, parquetgo.SkipPageIndex(true), parquetgo.SkipBloomFilters(true))
 	if err != nil {
 		return nil, fmt.Errorf("read token filters of %s: %w", path, err)
 	}

@@ -1,179 +1,91 @@
 package segment
 
 import (
-	"reflect"
-
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress"
-	"github.com/parquet-go/parquet-go/encoding"
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
+	"cordwood/shard/segment/parquet"
 )
 
-const (
-	// sampleRows is how many rows decide about a column's encoding.
-	sampleRows = 4096
-	// A column of numbers gets a dictionary if the sample has at most so many values.
-	maxNumberEntries = 256
-	// A column of byte strings gets a dictionary if the sample has at most one value
-	// in so many rows; it falls back to plain values beyond maxDictionaryBytes.
-	rowsPerEntry       = 4
-	maxDictionaryBytes = 1 << 20
-	// A column with a longer value than this has no bounds in the file: they would
-	// be copied, whole, into its footer.
-	maxBoundBytes = 256
-)
-
-// fileColumn is a column of a file and where its values come from.
+// fileColumn is a column of a file being written.
 type fileColumn struct {
 	Column
-	table    uint64 // of the rows, in TableColumn
 	required bool
-	views    []*column.View // by batch; nil where the batch lacks it
-	encoding encoding.Encoding
-	bounds   bool // whether the smallest and largest value are kept
-	// bloomBits is the size of the column's bloom filter in bits per value; 0: none.
-	bloomBits uint
-	fulltext  *fulltext // nil without a fulltext index
+	fulltext *fulltext // nil without a fulltext index
+	// plain tells that byte strings hardly repeated in the row group before.
+	plain bool
+	views []*column.View // by batch, of those at hand; nil where one lacks it
+	// staged are the values of the row group under way, if they come in pieces.
+	staged gathered
 }
 
-// choose decides about the encoding and the bounds.
-func (c *fileColumn) choose(rows []RowRef) {
-	step := max(1, len(rows)/sampleRows)
-	sampled := 0
-	c.bounds = true
-	if c.Name == TableColumn {
-		c.encoding = &parquet.RLEDictionary
-		return
+// parquet is the column as it is written.
+func (c *fileColumn) parquet(def *schema.Column) parquet.Column {
+	p := parquet.Column{Element: element(&c.Column, c.required)}
+	switch c.Type {
+	case schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64:
+		p.Unsigned = true
 	}
-	if c.Type.IsBytes() {
-		distinct := map[string]struct{}{}
-		for i := 0; i < len(rows); i += step {
-			if v := c.views[rows[i].Batch]; v != nil && !v.IsNull(int(rows[i].Row)) {
-				sampled++
-				distinct[string(v.Bytes(int(rows[i].Row)))] = struct{}{}
-			}
-		}
-		c.bounds = c.longest() <= maxBoundBytes
-		c.encoding = &parquet.DeltaLengthByteArray
-		if len(distinct)*rowsPerEntry <= sampled {
-			c.encoding = &parquet.RLEDictionary
-		}
-		return
+	p.Rising = c.Semantic == schema.Timestamp
+	if def != nil {
+		p.BloomBits = bloomBits(def)
 	}
-	if c.Type == schema.Boolean {
-		c.encoding = &parquet.Plain
-		return
-	}
-	distinct := map[uint64]struct{}{}
-	for i := 0; i < len(rows) && len(distinct) <= maxNumberEntries; i += step {
-		if v := c.views[rows[i].Batch]; v != nil && !v.IsNull(int(rows[i].Row)) {
-			sampled++
-			distinct[ordered(c.Type, v, int(rows[i].Row))] = struct{}{}
-		}
-	}
-	switch {
-	case c.Semantic != schema.Timestamp && len(distinct) <= maxNumberEntries && len(distinct)*rowsPerEntry <= sampled:
-		c.encoding = &parquet.RLEDictionary
-	case c.Type.IsFloat():
-		c.encoding = &parquet.Plain
-	default:
-		c.encoding = &parquet.DeltaBinaryPacked
-	}
+	return p
 }
 
-// longest is the length of the longest value.
-func (c *fileColumn) longest() int {
-	longest := 0
-	for _, v := range c.views {
-		if v == nil {
-			continue
-		}
-		n := v.Rows
-		if v.Encoding == column.Dict {
-			n = v.DictLen
-		}
-		for i := range n {
-			longest = max(longest, len(v.Entry(i)))
-		}
+// element is a column in the Parquet schema. This mapping is part of the format.
+func element(c *Column, required bool) format.SchemaElement {
+	e := format.SchemaElement{Name: c.Name, FieldID: int32(c.FieldID), RepetitionType: thrift.New(format.Optional)}
+	if required {
+		e.RepetitionType = thrift.New(format.Required)
 	}
-	return longest
-}
-
-// node is the column in the Parquet schema. This mapping is part of the format.
-func (c *fileColumn) node() parquet.Node {
-	var n parquet.Node
+	integer := func(kind format.Type, width int8, signed bool, converted deprecated.ConvertedType) {
+		e.Type = thrift.New(kind)
+		e.LogicalType.Value = &format.IntType{BitWidth: width, IsSigned: signed}
+		e.ConvertedType = thrift.New(converted)
+	}
+	timestamp := func(unit format.TimeUnitValue) {
+		e.Type = thrift.New(format.Int64)
+		e.LogicalType.Value = &format.TimestampType{Unit: format.TimeUnit{Value: unit}}
+	}
 	switch c.Type {
 	case schema.Boolean:
-		n = parquet.Leaf(parquet.BooleanType)
+		e.Type = thrift.New(format.Boolean)
 	case schema.Int8:
-		n = parquet.Int(8)
+		integer(format.Int32, 8, true, deprecated.Int8)
 	case schema.Int16:
-		n = parquet.Int(16)
+		integer(format.Int32, 16, true, deprecated.Int16)
 	case schema.Int32:
-		n = parquet.Int(32)
+		integer(format.Int32, 32, true, deprecated.Int32)
 	case schema.Int64:
-		n = parquet.Int(64)
+		integer(format.Int64, 64, true, deprecated.Int64)
 	case schema.Uint8:
-		n = parquet.Uint(8)
+		integer(format.Int32, 8, false, deprecated.Uint8)
 	case schema.Uint16:
-		n = parquet.Uint(16)
+		integer(format.Int32, 16, false, deprecated.Uint16)
 	case schema.Uint32:
-		n = parquet.Uint(32)
+		integer(format.Int32, 32, false, deprecated.Uint32)
 	case schema.Uint64:
-		n = parquet.Uint(64)
+		integer(format.Int64, 64, false, deprecated.Uint64)
 	case schema.Float32:
-		n = parquet.Leaf(parquet.FloatType)
+		e.Type = thrift.New(format.Float)
 	case schema.Float64:
-		n = parquet.Leaf(parquet.DoubleType)
+		e.Type = thrift.New(format.Double)
 	case schema.String, schema.JSON:
-		n = parquet.String()
+		e.Type = thrift.New(format.ByteArray)
+		e.LogicalType.Value = new(format.StringType)
+		e.ConvertedType = thrift.New(deprecated.UTF8)
 	case schema.Binary:
-		n = parquet.Leaf(parquet.ByteArrayType)
-	case schema.TimestampSecond, schema.TimestampMillisecond:
-		n = parquet.TimestampAdjusted(parquet.Millisecond, false) // Parquet has no seconds
+		e.Type = thrift.New(format.ByteArray)
+	case schema.TimestampSecond, schema.TimestampMillisecond: // Parquet has no seconds
+		timestamp(new(format.MilliSeconds))
 	case schema.TimestampMicrosecond:
-		n = parquet.TimestampAdjusted(parquet.Microsecond, false)
+		timestamp(new(format.MicroSeconds))
 	case schema.TimestampNanosecond:
-		n = parquet.TimestampAdjusted(parquet.Nanosecond, false)
+		timestamp(new(format.NanoSeconds))
 	}
-	n = parquet.Encoded(n, c.encoding)
-	if !c.required {
-		n = parquet.Optional(n)
-	}
-	return parquet.FieldID(n, int(int32(c.FieldID)))
+	return e
 }
-
-// rootNode is the root of a schema whose columns keep their order; parquet.Group
-// would sort them by name.
-type rootNode []rootField
-
-type rootField struct {
-	parquet.Node
-	name string
-}
-
-func (f rootField) Name() string { return f.name }
-
-// Value is for Go values of a row, which are never used.
-func (f rootField) Value(base reflect.Value) reflect.Value { return base }
-
-func (r rootNode) Fields() []parquet.Field {
-	fields := make([]parquet.Field, len(r))
-	for i := range r {
-		fields[i] = r[i]
-	}
-	return fields
-}
-
-func (r rootNode) ID() int                     { return 0 }
-func (r rootNode) String() string              { return "cordwood" }
-func (r rootNode) Type() parquet.Type          { return parquet.Group{}.Type() }
-func (r rootNode) Optional() bool              { return false }
-func (r rootNode) Repeated() bool              { return false }
-func (r rootNode) Required() bool              { return true }
-func (r rootNode) Leaf() bool                  { return false }
-func (r rootNode) Encoding() encoding.Encoding { return nil }
-func (r rootNode) Compression() compress.Codec { return nil }
-func (r rootNode) GoType() reflect.Type        { return reflect.TypeFor[struct{}]() }

@@ -9,8 +9,8 @@
 //
 // The file: rows ordered by (tags, time index), null tags first; row groups of
 // RowGroupRows rows; zstd; one column per column of the table that has a value, in
-// the table's order, with the column's id as field id. Types
-// and encodings are chosen in schema.go. The key-value metadata cordwood.columns has
+// the table's order, with the column's id as field id; types as in schema.go,
+// encodings as package segment/parquet chooses them. The key-value metadata cordwood.columns has
 // the columns as JSON, cordwood.table the table they are of.
 //
 // Write works column by column from the batches in memory, through a permutation; no
@@ -41,8 +41,6 @@ const (
 	KeyTables  = "cordwood.tables"
 )
 
-const pageBytes = 1 << 20
-
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Config says where segments are written.
@@ -54,6 +52,9 @@ type Config struct {
 	RowGroupRows int
 	// Order is the Meta.Order of what is written.
 	Order uint64
+	// Level is the zstd level, 1 to 22: what is written once and kept may be worth more
+	// work than what is soon written again. The default value is 1.
+	Level int
 	// NextID returns the id of the next segment.
 	NextID func() uint64
 }
@@ -110,6 +111,7 @@ func writeFile(cfg Config, table *schema.Table, batches []*column.Batch, rows []
 	if err != nil {
 		return Meta{}, err
 	}
+	w.last = true
 	if err := w.Append(table, batches, rows); err != nil {
 		return Meta{}, errors.Join(err, w.Abort())
 	}

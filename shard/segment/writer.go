@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/parquet-go/parquet-go"
-
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
+	"cordwood/shard/segment/parquet"
 	"cordwood/shard/vfs"
 )
 
@@ -46,11 +45,13 @@ type Writer struct {
 	out   *checksummer
 	err   error // of the first Append or Finish that failed
 	done  bool
+	last  bool // no more rows come than those of the Append under way
 
-	w    *parquet.Writer
-	cols []*fileColumn
-	rows int // in the row group under way
-	fill filler
+	w       *parquet.Writer
+	cols    []*fileColumn // with TableColumn, if the file is shared
+	rows    int           // staged, of the row group under way
+	scratch *gathered
+	runs    []run
 }
 
 // NewWriter creates the file under a temporary name, with the next id of cfg. Its
@@ -64,6 +65,9 @@ func NewWriter(cfg Config, spec Spec) (*Writer, error) {
 		if spec.Shared {
 			cfg.RowGroupRows = SharedRowGroupRows
 		}
+	}
+	if cfg.Level <= 0 {
+		cfg.Level = 1
 	}
 	slots, err := newSlots(&spec)
 	if err != nil {
@@ -79,6 +83,7 @@ func NewWriter(cfg Config, spec Spec) (*Writer, error) {
 		return nil, fmt.Errorf("write segment %s: %w", FileName(w.meta.ID), err)
 	}
 	w.out = &checksummer{f: w.f}
+	w.open()
 	return w, nil
 }
 
@@ -111,27 +116,27 @@ func (w *Writer) append(table *schema.Table, batches []*column.Batch, rows []Row
 	if err := w.note(ts.table, rows); err != nil {
 		return err
 	}
-	cols := w.columns(ts, batches, rows)
-	if w.w == nil {
-		if err := w.open(); err != nil {
-			return err
-		}
-	}
+	w.bind(ts, batches)
 	for len(rows) > 0 {
 		part := rows[:min(len(rows), w.cfg.RowGroupRows-w.rows)]
 		rows = rows[len(part):]
-		writers := w.w.ColumnWriters()
-		for i, c := range cols {
-			if err := w.fill.column(writers[i], c, part); err != nil {
-				return fmt.Errorf("column %q: %w", c.Name, err)
+		w.runs = appendRuns(w.runs[:0], part)
+		if w.rows == 0 && (len(part) == w.cfg.RowGroupRows || w.last) {
+			// All rows of the row group are here: a column at a time suffices.
+			if err := w.group(len(part), false); err != nil {
+				return err
 			}
-			if c.fulltext != nil {
-				c.fulltext.add(c, part)
+			continue
+		}
+		for _, c := range w.cols {
+			if w.rows == 0 {
+				c.staged.reset(c.plain)
 			}
+			c.staged.add(c.Type, c.views, w.runs)
 		}
 		w.rows += len(part)
 		if w.rows == w.cfg.RowGroupRows {
-			if err := w.endGroup(); err != nil {
+			if err := w.group(w.rows, true); err != nil {
 				return err
 			}
 		}
@@ -182,20 +187,24 @@ func (w *Writer) Finish() (Meta, error) {
 		return Meta{}, w.err
 	}
 	w.done = true
+	w.release()
 	w.f.Close() // synced; nothing depends on it
 	return w.meta, nil
 }
 
 func (w *Writer) finish() error {
 	if w.rows > 0 {
-		if err := w.endGroup(); err != nil {
+		if err := w.group(w.rows, true); err != nil {
 			return err
 		}
 	}
-	if err := w.close(); err != nil {
+	kv, err := w.metadata()
+	if err != nil {
 		return err
 	}
-	var err error
+	if err := w.w.Close("cordwood", kv); err != nil {
+		return err
+	}
 	w.meta.Bytes, w.meta.FileCRC = w.out.n, w.out.crc
 	if w.meta.FooterCRC, err = footerCRC(w.f, w.meta.Bytes); err != nil {
 		return fmt.Errorf("read back the footer: %w", err)
@@ -213,6 +222,7 @@ func (w *Writer) Abort() error {
 		return nil
 	}
 	w.done = true
+	w.release()
 	if w.err == nil {
 		w.err = fmt.Errorf("write segment %s: aborted", FileName(w.meta.ID))
 	}

@@ -1,0 +1,362 @@
+package segment
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"slices"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/segment/parquet"
+)
+
+// run are rows of one batch that follow each other there.
+type run struct {
+	batch, row, n uint32
+}
+
+// appendRuns appends the runs of rows.
+func appendRuns(runs []run, rows []RowRef) []run {
+	for i := 0; i < len(rows); {
+		r := run{rows[i].Batch, rows[i].Row, 1}
+		for i++; i < len(rows) && rows[i].Batch == r.batch && rows[i].Row == r.row+r.n; i++ {
+			r.n++
+		}
+		runs = append(runs, r)
+	}
+	return runs
+}
+
+// gathered are the values of a column of the row group under way, in the order of the
+// file. The zero value is empty.
+type gathered struct {
+	parquet.Values
+	plain bool // byte strings are kept as they are, in no dictionary
+	dict  dictionary
+	codes codeTables
+}
+
+// reset empties g and keeps its memory. Plain tells that no dictionary is to be tried.
+func (g *gathered) reset(plain bool) {
+	g.Values.Reset()
+	g.plain = plain
+	g.Dict = !plain
+	g.dict.reset()
+}
+
+// footprint is about the memory that g keeps.
+func (g *gathered) footprint() int {
+	return cap(g.Data) + 8*cap(g.Numbers) + 4*(cap(g.Ends)+cap(g.Codes)+cap(g.codes.codes)) + 8*cap(g.dict.slots)
+}
+
+// add adds rows of a column; views are those of the column, by batch.
+func (g *gathered) add(typ schema.Type, views []*column.View, runs []run) {
+	if typ.IsBytes() {
+		g.codes.reset(len(views))
+	}
+	for _, r := range runs {
+		v := views[r.batch]
+		if v == nil {
+			g.nulls(int(r.n))
+			continue
+		}
+		nulls := g.validity(v, int(r.row), int(r.n))
+		switch {
+		case !typ.IsBytes():
+			g.numbers(typ, v, int(r.row), int(r.n), nulls)
+		case g.plain:
+			g.strings(v, int(r.row), int(r.n), nulls)
+		default:
+			g.entries(v, r, nulls)
+			if g.tooMany() {
+				g.giveUp()
+			}
+		}
+	}
+}
+
+// nulls adds rows without a value.
+func (g *gathered) nulls(n int) {
+	g.bitmap()
+	g.Rows += n
+	g.grow()
+}
+
+// bitmap has the rows so far in the bitmap.
+func (g *gathered) bitmap() {
+	if len(g.Valid) > 0 {
+		return
+	}
+	g.grow()
+	if len(g.Valid) == 0 {
+		g.Valid = append(g.Valid, 0)
+	}
+	setBits(g.Valid, 0, g.Rows)
+}
+
+// grow has room for all rows in the bitmap.
+func (g *gathered) grow() {
+	for len(g.Valid) < (g.Rows+63)/64 {
+		g.Valid = append(g.Valid, 0)
+	}
+}
+
+// validity notes which of n rows have a value, and tells whether any has none.
+func (g *gathered) validity(v *column.View, row, n int) bool {
+	if v.Validity == nil || allSet(v.Validity, row, n) {
+		from := g.Rows
+		g.Rows += n
+		if len(g.Valid) > 0 {
+			g.grow()
+			setBits(g.Valid, from, g.Rows)
+		}
+		return false
+	}
+	g.bitmap()
+	from := g.Rows
+	g.Rows += n
+	g.grow()
+	copyBits(g.Valid, from, v.Validity, row, n)
+	return true
+}
+
+// setBits sets the bits from up to to.
+func setBits(bitmap []uint64, from, to int) {
+	for from < to {
+		n := min(64-from&63, to-from)
+		bitmap[from>>6] |= ^uint64(0) >> (64 - n) << (from & 63)
+		from += n
+	}
+}
+
+// loadBits are up to 64 bits of a validity section, from the bit at on.
+func loadBits(validity []byte, at, n int) uint64 {
+	i := at >> 6 << 3
+	w := binary.LittleEndian.Uint64(validity[i:]) >> (at & 63)
+	if at&63 > 0 && i+8 < len(validity) {
+		w |= binary.LittleEndian.Uint64(validity[i+8:]) << (64 - at&63)
+	}
+	if n < 64 {
+		w &= 1<<n - 1
+	}
+	return w
+}
+
+func allSet(validity []byte, row, n int) bool {
+	for i := 0; i < n; i += 64 {
+		if k := min(64, n-i); bits.OnesCount64(loadBits(validity, row+i, k)) != k {
+			return false
+		}
+	}
+	return true
+}
+
+func copyBits(bitmap []uint64, to int, validity []byte, row, n int) {
+	for i := 0; i < n; i += 64 {
+		w := loadBits(validity, row+i, min(64, n-i))
+		at := to + i
+		bitmap[at>>6] |= w << (at & 63)
+		if rest := w >> 1 >> (63 - at&63); rest != 0 {
+			bitmap[at>>6+1] |= rest
+		}
+	}
+}
+
+// numbers adds the numbers of rows.
+func (g *gathered) numbers(typ schema.Type, v *column.View, row, n int, nulls bool) {
+	at := len(g.Numbers)
+	g.Numbers = slices.Grow(g.Numbers, n)[:at+n]
+	out := g.Numbers[at:]
+	load(out, v, row)
+	if typ == schema.TimestampSecond {
+		for i, t := range out {
+			out[i] = uint64(thousandfold(int64(t)))
+		}
+	}
+	if !nulls {
+		return
+	}
+	kept := 0
+	for i, x := range out {
+		at := row + i
+		out[kept] = x
+		kept += int(v.Validity[at>>3] >> (at & 7) & 1)
+	}
+	g.Numbers = g.Numbers[:at+kept]
+}
+
+// load are the numbers of len(out) rows from a row on, those of null rows included.
+func load(out []uint64, v *column.View, row int) {
+	base := uint64(v.Base)
+	switch v.Width {
+	case 0:
+		for i := range out {
+			out[i] = base
+		}
+	case 1:
+		for i, b := range v.Data[row : row+len(out)] {
+			out[i] = base + uint64(b)
+		}
+	case 2:
+		data := v.Data[2*row : 2*(row+len(out))]
+		for i := range out {
+			out[i] = base + uint64(binary.LittleEndian.Uint16(data[2*i:]))
+		}
+	case 4:
+		data := v.Data[4*row : 4*(row+len(out))]
+		for i := range out {
+			out[i] = base + uint64(binary.LittleEndian.Uint32(data[4*i:]))
+		}
+	default:
+		data := v.Data[8*row : 8*(row+len(out))]
+		for i := range out {
+			out[i] = base + binary.LittleEndian.Uint64(data[8*i:])
+		}
+	}
+}
+
+// thousandfold is 1000*v, or the nearest number there is.
+func thousandfold(v int64) int64 {
+	switch {
+	case v > math.MaxInt64/1000:
+		return math.MaxInt64
+	case v < math.MinInt64/1000:
+		return math.MinInt64
+	}
+	return 1000 * v
+}
+
+// strings adds byte strings as they are.
+func (g *gathered) strings(v *column.View, row, n int, nulls bool) {
+	if v.Encoding == column.Plain && !nulls {
+		offsets := v.Offsets[4*row : 4*(row+n+1)]
+		from := binary.LittleEndian.Uint32(offsets)
+		to := binary.LittleEndian.Uint32(offsets[4*n:])
+		shift := uint32(len(g.Data)) - from
+		g.Data = append(g.Data, v.Data[from:to]...)
+		at := len(g.Ends)
+		g.Ends = slices.Grow(g.Ends, n)[:at+n]
+		out := g.Ends[at:]
+		for i := range out {
+			out[i] = binary.LittleEndian.Uint32(offsets[4*i+4:]) + shift
+		}
+		return
+	}
+	for i := row; i < row+n; i++ {
+		if !v.IsNull(i) {
+			g.Data = append(g.Data, v.Bytes(i)...)
+			g.Ends = append(g.Ends, uint32(len(g.Data)))
+		}
+	}
+}
+
+// entries adds byte strings by their codes in a dictionary.
+func (g *gathered) entries(v *column.View, r run, nulls bool) {
+	row, n := int(r.row), int(r.n)
+	if v.Encoding == column.Plain {
+		for i := row; i < row+n; i++ {
+			if !nulls || !v.IsNull(i) {
+				g.Codes = append(g.Codes, g.dict.code(&g.Values, v.Entry(i)))
+			}
+		}
+		return
+	}
+	table := g.codes.of(int(r.batch), v.DictLen)
+	at := len(g.Codes)
+	g.Codes = slices.Grow(g.Codes, n)[:at+n]
+	out := g.Codes[at:]
+	kept := 0
+	for i := row; i < row+n; i++ {
+		if nulls && v.IsNull(i) {
+			continue
+		}
+		var local int
+		switch v.Width {
+		case 1:
+			local = int(v.Codes[i])
+		case 2:
+			local = int(binary.LittleEndian.Uint16(v.Codes[2*i:]))
+		}
+		code := table[local]
+		if code == 0 {
+			code = g.dict.code(&g.Values, v.Entry(local)) + 1
+			table[local] = code
+		}
+		out[kept] = code - 1
+		kept++
+	}
+	g.Codes = g.Codes[:at+kept]
+}
+
+// codeTables are, by batch, the codes of the entries of its dictionary in that of the
+// row group, plus one; 0 is an entry that was not met.
+type codeTables struct {
+	starts []int32 // in codes; -1 without a table
+	codes  []uint32
+}
+
+func (t *codeTables) reset(batches int) {
+	t.codes = t.codes[:0]
+	t.starts = slices.Grow(t.starts[:0], batches)[:batches]
+	for i := range t.starts {
+		t.starts[i] = -1
+	}
+}
+
+// of is the table of a batch.
+func (t *codeTables) of(batch, entries int) []uint32 {
+	at := int(t.starts[batch])
+	if at < 0 {
+		at = len(t.codes)
+		t.codes = slices.Grow(t.codes, entries)[:at+entries]
+		clear(t.codes[at:])
+		t.starts[batch] = int32(at)
+	}
+	return t.codes[at : at+entries]
+}
+
+// A dictionary must have at most so many bytes, and at most one entry for so many of
+// the first rows, in percent; after all rows one for two.
+const maxDictionaryBytes = 1 << 20
+
+// tooMany tells whether the byte strings repeat too little for a dictionary.
+func (g *gathered) tooMany() bool {
+	n, entries := len(g.Codes), len(g.Ends)
+	switch {
+	case len(g.Data)+4*entries > maxDictionaryBytes:
+		return true
+	case n < 4096:
+		return false
+	case n < 32768:
+		return entries*10 > n*9
+	}
+	return entries*10 > n*7
+}
+
+// giveUp keeps the byte strings as they are from now on.
+func (g *gathered) giveUp() {
+	values := g.Values
+	g.plain = true
+	g.Dict, g.Codes = false, g.Codes[:0]
+	g.Data, g.Ends = nil, nil
+	size := 0
+	for _, c := range values.Codes {
+		size += len(values.Entry(int(c)))
+	}
+	g.Data, g.Ends = make([]byte, 0, size), make([]uint32, 0, len(values.Codes))
+	for _, c := range values.Codes {
+		g.Data = append(g.Data, values.Entry(int(c))...)
+		g.Ends = append(g.Ends, uint32(len(g.Data)))
+	}
+}
+
+// finish ends the row group: a dictionary that does not pay is given up.
+func (g *gathered) finish() {
+	if !g.plain && (len(g.Codes) == 0 || len(g.Ends)*2 > len(g.Codes)) {
+		g.giveUp()
+	}
+	if len(g.Valid) == 0 {
+		g.Valid = nil
+	}
+}

@@ -1,0 +1,94 @@
+package segment
+
+import (
+	"sync"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/segment/parquet"
+)
+
+// scratches keeps the memory in which columns are gathered from one file to the next.
+var scratches = sync.Pool{New: func() any { return new(gathered) }}
+
+// release gives memory back that others can use.
+func (w *Writer) release() {
+	w.w.Release()
+	if g := w.scratch; g != nil && g.footprint() <= maxScratchBytes {
+		scratches.Put(g)
+	}
+	w.scratch, w.cols = nil, nil
+}
+
+// maxScratchBytes is the most that is kept.
+const maxScratchBytes = 32 << 20
+
+// open begins the file.
+func (w *Writer) open() {
+	var columns []parquet.Column
+	add := func(c *fileColumn, def *schema.Column) {
+		w.cols = append(w.cols, c)
+		columns = append(columns, c.parquet(def))
+	}
+	if w.spec.Shared {
+		add(&fileColumn{Column: Column{Name: TableColumn, FieldID: TableFieldID, Type: schema.Uint64}, required: true}, nil)
+	}
+	for i, c := range w.meta.Columns {
+		def := w.slots.defs[i]
+		add(&fileColumn{Column: c, required: w.slots.required[i], fulltext: newFulltext(def)}, def)
+	}
+	w.scratch = scratches.Get().(*gathered)
+	w.w = parquet.NewWriter(w.out, columns, w.sorting(), w.cfg.Level)
+}
+
+// bind points the columns to batches of a table.
+func (w *Writer) bind(ts *tableSlots, batches []*column.Batch) {
+	cols := w.cols
+	if w.spec.Shared {
+		cols[0].views = cols[0].views[:0]
+		id := &column.View{Type: schema.Uint64, Encoding: column.Fixed, Base: int64(ts.table.ID)}
+		for range batches {
+			cols[0].views = append(cols[0].views, id)
+		}
+		cols = cols[1:]
+	}
+	for _, c := range cols {
+		if cap(c.views) < len(batches) {
+			c.views = make([]*column.View, len(batches))
+		}
+		c.views = c.views[:len(batches)]
+		clear(c.views)
+	}
+	for i, b := range batches {
+		for j := range b.Cols {
+			v := &b.Cols[j]
+			if at, ok := ts.byID[v.ID]; ok && v.Nulls < v.Rows {
+				cols[at].views[i] = v
+			}
+		}
+	}
+}
+
+// group writes a row group: the staged values, or, a column at a time, those of the
+// runs at hand.
+func (w *Writer) group(rows int, staged bool) error {
+	w.w.BeginGroup(rows)
+	for _, c := range w.cols {
+		g := &c.staged
+		if !staged {
+			g = w.scratch
+			g.reset(c.plain)
+			g.add(c.Type, c.views, w.runs)
+		}
+		g.finish()
+		c.plain = c.Type.IsBytes() && g.plain && len(g.Ends) >= 4096
+		if c.fulltext != nil {
+			c.fulltext.group(&g.Values)
+		}
+		if err := w.w.WriteColumn(&g.Values); err != nil {
+			return err
+		}
+	}
+	w.rows = 0
+	return nil
+}

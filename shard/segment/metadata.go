@@ -1,0 +1,88 @@
+package segment
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/parquet-go/parquet-go/format"
+
+	"cordwood/proto/schema"
+)
+
+// sorting is by what the rows are ordered; of a shared file only by the table, since
+// each has its own order.
+func (w *Writer) sorting() []format.SortingColumn {
+	if w.spec.Shared {
+		return []format.SortingColumn{{ColumnIdx: 0}}
+	}
+	var by []format.SortingColumn
+	for i, c := range w.cols {
+		if c.Semantic == schema.Tag {
+			by = append(by, format.SortingColumn{ColumnIdx: int32(i), NullsFirst: true})
+		}
+	}
+	for i, c := range w.cols {
+		if c.Semantic == schema.Timestamp {
+			by = append(by, format.SortingColumn{ColumnIdx: int32(i)})
+		}
+	}
+	return by
+}
+
+// metadata is the key-value metadata of the file.
+func (w *Writer) metadata() ([]format.KeyValue, error) {
+	type jsonColumn struct {
+		ID       uint32 `json:"id"`
+		Name     string `json:"name"`
+		Type     string `json:"type"`
+		Semantic string `json:"semantic"`
+		// In the file; left out if it is the name.
+		Physical string `json:"physical,omitempty"`
+		// Left out if it is the id.
+		Field uint32 `json:"field,omitempty"`
+	}
+	list := make([]jsonColumn, len(w.meta.Columns))
+	for i := range w.meta.Columns {
+		c := &w.meta.Columns[i]
+		list[i] = jsonColumn{ID: c.ID, Name: c.TableName(), Type: c.Type.String(), Semantic: c.Semantic.String()}
+		if c.Logical != "" {
+			list[i].Physical = c.Name
+		}
+		if c.FieldID != c.ID {
+			list[i].Field = c.FieldID
+		}
+	}
+	columns, err := json.Marshal(list)
+	if err != nil {
+		return nil, fmt.Errorf("columns as JSON: %w", err)
+	}
+	key, of, err := w.tablesJSON()
+	if err != nil {
+		return nil, fmt.Errorf("tables as JSON: %w", err)
+	}
+	kv := []format.KeyValue{{Key: KeyColumns, Value: string(columns)}, {Key: key, Value: string(of)}}
+	filters, err := fulltextMetadata(w.cols)
+	if err != nil {
+		return nil, fmt.Errorf("token filters: %w", err)
+	}
+	if filters != "" {
+		kv = append(kv, format.KeyValue{Key: KeyFulltext, Value: filters})
+	}
+	return kv, nil
+}
+
+// tablesJSON is the metadata of the tables, and its key.
+func (w *Writer) tablesJSON() (string, []byte, error) {
+	var list []map[string]any
+	for _, t := range w.spec.Tables {
+		list = append(list, map[string]any{
+			"id": t.Table.ID, "database": t.Table.Database, "name": t.Table.Name, "version": t.Table.Version, "segment": w.meta.ID,
+		})
+	}
+	if w.spec.Shared {
+		b, err := json.Marshal(list)
+		return KeyTables, b, err
+	}
+	b, err := json.Marshal(list[0])
+	return KeyTable, b, err
+}

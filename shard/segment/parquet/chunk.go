@@ -1,0 +1,212 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/parquet-go/parquet-go/bloom"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// chunk is a column of a row group being written.
+type chunk struct {
+	w             *Writer
+	c             *Column
+	v             *Values
+	group, column int
+
+	encoding format.Encoding
+	width    uint // of codes
+	dict     int  // entries of the dictionary
+	codes    []uint32
+
+	md    format.ColumnMetaData
+	index pageIndex
+	stats bounds // of the chunk
+}
+
+// write writes all pages of the chunk.
+func (k *chunk) write() (format.ColumnMetaData, error) {
+	k.plan()
+	k.md = format.ColumnMetaData{
+		Type: k.c.kind(), PathInSchema: []string{k.c.Element.Name}, Codec: format.Zstd, NumValues: int64(k.v.Rows),
+	}
+	k.stats = newBounds(k.c)
+	k.index = pageIndex{group: k.group, column: k.column, bounds: &format.ColumnIndex{}}
+	if k.encoding == format.RLEDictionary {
+		if err := k.dictionaryPage(); err != nil {
+			return k.md, err
+		}
+	}
+	k.md.DataPageOffset = k.w.offset
+	used := 0
+	for from := 0; from < k.v.Rows; {
+		to, n := k.pageEnd(from, used)
+		if err := k.dataPage(from, to, used, used+n); err != nil {
+			return k.md, err
+		}
+		from, used = to, used+n
+	}
+	if k.encoding == format.RLEDictionary {
+		k.md.Encoding = append(k.md.Encoding, format.Plain)
+		k.md.EncodingStats = append(k.md.EncodingStats, format.PageEncodingStats{PageType: format.DictionaryPage, Encoding: format.Plain, Count: 1})
+	}
+	k.md.Encoding = append(k.md.Encoding, format.RLE, k.encoding)
+	k.md.EncodingStats = append(k.md.EncodingStats, format.PageEncodingStats{PageType: format.DataPage, Encoding: k.encoding, Count: int32(len(k.index.pages.PageLocations))})
+	k.md.Statistics.NullCount = int64(k.v.Rows - used)
+	k.md.Statistics.MinValue, k.md.Statistics.MaxValue = k.stats.encoded()
+	if k.stats.none && used > 0 {
+		k.index.bounds = nil
+	} else {
+		k.index.bounds.BoundaryOrder = k.stats.order()
+	}
+	k.w.indexes = append(k.w.indexes, k.index)
+	k.filter(used)
+	return k.md, nil
+}
+
+// pageEnd returns the row before which the page ends that begins with the row from,
+// whose first value is the one numbered used, and how many values it has.
+func (k *chunk) pageEnd(from, used int) (to, values int) {
+	v := k.v
+	to = v.Rows
+	if k.encoding != format.RLEDictionary && !k.numbers() {
+		// Pages begin at multiples of 64 rows, where a word of the bitmap does.
+		start := uint32(0)
+		if used > 0 {
+			start = v.Ends[used-1]
+		}
+		for at := from; at < v.Rows; {
+			end := min(at+64, v.Rows)
+			values += k.valid(at, end)
+			if at = end; used+values > 0 && int64(v.Ends[used+values-1])-int64(start) >= pageBytes {
+				return at, values
+			}
+		}
+		return to, values
+	}
+	return to, k.valid(from, to)
+}
+
+// valid counts the values of the rows from, a multiple of 64, up to the row to.
+func (k *chunk) valid(from, to int) int {
+	if k.v.Valid == nil {
+		return to - from
+	}
+	return bitmapOnes(k.v.Valid, from, to)
+}
+
+func (k *chunk) numbers() bool { return k.c.kind() != format.ByteArray }
+
+func (k *chunk) sizes(size, uncompressed int) {
+	k.md.TotalCompressedSize += int64(size)
+	k.md.TotalUncompressedSize += int64(uncompressed)
+}
+
+func (k *chunk) dictionaryPage() error {
+	k.md.DictionaryPageOffset = k.w.offset
+	body := k.w.body[:0]
+	if k.numbers() {
+		body = k.appendPlain(body, k.w.numbers.values)
+	} else {
+		body = appendPlainBytes(body, k.v.Data, k.v.Ends, 0, len(k.v.Ends))
+	}
+	k.w.body = body
+	size, uncompressed, err := k.w.page(&format.PageHeader{
+		Type:                 format.DictionaryPage,
+		DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{NumValues: int32(k.dict), Encoding: format.Plain}),
+	}, body)
+	k.sizes(size, uncompressed)
+	return err
+}
+
+// dataPage writes the rows from up to to, which have the values first up to last.
+func (k *chunk) dataPage(from, to, first, last int) error {
+	body := k.w.body[:0]
+	if !k.c.required() {
+		body = append(body, 0, 0, 0, 0)
+		valid := k.v.Valid
+		if last-first == to-from {
+			valid = nil
+		}
+		if last == first {
+			body = appendRun(body, to-from, 0, 1)
+		} else {
+			body = appendLevels(body, valid, from, to)
+		}
+		binary.LittleEndian.PutUint32(body, uint32(len(body)-4))
+	}
+	body = k.appendValues(body, first, last)
+	k.w.body = body
+	k.page(from, to, first, last)
+	at := k.w.offset
+	size, uncompressed, err := k.w.page(&format.PageHeader{
+		Type: format.DataPage,
+		DataPageHeader: thrift.New(format.DataPageHeader{
+			NumValues: int32(to - from), Encoding: k.encoding, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
+		}),
+	}, body)
+	k.index.pages.PageLocations = append(k.index.pages.PageLocations, format.PageLocation{Offset: at, CompressedPageSize: int32(size), FirstRowIndex: int64(from)})
+	k.sizes(size, uncompressed)
+	return err
+}
+
+// page notes the bounds of a page.
+func (k *chunk) page(from, to, first, last int) {
+	x := k.index.bounds
+	x.NullCounts = append(x.NullCounts, int64(to-from-(last-first)))
+	x.NullPages = append(x.NullPages, first == last)
+	p := newBounds(k.c)
+	switch {
+	case k.encoding == format.RLEDictionary && k.numbers():
+		p.numbers(k.w.numbers.values) // one page has them all
+	case k.numbers():
+		p.numbers(k.v.Numbers[first:last])
+	case k.encoding == format.RLEDictionary:
+		p.bytes(k.v.Data, k.v.Ends, 0, len(k.v.Ends))
+	default:
+		p.bytes(k.v.Data, k.v.Ends, first, last)
+	}
+	lo, hi := p.encoded()
+	x.MinValues, x.MaxValues = append(x.MinValues, lo), append(x.MaxValues, hi)
+	k.stats.add(&p)
+}
+
+// filter notes the chunk's bloom filter, if its column has any.
+func (k *chunk) filter(values int) {
+	if k.c.BloomBits == 0 || values == 0 {
+		return
+	}
+	n := values
+	if k.encoding == format.RLEDictionary {
+		n = k.dict
+	}
+	bits := make(bloom.SplitBlockFilter, max(1, bloom.NumSplitBlocksOf(int64(n), k.c.BloomBits)))
+	var hash bloom.XXH64
+	if k.numbers() {
+		numbers := k.v.Numbers
+		if k.encoding == format.RLEDictionary {
+			numbers = k.w.numbers.values
+		}
+		for _, v := range numbers {
+			if k.c.kind() == format.Int32 || k.c.kind() == format.Float {
+				bits.Insert(hash.Sum64Uint32(uint32(v)))
+			} else {
+				bits.Insert(hash.Sum64Uint64(v))
+			}
+		}
+	} else {
+		for i := range n {
+			bits.Insert(hash.Sum64(k.v.Entry(i)))
+		}
+	}
+	k.w.filters = append(k.w.filters, filter{group: k.group, column: k.column, bits: bits})
+}
+
+// codeWidth is the number of bits that codes of a dictionary are packed in. Those that
+// nearly fill a byte get one: the entropy coder behind sees bytes.
+func codeWidth(entries int) uint {
+	n := uint(bits.Len(uint(max(entries-1, 0))))
+	return n
+}

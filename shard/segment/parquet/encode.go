@@ -1,0 +1,145 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// appendValues appends the values first up to last in the encoding of the chunk.
+func (k *chunk) appendValues(dst []byte, first, last int) []byte {
+	v := k.v
+	switch k.encoding {
+	case format.RLEDictionary:
+		dst = append(dst, byte(k.width))
+		return appendHybrid(dst, k.codes[first:last], k.width)
+	case format.DeltaBinaryPacked:
+		if k.c.kind() == format.Int32 {
+			narrow := make([]int32, last-first)
+			for i, n := range v.Numbers[first:last] {
+				narrow[i] = int32(n)
+			}
+			return appendDelta(dst, narrow)
+		}
+		return appendDelta(dst, signed(v.Numbers[first:last]))
+	case format.ByteStreamSplit:
+		return appendSplit(dst, v.Numbers[first:last], k.bytes())
+	case format.DeltaLengthByteArray:
+		return appendDeltaLength(dst, v.Data, v.Ends, first, last)
+	case format.DeltaByteArray:
+		return appendDeltaBytes(dst, v.Data, v.Ends, first, last)
+	}
+	if k.numbers() {
+		return k.appendPlain(dst, v.Numbers[first:last])
+	}
+	return appendPlainBytes(dst, v.Data, v.Ends, first, last)
+}
+
+// bytes is the size of a plain number.
+func (k *chunk) bytes() int {
+	if kind := k.c.kind(); kind == format.Int32 || kind == format.Float {
+		return 4
+	}
+	return 8
+}
+
+// appendPlain appends numbers as they are.
+func (k *chunk) appendPlain(dst []byte, numbers []uint64) []byte {
+	if k.c.kind() == format.Boolean {
+		return appendPacked(dst, numbers, 1)
+	}
+	return appendPacked(dst, numbers32(numbers, k.bytes()), uint(8*k.bytes()))
+}
+
+// numbers32 cuts numbers to the bytes that they have in the file.
+func numbers32(numbers []uint64, bytes int) []uint64 {
+	if bytes == 8 {
+		return numbers
+	}
+	cut := make([]uint64, len(numbers))
+	for i, n := range numbers {
+		cut[i] = uint64(uint32(n))
+	}
+	return cut
+}
+
+// appendSplit appends numbers as BYTE_STREAM_SPLIT: all first bytes, all second ones.
+func appendSplit(dst []byte, numbers []uint64, bytes int) []byte {
+	n := len(numbers)
+	at := len(dst)
+	dst = slices.Grow(dst, n*bytes)[:at+n*bytes]
+	for b := range bytes {
+		stream := dst[at+b*n : at+(b+1)*n]
+		shift := 8 * b
+		for i, v := range numbers {
+			stream[i] = byte(v >> shift)
+		}
+	}
+	return dst
+}
+
+// appendPlainBytes appends byte strings with their lengths before them.
+func appendPlainBytes(dst, data []byte, ends []uint32, first, last int) []byte {
+	for i := first; i < last; i++ {
+		b := entry(data, ends, i)
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(b)))
+		dst = append(dst, b...)
+	}
+	return dst
+}
+
+// appendDeltaLength appends byte strings as DELTA_LENGTH_BYTE_ARRAY: their lengths, and
+// then all of their bytes.
+func appendDeltaLength(dst, data []byte, ends []uint32, first, last int) []byte {
+	from := uint32(0)
+	if first > 0 {
+		from = ends[first-1]
+	}
+	lengths := make([]int32, last-first)
+	at := from
+	for i, end := range ends[first:last] {
+		lengths[i] = int32(end - at)
+		at = end
+	}
+	dst = appendDelta(dst, lengths)
+	return append(dst, data[from:at]...)
+}
+
+// appendDeltaBytes appends byte strings as DELTA_BYTE_ARRAY: how much each shares with
+// the one before it, and what follows.
+func appendDeltaBytes(dst, data []byte, ends []uint32, first, last int) []byte {
+	prefixes := make([]int32, last-first)
+	lengths := make([]int32, last-first)
+	var before []byte
+	size := 0
+	for i := first; i < last; i++ {
+		b := entry(data, ends, i)
+		p := common(before, b)
+		prefixes[i-first], lengths[i-first] = int32(p), int32(len(b)-p)
+		size += len(b) - p
+		before = b
+	}
+	dst = appendDelta(dst, prefixes)
+	dst = appendDelta(dst, lengths)
+	dst = slices.Grow(dst, size)
+	for i := first; i < last; i++ {
+		dst = append(dst, entry(data, ends, i)[prefixes[i-first]:]...)
+	}
+	return dst
+}
+
+// common is the number of bytes with which both begin.
+func common(a, b []byte) int {
+	n := min(len(a), len(b))
+	i := 0
+	for ; i+8 <= n; i += 8 {
+		if binary.LittleEndian.Uint64(a[i:]) != binary.LittleEndian.Uint64(b[i:]) {
+			break
+		}
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,166 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// The hybrid of run-length encoding and bit packing, in which Parquet has levels and
+// dictionary codes: runs of one value, and groups of eight packed ones.
+
+// minRun is the least number of equal values that a run is worth.
+const minRun = 16
+
+// appendHybrid appends codes of width bits.
+func appendHybrid(dst []byte, codes []uint32, width uint) []byte {
+	literal := 0 // where the values begin that are not written yet
+	// A run that is worth it covers a multiple of eight and the next one.
+	for i := 0; i+8 < len(codes); {
+		v := codes[i]
+		if v != codes[i+8] {
+			i += 8
+			continue
+		}
+		start, end := i, i+1
+		for start > literal && codes[start-1] == v {
+			start--
+		}
+		for end < len(codes) && codes[end] == v {
+			end++
+		}
+		// Packed values come in eights; the run gives what is missing.
+		start += -(start - literal) & 7
+		if end-start < minRun {
+			i += 8
+			continue
+		}
+		dst = appendGroups(dst, codes[literal:start], width)
+		dst = appendRun(dst, end-start, v, width)
+		literal = end
+		i = (end + 7) &^ 7
+	}
+	return appendGroups(dst, codes[literal:], width)
+}
+
+// appendRun appends n times the value v.
+func appendRun(dst []byte, n int, v uint32, width uint) []byte {
+	dst = binary.AppendUvarint(dst, uint64(n)<<1)
+	for ; width > 0; width -= min(width, 8) {
+		dst = append(dst, byte(v))
+		v >>= 8
+	}
+	return dst
+}
+
+// appendGroups appends packed values, and zeros up to a multiple of eight.
+func appendGroups(dst []byte, codes []uint32, width uint) []byte {
+	if len(codes) == 0 {
+		return dst
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(codes)+7)/8<<1|1)
+	whole := len(codes) &^ 7
+	dst = appendPacked(dst, codes[:whole], width)
+	if whole < len(codes) {
+		var last [8]uint32
+		copy(last[:], codes[whole:])
+		dst = appendPacked(dst, last[:], width)
+	}
+	return dst
+}
+
+// minLevelRun is the least number of rows that a run of levels is worth.
+const minLevelRun = 128
+
+// appendLevels appends the definition levels of the rows from, a multiple of 64, up to
+// the row to: 1 for those that have a value. A nil bitmap has all. They are the bits
+// of the bitmap, so that nothing is packed.
+func appendLevels(dst []byte, bitmap []uint64, from, to int) []byte {
+	if bitmap == nil {
+		return appendRun(dst, to-from, 1, 1)
+	}
+	literal := from
+	for at := from; at < to; {
+		n := bitmapRun(bitmap, at, to)
+		if n < minLevelRun {
+			at += n
+			continue
+		}
+		start := at
+		if literal < at {
+			start += -(at - literal) & 7
+			dst = appendLevelGroups(dst, bitmap, literal, start)
+		}
+		dst = appendRun(dst, at+n-start, uint32(bitmap[at>>6]>>(at&63)&1), 1)
+		at += n
+		literal = at
+	}
+	return appendLevelGroups(dst, bitmap, literal, to)
+}
+
+// appendLevelGroups appends bits of a bitmap, and zeros up to a multiple of eight.
+func appendLevelGroups(dst []byte, bitmap []uint64, from, to int) []byte {
+	if from == to {
+		return dst
+	}
+	dst = binary.AppendUvarint(dst, uint64(to-from+7)/8<<1|1)
+	for at := from; at < to; at += 8 {
+		b := bitmap[at>>6] >> (at & 63)
+		if at&63 > 56 && at>>6+1 < len(bitmap) {
+			b |= bitmap[at>>6+1] << (64 - at&63)
+		}
+		if to-at < 8 {
+			b &= 1<<(to-at) - 1
+		}
+		dst = append(dst, byte(b))
+	}
+	return dst
+}
+
+// decodeHybrid reads len(dst) values of width bits, at most 32, and returns what is
+// left of src, which must have padding bytes of capacity behind its end.
+func decodeHybrid(dst []uint32, src []byte, width uint) ([]byte, error) {
+	if width > 32 {
+		return nil, fmt.Errorf("values of %d bits, at most 32 are possible", width)
+	}
+	for len(dst) > 0 {
+		head, size := binary.Uvarint(src)
+		if size <= 0 {
+			return nil, fmt.Errorf("the head of a run, with %d values to come: got %d bytes", len(dst), len(src))
+		}
+		src = src[size:]
+		if head>>1 == 0 {
+			return nil, fmt.Errorf("a run of no values, with %d to come", len(dst))
+		}
+		if head&1 == 0 {
+			bytes := int(width+7) / 8
+			if len(src) < bytes {
+				return nil, fmt.Errorf("a value of %d bytes: got %d", bytes, len(src))
+			}
+			v := uint32(0)
+			for i := range bytes {
+				v |= uint32(src[i]) << (8 * i)
+			}
+			src = src[bytes:]
+			n := min(head>>1, uint64(len(dst)))
+			for i := range dst[:n] {
+				dst[i] = v
+			}
+			dst = dst[n:]
+			continue
+		}
+		n := uint64(len(dst))
+		if groups := head >> 1; groups < n/8+1 {
+			n = min(8*groups, n)
+		}
+		// The last group may be cut short behind the last value.
+		need := (n*uint64(width) + 7) / 8
+		if uint64(len(src)) < need {
+			return nil, fmt.Errorf("%d packed values of %d bits: got %d bytes", n, width, len(src))
+		}
+		unpack(dst[:n], src, width)
+		dst = dst[n:]
+		whole := head >> 1 * uint64(width)
+		src = src[min(whole, uint64(len(src))):]
+	}
+	return src, nil
+}

@@ -1,0 +1,48 @@
+package parquet
+
+// Values are the values of a column in a row group, or in some rows of it.
+type Values struct {
+	Rows int
+	// Valid has bit i&63 of word i>>6 set if row i has a value; nil if all have. Only
+	// rows that have one have it below.
+	Valid []uint64
+	// Numbers are those of a column of numbers: integers sign-extended, or, if they are
+	// unsigned, zero-extended; floats as their bits; booleans as 0 and 1.
+	Numbers []uint64
+	// Data and Ends are those of a column of byte strings: string i is
+	// Data[Ends[i-1]:Ends[i]], the first begins at 0. If Dict is set they are the
+	// entries of a dictionary, all of them used and none twice, and the values are the
+	// Codes.
+	Data  []byte
+	Ends  []uint32
+	Dict  bool
+	Codes []uint32
+}
+
+// entry is byte string i of data.
+func entry(data []byte, ends []uint32, i int) []byte {
+	from := uint32(0)
+	if i > 0 {
+		from = ends[i-1]
+	}
+	return data[from:ends[i]]
+}
+
+// Reset empties v and keeps its memory.
+func (v *Values) Reset() {
+	*v = Values{Valid: v.Valid[:0], Numbers: v.Numbers[:0], Data: v.Data[:0], Ends: v.Ends[:0], Codes: v.Codes[:0]}
+}
+
+// Entry returns byte string i, or entry i of the dictionary.
+func (v *Values) Entry(i int) []byte { return entry(v.Data, v.Ends, i) }
+
+// count is the number of values, which is that of the rows that are not null.
+func (v *Values) count(numbers bool) int {
+	switch {
+	case numbers:
+		return len(v.Numbers)
+	case v.Dict:
+		return len(v.Codes)
+	}
+	return len(v.Ends)
+}

@@ -1,0 +1,244 @@
+// Package parquet writes Parquet files column by column from values that lie in arrays,
+// and reads them back into such. It has what segments need of the format, and no more:
+// flat schemas, one codec, and no rows.
+//
+// A Writer is used by one goroutine at a time: NewWriter, then for each row group
+// BeginGroup and one WriteColumn per column, then Close. The functions that read keep
+// no state, and may be called concurrently.
+package parquet
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"sync"
+
+	"github.com/parquet-go/parquet-go/bloom"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+const (
+	magic = "PAR1"
+	// pageBytes is about the most bytes of values in a page, before compression.
+	pageBytes = 1 << 20
+	// maxBoundBytes is the longest value of which bounds are kept: they are copied,
+	// whole, into the footer.
+	maxBoundBytes = 256
+)
+
+// Column says how a column of a file is written.
+type Column struct {
+	// Element is the column in the schema. Its type is BOOLEAN, INT32, INT64, FLOAT,
+	// DOUBLE or BYTE_ARRAY; it is required or optional.
+	Element format.SchemaElement
+	// Unsigned tells that integers are.
+	Unsigned bool
+	// Rising tells that numbers hardly repeat and mostly grow, as times do.
+	Rising bool
+	// BloomBits is the size of bloom filters in bits per value; 0: there are none.
+	BloomBits uint
+}
+
+// kind is the column's physical type.
+func (c *Column) kind() format.Type { return c.Element.Type.V }
+
+func (c *Column) required() bool { return c.Element.RepetitionType.V == format.Required }
+
+// Writer writes one file.
+type Writer struct {
+	offset  int64
+	columns []Column
+	level   int // of zstd
+	sorting []format.SortingColumn
+
+	groups  []format.RowGroup
+	rows    int // of the row group under way
+	indexes []pageIndex
+	filters []filter
+	err     error
+
+	*scratch
+}
+
+// scratch is memory that is used for one page or chunk after the other.
+type scratch struct {
+	out          *bufio.Writer
+	body, packed []byte // a page, before and after compression
+	codes        []uint32
+	numbers      numberDict
+}
+
+// maxPageScratch is the most memory for a page that is kept for the next file.
+const maxPageScratch = 8 << 20
+
+var scratches = sync.Pool{New: func() any { return &scratch{out: bufio.NewWriterSize(nil, 256<<10)} }}
+
+// Release gives back memory that other files can be written with. w must not be used
+// any more; it may be called twice.
+func (w *Writer) Release() {
+	s := w.scratch
+	if w.scratch = nil; s == nil {
+		return
+	}
+	s.out.Reset(nil)
+	if cap(s.body)+cap(s.packed) <= maxPageScratch {
+		scratches.Put(s)
+	}
+}
+
+// pageIndex is the page index of a column chunk; of column, Bounds are nil if there
+// are none.
+type pageIndex struct {
+	group, column int
+	pages         format.OffsetIndex
+	bounds        *format.ColumnIndex
+}
+
+// filter is the bloom filter of a column chunk.
+type filter struct {
+	group, column int
+	bits          bloom.SplitBlockFilter
+}
+
+// NewWriter begins a file. Level is that of zstd, 1 to 22.
+func NewWriter(w io.Writer, columns []Column, sorting []format.SortingColumn, level int) *Writer {
+	f := &Writer{columns: columns, sorting: sorting, level: level, scratch: scratches.Get().(*scratch)}
+	f.out.Reset(w)
+	f.write([]byte(magic))
+	return f
+}
+
+func (w *Writer) write(b []byte) {
+	if w.err == nil {
+		_, w.err = w.out.Write(b)
+	}
+	w.offset += int64(len(b))
+}
+
+// BeginGroup begins a row group.
+func (w *Writer) BeginGroup(rows int) {
+	w.rows = rows
+	w.groups = append(w.groups, format.RowGroup{
+		NumRows: int64(rows), SortingColumns: w.sorting, FileOffset: w.offset, Ordinal: int16(min(len(w.groups), 1<<15-1)),
+	})
+}
+
+// WriteColumn writes the next column of the row group. The values may be changed when
+// it has returned, and may have been by it.
+func (w *Writer) WriteColumn(v *Values) error {
+	g := &w.groups[len(w.groups)-1]
+	c := &w.columns[len(g.Columns)]
+	if v.Rows != w.rows {
+		return fmt.Errorf("column %q: %d rows in a row group of %d", c.Element.Name, v.Rows, w.rows)
+	}
+	k := &chunk{w: w, c: c, v: v, group: len(w.groups) - 1, column: len(g.Columns)}
+	md, err := k.write()
+	if err == nil {
+		err = w.err
+	}
+	if err != nil {
+		return fmt.Errorf("column %q: %w", c.Element.Name, err)
+	}
+	g.Columns = append(g.Columns, format.ColumnChunk{MetaData: md})
+	g.TotalByteSize += md.TotalUncompressedSize
+	g.TotalCompressedSize += md.TotalCompressedSize
+	return nil
+}
+
+// page writes a page: its header, and the body compressed. It returns the sizes, the
+// header included.
+func (w *Writer) page(h *format.PageHeader, body []byte) (size, uncompressed int, err error) {
+	if int64(len(body)) > 1<<31-1 {
+		return 0, 0, fmt.Errorf("a page of %d bytes, more than the format can have", len(body))
+	}
+	w.packed = compress(w.packed[:0], body, w.level)
+	h.UncompressedPageSize, h.CompressedPageSize = int32(len(body)), int32(len(w.packed))
+	h.CRC = int32(crc32.ChecksumIEEE(w.packed))
+	head, err := thrift.Marshal(new(thrift.CompactProtocol), h)
+	if err != nil {
+		return 0, 0, fmt.Errorf("page header: %w", err)
+	}
+	w.write(head)
+	w.write(w.packed)
+	return len(head) + len(w.packed), len(head) + len(body), w.err
+}
+
+// Close writes what comes behind the row groups: bloom filters, the page index, and
+// the footer. It does not close what the file was written to.
+func (w *Writer) Close(createdBy string, metadata []format.KeyValue) error {
+	for _, f := range w.filters {
+		if err := w.filter(&f); err != nil {
+			return fmt.Errorf("bloom filter: %w", err)
+		}
+	}
+	for _, x := range w.indexes {
+		if x.bounds == nil {
+			continue
+		}
+		c := &w.groups[x.group].Columns[x.column]
+		c.ColumnIndexOffset = w.offset
+		n, err := w.thrift(x.bounds)
+		if err != nil {
+			return fmt.Errorf("column index: %w", err)
+		}
+		c.ColumnIndexLength = int32(n)
+	}
+	for _, x := range w.indexes {
+		c := &w.groups[x.group].Columns[x.column]
+		c.OffsetIndexOffset = w.offset
+		n, err := w.thrift(&x.pages)
+		if err != nil {
+			return fmt.Errorf("offset index: %w", err)
+		}
+		c.OffsetIndexLength = int32(n)
+	}
+	md := &format.FileMetaData{Version: 2, CreatedBy: createdBy, KeyValueMetadata: metadata, RowGroups: w.groups}
+	md.Schema = append(md.Schema, format.SchemaElement{Name: "cordwood", NumChildren: thrift.New(int32(len(w.columns)))})
+	for i := range w.columns {
+		md.Schema = append(md.Schema, w.columns[i].Element)
+		md.ColumnOrders = append(md.ColumnOrders, format.ColumnOrder{Value: new(format.TypeDefinedOrder)})
+	}
+	for i := range w.groups {
+		md.NumRows += w.groups[i].NumRows
+	}
+	n, err := w.thrift(md)
+	if err != nil {
+		return fmt.Errorf("footer: %w", err)
+	}
+	w.write(binary.LittleEndian.AppendUint32(nil, uint32(n)))
+	w.write([]byte(magic))
+	if w.err == nil {
+		w.err = w.out.Flush()
+	}
+	return w.err
+}
+
+func (w *Writer) filter(f *filter) error {
+	md := &w.groups[f.group].Columns[f.column].MetaData
+	md.BloomFilterOffset = w.offset
+	b := f.bits.Bytes()
+	n, err := w.thrift(&format.BloomFilterHeader{
+		NumBytes:    int32(len(b)),
+		Algorithm:   format.BloomFilterAlgorithm{Value: new(format.SplitBlockAlgorithm)},
+		Hash:        format.BloomFilterHash{Value: new(format.XxHash)},
+		Compression: format.BloomFilterCompression{Value: new(format.BloomFilterUncompressed)},
+	})
+	if err != nil {
+		return err
+	}
+	w.write(b)
+	md.BloomFilterLength = int32(n + len(b))
+	return nil
+}
+
+func (w *Writer) thrift(v any) (int, error) {
+	b, err := thrift.Marshal(new(thrift.CompactProtocol), v)
+	if err != nil {
+		return 0, err
+	}
+	w.write(b)
+	return len(b), w.err
+}
