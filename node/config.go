@@ -133,6 +133,11 @@ type DiskConfig struct {
 	// WriteDeadline is how long one write to a log may take before the process ends.
 	// Default 10s.
 	WriteDeadline time.Duration
+	// ScrubInterval is how often every segment is read through to find damage; 0: never.
+	// Default 24h.
+	ScrubInterval time.Duration
+	// ScrubRate is how many bytes a second that reads; 0: never. Default 8MiB.
+	ScrubRate ByteSize
 }
 
 // LogConfig is the server's own log, on standard error.
@@ -179,6 +184,9 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.Var(&c.Shard.Memory, "shard-memory", "rows in memory of all shards; 0: an eighth of the machine's, at most four times shard-flush-bytes")
 	fs.Var(&c.Disk.Reserve, "disk-reserve", "room on the disk of the data folder below which no rows are taken, until there is more again; 0: 2GiB or 5 % of the disk, whichever is smaller")
 	fs.DurationVar(&c.Disk.WriteDeadline, "disk-write-deadline", 10*time.Second, "time after which a write to a log that does not return ends the process, with status 70")
+	fs.DurationVar(&c.Disk.ScrubInterval, "scrub-interval", 24*time.Hour, "how often every segment is read through to find damage; 0: never")
+	c.Disk.ScrubRate = 8 << 20
+	fs.Var(&c.Disk.ScrubRate, "scrub-rate", "bytes a second that this reads; 0: never")
 	fs.StringVar(&c.Log.Level, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&c.Log.Format, "log-format", "", "text or json (default: text on a terminal, else json)")
 	fs.BoolVar(&c.AutoCreateTable, "auto-create-table", true, "let ingestion create tables and columns")
@@ -243,6 +251,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Disk.WriteDeadline < 100*time.Millisecond {
 		bad("--disk-write-deadline %s: want at least 100ms", c.Disk.WriteDeadline)
+	}
+	if c.Disk.ScrubInterval < 0 {
+		bad("--scrub-interval %s: want a positive duration, or 0", c.Disk.ScrubInterval)
 	}
 	if c.Shard.FlushAge < time.Second {
 		bad("--shard-flush-age %s: want at least 1s", c.Shard.FlushAge)

@@ -206,6 +206,7 @@ func (n *node) openShards(ctx context.Context, rpc *rpcServer, m *meta.Meta, mem
 		return nil, nil, err
 	}
 	n.run("following placement", h.Run)
+	n.run("scrubbing", func(ctx context.Context) error { return n.scrub(ctx, h) })
 	return h, client, nil
 }
 

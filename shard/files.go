@@ -138,6 +138,7 @@ func (s *Shard) sweepLost(dir string) error {
 // removeSegment removes the file of a segment that nothing refers to any more. If
 // it cannot be removed now, the next start finds and sets it aside.
 func (s *Shard) removeSegment(l *liveSegment) {
+	s.unmark(l)
 	if err := s.cfg.FS.Remove(l.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.cfg.Logger.Warn("file of a dead segment stays behind", "file", l.path, "error", err)
 	}

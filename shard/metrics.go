@@ -56,6 +56,7 @@ func newMetrics(cfg Config, s *Shard) *metrics {
 	gauge("cordwood_shard_segments", "Live segments.", locked(func() float64 {
 		return float64(len(s.live))
 	}))
+	gauge("cordwood_shard_segments_damaged", "Live segments that are damaged and set aside: their rows are missing.", locked(func() float64 { return float64(s.damagedLocked()) }))
 	gauge("cordwood_shard_tails", "Tails that follow a table.", locked(func() float64 { return float64(s.tails.open) }))
 	gauge("cordwood_shard_lost_files", "Files in lost+found, which are removed 30 days after they were put there.", func() float64 { return float64(s.lost.Load()) })
 	gauge("cordwood_shard_applied_index", "Index of the last entry applied.", locked(func() float64 { return float64(s.appliedIndex) }))

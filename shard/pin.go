@@ -55,7 +55,7 @@ func (s *Shard) Pin(ctx context.Context) (*Pinned, error) {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
 	})
 	for _, l := range p.live {
-		p.Segments = append(p.Segments, Segment{Meta: l.Meta, Path: l.path})
+		p.Segments = append(p.Segments, Segment{Meta: l.Meta, Path: l.path, Damaged: l.damaged()})
 	}
 	return p, nil
 }

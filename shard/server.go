@@ -96,7 +96,10 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 		return errs.ToGRPC(err)
 	}
 	defer release()
-	return errs.ToGRPC(s.cfg.Engine.Query(ctx, &query.Request{
+	if err := leaveOut(req, tables, stream); err != nil {
+		return errs.ToGRPC(err)
+	}
+	return errs.ToGRPC(s.examine(ctx, req, s.cfg.Engine.Query(ctx, &query.Request{
 		SQL: req.Sql, Database: req.Database, Tables: tables, Limit: req.Limit, Timezone: req.Timezone,
 	}, func(ipc []byte) error {
 		for len(ipc) > 0 {
@@ -107,7 +110,7 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 			ipc = ipc[n:]
 		}
 		return nil
-	}))
+	})))
 }
 
 // tables gives the engine what the query may read. Tables of one shard are seen at
@@ -192,7 +195,7 @@ func (s *server) ready(ctx context.Context, id uint32) (*Shard, error) {
 
 func querySegment(table *schema.Table, seg Segment) query.Segment {
 	q := query.Segment{
-		Path: seg.Path, Shared: seg.Shared(), Order: seg.Order, Rows: seg.Span.Rows, MinTime: seg.Span.MinTime, MaxTime: seg.Span.MaxTime,
+		Path: seg.Path, Damaged: seg.Damaged, Shared: seg.Shared(), Order: seg.Order, Rows: seg.Span.Rows, MinTime: seg.Span.MinTime, MaxTime: seg.Span.MaxTime,
 		Columns: make([]query.SegmentColumn, 0, len(seg.Columns)),
 	}
 	for i := range seg.Columns {

@@ -27,7 +27,6 @@ import (
 	"cordwood/shard/manifest"
 	"cordwood/shard/memtable"
 	"cordwood/shard/replica"
-	"cordwood/shard/segment"
 )
 
 // The directories of a shard, below Config.Dir.
@@ -51,6 +50,8 @@ type Shard struct {
 	// base is the applied index that the manifest had at Open: what is replayed up
 	// to it is skipped.
 	base uint64
+	// foundDamaged are the segments that were found damaged at Open, by id.
+	foundDamaged map[uint64]*damage
 	// flushed is the applied index of the manifest.
 	flushed atomic.Uint64
 
@@ -102,8 +103,8 @@ type Shard struct {
 // Open opens or creates the shard in cfg.Dir and starts it. It returns before the
 // log is replayed; see WaitReady.
 //
-// A segment that is missing or not as it was written, a damaged manifest, and a
-// manifest that is older than the log reaches back are errors that name the file.
+// A damaged manifest, and one that is older than the log reaches back, are errors that
+// name the file. A segment that is missing or not as it was written is set aside.
 // Files that an interrupted flush left are removed; segment files that nothing
 // explains are moved to lost+found.
 func Open(cfg Config) (*Shard, error) {
@@ -144,7 +145,7 @@ func (s *Shard) open() (err error) {
 	}
 	for i := range st.Segments {
 		m := st.Segments[i]
-		if err := segment.Check(s.cfg.FS, s.segmentDir, &m, false); err != nil {
+		if err := s.checkSegment(&m); err != nil {
 			return err
 		}
 		s.addLive(m)

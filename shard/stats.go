@@ -66,6 +66,7 @@ func (s *Shard) Stats(segments bool) *shardpb.ShardStats {
 			span := l.span(id)
 			out.Segments = append(out.Segments, &shardpb.SegmentStats{
 				TableId: id, File: segment.FileName(l.ID), Rows: span.Rows, Bytes: l.bytes(id), MinTime: span.MinTime, MaxTime: span.MaxTime,
+				Quarantined: l.damaged(),
 			})
 		}
 	}

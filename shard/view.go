@@ -18,6 +18,10 @@ type liveSegment struct {
 	segment.Meta
 	path string
 	refs atomic.Int64
+	// damage, if set, is why the segment is not read; see quarantine.go.
+	damage atomic.Pointer[damage]
+	// verified is when the whole file was last found sound, in Unix nanoseconds.
+	verified atomic.Int64
 	// gone is called with the last reference, if the manifest does not list it any more.
 	gone func(*liveSegment)
 }
@@ -25,6 +29,7 @@ type liveSegment struct {
 func (s *Shard) newSegment(m segment.Meta) *liveSegment {
 	l := &liveSegment{Meta: m, path: filepath.Join(s.segmentDir, segment.FileName(m.ID)), gone: s.removeSegment}
 	l.refs.Store(1)
+	l.damage.Store(s.foundDamaged[m.ID])
 	return l
 }
 
@@ -110,6 +115,15 @@ type Segment struct {
 	Span segment.TableSpan
 	// Path is the file's name.
 	Path string
+	// Damaged is why the file must not be read, if it is set: its rows are missing.
+	Damaged string
+}
+
+func (l *liveSegment) damaged() string {
+	if d := l.damage.Load(); d != nil {
+		return d.reason
+	}
+	return ""
 }
 
 // View is the rows of some tables at one index of the log. It does not change, and
@@ -199,7 +213,7 @@ func (v *View) Segments(tableID uint64) []Segment {
 	list := v.segments[tableID]
 	out := make([]Segment, len(list))
 	for i, l := range list {
-		out[i] = Segment{Meta: l.Meta, Span: l.span(tableID), Path: l.path}
+		out[i] = Segment{Meta: l.Meta, Span: l.span(tableID), Path: l.path, Damaged: l.damaged()}
 	}
 	return out
 }

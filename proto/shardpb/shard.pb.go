@@ -394,7 +394,9 @@ type QueryRequest struct {
 	// At most so many rows; 0: no limit.
 	Limit uint64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	// IANA name of the session's time zone; empty: UTC.
-	Timezone      string `protobuf:"bytes,5,opt,name=timezone,proto3" json:"timezone,omitempty"`
+	Timezone string `protobuf:"bytes,5,opt,name=timezone,proto3" json:"timezone,omitempty"`
+	// Leave out the rows of damaged segments instead of failing.
+	AllowPartial  bool `protobuf:"varint,15,opt,name=allow_partial,json=allowPartial,proto3" json:"allow_partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -464,10 +466,19 @@ func (x *QueryRequest) GetTimezone() string {
 	return ""
 }
 
+func (x *QueryRequest) GetAllowPartial() bool {
+	if x != nil {
+		return x.AllowPartial
+	}
+	return false
+}
+
 type QueryChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Next bytes of the Arrow IPC stream.
-	ArrowIpc      []byte `protobuf:"bytes,1,opt,name=arrow_ipc,json=arrowIpc,proto3" json:"arrow_ipc,omitempty"`
+	ArrowIpc []byte `protobuf:"bytes,1,opt,name=arrow_ipc,json=arrowIpc,proto3" json:"arrow_ipc,omitempty"`
+	// What was left out, for allow_partial; in the first message only.
+	Partial       []string `protobuf:"bytes,2,rep,name=partial,proto3" json:"partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -505,6 +516,13 @@ func (*QueryChunk) Descriptor() ([]byte, []int) {
 func (x *QueryChunk) GetArrowIpc() []byte {
 	if x != nil {
 		return x.ArrowIpc
+	}
+	return nil
+}
+
+func (x *QueryChunk) GetPartial() []string {
+	if x != nil {
+		return x.Partial
 	}
 	return nil
 }
@@ -1691,16 +1709,18 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x06inline\x18\x04 \x01(\bR\x06inline\x12%\n" +
 	"\x0einline_batches\x18\x05 \x03(\fR\rinlineBatches\x12*\n" +
 	"\x0eexpired_before\x18\x06 \x01(\x03H\x00R\rexpiredBefore\x88\x01\x01B\x11\n" +
-	"\x0f_expired_before\"\xa2\x01\n" +
+	"\x0f_expired_before\"\xc7\x01\n" +
 	"\fQueryRequest\x12\x10\n" +
 	"\x03sql\x18\x01 \x01(\tR\x03sql\x12\x1a\n" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x122\n" +
 	"\x06tables\x18\x03 \x03(\v2\x1a.cordwood.shard.QueryTableR\x06tables\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\x04R\x05limit\x12\x1a\n" +
-	"\btimezone\x18\x05 \x01(\tR\btimezone\")\n" +
+	"\btimezone\x18\x05 \x01(\tR\btimezone\x12#\n" +
+	"\rallow_partial\x18\x0f \x01(\bR\fallowPartial\"C\n" +
 	"\n" +
 	"QueryChunk\x12\x1b\n" +
-	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\"\xdd\x01\n" +
+	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\x12\x18\n" +
+	"\apartial\x18\x02 \x03(\tR\apartial\"\xdd\x01\n" +
 	"\vTailRequest\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12-\n" +
 	"\x04name\x18\x02 \x01(\v2\x19.cordwood.shard.TableNameR\x04name\x12,\n" +

@@ -160,6 +160,9 @@ type Request struct {
 	// Limit is the most rows of each statement, if Limited is set.
 	Limit   uint64
 	Limited bool
+	// AllowPartial leaves out what cannot be read instead of failing; Result.Partial
+	// lists it.
+	AllowPartial bool
 	// Timeout bounds all statements together, with what the client takes to read the
 	// answer; 0: Config.Timeout.
 	Timeout time.Duration
@@ -170,6 +173,8 @@ type Result struct {
 	// Rows is nil unless the statement answers with rows. It is valid until the
 	// function that it was given to returns.
 	Rows format.Rows
+	// Partial lists what is missing from Rows, if Request.AllowPartial was set.
+	Partial []string
 	// AffectedRows counts what INSERT stored.
 	AffectedRows int64
 }

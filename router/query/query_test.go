@@ -268,7 +268,7 @@ svc public logs n 3 3 YES Int32 INT "" FIELD
 3 1 a NULL unknown NULL NULL NULL NULL NULL NULL NULL NULL NULL NULL
 `},
 		{"svc_private.pipelines", "edge \"\" yaml text of edge 5\nedge \"\" yaml text of edge 7\n"},
-		{"svc_private.segments", "public logs 1 2 s/1.parquet 3 50 -1000 1700000000123000\n"},
+		{"svc_private.segments", "public logs 1 2 s/1.parquet 3 50 -1000 1700000000123000 NULL\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.table, func(t *testing.T) {

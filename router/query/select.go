@@ -28,7 +28,7 @@ func (s *Service) query(ctx context.Context, q *statement.Query, req *Request, e
 	if err != nil {
 		return err
 	}
-	qr := &shardpb.QueryRequest{Sql: q.Text, Database: req.Database, Tables: tables}
+	qr := &shardpb.QueryRequest{Sql: q.Text, Database: req.Database, Tables: tables, AllowPartial: req.AllowPartial}
 	if req.Limited && !analysis.Explain {
 		qr.Limit = req.Limit
 	}
@@ -36,15 +36,19 @@ func (s *Service) query(ctx context.Context, q *statement.Query, req *Request, e
 	if err != nil {
 		return err
 	}
+	var partial []string
+	if p, ok := body.(interface{ Partial() []string }); ok {
+		partial = p.Partial()
+	}
 	stream := &stream{src: body}
 	defer stream.close()
 	if err := stream.open(); err != nil {
 		return err
 	}
 	if req.Limited {
-		return each(ctx, Result{Rows: &limited{Rows: stream, left: req.Limit}})
+		return each(ctx, Result{Rows: &limited{Rows: stream, left: req.Limit}, Partial: partial})
 	}
-	return each(ctx, Result{Rows: stream})
+	return each(ctx, Result{Rows: stream, Partial: partial})
 }
 
 // queryTables finds each table that a statement reads.

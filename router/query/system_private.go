@@ -74,6 +74,7 @@ var segmentsTable = &systemTable{
 		text("table_schema"), text("table_name"), count("table_id"), number("shard_id"), text("file"), number("rows"), number("bytes"),
 		{Name: "min_time", Type: schema.TimestampMicrosecond},
 		{Name: "max_time", Type: schema.TimestampMicrosecond},
+		text("quarantined"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
 		leaders, err := f.leaders(true)
@@ -94,7 +95,7 @@ var segmentsTable = &systemTable{
 					unit := t.TimeIndex().Type
 					from, to = micros(seg.MinTime, unit), micros(seg.MaxTime, unit)
 				}
-				w.add(database, name, seg.TableId, shard.ShardId, seg.File, seg.Rows, seg.Bytes, from, to)
+				w.add(database, name, seg.TableId, shard.ShardId, seg.File, seg.Rows, seg.Bytes, from, to, orNull(seg.Quarantined))
 			}
 		}
 		return nil

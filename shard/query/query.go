@@ -106,6 +106,9 @@ type Segment struct {
 	Rows int64
 	// MinTime and MaxTime bound the time index of the table's rows, in its unit.
 	MinTime, MaxTime int64
+	// Damaged is why the file must not be read, if it is set: its rows are missing. A
+	// query that cannot do without them fails with DamagedError.
+	Damaged string
 }
 
 // SegmentColumn is a column that a segment holds.

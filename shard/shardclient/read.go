@@ -45,7 +45,7 @@ func (c *Client) Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadC
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		r = &queryReader{stream: stream, cancel: cancel, rest: first.GetArrowIpc(), end: err}
+		r = &queryReader{stream: stream, cancel: cancel, rest: first.GetArrowIpc(), end: err, partial: first.GetPartial()}
 		return nil
 	})
 	if err != nil {
@@ -122,7 +122,12 @@ type queryReader struct {
 	cancel context.CancelFunc
 	rest   []byte
 	end    error
+	// partial is what the answer lacks, for a query that allowed it.
+	partial []string
 }
+
+// Partial lists what the answer lacks, for a query that allowed it.
+func (r *queryReader) Partial() []string { return r.partial }
 
 func (r *queryReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {

@@ -161,6 +161,7 @@ func (h *Handler) collect(a *answer, r *http.Request, in *input) error {
 		return err
 	}
 	n := 0
+	var partial []string
 	err := h.cfg.Service.Execute(r.Context(), in.query, func(_ context.Context, res query.Result) error {
 		if n++; n > 1 {
 			if err := buf.Append([]byte{','}); err != nil {
@@ -170,13 +171,20 @@ func (h *Handler) collect(a *answer, r *http.Request, in *input) error {
 		if res.Rows == nil {
 			return buf.Append(append(strconv.AppendInt([]byte(`{"affectedrows":`), res.AffectedRows, 10), '}'))
 		}
+		partial = append(partial, res.Partial...)
 		_, err := format.AppendRecords(buf, res.Rows)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	end := strconv.AppendInt([]byte(`],"execution_time_ms":`), time.Since(a.start).Milliseconds(), 10)
+	if err := buf.Append([]byte{']'}); err != nil {
+		return err
+	}
+	if err := appendPartial(a.w, buf, partial); err != nil {
+		return err
+	}
+	end := strconv.AppendInt([]byte(`,"execution_time_ms":`), time.Since(a.start).Milliseconds(), 10)
 	if err := buf.Append(append(end, '}')); err != nil {
 		return err
 	}
@@ -198,6 +206,7 @@ func (h *Handler) stream(a *answer, r *http.Request, in *input) error {
 			return nil
 		}
 		rows = true
+		tellPartial(a.w, res.Partial)
 		a.until, _ = ctx.Deadline()
 		_, err := format.Write(a, in.format, res.Rows)
 		return err

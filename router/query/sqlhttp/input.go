@@ -47,6 +47,16 @@ func (h *Handler) read(r *http.Request) (*input, error) {
 		}
 		in.query.Limited = true
 	}
+	switch partial := p.get("allow_partial"); partial {
+	case "", "false", "0":
+	case "true", "1":
+		in.query.AllowPartial = true
+	default:
+		return nil, errs.New(errs.InvalidArguments, "parameter allow_partial is %.40q: it must be true or false", partial)
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
 	if in.query.Timeout, err = timeout(params.Header(r.Header, "x-svc-timeout")); err != nil {
 		return nil, err
 	}

@@ -69,6 +69,14 @@ func (p *plan) source(e *Engine, st *statement, whole bool) *source {
 				p.pruned.expired++
 				continue
 			}
+			if part.segment != nil && part.segment.Damaged != "" {
+				// Its filters cannot be read; its times are known.
+				times := span{nanoseconds(part.min, timeType), nanoseconds(part.max, timeType)}
+				if p.may == nil || p.may(&probe{times: times, identity: identity}) {
+					s.damaged = part.segment
+				}
+				continue
+			}
 			if !p.meets(e, &part, timeType, identity) {
 				continue
 			}

@@ -125,6 +125,9 @@ func (r *run) rewrite(whole bool) error {
 	for i, p := range r.plans {
 		src := p.source(r.engine, r.st, whole)
 		r.sources = append(r.sources, src)
+		if src.damaged != nil {
+			return query.DamagedError(p.view.Table, src.damaged)
+		}
 		var err error
 		if texts[i], err = src.sql(); err != nil {
 			return errs.Wrap(errs.Internal, err, "table %s", p.ref.name)

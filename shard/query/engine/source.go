@@ -24,6 +24,8 @@ type source struct {
 	// where is a condition on every row, or empty.
 	where string
 	rels  []*relation
+	// damaged is a segment that the statement cannot do without, and that must not be read.
+	damaged *query.Segment
 }
 
 // part is a segment or a batch.

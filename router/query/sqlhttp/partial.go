@@ -1,0 +1,48 @@
+package sqlhttp
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"cordwood/router/query/format"
+)
+
+// headerPartial lists, in any format, what an answer lacks that was allowed to be partial.
+const headerPartial = "x-svc-partial"
+
+// maxPartialHeader bounds that list, in bytes.
+const maxPartialHeader = 4096
+
+// tellPartial says in the header what is missing.
+func tellPartial(w http.ResponseWriter, partial []string) {
+	if len(partial) == 0 {
+		return
+	}
+	text := strings.Join(partial, "; ")
+	if len(text) > maxPartialHeader {
+		text = text[:maxPartialHeader] + "…"
+	}
+	w.Header().Set(headerPartial, strings.Map(func(c rune) rune {
+		if c < ' ' || c > '~' {
+			return '?'
+		}
+		return c
+	}, text))
+}
+
+// appendPartial says it in the header and in the answer.
+func appendPartial(w http.ResponseWriter, buf *format.Buffer, partial []string) error {
+	if len(partial) == 0 {
+		return nil
+	}
+	tellPartial(w, partial)
+	list, err := json.Marshal(partial)
+	if err != nil {
+		return err
+	}
+	if err := buf.Append([]byte(`,"partial":{"segments":`)); err != nil {
+		return err
+	}
+	return buf.Append(append(list, '}'))
+}

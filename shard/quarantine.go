@@ -1,0 +1,287 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/shardpb"
+	"cordwood/shard/query"
+	"cordwood/shard/segment"
+	"cordwood/shard/vfs"
+)
+
+// DamagedSuffix ends the name of the file that lies beside a damaged segment and says
+// why it is not read. It keeps what was found over a restart.
+const DamagedSuffix = ".damaged"
+
+// scrubPiece is how much of a file is read at a time.
+const scrubPiece = 256 << 10
+
+// verifiedFor is how long a file that was found sound is not verified again because a
+// query failed.
+const verifiedFor = 10 * time.Minute
+
+// damage is why a segment is not read. What it had is missing until the file is
+// restored, or given up with `cordwood doctor --forget`.
+type damage struct {
+	reason string
+}
+
+// isDamage tells whether err says that a file is not as it was written, as opposed to
+// that it cannot be opened now.
+func isDamage(err error) bool {
+	corrupt := (*segment.ErrCorrupt)(nil)
+	return errors.As(err, &corrupt) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EIO) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// checkSegment checks at the start what can be checked at once: size and footer, and
+// the whole of a file that was found damaged before. Damage does not keep the shard
+// from starting; the segment is set aside when it is made live.
+func (s *Shard) checkSegment(m *segment.Meta) error {
+	path := filepath.Join(s.segmentDir, segment.FileName(m.ID))
+	marked := false
+	if _, err := s.cfg.FS.Stat(path + DamagedSuffix); err == nil {
+		marked = true
+	}
+	err := segment.Check(s.cfg.FS, s.segmentDir, m, marked)
+	switch {
+	case err == nil && !marked:
+		return nil
+	case err == nil:
+		s.cfg.Logger.Info("a segment that was damaged is whole again", "file", path)
+		if err := s.cfg.FS.Remove(path + DamagedSuffix); err != nil {
+			return fmt.Errorf("remove the mark of a damaged segment: %w", err)
+		}
+		return nil
+	case !isDamage(err):
+		return err
+	}
+	if s.foundDamaged == nil {
+		s.foundDamaged = map[uint64]*damage{}
+	}
+	s.foundDamaged[m.ID] = &damage{err.Error()}
+	s.tellDamage(m, path, err)
+	return nil
+}
+
+func (s *Shard) tellDamage(m *segment.Meta, path string, err error) {
+	s.cfg.Logger.Error("a segment is damaged and set aside: its rows are missing from queries, which say so; restore the file and start again, or give its rows up with 'cordwood doctor --forget'",
+		"table", m.TableID, "file", path, "rows", m.Rows, "min_time", m.MinTime, "max_time", m.MaxTime, "error", err)
+}
+
+// quarantine sets a live segment aside.
+func (s *Shard) quarantine(l *liveSegment, err error) {
+	if !l.damage.CompareAndSwap(nil, &damage{err.Error()}) {
+		return
+	}
+	s.tellDamage(&l.Meta, l.path, err)
+	// Without the mark it is found again when it is read again.
+	if merr := writeMark(s.cfg.FS, l.path+DamagedSuffix, err.Error()); merr != nil {
+		s.cfg.Logger.Warn("a damaged segment could not be marked on disk", "file", l.path, "error", merr)
+	}
+}
+
+func writeMark(fsys vfs.FS, path, text string) error {
+	f, err := fsys.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write([]byte(text + "\n"))
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// unmark removes the mark of a segment whose file goes.
+func (s *Shard) unmark(l *liveSegment) {
+	if l.damage.Load() == nil {
+		return
+	}
+	if err := s.cfg.FS.Remove(l.path + DamagedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.cfg.Logger.Warn("the mark of a damaged segment stays behind", "file", l.path+DamagedSuffix, "error", err)
+	}
+}
+
+// suspects pins the live segments of tables, all if there are none given, that were
+// not found damaged yet. Each must be given back.
+func (s *Shard) suspects(tables []uint64) []*liveSegment {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil
+	}
+	var out []*liveSegment
+	seen := map[uint64]bool{}
+	take := func(list []*liveSegment) {
+		for _, l := range list {
+			if !seen[l.ID] && l.damage.Load() == nil {
+				seen[l.ID] = true
+				l.refs.Add(1)
+				out = append(out, l)
+			}
+		}
+	}
+	if tables == nil {
+		for _, list := range s.segments {
+			take(list)
+		}
+	}
+	for _, id := range tables {
+		take(s.segments[id])
+	}
+	return out
+}
+
+// Verify reads the segments of tables, all if none are given, from the first byte to
+// the last, and sets aside those that are not as they were written. pace, if not nil,
+// is called before each piece of n bytes is read and may wait, or end the work. It
+// returns how many segments were found damaged.
+func (s *Shard) Verify(tables []uint64, pace func(n int) error) (damaged int, err error) {
+	return s.verify(tables, 0, pace)
+}
+
+// verify is Verify, without the segments that were found sound so short a time ago.
+func (s *Shard) verify(tables []uint64, recent time.Duration, pace func(n int) error) (damaged int, err error) {
+	list := s.suspects(tables)
+	defer func() {
+		for _, l := range list {
+			l.unref()
+		}
+	}()
+	for _, l := range list {
+		if at := l.verified.Load(); recent > 0 && at > 0 && time.Since(time.Unix(0, at)) < recent {
+			continue
+		}
+		verr := verifyFile(s.cfg.FS, s.segmentDir, l, pace)
+		switch {
+		case verr == nil:
+			l.verified.Store(time.Now().UnixNano())
+		case isDamage(verr):
+			s.quarantine(l, verr)
+			damaged++
+		default:
+			return damaged, fmt.Errorf("shard %d: verify: %w", s.cfg.ID, verr)
+		}
+	}
+	return damaged, nil
+}
+
+func verifyFile(fsys vfs.FS, dir string, l *liveSegment, pace func(n int) error) error {
+	if err := segment.Check(fsys, dir, &l.Meta, false); err != nil {
+		return err
+	}
+	f, err := fsys.Open(l.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	crc, buf := uint32(0), make([]byte, scrubPiece)
+	for at := int64(0); at < l.Bytes; at += scrubPiece {
+		b := buf[:min(scrubPiece, l.Bytes-at)]
+		if pace != nil {
+			if err := pace(len(b)); err != nil {
+				return err
+			}
+		}
+		if n, err := f.ReadAt(b, at); n < len(b) {
+			return fmt.Errorf("segment %s: read at %d: %w", l.path, at, err)
+		}
+		crc = crc32.Update(crc, crc32.MakeTable(crc32.Castagnoli), b)
+	}
+	if crc != l.FileCRC {
+		return &segment.ErrCorrupt{File: l.path, Part: "checksum", Want: fmt.Sprintf("%08x", l.FileCRC), Got: fmt.Sprintf("%08x", crc)}
+	}
+	return nil
+}
+
+// damagedLocked is the number of segments that are set aside; mu is held.
+func (s *Shard) damagedLocked() int {
+	seen := map[uint64]bool{}
+	for _, list := range s.segments {
+		for _, l := range list {
+			if l.damage.Load() != nil {
+				seen[l.ID] = true
+			}
+		}
+	}
+	return len(seen)
+}
+
+// readsDamaged tells by the engine's error whether it may have met a damaged file: it
+// does not say which.
+func readsDamaged(err error) bool {
+	e := errs.From(err)
+	switch e.Code {
+	case errs.EngineExecuteQuery, errs.External, errs.Internal, errs.Unexpected, errs.Unknown, errs.StorageUnavailable:
+		return true
+	case errs.InvalidArguments:
+	default:
+		return false
+	}
+	// Mistakes in statements have this code too, and are frequent.
+	text := strings.ToLower(err.Error())
+	for _, word := range []string{"zstd", "parquet", "decompress", "tprotocol", "corrupt", "checksum"} {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// examine looks, after a query failed, whether a damaged file is the reason: then the
+// file is set aside, and the error says what is missing.
+func (s *server) examine(ctx context.Context, req *shardpb.QueryRequest, err error) error {
+	if err == nil || ctx.Err() != nil || !readsDamaged(err) {
+		return err
+	}
+	damaged := 0
+	for _, t := range req.Tables {
+		sh, ok := s.cfg.Shards(t.ShardId)
+		if t.Inline || !ok {
+			continue
+		}
+		n, verr := sh.verify([]uint64{t.Table.Id}, verifiedFor, func(int) error { return ctx.Err() })
+		damaged += n
+		if verr != nil {
+			sh.cfg.Logger.Warn("a query failed, and its files could not be verified", "error", verr)
+		}
+	}
+	if damaged == 0 {
+		return err
+	}
+	return errs.New(errs.TableUnavailable,
+		"%d damaged segments were found and set aside (svc_private.segments names them); the query can be tried again, and says what is missing: %s", damaged, err).WithRetryAfter(time.Second)
+}
+
+// leaveOut takes the damaged segments out of a query that allows it, and tells the
+// client which they are.
+func leaveOut(req *shardpb.QueryRequest, tables []query.Table, stream grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
+	if !req.AllowPartial {
+		return nil
+	}
+	var missing []string
+	for i := range tables {
+		t := &tables[i]
+		t.Segments = slices.DeleteFunc(t.Segments, func(seg query.Segment) bool {
+			if seg.Damaged == "" {
+				return false
+			}
+			missing = append(missing, fmt.Sprintf("%s.%s: segment %s, %d rows", t.Database, t.Name, filepath.Base(seg.Path), seg.Rows))
+			return true
+		})
+	}
+	if missing == nil {
+		return nil
+	}
+	return stream.Send(&shardpb.QueryChunk{Partial: missing})
+}
