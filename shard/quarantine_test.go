@@ -60,7 +60,9 @@ func TestDamagedSegments(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			cfg := testConfig(t)
 			s := openShard(t, cfg)
-			s.mustPut(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "other"))
+			s.mustPut(batch(head(2, 9, 2), "other")) // in a file of its own
+			s.flush()
+			s.mustPut(batch(head(1, 9, 1), "a"))
 			s.flush()
 			s.mustPut(batch(head(1, 9, 3), "b"))
 			s.flush()
@@ -154,7 +156,9 @@ func TestDamagedSegments(t *testing.T) {
 // TestVerify finds damage that nobody has met yet.
 func TestVerify(t *testing.T) {
 	s := openShard(t, testConfig(t))
-	s.mustPut(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "b"))
+	s.mustPut(batch(head(1, 9, 1), "a"))
+	s.flush()
+	s.mustPut(batch(head(2, 9, 2), "b"))
 	s.flush()
 	path := s.segments[2][0].path
 	b, err := os.ReadFile(path)
