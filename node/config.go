@@ -106,12 +106,27 @@ type TLSConfig struct {
 type QueryConfig struct {
 	// Timeout of a query that does not ask for another. Default 30s.
 	Timeout time.Duration
+	// MaxTimeout is the longest that a query may ask for. Default 1h.
+	MaxTimeout time.Duration
 	// Memory of all queries together; 0: a quarter of the machine's.
 	Memory ByteSize
 	// Threads of the engine; 0: as many as there are cores.
 	Threads int
 	// MaxConcurrent queries run at once; more wait. Default 16.
 	MaxConcurrent int
+	// MaxWaiting queries wait at most; others are refused. Default 64.
+	MaxWaiting int
+	// MaxWait is how long a query waits at most. Default 10s.
+	MaxWait time.Duration
+	// TempLimit bounds the temporary files of queries. Default 8GiB.
+	TempLimit ByteSize
+	// Nice is how much queries give way to ingestion for the CPU, 0 to 19. Default 5.
+	Nice int
+	// KillGrace is how long a query may go on after its end; then its process is killed.
+	// Default 2s.
+	KillGrace time.Duration
+	// InProcess runs queries in the server's own process, for debugging.
+	InProcess bool
 }
 
 // ShardConfig is when a shard writes what it holds in memory to segments.
@@ -175,9 +190,17 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.TLS.Key, "tls-key", "", "key file of the user port (PEM)")
 	fs.StringVar(&c.TLS.ClientCA, "tls-client-ca", "", "require client certificates signed by this authority (PEM)")
 	fs.DurationVar(&c.Query.Timeout, "query-timeout", 30*time.Second, "time limit of a query that names no other")
+	fs.DurationVar(&c.Query.MaxTimeout, "query-max-timeout", time.Hour, "longest time limit that a query may name")
 	fs.Var(&c.Query.Memory, "query-memory", "memory limit of all queries; 0: a quarter of the machine's")
 	fs.IntVar(&c.Query.Threads, "query-threads", 0, "threads of the query engine; 0: one per core")
 	fs.IntVar(&c.Query.MaxConcurrent, "query-max-concurrent", 16, "queries that run at once; more wait")
+	fs.IntVar(&c.Query.MaxWaiting, "query-max-waiting", 64, "queries that wait at most; others are refused")
+	fs.DurationVar(&c.Query.MaxWait, "query-max-wait", 10*time.Second, "how long a query waits at most before it is refused")
+	c.Query.TempLimit = 8 << 30
+	fs.Var(&c.Query.TempLimit, "query-temp-limit", "temporary files of queries that exceed query-memory, in the data folder")
+	fs.IntVar(&c.Query.Nice, "query-nice", 5, "how much queries give way to ingestion for the CPU, 0 to 19")
+	fs.DurationVar(&c.Query.KillGrace, "query-kill-grace", 2*time.Second, "how long a query that was stopped may go on before its process is killed and replaced")
+	fs.BoolVar(&c.Query.InProcess, "query-in-process", false, "run queries in the server's own process, for debugging: one that goes wrong can end the server")
 	c.Shard.FlushBytes = 64 << 20
 	fs.Var(&c.Shard.FlushBytes, "shard-flush-bytes", "rows in memory, per shard, at which they are written to segments")
 	fs.DurationVar(&c.Shard.FlushAge, "shard-flush-age", 5*time.Minute, "age of the oldest row in memory at which they are written to segments")
@@ -245,6 +268,21 @@ func (c *Config) Validate() error {
 	}
 	if c.Query.MaxConcurrent < 1 {
 		bad("--query-max-concurrent %d: want at least 1", c.Query.MaxConcurrent)
+	}
+	if c.Query.MaxTimeout < c.Query.Timeout {
+		bad("--query-max-timeout %s: want at least --query-timeout, %s", c.Query.MaxTimeout, c.Query.Timeout)
+	}
+	if c.Query.MaxWaiting < 1 || c.Query.MaxWait <= 0 || c.Query.KillGrace <= 0 {
+		bad("--query-max-waiting, --query-max-wait and --query-kill-grace must be positive")
+	}
+	if m := c.Query.Memory; m != 0 && m < 16<<20 {
+		bad("--query-memory %s: want at least 16MiB, or 0", m)
+	}
+	if c.Query.TempLimit < 1<<20 {
+		bad("--query-temp-limit %s: want at least 1MiB", c.Query.TempLimit)
+	}
+	if c.Query.Nice < 0 || c.Query.Nice > 19 {
+		bad("--query-nice %d: want 0 to 19", c.Query.Nice)
 	}
 	if c.Shard.FlushBytes < 1<<20 {
 		bad("--shard-flush-bytes %s: want at least 1MiB", c.Shard.FlushBytes)

@@ -9,7 +9,7 @@
 //	                                                                       │       │
 //	                                                             meta ◄────┘       └────► shard server
 //	                                                                                       │      │
-//	                                                                          host: shards ◄      ► query engine
+//	                                                                          host: shards ◄      ► query worker ══► a process of its own
 //
 // The port for users opens first, so that an operator can see a node that lives and
 // what it waits for; it closes first too, so that nothing is asked of parts that

@@ -28,7 +28,6 @@ import (
 	"cordwood/router/write"
 	"cordwood/shard"
 	"cordwood/shard/memtable"
-	"cordwood/shard/query/engine"
 	"cordwood/shard/shardclient"
 )
 
@@ -144,11 +143,6 @@ func (n *node) openMeta(server *grpc.Server) (*meta.Meta, error) {
 
 // openShards opens the query engine and the shards, which begin to serve other roles.
 func (n *node) openShards(ctx context.Context, rpc *rpcServer, m *meta.Meta, memory int64) (*host.Host, *metaclient.Client, error) {
-	tmp := n.cfg.dir("tmp")
-	// What a killed process left behind.
-	if err := os.RemoveAll(tmp); err != nil {
-		return nil, nil, fmt.Errorf("empty folder of temporary files: %w", err)
-	}
 	shardDir, err := filepath.Abs(n.cfg.dir("shards"))
 	if err != nil {
 		return nil, nil, err
@@ -156,17 +150,13 @@ func (n *node) openShards(ctx context.Context, rpc *rpcServer, m *meta.Meta, mem
 	if err := os.MkdirAll(shardDir, 0o750); err != nil {
 		return nil, nil, fmt.Errorf("make folder of shards: %w", err)
 	}
-	sql, err := engine.Open(engine.Config{
-		MemoryLimit: orQuarter(n.cfg.Query.Memory, memory), Threads: n.cfg.Query.Threads, Concurrency: n.cfg.Query.MaxConcurrent,
-		TempDir: tmp, Dirs: []string{shardDir}, Logger: n.log,
-	})
+	pool, budget := &memtable.Pool{}, shard.NewBudget(n.memtableBudget(memory))
+	sql, err := n.openEngine(shardDir, pool, memory)
 	if err != nil {
 		return nil, nil, err
 	}
-	n.onStop("query engine", func(context.Context) error { return sql.Close() })
 
 	client := metaclient.New(metaclient.Config{Conn: rpc.conn, Logger: n.log})
-	pool, budget := &memtable.Pool{}, shard.NewBudget(n.memtableBudget(memory))
 	h := host.New(host.Config{
 		Dir: shardDir, NodeID: n.data.id.NodeID, Catalog: client, Logger: n.log,
 		Created: n.data.hasShard, MarkCreated: n.data.addShards,
@@ -292,7 +282,8 @@ func (n *node) openRouter(rpc *rpcServer, h *host.Host, client *metaclient.Clien
 		return err
 	}
 	service, err := query.New(query.Config{
-		Meta: client, Shards: shards, Writer: writer, Timeout: n.cfg.Query.Timeout, Running: n.cfg.Query.MaxConcurrent,
+		Meta: client, Shards: shards, Writer: writer, Timeout: n.cfg.Query.Timeout, MaxTimeout: n.cfg.Query.MaxTimeout,
+		Running: n.cfg.Query.MaxConcurrent, Waiting: n.cfg.Query.MaxWaiting, MaxWait: n.cfg.Query.MaxWait,
 		MaxColumns: n.cfg.MaxColumns, Writable: n.disk.writable, Logger: n.log, Registerer: n.registry,
 	})
 	if err != nil {

@@ -86,7 +86,7 @@ func newRootCommand() *cobra.Command {
 			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}
-	root.AddCommand(newServeCommand(), newInspectCommand(), newVRLCommand(), newVersionCommand())
+	root.AddCommand(newServeCommand(), newInspectCommand(), newVRLCommand(), newVersionCommand(), newQueryWorkerCommand())
 	return root
 }
 

@@ -47,5 +47,5 @@ func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 
 func (g *gate) busy(format string, args ...any) error {
 	args = append([]any{cap(g.slots)}, args...)
-	return errs.New(errs.RateLimited, "%d queries are running, "+format+"; try again later", args...).WithRetryAfter(time.Second)
+	return errs.New(errs.ShardBusy, "%d queries are running, "+format+"; try again later", args...).WithRetryAfter(time.Second)
 }

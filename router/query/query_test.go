@@ -208,7 +208,7 @@ func TestGate(t *testing.T) {
 	until("one runs", func() bool { return len(w.gate.slots) == 1 })
 	go run()
 	until("one waits", func() bool { return w.gate.waiting.Load() == 1 })
-	if _, err := w.run(t.Context(), "SELECT 1"); errs.CodeOf(err) != errs.RateLimited || errs.From(err).RetryAfter == 0 {
+	if _, err := w.run(t.Context(), "SELECT 1"); errs.CodeOf(err) != errs.ShardBusy || errs.From(err).RetryAfter == 0 {
 		t.Errorf("third: %v", err)
 	}
 	if _, err := w.run(t.Context(), "SHOW TABLES"); err != nil {
@@ -228,7 +228,7 @@ func TestGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := short.gate.enter(t.Context()); errs.CodeOf(err) != errs.RateLimited {
+	if _, err := short.gate.enter(t.Context()); errs.CodeOf(err) != errs.ShardBusy {
 		t.Errorf("waited too long: %v", err)
 	}
 	leave()

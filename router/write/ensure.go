@@ -60,9 +60,6 @@ const maxWarnings = 8
 // compare holds the target's columns against its table. An error says that they do not go together.
 func (t *target) compare() (missing bool, err error) {
 	for _, c := range t.rows.Rows.Cols() {
-		if isDeletedColumn(c) {
-			continue
-		}
 		have := t.table.Column(c.Name)
 		switch {
 		case have == nil && c.Semantic == schema.Timestamp:
@@ -75,7 +72,7 @@ func (t *target) compare() (missing bool, err error) {
 			return false, t.conflict(have, &c.Column)
 		}
 	}
-	if !t.seen() && !t.deletes {
+	if !t.seen() {
 		for i := range t.table.Columns {
 			if c := &t.table.Columns[i]; c.Default != nil && t.given(c.Name) == nil {
 				return false, &schemaChanged{final: errs.New(errs.TableUnavailable, "table %s keeps changing; retry", t.name())}
@@ -105,7 +102,7 @@ func (t *target) given(name string) *column.Col {
 func (t *target) checkNotNull() error {
 	for i := range t.table.Columns {
 		must := &t.table.Columns[i]
-		if !must.NotNull || t.deletes && must.Semantic == schema.Field {
+		if !must.NotNull {
 			continue
 		}
 		switch c := t.given(must.Name); {
@@ -277,9 +274,6 @@ func (w *Writer) refused(lacking []*target, err error) error {
 // adopt gives the target's columns the ids of its table.
 func (t *target) adopt() error {
 	for _, c := range t.rows.Rows.Cols() {
-		if isDeletedColumn(c) {
-			continue
-		}
 		have := t.table.Column(c.Name)
 		if have == nil || have.Type != c.Type {
 			// The table changed between the check and the answer.

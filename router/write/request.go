@@ -25,9 +25,6 @@ type target struct {
 	// table is what the column ids refer to; set by ensure.
 	table   *schema.Table
 	existed bool
-	// deletes: the rows say what is deleted, by the hidden column of schema.DeletedColumn,
-	// which no table defines. They have key columns only.
-	deletes bool
 	group   int
 	jobs    []*job
 }
@@ -51,7 +48,7 @@ func newRequest(cfg Config, out *pipeline.Output) *request {
 			continue
 		}
 		tr.Rows.Finish()
-		t := &target{rows: tr, deletes: slices.ContainsFunc(tr.Rows.Cols(), isDeletedColumn)}
+		t := &target{rows: tr}
 		if !tr.Internal {
 			key := strconv.Itoa(tr.Branch) + "\x00" + optionKey(tr.Options)
 			g, ok := groups[key]
@@ -66,8 +63,6 @@ func newRequest(cfg Config, out *pipeline.Output) *request {
 	}
 	return req
 }
-
-func isDeletedColumn(c *column.Col) bool { return c.ID == schema.DeletedColumnID }
 
 // cut makes the target's jobs: as few as the limits allow, each of at least one row.
 func (t *target) cut(cfg Config) {

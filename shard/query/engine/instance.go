@@ -9,7 +9,6 @@ import (
 
 /*
 #include "scan.h"
-#include "match.h"
 */
 import "C"
 
@@ -92,10 +91,6 @@ func (in *instance) setUp(cfg Config) error {
 		if sql == statements[0] {
 			if C.cw_register(C.duckdb_handle(s.conn.Ptr)) != 0 {
 				return fmt.Errorf("register the scan of batches")
-			}
-			initMatch()
-			if C.cw_match_register(C.duckdb_handle(s.conn.Ptr)) != 0 {
-				return fmt.Errorf("register the search of texts")
 			}
 		}
 	}

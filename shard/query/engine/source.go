@@ -150,7 +150,9 @@ func (s *source) filesOf(parts []part) []*fileGroup {
 func (s *source) fileColumns(seg *query.Segment) []query.SegmentColumn {
 	byID := make(map[uint32]query.SegmentColumn, len(seg.Columns))
 	for _, c := range seg.Columns {
-		c.FieldID = fieldID(c)
+		if c.FieldID == 0 {
+			c.FieldID = c.ID
+		}
 		byID[c.ID] = c
 	}
 	out := make([]query.SegmentColumn, 0, len(s.need)+1)

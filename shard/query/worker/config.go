@@ -1,0 +1,145 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Memory is the memory that the batches of requests lie in, if another process can
+// map it. *memtable.Pool is one.
+type Memory interface {
+	// Share returns a descriptor of the file in memory, and its size.
+	Share() (*os.File, int64, error)
+	// Locate tells where in the file mem lies.
+	Locate(mem []byte) (offset int64, ok bool)
+}
+
+// Config configures a Worker.
+type Config struct {
+	// MemoryLimit is how many bytes the engine may take for hash tables, sorts and
+	// buffers of all queries together. With a quarter more (at least 256 MiB) it also
+	// bounds what the process has in all: what exceeds that is refused by the system,
+	// and the query fails or the process ends. Default: 1 GiB.
+	MemoryLimit int64
+	// Threads is how many threads queries run on, all together. Default: GOMAXPROCS.
+	Threads int
+	// Concurrency is how many queries run at a time. Default: 4, or twice Threads if
+	// that is more.
+	Concurrency int
+	// Waiting is how many more may wait for their turn; others are refused. Default: 64.
+	Waiting int
+	// MaxWait is how long one waits at most. Default: 10 s.
+	MaxWait time.Duration
+	// Nice is how much the process gives way to others for the CPU, 0 to 19.
+	Nice int
+	// TempDir is where the engine spills what exceeds MemoryLimit, a folder for each
+	// process; what lies there is removed at the start. Empty: no spilling.
+	TempDir string
+	// TempLimit is how many bytes one process may have in TempDir. Default: 8 GiB.
+	TempLimit int64
+	// Dirs are the directories under which segments lie. No other file can be read.
+	Dirs []string
+	// Memory is where batches may lie that are read in place; others are copied.
+	// Default: none is shared.
+	Memory Memory
+
+	// Grace is how long a query may go on after it was told to stop. The process is
+	// replaced then. Default: 2 s.
+	Grace time.Duration
+	// Drain is how long the other queries of such a process may go on. Default: 10 s.
+	Drain time.Duration
+	// Idle is how long a process without queries is kept; the next query starts another.
+	// Default: 5 min.
+	Idle time.Duration
+	// StartWait is how long a query waits for a process. Default: 10 s.
+	StartWait time.Duration
+
+	// Command is the child's. Default: this program, with the argument query-worker.
+	Command []string
+	// Build names what the program was built from; the child's must be the same.
+	Build string
+
+	// Logger takes what an operator should know. Default: slog.Default().
+	Logger *slog.Logger
+	// Registerer takes the metrics. Default: none.
+	Registerer prometheus.Registerer
+}
+
+// Subcommand is the argument that makes the program a query worker.
+const Subcommand = "query-worker"
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.MemoryLimit, 1<<30)
+	setDefault(&c.Threads, runtime.GOMAXPROCS(0))
+	setDefault(&c.Concurrency, max(4, 2*c.Threads))
+	setDefault(&c.Waiting, 64)
+	setDefault(&c.MaxWait, 10*time.Second)
+	setDefault(&c.TempLimit, 8<<30)
+	setDefault(&c.Grace, 2*time.Second)
+	setDefault(&c.Drain, 10*time.Second)
+	setDefault(&c.Idle, 5*time.Minute)
+	setDefault(&c.StartWait, 10*time.Second)
+	if c.Command == nil {
+		// The program that runs, even if the file of its name is another one by now.
+		c.Command = []string{"/proc/self/exe", Subcommand}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+func setDefault[T comparable](field *T, value T) {
+	if *field == *new(T) {
+		*field = value
+	}
+}
+
+// Validate reports all faults of c at once.
+func (c Config) Validate() error {
+	var faults []error
+	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if c.MemoryLimit < 0 || c.MemoryLimit > 0 && c.MemoryLimit < 16<<20 {
+		bad("memory limit of %d bytes: give at least 16 MiB", c.MemoryLimit)
+	}
+	if c.Threads < 0 || c.Concurrency < 0 || c.Waiting < 0 {
+		bad("threads %d, concurrency %d, waiting %d: give positive numbers, or 0 for the default", c.Threads, c.Concurrency, c.Waiting)
+	}
+	if c.TempLimit < 0 {
+		bad("temporary space of %d bytes: give a positive number, or 0 for the default", c.TempLimit)
+	}
+	if c.Nice < 0 || c.Nice > 19 {
+		bad("niceness %d: give 0 to 19", c.Nice)
+	}
+	if c.MaxWait < 0 || c.Grace < 0 || c.Drain < 0 || c.Idle < 0 || c.StartWait < 0 {
+		bad("waiting times must not be negative")
+	}
+	return errors.Join(faults...)
+}
+
+// settings are what the child is told.
+type settings struct {
+	MemoryLimit, HardLimit int64
+	Threads, Concurrency   int
+	Nice                   int
+	TempDir                string
+	TempLimit              int64
+	Dirs                   []string
+	// Shared is the size of the file of memory; 0: there is none.
+	Shared int64
+	// Debug tells to log what is of interest to developers.
+	Debug bool
+}
+
+// hardLimit is the memory that a process may have beyond what it starts with.
+func (c Config) hardLimit() int64 {
+	const stack = 8 << 20 // of each thread, by the usual limit
+	threads := int64(2*c.Concurrency + c.Threads + 8)
+	return c.MemoryLimit + max(c.MemoryLimit/4, 256<<20) + threads*stack
+}

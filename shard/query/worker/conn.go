@@ -1,0 +1,375 @@
+package worker
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cordwood/proto/errs"
+	"cordwood/shard/query"
+)
+
+// conn is a connection to a process, for one request at a time.
+type conn struct {
+	p *process
+	c *net.UnixConn
+	r *bufio.Reader
+}
+
+// connect returns a connection that no other request uses. If that fails, the caller
+// is no user of the process any more.
+func (p *process) connect() (c *conn, err error) {
+	defer func() {
+		if err != nil {
+			p.done(false)
+		}
+	}()
+	p.mu.Lock()
+	if p.err != nil {
+		p.mu.Unlock()
+		return nil, errGone
+	}
+	if n := len(p.idle); n > 0 {
+		c = p.idle[n-1]
+		p.idle = p.idle[:n-1]
+	}
+	p.mu.Unlock()
+	if c != nil {
+		if c.closed() {
+			_ = c.c.Close()
+			// The process is about to end; so much the better if it is not.
+			select {
+			case <-p.ended:
+			case <-time.After(lostWait):
+				p.kill()
+			}
+			return nil, errGone
+		}
+		return c, nil
+	}
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("make a socket: %w", err)
+	}
+	ours, err := socket(uintptr(fds[0]))
+	if err != nil {
+		_ = unix.Close(fds[1])
+		return nil, fmt.Errorf("make a socket: %w", err)
+	}
+	head := make([]byte, headerSize)
+	putHeader(head, frameConnect, 0)
+	_, _, err = p.control.WriteMsgUnix(head, unix.UnixRights(fds[1]), nil)
+	_ = unix.Close(fds[1])
+	if err != nil {
+		_ = ours.Close()
+		select {
+		case <-p.ended:
+		case <-time.After(lostWait):
+			p.kill()
+		}
+		return nil, errGone
+	}
+	return &conn{p: p, c: ours, r: bufio.NewReaderSize(ours, 16<<10)}, nil
+}
+
+// closed tells whether the other end is closed.
+func (c *conn) closed() bool {
+	raw, err := c.c.SyscallConn()
+	if err != nil {
+		return true
+	}
+	gone := false
+	err = raw.Control(func(fd uintptr) {
+		var b [1]byte
+		n, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		gone = !errors.Is(err, unix.EAGAIN) || n > 0
+	})
+	return err != nil || gone
+}
+
+// exchange is a request and its answer.
+type exchange struct {
+	ctx context.Context
+	// locate is Config.Memory's.
+	locate func([]byte) (int64, bool)
+
+	query *query.Request
+	emit  func(ipc []byte) error
+	// Or: what to analyze, and where the answer goes.
+	analyze  analyzeRequest
+	analysis *query.Analysis
+
+	c *conn
+	// sent is when the request was sent, answered whether anything came back.
+	sent     time.Time
+	answered bool
+	// emitErr is what emit returned.
+	emitErr error
+	// stopped tells that the child was told to stop, and until that it has so long.
+	stopped bool
+	until   time.Time
+}
+
+// run sends the request on c and reads the answer. It gives c back. With errGone the
+// process ended before it had begun, and the request can be sent to another one.
+func (x *exchange) run(c *conn) error {
+	x.c = c
+	_ = c.c.SetDeadline(time.Time{})
+	// At the end of the context what waits for the socket wakes up.
+	woken := make(chan struct{})
+	stop := context.AfterFunc(x.ctx, func() {
+		_ = c.c.SetDeadline(time.Unix(1, 0))
+		close(woken)
+	})
+	err := x.send()
+	if err == nil {
+		err = x.receive()
+	}
+	if !stop() {
+		<-woken
+	}
+	return x.finish(err)
+}
+
+// errBroken tells that the connection broke, errStuck that the query does not stop,
+// errUnsent that the request did not get to the child.
+var (
+	errBroken = errors.New("the connection to the query worker broke")
+	errStuck  = errors.New("the query does not stop")
+	errUnsent = errors.New("the request was not sent")
+)
+
+// notBegun is how soon after a request was sent somebody must have killed the process
+// for the request to be sent again: it takes a moment until a killed process is gone.
+const notBegun = 100 * time.Millisecond
+
+func (x *exchange) send() error {
+	e := newEncoder()
+	defer e.free()
+	kind := frameQuery
+	if x.query != nil {
+		if x.c.p.shared {
+			e.locate = x.locate
+		}
+		e.encode(x.query)
+	} else {
+		kind = frameAnalyze
+		e.encode(x.analyze)
+	}
+	x.sent = time.Now()
+	err := writeRequest(x.c.c, kind, e)
+	switch own := (*errs.Error)(nil); {
+	case err == nil || errors.As(err, &own):
+		return err
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errUnsent
+	}
+	return errBroken
+}
+
+// finish gives the connection back and returns the error for the caller.
+func (x *exchange) finish(err error) error {
+	p := x.c.p
+	switch {
+	case errors.Is(err, errStuck):
+		p.condemn()
+		<-p.ended
+		_ = x.c.c.Close()
+		p.done(true)
+	case errors.Is(err, errBroken):
+		_ = x.c.c.Close()
+		lost := p.lost()
+		early := !x.answered && p.killedWithin(x.sent, notBegun)
+		p.done(false)
+		if x.emitErr == nil && x.ctx.Err() == nil {
+			if early {
+				return errGone
+			}
+			return lost
+		}
+	case errors.Is(err, errUnsent):
+		_ = x.c.c.Close()
+		p.done(false)
+	default:
+		p.giveBack(x.c)
+		p.done(false)
+		if x.emitErr == nil && (!x.stopped || isStop(err)) {
+			return err
+		}
+	}
+	if x.emitErr != nil {
+		return x.emitErr
+	}
+	return contextError(x.ctx)
+}
+
+// isStop tells whether err is that of a query that was told to stop.
+func isStop(err error) bool {
+	code := errs.CodeOf(err)
+	return code == errs.QueryTimeout || code == errs.Cancelled
+}
+
+// giveBack keeps a connection whose request has ended for the next one.
+func (p *process) giveBack(c *conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil || p.leaving || len(p.idle) >= p.w.cfg.Concurrency {
+		_ = c.c.Close()
+		return
+	}
+	p.idle = append(p.idle, c)
+}
+
+// pieces are buffers for parts of answers.
+var pieces = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}
+
+// receive reads the answer to its end.
+func (x *exchange) receive() error {
+	for {
+		kind, length, err := x.header()
+		if err != nil {
+			return err
+		}
+		switch kind {
+		case frameData:
+			if err := x.data(length); err != nil {
+				return err
+			}
+		case frameEnd:
+			return nil
+		case frameAnalysis, frameError:
+			text, err := readText(waiting{x}, length)
+			if err != nil {
+				return err
+			}
+			d := &decoder{src: text}
+			if kind == frameError {
+				f, err := decode[failure](d)
+				if err != nil {
+					return x.broken(err)
+				}
+				return f.err()
+			}
+			if *x.analysis, err = decode[query.Analysis](d); err != nil {
+				return x.broken(err)
+			}
+			return nil
+		default:
+			return x.broken(fmt.Errorf("frame of kind %d", kind))
+		}
+	}
+}
+
+// broken is for an answer that makes no sense: the process is not trusted any more.
+func (x *exchange) broken(err error) error {
+	x.c.p.w.log.Error("query worker: the process gave an answer that makes no sense and is killed", "pid", x.c.p.pid, "err", err)
+	x.c.p.kill()
+	return errBroken
+}
+
+// header reads the header of a frame.
+func (x *exchange) header() (kind frameKind, length int, err error) {
+	for {
+		kind, length, err = readHeader(x.c.r)
+		if err == nil {
+			x.answered = true
+			return kind, length, nil
+		}
+		if err = x.interrupted(err); err != nil {
+			return 0, 0, err
+		}
+	}
+}
+
+// data hands a piece of the answer on.
+func (x *exchange) data(length int) error {
+	b := pieces.Get().(*[]byte)
+	defer pieces.Put(b)
+	for length > 0 {
+		n := min(length, len(*b))
+		if _, err := io.ReadFull(waiting{x}, (*b)[:n]); err != nil {
+			return err
+		}
+		length -= n
+		if x.stopped {
+			continue
+		}
+		if x.emitErr = x.emit((*b)[:n]); x.emitErr != nil {
+			if err := x.stop(stopCancelled); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// waiting reads from the connection, also when the context has ended.
+type waiting struct{ x *exchange }
+
+func (w waiting) Read(p []byte) (int, error) {
+	for {
+		n, err := w.x.c.r.Read(p)
+		if n > 0 || err == nil {
+			return n, nil
+		}
+		if err = w.x.interrupted(err); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// interrupted looks at an error of reading: nil tells to read on.
+func (x *exchange) interrupted(err error) error {
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return errBroken
+	}
+	if !x.stopped {
+		reason := byte(stopCancelled)
+		if errors.Is(context.Cause(x.ctx), context.DeadlineExceeded) {
+			reason = stopDeadline
+		}
+		return x.stop(reason)
+	}
+	if left := time.Until(x.until); left > 0 {
+		// The context ended after the child was told to stop.
+		_ = x.c.c.SetReadDeadline(x.until)
+		return nil
+	}
+	return errStuck
+}
+
+// stop tells the child to stop; what it still sends is thrown away.
+func (x *exchange) stop(reason byte) error {
+	x.stopped = true
+	x.until = time.Now().Add(x.c.p.w.cfg.Grace)
+	_ = x.c.c.SetDeadline(x.until)
+	frame := make([]byte, headerSize, headerSize+1)
+	putHeader(frame, frameCancel, 1)
+	if _, err := x.c.c.Write(append(frame, reason)); err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			// The context ended in between, or the child does not read: the deadline decides.
+			return x.stopAgain(append(frame, reason))
+		}
+		return errBroken
+	}
+	return nil
+}
+
+func (x *exchange) stopAgain(frame []byte) error {
+	_ = x.c.c.SetDeadline(x.until)
+	if _, err := x.c.c.Write(frame); err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return errStuck
+		}
+		return errBroken
+	}
+	return nil
+}

@@ -1,0 +1,17 @@
+// Package worker runs the query engine in a process of its own, so that no query can
+// take the server down: one that needs too much memory, cannot be stopped or breaks
+// the engine costs that process, which is replaced at once.
+//
+// Worker is the side of the server: it has the methods of engine.Engine, starts the
+// child (the same program, as `cordwood query-worker`), sends requests and hands the
+// answers on. Main is the whole of the child: it serves engine.Engine. Between them
+// is a socket for each query that runs, and the memory of the memtables, which the
+// child maps for reading. Nothing of queries is decided here: planning, policy and
+// the engine's settings are those of package engine.
+//
+// A Worker is opened once and closed last. Its methods may be called concurrently.
+// A request and what it refers to must stay unchanged until Query returns; by then
+// the child has said that it is done with it, or is dead.
+//
+// DESIGN.md has the mechanism and the reasons, FORMAT.md what goes over the sockets.
+package worker

@@ -1,0 +1,187 @@
+package worker
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"reflect"
+	"time"
+	"unsafe"
+
+	"cordwood/proto/errs"
+	"cordwood/shard/query"
+)
+
+// protocolVersion is that of FORMAT.md.
+const protocolVersion = 1
+
+// headerSize is the size of a frame's header: the length of what follows it, the
+// frame's kind, zeros.
+const headerSize = 8
+
+// maxMessage bounds a message, without the bodies of batches.
+const maxMessage = 1 << 30
+
+// frameKind tells what a frame is.
+type frameKind uint8
+
+// The kinds of frames; the numbers are part of the format.
+const (
+	// From the server: a request, the memory of its batches, that it is to stop.
+	frameQuery   frameKind = 1
+	frameAnalyze frameKind = 2
+	frameBody    frameKind = 3
+	frameCancel  frameKind = 4
+	// From the child: a part of the answer, its end, an error instead.
+	frameData     frameKind = 16
+	frameEnd      frameKind = 17
+	frameAnalysis frameKind = 18
+	frameError    frameKind = 19
+	// On the socket between the processes.
+	frameHello   frameKind = 32
+	frameReady   frameKind = 33
+	frameRefused frameKind = 34
+	frameConnect frameKind = 35
+)
+
+// Why a request is to stop, in a frameCancel.
+const (
+	stopCancelled = 0
+	stopDeadline  = 1
+)
+
+// analyzeRequest is the message of a frameAnalyze.
+type analyzeRequest struct {
+	SQL, Database string
+}
+
+// failure is an errs.Error on its way.
+type failure struct {
+	Code       errs.Code
+	Msg        string
+	HTTPStatus int
+	RetryAfter time.Duration
+	Reason     errs.Reason
+	// Cause is the text of the cause, for the log.
+	Cause string
+}
+
+func failureOf(err error) failure {
+	e := errs.From(err)
+	f := failure{Code: e.Code, Msg: e.Msg, HTTPStatus: e.HTTPStatus, RetryAfter: e.RetryAfter, Reason: e.Reason}
+	if e.Err != nil {
+		f.Cause = e.Err.Error()
+	}
+	return f
+}
+
+func (f *failure) err() error {
+	e := &errs.Error{Code: f.Code, Msg: f.Msg, HTTPStatus: f.HTTPStatus, RetryAfter: f.RetryAfter, Reason: f.Reason}
+	if f.Cause != "" {
+		e.Err = fmt.Errorf("%s", f.Cause)
+	}
+	return e
+}
+
+// hello is what the server begins with. The first bytes are the same in all versions.
+type hello struct {
+	// Types is the fingerprint of the messages' types.
+	Types    uint64
+	Build    string
+	Settings settings
+}
+
+// ready is the child's answer.
+type ready struct {
+	// Shared tells that the file of memory could be mapped.
+	Shared bool
+}
+
+// messageTypes is the fingerprint of the types of all messages.
+func messageTypes() uint64 {
+	return fingerprint(reflect.TypeFor[query.Request](), reflect.TypeFor[query.Analysis](), reflect.TypeFor[analyzeRequest](),
+		reflect.TypeFor[failure](), reflect.TypeFor[hello](), reflect.TypeFor[ready]())
+}
+
+func putHeader(b []byte, kind frameKind, length int) {
+	binary.LittleEndian.PutUint32(b, uint32(length))
+	b[4], b[5], b[6], b[7] = byte(kind), 0, 0, 0
+}
+
+// message is a frame with v in it.
+func message(kind frameKind, v any) []byte {
+	e := encoder{buf: make([]byte, headerSize, 256)}
+	e.encode(v)
+	putHeader(e.buf, kind, len(e.buf)-headerSize)
+	return e.buf
+}
+
+// writeRequest sends a request and the bodies of its batches.
+func writeRequest(conn *net.UnixConn, kind frameKind, e *encoder) error {
+	if n := len(e.buf) - headerSize; n > maxMessage {
+		return errs.New(errs.RuntimeResourcesExhausted, "query: its description has %d bytes; %d are possible", n, maxMessage)
+	}
+	putHeader(e.buf, kind, len(e.buf)-headerSize)
+	if len(e.bodies) == 0 {
+		_, err := conn.Write(e.buf)
+		return err
+	}
+	parts := net.Buffers{e.buf}
+	heads := make([]byte, headerSize*len(e.bodies))
+	for i, body := range e.bodies {
+		head := heads[i*headerSize : (i+1)*headerSize]
+		putHeader(head, frameBody, len(body))
+		parts = append(parts, head, body)
+	}
+	_, err := parts.WriteTo(conn)
+	return err
+}
+
+// readHeader takes the header of the next frame. Nothing is taken if it fails.
+func readHeader(r *bufio.Reader) (kind frameKind, length int, err error) {
+	b, err := r.Peek(headerSize)
+	if err != nil {
+		return 0, 0, err
+	}
+	kind, length = frameKind(b[4]), int(binary.LittleEndian.Uint32(b))
+	_, err = r.Discard(headerSize)
+	return kind, length, err
+}
+
+// readText reads a message of the given length as a text, which its decoder cuts up.
+func readText(r io.Reader, length int) (string, error) {
+	if length > maxMessage {
+		return "", fmt.Errorf("message of %d bytes", length)
+	}
+	b := make([]byte, length)
+	if _, err := io.ReadFull(r, b); err != nil {
+		return "", err
+	}
+	return unsafe.String(unsafe.SliceData(b), len(b)), nil
+}
+
+// readBodies reads the memory of batches that travelled behind their message.
+func readBodies(r *bufio.Reader, pending []pendingBatch) error {
+	for i := range pending {
+		p := &pending[i]
+		kind, length, err := readHeader(r)
+		if err != nil {
+			return err
+		}
+		if kind != frameBody || length != p.size {
+			return fmt.Errorf("frame of kind %d and %d bytes where a batch of %d bytes should be", kind, length, p.size)
+		}
+		// Words, so that the memory is aligned for them.
+		words := make([]uint64, (length+7)/8)
+		mem := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), length)
+		if _, err := io.ReadFull(r, mem); err != nil {
+			return err
+		}
+		if err := p.open(mem); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package worker
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+type metrics struct {
+	restarts *prometheus.CounterVec // by reason
+}
+
+func newMetrics(reg prometheus.Registerer, w *Worker) (*metrics, error) {
+	m := &metrics{restarts: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cordwood_query_worker_restarts_total",
+		Help: "Query workers that ended and were replaced: by crash, memory (the system gave no more), stuck (a query did not stop), start (it could not start).",
+	}, []string{"reason"})}
+	for _, reason := range []string{reasonCrash, reasonMemory, reasonStuck, reasonStart} {
+		m.restarts.WithLabelValues(reason)
+	}
+	if reg == nil {
+		return m, nil
+	}
+	gauge := func(name, help string, f func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, f)
+	}
+	// field sums up a size over the processes.
+	field := func(name string) func() float64 {
+		return func() float64 {
+			var sum int64
+			for _, p := range w.processes() {
+				if pid := p.processID(); pid != 0 {
+					n, _ := statusField(fmt.Sprintf("/proc/%d/status", pid), name)
+					sum += n
+				}
+			}
+			return float64(sum)
+		}
+	}
+	for _, c := range []prometheus.Collector{
+		m.restarts,
+		gauge("cordwood_query_running", "Queries that the query worker runs now.", func() float64 { return float64(len(w.queries.slots)) }),
+		gauge("cordwood_query_waiting", "Queries that wait for their turn at the query worker.", func() float64 { return float64(w.queries.waiting.Load()) }),
+		gauge("cordwood_query_worker_processes", "Processes of the query worker; more than one while one is replaced.", func() float64 { return float64(len(w.processes())) }),
+		gauge("cordwood_query_worker_resident_bytes", "Memory of the query worker, with what it shares with the server.", field("VmRSS")),
+		gauge("cordwood_query_worker_private_bytes", "Memory that is the query worker's own.", field("RssAnon")),
+	} {
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func (p *process) processID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pid
+}

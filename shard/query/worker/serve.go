@@ -1,0 +1,321 @@
+package worker
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"cordwood/proto/errs"
+	"cordwood/shard/query"
+	"cordwood/shard/query/engine"
+)
+
+// The descriptors that the child inherits.
+const (
+	controlFD = 3
+	memoryFD  = 4
+)
+
+// exitByHand is the status of a query worker that no server started.
+const exitByHand = 2
+
+// Main is the whole of the process that `cordwood serve` starts as `cordwood
+// query-worker`. It returns the status to exit with. build is what Config.Build must be.
+func Main(build string) int { return run(build, openEngine) }
+
+// runner is what runs requests in the child: the engine, or a double in tests.
+type runner interface {
+	Analyze(ctx context.Context, sql, database string) (*query.Analysis, error)
+	Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error
+}
+
+func openEngine(cfg engine.Config) (runner, error) { return engine.Open(cfg) }
+
+func run(build string, open func(engine.Config) (runner, error)) int {
+	control, err := inherited(controlFD)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cordwood query-worker is a part of the server that runs queries: cordwood serve starts it, and it cannot be run by hand")
+		return exitByHand
+	}
+	// Ctrl-C and service managers signal whole groups; this process ends when the
+	// server, which may still need it for a moment, closes the socket.
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	if err := serve(control, build, open); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// inherited returns the socket that the process was started with.
+func inherited(fd uintptr) (*net.UnixConn, error) {
+	if _, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
+		return nil, err
+	}
+	return socket(fd)
+}
+
+// socket takes over a descriptor.
+func socket(fd uintptr) (*net.UnixConn, error) {
+	f := os.NewFile(fd, "socket")
+	defer f.Close() // FileConn has its own
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		_ = c.Close()
+		return nil, fmt.Errorf("descriptor %d is no unix socket", fd)
+	}
+	return u, nil
+}
+
+// server is the child.
+type server struct {
+	engine runner
+	memory []byte
+}
+
+// serve works for the server at the other end of control until that closes it.
+func serve(control *net.UnixConn, build string, open func(engine.Config) (runner, error)) error {
+	in := make([]byte, 256<<10)
+	n, err := control.Read(in)
+	if err != nil {
+		return fmt.Errorf("query worker: wait for the server's settings: %w", err)
+	}
+	h, err := parseHello(in[:n], build)
+	if err != nil {
+		return refuse(control, err)
+	}
+	s := &server{}
+	if h.Settings.Shared > 0 {
+		// Without it batches are sent.
+		s.memory, _ = unix.Mmap(memoryFD, 0, int(h.Settings.Shared), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_NORESERVE)
+		_ = unix.Close(memoryFD)
+	}
+	if err := s.open(&h.Settings, open); err != nil {
+		return refuse(control, err)
+	}
+	if _, err := control.Write(message(frameReady, ready{Shared: s.memory != nil})); err != nil {
+		return fmt.Errorf("query worker: answer the server: %w", err)
+	}
+	oob := make([]byte, unix.CmsgSpace(4))
+	for {
+		n, oobn, _, _, err := control.ReadMsgUnix(in[:headerSize], oob)
+		if err != nil || n == 0 {
+			// The server is gone or wants it to end; so does what runs.
+			return nil
+		}
+		conn, err := received(oob[:oobn])
+		if err != nil {
+			return fmt.Errorf("query worker: take a connection: %w", err)
+		}
+		go s.handle(conn)
+	}
+}
+
+// received takes over the socket that came with a frameConnect.
+func received(oob []byte) (*net.UnixConn, error) {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil || len(messages) != 1 {
+		return nil, fmt.Errorf("%d control messages: %w", len(messages), err)
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return nil, fmt.Errorf("%d descriptors: %w", len(fds), err)
+	}
+	return socket(uintptr(fds[0]))
+}
+
+// refuse tells the server why the process cannot work for it.
+func refuse(control *net.UnixConn, err error) error {
+	f := failureOf(errs.New(errs.Internal, "%s", err))
+	if _, werr := control.Write(message(frameRefused, f)); werr != nil {
+		return errors.Join(err, werr)
+	}
+	return nil
+}
+
+func (s *server) open(set *settings, open func(engine.Config) (runner, error)) error {
+	if err := lowerPriority(set.Nice); err != nil {
+		return err
+	}
+	level := slog.LevelInfo
+	if set.Debug {
+		level = slog.LevelDebug
+	}
+	var err error
+	s.engine, err = open(engine.Config{
+		MemoryLimit: set.MemoryLimit, Threads: set.Threads, Concurrency: set.Concurrency,
+		TempDir: set.TempDir, TempLimit: set.TempLimit, Dirs: set.Dirs,
+		Logger: slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
+	})
+	if err != nil {
+		return err
+	}
+	return limitMemory(set.HardLimit)
+}
+
+// job is a request to run.
+type job struct {
+	ctx     context.Context
+	kind    frameKind
+	query   *query.Request
+	analyze analyzeRequest
+}
+
+// session is one connection: it takes one request at a time.
+type session struct {
+	server *server
+	conn   *net.UnixConn
+	// held is the last piece of an answer, if it is small: it goes out with what follows.
+	held []byte
+
+	mu sync.Mutex // guards stop
+	// stop ends the request that was read last.
+	stop context.CancelCauseFunc
+}
+
+// handle serves a connection until the server closes it.
+func (s *server) handle(conn *net.UnixConn) {
+	defer func() { _ = conn.Close() }()
+	c := &session{server: s, conn: conn}
+	jobs := make(chan job)
+	go func() {
+		defer close(jobs)
+		err := c.read(bufio.NewReaderSize(conn, 16<<10), jobs)
+		c.cancel(context.Canceled)
+		if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+			fmt.Fprintln(os.Stderr, "query worker: read a request:", err)
+		}
+	}()
+	for j := range jobs {
+		if err := c.run(j); err != nil {
+			break // the server is gone, or does not want the answer
+		}
+	}
+	_ = conn.Close()
+	for range jobs { // until the reader has seen it
+	}
+}
+
+// read hands on the requests, and cancels them when told, until the connection ends or
+// says what makes no sense.
+func (c *session) read(r *bufio.Reader, jobs chan<- job) error {
+	for {
+		kind, length, err := readHeader(r)
+		if err != nil {
+			return err
+		}
+		text, err := readText(r, length)
+		if err != nil {
+			return err
+		}
+		if kind == frameCancel {
+			cause := context.Canceled
+			if text != "" && text[0] == stopDeadline {
+				cause = context.DeadlineExceeded
+			}
+			c.cancel(cause)
+			continue
+		}
+		ctx, stop := context.WithCancelCause(context.Background())
+		j := job{ctx: ctx, kind: kind}
+		d := &decoder{src: text, memory: c.server.memory}
+		switch kind {
+		case frameQuery:
+			j.query, err = decode[*query.Request](d)
+			if err == nil {
+				err = readBodies(r, d.pending)
+			}
+		case frameAnalyze:
+			j.analyze, err = decode[analyzeRequest](d)
+		default:
+			err = fmt.Errorf("frame of kind %d", kind)
+		}
+		if err != nil {
+			stop(err)
+			return err
+		}
+		c.mu.Lock()
+		c.stop = stop
+		c.mu.Unlock()
+		jobs <- j
+	}
+}
+
+func (c *session) cancel(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stop != nil {
+		c.stop(cause)
+	}
+}
+
+// run answers one request. Its error is that of the connection.
+func (c *session) run(j job) error {
+	var werr error
+	var err error
+	switch j.kind {
+	case frameQuery:
+		err = c.server.engine.Query(j.ctx, j.query, func(ipc []byte) error {
+			werr = c.data(ipc)
+			return werr
+		})
+	default:
+		var a *query.Analysis
+		if a, err = c.server.engine.Analyze(j.ctx, j.analyze.SQL, j.analyze.Database); err == nil {
+			return c.write(message(frameAnalysis, *a))
+		}
+	}
+	if werr != nil {
+		return werr
+	}
+	if err != nil {
+		return c.write(message(frameError, failureOf(err)))
+	}
+	end := make([]byte, headerSize)
+	putHeader(end, frameEnd, 0)
+	return c.write(end)
+}
+
+// holdBytes is how large a piece may be to be held back.
+const holdBytes = 64 << 10
+
+// data sends a piece of the answer.
+func (c *session) data(ipc []byte) error {
+	head := make([]byte, headerSize, headerSize+min(len(ipc), holdBytes))
+	putHeader(head, frameData, len(ipc))
+	if len(ipc) <= holdBytes && c.held == nil {
+		c.held = append(head, ipc...)
+		return nil
+	}
+	parts := net.Buffers{head, ipc}
+	if c.held != nil {
+		parts = net.Buffers{c.held, head, ipc}
+		c.held = nil
+	}
+	_, err := parts.WriteTo(c.conn)
+	return err
+}
+
+// write sends a last frame, after what was held back.
+func (c *session) write(frame []byte) error {
+	if c.held != nil {
+		frame = append(c.held, frame...)
+		c.held = nil
+	}
+	_, err := c.conn.Write(frame)
+	return err
+}

@@ -1,0 +1,275 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/shard/query"
+)
+
+// Worker runs queries in a child process. See the package comment.
+type Worker struct {
+	cfg     Config
+	log     *slog.Logger
+	queries *gate
+	parses  *gate
+	cache   *cache
+	metrics *metrics
+
+	mu     sync.Mutex // before process.mu
+	closed bool
+	// current takes new queries; nil: the next one starts it.
+	current *process
+	// alive are all processes, with those that are to go.
+	alive   map[*process]struct{}
+	started int
+	// failures counts the processes in a row that did not get ready, and pause is
+	// until when no other is tried.
+	failures int
+	pause    time.Time
+	// users are the calls under way.
+	users sync.WaitGroup
+}
+
+// errClosed is answered after Close.
+var errClosed = errs.New(errs.IllegalState, "query worker: closed; the server is shutting down")
+
+// Open returns a Worker. The process is started by the first query, or by Warm.
+func Open(cfg Config) (*Worker, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("query worker: %w", err)
+	}
+	cfg = cfg.withDefaults()
+	w := &Worker{
+		cfg: cfg, log: cfg.Logger, cache: newCache(cachedStatements), alive: map[*process]struct{}{},
+		queries: newGate(cfg.Concurrency, cfg.Waiting, cfg.MaxWait),
+		parses:  newGate(cfg.Concurrency, cfg.Waiting, cfg.MaxWait),
+	}
+	if cfg.TempDir != "" {
+		// What killed processes left behind.
+		old, err := filepath.Glob(filepath.Join(cfg.TempDir, tempPrefix+"*"))
+		for _, dir := range old {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("query worker: empty the folder of temporary files: %w", err)
+		}
+	}
+	var err error
+	if w.metrics, err = newMetrics(cfg.Registerer, w); err != nil {
+		return nil, fmt.Errorf("query worker: %w", err)
+	}
+	return w, nil
+}
+
+// Warm starts the process, so that the first query need not wait for it.
+func (w *Worker) Warm() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed && w.current == nil {
+		w.start()
+	}
+}
+
+// Analyze tells what a statement refers to, without running it. The result may be
+// shared: it must not be changed.
+func (w *Worker) Analyze(ctx context.Context, sql, database string) (*query.Analysis, error) {
+	if a := w.cache.get(sql, database); a != nil {
+		return a, nil
+	}
+	leave, err := w.parses.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var a query.Analysis
+	if err := w.call(&exchange{ctx: ctx, analyze: analyzeRequest{SQL: sql, Database: database}, analysis: &a}); err != nil {
+		return nil, err
+	}
+	w.cache.put(sql, database, &a)
+	return &a, nil
+}
+
+// Query runs a SELECT, or an EXPLAIN of one, as engine.Engine does, but that emit may
+// get the stream in any pieces.
+//
+// Besides the engine's errors it returns errs.ShardBusy if too many queries wait,
+// errs.External if the process ended while the query ran, and
+// errs.RuntimeResourcesExhausted if that was for want of memory. A query that does not
+// stop when its context ends costs the process; Query returns when it is dead.
+func (w *Worker) Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error {
+	leave, err := w.queries.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	x := &exchange{ctx: ctx, query: req, emit: emit}
+	if w.cfg.Memory != nil {
+		x.locate = w.cfg.Memory.Locate
+	}
+	return w.call(x)
+}
+
+// call runs an exchange on a process.
+func (w *Worker) call(x *exchange) error {
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return errClosed
+	}
+	w.users.Add(1)
+	w.mu.Unlock()
+	defer w.users.Done()
+	for {
+		p, err := w.process(x.ctx)
+		if err != nil {
+			return err
+		}
+		c, err := p.connect()
+		if errors.Is(err, errGone) {
+			continue // it ended a moment ago; there will be another
+		}
+		if err != nil {
+			return errs.Wrap(errs.Internal, err, "query worker")
+		}
+		if err = x.run(c); !errors.Is(err, errGone) {
+			return err
+		}
+	}
+}
+
+// process returns a process that takes queries, and counts the caller among its users.
+func (w *Worker) process(ctx context.Context) (*process, error) {
+	deadline := time.Now().Add(w.cfg.StartWait)
+	timer := time.NewTimer(w.cfg.StartWait)
+	defer timer.Stop()
+	var last error
+	for {
+		w.mu.Lock()
+		p, pause := w.current, time.Until(w.pause)
+		if p == nil && pause <= 0 {
+			p = w.start()
+		}
+		w.mu.Unlock()
+		var wait <-chan struct{}
+		var paused <-chan time.Time
+		if p != nil {
+			if p.use() {
+				return p, nil
+			}
+			wait = p.settled
+		} else {
+			paused = time.After(pause)
+		}
+		select {
+		case <-wait:
+			if p.use() {
+				return p, nil
+			}
+			if err := p.failure(); err != nil {
+				last = err
+			}
+			// It is not current any more once ended.
+			select {
+			case <-p.ended:
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+		case <-paused:
+		case <-timer.C:
+		case <-ctx.Done():
+			return nil, contextError(ctx)
+		}
+		if !time.Now().Before(deadline) {
+			if last == nil {
+				last = errors.New("it is starting")
+			}
+			return nil, errs.New(errs.External, "the query worker is not ready after %s: %s", w.cfg.StartWait, last).WithRetryAfter(time.Second)
+		}
+	}
+}
+
+// start starts a process. w.mu is held.
+func (w *Worker) start() *process {
+	w.started++
+	p := newProcess(w, w.started)
+	w.current = p
+	w.alive[p] = struct{}{}
+	go p.run()
+	return p
+}
+
+// replace has new queries go to another process.
+func (w *Worker) replace(p *process) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.current == p {
+		w.current = nil
+		if !w.closed {
+			w.start()
+		}
+	}
+}
+
+// over takes note of the end of a process. reason is empty if it was asked to end.
+func (w *Worker) over(p *process, wasReady bool, reason string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.alive, p)
+	if reason != "" {
+		w.metrics.restarts.WithLabelValues(reason).Inc()
+	}
+	if wasReady {
+		w.failures = 0
+	} else if reason != "" {
+		// Do not start one after the other that cannot work.
+		w.failures++
+		w.pause = time.Now().Add(min(100*time.Millisecond<<min(w.failures, 6), 5*time.Second))
+	}
+	if w.current != p {
+		return
+	}
+	w.current = nil
+	if wasReady && !w.closed {
+		w.start()
+	}
+}
+
+// processes returns those that live.
+func (w *Worker) processes() []*process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := make([]*process, 0, len(w.alive))
+	for p := range w.alive {
+		list = append(list, p)
+	}
+	return list
+}
+
+// Close refuses new work, waits for the queries that run, and ends the process.
+// Cancel their contexts first to make it short. It may be called twice.
+func (w *Worker) Close() error {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	w.users.Wait()
+	for _, p := range w.processes() {
+		p.end()
+	}
+	return nil
+}
+
+// contextError is the error of a query whose context has ended.
+func contextError(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return errs.New(errs.QueryTimeout, "query: stopped at its deadline; give it more time with x-svc-timeout, or narrow its time range")
+	}
+	return errs.New(errs.Cancelled, "query: cancelled by the client")
+}
