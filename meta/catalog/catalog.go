@@ -30,8 +30,12 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// formatVersion is the version of the file's layout; part of the format.
-const formatVersion = 1
+// formatVersion is the version of the file's layout, and digestFormat the first one
+// with a digest; part of the format.
+const (
+	formatVersion = 2
+	digestFormat  = 2
+)
 
 // The buckets, and the keys of the bucket meta; part of the format.
 var (
@@ -80,6 +84,9 @@ func Open(path string) (*Catalog, error) {
 
 // OpenReadOnly opens a file that exists, for View only.
 func OpenReadOnly(path string) (*Catalog, error) {
+	if err := verifyFile(path); err != nil {
+		return nil, fmt.Errorf("catalog %s: %w", path, err)
+	}
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		err = fmt.Errorf("%w: another process has it open, as a running server does", err)
@@ -96,6 +103,9 @@ func OpenReadOnly(path string) (*Catalog, error) {
 }
 
 func openFile(path string) (_ *bbolt.DB, err error) {
+	if err := verifyFile(path); err != nil {
+		return nil, err
+	}
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 2 * time.Second, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("%w: another process has it open", err)
@@ -113,7 +123,13 @@ func openFile(path string) (_ *bbolt.DB, err error) {
 			if err := checkFormat(meta); err != nil {
 				return err
 			}
-			return addBuckets(tx)
+			if err := addBuckets(tx); err != nil || number(meta.Get(keyFormat)) >= digestFormat {
+				return err
+			}
+			if err := meta.Put(keyFormat, u64(formatVersion)); err != nil {
+				return err
+			}
+			return addDigest(tx)
 		}
 		for _, name := range allBuckets {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
@@ -123,7 +139,10 @@ func openFile(path string) (_ *bbolt.DB, err error) {
 		if err := addBuckets(tx); err != nil {
 			return err
 		}
-		return tx.Bucket(bucketMeta).Put(keyFormat, u64(formatVersion))
+		if err := tx.Bucket(bucketMeta).Put(keyFormat, u64(formatVersion)); err != nil {
+			return err
+		}
+		return addDigest(tx)
 	})
 	if err != nil {
 		return nil, err
@@ -169,7 +188,13 @@ func (c *Catalog) View(f func(tx *Tx) error) error {
 func (c *Catalog) Update(f func(tx *Tx) error) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.db.Update(func(tx *bbolt.Tx) error { return f(&Tx{tx: tx}) })
+	return c.db.Update(func(tx *bbolt.Tx) error {
+		t := &Tx{tx: tx}
+		if err := f(t); err != nil {
+			return err
+		}
+		return t.finish()
+	})
 }
 
 // Frozen is a state that stays as it is while the catalog moves on.
@@ -236,6 +261,9 @@ func (c *Catalog) Restore(r io.Reader) (err error) {
 
 // checkFile tells whether path holds a catalog that this program can read.
 func checkFile(path string) error {
+	if err := verifyFile(path); err != nil {
+		return err
+	}
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
 	if err != nil {
 		return err
@@ -276,6 +304,7 @@ func syncDir(dir string) error {
 type Tx struct {
 	tx     *bbolt.Tx
 	writes int
+	digest uint64 // what the changes add to the state's
 }
 
 // Writes is how many changes were made so far.
@@ -317,16 +346,6 @@ func (t *Tx) DatabaseCount() uint64 { return number(t.tx.Bucket(bucketMeta).Get(
 func (t *Tx) count(key []byte, delta int64) (uint64, error) {
 	v := uint64(int64(number(t.tx.Bucket(bucketMeta).Get(key))) + delta)
 	return v, t.put(bucketMeta, key, u64(v))
-}
-
-func (t *Tx) put(bucket, key, value []byte) error {
-	t.writes++
-	return t.tx.Bucket(bucket).Put(key, value)
-}
-
-func (t *Tx) delete(bucket, key []byte) error {
-	t.writes++
-	return t.tx.Bucket(bucket).Delete(key)
 }
 
 // Shards lists the shards by id.

@@ -1,0 +1,130 @@
+package catalog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+	"go.etcd.io/bbolt"
+
+	"cordwood/shard/replica"
+)
+
+// bbolt has no checksums over what it keeps. The digest is the sum, modulo 2^64, of
+// the hashes of all pairs but itself; it changes with every transaction, and tells at
+// the next start whether a pair was changed, lost or added by the disk.
+
+// keyDigest is its key in the bucket meta; part of the format.
+var keyDigest = []byte("digest")
+
+// hashPair is the hash of a pair; part of the format: XXH64 of the bucket's name, 0,
+// the length of the key as u32, the key and the value.
+func hashPair(bucket, key, value []byte) uint64 {
+	if string(bucket) == string(bucketMeta) && string(key) == string(keyDigest) {
+		return 0
+	}
+	h := xxhash.New()
+	var head [5]byte
+	binary.BigEndian.PutUint32(head[1:], uint32(len(key)))
+	for _, b := range [][]byte{bucket, head[:], key, value} {
+		_, _ = h.Write(b) // a hash takes everything
+	}
+	return h.Sum64()
+}
+
+// verifyFile reads the whole file, page by page, and compares it with its digest. A
+// missing or empty file is sound: it is a beginning.
+func verifyFile(path string) error {
+	var sum, format uint64
+	var digest []byte
+	strange := ""
+	empty, known := true, 0
+	err := replica.WalkBolt(path, func(bucket string, key, value []byte) error {
+		empty = false
+		if key == nil {
+			is := func(name []byte) bool { return string(name) == bucket }
+			switch {
+			case slices.ContainsFunc(allBuckets, is):
+				known++
+			case !slices.ContainsFunc(laterBuckets, is):
+				strange = bucket
+			}
+			return nil
+		}
+		if bucket == string(bucketMeta) {
+			switch string(key) {
+			case string(keyFormat):
+				format = number(value)
+			case string(keyDigest):
+				digest = append([]byte{}, value...)
+			}
+		}
+		sum += hashPair([]byte(bucket), key, value)
+		return nil
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case format > formatVersion:
+		return fmt.Errorf("format is %d, this program knows up to %d: %w", format, formatVersion, ErrUnsupported)
+	case empty, digest == nil && format > 0 && format < digestFormat:
+		return nil
+	case format == 0:
+		return errors.New("it is damaged: it has no format version; restore the folder from a backup")
+	case strange != "" || known != len(allBuckets):
+		return fmt.Errorf("it is damaged: it has a bucket %q, and %d of %d that it must have; restore the folder from a backup", strange, known, len(allBuckets))
+	case len(digest) != 8 || number(digest) != sum:
+		return fmt.Errorf("it is damaged: the digest of what it holds is %016x, want %x; restore the folder from a backup", sum, digest)
+	}
+	return nil
+}
+
+// addDigest gives its digest to a file that was written without one.
+func addDigest(tx *bbolt.Tx) error {
+	sum := uint64(0)
+	err := tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
+		return b.ForEach(func(k, v []byte) error {
+			sum += hashPair(name, k, v)
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return tx.Bucket(bucketMeta).Put(keyDigest, u64(sum))
+}
+
+// put and delete are all that changes the state.
+
+func (t *Tx) put(bucket, key, value []byte) error {
+	t.writes++
+	b := t.tx.Bucket(bucket)
+	if old := b.Get(key); old != nil {
+		t.digest -= hashPair(bucket, key, old)
+	}
+	t.digest += hashPair(bucket, key, value)
+	return b.Put(key, value)
+}
+
+func (t *Tx) delete(bucket, key []byte) error {
+	t.writes++
+	b := t.tx.Bucket(bucket)
+	if old := b.Get(key); old != nil {
+		t.digest -= hashPair(bucket, key, old)
+	}
+	return b.Delete(key)
+}
+
+// finish makes the digest that of the changed state.
+func (t *Tx) finish() error {
+	if t.writes == 0 {
+		return nil
+	}
+	b := t.tx.Bucket(bucketMeta)
+	return b.Put(keyDigest, u64(number(b.Get(keyDigest))+t.digest))
+}
