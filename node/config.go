@@ -93,6 +93,16 @@ type HTTPConfig struct {
 type RPCConfig struct {
 	// Addr serves gRPC. Default 127.0.0.1:4001.
 	Addr string
+	// TLS is mutual TLS between nodes: all three files, or none.
+	TLS RPCTLSConfig
+}
+
+// RPCTLSConfig names the files of mutual TLS between nodes, in PEM form. They are
+// read again when they change.
+type RPCTLSConfig struct {
+	Cert, Key string
+	// CA signs the certificates of all nodes.
+	CA string
 }
 
 // TLSConfig is TLS on the user port.
@@ -186,7 +196,10 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&c.HTTP.EnableCORS, "http-enable-cors", true, "answer cross-origin requests of browsers")
 	fs.StringSliceVar(&c.HTTP.CORSAllowedOrigins, "http-cors-allowed-origins", nil, "origins allowed; none: any")
 	fs.StringVar(&c.RPC.Addr, "rpc-addr", "127.0.0.1:4001", "address for nodes: gRPC")
-	fs.StringVar(&c.TLS.Cert, "tls-cert", "", "certificate file of the user port (PEM)")
+	fs.StringVar(&c.RPC.TLS.Cert, "rpc-tls-cert", "", "certificate file of this node for the port between nodes (PEM); with a key and a CA only nodes get in")
+	fs.StringVar(&c.RPC.TLS.Key, "rpc-tls-key", "", "key file of this node (PEM)")
+	fs.StringVar(&c.RPC.TLS.CA, "rpc-tls-ca", "", "authority that signs the certificates of all nodes (PEM)")
+	fs.StringVar(&c.TLS.Cert, "tls-cert", "", "certificate file of the user port (PEM); read again when it changes")
 	fs.StringVar(&c.TLS.Key, "tls-key", "", "key file of the user port (PEM)")
 	fs.StringVar(&c.TLS.ClientCA, "tls-client-ca", "", "require client certificates signed by this authority (PEM)")
 	fs.DurationVar(&c.Query.Timeout, "query-timeout", 30*time.Second, "time limit of a query that names no other")
@@ -259,6 +272,9 @@ func (c *Config) Validate() error {
 	}
 	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
 		bad("--tls-cert and --tls-key go together: set both or none")
+	}
+	if t := c.RPC.TLS; (t.Cert == "") != (t.Key == "") || (t.Cert == "") != (t.CA == "") {
+		bad("--rpc-tls-cert, --rpc-tls-key and --rpc-tls-ca go together: set all or none")
 	}
 	if c.TLS.ClientCA != "" && c.TLS.Cert == "" {
 		bad("--tls-client-ca needs --tls-cert and --tls-key")

@@ -3,12 +3,11 @@ package node
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/test/bufconn"
 
+	"cordwood/node/certs"
 	"cordwood/shard/shardclient"
 )
 
@@ -98,10 +98,14 @@ const window = 8 << 20
 // tailWindow is that of tails: what one whose reader has stopped may hold.
 const tailWindow = 64 << 10
 
-func listenRPC(addr string) (*rpcServer, error) {
+// listenRPC opens the port for nodes, with TLS if tlsConf is set.
+func listenRPC(addr string, tlsConf *tls.Config) (*rpcServer, error) {
 	port, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen for nodes: %w: choose another --rpc-addr, or stop what uses it", err)
+	}
+	if tlsConf != nil {
+		port = tls.NewListener(port, tlsConf) // the roles of this process do without
 	}
 	s := &rpcServer{port: port, local: bufconn.Listen(localBuffer), done: make(chan error, 2)}
 	s.server = grpc.NewServer(
@@ -154,26 +158,26 @@ func (s *rpcServer) close(ctx context.Context) error {
 	return errors.Join(s.remote.Close(), s.tails.Close())
 }
 
-// tlsConfig reads the certificate of the user port; nil if none is set.
-func (c *TLSConfig) tlsConfig() (*tls.Config, error) {
+// tlsConfig is the configuration of the user port; nil if it has no certificate.
+func (c *TLSConfig) tlsConfig(logger *slog.Logger) (*tls.Config, error) {
 	if c.Cert == "" {
 		return nil, nil
 	}
-	cert, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+	source, err := certs.Open(certs.Files{Cert: c.Cert, Key: c.Key, CA: c.ClientCA}, logger)
 	if err != nil {
-		return nil, fmt.Errorf("read --tls-cert %s and --tls-key %s: %w", c.Cert, c.Key, err)
+		return nil, fmt.Errorf("--tls-cert, --tls-key or --tls-client-ca: %w", err)
 	}
-	conf := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
-	if c.ClientCA != "" {
-		pem, err := os.ReadFile(c.ClientCA)
-		if err != nil {
-			return nil, fmt.Errorf("read --tls-client-ca: %w", err)
-		}
-		conf.ClientCAs = x509.NewCertPool()
-		if !conf.ClientCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("read --tls-client-ca %s: it holds no certificate in PEM form", c.ClientCA)
-		}
-		conf.ClientAuth = tls.RequireAndVerifyClientCert
+	return source.Server("h2", "http/1.1"), nil
+}
+
+// tlsConfig is the configuration of the port between nodes; nil if it has none.
+func (c *RPCTLSConfig) tlsConfig(logger *slog.Logger) (*tls.Config, error) {
+	if c.Cert == "" {
+		return nil, nil
 	}
-	return conf, nil
+	source, err := certs.Open(certs.Files{Cert: c.Cert, Key: c.Key, CA: c.CA}, logger)
+	if err != nil {
+		return nil, fmt.Errorf("--rpc-tls-cert, --rpc-tls-key or --rpc-tls-ca: %w", err)
+	}
+	return source.Server("h2"), nil
 }

@@ -55,7 +55,11 @@ func (n *node) start(ctx context.Context) error {
 		return err
 	}
 
-	rpc, err := listenRPC(n.cfg.RPC.Addr)
+	rpcTLS, err := n.cfg.RPC.TLS.tlsConfig(n.log)
+	if err != nil {
+		return err
+	}
+	rpc, err := listenRPC(n.cfg.RPC.Addr, rpcTLS)
 	if err != nil {
 		return err
 	}
@@ -73,7 +77,7 @@ func (n *node) start(ctx context.Context) error {
 
 // openUserPort opens the ports for users, with a handler that says what the node waits for.
 func (n *node) openUserPort() error {
-	conf, err := n.cfg.TLS.tlsConfig()
+	conf, err := n.cfg.TLS.tlsConfig(n.log)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,7 +28,7 @@ import (
 // Kill and Stop must not be called concurrently; the rest may.
 type Node struct {
 	Dir  string
-	HTTP string // http://127.0.0.1:PORT
+	HTTP string // http://127.0.0.1:PORT; https with --tls-cert
 	RPC  string
 
 	t    testing.TB
@@ -49,6 +51,9 @@ func New(t testing.TB, args ...string) *Node {
 		"serve", "--data-dir", n.Dir, "--log-format", "text",
 		"--http-addr", strings.TrimPrefix(n.HTTP, "http://"), "--rpc-addr", n.RPC,
 	}, args...)
+	if slices.Contains(args, "--tls-cert") {
+		n.HTTP = "https://" + strings.TrimPrefix(n.HTTP, "http://")
+	}
 	t.Cleanup(func() {
 		n.Kill()
 		if t.Failed() {
@@ -74,8 +79,11 @@ func (n *Node) Start() time.Duration {
 		n.err = cmd.Wait()
 		close(done)
 	}(n.cmd, n.done)
+	// A node with TLS is asked without a look at its certificate: tests look at that.
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // a process of this test
+	defer client.CloseIdleConnections()
 	for deadline := time.Now().Add(60 * time.Second); ; {
-		resp, err := http.Get(n.HTTP + "/ready")
+		resp, err := client.Get(n.HTTP + "/ready")
 		if err == nil {
 			resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {

@@ -1,0 +1,156 @@
+// Package certs keeps a certificate, its key and an authority, and reads their files
+// again when they change, so that certificates are renewed without a restart.
+//
+// A Source is opened once; the configurations that it gives may be used for as long
+// as the process lives, concurrently. It has no goroutine: files are looked at when a
+// connection is made, at most once a second.
+package certs
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// Files names what a Source reads, all in PEM form.
+type Files struct {
+	// Cert and Key are the certificate, with its chain, and its key.
+	Cert, Key string
+	// CA, if not empty, holds the authorities that the other side's certificate must
+	// be signed by.
+	CA string
+}
+
+// lookAgain is how often the files are looked at, at most.
+const lookAgain = time.Second
+
+// Source is a certificate that is kept up to date.
+type Source struct {
+	files  Files
+	logger *slog.Logger
+	now    func() time.Time
+
+	mu      sync.Mutex // guards the fields below
+	looked  time.Time
+	stamps  [3]stamp
+	current *material
+}
+
+// material is what was read of the files, at one time.
+type material struct {
+	cert tls.Certificate
+	pool *x509.CertPool // nil without CA
+}
+
+// stamp tells one content of a file from another without reading it.
+type stamp struct {
+	modified time.Time
+	size     int64
+}
+
+// Open reads the files. Its error names the one that is at fault.
+func Open(files Files, logger *slog.Logger) (*Source, error) {
+	s := &Source{files: files, logger: logger, now: time.Now}
+	stamps := s.stat()
+	m, err := files.read()
+	if err != nil {
+		return nil, err
+	}
+	s.current, s.stamps, s.looked = m, stamps, s.now()
+	return s, nil
+}
+
+func (f Files) read() (*material, error) {
+	cert, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+	if err != nil {
+		return nil, fmt.Errorf("read certificate %s and key %s: %w", f.Cert, f.Key, err)
+	}
+	m := &material{cert: cert}
+	if f.CA != "" {
+		pem, err := os.ReadFile(f.CA)
+		if err != nil {
+			return nil, fmt.Errorf("read certificates of the authority: %w", err)
+		}
+		m.pool = x509.NewCertPool()
+		if !m.pool.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("read certificates of the authority %s: it holds none in PEM form", f.CA)
+		}
+	}
+	return m, nil
+}
+
+// stat stamps the files; one that is not there has the empty stamp.
+func (s *Source) stat() (stamps [3]stamp) {
+	for i, file := range []string{s.files.Cert, s.files.Key, s.files.CA} {
+		if file == "" {
+			continue
+		}
+		if info, err := os.Stat(file); err == nil {
+			stamps[i] = stamp{info.ModTime(), info.Size()}
+		}
+	}
+	return stamps
+}
+
+// latest returns what the files hold now. While they cannot be read, as between the
+// renewal of the certificate and that of the key, it is what they held before.
+func (s *Source) latest() *material {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	if now.Sub(s.looked) < lookAgain {
+		return s.current
+	}
+	s.looked = now
+	stamps := s.stat()
+	if stamps == s.stamps {
+		return s.current
+	}
+	m, err := s.files.read()
+	if err != nil {
+		s.logger.Warn("a changed certificate cannot be used; the one before it stays in use", "error", err)
+		return s.current
+	}
+	s.current, s.stamps = m, stamps
+	s.logger.Info("certificate read again", "file", s.files.Cert, "expires", expiry(&m.cert))
+	return m
+}
+
+func expiry(cert *tls.Certificate) time.Time {
+	if cert.Leaf == nil {
+		return time.Time{}
+	}
+	return cert.Leaf.NotAfter
+}
+
+// Server returns the configuration of a listener: TLS 1.2 and later. With a CA it
+// wants certificates of clients, signed by it. protocols are those offered by ALPN.
+func (s *Source) Server(protocols ...string) *tls.Config {
+	base := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols}
+	base.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		m := s.latest()
+		c := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols, Certificates: []tls.Certificate{m.cert}}
+		if m.pool != nil {
+			c.ClientCAs, c.ClientAuth = m.pool, tls.RequireAndVerifyClientCert
+		}
+		return c, nil
+	}
+	// Never used, as GetConfigForClient answers for every client; but net/http asks
+	// for a certificate before it listens.
+	base.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &s.latest().cert, nil }
+	return base
+}
+
+// Client returns the configuration for one dial to a server of that name: it shows
+// the certificate, and with a CA trusts that one only.
+func (s *Source) Client(serverName string, protocols ...string) *tls.Config {
+	m := s.latest()
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: protocols, ServerName: serverName,
+		Certificates: []tls.Certificate{m.cert}, RootCAs: m.pool,
+	}
+}
