@@ -17,6 +17,7 @@ type Builder struct {
 	cols []*Col
 	rows int
 	free []*Col
+	idle []*Col // columns that OmitUnused left out
 }
 
 // Col is one column under construction. All byte strings of a column together must
@@ -43,20 +44,56 @@ const (
 // Reset makes b empty and keeps its memory, if that is not unusually much, for the
 // next table. Columns of before must not be used any more.
 func (b *Builder) Reset() {
+	b.cols = append(b.cols, b.idle...)
 	for _, c := range b.cols {
 		b.recycle(c)
 	}
 	clear(b.cols)
-	b.cols, b.rows = b.cols[:0], 0
+	clear(b.idle)
+	b.cols, b.idle, b.rows = b.cols[:0], b.idle[:0], 0
+}
+
+// Restart makes b empty for more rows of the same table: its columns stay, those that
+// OmitUnused left out are back behind them, and all are pinned. Of their memory, what is
+// not unusually much is kept.
+func (b *Builder) Restart() {
+	b.cols = append(b.cols, b.idle...)
+	clear(b.idle)
+	b.idle, b.rows = b.idle[:0], 0
+	for _, c := range b.cols {
+		if c.large() {
+			*c = Col{Column: c.Column}
+		}
+		*c = Col{Column: c.Column, first: -1, valid: c.valid[:0], fixed: c.fixed[:0], ends: c.ends[:0], bytes: c.bytes[:0]}
+	}
+}
+
+// OmitUnused leaves out the columns in which no row has a value, until Restart or Reset.
+func (b *Builder) OmitUnused() {
+	used := b.cols[:0]
+	for _, c := range b.cols {
+		if c.n > c.nulls {
+			used = append(used, c)
+		} else {
+			b.idle = append(b.idle, c)
+		}
+	}
+	clear(b.cols[len(used):])
+	b.cols = used
 }
 
 // recycle keeps the memory of a column for Add.
 func (b *Builder) recycle(c *Col) {
-	if len(b.free) == maxFreeColumns || 8*(cap(c.fixed)+cap(c.valid))+4*cap(c.ends)+cap(c.bytes) > maxFreeBytes {
+	if len(b.free) == maxFreeColumns || c.large() {
 		return
 	}
 	c.Column = schema.Column{} // its name may keep a request body alive
 	b.free = append(b.free, c)
+}
+
+// large tells whether the column has more memory than is kept.
+func (c *Col) large() bool {
+	return 8*(cap(c.fixed)+cap(c.valid))+4*cap(c.ends)+cap(c.bytes) > maxFreeBytes
 }
 
 // Rows is the number of complete rows, and so the index of the row under way.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"time"
 
@@ -61,8 +60,9 @@ func compressible(contentType string) bool {
 
 // observe makes the exchange, and when it is over counts and logs it.
 func (s *Server) observe(next http.Handler) http.Handler {
+	other := s.metrics.route("other")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x, r := begin(w, r, s.log)
+		x, r := begin(w, r, s.log, other)
 		defer func() {
 			p := recover()
 			if p != nil {
@@ -97,8 +97,7 @@ func (s *Server) finish(x *exchange, r *http.Request) {
 	if x.status == 0 {
 		x.status = http.StatusOK // net/http sends it when a handler wrote nothing
 	}
-	s.metrics.requests.WithLabelValues(x.route, strconv.Itoa(x.status)).Inc()
-	s.metrics.seconds.WithLabelValues(x.route).Observe(time.Since(x.start).Seconds())
+	x.counts.answered(x.status, time.Since(x.start))
 	if s.log.Enabled(r.Context(), slog.LevelDebug) {
 		s.log.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "remote", r.RemoteAddr, "answer", x)
 	}
@@ -129,7 +128,7 @@ func (s *Server) withDeadline(x *exchange, r *http.Request, rt route) (*http.Req
 	if rt.endless {
 		limit = 0
 	}
-	switch text := params.Header(r.Header, "x-svc-timeout"); {
+	switch text := params.Header(r.Header, "X-Svc-Timeout"); {
 	case text == "":
 	case rt.ownLimit:
 		limit = 0

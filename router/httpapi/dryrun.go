@@ -126,7 +126,7 @@ func (s *Server) readDryRun(r *http.Request, query params.Values, body []byte) (
 	if err := s.dryRunRequest(r, query, d); err != nil {
 		return nil, err
 	}
-	name := params.Header(r.Header, "x-svc-pipeline-name", "x-svc-log-pipeline-name")
+	name := params.Header(r.Header, "X-Svc-Pipeline-Name", "X-Svc-Log-Pipeline-Name")
 	if name == "" {
 		name = query.Get("pipeline_name")
 	}
@@ -181,7 +181,7 @@ func (s *Server) dryRunRequest(r *http.Request, query params.Values, d *dryRun) 
 	if q.IgnoreErrors, err = query.Bool("ignore_errors", false); err != nil {
 		return err
 	}
-	extra := params.ParsePipelineParams(params.Header(r.Header, "x-svc-pipeline-params"))
+	extra := params.ParsePipelineParams(params.Header(r.Header, "X-Svc-Pipeline-Params"))
 	if extra.HasSkipError {
 		q.SkipError = extra.SkipError
 	}

@@ -15,16 +15,17 @@ import (
 	"cordwood/router/write"
 )
 
-// The headers of answers. Clients match them in any case.
+// The headers of answers, in the form that net/http keeps them in. Clients match them
+// in any case.
 const (
-	headerFormat        = "x-svc-format"
-	headerExecutionTime = "x-svc-execution-time"
-	headerErrCode       = "x-svc-err-code"
-	headerErrMsg        = "x-svc-err-msg"
-	headerMetrics       = "x-svc-metrics"
-	headerSkipped       = "x-svc-skipped"
-	headerSkipReasons   = "x-svc-skip-reasons"
-	headerWarnings      = "x-svc-warnings"
+	headerFormat        = "X-Svc-Format"
+	headerExecutionTime = "X-Svc-Execution-Time"
+	headerErrCode       = "X-Svc-Err-Code"
+	headerErrMsg        = "X-Svc-Err-Msg"
+	headerMetrics       = "X-Svc-Metrics"
+	headerSkipped       = "X-Svc-Skipped"
+	headerSkipReasons   = "X-Svc-Skip-Reasons"
+	headerWarnings      = "X-Svc-Warnings"
 	headerPartial       = "X-Ingest-Partial"
 )
 
@@ -142,7 +143,7 @@ var _ slog.LogValuer = (*exchange)(nil)
 // LogValue is the exchange in the request log.
 func (x *exchange) LogValue() slog.Value {
 	return slog.GroupValue(
-		slog.String("route", x.route), slog.Int("status", x.status),
+		slog.String("route", x.routeName()), slog.Int("status", x.status),
 		slog.Int64("bytes", x.bytes), slog.Duration("took", time.Since(x.start)),
 	)
 }

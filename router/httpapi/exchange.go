@@ -15,7 +15,8 @@ type exchange struct {
 	http.ResponseWriter
 	log   *slog.Logger
 	start time.Time
-	route string // pattern, for the metrics
+	// counts are the metrics of the route.
+	counts *routeMetrics
 	// deadline is when the request's time is up; zero: never.
 	deadline time.Time
 	// plainTimeout answers a time-out without a body.
@@ -39,8 +40,8 @@ func exchangeOf(r *http.Request) *exchange {
 }
 
 // begin wraps a request that has just come in.
-func begin(w http.ResponseWriter, r *http.Request, log *slog.Logger) (*exchange, *http.Request) {
-	x := &exchange{ResponseWriter: w, log: log, start: time.Now(), route: "other", identity: nobody}
+func begin(w http.ResponseWriter, r *http.Request, log *slog.Logger, counts *routeMetrics) (*exchange, *http.Request) {
+	x := &exchange{ResponseWriter: w, log: log, start: time.Now(), counts: counts, identity: nobody}
 	return x, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 }
 
@@ -61,6 +62,14 @@ func Permission(r *http.Request) (canRead, canWrite bool) {
 
 // StartOf tells when the request came in.
 func StartOf(r *http.Request) time.Time { return exchangeOf(r).start }
+
+// routeName is the pattern of the request's path.
+func (x *exchange) routeName() string {
+	if x.counts == nil {
+		return "none"
+	}
+	return x.counts.route
+}
 
 // millis is the time that the request has taken so far.
 func (x *exchange) millis() int64 { return time.Since(x.start).Milliseconds() }

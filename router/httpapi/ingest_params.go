@@ -66,7 +66,7 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 		return nil, errs.New(errs.InvalidArguments,
 			"the Content-Type header is missing, expected: one of application/json, application/x-ndjson, text/plain")
 	}
-	p.database = params.Header(r.Header, "x-svc-db-name")
+	p.database = params.Header(r.Header, "X-Svc-Db-Name")
 	if p.database == "" {
 		p.database = query.Get("db")
 	}
@@ -74,7 +74,7 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 		p.database = schema.DefaultDatabase
 	}
 	p.table = query.Get("table")
-	p.pipeline = params.Header(r.Header, "x-svc-pipeline-name", "x-svc-log-pipeline-name")
+	p.pipeline = params.Header(r.Header, "X-Svc-Pipeline-Name", "X-Svc-Log-Pipeline-Name")
 	if p.pipeline == "" {
 		p.pipeline = query.Get("pipeline_name")
 	}
@@ -84,7 +84,7 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 	}
 	p.timeIndexText, p.hasTimeIndex = query.Lookup("custom_time_index")
 
-	extra := params.ParsePipelineParams(params.Header(r.Header, "x-svc-pipeline-params"))
+	extra := params.ParsePipelineParams(params.Header(r.Header, "X-Svc-Pipeline-Params"))
 	p.maxNestedLevels = extra.MaxNestedLevels
 	if extra.HasSkipError {
 		p.skipError = extra.SkipError

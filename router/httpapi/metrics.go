@@ -2,6 +2,9 @@ package httpapi
 
 import (
 	"fmt"
+	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -16,6 +19,30 @@ type metrics struct {
 	skipped *prometheus.CounterVec // by db, kind
 	rejects prometheus.Counter
 	failed  *prometheus.CounterVec // by stage
+}
+
+// routeMetrics are the metrics of one route, found once instead of at every request.
+type routeMetrics struct {
+	route   string
+	all     *prometheus.CounterVec
+	ok      prometheus.Counter // the answers of status 200
+	seconds prometheus.Observer
+}
+
+func (m *metrics) route(path string) *routeMetrics {
+	return &routeMetrics{
+		route: path, all: m.requests, ok: m.requests.WithLabelValues(path, "200"), seconds: m.seconds.WithLabelValues(path),
+	}
+}
+
+// answered counts a request.
+func (m *routeMetrics) answered(status int, took time.Duration) {
+	if status == http.StatusOK {
+		m.ok.Inc()
+	} else {
+		m.all.WithLabelValues(m.route, strconv.Itoa(status)).Inc()
+	}
+	m.seconds.Observe(took.Seconds())
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {

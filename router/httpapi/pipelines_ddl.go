@@ -49,7 +49,7 @@ func (s *Server) pipelineDDL(_ *exchange, r *http.Request) ([]byte, error) {
 
 // databaseOf is the database that a request names, or the default one.
 func databaseOf(r *http.Request, query params.Values) string {
-	name := params.Header(r.Header, "x-svc-db-name")
+	name := params.Header(r.Header, "X-Svc-Db-Name")
 	if name == "" {
 		name = query.Get("db")
 	}

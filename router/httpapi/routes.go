@@ -112,15 +112,20 @@ func underV1(path string) bool { return strings.HasPrefix(path, "/v1/") }
 func (s *Server) build(routes []route) (http.Handler, error) {
 	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
 	seen := map[string]bool{}
+	exact := map[string][]exactRoute{}
 	for _, rt := range routes {
+		handler := s.guard(rt)
 		for _, m := range rt.methods {
 			key := m + " " + rt.path
 			if seen[key] {
 				return nil, fmt.Errorf("httpapi: %s is routed twice", key)
 			}
 			seen[key] = true
+			if !strings.Contains(rt.path, "{") {
+				exact[rt.path] = append(exact[rt.path], exactRoute{m, handler})
+			}
 		}
-		router.Handle(rt.path, s.guard(rt)).Methods(rt.methods...)
+		router.Handle(rt.path, handler).Methods(rt.methods...)
 	}
 	router.NotFoundHandler = s.refuse(func(w http.ResponseWriter, r *http.Request) {
 		WriteError(w, r, errs.New(errs.InvalidArguments, "no such path: %s %s", r.Method, r.URL.Path).WithStatus(http.StatusNotFound))
@@ -131,14 +136,40 @@ func (s *Server) build(routes []route) (http.Handler, error) {
 		WriteError(w, r, errs.New(errs.InvalidArguments, "method %s is not allowed on %s; use %s",
 			r.Method, r.URL.Path, strings.Join(allowed, " or ")).WithStatus(http.StatusMethodNotAllowed))
 	})
-	return s.around(router), nil
+	return s.around(&dispatcher{exact: exact, router: router}), nil
+}
+
+// dispatcher finds the routes of most requests by their whole path; the others are the
+// router's, which knows patterns, and what to answer if there is no route.
+type dispatcher struct {
+	exact  map[string][]exactRoute
+	router http.Handler
+}
+
+// exactRoute is a route whose path holds no variable.
+type exactRoute struct {
+	method  string
+	handler http.Handler
+}
+
+func (d *dispatcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.RawPath == "" {
+		for _, e := range d.exact[r.URL.Path] {
+			if e.method == r.Method {
+				e.handler.ServeHTTP(w, r)
+				return
+			}
+		}
+	}
+	d.router.ServeHTTP(w, r)
 }
 
 // guard puts authentication, permission and the time limit before a route's handler.
 func (s *Server) guard(rt route) http.Handler {
+	counts := s.metrics.route(rt.path)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchangeOf(r)
-		x.route = rt.path
+		x.counts = counts
 		if rt.needs == open {
 			rt.handler(w, r)
 			return

@@ -35,6 +35,8 @@ type dest struct {
 	must     []mustColumn
 	maxCells int
 	born     int // the record that gave the first row
+	heat     warmth
+	warmed   bool // it has columns that no row may use
 }
 
 // mustColumn is a column of the table in which no row may be null.

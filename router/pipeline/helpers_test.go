@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -165,7 +166,11 @@ func dump(out *Output) string {
 			s.WriteString(" discard")
 		}
 		s.WriteByte('\n')
-		for _, c := range t.Rows.Cols() {
+		cols := slices.Clone(t.Rows.Cols())
+		if t.Existing != nil { // their order has no meaning
+			slices.SortStableFunc(cols[1:], func(a, b *column.Col) int { return strings.Compare(a.Name, b.Name) })
+		}
+		for _, c := range cols {
 			fmt.Fprintf(&s, "  %s %s", c.Name, c.Type)
 			if c.Semantic != schema.Field {
 				fmt.Fprintf(&s, " %s", c.Semantic)

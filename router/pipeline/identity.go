@@ -23,6 +23,9 @@ type identity struct {
 	src  []byte
 
 	home *dest // where records without variables go; nil until the first
+	// warm is the home of an earlier request, whose columns the trie still knows: see
+	// warm.go. It is nil while a request is under way.
+	warm *dest
 
 	trie     trie
 	maxNodes int
@@ -43,9 +46,11 @@ type identity struct {
 	varText []byte
 }
 
-var identities = sync.Pool{New: func() any {
+var identities = sync.Pool{New: func() any { return newIdentity() }}
+
+func newIdentity() *identity {
 	return &identity{trie: trie{seed: maphash.MakeSeed()}, sink: sink{byKey: map[string]*dest{}}}
-}}
+}
 
 const adviceIdentity = "use custom_time_index to name a field"
 
@@ -54,8 +59,15 @@ const adviceIdentity = "use custom_time_index to name a field"
 // hint or table name, has code InvalidArguments.
 func NewIdentity(q *Request) (Runner, error) {
 	r := identities.Get().(*identity)
-	if err := r.begin(q); err != nil {
+	if err := r.start(q); err != nil {
 		return nil, err
+	}
+	return r, nil
+}
+
+func (r *identity) start(q *Request) error {
+	if err := r.begin(q); err != nil {
+		return err
 	}
 	r.timeName, r.timeUnit = r.req.TimestampColumn, schema.TimestampNanosecond
 	r.advice = adviceIdentity
@@ -63,8 +75,10 @@ func NewIdentity(q *Request) (Runner, error) {
 		r.timeName, r.timeUnit = ti.Field, ti.Unit
 	}
 	r.maxNodes = max(maxTrieNodes, 4*r.req.MaxColumns)
-	r.trie.reset()
-	return r, nil
+	if !r.rewarm() {
+		r.trie.reset()
+	}
+	return nil
 }
 
 func (r *identity) ScanRecord(data []byte, pos int) (int, error) { return r.scan(data, pos, false) }

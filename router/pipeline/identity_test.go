@@ -300,8 +300,8 @@ func TestIdentity(t *testing.T) {
 			`[{"j":1},{"j":"x\""},{"j":1.50},{"j":true},{"j":[ 1]},{"j":{"b":1,"a":{}},"a":{"j":{"k": 1}}},{"j":null}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1 now+2 now+3 now+4 now+5 now+6
-			j Json: "1" "\"x\\\"\"" "1.5" "true" "[1]" "{\"a\":{},\"b\":1}" -
-			a.j Json: - - - - - "{\"k\":1}" -`,
+			a.j Json: - - - - - "{\"k\":1}" -
+			j Json: "1" "\"x\\\"\"" "1.5" "true" "[1]" "{\"a\":{},\"b\":1}" -`,
 		},
 		{"tags are adopted", changes{having("svc_timestamp TimestampNanosecond ti, k String tag")}, `[{"k":"x","v":1}]`, `
 			t
@@ -321,12 +321,12 @@ func TestIdentity(t *testing.T) {
 			`[{},{"k":1,"s":"x","b":false,"f":2},{"n":1}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1 now+2
-			k Int64: 7 1 7
-			s String: "it's" "x" "it's"
 			b Boolean: 1 0 1
 			f Float64: 0.5 2.0 0.5
-			x TimestampMillisecond: 1700000000000 1700000000000 1700000000000
-			n Int64: - - 1`,
+			k Int64: 7 1 7
+			n Int64: - - 1
+			s String: "it's" "x" "it's"
+			x TimestampMillisecond: 1700000000000 1700000000000 1700000000000`,
 		},
 		{"another time index", changes{having("ts TimestampNanosecond ti")}, `[{"a":1}]`, `!record 0: table "t" has the time index "ts"`},
 		{"another unit, rounded down", changes{having("svc_timestamp TimestampMillisecond ti")}, `[{"a":1}]`, `

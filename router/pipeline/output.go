@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"cordwood/proto/column"
@@ -38,12 +37,15 @@ func (s *sink) appendTables(out *Output, branch int) {
 		if d.existing != nil {
 			discard = d.existing.Options[schema.OptionTTL] == "instant"
 		}
+		if d.warmed {
+			d.rows.OmitUnused()
+		}
 		d.rows.Finish()
 		if d.existing == nil {
 			d.orderColumns()
 		}
 		out.Tables = append(out.Tables, &TableRows{
-			Database: s.req.Database, Table: d.table, Branch: branch, Options: maps.Clone(d.opts.options),
+			Database: s.req.Database, Table: d.table, Branch: branch, Options: d.opts.options,
 			NoCreate: d.opts.noCreate || !s.req.AutoCreate, Discard: discard,
 			Existing: d.existing, Rows: d.rows,
 		})
@@ -71,11 +73,13 @@ func (s *sink) byteSize() int {
 	return size
 }
 
-// empty makes s ready for begin and keeps its memory.
-func (s *sink) empty() {
+// empty makes s ready for begin and keeps its memory, but for that of warm.
+func (s *sink) empty(warm *dest) {
 	for _, d := range s.dests {
-		d.rows.Reset()
-		s.spare = append(s.spare, d.rows)
+		if d != warm {
+			d.rows.Reset()
+			s.spare = append(s.spare, d.rows)
+		}
 	}
 	clear(s.byKey)
 	clear(s.dests)
@@ -84,14 +88,22 @@ func (s *sink) empty() {
 
 // Release gives the memory back.
 func (r *identity) Release() {
+	if r.renew() {
+		identities.Put(r)
+	}
+}
+
+// renew makes r ready for another request, and tells whether it is worth keeping.
+func (r *identity) renew() bool {
 	size := r.byteSize() + cap(r.scratch) + cap(r.exact.members)*48 + cap(r.exact.names)
 	if size > keepBytes || r.columns > keepColumns {
-		return
+		return false
 	}
-	r.empty()
+	warm := r.cool()
+	r.empty(warm)
 	*r = identity{
-		sink: r.sink, trie: r.trie, stamp: r.stamp, exact: r.exact, fresh: r.fresh[:0],
+		warm: warm, sink: r.sink, trie: r.trie, stamp: r.stamp, exact: r.exact, fresh: r.fresh[:0],
 		writer: r.writer, scratch: r.scratch, name: r.name, varText: r.varText,
 	}
-	identities.Put(r)
+	return true
 }

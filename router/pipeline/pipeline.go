@@ -119,6 +119,7 @@ type TableRows struct {
 	// own pipeline stored, another number for each way by which a dispatcher sent records.
 	Branch int
 	// Options are those that the table is to be created with, normalised and complete.
+	// They may be shared with other requests, and must not be changed.
 	Options map[string]string
 	// NoCreate forbids creating the table or a column.
 	NoCreate bool

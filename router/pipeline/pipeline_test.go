@@ -157,9 +157,9 @@ func TestTransform(t *testing.T) {
 			`[{"t":5,"n":1,"k":"a"}]`, `
 			t
 			t TimestampMillisecond TIMESTAMP: 5000
-			n Int32: 1
+			d Int64: 7
 			k String TAG: "a"
-			d Int64: 7`,
+			n Int32: 1`,
 		},
 		{"existing table, other type", timeList + "- {field: n, type: string}", []func(*Request){having("t TimestampSecond ti, n Int32"), skipErrors}, `[{"t":5,"n":1},{"t":6}]`, `
 			t

@@ -337,7 +337,7 @@ func (r *runner) Release() {
 	if r.byteSize()+cap(r.conv.text) > keepBytes || r.columns > keepColumns {
 		return
 	}
-	r.empty()
+	r.empty(nil)
 	r.json.release()
 	r.rec.Value = value.Value{}
 	clear(r.cells)

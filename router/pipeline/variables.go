@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
@@ -105,6 +106,9 @@ func (s *sink) optionsFor(v *variables) (*optionSet, error) {
 		return nil, errs.New(errs.InvalidArguments, "more than %d different sets of table options in one request; send fewer per request", maxOptionSets)
 	}
 	options := maps.Clone(s.hints)
+	if options == nil {
+		options = map[string]string{}
+	}
 	for i := range varSuffix {
 		if !v.set[i] || i == varTableTTL && v.set[varTTL] {
 			continue
@@ -128,6 +132,9 @@ func (s *sink) optionsFor(v *variables) (*optionSet, error) {
 
 // hintOptions keeps of the hints those that are options, normalised.
 func hintOptions(hints map[string]string) (map[string]string, error) {
+	if len(hints) == 0 {
+		return nil, nil
+	}
 	options := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(hints)) {
 		option, ok := schema.OptionName(name)
@@ -143,7 +150,17 @@ func hintOptions(hints map[string]string) (map[string]string, error) {
 	return options, nil
 }
 
+// noOptions is the set of requests that say nothing; it never changes.
+var noOptions = sync.OnceValues(func() (*optionSet, error) { return makeOptionSet(nil) })
+
 func newOptionSet(options map[string]string) (*optionSet, error) {
+	if len(options) == 0 {
+		return noOptions()
+	}
+	return makeOptionSet(options)
+}
+
+func makeOptionSet(options map[string]string) (*optionSet, error) {
 	stored, err := schema.StoredOptions(options, true)
 	if err != nil {
 		return nil, err

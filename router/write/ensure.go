@@ -59,6 +59,9 @@ const maxWarnings = 8
 
 // compare holds the target's columns against its table. An error says that they do not go together.
 func (t *target) compare() (missing bool, err error) {
+	if t.identified() {
+		return false, t.checkNotNull()
+	}
 	for _, c := range t.rows.Rows.Cols() {
 		have := t.table.Column(c.Name)
 		switch {
@@ -86,6 +89,20 @@ func (t *target) compare() (missing bool, err error) {
 func (t *target) seen() bool {
 	seen := t.rows.Existing
 	return seen != nil && seen.ID == t.table.ID && seen.Version == t.table.Version
+}
+
+// identified tells whether all columns are those of the table as it is now: the pipeline
+// took their definitions from it.
+func (t *target) identified() bool {
+	if !t.seen() {
+		return false
+	}
+	for _, c := range t.rows.Rows.Cols() {
+		if c.ID == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // given returns the rows' column of that name, or nil.
@@ -273,6 +290,9 @@ func (w *Writer) refused(lacking []*target, err error) error {
 
 // adopt gives the target's columns the ids of its table.
 func (t *target) adopt() error {
+	if t.identified() {
+		return nil // compare found no fault
+	}
 	for _, c := range t.rows.Rows.Cols() {
 		have := t.table.Column(c.Name)
 		if have == nil || have.Type != c.Type {

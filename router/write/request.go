@@ -41,7 +41,7 @@ type job struct {
 // newRequest cuts the rows of out into batches. Tables without rows are left out.
 func newRequest(cfg Config, out *pipeline.Output) *request {
 	req := &request{}
-	groups := map[string]int{}
+	var groups map[string]int
 	for _, tr := range out.Tables {
 		n := tr.Rows.Rows()
 		if n == 0 {
@@ -49,7 +49,10 @@ func newRequest(cfg Config, out *pipeline.Output) *request {
 		}
 		tr.Rows.Finish()
 		t := &target{rows: tr}
-		if !tr.Internal {
+		if !tr.Internal && len(out.Tables) > 1 {
+			if groups == nil {
+				groups = map[string]int{}
+			}
 			key := strconv.Itoa(tr.Branch) + "\x00" + optionKey(tr.Options)
 			g, ok := groups[key]
 			if !ok {
@@ -118,6 +121,9 @@ func (t *target) name() string { return t.rows.Database + "." + t.rows.Table }
 
 // pending are the targets with rows that are not stored yet.
 func (r *request) pending() []*target {
+	if len(r.targets) == 1 && len(r.targets[0].jobs) == 1 && !r.targets[0].jobs[0].acked {
+		return r.targets
+	}
 	var out []*target
 	for _, t := range r.targets {
 		if slices.ContainsFunc(t.jobs, func(j *job) bool { return !j.acked }) {
@@ -177,7 +183,7 @@ func (r *request) result() Result {
 
 // warnOptions notes options that a request gave and its table, made before, lacks.
 func (r *request) warnOptions(t *target) {
-	keys := make([]string, 0, len(t.rows.Options))
+	var keys []string
 	for k, v := range t.rows.Options {
 		switch {
 		case t.table.Options[k] == v:

@@ -19,9 +19,13 @@ const maxParallelShards = 16
 // batches in as few calls as the limits allow. The outcome of every batch is noted on
 // its job; the error is the one to answer with if there is no further round.
 func (w *Writer) send(ctx context.Context, sessionID uint64, req *request) error {
+	pending := req.pending()
+	if len(pending) == 1 && len(pending[0].jobs) == 1 && !pending[0].discarded() {
+		return w.sendShard(ctx, sessionID, pending[0].table.Writable().ShardID, pending[0].jobs)
+	}
 	var shards []uint32
 	byShard := map[uint32][]*job{}
-	for _, t := range req.pending() {
+	for _, t := range pending {
 		if t.discarded() {
 			for _, j := range t.jobs {
 				j.acked, j.err = true, nil

@@ -193,7 +193,7 @@ func (p *Provider) Authenticate(r *http.Request) (*Identity, error) {
 	if p == nil {
 		return &everybody, nil
 	}
-	header := params.Header(r.Header, "x-svc-auth", "Authorization")
+	header := params.Header(r.Header, "X-Svc-Auth", "Authorization")
 	if header == "" {
 		return nil, refuse(errs.AuthHeaderNotFound, "Not found http or grpc authorization header")
 	}

@@ -7,7 +7,8 @@ import (
 )
 
 // Header returns the first of the named headers that has a value once trimmed, or "".
-// The names are given in order of preference.
+// The names are given in order of preference, and found at least cost if they are in
+// canonical form: X-Svc-Auth.
 func Header(h http.Header, names ...string) string {
 	for _, name := range names {
 		if v := strings.TrimSpace(h.Get(name)); v != "" {
@@ -76,7 +77,10 @@ var singleHints = [...]string{
 // single headers x-svc-hint-<option>. Parts that are not k=v are ignored. The result is
 // nil if there are none.
 func ParseHints(h http.Header) map[string]string {
-	list := strings.Join(h.Values("x-svc-hints"), ",")
+	list := ""
+	if values := h["X-Svc-Hints"]; len(values) > 0 {
+		list = strings.Join(values, ",")
+	}
 	if strings.TrimSpace(list) == "" {
 		return singleHintHeaders(h)
 	}
@@ -96,10 +100,20 @@ func ParseHints(h http.Header) map[string]string {
 	return hints
 }
 
+// singleHint begins the names of the single headers, as net/http keeps them.
+const singleHint = "X-Svc-Hint-"
+
 func singleHintHeaders(h http.Header) map[string]string {
+	some := false
+	for name := range h {
+		some = some || strings.HasPrefix(name, singleHint)
+	}
+	if !some {
+		return nil
+	}
 	var hints map[string]string
 	for _, name := range singleHints {
-		v := Header(h, "x-svc-hint-"+name)
+		v := Header(h, singleHint+name)
 		if v == "" {
 			continue
 		}

@@ -34,6 +34,14 @@ const (
 // KindOf returns the kind that a Content-Type header names. Its error, for a header
 // that is absent or names another type, has code InvalidArguments.
 func KindOf(contentType string) (Kind, error) {
+	switch contentType { // as most clients write it
+	case "application/json":
+		return JSON, nil
+	case "application/x-ndjson":
+		return NDJSON, nil
+	case "text/plain":
+		return Text, nil
+	}
 	const expected = "expected: one of application/json, application/x-ndjson, text/plain"
 	if strings.TrimSpace(contentType) == "" {
 		return 0, errs.New(errs.InvalidArguments, "Missing Content-Type header, %s", expected)
