@@ -16,6 +16,7 @@ import (
 	"cordwood/node/host"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/router/httpapi"
 	"cordwood/router/httpapi/auth"
@@ -27,6 +28,7 @@ import (
 	"cordwood/router/tail"
 	"cordwood/router/write"
 	"cordwood/shard"
+	"cordwood/shard/compaction"
 	"cordwood/shard/memtable"
 	"cordwood/shard/shardclient"
 )
@@ -161,6 +163,14 @@ func (n *node) openShards(ctx context.Context, rpc *rpcServer, m *meta.Meta, mem
 	}
 
 	client := metaclient.New(metaclient.Config{Conn: rpc.conn, Logger: n.log})
+	compactions := compaction.NewLimiter(0.5, 64<<20)
+	ttl := func(t *schema.Table) schema.TTL {
+		database := ""
+		if d, ok := client.Database(t.Database); ok {
+			database = d.Options[schema.OptionTTL]
+		}
+		return schema.EffectiveTTL(t.Options[schema.OptionTTL], database)
+	}
 	h := host.New(host.Config{
 		Dir: shardDir, NodeID: n.data.id.NodeID, Catalog: client, Logger: n.log,
 		Created: n.data.hasShard, MarkCreated: n.data.addShards,
@@ -168,7 +178,7 @@ func (n *node) openShards(ctx context.Context, rpc *rpcServer, m *meta.Meta, mem
 			return shard.Open(shard.Config{
 				ID: id, Dir: dir, NodeID: n.data.id.NodeID, Bootstrap: bootstrap,
 				FlushBytes: int64(n.cfg.Shard.FlushBytes), FlushAge: n.cfg.Shard.FlushAge,
-				Pool: pool, Budget: budget,
+				Pool: pool, Budget: budget, Compaction: compactions, TTL: ttl,
 				LogDeadline: n.cfg.Disk.WriteDeadline, Space: n.disk.space, DiskFull: n.disk.found,
 				Logger: n.log, Registerer: n.registry, FailStop: n.failStop,
 			})

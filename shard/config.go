@@ -10,6 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"cordwood/proto/schema"
+	"cordwood/shard/compaction"
 	"cordwood/shard/memtable"
 	"cordwood/shard/replica"
 	"cordwood/shard/vfs"
@@ -59,6 +61,19 @@ type Config struct {
 	// Budget bounds the memtables of several shards together. Nil: no such bound.
 	Budget *Budget
 
+	// ShareBytes is the size in memory below which a table's rows share segments with
+	// other tables' when they are flushed. The default value is 8 MiB.
+	ShareBytes int64
+	// SplitBytes is the size from which on a compaction gives a table of shared segments
+	// one of its own. The default value is 64 MiB.
+	SplitBytes int64
+	// Compaction bounds the compactions of several shards together. The default value
+	// is one of the shard's own, half a CPU and 64 MiB a second.
+	Compaction *compaction.Limiter
+	// TTL returns the ttl of a table that is in force now; it is asked for every table
+	// once every FlushAge. The default value goes by the option of the table alone.
+	TTL func(*schema.Table) schema.TTL
+
 	// FS holds the manifest and the segments; the log is always on the real one. The
 	// default value is vfs.OS.
 	FS vfs.FS
@@ -84,6 +99,8 @@ func (c Config) withDefaults() Config {
 	c.FlushBytes = or(c.FlushBytes, 64<<20)
 	c.FlushLogBytes = or(c.FlushLogBytes, 128<<20)
 	c.FlushAge = or(c.FlushAge, 5*time.Minute)
+	c.ShareBytes = or(c.ShareBytes, 8<<20)
+	c.SplitBytes = or(c.SplitBytes, 64<<20)
 	c.MemoryLimit = or(c.MemoryLimit, 4*c.FlushBytes)
 	c.QueueBytes = or(c.QueueBytes, 64<<20)
 	c.QueueWrites = or(c.QueueWrites, 4096)
@@ -95,6 +112,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Pool == nil {
 		c.Pool = &memtable.Pool{}
+	}
+	if c.Compaction == nil {
+		c.Compaction = compaction.NewLimiter(0.5, 64<<20)
 	}
 	if c.FS == nil {
 		c.FS = vfs.OS
@@ -128,6 +148,8 @@ func (c Config) Validate() error {
 	fault(c.FlushBytes < 0, "FlushBytes is %d, want a positive number", c.FlushBytes)
 	fault(c.FlushLogBytes < 0, "FlushLogBytes is %d, want a positive number", c.FlushLogBytes)
 	fault(c.FlushAge < 0, "FlushAge is %s, want a positive duration", c.FlushAge)
+	fault(c.ShareBytes < 0, "ShareBytes is %d, want a positive number", c.ShareBytes)
+	fault(c.SplitBytes < 0, "SplitBytes is %d, want a positive number", c.SplitBytes)
 	fault(c.QueueBytes < 0, "QueueBytes is %d, want a positive number", c.QueueBytes)
 	fault(c.QueueWrites < 0, "QueueWrites is %d, want a positive number", c.QueueWrites)
 	fault(c.GroupBytes < 0 || c.GroupBytes > MaxWriteBytes, "GroupBytes is %d, want 1 to %d", c.GroupBytes, MaxWriteBytes)

@@ -38,7 +38,7 @@ func TestOrderOfFlush(t *testing.T) {
 		name := fmt.Sprintf("%016d.parquet", n)
 		return []string{"create " + name + ".tmp", "write " + name + ".tmp", "sync " + name + ".tmp", "rename " + name + ".tmp -> " + name}
 	}
-	s.mustPut(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "b"))
+	s.mustPut(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "b", "c", "d"))
 	step("a write touches no file but the log")
 	s.flush()
 	step("first flush", slices.Concat(segment(1), []string{

@@ -160,7 +160,7 @@ func (s *Shard) writeSegments(todo []*frozen) (edit *manifest.Edit, err error) {
 		}
 	}
 	for id, t := range rows {
-		t.own = t.bytes >= ownSegmentBytes || t.def.merge != query.Append && slices.ContainsFunc(s.segments[id], func(l *liveSegment) bool { return !l.Shared() })
+		t.own = t.bytes >= s.cfg.ShareBytes || t.def.merge != query.Append && slices.ContainsFunc(s.segments[id], func(l *liveSegment) bool { return !l.Shared() })
 	}
 	s.mu.RUnlock()
 	for _, id := range edit.Drop {
@@ -251,20 +251,20 @@ func (s *Shard) publish(u *unsettled) {
 		}
 		dead = append(dead, s.newSegment(m)) // dropped or expired while it was written
 	}
-	gone := map[*liveSegment]bool{}
+	gone, of := map[*liveSegment]bool{}, map[uint64]struct{}{}
 	for id, l := range s.live {
 		if _, ok := listed[id]; !ok {
 			delete(s.live, id)
 			dead = append(dead, l)
 			gone[l] = true
+			of[l.TableID] = struct{}{}
+			for _, t := range l.Tables {
+				of[t.TableID] = struct{}{}
+			}
 		}
 	}
-	for l := range gone {
-		hide := func(l *liveSegment) bool { return gone[l] }
-		s.hide(l.TableID, hide)
-		for _, t := range l.Tables {
-			s.hide(t.TableID, hide)
-		}
+	for id := range of {
+		s.hide(id, func(l *liveSegment) bool { return gone[l] })
 	}
 	done := s.frozen[:u.n]
 	s.frozen = slices.Clone(s.frozen[u.n:])
@@ -286,6 +286,7 @@ func (s *Shard) publish(u *unsettled) {
 		seg.unref()
 	}
 	if u.n > 0 {
+		s.wakeCompactor()
 		s.metrics.flushBytes.Add(float64(bytes))
 		s.cfg.Logger.Debug("flushed", "index", u.edit.AppliedIndex, "segments", len(u.edit.Add), "rows", rows, "bytes", bytes)
 	}
@@ -326,6 +327,8 @@ func (s *Shard) flushLoop() {
 	defer s.flusher.Done()
 	ticker := time.NewTicker(min(time.Second, max(s.cfg.FlushAge/4, time.Millisecond)))
 	defer ticker.Stop()
+	expire := time.NewTicker(s.cfg.FlushAge)
+	defer expire.Stop()
 	var backoff time.Duration
 	var notBefore time.Time
 	for {
@@ -338,6 +341,11 @@ func (s *Shard) flushLoop() {
 			reason = flushRequest
 		case reason = <-s.wake:
 		case <-ticker.C:
+		case <-expire.C:
+			if err := s.expireRows(context.Background()); err != nil {
+				s.cfg.Logger.Warn("expired rows stay for now; they are hidden from queries", "error", err)
+			}
+			continue
 		}
 		if reason == "" {
 			reason = s.flushReason()

@@ -125,6 +125,7 @@ func (o *opened) crash() {
 		o.committers.Wait()
 		close(o.stop)
 		o.flusher.Wait()
+		o.compactor.Wait()
 		o.closeErr = o.Shard.replica.Close()
 		o.mu.Lock()
 		o.closed = true

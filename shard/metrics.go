@@ -17,6 +17,9 @@ type metrics struct {
 	entries, rows, duplicates, busy prometheus.Counter
 	tailsLost                       prometheus.Counter
 	flushBytes                      prometheus.Counter
+	compactIn, compactOut           prometheus.Counter
+	clockLeaps                      prometheus.Counter
+	compactions                     *prometheus.CounterVec
 	flushes                         *prometheus.CounterVec
 	flushSeconds                    prometheus.Histogram
 }
@@ -37,11 +40,15 @@ func newMetrics(cfg Config, s *Shard) *metrics {
 	m.busy = counter("cordwood_shard_busy_total", "Writes refused because a queue or the memtables were full.")
 	m.tailsLost = counter("cordwood_shard_tails_lost_total", "Tails that were given up because their reader was too slow.")
 	m.flushBytes = counter("cordwood_shard_flush_bytes_total", "Bytes of segments written by flushes.")
+	m.compactIn = counter("cordwood_shard_compaction_read_bytes_total", "Bytes of segments that compactions replaced.")
+	m.compactOut = counter("cordwood_shard_compaction_written_bytes_total", "Bytes of segments written by compactions.")
+	m.clockLeaps = counter("cordwood_shard_clock_leaps_total", "Times that the clock leapt ahead, by which rows would have expired.")
+	m.compactions = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_shard_compactions_total", Help: "Compactions by result."}, []string{"result"})
 	m.flushes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_shard_flushes_total", Help: "Flushes by reason and result."}, []string{"reason", "result"})
 	m.flushSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "cordwood_shard_flush_seconds", Help: "Time of a flush.", Buckets: prometheus.ExponentialBuckets(0.01, 2, 14),
 	})
-	m.all = append(m.all, m.flushes, m.flushSeconds)
+	m.all = append(m.all, m.compactions, m.flushes, m.flushSeconds)
 	gauge := func(name, help string, value func() float64) {
 		m.all = append(m.all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 	}
@@ -58,6 +65,8 @@ func newMetrics(cfg Config, s *Shard) *metrics {
 	}))
 	gauge("cordwood_shard_segments_damaged", "Live segments that are damaged and set aside: their rows are missing.", locked(func() float64 { return float64(s.damagedLocked()) }))
 	gauge("cordwood_shard_tails", "Tails that follow a table.", locked(func() float64 { return float64(s.tails.open) }))
+	gauge("cordwood_shard_compaction_debt_bytes", "Bytes of segments that should be merged.", func() float64 { return float64(s.compactDebt.Load()) })
+	gauge("cordwood_shard_compactions_running", "1 while a compaction runs.", func() float64 { return float64(s.compacting.Load()) })
 	gauge("cordwood_shard_lost_files", "Files in lost+found, which are removed 30 days after they were put there.", func() float64 { return float64(s.lost.Load()) })
 	gauge("cordwood_shard_applied_index", "Index of the last entry applied.", locked(func() float64 { return float64(s.appliedIndex) }))
 	gauge("cordwood_shard_flushed_index", "Index up to which everything is in segments.", func() float64 { return float64(s.flushed.Load()) })

@@ -71,6 +71,18 @@ type Shard struct {
 	manifestBroken bool
 	unsettled      []*unsettled // in the order in which they were begun
 
+	// compactMu is held by the one compaction that runs; it guards resting, which has
+	// the segments that could not be compacted. It is taken before commitMu.
+	compactMu   sync.Mutex
+	resting     map[uint64]time.Time
+	compacting  atomic.Int64 // 1 while a compaction runs
+	compactDebt atomic.Int64
+	compactWake chan struct{}
+	compactor   sync.WaitGroup
+
+	// expiry is used by the flush loop alone.
+	expiry expiryClock
+
 	// mu guards everything below. It is held for moments only, and no other lock is
 	// taken under it. The apply goroutine changes state and active under it, and
 	// reads them without, because nobody else changes them.
@@ -115,6 +127,7 @@ func Open(cfg Config) (*Shard, error) {
 	s := &Shard{
 		cfg: cfg, segmentDir: filepath.Join(cfg.Dir, segmentDirName), now: time.Now, applyIDs: map[batchID]struct{}{},
 		live: map[uint64]*liveSegment{}, segments: map[uint64][]*liveSegment{}, queue: newQueue(cfg.ID, cfg.QueueBytes, cfg.QueueWrites),
+		resting: map[uint64]time.Time{}, compactWake: make(chan struct{}, 1),
 		wake: make(chan string, 1), flushRequests: make(chan chan error), stop: make(chan struct{}),
 	}
 	s.metrics = newMetrics(cfg, s)
@@ -184,6 +197,9 @@ func (s *Shard) open() (err error) {
 	go s.commitLoop()
 	s.flusher.Add(1)
 	go s.flushLoop()
+	s.compactor.Add(1)
+	go s.compactLoop()
+	s.wakeCompactor()
 	return nil
 }
 
@@ -238,6 +254,7 @@ func (s *Shard) close(ctx context.Context) error {
 	}
 	close(s.stop)
 	s.flusher.Wait()
+	s.compactor.Wait()
 	err = errors.Join(err, s.replica.Close())
 
 	s.mu.Lock()

@@ -14,13 +14,8 @@ import (
 	"cordwood/shard/segment"
 )
 
-// What decides whether a table's rows get a file of their own in a flush.
-const (
-	// ownSegmentBytes is the size in memory from which on they do.
-	ownSegmentBytes = 8 << 20
-	// maxSharedColumns is the most columns that a table brings into a shared file.
-	maxSharedColumns = segment.MaxSlots / 4
-)
+// maxSharedColumns is the most columns that a table brings into a shared file.
+const maxSharedColumns = segment.MaxSlots / 4
 
 // flushTable is what a flush has of a table.
 type flushTable struct {

@@ -1,0 +1,348 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/compaction"
+	"cordwood/shard/manifest"
+	"cordwood/shard/query"
+	"cordwood/shard/segment"
+)
+
+const (
+	// compactEvery is how often a shard looks for something to compact even if it was
+	// not flushed.
+	compactEvery = time.Minute
+	// compactRest is how long segments are left alone that could not be compacted.
+	compactRest = 10 * time.Minute
+)
+
+// compactLoop compacts whatever should be after flushes, and from time to time.
+func (s *Shard) compactLoop() {
+	defer s.compactor.Done()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		<-s.stop
+		cancel()
+	}()
+	ticker := time.NewTicker(compactEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-s.compactWake:
+		case <-ticker.C:
+		}
+		for {
+			did, err := s.compact(ctx)
+			if err != nil && ctx.Err() == nil {
+				s.cfg.Logger.Warn("compaction failed; nothing is lost, the segments stay as they are", "error", err)
+			}
+			if !did || ctx.Err() != nil {
+				break
+			}
+		}
+	}
+}
+
+// Compact merges segments until nothing is left to be merged.
+func (s *Shard) Compact(ctx context.Context) error {
+	for {
+		did, err := s.compact(ctx)
+		if err != nil || !did {
+			return err
+		}
+	}
+}
+
+// compact does the compaction that is most worth it, and tells whether there was one.
+func (s *Shard) compact(ctx context.Context) (did bool, err error) {
+	s.compactMu.Lock()
+	defer s.compactMu.Unlock()
+	if s.cfg.Space() != SpaceOK || len(s.pick()) == 0 {
+		return false, nil
+	}
+	if err := s.cfg.Compaction.Begin(ctx); err != nil {
+		return false, err
+	}
+	defer s.cfg.Compaction.End()
+	picked := s.pick() // while it waited things have changed
+	if len(picked) == 0 {
+		return false, nil
+	}
+	start := s.now()
+	job, live := s.job(picked)
+	defer func() {
+		for _, l := range live {
+			l.unref()
+		}
+		if err != nil {
+			s.metrics.compactions.WithLabelValues("error").Inc()
+			for _, seg := range picked {
+				s.resting[seg.ID] = start.Add(compactRest)
+			}
+		}
+	}()
+	if len(live) == 0 {
+		return false, nil // they went in the meantime
+	}
+	s.compacting.Store(1)
+	defer s.compacting.Store(0)
+	res, err := compaction.Run(ctx, *job)
+	if err != nil {
+		return false, fmt.Errorf("shard %d: compaction of %d segments: %w", s.cfg.ID, len(live), err)
+	}
+	edit := &manifest.Edit{Add: res.Segments}
+	for _, l := range live {
+		edit.Remove = append(edit.Remove, l.ID)
+	}
+	if len(res.Segments) > 0 {
+		if err := s.cfg.FS.SyncDir(s.segmentDir); err != nil {
+			return false, errors.Join(fmt.Errorf("shard %d: compaction: sync directory %s: %w", s.cfg.ID, s.segmentDir, err), s.removeNew(res.Segments))
+		}
+	}
+	if err := s.commit(&unsettled{edit: edit}); err != nil {
+		return false, fmt.Errorf("shard %d: compaction of %d segments: %w", s.cfg.ID, len(live), err)
+	}
+	s.metrics.compactions.WithLabelValues("ok").Inc()
+	s.metrics.compactIn.Add(float64(res.BytesIn))
+	s.metrics.compactOut.Add(float64(res.BytesOut))
+	s.cfg.Logger.Debug("compacted", "segments", len(live), "into", len(res.Segments), "bytes_in", res.BytesIn, "bytes_out", res.BytesOut,
+		"rows_in", res.RowsIn, "rows_out", res.RowsOut, "took", s.now().Sub(start))
+	return true, nil
+}
+
+// pick returns what should be compacted next.
+func (s *Shard) pick() []compaction.Segment {
+	now := s.now()
+	for id, until := range s.resting {
+		if now.After(until) {
+			delete(s.resting, id)
+		}
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	list := make([]compaction.Segment, 0, len(s.live))
+	for _, l := range s.live {
+		if _, rests := s.resting[l.ID]; rests {
+			continue
+		}
+		if seg, ok := s.candidate(l); ok {
+			list = append(list, seg)
+		}
+	}
+	picked, debt := compaction.Pick(list, now, s.mayMerge)
+	s.compactDebt.Store(debt)
+	return picked
+}
+
+// candidate is a segment as compaction sees it; mu is held.
+func (s *Shard) candidate(l *liveSegment) (seg compaction.Segment, ok bool) {
+	seg = compaction.Segment{ID: l.ID, Order: l.Order, Bytes: l.Bytes, Rows: l.Rows}
+	first := true
+	lo, hi := int64(0), int64(0) // days
+	add := func(t segment.TableSpan) {
+		d := s.state.tables[t.TableID]
+		if d == nil || s.state.dead(t, l.Order) {
+			seg.DeadRows += t.Rows
+			return
+		}
+		if x, ok := s.state.expired[t.TableID]; ok && l.Order < x.Order && t.MinTime < x.Before {
+			seg.DeadRows += int64(float64(t.Rows) * (float64(x.Before) - float64(t.MinTime)) / (float64(t.MaxTime) - float64(t.MinTime) + 1))
+		}
+		index := d.TimeIndex()
+		if index == nil {
+			return
+		}
+		unit := index.Type.UnitsPerSecond()
+		from, to := instant(t.MinTime, unit), instant(t.MaxTime, unit)
+		dayFrom, dayTo := floorDiv(t.MinTime, 86400*unit), floorDiv(t.MaxTime, 86400*unit)
+		if first {
+			seg.MinTime, seg.MaxTime, lo, hi = from, to, dayFrom, dayTo
+			if l.Shared() && d.physical != "" {
+				seg.Group = compaction.Group{Database: d.Database, Physical: d.physical}
+			}
+			first = false
+		}
+		if from.Before(seg.MinTime) {
+			seg.MinTime = from
+		}
+		if to.After(seg.MaxTime) {
+			seg.MaxTime = to
+		}
+		lo, hi = min(lo, dayFrom), max(hi, dayTo)
+	}
+	if l.Shared() {
+		for _, t := range l.Tables {
+			add(t)
+		}
+	} else {
+		add(l.span(l.TableID))
+		seg.Group.Table = l.TableID
+		if d := s.state.tables[l.TableID]; d != nil && d.merge == query.Append {
+			seg.MaxSpan = s.ttl(d.Table).D / 4
+		}
+	}
+	for seg.Days = 1; floorDiv(lo, seg.Days) != floorDiv(hi, seg.Days); seg.Days *= 2 {
+	}
+	seg.Day = floorDiv(lo, seg.Days) * seg.Days
+	return seg, !first
+}
+
+// instant is a time index as a time, or the nearest that is one.
+func instant(t, unit int64) time.Time {
+	seconds := floorDiv(t, unit)
+	const most = 1 << 40 // some 35,000 years
+	if seconds > most || seconds < -most {
+		return time.Unix(min(max(seconds, -most), most), 0)
+	}
+	return time.Unix(seconds, (t-seconds*unit)*(int64(time.Second)/unit))
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// mayMerge tells whether segments may be merged: the order of a table's writes must
+// stay known if it merges rows. mu is held.
+func (s *Shard) mayMerge(list []compaction.Segment) bool {
+	if len(list) == 1 {
+		return true
+	}
+	for id := range s.merging(list) {
+		if _, ok := s.between(id, list); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// merging returns the tables of the segments that merge rows.
+func (s *Shard) merging(list []compaction.Segment) map[uint64]struct{} {
+	ids := map[uint64]struct{}{}
+	note := func(id uint64) {
+		if d := s.state.tables[id]; d != nil && d.merge != query.Append {
+			ids[id] = struct{}{}
+		}
+	}
+	for i := range list {
+		l := s.live[list[i].ID]
+		if !l.Shared() {
+			note(l.TableID)
+		}
+		for _, t := range l.Tables {
+			note(t.TableID)
+		}
+	}
+	return ids
+}
+
+// between looks at the segments of a table that are not in the list, but overlap in
+// time with those that are. ok is false if one of them lies between these in order:
+// then they cannot be merged. own tells that one is newer than the table's newest in
+// the list, but older than the newest of all: then the table needs a segment of its
+// own. oldest tells that none is older.
+func (s *Shard) between(table uint64, list []compaction.Segment) (v struct{ own, oldest bool }, ok bool) {
+	in := make(map[uint64]bool, len(list))
+	for i := range list {
+		in[list[i].ID] = true
+	}
+	highest := list[len(list)-1].Order
+	least, most := uint64(math.MaxUint64), uint64(0)
+	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
+	for _, l := range s.segments[table] {
+		if in[l.ID] {
+			t := l.span(table)
+			least, most, lo, hi = min(least, l.Order), max(most, l.Order), min(lo, t.MinTime), max(hi, t.MaxTime)
+		}
+	}
+	v.oldest = true
+	for _, l := range s.segments[table] {
+		if t := l.span(table); in[l.ID] || t.MaxTime < lo || t.MinTime > hi {
+			continue
+		}
+		switch {
+		case l.Order < least:
+			v.oldest = false
+		case l.Order <= most:
+			return v, false
+		case l.Order <= highest:
+			v.own = true
+		}
+	}
+	return v, true
+}
+
+// job prepares a compaction and pins its inputs.
+func (s *Shard) job(picked []compaction.Segment) (*compaction.Job, []*liveSegment) {
+	job := &compaction.Job{
+		Config:    segment.Config{FS: s.cfg.FS, Dir: s.segmentDir, NextID: s.ids.take},
+		Abandoned: func(id uint64) { s.ids.done(id) }, Limiter: s.cfg.Compaction,
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var live []*liveSegment
+	for i := range picked {
+		l := s.live[picked[i].ID]
+		if l == nil {
+			return nil, nil
+		}
+		live = append(live, l)
+	}
+	tables := map[uint64]*compaction.Table{}
+	bytes := map[uint64]int64{}
+	for _, l := range live {
+		l.refs.Add(1)
+		job.Inputs = append(job.Inputs, compaction.Input{Meta: &l.Meta, Path: l.path})
+		if !l.Shared() {
+			tables[l.TableID] = nil
+		}
+		for _, t := range l.Tables {
+			tables[t.TableID] = nil
+			bytes[t.TableID] += l.bytes(t.TableID)
+		}
+	}
+	for id := range tables {
+		d := s.state.tables[id]
+		if d == nil {
+			continue
+		}
+		x := s.state.expired[id]
+		t := &compaction.Table{Def: d.Table, Merge: d.merge, Before: x.Before, Order: x.Order, Own: bytes[id] >= s.cfg.SplitBytes && d.physical == ""}
+		if d.merge != query.Append {
+			v, _ := s.between(id, picked)
+			t.DropDeleted = v.oldest
+			t.Own = t.Own || v.own
+		}
+		tables[id] = t
+	}
+	job.Table = func(id uint64) *compaction.Table { return tables[id] }
+	return job, live
+}
+
+// wakeCompactor has the compaction loop look for work.
+func (s *Shard) wakeCompactor() {
+	select {
+	case s.compactWake <- struct{}{}:
+	default:
+	}
+}
+
+// ttl is the ttl of a table that is in force.
+func (s *Shard) ttl(t *schema.Table) schema.TTL {
+	if s.cfg.TTL == nil {
+		return schema.EffectiveTTL(t.Options[schema.OptionTTL], "")
+	}
+	return s.cfg.TTL(t)
+}

@@ -1,0 +1,487 @@
+// Package compaction rewrites segments: it merges small ones into large ones, leaves
+// out what is dead, and joins the rows of one identity of tables that merge rows.
+//
+// Pick says which segments, by their sizes and places in time; Run merges the rows of
+// segments, which are sorted, as a stream. Neither knows the manifest: the shard makes
+// the output live and the inputs dead in one edit, and removes the files of inputs when
+// nobody reads them any more.
+//
+// Run works in the goroutine of its caller and keeps to a Limiter. It may be called
+// concurrently.
+package compaction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/merge"
+	"cordwood/shard/query"
+	"cordwood/shard/segment"
+)
+
+// Input is a segment to be merged.
+type Input struct {
+	Meta *segment.Meta
+	Path string
+}
+
+// Table is what Run must know of a table whose rows are to be kept.
+type Table struct {
+	Def   *schema.Table
+	Merge query.Merge
+	// Before and Order: rows with a time index below Before have expired in segments of
+	// an order below Order.
+	Before int64
+	Order  uint64
+	// DropDeleted leaves out the marks of deletions: there is nothing older.
+	DropDeleted bool
+	// Own gives the table a segment of its own although the inputs are shared.
+	Own bool
+}
+
+// Job is a compaction.
+type Job struct {
+	Config segment.Config
+	// Inputs are by rising order. Either all are of one table, or all are shared.
+	Inputs []Input
+	// Table returns nil for a table whose rows are dead.
+	Table func(id uint64) *Table
+	// Abandoned is told of ids from Config.NextID of which there will be no file.
+	Abandoned func(id uint64)
+	// Limiter may be nil.
+	Limiter *Limiter
+}
+
+// Result is what a compaction did.
+type Result struct {
+	// Segments are the new segments; none if all rows are dead.
+	Segments          []segment.Meta
+	RowsIn, RowsOut   int64
+	BytesIn, BytesOut int64
+}
+
+// readBytes is about how much of the inputs is in memory as batches.
+const (
+	readBytes   = 32 << 20
+	minReadRows = 128
+	maxReadRows = 8192
+	// inflated is by how much rows in memory are taken to be larger than in a file.
+	inflated = 8
+)
+
+// Run writes the rows of the inputs that are not dead to new segments, whose names are
+// not yet durable. After an error none of their files is left.
+func Run(ctx context.Context, job Job) (res *Result, err error) {
+	r := &run{job: job, ctx: ctx, pacer: job.Limiter.pacer(), res: &Result{}, tables: map[uint64]*Table{}}
+	defer func() {
+		for _, c := range r.cursors {
+			err = errors.Join(err, c.r.Close())
+		}
+		if err == nil {
+			return
+		}
+		for _, o := range r.outputs {
+			if o.w != nil {
+				err = errors.Join(err, r.abort(o))
+			}
+		}
+		for i := range r.res.Segments {
+			id := r.res.Segments[i].ID
+			err = errors.Join(err, job.Config.FS.Remove(filepath.Join(job.Config.Dir, segment.FileName(id))))
+			job.Abandoned(id)
+		}
+		res = nil
+	}()
+	if err := r.open(); err != nil {
+		return nil, err
+	}
+	for _, t := range r.plan() {
+		if err := r.write(t); err != nil {
+			return nil, err
+		}
+	}
+	return r.res, nil
+}
+
+type run struct {
+	job     Job
+	ctx     context.Context
+	pacer   *pacer
+	res     *Result
+	tables  map[uint64]*Table
+	cursors []*cursor // by rising order
+	outputs []*output
+
+	batches []*column.Batch // that rows point to
+	rows    []segment.RowRef
+	id      *merge.Identity
+}
+
+// cursor reads one input.
+type cursor struct {
+	r     *segment.Reader
+	meta  *segment.Meta
+	chunk int // rows to read at once
+	b     *column.Batch
+	times *column.View
+	row   int
+	at    uint32 // of b among the run's batches
+}
+
+func (r *run) open() error {
+	for _, in := range r.job.Inputs {
+		rd, err := segment.Open(r.job.Config.FS, in.Path, in.Meta)
+		if err != nil {
+			return err
+		}
+		c := &cursor{r: rd, meta: in.Meta}
+		r.cursors = append(r.cursors, c)
+		row := max(in.Meta.Bytes*inflated/max(in.Meta.Rows, 1), 1)
+		c.chunk = int(min(max(readBytes/int64(len(r.job.Inputs))/row, minReadRows), maxReadRows))
+		r.res.BytesIn += in.Meta.Bytes
+		r.res.RowsIn += in.Meta.Rows
+		for _, id := range tableIDs(in.Meta) {
+			if _, known := r.tables[id]; !known {
+				r.tables[id] = r.job.Table(id)
+			}
+		}
+	}
+	for _, c := range r.cursors {
+		if err := r.load(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func tableIDs(m *segment.Meta) []uint64 {
+	if !m.Shared() {
+		return []uint64{m.TableID}
+	}
+	ids := make([]uint64, len(m.Tables))
+	for i := range m.Tables {
+		ids[i] = m.Tables[i].TableID
+	}
+	return ids
+}
+
+// output is a file to be written.
+type output struct {
+	segment.Spec
+	order uint64
+	last  uint64          // table
+	w     *segment.Writer // while it is being written
+	rows  int64
+}
+
+// placed is a table and the file that its rows go to.
+type placed struct {
+	segment.TableColumns
+	out *output
+}
+
+// plan says which files are written, and which table goes where. Tables ascend, so that
+// the inputs are read once, front to back; a shared file may have to wait while a table
+// gets a file of its own.
+func (r *run) plan() (tables []placed) {
+	ids := make([]uint64, 0, len(r.tables))
+	for id, t := range r.tables {
+		if t != nil {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	last := r.job.Inputs[len(r.job.Inputs)-1].Meta
+	used := map[slot]struct{}{}
+	var shared *output
+	for _, id := range ids {
+		t := r.tables[id]
+		columns, slots, order := r.columns(id, t)
+		of := segment.TableColumns{Table: t.Def, Columns: columns}
+		if slices.Contains(columns, schema.DeletedColumnID) {
+			of.Table = merge.AddDeleted(t.Def)
+		}
+		if !last.Shared() || t.Own {
+			own := &output{Spec: segment.Spec{Tables: []segment.TableColumns{of}}, order: order, last: id}
+			r.outputs = append(r.outputs, own)
+			tables = append(tables, placed{of, own})
+			continue
+		}
+		more := 0
+		for _, s := range slots {
+			if _, ok := used[s]; !ok {
+				more++
+			}
+		}
+		if shared == nil || len(used)+more > segment.MaxSlots {
+			clear(used)
+			shared = &output{Spec: segment.Spec{Shared: true}, order: last.Order}
+			r.outputs = append(r.outputs, shared)
+		}
+		for _, s := range slots {
+			used[s] = struct{}{}
+		}
+		shared.Tables, shared.last = append(shared.Tables, of), id
+		tables = append(tables, placed{of, shared})
+	}
+	return tables
+}
+
+type slot struct {
+	id       uint32
+	name     string
+	typ      schema.Type
+	semantic schema.Semantic
+}
+
+// columns returns the columns of a table that the inputs have, and the highest order
+// of the inputs that have it.
+func (r *run) columns(id uint64, t *Table) (columns []uint32, slots []slot, order uint64) {
+	for _, in := range r.job.Inputs {
+		m := in.Meta
+		if !hasTable(m, id) {
+			continue
+		}
+		order = m.Order
+		for i := range m.Columns {
+			c := &m.Columns[i]
+			def := t.Def.Column(c.TableName())
+			deleted := c.ID == schema.DeletedColumnID && t.Merge != query.Append
+			if !deleted && (def == nil || def.ID != c.ID || def.Type != c.Type || m.Shared() && def.Semantic != c.Semantic) {
+				continue
+			}
+			if !slices.Contains(columns, c.ID) {
+				columns = append(columns, c.ID)
+				slots = append(slots, slot{c.ID, c.TableName(), c.Type, c.Semantic})
+			}
+		}
+	}
+	return columns, slots, order
+}
+
+func hasTable(m *segment.Meta, id uint64) bool {
+	if !m.Shared() {
+		return m.TableID == id
+	}
+	_, ok := slices.BinarySearchFunc(m.Tables, id, func(t segment.TableSpan, id uint64) int {
+		switch {
+		case t.TableID < id:
+			return -1
+		case t.TableID > id:
+			return 1
+		}
+		return 0
+	})
+	return ok
+}
+
+// load reads the next rows of an input.
+func (r *run) load(c *cursor) error {
+	for {
+		b, err := c.r.Next(c.chunk)
+		if errors.Is(err, io.EOF) {
+			c.b = nil
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		t := r.tables[b.TableID]
+		if t == nil || b.Rows == 0 {
+			continue
+		}
+		times := b.Column(t.Def.TimeIndex().ID)
+		if times == nil {
+			return fmt.Errorf("compact %s: rows of table %d have no time index", segment.FileName(c.meta.ID), b.TableID)
+		}
+		c.b, c.row, c.times = b, 0, times
+		if !r.expired(c, t) {
+			return nil
+		}
+		if err := r.skip(c, t); err != nil || c.b == nil || c.row < c.b.Rows {
+			return err
+		}
+	}
+}
+
+// expired tells whether the row of a cursor has expired.
+func (r *run) expired(c *cursor, t *Table) bool {
+	return c.meta.Order < t.Order && c.times.Int(c.row) < t.Before
+}
+
+// skip goes to the next row of the batch that has not expired, or to its end.
+func (r *run) skip(c *cursor, t *Table) error {
+	for c.row < c.b.Rows && r.expired(c, t) {
+		c.row++
+	}
+	return r.ctx.Err()
+}
+
+// abort gives a file up.
+func (r *run) abort(o *output) error {
+	w := o.w
+	o.w = nil
+	r.job.Abandoned(w.ID())
+	return w.Abort()
+}
+
+// write writes the rows of a table, and ends the file after its last one.
+func (r *run) write(t placed) (err error) {
+	o := t.out
+	if o.w == nil {
+		if o.w, err = segment.NewWriter(r.job.Config, o.Spec); err != nil {
+			return err
+		}
+	}
+	if err := r.table(t.Table, o); err != nil {
+		return err
+	}
+	if t.Table.ID != o.last {
+		return nil
+	}
+	if o.rows == 0 {
+		return r.abort(o)
+	}
+	m, err := o.w.Finish()
+	if err != nil {
+		return err
+	}
+	o.w = nil
+	m.Order = o.order
+	r.res.Segments = append(r.res.Segments, m)
+	r.res.RowsOut += m.Rows
+	r.res.BytesOut += m.Bytes
+	return nil
+}
+
+// table merges the rows of a table.
+func (r *run) table(def *schema.Table, o *output) error {
+	t := r.tables[def.ID]
+	var list []*cursor
+	for _, c := range r.cursors {
+		if c.b != nil && c.b.TableID == def.ID {
+			list = append(list, c)
+		}
+	}
+	r.id = merge.NewIdentity(def, nil)
+	r.begin(list)
+	for len(list) > 0 {
+		first, second := r.least(list)
+		if r.full(len(list)) && (t.Merge == query.Append || len(r.rows) == 0 || !r.id.Equal(r.rows[len(r.rows)-1], first.ref())) {
+			if err := r.flush(def, t, o); err != nil {
+				return err
+			}
+			r.begin(list)
+		}
+		more, err := r.take(first, second, t)
+		if err != nil {
+			return err
+		}
+		if !more {
+			list = slices.DeleteFunc(list, func(c *cursor) bool { return c == first })
+		}
+	}
+	return r.flush(def, t, o)
+}
+
+// full tells whether it is time to write the rows that are merged.
+func (r *run) full(cursors int) bool {
+	return len(r.rows) >= maxReadRows || len(r.batches) >= 4*cursors+4
+}
+
+// begin forgets the batches that no cursor is at.
+func (r *run) begin(list []*cursor) {
+	r.id.Reset()
+	clear(r.batches)
+	r.batches, r.rows = r.batches[:0], r.rows[:0]
+	for _, c := range list {
+		r.point(c)
+	}
+}
+
+// point makes the batch of a cursor one that rows can point to.
+func (r *run) point(c *cursor) {
+	c.at = uint32(len(r.batches))
+	r.batches = append(r.batches, c.b)
+	r.id.Add(c.b)
+}
+
+func (c *cursor) ref() segment.RowRef {
+	return segment.RowRef{Time: c.times.Int(c.row), Batch: c.at, Row: uint32(c.row)}
+}
+
+// least returns the cursors at the least row and at the one after it; of equal rows the
+// one of the lower order comes first. second is nil if there is only one cursor.
+func (r *run) least(list []*cursor) (first, second *cursor) {
+	for _, c := range list {
+		switch {
+		case first == nil:
+			first = c
+		case r.id.Compare(c.ref(), first.ref()) < 0:
+			first, second = c, first
+		case second == nil || r.id.Compare(c.ref(), second.ref()) < 0:
+			second = c
+		}
+	}
+	return first, second
+}
+
+// take takes rows from a cursor for as long as they come before those of the second,
+// and tells whether it has more rows of the table.
+func (r *run) take(c, second *cursor, t *Table) (more bool, err error) {
+	table := c.b.TableID
+	var limit segment.RowRef
+	if second != nil {
+		limit = second.ref()
+	}
+	for {
+		ref := c.ref()
+		if second != nil {
+			order := r.id.Compare(ref, limit)
+			if order > 0 || order == 0 && c.meta.Order > second.meta.Order {
+				return true, nil
+			}
+		}
+		r.rows = append(r.rows, ref)
+		c.row++
+		if err := r.skip(c, t); err != nil {
+			return false, err
+		}
+		if c.row == c.b.Rows {
+			if err := r.load(c); err != nil {
+				return false, err
+			}
+			if c.b == nil || c.b.TableID != table {
+				return false, nil
+			}
+			r.point(c)
+			return true, nil
+		}
+		if len(r.rows) >= maxReadRows {
+			return true, nil
+		}
+	}
+}
+
+// flush writes the merged rows.
+func (r *run) flush(def *schema.Table, t *Table, o *output) error {
+	if len(r.rows) == 0 {
+		return nil
+	}
+	read := len(r.rows)
+	batches, rows := merge.Sorted(def, t.Merge, r.batches, r.rows)
+	if t.DropDeleted && t.Merge != query.Append {
+		rows = merge.WithoutDeleted(batches, rows)
+	}
+	if err := o.w.Append(def, batches, rows); err != nil {
+		return err
+	}
+	o.rows += int64(len(rows))
+	return r.pacer.pause(r.ctx, int64(read)*r.res.BytesIn/max(r.res.RowsIn, 1))
+}

@@ -1,0 +1,76 @@
+package compaction
+
+import (
+	"context"
+	"time"
+)
+
+// Limiter bounds the compactions of a node: one at a time, with a share of one CPU and
+// a rate of bytes. It may be used concurrently; New makes it.
+type Limiter struct {
+	running chan struct{}
+	share   float64
+	rate    int64
+}
+
+// NewLimiter returns a Limiter by which a compaction works for a share of the time,
+// between 0 and 1, and writes at most so many bytes a second; 0 stands for no limit.
+func NewLimiter(share float64, bytesPerSecond int64) *Limiter {
+	return &Limiter{running: make(chan struct{}, 1), share: share, rate: bytesPerSecond}
+}
+
+// Begin waits until no other compaction runs. End must be called afterwards.
+func (l *Limiter) Begin(ctx context.Context) error {
+	select {
+	case l.running <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// End lets the next compaction begin.
+func (l *Limiter) End() { <-l.running }
+
+// pacer makes one compaction keep the limits.
+type pacer struct {
+	l     *Limiter
+	start time.Time // of the work since the last pause
+	bytes int64     // written since then
+}
+
+func (l *Limiter) pacer() *pacer { return &pacer{l: l, start: time.Now()} }
+
+// minPause is the shortest pause: shorter ones are put together.
+const minPause = 5 * time.Millisecond
+
+// pause waits after some work that wrote so many bytes.
+func (p *pacer) pause(ctx context.Context, bytes int64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if p.l == nil {
+		return nil
+	}
+	p.bytes += bytes
+	worked := time.Since(p.start)
+	rest := time.Duration(0)
+	if p.l.share > 0 && p.l.share < 1 {
+		rest = time.Duration(float64(worked) * (1 - p.l.share) / p.l.share)
+	}
+	if p.l.rate > 0 {
+		rest = max(rest, time.Duration(float64(p.bytes)/float64(p.l.rate)*float64(time.Second))-worked)
+	}
+	if rest < minPause {
+		return nil // the work goes on being counted
+	}
+	timer := time.NewTimer(rest)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	p.start, p.bytes = time.Now(), 0
+	return nil
+}

@@ -1,0 +1,194 @@
+package compaction
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// The policy. DESIGN.md of shard has the reasons.
+const (
+	// Fan is how many neighbours of a tier are merged.
+	Fan = 8
+	// maxInputs is the most segments that one compaction merges.
+	maxInputs = 64
+	// BigBytes is the size from which on a segment is not merged any more, and about
+	// the largest that one becomes.
+	BigBytes = 256 << 20
+	// settleTime is how long after the end of a partition its last segments are merged.
+	settleTime = 2 * time.Hour
+)
+
+// tiers are the sizes below which segments are of a tier: each is Fan times the one
+// before, so that what is merged goes up a tier and every byte is written once in each.
+var tiers = [...]int64{64 << 10, 512 << 10, 4 << 20, 32 << 20, BigBytes}
+
+// Group is what segments that may be merged have in common: one table, or, if Table
+// is 0, that they are shared, and by the tables of which physical table.
+type Group struct {
+	Table              uint64
+	Database, Physical string
+}
+
+// Segment is a live segment as Pick sees it.
+type Segment struct {
+	ID, Order   uint64
+	Bytes, Rows int64
+	Group       Group
+	// Day is the first day of the partition of time that it lies in, Days its length.
+	Day, Days int64
+	// MinTime and MaxTime bound its rows.
+	MinTime, MaxTime time.Time
+	// DeadRows is about how many of its rows are dead.
+	DeadRows int64
+	// MaxSpan, if it is not 0, is the longest time that a segment should cover: one that
+	// covers more would keep expired rows for too long.
+	MaxSpan time.Duration
+}
+
+type partition struct {
+	Group
+	day, days int64
+}
+
+// Pick returns the segments to be merged next, by rising order, and nil if there are
+// none; debt is the size in bytes of all that should be. allowed tells whether segments
+// may be merged; they are neighbours in order among the segments of their group and
+// partition.
+func Pick(segments []Segment, now time.Time, allowed func([]Segment) bool) (picked []Segment, debt int64) {
+	parts := map[partition][]Segment{}
+	for _, s := range segments {
+		p := partition{s.Group, s.Day, s.Days}
+		parts[p] = append(parts[p], s)
+	}
+	for _, list := range parts {
+		slices.SortFunc(list, func(a, b Segment) int { return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID)) })
+		for _, run := range runs(list, now) {
+			if !allowed(run) {
+				continue
+			}
+			debt += size(run)
+			if better(run, picked) {
+				picked = run
+			}
+		}
+	}
+	return picked, debt
+}
+
+// better tells whether a is to be merged before b: the most files for the fewest bytes,
+// which is what queries gain from it.
+func better(a, b []Segment) bool {
+	if b == nil {
+		return true
+	}
+	gainA, gainB := float64(len(a))/float64(size(a)+1), float64(len(b))/float64(size(b)+1)
+	if gainA != gainB {
+		return gainA > gainB
+	}
+	return a[0].ID < b[0].ID
+}
+
+func size(list []Segment) (bytes int64) {
+	for i := range list {
+		bytes += list[i].Bytes
+	}
+	return bytes
+}
+
+// runs returns what should be merged of the segments of a partition, which are sorted
+// by order: disjoint runs of neighbours.
+func runs(list []Segment, now time.Time) (out [][]Segment) {
+	end := time.Unix((list[0].Day+list[0].Days)*86400, 0)
+	closed := now.Sub(end) > settleTime
+	used := make([]bool, len(list))
+	take := func(from, to int) {
+		out = append(out, list[from:to])
+		for i := from; i < to; i++ {
+			used[i] = true
+		}
+	}
+	least := int64(0) // of the tier
+	for _, limit := range tiers {
+		for from := 0; from < len(list); {
+			to := reach(list, used, from, limit)
+			next := max(to, from+1)
+			// Smaller ones are taken along only if they lie between.
+			n := 0
+			for i := from; i < to; i++ {
+				if list[i].Bytes >= least {
+					n++
+				}
+			}
+			for to > from && list[to-1].Bytes < least {
+				to--
+			}
+			for to > from && list[from].Bytes < least {
+				from++
+			}
+			if n >= Fan {
+				take(from, to)
+			}
+			from = next
+		}
+		least = limit
+	}
+	if closed {
+		// Nothing more is to be expected: one file, unless that rewrites much for little.
+		for from := 0; from < len(list); {
+			to := reach(list, used, from, BigBytes)
+			for to-from >= 2 && !worthwhile(list[from:to]) {
+				// Leave out what is at the end and large.
+				if list[from].Bytes > list[to-1].Bytes {
+					from++
+				} else {
+					to--
+				}
+			}
+			if to-from >= 2 {
+				take(from, to)
+			}
+			from = max(to, from+1)
+		}
+	}
+	for i := range list {
+		if !used[i] && list[i].DeadRows > 0 && 2*list[i].DeadRows >= list[i].Rows {
+			take(i, i+1)
+		}
+	}
+	return out
+}
+
+// reach is the end of the longest run from there on of segments smaller than limit
+// that may be merged.
+func reach(list []Segment, used []bool, from int, limit int64) int {
+	to, bytes := from, int64(0)
+	lo, hi := list[from].MinTime, list[from].MaxTime
+	for to < len(list) && to-from < maxInputs && !used[to] && list[to].Bytes < limit {
+		s := &list[to]
+		if bytes += s.Bytes; bytes > BigBytes && to > from {
+			break
+		}
+		if s.MinTime.Before(lo) {
+			lo = s.MinTime
+		}
+		if s.MaxTime.After(hi) {
+			hi = s.MaxTime
+		}
+		if to > from && s.MaxSpan > 0 && hi.Sub(lo) > s.MaxSpan {
+			break
+		}
+		to++
+	}
+	return to
+}
+
+// worthwhile tells whether merging the last segments of a partition does not rewrite a
+// large one for the sake of small ones.
+func worthwhile(run []Segment) bool {
+	largest := int64(0)
+	for i := range run {
+		largest = max(largest, run[i].Bytes)
+	}
+	return size(run) >= 2*largest && size(run) <= BigBytes
+}

@@ -1,0 +1,132 @@
+package compaction
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// list makes segments of one table and day of sizes in MiB, by rising order.
+func list(sizes ...float64) []Segment {
+	var out []Segment
+	for i, mib := range sizes {
+		at := time.Unix(int64(i)*60, 0)
+		out = append(out, Segment{
+			ID: uint64(i + 1), Order: uint64(i + 1), Bytes: int64(mib * (1 << 20)), Rows: 1000, Group: Group{Table: 1}, Days: 1, MinTime: at, MaxTime: at.Add(time.Minute),
+		})
+	}
+	return out
+}
+
+func repeat(n int, mib float64) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = mib
+	}
+	return out
+}
+
+func ids(list []Segment) string {
+	var s []string
+	for _, x := range list {
+		s = append(s, fmt.Sprint(x.ID))
+	}
+	return strings.Join(s, " ")
+}
+
+func TestPick(t *testing.T) {
+	during, after := time.Unix(12*3600, 0), time.Unix(30*3600, 0)
+	yes := func([]Segment) bool { return true }
+	change := func(l []Segment, f func(l []Segment)) []Segment { f(l); return l }
+	for _, test := range []struct {
+		name    string
+		list    []Segment
+		now     time.Time
+		allowed func([]Segment) bool
+		want    string
+	}{
+		{"nothing", nil, during, yes, ""},
+		{"one", list(1), after, yes, ""},
+		{"seven small", list(repeat(7, 1)...), during, yes, ""},
+		{"eight small", list(repeat(8, 1)...), during, yes, "1 2 3 4 5 6 7 8"},
+		{"not allowed", list(repeat(8, 1)...), during, func([]Segment) bool { return false }, ""},
+		{"flushes of a busy table", list(repeat(8, 20)...), during, yes, "1 2 3 4 5 6 7 8"},
+		{"small ones behind a large one", list(append([]float64{100}, repeat(8, 1)...)...), during, yes, "2 3 4 5 6 7 8 9"},
+		{"large ones stay", list(repeat(20, 160)...), during, yes, ""},
+		{"large ones stay when the day is over", list(repeat(20, 160)...), after, yes, ""},
+		{"a large one parts neighbours", list(1, 1, 1, 1, 300, 1, 1, 1, 1), during, yes, ""},
+		{"the rest of a day", list(20, 1, 1), after, yes, "2 3"},
+		{"the rest of a day, alike", list(20, 20, 1, 3), after, yes, "1 2 3 4"},
+		{"a late row does not rewrite a day", list(200, 0.1), after, yes, ""},
+		{"not too much at once", list(repeat(100, 1)...), during, yes, ids(list(repeat(64, 1)...))},
+		{"two days", change(list(repeat(8, 1)...), func(l []Segment) { l[3].Day = 1 }), during, yes, ""},
+		{"two tables", change(list(repeat(8, 1)...), func(l []Segment) { l[3].Group.Table = 2 }), during, yes, ""},
+		{"a short ttl", change(list(repeat(9, 1)...), func(l []Segment) {
+			for i := range l {
+				l[i].MaxSpan = 5 * time.Minute
+			}
+		}), during, yes, ""},
+		{"half dead", change(list(100, 100), func(l []Segment) { l[1].DeadRows = 500 }), during, yes, "2"},
+		{"less than half dead", change(list(100, 100), func(l []Segment) { l[1].DeadRows = 499 }), during, yes, ""},
+		{"a big one, all but dead", change(list(900), func(l []Segment) { l[0].DeadRows = 999 }), during, yes, "1"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, debt := Pick(test.list, test.now, test.allowed)
+			if ids(got) != test.want {
+				t.Errorf("picked %q, want %q", ids(got), test.want)
+			}
+			if (debt > 0) != (test.want != "") || debt < size(got) {
+				t.Errorf("debt %d", debt)
+			}
+		})
+	}
+}
+
+// TestAmplification lets a table be flushed for a long time: how often is a byte
+// written, and how many segments are left?
+func TestAmplification(t *testing.T) {
+	for _, test := range []struct {
+		flush    float64 // MiB
+		flushes  int     // a day
+		most     float64 // times that a byte is written by compactions
+		segments int     // after three days
+	}{{20, 500, 1.1, 220}, {0.1, 288, 3.5, 15}, {4, 288, 2.2, 30}, {64, 50, 0.8, 100}} {
+		var live []Segment
+		next, written, flushed := uint64(1), int64(0), int64(0)
+		for i := range 3 * test.flushes {
+			now := time.Unix(int64(i)*86400/int64(test.flushes), 0)
+			live = append(live, Segment{
+				ID: next, Order: next, Bytes: int64(test.flush * (1 << 20)), Rows: 1, Group: Group{Table: 1}, Days: 1, Day: now.Unix() / 86400, MinTime: now, MaxTime: now,
+			})
+			next++
+			flushed += live[len(live)-1].Bytes
+			for {
+				picked, _ := Pick(live, now, func([]Segment) bool { return true })
+				if picked == nil {
+					break
+				}
+				out := picked[len(picked)-1]
+				out.ID, out.Bytes, out.MinTime = next, size(picked), picked[0].MinTime
+				next++
+				written += out.Bytes
+				gone := map[uint64]bool{}
+				for _, p := range picked {
+					gone[p.ID] = true
+				}
+				kept := []Segment{out}
+				for _, s := range live {
+					if !gone[s.ID] {
+						kept = append(kept, s)
+					}
+				}
+				live = kept
+			}
+		}
+		amplification := float64(written) / float64(flushed)
+		t.Logf("flushes of %g MiB: a byte is written %.2f times by compactions, %d segments are left", test.flush, amplification, len(live))
+		if amplification > test.most || len(live) > test.segments {
+			t.Errorf("flushes of %g MiB: a byte is written %.2f times by compactions, want at most %.2f; %d segments are left, want at most %d", test.flush, amplification, test.most, len(live), test.segments)
+		}
+	}
+}
