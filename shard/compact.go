@@ -97,6 +97,9 @@ func (s *Shard) compact(ctx context.Context) (did bool, err error) {
 	defer s.compacting.Store(0)
 	res, err := compaction.Run(ctx, *job)
 	if err != nil {
+		if isDamage(err) {
+			s.findDamaged(live)
+		}
 		return false, fmt.Errorf("shard %d: compaction of %d segments: %w", s.cfg.ID, len(live), err)
 	}
 	edit := &manifest.Edit{Add: res.Segments}
@@ -119,6 +122,15 @@ func (s *Shard) compact(ctx context.Context) (did bool, err error) {
 	return true, nil
 }
 
+// findDamaged sets those of the segments aside that are not as they were written.
+func (s *Shard) findDamaged(list []*liveSegment) {
+	for _, l := range list {
+		if err := verifyFile(s.cfg.FS, s.segmentDir, l, nil); err != nil && isDamage(err) {
+			s.quarantine(l, err)
+		}
+	}
+}
+
 // pick returns what should be compacted next.
 func (s *Shard) pick() []compaction.Segment {
 	now := s.now()
@@ -131,7 +143,7 @@ func (s *Shard) pick() []compaction.Segment {
 	defer s.mu.RUnlock()
 	list := make([]compaction.Segment, 0, len(s.live))
 	for _, l := range s.live {
-		if _, rests := s.resting[l.ID]; rests {
+		if _, rests := s.resting[l.ID]; rests || l.damage.Load() != nil {
 			continue
 		}
 		if seg, ok := s.candidate(l); ok {

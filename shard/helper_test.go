@@ -15,6 +15,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
+	"cordwood/shard/compaction"
 	"cordwood/shard/manifest"
 	"cordwood/shard/segment"
 	"cordwood/shard/vfs"
@@ -81,7 +82,12 @@ type opened struct {
 }
 
 func testConfig(t testing.TB) Config {
-	return Config{ID: testShard, Dir: t.TempDir(), NodeID: "node-1", Bootstrap: true, FlushAge: time.Hour}
+	// Compactions wait for ever, so that tests know which files there are.
+	busy := compaction.NewLimiter(0, 0)
+	if err := busy.Begin(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return Config{ID: testShard, Dir: t.TempDir(), NodeID: "node-1", Bootstrap: true, FlushAge: time.Hour, Compaction: busy}
 }
 
 func openShard(t testing.TB, cfg Config) *opened {
