@@ -155,8 +155,12 @@ func (s *Shard) writeFile(cfg segment.Config, spec segment.Spec, parts []part) (
 	if err != nil {
 		return m, err
 	}
-	for _, p := range parts {
-		if err = w.Append(p.table, p.batches, p.rows); err != nil {
+	for i, p := range parts {
+		write := w.Append
+		if i == len(parts)-1 {
+			write = w.AppendLast
+		}
+		if err = write(p.table, p.batches, p.rows); err != nil {
 			break
 		}
 	}

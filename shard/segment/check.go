@@ -16,14 +16,20 @@ const parquetMagic = "PAR1"
 // *ErrCorrupt.
 type ErrCorrupt struct {
 	File string
-	// Part is what differs: size, footer or file.
-	Part      string
+	// Part is what differs: the size, the footer, the checksum of all of it, a page.
+	Part string
+	// Offset is where that begins; 0 if it is all of the file.
+	Offset    int64
 	Want, Got string
 }
 
 // Error names the file, what was wanted and what was found.
 func (e *ErrCorrupt) Error() string {
-	return fmt.Sprintf("segment %s is corrupt: its %s should be %s, is %s; restore the file from a replica or a backup", e.File, e.Part, e.Want, e.Got)
+	part := e.Part
+	if e.Offset > 0 {
+		part += fmt.Sprintf(" at offset %d", e.Offset)
+	}
+	return fmt.Sprintf("segment %s is corrupt: its %s should be %s, is %s; restore the file from a replica or a backup", e.File, part, e.Want, e.Got)
 }
 
 // Check compares a segment's file with what was noted when it was written: its size

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"database/sql"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"cordwood/shard/vfs"
@@ -50,6 +53,10 @@ func TestFlippedBits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	wantRows, err := readRows(dir, &m)
+	if err != nil {
+		t.Fatal(err)
+	}
 	// The footer has a checksum in the manifest, which every start compares.
 	footer := len(sound) - 8 - int(binary.LittleEndian.Uint32(sound[len(sound)-8:]))
 	for i := range footer {
@@ -65,5 +72,33 @@ func TestFlippedBits(t *testing.T) {
 		if err := Check(vfs.OS, dir, &m, true); err == nil {
 			t.Errorf("byte %d of %d: Check sees nothing", i, len(sound))
 		}
+		rows, err := readRows(dir, &m)
+		corrupt := (*ErrCorrupt)(nil)
+		if err == nil && !slices.Equal(rows, wantRows) || err != nil && !errors.As(err, &corrupt) {
+			t.Errorf("byte %d of %d: a reader gets other rows, or %v", i, len(sound), err)
+		}
+		if corrupt != nil && (corrupt.File != path || corrupt.Want == "" || corrupt.Got == "") {
+			t.Errorf("byte %d of %d: the error does not tell what is damaged: %v", i, len(sound), err)
+		}
+	}
+}
+
+// readRows are the rows that a Reader gives.
+func readRows(dir string, m *Meta) ([]string, error) {
+	r, err := Open(vfs.OS, filepath.Join(dir, FileName(m.ID)), m)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var lines []string
+	for {
+		b, err := r.Next(1000)
+		if errors.Is(err, io.EOF) {
+			return lines, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, cells(b)...)
 	}
 }

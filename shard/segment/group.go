@@ -17,6 +17,11 @@ func (w *Writer) release() {
 	if g := w.scratch; g != nil && g.footprint() <= maxScratchBytes {
 		scratches.Put(g)
 	}
+	for _, c := range w.cols {
+		if g := c.staged; g != nil && g.footprint() <= maxScratchBytes {
+			scratches.Put(g)
+		}
+	}
 	w.scratch, w.cols = nil, nil
 }
 
@@ -74,7 +79,7 @@ func (w *Writer) bind(ts *tableSlots, batches []*column.Batch) {
 func (w *Writer) group(rows int, staged bool) error {
 	w.w.BeginGroup(rows)
 	for _, c := range w.cols {
-		g := &c.staged
+		g := c.staged
 		if !staged {
 			g = w.scratch
 			g.reset(c.plain)

@@ -143,6 +143,9 @@ func random(r *rand.Rand, c *column.Col, row int, k style) {
 		if c.Type.IsInteger() && c.Type != schema.Uint64 {
 			lo, hi = c.Type.IntRange()
 		}
+		if c.Type == schema.TimestampSecond {
+			lo, hi = lo/1000, hi/1000 // Parquet has milliseconds
+		}
 		switch {
 		case k == extreme:
 			v = []int64{lo, hi}[n]

@@ -5,26 +5,28 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"cordwood/proto/column"
-	"cordwood/proto/schema"
+	"cordwood/shard/segment/parquet"
 	"cordwood/shard/vfs"
 )
 
-// Reader reads the rows of one segment file back, in the order of the file. It holds a
-// few pages of each column in memory. It is not safe for concurrent use.
+// Reader reads the rows of one segment file back, in the order of the file. It holds
+// about one page of each column in memory. It is not safe for concurrent use.
 type Reader struct {
 	path string
 	m    *Meta
 	f    vfs.File
-	pf   *parquet.File
+	md   *format.FileMetaData
+	err  error // of the first Next that failed
 
-	table int // of the shared file, whose rows come next
-	left  int64
-	group int
-	rows  parquet.Rows
-	buf   []parquet.Row
+	table int   // of a shared file, whose rows come next
+	left  int64 // of that table, or of all
+	group int   // whose rows come next
+	rows  int64 // that are still to come of it
+	cols  []*cursor
+	build builder
 }
 
 // Open opens a segment's file, of which the manifest says m. It fails with an
@@ -38,119 +40,155 @@ func Open(fsys vfs.FS, path string, m *Meta) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read segment %s: %w", path, err)
 	}
-	pf, err := parquet.OpenFile(f, m.Bytes, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("read segment %s: %w", path, err), f.Close())
-	}
-	r := &Reader{path: path, m: m, f: f, pf: pf, left: m.Rows}
+	r := &Reader{path: path, m: m, f: f, left: m.Rows, group: -1}
 	if m.Shared() {
 		r.left = m.Tables[0].Rows
 	}
+	if r.md, err = parquet.ReadFooter(f, m.Bytes); err == nil {
+		err = r.match()
+	}
+	if err != nil {
+		return nil, errors.Join(r.wrap(err), f.Close())
+	}
 	return r, nil
+}
+
+// wrap names the file in an error.
+func (r *Reader) wrap(err error) error {
+	var damage *parquet.ErrCorrupt
+	if errors.As(err, &damage) {
+		return &ErrCorrupt{File: r.path, Part: damage.Part, Offset: damage.Offset, Want: damage.Want, Got: damage.Got}
+	}
+	return fmt.Errorf("read segment %s: %w", r.path, err)
+}
+
+// match compares the footer with what the manifest says.
+func (r *Reader) match() error {
+	differs := func(part string, want, got any) error {
+		return &parquet.ErrCorrupt{Part: part, Want: fmt.Sprint(want), Got: fmt.Sprint(got)}
+	}
+	if r.md.NumRows != r.m.Rows {
+		return differs("number of rows", r.m.Rows, r.md.NumRows)
+	}
+	first := 1 // behind the root
+	if r.m.Shared() {
+		first = 2
+	}
+	if n := len(r.md.Schema) - first; n != len(r.m.Columns) {
+		return differs("number of columns", len(r.m.Columns), n)
+	}
+	for i := range r.m.Columns {
+		c := &r.m.Columns[i]
+		e := &r.md.Schema[first+i]
+		if e.Name != c.Name {
+			return differs(fmt.Sprintf("name of column %d", i), c.Name, e.Name)
+		}
+		if want := element(c, false); e.Type.V != want.Type.V || e.RepetitionType.V == format.Repeated {
+			return differs(fmt.Sprintf("type of column %q", c.Name), want.Type.V, e.Type.V)
+		}
+	}
+	for i := range r.md.RowGroups {
+		if n := len(r.md.RowGroups[i].Columns); n != len(r.md.Schema)-1 {
+			return differs(fmt.Sprintf("number of columns in row group %d", i), len(r.md.Schema)-1, n)
+		}
+	}
+	return nil
 }
 
 // Next returns the next rows, at least one and at most maxRows, in the order of the
 // file. All are of one table, which is Header.TableID; the header has also the rows'
 // times and the schema version of m, and nothing else. A column that is null in all
-// of them may be absent. The batch is the caller's, and stays valid after further
-// calls and Close.
+// of them is absent. The batch is the caller's, and stays valid after further calls
+// and Close.
 //
 // After the last row it returns io.EOF. Damage is an *ErrCorrupt; after an error other
 // calls return it again.
 func (r *Reader) Next(maxRows int) (*column.Batch, error) {
-	for {
-		if r.m.Shared() && r.left == 0 && r.table+1 < len(r.m.Tables) {
-			r.table++
-			r.left = r.m.Tables[r.table].Rows
-		}
-		if r.left == 0 {
-			return nil, io.EOF
-		}
-		if r.rows == nil {
-			groups := r.pf.RowGroups()
-			if r.group == len(groups) {
-				return nil, io.EOF
-			}
-			r.rows = groups[r.group].Rows()
-			r.group++
-		}
-		r.buf = make([]parquet.Row, min(int64(maxRows), r.left, 8192))
-		n, err := r.rows.ReadRows(r.buf)
-		if n > 0 {
-			r.left -= int64(n)
-			return r.batch(r.buf[:n])
-		}
-		if !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("read segment %s: %w", r.path, err)
-		}
-		if err := r.rows.Close(); err != nil {
-			return nil, fmt.Errorf("read segment %s: %w", r.path, err)
-		}
-		r.rows = nil
+	if r.err != nil {
+		return nil, r.err
 	}
+	b, err := r.next(maxRows)
+	if err != nil {
+		if r.err = err; !errors.Is(err, io.EOF) {
+			r.err = r.wrap(err)
+		}
+		return nil, r.err
+	}
+	return b, nil
 }
 
-func (r *Reader) batch(rows []parquet.Row) (*column.Batch, error) {
-	h := column.Header{TableID: r.m.TableID, SchemaVersion: r.m.SchemaVersion}
-	first := 0
+func (r *Reader) next(maxRows int) (*column.Batch, error) {
+	for r.m.Shared() && r.left == 0 && r.table+1 < len(r.m.Tables) {
+		r.table++
+		r.left = r.m.Tables[r.table].Rows
+	}
+	if r.left == 0 {
+		return nil, io.EOF
+	}
+	for r.rows == 0 {
+		r.group++
+		if r.group == len(r.md.RowGroups) {
+			return nil, &parquet.ErrCorrupt{Part: "row groups", Want: fmt.Sprintf("%d more rows", r.left), Got: "the end"}
+		}
+		if err := r.openGroup(); err != nil {
+			return nil, err
+		}
+	}
+	n := int(min(int64(max(maxRows, 1)), r.left, r.rows, maxBatchRows))
+	h := column.Header{TableID: r.m.TableID, SchemaVersion: r.m.SchemaVersion, Rows: n}
 	if r.m.Shared() {
 		h.TableID = r.m.Tables[r.table].TableID
-		first = 1
 	}
-	var b column.Builder
-	cols := make([]*column.Col, len(r.m.Columns))
-	for at, values := range rows {
-		for i := range r.m.Columns {
-			v := values[first+i]
-			if v.IsNull() {
-				continue
-			}
-			c := &r.m.Columns[i]
-			if cols[i] == nil {
-				cols[i] = b.Add(schema.Column{ID: c.ID, Name: c.TableName(), Type: c.Type, Semantic: c.Semantic})
-			}
-			switch {
-			case c.Type.IsBytes():
-				cols[i].SetBytes(at, v.ByteArray())
-			case c.Type == schema.Boolean:
-				n := int64(0)
-				if v.Boolean() {
-					n = 1
-				}
-				cols[i].SetInt(at, n)
-			case c.Type == schema.Float32:
-				cols[i].SetFloat(at, float64(v.Float()))
-			case c.Type == schema.Float64:
-				cols[i].SetFloat(at, v.Double())
-			case c.Type == schema.TimestampSecond:
-				cols[i].SetInt(at, v.Int64()/1000)
-			case c.Type == schema.Uint64 || v.Kind() == parquet.Int64:
-				cols[i].SetInt(at, v.Int64())
-			case c.Type == schema.Uint8 || c.Type == schema.Uint16 || c.Type == schema.Uint32:
-				cols[i].SetInt(at, int64(uint32(v.Int32())))
-			default:
-				cols[i].SetInt(at, int64(v.Int32()))
-			}
-			if c.Semantic == schema.Timestamp {
-				t := cols[i].Int(at)
-				if at == 0 {
-					h.MinTime, h.MaxTime = t, t
-				}
-				h.MinTime, h.MaxTime = min(h.MinTime, t), max(h.MaxTime, t)
-			}
-		}
-		b.EndRow()
+	b, err := r.build.batch(h, r.cols)
+	if err != nil {
+		return nil, err
 	}
-	b.Finish()
-	return column.Decode(b.Encode(nil, h), nil)
+	r.left -= int64(n)
+	r.rows -= int64(n)
+	return b, nil
 }
 
-// Close releases the file.
-func (r *Reader) Close() error {
-	var err error
-	if r.rows != nil {
-		err = r.rows.Close()
-		r.rows = nil
+// maxBatchRows is the most rows of a batch.
+const maxBatchRows = 1 << 16
+
+// openGroup begins with the row group numbered r.group.
+func (r *Reader) openGroup() error {
+	g := &r.md.RowGroups[r.group]
+	r.rows = g.NumRows
+	if r.rows < 0 {
+		return &parquet.ErrCorrupt{Part: fmt.Sprintf("rows of row group %d", r.group), Want: "a number", Got: fmt.Sprint(r.rows)}
 	}
-	return errors.Join(err, r.f.Close())
+	first := len(r.md.Schema) - 1 - len(r.m.Columns)
+	r.cols = r.cols[:0]
+	for i := range r.m.Columns {
+		md := &g.Columns[first+i].MetaData
+		if md.NumValues != g.NumRows {
+			return &parquet.ErrCorrupt{Part: fmt.Sprintf("column %q in row group %d", r.m.Columns[i].Name, r.group), Want: fmt.Sprintf("%d rows", g.NumRows), Got: fmt.Sprint(md.NumValues)}
+		}
+		c := &cursor{Column: &r.m.Columns[i]}
+		if md.Statistics.NullCount == g.NumRows && g.NumRows > 0 {
+			c.absent = true
+		} else {
+			chunk, err := parquet.NewChunkReader(r.f, &r.md.Schema[1+first+i], md)
+			if err != nil {
+				return err
+			}
+			c.chunk = chunk
+		}
+		r.cols = append(r.cols, c)
+	}
+	return nil
+}
+
+// Close releases the file. It may be called twice.
+func (r *Reader) Close() error {
+	if r.f == nil {
+		return nil
+	}
+	f := r.f
+	r.f = nil
+	if r.err == nil {
+		r.err = fmt.Errorf("read segment %s: closed", r.path)
+	}
+	return f.Close()
 }

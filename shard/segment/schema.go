@@ -19,7 +19,7 @@ type fileColumn struct {
 	plain bool
 	views []*column.View // by batch, of those at hand; nil where one lacks it
 	// staged are the values of the row group under way, if they come in pieces.
-	staged gathered
+	staged *gathered
 }
 
 // parquet is the column as it is written.

@@ -111,8 +111,7 @@ func writeFile(cfg Config, table *schema.Table, batches []*column.Batch, rows []
 	if err != nil {
 		return Meta{}, err
 	}
-	w.last = true
-	if err := w.Append(table, batches, rows); err != nil {
+	if err := w.AppendLast(table, batches, rows); err != nil {
 		return Meta{}, errors.Join(err, w.Abort())
 	}
 	m, err := w.Finish()

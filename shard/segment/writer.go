@@ -96,6 +96,17 @@ func (w *Writer) ID() uint64 { return w.meta.ID }
 // come after those of all tables with lower ids, in one or several calls. Nothing of
 // the batches is kept when Append returns. After an error only Abort remains.
 func (w *Writer) Append(table *schema.Table, batches []*column.Batch, rows []RowRef) error {
+	return w.appendRows(table, batches, rows, false)
+}
+
+// AppendLast is Append with the last rows of the file. It takes less memory: a row
+// group of which no rows came before is written without holding them.
+func (w *Writer) AppendLast(table *schema.Table, batches []*column.Batch, rows []RowRef) error {
+	return w.appendRows(table, batches, rows, true)
+}
+
+func (w *Writer) appendRows(table *schema.Table, batches []*column.Batch, rows []RowRef, last bool) error {
+	w.last = last
 	if w.err != nil {
 		return w.err
 	}
@@ -117,11 +128,12 @@ func (w *Writer) append(table *schema.Table, batches []*column.Batch, rows []Row
 		return err
 	}
 	w.bind(ts, batches)
+	limit := w.groupRows(batches)
 	for len(rows) > 0 {
-		part := rows[:min(len(rows), w.cfg.RowGroupRows-w.rows)]
+		part := rows[:min(len(rows), max(limit-w.rows, 1))]
 		rows = rows[len(part):]
 		w.runs = appendRuns(w.runs[:0], part)
-		if w.rows == 0 && (len(part) == w.cfg.RowGroupRows || w.last) {
+		if w.rows == 0 && (len(part) == limit || w.last && len(rows) == 0) {
 			// All rows of the row group are here: a column at a time suffices.
 			if err := w.group(len(part), false); err != nil {
 				return err
@@ -129,19 +141,42 @@ func (w *Writer) append(table *schema.Table, batches []*column.Batch, rows []Row
 			continue
 		}
 		for _, c := range w.cols {
+			if c.staged == nil {
+				c.staged = scratches.Get().(*gathered)
+			}
 			if w.rows == 0 {
 				c.staged.reset(c.plain)
 			}
 			c.staged.add(c.Type, c.views, w.runs)
 		}
 		w.rows += len(part)
-		if w.rows == w.cfg.RowGroupRows {
+		if w.rows >= limit {
 			if err := w.group(w.rows, true); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// A row group of large rows, or of many columns, has fewer rows: about so many bytes,
+// so many values.
+const (
+	maxGroupBytes  = 64 << 20
+	maxGroupValues = 1 << 25
+)
+
+// groupRows is the most rows of a row group of such batches.
+func (w *Writer) groupRows(batches []*column.Batch) int {
+	rows, bytes := 0, 0
+	for _, b := range batches {
+		rows, bytes = rows+b.Rows, bytes+len(b.Mem)
+	}
+	limit := min(w.cfg.RowGroupRows, max(maxGroupValues/len(w.cols), 1024))
+	if bytes > 0 {
+		limit = min(limit, max(int(int64(maxGroupBytes)*int64(rows)/int64(bytes)), 1))
+	}
+	return limit
 }
 
 // note brings the meta data up to date with rows to be appended.

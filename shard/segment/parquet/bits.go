@@ -93,15 +93,13 @@ func bitmapRun(bitmap []uint64, from, to int) int {
 	return to - from
 }
 
-// bitmapOnes counts the bits set from the row from, a multiple of 64, up to the row to.
+// bitmapOnes counts the bits set from the row from up to the row to.
 func bitmapOnes(bitmap []uint64, from, to int) int {
 	n := 0
-	for at := from; at < to; at += 64 {
-		w := bitmap[at>>6]
-		if to-at < 64 {
-			w &= 1<<(to-at) - 1
-		}
-		n += bits.OnesCount64(w)
+	for at := from; at < to; {
+		step := min(64-at&63, to-at)
+		n += bits.OnesCount64(bitmap[at>>6] >> (at & 63) << (64 - step))
+		at += step
 	}
 	return n
 }

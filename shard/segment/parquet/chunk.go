@@ -72,15 +72,22 @@ func (k *chunk) pageEnd(from, used int) (to, values int) {
 	v := k.v
 	to = v.Rows
 	if k.encoding != format.RLEDictionary && !k.numbers() {
-		// Pages begin at multiples of 64 rows, where a word of the bitmap does.
-		start := uint32(0)
-		if used > 0 {
-			start = v.Ends[used-1]
+		size := func(values int) int64 {
+			if used+values == 0 {
+				return 0
+			}
+			return int64(v.Ends[used+values-1])
 		}
+		start := size(0)
 		for at := from; at < v.Rows; {
 			end := min(at+64, v.Rows)
-			values += k.valid(at, end)
-			if at = end; used+values > 0 && int64(v.Ends[used+values-1])-int64(start) >= pageBytes {
+			n := k.valid(at, end)
+			if size(values+n)-size(values) > pageBytes {
+				end = at + 1 // huge values: one at a time
+				n = k.valid(at, end)
+			}
+			values += n
+			if at = end; size(values)-start >= pageBytes {
 				return at, values
 			}
 		}
@@ -89,7 +96,7 @@ func (k *chunk) pageEnd(from, used int) (to, values int) {
 	return to, k.valid(from, to)
 }
 
-// valid counts the values of the rows from, a multiple of 64, up to the row to.
+// valid counts the values of the rows from up to the row to.
 func (k *chunk) valid(from, to int) int {
 	if k.v.Valid == nil {
 		return to - from
@@ -204,9 +211,5 @@ func (k *chunk) filter(values int) {
 	k.w.filters = append(k.w.filters, filter{group: k.group, column: k.column, bits: bits})
 }
 
-// codeWidth is the number of bits that codes of a dictionary are packed in. Those that
-// nearly fill a byte get one: the entropy coder behind sees bytes.
-func codeWidth(entries int) uint {
-	n := uint(bits.Len(uint(max(entries-1, 0))))
-	return n
-}
+// codeWidth is the number of bits that codes of a dictionary are packed in.
+func codeWidth(entries int) uint { return uint(bits.Len(uint(max(entries-1, 0)))) }

@@ -1,0 +1,222 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// ErrCorrupt is the error for bytes that are not what a writer wrote. It comes as a
+// *ErrCorrupt.
+type ErrCorrupt struct {
+	// Offset is where the damaged part begins in the file.
+	Offset int64
+	// Part is what differs.
+	Part      string
+	Want, Got string
+}
+
+// Error names the part, what was wanted and what was found.
+func (e *ErrCorrupt) Error() string {
+	return fmt.Sprintf("%s at offset %d: want %s, got %s", e.Part, e.Offset, e.Want, e.Got)
+}
+
+// ReadFooter reads the footer of a file of a size.
+func ReadFooter(r io.ReaderAt, size int64) (*format.FileMetaData, error) {
+	tail := make([]byte, 8)
+	if size < int64(len(tail)+len(magic)) {
+		return nil, &ErrCorrupt{Part: "file", Want: "at least 12 bytes", Got: fmt.Sprint(size)}
+	}
+	if _, err := r.ReadAt(tail, size-8); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if string(tail[4:]) != magic {
+		return nil, &ErrCorrupt{Offset: size - 4, Part: "magic", Want: magic, Got: fmt.Sprintf("%q", tail[4:])}
+	}
+	n := int64(binary.LittleEndian.Uint32(tail))
+	if n > size-12 {
+		return nil, &ErrCorrupt{Offset: size - 8, Part: "length of the footer", Want: fmt.Sprintf("at most %d", size-12), Got: fmt.Sprint(n)}
+	}
+	b := make([]byte, n)
+	if _, err := r.ReadAt(b, size-8-n); err != nil {
+		return nil, err
+	}
+	md := new(format.FileMetaData)
+	if err := thrift.Unmarshal(new(thrift.CompactProtocol), b, md); err != nil {
+		return nil, &ErrCorrupt{Offset: size - 8 - n, Part: "footer", Want: "a Parquet footer", Got: err.Error()}
+	}
+	return md, nil
+}
+
+// ChunkReader reads a column chunk page by page.
+type ChunkReader struct {
+	r        io.ReaderAt
+	md       *format.ColumnMetaData
+	kind     format.Type
+	optional bool
+
+	at, end int64
+	rows    int64 // that are still to come
+	packed  []byte
+	page    Values
+	dict    *Values // of byte strings; its Codes are not used
+	numbers []uint64
+	levels  []uint64
+	codes   []uint32
+}
+
+// NewChunkReader reads a chunk of a column that has the element e in the schema.
+func NewChunkReader(r io.ReaderAt, e *format.SchemaElement, md *format.ColumnMetaData) (*ChunkReader, error) {
+	c := &ChunkReader{r: r, md: md, kind: e.Type.V, optional: e.RepetitionType.V == format.Optional, rows: md.NumValues}
+	if md.Codec != format.Zstd {
+		return nil, fmt.Errorf("column %q: compressed by %s, this version reads %s", e.Name, md.Codec, format.Zstd)
+	}
+	c.at = md.DataPageOffset
+	if o := md.DictionaryPageOffset; o > 0 && o < c.at {
+		c.at = o
+	}
+	if md.Type != c.kind || md.TotalCompressedSize < 0 || md.TotalUncompressedSize < 0 || c.at < 0 || md.NumValues < 0 {
+		return nil, &ErrCorrupt{Offset: c.at, Part: fmt.Sprintf("column %q", e.Name), Want: "a chunk of the schema's type, with an offset and sizes", Got: fmt.Sprintf("%v, %d, %d bytes", md.Type, c.at, md.TotalCompressedSize)}
+	}
+	c.end = c.at + md.TotalCompressedSize
+	return c, nil
+}
+
+// Next returns the values of the next page, which stay until the next call; io.EOF
+// after the last. Of byte strings with a dictionary the Data and Ends are the same for
+// all pages of the chunk, and the entries need not all be used. Numbers that have one
+// come as themselves.
+func (c *ChunkReader) Next() (*Values, error) {
+	for c.rows > 0 {
+		start := c.at
+		h, err := c.header()
+		if err != nil {
+			return nil, err
+		}
+		body, err := c.body(start, h)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case h.Type == format.DictionaryPage && h.DictionaryPageHeader.Valid:
+			err = c.dictionary(h.DictionaryPageHeader.V, body)
+		case h.Type == format.DataPage && h.DataPageHeader.Valid:
+			if err = c.data(&h.DataPageHeader.V, body); err == nil {
+				return &c.page, nil
+			}
+		case h.Type == format.IndexPage:
+		default:
+			err = fmt.Errorf("a page of type %v", h.Type)
+		}
+		if err != nil {
+			return nil, &ErrCorrupt{Offset: start, Part: "page", Want: "what a writer of segments writes", Got: err.Error()}
+		}
+	}
+	return nil, io.EOF
+}
+
+// header reads the header of the page at c.at, and moves behind it.
+func (c *ChunkReader) header() (*format.PageHeader, error) {
+	start := c.at
+	var last error
+	for size := int64(256); ; size *= 16 {
+		b := make([]byte, min(size, max(c.end-start, 0)))
+		n, err := c.r.ReadAt(b, start)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		h := new(format.PageHeader)
+		r := new(thrift.CompactProtocol).NewReaderFromBytes(b[:n])
+		if last = thrift.NewDecoder(r).Decode(h); last == nil {
+			c.at = start + int64(r.BytesRead())
+			if h.CompressedPageSize < 0 || h.UncompressedPageSize < 0 || int64(h.CompressedPageSize) > c.end-c.at || int64(h.UncompressedPageSize) > c.md.TotalUncompressedSize {
+				return nil, &ErrCorrupt{Offset: start, Part: "page header", Want: fmt.Sprintf("at most %d bytes, %d uncompressed", c.end-c.at, c.md.TotalUncompressedSize), Got: fmt.Sprintf("%d, %d", h.CompressedPageSize, h.UncompressedPageSize)}
+			}
+			return h, nil
+		}
+		if size >= c.end-start || size > 1<<20 {
+			return nil, &ErrCorrupt{Offset: start, Part: "page header", Want: "a header", Got: last.Error()}
+		}
+	}
+}
+
+// body reads the page behind its header, checks it and decompresses it.
+func (c *ChunkReader) body(start int64, h *format.PageHeader) ([]byte, error) {
+	n := int(h.CompressedPageSize)
+	if cap(c.packed) < n {
+		c.packed = make([]byte, n)
+	}
+	c.packed = c.packed[:n]
+	if got, err := c.r.ReadAt(c.packed, c.at); got < n {
+		if errors.Is(err, io.EOF) {
+			return nil, &ErrCorrupt{Offset: start, Part: "page", Want: fmt.Sprintf("%d bytes", n), Got: fmt.Sprint(got)}
+		}
+		return nil, err
+	}
+	c.at += int64(n)
+	if got := crc32.ChecksumIEEE(c.packed); uint32(h.CRC) != got {
+		return nil, &ErrCorrupt{Offset: start, Part: "page checksum", Want: fmt.Sprintf("%08x", uint32(h.CRC)), Got: fmt.Sprintf("%08x", got)}
+	}
+	body, err := decompress(c.packed, int(h.UncompressedPageSize))
+	if err != nil {
+		return nil, &ErrCorrupt{Offset: start, Part: "page", Want: "a zstd frame", Got: err.Error()}
+	}
+	return body, nil
+}
+
+func (c *ChunkReader) dictionary(h format.DictionaryPageHeader, body []byte) error {
+	if h.Encoding != format.Plain && h.Encoding != format.PlainDictionary {
+		return fmt.Errorf("a dictionary in %v", h.Encoding)
+	}
+	n := int(h.NumValues)
+	if n < 0 || n > len(body) {
+		return fmt.Errorf("a dictionary of %d entries in %d bytes", n, len(body))
+	}
+	d := &decoder{kind: c.kind}
+	var v Values
+	if err := d.plain(&v, body, n); err != nil {
+		return fmt.Errorf("dictionary: %w", err)
+	}
+	c.dict = &v
+	return nil
+}
+
+// data decodes a page.
+func (c *ChunkReader) data(h *format.DataPageHeader, body []byte) error {
+	rows := int64(h.NumValues)
+	if rows <= 0 || rows > c.rows {
+		return fmt.Errorf("%d rows, %d are to come", rows, c.rows)
+	}
+	v := &c.page
+	*v = Values{Rows: int(rows)}
+	values := int(rows)
+	if c.optional {
+		if h.DefinitionLevelEncoding != format.RLE || len(body) < 4 {
+			return fmt.Errorf("levels in %v, %d bytes", h.DefinitionLevelEncoding, len(body))
+		}
+		size := int64(binary.LittleEndian.Uint32(body))
+		if size > int64(len(body)-4) {
+			return fmt.Errorf("levels of %d bytes in %d", size, len(body)-4)
+		}
+		var err error
+		if c.levels, values, err = decodeLevels(c.levels[:0], body[4:4+size], int(rows)); err != nil {
+			return fmt.Errorf("levels: %w", err)
+		}
+		if values < int(rows) {
+			v.Valid = c.levels
+		}
+		body = body[4+size:]
+	}
+	d := &decoder{kind: c.kind, dict: c.dict, codes: c.codes, numbers: c.numbers}
+	if err := d.values(v, h.Encoding, body, values); err != nil {
+		return err
+	}
+	c.codes, c.numbers = d.codes, d.numbers
+	c.rows -= rows
+	return nil
+}

@@ -1,0 +1,223 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/vfs"
+)
+
+// mustRead compares a segment with the rows that were written, in batches of at most
+// maxRows.
+func mustRead(t *testing.T, dir string, m *Meta, batches []*column.Batch, rows []RowRef, maxRows int) {
+	t.Helper()
+	r, err := Open(vfs.OS, filepath.Join(dir, FileName(m.ID)), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var kept []*column.Batch
+	for at := 0; ; {
+		b, err := r.Next(maxRows)
+		if errors.Is(err, io.EOF) {
+			if at != len(rows) {
+				t.Fatalf("%d rows, want %d", at, len(rows))
+			}
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Rows == 0 || b.Rows > maxRows || b.TableID != m.TableID || b.SchemaVersion != m.SchemaVersion {
+			t.Fatalf("header %+v", b.Header)
+		}
+		kept = append(kept, b)
+		at += b.Rows
+	}
+	// Batches stay as they were while the next ones are read.
+	at := 0
+	for _, b := range kept {
+		part := rows[at : at+b.Rows]
+		lo, hi := part[0].Time, part[0].Time
+		for _, r := range part {
+			lo, hi = min(lo, r.Time), max(hi, r.Time)
+		}
+		if b.MinTime != lo || b.MaxTime != hi {
+			t.Fatalf("rows from %d on: times %d to %d, want %d to %d", at, b.MinTime, b.MaxTime, lo, hi)
+		}
+		for _, c := range m.Columns {
+			v := b.Column(c.ID)
+			if v != nil {
+				mustLie(t, b, v)
+			}
+			nulls := 0
+			for i, want := range expected(c.ID, batches, part) {
+				got := value(v, i)
+				if got != want {
+					t.Fatalf("column %q, row %d: %s, want %s", c.Name, at+i, got, want)
+				}
+				if want == "null" {
+					nulls++
+				}
+			}
+			if v != nil && (v.Nulls != nulls || v.Type != c.Type) {
+				t.Fatalf("column %q: %d nulls, type %s, want %d, %s", c.Name, v.Nulls, v.Type, nulls, c.Type)
+			}
+		}
+		at += b.Rows
+	}
+}
+
+// mustLie checks what users of views rely on: alignment, room behind every section.
+func mustLie(t *testing.T, b *column.Batch, v *column.View) {
+	t.Helper()
+	base := uintptr(unsafe.Pointer(unsafe.SliceData(b.Mem)))
+	for name, s := range map[string][]byte{"validity": v.Validity, "data": v.Data, "offsets": v.Offsets, "codes": v.Codes} {
+		if len(s) == 0 {
+			continue
+		}
+		at := uintptr(unsafe.Pointer(unsafe.SliceData(s))) - base
+		if at%8 != 0 || at+uintptr(len(s))+16 > uintptr(len(b.Mem)) {
+			t.Fatalf("column %d: %s at %d, %d bytes, in memory of %d", v.ID, name, at, len(s), len(b.Mem))
+		}
+	}
+}
+
+func TestReadBack(t *testing.T) {
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 2))
+			tab := wide(t)
+			sizes := [][]int{{1}, {2}, {65}, {1000, 1, 64, 935}, {300, 5000, 3000}}[seed%5]
+			batches := fill(t, r, tab, sizes...)
+			dir := t.TempDir()
+			id := uint64(0)
+			cfg := Config{FS: vfs.OS, Dir: dir, RowGroupRows: 1 + r.IntN(4000), NextID: func() uint64 { id++; return id }}
+			metas, err := Write(cfg, tab, batches)
+			if err != nil || len(metas) != 1 {
+				t.Fatalf("%d files, %v", len(metas), err)
+			}
+			rows := allRows(tab, batches...)
+			Sort(tab, batches, rows)
+			for _, n := range []int{1 << 20, 1 + r.IntN(3000), 63} {
+				mustRead(t, dir, &metas[0], batches, rows, n)
+			}
+
+			// In pieces, in another order, by a Writer.
+			r.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+			w, err := NewWriter(cfg, Spec{Tables: []TableColumns{{Table: tab, Columns: Columns(batches)}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for at := 0; at < len(rows); {
+				n := min(1+r.IntN(1500), len(rows)-at)
+				if err := w.Append(tab, batches, rows[at:at+n]); err != nil {
+					t.Fatal(err)
+				}
+				at += n
+			}
+			m, err := w.Finish()
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustRead(t, dir, &m, batches, rows, 1+r.IntN(3000))
+		})
+	}
+}
+
+// TestReadHuge has values that fill pages by themselves, and shared prefixes among them.
+func TestReadHuge(t *testing.T) {
+	tab := tableOf(t, "ts:TimestampSecond:TIMESTAMP", "long:String", "prefix:String", "mixed:Json")
+	var rows []row
+	for i := range 70 {
+		r := row{"ts": i, "long": fmt.Sprint(i, strings.Repeat("0123456789", i*3000)), "prefix": strings.Repeat("x", 100_000) + fmt.Sprint(i)}
+		if i%10 == 3 {
+			r["mixed"] = strings.Repeat("y", 3<<20)
+		} else if i%3 == 0 {
+			r["mixed"] = fmt.Sprint(i)
+		}
+		rows = append(rows, r)
+	}
+	batches := []*column.Batch{batchOf(t, tab, rows...)}
+	dir := t.TempDir()
+	m := write(t, dir, tab, batches...)[0]
+	mustRead(t, dir, &m, batches, allRows(tab, batches...), 33)
+}
+
+// goldenMeta is that of testdata/v1.parquet.
+func goldenMeta(t testing.TB) *Meta {
+	t.Helper()
+	b, err := os.ReadFile("testdata/v1.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Meta{TableID: 7, SchemaVersion: 3, Rows: 500, Bytes: int64(len(b)), MaxTime: 499e9, FooterCRC: 1135580980, FileCRC: 3088082855}
+	tab := goldenTable(t)
+	for _, c := range tab.Columns {
+		m.Columns = append(m.Columns, Column{ID: c.ID, FieldID: c.ID, Name: c.Name, Type: c.Type, Semantic: c.Semantic})
+	}
+	m.Columns[21].Name, m.Columns[21].Logical = "Few#22", "Few"
+	return m
+}
+
+func goldenTable(t testing.TB) *schema.Table {
+	return tableOf(t, "host:String:TAG", "ts:TimestampNanosecond:TIMESTAMP", "bool:Boolean", "i8:Int8", "i16:Int16", "i32:Int32", "i64:Int64",
+		"u8:UInt8", "u16:UInt16", "u32:UInt32", "u64:UInt64", "f32:Float32", "f64:Float64", "text:String", "bin:Binary", "doc:Json",
+		"ts_s:TimestampSecond", "ts_ms:TimestampMillisecond", "ts_us:TimestampMicrosecond", "ts_ns:TimestampNanosecond", "few:String", "Few:Int64")
+}
+
+// goldenRows are what is in it.
+func goldenRows() []row {
+	var rows []row
+	for i := range 500 {
+		n := int64(i)
+		r := row{
+			"host": fmt.Sprint("h", i%3), "ts": n * 1e9, "bool": i%2 == 0, "i8": n%256 - 128, "i16": n*131 - 32768, "i32": n*7919 - math.MaxInt32, "i64": n*1e15 - math.MaxInt64,
+			"u8": n % 256, "u16": n * 131, "u32": n * 7919, "u64": uint64(n) * 1e16, "f32": float64(float32(n) / 3), "f64": float64(n) / 7, "text": fmt.Sprint("value ", n*n), "bin": string([]byte{byte(n), 0, 255}), "doc": fmt.Sprintf(`{"n":%d}`, n),
+			"ts_s": n, "ts_ms": n * 1e3, "ts_us": -n, "ts_ns": n * n, "few": fmt.Sprint("few words ", i%5), "Few": n % 4,
+		}
+		if i%7 == 0 {
+			r = row{"ts": n * 1e9}
+		}
+		if i%50 == 3 {
+			r["f64"], r["f32"] = math.NaN(), math.Copysign(0, -1)
+			r["i64"], r["u64"] = int64(math.MinInt64), uint64(math.MaxUint64)
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// TestGolden reads files as versions before wrote them: v1 is by parquet-go.
+func TestGolden(t *testing.T) {
+	dir := t.TempDir()
+	b, err := os.ReadFile("testdata/v1.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := goldenMeta(t)
+	m.ID = 1
+	if err := os.WriteFile(filepath.Join(dir, FileName(1)), b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(vfs.OS, dir, m, true); err != nil {
+		t.Fatal(err)
+	}
+	tab := goldenTable(t)
+	batches := []*column.Batch{batchOf(t, tab, goldenRows()...)}
+	rows := allRows(tab, batches...)
+	Sort(tab, batches, rows)
+	for _, n := range []int{1000, 77, 1} {
+		mustRead(t, dir, m, batches, rows, n)
+	}
+}

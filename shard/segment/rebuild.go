@@ -1,0 +1,402 @@
+package segment
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"slices"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/segment/parquet"
+)
+
+// cursor stands in a column chunk, before the next row.
+type cursor struct {
+	*Column
+	absent bool // null throughout
+	chunk  *parquet.ChunkReader
+	page   *parquet.Values
+	row    int // next one of the page
+	value  int // next one of the page
+	local  []uint32
+}
+
+// builder makes batches of what cursors read. It keeps its memory from one to the
+// next, but for that of the batches.
+type builder struct {
+	valid   []uint64
+	rows    int
+	numbers []uint64 // one for each value, no matter how many rows are null
+	plain   bool     // byte strings are in data and ends, else entries in codes
+	codes   []uint32
+	used    []uint32 // entries of the page's dictionary, by their code in the batch
+	data    []byte
+	ends    []uint32
+
+	mem  []byte
+	last int // size of the last batch's memory
+}
+
+// batch makes a batch of the next h.Rows rows.
+func (b *builder) batch(h column.Header, cols []*cursor) (*column.Batch, error) {
+	b.mem = make([]byte, 0, b.last+b.last/8+4096)
+	out := &column.Batch{Header: h, Cols: make([]column.View, 0, len(cols))}
+	var spots []sections
+	for _, c := range cols {
+		if c.absent {
+			continue
+		}
+		if err := b.read(c, h.Rows); err != nil {
+			return nil, fmt.Errorf("column %q: %w", c.Name, err)
+		}
+		v, s := b.view(c, h.Rows)
+		if v.Nulls == v.Rows {
+			continue
+		}
+		if c.Semantic == schema.Timestamp {
+			if v.Nulls > 0 {
+				return nil, &parquet.ErrCorrupt{Part: fmt.Sprintf("time index %q", c.Name), Want: "no nulls", Got: fmt.Sprint(v.Nulls)}
+			}
+			out.MinTime, out.MaxTime = b.times()
+		}
+		out.Cols, spots = append(out.Cols, v), append(spots, s)
+	}
+	b.mem = append(b.mem, make([]byte, 16)...)
+	b.last = len(b.mem)
+	for i := range out.Cols {
+		spots[i].point(&out.Cols[i], b.mem)
+	}
+	out.Mem, b.mem = b.mem, nil
+	slices.SortFunc(out.Cols, func(x, y column.View) int { return int(int64(x.ID) - int64(y.ID)) })
+	return out, nil
+}
+
+// times are the smallest and the largest of the numbers at hand, of a view.
+func (b *builder) times() (lo, hi int64) {
+	lo, hi = math.MaxInt64, math.MinInt64
+	for _, t := range b.numbers {
+		lo, hi = min(lo, int64(t)), max(hi, int64(t))
+	}
+	return lo, hi
+}
+
+// sections says where the sections of a view lie, from and to; 0, 0 for none.
+type sections struct{ validity, offsets, codes, data [2]int }
+
+func (s *sections) point(v *column.View, mem []byte) {
+	at := func(r [2]int) []byte {
+		if r[0] == r[1] {
+			return nil
+		}
+		return mem[r[0]:r[1]:r[1]]
+	}
+	v.Validity, v.Offsets, v.Codes, v.Data = at(s.validity), at(s.offsets), at(s.codes), at(s.data)
+}
+
+// section returns n bytes of zeros at the end of the batch's memory, aligned.
+func (b *builder) section(n int) ([]byte, [2]int) {
+	end := len(b.mem)
+	from := (end + 7) &^ 7
+	b.mem = slices.Grow(b.mem, from-end+n)[:from+n]
+	clear(b.mem[end:])
+	return b.mem[from:], [2]int{from, from + n}
+}
+
+// read gathers the next rows of a column.
+func (b *builder) read(c *cursor, rows int) error {
+	b.valid, b.rows, b.plain = b.valid[:0], 0, false
+	b.numbers, b.codes, b.used, b.data, b.ends = b.numbers[:0], b.codes[:0], b.used[:0], b.data[:0], b.ends[:0]
+	for b.rows < rows {
+		if c.page == nil || c.row == c.page.Rows {
+			if err := b.turn(c, rows); err != nil {
+				return err
+			}
+		}
+		p := c.page
+		n := min(rows-b.rows, p.Rows-c.row)
+		values := n
+		if p.Valid != nil {
+			values = b.validity(p.Valid, c.row, n)
+		} else if len(b.valid) > 0 {
+			b.grow(b.rows + n)
+			setBits(b.valid, b.rows, b.rows+n)
+		}
+		from, to := c.value, c.value+values
+		switch {
+		case !c.Type.IsBytes():
+			b.numbers = append(b.numbers, p.Numbers[from:to]...)
+		case p.Dict && !b.plain:
+			b.entries(c, p.Codes[from:to])
+		case p.Dict:
+			for _, code := range p.Codes[from:to] {
+				b.data = append(b.data, p.Entry(int(code))...)
+				b.ends = append(b.ends, uint32(len(b.data)))
+			}
+		default:
+			b.strings(c, from, to)
+		}
+		b.rows, c.row, c.value = b.rows+n, c.row+n, to
+	}
+	return nil
+}
+
+// turn goes to the next page. Codes that were taken from the last one mean the same
+// in the next: there is one dictionary for the chunk.
+func (b *builder) turn(c *cursor, rows int) error {
+	p, err := c.chunk.Next()
+	if errors.Is(err, io.EOF) {
+		return &parquet.ErrCorrupt{Part: fmt.Sprintf("column %q", c.Name), Want: fmt.Sprintf("%d more rows", rows-b.rows), Got: "the end"}
+	}
+	if err != nil {
+		return err
+	}
+	c.page, c.row, c.value = p, 0, 0
+	if p.Dict && len(c.local) < len(p.Ends) {
+		c.local = make([]uint32, len(p.Ends))
+	}
+	return nil
+}
+
+func (b *builder) grow(rows int) {
+	for len(b.valid) < (rows+63)/64 {
+		b.valid = append(b.valid, 0)
+	}
+}
+
+// validity adds bits of a page's bitmap, and returns how many are set.
+func (b *builder) validity(bitmap []uint64, row, n int) int {
+	if len(b.valid) == 0 {
+		b.grow(b.rows + n)
+		setBits(b.valid, 0, b.rows)
+	}
+	b.grow(b.rows + n)
+	ones := 0
+	for i := 0; i < n; {
+		from, to := row+i, b.rows+i
+		k := min(n-i, 64-from&63, 64-to&63)
+		w := bitmap[from>>6] >> (from & 63) & (^uint64(0) >> (64 - k))
+		b.valid[to>>6] |= w << (to & 63)
+		ones += bits.OnesCount64(w)
+		i += k
+	}
+	return ones
+}
+
+// entries adds byte strings by their codes in the chunk's dictionary. The batch gets a
+// dictionary of those that occur.
+func (b *builder) entries(c *cursor, codes []uint32) {
+	at := len(b.codes)
+	b.codes = slices.Grow(b.codes, len(codes))[:at+len(codes)]
+	for i, code := range codes {
+		l := c.local[code]
+		if l == 0 {
+			e := c.page.Entry(int(code))
+			b.data = append(b.data, e...)
+			b.ends = append(b.ends, uint32(len(b.data)))
+			b.used = append(b.used, code)
+			l = uint32(len(b.used))
+			c.local[code] = l
+		}
+		b.codes[at+i] = l - 1
+	}
+}
+
+// strings adds byte strings as they are.
+func (b *builder) strings(c *cursor, from, to int) {
+	if !b.plain {
+		b.toPlain()
+		for _, code := range b.used {
+			c.local[code] = 0
+		}
+		b.used = b.used[:0]
+	}
+	if from == to {
+		return
+	}
+	p := c.page
+	start := uint32(0)
+	if from > 0 {
+		start = p.Ends[from-1]
+	}
+	shift := uint32(len(b.data)) - start
+	b.data = append(b.data, p.Data[start:p.Ends[to-1]]...)
+	for _, end := range p.Ends[from:to] {
+		b.ends = append(b.ends, end+shift)
+	}
+}
+
+// toPlain keeps byte strings as they are from now on.
+func (b *builder) toPlain() {
+	b.plain = true
+	if len(b.codes) == 0 {
+		return
+	}
+	entries := parquet.Values{Data: slices.Clone(b.data), Ends: slices.Clone(b.ends)}
+	b.data, b.ends = b.data[:0], b.ends[:0]
+	for _, code := range b.codes {
+		b.data = append(b.data, entries.Entry(int(code))...)
+		b.ends = append(b.ends, uint32(len(b.data)))
+	}
+	b.codes = b.codes[:0]
+}
+
+// view lays the values at hand out as a view. Its slices are set later, when the
+// memory does not move any more.
+func (b *builder) view(c *cursor, rows int) (column.View, sections) {
+	v := column.View{ID: c.ID, Type: c.Type, Rows: rows}
+	var s sections
+	if len(b.valid) > 0 {
+		ones := 0
+		for _, w := range b.valid {
+			ones += bits.OnesCount64(w)
+		}
+		if v.Nulls = rows - ones; v.Nulls > 0 && v.Nulls < rows {
+			var section []byte
+			section, s.validity = b.section(8 * len(b.valid))
+			for i, w := range b.valid {
+				binary.LittleEndian.PutUint64(section[8*i:], w)
+			}
+		}
+	}
+	if c.Type.IsBytes() {
+		b.viewStrings(c, &v, &s)
+	} else if v.Nulls < rows {
+		b.viewNumbers(&v, &s)
+	}
+	return v, s
+}
+
+// each calls f with the rows that have a value, and the number of the value.
+func (b *builder) each(v *column.View, f func(row, value int)) {
+	if v.Nulls == 0 {
+		for i := range v.Rows {
+			f(i, i)
+		}
+		return
+	}
+	n := 0
+	for i, w := range b.valid {
+		for ; w != 0; w &= w - 1 {
+			f(64*i+bits.TrailingZeros64(w), n)
+			n++
+		}
+	}
+}
+
+func (b *builder) viewStrings(c *cursor, v *column.View, s *sections) {
+	entries := len(b.ends)
+	if !b.plain {
+		for _, code := range b.used {
+			c.local[code] = 0
+		}
+	}
+	if v.Nulls == v.Rows {
+		return
+	}
+	if !b.plain && entries > 1<<16 {
+		b.toPlain()
+	}
+	var offsets, data []byte
+	if b.plain {
+		v.Encoding = column.Plain
+		offsets, s.offsets = b.section(4 * (v.Rows + 1))
+		row := 0
+		last := uint32(0)
+		b.each(v, func(at, value int) {
+			for ; row <= at; row++ {
+				binary.LittleEndian.PutUint32(offsets[4*row:], last)
+			}
+			last = b.ends[value]
+		})
+		for ; row <= v.Rows; row++ {
+			binary.LittleEndian.PutUint32(offsets[4*row:], last)
+		}
+	} else {
+		v.Encoding, v.DictLen = column.Dict, entries
+		offsets, s.offsets = b.section(4 * (entries + 1))
+		for i, end := range b.ends {
+			binary.LittleEndian.PutUint32(offsets[4*i+4:], end)
+		}
+		b.viewCodes(v, s, entries)
+	}
+	data, s.data = b.section(len(b.data))
+	copy(data, b.data)
+}
+
+func (b *builder) viewCodes(v *column.View, s *sections, entries int) {
+	var codes []byte
+	switch {
+	case entries == 1:
+	case entries <= 1<<8:
+		v.Width = 1
+		codes, s.codes = b.section(v.Rows)
+		b.each(v, func(row, value int) { codes[row] = byte(b.codes[value]) })
+	default:
+		v.Width = 2
+		codes, s.codes = b.section(2 * v.Rows)
+		b.each(v, func(row, value int) { binary.LittleEndian.PutUint16(codes[2*row:], uint16(b.codes[value])) })
+	}
+}
+
+// viewNumbers lays out numbers in as few bytes as their range needs.
+func (b *builder) viewNumbers(v *column.View, s *sections) {
+	v.Encoding = column.Fixed
+	switch v.Type {
+	case schema.TimestampSecond:
+		for i, n := range b.numbers {
+			b.numbers[i] = uint64(int64(n) / 1000)
+		}
+	case schema.Uint8, schema.Uint16, schema.Uint32:
+		for i, n := range b.numbers {
+			b.numbers[i] = uint64(uint32(n))
+		}
+	case schema.Float32:
+		v.Width = 4
+	case schema.Float64:
+		v.Width = 8
+	}
+	if !v.Type.IsFloat() {
+		b.narrow(v)
+	}
+	var data []byte
+	data, s.data = b.section(int(v.Width) * v.Rows)
+	base := uint64(v.Base)
+	switch v.Width {
+	case 1:
+		b.each(v, func(row, value int) { data[row] = byte(b.numbers[value] - base) })
+	case 2:
+		b.each(v, func(row, value int) { binary.LittleEndian.PutUint16(data[2*row:], uint16(b.numbers[value]-base)) })
+	case 4:
+		b.each(v, func(row, value int) { binary.LittleEndian.PutUint32(data[4*row:], uint32(b.numbers[value]-base)) })
+	case 8:
+		b.each(v, func(row, value int) { binary.LittleEndian.PutUint64(data[8*row:], b.numbers[value]-base) })
+	}
+}
+
+// narrow chooses base and width.
+func (b *builder) narrow(v *column.View) {
+	flip := uint64(1 << 63)
+	if v.Type == schema.Uint64 {
+		flip = 0
+	}
+	lo, hi := b.numbers[0]^flip, b.numbers[0]^flip
+	for _, n := range b.numbers {
+		lo, hi = min(lo, n^flip), max(hi, n^flip)
+	}
+	v.Base = int64(lo ^ flip)
+	switch n := bits.Len64(hi - lo); {
+	case n == 0:
+	case n <= 8:
+		v.Width = 1
+	case n <= 16:
+		v.Width = 2
+	case n <= 32:
+		v.Width = 4
+	default:
+		v.Width = 8
+	}
+}
