@@ -11,6 +11,8 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
 )
 
 // messages are the values of column m of encoded batches.
@@ -94,8 +96,19 @@ func TestTailSeam(t *testing.T) {
 func TestTailSeesItsTableOnly(t *testing.T) {
 	o := openShard(t, testConfig(t))
 	tail := mustTail(t, o, 1)
+	merging := def(1)
+	merging.Options = map[string]string{schema.OptionAppendMode: "false"}
+	if _, _, err := o.Write(wait(t), nil, []*schemapb.Table{merging}); err != nil {
+		t.Fatal(err)
+	}
 	o.mustPut(batch(head(2, 9, 1), "other"), batch(head(1, 9, 2), "mine"))
 	o.mustPut(batch(head(1, 9, 2), "mine")) // again: it is not appended
+	var b column.Builder
+	table := schema.FromProto(merging)
+	b.Add(table.Columns[0]).SetInt(0, 5)
+	b.Add(schema.DeletedColumn()).SetInt(0, 1)
+	b.EndRow()
+	o.mustPut(b.Encode(nil, head(1, 9, 3))) // a delete marker is no row
 	o.mustPut(batch(head(1, 9, 4), "last"))
 	var got []string
 	for len(got) < 2 {

@@ -16,6 +16,8 @@ func (s *Service) change(ctx context.Context, st statement.Statement, database s
 	switch st := st.(type) {
 	case *statement.Insert:
 		return s.insert(ctx, st, database)
+	case *statement.Delete:
+		return s.delete(ctx, st, database)
 	case *statement.CreateDatabase:
 		cmd, err = s.createDatabase(st)
 	case *statement.DropDatabase:

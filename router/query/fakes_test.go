@@ -103,6 +103,9 @@ func (s *fakeShards) Analyze(context.Context, *shardpb.AnalyzeRequest) (*shardpb
 }
 
 func (s *fakeShards) Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadCloser, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
 	s.mu.Lock()
 	s.queried = req
 	s.mu.Unlock()

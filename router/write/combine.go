@@ -46,11 +46,11 @@ type part struct {
 }
 
 // combinable tells whether the jobs, all of one request to one shard, are better sent with
-// those of others: small, and whole tables.
+// those of others: small, whole tables, and rows rather than deletions.
 func combinable(jobs []*job) bool {
 	rows, bytes := 0, 0
 	for _, j := range jobs {
-		if j.from > 0 || j.to < j.target.rows.Rows.Rows() {
+		if j.from > 0 || j.to < j.target.rows.Rows.Rows() || j.target.deletes {
 			return false
 		}
 		rows += j.to

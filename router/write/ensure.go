@@ -63,6 +63,9 @@ func (t *target) compare() (missing bool, err error) {
 		return false, t.checkNotNull()
 	}
 	for _, c := range t.rows.Rows.Cols() {
+		if isDeletedColumn(c) {
+			continue
+		}
 		have := t.table.Column(c.Name)
 		switch {
 		case have == nil && c.Semantic == schema.Timestamp:
@@ -75,7 +78,7 @@ func (t *target) compare() (missing bool, err error) {
 			return false, t.conflict(have, &c.Column)
 		}
 	}
-	if !t.seen() {
+	if !t.seen() && !t.deletes {
 		for i := range t.table.Columns {
 			if c := &t.table.Columns[i]; c.Default != nil && t.given(c.Name) == nil {
 				return false, &schemaChanged{final: errs.New(errs.TableUnavailable, "table %s keeps changing; retry", t.name())}
@@ -119,7 +122,7 @@ func (t *target) given(name string) *column.Col {
 func (t *target) checkNotNull() error {
 	for i := range t.table.Columns {
 		must := &t.table.Columns[i]
-		if !must.NotNull {
+		if !must.NotNull || t.deletes && must.Semantic == schema.Field {
 			continue
 		}
 		switch c := t.given(must.Name); {
@@ -294,6 +297,9 @@ func (t *target) adopt() error {
 		return nil // compare found no fault
 	}
 	for _, c := range t.rows.Rows.Cols() {
+		if isDeletedColumn(c) {
+			continue
+		}
 		have := t.table.Column(c.Name)
 		if have == nil || have.Type != c.Type {
 			// The table changed between the check and the answer.

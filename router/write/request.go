@@ -25,6 +25,9 @@ type target struct {
 	// table is what the column ids refer to; set by ensure.
 	table   *schema.Table
 	existed bool
+	// deletes: the rows say what is deleted, by the hidden column of schema.DeletedColumn,
+	// which no table defines. They have key columns only.
+	deletes bool
 	group   int
 	jobs    []*job
 }
@@ -48,7 +51,7 @@ func newRequest(cfg Config, out *pipeline.Output) *request {
 			continue
 		}
 		tr.Rows.Finish()
-		t := &target{rows: tr}
+		t := &target{rows: tr, deletes: slices.ContainsFunc(tr.Rows.Cols(), isDeletedColumn)}
 		if !tr.Internal && len(out.Tables) > 1 {
 			if groups == nil {
 				groups = map[string]int{}
@@ -66,6 +69,8 @@ func newRequest(cfg Config, out *pipeline.Output) *request {
 	}
 	return req
 }
+
+func isDeletedColumn(c *column.Col) bool { return c.ID == schema.DeletedColumnID }
 
 // cut makes the target's jobs: as few as the limits allow, each of at least one row.
 func (t *target) cut(cfg Config) {

@@ -2,6 +2,7 @@ package segment
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -85,6 +86,34 @@ func TestBloomFilters(t *testing.T) {
 	}
 	if groups := 3 * 200; absent < groups*95/100 {
 		t.Errorf("%d of %d probes for absent values are excluded, want nearly all", absent, groups)
+	}
+	filters, err := ReadFilters(vfs.OS, file)
+	if err != nil || len(filters.Groups) != 3 || filters.Groups[1].First != 1000 || filters.Groups[2].Rows != 1000 {
+		t.Fatalf("filters: %+v, %v", filters, err)
+	}
+	if lo, hi, ok := filters.Bounds(1, 1); !ok || lo != 1000 || hi != 1999 {
+		t.Errorf("bounds of the time index in row group 1: %d to %d, %v", lo, hi, ok)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	passed := 0
+	for i := range rows {
+		has, err := filters.MayHave(f, 2, i/1000, fmt.Appendf(nil, "id-%d", i*2))
+		if err != nil || !has && i%10 != 0 {
+			t.Fatalf("id-%d: %v, %v", i*2, has, err)
+		}
+		if may, _ := filters.MayHave(f, 2, i/1000, fmt.Appendf(nil, "id-%d", i*2+1)); may {
+			passed++
+		}
+	}
+	if passed > rows/20 {
+		t.Errorf("%d of %d absent values pass", passed, rows)
+	}
+	if may, err := filters.MayHave(f, 6, 0, []byte("y")); !may || err != nil {
+		t.Errorf("a column without a filter: %v, %v", may, err)
 	}
 	if got := excluded("few", "'v3'"); got != 3 {
 		t.Errorf("an absent value of a column with a dictionary is excluded from %d row groups, want 3", got)

@@ -221,3 +221,13 @@ func (t *Fulltext) MayContain(fieldID uint32, rowGroup int, text string) bool {
 	a.each([]byte(text), nil, func(token []byte) { may = may && filter.Check(tokenHash.Sum64(token)) })
 	return may
 }
+
+// Analyzer tells how the tokens of a column were told apart; ok is false if it has no
+// filters.
+func (t *Fulltext) Analyzer(field uint32) (chinese, caseSensitive, ok bool) {
+	c := t.columns[field]
+	if c == nil {
+		return false, false, false
+	}
+	return c.Chinese, c.CaseSensitive, true
+}

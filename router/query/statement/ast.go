@@ -122,6 +122,13 @@ type Insert struct {
 	Values  [][]Literal
 }
 
+// Delete is DELETE FROM t WHERE condition.
+type Delete struct {
+	Name Name
+	// Where is the condition as written. CheckCondition holds for it.
+	Where string
+}
+
 // LiteralKind says what a literal is.
 type LiteralKind uint8
 
@@ -197,3 +204,6 @@ func (*TruncateTable) Rows() bool { return false }
 
 // Rows implements Statement.
 func (*Insert) Rows() bool { return false }
+
+// Rows implements Statement.
+func (*Delete) Rows() bool { return false }

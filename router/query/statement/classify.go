@@ -21,8 +21,6 @@ var refusedWords = func() map[string]string {
 	m := map[string]string{
 		"COPY": "COPY is not available over HTTP; to export rows send the SELECT with format=csv, ndjson, arrow or parquet",
 		"USE":  "USE has no effect over HTTP: " + session + "; name the database in the db parameter, the header x-svc-db-name, or as database.table",
-		"DELETE": "DELETE needs a table with append_mode='false' whose rows are merged by key, " +
-			"which this version does not do yet; use the ttl option, TRUNCATE TABLE or DROP TABLE",
 	}
 	for reason, words := range map[string]string{
 		host:    "ATTACH DETACH INSTALL LOAD FORCE PRAGMA EXPORT IMPORT CHECKPOINT VACUUM CALL KILL",
@@ -73,8 +71,10 @@ func (p *parser) statement(at piece) Statement {
 		return p.truncate()
 	case "INSERT":
 		return p.insert()
+	case "DELETE":
+		return p.delete(at)
 	}
-	p.stop(syntaxError(p.src, first.from, "expected a statement such as SELECT, SHOW, DESCRIBE, CREATE, ALTER, DROP, TRUNCATE or INSERT %s",
+	p.stop(syntaxError(p.src, first.from, "expected a statement such as SELECT, SHOW, DESCRIBE, CREATE, ALTER, DROP, TRUNCATE, INSERT or DELETE %s",
 		near(p.src, first)))
 	return nil
 }

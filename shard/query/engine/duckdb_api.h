@@ -39,6 +39,7 @@ uint64_t *duckdb_vector_get_validity(duckdb_handle vector);
 void duckdb_vector_ensure_validity_writable(duckdb_handle vector);
 void duckdb_vector_reference_vector(duckdb_handle to, duckdb_handle from);
 duckdb_handle duckdb_data_chunk_get_vector(duckdb_handle chunk, idx_t column);
+idx_t duckdb_data_chunk_get_size(duckdb_handle chunk);
 void duckdb_data_chunk_set_size(duckdb_handle chunk, idx_t size);
 
 duckdb_handle duckdb_create_table_function(void);
@@ -78,6 +79,7 @@ void duckdb_scalar_function_add_parameter(duckdb_handle function, duckdb_handle 
 void duckdb_scalar_function_set_return_type(duckdb_handle function, duckdb_handle type);
 void duckdb_scalar_function_set_function(duckdb_handle function,
                                          void (*call)(duckdb_handle info, duckdb_handle input, duckdb_handle output));
+void duckdb_scalar_function_set_error(duckdb_handle info, const char *error);
 duckdb_state duckdb_register_scalar_function(duckdb_handle connection, duckdb_handle function);
 
 duckdb_state duckdb_pending_prepared_streaming(duckdb_handle statement, duckdb_handle *out);

@@ -76,6 +76,8 @@ type Engine struct {
 	cfg   Config
 	slots chan struct{}
 	cache *cache
+	// filters are those of segments.
+	filters *filterCache
 
 	mu     sync.Mutex
 	closed bool
@@ -96,7 +98,7 @@ func Open(cfg Config) (*Engine, error) {
 		return nil, fmt.Errorf("query engine: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	e := &Engine{cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), cache: newCache(256)}
+	e := &Engine{cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), cache: newCache(256), filters: newFilterCache(maxFilterBytes)}
 	e.idle = sync.NewCond(&e.mu)
 	in, err := openInstance(cfg)
 	if err != nil {

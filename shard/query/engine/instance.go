@@ -9,6 +9,7 @@ import (
 
 /*
 #include "scan.h"
+#include "match.h"
 */
 import "C"
 
@@ -91,6 +92,10 @@ func (in *instance) setUp(cfg Config) error {
 		if sql == statements[0] {
 			if C.cw_register(C.duckdb_handle(s.conn.Ptr)) != 0 {
 				return fmt.Errorf("register the scan of batches")
+			}
+			initMatch()
+			if C.cw_match_register(C.duckdb_handle(s.conn.Ptr)) != 0 {
+				return fmt.Errorf("register the search of texts")
 			}
 		}
 	}

@@ -30,14 +30,13 @@ type pruning struct {
 	merged                               int
 }
 
-// newPlan returns the plan of a reference at a moment.
-func newPlan(ref *tableRef, v *tableView, now time.Time) *plan {
-	p := &plan{ref: ref, view: v}
+// predicates works out what the conditions of the plan's reference tell at a moment.
+func (p *plan) predicates(searches []search, now time.Time) {
 	var parts []predicate
-	for _, c := range ref.conds {
-		pl := &planner{schema: v.Schema, names: v.names, alias: c.alias, alone: c.alone}
+	for _, c := range p.ref.conds {
+		pl := &planner{schema: p.view.Schema, names: p.view.names, alias: c.alias, alone: c.alone, searches: searches}
 		pl.constants = constants{now: now, column: func(name string) bool {
-			return slices.ContainsFunc(v.columns, func(c schema.Column) bool { return strings.EqualFold(c.Name, name) })
+			return slices.ContainsFunc(p.view.columns, func(c schema.Column) bool { return strings.EqualFold(c.Name, name) })
 		}}
 		parts = append(parts, pl.predicate(c.expr, false))
 		p.used.time = p.used.time || pl.used.time
@@ -45,7 +44,6 @@ func newPlan(ref *tableRef, v *tableView, now time.Time) *plan {
 		p.used.tokens = p.used.tokens || pl.used.tokens
 	}
 	p.may = every(parts)
-	return p
 }
 
 // source chooses what the reference reads.
@@ -163,25 +161,45 @@ func (p *plan) need(st *statement, whole bool) []int {
 	return need
 }
 
-// plans returns the plans of the statement's references, one for each of st.tables.
-func (st *statement) plans(req *query.Request, now time.Time) ([]*plan, []*tableView, error) {
+// planned is a statement with what is known of its tables.
+type planned struct {
+	plans    []*plan // one for each of statement.tables
+	views    []*tableView
+	searches []search
+}
+
+// search is a call, and how words are told apart in it.
+type search struct {
+	*searchCall
+	analyzer
+}
+
+// plan returns the plans of the statement's references.
+func (st *statement) plan(req *query.Request, now time.Time) (*planned, error) {
 	views := make(map[query.TableName]*tableView, len(st.names))
 	var list []*tableView
 	for _, name := range st.names {
 		t := findTable(req, name)
 		if t == nil {
-			return nil, nil, errs.New(errs.TableNotFound, "table %s does not exist", name)
+			return nil, errs.New(errs.TableNotFound, "table %s does not exist", name)
 		}
 		v, err := newTableView(t)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		views[name] = v
 		list = append(list, v)
 	}
 	plans := make([]*plan, len(st.tables))
 	for i := range st.tables {
-		plans[i] = newPlan(&st.tables[i], views[st.tables[i].name], now)
+		plans[i] = &plan{ref: &st.tables[i], view: views[st.tables[i].name]}
 	}
-	return plans, list, nil
+	searches := make([]search, len(st.searches))
+	for i, call := range st.searches {
+		searches[i] = search{call, call.analyzerIn(plans)}
+	}
+	for _, p := range plans {
+		p.predicates(searches, now)
+	}
+	return &planned{plans: plans, views: list, searches: searches}, nil
 }

@@ -48,6 +48,12 @@ func parseFunctions(list string) map[string]verdict {
 // call checks a call of a function that is no table function.
 func (w *walker) call(n node) error {
 	name := strings.ToLower(text(n, "function_name"))
+	switch name {
+	case "matches", "matches_term": // ours, rewritten
+		return w.search(name, n)
+	case "~*", "!~*", "regexp_full_match": // perhaps operators, rewritten
+		return w.regex(name, n)
+	}
 	switch functions[name] {
 	case allow:
 		return nil

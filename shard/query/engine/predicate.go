@@ -23,8 +23,9 @@ type probe struct {
 	// value tells whether a column may have a value, in the bytes that bloom filters
 	// hash; nil: unknown.
 	value func(column uint32, value []byte) bool
-	// tokens tells whether a text of a column may have all tokens of a text; nil: unknown.
-	tokens func(column uint32, text string) bool
+	// tokens tells whether a text of a column may have all tokens of a text, if words
+	// are told apart by a; nil: unknown.
+	tokens func(column uint32, a analyzer, text string) bool
 }
 
 // verdict on what stopped a probe; see prune.go.
@@ -37,6 +38,8 @@ type planner struct {
 	names  []string // what the engine calls the columns
 	alias  string
 	alone  bool
+	// searches are the statement's.
+	searches []search
 	// used tells what the predicates look at.
 	used reasons
 }
@@ -73,6 +76,10 @@ func (p *planner) predicate(v any, negated bool) predicate {
 			kind = opposite[kind]
 		}
 		return p.comparison(kind, n["left"], n["right"])
+	case "FUNCTION":
+		if name := text(n, "function_name"); !negated && (strings.EqualFold(name, "matches") || strings.EqualFold(name, "matches_term")) {
+			return p.search(n)
+		}
 	case "BETWEEN":
 		if !negated {
 			return every([]predicate{
@@ -274,7 +281,7 @@ func (p *planner) equality(left, right any) predicate {
 	var bytes []byte
 	switch id := text(kind, "id"); {
 	case c.Type == schema.String && id == "VARCHAR":
-		s, ok := value["value"].(string)
+		s, ok := textLiteral(literal)
 		if !ok {
 			return nil
 		}
@@ -297,4 +304,25 @@ func (p *planner) equality(left, right any) predicate {
 	return func(pr *probe) bool {
 		return pr.value == nil || pr.identity && !tag || pr.value(id, bytes)
 	}
+}
+
+// search is about a call of matches or matches_term.
+func (p *planner) search(n node) predicate {
+	at, _ := position(n)
+	for _, call := range p.searches {
+		if call.name.from != at {
+			continue
+		}
+		c := p.column(call.column)
+		if c == nil || !c.Type.IsBytes() {
+			return nil
+		}
+		p.used.tokens = true
+		id, tag, a := c.ID, c.Semantic == schema.Tag, call.analyzer
+		return func(pr *probe) bool {
+			return pr.tokens == nil || pr.identity && !tag ||
+				call.query.may(func(literal string) bool { return pr.tokens(id, a, literal) })
+		}
+	}
+	return nil
 }

@@ -128,12 +128,12 @@ func partsRead(t testing.TB, e *Engine, sql string, tab query.Table) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plans, _, err := st.plans(&query.Request{Tables: []query.Table{tab}}, time.Now())
+	planned, err := st.plan(&query.Request{Tables: []query.Table{tab}}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, p := range plans {
+	for _, p := range planned.plans {
 		s := p.source(e, st, true)
 		n += len(s.plain)
 		for _, group := range s.merges {
@@ -170,11 +170,11 @@ func TestNeed(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}
-		plans, _, err := st.plans(&query.Request{Tables: []query.Table{tab}}, time.Now())
+		planned, err := st.plan(&query.Request{Tables: []query.Table{tab}}, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := len(plans[0].need(st, st.whole)); got != want {
+		if got := len(planned.plans[0].need(st, st.whole)); got != want {
 			t.Errorf("%s: %d columns, want %d", sql, got, want)
 		}
 		mustQuery(t, e, sql, tab)

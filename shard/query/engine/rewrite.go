@@ -26,9 +26,10 @@ type edit struct {
 
 // rewrite replaces every reference to a table by a query of its rows; sources has one
 // for each of st.tables. shadowed are columns by name that the engine sees under
-// another one; see shadowedNames.
-func (st *statement) rewrite(sources []string, shadowed map[string]string) (*rewritten, error) {
+// another one; see shadowedNames. more are further edits.
+func (st *statement) rewrite(sources []string, shadowed map[string]string, more []edit) (*rewritten, error) {
 	r := &rewritten{st: st}
+	r.edits = append(append(r.edits, st.texts...), more...)
 	for i, ref := range st.tables {
 		parts, ends := namePath(st.sql, ref.at, ref.parts)
 		if len(parts) != ref.parts || parts[len(parts)-1] != ref.name.Name {

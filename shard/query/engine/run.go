@@ -79,8 +79,8 @@ type run struct {
 	st     *statement
 	text   *rewritten
 	emit   func([]byte) error
-	// plans and sources are of the statement's references to tables.
-	plans    []*plan
+	*planned
+	// sources are of the statement's references to tables.
 	sources  []*source
 	shadowed map[string]string
 	// ran tells that the statement was prepared and began to run.
@@ -99,11 +99,10 @@ func (r *run) run(req *query.Request) error {
 	defer s.close()
 	defer r.watch(s)()
 
-	var views []*tableView
-	if r.plans, views, err = r.st.plans(req, time.Now()); err != nil {
+	if r.planned, err = r.st.plan(req, time.Now()); err != nil {
 		return err
 	}
-	r.shadowed = shadowedNames(views)
+	r.shadowed = shadowedNames(r.views)
 	if err := r.rewrite(r.st.whole); err != nil {
 		return err
 	}
@@ -133,8 +132,12 @@ func (r *run) rewrite(whole bool) error {
 			return errs.Wrap(errs.Internal, err, "table %s", p.ref.name)
 		}
 	}
+	var searches []edit
+	for _, call := range r.searches {
+		searches = append(searches, call.edits()...)
+	}
 	var err error
-	r.text, err = r.st.rewrite(texts, r.shadowed)
+	r.text, err = r.st.rewrite(texts, r.shadowed, searches)
 	return err
 }
 
@@ -211,6 +214,11 @@ func (r *run) execute(s *session, limit uint64) error {
 		return err
 	}
 	r.ran = true
+	for _, call := range r.searches {
+		for i := range p.names {
+			p.names[i] = call.restore(p.names[i])
+		}
+	}
 	var handle C.duckdb_handle
 	state := C.duckdb_pending_prepared_streaming(C.duckdb_handle(p.stmt.Ptr), &handle)
 	pending := duckdb.PendingResult{Ptr: unsafe.Pointer(handle)}

@@ -150,9 +150,7 @@ func (s *source) filesOf(parts []part) []*fileGroup {
 func (s *source) fileColumns(seg *query.Segment) []query.SegmentColumn {
 	byID := make(map[uint32]query.SegmentColumn, len(seg.Columns))
 	for _, c := range seg.Columns {
-		if c.FieldID == 0 {
-			c.FieldID = c.ID
-		}
+		c.FieldID = fieldID(c)
 		byID[c.ID] = c
 	}
 	out := make([]query.SegmentColumn, 0, len(s.need)+1)

@@ -34,6 +34,10 @@ type statement struct {
 	columns []columnRef
 	// names are the tables, each once.
 	names []query.TableName
+	// texts are further places to be replaced, the same in every query.
+	texts []edit
+	// searches are the calls of matches and matches_term.
+	searches []*searchCall
 	// words are the texts of the syntax tree in lower case, all names among them; whole
 	// tells that the statement may read columns that it does not name.
 	words map[string]bool
@@ -49,6 +53,8 @@ type tableRef struct {
 	// aliased tells that the client gave it a name of its own there; ambiguous, that a
 	// table of the same name in another database stands beside it.
 	aliased, ambiguous bool
+	// given is that name.
+	given string
 	// conds are conditions that the rows it contributes meet; see where.go.
 	conds []condition
 }
@@ -123,7 +129,7 @@ func (in *instance) parse(sql, database string) (*statement, error) {
 	default:
 		return nil, errs.New(errs.Unsupported, "%d statements at once are not supported here; send them one at a time", len(tree.Statements))
 	}
-	w := walker{st: st, database: database}
+	w := walker{st: st, database: database, notAt: -1}
 	if err := w.statement(tree.Statements[0]); err != nil {
 		return nil, err
 	}

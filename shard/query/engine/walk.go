@@ -24,6 +24,8 @@ type walker struct {
 	stars, maxStars int
 	// These are how many of each are around the node at hand.
 	queries, expressions, subqueries, lambdas int
+	// notAt is the position of the NOT whose operand is at hand, else -1.
+	notAt int
 }
 
 // Statements beyond these bounds take the engine's planner too much stack, or too
@@ -215,7 +217,7 @@ func (w *walker) table(n node, s *scope) error {
 	if !ok {
 		return errs.New(errs.Unexpected, "table %s.%s: the parser reports no position", database, name)
 	}
-	ref := tableRef{name: query.TableName{Database: database, Name: name}, at: at, parts: parts, aliased: text(n, "alias") != ""}
+	ref := tableRef{name: query.TableName{Database: database, Name: name}, at: at, parts: parts, aliased: text(n, "alias") != "", given: text(n, "alias")}
 	if err := w.read(1); err != nil {
 		return err
 	}
@@ -287,6 +289,14 @@ func (w *walker) expression(class string, n node, s *scope) error {
 		return errTooDeep
 	}
 	defer func() { w.expressions-- }()
+	around := w.notAt
+	defer func() { w.notAt = around }()
+	if class != "FUNCTION" {
+		w.notAt = -1
+	}
+	if at, ok := position(n); ok && text(n, "type") == "OPERATOR_NOT" {
+		w.notAt = at
+	}
 	switch class {
 	case "CONSTANT":
 		return nil

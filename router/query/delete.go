@@ -1,0 +1,263 @@
+package query
+
+import (
+	"context"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/proto/shardpb"
+	"cordwood/router/pipeline"
+	"cordwood/router/query/statement"
+)
+
+// A piece of a deletion ends at so many rows or bytes: it is held in memory.
+const (
+	deleteRows  = 32 << 10
+	deleteBytes = 4 << 20
+)
+
+// delete finds the rows that the condition names and writes a deletion for each identity,
+// piece by piece. It returns how many there were.
+//
+// What it deletes are the rows that are there when it begins; a row that is written with
+// one of these identities while it runs goes too, or comes to stay, as the writes fall.
+func (s *Service) delete(ctx context.Context, st *statement.Delete, database string) (int64, error) {
+	t, err := s.writable(st.Name, database)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case t.AppendMode():
+		return 0, errs.New(errs.Unsupported,
+			"DELETE FROM %s.%s: the table has append_mode='true', which keeps every row; use the ttl option, TRUNCATE TABLE or DROP TABLE", t.Database, t.Name)
+	case statement.HasQuery(st.Where):
+		return 0, errs.New(errs.Unsupported, "DELETE FROM %s.%s: the condition cannot have a query in it: it uses %s", t.Database, t.Name, keyNames(t))
+	case s.ttl(t).Instant:
+		return 0, nil
+	}
+	leave, err := s.gate.enter(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	stream, err := s.deletable(ctx, t, st.Where)
+	if err != nil {
+		return 0, explainKeys(t, st.Where, err)
+	}
+	defer stream.close()
+	d := &deletion{service: s, table: t}
+	for stream.Next() {
+		if err = d.add(ctx, stream.RecordBatch()); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = stream.Err()
+	}
+	if err == nil {
+		err = d.flush(ctx)
+	}
+	if err != nil && d.done > 0 {
+		err = errs.Wrap(errs.Internal, err, "%d rows were deleted before", d.done)
+	}
+	if err != nil {
+		return d.done, errs.Wrap(errs.Internal, explainKeys(t, st.Where, err), "DELETE FROM %s.%s", t.Database, t.Name)
+	}
+	return d.done, nil
+}
+
+// keyTable is the table without its fields.
+func keyTable(t *schema.Table) *schema.Table {
+	k := *t
+	k.Columns = nil
+	for _, c := range t.Columns {
+		if c.Semantic != schema.Field {
+			k.Columns = append(k.Columns, c)
+		}
+	}
+	return k.Index()
+}
+
+// deletable runs the query for the identities that are to be deleted. The engine sees the
+// key columns only, so a condition on others does not get far.
+func (s *Service) deletable(ctx context.Context, t *schema.Table, where string) (*stream, error) {
+	if len(t.Placement) == 0 {
+		return nil, errs.New(errs.TableUnavailable, "table %s.%s has no shard yet; try again", t.Database, t.Name)
+	}
+	keys := keyTable(t)
+	names := make([]string, len(keys.Columns))
+	for i, c := range keys.Columns {
+		names[i] = schema.QuoteIdent(c.Name)
+	}
+	qt := &shardpb.QueryTable{
+		Name: &shardpb.TableName{Database: t.Database, Name: t.Name}, Table: keys.ToProto(), ShardId: t.Writable().ShardID,
+	}
+	if before, ok := s.expiredBefore(t); ok {
+		qt.ExpiredBefore = &before
+	}
+	body, err := s.cfg.Shards.Query(ctx, &shardpb.QueryRequest{
+		Sql: "SELECT " + strings.Join(names, ", ") + " FROM " + schema.QuoteIdent(t.Database) + "." + schema.QuoteIdent(t.Name) +
+			" WHERE (" + where + "\n)",
+		Database: t.Database, Tables: []*shardpb.QueryTable{qt},
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &stream{src: body}
+	if err := r.open(); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// explainKeys tells of a condition that names a field what it may name.
+func explainKeys(t *schema.Table, where string, err error) error {
+	if errs.CodeOf(err) != errs.ColumnNotFound {
+		return err
+	}
+	for _, name := range statement.Names(where) {
+		for _, c := range t.Columns {
+			if c.Semantic == schema.Field && strings.EqualFold(c.Name, name) {
+				return errs.New(errs.Unsupported, "DELETE FROM %s.%s: column %q is no key column; the condition may use %s",
+					t.Database, t.Name, c.Name, keyNames(t))
+			}
+		}
+	}
+	return err
+}
+
+func keyNames(t *schema.Table) string {
+	var tags []string
+	for _, c := range t.Tags() {
+		tags = append(tags, `"`+c.Name+`"`)
+	}
+	index := `the time index "` + t.TimeIndex().Name + `"`
+	if len(tags) == 0 {
+		return index + " only"
+	}
+	return "the tags " + strings.Join(tags, ", ") + " and " + index
+}
+
+// deletion is a DELETE under way.
+type deletion struct {
+	service *Service
+	table   *schema.Table
+	rows    *column.Builder
+	cols    []*column.Col // of the columns of the query
+	mark    *column.Col
+	done    int64
+}
+
+// begin begins a piece.
+func (d *deletion) begin() {
+	keys := keyTable(d.table)
+	d.rows = &column.Builder{}
+	d.cols = make([]*column.Col, len(keys.Columns))
+	for _, first := range []bool{true, false} { // the time index comes first
+		for i, c := range keys.Columns {
+			if (c.Semantic == schema.Timestamp) == first {
+				d.cols[i] = d.rows.Add(c)
+			}
+		}
+	}
+	d.mark = d.rows.Add(schema.DeletedColumn())
+}
+
+// add puts the identities of a batch into the piece, and sends it when it is full.
+func (d *deletion) add(ctx context.Context, rec arrow.RecordBatch) error {
+	for row := range int(rec.NumRows()) {
+		if d.rows == nil {
+			d.begin()
+		}
+		at := d.rows.Rows()
+		for i, col := range d.cols {
+			if err := setCell(col, at, rec.Column(i), row); err != nil {
+				return err
+			}
+		}
+		d.mark.SetInt(at, 1)
+		d.rows.EndRow()
+		if at+1 >= deleteRows || at&255 == 255 && d.rows.ByteSize() > deleteBytes {
+			if err := d.flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// flush sends the piece.
+func (d *deletion) flush(ctx context.Context) error {
+	if d.rows == nil || d.rows.Rows() == 0 {
+		return nil
+	}
+	n := d.rows.Rows()
+	_, err := d.service.cfg.Writer.Write(ctx, &pipeline.Output{
+		Records: n,
+		Tables:  []*pipeline.TableRows{{Database: d.table.Database, Table: d.table.Name, Existing: d.table, NoCreate: true, Rows: d.rows}},
+	})
+	d.rows = nil
+	if err == nil {
+		d.done += int64(n)
+	}
+	return err
+}
+
+// setCell puts a value of an answer into a column, which has the same type.
+func setCell(col *column.Col, at int, from arrow.Array, row int) error {
+	if from.IsNull(row) {
+		col.SetNull(at)
+		return nil
+	}
+	switch a := from.(type) {
+	case *array.Boolean:
+		v := int64(0)
+		if a.Value(row) {
+			v = 1
+		}
+		col.SetInt(at, v)
+	case *array.Int8:
+		col.SetInt(at, int64(a.Value(row)))
+	case *array.Int16:
+		col.SetInt(at, int64(a.Value(row)))
+	case *array.Int32:
+		col.SetInt(at, int64(a.Value(row)))
+	case *array.Int64:
+		col.SetInt(at, a.Value(row))
+	case *array.Uint8:
+		col.SetInt(at, int64(a.Value(row)))
+	case *array.Uint16:
+		col.SetInt(at, int64(a.Value(row)))
+	case *array.Uint32:
+		col.SetInt(at, int64(a.Value(row)))
+	case *array.Uint64:
+		col.SetInt(at, int64(a.Value(row)))
+	case *array.Float32:
+		col.SetFloat(at, float64(a.Value(row)))
+	case *array.Float64:
+		col.SetFloat(at, a.Value(row))
+	case *array.String:
+		col.SetString(at, a.Value(row))
+	case *array.LargeString:
+		col.SetString(at, a.Value(row))
+	case *array.Binary:
+		col.SetBytes(at, a.Value(row))
+	case *array.LargeBinary:
+		col.SetBytes(at, a.Value(row))
+	case *array.Timestamp:
+		unit := a.DataType().(*arrow.TimestampType).Unit
+		if want := col.Type.UnitsPerSecond(); want != int64(1e9/unit.Multiplier()) {
+			return errs.New(errs.Internal, "column %s of type %s: the answer has %s", col.Name, col.Type, a.DataType())
+		}
+		col.SetInt(at, int64(a.Value(row)))
+	default:
+		return errs.New(errs.Internal, "column %s of type %s: the answer has %s", col.Name, col.Type, a.DataType())
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"container/list"
+	"os"
+	"sync"
+
+	"cordwood/shard/query"
+	"cordwood/shard/segment"
+	"cordwood/shard/vfs"
+)
+
+// maxFilterBytes bounds the filters of segments that are kept in memory.
+const maxFilterBytes = 64 << 20
+
+// maxRuns is how many runs of rows of a file are told apart; more become one.
+const maxRuns = 8
+
+// filterCache keeps what the footers of the segments met last say of their row groups.
+// It is safe for concurrent use.
+type filterCache struct {
+	mu     sync.Mutex
+	limit  int
+	size   int
+	byPath map[string]*list.Element
+	order  *list.List // of filterEntry, newest first
+}
+
+type filterEntry struct {
+	path    string
+	filters *segment.Filters
+}
+
+func newFilterCache(limit int) *filterCache {
+	return &filterCache{limit: limit, byPath: make(map[string]*list.Element), order: list.New()}
+}
+
+// get returns the filters of a file, or nil if they cannot be read: then the engine
+// will say why when it reads the file.
+func (c *filterCache) get(path string) *segment.Filters {
+	c.mu.Lock()
+	if e := c.byPath[path]; e != nil {
+		c.order.MoveToFront(e)
+		c.mu.Unlock()
+		return e.Value.(filterEntry).filters
+	}
+	c.mu.Unlock()
+	f, err := segment.ReadFilters(vfs.OS, path)
+	if err != nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byPath[path] != nil {
+		return f
+	}
+	c.byPath[path] = c.order.PushFront(filterEntry{path, f})
+	c.size += f.Size()
+	for c.size > c.limit && c.order.Len() > 1 {
+		last := c.order.Back()
+		c.order.Remove(last)
+		entry := last.Value.(filterEntry)
+		delete(c.byPath, entry.path)
+		c.size -= entry.filters.Size()
+	}
+	return f
+}
+
+// filters asks the filters of a segment's row groups which of them may have rows that
+// matter, and tells whether one may.
+func (p *plan) filters(e *Engine, part *part, pr *probe) bool {
+	f := e.filters.get(part.segment.Path)
+	if f == nil || len(f.Groups) == 0 {
+		return true
+	}
+	var file *os.File
+	defer func() {
+		if file != nil {
+			file.Close()
+		}
+	}()
+	fields := fieldsOf(part.segment)
+	group := 0
+	pr.value = func(column uint32, value []byte) bool {
+		field, ok := fields[column]
+		if !ok {
+			return false // null in every row
+		}
+		if !f.HasBloom(field, group) {
+			return true
+		}
+		if file == nil {
+			var err error
+			if file, err = os.Open(part.segment.Path); err != nil {
+				return true
+			}
+		}
+		may, err := f.MayHave(file, field, group, value)
+		return may || err != nil
+	}
+	pr.tokens = func(column uint32, a analyzer, text string) bool {
+		field, ok := fields[column]
+		if !ok {
+			return false
+		}
+		// A filter tells apart at least what the search does, or it says nothing: one of
+		// words in their own case knows nothing of others, one of whole runs of Han
+		// characters nothing of parts of them.
+		chinese, caseSensitive, has := f.Analyzer(field)
+		if !has || caseSensitive && !a.caseSensitive || a.chinese && !chinese {
+			return true
+		}
+		return f.MayContain(field, group, text)
+	}
+	var runs []rowRun
+	left := 0
+	for ; group < len(f.Groups); group++ {
+		if !p.may(pr) {
+			continue
+		}
+		left++
+		first := f.Groups[group].First
+		last := first + f.Groups[group].Rows - 1
+		if n := len(runs); n > 0 && runs[n-1].last == first-1 {
+			runs[n-1].last = last
+		} else {
+			runs = append(runs, rowRun{first, last})
+		}
+	}
+	p.pruned.groups += len(f.Groups)
+	p.pruned.groupsLeft += left
+	switch {
+	case left == 0:
+		p.pruned.byFilters++
+		return false
+	case left < len(f.Groups) && !p.hasColumn("file_row_number"):
+		if len(runs) > maxRuns {
+			runs = []rowRun{{runs[0].first, runs[len(runs)-1].last}}
+		}
+		part.groups = runs
+	}
+	return true
+}
+
+// fieldsOf are the field ids in a file by column id.
+func fieldsOf(s *query.Segment) map[uint32]uint32 {
+	fields := make(map[uint32]uint32, len(s.Columns))
+	for _, c := range s.Columns {
+		fields[c.ID] = fieldID(c)
+	}
+	return fields
+}
+
+func fieldID(c query.SegmentColumn) uint32 {
+	if c.FieldID == 0 {
+		return c.ID
+	}
+	return c.FieldID
+}
+
+// hasColumn tells whether the engine knows a column of the table by that name.
+func (p *plan) hasColumn(name string) bool {
+	for _, n := range p.view.names {
+		if lowerASCII(n) == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,18 @@
+// Search of texts for words and phrases.
+#ifndef CORDWOOD_MATCH_H
+#define CORDWOOD_MATCH_H
+
+#include "duckdb_api.h"
+
+// What a code point is: its lower case in the low 21 bits, and these.
+#define CW_WORD 0x80000000u // a letter or a digit
+#define CW_HAN 0x40000000u
+
+// cw_match_init sets the table of code points: page[c >> 8] is the number of a page of
+// 256 entries. Both stay for ever. To be called before cw_match_register, once.
+void cw_match_init(const uint16_t *page, const uint32_t *entries);
+
+// cw_match_register adds cordwood_matches to the connection's database.
+duckdb_state cw_match_register(duckdb_handle connection);
+
+#endif

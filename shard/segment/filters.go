@@ -1,0 +1,150 @@
+package segment
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/bloom"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"cordwood/shard/vfs"
+)
+
+// Filters is what a segment file says of its row groups without their pages being
+// read: their rows, the bounds of numbers, bloom and token filters. It is immutable.
+// Columns are told by their Column.FieldID.
+type Filters struct {
+	// Groups are the row groups in the order of the file.
+	Groups []GroupFilters
+	*Fulltext
+	size int
+}
+
+// GroupFilters is what is known of a row group.
+type GroupFilters struct {
+	// First is the number of its first row in the file.
+	First, Rows int64
+	columns     map[uint32]columnFilter
+}
+
+// columnFilter is where a column's bloom filter lies, and its bounds.
+type columnFilter struct {
+	bloomAt    int64
+	bloomBytes int64 // 0: none
+	bounded    bool
+	min, max   int64
+}
+
+// ReadFilters reads the filters of a segment file. Bloom filters stay in the file.
+func ReadFilters(fsys vfs.FS, path string) (*Filters, error) {
+	size, err := fsys.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("read filters: %w", err)
+	}
+	f, err := fsys.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read filters: %w", err)
+	}
+	defer f.Close()
+	out, err := readFilters(f, size)
+	if err != nil {
+		return nil, fmt.Errorf("read filters of %s: %w", path, err)
+	}
+	return out, nil
+}
+
+func readFilters(f io.ReaderAt, size int64) (*Filters, error) {
+	pf, err := parquet.OpenFile(f, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, err
+	}
+	md := pf.Metadata()
+	var fields []uint32 // by leaf
+	for _, e := range md.Schema {
+		if !e.NumChildren.Valid {
+			fields = append(fields, uint32(e.FieldID))
+		}
+	}
+	text, _ := pf.Lookup(KeyFulltext)
+	out := &Filters{size: 200 + len(text)}
+	if out.Fulltext, err = parseFulltext(text); err != nil {
+		return nil, err
+	}
+	first := int64(0)
+	for i := range md.RowGroups {
+		g := &md.RowGroups[i]
+		group := GroupFilters{First: first, Rows: g.NumRows, columns: make(map[uint32]columnFilter)}
+		first += g.NumRows
+		for k := range g.Columns {
+			if k >= len(fields) {
+				return nil, fmt.Errorf("row group %d has %d columns, the schema %d", i, len(g.Columns), len(fields))
+			}
+			c, ok, err := readColumnFilter(f, size, &g.Columns[k].MetaData)
+			if err != nil {
+				return nil, fmt.Errorf("row group %d, column %d: %w", i, k, err)
+			}
+			if ok {
+				group.columns[fields[k]] = c
+				out.size += 100
+			}
+		}
+		out.Groups = append(out.Groups, group)
+	}
+	return out, nil
+}
+
+func readColumnFilter(f io.ReaderAt, size int64, md *format.ColumnMetaData) (c columnFilter, ok bool, err error) {
+	if lo, hi := md.Statistics.MinValue, md.Statistics.MaxValue; md.Type == format.Int64 && len(lo) == 8 && len(hi) == 8 {
+		c.bounded = true
+		c.min, c.max = int64(binary.LittleEndian.Uint64(lo)), int64(binary.LittleEndian.Uint64(hi))
+	}
+	at := md.BloomFilterOffset
+	if at <= 0 {
+		return c, c.bounded, nil
+	}
+	var header format.BloomFilterHeader
+	section := io.NewSectionReader(f, at, size-at)
+	buffer := bufio.NewReaderSize(section, 64)
+	var protocol thrift.CompactProtocol
+	if err := thrift.NewDecoder(protocol.NewReader(buffer)).Decode(&header); err != nil {
+		return c, false, fmt.Errorf("header of the bloom filter: %w", err)
+	}
+	read, _ := section.Seek(0, io.SeekCurrent)
+	bits := at + read - int64(buffer.Buffered())
+	c.bloomBytes = int64(header.NumBytes)
+	if c.bloomBytes < bloom.BlockSize || c.bloomBytes%bloom.BlockSize != 0 || bits+c.bloomBytes > size {
+		return c, false, fmt.Errorf("a bloom filter of %d bytes at %d in a file of %d", header.NumBytes, bits, size)
+	}
+	c.bloomAt = bits
+	return c, true, nil
+}
+
+// Size is about how many bytes of memory f takes.
+func (f *Filters) Size() int { return f.size }
+
+// Bounds returns the smallest and the largest value of a row group in a column of
+// 64-bit numbers, in the file's unit; ok is false if they are unknown.
+func (f *Filters) Bounds(field uint32, group int) (lo, hi int64, ok bool) {
+	c := f.Groups[group].columns[field]
+	return c.min, c.max, c.bounded
+}
+
+// HasBloom tells whether a column has a bloom filter in a row group.
+func (f *Filters) HasBloom(field uint32, group int) bool {
+	return f.Groups[group].columns[field].bloomBytes > 0
+}
+
+// MayHave tells whether a row group may have a value in a column: the bytes of a text
+// or the little-endian bytes of a number as it lies in the file. It is true without a
+// filter. r is the file.
+func (f *Filters) MayHave(r io.ReaderAt, field uint32, group int, value []byte) (bool, error) {
+	c := f.Groups[group].columns[field]
+	if c.bloomBytes == 0 {
+		return true, nil
+	}
+	return bloom.CheckSplitBlock(io.NewSectionReader(r, c.bloomAt, c.bloomBytes), c.bloomBytes, tokenHash.Sum64(value))
+}
