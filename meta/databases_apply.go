@@ -1,6 +1,8 @@
 package meta
 
 import (
+	"maps"
+
 	"cordwood/meta/catalog"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
@@ -38,6 +40,29 @@ func applyCreateDatabase(tx *catalog.Tx, cmd *metapb.CreateDatabase, now int64, 
 	}
 	c.Databases = []*schemapb.Database{d}
 	return &metapb.Result{}, nil
+}
+
+// applyAlterDatabase changes options. Tables without a ttl of their own have the new one
+// at once.
+func applyAlterDatabase(tx *catalog.Tx, cmd *metapb.AlterDatabase, c *change) (*metapb.Result, error) {
+	d, err := needDatabase(tx, cmd.Name)
+	if err != nil {
+		return nil, err
+	}
+	options := maps.Clone(d.Options)
+	if options == nil {
+		options = map[string]string{}
+	}
+	maps.Copy(options, cmd.Set)
+	for _, key := range cmd.Unset {
+		delete(options, key)
+	}
+	if maps.Equal(options, d.Options) {
+		return &metapb.Result{}, nil
+	}
+	d.Options = options
+	c.Databases = []*schemapb.Database{d}
+	return &metapb.Result{}, tx.PutDatabase(d)
 }
 
 // applyDropDatabase removes a database, with its tables if cascade is set.

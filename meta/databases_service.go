@@ -28,7 +28,7 @@ func prepareCreateDatabase(d *metapb.CreateDatabase) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(d.Options)) {
 		if key != schema.OptionTTL {
-			return errs.New(errs.InvalidArguments, "Unknown option `%s` of database `%s`; only ttl is known", key, d.Name)
+			return unknownOption(d.Name, key)
 		}
 		ttl, err := schema.DatabaseTTL(d.Options[key])
 		if err != nil {
@@ -37,6 +37,29 @@ func prepareCreateDatabase(d *metapb.CreateDatabase) error {
 		d.Options[key] = ttl
 	}
 	return nil
+}
+
+func prepareAlterDatabase(d *metapb.AlterDatabase) error {
+	if err := checkDatabase(d.Name); err != nil {
+		return err
+	}
+	for _, key := range append(slices.Sorted(maps.Keys(d.Set)), d.Unset...) {
+		if key != schema.OptionTTL {
+			return unknownOption(d.Name, key)
+		}
+	}
+	if text, ok := d.Set[schema.OptionTTL]; ok {
+		ttl, err := schema.DatabaseTTL(text)
+		if err != nil {
+			return err
+		}
+		d.Set[schema.OptionTTL] = ttl
+	}
+	return nil
+}
+
+func unknownOption(database, key string) error {
+	return errs.New(errs.InvalidArguments, "Unknown option `%s` of database `%s`; only ttl is known", key, database)
 }
 
 func prepareDropDatabase(d *metapb.DropDatabase) error {

@@ -236,12 +236,14 @@ func dispatch(tx *catalog.Tx, cmd *metapb.Command, c *change) (*metapb.Result, e
 		return applyRegisterSession(tx)
 	case *metapb.Command_CreateDatabase:
 		return applyCreateDatabase(tx, op.CreateDatabase, now, c)
+	case *metapb.Command_AlterDatabase:
+		return applyAlterDatabase(tx, op.AlterDatabase, c)
 	case *metapb.Command_DropDatabase:
 		return applyDropDatabase(tx, op.DropDatabase, now, c)
 	case *metapb.Command_EnsureSchema:
-		return applyEnsureSchema(tx, op.EnsureSchema, now, c)
+		return applyEnsureSchema(tx, op.EnsureSchema, tableLimit(cmd), now, c)
 	case *metapb.Command_CreateTable:
-		return applyCreateTable(tx, op.CreateTable, now, c)
+		return applyCreateTable(tx, op.CreateTable, tableLimit(cmd), now, c)
 	case *metapb.Command_AlterTable:
 		return applyAlterTable(tx, op.AlterTable, c)
 	case *metapb.Command_DropTable:

@@ -63,6 +63,9 @@ type Config struct {
 	DiskFull func(error)
 	// HeartbeatTimeout is raft's. The default value is that of replica.Config.
 	HeartbeatTimeout time.Duration
+	// MaxTables is how many tables a command that this member proposes may lead to. The
+	// default value is catalog.MaxTables.
+	MaxTables int
 	// SnapshotEvery is the number of commands after which the log is cut behind a
 	// snapshot of the state. The default value is 8192.
 	SnapshotEvery uint64
@@ -225,6 +228,7 @@ func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.Propos
 	if cmd.TimeUnixNano == 0 {
 		cmd.TimeUnixNano = time.Now().UnixNano()
 	}
+	cmd.MaxTables = uint32(m.cfg.MaxTables)
 	if err := prepare(cmd); err != nil {
 		if e := (*errs.Error)(nil); errors.As(err, &e) {
 			return &metapb.ProposeResponse{Result: refused(e)}, nil
@@ -258,6 +262,8 @@ func prepare(cmd *metapb.Command) error {
 		return prepareRegisterSession(op.RegisterSession)
 	case *metapb.Command_CreateDatabase:
 		return prepareCreateDatabase(op.CreateDatabase)
+	case *metapb.Command_AlterDatabase:
+		return prepareAlterDatabase(op.AlterDatabase)
 	case *metapb.Command_DropDatabase:
 		return prepareDropDatabase(op.DropDatabase)
 	case *metapb.Command_EnsureSchema:

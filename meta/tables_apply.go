@@ -52,14 +52,15 @@ type ensure struct {
 	byName map[string]*draft
 	order  []*draft
 	made   uint64
+	limit  uint64 // tables that there may be
 	// private says that the database svc_private has to be created.
 	private bool
 }
 
 // applyEnsureSchema creates the missing tables and adds the missing columns of
 // all demands, or refuses them all.
-func applyEnsureSchema(tx *catalog.Tx, cmd *metapb.EnsureSchema, now int64, c *change) (*metapb.Result, error) {
-	e := &ensure{tx: tx, now: now, loads: tx.Loads(), byName: make(map[string]*draft, len(cmd.Tables))}
+func applyEnsureSchema(tx *catalog.Tx, cmd *metapb.EnsureSchema, limit uint64, now int64, c *change) (*metapb.Result, error) {
+	e := &ensure{tx: tx, now: now, limit: limit, loads: tx.Loads(), byName: make(map[string]*draft, len(cmd.Tables))}
 	result := &metapb.Result{}
 	var conflicts []*metapb.Conflict
 	for _, d := range cmd.Tables {
@@ -166,7 +167,7 @@ func (e *ensure) create(d *metapb.TableDemand) (*schemapb.Table, error) {
 	if err := catalog.CheckColumns(d.Database, d.Name, d.Columns, true); err != nil {
 		return nil, err
 	}
-	if err := checkTableCount(e.tx, e.made, d.Database, d.Name); err != nil {
+	if err := checkTableCount(e.tx, e.made, e.limit, d.Database, d.Name); err != nil {
 		return nil, err
 	}
 	t := catalog.NewTable(d.Database, d.Name, d.Columns, d.Options, e.now)
@@ -178,12 +179,21 @@ func (e *ensure) create(d *metapb.TableDemand) (*schemapb.Table, error) {
 }
 
 // checkTableCount refuses a table beyond the cap; more are drafted already.
-func checkTableCount(tx *catalog.Tx, more uint64, database, name string) error {
-	if tx.TableCount()+more >= catalog.MaxTables {
-		return errs.New(errs.InvalidArguments, "Table `%s` cannot be created: there are %d tables, the most that are allowed; drop some, or write to fewer",
-			catalog.TableName(database, name), catalog.MaxTables)
+func checkTableCount(tx *catalog.Tx, more, limit uint64, database, name string) error {
+	if tx.TableCount()+more >= limit {
+		return errs.New(errs.InvalidArguments, "Table `%s` cannot be created: there are %d tables, the most that are allowed (--max-tables); drop some, or write to fewer",
+			catalog.TableName(database, name), limit)
 	}
 	return nil
+}
+
+// tableLimit is how many tables there may be after the command, which says so itself: a
+// setting of one member must not make it decide otherwise than the others.
+func tableLimit(cmd *metapb.Command) uint64 {
+	if cmd.MaxTables > 0 {
+		return uint64(cmd.MaxTables)
+	}
+	return catalog.MaxTables
 }
 
 // place gives a new table its shard and counts it there.
@@ -213,7 +223,7 @@ func needTable(tx *catalog.Tx, database, name string) (*schemapb.Table, error) {
 	return t, err
 }
 
-func applyCreateTable(tx *catalog.Tx, cmd *metapb.CreateTable, now int64, c *change) (*metapb.Result, error) {
+func applyCreateTable(tx *catalog.Tx, cmd *metapb.CreateTable, limit uint64, now int64, c *change) (*metapb.Result, error) {
 	database, name := cmd.Table.Database, cmd.Table.Name
 	if _, err := needDatabase(tx, database); err != nil {
 		return nil, err
@@ -228,7 +238,7 @@ func applyCreateTable(tx *catalog.Tx, cmd *metapb.CreateTable, now int64, c *cha
 		}
 		return nil, errs.New(errs.TableAlreadyExists, "Table `%s` already exists", catalog.TableName(database, name))
 	}
-	if err := checkTableCount(tx, 0, database, name); err != nil {
+	if err := checkTableCount(tx, 0, limit, database, name); err != nil {
 		return nil, err
 	}
 	t := catalog.NewTable(database, name, cmd.Table.Columns, cmd.Table.Options, now)

@@ -122,6 +122,8 @@ func command(t *testing.T, line string) *metapb.Command {
 		return &metapb.Command{Op: &metapb.Command_RegisterSession{RegisterSession: &metapb.RegisterSession{NodeId: a.names[0]}}}
 	case "create-db":
 		return &metapb.Command{Op: &metapb.Command_CreateDatabase{CreateDatabase: &metapb.CreateDatabase{Name: a.names[0], IfNotExists: a.flags["if-not-exists"], Options: a.options}}}
+	case "alter-db":
+		return &metapb.Command{Op: &metapb.Command_AlterDatabase{AlterDatabase: &metapb.AlterDatabase{Name: a.names[0], Set: a.options, Unset: a.names[1:]}}}
 	case "drop-db":
 		return &metapb.Command{Op: &metapb.Command_DropDatabase{DropDatabase: &metapb.DropDatabase{Name: a.names[0], IfExists: a.flags["if-exists"], Cascade: a.flags["cascade"]}}}
 	case "ensure":
@@ -248,6 +250,8 @@ type runner struct {
 	t       *testing.T
 	machine *machine
 	index   uint64
+	// maxTables goes along with the commands.
+	maxTables uint32
 }
 
 func newRunner(t *testing.T) *runner {
@@ -268,6 +272,7 @@ func newRunner(t *testing.T) *runner {
 func (r *runner) entry(line string) (replica.Entry, *metapb.Result) {
 	r.t.Helper()
 	cmd := command(r.t, line)
+	cmd.MaxTables = r.maxTables
 	cmd.TimeUnixNano = int64(r.index+1) * 1e9
 	if err := prepare(cmd); err != nil {
 		return replica.Entry{}, refused(errs.From(err))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"cordwood/meta/catalog"
 	"cordwood/proto/schema"
 )
 
@@ -60,6 +61,8 @@ type Config struct {
 	DefaultColumnPrefix string
 	// MaxColumns bounds the columns of one table. Default 4096.
 	MaxColumns int
+	// MaxTables bounds the tables of the cluster. Default 100000.
+	MaxTables int
 	// MaxTails bounds the clients that follow a table at a time. Default 64.
 	MaxTails int
 }
@@ -232,6 +235,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.RejectsTTL, "rejects-ttl", "7d", "how long stored ones are kept; of consequence when the table is created")
 	fs.StringVar(&c.DefaultColumnPrefix, "default-column-prefix", "svc", "prefix of the time index that the server adds: svc gives svc_timestamp")
 	fs.IntVar(&c.MaxColumns, "max-columns", 4096, "columns that a table may have")
+	fs.IntVar(&c.MaxTables, "max-tables", 100_000, "tables that there may be, over all databases")
 	fs.IntVar(&c.MaxTails, "max-tails", 64, "clients that may follow a table (/v1/tail) at a time")
 }
 
@@ -332,8 +336,11 @@ func (c *Config) Validate() error {
 	if !prefixPattern.MatchString(c.DefaultColumnPrefix) {
 		bad("--default-column-prefix %q: want letters, digits and _", c.DefaultColumnPrefix)
 	}
-	if c.MaxColumns < 2 || c.MaxColumns > 100_000 {
-		bad("--max-columns %d: want 2 to 100000", c.MaxColumns)
+	if c.MaxColumns < 2 || c.MaxColumns > catalog.MaxColumns {
+		bad("--max-columns %d: want 2 to %d", c.MaxColumns, catalog.MaxColumns)
+	}
+	if c.MaxTables < 1 || c.MaxTables > 1_000_000 {
+		bad("--max-tables %d: want 1 to 1000000", c.MaxTables)
 	}
 	if c.MaxTails < 1 || c.MaxTails > 10_000 {
 		bad("--max-tails %d: want 1 to 10000", c.MaxTails)

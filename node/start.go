@@ -137,7 +137,7 @@ func (n *node) openMeta(server *grpc.Server) (*meta.Meta, error) {
 	n.waiting.Store("the metadata")
 	m, err := meta.Open(meta.Config{
 		Dir: n.cfg.dir("meta"), NodeID: n.data.id.NodeID, Logger: n.log, Registerer: n.registry, FailStop: n.failStop,
-		LogDeadline: n.cfg.Disk.WriteDeadline, DiskFull: n.disk.found,
+		LogDeadline: n.cfg.Disk.WriteDeadline, DiskFull: n.disk.found, MaxTables: n.cfg.MaxTables,
 	})
 	if err != nil {
 		return nil, err

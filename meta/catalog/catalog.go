@@ -472,6 +472,11 @@ func (t *Tx) CreateDatabase(d *schemapb.Database) error {
 	return t.putMessage(bucketDatabases, []byte(d.Name), d)
 }
 
+// PutDatabase stores a database that exists, changed.
+func (t *Tx) PutDatabase(d *schemapb.Database) error {
+	return t.putMessage(bucketDatabases, []byte(d.Name), d)
+}
+
 // DropDatabase removes a database that exists and has no tables.
 func (t *Tx) DropDatabase(name string) error {
 	if _, err := t.count(keyDatabases, -1); err != nil {

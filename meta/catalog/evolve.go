@@ -13,7 +13,7 @@ import (
 const (
 	// MaxColumns is the most columns that a table may have.
 	MaxColumns = 4096
-	// MaxTables is the most tables of a cluster.
+	// MaxTables is the most tables of a cluster, unless a command says otherwise.
 	MaxTables = 100_000
 	// MaxDatabases is the most databases of a cluster.
 	MaxDatabases = 10_000

@@ -127,6 +127,9 @@ type Command struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Clock of the proposer; the state machine has none.
 	TimeUnixNano int64 `protobuf:"varint,1,opt,name=time_unix_nano,json=timeUnixNano,proto3" json:"time_unix_nano,omitempty"`
+	// How many tables there may be after it: the setting of the member that proposes; 0: the
+	// state machine's own bound.
+	MaxTables uint32 `protobuf:"varint,2,opt,name=max_tables,json=maxTables,proto3" json:"max_tables,omitempty"`
 	// Types that are valid to be assigned to Op:
 	//
 	//	*Command_Bootstrap
@@ -134,6 +137,7 @@ type Command struct {
 	//	*Command_RegisterSession
 	//	*Command_CreateDatabase
 	//	*Command_DropDatabase
+	//	*Command_AlterDatabase
 	//	*Command_EnsureSchema
 	//	*Command_CreateTable
 	//	*Command_AlterTable
@@ -180,6 +184,13 @@ func (*Command) Descriptor() ([]byte, []int) {
 func (x *Command) GetTimeUnixNano() int64 {
 	if x != nil {
 		return x.TimeUnixNano
+	}
+	return 0
+}
+
+func (x *Command) GetMaxTables() uint32 {
+	if x != nil {
+		return x.MaxTables
 	}
 	return 0
 }
@@ -231,6 +242,15 @@ func (x *Command) GetDropDatabase() *DropDatabase {
 	if x != nil {
 		if x, ok := x.Op.(*Command_DropDatabase); ok {
 			return x.DropDatabase
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetAlterDatabase() *AlterDatabase {
+	if x != nil {
+		if x, ok := x.Op.(*Command_AlterDatabase); ok {
+			return x.AlterDatabase
 		}
 	}
 	return nil
@@ -332,6 +352,10 @@ type Command_DropDatabase struct {
 	DropDatabase *DropDatabase `protobuf:"bytes,21,opt,name=drop_database,json=dropDatabase,proto3,oneof"`
 }
 
+type Command_AlterDatabase struct {
+	AlterDatabase *AlterDatabase `protobuf:"bytes,22,opt,name=alter_database,json=alterDatabase,proto3,oneof"`
+}
+
 type Command_EnsureSchema struct {
 	EnsureSchema *EnsureSchema `protobuf:"bytes,30,opt,name=ensure_schema,json=ensureSchema,proto3,oneof"`
 }
@@ -373,6 +397,8 @@ func (*Command_RegisterSession) isCommand_Op() {}
 func (*Command_CreateDatabase) isCommand_Op() {}
 
 func (*Command_DropDatabase) isCommand_Op() {}
+
+func (*Command_AlterDatabase) isCommand_Op() {}
 
 func (*Command_EnsureSchema) isCommand_Op() {}
 
@@ -771,6 +797,67 @@ func (x *DropDatabase) GetCascade() bool {
 	return false
 }
 
+// AlterDatabase sets options and removes others.
+type AlterDatabase struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Set           map[string]string      `protobuf:"bytes,2,rep,name=set,proto3" json:"set,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Unset         []string               `protobuf:"bytes,3,rep,name=unset,proto3" json:"unset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AlterDatabase) Reset() {
+	*x = AlterDatabase{}
+	mi := &file_metapb_meta_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AlterDatabase) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AlterDatabase) ProtoMessage() {}
+
+func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AlterDatabase.ProtoReflect.Descriptor instead.
+func (*AlterDatabase) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *AlterDatabase) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AlterDatabase) GetSet() map[string]string {
+	if x != nil {
+		return x.Set
+	}
+	return nil
+}
+
+func (x *AlterDatabase) GetUnset() []string {
+	if x != nil {
+		return x.Unset
+	}
+	return nil
+}
+
 // EnsureSchema creates the missing tables and adds the missing columns of a
 // whole request in one step, or changes nothing.
 type EnsureSchema struct {
@@ -782,7 +869,7 @@ type EnsureSchema struct {
 
 func (x *EnsureSchema) Reset() {
 	*x = EnsureSchema{}
-	mi := &file_metapb_meta_proto_msgTypes[9]
+	mi := &file_metapb_meta_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -794,7 +881,7 @@ func (x *EnsureSchema) String() string {
 func (*EnsureSchema) ProtoMessage() {}
 
 func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[9]
+	mi := &file_metapb_meta_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -807,7 +894,7 @@ func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnsureSchema.ProtoReflect.Descriptor instead.
 func (*EnsureSchema) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{9}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EnsureSchema) GetTables() []*TableDemand {
@@ -836,7 +923,7 @@ type TableDemand struct {
 
 func (x *TableDemand) Reset() {
 	*x = TableDemand{}
-	mi := &file_metapb_meta_proto_msgTypes[10]
+	mi := &file_metapb_meta_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -848,7 +935,7 @@ func (x *TableDemand) String() string {
 func (*TableDemand) ProtoMessage() {}
 
 func (x *TableDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[10]
+	mi := &file_metapb_meta_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -861,7 +948,7 @@ func (x *TableDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableDemand.ProtoReflect.Descriptor instead.
 func (*TableDemand) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{10}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TableDemand) GetDatabase() string {
@@ -920,7 +1007,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_metapb_meta_proto_msgTypes[11]
+	mi := &file_metapb_meta_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -932,7 +1019,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[11]
+	mi := &file_metapb_meta_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -945,7 +1032,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{11}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Conflict) GetDatabase() string {
@@ -994,7 +1081,7 @@ type CreateTable struct {
 
 func (x *CreateTable) Reset() {
 	*x = CreateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[12]
+	mi := &file_metapb_meta_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1006,7 +1093,7 @@ func (x *CreateTable) String() string {
 func (*CreateTable) ProtoMessage() {}
 
 func (x *CreateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[12]
+	mi := &file_metapb_meta_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1019,7 +1106,7 @@ func (x *CreateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTable.ProtoReflect.Descriptor instead.
 func (*CreateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{12}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CreateTable) GetTable() *schemapb.Table {
@@ -1055,7 +1142,7 @@ type AlterTable struct {
 
 func (x *AlterTable) Reset() {
 	*x = AlterTable{}
-	mi := &file_metapb_meta_proto_msgTypes[13]
+	mi := &file_metapb_meta_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1067,7 +1154,7 @@ func (x *AlterTable) String() string {
 func (*AlterTable) ProtoMessage() {}
 
 func (x *AlterTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[13]
+	mi := &file_metapb_meta_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1080,7 +1167,7 @@ func (x *AlterTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterTable.ProtoReflect.Descriptor instead.
 func (*AlterTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{13}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AlterTable) GetDatabase() string {
@@ -1208,7 +1295,7 @@ type SetOptions struct {
 
 func (x *SetOptions) Reset() {
 	*x = SetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[14]
+	mi := &file_metapb_meta_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1220,7 +1307,7 @@ func (x *SetOptions) String() string {
 func (*SetOptions) ProtoMessage() {}
 
 func (x *SetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[14]
+	mi := &file_metapb_meta_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1233,7 +1320,7 @@ func (x *SetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetOptions.ProtoReflect.Descriptor instead.
 func (*SetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{14}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SetOptions) GetOptions() map[string]string {
@@ -1252,7 +1339,7 @@ type UnsetOptions struct {
 
 func (x *UnsetOptions) Reset() {
 	*x = UnsetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[15]
+	mi := &file_metapb_meta_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1264,7 +1351,7 @@ func (x *UnsetOptions) String() string {
 func (*UnsetOptions) ProtoMessage() {}
 
 func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[15]
+	mi := &file_metapb_meta_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1277,7 +1364,7 @@ func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnsetOptions.ProtoReflect.Descriptor instead.
 func (*UnsetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{15}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *UnsetOptions) GetKeys() []string {
@@ -1298,7 +1385,7 @@ type DropTable struct {
 
 func (x *DropTable) Reset() {
 	*x = DropTable{}
-	mi := &file_metapb_meta_proto_msgTypes[16]
+	mi := &file_metapb_meta_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1310,7 +1397,7 @@ func (x *DropTable) String() string {
 func (*DropTable) ProtoMessage() {}
 
 func (x *DropTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[16]
+	mi := &file_metapb_meta_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1323,7 +1410,7 @@ func (x *DropTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTable.ProtoReflect.Descriptor instead.
 func (*DropTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{16}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DropTable) GetDatabase() string {
@@ -1358,7 +1445,7 @@ type TruncateTable struct {
 
 func (x *TruncateTable) Reset() {
 	*x = TruncateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[17]
+	mi := &file_metapb_meta_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1370,7 +1457,7 @@ func (x *TruncateTable) String() string {
 func (*TruncateTable) ProtoMessage() {}
 
 func (x *TruncateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[17]
+	mi := &file_metapb_meta_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1470,7 @@ func (x *TruncateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TruncateTable.ProtoReflect.Descriptor instead.
 func (*TruncateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{17}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TruncateTable) GetDatabase() string {
@@ -1413,7 +1500,7 @@ type PutPipeline struct {
 
 func (x *PutPipeline) Reset() {
 	*x = PutPipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1425,7 +1512,7 @@ func (x *PutPipeline) String() string {
 func (*PutPipeline) ProtoMessage() {}
 
 func (x *PutPipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1438,7 +1525,7 @@ func (x *PutPipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPipeline.ProtoReflect.Descriptor instead.
 func (*PutPipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PutPipeline) GetName() string {
@@ -1473,7 +1560,7 @@ type DeletePipeline struct {
 
 func (x *DeletePipeline) Reset() {
 	*x = DeletePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1485,7 +1572,7 @@ func (x *DeletePipeline) String() string {
 func (*DeletePipeline) ProtoMessage() {}
 
 func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1498,7 +1585,7 @@ func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePipeline.ProtoReflect.Descriptor instead.
 func (*DeletePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DeletePipeline) GetName() string {
@@ -1527,7 +1614,7 @@ type RestorePipeline struct {
 
 func (x *RestorePipeline) Reset() {
 	*x = RestorePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1539,7 +1626,7 @@ func (x *RestorePipeline) String() string {
 func (*RestorePipeline) ProtoMessage() {}
 
 func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1552,7 +1639,7 @@ func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestorePipeline.ProtoReflect.Descriptor instead.
 func (*RestorePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RestorePipeline) GetPipeline() *PipelineVersion {
@@ -1586,7 +1673,7 @@ type PipelineVersion struct {
 
 func (x *PipelineVersion) Reset() {
 	*x = PipelineVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1598,7 +1685,7 @@ func (x *PipelineVersion) String() string {
 func (*PipelineVersion) ProtoMessage() {}
 
 func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1611,7 +1698,7 @@ func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipelineVersion.ProtoReflect.Descriptor instead.
 func (*PipelineVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PipelineVersion) GetName() string {
@@ -1654,7 +1741,7 @@ type ReadPipelinesRequest struct {
 
 func (x *ReadPipelinesRequest) Reset() {
 	*x = ReadPipelinesRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1666,7 +1753,7 @@ func (x *ReadPipelinesRequest) String() string {
 func (*ReadPipelinesRequest) ProtoMessage() {}
 
 func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1679,7 +1766,7 @@ func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesRequest.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReadPipelinesRequest) GetName() string {
@@ -1706,7 +1793,7 @@ type ReadPipelinesResponse struct {
 
 func (x *ReadPipelinesResponse) Reset() {
 	*x = ReadPipelinesResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1718,7 +1805,7 @@ func (x *ReadPipelinesResponse) String() string {
 func (*ReadPipelinesResponse) ProtoMessage() {}
 
 func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1731,7 +1818,7 @@ func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesResponse.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReadPipelinesResponse) GetPipeline() *PipelineVersion {
@@ -1763,7 +1850,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1775,7 +1862,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1788,7 +1875,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Node) GetId() string {
@@ -1852,7 +1939,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1864,7 +1951,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1877,7 +1964,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Shard) GetId() uint32 {
@@ -1909,7 +1996,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1921,7 +2008,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1934,7 +2021,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
 }
 
 // WatchResponse carries changed objects. The first one of a stream has
@@ -1961,7 +2048,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1973,7 +2060,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1986,7 +2073,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -2082,15 +2169,18 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\acommand\x18\x01 \x01(\v2\x16.cordwood.meta.CommandR\acommand\"V\n" +
 	"\x0fProposeResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12-\n" +
-	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\xab\a\n" +
+	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\x91\b\n" +
 	"\aCommand\x12$\n" +
-	"\x0etime_unix_nano\x18\x01 \x01(\x03R\ftimeUnixNano\x128\n" +
+	"\x0etime_unix_nano\x18\x01 \x01(\x03R\ftimeUnixNano\x12\x1d\n" +
+	"\n" +
+	"max_tables\x18\x02 \x01(\rR\tmaxTables\x128\n" +
 	"\tbootstrap\x18\n" +
 	" \x01(\v2\x18.cordwood.meta.BootstrapH\x00R\tbootstrap\x12B\n" +
 	"\rregister_node\x18\v \x01(\v2\x1b.cordwood.meta.RegisterNodeH\x00R\fregisterNode\x12K\n" +
 	"\x10register_session\x18\f \x01(\v2\x1e.cordwood.meta.RegisterSessionH\x00R\x0fregisterSession\x12H\n" +
 	"\x0fcreate_database\x18\x14 \x01(\v2\x1d.cordwood.meta.CreateDatabaseH\x00R\x0ecreateDatabase\x12B\n" +
-	"\rdrop_database\x18\x15 \x01(\v2\x1b.cordwood.meta.DropDatabaseH\x00R\fdropDatabase\x12B\n" +
+	"\rdrop_database\x18\x15 \x01(\v2\x1b.cordwood.meta.DropDatabaseH\x00R\fdropDatabase\x12E\n" +
+	"\x0ealter_database\x18\x16 \x01(\v2\x1c.cordwood.meta.AlterDatabaseH\x00R\ralterDatabase\x12B\n" +
 	"\rensure_schema\x18\x1e \x01(\v2\x1b.cordwood.meta.EnsureSchemaH\x00R\fensureSchema\x12?\n" +
 	"\fcreate_table\x18\x1f \x01(\v2\x1a.cordwood.meta.CreateTableH\x00R\vcreateTable\x12<\n" +
 	"\valter_table\x18  \x01(\v2\x19.cordwood.meta.AlterTableH\x00R\n" +
@@ -2133,7 +2223,14 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\fDropDatabase\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n" +
 	"\tif_exists\x18\x02 \x01(\bR\bifExists\x12\x18\n" +
-	"\acascade\x18\x03 \x01(\bR\acascade\"B\n" +
+	"\acascade\x18\x03 \x01(\bR\acascade\"\xaa\x01\n" +
+	"\rAlterDatabase\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
+	"\x03set\x18\x02 \x03(\v2%.cordwood.meta.AlterDatabase.SetEntryR\x03set\x12\x14\n" +
+	"\x05unset\x18\x03 \x03(\tR\x05unset\x1a6\n" +
+	"\bSetEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"B\n" +
 	"\fEnsureSchema\x122\n" +
 	"\x06tables\x18\x01 \x03(\v2\x1a.cordwood.meta.TableDemandR\x06tables\"\xa8\x02\n" +
 	"\vTableDemand\x12\x1a\n" +
@@ -2251,7 +2348,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 	return file_metapb_meta_proto_rawDescData
 }
 
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_metapb_meta_proto_goTypes = []any{
 	(*ProposeRequest)(nil),        // 0: cordwood.meta.ProposeRequest
 	(*ProposeResponse)(nil),       // 1: cordwood.meta.ProposeResponse
@@ -2262,31 +2359,33 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*RegisterSession)(nil),       // 6: cordwood.meta.RegisterSession
 	(*CreateDatabase)(nil),        // 7: cordwood.meta.CreateDatabase
 	(*DropDatabase)(nil),          // 8: cordwood.meta.DropDatabase
-	(*EnsureSchema)(nil),          // 9: cordwood.meta.EnsureSchema
-	(*TableDemand)(nil),           // 10: cordwood.meta.TableDemand
-	(*Conflict)(nil),              // 11: cordwood.meta.Conflict
-	(*CreateTable)(nil),           // 12: cordwood.meta.CreateTable
-	(*AlterTable)(nil),            // 13: cordwood.meta.AlterTable
-	(*SetOptions)(nil),            // 14: cordwood.meta.SetOptions
-	(*UnsetOptions)(nil),          // 15: cordwood.meta.UnsetOptions
-	(*DropTable)(nil),             // 16: cordwood.meta.DropTable
-	(*TruncateTable)(nil),         // 17: cordwood.meta.TruncateTable
-	(*PutPipeline)(nil),           // 18: cordwood.meta.PutPipeline
-	(*DeletePipeline)(nil),        // 19: cordwood.meta.DeletePipeline
-	(*RestorePipeline)(nil),       // 20: cordwood.meta.RestorePipeline
-	(*PipelineVersion)(nil),       // 21: cordwood.meta.PipelineVersion
-	(*ReadPipelinesRequest)(nil),  // 22: cordwood.meta.ReadPipelinesRequest
-	(*ReadPipelinesResponse)(nil), // 23: cordwood.meta.ReadPipelinesResponse
-	(*Node)(nil),                  // 24: cordwood.meta.Node
-	(*Shard)(nil),                 // 25: cordwood.meta.Shard
-	(*WatchRequest)(nil),          // 26: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),         // 27: cordwood.meta.WatchResponse
-	nil,                           // 28: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                           // 29: cordwood.meta.TableDemand.OptionsEntry
-	nil,                           // 30: cordwood.meta.SetOptions.OptionsEntry
-	(*schemapb.Table)(nil),        // 31: cordwood.schema.Table
-	(*schemapb.Column)(nil),       // 32: cordwood.schema.Column
-	(*schemapb.Database)(nil),     // 33: cordwood.schema.Database
+	(*AlterDatabase)(nil),         // 9: cordwood.meta.AlterDatabase
+	(*EnsureSchema)(nil),          // 10: cordwood.meta.EnsureSchema
+	(*TableDemand)(nil),           // 11: cordwood.meta.TableDemand
+	(*Conflict)(nil),              // 12: cordwood.meta.Conflict
+	(*CreateTable)(nil),           // 13: cordwood.meta.CreateTable
+	(*AlterTable)(nil),            // 14: cordwood.meta.AlterTable
+	(*SetOptions)(nil),            // 15: cordwood.meta.SetOptions
+	(*UnsetOptions)(nil),          // 16: cordwood.meta.UnsetOptions
+	(*DropTable)(nil),             // 17: cordwood.meta.DropTable
+	(*TruncateTable)(nil),         // 18: cordwood.meta.TruncateTable
+	(*PutPipeline)(nil),           // 19: cordwood.meta.PutPipeline
+	(*DeletePipeline)(nil),        // 20: cordwood.meta.DeletePipeline
+	(*RestorePipeline)(nil),       // 21: cordwood.meta.RestorePipeline
+	(*PipelineVersion)(nil),       // 22: cordwood.meta.PipelineVersion
+	(*ReadPipelinesRequest)(nil),  // 23: cordwood.meta.ReadPipelinesRequest
+	(*ReadPipelinesResponse)(nil), // 24: cordwood.meta.ReadPipelinesResponse
+	(*Node)(nil),                  // 25: cordwood.meta.Node
+	(*Shard)(nil),                 // 26: cordwood.meta.Shard
+	(*WatchRequest)(nil),          // 27: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),         // 28: cordwood.meta.WatchResponse
+	nil,                           // 29: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                           // 30: cordwood.meta.AlterDatabase.SetEntry
+	nil,                           // 31: cordwood.meta.TableDemand.OptionsEntry
+	nil,                           // 32: cordwood.meta.SetOptions.OptionsEntry
+	(*schemapb.Table)(nil),        // 33: cordwood.schema.Table
+	(*schemapb.Column)(nil),       // 34: cordwood.schema.Column
+	(*schemapb.Database)(nil),     // 35: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	2,  // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
@@ -2296,48 +2395,50 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	6,  // 4: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
 	7,  // 5: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
 	8,  // 6: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
-	9,  // 7: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
-	12, // 8: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
-	13, // 9: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
-	16, // 10: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
-	17, // 11: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
-	18, // 12: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
-	19, // 13: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
-	20, // 14: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
-	11, // 15: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	31, // 16: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	21, // 17: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	24, // 18: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	28, // 19: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	10, // 20: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	32, // 21: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	29, // 22: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	32, // 23: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	32, // 24: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	31, // 25: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	32, // 26: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	14, // 27: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	15, // 28: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	30, // 29: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	21, // 30: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	21, // 31: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
-	33, // 32: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	31, // 33: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	24, // 34: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	25, // 35: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	21, // 36: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	21, // 37: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	0,  // 38: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	26, // 39: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	22, // 40: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	1,  // 41: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	27, // 42: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	23, // 43: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	41, // [41:44] is the sub-list for method output_type
-	38, // [38:41] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	9,  // 7: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
+	10, // 8: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
+	13, // 9: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
+	14, // 10: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
+	17, // 11: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
+	18, // 12: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
+	19, // 13: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
+	20, // 14: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
+	21, // 15: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
+	12, // 16: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	33, // 17: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	22, // 18: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	25, // 19: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	29, // 20: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	30, // 21: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	11, // 22: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	34, // 23: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	31, // 24: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	34, // 25: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	34, // 26: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	33, // 27: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	34, // 28: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	15, // 29: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	16, // 30: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	32, // 31: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	22, // 32: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	22, // 33: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	35, // 34: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	33, // 35: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	25, // 36: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	26, // 37: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	22, // 38: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	22, // 39: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	0,  // 40: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	27, // 41: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	23, // 42: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	1,  // 43: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	28, // 44: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	24, // 45: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	43, // [43:46] is the sub-list for method output_type
+	40, // [40:43] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -2351,6 +2452,7 @@ func file_metapb_meta_proto_init() {
 		(*Command_RegisterSession)(nil),
 		(*Command_CreateDatabase)(nil),
 		(*Command_DropDatabase)(nil),
+		(*Command_AlterDatabase)(nil),
 		(*Command_EnsureSchema)(nil),
 		(*Command_CreateTable)(nil),
 		(*Command_AlterTable)(nil),
@@ -2360,7 +2462,7 @@ func file_metapb_meta_proto_init() {
 		(*Command_DeletePipeline)(nil),
 		(*Command_RestorePipeline)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[13].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[14].OneofWrappers = []any{
 		(*AlterTable_AddColumn)(nil),
 		(*AlterTable_DropColumn)(nil),
 		(*AlterTable_SetOptions)(nil),
@@ -2374,7 +2476,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   31,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

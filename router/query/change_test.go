@@ -3,6 +3,7 @@ package query
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,6 +31,8 @@ func TestChange(t *testing.T) {
 			Name: "d", IfNotExists: true, Options: map[string]string{"ttl": "1day 12h"},
 		}}}},
 		{"CREATE DATABASE IF NOT EXISTS information_schema", nil},
+		{"ALTER DATABASE shop SET 'svc_ttl'='90m'", &command{Op: &metapb.Command_AlterDatabase{AlterDatabase: &metapb.AlterDatabase{Name: "shop", Set: map[string]string{"ttl": "1h 30m"}}}}},
+		{"ALTER DATABASE shop UNSET TTL", &command{Op: &metapb.Command_AlterDatabase{AlterDatabase: &metapb.AlterDatabase{Name: "shop", Unset: []string{"ttl"}}}}},
 		{"DROP DATABASE IF EXISTS d CASCADE", &command{Op: &metapb.Command_DropDatabase{DropDatabase: &metapb.DropDatabase{Name: "d", IfExists: true, Cascade: true}}}},
 		{
 			`CREATE TABLE shop.t (a VARCHAR(20) DEFAULT 'x''y', ts TIMESTAMP(9), b BOOL NOT NULL DEFAULT TRUE, f DOUBLE DEFAULT 1e3, at TIMESTAMP(0) DEFAULT now(),
@@ -116,6 +119,98 @@ func TestRoundTrip(t *testing.T) {
 	if d := cmp.Diff(table.ToProto(), w.meta.proposed[0].GetCreateTable().Table, protocmp.Transform()); d != "" {
 		t.Error(d)
 	}
+}
+
+// TestRoundTripRandom does so for many tables with everything that a table can have.
+func TestRoundTripRandom(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	pick := func(list ...string) string { return list[r.IntN(len(list))] }
+	names := []string{"a", "Ä ö", "select", `x"y`, "x`y", "a.b", "time index", "-- no", "/*", "line\nbreak", "'q'", ";", "\\", "$1", "日本語", " ", "__x", "PRIMARY KEY", "TIME", "c,d)"}
+	for n := range 400 {
+		table := &schema.Table{Database: "public", Name: pick("t", "d_table", "a-b", "A:b", "_x@y#z.9"), Options: map[string]string{}}
+		r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		index := r.IntN(1 + r.IntN(len(names)))
+		for i := range index + 1 + r.IntN(len(names)-index) {
+			c := schema.Column{Name: names[i], Type: schema.Types()[r.IntN(len(schema.Types()))], Semantic: schema.Field, NotNull: r.IntN(3) == 0}
+			switch {
+			case i == index:
+				c.Type, c.Semantic, c.NotNull = schema.TimestampSecond+schema.Type(r.IntN(4)), schema.Timestamp, true
+			case r.IntN(4) == 0:
+				c.Semantic = schema.Tag
+			}
+			c.Default = randomDefault(r, c.Type)
+			if c.Type == schema.String && r.IntN(3) == 0 {
+				c.Index = randomIndex(t, r)
+			}
+			table.Columns = append(table.Columns, c)
+		}
+		for key, values := range map[string][]string{
+			"ttl": {"forever", "instant", "7d", "1d 12h 3m", "2M"}, "append_mode": {"true", "false"}, "skip_wal": {"true", "false"},
+			"physical_table": {"phy", "it's"}, "sst_format": {"flat", "primary_key"}, "comment": {"it's \"so\"; -- \n/*", "ü"}, "merge_mode": {"last_row"},
+		} {
+			if r.IntN(2) == 0 {
+				table.Options[key] = pick(values...)
+			}
+		}
+		if table.Options["append_mode"] == "false" && r.IntN(2) == 0 {
+			table.Options["merge_mode"] = "last_non_null"
+		}
+		if err := schema.ValidateOptions(table.Options); err != nil {
+			t.Fatal(err)
+		}
+		sql := schema.CreateTableSQL(table)
+		w := newWorld(t)
+		if _, err := w.run(t.Context(), sql); err != nil {
+			t.Fatalf("table %d: %v\n%s", n, err, sql)
+		}
+		got := w.meta.proposed[0].GetCreateTable().Table
+		if d := cmp.Diff(table.ToProto(), got, protocmp.Transform()); d != "" {
+			t.Fatalf("table %d: %s\n%s", n, d, sql)
+		}
+		if again := schema.CreateTableSQL(schema.FromProto(got)); again != sql {
+			t.Fatalf("table %d: another text\n%s\n%s", n, sql, again)
+		}
+	}
+}
+
+// randomDefault is a DEFAULT as it is stored, or none.
+func randomDefault(r *rand.Rand, typ schema.Type) *string {
+	texts := []string{schema.QuoteLiteral(""), schema.QuoteLiteral("it's\n\"; --")}
+	switch {
+	case r.IntN(2) == 0:
+		return nil
+	case typ == schema.Boolean:
+		texts = []string{"true", "false"}
+	case typ.IsTimestamp():
+		texts = []string{"now()", "0", "-1700000000"}
+	case typ == schema.Uint64:
+		texts = []string{"0", "18446744073709551615"}
+	case typ.IsInteger():
+		_, hi := typ.IntRange()
+		texts = []string{"0", strconv.FormatInt(hi, 10)}
+	case typ.IsFloat():
+		texts = []string{"0", "-1.5", "1e+20"}
+	case typ == schema.JSON:
+		texts = []string{schema.QuoteLiteral(`{"a": "it's"}`), schema.QuoteLiteral("1")}
+	}
+	return &texts[r.IntN(len(texts))]
+}
+
+func randomIndex(t *testing.T, r *rand.Rand) *schema.Index {
+	t.Helper()
+	kind := []schema.IndexKind{schema.InvertedIndex, schema.SkippingIndex, schema.FulltextIndex}[r.IntN(3)]
+	options := map[string]string{}
+	if kind != schema.InvertedIndex {
+		options["granularity"], options["false_positive_rate"] = strconv.Itoa(1+r.IntN(9999)), "0.05"
+	}
+	if kind == schema.FulltextIndex {
+		options["analyzer"], options["case_sensitive"] = "chinese", "TRUE"
+	}
+	x, err := schema.NewIndex(kind, schema.String, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
 }
 
 func TestInsert(t *testing.T) {

@@ -20,6 +20,8 @@ func (s *Service) change(ctx context.Context, st statement.Statement, database s
 		return s.delete(ctx, st, database)
 	case *statement.CreateDatabase:
 		cmd, err = s.createDatabase(st)
+	case *statement.AlterDatabase:
+		cmd, err = s.alterDatabase(st)
 	case *statement.DropDatabase:
 		cmd, err = s.dropDatabase(st)
 	case *statement.CreateTable:
@@ -54,20 +56,55 @@ func (s *Service) createDatabase(st *statement.CreateDatabase) (*metapb.Command,
 	if err := schema.CheckDatabaseName(st.Database); err != nil {
 		return nil, err
 	}
-	options := map[string]string{}
-	for _, o := range st.Options {
-		if name, ok := schema.OptionName(strings.ToLower(o.Key)); !ok || name != schema.OptionTTL {
-			return nil, errs.New(errs.InvalidArguments, "CREATE DATABASE: unknown option %q; a database has the option ttl only", o.Key)
-		}
-		ttl, err := schema.DatabaseTTL(o.Value)
-		if err != nil {
-			return nil, err
-		}
-		options[schema.OptionTTL] = ttl
+	options, err := databaseOptions(st.Options)
+	if err != nil {
+		return nil, err
 	}
 	return &metapb.Command{Op: &metapb.Command_CreateDatabase{CreateDatabase: &metapb.CreateDatabase{
 		Name: st.Database, IfNotExists: st.IfNotExists, Options: options,
 	}}}, nil
+}
+
+// databaseOptions checks the options of a database, of which there is one.
+func databaseOptions(list []statement.Option) (map[string]string, error) {
+	options, err := optionMap(list)
+	if err != nil {
+		return nil, err
+	}
+	for key, value := range options {
+		if key != schema.OptionTTL {
+			return nil, noDatabaseOption(key)
+		}
+		if options[key], err = schema.DatabaseTTL(value); err != nil {
+			return nil, err
+		}
+	}
+	return options, nil
+}
+
+func noDatabaseOption(key string) error {
+	return errs.New(errs.InvalidArguments, "unknown option %q; a database has the option ttl only", key)
+}
+
+func (s *Service) alterDatabase(st *statement.AlterDatabase) (*metapb.Command, error) {
+	if schema.ReservedDatabase(st.Database) {
+		return nil, reserved(st.Database)
+	}
+	if err := s.checkDatabase(st.Database); err != nil {
+		return nil, err
+	}
+	a := &metapb.AlterDatabase{Name: st.Database}
+	var err error
+	if a.Set, err = databaseOptions(st.Set); err != nil {
+		return nil, err
+	}
+	for _, key := range st.Unset {
+		if optionKey(key) != schema.OptionTTL {
+			return nil, noDatabaseOption(key)
+		}
+		a.Unset = append(a.Unset, schema.OptionTTL)
+	}
+	return &metapb.Command{Op: &metapb.Command_AlterDatabase{AlterDatabase: a}}, nil
 }
 
 func (s *Service) dropDatabase(st *statement.DropDatabase) (*metapb.Command, error) {
@@ -258,6 +295,10 @@ func (s *Service) alterTable(st *statement.AlterTable, database string) (*metapb
 		c, err := addedColumn(t, st.Add)
 		if err != nil {
 			return nil, err
+		}
+		if len(t.Columns) >= s.cfg.MaxColumns {
+			return nil, errs.New(errs.InvalidArguments, "table %s.%s has %d columns, which is as many as a table can have (--max-columns)",
+				t.Database, t.Name, len(t.Columns))
 		}
 		a.Change = &metapb.AlterTable_AddColumn{AddColumn: c.ToProto()}
 	case st.Drop != "":

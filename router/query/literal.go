@@ -186,7 +186,11 @@ func defaultLiteral(l statement.Literal, t schema.Type) (string, error) {
 		if math.IsNaN(v.f) || math.IsInf(v.f, 0) {
 			return "", mismatch(l, t, " that can be a default")
 		}
-		return strconv.FormatFloat(v.f, 'g', -1, 64), nil
+		bits := 64
+		if t == schema.Float32 {
+			bits = 32
+		}
+		return strconv.FormatFloat(v.f, 'g', -1, bits), nil
 	case !utf8.ValidString(v.s):
 		return "", mismatch(l, t, " that can be a default; it must be text")
 	}

@@ -48,7 +48,7 @@ func (s *Service) showDatabases(st *statement.ShowDatabases) (array.RecordReader
 			rows = append(rows, []string{name})
 		}
 	}
-	return textRows([]string{"Database"}, rows), nil
+	return textRows([]string{"Database"}, page(rows, st.Page)), nil
 }
 
 // baseTable is the kind of a client's table, systemView that of a system table.
@@ -91,10 +91,20 @@ func (s *Service) showTables(st *statement.ShowTables, database string) (array.R
 		}
 	}
 	slices.SortFunc(rows, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
+	rows = page(rows, st.Page)
 	if st.Full {
 		return textRows([]string{"Tables", "Table_type"}, rows), nil
 	}
 	return textRows([]string{"Tables"}, rows), nil
+}
+
+// page is a part of a list.
+func page(rows [][]string, p statement.Page) [][]string {
+	rows = rows[min(p.Offset, uint64(len(rows))):]
+	if p.Limited {
+		rows = rows[:min(p.Limit, uint64(len(rows)))]
+	}
+	return rows
 }
 
 func (s *Service) showCreateTable(st *statement.ShowCreateTable, database string) (array.RecordReader, error) {

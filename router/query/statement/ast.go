@@ -27,14 +27,27 @@ type Name struct{ Database, Table string }
 // Query is a statement for the engine: SELECT, WITH, EXPLAIN and their like.
 type Query struct{ Text string }
 
-// ShowDatabases is SHOW DATABASES [LIKE 'p'].
-type ShowDatabases struct{ Like *string }
+// ShowDatabases is SHOW DATABASES [LIKE 'p'] [LIMIT n] [OFFSET n].
+type ShowDatabases struct {
+	Like *string
+	Page Page
+}
 
-// ShowTables is SHOW [FULL] TABLES [FROM d] [LIKE 'p']. Database may be empty.
+// ShowTables is SHOW [FULL] TABLES [FROM d] [LIKE 'p'] [LIMIT n] [OFFSET n]. Database may
+// be empty.
 type ShowTables struct {
 	Database string
 	Like     *string
 	Full     bool
+	Page     Page
+}
+
+// Page is a part of a list.
+type Page struct {
+	// Limit is the most rows, if Limited is set.
+	Limit   uint64
+	Limited bool
+	Offset  uint64
 }
 
 // ShowCreateTable is SHOW CREATE TABLE t.
@@ -51,6 +64,13 @@ type CreateDatabase struct {
 	Database    string
 	IfNotExists bool
 	Options     []Option
+}
+
+// AlterDatabase is ALTER DATABASE d SET or UNSET; exactly one of the lists is set.
+type AlterDatabase struct {
+	Database string
+	Set      []Option
+	Unset    []string
 }
 
 // DropDatabase is DROP DATABASE d.
@@ -186,6 +206,9 @@ func (*Describe) Rows() bool { return true }
 
 // Rows implements Statement.
 func (*CreateDatabase) Rows() bool { return false }
+
+// Rows implements Statement.
+func (*AlterDatabase) Rows() bool { return false }
 
 // Rows implements Statement.
 func (*DropDatabase) Rows() bool { return false }

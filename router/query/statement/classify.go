@@ -108,7 +108,7 @@ func (p *parser) show() Statement {
 	full := p.accept("FULL")
 	switch {
 	case !full && (p.accept("DATABASES") || p.accept("SCHEMAS")):
-		s := &ShowDatabases{Like: p.like()}
+		s := &ShowDatabases{Like: p.like(), Page: p.page()}
 		p.done()
 		return s
 	case p.accept("TABLES"):
@@ -117,6 +117,7 @@ func (p *parser) show() Statement {
 			s.Database = p.name("a database name")
 		}
 		s.Like = p.like()
+		s.Page = p.page()
 		p.done()
 		return s
 	case !full && p.accept("CREATE", "TABLE"):

@@ -288,13 +288,50 @@ func (p *parser) truncate() Statement {
 	return s
 }
 
+// optionList reads k=v, …
+func (p *parser) optionList() (list []Option) {
+	for p.err == nil {
+		list = append(list, p.option())
+		if !p.acceptSym(",") {
+			break
+		}
+	}
+	return list
+}
+
+// optionKeys reads k, …
+func (p *parser) optionKeys() (list []string) {
+	for p.err == nil {
+		list = append(list, p.optionKey())
+		if !p.acceptSym(",") {
+			break
+		}
+	}
+	return list
+}
+
+func (p *parser) alterDatabase() Statement {
+	s := &AlterDatabase{Database: p.name("a database name")}
+	switch {
+	case p.accept("SET"):
+		s.Set = p.optionList()
+	case p.accept("UNSET"):
+		s.Unset = p.optionKeys()
+	case p.tok.is("RENAME"):
+		p.refuse("ALTER DATABASE … RENAME is not available: a database keeps its name")
+	default:
+		p.expected("SET or UNSET")
+	}
+	p.done()
+	return s
+}
+
 func (p *parser) alter() Statement {
-	if p.tok.is("DATABASE") || p.tok.is("SCHEMA") {
-		p.refuse("ALTER DATABASE is not available: the options of a database are given when it is created; set ttl on its tables")
-		return nil
+	if p.accept("DATABASE") || p.accept("SCHEMA") {
+		return p.alterDatabase()
 	}
 	if !p.accept("TABLE") {
-		p.refuseObject("ALTER", "TABLE")
+		p.refuseObject("ALTER", "TABLE or DATABASE")
 		return nil
 	}
 	s := &AlterTable{Name: p.tableName()}
@@ -309,19 +346,9 @@ func (p *parser) alter() Statement {
 		s.DropIfExists = p.ifExists()
 		s.Drop = p.name("a column name")
 	case p.accept("SET"):
-		for p.err == nil {
-			s.Set = append(s.Set, p.option())
-			if !p.acceptSym(",") {
-				break
-			}
-		}
+		s.Set = p.optionList()
 	case p.accept("UNSET"):
-		for p.err == nil {
-			s.Unset = append(s.Unset, p.optionKey())
-			if !p.acceptSym(",") {
-				break
-			}
-		}
+		s.Unset = p.optionKeys()
 	case p.accept("RENAME"):
 		p.accept("TO")
 		s.RenameTo = p.name("the new table name")

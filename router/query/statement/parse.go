@@ -1,6 +1,7 @@
 package statement
 
 import (
+	"strconv"
 	"strings"
 
 	"cordwood/proto/errs"
@@ -185,6 +186,29 @@ func (p *parser) like() *string {
 	}
 	pattern := p.textLiteral("a quoted pattern after LIKE")
 	return &pattern
+}
+
+// page reads LIMIT n and OFFSET n, in either order.
+func (p *parser) page() (page Page) {
+	for range 2 {
+		switch {
+		case !page.Limited && p.accept("LIMIT"):
+			page.Limit, page.Limited = p.wholeNumber("LIMIT"), true
+		case p.accept("OFFSET"):
+			page.Offset = p.wholeNumber("OFFSET")
+		}
+	}
+	return page
+}
+
+func (p *parser) wholeNumber(after string) uint64 {
+	n, err := strconv.ParseUint(p.tok.val, 10, 63)
+	if p.tok.kind != number || err != nil {
+		p.expected("a whole number of rows after " + after)
+		return 0
+	}
+	p.advance()
+	return n
 }
 
 func (p *parser) ifNotExists() bool { return p.accept("IF", "NOT", "EXISTS") }
