@@ -19,7 +19,7 @@ type question struct {
 
 var questions = []question{
 	{name: "count by status", sql: `SELECT status, count(*) FROM logs GROUP BY status ORDER BY 2 DESC`, cpu: 15},
-	{name: "hits per minute", sql: `SELECT date_trunc('minute', time::TIMESTAMP) AS m, count(*) FROM logs GROUP BY m ORDER BY m`, cpu: 15},
+	{name: "hits per minute", sql: `SELECT date_trunc('minute', "%TIME%") AS m, count(*) FROM logs GROUP BY m ORDER BY m`, cpu: 15},
 	{name: "substring count", sql: `SELECT count(*) FROM logs WHERE user_agent LIKE '%Firefox/12%'`, cpu: 90},
 	{name: "top 10 paths", sql: `SELECT path, count(*) AS n FROM logs GROUP BY path ORDER BY n DESC LIMIT 10`, cpu: 70},
 	{name: "p99 by host", sql: `SELECT host, quantile_cont(request_time, 0.99) FROM logs GROUP BY host`, cpu: 100},
