@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -34,6 +33,10 @@ type Config struct {
 	UserFile string
 	// UserProvider names another source of users, as static_user_provider:file:PATH.
 	UserProvider string
+
+	// AdminAddr serves metrics, profiles and the log level, to whoever can connect;
+	// empty: off.
+	AdminAddr string
 
 	HTTP  HTTPConfig
 	RPC   RPCConfig
@@ -199,6 +202,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&c.HTTP.EnableCORS, "http-enable-cors", true, "answer cross-origin requests of browsers")
 	fs.StringSliceVar(&c.HTTP.CORSAllowedOrigins, "http-cors-allowed-origins", nil, "origins allowed; none: any")
 	fs.StringVar(&c.RPC.Addr, "rpc-addr", "127.0.0.1:4001", "address for nodes: gRPC")
+	fs.StringVar(&c.AdminAddr, "admin-addr", "", "address for the administrator: metrics, profiles (pprof), log level; knows no users; none: off")
 	fs.StringVar(&c.RPC.TLS.Cert, "rpc-tls-cert", "", "certificate file of this node for the port between nodes (PEM); with a key and a CA only nodes get in")
 	fs.StringVar(&c.RPC.TLS.Key, "rpc-tls-key", "", "key file of this node (PEM)")
 	fs.StringVar(&c.RPC.TLS.CA, "rpc-tls-ca", "", "authority that signs the certificates of all nodes (PEM)")
@@ -260,7 +264,7 @@ func (c *Config) Validate() error {
 	for _, a := range []struct {
 		flag, addr string
 		optional   bool
-	}{{"http-addr", c.HTTP.Addr, false}, {"http-v1-addr", c.HTTP.V1Addr, true}, {"rpc-addr", c.RPC.Addr, false}} {
+	}{{"http-addr", c.HTTP.Addr, false}, {"http-v1-addr", c.HTTP.V1Addr, true}, {"rpc-addr", c.RPC.Addr, false}, {"admin-addr", c.AdminAddr, true}} {
 		if a.addr == "" && a.optional {
 			continue
 		}
@@ -349,9 +353,9 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) logLevel() (slog.Level, error) {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(strings.ToUpper(c.Log.Level))); err != nil {
-		return 0, fmt.Errorf("--log-level %q: want debug, info, warn or error", c.Log.Level)
+	l, err := parseLevel(c.Log.Level)
+	if err != nil {
+		return 0, fmt.Errorf("--log-level: %w", err)
 	}
 	return l, nil
 }

@@ -8,12 +8,14 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// newLogger returns the node's logger, which writes to w as the configuration says.
-func newLogger(c *Config, w io.Writer) (*slog.Logger, error) {
-	level, err := c.logLevel()
+// newLogger returns the node's logger, which writes to w as the configuration says,
+// and sets level, by which its level can be changed later.
+func newLogger(c *Config, w io.Writer, level *slog.LevelVar) (*slog.Logger, error) {
+	first, err := c.logLevel()
 	if err != nil {
 		return nil, err
 	}
+	level.Set(first)
 	format := c.Log.Format
 	if format == "" {
 		format = "json"

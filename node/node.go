@@ -54,11 +54,12 @@ const exitFailStop = 70
 // Run runs a node until ctx ends, then stops it in order. It returns nil if the
 // node ran and stopped as it should; then every acknowledged row is in segments.
 func Run(ctx context.Context, cfg *Config, proc Process) error {
-	log, err := newLogger(cfg, proc.Stderr)
+	n := &node{cfg: cfg, proc: proc, failed: make(chan error, 1), begin: time.Now()}
+	log, err := newLogger(cfg, proc.Stderr, &n.level)
 	if err != nil {
 		return err
 	}
-	n := &node{cfg: cfg, proc: proc, log: log, failed: make(chan error, 1), begin: time.Now()}
+	n.log = log
 	n.waiting.Store("the data folder")
 	err = n.start(ctx)
 	if err == nil {
@@ -82,6 +83,7 @@ type node struct {
 	cfg   *Config
 	proc  Process
 	log   *slog.Logger
+	level slog.LevelVar // of log
 	begin time.Time
 
 	data     *dataDir

@@ -56,6 +56,9 @@ func (n *node) start(ctx context.Context) error {
 	if err := n.openUserPort(); err != nil {
 		return err
 	}
+	if err := n.openAdmin(); err != nil {
+		return err
+	}
 
 	rpcTLS, err := n.cfg.RPC.TLS.tlsConfig(n.log)
 	if err != nil {

@@ -45,6 +45,7 @@ const header = `| work | rows/CPU-s | to reach | p50 ms | p99 ms | peak MB | wri
 type bench struct {
 	bin, data, dir string
 	serveFlags     string
+	profiles       string
 	rows, runs     int
 	settle         time.Duration
 	queries, keep  bool
@@ -103,7 +104,14 @@ func (b *bench) once(c workload, bodies []body, queries bool) (r result, err err
 			return r, err
 		}
 	}
+	profiled := func() error { return nil }
+	if b.profiles != "" {
+		profiled = s.profile(filepath.Join(b.profiles, c.name+".pprof"))
+	}
 	if r, err = s.load(c, bodies); err != nil {
+		return r, err
+	}
+	if err := profiled(); err != nil {
 		return r, err
 	}
 	if err := s.settle(b.settle, &r); err != nil {

@@ -38,6 +38,7 @@ func run() (err error) {
 	fs.IntVar(&b.runs, "runs", 1, "runs of each case; the median by rows per CPU-second is printed")
 	fs.DurationVar(&b.settle, "settle", 12*time.Second, "least time between the last answer and the end of counting")
 	fs.StringVar(&b.serveFlags, "serve", "", "more flags of cordwood serve, separated by spaces")
+	fs.StringVar(&b.profiles, "profiles", "", "folder for a CPU profile of each case, from the first request to the end of its first 10 s")
 	only := fs.String("only", "", "regular expression of the cases to run")
 	queries := fs.Bool("queries", true, "also time queries, over the rows of the case nginx-json")
 	fs.BoolVar(&b.keep, "keep", false, "keep the servers' folders, and say where they are")

@@ -18,12 +18,13 @@ import (
 
 // server is a cordwood that this program started.
 type server struct {
-	cmd  *exec.Cmd
-	dir  string
-	url  string
-	stop <-chan os.Signal
-	done chan error
-	log  bytes.Buffer
+	cmd   *exec.Cmd
+	dir   string
+	url   string
+	admin string // URL of the port of the administrator
+	stop  <-chan os.Signal
+	done  chan error
+	log   bytes.Buffer
 }
 
 // errStopped is what a break of the user ends a run with.
@@ -31,12 +32,12 @@ var errStopped = errors.New("stopped")
 
 // start starts a server on dir and waits until it is ready.
 func (b *bench) start(dir string) (*server, error) {
-	addrs, err := freeAddrs(2)
+	addrs, err := freeAddrs(3)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{dir: dir, url: "http://" + addrs[0], stop: b.stop, done: make(chan error, 1)}
-	args := append([]string{"serve", "--data-dir", filepath.Join(dir, "data"), "--http-addr", addrs[0], "--rpc-addr", addrs[1], "--log-level", "warn"}, strings.Fields(b.serveFlags)...)
+	s := &server{dir: dir, url: "http://" + addrs[0], admin: "http://" + addrs[2], stop: b.stop, done: make(chan error, 1)}
+	args := append([]string{"serve", "--data-dir", filepath.Join(dir, "data"), "--http-addr", addrs[0], "--rpc-addr", addrs[1], "--admin-addr", addrs[2], "--log-level", "warn"}, strings.Fields(b.serveFlags)...)
 	s.cmd = exec.Command(b.bin, args...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -94,6 +95,33 @@ func (s *server) close() error {
 	case <-time.After(60 * time.Second):
 		return errors.Join(fmt.Errorf("the server does not stop after 60 s"), s.cmd.Process.Kill())
 	}
+}
+
+// profile takes a CPU profile of the next seconds into a file; the function that it
+// returns waits for it.
+func (s *server) profile(file string) (wait func() error) {
+	done := make(chan error, 1)
+	go func() {
+		done <- func() error {
+			resp, err := http.Get(s.admin + "/debug/pprof/profile?seconds=10")
+			if err != nil {
+				return err
+			}
+			defer resp.Body.Close()
+			text, err := io.ReadAll(resp.Body)
+			if err == nil && resp.StatusCode != http.StatusOK {
+				err = fmt.Errorf("profile: %s: %s", resp.Status, text)
+			}
+			if err != nil {
+				return err
+			}
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				return err
+			}
+			return os.WriteFile(file, text, 0o644)
+		}()
+	}()
+	return func() error { return <-done }
 }
 
 func (s *server) upload(name string, text []byte) error {

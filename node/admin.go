@@ -1,0 +1,105 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+const adminIndex = `Administration of this node. Whoever can connect may use it.
+
+GET  /metrics              metrics in the form of Prometheus
+GET  /log-level            the level of the log
+PUT  /log-level            set it until the restart: debug, info, warn or error in the body
+GET  /debug/pprof/         profiles of Go: go tool pprof http://HOST:PORT/debug/pprof/profile
+`
+
+// openAdmin opens the port of the administrator, if it is set. It knows no users, so
+// it is for the machine itself or a closed network.
+func (n *node) openAdmin() error {
+	if n.cfg.AdminAddr == "" {
+		return nil
+	}
+	l, err := net.Listen("tcp", n.cfg.AdminAddr)
+	if err != nil {
+		return fmt.Errorf("listen for administrators: %w: choose another --admin-addr, or stop what uses it", err)
+	}
+	if !loopback(n.cfg.AdminAddr) {
+		n.log.Warn("the port of the administrator is open to the network, and knows no users", "admin_addr", l.Addr().String())
+	}
+	server := &http.Server{Handler: n.adminHandler(), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(l) }()
+	n.onStop("port of the administrator", func(ctx context.Context) error {
+		// A profile may be under way for long: it is cut off.
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if server.Shutdown(ctx) != nil {
+			_ = server.Close()
+		}
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	return nil
+}
+
+func (n *node) adminHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, adminIndex)
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /log-level", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.ToLower(n.level.Level().String())+"\n")
+	})
+	mux.HandleFunc("PUT /log-level", n.setLogLevel)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+func (n *node) setLogLevel(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(io.LimitReader(r.Body, 64))
+	var level slog.Level
+	if err == nil {
+		level, err = parseLevel(strings.TrimSpace(string(text)))
+	}
+	if err != nil {
+		http.Error(w, fmt.Sprintf("set the log level: %v", err), http.StatusBadRequest)
+		return
+	}
+	before := n.level.Level()
+	n.level.Set(level)
+	n.log.Warn("log level set by the administrator", "level", level, "before", before)
+	_, _ = io.WriteString(w, strings.ToLower(level.String())+"\n")
+}
+
+// parseLevel reads one of the four levels.
+func parseLevel(text string) (slog.Level, error) {
+	switch strings.ToLower(text) {
+	case "debug":
+		return slog.LevelDebug, nil
+	case "info":
+		return slog.LevelInfo, nil
+	case "warn":
+		return slog.LevelWarn, nil
+	case "error":
+		return slog.LevelError, nil
+	}
+	return 0, fmt.Errorf("%q is none of debug, info, warn and error", text)
+}
