@@ -78,6 +78,8 @@ type Engine struct {
 	cache *cache
 	// filters are those of segments.
 	filters *filterCache
+	// minAttempt is the constant of that name; tests of small tables lower it.
+	minAttempt int64
 
 	mu     sync.Mutex
 	closed bool
@@ -98,7 +100,7 @@ func Open(cfg Config) (*Engine, error) {
 		return nil, fmt.Errorf("query engine: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	e := &Engine{cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), cache: newCache(256), filters: newFilterCache(maxFilterBytes)}
+	e := &Engine{cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), cache: newCache(256), filters: newFilterCache(maxFilterBytes), minAttempt: minAttempt}
 	e.idle = sync.NewCond(&e.mu)
 	in, err := openInstance(cfg)
 	if err != nil {

@@ -96,8 +96,8 @@ func newTableView(t *query.Table) (*tableView, error) {
 	return &tableView{Table: t, columns: t.Schema.Columns, names: exposedNames(t.Schema.Columns)}, nil
 }
 
-// notExpired is the condition that a row's time index is at least before.
-func (v *tableView) notExpired(before int64) string {
+// since is the condition that a row's time index is at least before.
+func (v *tableView) since(before int64) string {
 	for i, c := range v.columns {
 		units := c.Type.UnitsPerSecond()
 		if c.Semantic != schema.Timestamp || units == 0 {

@@ -18,6 +18,8 @@ type plan struct {
 	// may is what the conditions of the statement tell, or nil.
 	may  predicate
 	used reasons
+	// from is the moment, in the unit of the time index, before which rows do not matter.
+	from *int64
 	// pruned counts what was left out, for EXPLAIN ANALYZE.
 	pruned pruning
 }
@@ -59,12 +61,15 @@ func (p *plan) source(e *Engine, st *statement, whole bool) *source {
 		plain, merges = separate(plain)
 	}
 	p.pruned.merged = len(merges)
-	hide := false
+	hide, cut := false, false
 	prune := func(list []part, identity bool) []part {
 		var left []part
 		for _, part := range list {
 			if v.ExpiredBefore != nil && part.max < *v.ExpiredBefore {
 				p.pruned.expired++
+				continue
+			}
+			if p.from != nil && part.max < *p.from {
 				continue
 			}
 			if part.segment != nil && part.segment.Damaged != "" {
@@ -79,6 +84,7 @@ func (p *plan) source(e *Engine, st *statement, whole bool) *source {
 				continue
 			}
 			hide = hide || v.ExpiredBefore != nil && part.min < *v.ExpiredBefore
+			cut = cut || p.from != nil && part.min < *p.from
 			left = append(left, part)
 		}
 		return left
@@ -90,7 +96,10 @@ func (p *plan) source(e *Engine, st *statement, whole bool) *source {
 		}
 	}
 	if hide {
-		s.where = v.notExpired(*v.ExpiredBefore)
+		s.where = v.since(*v.ExpiredBefore)
+	}
+	if cut && (!hide || *p.from > *v.ExpiredBefore) {
+		s.where = v.since(*p.from)
 	}
 	return s
 }

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"time"
 	"unsafe"
@@ -83,6 +85,8 @@ type run struct {
 	// sources are of the statement's references to tables.
 	sources  []*source
 	shadowed map[string]string
+	// rows counts those sent.
+	rows uint64
 	// ran tells that the statement was prepared and began to run.
 	ran bool
 	// emitErr is the error that emit returned.
@@ -103,6 +107,9 @@ func (r *run) run(req *query.Request) error {
 		return err
 	}
 	r.shadowed = shadowedNames(r.views)
+	if done, err := r.newest(s, req.Limit); done || err != nil {
+		return err
+	}
 	if err := r.rewrite(r.st.whole); err != nil {
 		return err
 	}
@@ -115,6 +122,58 @@ func (r *run) run(req *query.Request) error {
 		return r.execute(s, req.Limit)
 	}
 	return err
+}
+
+// errLarge ends an attempt whose answer is too large to be kept.
+var errLarge = errors.New("too large to be kept")
+
+// newest runs a query for the newest rows over ever more of them, and tells whether it
+// found all that it asks for. Nothing has been sent if not.
+func (r *run) newest(s *session, limit uint64) (done bool, err error) {
+	attempts := r.attempts(limit)
+	if len(attempts) == 0 {
+		return false, nil
+	}
+	want := r.st.newest.limit
+	if want == 0 || limit > 0 && limit < want {
+		want = limit
+	}
+	p := r.plans[r.st.newest.ref]
+	emit := r.emit
+	defer func() { r.emit, p.from, r.ran, r.rows = emit, nil, false, 0 }()
+	var kept [][]byte
+	size := 0
+	r.emit = func(ipc []byte) error {
+		if size += len(ipc); size > maxKept {
+			return errLarge
+		}
+		kept = append(kept, bytes.Clone(ipc))
+		return nil
+	}
+	for _, from := range attempts {
+		p.from, r.rows, kept, size = &from, 0, kept[:0], 0
+		if err := r.rewrite(r.st.whole); err != nil {
+			return false, err
+		}
+		if err := r.execute(s, limit); err != nil {
+			r.emitErr = nil
+			if isBroken(err) || r.ctx.Err() != nil {
+				return false, err
+			}
+			return false, nil // what is wrong is said by the run over everything
+		}
+		if r.rows < want {
+			continue
+		}
+		for _, ipc := range kept {
+			if err := emit(ipc); err != nil {
+				r.emitErr = err
+				return false, err
+			}
+		}
+		return true, nil
+	}
+	return false, nil
 }
 
 // rewrite puts what the statement reads into its text. whole: with all columns.
@@ -262,6 +321,7 @@ func (r *run) fetch(res *duckdb.Result, out *stream, limit uint64) error {
 			take = min(rows, left)
 			left -= take
 		}
+		r.rows += take
 		err := out.write(chunk, int64(take))
 		duckdb.DestroyDataChunk(&chunk)
 		if err != nil {

@@ -38,6 +38,8 @@ type statement struct {
 	texts []edit
 	// searches are the calls of matches and matches_term.
 	searches []*searchCall
+	// newest is what makes it a query for the newest rows, or nil.
+	newest *newest
 	// words are the texts of the syntax tree in lower case, all names among them; whole
 	// tells that the statement may read columns that it does not name.
 	words map[string]bool

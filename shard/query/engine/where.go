@@ -25,6 +25,11 @@ func (st *statement) study(tree any) {
 	}
 	st.words = make(map[string]bool)
 	s.visit(tree)
+	if stmt, ok := tree.(node); ok {
+		if root, ok := stmt["node"].(node); ok {
+			st.newest = s.findNewest(root)
+		}
+	}
 	names := make(map[string]bool)
 	for _, ref := range st.tables {
 		names[lowerASCII(ref.name.Name)] = true
