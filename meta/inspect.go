@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -33,6 +34,31 @@ func InspectCommand(w io.Writer, data []byte) {
 		return
 	}
 	_, _ = fmt.Fprintf(w, "  %s %s\n", stamp(cmd.TimeUnixNano), prototext.MarshalOptions{}.Format(cmd))
+}
+
+// Check reads a state's file from the first page to the last and compares it with its
+// digest. It returns the index of the last command in it and the shards that it knows.
+// The file is not changed.
+func Check(stateDBPath string) (applied uint64, shards []uint32, err error) {
+	cat, err := catalog.OpenReadOnly(stateDBPath)
+	if err != nil {
+		return 0, nil, err
+	}
+	err = cat.View(func(tx *catalog.Tx) error {
+		applied, _ = tx.Applied()
+		list, err := tx.Shards()
+		for _, s := range list {
+			shards = append(shards, s.Id)
+		}
+		return err
+	})
+	return applied, shards, errors.Join(err, cat.Close())
+}
+
+// CheckCommand tells whether a command of the group's log can be read.
+func CheckCommand(data []byte) error {
+	_, err := decodeCommand(data)
+	return err
 }
 
 func stamp(unixNano int64) string { return time.Unix(0, unixNano).UTC().Format(time.RFC3339Nano) }

@@ -1,9 +1,11 @@
 package node
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,7 +16,11 @@ import (
 )
 
 // formatVersion is the version of the data folder's layout. A newer one is refused.
-const formatVersion = 1
+// Since version 2 the identity has a checksum.
+const (
+	formatVersion   = 2
+	checksumVersion = 2
+)
 
 // identity is the content of the file IDENTITY: who this folder belongs to. It is
 // made once and never changes, except that the cluster id is added by the first start.
@@ -25,6 +31,48 @@ type identity struct {
 	// Shards lists the shards that were created here: one of them without its files
 	// is a loss, not a beginning.
 	Shards []uint32 `json:"shards,omitempty"`
+	// Checksum is the CRC-32C of the rest, encoded as this program does, in hexadecimal.
+	Checksum string `json:"crc32c,omitempty"`
+}
+
+// sum is the checksum that id should have.
+func (id identity) sum() string {
+	id.Checksum = ""
+	b, err := json.Marshal(id)
+	if err != nil {
+		panic("node: an identity cannot be encoded: " + err.Error())
+	}
+	return fmt.Sprintf("%08x", crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// readIdentity reads the file IDENTITY of a data folder.
+func readIdentity(path string) (id identity, err error) {
+	name := filepath.Join(path, "IDENTITY")
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return id, fmt.Errorf("read identity: %w", err)
+	}
+	var head struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return id, fmt.Errorf("read identity %s: %w: restore the file from a backup of the folder", name, err)
+	}
+	if head.Format > formatVersion {
+		return id, fmt.Errorf("data folder %s was written by a newer version of this program: it has format %d, and this one understands up to %d: start a newer cordwood", path, head.Format, formatVersion)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&id); err != nil {
+		return id, fmt.Errorf("read identity %s: %w: restore the file from a backup of the folder", name, err)
+	}
+	if id.NodeID == "" || id.Format < 1 {
+		return id, fmt.Errorf("identity %s names no node: restore the file from a backup of the folder", name)
+	}
+	if (id.Format >= checksumVersion || id.Checksum != "") && id.Checksum != id.sum() {
+		return id, fmt.Errorf("identity %s is damaged: its checksum is %q, want %q: restore the file from a backup of the folder", name, id.Checksum, id.sum())
+	}
+	return id, nil
 }
 
 // dataDir is the locked data folder of a running node.
@@ -56,27 +104,16 @@ func openDataDir(path string) (*dataDir, error) {
 
 func (d *dataDir) loadIdentity() error {
 	name := filepath.Join(d.path, "IDENTITY")
-	data, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
 		if err := refuseForeign(d.path); err != nil {
 			return err
 		}
 		d.id = identity{Format: formatVersion, NodeID: ulid.Make().String()}
 		return d.saveIdentity()
 	}
-	if err != nil {
-		return fmt.Errorf("read identity: %w", err)
-	}
-	if err := json.Unmarshal(data, &d.id); err != nil {
-		return fmt.Errorf("read identity %s: %w: restore the file from a backup of the folder", name, err)
-	}
-	if d.id.Format > formatVersion {
-		return fmt.Errorf("data folder %s has format %d, and this program understands up to %d: start a newer cordwood", d.path, d.id.Format, formatVersion)
-	}
-	if d.id.NodeID == "" || d.id.Format < 1 {
-		return fmt.Errorf("identity %s names no node: restore the file from a backup of the folder", name)
-	}
-	return nil
+	id, err := readIdentity(d.path)
+	d.id = id
+	return err
 }
 
 // refuseForeign keeps a node from settling in a folder that holds something else.
@@ -95,6 +132,8 @@ func refuseForeign(path string) error {
 
 // saveIdentity puts the identity on disk: temporary file, sync, rename, sync of the folder.
 func (d *dataDir) saveIdentity() error {
+	d.id.Format = formatVersion
+	d.id.Checksum = d.id.sum()
 	data, err := json.Marshal(d.id)
 	if err != nil {
 		return err

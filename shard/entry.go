@@ -128,7 +128,7 @@ func decodeEntry(b []byte) (*entry, error) {
 		return nil, fmt.Errorf("log entry: %d bytes, want at least %d", len(b), entryHead)
 	}
 	if b[0] != entryVersion {
-		return nil, fmt.Errorf("log entry: format version is %d, this program knows %d; run the version that wrote it or a newer one", b[0], entryVersion)
+		return nil, fmt.Errorf("log entry: written by a newer version of this program: format version is %d, this one knows %d; run the version that wrote it or a newer one", b[0], entryVersion)
 	}
 	meta, body := int64(binary.LittleEndian.Uint32(b[16:])), int64(binary.LittleEndian.Uint32(b[20:]))
 	if want := entryHead + meta + body; want != int64(len(b)) {
@@ -155,7 +155,7 @@ func decodeEntry(b []byte) (*entry, error) {
 			e.writes[i] = r.write()
 		}
 	default:
-		return nil, fmt.Errorf("log entry: kind %d is unknown; run the version that wrote it or a newer one", e.kind)
+		return nil, fmt.Errorf("log entry: written by a newer version of this program: kind %d is unknown; run the version that wrote it or a newer one", e.kind)
 	}
 	if r.bad || len(r.meta) > 0 || len(r.body) > 0 {
 		return nil, fmt.Errorf("log entry: kind %d: its parts do not add up to its %d bytes", e.kind, len(b))

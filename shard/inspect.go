@@ -62,6 +62,32 @@ func inspectTables(p *linePrinter, indent string, tables [][]byte) error {
 	return p.err
 }
 
+// CheckEntry tells whether the data of one command of a shard's log can be read, down to
+// the checksum of each batch.
+func CheckEntry(data []byte) error {
+	e, err := decodeEntry(data)
+	if err != nil {
+		return err
+	}
+	for i := range e.writes {
+		if _, err := parseTables(e.writes[i].tables); err != nil {
+			return fmt.Errorf("write %d: table definition: %w", i+1, err)
+		}
+		for k, b := range e.writes[i].batches {
+			if _, err := column.Decode(b, nil); err != nil {
+				return fmt.Errorf("write %d, batch %d: %w", i+1, k+1, err)
+			}
+		}
+	}
+	return nil
+}
+
+// CheckSnapshot tells whether the content of a raft snapshot of a shard can be read.
+func CheckSnapshot(r io.Reader) error {
+	_, err := readSnapshot(r)
+	return err
+}
+
 type linePrinter struct {
 	w   io.Writer
 	err error

@@ -42,7 +42,7 @@ func readSnapshot(r io.Reader) (*persisted, error) {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	if p.Version != persistedVersion {
-		return nil, fmt.Errorf("snapshot: format version is %d, this program knows %d; run the version that wrote it or a newer one", p.Version, persistedVersion)
+		return nil, fmt.Errorf("snapshot: written by a newer version of this program: format version is %d, this one knows %d; run the version that wrote it or a newer one", p.Version, persistedVersion)
 	}
 	return p, nil
 }

@@ -34,6 +34,9 @@ func run(args []string) int {
 	if err == nil {
 		return exitOK
 	}
+	if s := (statusError{}); errors.As(err, &s) {
+		return s.status
+	}
 	// One line, whatever the error's own layout.
 	text := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 	fmt.Fprintf(os.Stderr, "%s: %s\n", cmd.CommandPath(), text)
@@ -86,7 +89,7 @@ func newRootCommand() *cobra.Command {
 			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}
-	root.AddCommand(newServeCommand(), newInspectCommand(), newVRLCommand(), newVersionCommand(), newQueryWorkerCommand())
+	root.AddCommand(newServeCommand(), newInspectCommand(), newDoctorCommand(), newVRLCommand(), newVersionCommand(), newQueryWorkerCommand())
 	return root
 }
 

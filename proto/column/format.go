@@ -83,9 +83,9 @@ type ErrUnsupported struct {
 // Error names both versions and what to do.
 func (e *ErrUnsupported) Error() string {
 	if e.Flags != 0 {
-		return fmt.Sprintf("column batch: unsupported: format version %d with unknown flags %#04x; upgrade this node to a release that knows them", e.Version, e.Flags)
+		return fmt.Sprintf("column batch: written by a newer version of this program: format version %d with unknown flags %#04x; upgrade this node to a release that knows them", e.Version, e.Flags)
 	}
-	return fmt.Sprintf("column batch: unsupported: format version %d, this program reads versions 1 to %d; upgrade this node to a release that knows it", e.Version, e.Supported)
+	return fmt.Sprintf("column batch: written by a newer version of this program: format version %d, this one reads versions 1 to %d; upgrade this node to a release that knows it", e.Version, e.Supported)
 }
 
 // IsSupportedVersion tells whether Decode reads batches of that format version.

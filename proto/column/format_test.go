@@ -109,7 +109,7 @@ func TestGoldenV1(t *testing.T) {
 
 func TestGoldenFuture(t *testing.T) {
 	src := golden(t, "v2-invented.batch", futureBatch)
-	const want = "column batch: unsupported: format version 2, this program reads versions 1 to 1; upgrade this node to a release that knows it"
+	const want = "column batch: written by a newer version of this program: format version 2, this one reads versions 1 to 1; upgrade this node to a release that knows it"
 	_, err1 := DecodeHeader(src)
 	_, err2 := Decode(src, nil)
 	_, err3 := InflatedSize(src)

@@ -70,9 +70,9 @@ type ErrUnsupported struct {
 // Error names both versions and what to do.
 func (e *ErrUnsupported) Error() string {
 	if e.Field != 0 {
-		return fmt.Sprintf("manifest %s is unsupported: it has a field %d that this program does not know; run the version that wrote it or a newer one", e.File, e.Field)
+		return fmt.Sprintf("manifest %s was written by a newer version of this program: it has a field %d that this one does not know; run the version that wrote it or a newer one", e.File, e.Field)
 	}
-	return fmt.Sprintf("manifest %s is unsupported: its format version is %d, this program reads versions 1 to %d; run the version that wrote it or a newer one",
+	return fmt.Sprintf("manifest %s was written by a newer version of this program: its format version is %d, this one reads versions 1 to %d; run the version that wrote it or a newer one",
 		e.File, e.Version, e.Supported)
 }
 
@@ -129,6 +129,28 @@ func Open(cfg Config) (*Manifest, error) {
 		}
 	}
 	return m, nil
+}
+
+// Read returns the state in a manifest's file, and the length of an unfinished edit at
+// its end. Nothing is changed.
+func Read(cfg Config) (st *State, torn int64, err error) {
+	path := filepath.Join(cfg.Dir, FileName)
+	b, err := vfs.ReadFile(cfg.FS, path)
+	if err != nil {
+		return nil, 0, fmt.Errorf("manifest: read %s: %w", path, err)
+	}
+	f, err := parse(path, b)
+	if err != nil {
+		return nil, 0, err
+	}
+	if f.shardID != cfg.ShardID {
+		return nil, 0, fmt.Errorf("manifest %s belongs to shard %d, not to shard %d: the directory is misplaced", path, f.shardID, cfg.ShardID)
+	}
+	st = &State{}
+	for i := range f.edits {
+		st = st.apply(&f.edits[i].edit)
+	}
+	return st, f.torn, nil
 }
 
 func (m *Manifest) path() string { return filepath.Join(m.cfg.Dir, FileName) }

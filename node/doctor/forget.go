@@ -1,0 +1,94 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"cordwood/proto/column"
+	"cordwood/shard"
+	"cordwood/shard/manifest"
+	"cordwood/shard/segment"
+	"cordwood/shard/vfs"
+)
+
+// readPiece is how many rows are read at a time.
+const readPiece = 4096
+
+// readRows reads a segment to its end and counts.
+func readRows(r *segment.Reader, m *segment.Meta) error {
+	rows := int64(0)
+	for {
+		var b *column.Batch
+		b, err := r.Next(readPiece)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		rows += int64(b.Rows)
+	}
+	if rows != m.Rows {
+		return fmt.Errorf("segment %s has %d rows, and %d by the manifest", segment.FileName(m.ID), rows, m.Rows)
+	}
+	return nil
+}
+
+// forget takes a damaged segment out of its shard's manifest and sets the file aside,
+// if there is one.
+func (d *doctor) forget(file string) error {
+	if filepath.IsAbs(file) {
+		rel, err := filepath.Rel(d.cfg.DataDir, file)
+		if err != nil {
+			return err
+		}
+		file = rel
+	}
+	segments, name := filepath.Split(filepath.Clean(file))
+	dir := filepath.Dir(filepath.Clean(segments))
+	id, err := strconv.ParseUint(filepath.Base(dir), 10, 32)
+	if err != nil || filepath.Base(segments) != "segments" {
+		return errors.New("name it as the doctor does, as shards/1/segments/0000000000000001.parquet")
+	}
+	m, err := manifest.Open(manifest.Config{FS: vfs.OS, Dir: d.path(dir), ShardID: uint32(id)})
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	list := m.State().Segments
+	i := slices.IndexFunc(list, func(m segment.Meta) bool { return segment.FileName(m.ID) == name })
+	if i < 0 {
+		return errors.New("the manifest does not list it")
+	}
+	if err := readSegment(d.path(segments), &list[i]); err == nil {
+		return errors.New("it is sound: nothing is forgotten")
+	}
+	rows := list[i].Rows
+	if err := m.Commit(&manifest.Edit{Remove: []uint64{list[i].ID}}); err != nil {
+		return err
+	}
+	lost := filepath.Join(dir, "lost+found")
+	if err := vfs.OS.MkdirAll(d.path(lost)); err != nil {
+		return err
+	}
+	err = os.Rename(d.path(file), filepath.Join(d.path(lost), name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Remove(d.path(file + shard.DamagedSuffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, changed := range []string{segments, lost} {
+		if err := vfs.OS.SyncDir(d.path(changed)); err != nil {
+			return err
+		}
+	}
+	d.find(Note, file, "", "its %d rows were given up, as asked; what is left of the file is in %s", rows, lost)
+	return nil
+}

@@ -1,0 +1,44 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Offline is a data folder that no server uses, for tools that look into it.
+type Offline struct {
+	Path string
+	// NodeID and ClusterID say whose it is, Shards which were created in it.
+	NodeID, ClusterID string
+	Shards            []uint32
+
+	lock *os.File
+}
+
+// OpenOffline locks a data folder against servers and reads its identity; nothing in
+// it is changed. If only the identity is at fault, the folder is returned with the
+// error.
+func OpenOffline(path string) (*Offline, error) {
+	lock, err := os.OpenFile(filepath.Join(path, "LOCK"), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		// Never started, or copied without it: the folder itself can be locked too.
+		lock, err = os.Open(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open data folder: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("data folder %s is used by a running cordwood: stop it first", path), lock.Close())
+	}
+	o := &Offline{Path: path, lock: lock}
+	id, err := readIdentity(path)
+	o.NodeID, o.ClusterID, o.Shards = id.NodeID, id.ClusterID, id.Shards
+	return o, err
+}
+
+// Close unlocks the folder.
+func (o *Offline) Close() error { return o.lock.Close() }
