@@ -91,6 +91,8 @@ type node struct {
 	users    *httpServer
 	usersV1  *httpServer // nil if off
 	registry *prometheus.Registry
+	// operators answers the calls of backup and restore.
+	operators *operatorServer
 
 	// waiting is what the node waits for; empty once it serves.
 	waiting atomic.Value

@@ -191,6 +191,8 @@ func (n *node) openShards(ctx context.Context, rpc *rpcServer, m *meta.Meta, mem
 	service := shard.NewServer(shard.ServerConfig{Shards: h.Shard, All: h.All, Engine: sql})
 	shardpb.RegisterShardServiceServer(rpc.server, service)
 	rpc.conn.shards = service
+	n.operators = newOperatorServer(m, service)
+	n.onStop("calls of operators", n.operators.stop)
 	n.disk.onFull(func() {
 		for _, s := range h.All() {
 			s.MakeRoom()
@@ -315,6 +317,7 @@ func (n *node) openRouter(rpc *rpcServer, h *host.Host, client *metaclient.Clien
 		return err
 	}
 	config := httpapi.Config{
+		Tunnel:  n.operators.serve,
 		Catalog: client, Writer: writer, Bodies: bodies, SQL: sql, Tail: follow, Pipelines: client,
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.GeoIPDatabase}},
 		NoClientVariables: !n.cfg.ClientVariables,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
+	"cordwood/shard/manifest"
 )
 
 // Pinned are the segments that a shard had at one moment. Their files stay until
@@ -21,6 +23,8 @@ type Pinned struct {
 	Index uint64
 	// Segments are in rising order of Order.
 	Segments []Segment
+	// Expired is what has expired of the tables, by ascending table id.
+	Expired []manifest.Expiry
 
 	s    *Shard
 	live []*liveSegment
@@ -49,6 +53,9 @@ func (s *Shard) Pin(ctx context.Context) (*Pinned, error) {
 				p.live = append(p.live, l)
 			}
 		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.state.expired)) {
+		p.Expired = append(p.Expired, s.state.expired[id])
 	}
 	s.mu.RUnlock()
 	slices.SortFunc(p.live, func(a, b *liveSegment) int {
@@ -174,6 +181,7 @@ func (s *server) pin(ctx context.Context, shard uint32, send func(*shardpb.PinRe
 	size := 0
 	for i := range p.Segments {
 		seg := p.Segments[i].ToProto()
+		seg.Damaged = p.Segments[i].Damaged != ""
 		next.Segments = append(next.Segments, seg)
 		if size += 64 + 40*len(seg.Columns) + 32*len(seg.Tables); size >= pinListBytes {
 			if err := send(next); err != nil {
@@ -181,6 +189,9 @@ func (s *server) pin(ctx context.Context, shard uint32, send func(*shardpb.PinRe
 			}
 			next, size = &shardpb.PinResponse{PinId: id, Index: p.Index}, 0
 		}
+	}
+	for _, x := range p.Expired {
+		next.Expired = append(next.Expired, &shardpb.ExpiredRows{TableId: x.TableID, Before: x.Before, Order: x.Order})
 	}
 	next.Complete = true
 	if err := send(next); err != nil {

@@ -77,7 +77,7 @@ func newRootCommand() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	for _, client := range []*cobra.Command{newIngestCommand(), newSQLCommand(), newTailCommand(), newPipelineCommand(), newTableCommand()} {
+	for _, client := range []*cobra.Command{newIngestCommand(), newSQLCommand(), newTailCommand(), newPipelineCommand(), newTableCommand(), newBackupCommand(), newRestoreCommand()} {
 		addClientFlags(client)
 		root.AddCommand(client)
 	}

@@ -1211,7 +1211,9 @@ type PinResponse struct {
 	// The next segments of the list, in rising order.
 	Segments []*PinnedSegment `protobuf:"bytes,3,rep,name=segments,proto3" json:"segments,omitempty"`
 	// The list is complete with this message.
-	Complete      bool `protobuf:"varint,4,opt,name=complete,proto3" json:"complete,omitempty"`
+	Complete bool `protobuf:"varint,4,opt,name=complete,proto3" json:"complete,omitempty"`
+	// What has expired of the tables in the segments; with the last message.
+	Expired       []*ExpiredRows `protobuf:"bytes,5,rep,name=expired,proto3" json:"expired,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1274,6 +1276,75 @@ func (x *PinResponse) GetComplete() bool {
 	return false
 }
 
+func (x *PinResponse) GetExpired() []*ExpiredRows {
+	if x != nil {
+		return x.Expired
+	}
+	return nil
+}
+
+// ExpiredRows says that rows of a table which lie in segments of a lower order and are
+// older than before, in the unit of its time index, have expired for good.
+type ExpiredRows struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TableId       uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	Before        int64                  `protobuf:"varint,2,opt,name=before,proto3" json:"before,omitempty"`
+	Order         uint64                 `protobuf:"varint,3,opt,name=order,proto3" json:"order,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExpiredRows) Reset() {
+	*x = ExpiredRows{}
+	mi := &file_shardpb_shard_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExpiredRows) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExpiredRows) ProtoMessage() {}
+
+func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExpiredRows.ProtoReflect.Descriptor instead.
+func (*ExpiredRows) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ExpiredRows) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
+func (x *ExpiredRows) GetBefore() int64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *ExpiredRows) GetOrder() uint64 {
+	if x != nil {
+		return x.Order
+	}
+	return 0
+}
+
 // PinnedSegment is a segment file with what the shard's manifest knows of it.
 type PinnedSegment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1293,14 +1364,16 @@ type PinnedSegment struct {
 	Order   uint64           `protobuf:"varint,10,opt,name=order,proto3" json:"order,omitempty"`
 	Columns []*SegmentColumn `protobuf:"bytes,11,rep,name=columns,proto3" json:"columns,omitempty"`
 	// The tables of a shared file.
-	Tables        []*SegmentTable `protobuf:"bytes,12,rep,name=tables,proto3" json:"tables,omitempty"`
+	Tables []*SegmentTable `protobuf:"bytes,12,rep,name=tables,proto3" json:"tables,omitempty"`
+	// The file is known to be damaged.
+	Damaged       bool `protobuf:"varint,13,opt,name=damaged,proto3" json:"damaged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PinnedSegment) Reset() {
 	*x = PinnedSegment{}
-	mi := &file_shardpb_shard_proto_msgTypes[18]
+	mi := &file_shardpb_shard_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1312,7 +1385,7 @@ func (x *PinnedSegment) String() string {
 func (*PinnedSegment) ProtoMessage() {}
 
 func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[18]
+	mi := &file_shardpb_shard_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1325,7 +1398,7 @@ func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinnedSegment.ProtoReflect.Descriptor instead.
 func (*PinnedSegment) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{18}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PinnedSegment) GetId() uint64 {
@@ -1412,6 +1485,13 @@ func (x *PinnedSegment) GetTables() []*SegmentTable {
 	return nil
 }
 
+func (x *PinnedSegment) GetDamaged() bool {
+	if x != nil {
+		return x.Damaged
+	}
+	return false
+}
+
 type SegmentColumn struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Id       uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1428,7 +1508,7 @@ type SegmentColumn struct {
 
 func (x *SegmentColumn) Reset() {
 	*x = SegmentColumn{}
-	mi := &file_shardpb_shard_proto_msgTypes[19]
+	mi := &file_shardpb_shard_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1440,7 +1520,7 @@ func (x *SegmentColumn) String() string {
 func (*SegmentColumn) ProtoMessage() {}
 
 func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[19]
+	mi := &file_shardpb_shard_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1453,7 +1533,7 @@ func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentColumn.ProtoReflect.Descriptor instead.
 func (*SegmentColumn) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{19}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SegmentColumn) GetId() uint32 {
@@ -1510,7 +1590,7 @@ type SegmentTable struct {
 
 func (x *SegmentTable) Reset() {
 	*x = SegmentTable{}
-	mi := &file_shardpb_shard_proto_msgTypes[20]
+	mi := &file_shardpb_shard_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +1602,7 @@ func (x *SegmentTable) String() string {
 func (*SegmentTable) ProtoMessage() {}
 
 func (x *SegmentTable) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[20]
+	mi := &file_shardpb_shard_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1535,7 +1615,7 @@ func (x *SegmentTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentTable.ProtoReflect.Descriptor instead.
 func (*SegmentTable) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{20}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SegmentTable) GetTableId() uint64 {
@@ -1578,7 +1658,7 @@ type ReadSegmentRequest struct {
 
 func (x *ReadSegmentRequest) Reset() {
 	*x = ReadSegmentRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[21]
+	mi := &file_shardpb_shard_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1590,7 +1670,7 @@ func (x *ReadSegmentRequest) String() string {
 func (*ReadSegmentRequest) ProtoMessage() {}
 
 func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[21]
+	mi := &file_shardpb_shard_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1603,7 +1683,7 @@ func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentRequest.ProtoReflect.Descriptor instead.
 func (*ReadSegmentRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{21}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReadSegmentRequest) GetShardId() uint32 {
@@ -1644,7 +1724,7 @@ type ReadSegmentResponse struct {
 
 func (x *ReadSegmentResponse) Reset() {
 	*x = ReadSegmentResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[22]
+	mi := &file_shardpb_shard_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1656,7 +1736,7 @@ func (x *ReadSegmentResponse) String() string {
 func (*ReadSegmentResponse) ProtoMessage() {}
 
 func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[22]
+	mi := &file_shardpb_shard_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1669,7 +1749,7 @@ func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentResponse.ProtoReflect.Descriptor instead.
 func (*ReadSegmentResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{22}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReadSegmentResponse) GetData() []byte {
@@ -1780,12 +1860,17 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"totalBytes\"'\n" +
 	"\n" +
 	"PinRequest\x12\x19\n" +
-	"\bshard_id\x18\x01 \x01(\rR\ashardId\"\x91\x01\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\"\xc8\x01\n" +
 	"\vPinResponse\x12\x15\n" +
 	"\x06pin_id\x18\x01 \x01(\x04R\x05pinId\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x129\n" +
 	"\bsegments\x18\x03 \x03(\v2\x1d.cordwood.shard.PinnedSegmentR\bsegments\x12\x1a\n" +
-	"\bcomplete\x18\x04 \x01(\bR\bcomplete\"\x80\x03\n" +
+	"\bcomplete\x18\x04 \x01(\bR\bcomplete\x125\n" +
+	"\aexpired\x18\x05 \x03(\v2\x1b.cordwood.shard.ExpiredRowsR\aexpired\"V\n" +
+	"\vExpiredRows\x12\x19\n" +
+	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x16\n" +
+	"\x06before\x18\x02 \x01(\x03R\x06before\x12\x14\n" +
+	"\x05order\x18\x03 \x01(\x04R\x05order\"\x9a\x03\n" +
 	"\rPinnedSegment\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x19\n" +
 	"\btable_id\x18\x02 \x01(\x04R\atableId\x12%\n" +
@@ -1800,7 +1885,8 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x05order\x18\n" +
 	" \x01(\x04R\x05order\x127\n" +
 	"\acolumns\x18\v \x03(\v2\x1d.cordwood.shard.SegmentColumnR\acolumns\x124\n" +
-	"\x06tables\x18\f \x03(\v2\x1c.cordwood.shard.SegmentTableR\x06tables\"\xca\x01\n" +
+	"\x06tables\x18\f \x03(\v2\x1c.cordwood.shard.SegmentTableR\x06tables\x12\x18\n" +
+	"\adamaged\x18\r \x01(\bR\adamaged\"\xca\x01\n" +
 	"\rSegmentColumn\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12)\n" +
@@ -1842,7 +1928,7 @@ func file_shardpb_shard_proto_rawDescGZIP() []byte {
 	return file_shardpb_shard_proto_rawDescData
 }
 
-var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_shardpb_shard_proto_goTypes = []any{
 	(*WriteRequest)(nil),        // 0: cordwood.shard.WriteRequest
 	(*WriteResponse)(nil),       // 1: cordwood.shard.WriteResponse
@@ -1862,51 +1948,53 @@ var file_shardpb_shard_proto_goTypes = []any{
 	(*OperationStats)(nil),      // 15: cordwood.shard.OperationStats
 	(*PinRequest)(nil),          // 16: cordwood.shard.PinRequest
 	(*PinResponse)(nil),         // 17: cordwood.shard.PinResponse
-	(*PinnedSegment)(nil),       // 18: cordwood.shard.PinnedSegment
-	(*SegmentColumn)(nil),       // 19: cordwood.shard.SegmentColumn
-	(*SegmentTable)(nil),        // 20: cordwood.shard.SegmentTable
-	(*ReadSegmentRequest)(nil),  // 21: cordwood.shard.ReadSegmentRequest
-	(*ReadSegmentResponse)(nil), // 22: cordwood.shard.ReadSegmentResponse
-	(*schemapb.Table)(nil),      // 23: cordwood.schema.Table
-	(schemapb.Type)(0),          // 24: cordwood.schema.Type
-	(schemapb.Semantic)(0),      // 25: cordwood.schema.Semantic
+	(*ExpiredRows)(nil),         // 18: cordwood.shard.ExpiredRows
+	(*PinnedSegment)(nil),       // 19: cordwood.shard.PinnedSegment
+	(*SegmentColumn)(nil),       // 20: cordwood.shard.SegmentColumn
+	(*SegmentTable)(nil),        // 21: cordwood.shard.SegmentTable
+	(*ReadSegmentRequest)(nil),  // 22: cordwood.shard.ReadSegmentRequest
+	(*ReadSegmentResponse)(nil), // 23: cordwood.shard.ReadSegmentResponse
+	(*schemapb.Table)(nil),      // 24: cordwood.schema.Table
+	(schemapb.Type)(0),          // 25: cordwood.schema.Type
+	(schemapb.Semantic)(0),      // 26: cordwood.schema.Semantic
 }
 var file_shardpb_shard_proto_depIdxs = []int32{
-	23, // 0: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
+	24, // 0: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
 	2,  // 1: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
 	2,  // 2: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
-	23, // 3: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
+	24, // 3: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
 	5,  // 4: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
 	2,  // 5: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
-	23, // 6: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
+	24, // 6: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
 	12, // 7: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
 	13, // 8: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
 	14, // 9: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
 	15, // 10: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
-	18, // 11: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
-	19, // 12: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
-	20, // 13: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
-	24, // 14: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
-	25, // 15: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
-	0,  // 16: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
-	3,  // 17: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
-	6,  // 18: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
-	8,  // 19: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
-	10, // 20: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
-	16, // 21: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
-	21, // 22: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
-	1,  // 23: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
-	4,  // 24: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
-	7,  // 25: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
-	9,  // 26: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
-	11, // 27: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
-	17, // 28: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
-	22, // 29: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
-	23, // [23:30] is the sub-list for method output_type
-	16, // [16:23] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	19, // 11: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
+	18, // 12: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
+	20, // 13: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
+	21, // 14: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
+	25, // 15: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
+	26, // 16: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
+	0,  // 17: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
+	3,  // 18: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
+	6,  // 19: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
+	8,  // 20: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
+	10, // 21: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
+	16, // 22: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
+	22, // 23: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
+	1,  // 24: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
+	4,  // 25: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
+	7,  // 26: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
+	9,  // 27: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
+	11, // 28: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
+	17, // 29: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
+	23, // 30: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
+	24, // [24:31] is the sub-list for method output_type
+	17, // [17:24] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_shardpb_shard_proto_init() }
@@ -1922,7 +2010,7 @@ func file_shardpb_shard_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shardpb_shard_proto_rawDesc), len(file_shardpb_shard_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -66,6 +66,9 @@ func (s *Server) routes() []route {
 		i := slices.IndexFunc(routes, func(r route) bool { return r.path == "/config" })
 		routes[i].needs = signedIn
 	}
+	if s.cfg.Tunnel != nil {
+		routes = append(routes, route{methods: get[:1], path: "/admin/rpc", needs: canRead, handler: s.handleTunnel, endless: true})
+	}
 	if s.cfg.SQL != nil {
 		routes = append(routes, route{methods: getPost, path: "/v1/sql", needs: signedIn, handler: s.cfg.SQL.ServeHTTP, ownLimit: true})
 	}

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -60,6 +61,10 @@ type Config struct {
 	// SQL answers /v1/sql: it asks Permission what the sender may do, keeps its own time
 	// limit and answers errors by WriteError. Without it the path does not exist.
 	SQL http.Handler
+	// Tunnel takes connections over which backup and restore call the parts of the node,
+	// with what their user may do; it must not block for long. Without it their path does
+	// not exist.
+	Tunnel func(conn net.Conn, canRead, canWrite bool)
 	// Auth tells who asks. The default value is nil: authentication is off, and
 	// everybody may do everything.
 	Auth Authenticator

@@ -1,0 +1,400 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+	"gopkg.in/yaml.v3"
+
+	"cordwood/node"
+	"cordwood/node/backup"
+	"cordwood/node/backup/store"
+	"cordwood/proto/schema"
+)
+
+const repositoryHelp = `A repository is a directory or s3://BUCKET/PREFIX. Credentials of a bucket come from
+AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the files of ~/.aws, or the
+role of the machine; other services than Amazon's are named by --s3-endpoint.`
+
+func newBackupCommand() *cobra.Command {
+	cmd := newBackupCreateCommand()
+	cmd.Use = "backup REPOSITORY"
+	cmd.Short = "Back up a cluster; list, verify and remove backups"
+	cmd.Long = `Back up a cluster while it works, to a directory or a bucket.
+
+A backup has all databases, tables, pipelines, and all rows that were acknowledged before
+it started. Only files that are not in the repository yet are sent, so a second backup is
+quick, and one that broke off goes on where it was. 'cordwood restore' brings a backup
+into another cluster, with any number of shards.
+
+` + repositoryHelp
+	cmd.Example = `  cordwood backup /mnt/backups
+  cordwood backup s3://backups/cordwood --s3-endpoint https://s3.example.com --rate 50MiB
+  cordwood backup list /mnt/backups
+  cordwood backup verify /mnt/backups
+  cordwood backup prune /mnt/backups --keep-last 7
+  cordwood restore /mnt/backups --server http://127.0.0.1:4000`
+	cmd.AddCommand(newBackupCreateCommand(), newBackupListCommand(), newBackupVerifyCommand(), newBackupDeleteCommand(), newBackupPruneCommand())
+	return cmd
+}
+
+// repositoryFlags say how a repository is reached, and how results are printed.
+type repositoryFlags struct {
+	s3      store.S3Config
+	tempDir string
+	output  string
+	json    bool
+}
+
+func (f *repositoryFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.s3.Endpoint, "s3-endpoint", "", "`URL` of the S3 service (environment: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; default: Amazon's)")
+	fs.StringVar(&f.s3.Region, "s3-region", "", "region of the bucket (environment: AWS_REGION, AWS_DEFAULT_REGION)")
+	fs.BoolVar(&f.s3.PathStyle, "s3-path-style", false, "put the bucket into the path, also for Amazon; other services get it there anyway")
+	fs.StringVar(&f.s3.CAFile, "s3-ca-file", "", "`FILE` of certificates that the S3 service may have (PEM; environment: AWS_CA_BUNDLE)")
+	fs.StringVar(&f.tempDir, "temp-dir", "", "folder for files on their way to or from a bucket (default: the system's)")
+	listOutput(cmd, &f.output)
+	fs.BoolVar(&f.json, "json", false, "the same as --output json")
+}
+
+func (f *repositoryFlags) store(location string) (store.Store, error) {
+	if f.output != "table" && f.output != "json" && f.output != "yaml" {
+		return nil, usageError{fmt.Errorf("--output %s: use table, json or yaml", f.output)}
+	}
+	st, err := store.Open(location, store.Config{S3: f.s3, TempDir: f.tempDir})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return st, nil
+}
+
+func (f *repositoryFlags) open(ctx context.Context, location string) (*backup.Repository, error) {
+	st, err := f.store(location)
+	if err != nil {
+		return nil, err
+	}
+	return backup.Open(ctx, st)
+}
+
+func (f *repositoryFlags) print(cmd *cobra.Command, result any, table func(w io.Writer)) error {
+	if f.json {
+		f.output = "json"
+	}
+	if f.output == "yaml" { // with the keys of JSON
+		b, err := json.Marshal(result)
+		if err != nil {
+			return err
+		}
+		result = nil
+		if err := yaml.Unmarshal(b, &result); err != nil {
+			return err
+		}
+	}
+	return printList(cmd.OutOrStdout(), f.output, result, table)
+}
+
+// transferFlags say how fast bytes may go.
+type transferFlags struct {
+	rate     node.ByteSize
+	parallel int
+}
+
+func (f *transferFlags) add(cmd *cobra.Command) {
+	cmd.Flags().Var(&f.rate, "rate", "bytes read a second at most, as 50MiB; 0: no bound")
+	cmd.Flags().IntVar(&f.parallel, "parallel", 4, "files on their way at once")
+}
+
+func (f *transferFlags) check() error {
+	if f.parallel < 1 || f.parallel > 64 {
+		return usageError{fmt.Errorf("--parallel %d: want 1 to 64", f.parallel)}
+	}
+	return nil
+}
+
+// interruptible is a context that ends with Ctrl-C, so that what is half done is
+// cleared away.
+func interruptible(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+}
+
+// connect connects to the cluster that the flags name.
+func connect(ctx context.Context, cmd *cobra.Command) (*backup.Cluster, func(), error) {
+	c, err := newClient(cmd, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) })
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err := c.Tunnel(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	cluster, err := backup.Connect(ctx, backup.ClusterConfig{
+		// The server passes calls on to the node that they are for.
+		Dial:   func(string) (grpc.ClientConnInterface, error) { return conn, nil },
+		Logger: noteLogger(cmd.ErrOrStderr()),
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, conn.Close())
+	}
+	return cluster, func() {
+		cluster.Close()
+		_ = conn.Close() // nothing is under way
+	}, nil
+}
+
+func newBackupCreateCommand() *cobra.Command {
+	var repository repositoryFlags
+	var transfer transferFlags
+	cmd := &cobra.Command{
+		Use:     "create REPOSITORY",
+		Short:   "Back up a cluster: the same as 'cordwood backup REPOSITORY'",
+		Example: "  cordwood backup create /mnt/backups --rate 50MiB",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				if cmd.HasSubCommands() {
+					return cmd.Help()
+				}
+				return usageError{errors.New("no repository is given: name a directory or s3://BUCKET/PREFIX")}
+			}
+			if err := transfer.check(); err != nil {
+				return err
+			}
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			return createBackup(ctx, cmd, args[0], &repository, &transfer)
+		},
+	}
+	repository.add(cmd)
+	transfer.add(cmd)
+	return cmd
+}
+
+func createBackup(ctx context.Context, cmd *cobra.Command, location string, repository *repositoryFlags, transfer *transferFlags) error {
+	st, err := repository.store(location)
+	if err != nil {
+		return err
+	}
+	cluster, disconnect, err := connect(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer disconnect()
+	r, err := backup.OpenOrCreate(ctx, st)
+	if err != nil {
+		return err
+	}
+	var p backup.Progress
+	stop := showProgress(cmd.ErrOrStderr(), func() string {
+		return fmt.Sprintf("backing up: %s of %s, %d of %d files", formatSize(p.Bytes.Load()), formatSize(p.TotalBytes.Load()), p.Segments.Load(), p.TotalSegments.Load())
+	})
+	made, err := r.Create(ctx, backup.CreateConfig{
+		Source: cluster, Version: version().Version, Parallel: transfer.parallel, Rate: backup.NewLimiter(int64(transfer.rate)), Progress: &p,
+		Logger: noteLogger(cmd.ErrOrStderr()),
+	})
+	stop()
+	if err != nil {
+		return err
+	}
+	err = repository.print(cmd, made, func(w io.Writer) {
+		fmt.Fprintf(w, "backup %s: %d tables, %d rows in %d files (%s); %d files (%s) were new; %.1f s\n", made.ID, made.Tables, made.Rows,
+			made.Segments, formatSize(made.Bytes), made.NewSegments, formatSize(made.NewBytes), made.Finished.Sub(made.Started).Seconds())
+	})
+	if err == nil && len(made.Damaged) > 0 {
+		err = fmt.Errorf("the backup was made without rows that are damaged in the cluster: %s: run 'cordwood doctor' on the nodes", shortList(made.Damaged))
+	}
+	return err
+}
+
+func newBackupListCommand() *cobra.Command {
+	var repository repositoryFlags
+	cmd := &cobra.Command{
+		Use:     "list REPOSITORY",
+		Short:   "List the backups of a repository, the oldest first",
+		Example: "  cordwood backup list /mnt/backups\n  cordwood backup list s3://backups/cordwood --json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := repository.open(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			list, err := r.List(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return repository.print(cmd, list, func(w io.Writer) {
+				fmt.Fprintln(w, "ID\tSTARTED\tTOOK\tSHARDS\tTABLES\tROWS\tSIZE\tVERSION")
+				for _, s := range list {
+					if s.Fault != "" {
+						fmt.Fprintf(w, "%s\tcannot be read: %s\n", s.ID, s.Fault)
+						continue
+					}
+					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", s.ID, s.Started.Local().Format(time.DateTime),
+						s.Finished.Sub(s.Started).Round(100*time.Millisecond), s.Shards, s.Tables, s.Rows, formatSize(s.Bytes), s.Version)
+				}
+			})
+		},
+	}
+	repository.add(cmd)
+	return cmd
+}
+
+func newBackupVerifyCommand() *cobra.Command {
+	var repository repositoryFlags
+	var transfer transferFlags
+	var cfg backup.VerifyConfig
+	cmd := &cobra.Command{
+		Use:   "verify REPOSITORY",
+		Short: "Read backups back and compare them with what was written",
+		Long: `Read every byte of the backups in a repository and compare it with what was written.
+The exit status is 1 if a backup could not be restored as a whole. Files that no backup
+needs, and files of others, are named but do no harm.
+
+--quick compares names and sizes only. --deep also reads every row.`,
+		Example: `  cordwood backup verify /mnt/backups
+  cordwood backup verify s3://backups/cordwood --backup latest --deep`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := transfer.check(); err != nil {
+				return err
+			}
+			if cfg.Quick && cfg.Deep {
+				return usageError{errors.New("--quick and --deep exclude each other")}
+			}
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			r, err := repository.open(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			var p backup.Progress
+			cfg.Parallel, cfg.Rate, cfg.Progress, cfg.TempDir = transfer.parallel, backup.NewLimiter(int64(transfer.rate)), &p, repository.tempDir
+			done := showProgress(cmd.ErrOrStderr(), func() string {
+				return fmt.Sprintf("verifying: %s of %s", formatSize(p.Bytes.Load()), formatSize(p.TotalBytes.Load()))
+			})
+			v, err := r.Verify(ctx, cfg)
+			done()
+			if err != nil {
+				return err
+			}
+			if err := repository.print(cmd, v, func(w io.Writer) { printVerified(w, v) }); err != nil {
+				return err
+			}
+			if v.Serious() {
+				return errors.New("a backup is not whole: see the list; the next 'cordwood backup' sends what the cluster still has once the damaged files are removed")
+			}
+			return nil
+		},
+	}
+	repository.add(cmd)
+	transfer.add(cmd)
+	cmd.Flags().StringVar(&cfg.Backup, "backup", "", "verify the backup of this `ID` only; latest: the newest")
+	cmd.Flags().BoolVar(&cfg.Quick, "quick", false, "compare names and sizes only")
+	cmd.Flags().BoolVar(&cfg.Deep, "deep", false, "also read every row")
+	return cmd
+}
+
+func printVerified(w io.Writer, v *backup.Verified) {
+	for _, f := range v.Findings {
+		fmt.Fprintf(w, "%s: %s: %s", f.Kind, f.Object, f.Text)
+		if len(f.Backups) > 0 {
+			fmt.Fprintf(w, " (backups: %s)", strings.Join(f.Backups, ", "))
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "%d backups, %d files, %s read", len(v.Backups), v.Objects, formatSize(v.Bytes))
+	if v.Rows > 0 {
+		fmt.Fprintf(w, ", %d rows", v.Rows)
+	}
+	if v.Serious() {
+		fmt.Fprintln(w, ": NOT WHOLE")
+	} else {
+		fmt.Fprintln(w, ": sound")
+	}
+}
+
+func newBackupDeleteCommand() *cobra.Command {
+	var repository repositoryFlags
+	cmd := &cobra.Command{
+		Use:   "delete REPOSITORY ID…",
+		Short: "Delete backups; 'prune' then frees their space",
+		Example: `  cordwood backup delete /mnt/backups 20260704T020000123Z-k3v9xw
+  cordwood backup prune /mnt/backups`,
+		Args: cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := repository.open(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if err := r.Delete(cmd.Context(), args[1:]...); err != nil {
+				return err
+			}
+			return repository.print(cmd, map[string]any{"deleted": args[1:]}, func(w io.Writer) {
+				fmt.Fprintf(w, "deleted %s; 'cordwood backup prune %s' frees their space\n", strings.Join(args[1:], ", "), args[0])
+			})
+		},
+	}
+	repository.add(cmd)
+	return cmd
+}
+
+func newBackupPruneCommand() *cobra.Command {
+	var repository repositoryFlags
+	var cfg backup.PruneConfig
+	var within string
+	cmd := &cobra.Command{
+		Use:   "prune REPOSITORY",
+		Short: "Remove files that no backup needs, and old backups",
+		Long: `Remove files that no backup needs: those of deleted backups, and those of backups that broke
+off. With --keep-last or --keep-within older backups are deleted first; a backup stays if
+either of them keeps it. While another process uses the repository nothing is removed.`,
+		Example: `  cordwood backup prune /mnt/backups --keep-last 7 --keep-within 30d
+  cordwood backup prune /mnt/backups --dry-run`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cfg.KeepLast < 0 {
+				return usageError{fmt.Errorf("--keep-last %d: want a positive number", cfg.KeepLast)}
+			}
+			if within != "" {
+				ttl, err := schema.ParseTTL(within)
+				if err != nil || ttl.D <= 0 {
+					return usageError{fmt.Errorf("--keep-within %q: want a duration, as 30d", within)}
+				}
+				cfg.KeepWithin = ttl.D
+			}
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			r, err := repository.open(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			out, err := r.Prune(ctx, cfg)
+			if err != nil {
+				return err
+			}
+			return repository.print(cmd, out, func(w io.Writer) {
+				verb := "removed"
+				if cfg.DryRun {
+					verb = "would remove"
+				}
+				fmt.Fprintf(w, "%s %d backups and %d files, %s\n", verb, len(out.Backups), out.Objects, formatSize(out.Bytes))
+				for _, id := range out.Backups {
+					fmt.Fprintf(w, "  %s\n", id)
+				}
+			})
+		},
+	}
+	repository.add(cmd)
+	cmd.Flags().IntVar(&cfg.KeepLast, "keep-last", 0, "keep the newest `N` backups, delete older ones")
+	cmd.Flags().StringVar(&within, "keep-within", "", "keep backups that are younger than this, as 30d, delete older ones")
+	cmd.Flags().BoolVar(&cfg.DryRun, "dry-run", false, "only tell what would be removed")
+	return cmd
+}

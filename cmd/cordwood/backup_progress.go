@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// statusEvery is how often a long command that does not run at a terminal says how far
+// it is.
+const statusEvery = 30 * time.Second
+
+// showProgress shows how far a command is, once it takes longer than a moment, until
+// stop is called: on a terminal in place, elsewhere by a line now and then.
+func showProgress(out io.Writer, text func() string) (stop func()) {
+	f, isFile := out.(*os.File)
+	terminal := isFile && term.IsTerminal(int(f.Fd()))
+	quit := make(chan struct{})
+	var done sync.WaitGroup
+	done.Go(func() {
+		every := statusEvery
+		if terminal {
+			every = progressEvery
+			select {
+			case <-time.After(progressAfter):
+			case <-quit:
+				return
+			}
+		}
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-quit:
+				if terminal {
+					fmt.Fprint(out, "\r\x1b[K")
+				}
+				return
+			case <-tick.C:
+			}
+			if terminal {
+				fmt.Fprintf(out, "\r\x1b[K%s", text())
+			} else {
+				fmt.Fprintln(out, text())
+			}
+		}
+	})
+	return func() {
+		close(quit)
+		done.Wait()
+	}
+}
+
+// noteLogger prints what an operator should know as lines of text.
+func noteLogger(out io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		if len(groups) == 0 && a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/node/backup"
+)
+
+func newRestoreCommand() *cobra.Command {
+	var repository repositoryFlags
+	var transfer transferFlags
+	var cfg backup.RestoreConfig
+	var intoExisting, replace bool
+	cmd := &cobra.Command{
+		Use:   "restore REPOSITORY",
+		Short: "Bring a backup into a cluster",
+		Long: `Bring a backup, or some of its tables, into a running cluster: an empty one, or one with
+other tables. The number of shards may be another than that of the cluster that was
+backed up.
+
+Restored are databases with their options, tables with columns, options and times of
+creation, all versions of all pipelines, and the rows that have not expired. Users,
+settings of the server and what it keeps in svc_private are not.
+
+A restore that broke off is begun again with the same command: tables that are complete
+stay, others are emptied and filled anew. Queries see a table while it is being filled.
+
+` + repositoryHelp,
+		Example: `  cordwood restore /mnt/backups
+  cordwood restore s3://backups/cordwood --backup 20260704T020000123Z-k3v9xw
+  cordwood restore /mnt/backups --table nginx --table web.access --into-existing`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := transfer.check(); err != nil {
+				return err
+			}
+			switch {
+			case replace:
+				cfg.Existing = backup.Replace
+			case intoExisting:
+				cfg.Existing = backup.Add
+			}
+			cfg.Parallel, cfg.Rate, cfg.TempDir = transfer.parallel, backup.NewLimiter(int64(transfer.rate)), repository.tempDir
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			return restoreBackup(ctx, cmd, args[0], &repository, cfg)
+		},
+	}
+	repository.add(cmd)
+	transfer.add(cmd)
+	fs := cmd.Flags()
+	fs.StringVar(&cfg.Backup, "backup", "latest", "`ID` of the backup, or as much of it as is needed to tell it from others")
+	fs.StringArrayVar(&cfg.Databases, "database", nil, "restore this database only; may be repeated")
+	fs.StringArrayVar(&cfg.Tables, "table", nil, "restore this table only, as `[DATABASE.]TABLE`; may be repeated")
+	fs.BoolVar(&intoExisting, "into-existing", false, "restore into databases that have other tables")
+	fs.BoolVar(&replace, "replace", false, "drop tables of the same names first, with their rows")
+	fs.BoolVar(&cfg.NoPipelines, "no-pipelines", false, "leave the pipelines out")
+	fs.BoolVar(&cfg.MetadataOnly, "metadata-only", false, "leave the rows out; such tables are begun anew by a later restore")
+	return cmd
+}
+
+func restoreBackup(ctx context.Context, cmd *cobra.Command, location string, repository *repositoryFlags, cfg backup.RestoreConfig) error {
+	r, err := repository.open(ctx, location)
+	if err != nil {
+		return err
+	}
+	cluster, disconnect, err := connect(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer disconnect()
+	var p backup.Progress
+	cfg.Target, cfg.Progress, cfg.Logger = cluster, &p, noteLogger(cmd.ErrOrStderr())
+	stop := showProgress(cmd.ErrOrStderr(), func() string {
+		return fmt.Sprintf("restoring: %d of %d rows", p.Rows.Load(), p.TotalRows.Load())
+	})
+	result, err := r.Restore(ctx, cfg)
+	stop()
+	if inTheWay := (*backup.InTheWayError)(nil); err != nil && result != nil && !errors.As(err, &inTheWay) {
+		return fmt.Errorf("%w; %d rows were restored: run the same command again to go on", err, result.Rows)
+	}
+	if err != nil {
+		return err
+	}
+	return repository.print(cmd, result, func(w io.Writer) {
+		fmt.Fprintf(w, "restored backup %s: %d databases, %d tables, %d rows, %d versions of pipelines\n",
+			result.Backup, result.Databases, result.Tables, result.Rows, result.Pipelines)
+		if result.Expired > 0 {
+			fmt.Fprintf(w, "%d rows have expired and were left out\n", result.Expired)
+		}
+		if n := len(result.Complete); n > 0 {
+			fmt.Fprintf(w, "%d tables were complete from an earlier restore of this backup: %s\n", n, shortList(result.Complete))
+		}
+		if n := len(result.LeftOut); n > 0 {
+			fmt.Fprintf(w, "%d tables are the server's own and were left out: %s\n", n, shortList(result.LeftOut))
+		}
+	})
+}
+
+func shortList(names []string) string {
+	if len(names) > 10 {
+		return strings.Join(names[:10], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,413 @@
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"cordwood/node/backup/store"
+	"cordwood/proto/backuppb"
+	"cordwood/proto/metapb"
+	"cordwood/proto/shardpb"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Progress counts what is done and what there is to do. It may be read while the work
+// goes on.
+type Progress struct {
+	// Bytes and Segments of Total; Kept of them needed no transfer.
+	Bytes, TotalBytes       atomic.Int64
+	Segments, TotalSegments atomic.Int64
+	KeptBytes, KeptSegments atomic.Int64
+	// Rows that were written by a restore.
+	Rows, TotalRows atomic.Int64
+}
+
+// CreateConfig says what Create does.
+type CreateConfig struct {
+	Source Source
+	// Version is that of this program.
+	Version string
+	// Parallel is the number of files that are on their way at once. The default value
+	// is 4.
+	Parallel int
+	// Rate bounds what is read from the cluster. Nil: no bound.
+	Rate *Limiter
+	// Progress, if not nil, is kept up to date.
+	Progress *Progress
+	// Logger takes what an operator should know. The default value discards it.
+	Logger *slog.Logger
+}
+
+// Created is what Create did.
+type Created struct {
+	Summary
+	// Segments is the number of segment files that the backup consists of; NewSegments
+	// of them, with NewBytes, were not in the repository yet.
+	Segments    int64 `json:"segments"`
+	NewSegments int64 `json:"new_segments"`
+	NewBytes    int64 `json:"new_bytes"`
+	// Damaged says which segments are not in the backup because the cluster itself has
+	// lost them.
+	Damaged []string `json:"damaged,omitempty"`
+}
+
+// Create adds a backup of all that was acknowledged before the call. Files that lie in
+// the repository already are not sent again, be it from earlier backups or from one that
+// broke off. When it returns nil the backup is complete and durable; after an error there
+// is no trace of it but files that the next one can use.
+//
+// A segment whose file is damaged in the cluster is taken from the repository, if an
+// earlier backup has brought it there, and else left out and told of in Damaged.
+func (r *Repository) Create(ctx context.Context, cfg CreateConfig) (_ *Created, err error) {
+	if cfg.Parallel <= 0 {
+		cfg.Parallel = 4
+	}
+	if cfg.Progress == nil {
+		cfg.Progress = &Progress{}
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	held, err := r.lock(ctx, lockWrite)
+	if err != nil {
+		return nil, err
+	}
+	defer held.release()
+	started := r.now()
+	c := &creation{r: r, cfg: cfg, cluster: cfg.Source.ClusterID(), b: &backuppb.Backup{
+		Id: newID(started), ClusterId: cfg.Source.ClusterID(), CordwoodVersion: cfg.Version, StartedUnixNano: started.UnixNano(),
+	}}
+	defer c.close()
+	if err := c.run(ctx); err != nil {
+		return nil, err
+	}
+	return c.created(), nil
+}
+
+// creation is one run of Create.
+type creation struct {
+	r       *Repository
+	cfg     CreateConfig
+	cluster string
+	b       *backuppb.Backup
+	shards  []*shardCopy
+
+	newBytes, newSegments atomic.Int64
+}
+
+// shardCopy is a shard on its way into the repository.
+type shardCopy struct {
+	shard *metapb.Shard
+	pin   Pin
+	have  map[segmentKey][]byte // SHA-256 of what lies in the repository
+	out   *backuppb.Shard
+}
+
+func (c *creation) close() {
+	for _, s := range c.shards {
+		if s.pin != nil {
+			s.pin.Close()
+		}
+	}
+}
+
+// maxPinLosses is how often the shards are pinned anew because a pin was lost.
+const maxPinLosses = 20
+
+func (c *creation) run(ctx context.Context) error {
+	for _, s := range c.cfg.Source.Shards() {
+		c.shards = append(c.shards, &shardCopy{shard: s})
+	}
+	if c.cluster == "" || len(c.shards) == 0 {
+		return errors.New("the cluster has no shards: wait until it is ready")
+	}
+	if err := c.pin(ctx); err != nil {
+		return err
+	}
+	// After the shards: no row is in the backup whose table is not.
+	if err := c.metadata(ctx); err != nil {
+		return err
+	}
+	for losses := 0; ; {
+		err := c.copy(ctx)
+		if !errors.Is(err, errPinLost) {
+			if err != nil {
+				return err
+			}
+			break
+		}
+		if losses++; losses > maxPinLosses {
+			return err
+		}
+		c.cfg.Logger.Warn("the connection to a shard was lost; what it has is listed anew", "err", err)
+		if err := c.pin(ctx); err != nil {
+			return err
+		}
+		if err := c.metadata(ctx); err != nil {
+			return err
+		}
+	}
+	return c.commit(ctx)
+}
+
+var errPinLost = errors.New("a shard no longer keeps its segments for this backup")
+
+// pin pins all shards whose pin is not held.
+func (c *creation) pin(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, s := range c.shards {
+		if s.pin != nil {
+			select {
+			case <-s.pin.Lost():
+				s.pin.Close()
+				s.pin = nil
+			default:
+				continue
+			}
+		}
+		group.Go(func() error {
+			pin, err := c.cfg.Source.Pin(ctx, s.shard.Id)
+			if err != nil {
+				return fmt.Errorf("shard %d: %w", s.shard.Id, err)
+			}
+			s.pin = pin
+			s.out = &backuppb.Shard{Id: s.shard.Id, Incarnation: s.shard.Incarnation, Index: pin.Index(), Expired: pin.Expired()}
+			for _, seg := range pin.Segments() {
+				s.out.Segments = append(s.out.Segments, &backuppb.Segment{Segment: seg})
+			}
+			s.have, err = c.r.segmentsOf(ctx, c.cluster, s.shard)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	p := c.cfg.Progress
+	p.Bytes.Store(0)
+	p.Segments.Store(0)
+	p.KeptBytes.Store(0)
+	p.KeptSegments.Store(0)
+	var segments, bytes int64
+	for _, s := range c.shards {
+		for _, seg := range s.out.Segments {
+			segments++
+			bytes += seg.Segment.Bytes
+		}
+	}
+	p.TotalSegments.Store(segments)
+	p.TotalBytes.Store(bytes)
+	return nil
+}
+
+// segmentsOf tells the SHA-256 of the segments of a shard that lie in the repository as a
+// whole.
+func (r *Repository) segmentsOf(ctx context.Context, cluster string, s *metapb.Shard) (map[segmentKey][]byte, error) {
+	have := map[segmentKey][]byte{}
+	err := r.store.List(ctx, shardPrefix(cluster, s.Id, s.Incarnation), func(o store.Object) error {
+		if k, sum, ok := parseSegmentName(o.Name); ok && k.bytes == o.Size {
+			have[k] = sum
+		}
+		return nil
+	})
+	return have, err
+}
+
+// metadata writes the metadata of the cluster as it is now.
+func (c *creation) metadata(ctx context.Context) error {
+	u, err := c.r.store.Create(ctx)
+	if err != nil {
+		return fmt.Errorf("write the metadata: %w", err)
+	}
+	defer u.Abort()
+	w, err := newFrameWriter(u, kindMetadata)
+	if err != nil {
+		return fmt.Errorf("write the metadata: %w", err)
+	}
+	tables := uint64(0)
+	err = c.cfg.Source.Metadata(ctx, func(rec *backuppb.Record) error {
+		if rec.GetTable() != nil {
+			tables++
+		}
+		return w.record(rec)
+	})
+	if err != nil {
+		return fmt.Errorf("read the metadata: %w", err)
+	}
+	size, sum, err := w.close()
+	if err != nil {
+		return fmt.Errorf("write the metadata: %w", err)
+	}
+	c.b.Metadata = &backuppb.Object{Name: metadataName(sum), Size: size, Sha256: sum}
+	c.b.Tables = tables
+	if err := u.Commit(ctx, c.b.Metadata.Name); err != nil {
+		return fmt.Errorf("write the metadata: %w", err)
+	}
+	return nil
+}
+
+// copy brings every segment into the repository that is not there.
+func (c *creation) copy(ctx context.Context) error {
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(c.cfg.Parallel)
+	for _, s := range c.shards {
+		for _, seg := range s.out.Segments {
+			if len(seg.Sha256) > 0 {
+				continue // done before a pin was lost
+			}
+			if have, ok := s.have[keyOf(c.cluster, s.out, seg.Segment)]; ok {
+				seg.Sha256 = have
+				seg.Segment.Damaged = false
+				c.cfg.Progress.KeptBytes.Add(seg.Segment.Bytes)
+				c.cfg.Progress.KeptSegments.Add(1)
+				c.cfg.Progress.Bytes.Add(seg.Segment.Bytes)
+				c.cfg.Progress.Segments.Add(1)
+				continue
+			}
+			if gctx.Err() != nil {
+				break
+			}
+			group.Go(func() error {
+				if err := c.send(gctx, s, seg); err != nil {
+					return fmt.Errorf("shard %d: segment %d: %w", s.shard.Id, seg.Segment.Id, err)
+				}
+				return nil
+			})
+		}
+	}
+	return group.Wait()
+}
+
+// send brings one segment into the repository.
+func (c *creation) send(ctx context.Context, s *shardCopy, seg *backuppb.Segment) error {
+	for attempt := 1; ; attempt++ {
+		sum, err := c.transfer(ctx, s, seg.Segment)
+		if damaged := (*damage)(nil); errors.As(err, &damaged) {
+			if attempt == 1 && !seg.Segment.Damaged {
+				continue // perhaps on the way
+			}
+			seg.Segment.Damaged = true
+			c.cfg.Logger.Warn("a segment is damaged in the cluster and not in the backup; 'cordwood doctor' on its node says more",
+				"shard", s.shard.Id, "segment", seg.Segment.Id, "rows", seg.Segment.Rows, "err", err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		seg.Sha256 = sum
+		c.newSegments.Add(1)
+		c.newBytes.Add(seg.Segment.Bytes)
+		c.cfg.Progress.Segments.Add(1)
+		return nil
+	}
+}
+
+// damage is the error for bytes that are not those that were written.
+type damage struct{ text string }
+
+func (d *damage) Error() string { return d.text }
+
+func (c *creation) transfer(ctx context.Context, s *shardCopy, p *shardpb.PinnedSegment) (sum []byte, err error) {
+	u, err := c.r.store.Create(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer u.Abort()
+	if p.Damaged {
+		return nil, &damage{"the shard has set it aside"}
+	}
+	counted := int64(0)
+	defer func() {
+		if err != nil {
+			c.cfg.Progress.Bytes.Add(-counted)
+		}
+	}()
+	from := newResumer(ctx, "the segment from the shard", func(offset int64) (io.ReadCloser, error) {
+		select {
+		case <-s.pin.Lost():
+			return nil, final{errPinLost}
+		default:
+			return s.pin.Read(ctx, p.Id, offset)
+		}
+	})
+	defer from.close()
+	h, crc := sha256.New(), crc32.New(castagnoli)
+	in := c.cfg.Rate.reader(ctx, from, func(n int) {
+		counted += int64(n)
+		c.cfg.Progress.Bytes.Add(int64(n))
+	})
+	n, err := io.CopyBuffer(io.MultiWriter(u, h, crc), io.LimitReader(in, p.Bytes+1), make([]byte, 256<<10))
+	if err != nil {
+		select {
+		case <-s.pin.Lost():
+			err = fmt.Errorf("%w: %w", errPinLost, err)
+		default:
+		}
+		return nil, err
+	}
+	if n != p.Bytes || crc.Sum32() != p.FileCrc {
+		return nil, &damage{fmt.Sprintf("%d bytes with CRC-32C %08x came, the shard wrote %d with %08x", n, crc.Sum32(), p.Bytes, p.FileCrc)}
+	}
+	sum = h.Sum(nil)
+	return sum, u.Commit(ctx, segmentName(keyOf(c.cluster, s.out, p), sum))
+}
+
+// commit writes the manifest, after a last look at whether all that it names is there.
+func (c *creation) commit(ctx context.Context) error {
+	for _, s := range c.shards {
+		s.out.Damaged = nil
+		s.out.Segments = slices.DeleteFunc(s.out.Segments, func(seg *backuppb.Segment) bool {
+			if seg.Segment.Damaged {
+				s.out.Damaged = append(s.out.Damaged, seg.Segment)
+			}
+			return seg.Segment.Damaged
+		})
+		sizes := map[string]int64{}
+		err := c.r.store.List(ctx, shardPrefix(c.cluster, s.shard.Id, s.shard.Incarnation), func(o store.Object) error {
+			sizes[o.Name] = o.Size
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, seg := range s.out.Segments {
+			name := segmentName(keyOf(c.cluster, s.out, seg.Segment), seg.Sha256)
+			if size, ok := sizes[name]; !ok || size != seg.Segment.Bytes {
+				return fmt.Errorf("%s was removed or changed by somebody while the backup went on: run it again", name)
+			}
+			c.b.Rows += seg.Segment.Rows
+			c.b.Bytes += seg.Segment.Bytes
+		}
+		c.b.Shards = append(c.b.Shards, s.out)
+	}
+	slices.SortFunc(c.b.Shards, func(a, b *backuppb.Shard) int { return int(a.Id) - int(b.Id) })
+	c.b.FinishedUnixNano = c.r.now().UnixNano()
+	raw, err := encodeFrame(kindManifest, c.b)
+	if err != nil {
+		return err
+	}
+	if err := put(ctx, c.r.store, manifestName(c.b.Id), raw); err != nil {
+		return fmt.Errorf("write the manifest: %w", err)
+	}
+	return nil
+}
+
+func (c *creation) created() *Created {
+	out := &Created{Summary: summary(c.b), NewBytes: c.newBytes.Load(), NewSegments: c.newSegments.Load()}
+	for _, s := range c.b.Shards {
+		out.Segments += int64(len(s.Segments))
+		for _, d := range s.Damaged {
+			out.Damaged = append(out.Damaged, fmt.Sprintf("segment %d of shard %d, %d rows", d.Id, s.Id, d.Rows))
+		}
+	}
+	return out
+}

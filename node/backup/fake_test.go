@@ -1,0 +1,185 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"cordwood/node/backup/store"
+	"cordwood/proto/backuppb"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
+)
+
+// fakeCluster is a Source of segments that are noise.
+type fakeCluster struct {
+	mu     sync.Mutex
+	shards map[uint32][]fakeSegment
+	tables int
+	reads  int
+	bytes  int64
+	// cut, if set, may break a read off: it gets the number of the read.
+	cut func(read int) error
+	// lose closes the pins that are open.
+	lost []chan struct{}
+}
+
+type fakeSegment struct {
+	meta *shardpb.PinnedSegment
+	data []byte
+}
+
+// newFakeCluster has n segments on each of two shards.
+func newFakeCluster(n int) *fakeCluster {
+	f := &fakeCluster{shards: map[uint32][]fakeSegment{1: nil, 2: nil}, tables: 3}
+	for i := range 2 * n {
+		f.add(uint32(i%2 + 1))
+	}
+	return f
+}
+
+// add adds a segment to a shard.
+func (f *fakeCluster) add(shard uint32) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id := uint64(len(f.shards[shard]) + 1)
+	r := rand.New(rand.NewPCG(uint64(shard), id))
+	data := make([]byte, 1000+r.IntN(400_000))
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	f.shards[shard] = append(f.shards[shard], fakeSegment{data: data, meta: &shardpb.PinnedSegment{
+		Id: id, TableId: id % 3, Rows: 10, Bytes: int64(len(data)), FileCrc: crc32.Checksum(data, castagnoli), Order: id,
+	}})
+}
+
+func (f *fakeCluster) ClusterID() string { return "01CLUSTER" }
+
+func (f *fakeCluster) Shards() []*metapb.Shard {
+	return []*metapb.Shard{{Id: 1, Incarnation: 1}, {Id: 2, Incarnation: 1}}
+}
+
+func (f *fakeCluster) Metadata(_ context.Context, each func(*backuppb.Record) error) error {
+	for i := range f.tables {
+		if err := each(&backuppb.Record{Of: &backuppb.Record_Table{Table: &schemapb.Table{Id: uint64(i), Name: fmt.Sprint("t", i)}}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *fakeCluster) Pin(_ context.Context, shard uint32) (Pin, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := &fakePin{f: f, segments: f.shards[shard], lost: make(chan struct{})}
+	f.lost = append(f.lost, p.lost)
+	return p, nil
+}
+
+// lose has the shards forget all pins.
+func (f *fakeCluster) lose() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.lost {
+		close(c)
+	}
+	f.lost = nil
+}
+
+type fakePin struct {
+	f        *fakeCluster
+	segments []fakeSegment
+	lost     chan struct{}
+}
+
+func (p *fakePin) Index() uint64                   { return uint64(len(p.segments)) }
+func (p *fakePin) Lost() <-chan struct{}           { return p.lost }
+func (p *fakePin) Close()                          {}
+func (p *fakePin) Expired() []*shardpb.ExpiredRows { return nil }
+
+func (p *fakePin) Segments() (out []*shardpb.PinnedSegment) {
+	for _, s := range p.segments {
+		out = append(out, s.meta)
+	}
+	return out
+}
+
+func (p *fakePin) Read(_ context.Context, segment uint64, offset int64) (io.ReadCloser, error) {
+	for _, s := range p.segments {
+		if s.meta.Id == segment {
+			return io.NopCloser(&fakeRead{p: p, r: bytes.NewReader(s.data[offset:])}), nil
+		}
+	}
+	return nil, errors.New("no such segment")
+}
+
+type fakeRead struct {
+	p *fakePin
+	r io.Reader
+}
+
+func (r *fakeRead) Read(b []byte) (int, error) {
+	f := r.p.f
+	f.mu.Lock()
+	f.reads++
+	n, cut := f.reads, f.cut
+	f.mu.Unlock()
+	if cut != nil {
+		if err := cut(n); err != nil {
+			return 0, err
+		}
+	}
+	read, err := r.r.Read(b[:min(len(b), 50_000)])
+	f.mu.Lock()
+	f.bytes += int64(read)
+	f.mu.Unlock()
+	return read, err
+}
+
+// wait is a context that ends before a test would hang.
+func wait(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// dirRepository is an empty repository in a directory.
+func dirRepository(t testing.TB) (*Repository, string) {
+	t.Helper()
+	dir := t.TempDir()
+	st, err := store.Open(dir, store.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := OpenOrCreate(wait(t), st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, dir
+}
+
+func mustCreate(t testing.TB, r *Repository, f Source) *Created {
+	t.Helper()
+	c, err := r.Create(wait(t), CreateConfig{Source: f, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func mustVerify(t testing.TB, r *Repository) *Verified {
+	t.Helper()
+	v, err := r.Verify(wait(t), VerifyConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

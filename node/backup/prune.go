@@ -1,0 +1,140 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cordwood/node/backup/store"
+)
+
+// Delete removes backups. Their content stays until Prune: other backups may need it.
+func (r *Repository) Delete(ctx context.Context, ids ...string) error {
+	held, err := r.lock(ctx, lockPrune) // a restore may be reading them
+	if err != nil {
+		return err
+	}
+	defer held.release()
+	have, err := r.ids(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if !slices.Contains(have, id) {
+			return fmt.Errorf("there is no backup %s in %s; nothing was deleted", id, r.Location())
+		}
+	}
+	for _, id := range ids {
+		if err := r.store.Remove(ctx, manifestName(id)); err != nil {
+			return fmt.Errorf("delete backup %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// PruneConfig says what Prune removes.
+type PruneConfig struct {
+	// KeepLast and KeepWithin, if one of them is set, have Prune delete the backups
+	// that are neither among the newest so many nor as young as that.
+	KeepLast   int
+	KeepWithin time.Duration
+	// DryRun only tells.
+	DryRun bool
+}
+
+// Pruned is what Prune removed, or would.
+type Pruned struct {
+	Backups []string `json:"backups"`
+	Objects int64    `json:"objects"`
+	Bytes   int64    `json:"bytes"`
+}
+
+// Prune removes content that no backup needs. It returns ErrBusy, and changes nothing,
+// while another process uses the repository; none can begin to while it works. It also
+// changes nothing if a manifest cannot be read: nobody knows what that one needs.
+func (r *Repository) Prune(ctx context.Context, cfg PruneConfig) (*Pruned, error) {
+	held, err := r.lock(ctx, lockPrune)
+	if err != nil {
+		return nil, err
+	}
+	defer held.release()
+	list, err := r.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &Pruned{Backups: []string{}}
+	needed := map[string]bool{}
+	for i, s := range list {
+		if s.Fault != "" {
+			return nil, fmt.Errorf("what backup %s needs is not known, so nothing is removed: %s; delete it first if it is given up", s.ID, s.Fault)
+		}
+		if cfg.drops(s, len(list)-i, r.now()) {
+			out.Backups = append(out.Backups, s.ID)
+			continue
+		}
+		if err := r.needs(ctx, s.ID, needed); err != nil {
+			return nil, err
+		}
+	}
+	var garbage []store.Object
+	if err := r.store.List(ctx, "", func(o store.Object) error {
+		if !needed[o.Name] && r.removable(o) {
+			garbage = append(garbage, o)
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	if !cfg.DryRun {
+		for _, id := range out.Backups {
+			if err := r.store.Remove(ctx, manifestName(id)); err != nil {
+				return out, fmt.Errorf("delete backup %s: %w", id, err)
+			}
+		}
+	}
+	for _, o := range garbage {
+		if !cfg.DryRun {
+			if err := errors.Join(ctx.Err(), r.store.Remove(ctx, o.Name)); err != nil {
+				return out, fmt.Errorf("remove %s: %w", o.Name, err)
+			}
+		}
+		out.Objects++
+		out.Bytes += o.Size
+	}
+	return out, nil
+}
+
+// drops tells whether a backup, the fromEnd-th newest, is to be deleted.
+func (c PruneConfig) drops(s Summary, fromEnd int, now time.Time) bool {
+	if c.KeepLast <= 0 && c.KeepWithin <= 0 {
+		return false
+	}
+	return fromEnd > c.KeepLast && (c.KeepWithin <= 0 || now.Sub(s.Started) > c.KeepWithin)
+}
+
+// needs adds the names of all objects of a backup.
+func (r *Repository) needs(ctx context.Context, id string, needed map[string]bool) error {
+	b, err := r.load(ctx, id)
+	if err != nil {
+		return err
+	}
+	needed[b.Metadata.Name] = true
+	for _, s := range b.Shards {
+		for _, seg := range s.Segments {
+			needed[segmentName(keyOf(b.ClusterId, s, seg.Segment), seg.Sha256)] = true
+		}
+	}
+	return nil
+}
+
+// removable tells whether an object that no backup needs is ours to remove. Files of an
+// upload under way are left to it for a day.
+func (r *Repository) removable(o store.Object) bool {
+	if _, _, ok := parseSegmentName(o.Name); ok || metadataNames.MatchString(o.Name) {
+		return true
+	}
+	return strings.HasPrefix(o.Name, tempPrefix) && r.now().Sub(o.Modified) > 24*time.Hour
+}

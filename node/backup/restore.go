@@ -1,0 +1,410 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
+
+	"cordwood/proto/backuppb"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+)
+
+// Existing says what a restore does about what the cluster has already.
+type Existing int
+
+const (
+	// Refuse restores into databases without tables only.
+	Refuse Existing = iota
+	// Add restores beside tables of other names.
+	Add
+	// Replace drops tables of the same names first.
+	Replace
+)
+
+// RestoreConfig says what Restore does.
+type RestoreConfig struct {
+	Target *Cluster
+	// Backup is the id of the backup; empty: the newest.
+	Backup string
+	// Databases and Tables, as DATABASE.TABLE or TABLE of the default database, say what
+	// is restored: the union of both; everything if both are empty.
+	Databases, Tables []string
+	Existing          Existing
+	// NoPipelines leaves the pipelines out, MetadataOnly the rows. Of a choice of tables
+	// pipelines are no part.
+	NoPipelines, MetadataOnly bool
+	// Parallel is the number of shards of the backup that are read at once. The default
+	// value is 4.
+	Parallel int
+	Rate     *Limiter
+	Progress *Progress
+	// TempDir takes files of a bucket while their rows are read.
+	TempDir string
+	// Logger takes what an operator should know. The default value discards it.
+	Logger *slog.Logger
+	// Now is the clock. The default value is time.Now.
+	Now func() time.Time
+}
+
+// RestoreResult is what Restore did.
+type RestoreResult struct {
+	Backup    string `json:"backup"`
+	Databases int    `json:"databases"`
+	Tables    int    `json:"tables"`
+	Pipelines int    `json:"pipelines"`
+	Rows      int64  `json:"rows"`
+	// Expired rows were left out.
+	Expired int64 `json:"expired_rows"`
+	// Complete are tables that an earlier restore of this backup had filled.
+	Complete []string `json:"already_complete,omitempty"`
+	// LeftOut are tables of the server's own.
+	LeftOut []string `json:"left_out,omitempty"`
+}
+
+// Restore brings a backup, or a part of it, into a cluster with any number of shards.
+// If it fails, or its process ends, it may be called again for the same backup: tables
+// that were complete stay, and others are begun anew.
+func (r *Repository) Restore(ctx context.Context, cfg RestoreConfig) (*RestoreResult, error) {
+	if cfg.Parallel <= 0 {
+		cfg.Parallel = 4
+	}
+	if cfg.Progress == nil {
+		cfg.Progress = &Progress{}
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if held, err := r.lock(ctx, lockRead); err == nil {
+		defer held.release()
+	} else if errors.Is(err, ErrBusy) {
+		return nil, err
+	} else {
+		// It may be on a medium that takes no files; then nobody removes any either.
+		cfg.Logger.Debug("the repository could not be locked", "err", err)
+	}
+	b, err := r.Find(ctx, cfg.Backup)
+	if err != nil {
+		return nil, err
+	}
+	s := &restoration{r: r, cfg: cfg, b: b, out: &RestoreResult{Backup: b.Id}, byID: map[uint64]*restoredTable{}, options: map[string]map[string]string{}}
+	if err := s.plan(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.metadata(ctx); err != nil {
+		return s.out, err
+	}
+	if cfg.MetadataOnly {
+		return s.out, nil
+	}
+	return s.out, s.rows(ctx)
+}
+
+// restoration is one run of Restore.
+type restoration struct {
+	r   *Repository
+	cfg RestoreConfig
+	b   *backuppb.Backup
+
+	databases []*schemapb.Database
+	options   map[string]map[string]string // by database
+	tables    []*restoredTable             // those that are to be filled
+	byID      map[uint64]*restoredTable    // by their id in the backup
+	pipelines []*backuppb.Pipeline
+	drop      []*schemapb.Table
+
+	mu  sync.Mutex // guards out
+	out *RestoreResult
+}
+
+// restoredTable is a table of the backup and what becomes of it.
+type restoredTable struct {
+	from *schemapb.Table
+	// had is the table that an earlier run of this restore has made and not filled.
+	had *schemapb.Table
+	// to is the table in the cluster.
+	to *schema.Table
+
+	rowsState
+}
+
+func (t *restoredTable) name() string { return t.from.Database + "." + t.from.Name }
+
+// readMetadata reads what the backup knows of databases, tables and pipelines.
+func (s *restoration) readMetadata(ctx context.Context) ([]*schemapb.Table, error) {
+	name := s.b.Metadata.Name
+	raw, err := readSmall(ctx, s.r.store, name, maxMetadata)
+	if err != nil {
+		return nil, fmt.Errorf("backup %s: %w", s.b.Id, err)
+	}
+	if sum := sha256.Sum256(raw); !bytes.Equal(sum[:], s.b.Metadata.Sha256) {
+		return nil, fmt.Errorf("backup %s: %s is damaged: SHA-256 is %x, %x was written", s.b.Id, name, sum, s.b.Metadata.Sha256)
+	}
+	var tables []*schemapb.Table
+	err = readMetadata(raw, func(rec *backuppb.Record) error {
+		switch of := rec.Of.(type) {
+		case *backuppb.Record_Database:
+			s.databases = append(s.databases, of.Database)
+			s.options[of.Database.Name] = of.Database.Options
+		case *backuppb.Record_Table:
+			tables = append(tables, of.Table)
+		case *backuppb.Record_Pipeline:
+			s.pipelines = append(s.pipelines, of.Pipeline)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("backup %s: %s: %w", s.b.Id, name, err)
+	}
+	return tables, nil
+}
+
+// plan decides what is restored and whether the cluster has room for it. It changes
+// nothing.
+func (s *restoration) plan(ctx context.Context) error {
+	tables, err := s.readMetadata(ctx)
+	if err != nil {
+		return err
+	}
+	if tables, err = s.choose(tables); err != nil {
+		return err
+	}
+	state, err := s.cfg.Target.state(ctx)
+	if err != nil {
+		return fmt.Errorf("read the metadata of the cluster: %w", err)
+	}
+	return s.compare(tables, state)
+}
+
+// choose leaves out what was not asked for.
+func (s *restoration) choose(tables []*schemapb.Table) ([]*schemapb.Table, error) {
+	var own []*schemapb.Table
+	for _, t := range tables {
+		if schema.ReservedDatabase(t.Database) {
+			s.out.LeftOut = append(s.out.LeftOut, t.Database+"."+t.Name)
+		} else {
+			own = append(own, t)
+		}
+	}
+	s.databases = slices.DeleteFunc(s.databases, func(d *schemapb.Database) bool { return schema.ReservedDatabase(d.Name) })
+	if len(s.cfg.Databases)+len(s.cfg.Tables) == 0 {
+		return own, nil
+	}
+	s.out.LeftOut, s.pipelines = nil, nil
+	databases, names := map[string]bool{}, map[string]bool{}
+	for _, d := range s.cfg.Databases {
+		if _, ok := s.options[d]; !ok {
+			return nil, fmt.Errorf("backup %s has no database %s", s.b.Id, d)
+		}
+		databases[d] = true
+	}
+	for _, name := range s.cfg.Tables {
+		i := slices.IndexFunc(own, func(t *schemapb.Table) bool {
+			return t.Database+"."+t.Name == name || t.Database == schema.DefaultDatabase && t.Name == name
+		})
+		if i < 0 {
+			return nil, fmt.Errorf("backup %s has no table %s: name it as DATABASE.TABLE", s.b.Id, name)
+		}
+		names[own[i].Database+"."+own[i].Name] = true
+	}
+	var chosen []*schemapb.Table
+	for _, t := range own {
+		if databases[t.Database] || names[t.Database+"."+t.Name] {
+			chosen = append(chosen, t)
+			databases[t.Database] = databases[t.Database] || false
+		}
+	}
+	needed := map[string]bool{}
+	for _, t := range chosen {
+		needed[t.Database] = true
+	}
+	s.databases = slices.DeleteFunc(s.databases, func(d *schemapb.Database) bool { return !databases[d.Name] && !needed[d.Name] })
+	return chosen, nil
+}
+
+// compare holds the chosen tables against those of the cluster.
+func (s *restoration) compare(tables []*schemapb.Table, state *metapb.WatchResponse) error {
+	have := map[string]*schemapb.Table{}
+	for _, t := range state.Tables {
+		have[t.Database+"."+t.Name] = t
+	}
+	wanted := map[string]bool{}
+	var inTheWay []string
+	for _, t := range tables {
+		rt := &restoredTable{from: t}
+		wanted[rt.name()] = true
+		if old := have[rt.name()]; old != nil {
+			switch {
+			case old.Restored.GetBackupId() == s.b.Id && !old.Restored.Complete:
+				rt.had = old
+			case s.cfg.Existing == Replace:
+				s.drop = append(s.drop, old)
+			case old.Restored.GetBackupId() == s.b.Id:
+				s.out.Complete = append(s.out.Complete, rt.name())
+				continue
+			default:
+				inTheWay = append(inTheWay, rt.name())
+			}
+		}
+		s.tables = append(s.tables, rt)
+		s.byID[t.Id] = rt
+	}
+	if s.cfg.Existing == Refuse {
+		for _, t := range state.Tables {
+			name := t.Database + "." + t.Name
+			if !wanted[name] && slices.ContainsFunc(s.databases, func(d *schemapb.Database) bool { return d.Name == t.Database }) {
+				inTheWay = append(inTheWay, name)
+			}
+		}
+	}
+	if len(inTheWay) == 0 {
+		return nil
+	}
+	slices.Sort(inTheWay)
+	list := strings.Join(inTheWay[:min(len(inTheWay), 10)], ", ")
+	if n := len(inTheWay); n > 10 {
+		list += fmt.Sprintf(" and %d more", n-10)
+	}
+	if s.cfg.Existing == Refuse {
+		return &InTheWayError{inTheWay, fmt.Sprintf("the cluster is not empty, nothing was changed: in the way: %s: restore into an empty cluster, choose other tables by --database and --table, restore beside them by --into-existing, or drop tables of the same name first by --replace", list)}
+	}
+	return &InTheWayError{inTheWay, fmt.Sprintf("tables of the same name exist, nothing was changed: %s: drop or rename them, or have them dropped by --replace", list)}
+}
+
+// InTheWayError says which tables of the cluster keep a restore from being begun.
+type InTheWayError struct {
+	Tables []string
+	text   string
+}
+
+func (e *InTheWayError) Error() string { return e.text }
+
+// parallelProposals is how many commands are on their way to the metadata at once.
+const parallelProposals = 32
+
+func (s *restoration) propose(ctx context.Context, at int64, cmd *metapb.Command) (*metapb.Result, error) {
+	cmd.TimeUnixNano = at
+	return s.cfg.Target.meta.Propose(ctx, cmd)
+}
+
+// metadata makes databases, tables and pipelines.
+func (s *restoration) metadata(ctx context.Context) error {
+	now := s.cfg.Now().UnixNano()
+	for _, d := range s.databases {
+		_, err := s.propose(ctx, or(d.CreatedUnixNano, now), &metapb.Command{Op: &metapb.Command_CreateDatabase{CreateDatabase: &metapb.CreateDatabase{
+			Name: d.Name, IfNotExists: true, Options: d.Options,
+		}}})
+		if err != nil {
+			return fmt.Errorf("make database %s: %w", d.Name, err)
+		}
+		s.out.Databases++
+	}
+	if !s.cfg.NoPipelines {
+		for _, p := range s.pipelines {
+			_, err := s.propose(ctx, now, &metapb.Command{Op: &metapb.Command_RestorePipeline{RestorePipeline: &metapb.RestorePipeline{
+				Pipeline: proto.CloneOf(p.Version), Source: p.Source,
+			}}})
+			if err != nil {
+				return fmt.Errorf("store pipeline %s: %w", p.Version.GetName(), err)
+			}
+			s.out.Pipelines++
+		}
+	}
+	if err := s.each(ctx, s.drop, func(ctx context.Context, t *schemapb.Table) error {
+		_, err := s.propose(ctx, now, &metapb.Command{Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: t.Database, Name: t.Name, IfExists: true}}})
+		return err
+	}); err != nil {
+		return err
+	}
+	// A physical table comes before those whose rows lie in it.
+	first, second := []*schemapb.Table{}, []*schemapb.Table{}
+	for _, t := range s.tables {
+		if t.from.Options[schema.OptionPhysicalTable] == "" {
+			first = append(first, t.from)
+		} else {
+			second = append(second, t.from)
+		}
+	}
+	if err := s.each(ctx, first, s.makeTable); err != nil {
+		return err
+	}
+	return s.each(ctx, second, s.makeTable)
+}
+
+func or(a, b int64) int64 {
+	if a != 0 {
+		return a
+	}
+	return b
+}
+
+// each calls f for the tables, some at a time.
+func (s *restoration) each(ctx context.Context, tables []*schemapb.Table, f func(context.Context, *schemapb.Table) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelProposals)
+	for _, t := range tables {
+		group.Go(func() error {
+			if err := f(ctx, t); err != nil {
+				return fmt.Errorf("table %s.%s: %w", t.Database, t.Name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// makeTable makes the table, or empties the one that an earlier run has begun to fill.
+func (s *restoration) makeTable(ctx context.Context, from *schemapb.Table) error {
+	rt := s.byID[from.Id]
+	cmd := &metapb.Command{Op: &metapb.Command_TruncateTable{TruncateTable: &metapb.TruncateTable{Database: from.Database, Name: from.Name}}}
+	if rt.had == nil {
+		t := &schemapb.Table{Database: from.Database, Name: from.Name, Options: from.Options, Restored: &schemapb.Restored{BackupId: s.b.Id}}
+		for _, c := range from.Columns {
+			c := proto.CloneOf(c)
+			c.Id = 0
+			t.Columns = append(t.Columns, c)
+		}
+		cmd.Op = &metapb.Command_CreateTable{CreateTable: &metapb.CreateTable{Table: t}}
+	}
+	result, err := s.propose(ctx, or(from.CreatedUnixNano, s.cfg.Now().UnixNano()), cmd)
+	if errs.CodeOf(err) == errs.TableAlreadyExists {
+		return fmt.Errorf("it was made by somebody else meanwhile: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	if len(result.Tables) != 1 {
+		return errors.New("the metadata does not say what became of it")
+	}
+	rt.to = schema.FromProto(result.Tables[0])
+	s.mu.Lock()
+	s.out.Tables++
+	s.mu.Unlock()
+	return nil
+}
+
+// complete notes in the metadata that the table has all its rows.
+func (s *restoration) complete(ctx context.Context, t *restoredTable) error {
+	_, err := s.propose(ctx, s.cfg.Now().UnixNano(), &metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: &metapb.AlterTable{
+		Database: t.from.Database, Name: t.from.Name, Change: &metapb.AlterTable_RestoreComplete{RestoreComplete: true},
+	}}})
+	if err != nil {
+		return fmt.Errorf("table %s: note that it is complete: %w", t.name(), err)
+	}
+	return nil
+}

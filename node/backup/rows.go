@@ -1,0 +1,416 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"cordwood/proto/backuppb"
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/shard/segment"
+	"cordwood/shard/vfs"
+)
+
+// rowsState is what the rows of a restored table need.
+type rowsState struct {
+	// columns are the columns in the cluster by their id in the backup.
+	columns map[uint32]schema.Column
+	// expiredBefore is the time index below which rows are left out.
+	expiredBefore int64
+	timeIndex     uint32 // its id in the backup
+	discarded     bool   // the table throws its rows away
+	// left counts the segments of the table that are still to be written.
+	left atomic.Int64
+	// late tables are written by themselves, shard by shard in the order of placement.
+	late bool
+}
+
+// rows writes the rows of all tables that are not complete.
+//
+// The files of a shard of the backup are read in their order, so that of two rows of one
+// identity the later one is written later; the shards of the backup side by side. A
+// merging table that lies in several of them comes at the end.
+func (s *restoration) rows(ctx context.Context) error {
+	now := s.cfg.Now()
+	shardsOf := map[uint64]int{}
+	for _, t := range s.tables {
+		if err := t.prepare(s.options[t.from.Database][schema.OptionTTL], now); err != nil {
+			return fmt.Errorf("table %s: %w", t.name(), err)
+		}
+	}
+	for _, shard := range s.b.Shards {
+		seen := map[uint64]bool{}
+		for _, seg := range shard.Segments {
+			for _, span := range spans(seg) {
+				t := s.byID[span.TableID]
+				if t == nil {
+					continue
+				}
+				t.left.Add(1)
+				s.cfg.Progress.TotalRows.Add(span.Rows)
+				if !seen[span.TableID] {
+					seen[span.TableID] = true
+					shardsOf[span.TableID]++
+				}
+			}
+		}
+	}
+	var empty []*schemapb.Table
+	for _, t := range s.tables {
+		t.late = shardsOf[t.from.Id] > 1 && !t.to.AppendMode()
+		if t.left.Load() == 0 {
+			empty = append(empty, t.from)
+		}
+	}
+	if err := s.each(ctx, empty, func(ctx context.Context, t *schemapb.Table) error { return s.complete(ctx, s.byID[t.Id]) }); err != nil {
+		return err
+	}
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(s.cfg.Parallel)
+	for _, shard := range s.b.Shards {
+		group.Go(func() error {
+			return s.shard(gctx, shard, func(t *restoredTable) bool { return !t.late })
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, t := range s.tables {
+		if !t.late {
+			continue
+		}
+		for _, shard := range s.inPlacementOrder(t) {
+			if err := s.shard(ctx, shard, func(x *restoredTable) bool { return x == t }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// inPlacementOrder lists the shards of the backup, the one that took the table's first
+// writes first.
+func (s *restoration) inPlacementOrder(t *restoredTable) []*backuppb.Shard {
+	epoch := map[uint32]uint32{}
+	for _, p := range t.from.Placement {
+		epoch[p.ShardId] = p.Epoch
+	}
+	out := slices.Clone(s.b.Shards)
+	return sortedBy(out, func(x *backuppb.Shard) uint32 { return epoch[x.Id] })
+}
+
+// prepare pairs the columns of the backup with those of the cluster.
+func (t *restoredTable) prepare(databaseTTL string, now time.Time) error {
+	t.columns = map[uint32]schema.Column{schema.DeletedColumnID: schema.DeletedColumn()}
+	if t.to.AppendMode() {
+		delete(t.columns, schema.DeletedColumnID)
+	}
+	for _, c := range t.from.Columns {
+		to := t.to.Column(c.Name)
+		if to == nil || to.Type != schema.Type(c.Type) || to.Semantic != schema.Semantic(c.Semantic) {
+			return fmt.Errorf("column %s is not what it is in the backup", c.Name)
+		}
+		t.columns[c.Id] = *to
+		if to.Semantic == schema.Timestamp {
+			t.timeIndex = c.Id
+		}
+	}
+	t.expiredBefore = math.MinInt64
+	index := t.to.TimeIndex()
+	if index == nil {
+		return errors.New("it has no time index")
+	}
+	ttl := schema.EffectiveTTL(t.to.Options[schema.OptionTTL], databaseTTL)
+	t.discarded = ttl.Instant
+	if before, ok := ttl.ExpiredBefore(now, index.Type); ok {
+		t.expiredBefore = before
+	}
+	return nil
+}
+
+// spans are the tables of a segment.
+func spans(seg *backuppb.Segment) []segment.TableSpan {
+	m := segment.FromProto(seg.Segment)
+	if m.Shared() {
+		return m.Tables
+	}
+	return []segment.TableSpan{{TableID: m.TableID, Rows: m.Rows, MinTime: m.MinTime, MaxTime: m.MaxTime}}
+}
+
+// shard writes the rows that one shard of the backup has of some tables.
+func (s *restoration) shard(ctx context.Context, shard *backuppb.Shard, take func(*restoredTable) bool) error {
+	c := &shardReader{s: s, shard: shard, expired: map[uint64]expiry{}}
+	for _, x := range shard.Expired {
+		c.expired[x.TableId] = expiry{x.Before, x.Order}
+	}
+	list := slices.Clone(shard.Segments)
+	slices.SortStableFunc(list, func(a, b *backuppb.Segment) int {
+		if a.Segment.Order != b.Segment.Order {
+			if a.Segment.Order < b.Segment.Order {
+				return -1
+			}
+			return 1
+		}
+		return 0
+	})
+	for _, seg := range list {
+		if err := c.segment(ctx, seg, take); err != nil {
+			return fmt.Errorf("segment %s: %w", segmentName(keyOf(s.b.ClusterId, shard, seg.Segment), seg.Sha256), err)
+		}
+	}
+	return nil
+}
+
+type expiry struct {
+	before int64
+	order  uint64
+}
+
+// shardReader reads the segments of one shard of the backup, one after the other. Its
+// batches have a session of their own, and their calls are made one after the other, so
+// that no number falls behind the window in which shards know duplicates.
+type shardReader struct {
+	s       *restoration
+	shard   *backuppb.Shard
+	expired map[uint64]expiry
+	session uint64
+	seq     uint64
+	calls   callQueue
+}
+
+// cutoff is the time index below which the rows of a table in a segment are left out.
+func (c *shardReader) cutoff(t *restoredTable, order uint64) int64 {
+	if x, ok := c.expired[t.from.Id]; ok && order < x.order {
+		return max(t.expiredBefore, x.before)
+	}
+	return t.expiredBefore
+}
+
+func (c *shardReader) segment(ctx context.Context, seg *backuppb.Segment, take func(*restoredTable) bool) error {
+	m := segment.FromProto(seg.Segment)
+	var tables []*restoredTable
+	live := map[uint64]*restoredTable{}
+	for _, span := range spans(seg) {
+		t := c.s.byID[span.TableID]
+		if t == nil || !take(t) {
+			continue
+		}
+		tables = append(tables, t)
+		if t.discarded || span.MaxTime < c.cutoff(t, m.Order) {
+			c.left(span.Rows)
+		} else {
+			live[span.TableID] = t
+		}
+	}
+	if len(tables) == 0 {
+		return nil
+	}
+	if len(live) > 0 {
+		if err := c.file(ctx, seg, &m, live); err != nil {
+			return err
+		}
+	}
+	for _, t := range tables {
+		if t.left.Add(-1) == 0 {
+			if err := c.s.complete(ctx, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// left counts rows that are left out because they have expired.
+func (c *shardReader) left(rows int64) {
+	c.s.cfg.Progress.Rows.Add(rows)
+	c.s.mu.Lock()
+	c.s.out.Expired += rows
+	c.s.mu.Unlock()
+}
+
+// file writes the rows that one file has of some tables. When it returns nil they are
+// acknowledged.
+func (c *shardReader) file(ctx context.Context, seg *backuppb.Segment, m *segment.Meta, tables map[uint64]*restoredTable) error {
+	name := segmentName(keyOf(c.s.b.ClusterId, c.shard, seg.Segment), seg.Sha256)
+	path, done, err := c.s.r.fetch(ctx, name, m, seg.Sha256, c.s.cfg.TempDir, c.s.cfg.Rate, func(n int) { c.s.cfg.Progress.Bytes.Add(int64(n)) })
+	if err != nil {
+		return err
+	}
+	defer done()
+	rd, err := segment.Open(vfs.OS, path, m)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rd.Close() }() // it was read to its end, or an error told why not
+	if c.session == 0 {
+		if c.session, err = c.s.newSession(ctx); err != nil {
+			return err
+		}
+	}
+	c.calls.start(ctx, c.s.send)
+	defer c.calls.abort()
+	maxRows := rowsAtOnce(m)
+	for {
+		b, err := rd.Next(maxRows)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		t := tables[b.TableID]
+		if t == nil {
+			continue
+		}
+		if err := c.batch(t, b, m.Order); err != nil {
+			return fmt.Errorf("table %s: %w", t.name(), err)
+		}
+	}
+	return c.calls.stop()
+}
+
+// rowsAtOnce is how many rows are read at a time, so that long ones do not fill memory.
+func rowsAtOnce(m *segment.Meta) int {
+	const (
+		inflated = 20      // a row is at most about so much longer than in the file
+		piece    = 4 << 20 // bytes
+	)
+	perRow := inflated * m.Bytes / max(m.Rows, 1)
+	return int(min(readRows, max(16, piece/max(perRow, 1))))
+}
+
+// batch encodes rows of one table for its shard in the cluster.
+func (c *shardReader) batch(t *restoredTable, b *column.Batch, order uint64) error {
+	rows, n, err := t.convert(b, c.cutoff(t, order))
+	if err != nil {
+		return err
+	}
+	if left := b.Rows - n; left > 0 {
+		c.left(int64(left))
+	}
+	if n == 0 {
+		return nil
+	}
+	w := t.to.Writable()
+	for from, to := range rows.Chunks(maxBatchBytes) {
+		c.seq++
+		data := rows.EncodeRange(nil, column.Header{
+			TableID: t.to.ID, Epoch: w.Epoch, SchemaVersion: t.to.Version, Session: c.session, Seq: c.seq,
+		}, from, to)
+		if err := c.calls.add(w.ShardID, data, rows.SizeBound(from, to), int64(to-from)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxBatchBytes is the most that a batch has inflated.
+const maxBatchBytes = 8 << 20
+
+// convert copies rows into a builder with the columns of the cluster, those with a time
+// index below the cutoff left out.
+func (t *restoredTable) convert(b *column.Batch, cutoff int64) (*column.Builder, int, error) {
+	times := b.Column(t.timeIndex)
+	if times == nil {
+		return nil, 0, errors.New("rows without a time index")
+	}
+	kept := make([]int, 0, b.Rows)
+	for i := range b.Rows {
+		if times.IsNull(i) {
+			return nil, 0, errors.New("a row without a time index")
+		}
+		if times.Int(i) >= cutoff {
+			kept = append(kept, i)
+		}
+	}
+	out := &column.Builder{}
+	for i := range b.Cols {
+		v := &b.Cols[i]
+		c, ok := t.columns[v.ID]
+		if !ok || v.Nulls == v.Rows {
+			continue // a column that was dropped, or that says nothing
+		}
+		if c.Type != v.Type {
+			return nil, 0, fmt.Errorf("column %s is %s, in the file it is %s", c.Name, c.Type, v.Type)
+		}
+		copyColumn(out.Add(c), v, kept)
+	}
+	for range kept {
+		out.EndRow()
+	}
+	out.Finish()
+	return out, len(kept), nil
+}
+
+func copyColumn(to *column.Col, from *column.View, rows []int) {
+	for at, i := range rows {
+		switch {
+		case from.IsNull(i):
+			to.SetNull(at)
+		case from.Type.IsBytes():
+			to.SetBytes(at, from.Bytes(i))
+		case from.Type.IsFloat():
+			to.SetFloat(at, from.Float(i))
+		default:
+			to.SetInt(at, from.Int(i))
+		}
+	}
+}
+
+// newSession registers a session for batch numbers.
+func (s *restoration) newSession(ctx context.Context) (uint64, error) {
+	result, err := s.propose(ctx, s.cfg.Now().UnixNano(), &metapb.Command{Op: &metapb.Command_RegisterSession{RegisterSession: &metapb.RegisterSession{NodeId: "restore"}}})
+	if err != nil {
+		return 0, fmt.Errorf("register a session: %w", err)
+	}
+	return result.SessionId, nil
+}
+
+// send writes batches to a shard of the cluster. The shard drops those that it has, so
+// that a call whose answer was lost may be made again.
+func (s *restoration) send(ctx context.Context, c call) error {
+	definitions := func(ids []uint64) []*schemapb.Table {
+		var out []*schemapb.Table
+		for _, id := range ids {
+			if t, ok := s.cfg.Target.meta.TableByID(id); ok {
+				out = append(out, t.ToProto())
+			}
+		}
+		return out
+	}
+	var err error
+	for try := 1; try <= maxSends; try++ {
+		_, err = s.cfg.Target.shards.Write(ctx, c.shard, c.batches, definitions)
+		switch errs.ReasonOf(err) {
+		case errs.SchemaStale, errs.WrongEpoch, errs.TableGone, errs.BadBatch:
+			return fmt.Errorf("a table was changed by somebody while it was restored: %w", err)
+		}
+		if err == nil {
+			s.cfg.Progress.Rows.Add(c.rows)
+			s.mu.Lock()
+			s.out.Rows += c.rows
+			s.mu.Unlock()
+			return nil
+		}
+		if ctx.Err() != nil || errs.From(err).Status() < 500 {
+			return err
+		}
+		s.cfg.Logger.Warn("rows could not be written; they are sent again", "shard", c.shard, "try", try, "err", err)
+	}
+	return err
+}
+
+// maxSends is how often a call is made before the restore is given up; each takes up to
+// five minutes.
+const maxSends = 3

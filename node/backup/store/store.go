@@ -1,0 +1,106 @@
+// Package store keeps the objects of a backup repository: in a directory, or under a
+// prefix of a bucket that speaks S3.
+//
+// An object has a name with slashes, never changes, and is there as a whole or not at
+// all. What objects mean is package backup's business.
+//
+// A Store may be used concurrently. It has no goroutines of its own.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+)
+
+// ErrNotFound is returned for an object that does not exist.
+var ErrNotFound = errors.New("it does not exist")
+
+// Object is what a listing tells of an object.
+type Object struct {
+	Name     string
+	Size     int64
+	Modified time.Time
+}
+
+// Store is where the objects are.
+type Store interface {
+	// Create begins a new object. It gets its name when it is committed.
+	Create(ctx context.Context) (Upload, error)
+	// Open reads an object from an offset on. Not all errors come at once: a read may
+	// fail in the middle.
+	Open(ctx context.Context, name string, offset int64) (io.ReadCloser, error)
+	// List calls f with every object whose name begins with prefix, in no order, until
+	// f fails. A directory that does not exist is empty.
+	List(ctx context.Context, prefix string, f func(Object) error) error
+	// Remove removes an object; one that does not exist is no error.
+	Remove(ctx context.Context, name string) error
+	// Path is the file that an object is, if it is one on this machine.
+	Path(name string) (file string, ok bool)
+	// Location names the repository for people, without credentials.
+	Location() string
+}
+
+// Upload is an object that is being written. It belongs to one goroutine.
+type Upload interface {
+	io.Writer
+	// Commit gives the object its name. When it returns nil the object is durable and
+	// can be read. It replaces an object of that name.
+	Commit(ctx context.Context, name string) error
+	// Abort gives the object up. After Commit it does nothing.
+	Abort()
+}
+
+// Config says how a repository is reached.
+type Config struct {
+	S3 S3Config
+	// TempDir takes files until they are uploaded, and those that were fetched. The
+	// default value is os.TempDir.
+	TempDir string
+}
+
+// Open returns the store at a location: a directory, or s3://BUCKET/PREFIX. It makes
+// nothing and connects to nothing.
+func Open(location string, cfg Config) (Store, error) {
+	scheme, rest, found := strings.Cut(location, "://")
+	switch {
+	case location == "":
+		return nil, errors.New("no repository is given: name a directory or s3://BUCKET/PREFIX")
+	case !found:
+		return &dir{root: location}, nil
+	case scheme == "file":
+		return &dir{root: rest}, nil
+	case scheme != "s3":
+		return nil, fmt.Errorf("repository %s: %q is not known; name a directory or s3://BUCKET/PREFIX", redact(location), scheme)
+	}
+	bucket, prefix, _ := strings.Cut(rest, "/")
+	if bucket == "" || strings.ContainsAny(bucket, "@:?#") {
+		return nil, fmt.Errorf("repository %s: want s3://BUCKET/PREFIX; credentials and endpoint are given by flags or the environment", redact(location))
+	}
+	if prefix = strings.Trim(path.Clean("/"+prefix), "/"); prefix != "" {
+		prefix += "/"
+	}
+	return openS3(bucket, prefix, cfg)
+}
+
+// redact is a location without what could be a password.
+func redact(location string) string {
+	u, err := url.Parse(location)
+	if err != nil {
+		return "(a location that is no URL)"
+	}
+	return u.Redacted()
+}
+
+// checkName refuses names that could lead out of the repository.
+func checkName(name string) error {
+	if name == "" || path.Clean(name) != name || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "../") || name == ".." || strings.ContainsAny(name, "\\\x00") {
+		return fmt.Errorf("%q is no name of an object", name)
+	}
+	return nil
+}
