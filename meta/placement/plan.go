@@ -1,0 +1,371 @@
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// NodeState says what may be done with a node.
+type NodeState int
+
+// The states of a node.
+const (
+	Up       NodeState = iota // takes replicas
+	Draining                  // gives all its replicas away, takes none
+	Down                      // its replicas count as lost
+)
+
+// Node is what a plan knows of a shard node.
+type Node struct {
+	ID, Zone string
+	State    NodeState
+	// Capacity and Used are bytes of its disk. A node without capacity takes nothing.
+	Capacity, Used int64
+}
+
+// Shard is what a plan knows of a shard.
+type Shard struct {
+	ID uint32
+	// Want is how many replicas it is to have.
+	Want int
+	// Replicas are the nodes that have one.
+	Replicas []string
+	// Bytes is the size of one replica, Ingest what it takes in, in bytes a second.
+	Bytes  int64
+	Ingest float64
+}
+
+// Move is one step of a plan: a replica that is added, removed, or both in that order.
+type Move struct {
+	Shard uint32
+	// From loses its replica, To gets one. From is empty if one is only added, To if
+	// one is only removed.
+	From, To string
+	Bytes    int64
+	Reason   string
+}
+
+// Blocked is something that should be done and cannot, with what is missing.
+type Blocked struct {
+	Shard  uint32
+	Node   string // the node that it is about, or empty
+	Reason string
+}
+
+// Plan is what is to be done next. More may be to do once that is done.
+type Plan struct {
+	Moves   []Move
+	Blocked []Blocked
+}
+
+// Limits bound a plan. The zero value means the defaults.
+type Limits struct {
+	// NodeMoves is how many moves a node takes part in at a time. Default: 2.
+	NodeMoves int
+	// Fill is how much of a disk may be used after a move. Default: 0.8.
+	Fill float64
+	// Spread is by how much of their mean the scores of two nodes may differ before
+	// shards are moved for balance. Default: 0.1.
+	Spread float64
+	// Share is how much of all bytes one plan may move for balance. Default: 0.05, but
+	// always one shard.
+	Share float64
+}
+
+func (l Limits) withDefaults() Limits {
+	l.NodeMoves = cmp.Or(l.NodeMoves, 2)
+	l.Fill = cmp.Or(l.Fill, 0.8)
+	l.Spread = cmp.Or(l.Spread, 0.1)
+	l.Share = cmp.Or(l.Share, 0.05)
+	return l
+}
+
+// Make plans, in this order: new replicas for lost and missing ones, moves away from
+// nodes that are drained, removal of replicas beyond the wanted number, moves that put
+// replicas of a shard into different zones, and, only if none of these is to do or
+// blocked, moves for balance.
+//
+// It is a pure function, whose answer does not depend on the order of its arguments.
+// With unchanging sizes, to make and follow plans comes to an end: every move for
+// balance lowers the variance of the nodes' scores.
+func Make(nodes []Node, shards []Shard, limits Limits) Plan {
+	p := newPlanner(nodes, shards, limits.withDefaults())
+	for _, s := range p.shards {
+		p.repair(s)
+	}
+	for _, s := range p.shards {
+		p.drain(s)
+	}
+	for _, s := range p.shards {
+		p.trim(s)
+	}
+	for _, s := range p.shards {
+		p.separate(s)
+	}
+	if len(p.plan.Moves) == 0 && len(p.plan.Blocked) == 0 {
+		p.balance()
+	}
+	return p.plan
+}
+
+// planner is a plan being made: nodes and shards as they are once it has been followed.
+type planner struct {
+	limits Limits
+	nodes  []*nodeState // by id
+	byID   map[string]*nodeState
+	shards []*Shard // by id
+	zones  int      // that nodes which take replicas lie in
+	ingest float64
+	bytes  int64
+	count  int
+	moved  map[uint32]bool
+	plan   Plan
+}
+
+type nodeState struct {
+	Node
+	ingest   float64
+	replicas int
+	moves    int
+}
+
+func newPlanner(nodes []Node, shards []Shard, limits Limits) *planner {
+	p := &planner{limits: limits, byID: map[string]*nodeState{}, moved: map[uint32]bool{}}
+	zones := map[string]bool{}
+	for _, n := range nodes {
+		if p.byID[n.ID] != nil {
+			continue
+		}
+		s := &nodeState{Node: n}
+		p.nodes = append(p.nodes, s)
+		p.byID[n.ID] = s
+		if n.State == Up && n.Zone != "" {
+			zones[n.Zone] = true
+		}
+	}
+	p.zones = len(zones)
+	slices.SortFunc(p.nodes, func(a, b *nodeState) int { return cmp.Compare(a.ID, b.ID) })
+	for _, s := range shards {
+		s.Replicas = slices.Clone(s.Replicas)
+		slices.Sort(s.Replicas)
+		p.shards = append(p.shards, &s)
+		for _, id := range s.Replicas {
+			p.bytes += s.Bytes
+			p.ingest += s.Ingest
+			p.count++
+			if n := p.byID[id]; n != nil {
+				n.ingest += s.Ingest
+				n.replicas++
+			}
+		}
+	}
+	slices.SortFunc(p.shards, func(a, b *Shard) int { return cmp.Compare(a.ID, b.ID) })
+	return p
+}
+
+// score is how loaded a node is; 1 would be a full disk that takes everything in.
+func (p *planner) score(n *nodeState) float64 {
+	score := 0.0
+	if n.Capacity > 0 {
+		score += 0.5 * float64(n.Used) / float64(n.Capacity)
+	}
+	if p.ingest > 0 {
+		score += 0.3 * n.ingest / p.ingest
+	}
+	if p.count > 0 {
+		score += 0.2 * float64(n.replicas) / float64(p.count)
+	}
+	return score
+}
+
+// alive are the replicas of a shard on nodes that are not down.
+func (p *planner) alive(s *Shard) []string {
+	return slices.DeleteFunc(slices.Clone(s.Replicas), func(id string) bool {
+		n := p.byID[id]
+		return n == nil || n.State == Down
+	})
+}
+
+// repair replaces lost replicas and adds missing ones.
+func (p *planner) repair(s *Shard) {
+	alive := p.alive(s)
+	lost := slices.DeleteFunc(slices.Clone(s.Replicas), func(id string) bool { return slices.Contains(alive, id) })
+	for len(alive) < s.Want {
+		from, reason := "", fmt.Sprintf("has %d of %d replicas", len(alive), s.Want)
+		if len(lost) > 0 {
+			from = lost[0]
+			reason = fmt.Sprintf("node %s is down", from)
+		}
+		if len(alive) == 0 && len(s.Replicas) > 0 {
+			p.block(s, from, "every replica is on a node that is down: bring one back, or restore the shard from a backup")
+			return
+		}
+		to, why := p.target(s, alive, nil)
+		if to == nil {
+			p.block(s, from, reason+"; "+why)
+			return
+		}
+		p.move(s, from, to, reason)
+		if from != "" {
+			lost = lost[1:]
+		}
+		alive = append(alive, to.ID)
+	}
+}
+
+// drain moves replicas away from nodes that are drained.
+func (p *planner) drain(s *Shard) {
+	for _, id := range slices.Clone(s.Replicas) {
+		n := p.byID[id]
+		if n == nil || n.State != Draining || len(p.alive(s)) > s.Want {
+			continue // trim takes a surplus one from here
+		}
+		to, why := p.target(s, p.alive(s), n)
+		if to == nil {
+			p.block(s, id, "cannot leave the node that is drained: "+why)
+			continue
+		}
+		p.move(s, id, to, "the node is drained")
+	}
+}
+
+// trim removes replicas beyond the wanted number: lost ones, then those on nodes that
+// are drained, then those on the most loaded node.
+func (p *planner) trim(s *Shard) {
+	for len(s.Replicas) > max(s.Want, 1) && len(p.alive(s)) >= s.Want {
+		worst := slices.MaxFunc(s.Replicas, func(a, b string) int {
+			return cmp.Or(cmp.Compare(p.burden(s, a), p.burden(s, b)), cmp.Compare(b, a))
+		})
+		if len(p.alive(s)) == s.Want && slices.Contains(p.alive(s), worst) {
+			return
+		}
+		before := len(s.Replicas)
+		p.move(s, worst, nil, fmt.Sprintf("has %d replicas, %d are wanted", before, s.Want))
+		if len(s.Replicas) == before {
+			return // its node takes part in enough moves already
+		}
+	}
+}
+
+// burden orders the replicas of a shard by how gladly they are given up.
+func (p *planner) burden(s *Shard, id string) float64 {
+	n := p.byID[id]
+	switch {
+	case n == nil || n.State == Down:
+		return math.Inf(1)
+	case n.State == Draining:
+		return 1e6
+	case n.Zone != "" && p.sameZone(s, n) > 1:
+		return 1e3 + p.score(n)
+	}
+	return p.score(n)
+}
+
+// sameZone counts the replicas of a shard in a node's zone.
+func (p *planner) sameZone(s *Shard, n *nodeState) int {
+	count := 0
+	for _, id := range s.Replicas {
+		if other := p.byID[id]; other != nil && other.Zone == n.Zone {
+			count++
+		}
+	}
+	return count
+}
+
+// separate moves a replica that shares its zone with another one of the shard, if
+// there are enough zones.
+func (p *planner) separate(s *Shard) {
+	if p.zones < s.Want || p.moved[s.ID] {
+		return
+	}
+	for _, id := range slices.Clone(s.Replicas) {
+		n := p.byID[id]
+		if n == nil || n.State != Up || n.Zone == "" || p.sameZone(s, n) < 2 {
+			continue
+		}
+		if to, _ := p.target(s, p.alive(s), n); to != nil && p.sameZone(s, to) == 0 {
+			p.move(s, id, to, fmt.Sprintf("zone %s has another replica", n.Zone))
+		}
+	}
+}
+
+// target is the best node for another replica of s, beside those on the nodes in
+// alive; leaving, if set, gives its own up for it. If there is none, why says what is
+// missing.
+func (p *planner) target(s *Shard, alive []string, leaving *nodeState) (best *nodeState, why string) {
+	taken := map[string]bool{}
+	for _, id := range alive {
+		if n := p.byID[id]; n != leaving && n != nil && n.Zone != "" {
+			taken[n.Zone] = true
+		}
+	}
+	spread := p.zones >= s.Want
+	up, free, room := 0, 0, 0
+	for _, n := range p.nodes {
+		if n.State != Up {
+			continue
+		}
+		up++
+		if slices.Contains(s.Replicas, n.ID) || spread && taken[n.Zone] {
+			continue
+		}
+		free++
+		if float64(n.Used+s.Bytes) > p.limits.Fill*float64(n.Capacity) {
+			continue
+		}
+		room++
+		if n.moves >= p.limits.NodeMoves {
+			continue
+		}
+		if best == nil || p.score(n) < p.score(best) {
+			best = n
+		}
+	}
+	switch {
+	case best != nil:
+		return best, ""
+	case free == 0 && spread && len(taken) > 0:
+		return nil, fmt.Sprintf("%d nodes are up, none of them without a replica in a zone without one: add a node in another zone", up)
+	case free == 0:
+		return nil, fmt.Sprintf("%d nodes are up, none of them without a replica: add a node", up)
+	case room == 0:
+		return nil, fmt.Sprintf("no node has room for %d bytes below %.0f %% of its disk: add a node or space", s.Bytes, 100*p.limits.Fill)
+	}
+	return nil, fmt.Sprintf("every node with room takes part in %d moves: wait for them", p.limits.NodeMoves)
+}
+
+func (p *planner) block(s *Shard, node, reason string) {
+	p.plan.Blocked = append(p.plan.Blocked, Blocked{Shard: s.ID, Node: node, Reason: reason})
+}
+
+// move adds a step to the plan and follows it. A step whose node takes part in
+// enough moves already is left for the next plan.
+func (p *planner) move(s *Shard, from string, to *nodeState, reason string) {
+	source := p.byID[from]
+	if source != nil && source.State != Down && source.moves >= p.limits.NodeMoves {
+		return
+	}
+	m := Move{Shard: s.ID, From: from, Reason: reason}
+	if from != "" {
+		s.Replicas = slices.DeleteFunc(s.Replicas, func(id string) bool { return id == from })
+	}
+	if source != nil {
+		source.moves++
+		source.Used -= s.Bytes
+		source.ingest -= s.Ingest
+		source.replicas--
+	}
+	if to != nil {
+		m.To, m.Bytes = to.ID, s.Bytes
+		to.moves++
+		to.Used += s.Bytes
+		to.ingest += s.Ingest
+		to.replicas++
+		s.Replicas = append(s.Replicas, to.ID)
+		slices.Sort(s.Replicas)
+	}
+	p.moved[s.ID] = true
+	p.plan.Moves = append(p.plan.Moves, m)
+}
