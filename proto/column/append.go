@@ -37,17 +37,29 @@ func (c *Col) appendCol(at int, from *Col) {
 	} else {
 		c.fixed = append(c.fixed, from.fixed...)
 	}
-	words := (at + from.n + 63) >> 6
+	n := at + from.n
+	switch {
+	case c.nulls+from.nulls == 0:
+		c.n = n
+		return
+	case c.nulls == 0:
+		c.valid = ones(c.valid[:0], at)
+	}
+	valid := from.valid
+	if from.nulls == 0 {
+		valid = ones(nil, from.n)
+	}
+	words := (n + 63) >> 6
 	for len(c.valid) < words {
 		c.valid = append(c.valid, 0)
 	}
 	word, shift := at>>6, at&63
-	for i, w := range from.valid {
+	for i, w := range valid {
 		c.valid[word+i] |= w << shift
 		if shift > 0 && word+i+1 < words {
 			c.valid[word+i+1] |= w >> (64 - shift)
 		}
 	}
 	c.nulls += from.nulls
-	c.n = at + from.n
+	c.n = n
 }

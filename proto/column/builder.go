@@ -2,6 +2,7 @@ package column
 
 import (
 	"math"
+	"slices"
 
 	"cordwood/proto/schema"
 )
@@ -28,7 +29,7 @@ type Col struct {
 	first int // row that introduced the column
 	n     int // rows written or padded so far
 	nulls int
-	valid []uint64
+	valid []uint64 // of use only if there are nulls: until the first one it is empty
 	fixed []uint64 // numbers, booleans and timestamps; floats as their bits
 	ends  []uint32 // byte strings: end of value i in bytes
 	bytes []byte
@@ -190,14 +191,20 @@ func (c *Col) pad(n int) {
 
 func (c *Col) padMore(n int) {
 	more := n - c.n
+	if c.nulls == 0 {
+		c.valid = ones(c.valid[:0], c.n)
+	}
 	c.nulls += more
 	if c.Type.IsBytes() {
 		end := uint32(len(c.bytes))
-		for range more {
-			c.ends = append(c.ends, end)
+		c.ends = slices.Grow(c.ends, more)[:c.n+more]
+		fill := c.ends[c.n:]
+		for i := range fill {
+			fill[i] = end
 		}
 	} else {
-		c.fixed = append(c.fixed, make([]uint64, more)...)
+		c.fixed = slices.Grow(c.fixed, more)[:c.n+more]
+		clear(c.fixed[c.n:])
 	}
 	if words := (n+63)>>6 - len(c.valid); words > 0 {
 		c.valid = append(c.valid, make([]uint64, words)...)
@@ -205,21 +212,44 @@ func (c *Col) padMore(n int) {
 	c.n = n
 }
 
+// ones appends a bitmap of n bits that are all set.
+func ones(words []uint64, n int) []uint64 {
+	for ; n >= 64; n -= 64 {
+		words = append(words, math.MaxUint64)
+	}
+	if n > 0 {
+		words = append(words, 1<<n-1)
+	}
+	return words
+}
+
 // mark makes row the column's last one and notes that it has a value.
 func (c *Col) mark(row int) {
+	c.n = row + 1
+	if c.nulls > 0 {
+		c.setValid(row)
+	}
+}
+
+func (c *Col) setValid(row int) {
 	if row>>6 >= len(c.valid) {
 		c.valid = append(c.valid, 0)
 	}
 	c.valid[row>>6] |= 1 << (row & 63)
-	c.n = row + 1
 }
 
 func (c *Col) pop() {
 	row := c.n - 1
-	if c.valid[row>>6]&(1<<(row&63)) == 0 {
-		c.nulls--
+	if c.nulls > 0 {
+		if c.valid[row>>6]&(1<<(row&63)) == 0 {
+			c.nulls--
+		}
+		c.valid[row>>6] &^= 1 << (row & 63)
+		c.valid = c.valid[:(row+63)>>6]
+		if c.nulls == 0 {
+			c.valid = c.valid[:0]
+		}
 	}
-	c.valid[row>>6] &^= 1 << (row & 63)
 	if c.Type.IsBytes() {
 		c.ends = c.ends[:row]
 		end := uint32(0)
@@ -230,7 +260,6 @@ func (c *Col) pop() {
 	} else {
 		c.fixed = c.fixed[:row]
 	}
-	c.valid = c.valid[:(row+63)>>6]
 	c.n = row
 }
 
@@ -252,6 +281,27 @@ func (c *Col) SetFloat(row int, v float64) {
 // SetBytes writes a copy of v to a String, Binary or JSON column.
 func (c *Col) SetBytes(row int, v []byte) {
 	c.EndBytes(row, append(c.BeginBytes(row), v...))
+}
+
+// SetPart is SetBytes for src[from:to], behind which another 16 bytes of src can be read.
+func (c *Col) SetPart(row int, src []byte, from, to int) {
+	c.pad(row)
+	buf, n := c.bytes, to-from
+	at := len(buf)
+	// Most strings are short: copying a whole word or two costs less than asking how much.
+	switch {
+	case n <= 16 && cap(buf)-at >= 16:
+		*(*[16]byte)(buf[at : at+16]) = [16]byte(src[from : from+16])
+		buf = buf[:at+n]
+	case n <= 32 && cap(buf)-at >= 32:
+		*(*[32]byte)(buf[at : at+32]) = [32]byte(src[from : from+32])
+		buf = buf[:at+n]
+	default:
+		buf = append(buf, src[from:to]...)
+	}
+	c.bytes = buf
+	c.ends = append(c.ends, uint32(len(buf)))
+	c.mark(row)
 }
 
 // SetString is SetBytes for a string.
@@ -277,7 +327,7 @@ func (c *Col) EndBytes(row int, buf []byte) {
 func (c *Col) SetNull(row int) { c.pad(row + 1) }
 
 // IsNull tells whether the row, which must be below Len, is null.
-func (c *Col) IsNull(row int) bool { return c.valid[row>>6]&(1<<(row&63)) == 0 }
+func (c *Col) IsNull(row int) bool { return c.nulls > 0 && c.valid[row>>6]&(1<<(row&63)) == 0 }
 
 // Int returns the row's integer, timestamp or boolean.
 func (c *Col) Int(row int) int64 { return int64(c.fixed[row]) }

@@ -72,7 +72,8 @@ func (r *identity) sortFresh(d *dest) {
 // the number of objects open, and so the level of the keys. It returns the position
 // after the object, or an outcome.
 //
-// The key that followed last time is tried first; a wrong guess costs one hash look-up.
+// The key that followed last time is tried first, then those that followed before; else a
+// wrong guess costs one hash look-up.
 func (r *identity) object(d *dest, parent *node, pos, depth int) int {
 	src, row, stamp := r.src, d.rows.Rows(), r.stamp
 	if src[pos] <= ' ' {
@@ -90,7 +91,7 @@ func (r *identity) object(d *dest, parent *node, pos, depth int) int {
 		pos++
 		if n != nil && (binary.LittleEndian.Uint64(src[pos:])^n.word1)&n.mask1 == 0 && n.follows(src, pos) {
 			pos += len(n.quoted)
-		} else if n, pos = r.lookup(parent, prev, pos); n == nil {
+		} else if n, pos = r.wrong(parent, prev, pos); n == nil {
 			return pos
 		}
 		if n.stamp == stamp {
@@ -116,7 +117,7 @@ func (r *identity) object(d *dest, parent *node, pos, depth int) int {
 			if n.col.Has(row) {
 				return outcomeExact
 			}
-			n.col.SetBytes(row, src[pos+1:end])
+			n.col.SetPart(row, src, pos+1, end)
 			pos, done = end+1, true
 		case c == '{':
 			if depth >= r.req.MaxNestedLevels || n.kind == jsonKey {
@@ -169,6 +170,17 @@ func (r *identity) object(d *dest, parent *node, pos, depth int) int {
 		}
 		prev, n = n, n.next
 	}
+}
+
+// wrong finds the key at pos, which was not guessed, as lookup does.
+func (r *identity) wrong(parent, prev *node, pos int) (*node, int) {
+	if prev != nil {
+		if n := prev.other(r.src, pos); n != nil {
+			prev.followed(n)
+			return n, pos + len(n.quoted)
+		}
+	}
+	return r.lookup(parent, prev, pos)
 }
 
 // follows tells whether the rest of the key, beyond word1, stands at pos.

@@ -20,9 +20,12 @@ type node struct {
 	word2, mask2 uint64
 	quoted       []byte
 
-	next  *node // the sibling that followed last time
-	first *node // the child that came first last time
-	stamp uint64
+	next *node // the sibling that followed last time
+	// others are siblings that followed at other times, where records have several shapes.
+	others  [maxOthers]*node
+	nothers uint8
+	first   *node // the child that came first last time
+	stamp   uint64
 
 	col  *column.Col // where values go; nil until the first one
 	want valueKind   // the kind of value that goes there as it is; 0: look closer
@@ -35,6 +38,40 @@ type node struct {
 	hash   uint64
 	kids   []*node // open addressing, at most half full
 	nkids  int
+}
+
+// maxOthers bounds the siblings that are tried behind a wrong guess. Each costs less
+// than the look-up that it may save.
+const maxOthers = 6
+
+// followed notes that kid came after n.
+func (n *node) followed(kid *node) {
+	old := n.next
+	n.next = kid
+	if old == nil {
+		return
+	}
+	for i, o := range n.others[:n.nothers] {
+		if o == kid {
+			n.others[i] = old
+			return
+		}
+	}
+	if n.nothers < maxOthers {
+		n.others[n.nothers] = old
+		n.nothers++
+	}
+}
+
+// other returns which of the siblings that followed n before has the key at pos, or nil.
+func (n *node) other(src []byte, pos int) *node {
+	word := binary.LittleEndian.Uint64(src[pos:])
+	for _, o := range n.others[:n.nothers] {
+		if (word^o.word1)&o.mask1 == 0 && o.follows(src, pos) {
+			return o
+		}
+	}
+	return nil
 }
 
 // nodeKind says what a key means, apart from its values.
@@ -237,7 +274,7 @@ func (r *identity) lookup(parent, prev *node, pos int) (*node, int) {
 	if prev == nil {
 		parent.first = n
 	} else {
-		prev.next = n
+		prev.followed(n)
 	}
 	return n, pos
 }
