@@ -1,0 +1,220 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// forever is a query that runs until it is stopped.
+const forever = "SELECT sum(a.range * b.range) FROM range(1000000000) a, range(100000) b"
+
+// workers are the query workers of the node.
+func (n *Node) workers() []int {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	var pids []int
+	for _, name := range stats {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		// pid (name) state parent
+		_, rest, _ := strings.Cut(string(b), ") ")
+		f := strings.Fields(rest)
+		if len(f) > 1 && f[0] != "Z" && f[1] == strconv.Itoa(n.cmd.Process.Pid) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// cpu is the time that a process has used, in ticks of 10 ms.
+func cpu(pid int) (ticks int) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(b), ") ")
+	for _, f := range strings.Fields(rest)[11:13] {
+		n, _ := strconv.Atoi(f)
+		ticks += n
+	}
+	return ticks
+}
+
+// metric is the value of a metric without labels.
+func (n *Node) metric(t *testing.T, name string) float64 {
+	t.Helper()
+	a, err := n.Do("GET", "/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(a.Body)) {
+		if v, ok := strings.CutPrefix(line, name+" "); ok {
+			f, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f
+		}
+	}
+	t.Fatalf("no metric %s", name)
+	return 0
+}
+
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within 20 s", what)
+		}
+	}
+}
+
+// later runs a statement beside the test.
+func (n *Node) later(t *testing.T, sql string) <-chan *Answer {
+	c := make(chan *Answer, 1)
+	go func() {
+		a, err := n.Do("POST", "/v1/sql", strings.NewReader(sql), "Content-Type", "application/sql")
+		if err != nil {
+			t.Error(err)
+		}
+		c <- a
+	}()
+	return c
+}
+
+// wantFailure fails the test unless a is an error that can be tried again.
+func wantFailure(t *testing.T, a *Answer, status, code int, says string) {
+	t.Helper()
+	if a.Status != status || a.Header.Get("x-svc-err-code") != strconv.Itoa(code) || !strings.Contains(string(a.Body), says) {
+		t.Errorf("status %d, code %s: %s; want %d, %d, %q", a.Status, a.Header.Get("x-svc-err-code"), a.Body, status, code, says)
+	}
+	if status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+}
+
+// TestQueryWorker kills the process that runs queries, under a server that goes on.
+func TestQueryWorker(t *testing.T) {
+	n := New(t)
+	n.Start()
+	if w := n.workers(); len(w) != 0 {
+		t.Errorf("processes %v before the first query", w)
+	}
+	if err := n.Ingest("app", []byte(`{"a":1}`+"\n"+`{"a":2}`)); err != nil {
+		t.Fatal(err)
+	}
+	sum := 3
+	check := func() {
+		t.Helper()
+		if got := fmt.Sprint(n.Rows(t, "SELECT sum(a) FROM app")); got != fmt.Sprintf("[[%d]]", sum) {
+			t.Errorf("sum %s, want %d", got, sum)
+		}
+	}
+	check()
+	for range 3 {
+		answer := n.later(t, forever)
+		eventually(t, "the query to run", func() bool { return n.metric(t, "cordwood_query_running") == 1 })
+		w := n.workers()
+		if len(w) != 1 {
+			t.Fatalf("processes %v", w)
+		}
+		// One that has hardly begun would be sent to the next process.
+		before := cpu(w[0])
+		eventually(t, "the query to work", func() bool { return cpu(w[0]) > before+30 })
+		if err := syscall.Kill(w[0], syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		check()
+		t.Logf("next answer after %v", time.Since(begin))
+		wantFailure(t, <-answer, 503, 1007, fmt.Sprintf("process %d", w[0]))
+		sum += 10
+		if err := n.Ingest("app", []byte(`{"a":10}`)); err != nil {
+			t.Errorf("ingestion noticed: %v", err)
+		}
+	}
+	check()
+	w := n.workers()
+	n.Kill()
+	for _, pid := range w {
+		eventually(t, "the end of the orphan", func() bool { return syscall.Kill(pid, 0) != nil })
+	}
+}
+
+// TestStopQueries ends queries by time and by the client going away.
+func TestStopQueries(t *testing.T) {
+	n := New(t)
+	n.Start()
+	n.Rows(t, "SELECT 1")
+	w := n.workers()
+	a, err := n.Do("POST", "/v1/sql", strings.NewReader(forever), "Content-Type", "application/sql", "x-svc-timeout", "200ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantFailure(t, a, 408, 3005, "time was up")
+
+	ctx, leave := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, "GET", n.HTTP+"/v1/sql?sql="+url.QueryEscape(forever), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		if resp, err := http.DefaultClient.Do(req); err == nil {
+			resp.Body.Close()
+		}
+	}()
+	eventually(t, "the query to run", func() bool { return n.metric(t, "cordwood_query_running") == 1 })
+	leave()
+	<-gone
+	eventually(t, "the query of the client that went away to end", func() bool { return n.metric(t, "cordwood_query_running") == 0 })
+	if diff := cmp.Diff(w, n.workers()); diff != "" {
+		t.Errorf("queries that stop when told cost their process: %s", diff)
+	}
+}
+
+func TestTooManyQueries(t *testing.T) {
+	n := New(t, "--query-max-concurrent", "1", "--query-max-waiting", "1", "--query-timeout", "3s")
+	n.Start()
+	first := n.later(t, forever)
+	eventually(t, "the query to run", func() bool { return n.metric(t, "cordwood_query_running") == 1 })
+	second := n.later(t, "SELECT 2")
+	eventually(t, "the query to wait", func() bool { return n.metric(t, "cordwood_sql_waiting") == 1 })
+	wantFailure(t, n.sql(t, "", "SELECT 3"), 503, 4009, "1 wait already")
+	wantFailure(t, <-first, 408, 3005, "")
+	if a := <-second; a.Status != 200 {
+		t.Errorf("the query that waited: %d %s", a.Status, a.Body)
+	}
+}
+
+// TestQueryInProcess has no other process, and the same answers.
+func TestQueryInProcess(t *testing.T) {
+	n := New(t, "--query-in-process")
+	n.Start()
+	if err := n.Ingest("app", []byte(`{"a":1}`)); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(n.Rows(t, "SELECT sum(a) FROM app")); got != "[[1]]" {
+		t.Errorf("sum %s", got)
+	}
+	if w := n.workers(); len(w) != 0 {
+		t.Errorf("processes %v", w)
+	}
+	if !strings.Contains(n.Log(), "--query-in-process") {
+		t.Error("the log does not warn")
+	}
+}
