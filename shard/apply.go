@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"cordwood/proto/column"
+	"cordwood/shard/memtable"
 	"cordwood/shard/replica"
 )
 
@@ -69,7 +70,7 @@ func (s *Shard) apply(index, term uint64, data []byte) any {
 		}
 		return nil
 	}
-	result, err := s.applyWrites(index, term, e)
+	result, err := s.applyWrites(index, term, e, s.decodedOf(data))
 	if err != nil {
 		return replica.Halt(fmt.Errorf("shard %d: entry %d: %w", s.cfg.ID, index, err))
 	}
@@ -79,7 +80,7 @@ func (s *Shard) apply(index, term uint64, data []byte) any {
 // applyWrites appends the writes of an entry that the rules admit. Everything that
 // takes time is done before the lock; under it batches are only linked, all of an
 // entry at once.
-func (s *Shard) applyWrites(index, term uint64, e *entry) (*applied, error) {
+func (s *Shard) applyWrites(index, term uint64, e *entry, ready []decoded) (*applied, error) {
 	result := &applied{writes: make([]outcome, len(e.writes))}
 	// No lock to read: only this goroutine changes the state and the active memtable.
 	adm := admission{state: s.state, ids: s.applyIDs}
@@ -96,7 +97,11 @@ func (s *Shard) applyWrites(index, term uint64, e *entry) (*applied, error) {
 		adm.learn(learned)
 		from := len(link)
 		out := &result.writes[i]
-		if link, err = s.applyWrite(&adm, w, link, out); err != nil {
+		var have []*column.Batch
+		if i < len(ready) && ready[i].mem == s.active {
+			have = ready[i].batches
+		}
+		if link, err = s.applyWrite(&adm, w, have, link, out); err != nil {
 			return nil, fmt.Errorf("write %d: %w", i, err)
 		}
 		if out.err != nil || out.need != nil {
@@ -144,11 +149,16 @@ func (s *Shard) applyWrites(index, term uint64, e *entry) (*applied, error) {
 	return result, nil
 }
 
-// applyWrite decodes those batches of a write that are to be appended and adds them
-// to link. An error means that the entry is not what a leader proposes.
-func (s *Shard) applyWrite(adm *admission, w *entryWrite, link []*column.Batch, out *outcome) ([]*column.Batch, error) {
+// applyWrite decodes those batches of a write that are to be appended, unless have has
+// them, and adds them to link. An error means that the entry is not what a leader
+// proposes.
+func (s *Shard) applyWrite(adm *admission, w *entryWrite, have, link []*column.Batch, out *outcome) ([]*column.Batch, error) {
 	for j, data := range w.batches {
-		h, err := column.DecodeHeader(data)
+		var b *column.Batch
+		if have != nil {
+			b = have[j]
+		}
+		h, err := headerOf(b, data)
 		if err != nil {
 			return link, fmt.Errorf("batch %d: %w", j, err)
 		}
@@ -164,17 +174,10 @@ func (s *Shard) applyWrite(adm *admission, w *entryWrite, link []*column.Batch, 
 			out.err = err
 			return link, nil
 		}
-		size, err := column.InflatedSize(data)
-		if err != nil {
-			return link, fmt.Errorf("batch %d: %w", j, err)
-		}
-		mem, err := s.active.Alloc(size)
-		if err != nil {
-			return link, fmt.Errorf("batch %d: %w", j, err)
-		}
-		b, err := column.Decode(data, mem)
-		if err != nil {
-			return link, fmt.Errorf("batch %d: %w", j, err)
+		if b == nil {
+			if b, err = decodeInto(s.active, data); err != nil {
+				return link, fmt.Errorf("batch %d: %w", j, err)
+			}
 		}
 		if err := adm.accept(b); err != nil {
 			out.err = err
@@ -190,6 +193,28 @@ func (s *Shard) applyWrite(adm *admission, w *entryWrite, link []*column.Batch, 
 		}
 	}
 	return link, nil
+}
+
+// headerOf is the header of b, or, if there is none, of the encoded batch.
+func headerOf(b *column.Batch, data []byte) (column.Header, error) {
+	if b != nil {
+		return b.Header, nil
+	}
+	return column.DecodeHeader(data)
+}
+
+// decodeInto decodes a batch into the memory of a memtable, to which the caller has a
+// reference.
+func decodeInto(m *memtable.Memtable, data []byte) (*column.Batch, error) {
+	size, err := column.InflatedSize(data)
+	if err != nil {
+		return nil, err
+	}
+	mem, err := m.Alloc(size)
+	if err != nil {
+		return nil, err
+	}
+	return column.Decode(data, mem)
 }
 
 func appendNew(ids []uint64, id uint64) []uint64 {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"sync"
 	"time"
+	"unsafe"
 
+	"cordwood/proto/column"
 	"cordwood/proto/errs"
+	"cordwood/shard/memtable"
 )
 
 // pending is a write on its way into the log.
@@ -13,6 +16,12 @@ type pending struct {
 	entryWrite
 	bytes    int   // in the log
 	inflated int64 // in memory
+	// decoded are the batches as precheck decoded them, in mem; nil where one was
+	// appended before. Apply on this node uses them if mem is still the active memtable.
+	decoded []*column.Batch
+	mem     *memtable.Memtable
+	// unlogged tells which batches do not go through the log.
+	unlogged []bool
 	// copied is done when the entry has a copy of the write.
 	copied sync.WaitGroup
 
@@ -21,6 +30,14 @@ type pending struct {
 	need  []uint64
 	err   error
 	done  chan struct{}
+}
+
+// release lets go of the memory of decoded.
+func (p *pending) release() {
+	if p.mem != nil {
+		p.mem.Unref()
+		p.mem, p.decoded = nil, nil
+	}
 }
 
 func (p *pending) finish(index uint64, need []uint64, err error) {
@@ -66,12 +83,20 @@ func (s *Shard) propose(group []*pending) {
 	defer func() {
 		for _, p := range group {
 			s.promised.Add(-p.inflated)
+			p.release()
 		}
 	}()
 	data := appendEntry(make([]byte, 0, size), &e)
 	for _, p := range group {
 		p.copied.Done()
 	}
+	ready := make([]decoded, len(group))
+	for i, p := range group {
+		ready[i] = decoded{p.mem, p.decoded}
+	}
+	key := unsafe.SliceData(data)
+	s.decoded.Store(key, ready)
+	defer s.decoded.Delete(key)
 	res, err := s.replica.Propose(context.Background(), data)
 	if err == nil {
 		if _, ok := res.Result.(*applied); !ok {
@@ -95,6 +120,20 @@ func (s *Shard) propose(group []*pending) {
 			group[i].finish(res.Index, nil, nil)
 		}
 	}
+}
+
+// decoded are the batches of a write as they were decoded before it went into the log.
+type decoded struct {
+	mem     *memtable.Memtable
+	batches []*column.Batch
+}
+
+// decodedOf returns what was decoded of the writes of an entry, if it was proposed here
+// and Propose still waits: the log hands the same bytes to Apply. Else it is nil.
+func (s *Shard) decodedOf(data []byte) []decoded {
+	ready, _ := s.decoded.Load(unsafe.SliceData(data))
+	list, _ := ready.([]decoded)
+	return list
 }
 
 // queue holds the writes that wait for the next entry. It is bounded.

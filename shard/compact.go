@@ -23,19 +23,13 @@ const (
 )
 
 // compactLoop compacts whatever should be after flushes, and from time to time.
-func (s *Shard) compactLoop() {
+func (s *Shard) compactLoop(ctx context.Context) {
 	defer s.compactor.Done()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		<-s.stop
-		cancel()
-	}()
 	ticker := time.NewTicker(compactEvery)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-s.stop:
+		case <-ctx.Done():
 			return
 		case <-s.compactWake:
 		case <-ticker.C:

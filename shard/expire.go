@@ -14,36 +14,37 @@ const maxClockLead = 5 * time.Minute
 // expiryClock watches the clock that rows expire by: one that leaps ahead must not
 // make rows expire that have not.
 type expiryClock struct {
-	last   time.Time // with its monotonic reading
+	mono   time.Time // the last good reading of the monotonic clock
+	wall   time.Time // and of the other at the same moment
 	warned bool
 }
 
 // now returns the time by which rows may expire: t, or, if that is too far ahead, what
 // time it should be by the monotonic clock. sound is false the first time that it is.
-func (c *expiryClock) now(t time.Time) (use time.Time, sound bool) {
-	if c.last.IsZero() {
-		c.last = t
-		return t, true
+func (c *expiryClock) now(t time.Time) (use time.Time, sound bool) { return c.at(t, t.Round(0)) }
+
+// at is now, at a reading of the monotonic and one of the other clock.
+func (c *expiryClock) at(mono, wall time.Time) (use time.Time, sound bool) {
+	if c.mono.IsZero() {
+		c.mono, c.wall = mono, wall
+		return wall, true
 	}
-	should := c.last.Round(0).Add(t.Sub(c.last)) // the difference is that of the monotonic clock
-	if lead := t.Round(0).Sub(should); lead > maxClockLead {
+	should := c.wall.Add(mono.Sub(c.mono))
+	if wall.Sub(should) > maxClockLead {
 		sound = c.warned
 		c.warned = true
 		return should, sound
 	}
 	c.warned = false
-	if t.Round(0).After(c.last.Round(0)) {
-		c.last = t
+	if wall.After(c.wall) {
+		c.mono, c.wall = mono, wall
 	}
-	return t, true
+	return wall, true
 }
 
 // expireRows proposes what has expired, if this replica leads, and has the shard flush
 // if something goes. It is called once every Config.FlushAge.
 func (s *Shard) expireRows(ctx context.Context) error {
-	if !s.replica.IsLeader() {
-		return nil
-	}
 	now := s.now()
 	use, sound := s.expiry.now(now)
 	if !sound {
@@ -51,18 +52,27 @@ func (s *Shard) expireRows(ctx context.Context) error {
 		s.cfg.Logger.Error("the clock leapt ahead: rows expire as if it had not, until the process is started again or the clock is set back",
 			"clock", now.UTC(), "want", use.UTC())
 	}
-	cutoffs := s.expirable(use)
-	if len(cutoffs) == 0 {
-		return nil
+	some, err := s.expireBy(ctx, use)
+	if some {
+		s.wakeFlusherFor(flushExpire)
 	}
+	return err
+}
+
+// expireBy proposes what has expired at a time, and tells whether anything has.
+func (s *Shard) expireBy(ctx context.Context, at time.Time) (some bool, err error) {
+	if !s.replica.IsLeader() {
+		return false, nil
+	}
+	cutoffs := s.expirable(at)
 	for part := range slices.Chunk(cutoffs, maxCutoffs) {
-		e := entry{kind: kindExpire, time: now.UnixNano(), cutoffs: part}
+		e := entry{kind: kindExpire, time: s.now().UnixNano(), cutoffs: part}
 		if _, err := s.replica.Propose(ctx, appendEntry(nil, &e)); err != nil {
-			return err
+			return some, err
 		}
+		some = true
 	}
-	s.wakeFlusherFor(flushExpire)
-	return nil
+	return some, nil
 }
 
 // maxCutoffs is the most tables of one entry of expiries.

@@ -91,8 +91,8 @@ func (s *Shard) sweep(st *manifest.State) error {
 		id, perr := strconv.ParseUint(number, 10, 64)
 		switch {
 		case live[name]:
-		case segment.IsTemp(name), isSegment && perr == nil && (id >= st.NextSegmentID || slices.Contains(st.Reserved, id)):
-			s.cfg.Logger.Info("removed a file that was not finished; its rows are in the log or in other segments", "file", path)
+		case segment.IsTemp(name), isSegment && perr == nil && (id >= st.NextSegmentID || slices.Contains(st.Reserved, id) || slices.Contains(st.Garbage, id)):
+			s.cfg.Logger.Info("removed a file that was not finished, or that is dead; its rows are in the log or in other segments", "file", path)
 			if err := s.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("remove unfinished file: %w", err)
 			}
@@ -107,7 +107,15 @@ func (s *Shard) sweep(st *manifest.State) error {
 			}
 		}
 	}
-	return s.sweepLost(lost)
+	if err := s.sweepLost(lost); err != nil {
+		return err
+	}
+	s.unswept = len(st.Garbage) > 0
+	if s.unswept {
+		// The next edit of the manifest says that they are gone.
+		return s.cfg.FS.SyncDir(s.segmentDir)
+	}
+	return nil
 }
 
 // sweepLost removes what has been in lost+found for lostTTL.

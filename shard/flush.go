@@ -188,6 +188,7 @@ func (s *Shard) commit(u *unsettled) error {
 		return errors.Join(err, s.removeNew(u.edit.Add))
 	}
 	u.edit.Reserved, u.edit.NextSegmentID = s.ids.reserved(u.edit.Add)
+	u.edit.Swept, s.unswept = s.unswept, false
 	s.unsettled = append(s.unsettled, u)
 	return s.settleLocked()
 }
@@ -225,6 +226,7 @@ func (s *Shard) settleLocked() error {
 		}
 		if err := s.manifest.Commit(u.edit); err != nil {
 			s.manifestBroken = true
+			u.edit.Swept = false // or, if it is on disk, what died by it would not be garbage
 			return err
 		}
 		s.unsettled = s.unsettled[1:]
@@ -392,10 +394,27 @@ func (s *Shard) flushReason() string {
 	return ""
 }
 
+// beginLog puts an empty entry into the log if there are rows, but none that this
+// process got from the log: a replica that has applied nothing takes no snapshot.
+func (s *Shard) beginLog() error {
+	s.mu.RLock()
+	alone := s.appliedIndex == s.base && !s.active.Empty()
+	s.mu.RUnlock()
+	if !alone {
+		return nil
+	}
+	e := entry{kind: kindWrite, time: s.now().UnixNano()}
+	_, err := s.replica.Propose(context.Background(), appendEntry(nil, &e))
+	return err
+}
+
 // flushFor has the replica take a snapshot, which flushes, and counts it.
 func (s *Shard) flushFor(reason string) error {
 	start := time.Now()
-	err := s.replica.Snapshot()
+	err := s.beginLog()
+	if err == nil {
+		err = s.replica.Snapshot()
+	}
 	s.mu.Lock()
 	s.flushErr = err
 	s.mu.Unlock()

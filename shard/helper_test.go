@@ -131,7 +131,7 @@ func (o *opened) crash() {
 		o.committers.Wait()
 		close(o.stop)
 		o.flusher.Wait()
-		o.compactor.Wait()
+		o.compactStop()
 		o.closeErr = o.Shard.replica.Close()
 		o.mu.Lock()
 		o.closed = true

@@ -70,6 +70,7 @@ type Shard struct {
 	manifest       *manifest.Manifest
 	manifestBroken bool
 	unsettled      []*unsettled // in the order in which they were begun
+	unswept        bool         // the manifest lists garbage that sweep has removed
 
 	// compactMu is held by the one compaction that runs; it guards resting, which has
 	// the segments that could not be compacted. It is taken before commitMu.
@@ -79,6 +80,7 @@ type Shard struct {
 	compactDebt atomic.Int64
 	compactWake chan struct{}
 	compactor   sync.WaitGroup
+	compactStop func() // ends the compaction loop
 
 	// expiry is used by the flush loop alone.
 	expiry expiryClock
@@ -102,6 +104,7 @@ type Shard struct {
 	tails                     tails
 
 	queue         *queue
+	decoded       sync.Map     // *byte, the first of an entry on its way, to []decoded
 	promised      atomic.Int64 // inflated bytes of the writes that are queued or on their way
 	wake          chan string
 	flushRequests chan chan error
@@ -197,8 +200,10 @@ func (s *Shard) open() (err error) {
 	go s.commitLoop()
 	s.flusher.Add(1)
 	go s.flushLoop()
+	compacting, stopCompacting := context.WithCancel(context.Background())
 	s.compactor.Add(1)
-	go s.compactLoop()
+	go s.compactLoop(compacting)
+	s.compactStop = func() { stopCompacting(); s.compactor.Wait() }
 	s.wakeCompactor()
 	return nil
 }
@@ -254,7 +259,7 @@ func (s *Shard) close(ctx context.Context) error {
 	}
 	close(s.stop)
 	s.flusher.Wait()
-	s.compactor.Wait()
+	s.compactStop()
 	err = errors.Join(err, s.replica.Close())
 
 	s.mu.Lock()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -47,6 +46,9 @@ type state struct {
 	// expired is what expired last of each table.
 	expired  map[uint64]manifest.Expiry
 	sessions map[uint64]*session
+	// unlogged are the sessions of batches that did not go through the log. It is the
+	// one thing here that is this replica's own: Apply does not look at it.
+	unlogged map[uint64]*session
 	// dirty are the tables whose definitions changed since the last freeze.
 	dirty map[uint64]struct{}
 	// drops are the tables dropped since the last freeze, expires those of which rows
@@ -184,7 +186,8 @@ func newState(shardID uint32, m *manifest.State) (*state, error) {
 	st := &state{
 		shardID: shardID, clock: m.Clock, tables: make(map[uint64]*tableDef, len(m.Tables)),
 		dropped: make(map[uint64]int64, len(m.Dropped)), sessions: make(map[uint64]*session, len(m.Sessions)),
-		expired: make(map[uint64]manifest.Expiry, len(m.Expired)), dirty: map[uint64]struct{}{}, expires: map[uint64]struct{}{},
+		unlogged: map[uint64]*session{},
+		expired:  make(map[uint64]manifest.Expiry, len(m.Expired)), dirty: map[uint64]struct{}{}, expires: map[uint64]struct{}{},
 	}
 	for _, t := range m.Tables {
 		d, err := loadTableDef(t)
@@ -202,18 +205,26 @@ func newState(shardID uint32, m *manifest.State) (*state, error) {
 	for _, s := range m.Sessions {
 		ses := &session{high: s.High, last: s.LastUnixNano}
 		copy(ses.seen[:], s.Seen)
-		st.sessions[s.ID] = ses
+		if s.Unlogged {
+			st.unlogged[s.ID] = ses
+		} else {
+			st.sessions[s.ID] = ses
+		}
 	}
 	return st, nil
 }
 
 // storedSessions returns the sessions as the manifest keeps them, by ascending id.
 func (st *state) storedSessions() []manifest.Session {
-	out := make([]manifest.Session, 0, len(st.sessions))
-	for _, id := range slices.Sorted(maps.Keys(st.sessions)) {
-		s := st.sessions[id]
-		out = append(out, manifest.Session{ID: id, High: s.high, Seen: slices.Clone(s.seen[:]), LastUnixNano: s.last})
+	out := make([]manifest.Session, 0, len(st.sessions)+len(st.unlogged))
+	for unlogged, sessions := range map[bool]map[uint64]*session{false: st.sessions, true: st.unlogged} {
+		for id, s := range sessions {
+			out = append(out, manifest.Session{ID: id, Unlogged: unlogged, High: s.high, Seen: slices.Clone(s.seen[:]), LastUnixNano: s.last})
+		}
 	}
+	slices.SortFunc(out, func(a, b manifest.Session) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.High, b.High))
+	})
 	return out
 }
 
@@ -247,31 +258,45 @@ func (st *state) seen(h *column.Header) (appended, known bool) {
 }
 
 // note remembers that a batch was appended.
-func (st *state) note(h *column.Header) {
+func (st *state) note(h *column.Header) { note(st.sessions, h, st.clock) }
+
+// noteUnlogged remembers that a batch was appended without the log.
+func (st *state) noteUnlogged(h *column.Header, now int64) {
+	if st.unlogged[h.Session] == nil {
+		for id, s := range st.unlogged {
+			if now-s.last > int64(sessionTTL) {
+				delete(st.unlogged, id)
+			}
+		}
+	}
+	note(st.unlogged, h, now)
+}
+
+func note(sessions map[uint64]*session, h *column.Header, now int64) {
 	if h.Session == 0 {
 		return
 	}
-	s := st.sessions[h.Session]
+	s := sessions[h.Session]
 	if s == nil {
-		if len(st.sessions) >= maxSessions {
-			st.evict()
+		if len(sessions) >= maxSessions {
+			evict(sessions)
 		}
 		s = &session{high: h.Seq}
-		st.sessions[h.Session] = s
+		sessions[h.Session] = s
 	}
-	s.add(h.Seq, st.clock)
+	s.add(h.Seq, now)
 }
 
 // evict forgets the session that was idle for longest, the lowest id among equals.
-func (st *state) evict() {
+func evict(sessions map[uint64]*session) {
 	var oldest uint64
-	for id, s := range st.sessions {
-		o := st.sessions[oldest]
+	for id, s := range sessions {
+		o := sessions[oldest]
 		if o == nil || cmp.Or(cmp.Compare(s.last, o.last), cmp.Compare(id, oldest)) < 0 {
 			oldest = id
 		}
 	}
-	delete(st.sessions, oldest)
+	delete(sessions, oldest)
 }
 
 // define takes over a definition if it is newer than the one known.
@@ -324,6 +349,8 @@ type admission struct {
 	*state
 	tables map[uint64]*tableDef
 	ids    map[batchID]struct{}
+	// leader has it look at the batches, too, that did not go through the log.
+	leader bool
 }
 
 type batchID struct{ session, seq uint64 }
@@ -367,6 +394,9 @@ func (a *admission) admit(h *column.Header) (verdict, error) {
 			return duplicate, nil
 		}
 		appended, known := a.seen(h)
+		if s := a.unlogged[h.Session]; a.leader && s != nil && !appended {
+			appended, _ = s.lookup(h.Seq)
+		}
 		if appended {
 			return duplicate, nil
 		}

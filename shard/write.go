@@ -3,9 +3,7 @@ package shard
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
-	"unsafe"
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
@@ -48,10 +46,29 @@ func (s *Shard) Write(ctx context.Context, batches [][]byte, tables []*schemapb.
 	}
 	index, need, err = s.precheck(p)
 	if err != nil || len(need) > 0 || index > 0 {
+		p.release()
 		return index, need, err
 	}
+	unlogged, of := p.takeUnlogged()
+	if len(unlogged) > 0 && len(p.batches) == 0 && len(p.tables) == 0 {
+		defer of.release()
+		return s.appendUnlogged(unlogged, of)
+	}
+	if index, need, err = s.writeLogged(ctx, p); err == nil && len(need) == 0 && len(unlogged) > 0 {
+		index, need, err = s.appendUnlogged(unlogged, of)
+		if err != nil || len(need) > 0 {
+			err = errs.Wrap(errs.ShardNotReady, err, "shard %d: only a part of the write was appended; send it again as it is", s.cfg.ID).WithReason(errs.OutcomeUnknown)
+		}
+	}
+	of.release()
+	return index, need, err
+}
+
+// writeLogged puts a write into the log and waits until it is applied.
+func (s *Shard) writeLogged(ctx context.Context, p *pending) (index uint64, need []uint64, err error) {
 	if err := s.enqueue(p); err != nil {
 		s.metrics.busy.Inc()
+		p.release()
 		return 0, nil, err
 	}
 	select {
@@ -59,6 +76,7 @@ func (s *Shard) Write(ctx context.Context, batches [][]byte, tables []*schemapb.
 	case <-ctx.Done():
 		if s.queue.remove(p) {
 			s.promised.Add(-p.inflated)
+			p.release()
 			return 0, nil, errs.Wrap(ctxCode(ctx.Err()), ctx.Err(), "shard %d: write waited for its turn", s.cfg.ID)
 		}
 		p.copied.Wait()
@@ -125,7 +143,7 @@ func (s *Shard) precheck(w *pending) (index uint64, need []uint64, err error) {
 			return 0, nil, errs.New(errs.InvalidArguments, "shard %d: the batches have more than %d bytes inflated; split the write", s.cfg.ID, maxWriteInflated).WithReason(errs.BadBatch)
 		}
 	}
-	adm := admission{state: s.state}
+	adm := admission{state: s.state, leader: true}
 	fresh := make([]bool, len(headers))
 	some := false
 	s.mu.RLock()
@@ -159,54 +177,46 @@ func (s *Shard) precheck(w *pending) (index uint64, need []uint64, err error) {
 		s.metrics.duplicates.Add(float64(len(headers)))
 		return index, nil, nil
 	}
-	mem := scratchPool.Get().(*scratch)
-	defer mem.release()
+	w.unlogged = make([]bool, len(headers))
+	for i := range headers {
+		w.unlogged[i] = fresh[i] && known.tables[headers[i].TableID].skipWAL && s.replica.SoleVoter()
+	}
+	return 0, nil, s.decode(w, fresh, &known)
+}
+
+// decode decodes the batches of a write that are to be appended into the memory of the
+// active memtable, and refuses what its table would not take.
+func (s *Shard) decode(w *pending, fresh []bool, known *admission) error {
+	if err := s.room(w.inflated); err != nil {
+		s.metrics.busy.Inc()
+		return err
+	}
+	s.mu.RLock()
+	w.mem = s.active
+	w.mem.Ref()
+	s.mu.RUnlock()
+	w.decoded = make([]*column.Batch, len(w.batches))
 	for i, data := range w.batches {
 		if !fresh[i] {
 			continue // it was right when it was appended
 		}
-		b, err := mem.decode(data)
+		b, err := decodeInto(w.mem, data)
 		if err != nil {
-			return 0, nil, s.badBatch(i, err)
+			return s.badBatch(i, err)
 		}
 		if err := known.accept(b); err != nil {
-			return 0, nil, err
+			return err
 		}
 		if err := s.fits(b); err != nil {
-			return 0, nil, err
+			return err
 		}
+		w.decoded[i] = b
 	}
-	return 0, nil, nil
+	return nil
 }
 
 func (s *Shard) badBatch(i int, err error) error {
 	return errs.Wrap(errs.InvalidArguments, err, "shard %d: write: batch %d", s.cfg.ID, i).WithReason(errs.BadBatch)
-}
-
-// scratch is memory that a batch is inflated into to see whether it can be.
-type scratch struct{ words []uint64 }
-
-var scratchPool = sync.Pool{New: func() any { return &scratch{} }}
-
-// maxScratchKept is the most memory that a scratch in the pool holds, in bytes.
-const maxScratchKept = 8 << 20
-
-func (m *scratch) release() {
-	if 8*len(m.words) <= maxScratchKept {
-		scratchPool.Put(m)
-	}
-}
-
-func (m *scratch) decode(data []byte) (*column.Batch, error) {
-	size, err := column.InflatedSize(data)
-	if err != nil {
-		return nil, err
-	}
-	if n := (size + 7) / 8; n > len(m.words) {
-		m.words = make([]uint64, n+n/4)
-	}
-	mem := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(m.words))), 8*len(m.words))
-	return column.Decode(data, mem[:0:len(mem)])
 }
 
 // DropTable forgets a table and its rows. When it returns nil the drop is on disk on

@@ -190,5 +190,5 @@ func worthwhile(run []Segment) bool {
 	for i := range run {
 		largest = max(largest, run[i].Bytes)
 	}
-	return size(run) >= 2*largest && size(run) <= BigBytes
+	return 2*size(run) >= 3*largest && size(run) <= BigBytes
 }

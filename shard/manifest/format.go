@@ -42,6 +42,8 @@ const (
 	fieldTombstone = 10
 	fieldExpire    = 11
 	fieldReserved  = 12
+	fieldSwept     = 13
+	fieldGarbage   = 14
 
 	segID        = 1
 	segTable     = 2
@@ -176,6 +178,12 @@ func (e *Edit) append(dst []byte) []byte {
 	}
 	for _, id := range e.Reserved {
 		w.b = protowire.AppendVarint(protowire.AppendTag(w.b, fieldReserved, protowire.VarintType), id)
+	}
+	if e.Swept {
+		w.uint(fieldSwept, 1)
+	}
+	for _, id := range e.Garbage {
+		w.b = protowire.AppendVarint(protowire.AppendTag(w.b, fieldGarbage, protowire.VarintType), id)
 	}
 	return w.b
 }
@@ -458,6 +466,10 @@ func (r *reader) edit(b []byte, e *Edit) {
 			e.Expire = append(e.Expire, x)
 		case fieldReserved:
 			e.Reserved = append(e.Reserved, f.v)
+		case fieldSwept:
+			e.Swept = f.v != 0
+		case fieldGarbage:
+			e.Garbage = append(e.Garbage, f.v)
 		default:
 			return false
 		}

@@ -80,6 +80,9 @@ func (p *printer) edit(e *Edit) {
 	if len(e.Reserved) > 0 {
 		p.line("  reserved for segments being written: %v", e.Reserved)
 	}
+	if len(e.Garbage) > 0 {
+		p.line("  dead, files may still be there: %v", e.Garbage)
+	}
 	for _, s := range e.Sessions {
 		log := ""
 		if s.Unlogged {

@@ -84,7 +84,7 @@ func newEdits() []*Edit {
 			Tables: []Table{table(9, 1), table(1<<40, 3)}, Sessions: []Session{{ID: 4, High: 1, Seen: []uint64{1}, LastUnixNano: 1}, {ID: 4, Unlogged: true, High: 9, Seen: []uint64{3}, LastUnixNano: 2}},
 		},
 		{AppliedIndex: 13, AppliedTerm: 2, Clock: 4000, Drop: []uint64{9}, Expire: []Expiry{{7, 10, 11}, {1 << 40, 1, 5}}, Reserved: []uint64{13, 15}, NextSegmentID: 16},
-		{Add: []segment.Meta{shared(8, span(77, 1, 2)), shared(13, span(7, 0, 9), span(9, 1, 2), span(1<<40, 1, 1))}, Remove: []uint64{10, 12}, Reserved: []uint64{15}},
+		{Swept: true, Garbage: []uint64{5}, Add: []segment.Meta{shared(8, span(77, 1, 2)), shared(13, span(7, 0, 9), span(9, 1, 2), span(1<<40, 1, 1))}, Remove: []uint64{10, 12}, Reserved: []uint64{15}},
 	}
 }
 
@@ -94,7 +94,7 @@ func newFinal() *State {
 		AppliedIndex: 13, AppliedTerm: 2, NextSegmentID: 16, Clock: 4000,
 		Segments: []segment.Meta{seg(1, 7), seg(3, 7), newEdits()[0].Add[1], newEdits()[2].Add[1]},
 		Tables:   []Table{table(7, 2), table(1<<40, 3)}, Dropped: []Tombstone{{8, 2000}, {9, 4000}},
-		Expired: []Expiry{{7, 10, 11}, {1 << 40, 1, 5}}, Reserved: []uint64{15},
+		Expired: []Expiry{{7, 10, 11}, {1 << 40, 1, 5}}, Reserved: []uint64{15}, Garbage: []uint64{5, 8, 10, 12},
 	}
 }
 
@@ -102,7 +102,7 @@ func newFinal() *State {
 func final() *State {
 	return &State{
 		AppliedIndex: 9, AppliedTerm: 2, NextSegmentID: 5, Clock: 2000, Segments: []segment.Meta{seg(1, 7), seg(3, 7)},
-		Tables: []Table{table(7, 2)}, Dropped: []Tombstone{{8, 2000}}, Sessions: []Session{{ID: 4, High: 1, Seen: []uint64{1}, LastUnixNano: 1}},
+		Tables: []Table{table(7, 2)}, Dropped: []Tombstone{{8, 2000}}, Garbage: []uint64{2, 4}, Sessions: []Session{{ID: 4, High: 1, Seen: []uint64{1}, LastUnixNano: 1}},
 	}
 }
 

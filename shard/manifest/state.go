@@ -37,6 +37,8 @@ type State struct {
 	// Reserved are ids below NextSegmentID that files may have which are being written
 	// and are not live yet.
 	Reserved []uint64
+	// Garbage are the ids of dead segments whose files may still be there, ascending.
+	Garbage []uint64
 	// Sessions are those of the writers, by ascending id.
 	Sessions []Session
 }
@@ -116,6 +118,10 @@ type Edit struct {
 	Expire []Expiry
 	// Reserved replaces all reserved ids.
 	Reserved []uint64
+	// Swept says that the files of all garbage before this edit are gone.
+	Swept bool
+	// Garbage are ids of segments that died earlier.
+	Garbage []uint64
 	// Sessions replaces all sessions.
 	Sessions []Session
 }
@@ -127,6 +133,12 @@ func (s *State) apply(e *Edit) *State {
 		AppliedIndex: s.AppliedIndex, AppliedTerm: s.AppliedTerm, Clock: s.Clock,
 		NextSegmentID: max(s.NextSegmentID, e.NextSegmentID), Reserved: slices.Clone(e.Reserved),
 		Segments: s.Segments, Tables: s.Tables, Dropped: s.Dropped, Expired: s.Expired, Sessions: s.Sessions,
+	}
+	if !e.Swept {
+		n.Garbage = s.Garbage
+	}
+	if len(e.Garbage) > 0 {
+		n.Garbage = merge(n.Garbage, e.Garbage, self)
 	}
 	if e.AppliedIndex > 0 {
 		n.AppliedIndex, n.AppliedTerm, n.Clock = e.AppliedIndex, e.AppliedTerm, e.Clock
@@ -175,7 +187,7 @@ func (s *State) segments(e *Edit) {
 	if len(e.Add)+len(e.Remove)+len(e.Drop)+len(e.Expire) == 0 {
 		return
 	}
-	live := s.Segments
+	live, before := s.Segments, s.Segments
 	if len(e.Remove) > 0 {
 		gone := idSet(e.Remove)
 		live = without(live, func(m segment.Meta) bool { return gone[m.ID] })
@@ -186,7 +198,24 @@ func (s *State) segments(e *Edit) {
 	}
 	dead := s.Dead()
 	s.Segments = without(live, func(m segment.Meta) bool { return dead.Segment(&m) })
+	is := make(map[uint64]bool, len(s.Segments))
+	for i := range s.Segments {
+		is[s.Segments[i].ID] = true
+	}
+	garbage := slices.Clone(e.Remove)
+	for _, list := range [][]segment.Meta{before, e.Add} {
+		for i := range list {
+			if !is[list[i].ID] {
+				garbage = append(garbage, list[i].ID)
+			}
+		}
+	}
+	if len(garbage) > 0 {
+		s.Garbage = merge(s.Garbage, garbage, self)
+	}
 }
+
+func self(id uint64) uint64 { return id }
 
 // Dead tells which rows of segments are dead: those of tables that were dropped, and
 // expired ones.
@@ -235,7 +264,7 @@ func (d *Dead) before(table uint64, maxTime int64, order uint64) bool {
 func (s *State) asEdit() *Edit {
 	return &Edit{
 		AppliedIndex: s.AppliedIndex, AppliedTerm: s.AppliedTerm, NextSegmentID: s.NextSegmentID, Clock: s.Clock,
-		Add: s.Segments, Tables: s.Tables, Tombstones: s.Dropped, Expire: s.Expired, Reserved: s.Reserved, Sessions: s.Sessions,
+		Add: s.Segments, Tables: s.Tables, Tombstones: s.Dropped, Expire: s.Expired, Reserved: s.Reserved, Garbage: s.Garbage, Sessions: s.Sessions,
 	}
 }
 

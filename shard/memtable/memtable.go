@@ -5,14 +5,14 @@
 // It knows nothing of the log, of indexes or of files, and it never looks into a
 // batch; a batch is linked here by pointer and read in place by everyone after.
 //
-// Life cycle: New makes an active memtable with one reference, its owner's. The
-// owner decodes batches into memory from Alloc and links them with Append. Once it
-// freezes the memtable it does neither any more. A reader takes a reference with
+// Life cycle: New makes an active memtable with one reference, its owner's. Batches
+// are decoded into memory from Alloc, and the owner links them with Append. Once it
+// freezes the memtable it links no more. A reader takes a reference with
 // Ref, under the owner's lock, copies the lists that it needs, and gives the
 // reference back with Unref when it has stopped reading. The last Unref returns the
 // memory to the Pool; any batch of the memtable that is read after that is garbage.
 //
-// Concurrency: Alloc belongs to the owner's apply goroutine. Append, Drop, Batches
+// Concurrency: Alloc may be called by who holds a reference, concurrently. Append, Drop, Batches
 // and the counters are guarded by the owner's lock. What Batches returned may be
 // read without it, by any number of goroutines. Ref and Unref are atomic; Pool may
 // be used concurrently.
@@ -20,6 +20,7 @@ package memtable
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"cordwood/proto/column"
@@ -27,6 +28,7 @@ import (
 
 // Memtable is a set of applied batches by table.
 type Memtable struct {
+	alloc  sync.Mutex // guards arena
 	arena  arena
 	tables map[uint64]*table
 	rows   int64
@@ -48,7 +50,11 @@ func New(pool *Pool) *Memtable {
 
 // Alloc returns n bytes, 8-byte aligned and not cleared, for a batch that Append
 // links afterwards. They stay with the memtable even if it does not.
-func (m *Memtable) Alloc(n int) ([]byte, error) { return m.arena.alloc(n) }
+func (m *Memtable) Alloc(n int) ([]byte, error) {
+	m.alloc.Lock()
+	defer m.alloc.Unlock()
+	return m.arena.alloc(n)
+}
 
 // Append links a batch whose Mem came from Alloc.
 func (m *Memtable) Append(b *column.Batch) {

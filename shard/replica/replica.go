@@ -207,6 +207,9 @@ func bootstrap(conf *raft.Config, store *logStore, snaps raft.SnapshotStore, tra
 	}}})
 }
 
+// SoleVoter tells whether the group has no other voter than this node.
+func (r *Replica) SoleVoter() bool { return r.soleVoter() }
+
 // soleVoter tells whether the group has no other voter than this node.
 func (r *Replica) soleVoter() bool {
 	servers := r.raft.GetConfiguration().Configuration().Servers

@@ -1,0 +1,291 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/compaction"
+	"cordwood/shard/vfs"
+)
+
+// TestOrderOfCompaction is the transcript of a compaction: the output is durable before
+// the manifest knows it, and the inputs go after that, and not while they are read.
+func TestOrderOfCompaction(t *testing.T) {
+	var rec vfs.Recorder
+	cfg := testConfig(t)
+	cfg.FS = vfs.Hook(vfs.OS, rec.Record)
+	s := openShard(t, cfg)
+	s.stopCompactor()
+	var want []string
+	for i := range uint64(3) {
+		s.mustPut(batch(head(1, 9, i+1), fmt.Sprint(i)))
+		s.flush()
+		want = append(want, fmt.Sprint(i))
+	}
+	rec.Transcript()
+	v := s.ReadView(1)
+	if err := s.compactNow(); err != nil {
+		t.Fatal(err)
+	}
+	name := "0000000000000004.parquet"
+	if diff := cmp.Diff([]string{
+		"create " + name + ".tmp", "write " + name + ".tmp", "sync " + name + ".tmp", "rename " + name + ".tmp -> " + name,
+		"sync-dir segments", "write MANIFEST.tmp", "sync MANIFEST.tmp",
+	}, rec.Transcript()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(want, viewRows(t, s.Shard.cfg.FS, v, 1)); diff != "" {
+		t.Error(diff)
+	}
+	v.Close()
+	got := rec.Transcript()
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"remove 0000000000000001.parquet", "remove 0000000000000002.parquet", "remove 0000000000000003.parquet"}, got); diff != "" {
+		t.Error(diff)
+	}
+	for range 2 {
+		if diff := cmp.Diff(want, s.rows(1)); diff != "" {
+			t.Error(diff)
+		}
+		s = s.reopen()
+	}
+}
+
+// TestFaultsOfCompaction fails every file operation of a history of flushes, a drop and
+// compactions once, then goes on, or loses power.
+func TestFaultsOfCompaction(t *testing.T) {
+	boom := errors.New("boom")
+	for _, power := range []bool{true, false} {
+		for n := 1; ; n++ {
+			if n > 300 {
+				t.Fatal("the history does not end")
+			}
+			disk := vfs.NewMem()
+			fail := vfs.FailNth{N: n, Err: boom}
+			cfg := testConfig(t)
+			cfg.FS = vfs.Hook(disk, fail.Fail)
+			cfg.FailStop = func(error) {} // a process would end here; this one shows that nothing depends on it
+			s := openShard(t, cfg)
+			s.stopCompactor()
+			var want []string
+			try := func(err error) {
+				t.Helper()
+				if err != nil && !errors.Is(err, boom) {
+					t.Fatalf("operation %d: %v", n, err)
+				}
+			}
+			for i := range uint64(4) {
+				text := fmt.Sprint("row", i)
+				s.mustPut(batch(head(1, 9, 3*i+1), text), batch(head(2, 9, 3*i+2), text), batch(head(3, 9, 3*i+3), text))
+				want = append(want, text)
+				try(s.Flush(wait(t)))
+				if i == 1 {
+					if err := s.DropTable(context.Background(), 3); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if i > 0 {
+					try(s.compactNow())
+					clear(s.resting)
+				}
+				for _, id := range []uint64{1, 2} {
+					if diff := cmp.Diff(want, s.rows(id)); diff != "" {
+						t.Fatalf("operation %d: while it runs: table %d: %s", n, id, diff)
+					}
+				}
+				if i == 1 {
+					break // a table that was dropped takes no more writes
+				}
+			}
+			if !power {
+				s.flush() // the disk works again: nothing must be in the way
+				if err := s.compactNow(); err != nil {
+					t.Fatalf("operation %d: %v", n, err)
+				}
+			}
+			s.crash()
+			if power {
+				disk.Crash(n % 100)
+			}
+			cfg.FS = disk
+			s = openShard(t, cfg)
+			s.stopCompactor()
+			for range 2 {
+				for _, id := range []uint64{1, 2} {
+					if diff := cmp.Diff(want, s.rows(id)); diff != "" {
+						t.Errorf("operation %d, power cut %t: table %d: %s", n, power, id, diff)
+					}
+				}
+				if got := s.rows(3); len(got) > 0 {
+					t.Errorf("operation %d, power cut %t: a dropped table has %v", n, power, got)
+				}
+				s.flush()
+				if err := s.compactNow(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			files := s.files("segments")
+			if len(files) != len(s.live) {
+				t.Errorf("operation %d, power cut %t: files %v for %d segments", n, power, files, len(s.live))
+			}
+			if lost, err := disk.ReadDir(filepath.Join(cfg.Dir, lostDirName)); err == nil && len(lost) > 0 {
+				t.Errorf("operation %d, power cut %t: set aside: %v", n, power, lost)
+			}
+			s.crash()
+			if !fail.Hit() {
+				break
+			}
+		}
+	}
+}
+
+// TestExpire lets rows expire: in memory, in segments, shared ones too, and at last in
+// the files.
+func TestExpire(t *testing.T) {
+	s := openShard(t, testConfig(t))
+	s.stopCompactor()
+	now := time.UnixMilli(100_000)
+	s.ttlFor(map[uint64]time.Duration{1: 50 * time.Second, 2: 0})
+	s.mustPut(batch(head(1, 9, 10), "10"), batch(head(2, 9, 11), "11"))
+	s.flush()
+	s.mustPut(batch(head(1, 9, 20), "20"))
+	s.flush()
+	s.mustPut(batch(head(1, 9, 30), "30"), batch(head(1, 9, 60), "60"))
+	step := func(want1 []string, files int) {
+		t.Helper()
+		if err := s.expireAt(now); err != nil {
+			t.Fatal(err)
+		}
+		s.flush()
+		if err := s.compactNow(); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want1, s.rows(1)); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{"11"}, s.rows(2)); diff != "" {
+			t.Error(diff)
+		}
+		if got := s.files("segments"); len(got) != files {
+			t.Errorf("files %v, want %d", got, files)
+		}
+	}
+	now = time.UnixMilli(60_500)
+	if err := s.expireAt(now); err != nil { // of 10
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"20", "30", "60"}, s.rows(1)); diff != "" {
+		t.Error(diff)
+	}
+	now = time.UnixMilli(80_500) // of 20 and 30
+	if err := s.expireAt(now); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"60"}, s.rows(1)); diff != "" {
+		t.Error(diff)
+	}
+	step([]string{"60"}, 2)
+	// A longer ttl: what is written now stays, however old.
+	s.ttlFor(map[uint64]time.Duration{})
+	s.mustPut(batch(head(1, 9, 1), "1"))
+	step([]string{"1", "60"}, 3-1)
+	s = s.reopen()
+	s.stopCompactor()
+	step([]string{"1", "60"}, 2)
+	s.ttlFor(map[uint64]time.Duration{1: 50 * time.Second})
+	now = time.UnixMilli(300_000)
+	step([]string{}, 1)
+}
+
+// TestClockLeaps looks at a clock that goes ahead by itself.
+func TestClockLeaps(t *testing.T) {
+	start := time.Now()
+	var c expiryClock
+	for _, step := range []struct {
+		mono, wall time.Duration // since the start
+		want       time.Duration
+		sound      bool
+	}{
+		{0, 0, 0, true},
+		{time.Minute, time.Minute, time.Minute, true},
+		{2 * time.Minute, 6 * time.Minute, 6 * time.Minute, true}, // set by a little
+		{3 * time.Minute, time.Hour, 7 * time.Minute, false},
+		{4 * time.Minute, 2 * time.Hour, 8 * time.Minute, true}, // was said
+		{5 * time.Minute, 9 * time.Minute, 9 * time.Minute, true},
+		{6 * time.Minute, -time.Hour, -time.Hour, true}, // set back: nothing expires
+		{7 * time.Minute, 11 * time.Minute, 11 * time.Minute, true},
+	} {
+		use, sound := c.at(start.Add(step.mono), start.Round(0).Add(step.wall))
+		if got := use.Sub(start.Round(0)); got.Round(time.Second) != step.want || sound != step.sound {
+			t.Errorf("after %s the clock says %s: use %s, sound %t; want %s, %t", step.mono, step.wall, got, sound, step.want, step.sound)
+		}
+	}
+}
+
+// TestSplit gives a table its own segment when there is much of it.
+func TestSplit(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.SplitBytes = 1 << 10
+	s := openShard(t, cfg)
+	s.stopCompactor()
+	for i := range uint64(3) {
+		s.mustPut(batch(head(1, 9, 3*i+1), "small"), batch(head(2, 9, 3*i+2), strings.Repeat(fmt.Sprint("large", i), 500)), batch(head(3, 9, 3*i+3), "also"))
+		for j := range uint64(20) {
+			s.mustPut(batch(head(2, 10, 20*i+j+1), fmt.Sprint("row", i, j)))
+		}
+		s.flush()
+	}
+	if err := s.compactNow(); err != nil {
+		t.Fatal(err)
+	}
+	if l := s.segments[2]; len(l) != 1 || l[0].Shared() {
+		t.Errorf("table 2 has %d segments", len(l))
+	}
+	if l := s.segments[1]; len(l) != 1 || !l[0].Shared() || len(l[0].Tables) != 2 {
+		t.Errorf("table 1 has %d segments", len(l))
+	}
+	for range 2 {
+		if a, b := len(s.rows(1)), len(s.rows(2)); a != 3 || b != 63 {
+			t.Errorf("%d and %d rows", a, b)
+		}
+		s = s.reopen()
+	}
+}
+
+// compactNow compacts although the limiter of tests lets nothing pass.
+func (o *opened) compactNow() error {
+	o.t.Helper()
+	kept := o.Shard.cfg.Compaction
+	o.Shard.cfg.Compaction = compaction.NewLimiter(0, 0)
+	defer func() { o.Shard.cfg.Compaction = kept }()
+	return o.Compact(wait(o.t))
+}
+
+// expireAt lets rows expire.
+func (o *opened) expireAt(now time.Time) error {
+	_, err := o.expireBy(wait(o.t), now)
+	return err
+}
+
+// stopCompactor ends the goroutine that compacts: the test does it.
+func (o *opened) stopCompactor() { o.compactStop() }
+
+// ttlFor gives tables ttls; the others live for ever.
+func (o *opened) ttlFor(ttls map[uint64]time.Duration) {
+	ttl := func(t *schema.Table) schema.TTL {
+		if d := ttls[t.ID]; d > 0 {
+			return schema.TTL{D: d}
+		}
+		return schema.TTL{Forever: true}
+	}
+	o.cfg.TTL, o.Shard.cfg.TTL = ttl, ttl
+}

@@ -1,0 +1,119 @@
+package shard
+
+import (
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+)
+
+// takeUnlogged takes the batches that do not go through the log out of a write, with
+// what was decoded of them, which the caller releases. Batches that were appended
+// before it leaves out altogether: the log does not know the unlogged ones.
+func (p *pending) takeUnlogged() (batches [][]byte, of *pending) {
+	of = &pending{}
+	logged := entryWrite{tables: p.tables}
+	var decoded []*column.Batch
+	for i, data := range p.batches {
+		switch {
+		case p.decoded[i] == nil:
+			continue
+		case !p.unlogged[i]:
+			logged.batches, decoded = append(logged.batches, data), append(decoded, p.decoded[i])
+			continue
+		}
+		batches, of.decoded = append(batches, data), append(of.decoded, p.decoded[i])
+	}
+	if len(batches) > 0 {
+		p.mem.Ref()
+		of.mem = p.mem
+	}
+	p.entryWrite, p.decoded = logged, decoded
+	p.bytes = p.size()
+	return batches, of
+}
+
+// appendUnlogged appends batches of tables with the option skip_wal: to memory only, so
+// that a crash before the next flush loses them, and nothing else.
+//
+// It does what Apply does, at another place: between two Applies, under the lock. What
+// it changes is the memtable and the sessions of unlogged batches, which a freeze takes
+// together, so that a row is in segments if and only if the manifest knows its batch.
+func (s *Shard) appendUnlogged(batches [][]byte, p *pending) (index uint64, need []uint64, err error) {
+	if !s.replica.IsLeader() {
+		return 0, nil, errs.New(errs.ShardNotReady, "shard %d: node %s does not lead it", s.cfg.ID, s.cfg.NodeID).WithReason(errs.NotLeader)
+	}
+	for {
+		index, need, retry, err := s.linkUnlogged(batches, p)
+		if !retry {
+			return index, need, err
+		}
+		// The memtable was frozen in the meantime.
+		mem := p.mem
+		s.mu.RLock()
+		p.mem = s.active
+		p.mem.Ref()
+		s.mu.RUnlock()
+		mem.Unref()
+		for i, data := range batches {
+			if p.decoded[i], err = decodeInto(p.mem, data); err != nil {
+				return 0, nil, s.badBatch(i, err)
+			}
+		}
+	}
+}
+
+func (s *Shard) linkUnlogged(batches [][]byte, p *pending) (index uint64, need []uint64, retry bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return 0, nil, false, errs.New(errs.ShardNotReady, "shard %d: it is closing on node %s", s.cfg.ID, s.cfg.NodeID).WithReason(errs.NotLeader)
+	}
+	if s.active != p.mem {
+		return 0, nil, true, nil
+	}
+	adm := admission{state: s.state, ids: map[batchID]struct{}{}, leader: true}
+	var link []*column.Batch
+	var encoded [][]byte
+	for i, b := range p.decoded {
+		v, err := adm.admit(&b.Header)
+		switch v {
+		case duplicate:
+			s.metrics.duplicates.Inc()
+			continue
+		case needTable:
+			need = appendNew(need, b.TableID)
+			continue
+		case refused:
+			return 0, nil, false, err
+		}
+		if err := adm.accept(b); err != nil {
+			return 0, nil, false, err
+		}
+		if b.Rows > 0 {
+			link, encoded = append(link, b), append(encoded, batches[i])
+			adm.ids[batchID{b.Session, b.Seq}] = struct{}{}
+		}
+	}
+	if len(need) > 0 {
+		return 0, need, false, nil
+	}
+	now, first, rows := s.now(), s.active.Empty(), 0
+	for _, b := range link {
+		s.state.noteUnlogged(&b.Header, now.UnixNano())
+		if !s.state.tables[b.TableID].instant {
+			s.active.Append(b)
+			rows += b.Rows
+		}
+	}
+	s.tellTails(link, encoded)
+	if first && len(link) > 0 {
+		s.activeSince = now
+	}
+	bytes := s.active.Bytes()
+	s.cfg.Budget.add(bytes - s.activeBytes)
+	s.activeBytes = bytes
+	if bytes >= s.cfg.FlushBytes || bytes >= s.cfg.Budget.share() {
+		s.wakeFlusher()
+	}
+	s.metrics.rows.Add(float64(rows))
+	return s.appliedIndex, nil, false, nil
+}
