@@ -26,6 +26,19 @@ func bloomBits(c *schema.Column) uint {
 	return filterBits(c.Index.Options)
 }
 
+// autoFalsePositives is the rate of false positives of bloom filters that no index asks
+// for. A search for one value in ten million rows meets about a hundred of them.
+const autoFalsePositives = "0.001"
+
+// autoBloomBits is the size of the bloom filters that a column without an index gets in
+// row groups where its values look like identifiers; 0 if it never does.
+func autoBloomBits(c *schema.Column) uint {
+	if c.Index != nil || c.Type != schema.String {
+		return 0
+	}
+	return filterBits(map[string]string{schema.IndexOptionFalsePositiveRate: autoFalsePositives})
+}
+
 // filterBits is the size of a split block bloom filter in bits per value, for the
 // rate of false positives that an index's options ask for; 0 for a rate of 1.
 func filterBits(options map[string]string) uint {

@@ -31,7 +31,7 @@ func (c *fileColumn) parquet(def *schema.Column) parquet.Column {
 	}
 	p.Rising = c.Semantic == schema.Timestamp
 	if def != nil {
-		p.BloomBits = bloomBits(def)
+		p.BloomBits, p.AutoBloomBits = bloomBits(def), autoBloomBits(def)
 	}
 	return p
 }

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 
@@ -180,16 +181,47 @@ func (k *chunk) page(from, to, first, last int) {
 	k.stats.add(&p)
 }
 
+// The values of an identifier have so many bytes on average.
+const (
+	minIdentifier = 6
+	maxIdentifier = 64
+	// identifierSample is how many neighbours tell whether values rise.
+	identifierSample = 256
+)
+
+// identifying tells whether the values look like those that rows are searched by: short
+// texts that hardly repeat, in no order. Of values in order, bounds say enough.
+func (k *chunk) identifying(values int) bool {
+	if k.numbers() || k.encoding == format.RLEDictionary || values < identifierSample {
+		return false
+	}
+	if size := int(k.v.Ends[values-1]) / values; size < minIdentifier || size > maxIdentifier {
+		return false
+	}
+	step := (values - 1) / (identifierSample - 1)
+	falls := 0
+	for i := 0; i+1 < values; i += step {
+		if bytes.Compare(k.v.Entry(i), k.v.Entry(i+1)) > 0 {
+			falls++
+		}
+	}
+	return falls > identifierSample/16
+}
+
 // filter notes the chunk's bloom filter, if its column has any.
 func (k *chunk) filter(values int) {
-	if k.c.BloomBits == 0 || values == 0 {
+	perValue := k.c.BloomBits
+	if perValue == 0 && k.identifying(values) {
+		perValue = k.c.AutoBloomBits
+	}
+	if perValue == 0 || values == 0 {
 		return
 	}
 	n := values
 	if k.encoding == format.RLEDictionary {
 		n = k.dict
 	}
-	bits := make(bloom.SplitBlockFilter, max(1, bloom.NumSplitBlocksOf(int64(n), k.c.BloomBits)))
+	bits := make(bloom.SplitBlockFilter, max(1, bloom.NumSplitBlocksOf(int64(n), perValue)))
 	var hash bloom.XXH64
 	if k.numbers() {
 		numbers := k.v.Numbers

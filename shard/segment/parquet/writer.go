@@ -40,6 +40,9 @@ type Column struct {
 	Rising bool
 	// BloomBits is the size of bloom filters in bits per value; 0: there are none.
 	BloomBits uint
+	// AutoBloomBits is the same where BloomBits is 0, for row groups whose values look
+	// like identifiers.
+	AutoBloomBits uint
 }
 
 // kind is the column's physical type.
