@@ -33,12 +33,18 @@ func appendRuns(runs []run, rows []RowRef) []run {
 type gathered struct {
 	parquet.Values
 	plain bool // byte strings are kept as they are, in no dictionary
+	all   int  // about how many rows the row group will have
 	dict  dictionary
-	codes codeTables
+	// What giveUp leaves.
+	spareData []byte
+	spareEnds []uint32
+	codes     codeTables
 }
 
-// reset empties g and keeps its memory. Plain tells that no dictionary is to be tried.
-func (g *gathered) reset(plain bool) {
+// reset empties g and keeps its memory, for a row group of about so many rows. Plain
+// tells that no dictionary is to be tried.
+func (g *gathered) reset(plain bool, rows int) {
+	g.all = rows
 	g.Values.Reset()
 	g.plain = plain
 	g.Dict = !plain
@@ -47,7 +53,7 @@ func (g *gathered) reset(plain bool) {
 
 // footprint is about the memory that g keeps.
 func (g *gathered) footprint() int {
-	return cap(g.Data) + 8*cap(g.Numbers) + 4*(cap(g.Ends)+cap(g.Codes)+cap(g.codes.codes)) + 8*cap(g.dict.slots)
+	return cap(g.Data) + cap(g.spareData) + 8*cap(g.Numbers) + 4*(cap(g.Ends)+cap(g.spareEnds)+cap(g.Codes)+cap(g.codes.codes)) + 8*cap(g.dict.slots)
 }
 
 // add adds rows of a column; views are those of the column, by batch.
@@ -166,7 +172,7 @@ func copyBits(bitmap []uint64, to int, validity []byte, row, n int) {
 // numbers adds the numbers of rows.
 func (g *gathered) numbers(typ schema.Type, v *column.View, row, n int, nulls bool) {
 	at := len(g.Numbers)
-	g.Numbers = slices.Grow(g.Numbers, n)[:at+n]
+	g.Numbers = grow(g.Numbers, n, g.all)
 	out := g.Numbers[at:]
 	load(out, v, row)
 	if typ == schema.TimestampSecond {
@@ -234,9 +240,10 @@ func (g *gathered) strings(v *column.View, row, n int, nulls bool) {
 		from := binary.LittleEndian.Uint32(offsets)
 		to := binary.LittleEndian.Uint32(offsets[4*n:])
 		shift := uint32(len(g.Data)) - from
+		g.room(int(to - from))
 		g.Data = append(g.Data, v.Data[from:to]...)
 		at := len(g.Ends)
-		g.Ends = slices.Grow(g.Ends, n)[:at+n]
+		g.Ends = grow(g.Ends, n, g.all)
 		out := g.Ends[at:]
 		for i := range out {
 			out[i] = binary.LittleEndian.Uint32(offsets[4*i+4:]) + shift
@@ -249,6 +256,24 @@ func (g *gathered) strings(v *column.View, row, n int, nulls bool) {
 			g.Ends = append(g.Ends, uint32(len(g.Data)))
 		}
 	}
+}
+
+// grow returns s with n elements more; if it must move, there is room for all.
+func grow[T any](s []T, n, all int) []T {
+	if at := len(s); cap(s)-at < n {
+		return slices.Grow(s, max(n, all-at))[:at+n]
+	}
+	return s[:len(s)+n]
+}
+
+// room has room for n bytes; if they must move, for as many as the rows so far let
+// expect.
+func (g *gathered) room(n int) {
+	if cap(g.Data)-len(g.Data) >= n {
+		return
+	}
+	expected := float64(len(g.Data)+n) / float64(max(g.Rows, 1)) * float64(g.all)
+	g.Data = slices.Grow(g.Data, max(n, int(expected)+int(expected)/32-len(g.Data)))
 }
 
 // entries adds byte strings by their codes in a dictionary.
@@ -264,7 +289,7 @@ func (g *gathered) entries(v *column.View, r run, nulls bool) {
 	}
 	table := g.codes.of(int(r.batch), v.DictLen)
 	at := len(g.Codes)
-	g.Codes = slices.Grow(g.Codes, n)[:at+n]
+	g.Codes = grow(g.Codes, n, g.all)
 	out := g.Codes[at:]
 	kept := 0
 	for i := row; i < row+n; i++ {
@@ -339,12 +364,13 @@ func (g *gathered) giveUp() {
 	values := g.Values
 	g.plain = true
 	g.Dict, g.Codes = false, g.Codes[:0]
-	g.Data, g.Ends = nil, nil
+	g.Data, g.Ends, g.spareData, g.spareEnds = g.spareData[:0], g.spareEnds[:0], g.Data, g.Ends
 	size := 0
 	for _, c := range values.Codes {
 		size += len(values.Entry(int(c)))
 	}
-	g.Data, g.Ends = make([]byte, 0, size), make([]uint32, 0, len(values.Codes))
+	g.room(size)
+	g.Ends = grow(g.Ends, 0, g.all)[:0]
 	for _, c := range values.Codes {
 		g.Data = append(g.Data, values.Entry(int(c))...)
 		g.Ends = append(g.Ends, uint32(len(g.Data)))

@@ -82,7 +82,7 @@ func (w *Writer) group(rows int, staged bool) error {
 		g := c.staged
 		if !staged {
 			g = w.scratch
-			g.reset(c.plain)
+			g.reset(c.plain, rows)
 			g.add(c.Type, c.views, w.runs)
 		}
 		g.finish()

@@ -145,7 +145,7 @@ func (w *Writer) append(table *schema.Table, batches []*column.Batch, rows []Row
 				c.staged = scratches.Get().(*gathered)
 			}
 			if w.rows == 0 {
-				c.staged.reset(c.plain)
+				c.staged.reset(c.plain, min(limit, len(part)+len(rows)))
 			}
 			c.staged.add(c.Type, c.views, w.runs)
 		}

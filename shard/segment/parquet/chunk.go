@@ -243,5 +243,7 @@ func (k *chunk) filter(values int) {
 	k.w.filters = append(k.w.filters, filter{group: k.group, column: k.column, bits: bits})
 }
 
-// codeWidth is the number of bits that codes of a dictionary are packed in.
+// codeWidth is the number of bits that codes of a dictionary are packed in: no more
+// than they need. Whole bytes, which the entropy coder behind would see, save half a
+// percent of a file, and cost its readers an entropy decoder for what is now a copy.
 func codeWidth(entries int) uint { return uint(bits.Len(uint(max(entries-1, 0)))) }

@@ -39,8 +39,11 @@ func (k *chunk) plan() {
 		return
 	}
 	float := kind == format.Float || kind == format.Double
-	if !k.c.Rising && n >= minDictValues && k.w.numbers.worth(v.Numbers) {
+	if !k.c.Rising && n >= minDictValues && k.w.numbers.worth(v.Numbers, float) {
 		limit := min(maxNumberEntries, n/4)
+		if float {
+			limit = min(maxNumberEntries, n/2)
+		}
 		if codes, ok := k.w.numbers.encode(k.w.codes[:0], v.Numbers, limit); ok {
 			k.w.codes = codes
 			k.dict = len(k.w.numbers.values)
@@ -124,13 +127,17 @@ func (d *numberDict) code(v uint64) uint32 {
 	}
 }
 
-// worth tells from a sample whether numbers repeat.
-func (d *numberDict) worth(numbers []uint64) bool {
+// worth tells from a sample whether numbers repeat enough to try a dictionary: floats
+// in decimal places do though few of a sample are equal, and take much without one.
+func (d *numberDict) worth(numbers []uint64, float bool) bool {
 	d.reset(sampleValues)
 	n := 0
 	for i := 0; i < len(numbers) && n < sampleValues; i += 1 + (len(numbers)-1)/sampleValues {
 		d.code(numbers[i])
 		n++
+	}
+	if float {
+		return len(d.values)*20 <= n*19
 	}
 	return len(d.values)*10 <= n*7
 }
