@@ -87,6 +87,12 @@ func (s *Shard) compact(ctx context.Context) (did bool, err error) {
 	if len(live) == 0 {
 		return false, nil // they went in the meantime
 	}
+	size := int64(0)
+	for _, l := range live {
+		size += l.Bytes
+	}
+	ended := s.operations.begin("compaction", fmt.Sprintf("%d segments", len(live)), size)
+	defer func() { ended(err) }()
 	s.compacting.Store(1)
 	defer s.compacting.Store(0)
 	res, err := compaction.Run(ctx, *job)

@@ -411,10 +411,15 @@ func (s *Shard) beginLog() error {
 // flushFor has the replica take a snapshot, which flushes, and counts it.
 func (s *Shard) flushFor(reason string) error {
 	start := time.Now()
+	s.mu.RLock()
+	size := s.memoryLocked()
+	s.mu.RUnlock()
+	ended := s.operations.begin("flush", "because of "+reason, size)
 	err := s.beginLog()
 	if err == nil {
 		err = s.replica.Snapshot()
 	}
+	ended(err)
 	s.mu.Lock()
 	s.flushErr = err
 	s.mu.Unlock()

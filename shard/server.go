@@ -241,7 +241,7 @@ func decodeInline(t *shardpb.QueryTable, total *int) ([]*column.Batch, error) {
 func (s *server) Stats(_ context.Context, req *shardpb.StatsRequest) (*shardpb.StatsResponse, error) {
 	resp := &shardpb.StatsResponse{}
 	for _, sh := range s.cfg.All() {
-		resp.Shards = append(resp.Shards, sh.Stats(req.Segments))
+		resp.Shards = append(resp.Shards, sh.StatsOf(req))
 	}
 	return resp, nil
 }

@@ -103,6 +103,8 @@ type Shard struct {
 	closing, closed           bool
 	tails                     tails
 
+	operations operations
+
 	queue         *queue
 	decoded       sync.Map     // *byte, the first of an entry on its way, to []decoded
 	promised      atomic.Int64 // inflated bytes of the writes that are queued or on their way

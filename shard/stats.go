@@ -1,17 +1,24 @@
 package shard
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 
 	"cordwood/proto/shardpb"
+	"cordwood/shard/memtable"
 	"cordwood/shard/segment"
 )
 
-// Stats describes the shard; with segments set it lists them too. State is that of
-// the replica in lower case, followed by what a flush last failed with, if it did.
+// Stats describes the shard; with segments set it lists them too.
 func (s *Shard) Stats(segments bool) *shardpb.ShardStats {
+	return s.StatsOf(&shardpb.StatsRequest{Segments: segments})
+}
+
+// StatsOf describes the shard, and those of its tables that are asked for. State is that of
+// the replica in lower case, followed by what a flush last failed with, if it did.
+func (s *Shard) StatsOf(req *shardpb.StatsRequest) *shardpb.ShardStats {
 	r := s.replica.Stats()
 	out := &shardpb.ShardStats{
 		ShardId: s.cfg.ID, State: strings.ToLower(r.State), Leader: r.Leader, Term: r.Term,
@@ -28,6 +35,35 @@ func (s *Shard) Stats(segments bool) *shardpb.ShardStats {
 	out.AppliedIndex = s.appliedIndex
 	out.MemtableBytes = s.memoryLocked()
 
+	mems := []*memtable.Memtable{s.active}
+	for _, f := range s.frozen {
+		mems = append(mems, f.mem)
+	}
+	out.TableCount = int64(len(s.state.tables))
+	for _, m := range mems {
+		out.MemtableRows += m.Rows()
+	}
+	out.Rows = out.MemtableRows
+	for id, list := range s.segments {
+		for _, l := range list {
+			out.Rows += l.span(id).Rows
+			out.SegmentBytes += l.bytes(id)
+		}
+	}
+	out.Operations = s.operations.list()
+	if req.NoTables {
+		return out
+	}
+	var wanted iter.Seq[uint64]
+	if len(req.TableIds) > 0 {
+		wanted = slices.Values(req.TableIds)
+	}
+	s.tableStatsLocked(out, mems, wanted, req.Segments)
+	return out
+}
+
+// tableStatsLocked adds what there is to say of the wanted tables; nil: of all. mu is held.
+func (s *Shard) tableStatsLocked(out *shardpb.ShardStats, mems []*memtable.Memtable, wanted iter.Seq[uint64], segments bool) {
 	tables := map[uint64]*shardpb.TableStats{}
 	table := func(id uint64) *shardpb.TableStats {
 		t := tables[id]
@@ -37,22 +73,29 @@ func (s *Shard) Stats(segments bool) *shardpb.ShardStats {
 		}
 		return t
 	}
-	for id := range s.state.tables {
-		table(id)
+	if wanted == nil {
+		for _, m := range mems {
+			for _, id := range m.Tables() {
+				table(id)
+			}
+		}
+		for id := range s.segments {
+			table(id)
+		}
+		wanted = maps.Keys(s.state.tables)
 	}
-	mems := append(make([]*frozen, 0, len(s.frozen)+1), s.frozen...)
-	for _, f := range append(mems, &frozen{mem: s.active}) {
-		out.MemtableRows += f.mem.Rows()
-		for _, id := range f.mem.Tables() {
-			rows, bytes := f.mem.Table(id)
-			t := table(id)
+	for id := range wanted {
+		if s.state.tables[id] != nil || s.segments[id] != nil {
+			table(id)
+		}
+	}
+	for id, t := range tables {
+		for _, m := range mems {
+			rows, bytes := m.Table(id)
 			t.Rows += rows
 			t.MemtableBytes += bytes
 		}
-	}
-	for id, list := range s.segments {
-		t := table(id)
-		for _, l := range list {
+		for _, l := range s.segments[id] {
 			t.Rows += l.span(id).Rows
 			t.SegmentBytes += l.bytes(id)
 		}
@@ -70,5 +113,4 @@ func (s *Shard) Stats(segments bool) *shardpb.ShardStats {
 			})
 		}
 	}
-	return out
 }

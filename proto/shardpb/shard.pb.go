@@ -672,7 +672,11 @@ func (x *TailChunk) GetEnd() bool {
 type StatsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Also list the segments.
-	Segments      bool `protobuf:"varint,1,opt,name=segments,proto3" json:"segments,omitempty"`
+	Segments bool `protobuf:"varint,1,opt,name=segments,proto3" json:"segments,omitempty"`
+	// Tell of these tables only; none: of all. What concerns the whole shard is told anyway.
+	TableIds []uint64 `protobuf:"varint,2,rep,packed,name=table_ids,json=tableIds,proto3" json:"table_ids,omitempty"`
+	// Tell of no table.
+	NoTables      bool `protobuf:"varint,3,opt,name=no_tables,json=noTables,proto3" json:"no_tables,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -710,6 +714,20 @@ func (*StatsRequest) Descriptor() ([]byte, []int) {
 func (x *StatsRequest) GetSegments() bool {
 	if x != nil {
 		return x.Segments
+	}
+	return false
+}
+
+func (x *StatsRequest) GetTableIds() []uint64 {
+	if x != nil {
+		return x.TableIds
+	}
+	return nil
+}
+
+func (x *StatsRequest) GetNoTables() bool {
+	if x != nil {
+		return x.NoTables
 	}
 	return false
 }
@@ -772,7 +790,11 @@ type ShardStats struct {
 	Tables        []*TableStats          `protobuf:"bytes,10,rep,name=tables,proto3" json:"tables,omitempty"`
 	Segments      []*SegmentStats        `protobuf:"bytes,11,rep,name=segments,proto3" json:"segments,omitempty"`
 	// What runs in the background now, and what ended last.
-	Operations    []*OperationStats `protobuf:"bytes,12,rep,name=operations,proto3" json:"operations,omitempty"`
+	Operations []*OperationStats `protobuf:"bytes,12,rep,name=operations,proto3" json:"operations,omitempty"`
+	// Of all tables together.
+	TableCount    int64 `protobuf:"varint,13,opt,name=table_count,json=tableCount,proto3" json:"table_count,omitempty"`
+	Rows          int64 `protobuf:"varint,14,opt,name=rows,proto3" json:"rows,omitempty"`
+	SegmentBytes  int64 `protobuf:"varint,15,opt,name=segment_bytes,json=segmentBytes,proto3" json:"segment_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -889,6 +911,27 @@ func (x *ShardStats) GetOperations() []*OperationStats {
 		return x.Operations
 	}
 	return nil
+}
+
+func (x *ShardStats) GetTableCount() int64 {
+	if x != nil {
+		return x.TableCount
+	}
+	return 0
+}
+
+func (x *ShardStats) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *ShardStats) GetSegmentBytes() int64 {
+	if x != nil {
+		return x.SegmentBytes
+	}
+	return 0
 }
 
 type TableStats struct {
@@ -1811,11 +1854,13 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x06_since\":\n" +
 	"\tTailChunk\x12\x1b\n" +
 	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\x12\x10\n" +
-	"\x03end\x18\x02 \x01(\bR\x03end\"*\n" +
+	"\x03end\x18\x02 \x01(\bR\x03end\"d\n" +
 	"\fStatsRequest\x12\x1a\n" +
-	"\bsegments\x18\x01 \x01(\bR\bsegments\"C\n" +
+	"\bsegments\x18\x01 \x01(\bR\bsegments\x12\x1b\n" +
+	"\ttable_ids\x18\x02 \x03(\x04R\btableIds\x12\x1b\n" +
+	"\tno_tables\x18\x03 \x01(\bR\bnoTables\"C\n" +
 	"\rStatsResponse\x122\n" +
-	"\x06shards\x18\x01 \x03(\v2\x1a.cordwood.shard.ShardStatsR\x06shards\"\xca\x03\n" +
+	"\x06shards\x18\x01 \x03(\v2\x1a.cordwood.shard.ShardStatsR\x06shards\"\xa4\x04\n" +
 	"\n" +
 	"ShardStats\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x14\n" +
@@ -1832,7 +1877,11 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\bsegments\x18\v \x03(\v2\x1c.cordwood.shard.SegmentStatsR\bsegments\x12>\n" +
 	"\n" +
 	"operations\x18\f \x03(\v2\x1e.cordwood.shard.OperationStatsR\n" +
-	"operations\"\x87\x01\n" +
+	"operations\x12\x1f\n" +
+	"\vtable_count\x18\r \x01(\x03R\n" +
+	"tableCount\x12\x12\n" +
+	"\x04rows\x18\x0e \x01(\x03R\x04rows\x12#\n" +
+	"\rsegment_bytes\x18\x0f \x01(\x03R\fsegmentBytes\"\x87\x01\n" +
 	"\n" +
 	"TableStats\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x12\n" +

@@ -123,7 +123,7 @@ func (s *fakeShards) Query(ctx context.Context, req *shardpb.QueryRequest) (io.R
 	return &closer{Reader: r, s: s}, nil
 }
 
-func (s *fakeShards) Stats(context.Context, bool) ([]*shardpb.ShardStats, error) {
+func (s *fakeShards) Stats(context.Context, *shardpb.StatsRequest) ([]*shardpb.ShardStats, error) {
 	s.asked++
 	return s.stats, s.err
 }

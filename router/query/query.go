@@ -54,7 +54,7 @@ type Shards interface {
 	Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error)
 	// Query answers with an Arrow IPC stream, which must be closed.
 	Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadCloser, error)
-	Stats(ctx context.Context, segments bool) ([]*shardpb.ShardStats, error)
+	Stats(ctx context.Context, req *shardpb.StatsRequest) ([]*shardpb.ShardStats, error)
 }
 
 // Writer is the write path, for INSERT.

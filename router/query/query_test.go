@@ -26,7 +26,7 @@ func TestShow(t *testing.T) {
 		{sql: "SHOW TABLES", want: "Tables\nlogs\n"},
 		{sql: "SHOW TABLES", database: "shop", want: "Tables\ngone\norders\n"},
 		{sql: "SHOW TABLES FROM shop LIKE '_rders'", want: "Tables\norders\n"},
-		{sql: "SHOW FULL TABLES FROM svc_private", want: "Tables,Table_type\ncluster_nodes,SYSTEM VIEW\npipelines,SYSTEM VIEW\nsegments,SYSTEM VIEW\nshards,SYSTEM VIEW\n"},
+		{sql: "SHOW FULL TABLES FROM svc_private", want: "Tables,Table_type\ncluster_nodes,SYSTEM VIEW\noperations,SYSTEM VIEW\npipelines,SYSTEM VIEW\nsegments,SYSTEM VIEW\nshards,SYSTEM VIEW\n"},
 		{sql: "SHOW CREATE DATABASE shop", want: "Database,Create Database\nshop,\"CREATE DATABASE IF NOT EXISTS \"\"shop\"\" WITH (ttl='7days')\"\n"},
 		{sql: "SHOW CREATE TABLE shop.orders", want: "Table,Create Table\norders,\"CREATE TABLE IF NOT EXISTS \"\"orders\"\" (\n  \"\"at\"\" TIMESTAMP(0) NOT NULL,\n  TIME INDEX (\"\"at\"\")\n) ENGINE=mito\"\n"},
 		{sql: "DESC logs", want: "Column,Type,Key,Null,Default,Semantic Type\nts,TimestampMillisecond,PRI,NO,\"\",TIMESTAMP\n" +
@@ -240,7 +240,13 @@ func TestSystemTables(t *testing.T) {
 	w.shards.stats = []*shardpb.ShardStats{
 		{
 			ShardId: 2, State: "Leader", Leader: "a", Term: 4, AppliedIndex: 10, FlushedIndex: 8, LogBytes: 100, MemtableBytes: 20, MemtableRows: 2,
-			Tables:   []*shardpb.TableStats{{TableId: 1, Rows: 5, SegmentBytes: 50, MemtableBytes: 20}},
+			TableCount: 1, Rows: 5, SegmentBytes: 50,
+			Tables: []*shardpb.TableStats{{TableId: 1, Rows: 5, SegmentBytes: 50, MemtableBytes: 20}},
+			Operations: []*shardpb.OperationStats{
+				{Id: 1, Kind: "flush", Detail: "d", StartedUnixNano: 5, EndedUnixNano: 6, DoneBytes: 7, TotalBytes: 7},
+				{Id: 2, Kind: "compaction", StartedUnixNano: 5, EndedUnixNano: 6, TotalBytes: 7, Error: "no"},
+				{Id: 3, Kind: "compaction", StartedUnixNano: 8},
+			},
 			Segments: []*shardpb.SegmentStats{{TableId: 1, File: "s/1.parquet", Rows: 3, Bytes: 50, MinTime: -1, MaxTime: 1700000000123}},
 		},
 		{ShardId: 2, State: "Follower", Leader: "a", Term: 4, AppliedIndex: 7, Tables: []*shardpb.TableStats{{TableId: 1, Rows: 4}}},
@@ -268,6 +274,7 @@ svc public logs n 3 3 YES Int32 INT "" FIELD
 3 1 a NULL unknown NULL NULL NULL NULL NULL NULL NULL NULL NULL NULL
 `},
 		{"svc_private.pipelines", "edge \"\" yaml text of edge 5\nedge \"\" yaml text of edge 7\n"},
+		{"svc_private.operations", "2 1 flush done d 5 6 7 7 NULL\n2 2 compaction failed \"\" 5 6 0 7 no\n2 3 compaction running \"\" 8 NULL 0 0 NULL\n"},
 		{"svc_private.segments", "public logs 1 2 s/1.parquet 3 50 -1000 1700000000123000 NULL\n"},
 	}
 	for _, tt := range tests {
@@ -275,7 +282,7 @@ svc public logs n 3 3 YES Int32 INT "" FIELD
 			database, name, _ := strings.Cut(tt.table, ".")
 			w.shards.reads = []*shardpb.TableName{{Database: database, Name: name}}
 			w.shards.asked = 0
-			if _, err := w.run(t.Context(), "SELECT 1"); err != nil {
+			if _, err := w.run(t.Context(), "SELECT * FROM "+tt.table); err != nil {
 				t.Fatal(err)
 			}
 			qt := w.shards.queried.Tables[0]
@@ -291,6 +298,40 @@ svc public logs n 3 3 YES Int32 INT "" FIELD
 	w.shards.asked = 0
 	if _, err := w.run(t.Context(), "SELECT 1"); err != nil || w.shards.asked != 1 {
 		t.Errorf("two tables: %d calls for statistics, %v", w.shards.asked, err)
+	}
+}
+
+// What the statement asks of names decides which rows are made, and what it names
+// whether the shards are asked.
+func TestSystemTablesFiltered(t *testing.T) {
+	for _, tt := range []struct {
+		sql, table string
+		want       string // tables of clients in the rows
+		asked      int
+	}{
+		{"SELECT table_name FROM information_schema.tables", "tables", "logs orders gone", 0},
+		{"SELECT table_name, rows FROM information_schema.tables", "tables", "logs orders gone", 1},
+		{"SELECT * FROM information_schema.tables WHERE table_name = 'orders'", "tables", "orders", 1},
+		{"SELECT table_name FROM information_schema.tables WHERE table_schema = 'shop' AND table_name LIKE 'o%'", "tables", "orders", 0},
+		{"SELECT * FROM information_schema.columns WHERE table_schema = 'shop'", "columns", "orders gone", 0},
+		{"SELECT * FROM information_schema.columns WHERE table_name IN ('logs', 'nope')", "columns", "logs", 0},
+		{"SELECT * FROM information_schema.columns WHERE table_name = 'x' OR true", "columns", "logs orders gone", 0},
+	} {
+		w := newWorld(t)
+		w.shards.reads = []*shardpb.TableName{{Database: "information_schema", Name: tt.table}}
+		if _, err := w.run(t.Context(), tt.sql); err != nil {
+			t.Fatal(err)
+		}
+		rows := dump(t, w.shards.queried.Tables[0].InlineBatches[0])
+		var got []string
+		for _, name := range []string{"logs", "orders", "gone"} {
+			if strings.Contains(rows, " "+name+" ") {
+				got = append(got, name)
+			}
+		}
+		if s := strings.Join(got, " "); s != tt.want || w.shards.asked != tt.asked {
+			t.Errorf("%s: tables %s, shards asked %d times; want %s and %d", tt.sql, s, w.shards.asked, tt.want, tt.asked)
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ func (s *Service) query(ctx context.Context, q *statement.Query, req *Request, e
 	if err != nil {
 		return err
 	}
-	tables, err := s.queryTables(ctx, analysis.Tables)
+	tables, err := s.queryTables(ctx, q.Text, analysis.Tables)
 	if err != nil {
 		return err
 	}
@@ -52,9 +52,18 @@ func (s *Service) query(ctx context.Context, q *statement.Query, req *Request, e
 }
 
 // queryTables finds each table that a statement reads.
-func (s *Service) queryTables(ctx context.Context, names []*shardpb.TableName) ([]*shardpb.QueryTable, error) {
+func (s *Service) queryTables(ctx context.Context, sql string, names []*shardpb.TableName) ([]*shardpb.QueryTable, error) {
 	out := make([]*shardpb.QueryTable, 0, len(names))
-	facts := &facts{service: s, ctx: ctx, system: systemTables}
+	facts := &facts{service: s, ctx: ctx, system: systemTables, needSizes: true}
+	for _, name := range names {
+		if t, err := s.systemTable(name.Database, name.Name); err == nil && len(names) > 1 {
+			facts.least = max(facts.least, t.stats)
+		}
+	}
+	if len(names) == 1 && schema.ReservedDatabase(names[0].Database) {
+		facts.filter = statement.TableFilter(sql)
+		facts.needSizes = !statement.OnlyUses(sql, tablesTable.namesBut("rows", "bytes"))
+	}
 	for _, name := range names {
 		t, internal := s.internalTable(name.Database, name.Name)
 		if schema.ReservedDatabase(name.Database) && !internal {

@@ -197,38 +197,5 @@ func defaultText(c schema.Column) string {
 	return *c.Default
 }
 
-// like tells whether the name matches the LIKE pattern; nil matches everything. % is
-// any text, _ any character, and a backslash takes the meaning from what follows.
-func like(pattern *string, name string) bool {
-	if pattern == nil {
-		return true
-	}
-	p, s := []rune(*pattern), []rune(name)
-	i, j := 0, 0
-	star, mark := -1, 0 // the last % met, and where the text after it was tried
-	for j < len(s) {
-		switch {
-		case i < len(p) && p[i] == '%':
-			star, mark = i, j
-			i++
-			continue
-		case i+1 < len(p) && p[i] == '\\' && p[i+1] == s[j]:
-			i += 2
-			j++
-			continue
-		case i < len(p) && p[i] != '\\' && (p[i] == '_' || p[i] == s[j]):
-			i++
-			j++
-			continue
-		}
-		if star < 0 {
-			return false
-		}
-		mark++
-		i, j = star+1, mark
-	}
-	for i < len(p) && p[i] == '%' {
-		i++
-	}
-	return i == len(p)
-}
+// like tells whether the name matches the LIKE pattern; nil matches everything.
+func like(pattern *string, name string) bool { return pattern == nil || statement.Like(*pattern, name) }

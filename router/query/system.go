@@ -3,12 +3,15 @@ package query
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/router/query/statement"
 )
 
 // systemTable is a table whose rows are made when a statement reads it.
@@ -18,12 +21,14 @@ type systemTable struct {
 	database, name string
 	columns        []schema.Column
 	rows           func(f *facts, w *rowWriter) error
+	// stats is how much it asks of the shards, if anything.
+	stats statsNeed
 }
 
 // systemTables are all of them.
 var systemTables = []*systemTable{
 	schemataTable, tablesTable, columnsTable,
-	nodesTable, shardsTable, segmentsTable, pipelinesTable,
+	nodesTable, shardsTable, segmentsTable, pipelinesTable, operationsTable,
 }
 
 // systemTable finds a system table; its name is not case-sensitive.
@@ -54,6 +59,17 @@ func (t *systemTable) schema() *schema.Table {
 	}
 	def.NextColumnID = uint32(len(t.columns) + 1)
 	return def.Index()
+}
+
+// namesBut are the names of its columns and of the table as a query writes it, without some.
+func (t *systemTable) namesBut(without ...string) []string {
+	names := []string{t.database + "." + t.name}
+	for _, c := range t.columns {
+		if !slices.Contains(without, c.Name) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // A batch of a system table ends at so many rows or bytes.
@@ -131,31 +147,91 @@ type facts struct {
 	service *Service
 	ctx     context.Context
 	system  []*systemTable
+	// filter is what the statement asks of table_schema and table_name. Rows that do not
+	// fit it may be left out: the engine would do that.
+	filter statement.Filter
+	// sizes are needed: the statement may show rows or bytes of a table.
+	needSizes bool
+	// least is the most that any table of the statement asks of the shards, so that they
+	// are asked once.
+	least statsNeed
 
-	stats    []*shardpb.ShardStats
-	segments bool // stats have segments
-	asked    bool
+	stats map[statsNeed][]*shardpb.ShardStats
 }
+
+// statsNeed is how much is asked of the shards.
+type statsNeed int
+
+const (
+	statsTotals statsNeed = iota
+	statsTables
+	statsSegments
+)
 
 func (f *facts) meta() Meta { return f.service.cfg.Meta }
 
-// shards asks all shards how they are.
-func (f *facts) shards(segments bool) ([]*shardpb.ShardStats, error) {
-	if f.asked && (f.segments || !segments) {
-		return f.stats, nil
+// databases are the databases of clients that the statement may show.
+func (f *facts) databases() []*schemapb.Database {
+	return slices.DeleteFunc(slices.Clone(f.meta().Databases()), func(d *schemapb.Database) bool { return !f.filter.Schema.Fits(d.Name) })
+}
+
+// tables are those tables of a database that the statement may show, by name.
+func (f *facts) tables(database string) []*schema.Table {
+	names, named := f.filter.Table.Names()
+	if !named {
+		all := f.meta().Tables(database)
+		if f.filter.Table == nil {
+			return all
+		}
+		return slices.DeleteFunc(slices.Clone(all), func(t *schema.Table) bool { return !f.filter.Table.Fits(t.Name) })
 	}
-	stats, err := f.service.cfg.Shards.Stats(f.ctx, segments)
+	var out []*schema.Table
+	for _, name := range names {
+		if t, ok := f.meta().Table(database, name); ok {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// maxStatsTables is up to how many tables are asked for by their ids.
+const maxStatsTables = 1000
+
+// shards asks all shards how they are.
+func (f *facts) shards(need statsNeed) ([]*shardpb.ShardStats, error) {
+	need = max(need, f.least)
+	for n := need; n <= statsSegments; n++ {
+		if stats, ok := f.stats[n]; ok {
+			return stats, nil
+		}
+	}
+	req := &shardpb.StatsRequest{Segments: need == statsSegments, NoTables: need == statsTotals}
+	if f.filter.Table != nil && need > statsTotals {
+		for _, d := range f.databases() {
+			for _, t := range f.tables(d.Name) {
+				req.TableIds = append(req.TableIds, t.ID)
+			}
+		}
+		if len(req.TableIds) == 0 || len(req.TableIds) > maxStatsTables {
+			req.NoTables = len(req.TableIds) == 0
+			req.TableIds = nil
+		}
+	}
+	stats, err := f.service.cfg.Shards.Stats(f.ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	f.stats, f.segments, f.asked = stats, segments, true
+	if f.stats == nil {
+		f.stats = map[statsNeed][]*shardpb.ShardStats{}
+	}
+	f.stats[need] = stats
 	return stats, nil
 }
 
 // leaders has one element a shard: what its leader says, or else the replica that is
 // furthest.
-func (f *facts) leaders(segments bool) (map[uint32]*shardpb.ShardStats, error) {
-	all, err := f.shards(segments)
+func (f *facts) leaders(need statsNeed) (map[uint32]*shardpb.ShardStats, error) {
+	all, err := f.shards(need)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ type size struct{ rows, bytes int64 }
 
 // sizes sums rows and bytes by table id.
 func (f *facts) sizes() (map[uint64]size, error) {
-	leaders, err := f.leaders(false)
+	leaders, err := f.leaders(statsTables)
 	if err != nil {
 		return nil, err
 	}
@@ -49,18 +49,21 @@ func (f *facts) sizes() (map[uint64]size, error) {
 
 // tablesTable is information_schema.tables.
 var tablesTable = &systemTable{
-	id: 2, database: schema.InformationDatabase, name: "tables",
+	id: 2, database: schema.InformationDatabase, name: "tables", stats: statsTables,
 	columns: []schema.Column{
 		text("table_catalog"), text("table_schema"), text("table_name"), text("table_type"), count("table_id"), text("engine"),
 		number("version"), number("shard_id"), number("rows"), number("bytes"), text("ttl"), text("options"), text("table_comment"), moment("create_time"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
-		sizes, err := f.sizes()
-		if err != nil {
-			return err
+		var sizes map[uint64]size
+		if f.needSizes {
+			var err error
+			if sizes, err = f.sizes(); err != nil {
+				return err
+			}
 		}
-		for _, d := range f.meta().Databases() {
-			for _, t := range f.meta().Tables(d.Name) {
+		for _, d := range f.databases() {
+			for _, t := range f.tables(d.Name) {
 				ttl := t.Options[schema.OptionTTL]
 				if ttl == "" {
 					ttl = d.Options[schema.OptionTTL]
@@ -86,8 +89,8 @@ var columnsTable = &systemTable{
 		text("column_default"), text("is_nullable"), text("data_type"), text("column_type"), text("column_key"), text("semantic_type"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
-		for _, d := range f.meta().Databases() {
-			for _, t := range f.meta().Tables(d.Name) {
+		for _, d := range f.databases() {
+			for _, t := range f.tables(d.Name) {
 				addColumns(w, t)
 			}
 		}

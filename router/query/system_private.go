@@ -34,12 +34,12 @@ var shardsTable = &systemTable{
 		number("log_bytes"), number("memtable_bytes"), number("memtable_rows"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
-		leaders, err := f.leaders(false)
+		leaders, err := f.leaders(statsTotals)
 		if err != nil {
 			return err
 		}
 		lag := map[uint32]uint64{}
-		all, err := f.shards(false)
+		all, err := f.shards(statsTotals)
 		if err != nil {
 			return err
 		}
@@ -55,13 +55,8 @@ var shardsTable = &systemTable{
 				w.add(shard.Id, shard.Incarnation, replicas, nil, "unknown", nil, nil, nil, nil, nil, nil, nil, nil, nil, nil)
 				continue
 			}
-			var total size
-			for _, t := range s.Tables {
-				total.rows += t.Rows
-				total.bytes += t.SegmentBytes + t.MemtableBytes
-			}
 			w.add(shard.Id, shard.Incarnation, replicas, orNull(s.Leader), s.State, s.Term, s.AppliedIndex, s.FlushedIndex, lag[shard.Id],
-				len(s.Tables), total.rows, total.bytes, s.LogBytes, s.MemtableBytes, s.MemtableRows)
+				s.TableCount, s.Rows, s.SegmentBytes+s.MemtableBytes, s.LogBytes, s.MemtableBytes, s.MemtableRows)
 		}
 		return nil
 	},
@@ -69,7 +64,7 @@ var shardsTable = &systemTable{
 
 // segmentsTable is svc_private.segments. Times are those of the time index.
 var segmentsTable = &systemTable{
-	id: 6, database: schema.PrivateDatabase, name: "segments",
+	id: 6, database: schema.PrivateDatabase, name: "segments", stats: statsSegments,
 	columns: []schema.Column{
 		text("table_schema"), text("table_name"), count("table_id"), number("shard_id"), text("file"), number("rows"), number("bytes"),
 		{Name: "min_time", Type: schema.TimestampMicrosecond},
@@ -77,7 +72,7 @@ var segmentsTable = &systemTable{
 		text("quarantined"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
-		leaders, err := f.leaders(true)
+		leaders, err := f.leaders(statsSegments)
 		if err != nil {
 			return err
 		}
@@ -96,6 +91,35 @@ var segmentsTable = &systemTable{
 					from, to = micros(seg.MinTime, unit), micros(seg.MaxTime, unit)
 				}
 				w.add(database, name, seg.TableId, shard.ShardId, seg.File, seg.Rows, seg.Bytes, from, to, orNull(seg.Quarantined))
+			}
+		}
+		return nil
+	},
+}
+
+// operationsTable is svc_private.operations: what runs in the background of the shards,
+// and what ended last.
+var operationsTable = &systemTable{
+	id: 8, database: schema.PrivateDatabase, name: "operations",
+	columns: []schema.Column{
+		number("shard_id"), number("operation_id"), text("kind"), text("state"), text("detail"),
+		moment("started_at"), moment("ended_at"), number("done_bytes"), number("total_bytes"), text("error"),
+	},
+	rows: func(f *facts, w *rowWriter) error {
+		all, err := f.shards(statsTotals)
+		if err != nil {
+			return err
+		}
+		for _, s := range all {
+			for _, op := range s.Operations {
+				state, ended := "running", any(nil)
+				if op.EndedUnixNano != 0 {
+					state, ended = "done", op.EndedUnixNano
+				}
+				if op.Error != "" {
+					state = "failed"
+				}
+				w.add(s.ShardId, op.Id, op.Kind, state, op.Detail, op.StartedUnixNano, ended, op.DoneBytes, op.TotalBytes, orNull(op.Error))
 			}
 		}
 		return nil

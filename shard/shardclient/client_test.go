@@ -391,12 +391,12 @@ func TestReadsGoRoundADeadNode(t *testing.T) {
 	if err != nil || !resp.Explain {
 		t.Fatal(resp, err)
 	}
-	stats, err := cl.Stats(t.Context(), false)
+	stats, err := cl.Stats(t.Context(), &shardpb.StatsRequest{})
 	if len(stats) != 1 || errs.CodeOf(err) != errs.ShardUnreachable {
 		t.Fatalf("a node that is away must be an error beside what the others say: %v %v", stats, err)
 	}
 	c.order = []string{"n1"}
-	if stats, err = cl.Stats(t.Context(), true); len(stats) != 1 || err != nil {
+	if stats, err = cl.Stats(t.Context(), &shardpb.StatsRequest{Segments: true}); len(stats) != 1 || err != nil {
 		t.Fatal(stats, err)
 	}
 }

@@ -160,7 +160,7 @@ func (r *queryReader) Close() error {
 // Stats describes the shards of all nodes, ordered by shard id; a shard of several
 // replicas appears once for each. If a node does not answer, the error says which, and
 // what the others said is returned beside it.
-func (c *Client) Stats(ctx context.Context, segments bool) ([]*shardpb.ShardStats, error) {
+func (c *Client) Stats(ctx context.Context, req *shardpb.StatsRequest) ([]*shardpb.ShardStats, error) {
 	nodes := c.cfg.Nodes()
 	answers := make([][]*shardpb.ShardStats, len(nodes))
 	failed := make([]error, len(nodes))
@@ -170,7 +170,7 @@ func (c *Client) Stats(ctx context.Context, segments bool) ([]*shardpb.ShardStat
 			conn, err := c.cfg.Dial(node)
 			if err == nil {
 				var resp *shardpb.StatsResponse
-				resp, err = shardpb.NewShardServiceClient(conn).Stats(ctx, &shardpb.StatsRequest{Segments: segments}, callOptions...)
+				resp, err = shardpb.NewShardServiceClient(conn).Stats(ctx, req, callOptions...)
 				answers[i] = resp.GetShards()
 			}
 			if err != nil {

@@ -1,0 +1,227 @@
+package statement
+
+import (
+	"slices"
+	"strings"
+)
+
+// Filter is what a query asks of the columns table_schema and table_name, as far as that
+// can be told for certain. Rows that do not fit it are not in the answer; rows that fit
+// may not be either.
+type Filter struct{ Schema, Table *Match }
+
+// Match is a condition on a name. A nil Match lets all names through.
+type Match struct {
+	names []string
+	like  *string
+}
+
+// Names are the names that fit, sorted, each once; false if they cannot be listed.
+func (m *Match) Names() ([]string, bool) {
+	if m == nil || m.like != nil {
+		return nil, false
+	}
+	return m.names, true
+}
+
+// Fits tells whether the name fits.
+func (m *Match) Fits(name string) bool {
+	switch {
+	case m == nil:
+		return true
+	case m.like != nil:
+		return Like(*m.like, name)
+	}
+	return slices.Contains(m.names, name)
+}
+
+// Words that make a query more than SELECT … FROM t WHERE a AND b, or change what AND joins.
+var notPlain = strings.Fields("WITH UNION INTERSECT EXCEPT JOIN OR NOT CASE BETWEEN LATERAL PIVOT UNPIVOT COLLATE SEMI ANTI ASOF POSITIONAL")
+
+// afterWhere are the words that end a WHERE clause.
+var afterWhere = strings.Fields("GROUP ORDER LIMIT OFFSET HAVING WINDOW QUALIFY USING FETCH")
+
+// TableFilter reads the filter of a query. It understands SELECT … FROM one table WHERE
+// conditions joined by AND, of the forms column = 'text', column IN ('text', …) and column
+// LIKE 'pattern'; of all else it says nothing.
+func TableFilter(sql string) Filter {
+	tokens := plainWhere(sql)
+	var f Filter
+	for _, c := range conjuncts(tokens) {
+		column, m := condition(c)
+		switch {
+		case m == nil:
+		case strings.EqualFold(column, "table_schema") && f.Schema == nil:
+			f.Schema = m
+		case strings.EqualFold(column, "table_name") && f.Table == nil:
+			f.Table = m
+		}
+	}
+	return f
+}
+
+// plainWhere returns the tokens of the WHERE clause of a plain query, else none.
+func plainWhere(sql string) []token {
+	l := lexer{src: sql}
+	var where []token
+	depth, selects, froms, wheres, ended := 0, 0, 0, 0, false
+	for n := 0; ; n++ {
+		t, err := l.next()
+		if err != nil || n == 0 && !t.is("SELECT") {
+			return nil
+		}
+		if t.kind == eof {
+			break
+		}
+		switch {
+		case t.sym("("), t.sym("["), t.sym("{"):
+			depth++
+		case t.sym(")"), t.sym("]"), t.sym("}"):
+			depth--
+		}
+		if t.kind == word {
+			up := strings.ToUpper(t.val)
+			if slices.Contains(notPlain, up) {
+				return nil
+			}
+			switch {
+			case up == "SELECT":
+				selects++
+			case up == "FROM":
+				froms++
+			case up == "WHERE" && depth == 0:
+				wheres++
+				continue
+			case depth == 0 && wheres > 0 && slices.Contains(afterWhere, up):
+				ended = true
+			}
+		}
+		switch {
+		case selects > 1 || froms > 1 || wheres > 1:
+			return nil
+		case froms == 1 && wheres == 0 && (t.sym(",") || t.sym("(")):
+			return nil // more than one table, or a table function
+		case wheres == 1 && !ended:
+			where = append(where, t)
+		}
+	}
+	return where
+}
+
+// conjuncts cuts a clause at those AND that stand outside parentheses.
+func conjuncts(tokens []token) [][]token {
+	var out [][]token
+	depth, from := 0, 0
+	for i, t := range tokens {
+		switch {
+		case t.sym("("), t.sym("["), t.sym("{"):
+			depth++
+		case t.sym(")"), t.sym("]"), t.sym("}"):
+			depth--
+		case depth == 0 && t.is("AND"):
+			out = append(out, tokens[from:i])
+			from = i + 1
+		}
+	}
+	return append(out, tokens[from:])
+}
+
+// condition reads a condition of a form that TableFilter understands; m is nil for others.
+func condition(c []token) (column string, m *Match) {
+	isName := func(t token) bool { return t.kind == word || t.kind == quoted }
+	if len(c) == 3 && c[0].kind == text && c[1].sym("=") && isName(c[2]) {
+		return c[2].val, &Match{names: []string{c[0].val}}
+	}
+	if len(c) >= 5 && isName(c[0]) && c[1].sym(".") {
+		c = c[2:]
+	}
+	switch {
+	case len(c) < 3 || !isName(c[0]):
+	case len(c) == 3 && c[1].sym("=") && c[2].kind == text:
+		return c[0].val, &Match{names: []string{c[2].val}}
+	case len(c) == 3 && c[1].is("LIKE") && c[2].kind == text && !strings.Contains(c[2].val, `\`):
+		return c[0].val, &Match{like: &c[2].val}
+	case c[1].is("IN") && c[2].sym("(") && c[len(c)-1].sym(")"):
+		m := &Match{}
+		for i, t := range c[3 : len(c)-1] {
+			switch {
+			case i%2 == 0 && t.kind == text:
+				m.names = append(m.names, t.val)
+			case i%2 == 1 && t.sym(","):
+			default:
+				return "", nil
+			}
+		}
+		slices.Sort(m.names)
+		m.names = slices.Compact(m.names)
+		return c[0].val, m
+	}
+	return "", nil
+}
+
+// Like tells whether the name matches the LIKE pattern: % is any text, _ any character,
+// and a backslash takes the meaning from what follows.
+func Like(pattern, name string) bool {
+	p, s := []rune(pattern), []rune(name)
+	i, j := 0, 0
+	star, mark := -1, 0 // the last % met, and where the text after it was tried
+	for j < len(s) {
+		switch {
+		case i < len(p) && p[i] == '%':
+			star, mark = i, j
+			i++
+			continue
+		case i+1 < len(p) && p[i] == '\\' && p[i+1] == s[j]:
+			i += 2
+			j++
+			continue
+		case i < len(p) && p[i] != '\\' && (p[i] == '_' || p[i] == s[j]):
+			i++
+			j++
+			continue
+		}
+		if star < 0 {
+			return false
+		}
+		mark++
+		i, j = star+1, mark
+	}
+	for i < len(p) && p[i] == '%' {
+		i++
+	}
+	return i == len(p)
+}
+
+// plainWords are words of a query that name nothing.
+var plainWords = strings.Fields("SELECT FROM WHERE AND OR NOT LIKE ILIKE IN IS NULL ORDER GROUP BY ASC DESC NULLS FIRST LAST LIMIT OFFSET COUNT MIN MAX DISTINCT")
+
+// OnlyUses tells whether a query names nothing but the columns listed and, as
+// database.table, the table; in particular not all columns by *. False says nothing.
+func OnlyUses(sql string, names []string) bool {
+	l := lexer{src: sql}
+	var before [2]token // the last two
+	for {
+		t, err := l.next()
+		switch {
+		case err != nil:
+			return false
+		case t.kind == eof:
+			return true
+		case t.sym("*"):
+			if !before[1].sym("(") || !before[0].is("COUNT") {
+				return false
+			}
+		case t.kind == quoted, t.kind == word && !slices.Contains(plainWords, strings.ToUpper(t.val)):
+			name := t.val
+			if before[1].sym(".") {
+				name = before[0].val + "." + name
+			} else if next := l; func() bool { n, err := next.next(); return err == nil && n.sym(".") }() {
+				break // the first half of a name
+			}
+			if !containsFold(names, name) {
+				return false
+			}
+		}
+		before[0], before[1] = before[1], t
+	}
+}
