@@ -130,8 +130,11 @@ func (s *Shard) applyWrites(index, term uint64, e *entry, ready []decoded) (*app
 	}
 	s.tellTails(link, s.applyEncoded[:len(link)])
 	s.appliedIndex, s.appliedTerm = index, term
-	if first && len(link) > 0 {
-		s.activeSince = s.now()
+	if len(link) > 0 {
+		s.activeLast = s.now()
+		if first {
+			s.activeSince = s.activeLast
+		}
 	}
 	s.cfg.Budget.add(bytes - s.activeBytes)
 	s.activeBytes = bytes

@@ -40,6 +40,10 @@ type Config struct {
 	FlushLogBytes int64
 	// FlushAge is how long a row stays in a memtable at most. The default value is 5 min.
 	FlushAge time.Duration
+	// FlushIdle is how long no row may have come before a memtable of at least an eighth
+	// of FlushBytes is flushed: what is there is sorted and compressed while nothing else
+	// is to do, and queries read it faster from then on. The default value is 5 s.
+	FlushIdle time.Duration
 	// MemoryLimit is the size of all memtables, frozen ones included, from which on
 	// writes are refused as Busy. The default value is four times FlushBytes.
 	MemoryLimit int64
@@ -99,6 +103,7 @@ func (c Config) withDefaults() Config {
 	c.FlushBytes = or(c.FlushBytes, 64<<20)
 	c.FlushLogBytes = or(c.FlushLogBytes, 128<<20)
 	c.FlushAge = or(c.FlushAge, 5*time.Minute)
+	c.FlushIdle = or(c.FlushIdle, 5*time.Second)
 	c.ShareBytes = or(c.ShareBytes, 8<<20)
 	c.SplitBytes = or(c.SplitBytes, 64<<20)
 	c.MemoryLimit = or(c.MemoryLimit, 4*c.FlushBytes)
@@ -148,6 +153,7 @@ func (c Config) Validate() error {
 	fault(c.FlushBytes < 0, "FlushBytes is %d, want a positive number", c.FlushBytes)
 	fault(c.FlushLogBytes < 0, "FlushLogBytes is %d, want a positive number", c.FlushLogBytes)
 	fault(c.FlushAge < 0, "FlushAge is %s, want a positive duration", c.FlushAge)
+	fault(c.FlushIdle < 0, "FlushIdle is %s, want a positive duration", c.FlushIdle)
 	fault(c.ShareBytes < 0, "ShareBytes is %d, want a positive number", c.ShareBytes)
 	fault(c.SplitBytes < 0, "SplitBytes is %d, want a positive number", c.SplitBytes)
 	fault(c.QueueBytes < 0, "QueueBytes is %d, want a positive number", c.QueueBytes)

@@ -310,6 +310,8 @@ func TestFlushReasons(t *testing.T) {
 		{flushBytes, func(c *Config) { c.FlushBytes = 10 }},
 		{flushLog, func(c *Config) { c.FlushLogBytes = 10 }},
 		{flushAge, func(c *Config) { c.FlushAge = time.Nanosecond }},
+		{flushIdle, func(c *Config) { c.FlushIdle, c.FlushBytes = time.Nanosecond, 8*s.activeBytes }},
+		{"", func(c *Config) { c.FlushIdle = time.Nanosecond }}, // too little to be worth a segment
 		{flushBudget, func(c *Config) {
 			c.Budget = NewBudget(10)
 			c.Budget.join(1)

@@ -23,6 +23,7 @@ const (
 	flushBytes   = "bytes"
 	flushLog     = "log"
 	flushAge     = "age"
+	flushIdle    = "idle"
 	flushBudget  = "budget"
 	flushDrop    = "drop"
 	flushExpire  = "expire"
@@ -388,6 +389,8 @@ func (s *Shard) flushReason() string {
 		return flushLog
 	case !s.activeSince.IsZero() && s.now().Sub(s.activeSince) >= s.cfg.FlushAge:
 		return flushAge
+	case s.activeBytes >= s.cfg.FlushBytes/8 && s.now().Sub(s.activeLast) >= s.cfg.FlushIdle:
+		return flushIdle
 	case s.activeBytes > 0 && s.activeBytes >= s.cfg.Budget.share():
 		return flushBudget
 	}

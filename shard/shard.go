@@ -93,6 +93,7 @@ type Shard struct {
 	active      *memtable.Memtable
 	activeBytes int64     // of active, as of the last entry
 	activeSince time.Time // first row in active; zero if there is none
+	activeLast  time.Time // last row in active
 	frozen      []*frozen // oldest first
 	// live are the segments that the manifest lists, by id; segments are those that
 	// have live rows of a table, by rising order. The lists are replaced, not changed.

@@ -105,8 +105,11 @@ func (s *Shard) linkUnlogged(batches [][]byte, p *pending) (index uint64, need [
 		}
 	}
 	s.tellTails(link, encoded)
-	if first && len(link) > 0 {
-		s.activeSince = now
+	if len(link) > 0 {
+		s.activeLast = now
+		if first {
+			s.activeSince = now
+		}
 	}
 	bytes := s.active.Bytes()
 	s.cfg.Budget.add(bytes - s.activeBytes)

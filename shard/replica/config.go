@@ -89,7 +89,7 @@ type Config struct {
 	// MaxEntryBytes is the largest entry that Propose takes. The default value,
 	// and the highest allowed one, is MaxEntryBytes.
 	MaxEntryBytes int
-	// SegmentBytes is the size of a WAL segment. The default value is 8 MiB.
+	// SegmentBytes is the size of a WAL segment. The default value is 2 MiB.
 	SegmentBytes int
 }
 
@@ -124,7 +124,7 @@ func (c Config) withDefaults() Config {
 		c.MaxEntryBytes = MaxEntryBytes
 	}
 	if c.SegmentBytes == 0 {
-		c.SegmentBytes = 8 << 20
+		c.SegmentBytes = 2 << 20
 	}
 	return c
 }
