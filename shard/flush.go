@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -365,7 +366,7 @@ func (s *Shard) flushLoop() {
 			continue
 		}
 		backoff = min(max(2*backoff, minFlushBackoff), maxFlushBackoff)
-		if errors.Is(err, syscall.ENOSPC) {
+		if errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), syscall.ENOSPC.Error()) { // raft keeps only the text
 			backoff = minFlushBackoff // room comes back at once, and rows are waiting
 		}
 		notBefore = s.now().Add(backoff)

@@ -63,10 +63,10 @@ type Report struct {
 func (r *Report) Status() int {
 	status := 0
 	for _, f := range r.Findings {
-		switch {
-		case f.Severity == Damage:
+		switch f.Severity {
+		case Damage:
 			return 2
-		case f.Severity == Attention:
+		case Attention:
 			status = 1
 		}
 	}
@@ -100,7 +100,7 @@ func Run(cfg Config) (*Report, error) {
 	if folder == nil {
 		return nil, err
 	}
-	defer folder.Close()
+	defer func() { _ = folder.Close() }() // a lock that is let go
 	d.folder = folder
 	d.add(err, "IDENTITY", "restore the file from a backup of the folder")
 	d.know("IDENTITY")
@@ -249,8 +249,8 @@ func (d *doctor) shard(id uint32) {
 		return
 	case verr == nil && max(v.Last, v.Snapshot) < st.AppliedIndex:
 		d.find(Damage, raft, restoreFolder, "the manifest holds entries up to %d, and the log ends with %d", st.AppliedIndex, max(v.Last, v.Snapshot))
-	case verr == nil && v.First > st.AppliedIndex+1:
-		d.find(Damage, file, restoreFolder, "it holds entries up to %d, and the log begins with %d: those between are lost", st.AppliedIndex, v.First)
+	case verr == nil && v.SnapshotCommand > st.AppliedIndex:
+		d.find(Damage, file, restoreFolder, "it holds entries up to %d, and the newest snapshot ends with %d: it is damaged or was replaced by an older one", st.AppliedIndex, v.SnapshotCommand)
 	}
 	d.know(file)
 	if torn > 0 {

@@ -42,7 +42,7 @@ func readRows(r *segment.Reader, m *segment.Meta) error {
 
 // forget takes a damaged segment out of its shard's manifest and sets the file aside,
 // if there is one.
-func (d *doctor) forget(file string) error {
+func (d *doctor) forget(file string) (err error) {
 	if filepath.IsAbs(file) {
 		rel, err := filepath.Rel(d.cfg.DataDir, file)
 		if err != nil {
@@ -60,7 +60,7 @@ func (d *doctor) forget(file string) error {
 	if err != nil {
 		return err
 	}
-	defer m.Close()
+	defer func() { err = errors.Join(err, m.Close()) }()
 	list := m.State().Segments
 	i := slices.IndexFunc(list, func(m segment.Meta) bool { return segment.FileName(m.ID) == name })
 	if i < 0 {

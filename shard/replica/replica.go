@@ -107,6 +107,12 @@ func (r *Replica) open() (err error) {
 			err = errors.Join(err, backend.Close())
 		}
 	}()
+	if err := sweepSnapshots(filepath.Join(cfg.Dir, "snapshots")); err != nil {
+		return fmt.Errorf("snapshots: %w", err)
+	}
+	if _, _, err := verifySnapshots(filepath.Join(cfg.Dir, "snapshots"), nil); err != nil {
+		return err
+	}
 	snaps, err := raft.NewFileSnapshotStoreWithLogger(cfg.Dir, 2, logger)
 	if err != nil {
 		return fmt.Errorf("snapshots: %w", err)

@@ -27,8 +27,9 @@ type Verified struct {
 	// Torn is the length in bytes of an append that was not finished; it is cut off when
 	// the log is opened.
 	Torn int64
-	// Snapshot is the index that the newest snapshot covers.
-	Snapshot uint64
+	// Snapshot is the index that the newest snapshot covers, and SnapshotCommand that of
+	// the last command in it: raft's own entries take indexes too.
+	Snapshot, SnapshotCommand uint64
 }
 
 // Verify reads log and snapshots of the replica in dir from the first byte to the
@@ -36,7 +37,7 @@ type Verified struct {
 // gets the data of each command in the log, snapshot the content of the newest
 // snapshot. It must not run beside a process that has the replica open.
 func Verify(dir string, command func(index uint64, data []byte) error, snapshot func(io.Reader) error) (v Verified, err error) {
-	if v.Snapshot, err = verifySnapshots(filepath.Join(dir, "snapshots"), snapshot); err != nil {
+	if v.Snapshot, v.SnapshotCommand, err = verifySnapshots(filepath.Join(dir, "snapshots"), snapshot); err != nil {
 		return v, err
 	}
 	logDir := filepath.Join(dir, "log")
@@ -170,14 +171,15 @@ func verifyBoltLog(path string, v *Verified, command func(uint64, []byte) error)
 	return nil
 }
 
-// verifySnapshots checks every snapshot and returns what the newest one covers.
-func verifySnapshots(dir string, content func(io.Reader) error) (newest uint64, err error) {
+// verifySnapshots checks every snapshot and returns what the newest one covers, and
+// the last command in it.
+func verifySnapshots(dir string, content func(io.Reader) error) (newest, command uint64, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return 0, 0, nil
 	}
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	path := ""
 	for _, e := range entries {
@@ -186,27 +188,38 @@ func verifySnapshots(dir string, content func(io.Reader) error) (newest uint64, 
 		}
 		meta, err := verifySnapshot(filepath.Join(dir, e.Name()))
 		if err != nil {
-			return 0, fmt.Errorf("snapshot %s: %w", filepath.Join(dir, e.Name()), err)
+			return 0, 0, fmt.Errorf("snapshot %s: %w; restore the directory from a replica or a backup", filepath.Join(dir, e.Name()), err)
 		}
 		if meta.Index >= newest {
 			newest, path = meta.Index, filepath.Join(dir, e.Name())
 		}
 	}
-	if path == "" || content == nil {
-		return newest, nil
+	if path == "" {
+		return newest, 0, nil
 	}
 	f, err := os.Open(filepath.Join(path, "state.bin"))
 	if err != nil {
-		return newest, err
+		return newest, 0, err
 	}
 	defer f.Close()
-	if _, err := readHeader(f); err != nil {
-		return newest, fmt.Errorf("snapshot %s: %w", path, err)
+	h, err := readHeader(f)
+	if err == nil && content != nil {
+		err = content(f)
 	}
-	if err := content(f); err != nil {
-		return newest, fmt.Errorf("snapshot %s: %w", path, err)
+	if err != nil {
+		return newest, h.index, fmt.Errorf("snapshot %s: %w", path, err)
 	}
-	return newest, nil
+	return newest, h.index, nil
+}
+
+// sweepSnapshots removes what crashes left of snapshots that were not finished; raft
+// leaves them where they are.
+func sweepSnapshots(dir string) error {
+	unfinished, err := filepath.Glob(filepath.Join(dir, "*.tmp"))
+	for _, path := range unfinished {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	return err
 }
 
 // snapshotMeta is what raft's file snapshot store keeps beside a snapshot.

@@ -43,8 +43,14 @@ type Node struct {
 // New prepares a node with the given further flags of `cordwood serve`.
 func New(t testing.TB, args ...string) *Node {
 	t.Helper()
+	return NewAt(t, filepath.Join(t.TempDir(), "data"), args...)
+}
+
+// NewAt is New with a data folder of the caller's choice.
+func NewAt(t testing.TB, dir string, args ...string) *Node {
+	t.Helper()
 	n := &Node{
-		Dir: filepath.Join(t.TempDir(), "data"), t: t, bin: Binary(t), log: &logBuffer{},
+		Dir: dir, t: t, bin: Binary(t), log: &logBuffer{},
 		HTTP: "http://" + freeAddr(t), RPC: freeAddr(t),
 	}
 	n.args = append([]string{
@@ -67,12 +73,22 @@ func New(t testing.TB, args ...string) *Node {
 func (n *Node) Start() time.Duration {
 	n.t.Helper()
 	begin := time.Now()
+	if err := n.TryStart(time.Minute); err != nil {
+		n.t.Fatal(err)
+	}
+	return time.Since(begin)
+}
+
+// TryStart starts the process and waits until it is ready. An error says that it ended
+// before, or that it was not ready in time.
+func (n *Node) TryStart(limit time.Duration) error {
+	n.t.Helper()
 	n.cmd = exec.Command(n.bin, n.args...)
 	n.cmd.Stdout, n.cmd.Stderr = n.log, n.log
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := n.cmd.Start(); err != nil {
 		n.cmd = nil
-		n.t.Fatalf("start %s: %v", n.bin, err)
+		return fmt.Errorf("start %s: %w", n.bin, err)
 	}
 	n.done = make(chan struct{})
 	go func(cmd *exec.Cmd, done chan struct{}) {
@@ -82,23 +98,53 @@ func (n *Node) Start() time.Duration {
 	// A node with TLS is asked without a look at its certificate: tests look at that.
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // a process of this test
 	defer client.CloseIdleConnections()
-	for deadline := time.Now().Add(60 * time.Second); ; {
+	for deadline := time.Now().Add(limit); ; {
 		resp, err := client.Get(n.HTTP + "/ready")
 		if err == nil {
 			resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
-				return time.Since(begin)
+				return nil
 			}
 		}
 		select {
 		case <-n.done:
-			n.t.Fatalf("server ended before it was ready: %v\n%s", n.err, n.log.String())
+			n.cmd = nil
+			return fmt.Errorf("server ended before it was ready: %w\n%s", n.err, n.log.String())
 		case <-time.After(10 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
-			n.t.Fatalf("server not ready after a minute\n%s", n.log.String())
+			return fmt.Errorf("server not ready after %s\n%s", limit, n.log.String())
 		}
 	}
+}
+
+// Pid is the process id of the running server.
+func (n *Node) Pid() int { return n.cmd.Process.Pid }
+
+// Running tells whether the process has not ended.
+func (n *Node) Running() bool {
+	if n.cmd == nil {
+		return false
+	}
+	select {
+	case <-n.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// Ended waits for the process to end by itself and returns its exit status; -1 if a
+// signal ended it, or it did not end in time.
+func (n *Node) Ended(limit time.Duration) int {
+	select {
+	case <-n.done:
+	case <-time.After(limit):
+		return -1
+	}
+	status := n.cmd.ProcessState.ExitCode()
+	n.cmd = nil
+	return status
 }
 
 // Kill ends the process with SIGKILL and waits for its end.

@@ -1,0 +1,212 @@
+package fault_test
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/test/cluster"
+	"cordwood/test/fault"
+	"cordwood/test/load"
+)
+
+// kindOf names the kind of a file of a data folder, or nothing for files without content.
+func kindOf(file string) string {
+	base := filepath.Base(file)
+	for _, k := range []struct{ suffix, kind string }{
+		{"IDENTITY", "identity"}, {"state.db", "metadata state"}, {"raft.db", "metadata log"}, {"MANIFEST", "manifest"},
+		{".parquet", "segment"}, {".wal", "log"}, {"wal-meta.db", "stable store"}, {"state.bin", "snapshot"}, {"meta.json", "snapshot head"},
+	} {
+		if strings.HasSuffix(base, k.suffix) {
+			return k.kind
+		}
+	}
+	return ""
+}
+
+// slack tells which kinds have bytes that mean nothing: free pages, room for more.
+var slack = map[string]bool{"metadata state": true, "metadata log": true, "stable store": true, "log": true, "snapshot head": true}
+
+// TestDamage damages a sound data folder in one place at a time, over all kinds of
+// files: it changes a byte, or cuts a file. Each is found by the doctor, at the start
+// or by a query, and no query returns other rows than before. A changed byte that
+// nothing finds must be one that means nothing.
+func TestDamage(t *testing.T) {
+	wanted := 18
+	if os.Getenv("CORDWOOD_CHAOS") != "" {
+		wanted = 200
+	} else if testing.Short() {
+		wanted = 9
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	master, l := soundFolder(t, rng)
+	files := filesByKind(t, master)
+	kinds := make([]string, 0, len(files))
+	for kind := range files {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	if len(kinds) < 9 {
+		t.Fatalf("the folder has only %q", kinds)
+	}
+
+	how := map[string]int{}
+	unused, byKind := 0, map[string]int{}
+	for i := 0; len(how) == 0 || sum(how) < wanted; i++ {
+		kind := kinds[i%len(kinds)]
+		n := cluster.New(t, "--log-level", "error")
+		if err := os.CopyFS(n.Dir, os.DirFS(master)); err != nil {
+			t.Fatal(err)
+		}
+		what := damage(t, rng, n.Dir, files[kind][rng.IntN(len(files[kind]))])
+		found := outcome(t, n, l, what)
+		if err := os.RemoveAll(n.Dir); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case found != "":
+			how[found]++
+			byKind[kind]++
+		case slack[kind] && !strings.Contains(what, "cut"):
+			unused++
+		default:
+			t.Errorf("%s: nothing finds it", what)
+			how["nothing"]++
+		}
+		if unused > 3*wanted {
+			t.Fatalf("%d of the damages mean nothing", unused)
+		}
+	}
+	t.Logf("%d damages, found by %v; of %v; %d more changed bytes mean nothing; 0 wrong rows", sum(how), how, byKind, unused)
+}
+
+func sum(m map[string]int) (n int) {
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+// soundFolder is the folder of a server that was killed in the middle of a load.
+func soundFolder(t *testing.T, rng *rand.Rand) (string, *load.Load) {
+	t.Helper()
+	n, l := cluster.New(t, "--shards", "1", "--shard-flush-bytes", "1MiB", "--shard-flush-age", "1s"), load.New()
+	for round := range 2 {
+		n.Start()
+		l.Prepare(t, n)
+		stop, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			l.Run(n, rng.Uint64(), stop)
+			close(done)
+		}()
+		grows(t, l, n, 20*time.Second)
+		wait(t, 20*time.Second, "a snapshot is taken", func() bool {
+			list, err := filepath.Glob(filepath.Join(n.Dir, "shards/1/raft/snapshots/*/state.bin"))
+			return err == nil && len(list) > round
+		})
+		grows(t, l, n, 20*time.Second)
+		if round == 0 {
+			close(stop)
+			<-done
+			n.Stop()
+			continue
+		}
+		n.Kill()
+		close(stop)
+		<-done
+	}
+	if r := fault.Doctor(t, n.Dir); r.Result == "damaged" {
+		t.Fatalf("before any damage the doctor says %+v", r)
+	}
+	return n.Dir, l
+}
+
+func filesByKind(t *testing.T, dir string) map[string][]string {
+	t.Helper()
+	files := map[string][]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if kind := kindOf(rel); kind != "" {
+			files[kind] = append(files[kind], rel)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// damage changes a byte of a file, or cuts it, and says what it did.
+func damage(t *testing.T, rng *rand.Rand, dir, file string) string {
+	t.Helper()
+	path := filepath.Join(dir, file)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := len(bytes.TrimRight(b, "\x00"))
+	if rng.IntN(5) == 0 {
+		to := rng.IntN(used)
+		if err := os.Truncate(path, int64(to)); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%s cut from %d to %d bytes", file, len(b), to)
+	}
+	at := rng.IntN(used)
+	for slack[kindOf(file)] && b[at] == 0 { // most zeros of such a file mean nothing
+		at = rng.IntN(used)
+	}
+	was := b[at]
+	b[at] ^= byte(1 + rng.IntN(255))
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s: byte %d of %d changed from %02x to %02x", file, at, len(b), was, b[at])
+}
+
+var named = regexp.MustCompile(`damaged|corrupt|newer version|lost|missing|belongs|gone|restore|cannot`)
+
+// outcome starts a server on a damaged folder and says what finds the damage.
+func outcome(t *testing.T, n *cluster.Node, l *load.Load, what string) (found string) {
+	t.Helper()
+	doctor := fault.Doctor(t, n.Dir).Result == "damaged"
+	if err := n.TryStart(10 * time.Second); err != nil {
+		n.Kill()
+		if !named.MatchString(err.Error()) {
+			t.Errorf("%s: the server does not start and does not say why: %v", what, err)
+		}
+		return "the start"
+	}
+	defer n.Kill()
+	r, err := l.Compare(n)
+	switch {
+	case err != nil && !n.Running():
+		t.Errorf("%s: the server ends while it answers: %v", what, err)
+		return "a query"
+	case err != nil:
+		if !strings.Contains(err.Error(), "damaged") {
+			t.Errorf("%s: a query fails and does not say why: %v", what, err)
+		}
+		return "a query"
+	case r != load.Result{}:
+		t.Errorf("%s: wrong rows: %+v (the doctor finds it: %t)", what, r, doctor)
+		return "nothing"
+	case doctor:
+		return "the doctor"
+	}
+	return ""
+}

@@ -1,0 +1,80 @@
+package fault
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/node/doctor"
+	"cordwood/test/cluster"
+)
+
+// Doctor runs `cordwood doctor` over a data folder.
+func Doctor(t testing.TB, dir string) doctor.Report {
+	t.Helper()
+	out, err := exec.Command(cluster.Binary(t), "doctor", "--json", "--data-dir", dir).Output()
+	exit := (*exec.ExitError)(nil)
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	var report doctor.Report
+	if jerr := json.Unmarshal(out, &report); jerr != nil {
+		t.Fatalf("doctor: %v: %s", errors.Join(err, jerr), out)
+	}
+	if want := report.Status(); exit == nil && want != 0 || exit != nil && exit.ExitCode() != want {
+		t.Errorf("the doctor ends with %v, want status %d", err, want)
+	}
+	return report
+}
+
+// Inject has strace change what system calls of a running process do, until stop is
+// called, as inject=fsync,fdatasync:error=EIO.
+func Inject(t testing.TB, pid int, what string) (stop func()) {
+	t.Helper()
+	Need(t, "strace")
+	calls, _, _ := strings.Cut(strings.TrimPrefix(what, "inject="), ":")
+	cmd := exec.Command("strace", "-f", "-p", strconv.Itoa(pid), "-e", "trace="+calls, "-e", what)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	attached := make(chan error, 1)
+	go func() {
+		lines := bufio.NewScanner(stderr)
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), "attached") {
+				attached <- nil
+				break
+			}
+			if strings.Contains(lines.Text(), "strace:") && !strings.Contains(lines.Text(), "Process") {
+				attached <- fmt.Errorf("%s", lines.Text())
+				break
+			}
+		}
+		for lines.Scan() { // it must not wait for a reader
+		}
+	}()
+	stop = func() {
+		_ = cmd.Process.Kill() // it may have ended with the process
+		_ = cmd.Wait()
+	}
+	t.Cleanup(stop)
+	select {
+	case err := <-attached:
+		if err != nil {
+			t.Skipf("strace cannot attach here: %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Skip("strace does not attach here")
+	}
+	return stop
+}

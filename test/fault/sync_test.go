@@ -1,0 +1,63 @@
+package fault_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/test/cluster"
+	"cordwood/test/fault"
+	"cordwood/test/load"
+)
+
+// TestFailedSync has the kernel fail, or stall, the fsyncs of a loaded server: those of
+// every file, or only the data of one log. It ends at once, or after the deadline, with
+// status 70 and a last line that says why, and no acknowledged row is lost.
+func TestFailedSync(t *testing.T) {
+	for _, test := range []struct {
+		name, inject string
+		limit        time.Duration
+		want         string
+	}{
+		{"every fsync fails", "inject=fsync,fdatasync:error=EIO", 2 * time.Second, "input/output error"},
+		{"one fsync fails", "inject=fsync,fdatasync:error=EIO:when=20", 20 * time.Second, "input/output error"},
+		{"no room at an fsync", "inject=fsync,fdatasync:error=ENOSPC", 2 * time.Second, "no space left on device"},
+		{"an fsync stalls", "inject=fsync,fdatasync:delay_enter=30s", 8 * time.Second, "the disk did not answer within 2s"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			n := cluster.New(t, "--shards", "2", "--shard-flush-bytes", "1MiB", "--shard-flush-age", "1s", "--disk-write-deadline", "2s")
+			n.Start()
+			l := load.New()
+			l.Prepare(t, n)
+			stop, done := make(chan struct{}), make(chan struct{})
+			go func() {
+				l.Run(n, rand.Uint64(), stop)
+				close(done)
+			}()
+			grows(t, l, n, 20*time.Second)
+			detach := fault.Inject(t, n.Pid(), test.inject)
+			begin := time.Now()
+			wait(t, test.limit+10*time.Second, "the server says that it ends", func() bool {
+				return strings.Contains(n.Log(), "ending at once") || !n.Running()
+			})
+			took := time.Since(begin)
+			detach() // which ends the call that it delays, or the process could not go
+			if status := n.Ended(10 * time.Second); status != 70 {
+				t.Fatalf("the server ended with status %d, want 70", status)
+			}
+			close(stop)
+			<-done
+			if took > test.limit {
+				t.Errorf("it took %s to end, want at most %s", took, test.limit)
+			}
+			lines := strings.Split(strings.TrimSpace(n.Log()), "\n")
+			if last := lines[len(lines)-1]; !strings.Contains(last, "ending at once") || !strings.Contains(last, test.want) {
+				t.Errorf("the last line is %s", last)
+			}
+			n.Start()
+			l.Check(t, n)
+			t.Logf("ended after %s; %d rows acknowledged, 0 lost, 0 doubled", took.Round(time.Millisecond), l.Acked())
+		})
+	}
+}
