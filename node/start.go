@@ -309,7 +309,7 @@ func (n *node) openRouter(rpc *rpcServer, h *host.Host, client *metaclient.Clien
 		return err
 	}
 	sql, err := sqlhttp.New(sqlhttp.Config{
-		Service: service, Bodies: bodies, Start: httpapi.StartOf, Logger: n.log,
+		Service: service, Bodies: bodies, Start: httpapi.StartOf, Timeout: n.cfg.Query.Timeout, Logger: n.log,
 		WriteError: httpapi.WriteError,
 		Permission: httpapi.Permission,
 	})

@@ -44,6 +44,9 @@ type Config struct {
 	// allows MaxTextBytes each.
 	Bodies *body.Reader
 
+	// Timeout is how long a body may take to arrive, of a request that names no time
+	// limit. The default value is 30 s.
+	Timeout time.Duration
 	// MaxTextBytes bounds a text of SQL. The default value is 16 MiB.
 	MaxTextBytes int64
 	// MaxResultBytes bounds an answer in format svcdb_v1, which is held in memory
@@ -65,6 +68,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Start == nil {
 		c.Start = func(*http.Request) time.Time { return time.Now() }
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 30 * time.Second
 	}
 	if c.MaxTextBytes == 0 {
 		c.MaxTextBytes = 16 << 20
@@ -117,7 +123,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) serve(a *answer, r *http.Request) error {
-	in, err := h.read(r)
+	in, err := h.read(a, r)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -338,5 +339,56 @@ func TestTooLarge(t *testing.T) {
 func TestNew(t *testing.T) {
 	if _, err := New(Config{}); err == nil {
 		t.Error("a handler without a service")
+	}
+}
+
+// TestClientStalls has a client send a part of its statement and then nothing.
+func TestClientStalls(t *testing.T) {
+	for name, header := range map[string]string{"of its own": "x-svc-timeout: 20ms\r\n", "of the server": ""} {
+		h := newHandler(t, &fakeService{rows: ones(1)}, func(c *Config) {
+			c.Timeout = 20 * time.Millisecond
+			if header != "" {
+				c.Timeout = time.Hour
+			}
+		})
+		srv := httptest.NewServer(h)
+		conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, "POST /v1/sql HTTP/1.1\r\nHost: x\r\nContent-Type: application/sql\r\n"+
+			"Content-Length: 100\r\n"+header+"\r\nSELECT"); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatalf("time limit %s: no answer: %v", name, err)
+		}
+		if answer.StatusCode != http.StatusRequestTimeout {
+			t.Errorf("time limit %s: status %d, want 408", name, answer.StatusCode)
+		}
+		_ = answer.Body.Close()
+		_ = conn.Close()
+		srv.Close()
+	}
+}
+
+// TestDeadlineIsLifted has a statement run longer than its body may take to arrive.
+func TestDeadlineIsLifted(t *testing.T) {
+	s := &fakeService{rows: func() format.Rows { return &numbers{n: -1, batch: 10} }}
+	srv := httptest.NewServer(newHandler(t, s, func(c *Config) { c.Timeout = 50 * time.Millisecond }))
+	defer srv.Close()
+	resp, err := http.Post(srv.URL+"/v1/sql?format=csv", "application/sql", strings.NewReader("SELECT 1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for end := time.Now().Add(200 * time.Millisecond); time.Now().Before(end); {
+		if _, err := io.ReadFull(resp.Body, make([]byte, 4096)); err != nil {
+			t.Fatalf("the answer broke off: %v", err)
+		}
 	}
 }

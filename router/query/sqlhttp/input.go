@@ -1,6 +1,7 @@
 package sqlhttp
 
 import (
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -23,16 +24,19 @@ type input struct {
 
 // read reads parameters, headers and body. A parameter may be in the query string or
 // in a form, but only once.
-func (h *Handler) read(r *http.Request) (*input, error) {
+func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 	values, err := params.Parse(r.URL.RawQuery)
 	if err != nil {
 		return nil, err
 	}
 	p := &parameters{query: values}
-	if err := h.readBody(r, p); err != nil {
+	in := &input{}
+	if in.query.Timeout, err = timeout(params.Header(r.Header, "x-svc-timeout")); err != nil {
 		return nil, err
 	}
-	in := &input{}
+	if err := h.readBody(a, r, p, in.query.Timeout); err != nil {
+		return nil, err
+	}
 	in.query.Database = database(params.Header(r.Header, "x-svc-db-name"), p.get("db"))
 	name, limit, sql := p.get("format"), p.get("limit"), p.get("sql")
 	if p.err != nil {
@@ -56,9 +60,6 @@ func (h *Handler) read(r *http.Request) (*input, error) {
 	}
 	if p.err != nil {
 		return nil, p.err
-	}
-	if in.query.Timeout, err = timeout(params.Header(r.Header, "x-svc-timeout")); err != nil {
-		return nil, err
 	}
 	if err := timezone(params.Header(r.Header, "x-svc-timezone")); err != nil {
 		return nil, err
@@ -105,12 +106,27 @@ func (p *parameters) get(name string) string {
 	return s
 }
 
-// readBody reads a form, or SQL.
-func (h *Handler) readBody(r *http.Request, p *parameters) error {
+// readBody reads a form, or SQL, within the time limit even if the client stops sending.
+func (h *Handler) readBody(a *answer, r *http.Request, p *parameters, limit time.Duration) error {
 	if r.Method != http.MethodPost {
 		return nil
 	}
+	if limit == 0 {
+		limit = h.cfg.Timeout
+	}
+	// Not every connection has deadlines.
+	deadline := time.Now().Add(limit)
+	limited := a.rc.SetReadDeadline(deadline) == nil
 	data, release, err := h.cfg.Bodies.Read(r)
+	if err != nil && limited && !time.Now().Before(deadline) {
+		// The deadline stays: the server reads what is left of a body before it sends
+		// the answer, and would wait for it without end.
+		return &errs.Error{Code: errs.QueryTimeout, Err: err, Msg: fmt.Sprintf(
+			"the statement was not there after %s; send it faster, or allow more by the header x-svc-timeout", limit)}
+	}
+	if limited {
+		_ = a.rc.SetReadDeadline(time.Time{}) // worked a moment ago
+	}
 	if err != nil {
 		return err
 	}
