@@ -23,7 +23,7 @@ type Memory interface {
 // Config configures a Worker.
 type Config struct {
 	// MemoryLimit is how many bytes the engine may take for hash tables, sorts and
-	// buffers of all queries together. With a quarter more (at least 256 MiB) it also
+	// buffers of all queries together. With half as much more (at least 512 MiB) it also
 	// bounds what the process has in all: what exceeds that is refused by the system,
 	// and the query fails or the process ends. Default: 1 GiB.
 	MemoryLimit int64
@@ -141,5 +141,5 @@ type settings struct {
 func (c Config) hardLimit() int64 {
 	const stack = 8 << 20 // of each thread, by the usual limit
 	threads := int64(2*c.Concurrency + c.Threads + 8)
-	return c.MemoryLimit + max(c.MemoryLimit/4, 256<<20) + threads*stack
+	return c.MemoryLimit + max(c.MemoryLimit/2, 512<<20) + threads*stack
 }
