@@ -140,10 +140,15 @@ type unit struct {
 // attempts returns the moments from which on to try, the latest first, in the unit of
 // the time index. There are none if the statement is of another kind or reads little.
 func (r *run) attempts(limit uint64) []int64 {
-	n := r.st.newest
-	if n == nil || r.st.explain != "" {
+	if r.st.newest == nil || r.st.explain != "" {
 		return nil
 	}
+	return r.attemptsAt(limit)
+}
+
+// attemptsAt is attempts for a statement of that kind, explained or not.
+func (r *run) attemptsAt(limit uint64) []int64 {
+	n := r.st.newest
 	rows := n.rows
 	if n.limit == 0 {
 		rows += limit
@@ -156,7 +161,9 @@ func (r *run) attempts(limit uint64) []int64 {
 	if c := p.named(n.order); index == nil || c == nil || c.ID != index.ID {
 		return nil
 	}
+	kept := p.pruned
 	units, total := p.units(r.engine, index)
+	p.pruned = kept
 	var out []int64
 	want := max(firstFactor*int64(rows), r.engine.minAttempt)
 	if len(p.ref.conds) == 0 && p.view.ExpiredBefore == nil && p.view.Merge == query.Append {

@@ -281,7 +281,7 @@ func TestLimit(t *testing.T) {
 		{"SELECT ts FROM many", 2049, 2049},
 		{"SELECT ts FROM many", 4096, 4096},
 		{"SELECT ts FROM many LIMIT 9000", 2047, 2047},
-		{"EXPLAIN SELECT code FROM logs", 3, 1},
+		{"EXPLAIN SELECT code FROM logs", 3, 2},
 	} {
 		a, err := request(t.Context(), e, &query.Request{SQL: c.sql, Database: "public", Tables: []query.Table{tab, many}, Limit: c.limit})
 		if err != nil {

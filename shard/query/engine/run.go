@@ -278,6 +278,13 @@ func (r *run) execute(s *session, limit uint64) error {
 			p.names[i] = call.restore(p.names[i])
 		}
 	}
+	var first duckdb.DataChunk
+	if r.st.explainsInText() && len(r.plans) > 0 && len(p.types) == 2 {
+		if first, err = s.explained(r.summary(limit)); err != nil {
+			return err
+		}
+		defer duckdb.DestroyDataChunk(&first)
+	}
 	var handle C.duckdb_handle
 	state := C.duckdb_pending_prepared_streaming(C.duckdb_handle(p.stmt.Ptr), &handle)
 	pending := duckdb.PendingResult{Ptr: unsafe.Pointer(handle)}
@@ -295,6 +302,11 @@ func (r *run) execute(s *session, limit uint64) error {
 		return err
 	}
 	defer out.release()
+	if first.Ptr != nil {
+		if err := out.write(first, 1); err != nil {
+			return err
+		}
+	}
 	return r.fetch(&res, out, limit)
 }
 

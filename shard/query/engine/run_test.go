@@ -46,6 +46,7 @@ func TestExplain(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
 	tab := logs(t, dir, "logs")
+	segments := "public.logs: 1 of 1 segments; 3 of 3 rows in memory; "
 	for sql, want := range map[string]string{
 		"EXPLAIN SELECT count(*) FROM logs":                         "UNION",
 		"EXPLAIN ANALYZE SELECT count(*) FROM public.logs":          "Total Time",
@@ -59,8 +60,12 @@ func TestExplain(t *testing.T) {
 		if err != nil || !a.Explain || len(a.Tables) != 1 {
 			t.Errorf("%s: %+v %v", sql, a, err)
 		}
-		if got := mustQuery(t, e, sql, tab); len(got) != 1 || !strings.Contains(got[0], want) {
+		got := mustQuery(t, e, sql, tab)
+		if len(got) == 0 || !strings.Contains(got[len(got)-1], want) {
 			t.Errorf("%s: no %q in\n%s", sql, want, got)
+		}
+		if text := !strings.Contains(sql, "json"); len(got) != 1+map[bool]int{true: 1}[text] || text && !strings.HasPrefix(got[0], "segments|"+segments) {
+			t.Errorf("%s: %d rows, the first %s", sql, len(got), got[0])
 		}
 	}
 }

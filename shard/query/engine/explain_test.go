@@ -1,0 +1,57 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/query"
+)
+
+// TestExplainSegments pins what EXPLAIN says of planning.
+func TestExplainSegments(t *testing.T) {
+	dir := t.TempDir()
+	e := openEngine(t, dir)
+	e.minAttempt = 1
+	tab := hourly(t, dir, "Second", time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), 12)
+	merging := tab
+	merging.Merge = query.LastRow
+	merging.Batches = append(merging.Batches[:len(merging.Batches):len(merging.Batches)], merging.Batches[0])
+	columns := cols("ts:TimestampSecond", "id:String")
+	columns[1].Index = &schema.Index{Kind: schema.SkippingIndex, Options: schema.DefaultIndexOptions(schema.SkippingIndex)}
+	var rows [][]any
+	for i := range 100 {
+		rows = append(rows, []any{i, string(rune('a'+i%26)) + "-id"})
+	}
+	ids := indexed(t, dir, columns, 10, batch(t, columns, rows...))
+	expired := tab
+	before := time.Date(2026, 1, 5, 6, 0, 0, 0, time.UTC).Unix()
+	expired.ExpiredBefore = &before
+	for _, c := range []struct {
+		sql  string
+		tab  query.Table
+		want string
+	}{
+		{"SELECT * FROM t", tab, "public.t: 6 of 6 segments; 36 of 36 rows in memory; 3 of 3 columns"},
+		{"SELECT n FROM t WHERE ts < '2026-01-05 01:30:00'", tab, "public.t: 1 of 6 segments, 5 left out by time; 6 of 36 rows in memory; 2 of 3 columns"},
+		{"SELECT n FROM t", expired, "public.t: 3 of 6 segments, 6 parts expired; 18 of 36 rows in memory; 2 of 3 columns"},
+		{"SELECT n FROM t", merging, "public.t: 6 of 6 segments; 42 of 42 rows in memory; 7 parts overlap and are merged; 2 of 3 columns"},
+		{"SELECT * FROM t WHERE id = 'none'", ids, "public.t: 0 of 1 segments, 1 left out by bloom or token filters; 0 of 10 row groups by filters; 0 of 0 rows in memory; 2 of 2 columns"},
+		{
+			"SELECT a.n FROM t a JOIN t b USING (n) WHERE a.ts < '2026-01-05 00:30:00'", tab,
+			"public.t: 1 of 6 segments, 5 left out by time; 0 of 36 rows in memory; 2 of 3 columns\n" +
+				"public.t: 6 of 6 segments; 36 of 36 rows in memory; 2 of 3 columns",
+		},
+		{
+			"SELECT n FROM t ORDER BY ts DESC LIMIT 3", tab, "public.t: 6 of 6 segments; 36 of 36 rows in memory; 2 of 3 columns\n" +
+				"  the newest rows are looked for from 2026-01-05T11:00:00Z on first, and before only if those are too few",
+		},
+	} {
+		for _, word := range []string{"EXPLAIN ", "EXPLAIN ANALYZE "} {
+			got := mustQuery(t, e, word+c.sql, c.tab)
+			if len(got) != 2 || got[0] != "segments|"+c.want {
+				t.Errorf("%s%s:\n got %s\nwant segments|%s", word, c.sql, got[0], c.want)
+			}
+		}
+	}
+}
