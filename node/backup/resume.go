@@ -68,7 +68,7 @@ func (r *resumer) read(p []byte) (int, error) {
 	if r.body == nil {
 		body, err := r.open(r.offset)
 		if err != nil {
-			return 0, err
+			return 0, final{err} // stores try often enough by themselves
 		}
 		r.body = body
 	}

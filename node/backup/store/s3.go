@@ -16,6 +16,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
 // S3Config says how a bucket is reached. What is empty is taken from the environment
@@ -39,6 +40,9 @@ type S3Config struct {
 	Stall time.Duration
 	// Tries is how often a request is sent in all. The default value is 6.
 	Tries int
+	// Pause is how long to wait before the second try; it doubles each time. The default
+	// value is 200 ms.
+	Pause time.Duration
 }
 
 const (
@@ -54,9 +58,13 @@ type s3 struct {
 	prefix  string // ends with a slash, or is empty
 	tempDir string
 	tries   int
+	pause   time.Duration
 }
 
 func openS3(bucket, prefix string, cfg Config) (Store, error) {
+	if err := s3utils.CheckValidBucketName(bucket); err != nil {
+		return nil, fmt.Errorf("bucket %s: %w", bucket, err)
+	}
 	c := cfg.S3
 	endpoint := firstOf(c.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), amazon)
 	host, secure, err := splitEndpoint(endpoint)
@@ -83,6 +91,10 @@ func openS3(bucket, prefix string, cfg Config) (Store, error) {
 	if tries == 0 {
 		tries = 6
 	}
+	pause := c.Pause
+	if pause == 0 {
+		pause = 200 * time.Millisecond
+	}
 	region := firstOf(c.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
 	if region == "" && lookup == minio.BucketLookupPath {
 		region = "us-east-1" // what others take any region for; asking for it needs a permission
@@ -100,7 +112,7 @@ func openS3(bucket, prefix string, cfg Config) (Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("S3 endpoint %s: %w", host, err)
 	}
-	return &s3{client: client, bucket: bucket, prefix: prefix, tempDir: cfg.TempDir, tries: tries}, nil
+	return &s3{client: client, bucket: bucket, prefix: prefix, tempDir: cfg.TempDir, tries: tries, pause: pause}, nil
 }
 
 func firstOf(values ...string) string {
@@ -196,7 +208,7 @@ func again(err error) bool {
 
 // retry calls f until it succeeds, may not be tried again, or was tried often enough.
 func (s *s3) retry(ctx context.Context, f func() error) error {
-	pause := 200 * time.Millisecond
+	pause := s.pause
 	for try := 1; ; try++ {
 		err := f()
 		if err == nil || try >= s.tries || ctx.Err() != nil || !again(err) {
@@ -240,29 +252,42 @@ func (u *s3Upload) Commit(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	key := u.s.prefix + name
+	for try := 1; ; try++ {
+		arrived, err := u.send(ctx, u.s.prefix+name, size)
+		if err != nil {
+			return u.s.fail("write", name, err)
+		}
+		if arrived == size {
+			break
+		}
+		if err := u.s.Remove(ctx, name); err != nil || try == u.s.tries {
+			return errors.Join(fmt.Errorf("write s3://%s/%s%s: %d bytes were sent and %d are there", u.s.bucket, u.s.prefix, name, size, arrived), err)
+		}
+	}
+	u.Abort() // the file here has done its work
+	return nil
+}
+
+// send sends the file and returns the size of what has arrived.
+func (u *s3Upload) send(ctx context.Context, key string, size int64) (arrived int64, err error) {
 	err = u.s.retry(ctx, func() error {
 		_, err := u.s.client.PutObject(ctx, u.s.bucket, key, io.NewSectionReader(u.f, 0, size), size, minio.PutObjectOptions{
 			ContentType: "application/octet-stream", PartSize: partBytes, NumThreads: 2, SendContentMd5: true,
 		})
-		if err != nil {
-			return err
-		}
-		info, err := u.s.client.StatObject(ctx, u.s.bucket, key, minio.StatObjectOptions{})
-		if err != nil {
-			return err
-		}
-		if info.Size != size {
-			_ = u.s.client.RemoveObject(ctx, u.s.bucket, key, minio.RemoveObjectOptions{}) // or it is replaced by the next try
-			return fmt.Errorf("%d bytes were sent and %d are there", size, info.Size)
-		}
-		return nil
+		return err
 	})
 	if err != nil {
-		return u.s.fail("write", name, err)
+		return 0, err
 	}
-	u.Abort() // the file here has done its work
-	return nil
+	err = u.s.retry(ctx, func() error {
+		info, err := u.s.client.StatObject(ctx, u.s.bucket, key, minio.StatObjectOptions{})
+		arrived = info.Size
+		return err
+	})
+	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
+		return -1, nil // it was taken and is not there
+	}
+	return arrived, err
 }
 
 func (u *s3Upload) Abort() {

@@ -1,0 +1,150 @@
+package store
+
+import (
+	"bufio"
+	"crypto/md5"
+	"encoding/hex"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// fakeS3 is the part of S3 that the store uses, in memory, with faults.
+type fakeS3 struct {
+	mu       sync.Mutex
+	objects  map[string][]byte
+	requests int
+	// fault, if set, may take a request over: it gets its number and returns true if it
+	// has dealt with it.
+	fault func(n int, w http.ResponseWriter, r *http.Request, s *fakeS3) bool
+}
+
+const fakeBucket = "bucket"
+
+// serveS3 starts a fake and returns a store on it, below the prefix "p/".
+func serveS3(t *testing.T, f *fakeS3, cfg S3Config) Store {
+	t.Helper()
+	f.objects = map[string][]byte{}
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	t.Setenv("AWS_ACCESS_KEY_ID", "KEYID")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
+	cfg.Endpoint, cfg.Pause = server.URL, time.Millisecond
+	st, err := Open("s3://"+fakeBucket+"/p", Config{S3: cfg, TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+func fail(w http.ResponseWriter, status int, code string) {
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `<?xml version="1.0"?><Error><Code>%s</Code><Message>as you wish</Message></Error>`, code)
+}
+
+func (f *fakeS3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	f.requests++
+	n, fault := f.requests, f.fault
+	f.mu.Unlock()
+	if fault != nil && fault(n, w, r, f) {
+		return
+	}
+	key, inBucket := strings.CutPrefix(r.URL.Path, "/"+fakeBucket+"/")
+	switch {
+	case !inBucket:
+		fail(w, 404, "NoSuchBucket")
+	case r.Method == http.MethodPut:
+		body, err := decodeBody(r)
+		if err != nil {
+			fail(w, 400, "IncompleteBody")
+			return
+		}
+		f.put(w, key, body)
+	case r.Method == http.MethodDelete:
+		f.mu.Lock()
+		delete(f.objects, key)
+		f.mu.Unlock()
+		w.WriteHeader(204)
+	case key == "":
+		f.list(w, r)
+	default:
+		f.mu.Lock()
+		b, ok := f.objects[key]
+		f.mu.Unlock()
+		if !ok {
+			fail(w, 404, "NoSuchKey")
+			return
+		}
+		w.Header().Set("ETag", `"`+etag(b)+`"`)
+		http.ServeContent(w, r, "", time.Unix(1, 0), strings.NewReader(string(b)))
+	}
+}
+
+func (f *fakeS3) put(w http.ResponseWriter, key string, body []byte) {
+	f.mu.Lock()
+	f.objects[key] = body
+	f.mu.Unlock()
+	w.Header().Set("ETag", `"`+etag(body)+`"`)
+}
+
+func etag(b []byte) string {
+	sum := md5.Sum(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func (f *fakeS3) list(w http.ResponseWriter, r *http.Request) {
+	type content struct {
+		Key          string
+		Size         int
+		LastModified string
+		ETag         string
+	}
+	var result struct {
+		XMLName  xml.Name `xml:"ListBucketResult"`
+		Contents []content
+	}
+	f.mu.Lock()
+	for key, b := range f.objects {
+		if strings.HasPrefix(key, r.URL.Query().Get("prefix")) {
+			result.Contents = append(result.Contents, content{key, len(b), "2026-01-02T03:04:05.000Z", etag(b)})
+		}
+	}
+	f.mu.Unlock()
+	slices.SortFunc(result.Contents, func(a, b content) int { return strings.Compare(a.Key, b.Key) })
+	_ = xml.NewEncoder(w).Encode(result)
+}
+
+// decodeBody reads a body, which may come in signed chunks.
+func decodeBody(r *http.Request) ([]byte, error) {
+	if !strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING") {
+		return io.ReadAll(r.Body)
+	}
+	in := bufio.NewReader(r.Body)
+	var out []byte
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return nil, err
+		}
+		size, _, _ := strings.Cut(strings.TrimSpace(line), ";")
+		n, err := strconv.ParseInt(size, 16, 32)
+		if err != nil || n == 0 {
+			return out, err
+		}
+		chunk := make([]byte, n+2)
+		if _, err := io.ReadFull(in, chunk); err != nil {
+			return nil, err
+		}
+		out = append(out, chunk[:n]...)
+	}
+}
