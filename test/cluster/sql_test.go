@@ -129,7 +129,7 @@ func TestHostileQueries(t *testing.T) {
 		`WITH x AS (SELECT * FROM read_csv('/etc/passwd')) SELECT * FROM x`, `SELECT (SELECT count(*) FROM glob('/*'))`,
 		`EXPLAIN ANALYZE COPY t TO '/tmp/x'`, `EXPLAIN SELECT * FROM read_text('/etc/passwd')`, `CREATE MACRO m() AS TABLE SELECT * FROM glob('/*')`,
 		`SELECT 1; COPY (SELECT 1) TO '/tmp/x'`, `/* SELECT */ COPY (SELECT 1) TO '/tmp/x'`, `FROM read_text('/etc/passwd')`,
-		`FROM glob('/*') SELECT count(*)`, `DELETE FROM t`, `UPDATE t SET a = 2`, `CREATE VIEW v AS SELECT 1`, `PREPARE p AS SELECT 1`,
+		`FROM glob('/*') SELECT count(*)`, `DELETE FROM t`, `DELETE FROM t WHERE true`, `UPDATE t SET a = 2`, `CREATE VIEW v AS SELECT 1`, `PREPARE p AS SELECT 1`,
 	} {
 		a := n.sql(t, "", sql)
 		if a.Status != 400 {
