@@ -30,9 +30,10 @@ func TestPushdown(t *testing.T) {
 		for _, where := range []string{"ts >= '1970-01-01'", "ts < now() - INTERVAL 1 HOUR", "n = 5", "s = 'x'"} {
 			got := mustQuery(t, e, "EXPLAIN SELECT count(*) FROM t WHERE "+where, tab)
 			// Anything that is left to a FILTER operator above the scan was not pushed down.
-			scan := got[0][:strings.Index(got[0], "CORDWOOD_SCAN")]
-			parquet := strings.Index(got[0], "READ_PARQUET")
-			if parquet < 0 || !strings.Contains(got[0][parquet:], "Filters:") {
+			plan := got[len(got)-1]
+			scan := plan[:strings.Index(plan, "CORDWOOD_SCAN")]
+			parquet := strings.Index(plan, "READ_PARQUET")
+			if parquet < 0 || !strings.Contains(plan[parquet:], "Filters:") {
 				t.Errorf("%s, %s: no filter in the scan of the segment:\n%s\n%s", unit, where, got[0], scan)
 			}
 		}
