@@ -292,26 +292,50 @@ func (g *gathered) entries(v *column.View, r run, nulls bool) {
 	g.Codes = grow(g.Codes, n, g.all)
 	out := g.Codes[at:]
 	kept := 0
-	for i := row; i < row+n; i++ {
-		if nulls && v.IsNull(i) {
-			continue
-		}
-		var local int
-		switch v.Width {
-		case 1:
-			local = int(v.Codes[i])
-		case 2:
-			local = int(binary.LittleEndian.Uint16(v.Codes[2*i:]))
-		}
-		code := table[local]
-		if code == 0 {
-			code = g.dict.code(&g.Values, v.Entry(local)) + 1
-			table[local] = code
-		}
-		out[kept] = code - 1
-		kept++
+	code := func(local int) uint32 {
+		c := g.dict.code(&g.Values, v.Entry(local)) + 1
+		table[local] = c
+		return c
 	}
-	g.Codes = g.Codes[:at+kept]
+	switch {
+	case nulls:
+		for i := row; i < row+n; i++ {
+			if v.IsNull(i) {
+				continue
+			}
+			local := v.Code(i)
+			c := table[local]
+			if c == 0 {
+				c = code(local)
+			}
+			out[kept] = c - 1
+			kept++
+		}
+		g.Codes = g.Codes[:at+kept]
+	case v.Width == 0:
+		c := code(0) - 1
+		for i := range out {
+			out[i] = c
+		}
+	case v.Width == 1:
+		for i, local := range v.Codes[row : row+n] {
+			c := table[local]
+			if c == 0 {
+				c = code(int(local))
+			}
+			out[i] = c - 1
+		}
+	default:
+		codes := v.Codes[2*row : 2*(row+n)]
+		for i := range out {
+			local := binary.LittleEndian.Uint16(codes[2*i:])
+			c := table[local]
+			if c == 0 {
+				c = code(int(local))
+			}
+			out[i] = c - 1
+		}
+	}
 }
 
 // codeTables are, by batch, the codes of the entries of its dictionary in that of the

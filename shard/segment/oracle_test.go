@@ -65,7 +65,7 @@ const (
 	few
 	runs
 	small
-	any_
+	wild
 	extreme
 	huge
 	never
@@ -121,7 +121,7 @@ func random(r *rand.Rand, c *column.Col, row int, k style) {
 			c.SetString(row, []string{"", "\xff\xff"}[n])
 		case huge:
 			c.SetString(row, strings.Repeat("long value ", int(n%200)))
-		case any_:
+		case wild:
 			c.SetString(row, fmt.Sprintf("%016x", n))
 		default:
 			c.SetString(row, fmt.Sprint("2026-01-05T00:00:00 ", n))
@@ -132,7 +132,7 @@ func random(r *rand.Rand, c *column.Col, row int, k style) {
 		switch k {
 		case extreme:
 			c.SetFloat(row, []float64{math.NaN(), math.Copysign(0, -1), 0, math.Inf(1), math.Inf(-1), math.MaxFloat64, math.SmallestNonzeroFloat64}[r.IntN(7)])
-		case any_:
+		case wild:
 			c.SetFloat(row, r.NormFloat64())
 		default:
 			c.SetFloat(row, float64(n)/8)

@@ -221,3 +221,23 @@ func TestGolden(t *testing.T) {
 		mustRead(t, dir, m, batches, rows, n)
 	}
 }
+
+// TestConcurrently has several goroutines write and read at once, with memory that they
+// hand to each other.
+func TestConcurrently(t *testing.T) {
+	tab := wide(t)
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 9))
+			batches := fill(t, r, tab, 700, 300)
+			rows := allRows(tab, batches...)
+			Sort(tab, batches, rows)
+			for range 3 {
+				dir := t.TempDir()
+				m := write(t, dir, tab, batches...)[0]
+				mustRead(t, dir, &m, batches, rows, 400)
+			}
+		})
+	}
+}

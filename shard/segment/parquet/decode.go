@@ -28,7 +28,7 @@ func (d *decoder) values(v *Values, encoding format.Encoding, src []byte, n int)
 	case n == 0:
 	case encoding == format.Plain:
 		err = d.plain(v, src, n)
-	case encoding == format.RLEDictionary || encoding == format.PlainDictionary:
+	case encoding == format.RLEDictionary:
 		err = d.coded(v, src, n)
 	case encoding == format.DeltaBinaryPacked && d.kind == format.Int64:
 		v.Numbers = d.room(n)

@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
@@ -134,8 +135,8 @@ func common(a, b []byte) int {
 	n := min(len(a), len(b))
 	i := 0
 	for ; i+8 <= n; i += 8 {
-		if binary.LittleEndian.Uint64(a[i:]) != binary.LittleEndian.Uint64(b[i:]) {
-			break
+		if x := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); x != 0 {
+			return i + bits.TrailingZeros64(x)/8
 		}
 	}
 	for i < n && a[i] == b[i] {

@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"github.com/parquet-go/parquet-go/format"
@@ -110,11 +111,16 @@ func (d *numberDict) reset(slots int) {
 	d.values = d.values[:0]
 }
 
+// slotOf is where to look for v, in as many bits as there are slots.
+func slotOf(v uint64) uint64 {
+	h := v * 0x9E3779B97F4A7C15
+	return h ^ h>>32
+}
+
 // code returns the entry of v, which it may add.
 func (d *numberDict) code(v uint64) uint32 {
 	mask := uint64(len(d.slots) - 1)
-	h := v * 0x9E3779B97F4A7C15
-	for at := (h ^ h>>32) & mask; ; at = (at + 1) & mask {
+	for at := slotOf(v) & mask; ; at = (at + 1) & mask {
 		s := d.slots[at]
 		if s == 0 {
 			d.values = append(d.values, v)
@@ -145,8 +151,15 @@ func (d *numberDict) worth(numbers []uint64, float bool) bool {
 // encode makes a dictionary of at most limit entries, and codes; false if more are needed.
 func (d *numberDict) encode(codes []uint32, numbers []uint64, limit int) ([]uint32, bool) {
 	d.reset(limit + 1)
-	for _, v := range numbers {
-		codes = append(codes, d.code(v))
+	codes = slices.Grow(codes, len(numbers))[:len(numbers)]
+	mask := uint64(len(d.slots) - 1)
+	for i, v := range numbers {
+		// Nearly all are found where they are looked for first.
+		if s := d.slots[slotOf(v)&mask]; s != 0 && d.values[s-1] == v {
+			codes[i] = s - 1
+			continue
+		}
+		codes[i] = d.code(v)
 		if len(d.values) > limit {
 			return codes, false
 		}

@@ -170,7 +170,7 @@ func (c *ChunkReader) body(start int64, h *format.PageHeader) ([]byte, error) {
 }
 
 func (c *ChunkReader) dictionary(h format.DictionaryPageHeader, body []byte) error {
-	if h.Encoding != format.Plain && h.Encoding != format.PlainDictionary {
+	if h.Encoding != format.Plain {
 		return fmt.Errorf("a dictionary in %v", h.Encoding)
 	}
 	n := int(h.NumValues)
