@@ -156,6 +156,51 @@ func TestBatchHasNoMore(t *testing.T) {
 	}
 }
 
+// TestHeaderIsFlat fails when a batch's header gets a part that cannot be copied to
+// another process as it lies in memory.
+func TestHeaderIsFlat(t *testing.T) {
+	header := reflect.TypeFor[column.Header]()
+	for i := range header.NumField() {
+		switch f := header.Field(i); f.Type.Kind() {
+		case reflect.Int, reflect.Int64, reflect.Uint32, reflect.Uint64:
+		default:
+			t.Errorf("%s is a %s: putBatch copies the header as it lies in memory", f.Name, f.Type)
+		}
+	}
+}
+
+// TestBatches keeps what was used last, and tells memory that is used again from what
+// lay there before.
+func TestBatches(t *testing.T) {
+	c := &batches{}
+	batch := func(seq uint64, columns int) (batchKey, *column.Batch) {
+		b := &column.Batch{Header: column.Header{Session: 1, Seq: seq}, Cols: make([]column.View, columns)}
+		return batchKey{header: b.Header, offset: 64, size: 128}, b
+	}
+	first, b1 := batch(1, 10)
+	c.put(first, b1)
+	if second, b2 := batch(2, 10); c.get(second) != nil {
+		t.Error("another batch at the same place is taken for the first")
+	} else {
+		c.put(second, b2)
+	}
+	for n := range uint64(4) { // the first is used, so it stays
+		key, b := batch(100+n, keptViews/2)
+		c.put(key, b)
+		if c.get(first) != b1 {
+			t.Fatalf("a batch in use is gone after %d others", n+1)
+		}
+	}
+	if second, _ := batch(2, 0); c.get(second) != nil {
+		t.Error("a batch that nobody uses is kept")
+	}
+	var none *batches
+	none.put(first, b1)
+	if none.get(first) != nil {
+		t.Error("a batch from nowhere")
+	}
+}
+
 // TestErrorsTravel covers every field of an error, but the chain of causes.
 func TestErrorsTravel(t *testing.T) {
 	want := &errs.Error{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"unsafe"
 
 	"cordwood/proto/column"
 )
@@ -70,6 +71,8 @@ type decoder struct {
 	last map[reflect.Type]reflect.Value
 	// memory is the shared file; nil: nothing is shared.
 	memory []byte
+	// batches are those of the shared file that were made before; may be nil.
+	batches *batches
 	// pending are the batches whose memory travels behind the message.
 	pending []pendingBatch
 }
@@ -125,7 +128,9 @@ const (
 	batchBehind = 2 // behind the message
 )
 
-var headerType = reflect.TypeFor[column.Header]()
+// rawHeader is a batch's header as it lies in memory: both ends are one program, and
+// TestHeaderIsFlat sees that it refers to nothing.
+type rawHeader = [unsafe.Sizeof(column.Header{})]byte
 
 // putBatch writes a batch as its header, its number of columns and where its memory is.
 func putBatch(e *encoder, v reflect.Value) {
@@ -147,7 +152,7 @@ func putBatch(e *encoder, v reflect.Value) {
 	}
 	e.buf = binary.AppendUvarint(e.buf, uint64(len(b.Mem)))
 	e.buf = binary.AppendUvarint(e.buf, uint64(len(b.Cols)))
-	codecOf(headerType).put(e, reflect.ValueOf(&b.Header).Elem())
+	e.buf = append(e.buf, (*rawHeader)(unsafe.Pointer(&b.Header))[:]...)
 }
 
 // pendingBatch is a batch whose memory has not come yet.
@@ -169,7 +174,7 @@ func takeBatch(d *decoder, v reflect.Value) {
 	}
 	p := pendingBatch{batch: &column.Batch{}}
 	size, columns := d.number(), d.number()
-	codecOf(headerType).take(d, reflect.ValueOf(&p.header).Elem())
+	copy((*rawHeader)(unsafe.Pointer(&p.header))[:], d.bytes(uint64(len(rawHeader{}))))
 	switch {
 	case d.err != nil:
 		return
@@ -181,14 +186,22 @@ func takeBatch(d *decoder, v reflect.Value) {
 		return
 	}
 	p.columns, p.size = int(columns), int(size)
-	v.Set(reflect.ValueOf(p.batch))
 	if kind != batchShared {
 		d.pending = append(d.pending, p)
+		v.Set(reflect.ValueOf(p.batch))
+		return
+	}
+	key := batchKey{header: p.header, offset: offset, size: size}
+	if b := d.batches.get(key); b != nil {
+		v.Set(reflect.ValueOf(b))
 		return
 	}
 	if err := p.open(d.memory[offset : offset+size]); err != nil {
 		d.fail("%w", err)
+		return
 	}
+	v.Set(reflect.ValueOf(p.batch))
+	d.batches.put(key, p.batch)
 }
 
 // open makes the batch out of its memory.

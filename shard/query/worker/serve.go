@@ -83,8 +83,9 @@ func socket(fd uintptr) (*net.UnixConn, error) {
 
 // server is the child.
 type server struct {
-	engine runner
-	memory []byte
+	engine  runner
+	memory  []byte
+	batches batches
 }
 
 // serve works for the server at the other end of control until that closes it.
@@ -232,7 +233,7 @@ func (c *session) read(r *bufio.Reader, jobs chan<- job) error {
 		}
 		ctx, stop := context.WithCancelCause(context.Background())
 		j := job{ctx: ctx, kind: kind}
-		d := &decoder{src: text, memory: c.server.memory}
+		d := &decoder{src: text, memory: c.server.memory, batches: &c.server.batches}
 		switch kind {
 		case frameQuery:
 			j.query, err = decode[*query.Request](d)
