@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"github.com/klauspost/compress/s2"
@@ -94,11 +95,30 @@ func inflate(f frame, mem []byte) ([]byte, error) {
 	if uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%8 != 0 {
 		return nil, errors.New("column batch: decode: memory does not begin at a multiple of 8")
 	}
+	if f.packed > 0 {
+		return mem[:f.body:f.body], inflatePacked(f, mem[:f.body:f.body])
+	}
 	body, err := s2.Decode(mem[:f.body:f.body], f.block)
 	if err != nil || len(body) != f.body {
 		return nil, corrupt("block", headerSize, fmt.Sprintf("%d inflated bytes", f.body), fmt.Sprintf("%d (%v)", len(body), err))
 	}
 	return body, nil
+}
+
+// inflatePacked writes the body that the block holds packed.
+func inflatePacked(f frame, body []byte) error {
+	scratch := packedScratch.Get().(*[]byte)
+	defer func() {
+		if cap(*scratch) <= maxScratch {
+			packedScratch.Put(scratch)
+		}
+	}()
+	*scratch = slices.Grow((*scratch)[:0], f.packed)
+	packed, err := s2.Decode((*scratch)[:f.packed], f.block)
+	if err != nil || len(packed) != f.packed {
+		return corrupt("block", headerSize, fmt.Sprintf("%d packed bytes", f.packed), fmt.Sprintf("%d (%v)", len(packed), err))
+	}
+	return unpack(body, packed, f.columns)
 }
 
 // decoder checks the columns one by one. Sections follow each other without gap or

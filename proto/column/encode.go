@@ -46,11 +46,15 @@ func (b *Builder) EncodeRange(dst []byte, h Header, from, to int) []byte {
 type encoder struct {
 	body  []byte
 	block []byte
-	order []*Col
-	valid []uint64 // validity of the column at hand, from bit 0
-	codes []uint16
-	slots []uint64 // hash table of the dictionary
-	words []span   // entries of the dictionary
+	// packed is the body as it is compressed, if candidates could be packed.
+	packed     []byte
+	lines      []byte
+	candidates []candidate
+	order      []*Col
+	valid      []uint64 // validity of the column at hand, from bit 0
+	codes      []uint16
+	slots      []uint64 // hash table of the dictionary
+	words      []span   // entries of the dictionary
 }
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}
@@ -59,7 +63,7 @@ var encoders = sync.Pool{New: func() any { return new(encoder) }}
 const maxScratch = 8 << 20
 
 func (e *encoder) release() {
-	if cap(e.body) > maxScratch || cap(e.block) > maxScratch {
+	if cap(e.body) > maxScratch || cap(e.block) > maxScratch || cap(e.packed) > maxScratch {
 		return
 	}
 	clear(e.order)
@@ -73,7 +77,7 @@ func (e *encoder) encode(dst []byte, cols []*Col, h Header, from, to int) []byte
 		panic(fmt.Sprintf("column: encode %d rows of %d columns, %d bytes: a batch holds at most %d rows, %d columns and %d bytes",
 			rows, len(cols), bound, MaxRows, MaxColumns, MaxInflated))
 	}
-	e.order = append(e.order[:0], cols...)
+	e.order, e.candidates = append(e.order[:0], cols...), e.candidates[:0]
 	slices.SortStableFunc(e.order, func(a, b *Col) int { return cmp.Compare(a.ID, b.ID) })
 	h.Rows, h.MinTime, h.MaxTime = rows, 0, 0
 	e.body = slices.Grow(e.body[:0], bound)[:len(cols)*entrySize]
@@ -111,17 +115,21 @@ func (e *encoder) encode(dst []byte, cols []*Col, h Header, from, to int) []byte
 // seal appends header and compressed body to dst.
 func (e *encoder) seal(dst []byte, h Header, columns int) []byte {
 	start := len(dst)
-	if most := s2.MaxEncodedLen(len(e.body)); cap(dst)-start >= headerSize+most {
-		block := s2.Encode(dst[start+headerSize:start+headerSize+most], e.body)
+	flags, content := uint16(0), e.body
+	if packed := e.pack(); packed != nil {
+		flags, content = flagPacked, packed
+	}
+	if most := s2.MaxEncodedLen(len(content)); cap(dst)-start >= headerSize+most {
+		block := s2.Encode(dst[start+headerSize:start+headerSize+most], content)
 		dst = dst[:start+headerSize+len(block)]
 	} else {
 		// Compress aside, so that dst grows by no more than it needs.
 		e.block = slices.Grow(e.block[:0], most)[:most]
-		block := s2.Encode(e.block, e.body)
+		block := s2.Encode(e.block, content)
 		dst = slices.Grow(dst, headerSize+len(block))[:start+headerSize]
 		dst = append(dst, block...)
 	}
-	putHeader(dst[start:], h, columns, len(e.body))
+	putHeader(dst[start:], h, flags, columns, len(e.body))
 	return dst
 }
 
@@ -290,6 +298,7 @@ func (e *encoder) floats(d *entry, vals []uint64) {
 	} else {
 		e.body = e.body[:d.data+8*len(vals)]
 		narrow(e.body[d.data:], vals, 0, 8)
+		e.offer(packDecimal, d.data, 8*len(vals))
 	}
 	d.dataLen = len(e.body) - d.data
 	e.endSection()
@@ -316,8 +325,10 @@ func (e *encoder) bytes(d *entry, c *Col, from, to int) {
 		out = out[4:]
 		end = v
 	}
+	e.offer(packLengths, d.offsets, len(e.body)-d.offsets)
 	e.endSection()
 	e.values(d, c.bytes[start:end])
+	e.offer(packHex, d.data, d.dataLen)
 }
 
 // values appends the byte section of a Plain column or of a dictionary.

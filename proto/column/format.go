@@ -22,6 +22,9 @@ const (
 	// beginning at any value.
 	tailSize = 16
 
+	// flagPacked tells that the block holds a packed body.
+	flagPacked = 1
+
 	offVersion = 4
 	offFlags   = 6
 	offCRC     = 8
@@ -100,6 +103,7 @@ type frame struct {
 	Header
 	columns int
 	body    int
+	packed  int // size of the packed body; 0 if the block holds the body itself
 	block   []byte
 }
 
@@ -160,8 +164,9 @@ func parseHeader(src []byte) (frame, error) {
 	if len(src) < headerSize {
 		return frame{}, corrupt("header", 0, fmt.Sprintf("%d bytes", headerSize), fmt.Sprintf("%d bytes", len(src)))
 	}
-	if flags := le.Uint16(src[offFlags:]); flags != 0 {
-		return frame{}, &ErrUnsupported{Version: version, Supported: version, Flags: flags}
+	flags := le.Uint16(src[offFlags:])
+	if unknown := flags &^ flagPacked; unknown != 0 {
+		return frame{}, &ErrUnsupported{Version: version, Supported: version, Flags: unknown}
 	}
 	rows, columns, body := le.Uint32(src[offRows:]), le.Uint32(src[offColumns:]), le.Uint32(src[offBody:])
 	block := le.Uint32(src[offBlock:])
@@ -180,7 +185,14 @@ func parseHeader(src []byte) (frame, error) {
 		return frame{}, corrupt("header spare", offSpare, 0, le.Uint32(src[offSpare:]))
 	}
 	f := frame{columns: int(columns), body: int(body), block: src[headerSize:]}
-	if n, err := s2.DecodedLen(f.block); err != nil || n != f.body {
+	n, err := s2.DecodedLen(f.block)
+	if flags&flagPacked != 0 {
+		f.packed = n
+		// Packed it is smaller, but for the list.
+		if most := f.body + 4 + 2*f.columns*packSize; err != nil || n > most {
+			return frame{}, corrupt("block", headerSize, fmt.Sprintf("at most %d packed bytes", most), fmt.Sprintf("%d (%v)", n, err))
+		}
+	} else if err != nil || n != f.body {
 		return frame{}, corrupt("block", headerSize, fmt.Sprintf("%d inflated bytes", f.body), fmt.Sprintf("%d (%v)", n, err))
 	}
 	f.Header = Header{
@@ -193,11 +205,11 @@ func parseHeader(src []byte) (frame, error) {
 
 // putHeader writes the header of the batch dst, whose block is already in place,
 // and seals it with the checksum.
-func putHeader(dst []byte, h Header, columns, body int) {
+func putHeader(dst []byte, h Header, flags uint16, columns, body int) {
 	le := binary.LittleEndian
 	copy(dst, magic)
 	le.PutUint16(dst[offVersion:], version)
-	le.PutUint16(dst[offFlags:], 0)
+	le.PutUint16(dst[offFlags:], flags)
 	le.PutUint32(dst[offRows:], uint32(h.Rows))
 	le.PutUint32(dst[offColumns:], uint32(columns))
 	le.PutUint32(dst[offBody:], uint32(body))

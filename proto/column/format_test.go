@@ -107,6 +107,25 @@ func TestGoldenV1(t *testing.T) {
 	}
 }
 
+// TestGoldenPacked reads a batch with sections packed in every way.
+func TestGoldenPacked(t *testing.T) {
+	src := golden(t, "v1-packed.batch", func() []byte { return packedBuilder().Encode(nil, goldenHeader) })
+	got, err := Decode(src, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := packedBuilder()
+	b.Finish()
+	mustMatch(t, b, 0, b.Rows(), got)
+	if flags := binary.LittleEndian.Uint16(src[offFlags:]); flags != flagPacked {
+		t.Errorf("flags %#x", flags)
+	}
+	again, err := Decode(b.Encode(nil, goldenHeader), nil)
+	if err != nil || !bytes.Equal(again.Mem, got.Mem) {
+		t.Errorf("the same rows are laid out differently now (%v)", err)
+	}
+}
+
 func TestGoldenFuture(t *testing.T) {
 	src := golden(t, "v2-invented.batch", futureBatch)
 	const want = "column batch: written by a newer version of this program: format version 2, this one reads versions 1 to 1; upgrade this node to a release that knows it"
@@ -168,7 +187,7 @@ func TestEveryBitFlip(t *testing.T) {
 // reseal makes an encoded batch of a header and a body, right or wrong.
 func reseal(h Header, columns int, body []byte) []byte {
 	dst := append(make([]byte, headerSize), s2.Encode(nil, body)...)
-	putHeader(dst, h, columns, len(body))
+	putHeader(dst, h, 0, columns, len(body))
 	return dst
 }
 
@@ -287,7 +306,7 @@ func TestLies(t *testing.T) {
 }
 
 func TestHeaderLimits(t *testing.T) {
-	src := goldenBuilder().Encode(nil, goldenHeader)
+	src := golden(t, "v1.batch", nil) // whose body is not packed
 	for _, c := range []struct {
 		part   string
 		offset int

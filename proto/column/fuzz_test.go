@@ -17,6 +17,7 @@ import (
 func FuzzDecode(f *testing.F) {
 	f.Add(golden(f, "v1.batch", nil), false)
 	f.Add(golden(f, "v2-invented.batch", nil), false)
+	f.Add(golden(f, "v1-packed.batch", nil), false)
 	f.Add([]byte(magic), false)
 	for seed := range uint64(6) {
 		b := randomBuilder(rand.New(rand.NewPCG(seed, 3)), int(seed*13))
@@ -28,6 +29,12 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(append(src[:headerSize:headerSize], batch.Mem...), true)
 	}
+	packed := golden(f, "v1-packed.batch", nil)
+	inner, err := s2.Decode(nil, packed[headerSize:])
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(append(packed[:headerSize:headerSize], inner...), true)
 	f.Fuzz(func(t *testing.T, src []byte, raw bool) {
 		if raw {
 			src = sealRaw(src)
@@ -57,9 +64,14 @@ func sealRaw(src []byte) []byte {
 		return src
 	}
 	body := src[headerSize:]
-	body = body[:len(body)&^7]
+	packed := src[offFlags]&flagPacked != 0 // its header says how large it becomes
+	if !packed {
+		body = body[:len(body)&^7]
+	}
 	out := append(bytes.Clone(src[:headerSize]), s2.Encode(nil, body)...)
-	binary.LittleEndian.PutUint32(out[offBody:], uint32(len(body)))
+	if !packed {
+		binary.LittleEndian.PutUint32(out[offBody:], uint32(len(body)))
+	}
 	binary.LittleEndian.PutUint32(out[offBlock:], uint32(len(out)-headerSize))
 	binary.LittleEndian.PutUint32(out[offCRC:], checksum(out))
 	return out
