@@ -10,6 +10,9 @@ import (
 // hashSeed is secret, so that no client can choose values that collide.
 var hashSeed = maphash.MakeSeed()
 
+// hashSecret is the same for short values.
+var hashSecret = [4]uint64{maphash.String(hashSeed, "0"), maphash.String(hashSeed, "1"), maphash.String(hashSeed, "2"), maphash.String(hashSeed, "3")}
+
 // span is a value in a column's bytes.
 type span struct{ from, to uint32 }
 
@@ -77,19 +80,35 @@ func (e *encoder) assignCodes(nulls int, c *Col, start uint32, from, to, plain i
 	e.resetSlots(min(present, maxDictLen))
 	mask := uint64(len(e.slots) - 1)
 	data, ends, codes := c.bytes, c.ends[from:to], e.codes
+	if nulls > 0 {
+		clear(codes)
+	}
 	seen := 0
-	last, lastCode, at := []byte(nil), -1, start
-	for i, end := range ends {
-		if nulls > 0 && e.valid[i>>6]>>(i&63)&1 == 0 {
-			codes[i], at = 0, end
-			continue
+	last, lastCode := []byte(nil), -1
+	word, set := -1, uint64(0) // of the validity, and what is left of it
+	for i := 0; ; i++ {
+		if nulls > 0 {
+			for set == 0 {
+				if word++; word == len(e.valid) {
+					return true
+				}
+				set = e.valid[word]
+			}
+			i = word<<6 + bits.TrailingZeros64(set)
+			set &= set - 1
+		} else if i == rows {
+			return true
+		}
+		at, end := start, ends[i]
+		if i > 0 {
+			at = ends[i-1]
 		}
 		v := data[at:end]
 		if seen++; lastCode >= 0 && string(v) == string(last) {
-			codes[i], at = uint16(lastCode), end
+			codes[i] = uint16(lastCode)
 			continue
 		}
-		hash := maphash.Bytes(hashSeed, v)
+		hash := hashOf(v)
 		tag := hash &^ (1<<32 - 1)
 		slot := hash & mask
 		for {
@@ -117,12 +136,30 @@ func (e *encoder) assignCodes(nulls int, c *Col, start uint32, from, to, plain i
 			}
 			slot = (slot + 1) & mask
 		}
-		codes[i], last, at = uint16(lastCode), v, end
+		codes[i], last = uint16(lastCode), v
 		if seen == sampleSize && len(e.words) > sampleLimit {
 			return false
 		}
 	}
-	return true
+}
+
+// hashOf is a hash of v that nobody outside can foresee.
+func hashOf(v []byte) uint64 {
+	n := len(v)
+	if n > 16 || n < 4 {
+		return maphash.Bytes(hashSeed, v)
+	}
+	// Most values: two words that overlap, each under a secret, multiplied and folded.
+	le := binary.LittleEndian
+	var a, b uint64
+	if n >= 8 {
+		a, b = le.Uint64(v), le.Uint64(v[n-8:])
+	} else {
+		a, b = uint64(le.Uint32(v)), uint64(le.Uint32(v[n-4:]))
+	}
+	hi, lo := bits.Mul64(a^hashSecret[0], b^hashSecret[1]^uint64(n)<<56)
+	hi, lo = bits.Mul64(hi^hashSecret[2], lo^hashSecret[3])
+	return hi ^ lo
 }
 
 // resetSlots empties the hash table and gives it room for n entries.
