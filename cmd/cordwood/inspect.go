@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cordwood/meta"
+	"cordwood/node/backup"
 	"cordwood/proto/column"
 
 	"cordwood/shard"
@@ -35,6 +36,8 @@ is, it says itself or its name does:
   shards/1                      the log of a shard: the writes not yet in segments
   shards/1/segments/*.parquet   segments
   *.batch                       a column batch by itself
+  backups/*.manifest            a backup, in its repository
+  metadata/*.records            the tables and pipelines of backups
 
 The files of the metadata can be read only while the server is stopped.`,
 		Example: `  cordwood inspect cordwood-data/shards/1/MANIFEST
@@ -84,6 +87,12 @@ func inspect(w io.Writer, path string) error {
 		return segment.Inspect(w, vfs.OS, path)
 	case filepath.Base(path) == manifest.FileName || strings.HasPrefix(filepath.Base(path), manifest.FileName+"."):
 		return manifest.Inspect(w, vfs.OS, path)
+	case backup.Framed(head):
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("inspect: %w", err)
+		}
+		return backup.Inspect(w, b)
 	case bytes.HasPrefix(head, []byte("CWCB")):
 		b, err := os.ReadFile(path)
 		if err != nil {

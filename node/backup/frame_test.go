@@ -1,0 +1,175 @@
+package backup
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"cordwood/proto/backuppb"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
+)
+
+var update = flag.Bool("update", false, "write the golden files of this version")
+
+// goldenBackup is what testdata/v1.manifest says.
+func goldenBackup() *backuppb.Backup {
+	sum := bytes.Repeat([]byte{0xab}, sha256Size)
+	return &backuppb.Backup{
+		Id: "20260704T020000123Z-k3v9xw", ClusterId: "01CLUSTER", CordwoodVersion: "v0.2.0", StartedUnixNano: 1e18, FinishedUnixNano: 1e18 + 1,
+		Metadata: &backuppb.Object{Name: metadataName(sum), Size: 99, Sha256: sum}, Tables: 2, Rows: 30, Bytes: 4000,
+		Shards: []*backuppb.Shard{{Id: 3, Incarnation: 1, Index: 77, Segments: []*backuppb.Segment{{Sha256: sum, Segment: &shardpb.PinnedSegment{
+			Id: 5, SchemaVersion: 2, Rows: 30, Bytes: 4000, MinTime: -1, MaxTime: 9, FooterCrc: 1, FileCrc: 2, Order: 8,
+			Columns: []*shardpb.SegmentColumn{{Id: 1, Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_SECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP, FieldId: 1, Logical: "Ts"}},
+			Tables:  []*shardpb.SegmentTable{{TableId: 1, Rows: 10, MinTime: -1, MaxTime: 3}, {TableId: 2, Rows: 20, MinTime: 0, MaxTime: 9}},
+		}}}, Expired: []*shardpb.ExpiredRows{{TableId: 2, Before: 4, Order: 8}}, Damaged: []*shardpb.PinnedSegment{{Id: 4, Rows: 6}}}},
+	}
+}
+
+// goldenRecords is what testdata/v1.records says.
+func goldenRecords() []*backuppb.Record {
+	return []*backuppb.Record{
+		{Of: &backuppb.Record_Database{Database: &schemapb.Database{Name: "web", Options: map[string]string{"ttl": "7days"}}}},
+		{Of: &backuppb.Record_Table{Table: &schemapb.Table{Id: 1, Database: "web", Name: "t", Version: 3, Columns: []*schemapb.Column{{Id: 1, Name: "ts"}}}}},
+		{Of: &backuppb.Record_Pipeline{Pipeline: &backuppb.Pipeline{Version: &metapb.PipelineVersion{Name: "p", Version: 5}, Source: []byte("text")}}},
+	}
+}
+
+func golden(t testing.TB, name string, make func() []byte) []byte {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := errors.Join(os.MkdirAll("testdata", 0o750), os.WriteFile(path, make(), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func goldenManifest(t testing.TB) []byte {
+	return golden(t, "v1.manifest", func() []byte {
+		b, err := encodeFrame(kindManifest, goldenBackup())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	})
+}
+
+func goldenMetadata(t testing.TB) []byte {
+	return golden(t, "v1.records", func() []byte {
+		var out bytes.Buffer
+		w, err := newFrameWriter(&out, kindMetadata)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rec := range goldenRecords() {
+			if err := w.record(rec); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, _, err := w.close(); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	})
+}
+
+func TestGoldenFiles(t *testing.T) {
+	got := &backuppb.Backup{}
+	if err := readFrame(goldenManifest(t), kindManifest, func(b []byte) error { return proto.Unmarshal(b, got) }); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(goldenBackup(), got, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+	var records []*backuppb.Record
+	if err := readMetadata(goldenMetadata(t), func(rec *backuppb.Record) error { records = append(records, rec); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(goldenRecords(), records, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestNewerFiles reads files of a version that does not exist yet.
+func TestNewerFiles(t *testing.T) {
+	v2 := golden(t, "future.manifest", func() []byte {
+		b := bytes.Clone(goldenManifest(t))
+		b[4] = 2
+		return seal(b[:len(b)-sha256Size])
+	})
+	if err := readFrame(v2, kindManifest, nil); !errors.Is(err, ErrNewer) {
+		t.Errorf("manifest of version 2: %v, want ErrNewer", err)
+	}
+	// A record and a field that this version does not know.
+	for name, rec := range map[string][]byte{"record": {0x7a, 1, 0}, "field of a record": {0x0a, 0, 0x7a, 1, 0}, "field of a table": {0x12, 3, 0xfa, 0x06, 0}} {
+		var out bytes.Buffer
+		w, err := newFrameWriter(&out, kindMetadata)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.zstd.Write(append([]byte{byte(len(rec))}, rec...)); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := w.close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := readMetadata(out.Bytes(), func(*backuppb.Record) error { return nil }); !errors.Is(err, ErrNewer) {
+			t.Errorf("an unknown %s: %v, want ErrNewer", name, err)
+		}
+	}
+}
+
+// seal ends a framed file with its checksum.
+func seal(body []byte) []byte {
+	sum := sha256.Sum256(body)
+	return append(bytes.Clone(body), sum[:]...)
+}
+
+func TestInspect(t *testing.T) {
+	var out bytes.Buffer
+	if err := errors.Join(Inspect(&out, goldenManifest(t)), Inspect(&out, goldenMetadata(t))); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"backup 20260704T020000123Z-k3v9xw of cluster 01CLUSTER", "shard 3 incarnation 1 at index 77", "table 2: 20 rows from 0 to 9", "left out", "database web", "pipeline p"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+// FuzzFrame reads bodies that nobody wrote, with the checksum that fits them.
+func FuzzFrame(f *testing.F) {
+	for _, b := range [][]byte{goldenManifest(f), goldenMetadata(f)} {
+		f.Add(b[:len(b)-sha256Size])
+	}
+	f.Add([]byte("CWBK\x01\x00\x02\x00"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		raw := seal(body)
+		_ = readMetadata(raw, func(*backuppb.Record) error { return nil })
+		var out bytes.Buffer
+		_ = Inspect(&out, raw) // no panic is what is asked
+		damaged := bytes.Clone(raw)
+		if len(body) > frameHead {
+			damaged[len(body)-1] ^= 1
+			if err := readMetadata(damaged, func(*backuppb.Record) error { return nil }); err == nil {
+				t.Error("a changed byte was not noticed")
+			}
+		}
+	})
+}
