@@ -118,7 +118,7 @@ func tryOpen(t testing.TB, cfg Config) (*opened, error) {
 
 // wait is a context that ends before a test would hang.
 func wait(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -101,7 +101,7 @@ func newTableDef(p *schemapb.Table, stored manifest.Table) *tableDef {
 	for i := range d.Columns {
 		c := &d.Columns[i]
 		at, _ := d.column(c.ID)
-		twice := int(at) != i
+		twice := at != i
 		switch {
 		case c.ID == 0 || c.ID == schema.DeletedColumnID || twice:
 			d.fault = fmt.Errorf("column %q has id %d, which is not its own", c.Name, c.ID)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -134,6 +135,15 @@ func TestSelect(t *testing.T) {
 	}}
 	if d := cmp.Diff(want, w.shards.queried, protocmp.Transform()); d != "" {
 		t.Error(d)
+	}
+	orders := *w.meta.tables[1]
+	orders.Options = map[string]string{schema.OptionTTL: "instant"}
+	w.meta.tables[1] = &orders
+	if _, err := w.run(t.Context(), "SELECT n FROM logs"); err != nil {
+		t.Fatal(err)
+	}
+	if before := w.shards.queried.Tables[1].ExpiredBefore; before == nil || *before != math.MaxInt64 {
+		t.Errorf("ttl instant: rows before %v are hidden, want all", before)
 	}
 	if got, err = w.run(t.Context(), "SELECT 1; SHOW TABLES", func(r *Request) { r.Limited = true }); err != nil || got != "n\nTables\n" {
 		t.Errorf("limit 0: %q, %v", got, err)

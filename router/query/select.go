@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
@@ -99,7 +100,11 @@ func (s *Service) queryTables(ctx context.Context, sql string, names []*shardpb.
 
 // expiredBefore is the time index before which rows of the table have expired.
 func (s *Service) expiredBefore(t *schema.Table) (int64, bool) {
-	return s.ttl(t).ExpiredBefore(s.cfg.Now(), t.TimeIndex().Type)
+	ttl := s.ttl(t)
+	if ttl.Instant {
+		return math.MaxInt64, true // what was written before it was set, too
+	}
+	return ttl.ExpiredBefore(s.cfg.Now(), t.TimeIndex().Type)
 }
 
 // ttl is the table's own ttl, else its database's.

@@ -68,7 +68,7 @@ type Result struct {
 
 // readBytes is about how much of the inputs is in memory as batches.
 const (
-	readBytes   = 32 << 20
+	readBytes   = 16 << 20
 	minReadRows = 128
 	maxReadRows = 8192
 	// inflated is by how much rows in memory are taken to be larger than in a file.

@@ -32,7 +32,7 @@ func rowsOf(t *testing.T, rows ...string) *column.Batch {
 	for i, text := range rows {
 		var ts, a, mark int64
 		p := strings.Split(text, "/")
-		fmt.Sscan(p[0], &ts)
+		number(t, p[0], &ts)
 		get := func(at int, c schema.Column) *column.Col {
 			if cols[at] == nil {
 				cols[at] = b.Add(c)
@@ -44,7 +44,7 @@ func rowsOf(t *testing.T, rows ...string) *column.Batch {
 			get(1, table.Columns[1]).SetString(i, p[1])
 		}
 		if p[2] != "-" {
-			fmt.Sscan(p[2], &a)
+			number(t, p[2], &a)
 			get(2, table.Columns[3]).SetInt(i, a)
 		}
 		if p[3] != "-" {
@@ -63,6 +63,13 @@ func rowsOf(t *testing.T, rows ...string) *column.Batch {
 		t.Fatal(err)
 	}
 	return got
+}
+
+func number(t *testing.T, text string, n *int64) {
+	t.Helper()
+	if _, err := fmt.Sscan(text, n); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func textOf(b *column.Batch, row int) string {

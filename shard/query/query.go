@@ -68,10 +68,10 @@ const (
 	// Append keeps all of them. Those whose hidden column is true are hidden: the table
 	// merged rows once.
 	Append Merge = iota
-	// LastRow: the latest row is the one, with its nulls; it is hidden if its hidden
+	// LastRow has the latest row be the one, with its nulls; it is hidden if its hidden
 	// column is true.
 	LastRow
-	// LastNonNull: nothing is seen if the latest row's hidden column is true. Else, of
+	// LastNonNull joins them: nothing is seen if the latest row's hidden column is true. Else, of
 	// the rows from the latest one on whose hidden column is not null, or of all if
 	// there is none, each column has the latest value that is not null. A row whose
 	// hidden column is true has no values.

@@ -88,8 +88,16 @@ func TestShard(t *testing.T) {
 		name   string
 		do     func()
 	}{
-		{600, "write", w.write}, {60, "delete rows", w.delete}, {20, "write again", w.again}, {120, "flush", w.flush}, {20, "compact", w.compact},
-		{6, "restart", w.restart}, {3, "crash", w.crash}, {10, "alter ttl", w.alterTTL}, {10, "add column", w.alterColumns}, {3, "drop", w.drop},
+		{600, "write", w.write},
+		{60, "delete rows", w.delete},
+		{20, "write again", w.again},
+		{120, "flush", w.flush},
+		{20, "compact", w.compact},
+		{6, "restart", w.restart},
+		{3, "crash", w.crash},
+		{10, "alter ttl", w.alterTTL},
+		{10, "add column", w.alterColumns},
+		{3, "drop", w.drop},
 	}
 	sum := 0
 	for _, s := range steps {
