@@ -148,6 +148,18 @@ func (w *Writer) WriteColumn(v *Values) error {
 	g.Columns = append(g.Columns, format.ColumnChunk{MetaData: md})
 	g.TotalByteSize += md.TotalUncompressedSize
 	g.TotalCompressedSize += md.TotalCompressedSize
+	if len(g.Columns) < len(w.columns) {
+		return nil
+	}
+	// The row group is complete. Its bloom filters follow at once, so that they need
+	// not be kept.
+	for i := range w.filters {
+		if err := w.filter(&w.filters[i]); err != nil {
+			return fmt.Errorf("bloom filter: %w", err)
+		}
+	}
+	clear(w.filters)
+	w.filters = w.filters[:0]
 	return nil
 }
 
@@ -169,14 +181,8 @@ func (w *Writer) page(h *format.PageHeader, body []byte) (size, uncompressed int
 	return len(head) + len(w.packed), len(head) + len(body), w.err
 }
 
-// Close writes what comes behind the row groups: bloom filters, the page index, and
-// the footer. It does not close what the file was written to.
+// Close writes what comes behind the row groups: the page index and the footer. It does not close what the file was written to.
 func (w *Writer) Close(createdBy string, metadata []format.KeyValue) error {
-	for _, f := range w.filters {
-		if err := w.filter(&f); err != nil {
-			return fmt.Errorf("bloom filter: %w", err)
-		}
-	}
 	for _, x := range w.indexes {
 		if x.bounds == nil {
 			continue
