@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
 	"cordwood/shard/query"
 )
 
@@ -97,4 +100,87 @@ func BenchmarkResult(b *testing.B) {
 		}
 	}
 	b.SetBytes(int64(n))
+}
+
+// BenchmarkPlan is the cost of planning alone, over a table of 1000 segments and 1000
+// batches, none of which is opened.
+func BenchmarkPlan(b *testing.B) {
+	e := openEngine(b, b.TempDir())
+	columns := cols("ts:TimestampNanosecond", "host:String", "status:Int64", "message:String")
+	tab := table("logs", columns)
+	hour := int64(3600 * 1e9)
+	for i := range int64(1000) {
+		s := query.Segment{Path: fmt.Sprintf("/data/%d.parquet", i), Rows: 100_000, MinTime: i * hour, MaxTime: (i+1)*hour - 1, Order: uint64(i) + 1}
+		for _, c := range columns {
+			s.Columns = append(s.Columns, query.SegmentColumn{ID: c.ID, FieldID: c.ID, Name: c.Name, Type: c.Type})
+		}
+		tab.Segments = append(tab.Segments, s)
+		tab.Batches = append(tab.Batches, batch(b, columns, []any{1000*hour + i, "a", 200, "x"}))
+	}
+	merging := tab
+	merging.Merge = query.LastRow
+	for _, c := range []struct {
+		name, sql string
+		tab       query.Table
+	}{
+		{"everything", "SELECT host, count(*) FROM logs GROUP BY host", tab},
+		{"one hour", "SELECT host, count(*) FROM logs WHERE ts >= '1970-01-05 03:00:00' AND ts < '1970-01-05 04:00:00' GROUP BY host", tab},
+		{"memory only", "SELECT host, count(*) FROM logs WHERE ts > '1970-02-12' GROUP BY host", tab},
+		{"merging", "SELECT host, count(*) FROM logs GROUP BY host", merging},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			st, err := e.parse(b.Context(), c.sql, "public")
+			if err != nil {
+				b.Fatal(err)
+			}
+			req := &query.Request{SQL: c.sql, Database: "public", Tables: []query.Table{c.tab}}
+			b.ReportAllocs()
+			for b.Loop() {
+				r := &run{engine: e, st: st}
+				if r.planned, err = st.plan(req, time.Now()); err != nil {
+					b.Fatal(err)
+				}
+				if err := r.rewrite(st.whole); err != nil {
+					b.Fatal(err)
+				}
+				r.release()
+			}
+		})
+	}
+}
+
+// BenchmarkSearch runs searches over 100,000 rows in memory, and for a word that is in
+// none of 1M rows in a segment with a fulltext index.
+func BenchmarkSearch(b *testing.B) {
+	dir := b.TempDir()
+	e := openEngine(b, dir)
+	tab := accessLog(b, 100_000)
+	columns := cols("ts:TimestampSecond", "message:String")
+	columns[1].Index = &schema.Index{Kind: schema.FulltextIndex, Options: schema.DefaultIndexOptions(schema.FulltextIndex)}
+	var batches []*column.Batch
+	for from := 0; from < 1_000_000; from += 10_000 {
+		var rows [][]any
+		for i := from; i < from+10_000; i++ {
+			rows = append(rows, []any{i / 20, fmt.Sprintf("request %d to shop-%d took %d ms", i, i%100, i%977)})
+		}
+		batches = append(batches, batch(b, columns, rows...))
+	}
+	indexed := indexed(b, dir, columns, 0, batches...)
+	indexed.Name = "logs"
+	for _, c := range []struct{ name, sql string }{
+		{"term", "SELECT count(*) FROM access WHERE matches_term(agent, 'browser')"},
+		{"query", "SELECT count(*) FROM access WHERE matches(agent, 'linux AND NOT windows OR \"x11 linux\"')"},
+		{"like", "SELECT count(*) FROM access WHERE agent ILIKE '%browser%'"},
+		{"absent word of 1M rows", "SELECT count(*) FROM logs WHERE matches_term(message, 'nowhere')"},
+		{"rare word of 1M rows", "SELECT count(*) FROM logs WHERE matches_term(message, '777777')"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			req := &query.Request{SQL: c.sql, Database: "public", Tables: []query.Table{tab, indexed}}
+			for b.Loop() {
+				if err := e.Query(b.Context(), req, func([]byte) error { return nil }); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -122,8 +122,14 @@ type fileGroup struct {
 func (s *source) filesOf(parts []part) []*fileGroup {
 	var groups []*fileGroup
 	byKey := make(map[string]*fileGroup)
+	var last *query.Segment // the one before, of the group before
+	var before *fileGroup
 	for _, p := range parts {
 		if p.segment == nil {
+			continue
+		}
+		if last != nil && p.groups == nil && last.Shared == p.segment.Shared && slices.Equal(last.Columns, p.segment.Columns) {
+			before.paths = append(before.paths, p.segment.Path)
 			continue
 		}
 		g := &fileGroup{columns: s.fileColumns(p.segment), shared: p.segment.Shared, runs: p.groups, rank: p.rank, paths: []string{p.segment.Path}}
@@ -136,11 +142,14 @@ func (s *source) filesOf(parts []part) []*fileGroup {
 		for _, c := range g.columns {
 			fmt.Fprintf(&key, " %d:%d", c.ID, c.FieldID)
 		}
+		last = p.segment
 		if same := byKey[key.String()]; same != nil {
 			same.paths = append(same.paths, g.paths...)
+			before = same
 			continue
 		}
 		byKey[key.String()] = g
+		before = g
 		groups = append(groups, g)
 	}
 	return groups
