@@ -43,7 +43,6 @@ var errGone = errors.New("the query worker has ended")
 // process is a child, from its start to its end.
 type process struct {
 	w       *Worker
-	number  int
 	tempDir string
 	output  output
 	// sharedSize is the size of the file of memory that the child gets; 0: none.
@@ -75,7 +74,7 @@ type process struct {
 }
 
 func newProcess(w *Worker, number int) *process {
-	p := &process{w: w, number: number, settled: make(chan struct{}), ended: make(chan struct{}), err: errors.New("it is starting")}
+	p := &process{w: w, settled: make(chan struct{}), ended: make(chan struct{}), err: errors.New("it is starting")}
 	p.output.log = w.log
 	if w.cfg.TempDir != "" {
 		p.tempDir = filepath.Join(w.cfg.TempDir, fmt.Sprint(tempPrefix, number))

@@ -41,7 +41,7 @@ type Worker struct {
 // errClosed is answered after Close.
 var errClosed = errs.New(errs.IllegalState, "query worker: closed; the server is shutting down")
 
-// Open returns a Worker. The process is started by the first query, or by Warm.
+// Open returns a Worker. The process is started by the first query.
 func Open(cfg Config) (*Worker, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("query worker: %w", err)
@@ -67,15 +67,6 @@ func Open(cfg Config) (*Worker, error) {
 		return nil, fmt.Errorf("query worker: %w", err)
 	}
 	return w, nil
-}
-
-// Warm starts the process, so that the first query need not wait for it.
-func (w *Worker) Warm() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.closed && w.current == nil {
-		w.start()
-	}
 }
 
 // Analyze tells what a statement refers to, without running it. The result may be

@@ -433,7 +433,6 @@ func TestTempDir(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	w := openWorker(t)
-	w.Warm()
 	mustAsk(t, w, "SELECT 1")
 	pid := currentPID(w)
 	if err := w.Close(); err != nil {
@@ -444,7 +443,6 @@ func TestClose(t *testing.T) {
 	}
 	_, err := ask(deadline(t), w, "SELECT 1")
 	wantError(t, err, errs.IllegalState)
-	w.Warm()
 	if currentPID(w) != 0 {
 		t.Error("a process was started after Close")
 	}
