@@ -188,7 +188,7 @@ func (x *tails) remove(t *Tail) {
 // tellTails hands applied batches to the tails of their tables; encoded are the same in
 // the form of the log. It is called under mu, with what has just been linked.
 //
-// Delete markers are no rows and are left out.
+// Delete markers are no rows and are left out, and so are rows that nobody will ever see.
 func (s *Shard) tellTails(batches []*column.Batch, encoded [][]byte) {
 	if s.tails.open == 0 {
 		return
@@ -197,6 +197,9 @@ func (s *Shard) tellTails(batches []*column.Batch, encoded [][]byte) {
 		list := s.tails.byTable[b.TableID]
 		if len(list) == 0 || b.Column(schema.DeletedColumnID) != nil {
 			continue
+		}
+		if def := s.state.tables[b.TableID]; def != nil && def.instant {
+			continue // thrown away at once
 		}
 		data := bytes.Clone(encoded[i]) // the log's memory is the log's
 		for _, t := range list {

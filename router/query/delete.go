@@ -100,13 +100,12 @@ func (s *Service) deletable(ctx context.Context, t *schema.Table, where string) 
 	if before, ok := s.expiredBefore(t); ok {
 		qt.ExpiredBefore = &before
 	}
+	head := "SELECT " + strings.Join(names, ", ") + " FROM " + schema.QuoteIdent(t.Database) + "." + schema.QuoteIdent(t.Name) + " WHERE ("
 	body, err := s.cfg.Shards.Query(ctx, &shardpb.QueryRequest{
-		Sql: "SELECT " + strings.Join(names, ", ") + " FROM " + schema.QuoteIdent(t.Database) + "." + schema.QuoteIdent(t.Name) +
-			" WHERE (" + where + "\n)",
-		Database: t.Database, Tables: []*shardpb.QueryTable{qt},
+		Sql: head + where + "\n)", Database: t.Database, Tables: []*shardpb.QueryTable{qt},
 	})
 	if err != nil {
-		return nil, err
+		return nil, statement.InCondition(err, len(head))
 	}
 	r := &stream{src: body}
 	if err := r.open(); err != nil {

@@ -151,18 +151,20 @@ func (h *Handler) ttl(t *schema.Table) schema.TTL {
 	return schema.EffectiveTTL(t.Options[schema.OptionTTL], d.GetOptions()[schema.OptionTTL])
 }
 
+// selectHead is what a shard puts before the condition.
+func selectHead(database, table string) string {
+	return "SELECT * FROM " + schema.QuoteIdent(database) + "." + schema.QuoteIdent(table) + " WHERE ("
+}
+
 // checkColumnsOnly refuses a condition that reads tables: new rows are looked at by
 // themselves.
 func (h *Handler) checkColumnsOnly(ctx context.Context, t *schema.Table, where string) error {
 	if where == "" {
 		return nil
 	}
-	a, err := h.cfg.Analyze(ctx, &shardpb.AnalyzeRequest{
-		Sql:      "SELECT * FROM " + schema.QuoteIdent(t.Database) + "." + schema.QuoteIdent(t.Name) + " WHERE (" + where + "\n)",
-		Database: t.Database,
-	})
+	a, err := h.cfg.Analyze(ctx, &shardpb.AnalyzeRequest{Sql: selectHead(t.Database, t.Name) + where + "\n)", Database: t.Database})
 	if err != nil {
-		return err
+		return statement.InCondition(err, len(selectHead(t.Database, t.Name)))
 	}
 	if len(a.Tables) != 1 || statement.HasQuery(where) {
 		return errs.New(errs.Unsupported, "parameter where: a condition of a tail uses the columns of %s.%s; it cannot have a query in it", t.Database, t.Name)

@@ -25,6 +25,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/router/query/statement"
 )
 
 // Meta is the part of the metadata client that a Handler needs.
@@ -218,7 +219,7 @@ func (h *Handler) follow(ctx context.Context, reqs []*shardpb.TailRequest) ([]Re
 				r.Close()
 			}
 		}
-		return nil, err
+		return nil, statement.InCondition(err, len(selectHead(reqs[0].Name.Database, reqs[0].Name.Name)))
 	}
 	return readers, nil
 }

@@ -1,6 +1,9 @@
 package statement
 
 import (
+	"errors"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"cordwood/proto/errs"
@@ -41,6 +44,28 @@ func CheckCondition(src string) error {
 		}
 		some = true
 	}
+}
+
+var position = regexp.MustCompile(`\(position (\d+)\)$`)
+
+// InCondition makes the position in an error of the engine, in the statement made of a
+// condition, one in the condition itself, which begins at offset from of the statement.
+func InCondition(err error, from int) error {
+	e := (*errs.Error)(nil)
+	if !errors.As(err, &e) {
+		return err
+	}
+	m := position.FindStringSubmatchIndex(e.Msg)
+	if m == nil {
+		return err
+	}
+	at, aerr := strconv.Atoi(e.Msg[m[2]:m[3]])
+	if aerr != nil || at < from {
+		return err
+	}
+	shifted := *e
+	shifted.Msg = e.Msg[:m[0]] + "(position " + strconv.Itoa(at-from) + " of the condition)"
+	return &shifted
 }
 
 // Names lists the words and quoted names of src that could name a column, each once, in

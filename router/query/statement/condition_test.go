@@ -23,6 +23,22 @@ func TestCheckCondition(t *testing.T) {
 	}
 }
 
+func TestInCondition(t *testing.T) {
+	for _, test := range []struct{ msg, want string }{
+		{"no column (position 36)", "no column (position 6 of the condition)"},
+		{"no column (position 12)", "no column (position 12)"},
+		{"no column", "no column"},
+	} {
+		err := InCondition(errs.New(errs.ColumnNotFound, "%s", test.msg), 30)
+		if e := errs.From(err); e.Msg != test.want || e.Code != errs.ColumnNotFound {
+			t.Errorf("%s becomes %v", test.msg, err)
+		}
+	}
+	if InCondition(nil, 3) != nil {
+		t.Error("no error becomes one")
+	}
+}
+
 func TestHasQuery(t *testing.T) {
 	for src, want := range map[string]bool{
 		"a IN (SELECT 1)": true, "a = (/* x */ from t)": true, "EXISTS(VALUES (1))": true, "(with x as (select 1) select 1)": true,
