@@ -151,9 +151,15 @@ func (r *Replica) open() (err error) {
 		r.raft.Shutdown()
 	default:
 	}
-	if loop != nil && r.soleVoter() {
-		loop.electNow()
+	if loop == nil {
+		return nil
 	}
+	if members := r.raft.GetConfiguration().Configuration().Servers; len(members) > 0 && !r.soleVoter() {
+		// It would wait for the votes of others for ever.
+		return errors.Join(fmt.Errorf("its members are %v by log and snapshots, and node %s should be the only one: the head of the newest snapshot is damaged, or the directory is another node's; restore it from a backup",
+			members, cfg.NodeID), r.raft.Shutdown().Error())
+	}
+	loop.electNow()
 	return nil
 }
 

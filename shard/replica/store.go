@@ -55,11 +55,18 @@ func openBackend(cfg Config, g *guard, logger hclog.Logger) (backend, error) {
 // checkBoltLog checks the pages of a log before it is opened. A file that another
 // process has open is left to the lock.
 func checkBoltLog(path string) error {
-	err := checkBuckets(path, "conf", "logs")
-	if errors.Is(err, os.ErrNotExist) {
+	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
 		return nil
 	}
-	return err
+	if err == nil {
+		err = checkBuckets(path, "conf", "logs")
+	}
+	if err != nil {
+		return err
+	}
+	// Raft panics over an entry that cannot be read.
+	return verifyBoltLog(path, &Verified{}, nil)
 }
 
 // logStore is the log and stable store that raft uses. It latches on the first

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
@@ -17,6 +18,7 @@ import (
 	"github.com/hashicorp/raft-wal/metadb"
 	"github.com/hashicorp/raft-wal/types"
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 )
 
 // Verified is what VerifyLog read.
@@ -43,7 +45,9 @@ func Verify(dir string, command func(index uint64, data []byte) error, snapshot 
 	logDir := filepath.Join(dir, "log")
 	if _, serr := os.Stat(filepath.Join(logDir, boltFile)); serr == nil {
 		v.Kind = Bolt
-		err = verifyBoltLog(filepath.Join(logDir, boltFile), &v, command)
+		if err = checkBuckets(filepath.Join(logDir, boltFile), "conf", "logs"); err == nil {
+			err = verifyBoltLog(filepath.Join(logDir, boltFile), &v, command)
+		}
 	} else {
 		err = verifyWAL(logDir, &v, command)
 	}
@@ -129,10 +133,8 @@ func readWALMeta(dir string) (state types.PersistentState, written string, err e
 	return state, written, err
 }
 
+// verifyBoltLog reads the values and entries of a log whose pages are sound.
 func verifyBoltLog(path string, v *Verified, command func(uint64, []byte) error) (err error) {
-	if err := checkBoltLog(path); err != nil {
-		return err
-	}
 	err = WalkBolt(path, func(bucket string, key, value []byte) error {
 		if key == nil || bucket != "conf" {
 			return nil
@@ -143,7 +145,10 @@ func verifyBoltLog(path string, v *Verified, command func(uint64, []byte) error)
 	if err != nil {
 		return fmt.Errorf("log %s: %w", path, err)
 	}
-	store, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{ReadOnly: true}})
+	store, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{ReadOnly: true, Timeout: 2 * time.Second}})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		err = fmt.Errorf("%w: another process has it open", err)
+	}
 	if err != nil {
 		return fmt.Errorf("log %s: %w", path, err)
 	}
@@ -157,7 +162,7 @@ func verifyBoltLog(path string, v *Verified, command func(uint64, []byte) error)
 	for i := v.First; i <= v.Last; i++ {
 		var l raft.Log
 		if err := store.GetLog(i, &l); err != nil {
-			return fmt.Errorf("log %s: entry %d: %w", path, i, err)
+			return fmt.Errorf("log %s: entry %d is damaged: %w; restore the directory from a replica or a backup", path, i, err)
 		}
 		if err := checkSum(&l); err != nil {
 			return fmt.Errorf("log %s: %w", path, err)
