@@ -69,3 +69,25 @@ func TestDataDirIsLocked(t *testing.T) {
 		t.Errorf("a second process: %v", err)
 	}
 }
+
+// TestFutureIdentity reads the identity that a version may write that does not exist
+// yet: it is refused as such, whatever else is in it, and not touched.
+func TestFutureIdentity(t *testing.T) {
+	want, err := os.ReadFile(filepath.Join("testdata", "future-IDENTITY"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "IDENTITY"), want, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openDataDir(dir); err == nil || !strings.Contains(err.Error(), "written by a newer version") {
+		t.Errorf("opening it gives %v", err)
+	}
+	if _, err := OpenOffline(dir); err == nil || !strings.Contains(err.Error(), "written by a newer version") {
+		t.Errorf("the doctor gets %v", err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "IDENTITY")); err != nil || string(got) != string(want) {
+		t.Errorf("it was changed: %v", err)
+	}
+}

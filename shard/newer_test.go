@@ -1,0 +1,30 @@
+package shard
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestNewerVersions reads what versions may write that do not exist yet: it is refused
+// as such. The manifest, batches, logs, the metadata and the identity have tests of
+// their own.
+func TestNewerVersions(t *testing.T) {
+	f, err := os.Open(filepath.Join("testdata", "future.snapshot"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := CheckSnapshot(f); err == nil || !strings.Contains(err.Error(), "written by a newer version") {
+		t.Errorf("a snapshot gives %v", err)
+	}
+	for _, entry := range [][]byte{
+		append([]byte{9}, appendEntry(nil, &entry{kind: kindDropTable})[1:]...),
+		appendEntry(nil, &entry{kind: 200}),
+	} {
+		if err := CheckEntry(entry); err == nil || !strings.Contains(err.Error(), "written by a newer version") {
+			t.Errorf("an entry gives %v", err)
+		}
+	}
+}
