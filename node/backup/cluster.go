@@ -267,7 +267,7 @@ func (s *segmentStream) Read(p []byte) (int, error) {
 		if err != nil {
 			e := errs.FromGRPC(err)
 			if errs.CodeOf(e) == errs.InvalidArguments {
-				return 0, final{fmt.Errorf("%w: %w", errPinLost, e)}
+				return 0, final{errPinLost}
 			}
 			return 0, e
 		}

@@ -349,7 +349,9 @@ func (c *creation) transfer(ctx context.Context, s *shardCopy, p *shardpb.Pinned
 	if err != nil {
 		select {
 		case <-s.pin.Lost():
-			err = fmt.Errorf("%w: %w", errPinLost, err)
+			if !errors.Is(err, errPinLost) {
+				err = fmt.Errorf("%w: %w", errPinLost, err)
+			}
 		default:
 		}
 		return nil, err

@@ -297,9 +297,26 @@ func (e *InTheWayError) Error() string { return e.text }
 // parallelProposals is how many commands are on their way to the metadata at once.
 const parallelProposals = 32
 
+// proposeWait is how long a command is proposed again while the metadata cannot be
+// reached.
+const proposeWait = time.Minute
+
+// propose proposes a command, again if the outcome is unknown: all that a restore
+// proposes may be done twice, but for making a table; see makeTable.
 func (s *restoration) propose(ctx context.Context, at int64, cmd *metapb.Command) (*metapb.Result, error) {
 	cmd.TimeUnixNano = at
-	return s.cfg.Target.meta.Propose(ctx, cmd)
+	give := time.Now().Add(proposeWait)
+	for pause := 200 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		result, err := s.cfg.Target.meta.Propose(ctx, cmd)
+		if err == nil || errs.From(err).Status() < 500 || ctx.Err() != nil || time.Now().Add(pause).After(give) {
+			return result, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(pause):
+		}
+	}
 }
 
 // metadata makes databases, tables and pipelines.
@@ -383,7 +400,12 @@ func (s *restoration) makeTable(ctx context.Context, from *schemapb.Table) error
 	}
 	result, err := s.propose(ctx, or(from.CreatedUnixNano, s.cfg.Now().UnixNano()), cmd)
 	if errs.CodeOf(err) == errs.TableAlreadyExists {
-		return fmt.Errorf("it was made by somebody else meanwhile: %w", err)
+		t, ok := s.cfg.Target.meta.Table(from.Database, from.Name)
+		if !ok || t.Restored == nil || t.Restored.BackupID != s.b.Id || t.Restored.Complete {
+			return fmt.Errorf("it was made by somebody else meanwhile: %w", err)
+		}
+		// It was made by us, and the answer was lost.
+		result, err = &metapb.Result{Tables: []*schemapb.Table{t.ToProto()}}, nil
 	}
 	if err != nil {
 		return err

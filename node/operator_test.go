@@ -1,0 +1,113 @@
+package node
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/shardpb"
+)
+
+// obliging answers every call that reaches it.
+type obliging struct {
+	metapb.UnimplementedMetaServer
+	shardpb.UnimplementedShardServiceServer
+}
+
+func (obliging) Propose(context.Context, *metapb.ProposeRequest) (*metapb.ProposeResponse, error) {
+	return &metapb.ProposeResponse{}, nil
+}
+
+func (obliging) Write(context.Context, *shardpb.WriteRequest) (*shardpb.WriteResponse, error) {
+	return &shardpb.WriteResponse{}, nil
+}
+
+func (obliging) Stats(context.Context, *shardpb.StatsRequest) (*shardpb.StatsResponse, error) {
+	return &shardpb.StatsResponse{}, nil
+}
+
+func (obliging) Pin(_ *shardpb.PinRequest, s grpc.ServerStreamingServer[shardpb.PinResponse]) error {
+	return s.Send(&shardpb.PinResponse{Complete: true})
+}
+
+// TestOperatorCalls makes calls as users of each kind.
+func TestOperatorCalls(t *testing.T) {
+	s := newOperatorServer(obliging{}, obliging{})
+	defer func() {
+		if err := s.stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	propose := func(op *metapb.Command) func(conn grpc.ClientConnInterface) error {
+		return func(conn grpc.ClientConnInterface) error {
+			_, err := metapb.NewMetaClient(conn).Propose(ctx, &metapb.ProposeRequest{Command: op})
+			return err
+		}
+	}
+	calls := map[string]struct {
+		read, write bool // who may: a user that may only read; one that may also write
+		call        func(conn grpc.ClientConnInterface) error
+	}{
+		"pin": {true, true, func(conn grpc.ClientConnInterface) error {
+			stream, err := shardpb.NewShardServiceClient(conn).Pin(ctx, &shardpb.PinRequest{})
+			if err == nil {
+				_, err = stream.Recv()
+			}
+			return err
+		}},
+		"write": {false, true, func(conn grpc.ClientConnInterface) error {
+			_, err := shardpb.NewShardServiceClient(conn).Write(ctx, &shardpb.WriteRequest{})
+			return err
+		}},
+		"stats": {false, false, func(conn grpc.ClientConnInterface) error {
+			_, err := shardpb.NewShardServiceClient(conn).Stats(ctx, &shardpb.StatsRequest{})
+			return err
+		}},
+		"create a table":  {false, true, propose(&metapb.Command{Op: &metapb.Command_CreateTable{CreateTable: &metapb.CreateTable{}}})},
+		"register a node": {false, false, propose(&metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: &metapb.RegisterNode{}}})},
+		"bootstrap":       {false, false, propose(&metapb.Command{Op: &metapb.Command_Bootstrap{Bootstrap: &metapb.Bootstrap{}}})},
+		"nothing":         {false, false, propose(&metapb.Command{})},
+	}
+	for user, may := range map[string]struct{ read, write bool }{"reader": {true, false}, "writer": {false, true}, "both": {true, true}} {
+		conn, err := grpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+				here, there := net.Pipe()
+				go s.serve(there, may.read, may.write)
+				return here, nil
+			}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, c := range calls {
+			want := may.read && (c.read || c.write && may.write)
+			err := c.call(conn)
+			if (err == nil) != want || err != nil && errs.CodeOf(errs.FromGRPC(err)) != errs.PermissionDenied {
+				t.Errorf("%s: %s: %v, allowed should be %t", user, name, err, want)
+			}
+		}
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestOperatorConnectionAfterStop hands over a connection when nobody answers any more.
+func TestOperatorConnectionAfterStop(t *testing.T) {
+	s := newOperatorServer(obliging{}, obliging{})
+	if err := s.stop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	here, there := net.Pipe()
+	s.serve(there, true, true)
+	if _, err := here.Read(make([]byte, 1)); err == nil {
+		t.Error("the connection stays open")
+	}
+}
