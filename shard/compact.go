@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"cordwood/proto/schema"
@@ -140,9 +142,10 @@ func (s *Shard) pick() []compaction.Segment {
 		}
 	}
 	s.mu.RLock()
-	defer s.mu.RUnlock()
-	list := make([]compaction.Segment, 0, len(s.live))
-	for _, l := range s.live {
+	live := slices.Collect(maps.Values(s.live))
+	s.mu.RUnlock()
+	list := make([]compaction.Segment, 0, len(live))
+	for _, l := range live {
 		if _, rests := s.resting[l.ID]; rests || l.damage.Load() != nil {
 			continue
 		}
@@ -155,8 +158,11 @@ func (s *Shard) pick() []compaction.Segment {
 	return picked
 }
 
-// candidate is a segment as compaction sees it; mu is held.
+// candidate is a segment as compaction sees it. It holds mu for one segment at a time,
+// because there may be tens of thousands of tables in each.
 func (s *Shard) candidate(l *liveSegment) (seg compaction.Segment, ok bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	seg = compaction.Segment{ID: l.ID, Order: l.Order, Bytes: l.Bytes, Rows: l.Rows}
 	first := true
 	lo, hi := int64(0), int64(0) // days
@@ -227,11 +233,13 @@ func floorDiv(a, b int64) int64 {
 }
 
 // mayMerge tells whether segments may be merged: the order of a table's writes must
-// stay known if it merges rows. mu is held.
+// stay known if it merges rows.
 func (s *Shard) mayMerge(list []compaction.Segment) bool {
 	if len(list) == 1 {
 		return true
 	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	for id := range s.merging(list) {
 		if _, ok := s.between(id, list); !ok {
 			return false
@@ -250,6 +258,9 @@ func (s *Shard) merging(list []compaction.Segment) map[uint64]struct{} {
 	}
 	for i := range list {
 		l := s.live[list[i].ID]
+		if l == nil {
+			continue // it went; job will find out
+		}
 		if !l.Shared() {
 			note(l.TableID)
 		}

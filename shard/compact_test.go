@@ -12,7 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cordwood/proto/column"
 	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
 	"cordwood/shard/compaction"
 	"cordwood/shard/vfs"
 )
@@ -258,6 +260,54 @@ func TestSplit(t *testing.T) {
 			t.Errorf("%d and %d rows", a, b)
 		}
 		s = s.reopen()
+	}
+}
+
+// TestSparseColumns has a table of a thousand columns, of which a row has three, beside
+// small ones.
+func TestSparseColumns(t *testing.T) {
+	s := openShard(t, testConfig(t))
+	s.stopCompactor()
+	d := def(1)
+	for i := range 1000 {
+		d.Columns = append(d.Columns, &schemapb.Column{Id: uint32(4 + i), Name: fmt.Sprint("c", i), Type: schemapb.Type_TYPE_INT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD})
+	}
+	d.NextColumnId = 1004
+	table := schema.FromProto(d)
+	want := 0
+	for n := range uint64(4) {
+		var b column.Builder
+		for row := range 500 {
+			set := func(c schema.Column, v int64) {
+				at := slices.IndexFunc(b.Cols(), func(have *column.Col) bool { return have.ID == c.ID })
+				if at < 0 {
+					at = len(b.Cols())
+					b.Add(c)
+				}
+				b.Cols()[at].SetInt(row, v)
+			}
+			set(table.Columns[0], int64(n)*1000+int64(row))
+			for i := range 3 {
+				set(table.Columns[3+(row*3+i+int(n)*7)%1000], int64(row))
+			}
+			b.EndRow()
+			want++
+		}
+		data := b.Encode(nil, head(1, 9, 2*n+1))
+		if _, need, err := s.Write(context.Background(), [][]byte{data, batch(head(2, 9, 2*n+2), "small")}, []*schemapb.Table{d, def(2)}); err != nil || len(need) > 0 {
+			t.Fatalf("needs %v: %v", need, err)
+		}
+		s.flush()
+	}
+	if err := s.compactNow(); err != nil {
+		t.Fatal(err)
+	}
+	l := s.segments[1]
+	if len(l) != 1 || l[0].Shared() || l[0].Rows != int64(want) || len(l[0].Columns) != 1001 {
+		t.Errorf("%d segments, the first of %d rows and %d columns", len(l), l[0].Rows, len(l[0].Columns))
+	}
+	if got := len(s.rows(2)); got != 4 {
+		t.Errorf("%d rows of the small table", got)
 	}
 }
 

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -82,8 +83,9 @@ const maxCutoffs = 10_000
 // batch, or half of the rows of a segment, which compaction then rewrites.
 func (s *Shard) expirable(now time.Time) (cutoffs []cutoff) {
 	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for id, d := range s.state.tables {
+	defs := slices.Collect(maps.Values(s.state.tables))
+	s.mu.RUnlock()
+	for _, d := range defs {
 		index := d.TimeIndex()
 		if index == nil {
 			continue
@@ -93,12 +95,8 @@ func (s *Shard) expirable(now time.Time) (cutoffs []cutoff) {
 		if ttl.Instant {
 			before, ok = math.MaxInt64, true
 		}
-		x, had := s.state.expired[id]
-		if !ok || had && before < x.Before {
-			continue
-		}
-		if s.hasExpired(d, before, had && before == x.Before) {
-			cutoffs = append(cutoffs, cutoff{id, before})
+		if ok && s.hasExpired(d, before) {
+			cutoffs = append(cutoffs, cutoff{d.ID, before})
 		}
 	}
 	slices.SortFunc(cutoffs, func(a, b cutoff) int {
@@ -110,10 +108,17 @@ func (s *Shard) expirable(now time.Time) (cutoffs []cutoff) {
 	return cutoffs
 }
 
-func (s *Shard) hasExpired(d *tableDef, before int64, same bool) bool {
+// hasExpired tells whether anything can go of the rows of a table before a time.
+func (s *Shard) hasExpired(d *tableDef, before int64) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	x, had := s.state.expired[d.ID]
+	if had && before < x.Before {
+		return false
+	}
 	for _, l := range s.segments[d.ID] {
 		t := l.span(d.ID)
-		if same && l.Order < s.state.expired[d.ID].Order {
+		if had && before == x.Before && l.Order < x.Order {
 			continue
 		}
 		if t.MaxTime < before || t.MinTime < before && float64(before)-float64(t.MinTime) >= (float64(t.MaxTime)-float64(t.MinTime))/2 {

@@ -28,6 +28,7 @@ type flushTable struct {
 // part is what a flush has of a table in one partition, merged and in the order of a file.
 type part struct {
 	table   *schema.Table
+	merge   query.Merge
 	columns []uint32
 	batches []*column.Batch
 	rows    []segment.RowRef
@@ -78,8 +79,9 @@ func (s *Shard) writeTables(tables map[uint64]*flushTable) (metas []segment.Meta
 		for list := shared[by]; len(list) > 0; {
 			n := fitting(list)
 			var m segment.Meta
-			if by.physical == "" && len(list) == 1 {
-				m, err = s.writeOwn(cfg, list[0]) // nobody to share with
+			if by.physical == "" && len(list) == 1 && list[0].merge == query.Append {
+				// Nobody to share with. A table that merges rows would have to stay by itself.
+				m, err = s.writeOwn(cfg, list[0])
 			} else {
 				m, err = s.writeShared(cfg, list[:n])
 			}
@@ -105,7 +107,7 @@ func (a sharedBy) compare(b sharedBy) int {
 // table merges them.
 func newPart(t *flushTable, rows []segment.RowRef) part {
 	table := merge.WithDeleted(t.def.Table, t.batches)
-	p := part{table: table, batches: t.batches, rows: rows}
+	p := part{table: table, merge: t.def.merge, batches: t.batches, rows: rows}
 	segment.Sort(table, p.batches, p.rows)
 	if t.def.merge != query.Append {
 		p.batches, p.rows = merge.Sorted(table, t.def.merge, p.batches, p.rows)
