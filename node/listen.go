@@ -89,7 +89,7 @@ type rpcServer struct {
 
 // localBuffer is what may be under way between roles of the process before the
 // sender waits, per direction and connection.
-const localBuffer = 4 << 20
+const localBuffer = 256 << 10
 
 // window is the flow-control window of gRPC: large enough that a batch is not cut up
 // into round trips.
