@@ -45,11 +45,11 @@ func goldenRecords() []*backuppb.Record {
 	}
 }
 
-func golden(t testing.TB, name string, make func() []byte) []byte {
+func golden(t testing.TB, name string, encode func() []byte) []byte {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := errors.Join(os.MkdirAll("testdata", 0o750), os.WriteFile(path, make(), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll("testdata", 0o750), os.WriteFile(path, encode(), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
