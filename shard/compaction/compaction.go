@@ -81,7 +81,7 @@ func Run(ctx context.Context, job Job) (res *Result, err error) {
 	r := &run{job: job, ctx: ctx, pacer: job.Limiter.pacer(), res: &Result{}, tables: map[uint64]*Table{}}
 	defer func() {
 		for _, c := range r.cursors {
-			err = errors.Join(err, c.r.Close())
+			err = errors.Join(err, c.close())
 		}
 		if err == nil {
 			return
@@ -125,8 +125,12 @@ type run struct {
 
 // cursor reads one input.
 type cursor struct {
-	r     *segment.Reader
-	meta  *segment.Meta
+	in   Input
+	meta *segment.Meta
+	r    *segment.Reader // nil before the first row is read, and after the last
+	// waits tells that it was not opened: its table has no tags, so its rows begin at
+	// the input's smallest time, and nothing has to be read before their turn comes.
+	waits bool
 	chunk int // rows to read at once
 	b     *column.Batch
 	times *column.View
@@ -136,11 +140,7 @@ type cursor struct {
 
 func (r *run) open() error {
 	for _, in := range r.job.Inputs {
-		rd, err := segment.Open(r.job.Config.FS, in.Path, in.Meta)
-		if err != nil {
-			return err
-		}
-		c := &cursor{r: rd, meta: in.Meta}
+		c := &cursor{in: in, meta: in.Meta}
 		r.cursors = append(r.cursors, c)
 		row := max(in.Meta.Bytes*inflated/max(in.Meta.Rows, 1), 1)
 		c.chunk = int(min(max(readBytes/int64(len(r.job.Inputs))/row, minReadRows), maxReadRows))
@@ -151,13 +151,34 @@ func (r *run) open() error {
 				r.tables[id] = r.job.Table(id)
 			}
 		}
-	}
-	for _, c := range r.cursors {
-		if err := r.load(c); err != nil {
+		t := r.tables[in.Meta.TableID]
+		if c.waits = !in.Meta.Shared() && t != nil && len(t.Def.Tags()) == 0; c.waits {
+			continue
+		}
+		if err := r.begins(c); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// begins opens an input and reads its first rows.
+func (r *run) begins(c *cursor) (err error) {
+	c.waits = false
+	if c.r, err = segment.Open(r.job.Config.FS, c.in.Path, c.meta); err != nil {
+		return err
+	}
+	return r.load(c)
+}
+
+// close lets go of what the reader holds.
+func (c *cursor) close() error {
+	if c.r == nil {
+		return nil
+	}
+	err := c.r.Close()
+	c.r = nil
+	return err
 }
 
 func tableIDs(m *segment.Meta) []uint64 {
@@ -286,8 +307,8 @@ func (r *run) load(c *cursor) error {
 	for {
 		b, err := c.r.Next(c.chunk)
 		if errors.Is(err, io.EOF) {
-			c.b = nil
-			return nil
+			c.b, c.times = nil, nil
+			return c.close()
 		}
 		if err != nil {
 			return err
@@ -365,7 +386,7 @@ func (r *run) table(def *schema.Table, o *output) error {
 	t := r.tables[def.ID]
 	var list []*cursor
 	for _, c := range r.cursors {
-		if c.b != nil && c.b.TableID == def.ID {
+		if c.waits && c.meta.TableID == def.ID || c.b != nil && c.b.TableID == def.ID {
 			list = append(list, c)
 		}
 	}
@@ -373,6 +394,17 @@ func (r *run) table(def *schema.Table, o *output) error {
 	r.begin(list)
 	for len(list) > 0 {
 		first, second := r.least(list)
+		if first.waits {
+			if err := r.begins(first); err != nil {
+				return err
+			}
+			if first.b == nil {
+				list = slices.DeleteFunc(list, func(c *cursor) bool { return c == first })
+			} else {
+				r.point(first)
+			}
+			continue
+		}
 		if r.full(len(list)) && (t.Merge == query.Append || len(r.rows) == 0 || !r.id.Equal(r.rows[len(r.rows)-1], first.ref())) {
 			if err := r.flush(def, t, o); err != nil {
 				return err
@@ -401,7 +433,9 @@ func (r *run) begin(list []*cursor) {
 	clear(r.batches)
 	r.batches, r.rows = r.batches[:0], r.rows[:0]
 	for _, c := range list {
-		r.point(c)
+		if !c.waits {
+			r.point(c)
+		}
 	}
 }
 
@@ -412,7 +446,11 @@ func (r *run) point(c *cursor) {
 	r.id.Add(c.b)
 }
 
+// ref is the next row. Of one that waits only the time counts.
 func (c *cursor) ref() segment.RowRef {
+	if c.waits {
+		return segment.RowRef{Time: c.meta.MinTime}
+	}
 	return segment.RowRef{Time: c.times.Int(c.row), Batch: c.at, Row: uint32(c.row)}
 }
 

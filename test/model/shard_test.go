@@ -163,12 +163,16 @@ func (w *world) create() {
 	if w.nextID%4 == 0 {
 		options["physical_table"] = "phy"
 	}
+	key := schemapb.Semantic_SEMANTIC_TAG
+	if w.nextID%6 == 0 {
+		key = schemapb.Semantic_SEMANTIC_FIELD // it keeps all rows
+	}
 	w.tables[w.nextID] = &table{expired: -1 << 62, def: &schemapb.Table{
 		Id: w.nextID, Database: "d", Name: fmt.Sprint("t", w.nextID), Version: 1, MinWriterVersion: 1, NextColumnId: 5, Options: options,
 		Placement: []*schemapb.Placement{{Epoch: 1, ShardId: 1}},
 		Columns: []*schemapb.Column{
 			{Id: 1, Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_SECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP, NotNull: true},
-			{Id: 2, Name: "key", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_TAG},
+			{Id: 2, Name: "key", Type: schemapb.Type_TYPE_STRING, Semantic: key},
 			{Id: 3, Name: "a", Type: schemapb.Type_TYPE_INT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
 			{Id: 4, Name: "b", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
 		},
