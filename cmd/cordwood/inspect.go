@@ -35,11 +35,13 @@ is, it says itself or its name does:
   shards/1/MANIFEST             the live segments of a shard
   shards/1                      the log of a shard: the writes not yet in segments
   shards/1/segments/*.parquet   segments
+  shards/1/raft/snapshots/*/state.bin  a snapshot, with what raft notes of it
+  shards/1/segments/*.damaged   why a segment is set aside
   *.batch                       a column batch by itself
   backups/*.manifest            a backup, in its repository
   metadata/*.records            the tables and pipelines of backups
 
-The files of the metadata can be read only while the server is stopped.`,
+'cordwood doctor' checks all of them at once. The files of the metadata can be read only while the server is stopped.`,
 		Example: `  cordwood inspect cordwood-data/shards/1/MANIFEST
   cordwood inspect cordwood-data/shards/*/segments/*.parquet`,
 		Args: cobra.MinimumNArgs(1),
@@ -73,6 +75,14 @@ func inspect(w io.Writer, path string) error {
 	switch name := filepath.Base(path); {
 	case name == "state.db":
 		return meta.Inspect(w, path)
+	case name == "state.bin" || name == "meta.json":
+		return replica.InspectSnapshot(w, filepath.Dir(path))
+	case strings.HasSuffix(name, shard.DamagedSuffix):
+		b, err := os.ReadFile(path)
+		if err == nil {
+			_, err = w.Write(b)
+		}
+		return err
 	case name == "raft.db":
 		return inspectDir(w, filepath.Dir(path))
 	case strings.HasSuffix(name, ".wal") || name == "wal-meta.db":

@@ -265,3 +265,36 @@ func verifySnapshot(dir string) (m snapshotMeta, err error) {
 	}
 	return m, nil
 }
+
+// InspectSnapshot prints a snapshot's directory as text: what raft notes of it, whether
+// its checksum is right, the header, and the content if it is text.
+func InspectSnapshot(w io.Writer, dir string) error {
+	m, err := verifySnapshot(dir)
+	if err != nil {
+		return fmt.Errorf("inspect snapshot %s: %w", dir, err)
+	}
+	f, err := os.Open(filepath.Join(dir, "state.bin"))
+	if err != nil {
+		return fmt.Errorf("inspect snapshot: %w", err)
+	}
+	defer f.Close()
+	h, err := readHeader(f)
+	if err != nil {
+		return fmt.Errorf("inspect snapshot %s: %w", dir, err)
+	}
+	_, err = fmt.Fprintf(w, "snapshot %s: index %d, term %d, %d bytes, checksum %x is right\nlast command %d of term %d\n", m.ID, m.Index, m.Term, m.Size, m.CRC, h.index, h.term)
+	for _, s := range m.Configuration.Servers {
+		if err == nil {
+			_, err = fmt.Fprintf(w, "  %s %s at %s\n", s.Suffrage, s.ID, s.Address)
+		}
+	}
+	first := make([]byte, 1)
+	if n, _ := f.Read(first); err != nil || n == 0 || first[0] != '{' {
+		return err
+	}
+	if _, err := w.Write(first); err != nil {
+		return err
+	}
+	_, err = io.Copy(w, f)
+	return err
+}

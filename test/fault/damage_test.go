@@ -22,8 +22,15 @@ import (
 func kindOf(file string) string {
 	base := filepath.Base(file)
 	for _, k := range []struct{ suffix, kind string }{
-		{"IDENTITY", "identity"}, {"state.db", "metadata state"}, {"raft.db", "metadata log"}, {"MANIFEST", "manifest"},
-		{".parquet", "segment"}, {".wal", "log"}, {"wal-meta.db", "stable store"}, {"state.bin", "snapshot"}, {"meta.json", "snapshot head"},
+		{"IDENTITY", "identity"},
+		{"state.db", "metadata state"},
+		{"raft.db", "metadata log"},
+		{"MANIFEST", "manifest"},
+		{".parquet", "segment"},
+		{".wal", "log"},
+		{"wal-meta.db", "stable store"},
+		{"state.bin", "snapshot"},
+		{"meta.json", "snapshot head"},
 	} {
 		if strings.HasSuffix(base, k.suffix) {
 			return k.kind
