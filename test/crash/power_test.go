@@ -2,6 +2,7 @@ package crash
 
 import (
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,23 +21,22 @@ func TestPowerCut(t *testing.T) {
 			rng := seeded(t)
 			disk := fault.NewDisk(t, kind, 512)
 			node, l := cluster.NewAt(t, filepath.Join(disk.Dir, "data"), flags...), load.New()
-			statuses := map[int]int{}
 			var slowest time.Duration
 			for range n {
 				slowest = max(slowest, node.Start())
 				l.Prepare(t, node)
 				loadFor(node, l, rng, func() {
-					if err := disk.CutPower(); err != nil {
-						t.Fatal(err)
+					// A machine without power sends no answers and begins no writes, while a file
+					// system that was shut down can report a sync as done that it was not.
+					l.Cut()
+					if err := syscall.Kill(node.Pid(), syscall.SIGSTOP); err != nil {
+						t.Error(err)
 					}
+					if err := disk.CutPower(); err != nil {
+						t.Error(err)
+					}
+					node.Kill()
 				})
-				// The log cannot be written: the server ends by itself.
-				status := node.Ended(20 * time.Second)
-				statuses[status]++
-				if status != 70 {
-					t.Errorf("the server ended with status %d, want 70", status)
-				}
-				node.Kill()
 				disk.Unmount()
 				disk.Mount()
 				if report := fault.Doctor(t, node.Dir); report.Result == "damaged" {
@@ -46,7 +46,7 @@ func TestPowerCut(t *testing.T) {
 				l.Check(t, node)
 				node.Kill()
 			}
-			t.Logf("%d rounds on %s, %d rows acknowledged, 0 lost, 0 doubled, ended with %v, slowest start %s", n, kind, l.Acked(), statuses, slowest)
+			t.Logf("%d rounds on %s, %d rows acknowledged, 0 lost, 0 doubled, slowest start %s", n, kind, l.Acked(), slowest)
 		})
 	}
 }

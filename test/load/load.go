@@ -44,12 +44,21 @@ type Load struct {
 	round  int
 	acked  int
 	merges bool
+	cut    bool
 	// Refused counts answers of 503 that name a time to come back.
 	Refused atomic.Int64
 }
 
 // New returns a Load for a server without data, or for one that only this Load wrote to.
 func New() *Load { return &Load{posts: map[string]*post{}} }
+
+// Cut says that the power goes now: what is acknowledged from here on, until the next
+// Run, comes from a machine that would be dead, and may be there or not.
+func (l *Load) Cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = true
+}
 
 // Acked is how many rows were acknowledged.
 func (l *Load) Acked() int {
@@ -76,6 +85,7 @@ func (l *Load) Prepare(t testing.TB, n *cluster.Node) {
 func (l *Load) Run(n *cluster.Node, seed uint64, stop <-chan struct{}) {
 	l.mu.Lock()
 	l.round++
+	l.cut = false
 	round := l.round
 	l.mu.Unlock()
 	var wg sync.WaitGroup
@@ -128,8 +138,10 @@ func (l *Load) post(n *cluster.Node, name, table string, rng *rand.Rand) (gone b
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.acked = true
-	l.acked += RowsPerPost
+	if !l.cut {
+		p.acked = true
+		l.acked += RowsPerPost
+	}
 	return false
 }
 
@@ -156,8 +168,10 @@ func (l *Load) merge(n *cluster.Node, key int) (gone bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.keys[key].acked = v
-	l.acked++
+	if !l.cut {
+		l.keys[key].acked = v
+		l.acked++
+	}
 	return false
 }
 
