@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,11 +114,18 @@ func decodeWALEntry(codec *wal.BinaryCodec, b []byte, l *raft.Log) (err error) {
 // readWALMeta reads the list of segments, and which of them was last written, without
 // opening the file for writing.
 func readWALMeta(dir string) (state types.PersistentState, written string, err error) {
-	err = WalkBolt(filepath.Join(dir, metadb.FileName), func(bucket string, key, value []byte) error {
+	path := filepath.Join(dir, metadb.FileName)
+	err = WalkBolt(path, func(bucket string, key, value []byte) error {
 		switch {
 		case key == nil:
-		case bucket == metadb.MetaBucket && string(key) == metadb.MetaKey:
-			return json.Unmarshal(value, &state)
+		case bucket == metadb.MetaBucket:
+			// A name that is not known is one that was damaged: without it the library would
+			// take the list for empty, and begin a new log.
+			dec := json.NewDecoder(bytes.NewReader(value))
+			dec.DisallowUnknownFields()
+			if err := dec.Decode(&state); err != nil || string(key) != metadb.MetaKey {
+				return &ErrCorruptBolt{File: path, What: fmt.Sprintf("the list of log files, under %q, cannot be read: %v", key, err)}
+			}
 		case bucket == metadb.StableBucket:
 			val, err := cutValueSum(key, value)
 			if string(key) == keyWritten {

@@ -118,6 +118,9 @@ func (m *walMeta) Load(dir string) (types.PersistentState, error) {
 	if err := checkWALMeta(dir); err != nil {
 		return types.PersistentState{}, err
 	}
+	if _, _, err := readWALMeta(dir); err != nil {
+		return types.PersistentState{}, err
+	}
 	state, err := m.BoltMetaDB.Load(dir)
 	if err != nil {
 		return state, err
