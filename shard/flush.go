@@ -414,6 +414,12 @@ func (s *Shard) beginLog() error {
 
 // flushFor has the replica take a snapshot, which flushes, and counts it.
 func (s *Shard) flushFor(reason string) error {
+	s.mu.RLock()
+	done := s.flushErr == nil && len(s.frozen) == 0 && s.active.Empty() && s.appliedIndex <= s.flushed.Load()
+	s.mu.RUnlock()
+	if done {
+		return nil // two snapshots of one index in one millisecond would have one name
+	}
 	start := time.Now()
 	s.mu.RLock()
 	size := s.memoryLocked()
