@@ -463,7 +463,7 @@ func TestBootstrapAfterItWasCutShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.SetUint64([]byte("CurrentTerm"), 1); err != nil {
+	if err := newLogStore(b, g, newMetrics(nil, "g"), WAL).SetUint64([]byte("CurrentTerm"), 1); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Close(); err != nil {
