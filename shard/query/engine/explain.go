@@ -62,6 +62,13 @@ func (p *plan) summary(b *strings.Builder, s *source) {
 		fmt.Fprintf(b, "; %d of %d row groups by filters", pr.groupsLeft, pr.groups)
 	}
 	fmt.Fprintf(b, "; %d of %d rows in memory", rows, pr.memtable)
+	if len(s.same) > 0 {
+		n := int64(0)
+		for _, same := range s.same {
+			n += same.rows
+		}
+		fmt.Fprintf(b, "; %d rows counted by the bounds of their times", n)
+	}
 	if len(s.merges) > 0 {
 		n := 0
 		for _, group := range s.merges {

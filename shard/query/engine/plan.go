@@ -20,6 +20,9 @@ type plan struct {
 	used reasons
 	// from is the moment, in the unit of the time index, before which rows do not matter.
 	from *int64
+	// timesOnly tells that all that the statement reads are times, by reads.
+	timesOnly bool
+	reads     []reader
 	// pruned counts what was left out, for EXPLAIN ANALYZE.
 	pruned pruning
 }
@@ -37,15 +40,19 @@ func (p *plan) predicates(searches []search, now time.Time) {
 	var parts []predicate
 	for _, c := range p.ref.conds {
 		pl := &planner{schema: p.view.Schema, names: p.view.names, alias: c.alias, alone: c.alone, searches: searches}
-		pl.constants = constants{now: now, column: func(name string) bool {
-			return slices.ContainsFunc(p.view.columns, func(c schema.Column) bool { return strings.EqualFold(c.Name, name) })
-		}}
+		pl.constants = p.constants(now)
 		parts = append(parts, pl.predicate(c.expr, false))
 		p.used.time = p.used.time || pl.used.time
 		p.used.value = p.used.value || pl.used.value
 		p.used.tokens = p.used.tokens || pl.used.tokens
 	}
 	p.may = every(parts)
+}
+
+func (p *plan) constants(now time.Time) constants {
+	return constants{now: now, column: func(name string) bool {
+		return slices.ContainsFunc(p.view.columns, func(c schema.Column) bool { return strings.EqualFold(c.Name, name) })
+	}}
 }
 
 // source chooses what the reference reads.
@@ -95,6 +102,7 @@ func (p *plan) source(e *Engine, st *statement, whole bool) *source {
 			s.merges = append(s.merges, group)
 		}
 	}
+	p.count(e, s, timeType)
 	if hide {
 		s.where = v.since(*v.ExpiredBefore)
 	}
@@ -160,7 +168,7 @@ func (p *plan) need(st *statement, whole bool) []int {
 		switch {
 		case whole, c.Semantic == schema.Timestamp,
 			v.Merge != query.Append && c.Semantic == schema.Tag,
-			st.words[lowerASCII(c.Name)], st.words[lowerASCII(v.names[i])]:
+			st.words[lowerASCII(c.Name)] > 0, st.words[lowerASCII(v.names[i])] > 0:
 			need = append(need, i)
 		}
 	}
@@ -209,6 +217,7 @@ func (st *statement) plan(req *query.Request, now time.Time) (*planned, error) {
 	}
 	for _, p := range plans {
 		p.predicates(searches, now)
+		p.reads, p.timesOnly = p.readers(st, now)
 	}
 	return &planned{plans: plans, views: list, searches: searches}, nil
 }

@@ -28,7 +28,7 @@ func TestPushdown(t *testing.T) {
 		}
 		tab := table("t", columns, fileOf(t, dir, 10, columns, rows...), batch(t, columns, []any{1000, 1, "x"}))
 		for _, where := range []string{"ts >= '1970-01-01'", "ts < now() - INTERVAL 1 HOUR", "n = 5", "s = 'x'"} {
-			got := mustQuery(t, e, "EXPLAIN SELECT count(*) FROM t WHERE "+where, tab)
+			got := mustQuery(t, e, "EXPLAIN SELECT max(n) FROM t WHERE "+where, tab)
 			// Anything that is left to a FILTER operator above the scan was not pushed down.
 			plan := got[len(got)-1]
 			scan := plan[:strings.Index(plan, "CORDWOOD_SCAN")]
@@ -49,8 +49,8 @@ func TestExplain(t *testing.T) {
 	tab := logs(t, dir, "logs")
 	segments := "public.logs: 1 of 1 segments; 3 of 3 rows in memory; "
 	for sql, want := range map[string]string{
-		"EXPLAIN SELECT count(*) FROM logs":                         "UNION",
-		"EXPLAIN ANALYZE SELECT count(*) FROM public.logs":          "Total Time",
+		"EXPLAIN SELECT sum(code) FROM logs":                        "UNION",
+		"EXPLAIN ANALYZE SELECT sum(code) FROM public.logs":         "Total Time",
 		"/* a */ explain -- b\n analyze select code from logs":      "Total Time",
 		"EXPLAIN (FORMAT json) SELECT count(*) FROM logs":           `"name"`,
 		"EXPLAIN (ANALYZE, FORMAT json) SELECT count(*) FROM logs;": `"latency"`,

@@ -21,6 +21,8 @@ type source struct {
 	// identity.
 	plain  []part
 	merges [][]part
+	// same are rows that need not be read.
+	same []sameRows
 	// where is a condition on every row, or empty.
 	where string
 	rels  []*relation
@@ -83,6 +85,12 @@ func (s *source) sql() (string, error) {
 		if err := s.merge(&b, parts); err != nil {
 			return "", err
 		}
+	}
+	for _, same := range s.same {
+		if b.Len() > 0 {
+			b.WriteString(" UNION ALL ")
+		}
+		s.repeat(&b, same)
 	}
 	if b.Len() == 0 {
 		return s.nothing(), nil

@@ -40,9 +40,11 @@ type statement struct {
 	searches []*searchCall
 	// newest is what makes it a query for the newest rows, or nil.
 	newest *newest
-	// words are the texts of the syntax tree in lower case, all names among them; whole
+	// times are the expressions that may be about a time index, the outermost ones.
+	times []node
+	// words counts the texts of the syntax tree in lower case, all names among them; whole
 	// tells that the statement may read columns that it does not name.
-	words map[string]bool
+	words map[string]int
 	whole bool
 }
 

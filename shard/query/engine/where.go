@@ -23,7 +23,7 @@ func (st *statement) study(tree any) {
 	for i, ref := range st.tables {
 		s.byPosition[ref.at] = i
 	}
-	st.words = make(map[string]bool)
+	st.words = make(map[string]int)
 	s.visit(tree)
 	if stmt, ok := tree.(node); ok {
 		if root, ok := stmt["node"].(node); ok {
@@ -46,13 +46,14 @@ type studier struct {
 	st         *statement
 	byPosition map[int]int // index in st.tables
 	aliases    map[string]bool
+	inTimes    bool // below one of st.times
 }
 
 // visit collects words and visits every query in v.
 func (s *studier) visit(v any) {
 	switch v := v.(type) {
 	case string:
-		s.st.words[lowerASCII(v)] = true
+		s.st.words[lowerASCII(v)]++
 	case []any:
 		for _, child := range v {
 			s.visit(child)
@@ -80,14 +81,22 @@ func (s *studier) visitNode(n node) {
 	if n["column_name_alias"] != nil {
 		s.st.whole = true
 	}
-	if alias := text(n, "alias"); alias != "" {
+	if alias := text(n, "alias"); alias != "" && text(n, "class") == "" { // a table's, not an expression's
 		if s.aliases == nil {
 			s.aliases = make(map[string]bool)
 		}
 		s.aliases[lowerASCII(alias)] = true
 	}
+	outermost := !s.inTimes && readsTimes(n)
+	if outermost {
+		s.inTimes = true
+		s.st.times = append(s.st.times, n)
+	}
 	for _, child := range n {
 		s.visit(child)
+	}
+	if outermost {
+		s.inTimes = false
 	}
 }
 
