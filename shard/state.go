@@ -394,8 +394,11 @@ func (a *admission) admit(h *column.Header) (verdict, error) {
 			return duplicate, nil
 		}
 		appended, known := a.seen(h)
-		if s := a.unlogged[h.Session]; a.leader && s != nil && !appended {
-			appended, _ = s.lookup(h.Seq)
+		// Apply must not even look: unlogged batches are appended beside it.
+		if a.leader && !appended {
+			if s := a.unlogged[h.Session]; s != nil {
+				appended, _ = s.lookup(h.Seq)
+			}
 		}
 		if appended {
 			return duplicate, nil
