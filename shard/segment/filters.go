@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/bloom"
@@ -15,13 +16,16 @@ import (
 )
 
 // Filters is what a segment file says of its row groups without their pages being
-// read: their rows, the bounds of numbers, bloom and token filters. It is immutable.
-// Columns are told by their Column.FieldID.
+// read: their rows, the bounds of numbers, bloom and token filters, where pages lie. It
+// may be used concurrently. Columns are told by their Column.FieldID.
 type Filters struct {
 	// Groups are the row groups in the order of the file.
 	Groups []GroupFilters
 	*Fulltext
 	size int
+
+	mu    sync.Mutex // guards index
+	index map[chunkID]*pageIndex
 }
 
 // GroupFilters is what is known of a row group.
@@ -37,6 +41,7 @@ type columnFilter struct {
 	bloomBytes int64 // 0: none
 	bounded    bool
 	min, max   int64
+	chunk      chunkPlace
 }
 
 // ReadFilters reads the filters of a segment file. Bloom filters stay in the file.
@@ -64,13 +69,14 @@ func readFilters(f io.ReaderAt, size int64) (*Filters, error) {
 	}
 	md := pf.Metadata()
 	var fields []uint32 // by leaf
-	for _, e := range md.Schema {
-		if !e.NumChildren.Valid {
-			fields = append(fields, uint32(e.FieldID))
+	var elements []*format.SchemaElement
+	for i := range md.Schema {
+		if e := &md.Schema[i]; !e.NumChildren.Valid {
+			fields, elements = append(fields, uint32(e.FieldID)), append(elements, e)
 		}
 	}
 	text, _ := pf.Lookup(KeyFulltext)
-	out := &Filters{size: 200 + len(text)}
+	out := &Filters{size: 200 + len(text), index: make(map[chunkID]*pageIndex)}
 	if out.Fulltext, err = parseFulltext(text); err != nil {
 		return nil, err
 	}
@@ -83,44 +89,43 @@ func readFilters(f io.ReaderAt, size int64) (*Filters, error) {
 			if k >= len(fields) {
 				return nil, fmt.Errorf("row group %d has %d columns, the schema %d", i, len(g.Columns), len(fields))
 			}
-			c, ok, err := readColumnFilter(f, size, &g.Columns[k].MetaData)
+			c, err := readColumnFilter(f, size, &g.Columns[k].MetaData)
 			if err != nil {
 				return nil, fmt.Errorf("row group %d, column %d: %w", i, k, err)
 			}
-			if ok {
-				group.columns[fields[k]] = c
-				out.size += 100
-			}
+			c.chunk = placeOf(elements[k], &g.Columns[k])
+			group.columns[fields[k]] = c
+			out.size += 200 + c.chunk.indexBytes()
 		}
 		out.Groups = append(out.Groups, group)
 	}
 	return out, nil
 }
 
-func readColumnFilter(f io.ReaderAt, size int64, md *format.ColumnMetaData) (c columnFilter, ok bool, err error) {
+func readColumnFilter(f io.ReaderAt, size int64, md *format.ColumnMetaData) (c columnFilter, err error) {
 	if lo, hi := md.Statistics.MinValue, md.Statistics.MaxValue; md.Type == format.Int64 && len(lo) == 8 && len(hi) == 8 {
 		c.bounded = true
 		c.min, c.max = int64(binary.LittleEndian.Uint64(lo)), int64(binary.LittleEndian.Uint64(hi))
 	}
 	at := md.BloomFilterOffset
 	if at <= 0 {
-		return c, c.bounded, nil
+		return c, nil
 	}
 	var header format.BloomFilterHeader
 	section := io.NewSectionReader(f, at, size-at)
 	buffer := bufio.NewReaderSize(section, 64)
 	var protocol thrift.CompactProtocol
 	if err := thrift.NewDecoder(protocol.NewReader(buffer)).Decode(&header); err != nil {
-		return c, false, fmt.Errorf("header of the bloom filter: %w", err)
+		return c, fmt.Errorf("header of the bloom filter: %w", err)
 	}
 	read, _ := section.Seek(0, io.SeekCurrent)
 	bits := at + read - int64(buffer.Buffered())
 	c.bloomBytes = int64(header.NumBytes)
 	if c.bloomBytes < bloom.BlockSize || c.bloomBytes%bloom.BlockSize != 0 || bits+c.bloomBytes > size {
-		return c, false, fmt.Errorf("a bloom filter of %d bytes at %d in a file of %d", header.NumBytes, bits, size)
+		return c, fmt.Errorf("a bloom filter of %d bytes at %d in a file of %d", header.NumBytes, bits, size)
 	}
 	c.bloomAt = bits
-	return c, true, nil
+	return c, nil
 }
 
 // Size is about how many bytes of memory f takes.

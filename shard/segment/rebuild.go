@@ -46,25 +46,40 @@ func (b *builder) batch(h column.Header, cols []*cursor) (*column.Batch, error) 
 	b.mem = make([]byte, 0, b.last+b.last/8+4096)
 	out := &column.Batch{Header: h, Cols: make([]column.View, 0, len(cols))}
 	var spots []sections
+	var err error
 	for _, c := range cols {
 		if c.absent {
 			continue
 		}
-		if err := b.read(c, h.Rows); err != nil {
+		if err = b.read(c, h.Rows); err != nil {
 			return nil, fmt.Errorf("column %q: %w", c.Name, err)
 		}
-		v, s := b.view(c, h.Rows)
-		if v.Nulls == v.Rows {
-			continue
+		if spots, err = b.add(out, spots, c); err != nil {
+			return nil, err
 		}
-		if c.Semantic == schema.Timestamp {
-			if v.Nulls > 0 {
-				return nil, &parquet.ErrCorrupt{Part: fmt.Sprintf("time index %q", c.Name), Want: "no nulls", Got: fmt.Sprint(v.Nulls)}
-			}
-			out.MinTime, out.MaxTime = b.times()
-		}
-		out.Cols, spots = append(out.Cols, v), append(spots, s)
 	}
+	b.complete(out, spots)
+	return out, nil
+}
+
+// add lays the values at hand out as a column of a batch; where, complete sets.
+func (b *builder) add(out *column.Batch, spots []sections, c *cursor) ([]sections, error) {
+	v, s := b.view(c, out.Rows)
+	if v.Nulls == v.Rows {
+		return spots, nil
+	}
+	if c.Semantic == schema.Timestamp {
+		if v.Nulls > 0 {
+			return nil, &parquet.ErrCorrupt{Part: fmt.Sprintf("time index %q", c.Name), Want: "no nulls", Got: fmt.Sprint(v.Nulls)}
+		}
+		out.MinTime, out.MaxTime = b.times()
+	}
+	out.Cols = append(out.Cols, v)
+	return append(spots, s), nil
+}
+
+// complete gives a batch its memory.
+func (b *builder) complete(out *column.Batch, spots []sections) {
 	b.mem = append(b.mem, make([]byte, 16)...)
 	b.last = len(b.mem)
 	for i := range out.Cols {
@@ -72,7 +87,6 @@ func (b *builder) batch(h column.Header, cols []*cursor) (*column.Batch, error) 
 	}
 	out.Mem, b.mem = b.mem, nil
 	slices.SortFunc(out.Cols, func(x, y column.View) int { return int(int64(x.ID) - int64(y.ID)) })
-	return out, nil
 }
 
 // times are the smallest and the largest of the numbers at hand, of a view.
@@ -108,40 +122,49 @@ func (b *builder) section(n int) ([]byte, [2]int) {
 
 // read gathers the next rows of a column.
 func (b *builder) read(c *cursor, rows int) error {
-	b.valid, b.rows, b.plain = b.valid[:0], 0, false
-	b.numbers, b.codes, b.used, b.data, b.ends = b.numbers[:0], b.codes[:0], b.used[:0], b.data[:0], b.ends[:0]
+	b.empty()
 	for b.rows < rows {
 		if c.page == nil || c.row == c.page.Rows {
 			if err := b.turn(c, rows); err != nil {
 				return err
 			}
 		}
-		p := c.page
-		n := min(rows-b.rows, p.Rows-c.row)
-		values := n
-		if p.Valid != nil {
-			values = b.validity(p.Valid, c.row, n)
-		} else if len(b.valid) > 0 {
-			b.grow(b.rows + n)
-			setBits(b.valid, b.rows, b.rows+n)
-		}
-		from, to := c.value, c.value+values
-		switch {
-		case !c.Type.IsBytes():
-			b.numbers = append(b.numbers, p.Numbers[from:to]...)
-		case p.Dict && !b.plain:
-			b.entries(c, p.Codes[from:to])
-		case p.Dict:
-			for _, code := range p.Codes[from:to] {
-				b.data = append(b.data, p.Entry(int(code))...)
-				b.ends = append(b.ends, uint32(len(b.data)))
-			}
-		default:
-			b.strings(c, from, to)
-		}
-		b.rows, c.row, c.value = b.rows+n, c.row+n, to
+		b.take(c, min(rows-b.rows, c.page.Rows-c.row))
 	}
 	return nil
+}
+
+// empty forgets the values at hand.
+func (b *builder) empty() {
+	b.valid, b.rows, b.plain = b.valid[:0], 0, false
+	b.numbers, b.codes, b.used, b.data, b.ends = b.numbers[:0], b.codes[:0], b.used[:0], b.data[:0], b.ends[:0]
+}
+
+// take adds the next n rows of the page.
+func (b *builder) take(c *cursor, n int) {
+	p := c.page
+	values := n
+	if p.Valid != nil {
+		values = b.validity(p.Valid, c.row, n)
+	} else if len(b.valid) > 0 {
+		b.grow(b.rows + n)
+		setBits(b.valid, b.rows, b.rows+n)
+	}
+	from, to := c.value, c.value+values
+	switch {
+	case !c.Type.IsBytes():
+		b.numbers = append(b.numbers, p.Numbers[from:to]...)
+	case p.Dict && !b.plain:
+		b.entries(c, p.Codes[from:to])
+	case p.Dict:
+		for _, code := range p.Codes[from:to] {
+			b.data = append(b.data, p.Entry(int(code))...)
+			b.ends = append(b.ends, uint32(len(b.data)))
+		}
+	default:
+		b.strings(c, from, to)
+	}
+	b.rows, c.row, c.value = b.rows+n, c.row+n, to
 }
 
 // turn goes to the next page. Codes that were taken from the last one mean the same
@@ -154,11 +177,16 @@ func (b *builder) turn(c *cursor, rows int) error {
 	if err != nil {
 		return err
 	}
+	c.open(p)
+	return nil
+}
+
+// open goes to the beginning of a page.
+func (c *cursor) open(p *parquet.Values) {
 	c.page, c.row, c.value = p, 0, 0
 	if p.Dict && len(c.local) < len(p.Ends) {
 		c.local = make([]uint32, len(p.Ends))
 	}
-	return nil
 }
 
 func (b *builder) grow(rows int) {

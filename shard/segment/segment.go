@@ -4,8 +4,10 @@
 // pieces, as compaction has them, or of several tables; a Reader gives rows back as
 // batches.
 //
-// It does not decide which segments exist (package manifest does). Queries do not read
-// through it: the engine reads the files itself, by the names and types in Meta.
+// It does not decide which segments exist (package manifest does). Queries of many rows
+// do not read through it: the engine reads the files itself, by the names and types in
+// Meta. Filters tell it which row groups it need not read, and read single rows for it,
+// by the index of pages.
 //
 // The file: rows ordered by (tags, time index), null tags first; row groups of
 // RowGroupRows rows; zstd; one column per column of the table that has a value, in

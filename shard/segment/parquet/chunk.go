@@ -57,7 +57,8 @@ func (k *chunk) write() (format.ColumnMetaData, error) {
 	k.md.EncodingStats = append(k.md.EncodingStats, format.PageEncodingStats{PageType: format.DataPage, Encoding: k.encoding, Count: int32(len(k.index.pages.PageLocations))})
 	k.md.Statistics.NullCount = int64(k.v.Rows - used)
 	k.md.Statistics.MinValue, k.md.Statistics.MaxValue = k.stats.encoded()
-	if k.stats.none && used > 0 {
+	if k.stats.none && used > 0 || k.encoding == format.RLEDictionary && len(k.index.pages.PageLocations) > 1 {
+		// There are no bounds, or those of all values, which are of the chunk.
 		k.index.bounds = nil
 	} else {
 		k.index.bounds.BoundaryOrder = k.stats.order()
@@ -71,7 +72,11 @@ func (k *chunk) write() (format.ColumnMetaData, error) {
 // whose first value is the one numbered used, and how many values it has.
 func (k *chunk) pageEnd(from, used int) (to, values int) {
 	v := k.v
-	to = v.Rows
+	rows := pageRows
+	if k.encoding == format.RLEDictionary || k.encoding == format.DeltaByteArray {
+		rows = widePageRows
+	}
+	to = min((from/rows+1)*rows, v.Rows)
 	if k.encoding != format.RLEDictionary && !k.numbers() {
 		size := func(values int) int64 {
 			if used+values == 0 {
@@ -80,8 +85,13 @@ func (k *chunk) pageEnd(from, used int) (to, values int) {
 			return int64(v.Ends[used+values-1])
 		}
 		start := size(0)
-		for at := from; at < v.Rows; {
-			end := min(at+64, v.Rows)
+		values = k.valid(from, to)
+		if size(values)-start <= pageBytes {
+			return to, values
+		}
+		values = 0
+		for at := from; at < to; {
+			end := min(at+64, to)
 			n := k.valid(at, end)
 			if size(values+n)-size(values) > pageBytes {
 				end = at + 1 // huge values: one at a time
@@ -162,13 +172,16 @@ func (k *chunk) dataPage(from, to, first, last int) error {
 
 // page notes the bounds of a page.
 func (k *chunk) page(from, to, first, last int) {
+	if k.encoding == format.RLEDictionary && from > 0 {
+		return // its values are among those of the first page
+	}
 	x := k.index.bounds
 	x.NullCounts = append(x.NullCounts, int64(to-from-(last-first)))
 	x.NullPages = append(x.NullPages, first == last)
 	p := newBounds(k.c)
 	switch {
 	case k.encoding == format.RLEDictionary && k.numbers():
-		p.numbers(k.w.numbers.values) // one page has them all
+		p.numbers(k.w.numbers.values)
 	case k.numbers():
 		p.numbers(k.v.Numbers[first:last])
 	case k.encoding == format.RLEDictionary:

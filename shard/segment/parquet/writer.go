@@ -22,6 +22,11 @@ import (
 
 const (
 	magic = "PAR1"
+	// pageRows is the most rows of a page: it ends with each multiple of that, at the
+	// latest. Of codes of a dictionary, and of byte strings that begin as those before,
+	// it is widePageRows: they compress worse in small pages, and are decoded fast.
+	pageRows     = 8192
+	widePageRows = 20_480
 	// pageBytes is about the most bytes of values in a page, before compression.
 	pageBytes = 1 << 20
 	// maxBoundBytes is the longest value of which bounds are kept: they are copied,

@@ -1,0 +1,109 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// Page says where a data page of a chunk lies.
+type Page struct {
+	Offset int64
+	// First and Rows are its rows, counted from the beginning of the row group.
+	First, Rows int
+}
+
+// ReadPages reads the offset index of a chunk of so many rows, from up to end in the file.
+func ReadPages(r io.ReaderAt, from, end int64, rows int64) ([]Page, error) {
+	var index format.OffsetIndex
+	if err := readThrift(r, from, end, "offset index", &index); err != nil {
+		return nil, err
+	}
+	pages := make([]Page, len(index.PageLocations))
+	for i := range pages {
+		next := rows
+		if i+1 < len(pages) {
+			next = index.PageLocations[i+1].FirstRowIndex
+		}
+		p := &index.PageLocations[i]
+		if p.Offset < 0 || i == 0 && p.FirstRowIndex != 0 || p.FirstRowIndex >= next || next > rows {
+			return nil, &ErrCorrupt{Offset: from, Part: "offset index", Want: fmt.Sprintf("pages that follow each other, up to row %d", rows), Got: fmt.Sprintf("rows %d up to %d", p.FirstRowIndex, next)}
+		}
+		pages[i] = Page{Offset: p.Offset, First: int(p.FirstRowIndex), Rows: int(next - p.FirstRowIndex)}
+	}
+	return pages, nil
+}
+
+// ReadBounds reads the column index of a chunk of 64-bit numbers, from up to end in
+// the file: the smallest and the largest of each page. It returns nil if not all pages
+// have them.
+func ReadBounds(r io.ReaderAt, from, end int64) (bounds [][2]int64, err error) {
+	var index format.ColumnIndex
+	if err := readThrift(r, from, end, "column index", &index); err != nil {
+		return nil, err
+	}
+	if len(index.MinValues) != len(index.MaxValues) {
+		return nil, nil
+	}
+	for i := range index.MinValues {
+		if len(index.MinValues[i]) != 8 || len(index.MaxValues[i]) != 8 {
+			return nil, nil
+		}
+		bounds = append(bounds, [2]int64{
+			int64(binary.LittleEndian.Uint64(index.MinValues[i])), int64(binary.LittleEndian.Uint64(index.MaxValues[i])),
+		})
+	}
+	return bounds, nil
+}
+
+// maxIndexBytes is the most bytes of an index of pages.
+const maxIndexBytes = 64 << 20
+
+func readThrift(r io.ReaderAt, from, end int64, part string, v any) error {
+	if from <= 0 || end <= from || end-from > maxIndexBytes {
+		return &ErrCorrupt{Offset: from, Part: part, Want: "one", Got: fmt.Sprintf("%d bytes", end-from)}
+	}
+	b := make([]byte, end-from)
+	if n, err := r.ReadAt(b, from); n < len(b) && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if err := thrift.Unmarshal(new(thrift.CompactProtocol), b, v); err != nil {
+		return &ErrCorrupt{Offset: from, Part: part, Want: "one", Got: err.Error()}
+	}
+	return nil
+}
+
+// Page returns the values of one data page, which stay until the next call. Calls of
+// Next must not follow.
+func (c *ChunkReader) Page(p Page) (*Values, error) {
+	if o := c.md.DictionaryPageOffset; o > 0 && o < c.md.DataPageOffset && c.dict == nil {
+		c.at = o
+		h, err := c.header()
+		if err != nil {
+			return nil, err
+		}
+		body, err := c.body(o, h)
+		if err != nil {
+			return nil, err
+		}
+		if h.Type != format.DictionaryPage || !h.DictionaryPageHeader.Valid {
+			return nil, &ErrCorrupt{Offset: o, Part: "page", Want: "a dictionary", Got: fmt.Sprint(h.Type)}
+		}
+		if err := c.dictionary(h.DictionaryPageHeader.V, body); err != nil {
+			return nil, &ErrCorrupt{Offset: o, Part: "page", Want: "what a writer of segments writes", Got: err.Error()}
+		}
+	}
+	if p.Offset < c.md.DataPageOffset || p.Offset >= c.end {
+		return nil, &ErrCorrupt{Offset: p.Offset, Part: "page", Want: fmt.Sprintf("an offset from %d up to %d", c.md.DataPageOffset, c.end), Got: fmt.Sprint(p.Offset)}
+	}
+	c.at, c.rows = p.Offset, int64(p.Rows)
+	v, err := c.Next()
+	if err == nil && v.Rows != p.Rows {
+		err = &ErrCorrupt{Offset: p.Offset, Part: "page", Want: fmt.Sprintf("%d rows", p.Rows), Got: fmt.Sprint(v.Rows)}
+	}
+	return v, err
+}

@@ -1,0 +1,199 @@
+package segment
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"cordwood/shard/segment/parquet"
+	"cordwood/shard/vfs"
+)
+
+// TestRows compares rows read by the page index with those of a Reader, for columns of
+// all types and encodings, and looks that values are found where they are.
+func TestRows(t *testing.T) {
+	for seed := range uint64(2) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		tab := wide(t)
+		dir := t.TempDir()
+		m := write(t, dir, tab, fill(t, r, tab, 9000, 14_000, 8192, 1+r.IntN(30_000))...)[0]
+		path := filepath.Join(dir, FileName(m.ID))
+		want := make([][]string, len(m.Columns)) // value(v, row) by column
+		reader, err := Open(vfs.OS, path, &m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			b, err := reader.Next(5000)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, c := range m.Columns {
+				v := b.Column(c.ID)
+				for row := range b.Rows {
+					want[i] = append(want[i], value(v, row))
+				}
+			}
+		}
+		if err := reader.Close(); err != nil {
+			t.Fatal(err)
+		}
+		filters, err := ReadFilters(vfs.OS, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := vfs.OS.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		var wait sync.WaitGroup
+		for i := range 24 {
+			r := rand.New(rand.NewPCG(seed, uint64(i)))
+			wait.Go(func() { checkRows(t, r, filters, f, &m, want) })
+		}
+		wait.Wait()
+	}
+}
+
+func checkRows(t *testing.T, r *rand.Rand, filters *Filters, f vfs.File, m *Meta, want [][]string) {
+	group := r.IntN(len(filters.Groups))
+	g := filters.Groups[group]
+	var runs []Run
+	step := []int{1, 300, 9000}[r.IntN(3)]
+	for row := r.IntN(step); row < int(g.Rows) && len(runs) < 500; {
+		n := min(1+r.IntN(step), int(g.Rows)-row)
+		runs = append(runs, Run{row, n})
+		row += n + r.IntN(2*step)
+	}
+	var columns []Column
+	var at []int
+	for i, c := range m.Columns {
+		if r.IntN(3) > 0 {
+			columns, at = append(columns, c), append(at, i)
+		}
+	}
+	b, err := filters.Rows(f, group, columns, runs)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	for i, c := range columns {
+		v := b.Column(c.ID)
+		n := 0
+		for _, run := range runs {
+			for row := run.First; row < run.First+run.Rows; row++ {
+				if got, want := value(v, n), want[at[i]][int(g.First)+row]; got != want {
+					t.Errorf("group %d, column %q, row %d of %v: got %s, want %s", group, c.Name, row, runs, got, want)
+					return
+				}
+				n++
+			}
+		}
+		if b.Rows != n {
+			t.Errorf("%d rows, want %d", b.Rows, n)
+			return
+		}
+		if v == nil || !c.Type.IsBytes() || v.IsNull(n-1) {
+			continue
+		}
+		last := runs[len(runs)-1]
+		wanted := want[at[i]][int(g.First)+last.First+last.Rows-1]
+		found, more, err := filters.Find(f, group, c, [][]byte{v.Bytes(n - 1), []byte("no such")}, 1<<20)
+		if err != nil || more {
+			t.Error(more, err)
+			return
+		}
+		var rows []Run
+		for row := range int(g.Rows) {
+			if want[at[i]][int(g.First)+row] == wanted {
+				rows = append(rows, Run{row, 1})
+			}
+		}
+		if !slices.Equal(found, rows) {
+			t.Errorf("group %d, column %q, value %s: found in %d rows, want %d", group, c.Name, wanted, len(found), len(rows))
+		}
+		if len(rows) > 1 {
+			if found, more, err = filters.Find(f, group, c, [][]byte{v.Bytes(n - 1)}, 1); len(found) != 1 || !more || err != nil {
+				t.Errorf("with a limit of 1: %d rows, %v, %v", len(found), more, err)
+			}
+		}
+	}
+}
+
+// TestPages looks that pages are small, end at the same rows in all columns, and have
+// the bounds of the time index.
+func TestPages(t *testing.T) {
+	tab, batches := accessLog(t, DefaultRowGroupRows+1000)
+	dir := t.TempDir()
+	m := write(t, dir, tab, batches...)[0]
+	path := filepath.Join(dir, FileName(m.ID))
+	filters, err := ReadFilters(vfs.OS, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := vfs.OS.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, c := range m.Columns {
+		x, err := filters.pages(f, chunkID{0, c.FieldID}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range x.pages {
+			if most := 20_480; p.Rows > most || p.First%8192 != 0 && p.First%most != 0 {
+				t.Errorf("column %q: a page of %d rows from %d", c.Name, p.Rows, p.First)
+			}
+		}
+	}
+	times := m.Columns[slices.IndexFunc(m.Columns, func(c Column) bool { return c.ID == tab.TimeIndex().ID })]
+	bounds, err := filters.PageBounds(f, times.FieldID, 0)
+	if err != nil || len(bounds) != 5 {
+		t.Fatalf("%d pages, %v", len(bounds), err)
+	}
+	for _, p := range bounds {
+		b, err := filters.Rows(f, 0, []Column{times}, []Run{p.Run})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.MinTime != p.Min || b.MaxTime != p.Max {
+			t.Errorf("rows from %d: times %d to %d, bounds %d to %d", p.First, b.MinTime, b.MaxTime, p.Min, p.Max)
+		}
+	}
+	// Damage is found in the pages that are read, and only in those.
+	x := filters.index[chunkID{0, times.FieldID}]
+	raw, err := vfs.ReadFile(vfs.OS, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[x.pages[2].Offset+40] ^= 1
+	mem := memFile(raw)
+	if _, err := filters.Rows(mem, 0, []Column{times}, []Run{{8192, 8192}}); err != nil {
+		t.Error(err)
+	}
+	var damage *parquet.ErrCorrupt
+	if _, err := filters.Rows(mem, 0, []Column{times}, []Run{{8192, 8193}}); !errors.As(err, &damage) {
+		t.Errorf("a damaged page: %v", err)
+	}
+	if _, err := filters.Rows(f, 0, []Column{times}, []Run{{5, 2}, {6, 1}}); err == nil {
+		t.Error("runs that overlap were read")
+	}
+}
+
+type memFile []byte
+
+func (m memFile) ReadAt(b []byte, off int64) (int, error) {
+	if n := copy(b, m[min(off, int64(len(m))):]); n < len(b) {
+		return n, io.EOF
+	}
+	return len(b), nil
+}
