@@ -228,6 +228,9 @@ func newColumn(def *statement.ColumnDef) (schema.Column, error) {
 		return schema.Column{}, errs.New(errs.InvalidSyntax, "column %q: NULL and NOT NULL exclude each other", def.Name)
 	}
 	c := schema.Column{Name: def.Name, Type: typ, Semantic: schema.Field, NotNull: def.NotNull}
+	if def.NotNull && def.Default != nil && def.Default.Kind == statement.Null {
+		return schema.Column{}, errs.New(errs.InvalidArguments, "column %q: NOT NULL and DEFAULT NULL exclude each other", def.Name)
+	}
 	if def.Default != nil && def.Default.Kind != statement.Null {
 		text, err := defaultLiteral(*def.Default, typ)
 		if err != nil {
@@ -353,6 +356,8 @@ func addedColumn(t *schema.Table, def *statement.ColumnDef) (schema.Column, erro
 		return c, errs.New(errs.InvalidArguments, "table %s.%s has its time index already: %q", t.Database, t.Name, t.TimeIndex().Name)
 	case c.NotNull && c.Default == nil:
 		return c, errs.New(errs.InvalidArguments, "column %q cannot be added as NOT NULL without a DEFAULT: the rows that exist have no value for it", c.Name)
+	case c.NotNull && (def.PrimaryKey || c.Type.IsTimestamp() || c.Type == schema.Binary):
+		return c, errs.New(errs.InvalidArguments, "column %q cannot be added as NOT NULL: the rows that exist cannot show a default in a tag, a TIMESTAMP or a BINARY; add it without NOT NULL", c.Name)
 	}
 	if def.PrimaryKey {
 		c.Semantic = schema.Tag

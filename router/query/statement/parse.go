@@ -120,7 +120,7 @@ func (p *parser) name(what string) string {
 		return ""
 	}
 	if p.tok.val == "" {
-		p.stop(syntaxError(p.src, p.tok.from, "the %s is empty", what))
+		p.stop(syntaxError(p.src, p.tok.from, "%s is empty", what))
 		return ""
 	}
 	val := p.tok.val

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/binary"
+	"strconv"
 	"strings"
 
 	"cordwood/proto/schema"
@@ -278,6 +279,7 @@ func (p *planner) equality(left, right any) predicate {
 	}
 	value, _ := literal["value"].(node)
 	kind, _ := value["type"].(node)
+	var given string
 	var bytes []byte
 	switch id := text(kind, "id"); {
 	case c.Type == schema.String && id == "VARCHAR":
@@ -285,18 +287,22 @@ func (p *planner) equality(left, right any) predicate {
 		if !ok {
 			return nil
 		}
-		bytes = []byte(s)
+		given, bytes = s, []byte(s)
 	case c.Type.IsInteger() && (id == "TINYINT" || id == "SMALLINT" || id == "INTEGER" || id == "BIGINT"):
 		i, ok := integer(literal)
 		if lo, hi := c.Type.IntRange(); !ok || i < lo || i > hi {
 			return nil
 		}
+		given = strconv.FormatInt(i, 10)
 		if c.Type == schema.Int64 || c.Type == schema.Uint64 {
 			bytes = binary.LittleEndian.AppendUint64(nil, uint64(i))
 		} else {
 			bytes = binary.LittleEndian.AppendUint32(nil, uint32(i))
 		}
 	default:
+		return nil
+	}
+	if mayFill(c, given) {
 		return nil
 	}
 	p.used.value = true
@@ -315,6 +321,9 @@ func (p *planner) search(n node) predicate {
 		}
 		c := p.column(call.column)
 		if c == nil || !c.Type.IsBytes() {
+			return nil
+		}
+		if _, ok := fill(c); ok {
 			return nil
 		}
 		p.used.tokens = true

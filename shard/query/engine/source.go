@@ -95,7 +95,7 @@ func (s *source) sql() (string, error) {
 	if b.Len() == 0 {
 		return s.nothing(), nil
 	}
-	return b.String(), nil
+	return s.filled(b.String()), nil
 }
 
 // nothing is a query of no rows with the source's columns.

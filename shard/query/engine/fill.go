@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"cordwood/proto/schema"
+)
+
+// fill is the default that rows show that are older than a column which must not be
+// null; ok is false for other columns. A row that was written since the column came has a
+// value in it, so that a null can only be an older row's, in whatever file it is by now.
+func fill(c *schema.Column) (value string, ok bool) {
+	if !c.NotNull || c.Default == nil || c.Semantic != schema.Field {
+		return "", false
+	}
+	value = *c.Default
+	switch {
+	case c.Type.IsInteger(), c.Type.IsFloat(), c.Type == schema.Boolean:
+		return value, true
+	case c.Type == schema.String, c.Type == schema.JSON:
+		if len(value) < 2 || value[0] != '\'' || value[len(value)-1] != '\'' {
+			return "", false
+		}
+		return strings.ReplaceAll(value[1:len(value)-1], "''", "'"), true
+	}
+	return "", false
+}
+
+// filled is the query of rows with defaults where rows older than their column have none.
+func (s *source) filled(rows string) string {
+	if !slices.ContainsFunc(s.need, func(at int) bool { _, ok := fill(&s.columns[at]); return ok }) {
+		return rows
+	}
+	list := make([]string, len(s.need))
+	for i, at := range s.need {
+		name := quoteName(s.names[at])
+		list[i] = name
+		if value, ok := fill(&s.columns[at]); ok {
+			text := quoteText(value)
+			if s.columns[at].Type == schema.JSON {
+				text = "cordwood_json(" + text + ")"
+			} else {
+				text += "::" + duckTypes[s.columns[at].Type].sql
+			}
+			list[i] = "coalesce(" + name + ", " + text + ") AS " + name
+		}
+	}
+	return "SELECT " + strings.Join(list, ", ") + " FROM (" + rows + ")"
+}
+
+// mayFill tells whether rows that do not have a value may show it all the same.
+func mayFill(c *schema.Column, value string) bool {
+	have, ok := fill(c)
+	if !ok || have == value {
+		return ok
+	}
+	a, errA := strconv.ParseInt(have, 10, 64)
+	b, errB := strconv.ParseInt(value, 10, 64)
+	return c.Type.IsInteger() && (errA != nil || errB != nil || a == b)
+}
