@@ -13,7 +13,7 @@ func (r *Replica) WaitLeader(ctx context.Context) error {
 		r.leading.Lock()
 		ready, changed := r.ready, r.changed
 		r.leading.Unlock()
-		if ready {
+		if ready && r.failure() == nil { // what failed stays ready for a moment
 			return nil
 		}
 		select {

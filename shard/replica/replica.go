@@ -293,7 +293,7 @@ func (r *Replica) LogBytes() int64 { return r.store.Bytes() }
 func (r *Replica) IsLeader() bool {
 	r.leading.Lock()
 	defer r.leading.Unlock()
-	return r.ready
+	return r.ready && r.failure() == nil
 }
 
 // Failed is closed when the replica has failed for good; Err tells why.
