@@ -73,7 +73,7 @@ func toClient(err error, r *rewritten) error {
 		}
 		return errs.Wrap(errs.Internal, err, "query engine")
 	}
-	msg := firstLine(e.Message)
+	msg := advise(firstLine(e.Message))
 	if r != nil {
 		if at, perr := strconv.Atoi(e.Position); perr == nil {
 			if at, ok := r.clientPosition(at); ok {
@@ -117,6 +117,31 @@ func planCode(e *duckError) errs.Code {
 		return errs.ColumnNotFound
 	}
 	return errs.PlanQuery
+}
+
+// What the engine says of comparisons that a reader of a log tries, without a word of what
+// to do instead.
+var (
+	numberAsTime = regexp.MustCompile(`^Unimplemented type for cast \((TINYINT|SMALLINT|INTEGER|BIGINT|INTEGER_LITERAL) -> TIMESTAMP|` +
+		`^Cannot (compare|mix) values of type TIMESTAMP\w* and (type )?(TINYINT|SMALLINT|INTEGER|BIGINT)|` +
+		`^Cannot (compare|mix) values of type (TINYINT|SMALLINT|INTEGER|BIGINT)\w* and (type )?TIMESTAMP`)
+	textAsNumber = regexp.MustCompile(`^Could not convert string '.*' to INT64$`)
+	searchOf     = regexp.MustCompile(`^No function matches .*'cordwood_matches\((.*), [A-Z_]+\)'`)
+)
+
+// advise adds what to do to a message that does not say it.
+func advise(msg string) string {
+	switch {
+	case numberAsTime.MatchString(msg):
+		return msg + "; write a time as '2026-01-05 10:00:00', or make it of a number: " +
+			"to_timestamp(seconds), epoch_ms(milliseconds), make_timestamp(microseconds), make_timestamp_ns(nanoseconds)"
+	case textAsNumber.MatchString(msg):
+		return msg + ": it is no integer, and no time as '2026-01-05 10:00:00'"
+	}
+	if m := searchOf.FindStringSubmatch(msg); m != nil {
+		return "matches and matches_term search texts, not values of type " + m[1] + "; cast the column, as in matches_term(code::VARCHAR, '404')"
+	}
+	return msg
 }
 
 // firstLine leaves out the lists of candidates and the excerpt of the statement.
