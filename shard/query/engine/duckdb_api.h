@@ -37,6 +37,11 @@ idx_t duckdb_vector_size(void);
 void *duckdb_vector_get_data(duckdb_handle vector);
 uint64_t *duckdb_vector_get_validity(duckdb_handle vector);
 void duckdb_vector_ensure_validity_writable(duckdb_handle vector);
+void duckdb_vector_reference_value(duckdb_handle vector, duckdb_handle value);
+typedef struct {
+	int64_t micros;
+} duckdb_micros;
+duckdb_handle duckdb_create_timestamp(duckdb_micros input);
 void duckdb_vector_reference_vector(duckdb_handle to, duckdb_handle from);
 duckdb_handle duckdb_data_chunk_get_vector(duckdb_handle chunk, idx_t column);
 idx_t duckdb_data_chunk_get_size(duckdb_handle chunk);

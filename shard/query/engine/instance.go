@@ -97,6 +97,9 @@ func (in *instance) setUp(cfg Config) error {
 			if C.cw_match_register(C.duckdb_handle(s.conn.Ptr)) != 0 {
 				return fmt.Errorf("register the search of texts")
 			}
+			if !registerTrunc(s) {
+				return fmt.Errorf("register date_trunc of nanoseconds")
+			}
 		}
 	}
 	return nil

@@ -183,6 +183,7 @@ type planned struct {
 	plans    []*plan // one for each of statement.tables
 	views    []*tableView
 	searches []search
+	truncs   []truncCall
 }
 
 // search is a call, and how words are told apart in it.
@@ -219,5 +220,5 @@ func (st *statement) plan(req *query.Request, now time.Time) (*planned, error) {
 		p.predicates(searches, now)
 		p.reads, p.timesOnly = p.readers(st, now)
 	}
-	return &planned{plans: plans, views: list, searches: searches}, nil
+	return &planned{plans: plans, views: list, searches: searches, truncs: st.truncsOf(plans)}, nil
 }

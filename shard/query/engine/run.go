@@ -114,8 +114,9 @@ func (r *run) run(req *query.Request) error {
 		return err
 	}
 	err = r.execute(s, req.Limit)
-	if !r.st.whole && !r.ran && isBinding(err) {
+	if (!r.st.whole || len(r.truncs) > 0) && !r.ran && isBinding(err) {
 		// A name that is no column: the engine's message is to know all columns.
+		r.truncs = nil
 		if err := r.rewrite(true); err != nil {
 			return err
 		}
@@ -194,6 +195,12 @@ func (r *run) rewrite(whole bool) error {
 	var searches []edit
 	for _, call := range r.searches {
 		searches = append(searches, call.edits()...)
+	}
+	for _, call := range r.truncs {
+		// The engine's own calls are as fast for constants.
+		if src := r.sources[call.ref]; len(src.plain)+len(src.merges) > 0 {
+			searches = append(searches, call.edits()...)
+		}
 	}
 	var err error
 	r.text, err = r.st.rewrite(texts, r.shadowed, searches)
@@ -274,6 +281,11 @@ func (r *run) execute(s *session, limit uint64) error {
 	}
 	r.ran = true
 	for _, call := range r.searches {
+		for i := range p.names {
+			p.names[i] = call.restore(p.names[i])
+		}
+	}
+	for _, call := range r.truncs {
 		for i := range p.names {
 			p.names[i] = call.restore(p.names[i])
 		}

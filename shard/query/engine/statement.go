@@ -38,6 +38,7 @@ type statement struct {
 	texts []edit
 	// searches are the calls of matches and matches_term.
 	searches []*searchCall
+	truncs   []truncCall
 	// newest is what makes it a query for the newest rows, or nil.
 	newest *newest
 	// times are the expressions that may be about a time index, the outermost ones.

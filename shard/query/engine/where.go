@@ -106,6 +106,7 @@ func (s *studier) query(n node) {
 	if from == nil {
 		return
 	}
+	s.truncs(n)
 	leaves := leaves(from, nil)
 	s.tellApart(leaves)
 	var conds []node
