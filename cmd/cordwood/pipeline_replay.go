@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cordwood/cmd/cordwood/client"
+	"cordwood/router/pipeline"
 )
 
 // replayOptions are the flags of the command.
@@ -53,7 +55,7 @@ the time that the last line names.`,
 	f.StringVar(&o.pipeline, "pipeline", "", "only records that this `PIPELINE` rejected")
 	f.StringVar(&o.db, "db", "", "only records meant for this `DATABASE`")
 	f.StringVar(&o.table, "table", "", "only records meant for this `TABLE`")
-	f.StringVar(&o.kind, "kind", "", "only records that failed at this `STEP`: parse, processor, transform, time_index, option, table, type, limit")
+	f.StringVar(&o.kind, "kind", "", "only records that failed at this `STEP`: "+strings.Join(rejectKinds(), ", "))
 	f.StringVar(&o.since, "since", "", "only records rejected at this `TIME` or later, in UTC")
 	f.StringVar(&o.until, "until", "", "only records rejected before this `TIME`, in UTC")
 	f.IntVar(&o.limit, "limit", 0, "`NUMBER` of records at most, the oldest first; 0: all")
@@ -64,8 +66,20 @@ the time that the last line names.`,
 	return cmd
 }
 
+// rejectKinds are the values of the column kind of svc_private.rejects.
+func rejectKinds() []string {
+	var names []string
+	for _, kind := range pipeline.SkipKinds() {
+		names = append(names, kind.String())
+	}
+	return names
+}
+
 // where is the condition of the flags.
 func (o *replayOptions) where() (string, error) {
+	if o.kind != "" && !slices.Contains(rejectKinds(), o.kind) {
+		return "", usageError{fmt.Errorf("--kind %s: use %s", o.kind, strings.Join(rejectKinds(), ", "))}
+	}
 	conditions := []string{"true"}
 	for _, c := range []struct{ column, value string }{
 		{"pipeline", o.pipeline}, {"table_schema", o.db}, {"table_name", o.table}, {"kind", o.kind},
@@ -102,6 +116,9 @@ func sqlText(text string) string { return "'" + strings.ReplaceAll(text, "'", "'
 func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	if o.onReject != "drop" && o.onReject != "store" {
 		return usageError{fmt.Errorf("--on-reject %s: use drop or store", o.onReject)}
+	}
+	if o.limit < 0 {
+		return usageError{fmt.Errorf("--limit %d: want 0 or more", o.limit)}
 	}
 	where, err := o.where()
 	if err != nil {

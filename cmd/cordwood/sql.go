@@ -11,11 +11,13 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"cordwood/cmd/cordwood/client"
+	"cordwood/proto/schema"
 )
 
 func newSQLCommand() *cobra.Command {
@@ -73,10 +75,23 @@ func newSQLSession(cmd *cobra.Command, db, output, timeout string) (*sqlSession,
 	if err := checkOutput(output); err != nil {
 		return nil, usageError{err}
 	}
+	if err := checkDuration("timeout", timeout); err != nil {
+		return nil, err
+	}
 	s := &sqlSession{db: db, output: output, timeout: timeout, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr()}
 	var err error
 	s.client, err = newClient(cmd, func(text string) { fmt.Fprintln(s.errOut, text) })
 	return s, err
+}
+
+// checkDuration refuses what the server would not read as a duration: 30s, 1h30m, 2 days.
+func checkDuration(flag, text string) error {
+	d, err := time.ParseDuration(text)
+	ttl, ttlErr := schema.ParseTTL(text)
+	if text == "" || err == nil && d >= 0 || ttlErr == nil && ttl.D > 0 {
+		return nil
+	}
+	return usageError{fmt.Errorf("--%s %s: want a duration, as 30s or 10m", flag, text)}
 }
 
 func checkOutput(output string) error {

@@ -41,6 +41,9 @@ says so on standard error. It ends when the table is dropped.`,
 			if output != "table" && output != "ndjson" {
 				return usageError{fmt.Errorf("--output %s: use ndjson or table", output)}
 			}
+			if err := checkDuration("since", since); err != nil {
+				return err
+			}
 			c, err := newClient(cmd, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) })
 			if err != nil {
 				return err
