@@ -129,8 +129,9 @@ func timestampValue(l statement.Literal, t schema.Type, now time.Time) (value, e
 	}
 	text := strings.TrimSpace(l.Text)
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
-		// Seconds are stored as milliseconds.
-		if t == schema.TimestampSecond && (i > math.MaxInt64/1000 || i < math.MinInt64/1000) {
+		// As for ingestion: in microseconds, in which the engine compares, they fit an int64.
+		const most = 9_200_000_000_000
+		if per := t.UnitsPerSecond(); per <= 1000 && (i > most*per || i < -most*per) {
 			return value{}, mismatch(l, t, ", which cannot hold that moment")
 		}
 		return value{i: i}, nil

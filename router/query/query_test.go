@@ -90,6 +90,8 @@ func TestErrors(t *testing.T) {
 		{sql: "ALTER TABLE logs ADD COLUMN m TIMESTAMP NOT NULL DEFAULT now()", code: errs.InvalidArguments, want: "add it without NOT NULL"},
 		{sql: "ALTER TABLE logs ADD COLUMN m INT NOT NULL DEFAULT NULL", code: errs.InvalidArguments, want: "exclude each other"},
 		{sql: "ALTER TABLE logs RENAME \"\"", code: errs.InvalidSyntax, want: "column 25: the new table name is empty"},
+		{sql: "INSERT INTO logs (ts) VALUES (1767600000000000000)", code: errs.InvalidArguments, want: "cannot hold that moment"},
+		{sql: "INSERT INTO logs (ts) VALUES (-9200000000000001)", code: errs.InvalidArguments, want: "cannot hold that moment"},
 		{sql: "ALTER TABLE logs ADD COLUMN m TIMESTAMP TIME INDEX", code: errs.InvalidArguments, want: `"ts"`},
 		{sql: "ALTER TABLE logs DROP COLUMN hosts", code: errs.ColumnNotFound, want: `did you mean "host"`},
 		{sql: "ALTER TABLE logs SET 'auto_create_table'='true'", code: errs.InvalidArguments, want: "no property"},
