@@ -248,7 +248,9 @@ func verifySnapshot(dir string) (m snapshotMeta, err error) {
 	if err != nil {
 		return m, err
 	}
-	if err := json.Unmarshal(b, &m); err != nil {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields() // a name that was changed would leave its field out
+	if err := dec.Decode(&m); err != nil {
 		return m, fmt.Errorf("meta.json: %w", err)
 	}
 	var term, index uint64
