@@ -39,6 +39,8 @@ type builder struct {
 
 	mem  []byte
 	last int // size of the last batch's memory
+	// chunk is the reader that was used last, for its memory.
+	chunk *parquet.ChunkReader
 }
 
 // batch makes a batch of the next h.Rows rows.

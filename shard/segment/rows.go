@@ -153,7 +153,11 @@ func (f *Filters) Rows(r io.ReaderAt, group int, columns []Column, runs []Run) (
 		p := &pageCursor{cursor: cursor{Column: &columns[i]}}
 		err := p.find(f, r, group)
 		if err == nil && !p.absent {
+			if b.chunk != nil {
+				p.chunk.Reuse(b.chunk)
+			}
 			err = b.runs(p, runs)
+			b.keep(p.chunk)
 		}
 		if err == nil && !p.absent {
 			spots, err = b.add(out, spots, &p.cursor)
@@ -166,11 +170,18 @@ func (f *Filters) Rows(r io.ReaderAt, group int, columns []Column, runs []Run) (
 	return out, nil
 }
 
+// keep keeps the memory of a reader for the next one.
+func (b *builder) keep(r *parquet.ChunkReader) {
+	b.chunk = new(parquet.ChunkReader)
+	b.chunk.Reuse(r)
+}
+
 // pageCursor is a cursor that can go to any page.
 type pageCursor struct {
 	cursor
 	index *pageIndex
 	at    int // the page at hand; -1
+	end   int // the row before which the last wanted one is
 }
 
 // find looks up the chunk.
@@ -208,7 +219,7 @@ func (c *pageCursor) seek(row int) error {
 	}
 	p := c.index.pages[at]
 	if at != c.at {
-		v, err := c.chunk.Page(p)
+		v, err := c.chunk.Page(p, row-p.First, min(c.end-p.First, p.Rows))
 		if err != nil {
 			return err
 		}
@@ -239,6 +250,9 @@ func ones(bitmap []uint64, from, to int) int {
 // runs gathers the rows of some runs.
 func (b *builder) runs(c *pageCursor, runs []Run) error {
 	b.empty()
+	if n := len(runs); n > 0 {
+		c.end = runs[n-1].First + runs[n-1].Rows
+	}
 	for _, run := range runs {
 		for row, end := run.First, run.First+run.Rows; row < end; {
 			if err := c.seek(row); err != nil {
@@ -247,10 +261,10 @@ func (b *builder) runs(c *pageCursor, runs []Run) error {
 			n := min(end-row, c.page.Rows-c.row)
 			b.take(&c.cursor, n)
 			row += n
-		}
-		if len(b.mem)+len(b.data) > maxRowsBytes {
-			b.forget(&c.cursor)
-			return fmt.Errorf("more than %d bytes at once", maxRowsBytes)
+			if len(b.mem)+len(b.data) > maxRowsBytes {
+				b.forget(&c.cursor)
+				return fmt.Errorf("more than %d bytes at once", maxRowsBytes)
+			}
 		}
 	}
 	return nil
@@ -276,8 +290,16 @@ func (f *Filters) Find(r io.ReaderAt, group int, c Column, values [][]byte, limi
 	if p.absent {
 		return nil, false, nil
 	}
+	b := readers.Get().(*builder)
+	if b.chunk != nil {
+		p.chunk.Reuse(b.chunk)
+	}
+	defer func() {
+		b.keep(p.chunk)
+		readers.Put(b)
+	}()
 	for _, page := range p.index.pages {
-		v, err := p.chunk.Page(page)
+		v, err := p.chunk.Page(page, 0, page.Rows)
 		if err != nil {
 			return nil, false, fmt.Errorf("row group %d, column %q: %w", group, c.Name, err)
 		}
@@ -304,12 +326,12 @@ func matching(v *parquet.Values, values [][]byte) (out []int) {
 	switch {
 	case v.Dict:
 		entries := make([]bool, len(v.Ends))
-		any := false
+		met := false
 		for i := range v.Ends {
 			entries[i] = among(v.Entry(i))
-			any = any || entries[i]
+			met = met || entries[i]
 		}
-		if !any {
+		if !met {
 			return nil
 		}
 		for i, code := range v.Codes {

@@ -80,6 +80,8 @@ type Engine struct {
 	filters *filterCache
 	// minAttempt is the constant of that name; tests of small tables lower it.
 	minAttempt int64
+	// wholeFiles has the engine read all of segments; tests compare.
+	wholeFiles bool
 	// readAll has everything read, for comparison in tests.
 	readAll bool
 

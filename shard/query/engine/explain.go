@@ -32,9 +32,14 @@ func (r *run) summary(limit uint64) string {
 
 func (p *plan) summary(b *strings.Builder, s *source) {
 	pr := &p.pruned
-	files, rows := make(map[string]bool), int64(0)
+	files, rows, lent := make(map[string]bool), int64(0), 0
 	read := func(list []part) {
 		for _, part := range list {
+			if part.file != nil {
+				files[part.file.Path] = true
+				lent += part.batch.Rows
+				continue
+			}
 			if part.segment == nil {
 				rows += int64(part.batch.Rows)
 				continue
@@ -60,6 +65,9 @@ func (p *plan) summary(b *strings.Builder, s *source) {
 	}
 	if pr.groups > 0 {
 		fmt.Fprintf(b, "; %d of %d row groups by filters", pr.groupsLeft, pr.groups)
+	}
+	if lent > 0 {
+		fmt.Fprintf(b, "; %d rows read by the index of pages", lent)
 	}
 	fmt.Fprintf(b, "; %d of %d rows in memory", rows, pr.memtable)
 	if len(s.same) > 0 {

@@ -113,12 +113,12 @@ func (p *plan) filters(e *Engine, part *part, pr *probe) bool {
 		return f.MayContain(field, group, text)
 	}
 	var runs []rowRun
-	left := 0
+	var left []int
 	for ; group < len(f.Groups); group++ {
 		if !p.may(pr) {
 			continue
 		}
-		left++
+		left = append(left, group)
 		first := f.Groups[group].First
 		last := first + f.Groups[group].Rows - 1
 		if n := len(runs); n > 0 && runs[n-1].last == first-1 {
@@ -128,12 +128,13 @@ func (p *plan) filters(e *Engine, part *part, pr *probe) bool {
 		}
 	}
 	p.pruned.groups += len(f.Groups)
-	p.pruned.groupsLeft += left
+	p.pruned.groupsLeft += len(left)
+	part.left = left
 	switch {
-	case left == 0:
+	case len(left) == 0:
 		p.pruned.byFilters++
 		return false
-	case left < len(f.Groups) && !p.hasColumn("file_row_number"):
+	case len(left) < len(f.Groups) && !p.hasColumn("file_row_number"):
 		if len(runs) > maxRuns {
 			runs = []rowRun{{runs[0].first, runs[len(runs)-1].last}}
 		}

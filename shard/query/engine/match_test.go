@@ -245,7 +245,8 @@ func indexed(t testing.TB, dir string, columns []schema.Column, groupRows int, b
 // TestFilters looks that bloom and token filters leave out what they can and no row.
 func TestFilters(t *testing.T) {
 	dir := t.TempDir()
-	e := openEngine(t, dir)
+	e, files := openEngine(t, dir), openEngine(t, dir)
+	files.wholeFiles = true
 	columns := cols("ts:TimestampSecond", "id:String", "n:Int32", "msg:String")
 	columns[1].Index = &schema.Index{Kind: schema.SkippingIndex, Options: schema.DefaultIndexOptions(schema.SkippingIndex)}
 	columns[2].Index = columns[1].Index
@@ -293,7 +294,7 @@ func TestFilters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := planned.plans[0].source(e, st, false)
+		s := planned.plans[0].source(files, st, false)
 		left := -1
 		if len(s.plain) > 0 {
 			left = 10

@@ -3,11 +3,13 @@ package engine
 import (
 	"cmp"
 	"math"
+	"os"
 	"slices"
 	"strings"
 
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
+	"cordwood/shard/segment"
 )
 
 // This file answers "the newest N rows" without reading all of them. A statement of
@@ -135,6 +137,9 @@ func count(v any) (uint64, bool) {
 type unit struct {
 	min, max int64
 	rows     int64
+	// segment is the file whose row group it is, or nil.
+	segment *query.Segment
+	group   int
 }
 
 // attempts returns the moments from which on to try, the latest first, in the unit of
@@ -173,7 +178,11 @@ func (r *run) attemptsAt(limit uint64) []int64 {
 		if want > total/2 {
 			break
 		}
-		if at := since(units, want); len(out) == 0 || at < out[len(out)-1] {
+		at := since(units, want)
+		if want <= maxLentRows {
+			at = since(p.pageUnits(r.engine, units, at), want)
+		}
+		if len(out) == 0 || at < out[len(out)-1] {
 			out = append(out, at)
 		}
 		want *= growth
@@ -189,21 +198,18 @@ func (p *plan) named(name string) *schema.Column {
 // units returns what the reference reads in pieces of known bounds, the latest first.
 // Of files with many rows the pieces are row groups.
 func (p *plan) units(e *Engine, index *schema.Column) (units []unit, total int64) {
-	factor := int64(1)
-	if index.Type == schema.TimestampSecond {
-		factor = 1000 // files have milliseconds
-	}
+	factor := fileFactor(index.Type)
 	for _, part := range p.parts() {
 		if part.batch != nil {
-			units = append(units, unit{part.min, part.max, int64(part.batch.Rows)})
+			units = append(units, unit{min: part.min, max: part.max, rows: int64(part.batch.Rows)})
 			total += int64(part.batch.Rows)
 			continue
 		}
 		total += part.segment.Rows
-		whole := unit{part.min, part.max, part.segment.Rows}
+		whole := unit{min: part.min, max: part.max, rows: part.segment.Rows}
 		field := fieldsOf(part.segment)[index.ID]
 		filters := e.filters.get(part.segment.Path)
-		if filters == nil || part.segment.Shared || len(filters.Groups) < 2 {
+		if filters == nil || part.segment.Shared || len(filters.Groups) == 0 {
 			units = append(units, whole)
 			continue
 		}
@@ -212,7 +218,7 @@ func (p *plan) units(e *Engine, index *schema.Column) (units []unit, total int64
 			if !ok {
 				lo, hi = part.min*factor, part.max*factor
 			}
-			units = append(units, unit{max(lo/factor, part.min), min(hi/factor, part.max), filters.Groups[g].Rows})
+			units = append(units, unit{max(lo/factor, part.min), min(hi/factor, part.max), filters.Groups[g].Rows, part.segment, g})
 		}
 	}
 	slices.SortFunc(units, func(a, b unit) int { return cmp.Compare(b.min, a.min) })
@@ -227,4 +233,46 @@ func since(units []unit, rows int64) int64 {
 		}
 	}
 	return math.MinInt64
+}
+
+// pageUnits returns the units that reach up to a moment or later, row groups in pieces of
+// a page each where those are known, the latest first.
+func (p *plan) pageUnits(e *Engine, units []unit, from int64) (out []unit) {
+	index := p.view.Schema.TimeIndex()
+	factor := fileFactor(index.Type)
+	for _, u := range units {
+		if u.max < from {
+			continue
+		}
+		pages := p.pagesOf(e, u, index)
+		if pages == nil {
+			out = append(out, u)
+		}
+		for _, page := range pages {
+			out = append(out, unit{min: max(page.Min/factor, u.min), max: min(page.Max/factor, u.max), rows: int64(page.Rows)})
+		}
+	}
+	slices.SortFunc(out, func(a, b unit) int { return cmp.Compare(b.min, a.min) })
+	return out
+}
+
+// pagesOf returns the pages of a row group, or nil if they are unknown.
+func (p *plan) pagesOf(e *Engine, u unit, index *schema.Column) []segment.PageBounds {
+	if u.segment == nil || e.wholeFiles {
+		return nil
+	}
+	f := e.filters.get(u.segment.Path)
+	if f == nil {
+		return nil
+	}
+	file, err := os.Open(u.segment.Path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	pages, err := f.PageBounds(file, fieldsOf(u.segment)[index.ID], u.group)
+	if err != nil {
+		return nil
+	}
+	return pages
 }

@@ -18,6 +18,8 @@ type plan struct {
 	// may is what the conditions of the statement tell, or nil.
 	may  predicate
 	used reasons
+	// keys are those of the conditions.
+	keys []key
 	// from is the moment, in the unit of the time index, before which rows do not matter.
 	from *int64
 	// timesOnly tells that all that the statement reads are times, by reads.
@@ -42,6 +44,7 @@ func (p *plan) predicates(searches []search, now time.Time) {
 		pl := &planner{schema: p.view.Schema, names: p.view.names, alias: c.alias, alone: c.alone, searches: searches}
 		pl.constants = p.constants(now)
 		parts = append(parts, pl.predicate(c.expr, false))
+		p.keys = append(p.keys, pl.keys(c.expr)...)
 		p.used.time = p.used.time || pl.used.time
 		p.used.value = p.used.value || pl.used.value
 		p.used.tokens = p.used.tokens || pl.used.tokens
@@ -68,7 +71,7 @@ func (p *plan) source(e *Engine, st *statement, whole bool) *source {
 		plain, merges = separate(plain)
 	}
 	p.pruned.merged = len(merges)
-	hide, cut := false, false
+	hide, cut, budget := false, false, maxLentRows
 	prune := func(list []part, identity bool) []part {
 		var left []part
 		for _, part := range list {
@@ -92,6 +95,12 @@ func (p *plan) source(e *Engine, st *statement, whole bool) *source {
 			}
 			hide = hide || v.ExpiredBefore != nil && part.min < *v.ExpiredBefore
 			cut = cut || p.from != nil && part.min < *p.from
+			if !identity {
+				if lent, ok := p.lend(e, &part, timeType, s.need, &budget); ok {
+					left = append(left, lent...)
+					continue
+				}
+			}
 			left = append(left, part)
 		}
 		return left

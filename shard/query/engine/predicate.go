@@ -269,13 +269,15 @@ func (p *planner) named(name string) *schema.Column {
 	return found
 }
 
-// equality is about a column on the left and a literal.
-func (p *planner) equality(left, right any) predicate {
+// literal returns the column on the left, and the literal on the right in the bytes that
+// bloom filters hash; no column if they are anything else, or the literal is what rows
+// without a value show.
+func (p *planner) literal(left, right any) (*schema.Column, []byte) {
 	n, _ := left.(node)
 	c := p.column(n)
 	literal, _ := right.(node)
 	if c == nil || text(literal, "class") != "CONSTANT" {
-		return nil
+		return nil, nil
 	}
 	value, _ := literal["value"].(node)
 	kind, _ := value["type"].(node)
@@ -285,13 +287,13 @@ func (p *planner) equality(left, right any) predicate {
 	case c.Type == schema.String && id == "VARCHAR":
 		s, ok := textLiteral(literal)
 		if !ok {
-			return nil
+			return nil, nil
 		}
 		given, bytes = s, []byte(s)
 	case c.Type.IsInteger() && (id == "TINYINT" || id == "SMALLINT" || id == "INTEGER" || id == "BIGINT"):
 		i, ok := integer(literal)
 		if lo, hi := c.Type.IntRange(); !ok || i < lo || i > hi {
-			return nil
+			return nil, nil
 		}
 		given = strconv.FormatInt(i, 10)
 		if c.Type == schema.Int64 || c.Type == schema.Uint64 {
@@ -300,9 +302,18 @@ func (p *planner) equality(left, right any) predicate {
 			bytes = binary.LittleEndian.AppendUint32(nil, uint32(i))
 		}
 	default:
-		return nil
+		return nil, nil
 	}
 	if mayFill(c, given) {
+		return nil, nil
+	}
+	return c, bytes
+}
+
+// equality is about a column on the left and a literal.
+func (p *planner) equality(left, right any) predicate {
+	c, bytes := p.literal(left, right)
+	if c == nil {
 		return nil
 	}
 	p.used.value = true

@@ -38,8 +38,11 @@ type part struct {
 	rank int
 	// min and max bound the time index, in its unit.
 	min, max int64
-	// groups are the runs of row numbers that matter; nil: all.
+	// groups are the runs of row numbers that matter, left the row groups; nil: all.
 	groups []rowRun
+	left   []int
+	// file is where the batch was read from, if it is not of the memtable.
+	file *query.Segment
 }
 
 // rowRun are the rows of a file from first to last, both included.

@@ -16,6 +16,9 @@ type decoder struct {
 	dict    *Values
 	codes   []uint32 // memory to use
 	numbers []uint64
+	// from and to are the values that are wanted of those with a dictionary; of others
+	// only those from to on may be left out. To is not 0, unless for a dictionary.
+	from, to int
 }
 
 // values decodes n values into v.
@@ -134,15 +137,19 @@ func (d *decoder) coded(v *Values, src []byte, n int) error {
 		return fmt.Errorf("codes of %d values: got no bytes", n)
 	}
 	d.codes = slices.Grow(d.codes[:0], n)[:n]
-	if _, err := decodeHybrid(d.codes, src[1:], uint(src[0])); err != nil {
+	d.to = min(d.to, n)
+	d.from = min(d.from, d.to) &^ 7
+	if err := decodeHybridPart(d.codes[:d.to], d.from, src[1:], uint(src[0])); err != nil {
 		return err
 	}
+	clear(d.codes[:d.from])
+	clear(d.codes[d.to:])
 	entries := uint32(len(d.dict.Ends))
 	if d.kind != format.ByteArray {
 		entries = uint32(len(d.dict.Numbers))
 	}
 	most := uint32(0)
-	for _, c := range d.codes {
+	for _, c := range d.codes[d.from:d.to] {
 		most = max(most, c)
 	}
 	if most >= entries {
@@ -153,8 +160,9 @@ func (d *decoder) coded(v *Values, src []byte, n int) error {
 		return nil
 	}
 	v.Numbers = d.room(n)
-	for i, c := range d.codes {
-		v.Numbers[i] = d.dict.Numbers[c]
+	part := v.Numbers[d.from:d.to]
+	for i, c := range d.codes[d.from:d.to] {
+		part[i] = d.dict.Numbers[c]
 	}
 	return nil
 }
@@ -219,6 +227,9 @@ func (d *decoder) deltaBytes(v *Values, src []byte, n int) error {
 	}
 	v.Data, v.Ends = make([]byte, 0, int(shared)+len(src)), make([]uint32, 0, n)
 	last := 0
+	if d.to > 0 {
+		n = min(n, d.to)
+	}
 	for i := range n {
 		p, s := int(prefixes[i]), int(lengths[i])
 		if p < 0 || s < 0 || p > len(v.Data)-last || s > len(src) {

@@ -115,6 +115,57 @@ func appendLevelGroups(dst []byte, bitmap []uint64, from, to int) []byte {
 	return dst
 }
 
+// decodeHybridPart is decodeHybrid of the values behind the first skip, a multiple of
+// eight; those before stay as they are, unless they are of a run that begins there.
+func decodeHybridPart(dst []uint32, skip int, src []byte, width uint) error {
+	if width > 32 {
+		return fmt.Errorf("values of %d bits, at most 32 are possible", width)
+	}
+	for skip > 0 {
+		head, size := binary.Uvarint(src)
+		if size <= 0 || head>>1 == 0 {
+			return fmt.Errorf("the head of a run, with %d values to come: got %d bytes", len(dst), len(src))
+		}
+		if head&1 == 0 {
+			run := head >> 1
+			if run > uint64(skip) || run%8 != 0 {
+				break
+			}
+			if bytes := size + int(width+7)/8; len(src) >= bytes {
+				src, dst, skip = src[bytes:], dst[run:], skip-int(run)
+				continue
+			}
+			break
+		}
+		groups := min(head>>1, uint64(skip/8))
+		bytes := int(groups) * int(width)
+		if groups < head>>1 {
+			// The run goes on behind what is left out: its rest is one by itself.
+			if uint64(len(src)-size) < uint64(bytes) {
+				return fmt.Errorf("%d packed groups of %d bits: got %d bytes", groups, width, len(src)-size)
+			}
+			rest := head>>1 - groups
+			dst = dst[8*groups:]
+			src = src[size+bytes:]
+			n := min(uint64(len(dst)), 8*min(rest, uint64(len(dst))/8+1))
+			if need := (n*uint64(width) + 7) / 8; uint64(len(src)) < need {
+				return fmt.Errorf("%d packed values of %d bits: got %d bytes", n, width, len(src))
+			}
+			unpack(dst[:n], src, width)
+			dst = dst[n:]
+			whole := rest * uint64(width)
+			_, err := decodeHybrid(dst, src[min(whole, uint64(len(src))):], width)
+			return err
+		}
+		if len(src)-size < bytes {
+			return fmt.Errorf("%d packed groups of %d bits: got %d bytes", groups, width, len(src)-size)
+		}
+		src, dst, skip = src[size+bytes:], dst[8*groups:], skip-8*int(groups)
+	}
+	_, err := decodeHybrid(dst, src, width)
+	return err
+}
+
 // decodeHybrid reads len(dst) values of width bits, at most 32, and returns what is
 // left of src, which must have padding bytes of capacity behind its end.
 func decodeHybrid(dst []uint32, src []byte, width uint) ([]byte, error) {

@@ -78,8 +78,10 @@ func readThrift(r io.ReaderAt, from, end int64, part string, v any) error {
 }
 
 // Page returns the values of one data page, which stay until the next call. Calls of
-// Next must not follow.
-func (c *ChunkReader) Page(p Page) (*Values, error) {
+// Next must not follow. Of the rows before from and from the row to on, counted in the
+// page, the values may be wrong or missing.
+func (c *ChunkReader) Page(p Page, from, to int) (*Values, error) {
+	c.from, c.to = from, to
 	if o := c.md.DictionaryPageOffset; o > 0 && o < c.md.DataPageOffset && c.dict == nil {
 		c.at = o
 		h, err := c.header()

@@ -63,11 +63,15 @@ type ChunkReader struct {
 	at, end int64
 	rows    int64 // that are still to come
 	packed  []byte
+	plain   []byte // a page decompressed
 	page    Values
-	dict    *Values // of byte strings; its Codes are not used
-	numbers []uint64
-	levels  []uint64
-	codes   []uint32
+	// from and to are the rows of the page that are wanted, if to is not 0: codes of
+	// others may be left out.
+	from, to int
+	dict     *Values // of byte strings; its Codes are not used
+	numbers  []uint64
+	levels   []uint64
+	codes    []uint32
 }
 
 // NewChunkReader reads a chunk of a column that has the element e in the schema.
@@ -162,11 +166,20 @@ func (c *ChunkReader) body(start int64, h *format.PageHeader) ([]byte, error) {
 	if got := crc32.ChecksumIEEE(c.packed); uint32(h.CRC) != got {
 		return nil, &ErrCorrupt{Offset: start, Part: "page checksum", Want: fmt.Sprintf("%08x", uint32(h.CRC)), Got: fmt.Sprintf("%08x", got)}
 	}
-	body, err := decompress(c.packed, int(h.UncompressedPageSize))
+	body, err := decompress(c.plain[:0], c.packed, int(h.UncompressedPageSize))
 	if err != nil {
 		return nil, &ErrCorrupt{Offset: start, Part: "page", Want: "a zstd frame", Got: err.Error()}
 	}
+	c.plain = body
 	return body, nil
+}
+
+// Reuse takes over the memory of a reader that is not used any more, if it is not much.
+func (c *ChunkReader) Reuse(old *ChunkReader) {
+	if cap(old.packed)+cap(old.plain)+8*cap(old.numbers) > maxPageScratch {
+		return
+	}
+	c.packed, c.plain, c.levels, c.codes, c.numbers = old.packed, old.plain, old.levels, old.codes, old.numbers
 }
 
 func (c *ChunkReader) dictionary(h format.DictionaryPageHeader, body []byte) error {
@@ -212,7 +225,13 @@ func (c *ChunkReader) data(h *format.DataPageHeader, body []byte) error {
 		}
 		body = body[4+size:]
 	}
-	d := &decoder{kind: c.kind, dict: c.dict, codes: c.codes, numbers: c.numbers}
+	d := &decoder{kind: c.kind, dict: c.dict, codes: c.codes, numbers: c.numbers, from: c.from, to: values}
+	if c.to > 0 {
+		d.to = min(c.to, values)
+	}
+	if v.Valid != nil {
+		d.from, d.to = 0, values
+	}
 	if err := d.values(v, h.Encoding, body, values); err != nil {
 		return err
 	}

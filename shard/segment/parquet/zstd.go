@@ -29,9 +29,12 @@ func compress(dst, src []byte, level int) []byte {
 	return binary.LittleEndian.AppendUint32(dst, uint32(xxhash.Sum64(src)))
 }
 
-// decompress reads frames whose content has size bytes, and compares the checksum.
-func decompress(src []byte, size int) ([]byte, error) {
-	dst := make([]byte, 0, size+padding)
+// decompress reads frames whose content has size bytes, and compares the checksum. It
+// takes the memory of dst, if there is enough.
+func decompress(dst, src []byte, size int) ([]byte, error) {
+	if cap(dst) < size+padding {
+		dst = make([]byte, 0, size+padding)
+	}
 	dst, err := gozstd.DecompressLimited(dst, src, size)
 	if err != nil {
 		return nil, fmt.Errorf("zstd: %w", err)
