@@ -67,7 +67,7 @@ func serveGateway(t *testing.T) (endpoint, bucket string) {
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended by itself
-		<-ended                // killed
+		t.Logf("the server ended: %v", <-ended)
 	})
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		resp, err := http.Get("http://" + addr + "/")
