@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"cordwood/meta/catalog"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/strict"
 	"cordwood/shard/replica"
 )
 
@@ -171,31 +171,10 @@ func checkKnown(cmd *metapb.Command) error {
 	if cmd.GetOp() == nil {
 		return errors.New("the command is of no known kind")
 	}
-	if field := unknownField(cmd.ProtoReflect()); field != "" {
-		return fmt.Errorf("the command has an unknown field in %s", field)
+	if kind := strict.Unknown(cmd.ProtoReflect()); kind != nil {
+		return fmt.Errorf("the command has an unknown field in %s", kind.FullName())
 	}
 	return nil
-}
-
-// unknownField returns the name of a message within m that has a field which this
-// version does not know, or "".
-func unknownField(m protoreflect.Message) (name string) {
-	if len(m.GetUnknown()) > 0 {
-		return string(m.Descriptor().FullName())
-	}
-	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		switch {
-		case fd.IsMap() || fd.Message() == nil: // our maps are of strings
-		case fd.IsList():
-			for i := 0; i < v.List().Len() && name == ""; i++ {
-				name = unknownField(v.List().Get(i).Message())
-			}
-		default:
-			name = unknownField(v.Message())
-		}
-		return name == ""
-	})
-	return name
 }
 
 // execute applies one command. A refusal is a result; an error is one of the

@@ -12,9 +12,9 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"cordwood/proto/backuppb"
+	"cordwood/proto/strict"
 )
 
 // The constants of a framed file. All of them are part of the format; FORMAT.md has the
@@ -170,31 +170,10 @@ func unmarshal(b []byte, m proto.Message) error {
 	if err := proto.Unmarshal(b, m); err != nil {
 		return fmt.Errorf("it is damaged: %w", err)
 	}
-	if name := unknownField(m.ProtoReflect()); name != "" {
-		return fmt.Errorf("it has a field of %s that this version does not know: %w", name, ErrNewer)
+	if kind := strict.Unknown(m.ProtoReflect()); kind != nil {
+		return fmt.Errorf("it has a field of %s that this version does not know: %w", kind.Name(), ErrNewer)
 	}
 	return nil
-}
-
-// unknownField names a message within m that has a field which this version does not
-// know; "" if there is none.
-func unknownField(m protoreflect.Message) (name string) {
-	if len(m.GetUnknown()) > 0 {
-		return string(m.Descriptor().Name())
-	}
-	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		switch {
-		case fd.IsMap() || fd.Message() == nil: // our maps are of strings
-		case fd.IsList():
-			for i := 0; i < v.List().Len() && name == ""; i++ {
-				name = unknownField(v.List().Get(i).Message())
-			}
-		default:
-			name = unknownField(v.Message())
-		}
-		return name == ""
-	})
-	return name
 }
 
 // readMetadata calls f with each record of a metadata file.

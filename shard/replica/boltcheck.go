@@ -28,18 +28,17 @@ const (
 	boltManyFree   = 0xFFFF // count of a list that has its length in front
 )
 
-// CheckBolt reads a bbolt file from its root to its leaves and checks that it is a
+// WalkBolt reads a bbolt file from its root to its leaves and checks that it is a
 // sound tree. bbolt trusts its pages: a damaged one makes it panic, or end the
 // process, some time later; and a damaged head makes it go back to the state before
 // the last transaction without a word.
 //
-// It reads the file without mapping it, and must not run beside a writer. A missing
-// file satisfies errors.Is with fs.ErrNotExist; an empty one is sound.
-func CheckBolt(path string) error { return WalkBolt(path, nil) }
-
-// WalkBolt is CheckBolt, and calls visit with every bucket, whose key is nil, and then
+// It calls visit, if that is not nil, with every bucket, whose key is nil, and then
 // with every pair in it in the order of the keys. Buckets within buckets have the
 // names of both, with a slash between them. The slices are valid during the call.
+//
+// It reads the file without mapping it, and must not run beside a writer. A missing
+// file satisfies errors.Is with fs.ErrNotExist; an empty one is sound.
 func WalkBolt(path string, visit func(bucket string, key, value []byte) error) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -64,7 +63,7 @@ func WalkBolt(path string, visit func(bucket string, key, value []byte) error) e
 	return w.freelist()
 }
 
-// checkBuckets is CheckBolt of a file that has certain buckets, and no others.
+// checkBuckets is WalkBolt of a file that has certain buckets, and no others.
 func checkBuckets(path string, names ...string) error {
 	var have []string
 	err := WalkBolt(path, func(bucket string, key, _ []byte) error {
