@@ -1,0 +1,137 @@
+package shard
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"cordwood/proto/column"
+	"cordwood/shard/manifest"
+)
+
+const (
+	// sessionWindow is how many sequence numbers behind its highest one a session
+	// remembers. It is part of the replicated state: a change needs a new entry version.
+	sessionWindow = 1024
+	// sessionTTL is how long, by the replicated clock, a session lives after its last
+	// append, and sweepEvery how often the dead ones are looked for.
+	sessionTTL = 30 * time.Minute
+	sweepEvery = time.Minute
+	// maxSessions bounds the sessions; beyond it the one idle for longest is forgotten.
+	maxSessions = 1024
+)
+
+// session remembers which batches of a writer were appended.
+type session struct {
+	high uint64
+	// seen has bit i of word i/64 set if number high-i was appended.
+	seen [sessionWindow / 64]uint64
+	last int64
+}
+
+// lookup tells whether number seq was appended; known is false if it is too old to tell.
+func (s *session) lookup(seq uint64) (appended, known bool) {
+	if seq > s.high {
+		return false, true
+	}
+	back := s.high - seq
+	if back >= sessionWindow {
+		return false, false
+	}
+	return s.seen[back/64]&(1<<(back%64)) != 0, true
+}
+
+// add notes that number seq was appended.
+func (s *session) add(seq uint64, now int64) {
+	s.last = now
+	if seq > s.high {
+		s.shift(seq - s.high)
+		s.high = seq
+	}
+	back := s.high - seq
+	s.seen[back/64] |= 1 << (back % 64)
+}
+
+// shift makes every number lie n further back.
+func (s *session) shift(n uint64) {
+	if n >= sessionWindow {
+		clear(s.seen[:])
+		return
+	}
+	words, bits := int(n/64), n%64
+	for i := len(s.seen) - 1; i >= 0; i-- {
+		var w uint64
+		if i >= words {
+			w = s.seen[i-words] << bits
+			if bits > 0 && i > words {
+				w |= s.seen[i-words-1] >> (64 - bits)
+			}
+		}
+		s.seen[i] = w
+	}
+}
+
+// storedSessions returns the sessions as the manifest keeps them, by ascending id.
+func (st *state) storedSessions() []manifest.Session {
+	out := make([]manifest.Session, 0, len(st.sessions)+len(st.unlogged))
+	for unlogged, sessions := range map[bool]map[uint64]*session{false: st.sessions, true: st.unlogged} {
+		for id, s := range sessions {
+			out = append(out, manifest.Session{ID: id, Unlogged: unlogged, High: s.high, Seen: slices.Clone(s.seen[:]), LastUnixNano: s.last})
+		}
+	}
+	slices.SortFunc(out, func(a, b manifest.Session) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.High, b.High))
+	})
+	return out
+}
+
+// seen tells whether a batch was appended before, and whether that is known.
+func (st *state) seen(h *column.Header) (appended, known bool) {
+	s := st.sessions[h.Session]
+	if s == nil {
+		return false, true
+	}
+	return s.lookup(h.Seq)
+}
+
+// note remembers that a batch was appended.
+func (st *state) note(h *column.Header) { note(st.sessions, h, st.clock) }
+
+// noteUnlogged remembers that a batch was appended without the log.
+func (st *state) noteUnlogged(h *column.Header, now int64) {
+	if st.unlogged[h.Session] == nil {
+		for id, s := range st.unlogged {
+			if now-s.last > int64(sessionTTL) {
+				delete(st.unlogged, id)
+			}
+		}
+	}
+	note(st.unlogged, h, now)
+}
+
+func note(sessions map[uint64]*session, h *column.Header, now int64) {
+	if h.Session == 0 {
+		return
+	}
+	s := sessions[h.Session]
+	if s == nil {
+		if len(sessions) >= maxSessions {
+			evict(sessions)
+		}
+		s = &session{high: h.Seq}
+		sessions[h.Session] = s
+	}
+	s.add(h.Seq, now)
+}
+
+// evict forgets the session that was idle for longest, the lowest id among equals.
+func evict(sessions map[uint64]*session) {
+	var oldest uint64
+	for id, s := range sessions {
+		o := sessions[oldest]
+		if o == nil || cmp.Or(cmp.Compare(s.last, o.last), cmp.Compare(id, oldest)) < 0 {
+			oldest = id
+		}
+	}
+	delete(sessions, oldest)
+}
