@@ -84,9 +84,9 @@ func (a *admission) admit(h *column.Header) (verdict, error) {
 		switch {
 		case h.Epoch > w.Epoch:
 			return needTable, nil
-		case h.Epoch < w.Epoch || w.ShardID != a.shardID:
-			return refused, errs.New(errs.RequestOutdated, "shard %d: table %q: the batch is of epoch %d, its writes go to shard %d since epoch %d",
-				a.shardID, d.Name, h.Epoch, w.ShardID, w.Epoch).WithReason(errs.WrongEpoch)
+		case h.Epoch < w.Epoch || !w.Takes(a.shardID):
+			return refused, errs.New(errs.RequestOutdated, "shard %d: table %q: the batch is of epoch %d, its writes go to %s since epoch %d",
+				a.shardID, d.Name, h.Epoch, w, w.Epoch).WithReason(errs.WrongEpoch)
 		}
 	}
 	if h.SchemaVersion < d.MinWriterVersion {

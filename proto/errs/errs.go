@@ -89,6 +89,8 @@ type Error struct {
 	// RetryAfter, if not 0, tells when a retry may succeed.
 	RetryAfter time.Duration
 	Reason     Reason
+	// Leader is the id of the node that leads, with reason NotLeader, if it is known.
+	Leader string
 	// Err is the cause, for the log; clients do not see it.
 	Err error
 }
@@ -103,7 +105,7 @@ func New(code Code, format string, args ...any) *Error {
 func Wrap(code Code, err error, format string, args ...any) *Error {
 	w := &Error{Code: code, Msg: fmt.Sprintf(format, args...) + ": " + err.Error(), Err: err}
 	if e := (*Error)(nil); errors.As(err, &e) {
-		w.Code, w.HTTPStatus, w.RetryAfter, w.Reason = e.Code, e.HTTPStatus, e.RetryAfter, e.Reason
+		w.Code, w.HTTPStatus, w.RetryAfter, w.Reason, w.Leader = e.Code, e.HTTPStatus, e.RetryAfter, e.Reason, e.Leader
 	}
 	return w
 }
@@ -119,6 +121,13 @@ func (e *Error) WithStatus(status int) *Error {
 func (e *Error) WithReason(r Reason) *Error {
 	c := *e
 	c.Reason = r
+	return &c
+}
+
+// WithLeader returns a copy of e with reason NotLeader that names the leader.
+func (e *Error) WithLeader(node string) *Error {
+	c := *e
+	c.Reason, c.Leader = NotLeader, node
 	return &c
 }
 

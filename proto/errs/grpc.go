@@ -37,6 +37,9 @@ func ToGRPC(err error) error {
 	if e.HTTPStatus != 0 {
 		info.Metadata["http"] = strconv.Itoa(e.HTTPStatus)
 	}
+	if e.Leader != "" {
+		info.Metadata["leader"] = e.Leader
+	}
 	st := status.New(e.Code.grpc(), e.Msg)
 	if d, derr := st.WithDetails(info); derr == nil {
 		st = d
@@ -75,6 +78,7 @@ func FromGRPC(err error) error {
 			found = true
 			e.Code, e.Reason = Code(n), Reason(d.Reason)
 			e.HTTPStatus, _ = strconv.Atoi(d.Metadata["http"])
+			e.Leader = d.Metadata["leader"]
 		case *errdetails.RetryInfo:
 			e.RetryAfter = max(d.RetryDelay.AsDuration(), time.Duration(0))
 		}

@@ -25,6 +25,175 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// NodeState is what is to become of a node. Whether it can be reached is not part of
+// it: see NodeStatus.
+type NodeState int32
+
+const (
+	// It takes part. The same as NODE_STATE_UP: nodes of before have no state.
+	NodeState_NODE_STATE_UNSPECIFIED NodeState = 0
+	NodeState_NODE_STATE_UP          NodeState = 1
+	// It gives its replicas away and gets no new ones.
+	NodeState_NODE_STATE_DRAINING NodeState = 2
+	// It has no replicas and gets none.
+	NodeState_NODE_STATE_DRAINED NodeState = 3
+)
+
+// Enum value maps for NodeState.
+var (
+	NodeState_name = map[int32]string{
+		0: "NODE_STATE_UNSPECIFIED",
+		1: "NODE_STATE_UP",
+		2: "NODE_STATE_DRAINING",
+		3: "NODE_STATE_DRAINED",
+	}
+	NodeState_value = map[string]int32{
+		"NODE_STATE_UNSPECIFIED": 0,
+		"NODE_STATE_UP":          1,
+		"NODE_STATE_DRAINING":    2,
+		"NODE_STATE_DRAINED":     3,
+	}
+)
+
+func (x NodeState) Enum() *NodeState {
+	p := new(NodeState)
+	*p = x
+	return p
+}
+
+func (x NodeState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (NodeState) Descriptor() protoreflect.EnumDescriptor {
+	return file_metapb_meta_proto_enumTypes[0].Descriptor()
+}
+
+func (NodeState) Type() protoreflect.EnumType {
+	return &file_metapb_meta_proto_enumTypes[0]
+}
+
+func (x NodeState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use NodeState.Descriptor instead.
+func (NodeState) EnumDescriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{0}
+}
+
+type OperationState int32
+
+const (
+	OperationState_OPERATION_STATE_UNSPECIFIED OperationState = 0
+	OperationState_OPERATION_STATE_RUNNING     OperationState = 1
+	OperationState_OPERATION_STATE_DONE        OperationState = 2
+	// It was cancelled, and what it had begun was undone.
+	OperationState_OPERATION_STATE_CANCELLED OperationState = 3
+	OperationState_OPERATION_STATE_FAILED    OperationState = 4
+)
+
+// Enum value maps for OperationState.
+var (
+	OperationState_name = map[int32]string{
+		0: "OPERATION_STATE_UNSPECIFIED",
+		1: "OPERATION_STATE_RUNNING",
+		2: "OPERATION_STATE_DONE",
+		3: "OPERATION_STATE_CANCELLED",
+		4: "OPERATION_STATE_FAILED",
+	}
+	OperationState_value = map[string]int32{
+		"OPERATION_STATE_UNSPECIFIED": 0,
+		"OPERATION_STATE_RUNNING":     1,
+		"OPERATION_STATE_DONE":        2,
+		"OPERATION_STATE_CANCELLED":   3,
+		"OPERATION_STATE_FAILED":      4,
+	}
+)
+
+func (x OperationState) Enum() *OperationState {
+	p := new(OperationState)
+	*p = x
+	return p
+}
+
+func (x OperationState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OperationState) Descriptor() protoreflect.EnumDescriptor {
+	return file_metapb_meta_proto_enumTypes[1].Descriptor()
+}
+
+func (OperationState) Type() protoreflect.EnumType {
+	return &file_metapb_meta_proto_enumTypes[1]
+}
+
+func (x OperationState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OperationState.Descriptor instead.
+func (OperationState) EnumDescriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{1}
+}
+
+type ChangeMembersRequest_Change int32
+
+const (
+	ChangeMembersRequest_CHANGE_UNSPECIFIED ChangeMembersRequest_Change = 0
+	ChangeMembersRequest_CHANGE_ADD_LEARNER ChangeMembersRequest_Change = 1
+	ChangeMembersRequest_CHANGE_PROMOTE     ChangeMembersRequest_Change = 2
+	ChangeMembersRequest_CHANGE_REMOVE      ChangeMembersRequest_Change = 3
+	// The node, a voter, becomes the leader.
+	ChangeMembersRequest_CHANGE_LEAD ChangeMembersRequest_Change = 4
+)
+
+// Enum value maps for ChangeMembersRequest_Change.
+var (
+	ChangeMembersRequest_Change_name = map[int32]string{
+		0: "CHANGE_UNSPECIFIED",
+		1: "CHANGE_ADD_LEARNER",
+		2: "CHANGE_PROMOTE",
+		3: "CHANGE_REMOVE",
+		4: "CHANGE_LEAD",
+	}
+	ChangeMembersRequest_Change_value = map[string]int32{
+		"CHANGE_UNSPECIFIED": 0,
+		"CHANGE_ADD_LEARNER": 1,
+		"CHANGE_PROMOTE":     2,
+		"CHANGE_REMOVE":      3,
+		"CHANGE_LEAD":        4,
+	}
+)
+
+func (x ChangeMembersRequest_Change) Enum() *ChangeMembersRequest_Change {
+	p := new(ChangeMembersRequest_Change)
+	*p = x
+	return p
+}
+
+func (x ChangeMembersRequest_Change) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ChangeMembersRequest_Change) Descriptor() protoreflect.EnumDescriptor {
+	return file_metapb_meta_proto_enumTypes[2].Descriptor()
+}
+
+func (ChangeMembersRequest_Change) Type() protoreflect.EnumType {
+	return &file_metapb_meta_proto_enumTypes[2]
+}
+
+func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
+func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48, 0}
+}
+
 type ProposeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Command       *Command               `protobuf:"bytes,1,opt,name=command,proto3" json:"command,omitempty"`
@@ -135,6 +304,10 @@ type Command struct {
 	//	*Command_Bootstrap
 	//	*Command_RegisterNode
 	//	*Command_RegisterSession
+	//	*Command_SetNodeState
+	//	*Command_RemoveNode
+	//	*Command_SetClusterVersion
+	//	*Command_SetSettings
 	//	*Command_CreateDatabase
 	//	*Command_DropDatabase
 	//	*Command_AlterDatabase
@@ -146,6 +319,11 @@ type Command struct {
 	//	*Command_PutPipeline
 	//	*Command_DeletePipeline
 	//	*Command_RestorePipeline
+	//	*Command_CreateShard
+	//	*Command_ChangeShard
+	//	*Command_PlaceTable
+	//	*Command_PutOperation
+	//	*Command_DropOperations
 	Op            isCommand_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -224,6 +402,42 @@ func (x *Command) GetRegisterSession() *RegisterSession {
 	if x != nil {
 		if x, ok := x.Op.(*Command_RegisterSession); ok {
 			return x.RegisterSession
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetSetNodeState() *SetNodeState {
+	if x != nil {
+		if x, ok := x.Op.(*Command_SetNodeState); ok {
+			return x.SetNodeState
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetRemoveNode() *RemoveNode {
+	if x != nil {
+		if x, ok := x.Op.(*Command_RemoveNode); ok {
+			return x.RemoveNode
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetSetClusterVersion() *SetClusterVersion {
+	if x != nil {
+		if x, ok := x.Op.(*Command_SetClusterVersion); ok {
+			return x.SetClusterVersion
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetSetSettings() *SetSettings {
+	if x != nil {
+		if x, ok := x.Op.(*Command_SetSettings); ok {
+			return x.SetSettings
 		}
 	}
 	return nil
@@ -328,6 +542,51 @@ func (x *Command) GetRestorePipeline() *RestorePipeline {
 	return nil
 }
 
+func (x *Command) GetCreateShard() *CreateShard {
+	if x != nil {
+		if x, ok := x.Op.(*Command_CreateShard); ok {
+			return x.CreateShard
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetChangeShard() *ChangeShard {
+	if x != nil {
+		if x, ok := x.Op.(*Command_ChangeShard); ok {
+			return x.ChangeShard
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetPlaceTable() *PlaceTable {
+	if x != nil {
+		if x, ok := x.Op.(*Command_PlaceTable); ok {
+			return x.PlaceTable
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetPutOperation() *PutOperation {
+	if x != nil {
+		if x, ok := x.Op.(*Command_PutOperation); ok {
+			return x.PutOperation
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetDropOperations() *DropOperations {
+	if x != nil {
+		if x, ok := x.Op.(*Command_DropOperations); ok {
+			return x.DropOperations
+		}
+	}
+	return nil
+}
+
 type isCommand_Op interface {
 	isCommand_Op()
 }
@@ -342,6 +601,22 @@ type Command_RegisterNode struct {
 
 type Command_RegisterSession struct {
 	RegisterSession *RegisterSession `protobuf:"bytes,12,opt,name=register_session,json=registerSession,proto3,oneof"`
+}
+
+type Command_SetNodeState struct {
+	SetNodeState *SetNodeState `protobuf:"bytes,13,opt,name=set_node_state,json=setNodeState,proto3,oneof"`
+}
+
+type Command_RemoveNode struct {
+	RemoveNode *RemoveNode `protobuf:"bytes,14,opt,name=remove_node,json=removeNode,proto3,oneof"`
+}
+
+type Command_SetClusterVersion struct {
+	SetClusterVersion *SetClusterVersion `protobuf:"bytes,15,opt,name=set_cluster_version,json=setClusterVersion,proto3,oneof"`
+}
+
+type Command_SetSettings struct {
+	SetSettings *SetSettings `protobuf:"bytes,16,opt,name=set_settings,json=setSettings,proto3,oneof"`
 }
 
 type Command_CreateDatabase struct {
@@ -388,11 +663,39 @@ type Command_RestorePipeline struct {
 	RestorePipeline *RestorePipeline `protobuf:"bytes,42,opt,name=restore_pipeline,json=restorePipeline,proto3,oneof"`
 }
 
+type Command_CreateShard struct {
+	CreateShard *CreateShard `protobuf:"bytes,50,opt,name=create_shard,json=createShard,proto3,oneof"`
+}
+
+type Command_ChangeShard struct {
+	ChangeShard *ChangeShard `protobuf:"bytes,51,opt,name=change_shard,json=changeShard,proto3,oneof"`
+}
+
+type Command_PlaceTable struct {
+	PlaceTable *PlaceTable `protobuf:"bytes,52,opt,name=place_table,json=placeTable,proto3,oneof"`
+}
+
+type Command_PutOperation struct {
+	PutOperation *PutOperation `protobuf:"bytes,60,opt,name=put_operation,json=putOperation,proto3,oneof"`
+}
+
+type Command_DropOperations struct {
+	DropOperations *DropOperations `protobuf:"bytes,61,opt,name=drop_operations,json=dropOperations,proto3,oneof"`
+}
+
 func (*Command_Bootstrap) isCommand_Op() {}
 
 func (*Command_RegisterNode) isCommand_Op() {}
 
 func (*Command_RegisterSession) isCommand_Op() {}
+
+func (*Command_SetNodeState) isCommand_Op() {}
+
+func (*Command_RemoveNode) isCommand_Op() {}
+
+func (*Command_SetClusterVersion) isCommand_Op() {}
+
+func (*Command_SetSettings) isCommand_Op() {}
 
 func (*Command_CreateDatabase) isCommand_Op() {}
 
@@ -416,6 +719,16 @@ func (*Command_DeletePipeline) isCommand_Op() {}
 
 func (*Command_RestorePipeline) isCommand_Op() {}
 
+func (*Command_CreateShard) isCommand_Op() {}
+
+func (*Command_ChangeShard) isCommand_Op() {}
+
+func (*Command_PlaceTable) isCommand_Op() {}
+
+func (*Command_PutOperation) isCommand_Op() {}
+
+func (*Command_DropOperations) isCommand_Op() {}
+
 // Result is what a command brought about. It is what a follower of the log, or
 // a retry, would see too.
 type Result struct {
@@ -433,7 +746,11 @@ type Result struct {
 	DroppedTables []uint64 `protobuf:"varint,7,rep,packed,name=dropped_tables,json=droppedTables,proto3" json:"dropped_tables,omitempty"`
 	// The version that PutPipeline stored or DeletePipeline removed; missing if there
 	// was none to remove.
-	Pipeline      *PipelineVersion `protobuf:"bytes,8,opt,name=pipeline,proto3" json:"pipeline,omitempty"`
+	Pipeline *PipelineVersion `protobuf:"bytes,8,opt,name=pipeline,proto3" json:"pipeline,omitempty"`
+	// The shard that the command made or changed, as it is now.
+	Shard *Shard `protobuf:"bytes,9,opt,name=shard,proto3" json:"shard,omitempty"`
+	// The operation that the command stored, as it is now.
+	Operation     *Operation `protobuf:"bytes,10,opt,name=operation,proto3" json:"operation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -524,14 +841,30 @@ func (x *Result) GetPipeline() *PipelineVersion {
 	return nil
 }
 
+func (x *Result) GetShard() *Shard {
+	if x != nil {
+		return x.Shard
+	}
+	return nil
+}
+
+func (x *Result) GetOperation() *Operation {
+	if x != nil {
+		return x.Operation
+	}
+	return nil
+}
+
 // Bootstrap makes an empty group a cluster. A second one changes nothing and
 // returns the first one's cluster id.
 type Bootstrap struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	ClusterId string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
 	Shards    uint32                 `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
-	// Node that holds the first replica of every shard.
+	// Node that holds the only replica of every shard. Empty: shards are made later, when
+	// nodes for them have come: so many, with so many replicas.
 	NodeId        string `protobuf:"bytes,3,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	Replication   uint32 `protobuf:"varint,4,opt,name=replication,proto3" json:"replication,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -585,6 +918,13 @@ func (x *Bootstrap) GetNodeId() string {
 		return x.NodeId
 	}
 	return ""
+}
+
+func (x *Bootstrap) GetReplication() uint32 {
+	if x != nil {
+		return x.Replication
+	}
+	return 0
 }
 
 type RegisterNode struct {
@@ -1844,8 +2184,14 @@ type Node struct {
 	Roles              []string               `protobuf:"bytes,5,rep,name=roles,proto3" json:"roles,omitempty"`
 	Version            string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
 	RegisteredUnixNano int64                  `protobuf:"varint,7,opt,name=registered_unix_nano,json=registeredUnixNano,proto3" json:"registered_unix_nano,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Replicas of a shard are spread over zones; may be empty.
+	Zone  string    `protobuf:"bytes,8,opt,name=zone,proto3" json:"zone,omitempty"`
+	State NodeState `protobuf:"varint,9,opt,name=state,proto3,enum=cordwood.meta.NodeState" json:"state,omitempty"`
+	// The versions of the wire and of the commands that the node understands.
+	MinProtocol   uint32 `protobuf:"varint,10,opt,name=min_protocol,json=minProtocol,proto3" json:"min_protocol,omitempty"`
+	MaxProtocol   uint32 `protobuf:"varint,11,opt,name=max_protocol,json=maxProtocol,proto3" json:"max_protocol,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
@@ -1927,12 +2273,51 @@ func (x *Node) GetRegisteredUnixNano() int64 {
 	return 0
 }
 
+func (x *Node) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
+func (x *Node) GetState() NodeState {
+	if x != nil {
+		return x.State
+	}
+	return NodeState_NODE_STATE_UNSPECIFIED
+}
+
+func (x *Node) GetMinProtocol() uint32 {
+	if x != nil {
+		return x.MinProtocol
+	}
+	return 0
+}
+
+func (x *Node) GetMaxProtocol() uint32 {
+	if x != nil {
+		return x.MaxProtocol
+	}
+	return 0
+}
+
 type Shard struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Grows when the shard is created anew under the same id.
-	Incarnation   uint32   `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	Replicas      []string `protobuf:"bytes,3,rep,name=replicas,proto3" json:"replicas,omitempty"`
+	Incarnation uint32 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// The nodes that vote, and those that are told to open a replica and only learn yet.
+	Replicas []string `protobuf:"bytes,3,rep,name=replicas,proto3" json:"replicas,omitempty"`
+	Learners []string `protobuf:"bytes,4,rep,name=learners,proto3" json:"learners,omitempty"`
+	// The nodes that made the group together when it was new, all as voters. Empty: the
+	// first one of replicas alone.
+	Founders []string `protobuf:"bytes,5,rep,name=founders,proto3" json:"founders,omitempty"`
+	// How many replicas it is to have; 0: as many as it has.
+	Want uint32 `protobuf:"varint,6,opt,name=want,proto3" json:"want,omitempty"`
+	// Grows by one with every change of the shard.
+	Version uint32 `protobuf:"varint,7,opt,name=version,proto3" json:"version,omitempty"`
+	// Nodes whose replica is no longer part of the group and is to be removed from disk.
+	Removed       []string `protobuf:"bytes,8,rep,name=removed,proto3" json:"removed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1988,6 +2373,2078 @@ func (x *Shard) GetReplicas() []string {
 	return nil
 }
 
+func (x *Shard) GetLearners() []string {
+	if x != nil {
+		return x.Learners
+	}
+	return nil
+}
+
+func (x *Shard) GetFounders() []string {
+	if x != nil {
+		return x.Founders
+	}
+	return nil
+}
+
+func (x *Shard) GetWant() uint32 {
+	if x != nil {
+		return x.Want
+	}
+	return 0
+}
+
+func (x *Shard) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Shard) GetRemoved() []string {
+	if x != nil {
+		return x.Removed
+	}
+	return nil
+}
+
+// SetNodeState changes what is to become of a node.
+type SetNodeState struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	NodeId        string                 `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	State         NodeState              `protobuf:"varint,2,opt,name=state,proto3,enum=cordwood.meta.NodeState" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetNodeState) Reset() {
+	*x = SetNodeState{}
+	mi := &file_metapb_meta_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetNodeState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetNodeState) ProtoMessage() {}
+
+func (x *SetNodeState) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetNodeState.ProtoReflect.Descriptor instead.
+func (*SetNodeState) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *SetNodeState) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+func (x *SetNodeState) GetState() NodeState {
+	if x != nil {
+		return x.State
+	}
+	return NodeState_NODE_STATE_UNSPECIFIED
+}
+
+// RemoveNode forgets a node. It is refused while a shard lists it.
+type RemoveNode struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	NodeId        string                 `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveNode) Reset() {
+	*x = RemoveNode{}
+	mi := &file_metapb_meta_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveNode) ProtoMessage() {}
+
+func (x *RemoveNode) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveNode.ProtoReflect.Descriptor instead.
+func (*RemoveNode) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *RemoveNode) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+// SetClusterVersion raises the version up to which commands, messages and formats may be
+// used. It is refused if a node does not know it, and if it is lower than before.
+type SetClusterVersion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetClusterVersion) Reset() {
+	*x = SetClusterVersion{}
+	mi := &file_metapb_meta_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetClusterVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetClusterVersion) ProtoMessage() {}
+
+func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetClusterVersion.ProtoReflect.Descriptor instead.
+func (*SetClusterVersion) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *SetClusterVersion) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+// SetSettings changes what the cluster does by itself.
+type SetSettings struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Settings      *Settings              `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetSettings) Reset() {
+	*x = SetSettings{}
+	mi := &file_metapb_meta_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetSettings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetSettings) ProtoMessage() {}
+
+func (x *SetSettings) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
+func (*SetSettings) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *SetSettings) GetSettings() *Settings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+// Settings are those of the whole cluster.
+type Settings struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Replicas of a new shard; 0: 1.
+	Replication uint32 `protobuf:"varint,1,opt,name=replication,proto3" json:"replication,omitempty"`
+	// Shards are not moved for balance.
+	RebalancePaused bool `protobuf:"varint,2,opt,name=rebalance_paused,json=rebalancePaused,proto3" json:"rebalance_paused,omitempty"`
+	// Shards still to be made after Bootstrap.
+	InitialShards uint32 `protobuf:"varint,3,opt,name=initial_shards,json=initialShards,proto3" json:"initial_shards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Settings) Reset() {
+	*x = Settings{}
+	mi := &file_metapb_meta_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Settings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Settings) ProtoMessage() {}
+
+func (x *Settings) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Settings.ProtoReflect.Descriptor instead.
+func (*Settings) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *Settings) GetReplication() uint32 {
+	if x != nil {
+		return x.Replication
+	}
+	return 0
+}
+
+func (x *Settings) GetRebalancePaused() bool {
+	if x != nil {
+		return x.RebalancePaused
+	}
+	return false
+}
+
+func (x *Settings) GetInitialShards() uint32 {
+	if x != nil {
+		return x.InitialShards
+	}
+	return 0
+}
+
+// CreateShard makes a shard with a new id on the given nodes, which found its group.
+type CreateShard struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Replicas      []string               `protobuf:"bytes,1,rep,name=replicas,proto3" json:"replicas,omitempty"`
+	Want          uint32                 `protobuf:"varint,2,opt,name=want,proto3" json:"want,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateShard) Reset() {
+	*x = CreateShard{}
+	mi := &file_metapb_meta_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateShard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateShard) ProtoMessage() {}
+
+func (x *CreateShard) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateShard.ProtoReflect.Descriptor instead.
+func (*CreateShard) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *CreateShard) GetReplicas() []string {
+	if x != nil {
+		return x.Replicas
+	}
+	return nil
+}
+
+func (x *CreateShard) GetWant() uint32 {
+	if x != nil {
+		return x.Want
+	}
+	return 0
+}
+
+// ChangeShard changes a shard that has the given version; else it is refused.
+type ChangeShard struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	Version uint32                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	// Types that are valid to be assigned to Change:
+	//
+	//	*ChangeShard_AddLearner
+	//	*ChangeShard_Promote
+	//	*ChangeShard_Remove
+	//	*ChangeShard_Want
+	//	*ChangeShard_Forget
+	Change        isChangeShard_Change `protobuf_oneof:"change"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeShard) Reset() {
+	*x = ChangeShard{}
+	mi := &file_metapb_meta_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeShard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeShard) ProtoMessage() {}
+
+func (x *ChangeShard) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeShard.ProtoReflect.Descriptor instead.
+func (*ChangeShard) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *ChangeShard) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *ChangeShard) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *ChangeShard) GetChange() isChangeShard_Change {
+	if x != nil {
+		return x.Change
+	}
+	return nil
+}
+
+func (x *ChangeShard) GetAddLearner() string {
+	if x != nil {
+		if x, ok := x.Change.(*ChangeShard_AddLearner); ok {
+			return x.AddLearner
+		}
+	}
+	return ""
+}
+
+func (x *ChangeShard) GetPromote() string {
+	if x != nil {
+		if x, ok := x.Change.(*ChangeShard_Promote); ok {
+			return x.Promote
+		}
+	}
+	return ""
+}
+
+func (x *ChangeShard) GetRemove() string {
+	if x != nil {
+		if x, ok := x.Change.(*ChangeShard_Remove); ok {
+			return x.Remove
+		}
+	}
+	return ""
+}
+
+func (x *ChangeShard) GetWant() uint32 {
+	if x != nil {
+		if x, ok := x.Change.(*ChangeShard_Want); ok {
+			return x.Want
+		}
+	}
+	return 0
+}
+
+func (x *ChangeShard) GetForget() string {
+	if x != nil {
+		if x, ok := x.Change.(*ChangeShard_Forget); ok {
+			return x.Forget
+		}
+	}
+	return ""
+}
+
+type isChangeShard_Change interface {
+	isChangeShard_Change()
+}
+
+type ChangeShard_AddLearner struct {
+	// A node opens a replica that learns.
+	AddLearner string `protobuf:"bytes,10,opt,name=add_learner,json=addLearner,proto3,oneof"`
+}
+
+type ChangeShard_Promote struct {
+	// A learner votes now.
+	Promote string `protobuf:"bytes,11,opt,name=promote,proto3,oneof"`
+}
+
+type ChangeShard_Remove struct {
+	// A replica, voter or learner, is no longer part of the group.
+	Remove string `protobuf:"bytes,12,opt,name=remove,proto3,oneof"`
+}
+
+type ChangeShard_Want struct {
+	// How many replicas the shard is to have.
+	Want uint32 `protobuf:"varint,13,opt,name=want,proto3,oneof"`
+}
+
+type ChangeShard_Forget struct {
+	// A removed replica is gone from its node's disk.
+	Forget string `protobuf:"bytes,14,opt,name=forget,proto3,oneof"`
+}
+
+func (*ChangeShard_AddLearner) isChangeShard_Change() {}
+
+func (*ChangeShard_Promote) isChangeShard_Change() {}
+
+func (*ChangeShard_Remove) isChangeShard_Change() {}
+
+func (*ChangeShard_Want) isChangeShard_Change() {}
+
+func (*ChangeShard_Forget) isChangeShard_Change() {}
+
+// PlaceTable has other shards take a table's writes from the next epoch on. It is
+// refused if the table's epoch is not the given one.
+type PlaceTable struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TableId       uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	Epoch         uint32                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	ShardIds      []uint32               `protobuf:"varint,3,rep,packed,name=shard_ids,json=shardIds,proto3" json:"shard_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlaceTable) Reset() {
+	*x = PlaceTable{}
+	mi := &file_metapb_meta_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlaceTable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlaceTable) ProtoMessage() {}
+
+func (x *PlaceTable) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlaceTable.ProtoReflect.Descriptor instead.
+func (*PlaceTable) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *PlaceTable) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
+func (x *PlaceTable) GetEpoch() uint32 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *PlaceTable) GetShardIds() []uint32 {
+	if x != nil {
+		return x.ShardIds
+	}
+	return nil
+}
+
+// Operation is work of the cluster on itself that takes more than one step. It goes on
+// where it was when the leader changes.
+type Operation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Given by PutOperation to a new one; never reused.
+	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// shard-add, shard-move, table-move, table-partition, node-drain, node-decommission,
+	// replica-repair, replica-change, rebalance.
+	Kind  string         `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	State OperationState `protobuf:"varint,3,opt,name=state,proto3,enum=cordwood.meta.OperationState" json:"state,omitempty"`
+	// What it is about; what does not apply is 0 or empty.
+	ShardId  uint32   `protobuf:"varint,4,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	TableId  uint64   `protobuf:"varint,5,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	NodeId   string   `protobuf:"bytes,6,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	FromNode string   `protobuf:"bytes,7,opt,name=from_node,json=fromNode,proto3" json:"from_node,omitempty"`
+	ToNode   string   `protobuf:"bytes,8,opt,name=to_node,json=toNode,proto3" json:"to_node,omitempty"`
+	ToShards []uint32 `protobuf:"varint,9,rep,packed,name=to_shards,json=toShards,proto3" json:"to_shards,omitempty"`
+	// Replicas that a shard is to have.
+	Want uint32 `protobuf:"varint,10,opt,name=want,proto3" json:"want,omitempty"`
+	// The step that it is at, by name, and how often that was tried.
+	Step    string `protobuf:"bytes,11,opt,name=step,proto3" json:"step,omitempty"`
+	Attempt uint32 `protobuf:"varint,12,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// In words: why it waits, or failed, and what to do.
+	Reason          string `protobuf:"bytes,13,opt,name=reason,proto3" json:"reason,omitempty"`
+	DoneBytes       int64  `protobuf:"varint,14,opt,name=done_bytes,json=doneBytes,proto3" json:"done_bytes,omitempty"`
+	TotalBytes      int64  `protobuf:"varint,15,opt,name=total_bytes,json=totalBytes,proto3" json:"total_bytes,omitempty"`
+	CreatedUnixNano int64  `protobuf:"varint,16,opt,name=created_unix_nano,json=createdUnixNano,proto3" json:"created_unix_nano,omitempty"`
+	UpdatedUnixNano int64  `protobuf:"varint,17,opt,name=updated_unix_nano,json=updatedUnixNano,proto3" json:"updated_unix_nano,omitempty"`
+	EndedUnixNano   int64  `protobuf:"varint,18,opt,name=ended_unix_nano,json=endedUnixNano,proto3" json:"ended_unix_nano,omitempty"`
+	// The operation of which this is a part; 0: none.
+	Parent uint64 `protobuf:"varint,19,opt,name=parent,proto3" json:"parent,omitempty"`
+	// Who asked for it: the user's name, or "cluster".
+	RequestedBy string `protobuf:"bytes,20,opt,name=requested_by,json=requestedBy,proto3" json:"requested_by,omitempty"`
+	// It should end at the next step where it can.
+	Cancel bool `protobuf:"varint,21,opt,name=cancel,proto3" json:"cancel,omitempty"`
+	// Grows by one with every change.
+	Version uint32 `protobuf:"varint,22,opt,name=version,proto3" json:"version,omitempty"`
+	// What the steps need to remember, by name.
+	Notes         map[string]string `protobuf:"bytes,23,rep,name=notes,proto3" json:"notes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Operation) Reset() {
+	*x = Operation{}
+	mi := &file_metapb_meta_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Operation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Operation) ProtoMessage() {}
+
+func (x *Operation) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Operation.ProtoReflect.Descriptor instead.
+func (*Operation) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *Operation) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Operation) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Operation) GetState() OperationState {
+	if x != nil {
+		return x.State
+	}
+	return OperationState_OPERATION_STATE_UNSPECIFIED
+}
+
+func (x *Operation) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *Operation) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
+func (x *Operation) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+func (x *Operation) GetFromNode() string {
+	if x != nil {
+		return x.FromNode
+	}
+	return ""
+}
+
+func (x *Operation) GetToNode() string {
+	if x != nil {
+		return x.ToNode
+	}
+	return ""
+}
+
+func (x *Operation) GetToShards() []uint32 {
+	if x != nil {
+		return x.ToShards
+	}
+	return nil
+}
+
+func (x *Operation) GetWant() uint32 {
+	if x != nil {
+		return x.Want
+	}
+	return 0
+}
+
+func (x *Operation) GetStep() string {
+	if x != nil {
+		return x.Step
+	}
+	return ""
+}
+
+func (x *Operation) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *Operation) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Operation) GetDoneBytes() int64 {
+	if x != nil {
+		return x.DoneBytes
+	}
+	return 0
+}
+
+func (x *Operation) GetTotalBytes() int64 {
+	if x != nil {
+		return x.TotalBytes
+	}
+	return 0
+}
+
+func (x *Operation) GetCreatedUnixNano() int64 {
+	if x != nil {
+		return x.CreatedUnixNano
+	}
+	return 0
+}
+
+func (x *Operation) GetUpdatedUnixNano() int64 {
+	if x != nil {
+		return x.UpdatedUnixNano
+	}
+	return 0
+}
+
+func (x *Operation) GetEndedUnixNano() int64 {
+	if x != nil {
+		return x.EndedUnixNano
+	}
+	return 0
+}
+
+func (x *Operation) GetParent() uint64 {
+	if x != nil {
+		return x.Parent
+	}
+	return 0
+}
+
+func (x *Operation) GetRequestedBy() string {
+	if x != nil {
+		return x.RequestedBy
+	}
+	return ""
+}
+
+func (x *Operation) GetCancel() bool {
+	if x != nil {
+		return x.Cancel
+	}
+	return false
+}
+
+func (x *Operation) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Operation) GetNotes() map[string]string {
+	if x != nil {
+		return x.Notes
+	}
+	return nil
+}
+
+// PutOperation stores a new operation, if its id is 0, or changes one whose version is
+// the given one; else it is refused. Of operations that exclude each other (two of one
+// shard, or of one table or node) the second is refused.
+type PutOperation struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Operation     *Operation             `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutOperation) Reset() {
+	*x = PutOperation{}
+	mi := &file_metapb_meta_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutOperation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutOperation) ProtoMessage() {}
+
+func (x *PutOperation) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
+func (*PutOperation) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *PutOperation) GetOperation() *Operation {
+	if x != nil {
+		return x.Operation
+	}
+	return nil
+}
+
+// DropOperations forgets the oldest operations that have ended, but for so many.
+type DropOperations struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Keep          uint32                 `protobuf:"varint,1,opt,name=keep,proto3" json:"keep,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DropOperations) Reset() {
+	*x = DropOperations{}
+	mi := &file_metapb_meta_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DropOperations) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DropOperations) ProtoMessage() {}
+
+func (x *DropOperations) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
+func (*DropOperations) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *DropOperations) GetKeep() uint32 {
+	if x != nil {
+		return x.Keep
+	}
+	return 0
+}
+
+type ReadIndexRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadIndexRequest) Reset() {
+	*x = ReadIndexRequest{}
+	mi := &file_metapb_meta_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadIndexRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadIndexRequest) ProtoMessage() {}
+
+func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
+func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
+}
+
+type ReadIndexResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadIndexResponse) Reset() {
+	*x = ReadIndexResponse{}
+	mi := &file_metapb_meta_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadIndexResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadIndexResponse) ProtoMessage() {}
+
+func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
+func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *ReadIndexResponse) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *ReadIndexResponse) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+// ReplicaReport is what a node says of one of its replicas.
+type ReplicaReport struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	ShardId     uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	Incarnation uint32                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// Leader, Follower, Candidate, Installing, Shutdown or Failed.
+	State         string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	Leader        string `protobuf:"bytes,4,opt,name=leader,proto3" json:"leader,omitempty"`
+	Term          uint64 `protobuf:"varint,5,opt,name=term,proto3" json:"term,omitempty"`
+	LastIndex     uint64 `protobuf:"varint,6,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
+	CommitIndex   uint64 `protobuf:"varint,7,opt,name=commit_index,json=commitIndex,proto3" json:"commit_index,omitempty"`
+	AppliedIndex  uint64 `protobuf:"varint,8,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
+	LogBytes      int64  `protobuf:"varint,9,opt,name=log_bytes,json=logBytes,proto3" json:"log_bytes,omitempty"`
+	SegmentBytes  int64  `protobuf:"varint,10,opt,name=segment_bytes,json=segmentBytes,proto3" json:"segment_bytes,omitempty"`
+	MemtableBytes int64  `protobuf:"varint,11,opt,name=memtable_bytes,json=memtableBytes,proto3" json:"memtable_bytes,omitempty"`
+	// Bytes of batches that the shard took in since the process began.
+	IngestedBytes int64 `protobuf:"varint,12,opt,name=ingested_bytes,json=ingestedBytes,proto3" json:"ingested_bytes,omitempty"`
+	// The members of the group, as this replica knows them.
+	Voters   []string `protobuf:"bytes,13,rep,name=voters,proto3" json:"voters,omitempty"`
+	Learners []string `protobuf:"bytes,14,rep,name=learners,proto3" json:"learners,omitempty"`
+	// While it takes over the state of another replica.
+	InstallDoneBytes  int64 `protobuf:"varint,15,opt,name=install_done_bytes,json=installDoneBytes,proto3" json:"install_done_bytes,omitempty"`
+	InstallTotalBytes int64 `protobuf:"varint,16,opt,name=install_total_bytes,json=installTotalBytes,proto3" json:"install_total_bytes,omitempty"`
+	// Has applied all that was committed when it was last told.
+	CaughtUp      bool           `protobuf:"varint,17,opt,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty"`
+	Tables        []*TableIngest `protobuf:"bytes,18,rep,name=tables,proto3" json:"tables,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplicaReport) Reset() {
+	*x = ReplicaReport{}
+	mi := &file_metapb_meta_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplicaReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplicaReport) ProtoMessage() {}
+
+func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
+func (*ReplicaReport) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *ReplicaReport) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *ReplicaReport) GetIncarnation() uint32 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *ReplicaReport) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ReplicaReport) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+func (x *ReplicaReport) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *ReplicaReport) GetLastIndex() uint64 {
+	if x != nil {
+		return x.LastIndex
+	}
+	return 0
+}
+
+func (x *ReplicaReport) GetCommitIndex() uint64 {
+	if x != nil {
+		return x.CommitIndex
+	}
+	return 0
+}
+
+func (x *ReplicaReport) GetAppliedIndex() uint64 {
+	if x != nil {
+		return x.AppliedIndex
+	}
+	return 0
+}
+
+func (x *ReplicaReport) GetLogBytes() int64 {
+	if x != nil {
+		return x.LogBytes
+	}
+	return 0
+}
+
+func (x *ReplicaReport) GetSegmentBytes() int64 {
+	if x != nil {
+		return x.SegmentBytes
+	}
+	return 0
+}
+
+func (x *ReplicaReport) GetMemtableBytes() int64 {
+	if x != nil {
+		return x.MemtableBytes
+	}
+	return 0
+}
+
+func (x *ReplicaReport) GetIngestedBytes() int64 {
+	if x != nil {
+		return x.IngestedBytes
+	}
+	return 0
+}
+
+func (x *ReplicaReport) GetVoters() []string {
+	if x != nil {
+		return x.Voters
+	}
+	return nil
+}
+
+func (x *ReplicaReport) GetLearners() []string {
+	if x != nil {
+		return x.Learners
+	}
+	return nil
+}
+
+func (x *ReplicaReport) GetInstallDoneBytes() int64 {
+	if x != nil {
+		return x.InstallDoneBytes
+	}
+	return 0
+}
+
+func (x *ReplicaReport) GetInstallTotalBytes() int64 {
+	if x != nil {
+		return x.InstallTotalBytes
+	}
+	return 0
+}
+
+func (x *ReplicaReport) GetCaughtUp() bool {
+	if x != nil {
+		return x.CaughtUp
+	}
+	return false
+}
+
+func (x *ReplicaReport) GetTables() []*TableIngest {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+// TableIngest is how much a table took in since the process began; reported by the
+// leader, of the busiest tables.
+type TableIngest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TableId       uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	Bytes         int64                  `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TableIngest) Reset() {
+	*x = TableIngest{}
+	mi := &file_metapb_meta_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TableIngest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TableIngest) ProtoMessage() {}
+
+func (x *TableIngest) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
+func (*TableIngest) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *TableIngest) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
+func (x *TableIngest) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+type ReportRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	NodeId string                 `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	// Differs for each life of the process.
+	Process      uint64           `protobuf:"varint,2,opt,name=process,proto3" json:"process,omitempty"`
+	TimeUnixNano int64            `protobuf:"varint,3,opt,name=time_unix_nano,json=timeUnixNano,proto3" json:"time_unix_nano,omitempty"`
+	DiskCapacity int64            `protobuf:"varint,4,opt,name=disk_capacity,json=diskCapacity,proto3" json:"disk_capacity,omitempty"`
+	DiskUsed     int64            `protobuf:"varint,5,opt,name=disk_used,json=diskUsed,proto3" json:"disk_used,omitempty"`
+	DiskFull     bool             `protobuf:"varint,6,opt,name=disk_full,json=diskFull,proto3" json:"disk_full,omitempty"`
+	Replicas     []*ReplicaReport `protobuf:"bytes,7,rep,name=replicas,proto3" json:"replicas,omitempty"`
+	// It is stopping: leaders should go elsewhere.
+	Stopping      bool   `protobuf:"varint,8,opt,name=stopping,proto3" json:"stopping,omitempty"`
+	Version       string `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`
+	MinProtocol   uint32 `protobuf:"varint,10,opt,name=min_protocol,json=minProtocol,proto3" json:"min_protocol,omitempty"`
+	MaxProtocol   uint32 `protobuf:"varint,11,opt,name=max_protocol,json=maxProtocol,proto3" json:"max_protocol,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportRequest) Reset() {
+	*x = ReportRequest{}
+	mi := &file_metapb_meta_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportRequest) ProtoMessage() {}
+
+func (x *ReportRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
+func (*ReportRequest) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *ReportRequest) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+func (x *ReportRequest) GetProcess() uint64 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+func (x *ReportRequest) GetTimeUnixNano() int64 {
+	if x != nil {
+		return x.TimeUnixNano
+	}
+	return 0
+}
+
+func (x *ReportRequest) GetDiskCapacity() int64 {
+	if x != nil {
+		return x.DiskCapacity
+	}
+	return 0
+}
+
+func (x *ReportRequest) GetDiskUsed() int64 {
+	if x != nil {
+		return x.DiskUsed
+	}
+	return 0
+}
+
+func (x *ReportRequest) GetDiskFull() bool {
+	if x != nil {
+		return x.DiskFull
+	}
+	return false
+}
+
+func (x *ReportRequest) GetReplicas() []*ReplicaReport {
+	if x != nil {
+		return x.Replicas
+	}
+	return nil
+}
+
+func (x *ReportRequest) GetStopping() bool {
+	if x != nil {
+		return x.Stopping
+	}
+	return false
+}
+
+func (x *ReportRequest) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *ReportRequest) GetMinProtocol() uint32 {
+	if x != nil {
+		return x.MinProtocol
+	}
+	return 0
+}
+
+func (x *ReportRequest) GetMaxProtocol() uint32 {
+	if x != nil {
+		return x.MaxProtocol
+	}
+	return 0
+}
+
+type ReportResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The state of the cluster's nodes that have not reported for a while: ids.
+	Silent         []string `protobuf:"bytes,1,rep,name=silent,proto3" json:"silent,omitempty"`
+	ClusterVersion uint32   `protobuf:"varint,2,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ReportResponse) Reset() {
+	*x = ReportResponse{}
+	mi := &file_metapb_meta_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportResponse) ProtoMessage() {}
+
+func (x *ReportResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
+func (*ReportResponse) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *ReportResponse) GetSilent() []string {
+	if x != nil {
+		return x.Silent
+	}
+	return nil
+}
+
+func (x *ReportResponse) GetClusterVersion() uint32 {
+	if x != nil {
+		return x.ClusterVersion
+	}
+	return 0
+}
+
+type StatusRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StatusRequest) Reset() {
+	*x = StatusRequest{}
+	mi := &file_metapb_meta_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StatusRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StatusRequest) ProtoMessage() {}
+
+func (x *StatusRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
+func (*StatusRequest) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+}
+
+type NodeStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Node  *Node                  `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// The newest report; missing if there is none since the leader began to lead.
+	Report *ReportRequest `protobuf:"bytes,2,opt,name=report,proto3" json:"report,omitempty"`
+	// How long ago that came; without one, how long the leader has waited.
+	SilentNanos int64 `protobuf:"varint,3,opt,name=silent_nanos,json=silentNanos,proto3" json:"silent_nanos,omitempty"`
+	// It has not reported for so long that it counts as down.
+	Down          bool `protobuf:"varint,4,opt,name=down,proto3" json:"down,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeStatus) Reset() {
+	*x = NodeStatus{}
+	mi := &file_metapb_meta_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeStatus) ProtoMessage() {}
+
+func (x *NodeStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
+func (*NodeStatus) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *NodeStatus) GetNode() *Node {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+func (x *NodeStatus) GetReport() *ReportRequest {
+	if x != nil {
+		return x.Report
+	}
+	return nil
+}
+
+func (x *NodeStatus) GetSilentNanos() int64 {
+	if x != nil {
+		return x.SilentNanos
+	}
+	return 0
+}
+
+func (x *NodeStatus) GetDown() bool {
+	if x != nil {
+		return x.Down
+	}
+	return false
+}
+
+type StatusResponse struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId      string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	Leader         string                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`
+	Term           uint64                 `protobuf:"varint,3,opt,name=term,proto3" json:"term,omitempty"`
+	AppliedIndex   uint64                 `protobuf:"varint,4,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
+	ClusterVersion uint32                 `protobuf:"varint,5,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"`
+	Settings       *Settings              `protobuf:"bytes,6,opt,name=settings,proto3" json:"settings,omitempty"`
+	// Members of the metadata group.
+	Members    []*MemberStatus `protobuf:"bytes,7,rep,name=members,proto3" json:"members,omitempty"`
+	Nodes      []*NodeStatus   `protobuf:"bytes,8,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Shards     []*Shard        `protobuf:"bytes,9,rep,name=shards,proto3" json:"shards,omitempty"`
+	Operations []*Operation    `protobuf:"bytes,10,rep,name=operations,proto3" json:"operations,omitempty"`
+	// How long the leader has led.
+	LeadingNanos  int64 `protobuf:"varint,11,opt,name=leading_nanos,json=leadingNanos,proto3" json:"leading_nanos,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StatusResponse) Reset() {
+	*x = StatusResponse{}
+	mi := &file_metapb_meta_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StatusResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StatusResponse) ProtoMessage() {}
+
+func (x *StatusResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
+func (*StatusResponse) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *StatusResponse) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *StatusResponse) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+func (x *StatusResponse) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *StatusResponse) GetAppliedIndex() uint64 {
+	if x != nil {
+		return x.AppliedIndex
+	}
+	return 0
+}
+
+func (x *StatusResponse) GetClusterVersion() uint32 {
+	if x != nil {
+		return x.ClusterVersion
+	}
+	return 0
+}
+
+func (x *StatusResponse) GetSettings() *Settings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetMembers() []*MemberStatus {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetNodes() []*NodeStatus {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetShards() []*Shard {
+	if x != nil {
+		return x.Shards
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetOperations() []*Operation {
+	if x != nil {
+		return x.Operations
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetLeadingNanos() int64 {
+	if x != nil {
+		return x.LeadingNanos
+	}
+	return 0
+}
+
+type MemberStatus struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	NodeId string                 `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	Voter  bool                   `protobuf:"varint,2,opt,name=voter,proto3" json:"voter,omitempty"`
+	// Since it last answered the leader; -1: not since the leader leads.
+	SilentNanos int64 `protobuf:"varint,3,opt,name=silent_nanos,json=silentNanos,proto3" json:"silent_nanos,omitempty"`
+	// How many entries of the log it lacks, as far as is known.
+	Lag           uint64 `protobuf:"varint,4,opt,name=lag,proto3" json:"lag,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberStatus) Reset() {
+	*x = MemberStatus{}
+	mi := &file_metapb_meta_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberStatus) ProtoMessage() {}
+
+func (x *MemberStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
+func (*MemberStatus) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *MemberStatus) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+func (x *MemberStatus) GetVoter() bool {
+	if x != nil {
+		return x.Voter
+	}
+	return false
+}
+
+func (x *MemberStatus) GetSilentNanos() int64 {
+	if x != nil {
+		return x.SilentNanos
+	}
+	return 0
+}
+
+func (x *MemberStatus) GetLag() uint64 {
+	if x != nil {
+		return x.Lag
+	}
+	return 0
+}
+
+type ChangeMembersRequest struct {
+	state         protoimpl.MessageState      `protogen:"open.v1"`
+	NodeId        string                      `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	Change        ChangeMembersRequest_Change `protobuf:"varint,2,opt,name=change,proto3,enum=cordwood.meta.ChangeMembersRequest_Change" json:"change,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeMembersRequest) Reset() {
+	*x = ChangeMembersRequest{}
+	mi := &file_metapb_meta_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeMembersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeMembersRequest) ProtoMessage() {}
+
+func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
+func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *ChangeMembersRequest) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+func (x *ChangeMembersRequest) GetChange() ChangeMembersRequest_Change {
+	if x != nil {
+		return x.Change
+	}
+	return ChangeMembersRequest_CHANGE_UNSPECIFIED
+}
+
+type ChangeMembersResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeMembersResponse) Reset() {
+	*x = ChangeMembersResponse{}
+	mi := &file_metapb_meta_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeMembersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeMembersResponse) ProtoMessage() {}
+
+func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
+func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+}
+
+type HelloRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	NodeId        string                 `protobuf:"bytes,2,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	MinProtocol   uint32                 `protobuf:"varint,3,opt,name=min_protocol,json=minProtocol,proto3" json:"min_protocol,omitempty"`
+	MaxProtocol   uint32                 `protobuf:"varint,4,opt,name=max_protocol,json=maxProtocol,proto3" json:"max_protocol,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HelloRequest) Reset() {
+	*x = HelloRequest{}
+	mi := &file_metapb_meta_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HelloRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HelloRequest) ProtoMessage() {}
+
+func (x *HelloRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
+func (*HelloRequest) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *HelloRequest) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *HelloRequest) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+func (x *HelloRequest) GetMinProtocol() uint32 {
+	if x != nil {
+		return x.MinProtocol
+	}
+	return 0
+}
+
+func (x *HelloRequest) GetMaxProtocol() uint32 {
+	if x != nil {
+		return x.MaxProtocol
+	}
+	return 0
+}
+
+type HelloResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty: it belongs to none yet.
+	ClusterId string   `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	NodeId    string   `protobuf:"bytes,2,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	Name      string   `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Roles     []string `protobuf:"bytes,4,rep,name=roles,proto3" json:"roles,omitempty"`
+	// How others reach it.
+	AdvertiseAddr string `protobuf:"bytes,5,opt,name=advertise_addr,json=advertiseAddr,proto3" json:"advertise_addr,omitempty"`
+	// The group that it agreed to belong to, if any, with the founding voters.
+	PromisedClusterId string   `protobuf:"bytes,6,opt,name=promised_cluster_id,json=promisedClusterId,proto3" json:"promised_cluster_id,omitempty"`
+	Founders          []string `protobuf:"bytes,7,rep,name=founders,proto3" json:"founders,omitempty"`
+	// Size of the first metadata group that it expects.
+	Expect      uint32 `protobuf:"varint,8,opt,name=expect,proto3" json:"expect,omitempty"`
+	MinProtocol uint32 `protobuf:"varint,9,opt,name=min_protocol,json=minProtocol,proto3" json:"min_protocol,omitempty"`
+	MaxProtocol uint32 `protobuf:"varint,10,opt,name=max_protocol,json=maxProtocol,proto3" json:"max_protocol,omitempty"`
+	// The nodes that it knows by id, for nodes that join or whose address changed.
+	Nodes         []*Node `protobuf:"bytes,11,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HelloResponse) Reset() {
+	*x = HelloResponse{}
+	mi := &file_metapb_meta_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HelloResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HelloResponse) ProtoMessage() {}
+
+func (x *HelloResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
+func (*HelloResponse) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *HelloResponse) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *HelloResponse) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+func (x *HelloResponse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *HelloResponse) GetRoles() []string {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *HelloResponse) GetAdvertiseAddr() string {
+	if x != nil {
+		return x.AdvertiseAddr
+	}
+	return ""
+}
+
+func (x *HelloResponse) GetPromisedClusterId() string {
+	if x != nil {
+		return x.PromisedClusterId
+	}
+	return ""
+}
+
+func (x *HelloResponse) GetFounders() []string {
+	if x != nil {
+		return x.Founders
+	}
+	return nil
+}
+
+func (x *HelloResponse) GetExpect() uint32 {
+	if x != nil {
+		return x.Expect
+	}
+	return 0
+}
+
+func (x *HelloResponse) GetMinProtocol() uint32 {
+	if x != nil {
+		return x.MinProtocol
+	}
+	return 0
+}
+
+func (x *HelloResponse) GetMaxProtocol() uint32 {
+	if x != nil {
+		return x.MaxProtocol
+	}
+	return 0
+}
+
+func (x *HelloResponse) GetNodes() []*Node {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+type FoundRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	Founders      []string               `protobuf:"bytes,2,rep,name=founders,proto3" json:"founders,omitempty"`
+	NodeId        string                 `protobuf:"bytes,3,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FoundRequest) Reset() {
+	*x = FoundRequest{}
+	mi := &file_metapb_meta_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FoundRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FoundRequest) ProtoMessage() {}
+
+func (x *FoundRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
+func (*FoundRequest) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *FoundRequest) GetClusterId() string {
+	if x != nil {
+		return x.ClusterId
+	}
+	return ""
+}
+
+func (x *FoundRequest) GetFounders() []string {
+	if x != nil {
+		return x.Founders
+	}
+	return nil
+}
+
+func (x *FoundRequest) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+type FoundResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FoundResponse) Reset() {
+	*x = FoundResponse{}
+	mi := &file_metapb_meta_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FoundResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FoundResponse) ProtoMessage() {}
+
+func (x *FoundResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
+func (*FoundResponse) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+}
+
 type WatchRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1996,7 +4453,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2008,7 +4465,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2021,7 +4478,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 // WatchResponse carries changed objects. The first one of a stream has
@@ -2042,13 +4499,19 @@ type WatchResponse struct {
 	// New versions of pipelines, and those that are no more, without texts.
 	Pipelines        []*PipelineVersion `protobuf:"bytes,11,rep,name=pipelines,proto3" json:"pipelines,omitempty"`
 	DroppedPipelines []*PipelineVersion `protobuf:"bytes,12,rep,name=dropped_pipelines,json=droppedPipelines,proto3" json:"dropped_pipelines,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Operations that are new or changed, and those that are forgotten.
+	Operations        []*Operation `protobuf:"bytes,13,rep,name=operations,proto3" json:"operations,omitempty"`
+	DroppedOperations []uint64     `protobuf:"varint,14,rep,packed,name=dropped_operations,json=droppedOperations,proto3" json:"dropped_operations,omitempty"`
+	DroppedNodes      []string     `protobuf:"bytes,15,rep,name=dropped_nodes,json=droppedNodes,proto3" json:"dropped_nodes,omitempty"`
+	Settings          *Settings    `protobuf:"bytes,16,opt,name=settings,proto3" json:"settings,omitempty"`
+	ClusterVersion    uint32       `protobuf:"varint,17,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +4523,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +4536,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -2160,6 +4623,41 @@ func (x *WatchResponse) GetDroppedPipelines() []*PipelineVersion {
 	return nil
 }
 
+func (x *WatchResponse) GetOperations() []*Operation {
+	if x != nil {
+		return x.Operations
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetDroppedOperations() []uint64 {
+	if x != nil {
+		return x.DroppedOperations
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetDroppedNodes() []string {
+	if x != nil {
+		return x.DroppedNodes
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetSettings() *Settings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetClusterVersion() uint32 {
+	if x != nil {
+		return x.ClusterVersion
+	}
+	return 0
+}
+
 var File_metapb_meta_proto protoreflect.FileDescriptor
 
 const file_metapb_meta_proto_rawDesc = "" +
@@ -2169,7 +4667,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\acommand\x18\x01 \x01(\v2\x16.cordwood.meta.CommandR\acommand\"V\n" +
 	"\x0fProposeResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12-\n" +
-	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\x91\b\n" +
+	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\xf7\f\n" +
 	"\aCommand\x12$\n" +
 	"\x0etime_unix_nano\x18\x01 \x01(\x03R\ftimeUnixNano\x12\x1d\n" +
 	"\n" +
@@ -2177,7 +4675,12 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\tbootstrap\x18\n" +
 	" \x01(\v2\x18.cordwood.meta.BootstrapH\x00R\tbootstrap\x12B\n" +
 	"\rregister_node\x18\v \x01(\v2\x1b.cordwood.meta.RegisterNodeH\x00R\fregisterNode\x12K\n" +
-	"\x10register_session\x18\f \x01(\v2\x1e.cordwood.meta.RegisterSessionH\x00R\x0fregisterSession\x12H\n" +
+	"\x10register_session\x18\f \x01(\v2\x1e.cordwood.meta.RegisterSessionH\x00R\x0fregisterSession\x12C\n" +
+	"\x0eset_node_state\x18\r \x01(\v2\x1b.cordwood.meta.SetNodeStateH\x00R\fsetNodeState\x12<\n" +
+	"\vremove_node\x18\x0e \x01(\v2\x19.cordwood.meta.RemoveNodeH\x00R\n" +
+	"removeNode\x12R\n" +
+	"\x13set_cluster_version\x18\x0f \x01(\v2 .cordwood.meta.SetClusterVersionH\x00R\x11setClusterVersion\x12?\n" +
+	"\fset_settings\x18\x10 \x01(\v2\x1a.cordwood.meta.SetSettingsH\x00R\vsetSettings\x12H\n" +
 	"\x0fcreate_database\x18\x14 \x01(\v2\x1d.cordwood.meta.CreateDatabaseH\x00R\x0ecreateDatabase\x12B\n" +
 	"\rdrop_database\x18\x15 \x01(\v2\x1b.cordwood.meta.DropDatabaseH\x00R\fdropDatabase\x12E\n" +
 	"\x0ealter_database\x18\x16 \x01(\v2\x1c.cordwood.meta.AlterDatabaseH\x00R\ralterDatabase\x12B\n" +
@@ -2190,8 +4693,14 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x0etruncate_table\x18\" \x01(\v2\x1c.cordwood.meta.TruncateTableH\x00R\rtruncateTable\x12?\n" +
 	"\fput_pipeline\x18( \x01(\v2\x1a.cordwood.meta.PutPipelineH\x00R\vputPipeline\x12H\n" +
 	"\x0fdelete_pipeline\x18) \x01(\v2\x1d.cordwood.meta.DeletePipelineH\x00R\x0edeletePipeline\x12K\n" +
-	"\x10restore_pipeline\x18* \x01(\v2\x1e.cordwood.meta.RestorePipelineH\x00R\x0frestorePipelineB\x04\n" +
-	"\x02op\"\xd4\x02\n" +
+	"\x10restore_pipeline\x18* \x01(\v2\x1e.cordwood.meta.RestorePipelineH\x00R\x0frestorePipeline\x12?\n" +
+	"\fcreate_shard\x182 \x01(\v2\x1a.cordwood.meta.CreateShardH\x00R\vcreateShard\x12?\n" +
+	"\fchange_shard\x183 \x01(\v2\x1a.cordwood.meta.ChangeShardH\x00R\vchangeShard\x12<\n" +
+	"\vplace_table\x184 \x01(\v2\x19.cordwood.meta.PlaceTableH\x00R\n" +
+	"placeTable\x12B\n" +
+	"\rput_operation\x18< \x01(\v2\x1b.cordwood.meta.PutOperationH\x00R\fputOperation\x12H\n" +
+	"\x0fdrop_operations\x18= \x01(\v2\x1d.cordwood.meta.DropOperationsH\x00R\x0edropOperationsB\x04\n" +
+	"\x02op\"\xb8\x03\n" +
 	"\x06Result\x12\x1d\n" +
 	"\n" +
 	"error_code\x18\x01 \x01(\rR\terrorCode\x12#\n" +
@@ -2203,12 +4712,16 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\n" +
 	"cluster_id\x18\x06 \x01(\tR\tclusterId\x12%\n" +
 	"\x0edropped_tables\x18\a \x03(\x04R\rdroppedTables\x12:\n" +
-	"\bpipeline\x18\b \x01(\v2\x1e.cordwood.meta.PipelineVersionR\bpipeline\"[\n" +
+	"\bpipeline\x18\b \x01(\v2\x1e.cordwood.meta.PipelineVersionR\bpipeline\x12*\n" +
+	"\x05shard\x18\t \x01(\v2\x14.cordwood.meta.ShardR\x05shard\x126\n" +
+	"\toperation\x18\n" +
+	" \x01(\v2\x18.cordwood.meta.OperationR\toperation\"}\n" +
 	"\tBootstrap\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\rR\x06shards\x12\x17\n" +
-	"\anode_id\x18\x03 \x01(\tR\x06nodeId\"7\n" +
+	"\anode_id\x18\x03 \x01(\tR\x06nodeId\x12 \n" +
+	"\vreplication\x18\x04 \x01(\rR\vreplication\"7\n" +
 	"\fRegisterNode\x12'\n" +
 	"\x04node\x18\x01 \x01(\v2\x13.cordwood.meta.NodeR\x04node\"*\n" +
 	"\x0fRegisterSession\x12\x17\n" +
@@ -2302,7 +4815,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\"k\n" +
 	"\x15ReadPipelinesResponse\x12:\n" +
 	"\bpipeline\x18\x01 \x01(\v2\x1e.cordwood.meta.PipelineVersionR\bpipeline\x12\x16\n" +
-	"\x06source\x18\x02 \x01(\fR\x06source\"\xc4\x01\n" +
+	"\x06source\x18\x02 \x01(\fR\x06source\"\xce\x02\n" +
 	"\x04Node\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
@@ -2310,12 +4823,198 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\thttp_addr\x18\x04 \x01(\tR\bhttpAddr\x12\x14\n" +
 	"\x05roles\x18\x05 \x03(\tR\x05roles\x12\x18\n" +
 	"\aversion\x18\x06 \x01(\tR\aversion\x120\n" +
-	"\x14registered_unix_nano\x18\a \x01(\x03R\x12registeredUnixNano\"U\n" +
+	"\x14registered_unix_nano\x18\a \x01(\x03R\x12registeredUnixNano\x12\x12\n" +
+	"\x04zone\x18\b \x01(\tR\x04zone\x12.\n" +
+	"\x05state\x18\t \x01(\x0e2\x18.cordwood.meta.NodeStateR\x05state\x12!\n" +
+	"\fmin_protocol\x18\n" +
+	" \x01(\rR\vminProtocol\x12!\n" +
+	"\fmax_protocol\x18\v \x01(\rR\vmaxProtocol\"\xd5\x01\n" +
 	"\x05Shard\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x1a\n" +
-	"\breplicas\x18\x03 \x03(\tR\breplicas\"\x0e\n" +
-	"\fWatchRequest\"\x95\x04\n" +
+	"\breplicas\x18\x03 \x03(\tR\breplicas\x12\x1a\n" +
+	"\blearners\x18\x04 \x03(\tR\blearners\x12\x1a\n" +
+	"\bfounders\x18\x05 \x03(\tR\bfounders\x12\x12\n" +
+	"\x04want\x18\x06 \x01(\rR\x04want\x12\x18\n" +
+	"\aversion\x18\a \x01(\rR\aversion\x12\x18\n" +
+	"\aremoved\x18\b \x03(\tR\aremoved\"W\n" +
+	"\fSetNodeState\x12\x17\n" +
+	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12.\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x18.cordwood.meta.NodeStateR\x05state\"%\n" +
+	"\n" +
+	"RemoveNode\x12\x17\n" +
+	"\anode_id\x18\x01 \x01(\tR\x06nodeId\"-\n" +
+	"\x11SetClusterVersion\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\"B\n" +
+	"\vSetSettings\x123\n" +
+	"\bsettings\x18\x01 \x01(\v2\x17.cordwood.meta.SettingsR\bsettings\"~\n" +
+	"\bSettings\x12 \n" +
+	"\vreplication\x18\x01 \x01(\rR\vreplication\x12)\n" +
+	"\x10rebalance_paused\x18\x02 \x01(\bR\x0frebalancePaused\x12%\n" +
+	"\x0einitial_shards\x18\x03 \x01(\rR\rinitialShards\"=\n" +
+	"\vCreateShard\x12\x1a\n" +
+	"\breplicas\x18\x01 \x03(\tR\breplicas\x12\x12\n" +
+	"\x04want\x18\x02 \x01(\rR\x04want\"\xd5\x01\n" +
+	"\vChangeShard\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\rR\aversion\x12!\n" +
+	"\vadd_learner\x18\n" +
+	" \x01(\tH\x00R\n" +
+	"addLearner\x12\x1a\n" +
+	"\apromote\x18\v \x01(\tH\x00R\apromote\x12\x18\n" +
+	"\x06remove\x18\f \x01(\tH\x00R\x06remove\x12\x14\n" +
+	"\x04want\x18\r \x01(\rH\x00R\x04want\x12\x18\n" +
+	"\x06forget\x18\x0e \x01(\tH\x00R\x06forgetB\b\n" +
+	"\x06change\"Z\n" +
+	"\n" +
+	"PlaceTable\x12\x19\n" +
+	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x1b\n" +
+	"\tshard_ids\x18\x03 \x03(\rR\bshardIds\"\x82\x06\n" +
+	"\tOperation\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x123\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x1d.cordwood.meta.OperationStateR\x05state\x12\x19\n" +
+	"\bshard_id\x18\x04 \x01(\rR\ashardId\x12\x19\n" +
+	"\btable_id\x18\x05 \x01(\x04R\atableId\x12\x17\n" +
+	"\anode_id\x18\x06 \x01(\tR\x06nodeId\x12\x1b\n" +
+	"\tfrom_node\x18\a \x01(\tR\bfromNode\x12\x17\n" +
+	"\ato_node\x18\b \x01(\tR\x06toNode\x12\x1b\n" +
+	"\tto_shards\x18\t \x03(\rR\btoShards\x12\x12\n" +
+	"\x04want\x18\n" +
+	" \x01(\rR\x04want\x12\x12\n" +
+	"\x04step\x18\v \x01(\tR\x04step\x12\x18\n" +
+	"\aattempt\x18\f \x01(\rR\aattempt\x12\x16\n" +
+	"\x06reason\x18\r \x01(\tR\x06reason\x12\x1d\n" +
+	"\n" +
+	"done_bytes\x18\x0e \x01(\x03R\tdoneBytes\x12\x1f\n" +
+	"\vtotal_bytes\x18\x0f \x01(\x03R\n" +
+	"totalBytes\x12*\n" +
+	"\x11created_unix_nano\x18\x10 \x01(\x03R\x0fcreatedUnixNano\x12*\n" +
+	"\x11updated_unix_nano\x18\x11 \x01(\x03R\x0fupdatedUnixNano\x12&\n" +
+	"\x0fended_unix_nano\x18\x12 \x01(\x03R\rendedUnixNano\x12\x16\n" +
+	"\x06parent\x18\x13 \x01(\x04R\x06parent\x12!\n" +
+	"\frequested_by\x18\x14 \x01(\tR\vrequestedBy\x12\x16\n" +
+	"\x06cancel\x18\x15 \x01(\bR\x06cancel\x12\x18\n" +
+	"\aversion\x18\x16 \x01(\rR\aversion\x129\n" +
+	"\x05notes\x18\x17 \x03(\v2#.cordwood.meta.Operation.NotesEntryR\x05notes\x1a8\n" +
+	"\n" +
+	"NotesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"F\n" +
+	"\fPutOperation\x126\n" +
+	"\toperation\x18\x01 \x01(\v2\x18.cordwood.meta.OperationR\toperation\"$\n" +
+	"\x0eDropOperations\x12\x12\n" +
+	"\x04keep\x18\x01 \x01(\rR\x04keep\"\x12\n" +
+	"\x10ReadIndexRequest\"=\n" +
+	"\x11ReadIndexResponse\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\"\xe8\x04\n" +
+	"\rReplicaReport\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12 \n" +
+	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12\x16\n" +
+	"\x06leader\x18\x04 \x01(\tR\x06leader\x12\x12\n" +
+	"\x04term\x18\x05 \x01(\x04R\x04term\x12\x1d\n" +
+	"\n" +
+	"last_index\x18\x06 \x01(\x04R\tlastIndex\x12!\n" +
+	"\fcommit_index\x18\a \x01(\x04R\vcommitIndex\x12#\n" +
+	"\rapplied_index\x18\b \x01(\x04R\fappliedIndex\x12\x1b\n" +
+	"\tlog_bytes\x18\t \x01(\x03R\blogBytes\x12#\n" +
+	"\rsegment_bytes\x18\n" +
+	" \x01(\x03R\fsegmentBytes\x12%\n" +
+	"\x0ememtable_bytes\x18\v \x01(\x03R\rmemtableBytes\x12%\n" +
+	"\x0eingested_bytes\x18\f \x01(\x03R\ringestedBytes\x12\x16\n" +
+	"\x06voters\x18\r \x03(\tR\x06voters\x12\x1a\n" +
+	"\blearners\x18\x0e \x03(\tR\blearners\x12,\n" +
+	"\x12install_done_bytes\x18\x0f \x01(\x03R\x10installDoneBytes\x12.\n" +
+	"\x13install_total_bytes\x18\x10 \x01(\x03R\x11installTotalBytes\x12\x1b\n" +
+	"\tcaught_up\x18\x11 \x01(\bR\bcaughtUp\x122\n" +
+	"\x06tables\x18\x12 \x03(\v2\x1a.cordwood.meta.TableIngestR\x06tables\">\n" +
+	"\vTableIngest\x12\x19\n" +
+	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\xfd\x02\n" +
+	"\rReportRequest\x12\x17\n" +
+	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x18\n" +
+	"\aprocess\x18\x02 \x01(\x04R\aprocess\x12$\n" +
+	"\x0etime_unix_nano\x18\x03 \x01(\x03R\ftimeUnixNano\x12#\n" +
+	"\rdisk_capacity\x18\x04 \x01(\x03R\fdiskCapacity\x12\x1b\n" +
+	"\tdisk_used\x18\x05 \x01(\x03R\bdiskUsed\x12\x1b\n" +
+	"\tdisk_full\x18\x06 \x01(\bR\bdiskFull\x128\n" +
+	"\breplicas\x18\a \x03(\v2\x1c.cordwood.meta.ReplicaReportR\breplicas\x12\x1a\n" +
+	"\bstopping\x18\b \x01(\bR\bstopping\x12\x18\n" +
+	"\aversion\x18\t \x01(\tR\aversion\x12!\n" +
+	"\fmin_protocol\x18\n" +
+	" \x01(\rR\vminProtocol\x12!\n" +
+	"\fmax_protocol\x18\v \x01(\rR\vmaxProtocol\"Q\n" +
+	"\x0eReportResponse\x12\x16\n" +
+	"\x06silent\x18\x01 \x03(\tR\x06silent\x12'\n" +
+	"\x0fcluster_version\x18\x02 \x01(\rR\x0eclusterVersion\"\x0f\n" +
+	"\rStatusRequest\"\xa2\x01\n" +
+	"\n" +
+	"NodeStatus\x12'\n" +
+	"\x04node\x18\x01 \x01(\v2\x13.cordwood.meta.NodeR\x04node\x124\n" +
+	"\x06report\x18\x02 \x01(\v2\x1c.cordwood.meta.ReportRequestR\x06report\x12!\n" +
+	"\fsilent_nanos\x18\x03 \x01(\x03R\vsilentNanos\x12\x12\n" +
+	"\x04down\x18\x04 \x01(\bR\x04down\"\xd3\x03\n" +
+	"\x0eStatusResponse\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x16\n" +
+	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x12\n" +
+	"\x04term\x18\x03 \x01(\x04R\x04term\x12#\n" +
+	"\rapplied_index\x18\x04 \x01(\x04R\fappliedIndex\x12'\n" +
+	"\x0fcluster_version\x18\x05 \x01(\rR\x0eclusterVersion\x123\n" +
+	"\bsettings\x18\x06 \x01(\v2\x17.cordwood.meta.SettingsR\bsettings\x125\n" +
+	"\amembers\x18\a \x03(\v2\x1b.cordwood.meta.MemberStatusR\amembers\x12/\n" +
+	"\x05nodes\x18\b \x03(\v2\x19.cordwood.meta.NodeStatusR\x05nodes\x12,\n" +
+	"\x06shards\x18\t \x03(\v2\x14.cordwood.meta.ShardR\x06shards\x128\n" +
+	"\n" +
+	"operations\x18\n" +
+	" \x03(\v2\x18.cordwood.meta.OperationR\n" +
+	"operations\x12#\n" +
+	"\rleading_nanos\x18\v \x01(\x03R\fleadingNanos\"r\n" +
+	"\fMemberStatus\x12\x17\n" +
+	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x14\n" +
+	"\x05voter\x18\x02 \x01(\bR\x05voter\x12!\n" +
+	"\fsilent_nanos\x18\x03 \x01(\x03R\vsilentNanos\x12\x10\n" +
+	"\x03lag\x18\x04 \x01(\x04R\x03lag\"\xe5\x01\n" +
+	"\x14ChangeMembersRequest\x12\x17\n" +
+	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12B\n" +
+	"\x06change\x18\x02 \x01(\x0e2*.cordwood.meta.ChangeMembersRequest.ChangeR\x06change\"p\n" +
+	"\x06Change\x12\x16\n" +
+	"\x12CHANGE_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12CHANGE_ADD_LEARNER\x10\x01\x12\x12\n" +
+	"\x0eCHANGE_PROMOTE\x10\x02\x12\x11\n" +
+	"\rCHANGE_REMOVE\x10\x03\x12\x0f\n" +
+	"\vCHANGE_LEAD\x10\x04\"\x17\n" +
+	"\x15ChangeMembersResponse\"\x8c\x01\n" +
+	"\fHelloRequest\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x17\n" +
+	"\anode_id\x18\x02 \x01(\tR\x06nodeId\x12!\n" +
+	"\fmin_protocol\x18\x03 \x01(\rR\vminProtocol\x12!\n" +
+	"\fmax_protocol\x18\x04 \x01(\rR\vmaxProtocol\"\xed\x02\n" +
+	"\rHelloResponse\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x17\n" +
+	"\anode_id\x18\x02 \x01(\tR\x06nodeId\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x14\n" +
+	"\x05roles\x18\x04 \x03(\tR\x05roles\x12%\n" +
+	"\x0eadvertise_addr\x18\x05 \x01(\tR\radvertiseAddr\x12.\n" +
+	"\x13promised_cluster_id\x18\x06 \x01(\tR\x11promisedClusterId\x12\x1a\n" +
+	"\bfounders\x18\a \x03(\tR\bfounders\x12\x16\n" +
+	"\x06expect\x18\b \x01(\rR\x06expect\x12!\n" +
+	"\fmin_protocol\x18\t \x01(\rR\vminProtocol\x12!\n" +
+	"\fmax_protocol\x18\n" +
+	" \x01(\rR\vmaxProtocol\x12)\n" +
+	"\x05nodes\x18\v \x03(\v2\x13.cordwood.meta.NodeR\x05nodes\"b\n" +
+	"\fFoundRequest\x12\x1d\n" +
+	"\n" +
+	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1a\n" +
+	"\bfounders\x18\x02 \x03(\tR\bfounders\x12\x17\n" +
+	"\anode_id\x18\x03 \x01(\tR\x06nodeId\"\x0f\n" +
+	"\rFoundResponse\"\x0e\n" +
+	"\fWatchRequest\"\x81\x06\n" +
 	"\rWatchResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x14\n" +
 	"\x05reset\x18\x02 \x01(\bR\x05reset\x12\x18\n" +
@@ -2330,11 +5029,36 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x06shards\x18\n" +
 	" \x03(\v2\x14.cordwood.meta.ShardR\x06shards\x12<\n" +
 	"\tpipelines\x18\v \x03(\v2\x1e.cordwood.meta.PipelineVersionR\tpipelines\x12K\n" +
-	"\x11dropped_pipelines\x18\f \x03(\v2\x1e.cordwood.meta.PipelineVersionR\x10droppedPipelines2\xf4\x01\n" +
+	"\x11dropped_pipelines\x18\f \x03(\v2\x1e.cordwood.meta.PipelineVersionR\x10droppedPipelines\x128\n" +
+	"\n" +
+	"operations\x18\r \x03(\v2\x18.cordwood.meta.OperationR\n" +
+	"operations\x12-\n" +
+	"\x12dropped_operations\x18\x0e \x03(\x04R\x11droppedOperations\x12#\n" +
+	"\rdropped_nodes\x18\x0f \x03(\tR\fdroppedNodes\x123\n" +
+	"\bsettings\x18\x10 \x01(\v2\x17.cordwood.meta.SettingsR\bsettings\x12'\n" +
+	"\x0fcluster_version\x18\x11 \x01(\rR\x0eclusterVersion*k\n" +
+	"\tNodeState\x12\x1a\n" +
+	"\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rNODE_STATE_UP\x10\x01\x12\x17\n" +
+	"\x13NODE_STATE_DRAINING\x10\x02\x12\x16\n" +
+	"\x12NODE_STATE_DRAINED\x10\x03*\xa3\x01\n" +
+	"\x0eOperationState\x12\x1f\n" +
+	"\x1bOPERATION_STATE_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17OPERATION_STATE_RUNNING\x10\x01\x12\x18\n" +
+	"\x14OPERATION_STATE_DONE\x10\x02\x12\x1d\n" +
+	"\x19OPERATION_STATE_CANCELLED\x10\x03\x12\x1a\n" +
+	"\x16OPERATION_STATE_FAILED\x10\x042\xae\x04\n" +
 	"\x04Meta\x12H\n" +
 	"\aPropose\x12\x1d.cordwood.meta.ProposeRequest\x1a\x1e.cordwood.meta.ProposeResponse\x12D\n" +
 	"\x05Watch\x12\x1b.cordwood.meta.WatchRequest\x1a\x1c.cordwood.meta.WatchResponse0\x01\x12\\\n" +
-	"\rReadPipelines\x12#.cordwood.meta.ReadPipelinesRequest\x1a$.cordwood.meta.ReadPipelinesResponse0\x01B\x17Z\x15cordwood/proto/metapbb\x06proto3"
+	"\rReadPipelines\x12#.cordwood.meta.ReadPipelinesRequest\x1a$.cordwood.meta.ReadPipelinesResponse0\x01\x12N\n" +
+	"\tReadIndex\x12\x1f.cordwood.meta.ReadIndexRequest\x1a .cordwood.meta.ReadIndexResponse\x12E\n" +
+	"\x06Report\x12\x1c.cordwood.meta.ReportRequest\x1a\x1d.cordwood.meta.ReportResponse\x12E\n" +
+	"\x06Status\x12\x1c.cordwood.meta.StatusRequest\x1a\x1d.cordwood.meta.StatusResponse\x12Z\n" +
+	"\rChangeMembers\x12#.cordwood.meta.ChangeMembersRequest\x1a$.cordwood.meta.ChangeMembersResponse2\x93\x01\n" +
+	"\tDiscovery\x12B\n" +
+	"\x05Hello\x12\x1b.cordwood.meta.HelloRequest\x1a\x1c.cordwood.meta.HelloResponse\x12B\n" +
+	"\x05Found\x12\x1b.cordwood.meta.FoundRequest\x1a\x1c.cordwood.meta.FoundResponseB\x17Z\x15cordwood/proto/metapbb\x06proto3"
 
 var (
 	file_metapb_meta_proto_rawDescOnce sync.Once
@@ -2348,97 +5072,171 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 	return file_metapb_meta_proto_rawDescData
 }
 
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_metapb_meta_proto_goTypes = []any{
-	(*ProposeRequest)(nil),        // 0: cordwood.meta.ProposeRequest
-	(*ProposeResponse)(nil),       // 1: cordwood.meta.ProposeResponse
-	(*Command)(nil),               // 2: cordwood.meta.Command
-	(*Result)(nil),                // 3: cordwood.meta.Result
-	(*Bootstrap)(nil),             // 4: cordwood.meta.Bootstrap
-	(*RegisterNode)(nil),          // 5: cordwood.meta.RegisterNode
-	(*RegisterSession)(nil),       // 6: cordwood.meta.RegisterSession
-	(*CreateDatabase)(nil),        // 7: cordwood.meta.CreateDatabase
-	(*DropDatabase)(nil),          // 8: cordwood.meta.DropDatabase
-	(*AlterDatabase)(nil),         // 9: cordwood.meta.AlterDatabase
-	(*EnsureSchema)(nil),          // 10: cordwood.meta.EnsureSchema
-	(*TableDemand)(nil),           // 11: cordwood.meta.TableDemand
-	(*Conflict)(nil),              // 12: cordwood.meta.Conflict
-	(*CreateTable)(nil),           // 13: cordwood.meta.CreateTable
-	(*AlterTable)(nil),            // 14: cordwood.meta.AlterTable
-	(*SetOptions)(nil),            // 15: cordwood.meta.SetOptions
-	(*UnsetOptions)(nil),          // 16: cordwood.meta.UnsetOptions
-	(*DropTable)(nil),             // 17: cordwood.meta.DropTable
-	(*TruncateTable)(nil),         // 18: cordwood.meta.TruncateTable
-	(*PutPipeline)(nil),           // 19: cordwood.meta.PutPipeline
-	(*DeletePipeline)(nil),        // 20: cordwood.meta.DeletePipeline
-	(*RestorePipeline)(nil),       // 21: cordwood.meta.RestorePipeline
-	(*PipelineVersion)(nil),       // 22: cordwood.meta.PipelineVersion
-	(*ReadPipelinesRequest)(nil),  // 23: cordwood.meta.ReadPipelinesRequest
-	(*ReadPipelinesResponse)(nil), // 24: cordwood.meta.ReadPipelinesResponse
-	(*Node)(nil),                  // 25: cordwood.meta.Node
-	(*Shard)(nil),                 // 26: cordwood.meta.Shard
-	(*WatchRequest)(nil),          // 27: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),         // 28: cordwood.meta.WatchResponse
-	nil,                           // 29: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                           // 30: cordwood.meta.AlterDatabase.SetEntry
-	nil,                           // 31: cordwood.meta.TableDemand.OptionsEntry
-	nil,                           // 32: cordwood.meta.SetOptions.OptionsEntry
-	(*schemapb.Table)(nil),        // 33: cordwood.schema.Table
-	(*schemapb.Column)(nil),       // 34: cordwood.schema.Column
-	(*schemapb.Database)(nil),     // 35: cordwood.schema.Database
+	(NodeState)(0),                   // 0: cordwood.meta.NodeState
+	(OperationState)(0),              // 1: cordwood.meta.OperationState
+	(ChangeMembersRequest_Change)(0), // 2: cordwood.meta.ChangeMembersRequest.Change
+	(*ProposeRequest)(nil),           // 3: cordwood.meta.ProposeRequest
+	(*ProposeResponse)(nil),          // 4: cordwood.meta.ProposeResponse
+	(*Command)(nil),                  // 5: cordwood.meta.Command
+	(*Result)(nil),                   // 6: cordwood.meta.Result
+	(*Bootstrap)(nil),                // 7: cordwood.meta.Bootstrap
+	(*RegisterNode)(nil),             // 8: cordwood.meta.RegisterNode
+	(*RegisterSession)(nil),          // 9: cordwood.meta.RegisterSession
+	(*CreateDatabase)(nil),           // 10: cordwood.meta.CreateDatabase
+	(*DropDatabase)(nil),             // 11: cordwood.meta.DropDatabase
+	(*AlterDatabase)(nil),            // 12: cordwood.meta.AlterDatabase
+	(*EnsureSchema)(nil),             // 13: cordwood.meta.EnsureSchema
+	(*TableDemand)(nil),              // 14: cordwood.meta.TableDemand
+	(*Conflict)(nil),                 // 15: cordwood.meta.Conflict
+	(*CreateTable)(nil),              // 16: cordwood.meta.CreateTable
+	(*AlterTable)(nil),               // 17: cordwood.meta.AlterTable
+	(*SetOptions)(nil),               // 18: cordwood.meta.SetOptions
+	(*UnsetOptions)(nil),             // 19: cordwood.meta.UnsetOptions
+	(*DropTable)(nil),                // 20: cordwood.meta.DropTable
+	(*TruncateTable)(nil),            // 21: cordwood.meta.TruncateTable
+	(*PutPipeline)(nil),              // 22: cordwood.meta.PutPipeline
+	(*DeletePipeline)(nil),           // 23: cordwood.meta.DeletePipeline
+	(*RestorePipeline)(nil),          // 24: cordwood.meta.RestorePipeline
+	(*PipelineVersion)(nil),          // 25: cordwood.meta.PipelineVersion
+	(*ReadPipelinesRequest)(nil),     // 26: cordwood.meta.ReadPipelinesRequest
+	(*ReadPipelinesResponse)(nil),    // 27: cordwood.meta.ReadPipelinesResponse
+	(*Node)(nil),                     // 28: cordwood.meta.Node
+	(*Shard)(nil),                    // 29: cordwood.meta.Shard
+	(*SetNodeState)(nil),             // 30: cordwood.meta.SetNodeState
+	(*RemoveNode)(nil),               // 31: cordwood.meta.RemoveNode
+	(*SetClusterVersion)(nil),        // 32: cordwood.meta.SetClusterVersion
+	(*SetSettings)(nil),              // 33: cordwood.meta.SetSettings
+	(*Settings)(nil),                 // 34: cordwood.meta.Settings
+	(*CreateShard)(nil),              // 35: cordwood.meta.CreateShard
+	(*ChangeShard)(nil),              // 36: cordwood.meta.ChangeShard
+	(*PlaceTable)(nil),               // 37: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 38: cordwood.meta.Operation
+	(*PutOperation)(nil),             // 39: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 40: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 41: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 42: cordwood.meta.ReadIndexResponse
+	(*ReplicaReport)(nil),            // 43: cordwood.meta.ReplicaReport
+	(*TableIngest)(nil),              // 44: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 45: cordwood.meta.ReportRequest
+	(*ReportResponse)(nil),           // 46: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 47: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 48: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 49: cordwood.meta.StatusResponse
+	(*MemberStatus)(nil),             // 50: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 51: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 52: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 53: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 54: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 55: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 56: cordwood.meta.FoundResponse
+	(*WatchRequest)(nil),             // 57: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 58: cordwood.meta.WatchResponse
+	nil,                              // 59: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 60: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 61: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 62: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 63: cordwood.meta.Operation.NotesEntry
+	(*schemapb.Table)(nil),           // 64: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 65: cordwood.schema.Column
+	(*schemapb.Database)(nil),        // 66: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
-	2,  // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
-	3,  // 1: cordwood.meta.ProposeResponse.result:type_name -> cordwood.meta.Result
-	4,  // 2: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
-	5,  // 3: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
-	6,  // 4: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
-	7,  // 5: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
-	8,  // 6: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
-	9,  // 7: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
-	10, // 8: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
-	13, // 9: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
-	14, // 10: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
-	17, // 11: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
-	18, // 12: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
-	19, // 13: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
-	20, // 14: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
-	21, // 15: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
-	12, // 16: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	33, // 17: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	22, // 18: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	25, // 19: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	29, // 20: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	30, // 21: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
-	11, // 22: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	34, // 23: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	31, // 24: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	34, // 25: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	34, // 26: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	33, // 27: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	34, // 28: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	15, // 29: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	16, // 30: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	32, // 31: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	22, // 32: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	22, // 33: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
-	35, // 34: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	33, // 35: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	25, // 36: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	26, // 37: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	22, // 38: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	22, // 39: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	0,  // 40: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	27, // 41: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	23, // 42: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	1,  // 43: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	28, // 44: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	24, // 45: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	43, // [43:46] is the sub-list for method output_type
-	40, // [40:43] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	5,  // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
+	6,  // 1: cordwood.meta.ProposeResponse.result:type_name -> cordwood.meta.Result
+	7,  // 2: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
+	8,  // 3: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
+	9,  // 4: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
+	30, // 5: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
+	31, // 6: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
+	32, // 7: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
+	33, // 8: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
+	10, // 9: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
+	11, // 10: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
+	12, // 11: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
+	13, // 12: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
+	16, // 13: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
+	17, // 14: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
+	20, // 15: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
+	21, // 16: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
+	22, // 17: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
+	23, // 18: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
+	24, // 19: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
+	35, // 20: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
+	36, // 21: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
+	37, // 22: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	39, // 23: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	40, // 24: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	15, // 25: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	64, // 26: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	25, // 27: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	29, // 28: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
+	38, // 29: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	28, // 30: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	59, // 31: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	60, // 32: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	14, // 33: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	65, // 34: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	61, // 35: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	65, // 36: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	65, // 37: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	64, // 38: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	65, // 39: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	18, // 40: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	19, // 41: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	62, // 42: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	25, // 43: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	25, // 44: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	0,  // 45: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
+	0,  // 46: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
+	34, // 47: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
+	1,  // 48: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	63, // 49: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	38, // 50: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	44, // 51: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	43, // 52: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	28, // 53: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	45, // 54: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	34, // 55: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	50, // 56: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	48, // 57: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	29, // 58: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	38, // 59: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	2,  // 60: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	28, // 61: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	66, // 62: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	64, // 63: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	28, // 64: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	29, // 65: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	25, // 66: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	25, // 67: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	38, // 68: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	34, // 69: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	3,  // 70: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	57, // 71: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	26, // 72: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	41, // 73: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	45, // 74: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	47, // 75: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	51, // 76: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	53, // 77: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	55, // 78: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	4,  // 79: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	58, // 80: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	27, // 81: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	42, // 82: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	46, // 83: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	49, // 84: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	52, // 85: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	54, // 86: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	56, // 87: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	79, // [79:88] is the sub-list for method output_type
+	70, // [70:79] is the sub-list for method input_type
+	70, // [70:70] is the sub-list for extension type_name
+	70, // [70:70] is the sub-list for extension extendee
+	0,  // [0:70] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -2450,6 +5248,10 @@ func file_metapb_meta_proto_init() {
 		(*Command_Bootstrap)(nil),
 		(*Command_RegisterNode)(nil),
 		(*Command_RegisterSession)(nil),
+		(*Command_SetNodeState)(nil),
+		(*Command_RemoveNode)(nil),
+		(*Command_SetClusterVersion)(nil),
+		(*Command_SetSettings)(nil),
 		(*Command_CreateDatabase)(nil),
 		(*Command_DropDatabase)(nil),
 		(*Command_AlterDatabase)(nil),
@@ -2461,6 +5263,11 @@ func file_metapb_meta_proto_init() {
 		(*Command_PutPipeline)(nil),
 		(*Command_DeletePipeline)(nil),
 		(*Command_RestorePipeline)(nil),
+		(*Command_CreateShard)(nil),
+		(*Command_ChangeShard)(nil),
+		(*Command_PlaceTable)(nil),
+		(*Command_PutOperation)(nil),
+		(*Command_DropOperations)(nil),
 	}
 	file_metapb_meta_proto_msgTypes[14].OneofWrappers = []any{
 		(*AlterTable_AddColumn)(nil),
@@ -2470,18 +5277,26 @@ func file_metapb_meta_proto_init() {
 		(*AlterTable_RenameTo)(nil),
 		(*AlterTable_RestoreComplete)(nil),
 	}
+	file_metapb_meta_proto_msgTypes[33].OneofWrappers = []any{
+		(*ChangeShard_AddLearner)(nil),
+		(*ChangeShard_Promote)(nil),
+		(*ChangeShard_Remove)(nil),
+		(*ChangeShard_Want)(nil),
+		(*ChangeShard_Forget)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   33,
+			NumEnums:      3,
+			NumMessages:   61,
 			NumExtensions: 0,
-			NumServices:   1,
+			NumServices:   2,
 		},
 		GoTypes:           file_metapb_meta_proto_goTypes,
 		DependencyIndexes: file_metapb_meta_proto_depIdxs,
+		EnumInfos:         file_metapb_meta_proto_enumTypes,
 		MessageInfos:      file_metapb_meta_proto_msgTypes,
 	}.Build()
 	File_metapb_meta_proto = out.File

@@ -25,6 +25,10 @@ const (
 	Meta_Propose_FullMethodName       = "/cordwood.meta.Meta/Propose"
 	Meta_Watch_FullMethodName         = "/cordwood.meta.Meta/Watch"
 	Meta_ReadPipelines_FullMethodName = "/cordwood.meta.Meta/ReadPipelines"
+	Meta_ReadIndex_FullMethodName     = "/cordwood.meta.Meta/ReadIndex"
+	Meta_Report_FullMethodName        = "/cordwood.meta.Meta/Report"
+	Meta_Status_FullMethodName        = "/cordwood.meta.Meta/Status"
+	Meta_ChangeMembers_FullMethodName = "/cordwood.meta.Meta/ChangeMembers"
 )
 
 // MetaClient is the client API for Meta service.
@@ -39,6 +43,18 @@ type MetaClient interface {
 	// ReadPipelines sends pipelines with their texts, one by one, which Watch does
 	// not carry. What does not exist is not sent.
 	ReadPipelines(ctx context.Context, in *ReadPipelinesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadPipelinesResponse], error)
+	// ReadIndex returns an index of the log: a copy of the state that has come to it
+	// holds everything that was acknowledged before the call. Only the leader answers.
+	ReadIndex(ctx context.Context, in *ReadIndexRequest, opts ...grpc.CallOption) (*ReadIndexResponse, error)
+	// Report tells the leader how a node and its replicas are. It keeps the newest report
+	// of each node in memory, and writes nothing to the log.
+	Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportResponse, error)
+	// Status describes the group, the nodes and the shards as the leader knows them from
+	// the reports. Only the leader answers.
+	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
+	// ChangeMembers adds, promotes or removes one member of the metadata group. Only the
+	// leader answers; a change that is made already succeeds.
+	ChangeMembers(ctx context.Context, in *ChangeMembersRequest, opts ...grpc.CallOption) (*ChangeMembersResponse, error)
 }
 
 type metaClient struct {
@@ -97,6 +113,46 @@ func (c *metaClient) ReadPipelines(ctx context.Context, in *ReadPipelinesRequest
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Meta_ReadPipelinesClient = grpc.ServerStreamingClient[ReadPipelinesResponse]
 
+func (c *metaClient) ReadIndex(ctx context.Context, in *ReadIndexRequest, opts ...grpc.CallOption) (*ReadIndexResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReadIndexResponse)
+	err := c.cc.Invoke(ctx, Meta_ReadIndex_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *metaClient) Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportResponse)
+	err := c.cc.Invoke(ctx, Meta_Report_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *metaClient) Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StatusResponse)
+	err := c.cc.Invoke(ctx, Meta_Status_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *metaClient) ChangeMembers(ctx context.Context, in *ChangeMembersRequest, opts ...grpc.CallOption) (*ChangeMembersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ChangeMembersResponse)
+	err := c.cc.Invoke(ctx, Meta_ChangeMembers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // MetaServer is the server API for Meta service.
 // All implementations must embed UnimplementedMetaServer
 // for forward compatibility.
@@ -109,6 +165,18 @@ type MetaServer interface {
 	// ReadPipelines sends pipelines with their texts, one by one, which Watch does
 	// not carry. What does not exist is not sent.
 	ReadPipelines(*ReadPipelinesRequest, grpc.ServerStreamingServer[ReadPipelinesResponse]) error
+	// ReadIndex returns an index of the log: a copy of the state that has come to it
+	// holds everything that was acknowledged before the call. Only the leader answers.
+	ReadIndex(context.Context, *ReadIndexRequest) (*ReadIndexResponse, error)
+	// Report tells the leader how a node and its replicas are. It keeps the newest report
+	// of each node in memory, and writes nothing to the log.
+	Report(context.Context, *ReportRequest) (*ReportResponse, error)
+	// Status describes the group, the nodes and the shards as the leader knows them from
+	// the reports. Only the leader answers.
+	Status(context.Context, *StatusRequest) (*StatusResponse, error)
+	// ChangeMembers adds, promotes or removes one member of the metadata group. Only the
+	// leader answers; a change that is made already succeeds.
+	ChangeMembers(context.Context, *ChangeMembersRequest) (*ChangeMembersResponse, error)
 	mustEmbedUnimplementedMetaServer()
 }
 
@@ -127,6 +195,18 @@ func (UnimplementedMetaServer) Watch(*WatchRequest, grpc.ServerStreamingServer[W
 }
 func (UnimplementedMetaServer) ReadPipelines(*ReadPipelinesRequest, grpc.ServerStreamingServer[ReadPipelinesResponse]) error {
 	return status.Error(codes.Unimplemented, "method ReadPipelines not implemented")
+}
+func (UnimplementedMetaServer) ReadIndex(context.Context, *ReadIndexRequest) (*ReadIndexResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadIndex not implemented")
+}
+func (UnimplementedMetaServer) Report(context.Context, *ReportRequest) (*ReportResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Report not implemented")
+}
+func (UnimplementedMetaServer) Status(context.Context, *StatusRequest) (*StatusResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Status not implemented")
+}
+func (UnimplementedMetaServer) ChangeMembers(context.Context, *ChangeMembersRequest) (*ChangeMembersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ChangeMembers not implemented")
 }
 func (UnimplementedMetaServer) mustEmbedUnimplementedMetaServer() {}
 func (UnimplementedMetaServer) testEmbeddedByValue()              {}
@@ -189,6 +269,78 @@ func _Meta_ReadPipelines_Handler(srv interface{}, stream grpc.ServerStream) erro
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Meta_ReadPipelinesServer = grpc.ServerStreamingServer[ReadPipelinesResponse]
 
+func _Meta_ReadIndex_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadIndexRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MetaServer).ReadIndex(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Meta_ReadIndex_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MetaServer).ReadIndex(ctx, req.(*ReadIndexRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Meta_Report_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MetaServer).Report(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Meta_Report_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MetaServer).Report(ctx, req.(*ReportRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Meta_Status_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(StatusRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MetaServer).Status(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Meta_Status_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MetaServer).Status(ctx, req.(*StatusRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Meta_ChangeMembers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ChangeMembersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MetaServer).ChangeMembers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Meta_ChangeMembers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MetaServer).ChangeMembers(ctx, req.(*ChangeMembersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Meta_ServiceDesc is the grpc.ServiceDesc for Meta service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -199,6 +351,22 @@ var Meta_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Propose",
 			Handler:    _Meta_Propose_Handler,
+		},
+		{
+			MethodName: "ReadIndex",
+			Handler:    _Meta_ReadIndex_Handler,
+		},
+		{
+			MethodName: "Report",
+			Handler:    _Meta_Report_Handler,
+		},
+		{
+			MethodName: "Status",
+			Handler:    _Meta_Status_Handler,
+		},
+		{
+			MethodName: "ChangeMembers",
+			Handler:    _Meta_ChangeMembers_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
@@ -213,5 +381,157 @@ var Meta_ServiceDesc = grpc.ServiceDesc{
 			ServerStreams: true,
 		},
 	},
+	Metadata: "metapb/meta.proto",
+}
+
+const (
+	Discovery_Hello_FullMethodName = "/cordwood.meta.Discovery/Hello"
+	Discovery_Found_FullMethodName = "/cordwood.meta.Discovery/Found"
+)
+
+// DiscoveryClient is the client API for Discovery service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// Discovery is how nodes find each other. It is served before the node belongs to a
+// cluster.
+type DiscoveryClient interface {
+	// Hello tells who a node is.
+	Hello(ctx context.Context, in *HelloRequest, opts ...grpc.CallOption) (*HelloResponse, error)
+	// Found asks a node without a cluster to belong to a new one. A node that agreed
+	// agrees to no other; what it agreed to is on disk when it answers.
+	Found(ctx context.Context, in *FoundRequest, opts ...grpc.CallOption) (*FoundResponse, error)
+}
+
+type discoveryClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewDiscoveryClient(cc grpc.ClientConnInterface) DiscoveryClient {
+	return &discoveryClient{cc}
+}
+
+func (c *discoveryClient) Hello(ctx context.Context, in *HelloRequest, opts ...grpc.CallOption) (*HelloResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(HelloResponse)
+	err := c.cc.Invoke(ctx, Discovery_Hello_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *discoveryClient) Found(ctx context.Context, in *FoundRequest, opts ...grpc.CallOption) (*FoundResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FoundResponse)
+	err := c.cc.Invoke(ctx, Discovery_Found_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// DiscoveryServer is the server API for Discovery service.
+// All implementations must embed UnimplementedDiscoveryServer
+// for forward compatibility.
+//
+// Discovery is how nodes find each other. It is served before the node belongs to a
+// cluster.
+type DiscoveryServer interface {
+	// Hello tells who a node is.
+	Hello(context.Context, *HelloRequest) (*HelloResponse, error)
+	// Found asks a node without a cluster to belong to a new one. A node that agreed
+	// agrees to no other; what it agreed to is on disk when it answers.
+	Found(context.Context, *FoundRequest) (*FoundResponse, error)
+	mustEmbedUnimplementedDiscoveryServer()
+}
+
+// UnimplementedDiscoveryServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedDiscoveryServer struct{}
+
+func (UnimplementedDiscoveryServer) Hello(context.Context, *HelloRequest) (*HelloResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Hello not implemented")
+}
+func (UnimplementedDiscoveryServer) Found(context.Context, *FoundRequest) (*FoundResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Found not implemented")
+}
+func (UnimplementedDiscoveryServer) mustEmbedUnimplementedDiscoveryServer() {}
+func (UnimplementedDiscoveryServer) testEmbeddedByValue()                   {}
+
+// UnsafeDiscoveryServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to DiscoveryServer will
+// result in compilation errors.
+type UnsafeDiscoveryServer interface {
+	mustEmbedUnimplementedDiscoveryServer()
+}
+
+func RegisterDiscoveryServer(s grpc.ServiceRegistrar, srv DiscoveryServer) {
+	// If the following call panics, it indicates UnimplementedDiscoveryServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Discovery_ServiceDesc, srv)
+}
+
+func _Discovery_Hello_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(HelloRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DiscoveryServer).Hello(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Discovery_Hello_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DiscoveryServer).Hello(ctx, req.(*HelloRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Discovery_Found_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FoundRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DiscoveryServer).Found(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Discovery_Found_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DiscoveryServer).Found(ctx, req.(*FoundRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// Discovery_ServiceDesc is the grpc.ServiceDesc for Discovery service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Discovery_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "cordwood.meta.Discovery",
+	HandlerType: (*DiscoveryServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Hello",
+			Handler:    _Discovery_Hello_Handler,
+		},
+		{
+			MethodName: "Found",
+			Handler:    _Discovery_Found_Handler,
+		},
+	},
+	Streams:  []grpc.StreamDesc{},
 	Metadata: "metapb/meta.proto",
 }

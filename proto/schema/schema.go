@@ -6,6 +6,8 @@ package schema
 
 import (
 	"math"
+	"slices"
+	"strconv"
 
 	"cordwood/proto/schemapb"
 )
@@ -170,10 +172,38 @@ type Column struct {
 	Index *Index
 }
 
-// Placement tells which shard took a table's writes from an epoch on.
+// Placement tells which shards took a table's writes from an epoch on.
 type Placement struct {
-	Epoch   uint32
+	Epoch uint32
+	// ShardID is the shard, or the first one of a table with partitions; More are the
+	// others.
 	ShardID uint32
+	More    []uint32
+	// Since is the clock, in nanoseconds since 1970, of who proposed it; 0: not known.
+	Since int64
+}
+
+// Shards lists the shards, ShardID first.
+func (p Placement) Shards() []uint32 { return append([]uint32{p.ShardID}, p.More...) }
+
+// String names the shards: "shard 7", "shards 4, 7".
+func (p Placement) String() string {
+	text := "shard "
+	if len(p.More) > 0 {
+		text = "shards "
+	}
+	for i, id := range p.Shards() {
+		if i > 0 {
+			text += ", "
+		}
+		text += strconv.FormatUint(uint64(id), 10)
+	}
+	return text
+}
+
+// Takes tells whether writes go to the shard.
+func (p Placement) Takes(shard uint32) bool {
+	return p.ShardID == shard || slices.Contains(p.More, shard)
 }
 
 // Table is a table as the metadata group knows it.
@@ -258,6 +288,20 @@ func (t *Table) Writable() Placement {
 	return t.Placement[len(t.Placement)-1]
 }
 
+// Shards lists the shards that may hold rows of the table, each once, those that take
+// its writes first.
+func (t *Table) Shards() []uint32 {
+	var out []uint32
+	for i := len(t.Placement) - 1; i >= 0; i-- {
+		for _, id := range t.Placement[i].Shards() {
+			if !slices.Contains(out, id) {
+				out = append(out, id)
+			}
+		}
+	}
+	return out
+}
+
 // FromProto returns the table that p describes, indexed.
 func FromProto(p *schemapb.Table) *Table {
 	t := &Table{
@@ -272,7 +316,7 @@ func FromProto(p *schemapb.Table) *Table {
 		t.Restored = &Restored{BackupID: r.BackupId, Complete: r.Complete}
 	}
 	for i, pl := range p.Placement {
-		t.Placement[i] = Placement{Epoch: pl.Epoch, ShardID: pl.ShardId}
+		t.Placement[i] = Placement{Epoch: pl.Epoch, ShardID: pl.ShardId, More: pl.MoreShards, Since: pl.SinceUnixNano}
 	}
 	return t.Index()
 }
@@ -290,7 +334,7 @@ func (t *Table) ToProto() *schemapb.Table {
 		p.Restored = &schemapb.Restored{BackupId: r.BackupID, Complete: r.Complete}
 	}
 	for _, pl := range t.Placement {
-		p.Placement = append(p.Placement, &schemapb.Placement{Epoch: pl.Epoch, ShardId: pl.ShardID})
+		p.Placement = append(p.Placement, &schemapb.Placement{Epoch: pl.Epoch, ShardId: pl.ShardID, MoreShards: pl.More, SinceUnixNano: pl.Since})
 	}
 	return p
 }

@@ -20,7 +20,7 @@ func exampleTable() *Table {
 			{ID: 8, Name: "zone", Type: String, Semantic: Tag, Index: &Index{Kind: SkippingIndex, Options: DefaultIndexOptions(SkippingIndex)}},
 		},
 		Options:   map[string]string{"ttl": "1day"},
-		Placement: []Placement{{Epoch: 1, ShardID: 4}, {Epoch: 2, ShardID: 5}},
+		Placement: []Placement{{Epoch: 1, ShardID: 4}, {Epoch: 2, ShardID: 5, More: []uint32{4, 7}, Since: 9}},
 	}).Index()
 }
 
@@ -52,11 +52,11 @@ func TestTableLookups(t *testing.T) {
 	if tags := table.Tags(); len(tags) != 2 || tags[0].Name != "host" || tags[1].Name != "zone" {
 		t.Errorf("the tags are %+v", tags)
 	}
-	if got := table.Writable(); got != (Placement{2, 5}) {
+	if got := table.Writable(); got.Epoch != 2 || !got.Takes(5) || !got.Takes(7) || got.Takes(6) {
 		t.Errorf("writes go to %+v", got)
 	}
 	empty := &Table{}
-	if empty.TimeIndex() != nil || empty.Writable() != (Placement{}) {
+	if empty.TimeIndex() != nil || empty.Writable().Epoch != 0 || len(empty.Shards()) != 0 {
 		t.Error("an empty table has a time index or a shard")
 	}
 }

@@ -385,9 +385,14 @@ func (x *Index) GetOptions() map[string]string {
 
 // Placement is one entry of a table's placement history.
 type Placement struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Epoch         uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	ShardId       uint32                 `protobuf:"varint,2,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Epoch uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// The shard that takes the table's writes; the first one if there are several.
+	ShardId uint32 `protobuf:"varint,2,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	// The other shards that take writes, of a table with partitions.
+	MoreShards []uint32 `protobuf:"varint,3,rep,packed,name=more_shards,json=moreShards,proto3" json:"more_shards,omitempty"`
+	// Clock of the member that proposed it.
+	SinceUnixNano int64 `protobuf:"varint,4,opt,name=since_unix_nano,json=sinceUnixNano,proto3" json:"since_unix_nano,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -432,6 +437,20 @@ func (x *Placement) GetEpoch() uint32 {
 func (x *Placement) GetShardId() uint32 {
 	if x != nil {
 		return x.ShardId
+	}
+	return 0
+}
+
+func (x *Placement) GetMoreShards() []uint32 {
+	if x != nil {
+		return x.MoreShards
+	}
+	return nil
+}
+
+func (x *Placement) GetSinceUnixNano() int64 {
+	if x != nil {
+		return x.SinceUnixNano
 	}
 	return 0
 }
@@ -700,10 +719,13 @@ const file_schemapb_schema_proto_rawDesc = "" +
 	"\aoptions\x18\x02 \x03(\v2#.cordwood.schema.Index.OptionsEntryR\aoptions\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"<\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x85\x01\n" +
 	"\tPlacement\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x19\n" +
-	"\bshard_id\x18\x02 \x01(\rR\ashardId\"\x80\x04\n" +
+	"\bshard_id\x18\x02 \x01(\rR\ashardId\x12\x1f\n" +
+	"\vmore_shards\x18\x03 \x03(\rR\n" +
+	"moreShards\x12&\n" +
+	"\x0fsince_unix_nano\x18\x04 \x01(\x03R\rsinceUnixNano\"\x80\x04\n" +
 	"\x05Table\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1a\n" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x12\x12\n" +

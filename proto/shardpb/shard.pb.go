@@ -24,6 +24,667 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type ChangeReplicasRequest_Change int32
+
+const (
+	ChangeReplicasRequest_CHANGE_UNSPECIFIED ChangeReplicasRequest_Change = 0
+	ChangeReplicasRequest_CHANGE_ADD_LEARNER ChangeReplicasRequest_Change = 1
+	ChangeReplicasRequest_CHANGE_PROMOTE     ChangeReplicasRequest_Change = 2
+	ChangeReplicasRequest_CHANGE_REMOVE      ChangeReplicasRequest_Change = 3
+	// The node, a voter, becomes the leader.
+	ChangeReplicasRequest_CHANGE_LEAD ChangeReplicasRequest_Change = 4
+)
+
+// Enum value maps for ChangeReplicasRequest_Change.
+var (
+	ChangeReplicasRequest_Change_name = map[int32]string{
+		0: "CHANGE_UNSPECIFIED",
+		1: "CHANGE_ADD_LEARNER",
+		2: "CHANGE_PROMOTE",
+		3: "CHANGE_REMOVE",
+		4: "CHANGE_LEAD",
+	}
+	ChangeReplicasRequest_Change_value = map[string]int32{
+		"CHANGE_UNSPECIFIED": 0,
+		"CHANGE_ADD_LEARNER": 1,
+		"CHANGE_PROMOTE":     2,
+		"CHANGE_REMOVE":      3,
+		"CHANGE_LEAD":        4,
+	}
+)
+
+func (x ChangeReplicasRequest_Change) Enum() *ChangeReplicasRequest_Change {
+	p := new(ChangeReplicasRequest_Change)
+	*p = x
+	return p
+}
+
+func (x ChangeReplicasRequest_Change) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ChangeReplicasRequest_Change) Descriptor() protoreflect.EnumDescriptor {
+	return file_shardpb_shard_proto_enumTypes[0].Descriptor()
+}
+
+func (ChangeReplicasRequest_Change) Type() protoreflect.EnumType {
+	return &file_shardpb_shard_proto_enumTypes[0]
+}
+
+func (x ChangeReplicasRequest_Change) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ChangeReplicasRequest_Change.Descriptor instead.
+func (ChangeReplicasRequest_Change) EnumDescriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{0, 0}
+}
+
+type ChangeReplicasRequest struct {
+	state         protoimpl.MessageState       `protogen:"open.v1"`
+	ShardId       uint32                       `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	NodeId        string                       `protobuf:"bytes,2,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	Change        ChangeReplicasRequest_Change `protobuf:"varint,3,opt,name=change,proto3,enum=cordwood.shard.ChangeReplicasRequest_Change" json:"change,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeReplicasRequest) Reset() {
+	*x = ChangeReplicasRequest{}
+	mi := &file_shardpb_shard_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeReplicasRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeReplicasRequest) ProtoMessage() {}
+
+func (x *ChangeReplicasRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeReplicasRequest.ProtoReflect.Descriptor instead.
+func (*ChangeReplicasRequest) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *ChangeReplicasRequest) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *ChangeReplicasRequest) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+func (x *ChangeReplicasRequest) GetChange() ChangeReplicasRequest_Change {
+	if x != nil {
+		return x.Change
+	}
+	return ChangeReplicasRequest_CHANGE_UNSPECIFIED
+}
+
+type ChangeReplicasResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Voters        []string               `protobuf:"bytes,1,rep,name=voters,proto3" json:"voters,omitempty"`
+	Learners      []string               `protobuf:"bytes,2,rep,name=learners,proto3" json:"learners,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeReplicasResponse) Reset() {
+	*x = ChangeReplicasResponse{}
+	mi := &file_shardpb_shard_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeReplicasResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeReplicasResponse) ProtoMessage() {}
+
+func (x *ChangeReplicasResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeReplicasResponse.ProtoReflect.Descriptor instead.
+func (*ChangeReplicasResponse) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ChangeReplicasResponse) GetVoters() []string {
+	if x != nil {
+		return x.Voters
+	}
+	return nil
+}
+
+func (x *ChangeReplicasResponse) GetLearners() []string {
+	if x != nil {
+		return x.Learners
+	}
+	return nil
+}
+
+type ReadBarrierRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ShardId       uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadBarrierRequest) Reset() {
+	*x = ReadBarrierRequest{}
+	mi := &file_shardpb_shard_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadBarrierRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadBarrierRequest) ProtoMessage() {}
+
+func (x *ReadBarrierRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadBarrierRequest.ProtoReflect.Descriptor instead.
+func (*ReadBarrierRequest) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ReadBarrierRequest) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+type ReadBarrierResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadBarrierResponse) Reset() {
+	*x = ReadBarrierResponse{}
+	mi := &file_shardpb_shard_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadBarrierResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadBarrierResponse) ProtoMessage() {}
+
+func (x *ReadBarrierResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadBarrierResponse.ProtoReflect.Descriptor instead.
+func (*ReadBarrierResponse) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ReadBarrierResponse) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+type DefineTablesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ShardId       uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	Tables        []*schemapb.Table      `protobuf:"bytes,2,rep,name=tables,proto3" json:"tables,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DefineTablesRequest) Reset() {
+	*x = DefineTablesRequest{}
+	mi := &file_shardpb_shard_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DefineTablesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DefineTablesRequest) ProtoMessage() {}
+
+func (x *DefineTablesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DefineTablesRequest.ProtoReflect.Descriptor instead.
+func (*DefineTablesRequest) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *DefineTablesRequest) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *DefineTablesRequest) GetTables() []*schemapb.Table {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+type DefineTablesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DefineTablesResponse) Reset() {
+	*x = DefineTablesResponse{}
+	mi := &file_shardpb_shard_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DefineTablesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DefineTablesResponse) ProtoMessage() {}
+
+func (x *DefineTablesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DefineTablesResponse.ProtoReflect.Descriptor instead.
+func (*DefineTablesResponse) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *DefineTablesResponse) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+// BatchKey is the identity of a batch of a request with a key.
+type BatchKey struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       uint64                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
+	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchKey) Reset() {
+	*x = BatchKey{}
+	mi := &file_shardpb_shard_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchKey) ProtoMessage() {}
+
+func (x *BatchKey) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchKey.ProtoReflect.Descriptor instead.
+func (*BatchKey) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *BatchKey) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *BatchKey) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+type CheckKeysRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ShardId       uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	Keys          []*BatchKey            `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckKeysRequest) Reset() {
+	*x = CheckKeysRequest{}
+	mi := &file_shardpb_shard_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckKeysRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckKeysRequest) ProtoMessage() {}
+
+func (x *CheckKeysRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckKeysRequest.ProtoReflect.Descriptor instead.
+func (*CheckKeysRequest) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *CheckKeysRequest) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *CheckKeysRequest) GetKeys() []*BatchKey {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+type CheckKeysResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// For each key in order, whether its batch was appended.
+	Appended      []bool `protobuf:"varint,1,rep,packed,name=appended,proto3" json:"appended,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckKeysResponse) Reset() {
+	*x = CheckKeysResponse{}
+	mi := &file_shardpb_shard_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckKeysResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckKeysResponse) ProtoMessage() {}
+
+func (x *CheckKeysResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckKeysResponse.ProtoReflect.Descriptor instead.
+func (*CheckKeysResponse) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *CheckKeysResponse) GetAppended() []bool {
+	if x != nil {
+		return x.Appended
+	}
+	return nil
+}
+
+// ScanRequest asks for rows of a table as an Arrow IPC stream.
+type ScanRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	Table   *schemapb.Table        `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"`
+	// The columns, by name; none: all.
+	Columns []string `protobuf:"bytes,3,rep,name=columns,proto3" json:"columns,omitempty"`
+	// Condition that is known to hold for all rows that are needed; empty: none.
+	Where         string `protobuf:"bytes,4,opt,name=where,proto3" json:"where,omitempty"`
+	ExpiredBefore *int64 `protobuf:"varint,5,opt,name=expired_before,json=expiredBefore,proto3,oneof" json:"expired_before,omitempty"`
+	AllowPartial  bool   `protobuf:"varint,6,opt,name=allow_partial,json=allowPartial,proto3" json:"allow_partial,omitempty"`
+	// Any replica may answer, not only the leader.
+	AnyReplica bool `protobuf:"varint,7,opt,name=any_replica,json=anyReplica,proto3" json:"any_replica,omitempty"`
+	// The replica must have applied so much of the log.
+	MinIndex      uint64 `protobuf:"varint,8,opt,name=min_index,json=minIndex,proto3" json:"min_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScanRequest) Reset() {
+	*x = ScanRequest{}
+	mi := &file_shardpb_shard_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScanRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScanRequest) ProtoMessage() {}
+
+func (x *ScanRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScanRequest.ProtoReflect.Descriptor instead.
+func (*ScanRequest) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ScanRequest) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *ScanRequest) GetTable() *schemapb.Table {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
+func (x *ScanRequest) GetColumns() []string {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+func (x *ScanRequest) GetWhere() string {
+	if x != nil {
+		return x.Where
+	}
+	return ""
+}
+
+func (x *ScanRequest) GetExpiredBefore() int64 {
+	if x != nil && x.ExpiredBefore != nil {
+		return *x.ExpiredBefore
+	}
+	return 0
+}
+
+func (x *ScanRequest) GetAllowPartial() bool {
+	if x != nil {
+		return x.AllowPartial
+	}
+	return false
+}
+
+func (x *ScanRequest) GetAnyReplica() bool {
+	if x != nil {
+		return x.AnyReplica
+	}
+	return false
+}
+
+func (x *ScanRequest) GetMinIndex() uint64 {
+	if x != nil {
+		return x.MinIndex
+	}
+	return 0
+}
+
+type ScanResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Next bytes of the Arrow IPC stream.
+	ArrowIpc []byte `protobuf:"bytes,1,opt,name=arrow_ipc,json=arrowIpc,proto3" json:"arrow_ipc,omitempty"`
+	// What was left out, for allow_partial; in the first message only.
+	Partial       []string `protobuf:"bytes,2,rep,name=partial,proto3" json:"partial,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScanResponse) Reset() {
+	*x = ScanResponse{}
+	mi := &file_shardpb_shard_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScanResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScanResponse) ProtoMessage() {}
+
+func (x *ScanResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScanResponse.ProtoReflect.Descriptor instead.
+func (*ScanResponse) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ScanResponse) GetArrowIpc() []byte {
+	if x != nil {
+		return x.ArrowIpc
+	}
+	return nil
+}
+
+func (x *ScanResponse) GetPartial() []string {
+	if x != nil {
+		return x.Partial
+	}
+	return nil
+}
+
 type WriteRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
@@ -37,7 +698,7 @@ type WriteRequest struct {
 
 func (x *WriteRequest) Reset() {
 	*x = WriteRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[0]
+	mi := &file_shardpb_shard_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -49,7 +710,7 @@ func (x *WriteRequest) String() string {
 func (*WriteRequest) ProtoMessage() {}
 
 func (x *WriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[0]
+	mi := &file_shardpb_shard_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -62,7 +723,7 @@ func (x *WriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteRequest.ProtoReflect.Descriptor instead.
 func (*WriteRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{0}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WriteRequest) GetShardId() uint32 {
@@ -98,7 +759,7 @@ type WriteResponse struct {
 
 func (x *WriteResponse) Reset() {
 	*x = WriteResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[1]
+	mi := &file_shardpb_shard_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -110,7 +771,7 @@ func (x *WriteResponse) String() string {
 func (*WriteResponse) ProtoMessage() {}
 
 func (x *WriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[1]
+	mi := &file_shardpb_shard_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -123,7 +784,7 @@ func (x *WriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResponse.ProtoReflect.Descriptor instead.
 func (*WriteResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{1}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WriteResponse) GetIndex() uint64 {
@@ -150,7 +811,7 @@ type TableName struct {
 
 func (x *TableName) Reset() {
 	*x = TableName{}
-	mi := &file_shardpb_shard_proto_msgTypes[2]
+	mi := &file_shardpb_shard_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -162,7 +823,7 @@ func (x *TableName) String() string {
 func (*TableName) ProtoMessage() {}
 
 func (x *TableName) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[2]
+	mi := &file_shardpb_shard_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -175,7 +836,7 @@ func (x *TableName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableName.ProtoReflect.Descriptor instead.
 func (*TableName) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{2}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TableName) GetDatabase() string {
@@ -203,7 +864,7 @@ type AnalyzeRequest struct {
 
 func (x *AnalyzeRequest) Reset() {
 	*x = AnalyzeRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[3]
+	mi := &file_shardpb_shard_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -215,7 +876,7 @@ func (x *AnalyzeRequest) String() string {
 func (*AnalyzeRequest) ProtoMessage() {}
 
 func (x *AnalyzeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[3]
+	mi := &file_shardpb_shard_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -228,7 +889,7 @@ func (x *AnalyzeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeRequest.ProtoReflect.Descriptor instead.
 func (*AnalyzeRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{3}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AnalyzeRequest) GetSql() string {
@@ -257,7 +918,7 @@ type AnalyzeResponse struct {
 
 func (x *AnalyzeResponse) Reset() {
 	*x = AnalyzeResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[4]
+	mi := &file_shardpb_shard_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -269,7 +930,7 @@ func (x *AnalyzeResponse) String() string {
 func (*AnalyzeResponse) ProtoMessage() {}
 
 func (x *AnalyzeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[4]
+	mi := &file_shardpb_shard_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -282,7 +943,7 @@ func (x *AnalyzeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeResponse.ProtoReflect.Descriptor instead.
 func (*AnalyzeResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{4}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AnalyzeResponse) GetTables() []*TableName {
@@ -310,13 +971,17 @@ type QueryTable struct {
 	InlineBatches [][]byte `protobuf:"bytes,5,rep,name=inline_batches,json=inlineBatches,proto3" json:"inline_batches,omitempty"`
 	// Rows with an older time index (in its unit) are expired.
 	ExpiredBefore *int64 `protobuf:"varint,6,opt,name=expired_before,json=expiredBefore,proto3,oneof" json:"expired_before,omitempty"`
+	// Other shards that hold rows of the table: of earlier placements, and of partitions.
+	MoreShards []uint32 `protobuf:"varint,7,rep,packed,name=more_shards,json=moreShards,proto3" json:"more_shards,omitempty"`
+	// Shards whose rows are left out because they cannot be reached, for allow_partial.
+	LeftOut       []uint32 `protobuf:"varint,8,rep,packed,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QueryTable) Reset() {
 	*x = QueryTable{}
-	mi := &file_shardpb_shard_proto_msgTypes[5]
+	mi := &file_shardpb_shard_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -328,7 +993,7 @@ func (x *QueryTable) String() string {
 func (*QueryTable) ProtoMessage() {}
 
 func (x *QueryTable) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[5]
+	mi := &file_shardpb_shard_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -341,7 +1006,7 @@ func (x *QueryTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryTable.ProtoReflect.Descriptor instead.
 func (*QueryTable) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{5}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *QueryTable) GetName() *TableName {
@@ -386,6 +1051,20 @@ func (x *QueryTable) GetExpiredBefore() int64 {
 	return 0
 }
 
+func (x *QueryTable) GetMoreShards() []uint32 {
+	if x != nil {
+		return x.MoreShards
+	}
+	return nil
+}
+
+func (x *QueryTable) GetLeftOut() []uint32 {
+	if x != nil {
+		return x.LeftOut
+	}
+	return nil
+}
+
 type QueryRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Sql      string                 `protobuf:"bytes,1,opt,name=sql,proto3" json:"sql,omitempty"`
@@ -396,14 +1075,19 @@ type QueryRequest struct {
 	// IANA name of the session's time zone; empty: UTC.
 	Timezone string `protobuf:"bytes,5,opt,name=timezone,proto3" json:"timezone,omitempty"`
 	// Leave out the rows of damaged segments instead of failing.
-	AllowPartial  bool `protobuf:"varint,15,opt,name=allow_partial,json=allowPartial,proto3" json:"allow_partial,omitempty"`
+	AllowPartial bool `protobuf:"varint,15,opt,name=allow_partial,json=allowPartial,proto3" json:"allow_partial,omitempty"`
+	// Any replica of a shard may answer, not only the leader.
+	AnyReplica bool `protobuf:"varint,16,opt,name=any_replica,json=anyReplica,proto3" json:"any_replica,omitempty"`
+	// Where the shards that are not on the node can be had: replicas by shard, the
+	// presumed leader first.
+	Nodes         []*ShardNodes `protobuf:"bytes,17,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[6]
+	mi := &file_shardpb_shard_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -415,7 +1099,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[6]
+	mi := &file_shardpb_shard_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -428,7 +1112,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{6}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *QueryRequest) GetSql() string {
@@ -473,6 +1157,72 @@ func (x *QueryRequest) GetAllowPartial() bool {
 	return false
 }
 
+func (x *QueryRequest) GetAnyReplica() bool {
+	if x != nil {
+		return x.AnyReplica
+	}
+	return false
+}
+
+func (x *QueryRequest) GetNodes() []*ShardNodes {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+type ShardNodes struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ShardId       uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	NodeIds       []string               `protobuf:"bytes,2,rep,name=node_ids,json=nodeIds,proto3" json:"node_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardNodes) Reset() {
+	*x = ShardNodes{}
+	mi := &file_shardpb_shard_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardNodes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardNodes) ProtoMessage() {}
+
+func (x *ShardNodes) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardNodes.ProtoReflect.Descriptor instead.
+func (*ShardNodes) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ShardNodes) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *ShardNodes) GetNodeIds() []string {
+	if x != nil {
+		return x.NodeIds
+	}
+	return nil
+}
+
 type QueryChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Next bytes of the Arrow IPC stream.
@@ -485,7 +1235,7 @@ type QueryChunk struct {
 
 func (x *QueryChunk) Reset() {
 	*x = QueryChunk{}
-	mi := &file_shardpb_shard_proto_msgTypes[7]
+	mi := &file_shardpb_shard_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +1247,7 @@ func (x *QueryChunk) String() string {
 func (*QueryChunk) ProtoMessage() {}
 
 func (x *QueryChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[7]
+	mi := &file_shardpb_shard_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +1260,7 @@ func (x *QueryChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryChunk.ProtoReflect.Descriptor instead.
 func (*QueryChunk) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{7}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *QueryChunk) GetArrowIpc() []byte {
@@ -544,7 +1294,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[8]
+	mi := &file_shardpb_shard_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -556,7 +1306,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[8]
+	mi := &file_shardpb_shard_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -569,7 +1319,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{8}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TailRequest) GetShardId() uint32 {
@@ -627,7 +1377,7 @@ type TailChunk struct {
 
 func (x *TailChunk) Reset() {
 	*x = TailChunk{}
-	mi := &file_shardpb_shard_proto_msgTypes[9]
+	mi := &file_shardpb_shard_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -639,7 +1389,7 @@ func (x *TailChunk) String() string {
 func (*TailChunk) ProtoMessage() {}
 
 func (x *TailChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[9]
+	mi := &file_shardpb_shard_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -652,7 +1402,7 @@ func (x *TailChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailChunk.ProtoReflect.Descriptor instead.
 func (*TailChunk) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{9}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TailChunk) GetArrowIpc() []byte {
@@ -683,7 +1433,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[10]
+	mi := &file_shardpb_shard_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -695,7 +1445,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[10]
+	mi := &file_shardpb_shard_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -708,7 +1458,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{10}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *StatsRequest) GetSegments() bool {
@@ -741,7 +1491,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[11]
+	mi := &file_shardpb_shard_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -753,7 +1503,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[11]
+	mi := &file_shardpb_shard_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -766,7 +1516,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{11}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StatsResponse) GetShards() []*ShardStats {
@@ -792,16 +1542,23 @@ type ShardStats struct {
 	// What runs in the background now, and what ended last.
 	Operations []*OperationStats `protobuf:"bytes,12,rep,name=operations,proto3" json:"operations,omitempty"`
 	// Of all tables together.
-	TableCount    int64 `protobuf:"varint,13,opt,name=table_count,json=tableCount,proto3" json:"table_count,omitempty"`
-	Rows          int64 `protobuf:"varint,14,opt,name=rows,proto3" json:"rows,omitempty"`
-	SegmentBytes  int64 `protobuf:"varint,15,opt,name=segment_bytes,json=segmentBytes,proto3" json:"segment_bytes,omitempty"`
+	TableCount   int64    `protobuf:"varint,13,opt,name=table_count,json=tableCount,proto3" json:"table_count,omitempty"`
+	Rows         int64    `protobuf:"varint,14,opt,name=rows,proto3" json:"rows,omitempty"`
+	SegmentBytes int64    `protobuf:"varint,15,opt,name=segment_bytes,json=segmentBytes,proto3" json:"segment_bytes,omitempty"`
+	Incarnation  uint32   `protobuf:"varint,16,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	CommitIndex  uint64   `protobuf:"varint,17,opt,name=commit_index,json=commitIndex,proto3" json:"commit_index,omitempty"`
+	LastIndex    uint64   `protobuf:"varint,18,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
+	Voters       []string `protobuf:"bytes,19,rep,name=voters,proto3" json:"voters,omitempty"`
+	Learners     []string `protobuf:"bytes,20,rep,name=learners,proto3" json:"learners,omitempty"`
+	// Node that answers.
+	NodeId        string `protobuf:"bytes,21,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[12]
+	mi := &file_shardpb_shard_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -813,7 +1570,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[12]
+	mi := &file_shardpb_shard_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -826,7 +1583,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{12}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ShardStats) GetShardId() uint32 {
@@ -934,6 +1691,48 @@ func (x *ShardStats) GetSegmentBytes() int64 {
 	return 0
 }
 
+func (x *ShardStats) GetIncarnation() uint32 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *ShardStats) GetCommitIndex() uint64 {
+	if x != nil {
+		return x.CommitIndex
+	}
+	return 0
+}
+
+func (x *ShardStats) GetLastIndex() uint64 {
+	if x != nil {
+		return x.LastIndex
+	}
+	return 0
+}
+
+func (x *ShardStats) GetVoters() []string {
+	if x != nil {
+		return x.Voters
+	}
+	return nil
+}
+
+func (x *ShardStats) GetLearners() []string {
+	if x != nil {
+		return x.Learners
+	}
+	return nil
+}
+
+func (x *ShardStats) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
 type TableStats struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	TableId uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
@@ -947,7 +1746,7 @@ type TableStats struct {
 
 func (x *TableStats) Reset() {
 	*x = TableStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[13]
+	mi := &file_shardpb_shard_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -959,7 +1758,7 @@ func (x *TableStats) String() string {
 func (*TableStats) ProtoMessage() {}
 
 func (x *TableStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[13]
+	mi := &file_shardpb_shard_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -972,7 +1771,7 @@ func (x *TableStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStats.ProtoReflect.Descriptor instead.
 func (*TableStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{13}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TableStats) GetTableId() uint64 {
@@ -1020,7 +1819,7 @@ type SegmentStats struct {
 
 func (x *SegmentStats) Reset() {
 	*x = SegmentStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[14]
+	mi := &file_shardpb_shard_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1032,7 +1831,7 @@ func (x *SegmentStats) String() string {
 func (*SegmentStats) ProtoMessage() {}
 
 func (x *SegmentStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[14]
+	mi := &file_shardpb_shard_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1045,7 +1844,7 @@ func (x *SegmentStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentStats.ProtoReflect.Descriptor instead.
 func (*SegmentStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{14}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SegmentStats) GetTableId() uint64 {
@@ -1118,7 +1917,7 @@ type OperationStats struct {
 
 func (x *OperationStats) Reset() {
 	*x = OperationStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[15]
+	mi := &file_shardpb_shard_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1130,7 +1929,7 @@ func (x *OperationStats) String() string {
 func (*OperationStats) ProtoMessage() {}
 
 func (x *OperationStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[15]
+	mi := &file_shardpb_shard_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1143,7 +1942,7 @@ func (x *OperationStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationStats.ProtoReflect.Descriptor instead.
 func (*OperationStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{15}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *OperationStats) GetId() uint64 {
@@ -1203,15 +2002,18 @@ func (x *OperationStats) GetTotalBytes() int64 {
 }
 
 type PinRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	ShardId       uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	// Also send the rest of the shard's durable state, for a replica that takes it over.
+	// Only the leader answers then.
+	State         bool `protobuf:"varint,2,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PinRequest) Reset() {
 	*x = PinRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[16]
+	mi := &file_shardpb_shard_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1223,7 +2025,7 @@ func (x *PinRequest) String() string {
 func (*PinRequest) ProtoMessage() {}
 
 func (x *PinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[16]
+	mi := &file_shardpb_shard_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1236,7 +2038,7 @@ func (x *PinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinRequest.ProtoReflect.Descriptor instead.
 func (*PinRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{16}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PinRequest) GetShardId() uint32 {
@@ -1244,6 +2046,13 @@ func (x *PinRequest) GetShardId() uint32 {
 		return x.ShardId
 	}
 	return 0
+}
+
+func (x *PinRequest) GetState() bool {
+	if x != nil {
+		return x.State
+	}
+	return false
 }
 
 type PinResponse struct {
@@ -1256,14 +2065,17 @@ type PinResponse struct {
 	// The list is complete with this message.
 	Complete bool `protobuf:"varint,4,opt,name=complete,proto3" json:"complete,omitempty"`
 	// What has expired of the tables in the segments; with the last message.
-	Expired       []*ExpiredRows `protobuf:"bytes,5,rep,name=expired,proto3" json:"expired,omitempty"`
+	Expired []*ExpiredRows `protobuf:"bytes,5,rep,name=expired,proto3" json:"expired,omitempty"`
+	// With the last message, if it was asked for: shard/manifest/FORMAT.md, an edit that
+	// makes this state of nothing.
+	State         []byte `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PinResponse) Reset() {
 	*x = PinResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[17]
+	mi := &file_shardpb_shard_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1275,7 +2087,7 @@ func (x *PinResponse) String() string {
 func (*PinResponse) ProtoMessage() {}
 
 func (x *PinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[17]
+	mi := &file_shardpb_shard_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1288,7 +2100,7 @@ func (x *PinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinResponse.ProtoReflect.Descriptor instead.
 func (*PinResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{17}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PinResponse) GetPinId() uint64 {
@@ -1326,6 +2138,13 @@ func (x *PinResponse) GetExpired() []*ExpiredRows {
 	return nil
 }
 
+func (x *PinResponse) GetState() []byte {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
 // ExpiredRows says that rows of a table which lie in segments of a lower order and are
 // older than before, in the unit of its time index, have expired for good.
 type ExpiredRows struct {
@@ -1339,7 +2158,7 @@ type ExpiredRows struct {
 
 func (x *ExpiredRows) Reset() {
 	*x = ExpiredRows{}
-	mi := &file_shardpb_shard_proto_msgTypes[18]
+	mi := &file_shardpb_shard_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1351,7 +2170,7 @@ func (x *ExpiredRows) String() string {
 func (*ExpiredRows) ProtoMessage() {}
 
 func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[18]
+	mi := &file_shardpb_shard_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1364,7 +2183,7 @@ func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpiredRows.ProtoReflect.Descriptor instead.
 func (*ExpiredRows) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{18}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ExpiredRows) GetTableId() uint64 {
@@ -1416,7 +2235,7 @@ type PinnedSegment struct {
 
 func (x *PinnedSegment) Reset() {
 	*x = PinnedSegment{}
-	mi := &file_shardpb_shard_proto_msgTypes[19]
+	mi := &file_shardpb_shard_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1428,7 +2247,7 @@ func (x *PinnedSegment) String() string {
 func (*PinnedSegment) ProtoMessage() {}
 
 func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[19]
+	mi := &file_shardpb_shard_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1441,7 +2260,7 @@ func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinnedSegment.ProtoReflect.Descriptor instead.
 func (*PinnedSegment) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{19}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PinnedSegment) GetId() uint64 {
@@ -1551,7 +2370,7 @@ type SegmentColumn struct {
 
 func (x *SegmentColumn) Reset() {
 	*x = SegmentColumn{}
-	mi := &file_shardpb_shard_proto_msgTypes[20]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1563,7 +2382,7 @@ func (x *SegmentColumn) String() string {
 func (*SegmentColumn) ProtoMessage() {}
 
 func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[20]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1576,7 +2395,7 @@ func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentColumn.ProtoReflect.Descriptor instead.
 func (*SegmentColumn) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{20}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SegmentColumn) GetId() uint32 {
@@ -1633,7 +2452,7 @@ type SegmentTable struct {
 
 func (x *SegmentTable) Reset() {
 	*x = SegmentTable{}
-	mi := &file_shardpb_shard_proto_msgTypes[21]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1645,7 +2464,7 @@ func (x *SegmentTable) String() string {
 func (*SegmentTable) ProtoMessage() {}
 
 func (x *SegmentTable) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[21]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1658,7 +2477,7 @@ func (x *SegmentTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentTable.ProtoReflect.Descriptor instead.
 func (*SegmentTable) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{21}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SegmentTable) GetTableId() uint64 {
@@ -1701,7 +2520,7 @@ type ReadSegmentRequest struct {
 
 func (x *ReadSegmentRequest) Reset() {
 	*x = ReadSegmentRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[22]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1713,7 +2532,7 @@ func (x *ReadSegmentRequest) String() string {
 func (*ReadSegmentRequest) ProtoMessage() {}
 
 func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[22]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1726,7 +2545,7 @@ func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentRequest.ProtoReflect.Descriptor instead.
 func (*ReadSegmentRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{22}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ReadSegmentRequest) GetShardId() uint32 {
@@ -1767,7 +2586,7 @@ type ReadSegmentResponse struct {
 
 func (x *ReadSegmentResponse) Reset() {
 	*x = ReadSegmentResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[23]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1779,7 +2598,7 @@ func (x *ReadSegmentResponse) String() string {
 func (*ReadSegmentResponse) ProtoMessage() {}
 
 func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[23]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1792,7 +2611,7 @@ func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentResponse.ProtoReflect.Descriptor instead.
 func (*ReadSegmentResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{23}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ReadSegmentResponse) GetData() []byte {
@@ -1806,7 +2625,51 @@ var File_shardpb_shard_proto protoreflect.FileDescriptor
 
 const file_shardpb_shard_proto_rawDesc = "" +
 	"\n" +
-	"\x13shardpb/shard.proto\x12\x0ecordwood.shard\x1a\x15schemapb/schema.proto\"s\n" +
+	"\x13shardpb/shard.proto\x12\x0ecordwood.shard\x1a\x15schemapb/schema.proto\"\x83\x02\n" +
+	"\x15ChangeReplicasRequest\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x17\n" +
+	"\anode_id\x18\x02 \x01(\tR\x06nodeId\x12D\n" +
+	"\x06change\x18\x03 \x01(\x0e2,.cordwood.shard.ChangeReplicasRequest.ChangeR\x06change\"p\n" +
+	"\x06Change\x12\x16\n" +
+	"\x12CHANGE_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12CHANGE_ADD_LEARNER\x10\x01\x12\x12\n" +
+	"\x0eCHANGE_PROMOTE\x10\x02\x12\x11\n" +
+	"\rCHANGE_REMOVE\x10\x03\x12\x0f\n" +
+	"\vCHANGE_LEAD\x10\x04\"L\n" +
+	"\x16ChangeReplicasResponse\x12\x16\n" +
+	"\x06voters\x18\x01 \x03(\tR\x06voters\x12\x1a\n" +
+	"\blearners\x18\x02 \x03(\tR\blearners\"/\n" +
+	"\x12ReadBarrierRequest\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\"+\n" +
+	"\x13ReadBarrierResponse\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\"`\n" +
+	"\x13DefineTablesRequest\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12.\n" +
+	"\x06tables\x18\x02 \x03(\v2\x16.cordwood.schema.TableR\x06tables\",\n" +
+	"\x14DefineTablesResponse\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\"@\n" +
+	"\bBatchKey\x12\x18\n" +
+	"\asession\x18\x01 \x01(\x04R\asession\x12\x1a\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\"[\n" +
+	"\x10CheckKeysRequest\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12,\n" +
+	"\x04keys\x18\x02 \x03(\v2\x18.cordwood.shard.BatchKeyR\x04keys\"/\n" +
+	"\x11CheckKeysResponse\x12\x1a\n" +
+	"\bappended\x18\x01 \x03(\bR\bappended\"\xa8\x02\n" +
+	"\vScanRequest\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12,\n" +
+	"\x05table\x18\x02 \x01(\v2\x16.cordwood.schema.TableR\x05table\x12\x18\n" +
+	"\acolumns\x18\x03 \x03(\tR\acolumns\x12\x14\n" +
+	"\x05where\x18\x04 \x01(\tR\x05where\x12*\n" +
+	"\x0eexpired_before\x18\x05 \x01(\x03H\x00R\rexpiredBefore\x88\x01\x01\x12#\n" +
+	"\rallow_partial\x18\x06 \x01(\bR\fallowPartial\x12\x1f\n" +
+	"\vany_replica\x18\a \x01(\bR\n" +
+	"anyReplica\x12\x1b\n" +
+	"\tmin_index\x18\b \x01(\x04R\bminIndexB\x11\n" +
+	"\x0f_expired_before\"E\n" +
+	"\fScanResponse\x12\x1b\n" +
+	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\x12\x18\n" +
+	"\apartial\x18\x02 \x03(\tR\apartial\"s\n" +
 	"\fWriteRequest\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x18\n" +
 	"\abatches\x18\x02 \x03(\fR\abatches\x12.\n" +
@@ -1823,7 +2686,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\"^\n" +
 	"\x0fAnalyzeResponse\x121\n" +
 	"\x06tables\x18\x01 \x03(\v2\x19.cordwood.shard.TableNameR\x06tables\x12\x18\n" +
-	"\aexplain\x18\x02 \x01(\bR\aexplain\"\x82\x02\n" +
+	"\aexplain\x18\x02 \x01(\bR\aexplain\"\xbe\x02\n" +
 	"\n" +
 	"QueryTable\x12-\n" +
 	"\x04name\x18\x01 \x01(\v2\x19.cordwood.shard.TableNameR\x04name\x12,\n" +
@@ -1831,15 +2694,25 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\bshard_id\x18\x03 \x01(\rR\ashardId\x12\x16\n" +
 	"\x06inline\x18\x04 \x01(\bR\x06inline\x12%\n" +
 	"\x0einline_batches\x18\x05 \x03(\fR\rinlineBatches\x12*\n" +
-	"\x0eexpired_before\x18\x06 \x01(\x03H\x00R\rexpiredBefore\x88\x01\x01B\x11\n" +
-	"\x0f_expired_before\"\xc7\x01\n" +
+	"\x0eexpired_before\x18\x06 \x01(\x03H\x00R\rexpiredBefore\x88\x01\x01\x12\x1f\n" +
+	"\vmore_shards\x18\a \x03(\rR\n" +
+	"moreShards\x12\x19\n" +
+	"\bleft_out\x18\b \x03(\rR\aleftOutB\x11\n" +
+	"\x0f_expired_before\"\x9a\x02\n" +
 	"\fQueryRequest\x12\x10\n" +
 	"\x03sql\x18\x01 \x01(\tR\x03sql\x12\x1a\n" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x122\n" +
 	"\x06tables\x18\x03 \x03(\v2\x1a.cordwood.shard.QueryTableR\x06tables\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\x04R\x05limit\x12\x1a\n" +
 	"\btimezone\x18\x05 \x01(\tR\btimezone\x12#\n" +
-	"\rallow_partial\x18\x0f \x01(\bR\fallowPartial\"C\n" +
+	"\rallow_partial\x18\x0f \x01(\bR\fallowPartial\x12\x1f\n" +
+	"\vany_replica\x18\x10 \x01(\bR\n" +
+	"anyReplica\x120\n" +
+	"\x05nodes\x18\x11 \x03(\v2\x1a.cordwood.shard.ShardNodesR\x05nodes\"B\n" +
+	"\n" +
+	"ShardNodes\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x19\n" +
+	"\bnode_ids\x18\x02 \x03(\tR\anodeIds\"C\n" +
 	"\n" +
 	"QueryChunk\x12\x1b\n" +
 	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\x12\x18\n" +
@@ -1860,7 +2733,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\ttable_ids\x18\x02 \x03(\x04R\btableIds\x12\x1b\n" +
 	"\tno_tables\x18\x03 \x01(\bR\bnoTables\"C\n" +
 	"\rStatsResponse\x122\n" +
-	"\x06shards\x18\x01 \x03(\v2\x1a.cordwood.shard.ShardStatsR\x06shards\"\xa4\x04\n" +
+	"\x06shards\x18\x01 \x03(\v2\x1a.cordwood.shard.ShardStatsR\x06shards\"\xd5\x05\n" +
 	"\n" +
 	"ShardStats\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x14\n" +
@@ -1881,7 +2754,14 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\vtable_count\x18\r \x01(\x03R\n" +
 	"tableCount\x12\x12\n" +
 	"\x04rows\x18\x0e \x01(\x03R\x04rows\x12#\n" +
-	"\rsegment_bytes\x18\x0f \x01(\x03R\fsegmentBytes\"\x87\x01\n" +
+	"\rsegment_bytes\x18\x0f \x01(\x03R\fsegmentBytes\x12 \n" +
+	"\vincarnation\x18\x10 \x01(\rR\vincarnation\x12!\n" +
+	"\fcommit_index\x18\x11 \x01(\x04R\vcommitIndex\x12\x1d\n" +
+	"\n" +
+	"last_index\x18\x12 \x01(\x04R\tlastIndex\x12\x16\n" +
+	"\x06voters\x18\x13 \x03(\tR\x06voters\x12\x1a\n" +
+	"\blearners\x18\x14 \x03(\tR\blearners\x12\x17\n" +
+	"\anode_id\x18\x15 \x01(\tR\x06nodeId\"\x87\x01\n" +
 	"\n" +
 	"TableStats\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x12\n" +
@@ -1906,16 +2786,18 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\n" +
 	"done_bytes\x18\a \x01(\x03R\tdoneBytes\x12\x1f\n" +
 	"\vtotal_bytes\x18\b \x01(\x03R\n" +
-	"totalBytes\"'\n" +
+	"totalBytes\"=\n" +
 	"\n" +
 	"PinRequest\x12\x19\n" +
-	"\bshard_id\x18\x01 \x01(\rR\ashardId\"\xc8\x01\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\bR\x05state\"\xde\x01\n" +
 	"\vPinResponse\x12\x15\n" +
 	"\x06pin_id\x18\x01 \x01(\x04R\x05pinId\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x129\n" +
 	"\bsegments\x18\x03 \x03(\v2\x1d.cordwood.shard.PinnedSegmentR\bsegments\x12\x1a\n" +
 	"\bcomplete\x18\x04 \x01(\bR\bcomplete\x125\n" +
-	"\aexpired\x18\x05 \x03(\v2\x1b.cordwood.shard.ExpiredRowsR\aexpired\"V\n" +
+	"\aexpired\x18\x05 \x03(\v2\x1b.cordwood.shard.ExpiredRowsR\aexpired\x12\x14\n" +
+	"\x05state\x18\x06 \x01(\fR\x05state\"V\n" +
 	"\vExpiredRows\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x16\n" +
 	"\x06before\x18\x02 \x01(\x03R\x06before\x12\x14\n" +
@@ -1955,7 +2837,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"segment_id\x18\x03 \x01(\x04R\tsegmentId\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\x03R\x06offset\")\n" +
 	"\x13ReadSegmentResponse\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data2\x89\x04\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data2\xb4\a\n" +
 	"\fShardService\x12D\n" +
 	"\x05Write\x12\x1c.cordwood.shard.WriteRequest\x1a\x1d.cordwood.shard.WriteResponse\x12J\n" +
 	"\aAnalyze\x12\x1e.cordwood.shard.AnalyzeRequest\x1a\x1f.cordwood.shard.AnalyzeResponse\x12C\n" +
@@ -1963,7 +2845,12 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x04Tail\x12\x1b.cordwood.shard.TailRequest\x1a\x19.cordwood.shard.TailChunk0\x01\x12D\n" +
 	"\x05Stats\x12\x1c.cordwood.shard.StatsRequest\x1a\x1d.cordwood.shard.StatsResponse\x12@\n" +
 	"\x03Pin\x12\x1a.cordwood.shard.PinRequest\x1a\x1b.cordwood.shard.PinResponse0\x01\x12X\n" +
-	"\vReadSegment\x12\".cordwood.shard.ReadSegmentRequest\x1a#.cordwood.shard.ReadSegmentResponse0\x01B\x18Z\x16cordwood/proto/shardpbb\x06proto3"
+	"\vReadSegment\x12\".cordwood.shard.ReadSegmentRequest\x1a#.cordwood.shard.ReadSegmentResponse0\x01\x12_\n" +
+	"\x0eChangeReplicas\x12%.cordwood.shard.ChangeReplicasRequest\x1a&.cordwood.shard.ChangeReplicasResponse\x12V\n" +
+	"\vReadBarrier\x12\".cordwood.shard.ReadBarrierRequest\x1a#.cordwood.shard.ReadBarrierResponse\x12Y\n" +
+	"\fDefineTables\x12#.cordwood.shard.DefineTablesRequest\x1a$.cordwood.shard.DefineTablesResponse\x12P\n" +
+	"\tCheckKeys\x12 .cordwood.shard.CheckKeysRequest\x1a!.cordwood.shard.CheckKeysResponse\x12C\n" +
+	"\x04Scan\x12\x1b.cordwood.shard.ScanRequest\x1a\x1c.cordwood.shard.ScanResponse0\x01B\x18Z\x16cordwood/proto/shardpbb\x06proto3"
 
 var (
 	file_shardpb_shard_proto_rawDescOnce sync.Once
@@ -1977,73 +2864,102 @@ func file_shardpb_shard_proto_rawDescGZIP() []byte {
 	return file_shardpb_shard_proto_rawDescData
 }
 
-var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_shardpb_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_shardpb_shard_proto_goTypes = []any{
-	(*WriteRequest)(nil),        // 0: cordwood.shard.WriteRequest
-	(*WriteResponse)(nil),       // 1: cordwood.shard.WriteResponse
-	(*TableName)(nil),           // 2: cordwood.shard.TableName
-	(*AnalyzeRequest)(nil),      // 3: cordwood.shard.AnalyzeRequest
-	(*AnalyzeResponse)(nil),     // 4: cordwood.shard.AnalyzeResponse
-	(*QueryTable)(nil),          // 5: cordwood.shard.QueryTable
-	(*QueryRequest)(nil),        // 6: cordwood.shard.QueryRequest
-	(*QueryChunk)(nil),          // 7: cordwood.shard.QueryChunk
-	(*TailRequest)(nil),         // 8: cordwood.shard.TailRequest
-	(*TailChunk)(nil),           // 9: cordwood.shard.TailChunk
-	(*StatsRequest)(nil),        // 10: cordwood.shard.StatsRequest
-	(*StatsResponse)(nil),       // 11: cordwood.shard.StatsResponse
-	(*ShardStats)(nil),          // 12: cordwood.shard.ShardStats
-	(*TableStats)(nil),          // 13: cordwood.shard.TableStats
-	(*SegmentStats)(nil),        // 14: cordwood.shard.SegmentStats
-	(*OperationStats)(nil),      // 15: cordwood.shard.OperationStats
-	(*PinRequest)(nil),          // 16: cordwood.shard.PinRequest
-	(*PinResponse)(nil),         // 17: cordwood.shard.PinResponse
-	(*ExpiredRows)(nil),         // 18: cordwood.shard.ExpiredRows
-	(*PinnedSegment)(nil),       // 19: cordwood.shard.PinnedSegment
-	(*SegmentColumn)(nil),       // 20: cordwood.shard.SegmentColumn
-	(*SegmentTable)(nil),        // 21: cordwood.shard.SegmentTable
-	(*ReadSegmentRequest)(nil),  // 22: cordwood.shard.ReadSegmentRequest
-	(*ReadSegmentResponse)(nil), // 23: cordwood.shard.ReadSegmentResponse
-	(*schemapb.Table)(nil),      // 24: cordwood.schema.Table
-	(schemapb.Type)(0),          // 25: cordwood.schema.Type
-	(schemapb.Semantic)(0),      // 26: cordwood.schema.Semantic
+	(ChangeReplicasRequest_Change)(0), // 0: cordwood.shard.ChangeReplicasRequest.Change
+	(*ChangeReplicasRequest)(nil),     // 1: cordwood.shard.ChangeReplicasRequest
+	(*ChangeReplicasResponse)(nil),    // 2: cordwood.shard.ChangeReplicasResponse
+	(*ReadBarrierRequest)(nil),        // 3: cordwood.shard.ReadBarrierRequest
+	(*ReadBarrierResponse)(nil),       // 4: cordwood.shard.ReadBarrierResponse
+	(*DefineTablesRequest)(nil),       // 5: cordwood.shard.DefineTablesRequest
+	(*DefineTablesResponse)(nil),      // 6: cordwood.shard.DefineTablesResponse
+	(*BatchKey)(nil),                  // 7: cordwood.shard.BatchKey
+	(*CheckKeysRequest)(nil),          // 8: cordwood.shard.CheckKeysRequest
+	(*CheckKeysResponse)(nil),         // 9: cordwood.shard.CheckKeysResponse
+	(*ScanRequest)(nil),               // 10: cordwood.shard.ScanRequest
+	(*ScanResponse)(nil),              // 11: cordwood.shard.ScanResponse
+	(*WriteRequest)(nil),              // 12: cordwood.shard.WriteRequest
+	(*WriteResponse)(nil),             // 13: cordwood.shard.WriteResponse
+	(*TableName)(nil),                 // 14: cordwood.shard.TableName
+	(*AnalyzeRequest)(nil),            // 15: cordwood.shard.AnalyzeRequest
+	(*AnalyzeResponse)(nil),           // 16: cordwood.shard.AnalyzeResponse
+	(*QueryTable)(nil),                // 17: cordwood.shard.QueryTable
+	(*QueryRequest)(nil),              // 18: cordwood.shard.QueryRequest
+	(*ShardNodes)(nil),                // 19: cordwood.shard.ShardNodes
+	(*QueryChunk)(nil),                // 20: cordwood.shard.QueryChunk
+	(*TailRequest)(nil),               // 21: cordwood.shard.TailRequest
+	(*TailChunk)(nil),                 // 22: cordwood.shard.TailChunk
+	(*StatsRequest)(nil),              // 23: cordwood.shard.StatsRequest
+	(*StatsResponse)(nil),             // 24: cordwood.shard.StatsResponse
+	(*ShardStats)(nil),                // 25: cordwood.shard.ShardStats
+	(*TableStats)(nil),                // 26: cordwood.shard.TableStats
+	(*SegmentStats)(nil),              // 27: cordwood.shard.SegmentStats
+	(*OperationStats)(nil),            // 28: cordwood.shard.OperationStats
+	(*PinRequest)(nil),                // 29: cordwood.shard.PinRequest
+	(*PinResponse)(nil),               // 30: cordwood.shard.PinResponse
+	(*ExpiredRows)(nil),               // 31: cordwood.shard.ExpiredRows
+	(*PinnedSegment)(nil),             // 32: cordwood.shard.PinnedSegment
+	(*SegmentColumn)(nil),             // 33: cordwood.shard.SegmentColumn
+	(*SegmentTable)(nil),              // 34: cordwood.shard.SegmentTable
+	(*ReadSegmentRequest)(nil),        // 35: cordwood.shard.ReadSegmentRequest
+	(*ReadSegmentResponse)(nil),       // 36: cordwood.shard.ReadSegmentResponse
+	(*schemapb.Table)(nil),            // 37: cordwood.schema.Table
+	(schemapb.Type)(0),                // 38: cordwood.schema.Type
+	(schemapb.Semantic)(0),            // 39: cordwood.schema.Semantic
 }
 var file_shardpb_shard_proto_depIdxs = []int32{
-	24, // 0: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
-	2,  // 1: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
-	2,  // 2: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
-	24, // 3: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
-	5,  // 4: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
-	2,  // 5: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
-	24, // 6: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
-	12, // 7: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
-	13, // 8: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
-	14, // 9: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
-	15, // 10: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
-	19, // 11: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
-	18, // 12: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
-	20, // 13: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
-	21, // 14: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
-	25, // 15: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
-	26, // 16: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
-	0,  // 17: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
-	3,  // 18: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
-	6,  // 19: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
-	8,  // 20: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
-	10, // 21: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
-	16, // 22: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
-	22, // 23: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
-	1,  // 24: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
-	4,  // 25: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
-	7,  // 26: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
-	9,  // 27: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
-	11, // 28: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
-	17, // 29: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
-	23, // 30: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
-	24, // [24:31] is the sub-list for method output_type
-	17, // [17:24] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	0,  // 0: cordwood.shard.ChangeReplicasRequest.change:type_name -> cordwood.shard.ChangeReplicasRequest.Change
+	37, // 1: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
+	7,  // 2: cordwood.shard.CheckKeysRequest.keys:type_name -> cordwood.shard.BatchKey
+	37, // 3: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
+	37, // 4: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
+	14, // 5: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
+	14, // 6: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
+	37, // 7: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
+	17, // 8: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
+	19, // 9: cordwood.shard.QueryRequest.nodes:type_name -> cordwood.shard.ShardNodes
+	14, // 10: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
+	37, // 11: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
+	25, // 12: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
+	26, // 13: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
+	27, // 14: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
+	28, // 15: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
+	32, // 16: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
+	31, // 17: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
+	33, // 18: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
+	34, // 19: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
+	38, // 20: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
+	39, // 21: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
+	12, // 22: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
+	15, // 23: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
+	18, // 24: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
+	21, // 25: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
+	23, // 26: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
+	29, // 27: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
+	35, // 28: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
+	1,  // 29: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
+	3,  // 30: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
+	5,  // 31: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
+	8,  // 32: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
+	10, // 33: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
+	13, // 34: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
+	16, // 35: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
+	20, // 36: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
+	22, // 37: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
+	24, // 38: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
+	30, // 39: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
+	36, // 40: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
+	2,  // 41: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
+	4,  // 42: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
+	6,  // 43: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
+	9,  // 44: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
+	11, // 45: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
+	34, // [34:46] is the sub-list for method output_type
+	22, // [22:34] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_shardpb_shard_proto_init() }
@@ -2051,20 +2967,22 @@ func file_shardpb_shard_proto_init() {
 	if File_shardpb_shard_proto != nil {
 		return
 	}
-	file_shardpb_shard_proto_msgTypes[5].OneofWrappers = []any{}
-	file_shardpb_shard_proto_msgTypes[8].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[9].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[16].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shardpb_shard_proto_rawDesc), len(file_shardpb_shard_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   24,
+			NumEnums:      1,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_shardpb_shard_proto_goTypes,
 		DependencyIndexes: file_shardpb_shard_proto_depIdxs,
+		EnumInfos:         file_shardpb_shard_proto_enumTypes,
 		MessageInfos:      file_shardpb_shard_proto_msgTypes,
 	}.Build()
 	File_shardpb_shard_proto = out.File

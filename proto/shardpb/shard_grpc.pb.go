@@ -21,13 +21,18 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ShardService_Write_FullMethodName       = "/cordwood.shard.ShardService/Write"
-	ShardService_Analyze_FullMethodName     = "/cordwood.shard.ShardService/Analyze"
-	ShardService_Query_FullMethodName       = "/cordwood.shard.ShardService/Query"
-	ShardService_Tail_FullMethodName        = "/cordwood.shard.ShardService/Tail"
-	ShardService_Stats_FullMethodName       = "/cordwood.shard.ShardService/Stats"
-	ShardService_Pin_FullMethodName         = "/cordwood.shard.ShardService/Pin"
-	ShardService_ReadSegment_FullMethodName = "/cordwood.shard.ShardService/ReadSegment"
+	ShardService_Write_FullMethodName          = "/cordwood.shard.ShardService/Write"
+	ShardService_Analyze_FullMethodName        = "/cordwood.shard.ShardService/Analyze"
+	ShardService_Query_FullMethodName          = "/cordwood.shard.ShardService/Query"
+	ShardService_Tail_FullMethodName           = "/cordwood.shard.ShardService/Tail"
+	ShardService_Stats_FullMethodName          = "/cordwood.shard.ShardService/Stats"
+	ShardService_Pin_FullMethodName            = "/cordwood.shard.ShardService/Pin"
+	ShardService_ReadSegment_FullMethodName    = "/cordwood.shard.ShardService/ReadSegment"
+	ShardService_ChangeReplicas_FullMethodName = "/cordwood.shard.ShardService/ChangeReplicas"
+	ShardService_ReadBarrier_FullMethodName    = "/cordwood.shard.ShardService/ReadBarrier"
+	ShardService_DefineTables_FullMethodName   = "/cordwood.shard.ShardService/DefineTables"
+	ShardService_CheckKeys_FullMethodName      = "/cordwood.shard.ShardService/CheckKeys"
+	ShardService_Scan_FullMethodName           = "/cordwood.shard.ShardService/Scan"
 )
 
 // ShardServiceClient is the client API for ShardService service.
@@ -53,6 +58,21 @@ type ShardServiceClient interface {
 	Pin(ctx context.Context, in *PinRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PinResponse], error)
 	// ReadSegment sends the file of a pinned segment.
 	ReadSegment(ctx context.Context, in *ReadSegmentRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadSegmentResponse], error)
+	// ChangeReplicas changes the members of a shard's group. Only its leader answers; a
+	// change that is made already succeeds.
+	ChangeReplicas(ctx context.Context, in *ChangeReplicasRequest, opts ...grpc.CallOption) (*ChangeReplicasResponse, error)
+	// ReadBarrier returns an index of the shard's log: a replica that has applied it shows
+	// everything that was acknowledged before the call. Only the leader answers.
+	ReadBarrier(ctx context.Context, in *ReadBarrierRequest, opts ...grpc.CallOption) (*ReadBarrierResponse, error)
+	// DefineTables has a shard take over definitions of tables, if they are newer than
+	// those that it has. From the index that is returned on, the log of a shard that no
+	// longer takes a table's writes holds none. Only the leader answers.
+	DefineTables(ctx context.Context, in *DefineTablesRequest, opts ...grpc.CallOption) (*DefineTablesResponse, error)
+	// CheckKeys tells which batches of requests with a key were appended. Only the leader
+	// answers.
+	CheckKeys(ctx context.Context, in *CheckKeysRequest, opts ...grpc.CallOption) (*CheckKeysResponse, error)
+	// Scan sends the rows of one table in one shard that a query on another node needs.
+	Scan(ctx context.Context, in *ScanRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ScanResponse], error)
 }
 
 type shardServiceClient struct {
@@ -169,6 +189,65 @@ func (c *shardServiceClient) ReadSegment(ctx context.Context, in *ReadSegmentReq
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ShardService_ReadSegmentClient = grpc.ServerStreamingClient[ReadSegmentResponse]
 
+func (c *shardServiceClient) ChangeReplicas(ctx context.Context, in *ChangeReplicasRequest, opts ...grpc.CallOption) (*ChangeReplicasResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ChangeReplicasResponse)
+	err := c.cc.Invoke(ctx, ShardService_ChangeReplicas_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *shardServiceClient) ReadBarrier(ctx context.Context, in *ReadBarrierRequest, opts ...grpc.CallOption) (*ReadBarrierResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReadBarrierResponse)
+	err := c.cc.Invoke(ctx, ShardService_ReadBarrier_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *shardServiceClient) DefineTables(ctx context.Context, in *DefineTablesRequest, opts ...grpc.CallOption) (*DefineTablesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DefineTablesResponse)
+	err := c.cc.Invoke(ctx, ShardService_DefineTables_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *shardServiceClient) CheckKeys(ctx context.Context, in *CheckKeysRequest, opts ...grpc.CallOption) (*CheckKeysResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CheckKeysResponse)
+	err := c.cc.Invoke(ctx, ShardService_CheckKeys_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *shardServiceClient) Scan(ctx context.Context, in *ScanRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ScanResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ShardService_ServiceDesc.Streams[4], ShardService_Scan_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ScanRequest, ScanResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ShardService_ScanClient = grpc.ServerStreamingClient[ScanResponse]
+
 // ShardServiceServer is the server API for ShardService service.
 // All implementations must embed UnimplementedShardServiceServer
 // for forward compatibility.
@@ -192,6 +271,21 @@ type ShardServiceServer interface {
 	Pin(*PinRequest, grpc.ServerStreamingServer[PinResponse]) error
 	// ReadSegment sends the file of a pinned segment.
 	ReadSegment(*ReadSegmentRequest, grpc.ServerStreamingServer[ReadSegmentResponse]) error
+	// ChangeReplicas changes the members of a shard's group. Only its leader answers; a
+	// change that is made already succeeds.
+	ChangeReplicas(context.Context, *ChangeReplicasRequest) (*ChangeReplicasResponse, error)
+	// ReadBarrier returns an index of the shard's log: a replica that has applied it shows
+	// everything that was acknowledged before the call. Only the leader answers.
+	ReadBarrier(context.Context, *ReadBarrierRequest) (*ReadBarrierResponse, error)
+	// DefineTables has a shard take over definitions of tables, if they are newer than
+	// those that it has. From the index that is returned on, the log of a shard that no
+	// longer takes a table's writes holds none. Only the leader answers.
+	DefineTables(context.Context, *DefineTablesRequest) (*DefineTablesResponse, error)
+	// CheckKeys tells which batches of requests with a key were appended. Only the leader
+	// answers.
+	CheckKeys(context.Context, *CheckKeysRequest) (*CheckKeysResponse, error)
+	// Scan sends the rows of one table in one shard that a query on another node needs.
+	Scan(*ScanRequest, grpc.ServerStreamingServer[ScanResponse]) error
 	mustEmbedUnimplementedShardServiceServer()
 }
 
@@ -222,6 +316,21 @@ func (UnimplementedShardServiceServer) Pin(*PinRequest, grpc.ServerStreamingServ
 }
 func (UnimplementedShardServiceServer) ReadSegment(*ReadSegmentRequest, grpc.ServerStreamingServer[ReadSegmentResponse]) error {
 	return status.Error(codes.Unimplemented, "method ReadSegment not implemented")
+}
+func (UnimplementedShardServiceServer) ChangeReplicas(context.Context, *ChangeReplicasRequest) (*ChangeReplicasResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ChangeReplicas not implemented")
+}
+func (UnimplementedShardServiceServer) ReadBarrier(context.Context, *ReadBarrierRequest) (*ReadBarrierResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadBarrier not implemented")
+}
+func (UnimplementedShardServiceServer) DefineTables(context.Context, *DefineTablesRequest) (*DefineTablesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DefineTables not implemented")
+}
+func (UnimplementedShardServiceServer) CheckKeys(context.Context, *CheckKeysRequest) (*CheckKeysResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CheckKeys not implemented")
+}
+func (UnimplementedShardServiceServer) Scan(*ScanRequest, grpc.ServerStreamingServer[ScanResponse]) error {
+	return status.Error(codes.Unimplemented, "method Scan not implemented")
 }
 func (UnimplementedShardServiceServer) mustEmbedUnimplementedShardServiceServer() {}
 func (UnimplementedShardServiceServer) testEmbeddedByValue()                      {}
@@ -342,6 +451,89 @@ func _ShardService_ReadSegment_Handler(srv interface{}, stream grpc.ServerStream
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ShardService_ReadSegmentServer = grpc.ServerStreamingServer[ReadSegmentResponse]
 
+func _ShardService_ChangeReplicas_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ChangeReplicasRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ShardServiceServer).ChangeReplicas(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ShardService_ChangeReplicas_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ShardServiceServer).ChangeReplicas(ctx, req.(*ChangeReplicasRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ShardService_ReadBarrier_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadBarrierRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ShardServiceServer).ReadBarrier(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ShardService_ReadBarrier_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ShardServiceServer).ReadBarrier(ctx, req.(*ReadBarrierRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ShardService_DefineTables_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DefineTablesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ShardServiceServer).DefineTables(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ShardService_DefineTables_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ShardServiceServer).DefineTables(ctx, req.(*DefineTablesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ShardService_CheckKeys_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CheckKeysRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ShardServiceServer).CheckKeys(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ShardService_CheckKeys_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ShardServiceServer).CheckKeys(ctx, req.(*CheckKeysRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ShardService_Scan_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ScanRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ShardServiceServer).Scan(m, &grpc.GenericServerStream[ScanRequest, ScanResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ShardService_ScanServer = grpc.ServerStreamingServer[ScanResponse]
+
 // ShardService_ServiceDesc is the grpc.ServiceDesc for ShardService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -360,6 +552,22 @@ var ShardService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Stats",
 			Handler:    _ShardService_Stats_Handler,
+		},
+		{
+			MethodName: "ChangeReplicas",
+			Handler:    _ShardService_ChangeReplicas_Handler,
+		},
+		{
+			MethodName: "ReadBarrier",
+			Handler:    _ShardService_ReadBarrier_Handler,
+		},
+		{
+			MethodName: "DefineTables",
+			Handler:    _ShardService_DefineTables_Handler,
+		},
+		{
+			MethodName: "CheckKeys",
+			Handler:    _ShardService_CheckKeys_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
@@ -381,6 +589,11 @@ var ShardService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "ReadSegment",
 			Handler:       _ShardService_ReadSegment_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Scan",
+			Handler:       _ShardService_Scan_Handler,
 			ServerStreams: true,
 		},
 	},

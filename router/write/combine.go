@@ -114,7 +114,7 @@ func (c *combiner) add(sessionID uint64, jobs []*job) *pack {
 // part returns the rows of a table as the caller knows it.
 func (p *pack) part(t *schema.Table) *column.Builder {
 	for i := range p.parts {
-		if have := p.parts[i].table; have == t || have.ID == t.ID && have.Version == t.Version && have.Writable() == t.Writable() {
+		if have := p.parts[i].table; have == t || have.ID == t.ID && have.Version == t.Version && have.Writable().Epoch == t.Writable().Epoch {
 			return p.parts[i].rows
 		}
 	}

@@ -341,7 +341,7 @@ func (w *Writer) stale(req *request) (name string, newer bool) {
 		}
 		name = t.name()
 		now, ok := w.cfg.Meta.Table(t.rows.Database, t.rows.Table)
-		if !ok || now.ID != t.table.ID || now.Version != t.table.Version || now.Writable() != t.table.Writable() {
+		if !ok || now.ID != t.table.ID || now.Version != t.table.Version || now.Writable().Epoch != t.table.Writable().Epoch {
 			return name, true
 		}
 	}

@@ -107,7 +107,7 @@ func (r *Replica) refusal(err error) *errs.Error {
 			hint = "leader is " + string(leader)
 		}
 		return errs.New(errs.ShardNotReady, "propose to %s: node %s does not lead it; %s", r.cfg.Group, r.cfg.NodeID, hint).
-			WithReason(errs.NotLeader).WithRetryAfter(50 * time.Millisecond)
+			WithLeader(string(leader)).WithRetryAfter(50 * time.Millisecond)
 	case errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrLeadershipTransferInProgress), errors.Is(err, raft.ErrAbortedByRestore):
 		return errs.Wrap(errs.ShardBusy, err, "propose to %s", r.cfg.Group).WithReason(errs.Busy).WithRetryAfter(100 * time.Millisecond)
 	default: // leadership lost, shutdown, an error of the log store
