@@ -57,9 +57,11 @@ func TestLoadErrors(t *testing.T) {
 		"an unknown key":         {"htp:\n  addr: x\n", nil, `unknown key "htp.addr": did you mean "http.addr"`},
 		"with its line":          {"shards: 1\n\nquery:\n  memori: 1\n", nil, `c.yaml:4: unknown key "query.memori": did you mean "query.memory"`},
 		"a bad value":            {"shards: many\n", nil, "c.yaml:1: shards"},
-		"a bad size":             {"http: {body-limit: 3 apples}\n", nil, `"3 apples" is no size`},
+		"a bad size":             {"http: {body-limit: 3 apples}\n", nil, `http.body-limit: "3 apples": want a size, as 64MiB`},
+		"a bad number":           {"shards: many\n", nil, `shards: "many": want a whole number`},
 		"no map":                 {"- a\n", nil, "want keys and values"},
-		"a bad environment":      {"", map[string]string{"CORDWOOD_SHUTDOWN_GRACE": "soon"}, "CORDWOOD_SHUTDOWN_GRACE"},
+		"a bad environment":      {"", map[string]string{"CORDWOOD_SHUTDOWN_GRACE": "soon"}, `environment variable CORDWOOD_SHUTDOWN_GRACE="soon": want a duration, as 30s or 10m`},
+		"a duration, no unit":    {"", map[string]string{"CORDWOOD_SHUTDOWN_GRACE": "30"}, `CORDWOOD_SHUTDOWN_GRACE="30": the unit is missing, as in 30s or 30m`},
 		"no flag of the command": {"config: x\n", nil, `unknown key "config"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -33,7 +33,7 @@ func Load(fs *pflag.FlagSet, file string, lookup func(string) (string, bool)) er
 		name := EnvName(f.Name)
 		if v, ok := lookup(name); ok {
 			if err := fs.Set(f.Name, v); err != nil {
-				faults = append(faults, fmt.Errorf("environment variable %s: %w", name, err))
+				faults = append(faults, fmt.Errorf("environment variable %s=%s", name, ValueFault(f, v, err)))
 			}
 		}
 	})
@@ -51,7 +51,7 @@ func Load(fs *pflag.FlagSet, file string, lookup func(string) (string, bool)) er
 			case f.Changed:
 			default:
 				if err := fs.Set(name, kv.value); err != nil {
-					faults = append(faults, fmt.Errorf("%s:%d: %s: %w", file, kv.line, kv.key, err))
+					faults = append(faults, fmt.Errorf("%s:%d: %s: %s", file, kv.line, kv.key, ValueFault(f, kv.value, err)))
 				}
 			}
 		}

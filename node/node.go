@@ -51,8 +51,18 @@ type Process struct {
 // written: what is in memory must not be trusted, and nothing may be closed in order.
 const exitFailStop = 70
 
+// SettingsError is a fault of what the settings name, as a file of users that does not
+// exist. Nothing was started, and no data folder was made.
+type SettingsError struct{ Err error }
+
+func (e *SettingsError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the fault.
+func (e *SettingsError) Unwrap() error { return e.Err }
+
 // Run runs a node until ctx ends, then stops it in order. It returns nil if the
-// node ran and stopped as it should; then every acknowledged row is in segments.
+// node ran and stopped as it should; then every acknowledged row is in segments. Files
+// of settings that are at fault are a *SettingsError.
 func Run(ctx context.Context, cfg *Config, proc Process) error {
 	n := &node{cfg: cfg, proc: proc, failed: make(chan error, 1), begin: time.Now()}
 	log, err := newLogger(cfg, proc.Stderr, &n.level)
@@ -180,7 +190,9 @@ func (n *node) stop(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	n.log.Info("stopped")
+	if n.data != nil {
+		n.log.Info("stopped")
+	}
 	return nil
 }
 

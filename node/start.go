@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net/http"
 	"os"
@@ -40,6 +41,11 @@ func (n *node) start(ctx context.Context) error {
 	limitHeap(memory)
 	n.registry = newRegistry(n.proc.Version)
 
+	// What the settings name is read first: a mistake in them leaves no data folder behind.
+	files, err := n.readFiles()
+	if err != nil {
+		return &SettingsError{err}
+	}
 	data, err := openDataDir(n.cfg.DataDir)
 	if err != nil {
 		return err
@@ -49,22 +55,14 @@ func (n *node) start(ctx context.Context) error {
 	if err := n.watchDisk(); err != nil {
 		return err
 	}
-	users, err := n.authenticator()
-	if err != nil {
-		return err
-	}
-	if err := n.openUserPort(); err != nil {
+	if err := n.openUserPort(files.userTLS); err != nil {
 		return err
 	}
 	if err := n.openAdmin(); err != nil {
 		return err
 	}
 
-	rpcTLS, err := n.cfg.RPC.TLS.tlsConfig(n.log)
-	if err != nil {
-		return err
-	}
-	rpc, err := listenRPC(n.cfg.RPC.Addr, rpcTLS)
+	rpc, err := listenRPC(n.cfg.RPC.Addr, files.rpcTLS)
 	if err != nil {
 		return err
 	}
@@ -77,15 +75,28 @@ func (n *node) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.openRouter(rpc, shards, client, users, memory)
+	return n.openRouter(rpc, shards, client, files.users, memory)
+}
+
+// settingsFiles is what the files that settings name hold.
+type settingsFiles struct {
+	users           *auth.Provider // nil: no authentication
+	userTLS, rpcTLS *tls.Config    // nil: without
+}
+
+func (n *node) readFiles() (f settingsFiles, err error) {
+	if f.userTLS, err = n.cfg.TLS.tlsConfig(n.log); err != nil {
+		return f, err
+	}
+	if f.rpcTLS, err = n.cfg.RPC.TLS.tlsConfig(n.log); err != nil {
+		return f, err
+	}
+	f.users, err = n.authenticator()
+	return f, err
 }
 
 // openUserPort opens the ports for users, with a handler that says what the node waits for.
-func (n *node) openUserPort() error {
-	conf, err := n.cfg.TLS.tlsConfig(n.log)
-	if err != nil {
-		return err
-	}
+func (n *node) openUserPort(conf *tls.Config) (err error) {
 	before := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/health", "/v1/health":

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -165,6 +166,11 @@ func newBackupCreateCommand() *cobra.Command {
 				}
 				return usageError{errors.New("no repository is given: name a directory or s3://BUCKET/PREFIX")}
 			}
+			if cmd.HasSubCommands() {
+				if err := checkRepositoryName(args[0]); err != nil {
+					return err
+				}
+			}
 			if err := transfer.check(); err != nil {
 				return err
 			}
@@ -176,6 +182,18 @@ func newBackupCreateCommand() *cobra.Command {
 	repository.add(cmd)
 	transfer.add(cmd)
 	return cmd
+}
+
+// checkRepositoryName refuses a mistyped command: a new repository is not made of a bare
+// word that follows 'cordwood backup'.
+func checkRepositoryName(name string) error {
+	if strings.ContainsAny(name, "/\\.") {
+		return nil
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return nil
+	}
+	return usageError{fmt.Errorf("%s is no folder, and no command: write ./%s for a new repository; commands are create, list, verify, delete, prune", name, name)}
 }
 
 func createBackup(ctx context.Context, cmd *cobra.Command, location string, repository *repositoryFlags, transfer *transferFlags) error {

@@ -17,7 +17,7 @@ func newDoctorCommand() *cobra.Command {
 	var cfg doctor.Config
 	var asJSON, quiet bool
 	cmd := &cobra.Command{
-		Use:   "doctor --data-dir DIR",
+		Use:   "doctor",
 		Short: "Read every byte of a stopped server's data folder and say what is wrong",
 		Long: `Read every byte of a stopped server's data folder and say what is wrong with it, and
 what to do.

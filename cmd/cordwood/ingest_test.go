@@ -253,13 +253,13 @@ func TestIngestUsage(t *testing.T) {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
-	if code := run([]string{"ingest"}); code != exitUsage {
+	if code := run([]string{"ingest"}, io.Discard); code != exitUsage {
 		t.Errorf("without files: status %d", code)
 	}
-	if code := run([]string{"completion", "nope"}); code != exitUsage {
+	if code := run([]string{"completion", "nope"}, io.Discard); code != exitUsage {
 		t.Errorf("completion of an unknown shell: status %d", code)
 	}
-	if code := run([]string{"ingest", "--table", "t", "/no/such/file"}); code != exitFailed {
+	if code := run([]string{"ingest", "--table", "t", "/no/such/file"}, io.Discard); code != exitFailed {
 		t.Errorf("a missing file: status %d", code)
 	}
 }

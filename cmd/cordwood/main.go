@@ -5,14 +5,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 )
 
 func main() {
-	os.Exit(run(os.Args[1:]))
+	os.Exit(run(os.Args[1:], os.Stderr))
 }
 
 // Exit statuses.
@@ -22,12 +22,7 @@ const (
 	exitUsage  = 2
 )
 
-// usageError marks an error that comes from how the command was called.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func run(args []string) int {
+func run(args []string, stderr io.Writer) int {
 	root := newRootCommand()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteC()
@@ -37,24 +32,11 @@ func run(args []string) int {
 	if s := (statusError{}); errors.As(err, &s) {
 		return s.status
 	}
-	// One line, whatever the error's own layout.
-	text := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
-	fmt.Fprintf(os.Stderr, "%s: %s\n", cmd.CommandPath(), text)
-	if u := (usageError{}); errors.As(err, &u) || isCobraUsage(err) {
-		fmt.Fprintf(os.Stderr, "See '%s --help'.\n", cmd.CommandPath())
+	fmt.Fprintln(stderr, describe(cmd, err))
+	if u := (usageError{}); errors.As(err, &u) {
 		return exitUsage
 	}
 	return exitFailed
-}
-
-// isCobraUsage recognises the errors that cobra makes of wrong commands and arguments.
-func isCobraUsage(err error) bool {
-	for _, prefix := range []string{"unknown command", "accepts ", "requires ", "required flag", "invalid argument"} {
-		if strings.HasPrefix(err.Error(), prefix) {
-			return true
-		}
-	}
-	return false
 }
 
 const overview = `cordwood takes in logs over HTTP, cuts them to typed rows, and answers SQL.
@@ -76,20 +58,15 @@ func newRootCommand() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(flagFault)
 	for _, client := range []*cobra.Command{newIngestCommand(), newSQLCommand(), newTailCommand(), newPipelineCommand(), newTableCommand(), newBackupCommand(), newRestoreCommand()} {
 		addClientFlags(client)
 		root.AddCommand(client)
 	}
-	root.InitDefaultCompletionCmd()
-	for _, c := range root.Commands() {
-		if c.Name() == "completion" {
-			// cobra shows its help, and succeeds, whatever the argument is.
-			c.Args = cobra.NoArgs
-			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-		}
-	}
 	root.AddCommand(newServeCommand(), newInspectCommand(), newDoctorCommand(), newVRLCommand(), newVersionCommand(), newQueryWorkerCommand())
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	settle(root)
 	return root
 }
 

@@ -181,7 +181,7 @@ func TestPipelineCommands(t *testing.T) {
 		{args: "put edge " + file, want: "edge, version v3\n", asked: "POST /v1/pipelines/edge a: 1\nb: 4"},
 		{args: "put edge -", in: "x: 1", want: "edge, version v3\n", asked: "POST /v1/pipelines/edge x: 1"},
 		{args: "put a/b -", in: "x: 1", want: "edge, version v3\n", asked: "POST /v1/pipelines/a%2Fb x: 1"},
-		{args: "put edge", fails: "accepts 2 arg"},
+		{args: "put edge", fails: "want NAME FILE"},
 		{args: "put edge nowhere.yaml", fails: "no such file"},
 		{args: "get edge", want: "a: 1\nb: 3\n", asked: "GET /v1/pipelines/edge"},
 		{args: "get edge --version v1", want: "a: 1\nb: 2\n", asked: "GET /v1/pipelines/edge?version=v1"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -51,9 +52,13 @@ A flag wins over the environment, that over the file, that over the default.`,
 			}
 			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
-			return node.Run(ctx, &cfg, node.Process{
+			err = node.Run(ctx, &cfg, node.Process{
 				Stderr: os.Stderr, ConfigText: text, Version: version(), Reload: hangups(),
 			})
+			if wrong := (*node.SettingsError)(nil); errors.As(err, &wrong) {
+				return usageError{err}
+			}
+			return err
 		},
 	}
 	cfg.Flags(cmd.Flags())

@@ -102,7 +102,7 @@ func TestSQLScript(t *testing.T) {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
-	if code := run([]string{"sql", "a", "b"}); code != exitUsage {
+	if code := run([]string{"sql", "a", "b"}, io.Discard); code != exitUsage {
 		t.Errorf("two arguments: status %d", code)
 	}
 }

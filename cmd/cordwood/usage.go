@@ -1,0 +1,142 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"cordwood/node"
+)
+
+// usageError marks an error that comes from how the command was called.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// describe is what standard error shows of a command that failed: one line, whatever
+// the layout of the error, and where help is if the command was called wrongly.
+func describe(cmd *cobra.Command, err error) string {
+	text := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	if u := (usageError{}); errors.As(err, &u) {
+		text += fmt.Sprintf(" (see '%s --help')", cmd.CommandPath())
+	}
+	return cmd.CommandPath() + ": " + text
+}
+
+// settle gives a command and those below it, which are all there, the errors of this
+// program for wrong arguments.
+func settle(cmd *cobra.Command) {
+	switch {
+	case cmd.Name() == "completion" && cmd.HasSubCommands():
+		// cobra shows its help, and succeeds, whatever the argument is.
+		cmd.Args = cobra.NoArgs
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	case cmd.Name() == "help" && cmd.Parent() == cmd.Root():
+		cmd.Run, cmd.PersistentPreRun, cmd.PersistentPostRun = nil, nil, nil
+		cmd.Args, cmd.RunE = cobra.ArbitraryArgs, helpFor
+	}
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if check(cmd, args) == nil {
+				return nil
+			}
+			return usageError{argumentFault(cmd, args)}
+		}
+	}
+	for _, c := range cmd.Commands() {
+		settle(c)
+	}
+}
+
+// helpFor is 'cordwood help COMMAND'.
+func helpFor(cmd *cobra.Command, args []string) error {
+	c, rest, err := cmd.Root().Find(args)
+	if err != nil || len(rest) > 0 && c.HasAvailableSubCommands() {
+		return usageError{argumentFault(c, rest)}
+	}
+	c.InitDefaultHelpFlag()
+	return c.Help()
+}
+
+// argumentFault says what is wrong with the arguments of a command that refuses them.
+func argumentFault(cmd *cobra.Command, args []string) error {
+	_, arguments, takesAny := strings.Cut(cmd.Use, " ")
+	switch {
+	case cmd.HasAvailableSubCommands() && len(args) > 0 && !takesAny:
+		return unknownCommand(cmd, args[0])
+	case !takesAny && len(args) > 0:
+		return fmt.Errorf("%q is too much: this command takes no arguments", args[0])
+	case len(args) == 0:
+		return fmt.Errorf("want %s, got nothing", arguments)
+	}
+	return fmt.Errorf("want %s, got %s", arguments, count(len(args), "argument"))
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	if like := nearest(name, names); like != "" {
+		return fmt.Errorf("there is no command %q: did you mean '%s %s'?", name, cmd.CommandPath(), like)
+	}
+	return fmt.Errorf("there is no command %q: there are %s", name, strings.Join(names, ", "))
+}
+
+// flagFault says what is wrong with a flag of a command that was called with it.
+func flagFault(cmd *cobra.Command, err error) error {
+	if errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	var unknown *pflag.NotExistError
+	var noValue *pflag.ValueRequiredError
+	var bad *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &bad):
+		return usageError{fmt.Errorf("--%s %s", bad.GetFlag().Name, node.ValueFault(bad.GetFlag(), bad.GetValue(), err))}
+	case errors.As(err, &noValue):
+		kind, _ := pflag.UnquoteUsage(noValue.GetFlag())
+		return usageError{fmt.Errorf("--%s needs a value: --%s %s", noValue.GetFlag().Name, noValue.GetFlag().Name, strings.ToUpper(kind))}
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
+		return usageError{fmt.Errorf("there is no flag -%s", unknown.GetSpecifiedName())}
+	case errors.As(err, &unknown):
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+		if like := nearest(unknown.GetSpecifiedName(), names); like != "" {
+			return usageError{fmt.Errorf("there is no flag --%s: did you mean --%s?", unknown.GetSpecifiedName(), like)}
+		}
+		return usageError{fmt.Errorf("there is no flag --%s", unknown.GetSpecifiedName())}
+	}
+	return usageError{err}
+}
+
+// nearest is the name that text may have been meant to be; empty if none is like it.
+func nearest(text string, names []string) string {
+	best, distance := "", 1+len(text)/3
+	for _, name := range names {
+		if len(text) >= 3 && strings.HasPrefix(name, text) {
+			return name
+		}
+		if d := levenshtein.ComputeDistance(text, name); d < distance || d == distance && best == "" {
+			best, distance = name, d
+		}
+	}
+	return best
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

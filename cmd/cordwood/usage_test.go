@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestWrongUsage pins what standard error shows, one line, and the exit status.
+func TestWrongUsage(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"tabel list", `cordwood: there is no command "tabel": did you mean 'cordwood table'? (see 'cordwood --help')`},
+		{"vrl nope", `cordwood vrl: there is no command "nope": there are check, help, repl, run, test-stream (see 'cordwood vrl --help')`},
+		{"completion nope", `cordwood completion: there is no command "nope": there are bash, fish, powershell, zsh (see 'cordwood completion --help')`},
+		{"help tale", `cordwood help: there is no command "tale": did you mean 'cordwood table'? (see 'cordwood help --help')`},
+		{"version now", `cordwood version: "now" is too much: this command takes no arguments (see 'cordwood version --help')`},
+		{"pipeline put nginx", `cordwood pipeline put: want NAME FILE, got 1 argument (see 'cordwood pipeline put --help')`},
+		{"table show", `cordwood table show: want TABLE, got nothing (see 'cordwood table show --help')`},
+		{"sql --tmeout 3", `cordwood sql: there is no flag --tmeout: did you mean --timeout? (see 'cordwood sql --help')`},
+		{"sql -z", `cordwood sql: there is no flag -z (see 'cordwood sql --help')`},
+		{"sql --timeout", `cordwood sql: --timeout needs a value: --timeout DURATION (see 'cordwood sql --help')`},
+		{"backup prune x --keep-last y", `cordwood backup prune: --keep-last "y": want a whole number (see 'cordwood backup prune --help')`},
+		{"backup prune x --keep-last 99999999999999999999", `cordwood backup prune: --keep-last "99999999999999999999": the number is too large (see 'cordwood backup prune --help')`},
+		{"restore x --replace=maybe", `cordwood restore: --replace "maybe": want true or false (see 'cordwood restore --help')`},
+		{"restore x --rate lots", `cordwood restore: --rate "lots": want a size, as 64MiB (see 'cordwood restore --help')`},
+		{"serve --shutdown-grace 5", `cordwood serve: --shutdown-grace "5": the unit is missing, as in 5s or 5m (see 'cordwood serve --help')`},
+		{"backup vrify", `cordwood backup: vrify is no folder, and no command: write ./vrify for a new repository; commands are create, list, verify, delete, prune (see 'cordwood backup --help')`},
+	} {
+		var stderr bytes.Buffer
+		if status := run(strings.Fields(tt.args), &stderr); status != exitUsage || stderr.String() != tt.want+"\n" {
+			t.Errorf("%s: status %d and\n%s, want\n%s", tt.args, status, stderr.String(), tt.want)
+		}
+	}
+}
+
+// TestServeReadsNamedFilesFirst starts servers whose settings name files that are at fault:
+// they must not leave a data folder behind.
+func TestServeReadsNamedFilesFirst(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range [][]string{
+		{"--user-file", "/no/such/file"},
+		{"--user-file", empty},
+		{"--user-provider", "static_user_provider:file:/no/such/file"},
+		{"--tls-cert", empty, "--tls-key", empty},
+		{"--rpc-tls-cert", empty, "--rpc-tls-key", empty, "--rpc-tls-ca", empty},
+		{"--geoip-database", "/no/such/file"},
+	} {
+		dir := filepath.Join(t.TempDir(), "data")
+		var stderr bytes.Buffer
+		args := append([]string{"serve", "--data-dir", dir, "--http-addr", "127.0.0.1:0", "--rpc-addr", "127.0.0.1:0"}, flags...)
+		if status := run(args, &stderr); status != exitUsage || strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%v: status %d: %s", flags, status, stderr.String())
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%v: there is a data folder", flags)
+		}
+	}
+}
