@@ -173,6 +173,7 @@ type (
 		Rows      []json.RawMessage `json:"rows"`
 		Options   map[string]string `json:"options"`
 		Exists    bool              `json:"exists"`
+		Refused   string            `json:"refused"`
 		New       []string          `json:"new_columns"`
 		Different []struct {
 			Option, Wanted, Table string
@@ -323,9 +324,12 @@ func (s *dryRunStep) print(out *strings.Builder) {
 
 func (t *dryRunTable) print(out *strings.Builder) {
 	fmt.Fprintf(out, "table %s: %d rows", t.Name, len(t.Rows))
-	if t.Exists {
+	switch {
+	case t.Exists:
 		out.WriteString(", exists")
-	} else {
+	case t.Refused != "":
+		out.WriteString(", would be refused")
+	default:
 		out.WriteString(", would be created")
 	}
 	var options []string

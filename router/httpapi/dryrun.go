@@ -28,6 +28,7 @@ import (
 //	{"tables":[{"table_name","schema","rows",    as above, and for each table
 //	   "database","options":{"ttl":"7days"},     that it would be created with
 //	   "exists":false,                           whether there is such a table
+//	   "refused":"Table …",                      why one could not be created, if so
 //	   "new_columns":["a"],                      what an existing one would get
 //	   "different_options":[{"option","wanted","table"}]}],
 //	 "records":[{"index":0,"input":{…},"outcome":"stored|dropped|failed",
@@ -109,6 +110,9 @@ func (s *Server) dryRun(x *exchange, r *http.Request) ([]byte, []pipeline.Reason
 	defer out.release()
 	if d.trace {
 		return s.traceAnswer(x, d, tables), d.skipReasons, nil
+	}
+	if err := s.refuseTables(d, tables); err != nil {
+		return nil, nil, err
 	}
 	return appendTables(nil, tables, nil), d.skipReasons, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"cordwood/proto/column"
+	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/pipeline"
 )
@@ -144,11 +145,61 @@ func appendJSONOrText(out []byte, text string) []byte {
 	return appendJSONString(out, text)
 }
 
+// refusal is why ingestion would refuse all rows of the table: it does not exist and must
+// not be created. Nil if it would not.
+func (s *Server) refusal(d *dryRun, table string, noCreate bool) error {
+	if !d.real || !noCreate {
+		return nil
+	}
+	if _, exists := s.cfg.Catalog.Table(d.request.Database, table); exists {
+		return nil
+	}
+	if s.cfg.NoAutoCreate {
+		return errs.New(errs.InvalidArguments, "Table `%s` does not exist, and auto_create_table is disabled by configuration", table)
+	}
+	return errs.New(errs.InvalidArguments, "Table `%s` does not exist, and `auto_create_table` hint is disabled", table)
+}
+
+// refuseTables is the error that ingestion would answer because of a table.
+func (s *Server) refuseTables(d *dryRun, tables []*dryTable) error {
+	for _, t := range tables {
+		if err := s.refusal(d, t.name, t.noCreate()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noCreate tells whether no part of the table's rows allows that it is created.
+func (t *dryTable) noCreate() bool {
+	return !slices.ContainsFunc(t.parts, func(part *pipeline.TableRows) bool { return !part.NoCreate })
+}
+
+// refuseRecords notes the records that a table's refusal would let fail.
+func (s *Server) refuseRecords(d *dryRun, traces []pipeline.RecordTrace, tables []*dryTable) {
+	for i := range traces {
+		t := &traces[i]
+		for _, row := range t.Rows {
+			at := slices.IndexFunc(tables, func(have *dryTable) bool { return have.name == row.Table })
+			if at < 0 {
+				continue
+			}
+			if err := s.refusal(d, row.Table, tables[at].noCreate()); err != nil {
+				t.Outcome = pipeline.Failed
+				t.Error = &pipeline.StepError{Pipeline: d.name, Step: "table", Position: -1, Reason: err.Error()}
+				break
+			}
+		}
+	}
+}
+
 // traceAnswer is the answer with every step of every record.
 func (s *Server) traceAnswer(x *exchange, d *dryRun, tables []*dryTable) []byte {
 	out := appendTables([]byte(`{"tables":`), tables, func(out []byte, t *dryTable) []byte { return s.appendDifference(out, d, t) })
 	out = append(out, `,"records":[`...)
-	for i, t := range s.completeTraces(d) {
+	traces := s.completeTraces(d)
+	s.refuseRecords(d, traces, tables)
+	for i, t := range traces {
 		if i > 0 {
 			out = append(out, ',')
 		}
@@ -186,7 +237,11 @@ func (s *Server) appendDifference(out []byte, d *dryRun, t *dryTable) []byte {
 	out = appendOptions(append(out, `,"options":`...), options)
 	existing := t.parts[0].Existing
 	if !d.real || existing == nil {
-		return append(out, `,"exists":false`...)
+		out = append(out, `,"exists":false`...)
+		if err := s.refusal(d, t.name, t.noCreate()); err != nil {
+			out = appendJSONString(append(out, `,"refused":`...), err.Error())
+		}
+		return out
 	}
 	out = append(out, `,"exists":true,"new_columns":[`...)
 	sep := ""

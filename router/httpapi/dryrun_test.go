@@ -242,6 +242,7 @@ type tracedRun struct {
 		Database string
 		Options  map[string]string
 		Exists   bool
+		Refused  string
 		New      []string                                 `json:"new_columns"`
 		Differ   []struct{ Option, Wanted, Table string } `json:"different_options"`
 		Rows     []json.RawMessage
@@ -393,4 +394,30 @@ func TestDryRunAgainstTable(t *testing.T) {
 	checkError(t, w, 400, errs.DatabaseNotFound)
 	w = f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=svc_identity&table=t&db=svc_private", "{}", "Content-Type", "application/json")
 	checkError(t, w, 400, errs.InvalidArguments)
+}
+
+// TestDryRunWithoutAutoCreate holds records against a table that does not exist and must
+// not be created: ingestion would refuse them.
+func TestDryRunWithoutAutoCreate(t *testing.T) {
+	for name, f := range map[string]*pipelineFixture{
+		"by the record": newPipelineFixture(t),
+		"by the server": newPipelineFixture(t, func(c *Config) { c.NoAutoCreate = true }),
+	} {
+		record, want := `{"a":1}`, "disabled by configuration"
+		if name == "by the record" {
+			record, want = `{"a":1,"svc_auto_create_table":"false"}`, "`auto_create_table` hint is disabled"
+		}
+		a := trace(t, f, "&pipeline_name=svc_identity&table=none", record, "application/json")
+		if len(a.Tables) != 1 || len(a.Records) != 1 {
+			t.Fatalf("%s: %+v", name, a)
+		}
+		r := a.Records[0]
+		if r.Outcome != "failed" || r.Error == nil || !strings.Contains(r.Error.Reason, want) || !strings.Contains(a.Tables[0].Refused, want) {
+			t.Errorf("%s: %+v, %+v", name, r, a.Tables[0])
+		}
+		w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=svc_identity&table=none", record, "Content-Type", "application/json")
+		if text := checkError(t, w, 400, errs.InvalidArguments); !strings.Contains(text, want) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
 }

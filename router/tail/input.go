@@ -90,17 +90,17 @@ func wantsEvents(accept []string) bool {
 }
 
 // requests finds the table and makes what each of its shards is asked.
-func (h *Handler) requests(ctx context.Context, in *input) ([]*shardpb.TailRequest, error) {
+func (h *Handler) requests(ctx context.Context, in *input) (*schema.Table, []*shardpb.TailRequest, error) {
 	t, err := h.table(in)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := h.checkColumnsOnly(ctx, t, in.where); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ttl := h.ttl(t)
 	if ttl.Instant {
-		return nil, errs.New(errs.InvalidArguments, "table %s.%s has ttl='instant': its rows are thrown away as they come, so there is nothing to follow", t.Database, t.Name)
+		return nil, nil, errs.New(errs.InvalidArguments, "table %s.%s has ttl='instant': its rows are thrown away as they come, so there is nothing to follow", t.Database, t.Name)
 	}
 	def := t.ToProto()
 	var reqs []*shardpb.TailRequest
@@ -123,9 +123,9 @@ func (h *Handler) requests(ctx context.Context, in *input) ([]*shardpb.TailReque
 		reqs = append(reqs, req)
 	}
 	if len(reqs) == 0 {
-		return nil, errs.New(errs.TableUnavailable, "table %s.%s has no shard yet; try again", t.Database, t.Name)
+		return nil, nil, errs.New(errs.TableUnavailable, "table %s.%s has no shard yet; try again", t.Database, t.Name)
 	}
-	return reqs, nil
+	return t, reqs, nil
 }
 
 // table finds the table. What the server keeps in tables of its own, such as

@@ -7,24 +7,27 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/klauspost/compress/gzhttp"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/schema"
 	"cordwood/router/query/format"
 	"cordwood/router/vrl/value"
 )
 
 // session is one client that follows a table.
 type session struct {
-	h      *Handler
-	w      http.ResponseWriter
-	rc     *http.ResponseController
-	table  string // its name, for messages
-	events bool
-	cancel context.CancelCauseFunc
+	h       *Handler
+	w       http.ResponseWriter
+	rc      *http.ResponseController
+	tableID uint64
+	table   atomic.Value // its name, for messages; a string
+	events  bool
+	cancel  context.CancelCauseFunc
 
 	// mu is held while something is written, by whoever has something: a shard's reader,
 	// or the heartbeat. It guards what follows.
@@ -34,8 +37,10 @@ type session struct {
 	gone  bool // the connection is no more
 }
 
-func newSession(h *Handler, w http.ResponseWriter, in *input, cancel context.CancelCauseFunc) *session {
-	return &session{h: h, w: w, rc: http.NewResponseController(w), table: in.database + "." + in.table, events: in.events, cancel: cancel}
+func newSession(h *Handler, w http.ResponseWriter, t *schema.Table, events bool, cancel context.CancelCauseFunc) *session {
+	s := &session{h: h, w: w, rc: http.NewResponseController(w), tableID: t.ID, events: events, cancel: cancel}
+	s.table.Store(t.Database + "." + t.Name)
+	return s
 }
 
 var (
@@ -59,6 +64,7 @@ func (s *session) run(ctx context.Context, readers []Reader) {
 		})
 		defer r.Close()
 	}
+	wg.Go(func() { s.followName(ctx) })
 	wg.Go(func() {
 		stored.Wait()
 		s.beat(ctx)
@@ -69,6 +75,24 @@ func (s *session) run(ctx context.Context, readers []Reader) {
 	}
 	wg.Wait()
 	s.end(ctx)
+}
+
+// followName learns when the table is renamed, so that the last message names it as
+// people know it then.
+func (s *session) followName(ctx context.Context) {
+	for {
+		changed := s.h.cfg.Meta.Changed()
+		if t, ok := s.h.cfg.Meta.TableByID(s.tableID); ok {
+			if name := t.Database + "." + t.Name; name != s.table.Load() {
+				s.table.Store(name)
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // begin sends the headers.
@@ -193,7 +217,7 @@ func (s *session) end(ctx context.Context) {
 	cause := context.Cause(ctx)
 	e := errs.From(cause)
 	if e.Reason == errs.TableGone {
-		e = errs.New(errs.TableNotFound, "table %s was dropped or truncated", s.table)
+		e = errs.New(errs.TableNotFound, "table %s was dropped or truncated", s.table.Load())
 	}
 	reason := "client"
 	switch {

@@ -32,6 +32,9 @@ import (
 type Meta interface {
 	Database(name string) (*schemapb.Database, bool)
 	Table(database, name string) (*schema.Table, bool)
+	TableByID(id uint64) (*schema.Table, bool)
+	// Changed is closed at the next change of any of them.
+	Changed() <-chan struct{}
 }
 
 // Reader reads the answers of a shard, one Arrow IPC stream after another;
@@ -174,7 +177,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	reqs, err := h.requests(r.Context(), in)
+	t, reqs, err := h.requests(r.Context(), in)
 	if err != nil {
 		return err
 	}
@@ -185,7 +188,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 		ctx, stop = context.WithTimeout(ctx, in.timeout)
 		defer stop()
 	}
-	s := newSession(h, w, in, cancel)
+	s := newSession(h, w, t, in.events, cancel)
 	if err := h.enter(s); err != nil {
 		return err
 	}

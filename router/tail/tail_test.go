@@ -100,6 +100,54 @@ func (catalog) Table(database, name string) (*schema.Table, bool) {
 	return t.Index(), known
 }
 
+func (c catalog) TableByID(uint64) (*schema.Table, bool) { return c.Table("public", "t") }
+
+func (catalog) Changed() <-chan struct{} { return nil }
+
+// renaming is a catalog in which public.t gets another name when renamed is closed; seen
+// is closed once the session has taken notice.
+type renaming struct {
+	catalog
+	renamed, seen chan struct{}
+	looks         int // the session's own goroutine counts
+}
+
+func (c *renaming) TableByID(id uint64) (*schema.Table, bool) {
+	t, ok := c.catalog.TableByID(id)
+	if c.looks > 1 {
+		t.Name = "better"
+	}
+	return t, ok
+}
+
+func (c *renaming) Changed() <-chan struct{} {
+	switch c.looks++; c.looks {
+	case 1, 2:
+		return c.renamed
+	case 3:
+		close(c.seen)
+	}
+	return nil
+}
+
+// TestRenamed renames a table that is followed and drops it.
+func TestRenamed(t *testing.T) {
+	meta := &renaming{renamed: make(chan struct{}), seen: make(chan struct{})}
+	r := newRig(t, func(c *Config) { c.Meta = meta })
+	resp := r.get("table=t")
+	a, _ := r.twoFeeds()
+	close(meta.renamed)
+	<-meta.seen
+	in := bufio.NewReader(resp.Body)
+	lines(t, in, 2)
+	a.end = errs.New(errs.TableNotFound, "gone").WithReason(errs.TableGone)
+	close(a.answers)
+	rest, err := io.ReadAll(in)
+	if err != nil || !strings.HasSuffix(string(rest), `{"error":"table public.better was dropped or truncated","code":4001}`+"\n") {
+		t.Errorf("%s, %v", rest, err)
+	}
+}
+
 // rig is a handler with fake shards behind a real server.
 type rig struct {
 	t      *testing.T
