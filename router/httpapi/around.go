@@ -73,6 +73,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 				panic(http.ErrAbortHandler) // half an answer must not look like a whole one
 			}
 		}()
+		s.boundBody(x, r)
 		next.ServeHTTP(x, r)
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"cordwood/proto/errs"
 	"cordwood/router/ingest/native"
 	"cordwood/router/pipeline"
 	"cordwood/router/write"
@@ -148,28 +147,6 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 func (s *Server) failedAt(stage string, err error) error {
 	s.metrics.failed.WithLabelValues(stage).Inc()
 	return err
-}
-
-// readBody reads and decompresses the body, within the request's time limit even if the
-// client stops sending.
-func (s *Server) readBody(x *exchange, r *http.Request) (data []byte, release func(), err error) {
-	if !x.deadline.IsZero() {
-		ctl := http.NewResponseController(x.ResponseWriter)
-		if ctl.SetReadDeadline(x.deadline) == nil {
-			defer func() {
-				// After a time-out it stays: the server reads what is left of a body before
-				// it sends the answer, and would wait for it without end.
-				if !x.timedOut() {
-					_ = ctl.SetReadDeadline(time.Time{}) // worked a moment ago
-				}
-			}()
-		}
-	}
-	data, release, err = s.cfg.Bodies.Read(r)
-	if err != nil && x.timedOut() {
-		err = errs.Wrap(errs.DeadlineExceeded, context.DeadlineExceeded, "read the body")
-	}
-	return data, release, err
 }
 
 // answerIngest answers a request that went well.

@@ -187,6 +187,7 @@ type Server struct {
 	pipelines *pipelines.Cache[*pipeline.Pipeline] // nil without Config.Pipelines
 	whole     http.Handler
 	public    http.Handler
+	patience  time.Duration // for a body, at first
 }
 
 // New returns a Server. Catalog and Writer must be set.
@@ -202,7 +203,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m}
+	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, patience: bodyPatience}
 	if s.pipelines, err = newPipelines(cfg); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,29 +67,70 @@ func TestTimeoutWhileTheClientSends(t *testing.T) {
 }
 
 // A client that sent part of a body and then nothing gets its answer too, though the
-// server would like to read the rest first.
+// server would like to read the rest first; whether it named a time limit or not, and
+// whether the body is wanted or not.
 func TestTimeoutWhileTheClientStalls(t *testing.T) {
-	f := newFixture(t)
-	srv := httptest.NewServer(f.Handler())
-	defer srv.Close()
-	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(conn, "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nHost: x\r\n"+
-		"Content-Type: application/json\r\nContent-Length: 100\r\nx-svc-timeout: 20ms\r\n\r\n{\"a\""); err != nil {
-		t.Fatal(err)
-	}
-	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatalf("no answer: %v", err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	if answer.StatusCode != http.StatusRequestTimeout {
-		t.Errorf("status %d, want 408", answer.StatusCode)
+	for _, tt := range []struct {
+		name, head, body string
+		patience         time.Duration
+		status           int
+	}{
+		{"a limit of its own", "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nContent-Length: 100\r\nx-svc-timeout: 20ms", `{"a"`, time.Minute, 408},
+		{"no limit", "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nContent-Length: 100", `{"a"`, 20 * time.Millisecond, 408},
+		{"a dry run", "POST /v1/pipelines/_dryrun?pipeline_name=svc_identity HTTP/1.1\r\nContent-Length: 100", `{"a"`, 20 * time.Millisecond, 408},
+		{"wrong from the start", "POST /v1/ingest?skip_error=maybe HTTP/1.1\r\nContent-Length: 100", `{"a"`, 20 * time.Millisecond, 400},
+		{"no such path", "POST /v1/nope HTTP/1.1\r\nContent-Length: 100", `{"a"`, 20 * time.Millisecond, 404},
+		{"no such encoding", "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nContent-Encoding: rot13\r\nTransfer-Encoding: chunked", "4\r\n{\"a\"\r\n", 20 * time.Millisecond, 415},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newPipelineFixture(t)
+			f.patience = tt.patience
+			srv := httptest.NewServer(f.Handler())
+			defer srv.Close()
+			conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = conn.Close() }()
+			if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(conn, tt.head+"\r\nHost: x\r\nContent-Type: application/json\r\n\r\n"+tt.body); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatalf("no answer: %v", err)
+			}
+			defer func() { _ = answer.Body.Close() }()
+			if answer.StatusCode != tt.status {
+				t.Errorf("status %d, want %d", answer.StatusCode, tt.status)
+			}
+		})
 	}
 }
+
+// A body that keeps coming may take longer than one that does not.
+func TestSlowBodyMovesItsDeadline(t *testing.T) {
+	start := time.Unix(1_000_000, 0)
+	var at time.Time
+	w := &deadlines{ResponseWriter: httptest.NewRecorder(), at: &at}
+	b := &slowBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("x", 3*bodyStep+1))), control: http.NewResponseController(w), until: start}
+	if n, err := io.Copy(io.Discard, b); n != 3*bodyStep+1 || err != nil {
+		t.Fatal(n, err)
+	}
+	if want := start.Add(3 * bodyStepTime); !at.Equal(want) {
+		t.Errorf("the deadline is %s, want %s", at, want)
+	}
+	b = &slowBody{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("x", bodyStep))), control: http.NewResponseController(w), until: start, last: start.Add(time.Second)}
+	if _, err := io.Copy(io.Discard, b); err != nil || !at.Equal(start.Add(time.Second)) {
+		t.Errorf("the deadline is %s, beyond that of the request; %v", at, err)
+	}
+}
+
+type deadlines struct {
+	http.ResponseWriter
+	at *time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error { *d.at = t; return nil }

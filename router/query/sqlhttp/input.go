@@ -124,11 +124,11 @@ func (h *Handler) readBody(a *answer, r *http.Request, p *parameters, limit time
 		return &errs.Error{Code: errs.QueryTimeout, Err: err, Msg: fmt.Sprintf(
 			"the statement was not there after %s; send it faster, or allow more by the header x-svc-timeout", limit)}
 	}
+	if err != nil {
+		return err // the deadline stays for the same reason
+	}
 	if limited {
 		_ = a.rc.SetReadDeadline(time.Time{}) // worked a moment ago
-	}
-	if err != nil {
-		return err
 	}
 	defer release()
 	if len(data) == 0 {
