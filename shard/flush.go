@@ -49,6 +49,7 @@ type frozen struct {
 	drops       []uint64             // tables dropped since then
 	expires     []manifest.Expiry    // of tables of which rows expired since then
 	sessions    []manifest.Session
+	keys        []manifest.Key
 }
 
 // unsettled is an edit of the manifest that was begun. Until it is known to be on
@@ -72,7 +73,7 @@ func (s *Shard) freeze(index uint64) replica.Snapshot {
 	}
 	f := &frozen{
 		mem: s.active, bytes: s.activeBytes, index: index, term: s.appliedTerm, clock: s.state.clock,
-		defs: map[uint64]*tableDef{}, drops: s.state.drops, sessions: s.state.storedSessions(),
+		defs: map[uint64]*tableDef{}, drops: s.state.drops, sessions: s.state.storedSessions(), keys: s.state.keys.stored(),
 	}
 	for _, id := range f.mem.Tables() {
 		f.defs[id] = s.state.tables[id]
@@ -138,7 +139,7 @@ func (s *Shard) flushFrozen() error {
 // of the files is left.
 func (s *Shard) writeSegments(todo []*frozen) (edit *manifest.Edit, err error) {
 	last := todo[len(todo)-1]
-	edit = &manifest.Edit{AppliedIndex: last.index, AppliedTerm: last.term, Clock: last.clock, Sessions: last.sessions}
+	edit = &manifest.Edit{AppliedIndex: last.index, AppliedTerm: last.term, Clock: last.clock, Sessions: last.sessions, Keys: last.keys}
 	changed := map[uint64]manifest.Table{}
 	expired := map[uint64]manifest.Expiry{}
 	rows := map[uint64]*flushTable{}

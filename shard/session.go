@@ -87,6 +87,9 @@ func (st *state) storedSessions() []manifest.Session {
 
 // seen tells whether a batch was appended before, and whether that is known.
 func (st *state) seen(h *column.Header) (appended, known bool) {
+	if keyed(h) {
+		return st.keys.has(batchID{h.Session, h.Seq}), true
+	}
 	s := st.sessions[h.Session]
 	if s == nil {
 		return false, true
@@ -95,7 +98,13 @@ func (st *state) seen(h *column.Header) (appended, known bool) {
 }
 
 // note remembers that a batch was appended.
-func (st *state) note(h *column.Header) { note(st.sessions, h, st.clock) }
+func (st *state) note(h *column.Header) {
+	if keyed(h) {
+		st.keys.add(batchID{h.Session, h.Seq}, st.clock)
+		return
+	}
+	note(st.sessions, h, st.clock)
+}
 
 // noteUnlogged remembers that a batch was appended without the log.
 func (st *state) noteUnlogged(h *column.Header, now int64) {

@@ -15,6 +15,8 @@ type state struct {
 	// expired is what expired last of each table.
 	expired  map[uint64]manifest.Expiry
 	sessions map[uint64]*session
+	// keys are the batches of requests with a key.
+	keys *keyWindow
 	// unlogged are the sessions of batches that did not go through the log. It is the
 	// one thing here that is this replica's own: Apply does not look at it.
 	unlogged map[uint64]*session
@@ -30,8 +32,8 @@ func newState(shardID uint32, m *manifest.State) (*state, error) {
 	st := &state{
 		shardID: shardID, clock: m.Clock, tables: make(map[uint64]*tableDef, len(m.Tables)),
 		dropped: make(map[uint64]int64, len(m.Dropped)), sessions: make(map[uint64]*session, len(m.Sessions)),
-		unlogged: map[uint64]*session{},
-		expired:  make(map[uint64]manifest.Expiry, len(m.Expired)), dirty: map[uint64]struct{}{}, expires: map[uint64]struct{}{},
+		unlogged: map[uint64]*session{}, keys: newKeyWindow(m.Keys),
+		expired: make(map[uint64]manifest.Expiry, len(m.Expired)), dirty: map[uint64]struct{}{}, expires: map[uint64]struct{}{},
 	}
 	for _, t := range m.Tables {
 		d, err := loadTableDef(t)
@@ -63,6 +65,7 @@ func newState(shardID uint32, m *manifest.State) (*state, error) {
 func (st *state) tick(now int64) {
 	before := st.clock
 	st.clock = max(st.clock, now)
+	st.keys.age(st.clock)
 	if before/int64(sweepEvery) == st.clock/int64(sweepEvery) {
 		return
 	}

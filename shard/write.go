@@ -179,7 +179,9 @@ func (s *Shard) precheck(w *pending) (index uint64, need []uint64, err error) {
 	}
 	w.unlogged = make([]bool, len(headers))
 	for i := range headers {
-		w.unlogged[i] = fresh[i] && known.tables[headers[i].TableID].skipWAL && s.replica.SoleVoter()
+		// What was appended of a request with a key is in the log: it must be known on
+		// every replica.
+		w.unlogged[i] = fresh[i] && !keyed(&headers[i]) && known.tables[headers[i].TableID].skipWAL && s.replica.SoleVoter()
 	}
 	return 0, nil, s.decode(w, fresh, &known)
 }

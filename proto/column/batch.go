@@ -28,13 +28,21 @@ type Header struct {
 	TableID       uint64
 	Epoch         uint32
 	SchemaVersion uint32
-	// Session and Seq identify the batch for ever: a shard appends a given pair once.
+	// Session and Seq identify the batch for ever: a shard appends a given pair once. Of
+	// a batch of a request with a key they are a hash, see KeyedSession.
 	Session uint64
 	Seq     uint64
 	Rows    int
 	// Smallest and largest time index, in its unit. Set by Encode.
 	MinTime, MaxTime int64
 }
+
+// KeyedBit is set in the session of a batch that belongs to a request with a key. Session
+// and sequence number are a hash of the key then, and not of one writer's life.
+const KeyedBit = 1 << 63
+
+// KeyedSession tells whether a session is part of the hash of a request's key.
+func KeyedSession(session uint64) bool { return session&KeyedBit != 0 }
 
 // Batch is an immutable batch of rows, read in place. It may be read concurrently.
 type Batch struct {

@@ -44,6 +44,7 @@ const (
 	fieldReserved  = 12
 	fieldSwept     = 13
 	fieldGarbage   = 14
+	fieldKeys      = 16
 
 	segID        = 1
 	segTable     = 2
@@ -184,6 +185,9 @@ func (e *Edit) append(dst []byte) []byte {
 	}
 	for _, id := range e.Garbage {
 		w.b = protowire.AppendVarint(protowire.AppendTag(w.b, fieldGarbage, protowire.VarintType), id)
+	}
+	if len(e.Keys) > 0 {
+		w.bytes(fieldKeys, appendKeys(nil, e.Keys))
 	}
 	return w.b
 }
@@ -470,6 +474,8 @@ func (r *reader) edit(b []byte, e *Edit) {
 			e.Swept = f.v != 0
 		case fieldGarbage:
 			e.Garbage = append(e.Garbage, f.v)
+		case fieldKeys:
+			e.Keys = append(e.Keys, r.keys(f.b)...)
 		default:
 			return false
 		}

@@ -90,6 +90,9 @@ func (p *printer) edit(e *Edit) {
 		}
 		p.line("  session %016x%s: up to %d, last at %s", s.ID, log, s.High, when(s.LastUnixNano))
 	}
+	if n := len(e.Keys); n > 0 {
+		p.line("  %d batches of requests with a key, from %s to %s", n, when(e.Keys[0].At), when(e.Keys[n-1].At))
+	}
 }
 
 func (p *printer) segment(m *segment.Meta) {

@@ -41,6 +41,9 @@ type State struct {
 	Garbage []uint64
 	// Sessions are those of the writers, by ascending id.
 	Sessions []Session
+	// Keys are the batches of requests with a key that are remembered, in the order in
+	// which they were appended.
+	Keys []Key
 }
 
 // Table is the definition of a table, encoded.
@@ -99,7 +102,8 @@ type Session struct {
 
 // Edit is a change of the state.
 type Edit struct {
-	// AppliedIndex 0 leaves AppliedIndex, AppliedTerm, Clock and Sessions as they are.
+	// AppliedIndex 0 leaves AppliedIndex, AppliedTerm, Clock, Sessions and Keys as
+	// they are.
 	AppliedIndex, AppliedTerm uint64
 	// NextSegmentID takes effect if it is higher than the state's.
 	NextSegmentID uint64
@@ -122,8 +126,9 @@ type Edit struct {
 	Swept bool
 	// Garbage are ids of segments that died earlier.
 	Garbage []uint64
-	// Sessions replaces all sessions.
+	// Sessions replaces all sessions, Keys all keys.
 	Sessions []Session
+	Keys     []Key
 }
 
 // apply returns the state after e; s stays as it is. Applying e once more changes
@@ -132,7 +137,7 @@ func (s *State) apply(e *Edit) *State {
 	n := &State{
 		AppliedIndex: s.AppliedIndex, AppliedTerm: s.AppliedTerm, Clock: s.Clock,
 		NextSegmentID: max(s.NextSegmentID, e.NextSegmentID), Reserved: slices.Clone(e.Reserved),
-		Segments: s.Segments, Tables: s.Tables, Dropped: s.Dropped, Expired: s.Expired, Sessions: s.Sessions,
+		Segments: s.Segments, Tables: s.Tables, Dropped: s.Dropped, Expired: s.Expired, Sessions: s.Sessions, Keys: s.Keys,
 	}
 	if !e.Swept {
 		n.Garbage = s.Garbage
@@ -142,6 +147,7 @@ func (s *State) apply(e *Edit) *State {
 	}
 	if e.AppliedIndex > 0 {
 		n.AppliedIndex, n.AppliedTerm, n.Clock = e.AppliedIndex, e.AppliedTerm, e.Clock
+		n.Keys = e.Keys
 		n.Sessions = slices.SortedFunc(slices.Values(e.Sessions), func(a, b Session) int {
 			return cmp.Or(cmp.Compare(a.ID, b.ID), compareBool(a.Unlogged, b.Unlogged))
 		})
@@ -264,7 +270,7 @@ func (d *Dead) before(table uint64, maxTime int64, order uint64) bool {
 func (s *State) asEdit() *Edit {
 	return &Edit{
 		AppliedIndex: s.AppliedIndex, AppliedTerm: s.AppliedTerm, NextSegmentID: s.NextSegmentID, Clock: s.Clock,
-		Add: s.Segments, Tables: s.Tables, Tombstones: s.Dropped, Expire: s.Expired, Reserved: s.Reserved, Garbage: s.Garbage, Sessions: s.Sessions,
+		Add: s.Segments, Tables: s.Tables, Tombstones: s.Dropped, Expire: s.Expired, Reserved: s.Reserved, Garbage: s.Garbage, Sessions: s.Sessions, Keys: s.Keys,
 	}
 }
 

@@ -1,0 +1,115 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
+)
+
+const (
+	// maxDefineTables and maxCheckKeys bound what one call may ask.
+	maxDefineTables = 10_000
+	maxCheckKeys    = 10_000
+)
+
+// DefineTables puts definitions of tables into the shard's log, if they are newer than
+// those that it has.
+func (s *server) DefineTables(ctx context.Context, req *shardpb.DefineTablesRequest) (*shardpb.DefineTablesResponse, error) {
+	sh, err := s.leading(req.ShardId)
+	if err != nil {
+		return nil, errs.ToGRPC(err)
+	}
+	index, err := sh.Seal(ctx, req.Tables)
+	if err != nil {
+		return nil, errs.ToGRPC(err)
+	}
+	return &shardpb.DefineTablesResponse{Index: index}, nil
+}
+
+// CheckKeys tells which batches of requests with a key were appended.
+func (s *server) CheckKeys(ctx context.Context, req *shardpb.CheckKeysRequest) (*shardpb.CheckKeysResponse, error) {
+	sh, err := s.leading(req.ShardId)
+	if err == nil && len(req.Keys) > maxCheckKeys {
+		err = errs.New(errs.InvalidArguments, "shard %d: check %d keys: at most %d go in one call", req.ShardId, len(req.Keys), maxCheckKeys)
+	}
+	if err == nil {
+		err = sh.barrier(ctx)
+	}
+	if err != nil {
+		return nil, errs.ToGRPC(err)
+	}
+	resp := &shardpb.CheckKeysResponse{Appended: make([]bool, len(req.Keys))}
+	for i, k := range req.Keys {
+		if !column.KeyedSession(k.Session) {
+			return nil, errs.ToGRPC(errs.New(errs.InvalidArguments, "shard %d: check key %016x: it is no key but the session of a writer", req.ShardId, k.Session))
+		}
+		resp.Appended[i] = sh.HasKey(k.Session, k.Sequence)
+	}
+	return resp, nil
+}
+
+// leading returns a shard that this node leads.
+func (s *server) leading(id uint32) (*Shard, error) {
+	sh, ok := s.cfg.Shards(id)
+	if !ok {
+		return nil, unreachable(id).WithReason(errs.NotLeader)
+	}
+	if !sh.replica.IsLeader() {
+		return nil, errs.New(errs.ShardNotReady, "shard %d: node %s does not lead it", id, sh.cfg.NodeID).WithReason(errs.NotLeader)
+	}
+	return sh, nil
+}
+
+// barrier returns when this replica, the leader, has applied everything that was
+// acknowledged before the call.
+func (s *Shard) barrier(ctx context.Context) error {
+	e := entry{kind: kindDefine, time: s.now().UnixNano()}
+	if _, err := s.replica.Propose(ctx, appendEntry(nil, &e)); err != nil {
+		return errs.Wrap(errs.ShardNotReady, err, "shard %d: read the present state", s.cfg.ID)
+	}
+	return nil
+}
+
+// Seal puts definitions into the log, those that are newer than what the shard has by the
+// log, and returns an index: from there on the shard's log holds no rows of a table whose
+// writes it does not take by its definition, and its state says what it took before.
+func (s *Shard) Seal(ctx context.Context, tables []*schemapb.Table) (index uint64, err error) {
+	if len(tables) > maxDefineTables {
+		return 0, errs.New(errs.InvalidArguments, "shard %d: define %d tables: at most %d go in one call", s.cfg.ID, len(tables), maxDefineTables)
+	}
+	if slices.ContainsFunc(tables, func(t *schemapb.Table) bool { return t.GetId() == 0 }) {
+		return 0, errs.New(errs.InvalidArguments, "shard %d: define a table that has no id", s.cfg.ID)
+	}
+	encoded, err := marshalTables(tables)
+	if err != nil {
+		return 0, errs.Wrap(errs.InvalidArguments, err, "shard %d: define", s.cfg.ID)
+	}
+	defs, err := parseTables(encoded)
+	if err != nil {
+		return 0, errs.Wrap(errs.InvalidArguments, err, "shard %d: define", s.cfg.ID)
+	}
+	var news []*schemapb.Table
+	s.mu.RLock()
+	index = s.appliedIndex
+	for i, d := range defs {
+		_, gone := s.state.dropped[d.ID]
+		if old := s.state.tables[d.ID]; !gone && (old == nil || d.newer(old)) {
+			news = append(news, tables[i])
+		}
+	}
+	s.mu.RUnlock()
+	if len(news) == 0 {
+		return index, nil
+	}
+	if err := s.DefineTable(ctx, news...); err != nil {
+		return 0, fmt.Errorf("seal: %w", err)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.appliedIndex, nil
+}
