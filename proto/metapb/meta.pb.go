@@ -3366,8 +3366,10 @@ type ReplicaReport struct {
 	InstallDoneBytes  int64 `protobuf:"varint,15,opt,name=install_done_bytes,json=installDoneBytes,proto3" json:"install_done_bytes,omitempty"`
 	InstallTotalBytes int64 `protobuf:"varint,16,opt,name=install_total_bytes,json=installTotalBytes,proto3" json:"install_total_bytes,omitempty"`
 	// Has applied all that was committed when it was last told.
-	CaughtUp      bool           `protobuf:"varint,17,opt,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty"`
-	Tables        []*TableIngest `protobuf:"bytes,18,rep,name=tables,proto3" json:"tables,omitempty"`
+	CaughtUp bool           `protobuf:"varint,17,opt,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty"`
+	Tables   []*TableIngest `protobuf:"bytes,18,rep,name=tables,proto3" json:"tables,omitempty"`
+	// Why it failed, in words.
+	Reason        string `protobuf:"bytes,19,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3526,6 +3528,13 @@ func (x *ReplicaReport) GetTables() []*TableIngest {
 		return x.Tables
 	}
 	return nil
+}
+
+func (x *ReplicaReport) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 // TableIngest is how much a table took in since the process began; reported by the
@@ -4153,11 +4162,14 @@ func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
 }
 
 type HelloRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	ClusterId     string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
-	NodeId        string                 `protobuf:"bytes,2,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
-	MinProtocol   uint32                 `protobuf:"varint,3,opt,name=min_protocol,json=minProtocol,proto3" json:"min_protocol,omitempty"`
-	MaxProtocol   uint32                 `protobuf:"varint,4,opt,name=max_protocol,json=maxProtocol,proto3" json:"max_protocol,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	ClusterId   string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
+	NodeId      string                 `protobuf:"bytes,2,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	MinProtocol uint32                 `protobuf:"varint,3,opt,name=min_protocol,json=minProtocol,proto3" json:"min_protocol,omitempty"`
+	MaxProtocol uint32                 `protobuf:"varint,4,opt,name=max_protocol,json=maxProtocol,proto3" json:"max_protocol,omitempty"`
+	// How others reach the node that asks.
+	AdvertiseAddr string   `protobuf:"bytes,5,opt,name=advertise_addr,json=advertiseAddr,proto3" json:"advertise_addr,omitempty"`
+	Roles         []string `protobuf:"bytes,6,rep,name=roles,proto3" json:"roles,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4220,6 +4232,20 @@ func (x *HelloRequest) GetMaxProtocol() uint32 {
 	return 0
 }
 
+func (x *HelloRequest) GetAdvertiseAddr() string {
+	if x != nil {
+		return x.AdvertiseAddr
+	}
+	return ""
+}
+
+func (x *HelloRequest) GetRoles() []string {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
 type HelloResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty: it belongs to none yet.
@@ -4237,7 +4263,9 @@ type HelloResponse struct {
 	MinProtocol uint32 `protobuf:"varint,9,opt,name=min_protocol,json=minProtocol,proto3" json:"min_protocol,omitempty"`
 	MaxProtocol uint32 `protobuf:"varint,10,opt,name=max_protocol,json=maxProtocol,proto3" json:"max_protocol,omitempty"`
 	// The nodes that it knows by id, for nodes that join or whose address changed.
-	Nodes         []*Node `protobuf:"bytes,11,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Nodes []*Node `protobuf:"bytes,11,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// Differs for each life of the process.
+	Process       uint64 `protobuf:"varint,12,opt,name=process,proto3" json:"process,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4347,6 +4375,13 @@ func (x *HelloResponse) GetNodes() []*Node {
 		return x.Nodes
 	}
 	return nil
+}
+
+func (x *HelloResponse) GetProcess() uint64 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
 }
 
 type FoundRequest struct {
@@ -4909,7 +4944,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x10ReadIndexRequest\"=\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
-	"\x04term\x18\x02 \x01(\x04R\x04term\"\xe8\x04\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\"\x80\x05\n" +
 	"\rReplicaReport\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x14\n" +
@@ -4930,7 +4965,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x12install_done_bytes\x18\x0f \x01(\x03R\x10installDoneBytes\x12.\n" +
 	"\x13install_total_bytes\x18\x10 \x01(\x03R\x11installTotalBytes\x12\x1b\n" +
 	"\tcaught_up\x18\x11 \x01(\bR\bcaughtUp\x122\n" +
-	"\x06tables\x18\x12 \x03(\v2\x1a.cordwood.meta.TableIngestR\x06tables\">\n" +
+	"\x06tables\x18\x12 \x03(\v2\x1a.cordwood.meta.TableIngestR\x06tables\x12\x16\n" +
+	"\x06reason\x18\x13 \x01(\tR\x06reason\">\n" +
 	"\vTableIngest\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\xfd\x02\n" +
@@ -4987,13 +5023,15 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x0eCHANGE_PROMOTE\x10\x02\x12\x11\n" +
 	"\rCHANGE_REMOVE\x10\x03\x12\x0f\n" +
 	"\vCHANGE_LEAD\x10\x04\"\x17\n" +
-	"\x15ChangeMembersResponse\"\x8c\x01\n" +
+	"\x15ChangeMembersResponse\"\xc9\x01\n" +
 	"\fHelloRequest\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x17\n" +
 	"\anode_id\x18\x02 \x01(\tR\x06nodeId\x12!\n" +
 	"\fmin_protocol\x18\x03 \x01(\rR\vminProtocol\x12!\n" +
-	"\fmax_protocol\x18\x04 \x01(\rR\vmaxProtocol\"\xed\x02\n" +
+	"\fmax_protocol\x18\x04 \x01(\rR\vmaxProtocol\x12%\n" +
+	"\x0eadvertise_addr\x18\x05 \x01(\tR\radvertiseAddr\x12\x14\n" +
+	"\x05roles\x18\x06 \x03(\tR\x05roles\"\x87\x03\n" +
 	"\rHelloResponse\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x17\n" +
@@ -5007,7 +5045,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\fmin_protocol\x18\t \x01(\rR\vminProtocol\x12!\n" +
 	"\fmax_protocol\x18\n" +
 	" \x01(\rR\vmaxProtocol\x12)\n" +
-	"\x05nodes\x18\v \x03(\v2\x13.cordwood.meta.NodeR\x05nodes\"b\n" +
+	"\x05nodes\x18\v \x03(\v2\x13.cordwood.meta.NodeR\x05nodes\x12\x18\n" +
+	"\aprocess\x18\f \x01(\x04R\aprocess\"b\n" +
 	"\fFoundRequest\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1a\n" +
