@@ -22,6 +22,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,9 +47,12 @@ type Config struct {
 	NodeID string
 	// Transport reaches the other members. Nil means that this node is the group.
 	Transport raft.Transport
-	// Bootstrap makes an empty Dir a group of this node alone, to which others may
-	// be added. Without a Transport that is done in any case.
+	// Bootstrap makes an empty Dir a group of the Founders, to which others may be
+	// added. Without a Transport that is done in any case.
 	Bootstrap bool
+	// Founders are the node ids of a new group's voters, NodeID among them; each of them
+	// bootstraps with the same list. The default value is this node alone.
+	Founders []string
 	// Logger receives events. The default value discards.
 	Logger *slog.Logger
 	// Registerer receives the metrics. Nil: none are kept.
@@ -82,6 +86,12 @@ func (c Config) Validate() error {
 	}
 	if c.NodeID == "" {
 		faults = append(faults, errors.New("no NodeID is given"))
+	}
+	if len(c.Founders) > 0 && !slices.Contains(c.Founders, c.NodeID) {
+		faults = append(faults, fmt.Errorf("Founders %v are without NodeID %s", c.Founders, c.NodeID))
+	}
+	if len(c.Founders) > 1 && c.Transport == nil {
+		faults = append(faults, fmt.Errorf("Founders are %v, and there is no Transport to reach them", c.Founders))
 	}
 	return errors.Join(faults...)
 }
@@ -180,6 +190,14 @@ func (m *Meta) cutLog() {
 // WaitReady waits until this member leads the group and has applied everything
 // that was committed before. It is meant for a group of one.
 func (m *Meta) WaitReady(ctx context.Context) error { return m.replica.WaitLeader(ctx) }
+
+// Leads tells whether this member leads the group and has applied all that was
+// committed before. It may be out of date when it is read.
+func (m *Meta) Leads() bool { return m.replica.IsLeader() }
+
+// LeadsChanged returns a channel that is closed when what Leads says has changed. To miss
+// nothing, take it before asking.
+func (m *Meta) LeadsChanged() <-chan struct{} { return m.replica.LeadsChanged() }
 
 // Stats is the state of this member's replica.
 func (m *Meta) Stats() replica.Stats { return m.replica.Stats() }

@@ -78,23 +78,51 @@ func (c *Client) EachPipelineText(ctx context.Context, f func(p *metapb.Pipeline
 	return c.readPipelines(ctx, &metapb.ReadPipelinesRequest{}, f)
 }
 
-func (c *Client) readPipelines(ctx context.Context, req *metapb.ReadPipelinesRequest, f func(*metapb.PipelineVersion, []byte) error) error {
+// readPipelines asks one member after the other until one has begun to answer.
+func (c *Client) readPipelines(ctx context.Context, req *metapb.ReadPipelinesRequest, f func(*metapb.PipelineVersion, []byte) error) (err error) {
+	ids := c.members.list()
+	err = errs.New(errs.ShardNotReady, "read pipelines: no member of the metadata group is known yet")
+	for _, id := range ids {
+		begun := false
+		if begun, err = c.readPipelinesOf(ctx, id, len(ids) > 1, req, f); err == nil || begun || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// readPipelinesOf asks one member; begun tells that f was called.
+func (c *Client) readPipelinesOf(ctx context.Context, id string, bounded bool, req *metapb.ReadPipelinesRequest, f func(*metapb.PipelineVersion, []byte) error) (begun bool, err error) {
+	m, err := c.members.client(id)
+	if err != nil {
+		return false, err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := c.meta.ReadPipelines(ctx, req, grpc.MaxCallRecvMsgSize(maxMessage))
+	if bounded { // what has begun may take longer
+		slow := time.AfterFunc(c.cfg.TryTimeout, cancel)
+		defer slow.Stop()
+		inner := f
+		f = func(p *metapb.PipelineVersion, source []byte) error {
+			slow.Stop()
+			return inner(p, source)
+		}
+	}
+	stream, err := m.ReadPipelines(ctx, req, grpc.MaxCallRecvMsgSize(maxMessage))
 	if err != nil {
-		return errs.FromGRPC(err)
+		return false, errs.FromGRPC(err)
 	}
 	for {
 		resp, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return begun, nil
 		}
 		if err != nil {
-			return errs.FromGRPC(err)
+			return begun, errs.FromGRPC(err)
 		}
+		begun = true
 		if err := f(resp.Pipeline, resp.Source); err != nil {
-			return err
+			return begun, err
 		}
 	}
 }

@@ -34,13 +34,18 @@ type state struct {
 	nodes     map[string]*metapb.Node
 	dropped   map[uint64]struct{}
 	pipelines map[string][]*metapb.PipelineVersion // by age
+
+	operations map[uint64]*metapb.Operation
+	settings   *metapb.Settings
+	version    uint32
 }
 
 func newState() *state {
 	return &state{
 		dbs: map[string]*schemapb.Database{}, byID: map[uint64]entry{}, byName: map[string]map[string]entry{},
 		shards: map[uint32]*metapb.Shard{}, nodes: map[string]*metapb.Node{}, dropped: map[uint64]struct{}{},
-		pipelines: map[string][]*metapb.PipelineVersion{},
+		pipelines:  map[string][]*metapb.PipelineVersion{},
+		operations: map[uint64]*metapb.Operation{}, settings: &metapb.Settings{},
 	}
 }
 
@@ -62,12 +67,7 @@ func (s *state) add(r *metapb.WatchResponse) {
 	for _, t := range r.Tables {
 		s.put(schema.FromProto(t), r.Index)
 	}
-	for _, sh := range r.Shards {
-		s.shards[sh.Id] = sh
-	}
-	for _, n := range r.Nodes {
-		s.nodes[n.Id] = n
-	}
+	s.addCluster(r)
 	for _, p := range r.Pipelines {
 		s.putPipeline(p)
 	}
@@ -127,6 +127,8 @@ type view struct {
 	// own are results of our proposals that the watch has not come to yet, in
 	// rising order of index: a state that begins before them lacks them.
 	own []ownResult
+	// back allows the next state to be older than this one.
+	back bool
 	// dropped is what droppedIDs returns, nil when it has to be made anew.
 	dropped []uint64
 	changed chan struct{}
@@ -158,10 +160,20 @@ func (v *view) change(r *metapb.WatchResponse) {
 	v.wake()
 }
 
-// replace shows a new complete state, together with what we know beyond it.
-func (v *view) replace(s *state) {
+// replace shows a new complete state, together with what we know beyond it. It does
+// nothing and returns false if that would take the view back: the state is that of a
+// member which is behind the one that was watched before.
+func (v *view) replace(s *state) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	switch {
+	case s.index >= v.state.index:
+	case v.back:
+		v.own, v.dropped = nil, nil
+	default:
+		return false
+	}
+	v.back = false
 	for _, o := range v.own {
 		if o.index > s.index {
 			o.into(s)
@@ -171,6 +183,21 @@ func (v *view) replace(s *state) {
 	v.forget()
 	v.wake()
 	v.fillOnce.Do(func() { close(v.filled) })
+	return true
+}
+
+// allowBack has the next state shown even if it is older.
+func (v *view) allowBack() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.back = true
+}
+
+// index is how far the watch has come.
+func (v *view) index() uint64 {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.state.index
 }
 
 // merge brings in the result of a proposal.
@@ -227,19 +254,19 @@ func (v *view) wake() {
 	v.changed = make(chan struct{})
 }
 
-// wait waits until the watch has come to index, or ctx ends.
-func (v *view) wait(ctx context.Context, index uint64) {
+// wait waits until the watch has come to index; false: ctx ended before.
+func (v *view) wait(ctx context.Context, index uint64) bool {
 	for {
 		v.mu.RLock()
 		reached, changed := v.state.index >= index, v.changed
 		v.mu.RUnlock()
 		if reached {
-			return
+			return true
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return
+			return false
 		}
 	}
 }

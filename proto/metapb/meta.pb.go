@@ -299,6 +299,10 @@ type Command struct {
 	// How many tables there may be after it: the setting of the member that proposes; 0: the
 	// state machine's own bound.
 	MaxTables uint32 `protobuf:"varint,2,opt,name=max_tables,json=maxTables,proto3" json:"max_tables,omitempty"`
+	// Chosen at random by who proposes it, 16 bytes: of proposals with one id the state
+	// machine executes the first one, and answers the others as it answered that. Empty: it
+	// is executed each time. Only clusters of version 2 and later have it in their log.
+	Id []byte `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
 	// Types that are valid to be assigned to Op:
 	//
 	//	*Command_Bootstrap
@@ -371,6 +375,13 @@ func (x *Command) GetMaxTables() uint32 {
 		return x.MaxTables
 	}
 	return 0
+}
+
+func (x *Command) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
 }
 
 func (x *Command) GetOp() isCommand_Op {
@@ -863,10 +874,12 @@ type Bootstrap struct {
 	Shards    uint32                 `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
 	// Node that holds the only replica of every shard. Empty: shards are made later, when
 	// nodes for them have come: so many, with so many replicas.
-	NodeId        string `protobuf:"bytes,3,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
-	Replication   uint32 `protobuf:"varint,4,opt,name=replication,proto3" json:"replication,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	NodeId      string `protobuf:"bytes,3,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	Replication uint32 `protobuf:"varint,4,opt,name=replication,proto3" json:"replication,omitempty"`
+	// The version that the cluster begins with, which all its founders know; 0: 1.
+	ClusterVersion uint32 `protobuf:"varint,5,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Bootstrap) Reset() {
@@ -923,6 +936,13 @@ func (x *Bootstrap) GetNodeId() string {
 func (x *Bootstrap) GetReplication() uint32 {
 	if x != nil {
 		return x.Replication
+	}
+	return 0
+}
+
+func (x *Bootstrap) GetClusterVersion() uint32 {
+	if x != nil {
+		return x.ClusterVersion
 	}
 	return 0
 }
@@ -2604,7 +2624,7 @@ type Settings struct {
 	Replication uint32 `protobuf:"varint,1,opt,name=replication,proto3" json:"replication,omitempty"`
 	// Shards are not moved for balance.
 	RebalancePaused bool `protobuf:"varint,2,opt,name=rebalance_paused,json=rebalancePaused,proto3" json:"rebalance_paused,omitempty"`
-	// Shards still to be made after Bootstrap.
+	// Shards still to be made after Bootstrap; each CreateShard takes one off.
 	InitialShards uint32 `protobuf:"varint,3,opt,name=initial_shards,json=initialShards,proto3" json:"initial_shards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3344,9 +3364,10 @@ func (x *ReadIndexResponse) GetTerm() uint64 {
 
 // ReplicaReport is what a node says of one of its replicas.
 type ReplicaReport struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	ShardId     uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
-	Incarnation uint32                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 0: the node's member of the metadata group.
+	ShardId     uint32 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	Incarnation uint32 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// Leader, Follower, Candidate, Installing, Shutdown or Failed.
 	State         string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	Leader        string `protobuf:"bytes,4,opt,name=leader,proto3" json:"leader,omitempty"`
@@ -4126,7 +4147,9 @@ func (x *ChangeMembersRequest) GetChange() ChangeMembersRequest_Change {
 }
 
 type ChangeMembersResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is to be thought of, in words: a group of two survives no failure. May be empty.
+	Advice        string `protobuf:"bytes,1,opt,name=advice,proto3" json:"advice,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4159,6 +4182,13 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
 	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *ChangeMembersResponse) GetAdvice() string {
+	if x != nil {
+		return x.Advice
+	}
+	return ""
 }
 
 type HelloRequest struct {
@@ -4702,11 +4732,12 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\acommand\x18\x01 \x01(\v2\x16.cordwood.meta.CommandR\acommand\"V\n" +
 	"\x0fProposeResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12-\n" +
-	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\xf7\f\n" +
+	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\x87\r\n" +
 	"\aCommand\x12$\n" +
 	"\x0etime_unix_nano\x18\x01 \x01(\x03R\ftimeUnixNano\x12\x1d\n" +
 	"\n" +
-	"max_tables\x18\x02 \x01(\rR\tmaxTables\x128\n" +
+	"max_tables\x18\x02 \x01(\rR\tmaxTables\x12\x0e\n" +
+	"\x02id\x18\x03 \x01(\fR\x02id\x128\n" +
 	"\tbootstrap\x18\n" +
 	" \x01(\v2\x18.cordwood.meta.BootstrapH\x00R\tbootstrap\x12B\n" +
 	"\rregister_node\x18\v \x01(\v2\x1b.cordwood.meta.RegisterNodeH\x00R\fregisterNode\x12K\n" +
@@ -4750,13 +4781,14 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\bpipeline\x18\b \x01(\v2\x1e.cordwood.meta.PipelineVersionR\bpipeline\x12*\n" +
 	"\x05shard\x18\t \x01(\v2\x14.cordwood.meta.ShardR\x05shard\x126\n" +
 	"\toperation\x18\n" +
-	" \x01(\v2\x18.cordwood.meta.OperationR\toperation\"}\n" +
+	" \x01(\v2\x18.cordwood.meta.OperationR\toperation\"\xa6\x01\n" +
 	"\tBootstrap\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\rR\x06shards\x12\x17\n" +
 	"\anode_id\x18\x03 \x01(\tR\x06nodeId\x12 \n" +
-	"\vreplication\x18\x04 \x01(\rR\vreplication\"7\n" +
+	"\vreplication\x18\x04 \x01(\rR\vreplication\x12'\n" +
+	"\x0fcluster_version\x18\x05 \x01(\rR\x0eclusterVersion\"7\n" +
 	"\fRegisterNode\x12'\n" +
 	"\x04node\x18\x01 \x01(\v2\x13.cordwood.meta.NodeR\x04node\"*\n" +
 	"\x0fRegisterSession\x12\x17\n" +
@@ -5022,8 +5054,9 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x12CHANGE_ADD_LEARNER\x10\x01\x12\x12\n" +
 	"\x0eCHANGE_PROMOTE\x10\x02\x12\x11\n" +
 	"\rCHANGE_REMOVE\x10\x03\x12\x0f\n" +
-	"\vCHANGE_LEAD\x10\x04\"\x17\n" +
-	"\x15ChangeMembersResponse\"\xc9\x01\n" +
+	"\vCHANGE_LEAD\x10\x04\"/\n" +
+	"\x15ChangeMembersResponse\x12\x16\n" +
+	"\x06advice\x18\x01 \x01(\tR\x06advice\"\xc9\x01\n" +
 	"\fHelloRequest\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x17\n" +

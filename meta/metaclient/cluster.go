@@ -1,0 +1,142 @@
+package metaclient
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+// callTimeout bounds a call that is no proposal.
+const callTimeout = 5 * time.Second
+
+// Operations lists the operations by id.
+func (c *Client) Operations() []*metapb.Operation { return c.view.operationList() }
+
+// Operation returns the operation with the id.
+func (c *Client) Operation(id uint64) (*metapb.Operation, bool) { return c.view.operation(id) }
+
+// Settings are those of the cluster.
+func (c *Client) Settings() *metapb.Settings { return c.view.clusterSettings() }
+
+// ClusterVersion is the version up to which commands, messages and formats may be used;
+// 0 until the view is complete.
+func (c *Client) ClusterVersion() uint32 { return c.view.version() }
+
+// Status asks the leader of the group how the cluster is.
+func (c *Client) Status(ctx context.Context) (*metapb.StatusResponse, error) {
+	return ask(ctx, c.members, "ask for the status", func(ctx context.Context, m metapb.MetaClient) (*metapb.StatusResponse, error) {
+		return m.Status(ctx, &metapb.StatusRequest{}, grpc.MaxCallRecvMsgSize(maxMessage))
+	})
+}
+
+// Report tells the leader of the group how a node is.
+func (c *Client) Report(ctx context.Context, req *metapb.ReportRequest) (*metapb.ReportResponse, error) {
+	return ask(ctx, c.members, "report to the metadata group", func(ctx context.Context, m metapb.MetaClient) (*metapb.ReportResponse, error) {
+		return m.Report(ctx, req)
+	})
+}
+
+// ChangeMembers changes the members of the metadata group by one. A change that is made
+// already succeeds. advice is what is to be thought of, or empty.
+func (c *Client) ChangeMembers(ctx context.Context, node string, change metapb.ChangeMembersRequest_Change) (advice string, err error) {
+	resp, err := ask(ctx, c.members, "change the metadata group", func(ctx context.Context, m metapb.MetaClient) (*metapb.ChangeMembersResponse, error) {
+		return m.ChangeMembers(ctx, &metapb.ChangeMembersRequest{NodeId: node, Change: change})
+	})
+	return resp.GetAdvice(), err
+}
+
+// readIndex returns the index of a command: a view that has come to it holds all that
+// was acknowledged before the call.
+func (c *Client) readIndex(ctx context.Context) (uint64, error) {
+	resp, err := ask(ctx, c.members, "read the metadata", func(ctx context.Context, m metapb.MetaClient) (*metapb.ReadIndexResponse, error) {
+		return m.ReadIndex(ctx, &metapb.ReadIndexRequest{})
+	})
+	return resp.GetIndex(), err
+}
+
+// Fresh waits until the view holds everything that any member acknowledged before the
+// call. It costs a call to the leader, which asks a majority whether it still leads, and
+// after a change up to 0.1 s until the watch brings it. The error, for which a retry is
+// right, says that nobody leads, or that the watch is behind.
+func (c *Client) Fresh(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	index, err := c.readIndex(ctx)
+	if err != nil {
+		return err
+	}
+	if !c.view.wait(ctx, index) {
+		return errs.Wrap(errs.ShardNotReady, ctx.Err(), "read the metadata: this node's copy is behind command %d; try again", index).WithRetryAfter(time.Second)
+	}
+	return nil
+}
+
+// ask is members.ask for calls that may be repeated, with an answer.
+func ask[R any](ctx context.Context, m *members, what string, f func(context.Context, metapb.MetaClient) (R, error)) (R, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var answer R
+	err := m.ask(ctx, what, true, func(ctx context.Context, c metapb.MetaClient) (err error) {
+		answer, err = f(ctx, c)
+		return err
+	})
+	return answer, err
+}
+
+// addCluster brings in what a message of the watch says of the cluster itself.
+func (s *state) addCluster(r *metapb.WatchResponse) {
+	for _, id := range r.DroppedNodes {
+		delete(s.nodes, id)
+	}
+	for _, n := range r.Nodes {
+		s.nodes[n.Id] = n
+	}
+	for _, sh := range r.Shards {
+		s.shards[sh.Id] = sh
+	}
+	for _, id := range r.DroppedOperations {
+		delete(s.operations, id)
+	}
+	for _, o := range r.Operations {
+		s.operations[o.Id] = o
+	}
+	if r.Settings != nil {
+		s.settings = r.Settings
+	}
+	s.version = max(s.version, r.ClusterVersion)
+}
+
+func (v *view) operationList() []*metapb.Operation {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	out := make([]*metapb.Operation, 0, len(v.state.operations))
+	for _, id := range slices.Sorted(maps.Keys(v.state.operations)) {
+		out = append(out, v.state.operations[id])
+	}
+	return out
+}
+
+func (v *view) operation(id uint64) (*metapb.Operation, bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	o, ok := v.state.operations[id]
+	return o, ok
+}
+
+func (v *view) clusterSettings() *metapb.Settings {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.state.settings
+}
+
+func (v *view) version() uint32 {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.state.version
+}

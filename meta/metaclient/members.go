@@ -1,0 +1,209 @@
+package metaclient
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+// members knows who may be a member of the metadata group, and who leads it.
+type members struct {
+	list func() []string
+	dial func(nodeID string) (grpc.ClientConnInterface, error)
+	try  time.Duration // bounds a call to one of several
+
+	mu     sync.Mutex
+	leader string // as far as is known, or ""
+}
+
+func newMembers(cfg Config) *members {
+	m := &members{list: cfg.Members, dial: cfg.Dial, try: cfg.TryTimeout}
+	if cfg.Conn != nil {
+		m.list = func() []string { return []string{""} }
+		m.dial = func(string) (grpc.ClientConnInterface, error) { return cfg.Conn, nil }
+	}
+	return m
+}
+
+func (m *members) hint() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.leader
+}
+
+func (m *members) setLeader(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.leader = id
+}
+
+// notLeader forgets that the member leads.
+func (m *members) notLeader(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.leader == id {
+		m.leader = ""
+	}
+}
+
+// client is how the member is called now.
+func (m *members) client(id string) (metapb.MetaClient, error) {
+	conn, err := m.dial(id)
+	if err != nil {
+		return nil, errs.Wrap(errs.ShardUnreachable, err, "reach node %s of the metadata group", id).WithRetryAfter(100 * time.Millisecond)
+	}
+	return metapb.NewMetaClient(conn), nil
+}
+
+// redial has a connection that broke made anew at the next call, rather than after the
+// pause that grpc makes between its attempts, which grows to minutes.
+func (m *members) redial(id string) {
+	if conn, err := m.dial(id); err == nil {
+		if c, ok := conn.(interface{ ResetConnectBackoff() }); ok {
+			c.ResetConnectBackoff()
+		}
+	}
+}
+
+// Pauses between rounds of calls, and how many hints are followed without one.
+const (
+	shortPause = 20 * time.Millisecond
+	longPause  = 500 * time.Millisecond
+	maxHops    = 3
+)
+
+// ask calls f with the leader, or whoever may know it, until f succeeds, fails for good,
+// or ctx ends. A call to one of several members is bounded, so that one that stands
+// still does not stop the others. repeat says that f may be done twice: then a call of
+// unknown outcome is made again, too.
+func (m *members) ask(ctx context.Context, what string, repeat bool, f func(ctx context.Context, c metapb.MetaClient) error) error {
+	var (
+		pause   = shortPause
+		tried   = map[string]bool{} // in this round
+		target  = m.hint()
+		hops    int
+		unknown bool // a call may have had an effect
+		last    *errs.Error
+	)
+	for {
+		ids := m.list()
+		if target == "" {
+			target = firstUntried(ids, tried)
+		}
+		if target == "" && len(ids) == 1 {
+			target = ids[0]
+		}
+		if len(ids) == 0 {
+			last = errs.New(errs.ShardNotReady, "%s: no member of the metadata group is known yet", what).WithRetryAfter(time.Second)
+		} else {
+			err := m.once(ctx, target, len(ids) > 1, f)
+			if err == nil {
+				m.setLeader(target)
+				return nil
+			}
+			last = errs.From(err)
+		}
+		next := ""
+		again, same := false, false
+		switch {
+		case len(ids) == 0:
+			again = true
+		case last.Reason == errs.NotLeader:
+			again = true
+			m.notLeader(target)
+			if last.Leader != target && hops < maxHops {
+				next = last.Leader
+			}
+		case last.Reason == errs.Busy:
+			again, same = true, true
+		case last.Reason == errs.OutcomeUnknown, timedOut(ctx, last), last.Code == errs.ShardUnreachable:
+			m.notLeader(target)
+			again = repeat || last.Reason == "" && last.Code == errs.ShardUnreachable
+			unknown = unknown || last.Reason != "" || last.Code != errs.ShardUnreachable
+		}
+		if !again || ctx.Err() != nil {
+			return m.giveUp(ctx, what, len(ids), unknown, last)
+		}
+		if same {
+			next = target
+		}
+		tried[target] = true
+		if next != "" && !same && !tried[next] {
+			hops++
+			target = next
+			continue
+		}
+		if !same {
+			if next = firstUntried(ids, tried); next != "" {
+				target = next
+				continue
+			}
+			// Everybody was asked: begin a new round after a pause, with whoever was named.
+			clear(tried)
+			hops, next = 0, last.Leader
+		}
+		select {
+		case <-ctx.Done():
+			return m.giveUp(ctx, what, len(ids), unknown, last)
+		case <-time.After(max(last.RetryAfter, pause/2+rand.N(pause))):
+		}
+		pause = min(2*pause, longPause)
+		target = next
+	}
+}
+
+// timedOut tells whether the call, but not ctx, ran out of time.
+func timedOut(ctx context.Context, e *errs.Error) bool {
+	return e.Code == errs.DeadlineExceeded && ctx.Err() == nil
+}
+
+// giveUp is the error of ask. Without several members it is that of the one.
+func (m *members) giveUp(ctx context.Context, what string, known int, unknown bool, last *errs.Error) error {
+	if known <= 1 || ctx.Err() == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return last
+	}
+	e := errs.Wrap(errs.ShardNotReady, last, "%s: none of %d members of the metadata group answered as its leader in time; are most of them up?", what, known)
+	e.Code, e.RetryAfter, e.Leader = errs.ShardNotReady, time.Second, ""
+	if unknown {
+		e.Reason = errs.OutcomeUnknown
+	}
+	return e
+}
+
+func firstUntried(ids []string, tried map[string]bool) string {
+	i := slices.IndexFunc(ids, func(id string) bool { return !tried[id] })
+	if i < 0 {
+		return ""
+	}
+	return ids[i]
+}
+
+// once makes one call. Its error is an *errs.Error.
+func (m *members) once(ctx context.Context, id string, bounded bool, f func(ctx context.Context, c metapb.MetaClient) error) error {
+	c, err := m.client(id)
+	if err != nil {
+		return err
+	}
+	call := ctx
+	if bounded {
+		var cancel context.CancelFunc
+		call, cancel = context.WithTimeout(ctx, m.try)
+		defer cancel()
+	}
+	if err := f(call, c); err != nil {
+		e := errs.From(errs.FromGRPC(err))
+		if e.Code == errs.ShardUnreachable {
+			m.redial(id)
+		}
+		return e
+	}
+	return nil
+}

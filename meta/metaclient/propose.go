@@ -1,0 +1,123 @@
+package metaclient
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+// ConflictError says which columns of an EnsureSchema disagree with the tables'.
+// It wraps an *errs.Error of code InvalidArguments.
+type ConflictError struct {
+	Conflicts []*metapb.Conflict
+	err       *errs.Error
+}
+
+func (e *ConflictError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error that clients see.
+func (e *ConflictError) Unwrap() error { return e.err }
+
+// Propose puts a command through the metadata log. When it returns a result, that
+// is in the view. Errors are *errs.Error, or *ConflictError around one:
+//
+//   - what the state machine refused has its code and no reason; nothing changed;
+//   - else the reason tells whether the command may have been applied. NotLeader
+//     and Busy were tried again here, until ctx or Config.ProposeTimeout ended, and
+//     so was an EnsureSchema of unknown outcome, since it may be applied twice.
+//
+// Concurrent proposals of the same EnsureSchema become one command.
+func (c *Client) Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.ProposeTimeout)
+	defer cancel()
+	resp, err := c.proposeOnce(ctx, cmd)
+	if err != nil {
+		return nil, err
+	}
+	result := resp.GetResult()
+	if result == nil {
+		return nil, errs.New(errs.Unexpected, "propose to the metadata group: the answer has no result")
+	}
+	if result.ErrorCode != 0 {
+		e := errs.New(errs.Code(result.ErrorCode), "%s", result.ErrorMessage)
+		if len(result.Conflicts) > 0 {
+			return nil, &ConflictError{Conflicts: result.Conflicts, err: e}
+		}
+		return nil, e
+	}
+	c.view.merge(resp.Index, result)
+	if needsView(cmd) {
+		// Databases, nodes, shards and pipelines are not merged from results. If the watch is not there, or
+		// broken, the command is done all the same.
+		c.awaitView(ctx, resp.Index)
+	}
+	return result, nil
+}
+
+// awaitView waits for the watch to come to index, for a while.
+func (c *Client) awaitView(ctx context.Context, index uint64) {
+	select {
+	case <-c.view.filled:
+	default:
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, viewTimeout)
+	defer cancel()
+	c.view.wait(ctx, index)
+}
+
+// needsView tells whether what cmd changes reaches the view by the watch only.
+func needsView(cmd *metapb.Command) bool {
+	switch cmd.GetOp().(type) {
+	case *metapb.Command_EnsureSchema, *metapb.Command_CreateTable, *metapb.Command_AlterTable,
+		*metapb.Command_DropTable, *metapb.Command_TruncateTable, *metapb.Command_RegisterSession:
+		return false
+	}
+	return true
+}
+
+// proposeOnce proposes cmd, together with others that propose the same EnsureSchema.
+func (c *Client) proposeOnce(ctx context.Context, cmd *metapb.Command) (*metapb.ProposeResponse, error) {
+	demand := cmd.GetEnsureSchema()
+	if demand == nil {
+		return c.proposeRetry(ctx, cmd)
+	}
+	key, err := proto.MarshalOptions{Deterministic: true}.Marshal(demand)
+	if err != nil {
+		return nil, errs.Wrap(errs.InvalidArguments, err, "propose to the metadata group")
+	}
+	done := c.flight.DoChan(string(key), func() (any, error) {
+		// It outlives the caller that happened to come first.
+		shared, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.ProposeTimeout)
+		defer cancel()
+		return c.proposeRetry(shared, cmd)
+	})
+	select {
+	case r := <-done:
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		return r.Val.(*metapb.ProposeResponse), nil
+	case <-ctx.Done():
+		code := errs.Cancelled
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			code = errs.DeadlineExceeded
+		}
+		return nil, errs.Wrap(code, ctx.Err(), "propose to the metadata group").WithReason(errs.OutcomeUnknown)
+	}
+}
+
+// proposeRetry proposes cmd until it was taken, or may have been.
+func (c *Client) proposeRetry(ctx context.Context, cmd *metapb.Command) (resp *metapb.ProposeResponse, err error) {
+	repeat := cmd.GetEnsureSchema() != nil
+	err = c.members.ask(ctx, "propose to the metadata group", repeat, func(ctx context.Context, m metapb.MetaClient) (err error) {
+		resp, err = m.Propose(ctx, &metapb.ProposeRequest{Command: cmd}, grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage))
+		return err
+	})
+	return resp, err
+}

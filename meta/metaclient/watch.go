@@ -1,0 +1,156 @@
+package metaclient
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+// How often it is looked whether the watch is behind, and how long a member may take to
+// send a piece of the state.
+const (
+	checkEvery = 2 * time.Second
+	pieceLimit = 10 * time.Second
+)
+
+// Run keeps the view up to date until ctx ends, and then returns nil. A watch that
+// breaks, or that is behind what the group's leader has, is begun anew, at another
+// member if there is one: after 50 ms at first and 2 s at most.
+func (c *Client) Run(ctx context.Context) error {
+	const shortest, longest = 50 * time.Millisecond, 2 * time.Second
+	pause, before := shortest, ""
+	for ctx.Err() == nil {
+		id := c.nextWatched(before)
+		complete, err := c.followChecked(ctx, id)
+		if ctx.Err() != nil {
+			break
+		}
+		if complete {
+			pause = shortest
+		}
+		c.cfg.Logger.Info("watch of the metadata ended; it is begun anew", "member", id, "error", err, "pause", pause)
+		before = id
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause/2 + rand.N(pause)):
+		}
+		pause = min(2*pause, longest)
+	}
+	return nil
+}
+
+// nextWatched is the member to watch after another one: the next in the list.
+func (c *Client) nextWatched(before string) string {
+	ids := c.members.list()
+	if len(ids) == 0 {
+		return ""
+	}
+	return ids[(slices.Index(ids, before)+1)%len(ids)]
+}
+
+var errBehind = errors.New("the member is behind the leader")
+
+// followChecked is follow, ended when the member turns out to be behind.
+func (c *Client) followChecked(ctx context.Context, id string) (complete bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	checked := make(chan struct{})
+	go func() {
+		defer close(checked)
+		c.check(ctx, cancel)
+	}()
+	defer func() { cancel(nil); <-checked }()
+	complete, err = c.follow(ctx, id)
+	if cause := context.Cause(ctx); errors.Is(cause, errBehind) {
+		err = cause
+	}
+	return complete, err
+}
+
+// check ends a watch whose member does not get what the leader has. An idle watch cannot
+// tell by itself: a member that is cut off from the others sends nothing, like one to
+// which nothing happens.
+func (c *Client) check(ctx context.Context, end context.CancelCauseFunc) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(checkEvery):
+		}
+		if len(c.members.list()) < 2 {
+			continue
+		}
+		index, err := c.readIndex(ctx)
+		if err != nil {
+			continue // nobody leads: no member is better than this one
+		}
+		if at := c.view.index(); at > index {
+			c.cfg.Logger.Warn("the metadata group has lost what this node knew: a majority of it was given up; the metadata is taken as it is now", "known", at, "now", index)
+			c.view.allowBack()
+			end(errBehind)
+			return
+		}
+		wait, cancel := context.WithTimeout(ctx, checkEvery)
+		reached := c.view.wait(wait, index)
+		cancel()
+		if !reached && ctx.Err() == nil {
+			end(errBehind)
+			return
+		}
+	}
+}
+
+// follow runs one watch to its end. complete tells that its state was shown.
+func (c *Client) follow(ctx context.Context, id string) (complete bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m, err := c.members.client(id)
+	if err != nil {
+		return false, err
+	}
+	slow := time.AfterFunc(pieceLimit, cancel)
+	defer slow.Stop()
+	stream, err := m.Watch(ctx, &metapb.WatchRequest{}, grpc.MaxCallRecvMsgSize(maxMessage))
+	if err != nil {
+		c.members.redial(id)
+		return false, errs.FromGRPC(err)
+	}
+	var next *state // the state that is being received
+	whole := false  // it is all there, and not shown yet, because the view is ahead of it
+	for {
+		resp, err := stream.Recv()
+		if err != nil {
+			if ctx.Err() == nil {
+				c.members.redial(id)
+			}
+			return complete, errs.FromGRPC(err)
+		}
+		switch {
+		case resp.Reset_:
+			slow.Reset(pieceLimit)
+			if next == nil {
+				next = newState()
+			}
+			next.add(resp)
+			whole = !resp.Partial
+		case whole:
+			next.add(resp)
+		case complete:
+			c.view.change(resp)
+		default:
+			return false, errs.New(errs.Unexpected, "watch the metadata: a change came before the state was complete")
+		}
+		if whole {
+			slow.Stop()
+			if c.view.replace(next) {
+				next, whole, complete = nil, false, true
+			}
+		}
+	}
+}

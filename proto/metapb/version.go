@@ -1,0 +1,17 @@
+package metapb
+
+// Protocol versions: one number for what nodes say to each other, for the commands of
+// the logs, and for the formats that are written when all nodes can read them. A node
+// tells which versions it understands, the metadata which one the cluster uses; what is
+// new in a version is not sent or proposed before the cluster uses that version.
+//
+//	1  one node
+//	2  several nodes: membership, placement and operations; ids of proposals
+const (
+	// MinProtocol is the oldest version that this program understands.
+	MinProtocol = 1
+	// MaxProtocol is the newest one.
+	MaxProtocol = 2
+	// ProtocolCluster is the version that brought clusters of several nodes.
+	ProtocolCluster = 2
+)
