@@ -211,3 +211,22 @@ func TestSession(t *testing.T) {
 		t.Errorf("the event is %s", got)
 	}
 }
+
+// A program's patterns are bounded together, whoever compiles them.
+func TestPatternsAreBounded(t *testing.T) {
+	big := strings.Repeat(`\w`, 1000)
+	for name, one := range map[string]string{
+		"literals":    ". = match(\"a\", r'" + big + "')\n",
+		"parse_grok":  ". = parse_grok!(\"a\", s'" + big + "')\n",
+		"parse_groks": ". = parse_groks!(\"a\", [s'" + big + "'])\n",
+		"datadog":     ". = match_datadog_query({}, s'" + strings.Repeat("a", 1<<15) + "')\n",
+	} {
+		if _, _, err := vrl.Compile(one, vrl.Options{}); err != nil {
+			t.Errorf("%s: one: %v", name, err)
+		}
+		_, _, err := vrl.Compile(strings.Repeat(one, 6), vrl.Options{})
+		if err == nil || strings.Count(err.Error(), "the patterns of this program take more than 32 MiB of memory together") == 0 {
+			t.Errorf("%s: six: %v", name, err)
+		}
+	}
+}

@@ -116,6 +116,17 @@ type Host struct {
 	Logger *slog.Logger
 	// Now is the clock; never nil.
 	Now func() time.Time
+
+	patterns int // what KeepPattern was told
+}
+
+// KeepPattern counts the size of a pattern that a function keeps for the program, which
+// is being compiled. The error says that all of them are too much.
+func (h *Host) KeepPattern(size int) error {
+	if h.patterns += size; h.patterns > pattern.MaxTotal {
+		return pattern.ErrTotal
+	}
+	return nil
 }
 
 // Root is what the path of a Target starts from.

@@ -50,6 +50,17 @@ type Pattern struct {
 	groups []int // of slow: the group of each field
 }
 
+// Size is about how much memory the compiled pattern takes, in bytes.
+func (p *Pattern) Size() int {
+	if p.re != nil {
+		return p.re.Size()
+	}
+	return slowSize * len(p.slow.String())
+}
+
+// slowSize is about what a byte of a pattern takes on the backtracking engine.
+const slowSize = 100
+
 // Capture is a field and its text.
 type Capture struct {
 	// Index is the number of the field among Fields.

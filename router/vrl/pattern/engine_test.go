@@ -44,3 +44,24 @@ func TestCompiledSize(t *testing.T) {
 		}
 	}
 }
+
+// The size of a compiled pattern is about what it takes.
+func TestSize(t *testing.T) {
+	for _, c := range []struct {
+		pattern   string
+		low, high int
+	}{
+		{`^(?P<a>\S+) (?P<b>\S+) \[(?P<t>[^\]]+)\] "(?P<m>\w+) (?P<p>[^"]*)" (?P<s>\d{3}) (?P<n>\d+)$`, 10 << 10, 120 << 10},
+		{strings.Repeat(`\w`, 2000), 16 << 20, 32 << 20},
+		{strings.Repeat(`\pL`, 2000), 5 << 20, 20 << 20},
+		{`(a{100}){100}`, 1 << 20, 12 << 20},
+	} {
+		re, err := Compile(c.pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := re.Size(); n < c.low || n > c.high {
+			t.Errorf("%.30s: %d bytes, want %d to %d", c.pattern, n, c.low, c.high)
+		}
+	}
+}

@@ -55,6 +55,7 @@ func (p *parser) escapedItem() (classItem, error) {
 	case 'd', 's', 'w', 'D', 'S', 'W':
 		if p.flags&flagUnicode != 0 {
 			p.differs = true
+			p.wide += wideSizes[c|0x20]
 		}
 		return classItem{perl: byte(c), unicode: p.flags&flagUnicode != 0}, nil
 	case 'p', 'P':

@@ -82,6 +82,7 @@ type parser struct {
 	names   []string
 	nest    int
 	differs bool // something means more in Unicode than in ASCII
+	wide    int  // what that takes in Unicode, in bytes
 }
 
 // syntaxError tells where a pattern is wrong.

@@ -29,11 +29,19 @@ import (
 // MaxSource is the longest pattern accepted, in bytes.
 const MaxSource = 64 << 10
 
+// MaxTotal bounds the compiled patterns that one program may keep, in bytes by Size. That
+// is hundreds of those that log lines need.
+const MaxTotal = 32 << 20
+
+// ErrTotal is the error of programs that keep more.
+var ErrTotal = fmt.Errorf("the patterns of this program take more than %d MiB of memory together; write simpler ones, or split the program", MaxTotal>>20)
+
 // Regex is a compiled regular expression.
 type Regex struct {
 	source  string
 	names   []string
 	certain []bool
+	size    int
 	ascii   *regexp.Regexp
 	// fast matches what ascii does, but may give up; nil if there is none.
 	fast *quick.Program
@@ -55,11 +63,14 @@ func Compile(source string) (*Regex, error) {
 	if err != nil {
 		return nil, err
 	}
-	re, err := compile(text)
+	re, size, err := compile(text)
 	if err != nil {
 		return nil, goError(err)
 	}
-	r := &Regex{source: source, names: p.names, certain: make([]bool, len(p.names)), ascii: re, fast: quick.Compile(text)}
+	if p.differs {
+		size += size + p.wide
+	}
+	r := &Regex{source: source, size: size, names: p.names, certain: make([]bool, len(p.names)), ascii: re, fast: quick.Compile(text)}
 	r.certain[0] = true
 	root.markCertain(r.certain)
 	if p.differs {
@@ -68,7 +79,7 @@ func Compile(source string) (*Regex, error) {
 			if err != nil {
 				return re
 			}
-			wide, err := compile(text)
+			wide, _, err := compile(text)
 			if err != nil {
 				return re // too large with all of Unicode in it
 			}
@@ -82,33 +93,48 @@ func Compile(source string) (*Regex, error) {
 // nested repetitions would take seconds and gigabytes to compile.
 const maxInstructions = 100_000
 
-// compile compiles a pattern in Go's syntax, of bounded size.
-func compile(text string) (*regexp.Regexp, error) {
+// What a compiled pattern takes, measured: an instruction, a range of characters and,
+// above what they take in ASCII, the classes \w, \d and \s in Unicode, in bytes.
+const (
+	instructionSize = 300
+	rangeSize       = 8
+)
+
+var wideSizes = [256]int{'w': 12 << 10, 'd': 1200, 's': 200}
+
+// compile compiles a pattern in Go's syntax, of bounded size, and returns about how much
+// memory it takes.
+func compile(text string) (re *regexp.Regexp, size int, err error) {
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if instructions(tree) > maxInstructions {
-		return nil, &syntax.Error{Code: syntax.ErrLarge, Expr: text}
+	n, ranges := instructions(tree)
+	if n > maxInstructions {
+		return nil, 0, &syntax.Error{Code: syntax.ErrLarge, Expr: text}
 	}
-	return regexp.Compile(text)
+	re, err = regexp.Compile(text)
+	return re, n*instructionSize + ranges*rangeSize, err
 }
 
-// instructions is about what a pattern compiles to; it stops counting beyond the bound.
-func instructions(re *syntax.Regexp) int {
-	n := 1 + len(re.Rune)
+// instructions is about what a pattern compiles to, and how many ranges its classes have,
+// which repetitions share; it stops counting beyond the bound.
+func instructions(re *syntax.Regexp) (n, ranges int) {
+	n = 1 + len(re.Rune)
 	if re.Op == syntax.OpCharClass {
-		n = 1
+		n, ranges = 1, len(re.Rune)/2
 	}
 	for _, sub := range re.Sub {
-		if n += instructions(sub); n > maxInstructions {
-			return n
+		m, r := instructions(sub)
+		ranges += r
+		if n += m; n > maxInstructions {
+			return n, ranges
 		}
 	}
 	if re.Op == syntax.OpRepeat {
 		n *= max(re.Min, re.Max, 1)
 	}
-	return n
+	return n, ranges
 }
 
 // goError says in the words of a pattern's author what Go's engine does not accept.
@@ -122,6 +148,9 @@ func goError(err error) error {
 
 // String returns the pattern as it was written.
 func (r *Regex) String() string { return r.source }
+
+// Size is about how much memory the compiled pattern takes, in bytes.
+func (r *Regex) Size() int { return r.size }
 
 // Names returns the names of the groups by number; those without one are "", and so is
 // the first, which is the whole match. It must not be changed.

@@ -36,6 +36,10 @@ var matchDatadogQuery = &fn.Function{
 		if err != nil {
 			return fn.Impl{}, c.BadArgument(1, "%s", err)
 		}
+		// Its words are patterns without repetitions.
+		if err := c.Host.KeepPattern(256 * len(q.Text())); err != nil {
+			return fn.Impl{}, c.BadArgument(1, "%s", err)
+		}
 		return fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
 			// Each term may look at all text there is.
 			if !f.Spend(terms * (1 + textSize(v)/16)) {

@@ -32,6 +32,9 @@ var parseGrok = &fn.Function{
 			return fn.Impl{}, c.NotConstant(1)
 		}
 		p, err := grok.Compile(source.Str())
+		if err == nil {
+			err = c.Host.KeepPattern(p.Size())
+		}
 		if err != nil {
 			return fn.Impl{}, c.Invalid(112, 1, "invalid grok pattern: %v", err)
 		}

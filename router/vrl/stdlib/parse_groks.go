@@ -95,6 +95,9 @@ func compileGroks(c *fn.Call) (fn.Impl, error) {
 			return fn.Impl{}, c.BadArgument(1, "a pattern is %s, not a string", p.Kind())
 		}
 		r, err := compileRule(p.Str(), aliases)
+		if err == nil {
+			err = c.Host.KeepPattern(r.re.Size())
+		}
 		if err != nil {
 			return fn.Impl{}, c.Invalid(112, 1, "invalid grok pattern: %v", err)
 		}

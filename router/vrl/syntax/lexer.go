@@ -54,6 +54,8 @@ type lexer struct {
 	pos    int
 	tokens []token
 	report func(*diag.Diagnostic)
+
+	patterns int // what the regular expressions so far take, in bytes
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
@@ -205,12 +207,7 @@ func (l *lexer) quoted(c byte) {
 	case 's':
 		t.value = value.NewString(raw)
 	case 'r':
-		re, err := pattern.Compile(strings.ReplaceAll(raw, `\'`, "'"))
-		if err != nil {
-			l.report(diag.New(101, "invalid regular expression", t.span, err.Error()))
-			re, _ = pattern.Compile("")
-		}
-		t.value = value.NewRegex(re)
+		t.value = value.NewRegex(l.regex(strings.ReplaceAll(raw, `\'`, "'"), t.span))
 	default:
 		at, err := parseTimestamp(raw)
 		if err != nil {
@@ -219,6 +216,22 @@ func (l *lexer) quoted(c byte) {
 		t.value = value.NewTimestamp(at)
 	}
 	l.add(t)
+}
+
+// regex compiles a pattern; those beyond what one program may keep are reported once.
+func (l *lexer) regex(source string, span diag.Span) *pattern.Regex {
+	if l.patterns <= pattern.MaxTotal {
+		re, err := pattern.Compile(source)
+		if err == nil {
+			if l.patterns += re.Size(); l.patterns <= pattern.MaxTotal {
+				return re
+			}
+			err = pattern.ErrTotal
+		}
+		l.report(diag.New(101, "invalid regular expression", span, err.Error()))
+	}
+	re, _ := pattern.Compile("")
+	return re
 }
 
 func parseTimestamp(s string) (time.Time, error) {
