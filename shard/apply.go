@@ -85,7 +85,7 @@ func (s *Shard) applyWrites(index, term uint64, e *entry, ready []decoded) (*app
 	// No lock to read: only this goroutine changes the state and the active memtable.
 	adm := admission{state: s.state, ids: s.applyIDs}
 	clear(adm.ids)
-	var defs []*tableDef
+	var defs []definedAt
 	link := s.applyBatches[:0]
 	for i := range e.writes {
 		w := &e.writes[i]
@@ -93,7 +93,9 @@ func (s *Shard) applyWrites(index, term uint64, e *entry, ready []decoded) (*app
 		if err != nil {
 			return nil, fmt.Errorf("write %d: table definition: %w", i, err)
 		}
-		defs = append(defs, learned...)
+		for _, d := range learned {
+			defs = append(defs, definedAt{d, len(link)})
+		}
 		adm.learn(learned)
 		from := len(link)
 		out := &result.writes[i]
@@ -114,13 +116,11 @@ func (s *Shard) applyWrites(index, term uint64, e *entry, ready []decoded) (*app
 
 	s.mu.Lock()
 	s.state.tick(e.time)
-	for _, d := range defs {
-		s.state.define(d)
-	}
 	bytes := s.active.Bytes()
 	first := s.active.Empty()
 	rows := 0
-	for _, b := range link {
+	for i, b := range link {
+		defs = s.defineUpTo(defs, i)
 		s.state.note(&b.Header)
 		if s.state.tables[b.TableID].instant {
 			continue // accepted, and thrown away
@@ -128,6 +128,7 @@ func (s *Shard) applyWrites(index, term uint64, e *entry, ready []decoded) (*app
 		s.active.Append(b)
 		rows += b.Rows
 	}
+	s.defineUpTo(defs, len(link))
 	s.tellTails(link, s.applyEncoded[:len(link)])
 	s.appliedIndex, s.appliedTerm = index, term
 	if len(link) > 0 {
@@ -150,6 +151,22 @@ func (s *Shard) applyWrites(index, term uint64, e *entry, ready []decoded) (*app
 		s.wakeFlusher()
 	}
 	return result, nil
+}
+
+// definedAt is a definition of an entry, and how many of its batches come before.
+type definedAt struct {
+	*tableDef
+	batches int
+}
+
+// defineUpTo takes over the definitions that come before a batch of the entry, and
+// returns the others; mu is held.
+func (s *Shard) defineUpTo(defs []definedAt, batch int) []definedAt {
+	for len(defs) > 0 && defs[0].batches <= batch {
+		s.define(defs[0].tableDef)
+		defs = defs[1:]
+	}
+	return defs
 }
 
 // applyWrite decodes those batches of a write that are to be appended, unless have has
@@ -255,7 +272,7 @@ func (s *Shard) applyDefine(index, term uint64, e *entry) error {
 	defer s.mu.Unlock()
 	s.state.tick(e.time)
 	for _, d := range defs {
-		s.state.define(d)
+		s.define(d)
 	}
 	s.appliedIndex, s.appliedTerm = index, term
 	return nil

@@ -248,11 +248,11 @@ func (s *Shard) mayMerge(list []compaction.Segment) bool {
 	return true
 }
 
-// merging returns the tables of the segments that merge rows.
+// merging returns the tables of the segments that merge rows, or once did.
 func (s *Shard) merging(list []compaction.Segment) map[uint64]struct{} {
 	ids := map[uint64]struct{}{}
 	note := func(id uint64) {
-		if d := s.state.tables[id]; d != nil && d.merge != query.Append {
+		if d := s.state.tables[id]; d != nil && (d.merge != query.Append || len(s.erasOf(id)) > 0) {
 			ids[id] = struct{}{}
 		}
 	}
@@ -271,40 +271,75 @@ func (s *Shard) merging(list []compaction.Segment) map[uint64]struct{} {
 	return ids
 }
 
+// joining is how the rows of a table that merges them come together in a compaction.
+type joining struct {
+	// merge is how rows of the output merge with others.
+	merge query.Merge
+	// modes, if not nil, is how those of the inputs do, by their order: they are not alike.
+	modes func(order uint64) query.Merge
+	// own tells that the table needs a segment of its own: one that is newer than its
+	// newest input is older than the newest of all inputs, or of another era.
+	own bool
+	// oldest tells that no segment is older than those of the inputs that merge.
+	oldest bool
+}
+
 // between looks at the segments of a table that are not in the list, but overlap in
-// time with those that are. ok is false if one of them lies between these in order:
-// then they cannot be merged. own tells that one is newer than the table's newest in
-// the list, but older than the newest of all: then the table needs a segment of its
-// own. oldest tells that none is older.
-func (s *Shard) between(table uint64, list []compaction.Segment) (v struct{ own, oldest bool }, ok bool) {
+// time with those that are. ok is false if the list cannot be merged: if one of them
+// lies between these in order; or if rows of several eras would come together, and they
+// are not all that there are from before the last of these eras.
+func (s *Shard) between(table uint64, list []compaction.Segment) (j joining, ok bool) {
+	eras, now := s.erasOf(table), s.state.tables[table].merge
 	in := make(map[uint64]bool, len(list))
 	for i := range list {
 		in[list[i].ID] = true
 	}
-	highest := list[len(list)-1].Order
-	least, most := uint64(math.MaxUint64), uint64(0)
+	// Of the inputs: the orders and times of those that merge, the highest order of all.
+	least, most, last, first := uint64(math.MaxUint64), uint64(0), uint64(0), uint64(math.MaxUint64)
 	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, l := range s.segments[table] {
-		if in[l.ID] {
+		if !in[l.ID] {
+			continue
+		}
+		first, last = min(first, l.Order), max(last, l.Order)
+		if eras.Segment(l.Order, now) != query.Append {
 			t := l.span(table)
 			least, most, lo, hi = min(least, l.Order), max(most, l.Order), min(lo, t.MinTime), max(hi, t.MaxTime)
 		}
 	}
-	v.oldest = true
+	highest := list[len(list)-1].Order
+	j.merge, j.oldest = eras.Segment(last, now), true
+	j.own = eraAt(eras, last) != eraAt(eras, highest)
+	several := last > 0 && eraAt(eras, first) != eraAt(eras, last)
+	if several {
+		j.modes = func(order uint64) query.Merge { return eras.Segment(order, now) }
+	}
 	for _, l := range s.segments[table] {
-		if t := l.span(table); in[l.ID] || t.MaxTime < lo || t.MinTime > hi {
+		if t := l.span(table); in[l.ID] || t.MaxTime < lo || t.MinTime > hi || eras.Segment(l.Order, now) == query.Append {
 			continue
 		}
 		switch {
 		case l.Order < least:
-			v.oldest = false
+			j.oldest = false
 		case l.Order <= most:
-			return v, false
+			return j, false
+		case several && j.merge == query.Append:
+			return j, false
 		case l.Order <= highest:
-			v.own = true
+			j.own = true
 		}
 	}
-	return v, true
+	return j, !several || j.oldest
+}
+
+// eraAt is the number of the era of segments of an order.
+func eraAt(eras query.Eras, order uint64) int {
+	for i := range eras {
+		if order < eras[i].Before {
+			return i
+		}
+	}
+	return len(eras)
 }
 
 // job prepares a compaction and pins its inputs.
@@ -343,10 +378,10 @@ func (s *Shard) job(picked []compaction.Segment) (*compaction.Job, []*liveSegmen
 		}
 		x := s.state.expired[id]
 		t := &compaction.Table{Def: d.Table, Merge: d.merge, Before: x.Before, Order: x.Order, Own: bytes[id] >= s.cfg.SplitBytes && d.physical == ""}
-		if d.merge != query.Append {
-			v, _ := s.between(id, picked)
-			t.DropDeleted = v.oldest
-			t.Own = t.Own || v.own
+		if d.merge != query.Append || len(s.erasOf(id)) > 0 {
+			j, _ := s.between(id, picked)
+			t.Merge, t.Modes, t.DropDeleted = j.merge, j.modes, j.oldest
+			t.Own = t.Own || j.own
 		}
 		tables[id] = t
 	}

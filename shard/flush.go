@@ -14,7 +14,6 @@ import (
 
 	"cordwood/shard/manifest"
 	"cordwood/shard/memtable"
-	"cordwood/shard/query"
 	"cordwood/shard/replica"
 	"cordwood/shard/segment"
 )
@@ -142,7 +141,6 @@ func (s *Shard) writeSegments(todo []*frozen) (edit *manifest.Edit, err error) {
 	edit = &manifest.Edit{AppliedIndex: last.index, AppliedTerm: last.term, Clock: last.clock, Sessions: last.sessions, Keys: last.keys}
 	changed := map[uint64]manifest.Table{}
 	expired := map[uint64]manifest.Expiry{}
-	rows := map[uint64]*flushTable{}
 	s.mu.RLock() // a drop may take a table out of a frozen memtable
 	for _, f := range todo {
 		for _, t := range f.changed {
@@ -152,24 +150,16 @@ func (s *Shard) writeSegments(todo []*frozen) (edit *manifest.Edit, err error) {
 			expired[x.TableID] = x
 		}
 		edit.Drop = append(edit.Drop, f.drops...)
-		for _, id := range f.mem.Tables() {
-			t := rows[id]
-			if t == nil {
-				t = &flushTable{}
-				rows[id] = t
-			}
-			_, bytes := f.mem.Table(id)
-			t.def, t.bytes, t.batches = f.defs[id], t.bytes+bytes, append(t.batches, f.mem.Batches(id)...)
-		}
 	}
-	for id, t := range rows {
-		t.own = t.bytes >= s.cfg.ShareBytes || t.def.merge != query.Append && slices.ContainsFunc(s.segments[id], func(l *liveSegment) bool { return !l.Shared() })
-	}
+	stages := s.stages(todo)
 	s.mu.RUnlock()
 	for _, id := range edit.Drop {
 		delete(changed, id)
 		delete(expired, id)
-		delete(rows, id)
+		for _, st := range stages {
+			delete(st.rows, id)
+			delete(st.ends, id)
+		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(changed)) {
 		edit.Tables = append(edit.Tables, changed[id])
@@ -177,8 +167,7 @@ func (s *Shard) writeSegments(todo []*frozen) (edit *manifest.Edit, err error) {
 	for _, id := range slices.Sorted(maps.Keys(expired)) {
 		edit.Expire = append(edit.Expire, expired[id])
 	}
-	edit.Add, err = s.writeTables(rows)
-	return edit, err
+	return edit, s.writeStages(stages, edit)
 }
 
 // commit makes an edit durable and shows what it changes to new views. If the edit
@@ -248,6 +237,7 @@ func (s *Shard) publish(u *unsettled) {
 	var dead []*liveSegment
 	var bytes int64
 	s.mu.Lock()
+	s.learnEras(s.manifest.State().Merging)
 	for _, m := range u.edit.Add {
 		bytes += m.Bytes
 		if _, ok := listed[m.ID]; ok {

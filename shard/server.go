@@ -157,7 +157,12 @@ func (s *server) tables(ctx context.Context, list []*shardpb.QueryTable) (tables
 
 // show lets the table of a query have the rows of a view.
 func show(qt *query.Table, v *View, tableID uint64) {
-	qt.Merge = query.MergeOf(qt.Schema)
+	// The shard knows what was written before the table came to merge in another way; a
+	// definition that it has not heard of yet changes nothing that was written.
+	var known bool
+	if qt.Merge, qt.Eras, known = v.Merging(tableID); !known {
+		qt.Merge = query.MergeOf(qt.Schema)
+	}
 	qt.Batches = v.Batches(tableID)
 	for _, seg := range v.Segments(tableID) {
 		qt.Segments = append(qt.Segments, querySegment(qt.Schema, seg))

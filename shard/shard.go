@@ -99,6 +99,7 @@ type Shard struct {
 	// have live rows of a table, by rising order. The lists are replaced, not changed.
 	live                      map[uint64]*liveSegment
 	segments                  map[uint64][]*liveSegment
+	eras                      map[uint64][]manifest.Era // of the manifest
 	appliedIndex, appliedTerm uint64
 	flushErr                  error // of the last flush
 	closing, closed           bool
@@ -169,6 +170,7 @@ func (s *Shard) open() (err error) {
 		}
 		s.addLive(m)
 	}
+	s.learnEras(st.Merging)
 	s.ids.next = max(st.NextSegmentID, 1)
 	s.base = st.AppliedIndex
 	s.flushed.Store(st.AppliedIndex)

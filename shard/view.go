@@ -9,6 +9,7 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/shard/memtable"
+	"cordwood/shard/query"
 	"cordwood/shard/segment"
 )
 
@@ -133,6 +134,7 @@ type View struct {
 	index    uint64
 	segments map[uint64][]*liveSegment
 	batches  map[uint64][]*column.Batch
+	merging  map[uint64]merging
 	mems     []*memtable.Memtable
 	once     sync.Once
 }
@@ -150,7 +152,7 @@ func (s *Shard) ReadView(tableIDs ...uint64) *View {
 
 // readViewLocked is ReadView with mu held.
 func (s *Shard) readViewLocked(tableIDs ...uint64) *View {
-	v := &View{segments: make(map[uint64][]*liveSegment, len(tableIDs)), batches: make(map[uint64][]*column.Batch, len(tableIDs))}
+	v := &View{segments: make(map[uint64][]*liveSegment, len(tableIDs)), batches: make(map[uint64][]*column.Batch, len(tableIDs)), merging: make(map[uint64]merging, len(tableIDs))}
 	if s.closed {
 		return nil
 	}
@@ -168,6 +170,9 @@ func (s *Shard) readViewLocked(tableIDs ...uint64) *View {
 			l.refs.Add(1)
 		}
 		v.segments[id] = list[:len(list):len(list)]
+		if d := s.state.tables[id]; d != nil {
+			v.merging[id] = merging{d.merge, s.erasOf(id)}
+		}
 	}
 	return v
 }
@@ -221,6 +226,19 @@ func (v *View) Segments(tableID uint64) []Segment {
 // Batches returns the rows of a table that are in no segment yet, in the order of
 // their application.
 func (v *View) Batches(tableID uint64) []*column.Batch { return v.batches[tableID] }
+
+// merging is how the rows of a table merge.
+type merging struct {
+	now  query.Merge
+	eras query.Eras
+}
+
+// Merging tells how the rows of a table merge, and those that were written before it
+// came to be so; false if the shard does not know the table, and so has no rows of it.
+func (v *View) Merging(tableID uint64) (now query.Merge, eras query.Eras, known bool) {
+	m, ok := v.merging[tableID]
+	return m.now, m.eras, ok
+}
 
 // Close gives back what the View held. It may be called twice.
 func (v *View) Close() {

@@ -20,6 +20,7 @@ const maxSharedColumns = segment.MaxSlots / 4
 // flushTable is what a flush has of a table.
 type flushTable struct {
 	def     *tableDef
+	merge   query.Merge // how its rows merge
 	batches []*column.Batch
 	bytes   int64 // in memory
 	own     bool  // gets files of its own
@@ -107,10 +108,10 @@ func (a sharedBy) compare(b sharedBy) int {
 // table merges them.
 func newPart(t *flushTable, rows []segment.RowRef) part {
 	table := merge.WithDeleted(t.def.Table, t.batches)
-	p := part{table: table, merge: t.def.merge, batches: t.batches, rows: rows}
+	p := part{table: table, merge: t.merge, batches: t.batches, rows: rows}
 	segment.Sort(table, p.batches, p.rows)
-	if t.def.merge != query.Append {
-		p.batches, p.rows = merge.Sorted(table, t.def.merge, p.batches, p.rows)
+	if t.merge != query.Append {
+		p.batches, p.rows = merge.Sorted(table, t.merge, p.batches, p.rows)
 	}
 	p.columns = segment.Columns(p.batches)
 	return p

@@ -33,8 +33,12 @@ type Input struct {
 
 // Table is what Run must know of a table whose rows are to be kept.
 type Table struct {
-	Def   *schema.Table
+	Def *schema.Table
+	// Merge is how rows of the output merge with others, and those of the inputs unless
+	// there is Modes: how those of an input of an order do. With Modes there are no rows
+	// of the table that are older, and merge.
 	Merge query.Merge
+	Modes func(order uint64) query.Merge
 	// Before and Order: rows with a time index below Before have expired in segments of
 	// an order below Order.
 	Before int64
@@ -119,6 +123,7 @@ type run struct {
 	outputs []*output
 
 	batches []*column.Batch // that rows point to
+	modes   []query.Merge   // of the batches, if the table has Modes
 	rows    []segment.RowRef
 	id      *merge.Identity
 }
@@ -391,7 +396,7 @@ func (r *run) table(def *schema.Table, o *output) error {
 		}
 	}
 	r.id = merge.NewIdentity(def, nil)
-	r.begin(list)
+	r.begin(t, list)
 	for len(list) > 0 {
 		first, second := r.least(list)
 		if first.waits {
@@ -401,15 +406,15 @@ func (r *run) table(def *schema.Table, o *output) error {
 			if first.b == nil {
 				list = slices.DeleteFunc(list, func(c *cursor) bool { return c == first })
 			} else {
-				r.point(first)
+				r.point(t, first)
 			}
 			continue
 		}
-		if r.full(len(list)) && (t.Merge == query.Append || len(r.rows) == 0 || !r.id.Equal(r.rows[len(r.rows)-1], first.ref())) {
+		if r.full(len(list)) && (t.Merge == query.Append && t.Modes == nil || len(r.rows) == 0 || !r.id.Equal(r.rows[len(r.rows)-1], first.ref())) {
 			if err := r.flush(def, t, o); err != nil {
 				return err
 			}
-			r.begin(list)
+			r.begin(t, list)
 		}
 		more, err := r.take(first, second, t)
 		if err != nil {
@@ -428,21 +433,24 @@ func (r *run) full(cursors int) bool {
 }
 
 // begin forgets the batches that no cursor is at.
-func (r *run) begin(list []*cursor) {
+func (r *run) begin(t *Table, list []*cursor) {
 	r.id.Reset()
 	clear(r.batches)
-	r.batches, r.rows = r.batches[:0], r.rows[:0]
+	r.batches, r.modes, r.rows = r.batches[:0], r.modes[:0], r.rows[:0]
 	for _, c := range list {
 		if !c.waits {
-			r.point(c)
+			r.point(t, c)
 		}
 	}
 }
 
 // point makes the batch of a cursor one that rows can point to.
-func (r *run) point(c *cursor) {
+func (r *run) point(t *Table, c *cursor) {
 	c.at = uint32(len(r.batches))
 	r.batches = append(r.batches, c.b)
+	if t.Modes != nil {
+		r.modes = append(r.modes, t.Modes(c.meta.Order))
+	}
 	r.id.Add(c.b)
 }
 
@@ -498,7 +506,7 @@ func (r *run) take(c, second *cursor, t *Table) (more bool, err error) {
 			if c.b == nil || c.b.TableID != table {
 				return false, nil
 			}
-			r.point(c)
+			r.point(t, c)
 			return true, nil
 		}
 		if len(r.rows) >= maxReadRows {
@@ -513,8 +521,13 @@ func (r *run) flush(def *schema.Table, t *Table, o *output) error {
 		return nil
 	}
 	read := len(r.rows)
-	batches, rows := merge.Sorted(def, t.Merge, r.batches, r.rows)
-	if t.DropDeleted && t.Merge != query.Append {
+	batches, rows := r.batches, r.rows
+	if t.Modes != nil {
+		batches, rows = merge.Mixed(def, r.modes, batches, rows)
+	} else {
+		batches, rows = merge.Sorted(def, t.Merge, batches, rows)
+	}
+	if t.DropDeleted && (t.Merge != query.Append || t.Modes != nil) {
 		rows = merge.WithoutDeleted(batches, rows)
 	}
 	if err := o.w.Append(def, batches, rows); err != nil {

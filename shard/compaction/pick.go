@@ -64,7 +64,7 @@ func Pick(segments []Segment, now time.Time, allowed func([]Segment) bool) (pick
 	for _, list := range parts {
 		slices.SortFunc(list, func(a, b Segment) int { return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID)) })
 		for _, run := range runs(list, now) {
-			if !allowed(run) {
+			if run = longest(run, allowed); run == nil {
 				continue
 			}
 			debt += size(run)
@@ -74,6 +74,21 @@ func Pick(segments []Segment, now time.Time, allowed func([]Segment) bool) (pick
 		}
 	}
 	return picked, debt
+}
+
+// longest returns the run, or, if that may not be merged, a half of it, or a half of that
+// that may; nil if there is none. What stands in the way may be between two of them only.
+func longest(run []Segment, allowed func([]Segment) bool) []Segment {
+	if allowed(run) {
+		return run
+	}
+	if len(run) < 4 {
+		return nil
+	}
+	if half := longest(run[:len(run)/2], allowed); half != nil {
+		return half
+	}
+	return longest(run[len(run)/2:], allowed)
 }
 
 // better tells whether a is to be merged before b: the most files for the fewest bytes,

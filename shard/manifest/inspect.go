@@ -77,6 +77,11 @@ func (p *printer) edit(e *Edit) {
 	for _, x := range e.Expire {
 		p.line("  table %d: rows before %d in segments of an order below %d have expired", x.TableID, x.Before, x.Order)
 	}
+	for _, m := range e.Merging {
+		for _, era := range m.Eras {
+			p.line("  table %d: rows in segments of an order below %d merge as %s", m.TableID, era.Before, era.Merge)
+		}
+	}
 	if len(e.Reserved) > 0 {
 		p.line("  reserved for segments being written: %v", e.Reserved)
 	}

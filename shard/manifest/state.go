@@ -34,6 +34,9 @@ type State struct {
 	Dropped []Tombstone
 	// Expired says which rows have expired, by ascending table id.
 	Expired []Expiry
+	// Merging says of tables whose rows once merged in another way which rows those are,
+	// by ascending table id. Tables without such rows are not in it.
+	Merging []Merging
 	// Reserved are ids below NextSegmentID that files may have which are being written
 	// and are not live yet.
 	Reserved []uint64
@@ -120,6 +123,8 @@ type Edit struct {
 	// Expire makes segments dead all of whose rows have expired. An expiry takes the
 	// place of the table's earlier one.
 	Expire []Expiry
+	// Merging replaces the eras of tables.
+	Merging []Merging
 	// Reserved replaces all reserved ids.
 	Reserved []uint64
 	// Swept says that the files of all garbage before this edit are gone.
@@ -137,7 +142,7 @@ func (s *State) apply(e *Edit) *State {
 	n := &State{
 		AppliedIndex: s.AppliedIndex, AppliedTerm: s.AppliedTerm, Clock: s.Clock,
 		NextSegmentID: max(s.NextSegmentID, e.NextSegmentID), Reserved: slices.Clone(e.Reserved),
-		Segments: s.Segments, Tables: s.Tables, Dropped: s.Dropped, Expired: s.Expired, Sessions: s.Sessions, Keys: s.Keys,
+		Segments: s.Segments, Tables: s.Tables, Dropped: s.Dropped, Expired: s.Expired, Merging: s.Merging, Sessions: s.Sessions, Keys: s.Keys,
 	}
 	if !e.Swept {
 		n.Garbage = s.Garbage
@@ -164,7 +169,11 @@ func (s *State) apply(e *Edit) *State {
 		n.Tables = without(n.Tables, func(t Table) bool { return drop[t.ID] })
 		n.Expired = without(n.Expired, func(x Expiry) bool { return drop[x.TableID] })
 	}
+	if len(e.Merging) > 0 {
+		n.Merging = merge(n.Merging, e.Merging, Merging.id)
+	}
 	n.segments(e)
+	n.forgetEras()
 	return n
 }
 
@@ -270,13 +279,14 @@ func (d *Dead) before(table uint64, maxTime int64, order uint64) bool {
 func (s *State) asEdit() *Edit {
 	return &Edit{
 		AppliedIndex: s.AppliedIndex, AppliedTerm: s.AppliedTerm, NextSegmentID: s.NextSegmentID, Clock: s.Clock,
-		Add: s.Segments, Tables: s.Tables, Tombstones: s.Dropped, Expire: s.Expired, Reserved: s.Reserved, Garbage: s.Garbage, Sessions: s.Sessions, Keys: s.Keys,
+		Add: s.Segments, Tables: s.Tables, Tombstones: s.Dropped, Expire: s.Expired, Merging: s.Merging, Reserved: s.Reserved, Garbage: s.Garbage, Sessions: s.Sessions, Keys: s.Keys,
 	}
 }
 
 func (t Table) id() uint64     { return t.ID }
 func (d Tombstone) id() uint64 { return d.TableID }
 func (x Expiry) id() uint64    { return x.TableID }
+func (m Merging) id() uint64   { return m.TableID }
 
 // merge returns the values of sorted, in the order of their ids, with those of news in
 // the place of values of the same id; of several of them the last one.

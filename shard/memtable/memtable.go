@@ -19,11 +19,13 @@
 package memtable
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"cordwood/proto/column"
+	"cordwood/shard/query"
 )
 
 // Memtable is a set of applied batches by table.
@@ -31,6 +33,7 @@ type Memtable struct {
 	alloc  sync.Mutex // guards arena
 	arena  arena
 	tables map[uint64]*table
+	cuts   map[uint64][]Cut // by table
 	rows   int64
 	refs   atomic.Int64
 }
@@ -39,6 +42,14 @@ type table struct {
 	batches []*column.Batch
 	rows    int64
 	bytes   int64
+}
+
+// Cut is a change of how rows of a table merge.
+type Cut struct {
+	// At is how many of the table's batches were applied before it.
+	At int
+	// Merge is how they merge, and all before them.
+	Merge query.Merge
 }
 
 // New returns an empty memtable that takes its memory from pool, with one reference.
@@ -67,8 +78,23 @@ func (m *Memtable) Append(b *column.Batch) {
 	m.rows += int64(b.Rows)
 }
 
+// Cut notes that rows of a table merged in this way up to now, and do not any more.
+func (m *Memtable) Cut(tableID uint64, merge query.Merge) {
+	if m.cuts == nil {
+		m.cuts = map[uint64][]Cut{}
+	}
+	m.cuts[tableID] = append(m.cuts[tableID], Cut{len(m.Batches(tableID)), merge})
+}
+
+// Cuts returns the cuts of a table, the oldest first. The slice never changes.
+func (m *Memtable) Cuts(tableID uint64) []Cut { return slices.Clip(m.cuts[tableID]) }
+
+// CutTables returns the ids of the tables that have cuts, ascending.
+func (m *Memtable) CutTables() []uint64 { return slices.Sorted(maps.Keys(m.cuts)) }
+
 // Drop unlinks all batches of a table. Their memory is freed with the memtable's.
 func (m *Memtable) Drop(tableID uint64) {
+	delete(m.cuts, tableID)
 	if t := m.tables[tableID]; t != nil {
 		m.rows -= t.rows
 		delete(m.tables, tableID)
@@ -83,11 +109,19 @@ func (m *Memtable) Expire(tableID uint64, before int64) {
 	if t == nil || !slices.ContainsFunc(t.batches, old) {
 		return
 	}
-	kept := &table{}
-	for _, b := range t.batches {
+	kept, at := &table{}, make([]int, len(t.batches)+1)
+	for i, b := range t.batches {
+		at[i] = len(kept.batches)
 		if !old(b) {
 			kept.add(b)
 		}
+	}
+	at[len(t.batches)] = len(kept.batches)
+	if cuts := slices.Clone(m.cuts[tableID]); len(cuts) > 0 {
+		for i := range cuts {
+			cuts[i].At = at[cuts[i].At]
+		}
+		m.cuts[tableID] = cuts
 	}
 	m.rows += kept.rows - t.rows
 	if kept.rows == 0 {

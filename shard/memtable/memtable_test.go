@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cordwood/proto/column"
+	"cordwood/shard/query"
 )
 
 func batch(t *testing.T, m *Memtable, table uint64, rows, size int) *column.Batch {
@@ -153,4 +154,38 @@ func TestReferences(t *testing.T) {
 		}
 	}()
 	m.Ref()
+}
+
+// TestCuts: a cut stays where it is between the batches that are left.
+func TestCuts(t *testing.T) {
+	m := New(&Pool{})
+	defer m.Unref()
+	old := func() { batch(t, m, 7, 1, 8).MaxTime = 1 }
+	now := func() { batch(t, m, 7, 1, 8).MaxTime = 9 }
+	m.Cut(7, query.LastRow)
+	old()
+	now()
+	m.Cut(7, query.LastNonNull)
+	old()
+	m.Cut(7, query.LastRow)
+	m.Cut(8, query.LastRow)
+	before := m.Cuts(7)
+	if d := cmp.Diff([]Cut{{0, query.LastRow}, {2, query.LastNonNull}, {3, query.LastRow}}, before); d != "" {
+		t.Error(d)
+	}
+	m.Expire(7, 5)
+	if d := cmp.Diff([]Cut{{0, query.LastRow}, {1, query.LastNonNull}, {1, query.LastRow}}, m.Cuts(7)); d != "" {
+		t.Error(d)
+	}
+	if before[1].At != 2 {
+		t.Error("a list of cuts that was handed out has changed")
+	}
+	m.Expire(7, 10)
+	if d := cmp.Diff([]Cut{{0, query.LastRow}, {0, query.LastNonNull}, {0, query.LastRow}}, m.Cuts(7)); d != "" || len(m.Batches(7)) > 0 {
+		t.Error(d)
+	}
+	m.Drop(7)
+	if d := cmp.Diff([]uint64{8}, m.CutTables()); d != "" || m.Cuts(7) != nil {
+		t.Error(d)
+	}
 }

@@ -45,10 +45,7 @@ func Sorted(table *schema.Table, mode query.Merge, batches []*column.Batch, rows
 	m := merger{id: NewIdentity(table, batches), batches: batches, deleted: deletedViews(batches)}
 	out := rows[:0]
 	for from := 0; from < len(rows); {
-		to := from + 1
-		for to < len(rows) && m.id.Equal(rows[from], rows[to]) {
-			to++
-		}
+		to := m.end(rows, from)
 		last := rows[to-1]
 		if mode == query.LastRow || to-from == 1 || m.isDeleted(last) {
 			out = append(out, last)
@@ -59,6 +56,43 @@ func Sorted(table *schema.Table, mode query.Merge, batches []*column.Batch, rows
 	}
 	m.finish()
 	return m.batches, out
+}
+
+// Mixed is Sorted for rows that were written while the table merged in one way and in
+// another: modes has the way for each batch, as query.Era has the rule. What it returns
+// stands for all rows of an identity only if there are none before the given ones.
+func Mixed(table *schema.Table, modes []query.Merge, batches []*column.Batch, rows []segment.RowRef) ([]*column.Batch, []segment.RowRef) {
+	m := merger{id: NewIdentity(table, batches), batches: batches, deleted: deletedViews(batches), modes: modes}
+	out := make([]segment.RowRef, 0, len(rows))
+	for from := 0; from < len(rows); {
+		to := m.end(rows, from)
+		merged := rows[from:from]
+		for _, r := range rows[from:to] { // those that stay as they are first
+			if modes[r.Batch] == query.Append {
+				out = append(out, r)
+			} else {
+				merged = append(merged, r)
+			}
+		}
+		switch n := len(merged); {
+		case n == 1 || n > 1 && (m.isDeleted(merged[n-1]) || modes[merged[n-1].Batch] == query.LastRow):
+			out = append(out, merged[n-1])
+		case n > 1:
+			out = append(out, m.join(merged))
+		}
+		from = to
+	}
+	m.finish()
+	return m.batches, out
+}
+
+// end is the end of the rows of one identity that begin at from.
+func (m *merger) end(rows []segment.RowRef, from int) int {
+	to := from + 1
+	for to < len(rows) && m.id.Equal(rows[from], rows[to]) {
+		to++
+	}
+	return to
 }
 
 // WithoutDeleted returns the rows without those that mark a deletion: for a segment
@@ -94,6 +128,8 @@ type merger struct {
 	id      *Identity
 	batches []*column.Batch
 	deleted []*column.View
+	// modes, if not nil, are how the rows of each batch merge.
+	modes []query.Merge
 
 	joined  column.Builder
 	rows    int // in joined
@@ -101,14 +137,16 @@ type merger struct {
 	at      uint32 // index that the batch of joined gets
 }
 
-// mark is the hidden column of a row: known is false for null.
+// mark is the hidden column of a row: known is false for null. A row that takes the
+// place of those before it begins anew, marked or not.
 func (m *merger) mark(r segment.RowRef) (deleted, known bool) {
+	anew := m.modes != nil && m.modes[r.Batch] == query.LastRow
 	if m.deleted == nil {
-		return false, false
+		return false, anew
 	}
 	v := m.deleted[r.Batch]
 	if v == nil || v.IsNull(int(r.Row)) {
-		return false, false
+		return false, anew
 	}
 	return v.Int(int(r.Row)) != 0, true
 }

@@ -6,6 +6,9 @@
 package query
 
 import (
+	"fmt"
+	"slices"
+
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
 )
@@ -59,6 +62,9 @@ type Table struct {
 	// Segments and batches may have the hidden column schema.DeletedColumnID, a
 	// Boolean. It is no column of Schema and no statement may see it.
 	Merge Merge
+	// Eras are those before the table came to merge as Merge says: what was written in
+	// one merges by its rule.
+	Eras Eras
 }
 
 // Merge says what happens to the rows of one identity.
@@ -77,6 +83,60 @@ const (
 	// hidden column is true has no values.
 	LastNonNull
 )
+
+// String is the name of the way.
+func (m Merge) String() string {
+	switch m {
+	case Append:
+		return "append"
+	case LastRow:
+		return "last_row"
+	case LastNonNull:
+		return "last_non_null"
+	}
+	return fmt.Sprintf("merge %d", uint8(m))
+}
+
+// Era is a time during which rows of a table merged in another way than now. They are
+// the segments of an order below Before and the first Batches batches, but those of an
+// era before.
+//
+// A row does what its era says to the rows before it: one of LastRow takes the place of
+// all of them, one of LastNonNull joins them, one of Append leaves them alone, and is
+// left alone by those after it.
+type Era struct {
+	Before  uint64
+	Batches int
+	Merge   Merge
+}
+
+// Eras are in the order in which they were, the oldest first.
+type Eras []Era
+
+// Segment is how the rows of a segment merge, if those of no era do as now.
+func (e Eras) Segment(order uint64, now Merge) Merge {
+	for i := range e {
+		if order < e[i].Before {
+			return e[i].Merge
+		}
+	}
+	return now
+}
+
+// Batch is how the rows of the table's i-th batch merge.
+func (e Eras) Batch(i int, now Merge) Merge {
+	for j := range e {
+		if i < e[j].Batches {
+			return e[j].Merge
+		}
+	}
+	return now
+}
+
+// Merges tells whether any rows of the table may have to be merged.
+func (t *Table) Merges() bool {
+	return t.Merge != Append || slices.ContainsFunc(t.Eras, func(e Era) bool { return e.Merge != Append })
+}
 
 // MergeOf is how the rows of a table merge.
 func MergeOf(t *schema.Table) Merge {

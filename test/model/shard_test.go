@@ -42,6 +42,7 @@ type row struct {
 	a       *int64
 	b       *string
 	deleted bool
+	how     query.Merge // how the table merged when it was written
 }
 
 // table is a table of the model: every row that was acknowledged, in order.
@@ -97,6 +98,7 @@ func TestShard(t *testing.T) {
 		{3, "crash", w.crash},
 		{10, "alter ttl", w.alterTTL},
 		{10, "add column", w.alterColumns},
+		{8, "alter merging", w.alterMerging},
 		{3, "drop", w.drop},
 	}
 	sum := 0
@@ -230,6 +232,9 @@ func (w *world) send(t *table, rows []row) {
 	w.seq++
 	w.last = encode(t.def, rows, w.seq)
 	w.put(t)
+	for i := range rows {
+		rows[i].how = query.MergeOf(schema.FromProto(t.def))
+	}
 	t.rows = append(t.rows, rows...)
 }
 
@@ -355,6 +360,23 @@ func (w *world) alterColumns() {
 	w.define(t)
 }
 
+// alterMerging has the rows of a table merge in another way from now on, or not any more:
+// that is for good.
+func (w *world) alterMerging() {
+	t := w.some()
+	switch how := query.MergeOf(schema.FromProto(t.def)); {
+	case how == query.Append:
+		return
+	case w.rng.IntN(6) == 0:
+		t.def.Options["append_mode"], t.def.Options["merge_mode"] = "true", "last_row"
+	case how == query.LastRow:
+		t.def.Options["merge_mode"] = "last_non_null"
+	default:
+		t.def.Options["merge_mode"] = "last_row"
+	}
+	w.define(t)
+}
+
 func (w *world) drop() {
 	t := w.some()
 	if err := w.s.DropTable(context.Background(), t.def.Id); err != nil {
@@ -381,7 +403,6 @@ func (w *world) check(step int) {
 
 // visible is what the model shows of a table, as text.
 func (w *world) visible(t *table) []string {
-	how := query.MergeOf(schema.FromProto(t.def))
 	var out []string
 	merged := map[string]*row{}
 	for _, r := range t.rows {
@@ -391,11 +412,11 @@ func (w *world) visible(t *table) []string {
 		id := fmt.Sprint(r.time, "/", r.key)
 		old := merged[id]
 		switch {
-		case how == query.Append:
+		case r.how == query.Append:
 			out = append(out, r.String())
 		case r.deleted:
 			delete(merged, id)
-		case how == query.LastRow || old == nil:
+		case r.how == query.LastRow || old == nil:
 			merged[id] = &r
 		default:
 			joined := *old
@@ -424,16 +445,22 @@ func (r *row) String() string {
 // seen is what the shard shows of a table.
 func (w *world) seen(v *shard.View, t *table) []string {
 	def := schema.FromProto(t.def)
+	now, eras, _ := v.Merging(t.def.Id)
 	var batches []*column.Batch
+	var modes []query.Merge
 	order := uint64(0)
 	for _, seg := range v.Segments(t.def.Id) {
 		if seg.Order <= order {
 			w.t.Errorf("table %d: segment %d has order %d after %d", t.def.Id, seg.ID, seg.Order, order)
 		}
 		order = seg.Order
-		batches = append(batches, w.read(seg, t.def.Id)...)
+		for _, b := range w.read(seg, t.def.Id) {
+			batches, modes = append(batches, b), append(modes, eras.Segment(order, now))
+		}
 	}
-	batches = append(batches, v.Batches(t.def.Id)...)
+	for i, b := range v.Batches(t.def.Id) {
+		batches, modes = append(batches, b), append(modes, eras.Batch(i, now))
+	}
 	var rows []segment.RowRef
 	for i, b := range batches {
 		for n := range b.Rows {
@@ -444,7 +471,7 @@ func (w *world) seen(v *shard.View, t *table) []string {
 		}
 	}
 	segment.Sort(def, batches, rows)
-	batches, rows = merge.Sorted(def, query.MergeOf(def), batches, rows)
+	batches, rows = merge.Mixed(def, modes, batches, rows)
 	var out []string
 	for _, ref := range merge.WithoutDeleted(batches, rows) {
 		b, n := batches[ref.Batch], int(ref.Row)

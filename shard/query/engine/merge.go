@@ -18,7 +18,8 @@ const rowBits = 32
 // none twice, and groups of the others. Parts of different times have no identity in
 // common, since the time index is part of it.
 func separate(parts []part) (plain []part, merges [][]part) {
-	parts = slices.Clone(parts)
+	plain = slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return p.merge != query.Append })
+	parts = slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return p.merge == query.Append })
 	slices.SortStableFunc(parts, func(a, b part) int {
 		switch {
 		case a.min < b.min:
@@ -51,13 +52,27 @@ func (s *source) merge(b *strings.Builder, parts []part) error {
 	}
 	order, deleted := quoteName(orderName), quoteName(deletedName)
 	marked := s.mayDelete(parts)
+	how, mixed := parts[0].merge, false
+	for _, p := range parts {
+		mixed = mixed || p.merge != how
+	}
+	if mixed {
+		// A row that takes the place of those before it is one that begins anew.
+		how, marked = query.LastNonNull, true
+	}
+	mark := func(p part) string {
+		if mixed && p.merge == query.LastRow {
+			return fmt.Sprintf("coalesce(%[1]s, false) AS %[1]s", deleted)
+		}
+		return deleted
+	}
 	var list, keys []string
 	for _, at := range s.need {
 		name := quoteName(s.names[at])
 		switch {
 		case identity(at):
 			list, keys = append(list, name), append(keys, name)
-		case s.Merge != query.LastNonNull:
+		case how != query.LastNonNull:
 			list = append(list, fmt.Sprintf("arg_max_null(%s, %s) AS %s", name, order, name))
 		case !marked:
 			list = append(list, fmt.Sprintf("arg_max(%s, %s) AS %s", name, order, name))
@@ -79,19 +94,29 @@ func (s *source) merge(b *strings.Builder, parts []part) error {
 		}
 		first = false
 		g := s.filesOf([]part{p})[0]
-		extra := fmt.Sprintf(", NULL::BOOLEAN AS %s, %d::UBIGINT AS %s", deleted, uint64(p.rank)<<rowBits, order)
-		if s.hidden(g.columns) != "" {
-			extra = fmt.Sprintf(", %s, %d::UBIGINT AS %s", deleted, uint64(p.rank)<<rowBits, order)
+		hidden := mark(p)
+		if s.hidden(g.columns) == "" {
+			hidden = "NULL::BOOLEAN AS " + deleted
+			if mixed && p.merge == query.LastRow {
+				hidden = "false AS " + deleted
+			}
 		}
-		s.files(b, g, "", extra)
+		s.files(b, g, "", fmt.Sprintf(", %s, %d::UBIGINT AS %s", hidden, uint64(p.rank)<<rowBits, order))
 	}
-	if batches := batchesOf(parts); len(batches) > 0 {
+	batches := batchesOf(parts)
+	for len(batches) > 0 {
 		if !first {
 			b.WriteString(" UNION ALL ")
 		}
-		if err := s.scan(b, batches, true); err != nil {
+		first = false
+		n := 1
+		for n < len(batches) && batches[n].merge == batches[0].merge {
+			n++
+		}
+		if err := s.scan(b, batches[:n], mark(batches[0])); err != nil {
 			return err
 		}
+		batches = batches[n:]
 	}
 	b.WriteString(") GROUP BY " + strings.Join(keys, ", "))
 	if marked {

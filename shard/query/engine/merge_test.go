@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -31,6 +32,7 @@ type mergeRow struct {
 	ts                            int
 	host, core, load, note, extra any
 	op                            any
+	how                           query.Merge // when it was written
 }
 
 func (r mergeRow) key() string { return fmt.Sprint(r.ts, r.host, r.core) }
@@ -44,7 +46,7 @@ func (r mergeRow) values(hidden bool) []any {
 }
 
 // mergeModel is what a table shows of rows in the order of their writing.
-func mergeModel(rows []mergeRow, how query.Merge) []string {
+func mergeModel(rows []mergeRow) []string {
 	type state struct {
 		row     mergeRow
 		deleted bool
@@ -52,7 +54,7 @@ func mergeModel(rows []mergeRow, how query.Merge) []string {
 	byKey := map[string]*state{}
 	var order []*state
 	for _, r := range rows {
-		if how == query.Append {
+		if r.how == query.Append {
 			order = append(order, &state{row: r, deleted: r.op == true})
 			continue
 		}
@@ -63,8 +65,11 @@ func mergeModel(rows []mergeRow, how query.Merge) []string {
 			order = append(order, s)
 		}
 		s.deleted = r.op == true
-		if how == query.LastRow {
+		if r.how == query.LastRow {
 			s.row = r
+			if s.deleted {
+				s.row.load, s.row.note, s.row.extra = nil, nil, nil
+			}
 			continue
 		}
 		if r.op != nil {
@@ -96,17 +101,19 @@ func mergeModel(rows []mergeRow, how query.Merge) []string {
 func TestMerge(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
-	for seed := range uint64(60) {
+	for seed := range uint64(120) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		how := query.Merge(seed % 3)
+		how := []query.Merge{query.Merge(seed % 3)}
+		for seed >= 60 && len(how) < 4 && r.IntN(4) > 0 { // it merged in other ways before
+			how = append(how, query.Merge(r.IntN(3)))
+		}
 		written, tab := randomMerge(t, r, dir, how)
-		tab.Merge = how
-		want := mergeModel(written, how)
+		want := mergeModel(written)
 		const list = "SELECT epoch(ts)::BIGINT, host, core, load, note, extra FROM m"
 		got := mustQuery(t, e, list, tab)
 		slices.Sort(got)
 		if diff := gocmp.Diff(want, got); diff != "" {
-			t.Fatalf("seed %d, merge %d: -want +got:\n%s", seed, how, diff)
+			t.Fatalf("seed %d, merge %s: -want +got:\n%s", seed, how, diff)
 		}
 		// Some columns only, and conditions on the identity and on fields.
 		for _, c := range []struct {
@@ -125,7 +132,7 @@ func TestMerge(t *testing.T) {
 				}
 			}
 			if got := mustQuery(t, e, "SELECT count(*) FROM m WHERE "+c.where, tab)[0]; got != fmt.Sprint(n) {
-				t.Fatalf("seed %d, merge %d, %s: got %s rows, want %d", seed, how, c.where, got, n)
+				t.Fatalf("seed %d, merge %s, %s: got %s rows, want %d", seed, how, c.where, got, n)
 			}
 		}
 		if got := mustQuery(t, e, "SELECT * FROM m LIMIT 1", tab); len(got) == 1 && len(strings.Split(got[0], "|")) != len(mergeColumns) {
@@ -134,16 +141,25 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// randomMerge writes random rows, of which those of op are marked.
-func randomMerge(t *testing.T, r *rand.Rand, dir string, how query.Merge) (written []mergeRow, tab query.Table) {
+// randomMerge writes random rows, of which those of op are marked, to a table that merges
+// in one way after the other.
+func randomMerge(t *testing.T, r *rand.Rand, dir string, ways []query.Merge) (written []mergeRow, tab query.Table) {
 	tab = table("m", mergeColumns)
+	how := ways[0]
+	change := func(before uint64) {
+		for len(ways) > 1 && r.IntN(3) == 0 {
+			tab.Eras = append(tab.Eras, query.Era{Before: before, Batches: len(tab.Batches), Merge: how})
+			ways = ways[1:]
+			how = ways[0]
+		}
+	}
 	tab.Schema.ID = 77
 	pick := func(values ...any) any { return values[r.IntN(len(values))] }
 	day, deletes := 0, r.IntN(2) == 0
 	row := func() mergeRow {
 		m := mergeRow{
 			ts: day*10 + r.IntN(8), host: pick("a", "b", nil), core: pick(1, 2, nil),
-			load: pick(0.5, 1.5, nil), note: pick("n1", "n2", "", nil), extra: pick(`{"k":1}`, nil),
+			load: pick(0.5, 1.5, nil), note: pick("n1", "n2", "", nil), extra: pick(`{"k":1}`, nil), how: how,
 		}
 		if deletes && r.IntN(4) == 0 {
 			m.op = pick(true, true, false)
@@ -163,6 +179,7 @@ func randomMerge(t *testing.T, r *rand.Rand, dir string, how query.Merge) (writt
 	slices.Sort(orders)
 	for i := range r.IntN(7) {
 		day = r.IntN(4)
+		change(uint64(orders[i]) + 1)
 		var rows []mergeRow
 		seen := map[string]bool{}
 		for range 1 + r.IntN(12) {
@@ -190,6 +207,7 @@ func randomMerge(t *testing.T, r *rand.Rand, dir string, how query.Merge) (writt
 	r.Shuffle(len(tab.Segments), func(i, k int) { tab.Segments[i], tab.Segments[k] = tab.Segments[k], tab.Segments[i] })
 	for range r.IntN(4) {
 		day = r.IntN(4)
+		change(math.MaxUint64)
 		columns := fileColumns()
 		var values [][]any
 		for range 1 + r.IntN(10) {
@@ -199,6 +217,7 @@ func randomMerge(t *testing.T, r *rand.Rand, dir string, how query.Merge) (writt
 		}
 		tab.Batches = append(tab.Batches, batch(t, columns, values...))
 	}
+	tab.Merge = how
 	return written, tab
 }
 

@@ -171,7 +171,7 @@ func (r *run) attemptsAt(limit uint64) []int64 {
 	p.pruned = kept
 	var out []int64
 	want := max(firstFactor*int64(rows), r.engine.minAttempt)
-	if len(p.ref.conds) == 0 && p.view.ExpiredBefore == nil && p.view.Merge == query.Append {
+	if len(p.ref.conds) == 0 && p.view.ExpiredBefore == nil && !p.view.Merges() {
 		want = int64(rows)
 	}
 	for range maxAttempts {

@@ -67,7 +67,7 @@ func (p *plan) source(e *Engine, st *statement, whole bool) *source {
 		timeType = c.Type
 	}
 	plain, merges := p.parts(), [][]part(nil)
-	if v.Merge != query.Append {
+	if v.Merges() {
 		plain, merges = separate(plain)
 	}
 	p.pruned.merged = len(merges)
@@ -128,19 +128,19 @@ func (p *plan) parts() []part {
 	for i := range v.Segments {
 		segments[i] = &v.Segments[i]
 	}
-	if v.Merge != query.Append {
+	if v.Merges() {
 		slices.SortStableFunc(segments, func(a, b *query.Segment) int { return cmp.Compare(a.Order, b.Order) })
 	}
 	p.pruned = pruning{segments: len(segments)}
 	parts := make([]part, 0, len(segments)+len(v.Batches))
 	for _, s := range segments {
 		p.pruned.rows += s.Rows
-		parts = append(parts, part{segment: s, rank: len(parts), min: s.MinTime, max: s.MaxTime})
+		parts = append(parts, part{segment: s, merge: v.Eras.Segment(s.Order, v.Merge), rank: len(parts), min: s.MinTime, max: s.MaxTime})
 	}
-	for _, b := range v.Batches {
+	for i, b := range v.Batches {
 		if b.Rows > 0 {
 			p.pruned.memtable += int64(b.Rows)
-			parts = append(parts, part{batch: b, rank: len(parts), min: b.MinTime, max: b.MaxTime})
+			parts = append(parts, part{batch: b, merge: v.Eras.Batch(i, v.Merge), rank: len(parts), min: b.MinTime, max: b.MaxTime})
 		}
 	}
 	return parts
@@ -176,7 +176,7 @@ func (p *plan) need(st *statement, whole bool) []int {
 	for i, c := range v.columns {
 		switch {
 		case whole, c.Semantic == schema.Timestamp,
-			v.Merge != query.Append && c.Semantic == schema.Tag,
+			v.Merges() && c.Semantic == schema.Tag,
 			st.words[lowerASCII(c.Name)] > 0, st.words[lowerASCII(v.names[i])] > 0:
 			need = append(need, i)
 		}

@@ -34,6 +34,8 @@ type source struct {
 type part struct {
 	segment *query.Segment
 	batch   *column.Batch
+	// merge is how its rows merge.
+	merge query.Merge
 	// rank orders parts by when they were written, from 0.
 	rank int
 	// min and max bound the time index, in its unit.
@@ -77,7 +79,7 @@ func (s *source) sql() (string, error) {
 		if b.Len() > 0 {
 			b.WriteString(" UNION ALL ")
 		}
-		if err := s.scan(&b, batches, false); err != nil {
+		if err := s.scan(&b, batches, ""); err != nil {
 			return "", err
 		}
 	}
@@ -268,9 +270,10 @@ func batchesOf(parts []part) []part {
 	return out
 }
 
-// scan writes the query of some batches' rows; ordered: with the hidden column and
-// the order of the rows.
-func (s *source) scan(b *strings.Builder, parts []part, ordered bool) error {
+// scan writes the query of some batches' rows; if mark is not empty, it is the hidden
+// column as the query has it, and the order of the rows comes behind it.
+func (s *source) scan(b *strings.Builder, parts []part, mark string) error {
+	ordered := mark != ""
 	columns, names := make([]schema.Column, 0, len(s.need)+2), make([]string, 0, len(s.need)+2)
 	b.WriteString("SELECT ")
 	for i, at := range s.need {
@@ -292,7 +295,7 @@ func (s *source) scan(b *strings.Builder, parts []part, ordered bool) error {
 	if ordered {
 		columns = append(columns, schema.Column{ID: orderColumnID, Name: orderName, Type: schema.Uint64, Semantic: schema.Field})
 		names = append(names, orderName)
-		b.WriteString(", " + quoteName(deletedName) + ", " + quoteName(orderName))
+		b.WriteString(", " + mark + ", " + quoteName(orderName))
 		hidden = ""
 	}
 	rel, err := lend(names, columns, parts)

@@ -1,0 +1,151 @@
+package shard
+
+import (
+	"errors"
+	"maps"
+	"math"
+	"slices"
+
+	"cordwood/proto/column"
+	"cordwood/shard/manifest"
+	"cordwood/shard/memtable"
+	"cordwood/shard/query"
+)
+
+// This file is about tables whose rows came to merge in another way: what was written
+// before stays as it was. While such rows are in memory a cut in the memtable says which
+// they are; a flush puts them into files of their own, and the manifest says which.
+
+// define takes over a definition if it is newer than the one known; mu is held, by the
+// apply goroutine.
+func (s *Shard) define(d *tableDef) {
+	old := s.state.tables[d.ID]
+	s.state.define(d)
+	if old != nil && s.state.tables[d.ID] == d && d.merge != old.merge {
+		s.active.Cut(d.ID, old.merge)
+	}
+}
+
+// learnEras takes over the eras of the manifest; mu is held.
+func (s *Shard) learnEras(list []manifest.Merging) {
+	s.eras = make(map[uint64][]manifest.Era, len(list))
+	for _, m := range list {
+		s.eras[m.TableID] = m.Eras
+	}
+}
+
+// erasOf returns the eras of a table, as View numbers its batches; mu is held.
+func (s *Shard) erasOf(tableID uint64) (eras query.Eras) {
+	for _, e := range s.eras[tableID] {
+		eras = append(eras, query.Era{Before: e.Before, Merge: e.Merge})
+	}
+	before := 0
+	add := func(m *memtable.Memtable) {
+		for _, c := range m.Cuts(tableID) {
+			eras = append(eras, query.Era{Before: math.MaxUint64, Batches: before + c.At, Merge: c.Merge})
+		}
+		before += len(m.Batches(tableID))
+	}
+	for _, f := range s.frozen {
+		add(f.mem)
+	}
+	add(s.active)
+	return eras
+}
+
+// stage is a part of a flush: the rows of tables that merge in one way, and the tables
+// whose era ends with it.
+type stage struct {
+	rows map[uint64]*flushTable
+	ends map[uint64]query.Merge
+}
+
+// stages splits what is frozen so that rows of different eras of a table do not come
+// into one file, and those of a later era into one of a later id; mu is held.
+func (s *Shard) stages(todo []*frozen) []stage {
+	rows, cuts := map[uint64]*flushTable{}, map[uint64][]memtable.Cut{}
+	most := 0
+	for _, f := range todo {
+		for _, id := range f.mem.CutTables() {
+			for _, c := range f.mem.Cuts(id) {
+				if t := rows[id]; t != nil {
+					c.At += len(t.batches)
+				}
+				cuts[id] = append(cuts[id], c)
+			}
+			most = max(most, len(cuts[id]))
+		}
+		for _, id := range f.mem.Tables() {
+			t := rows[id]
+			if t == nil {
+				t = &flushTable{}
+				rows[id] = t
+			}
+			t.def, t.batches = f.defs[id], append(t.batches, f.mem.Batches(id)...)
+			t.merge = t.def.merge
+		}
+	}
+	out := make([]stage, most+1)
+	for i := range out {
+		out[i] = stage{map[uint64]*flushTable{}, map[uint64]query.Merge{}}
+	}
+	put := func(at int, id uint64, t *flushTable, batches []*column.Batch, merge query.Merge) {
+		if len(batches) == 0 {
+			return
+		}
+		part := &flushTable{def: t.def, merge: merge, batches: batches}
+		for _, b := range batches {
+			part.bytes += int64(len(b.Mem))
+		}
+		// A table that merges rows and has a file of its own goes on getting one.
+		part.own = part.bytes >= s.cfg.ShareBytes || merge != query.Append && slices.ContainsFunc(s.segments[id], func(l *liveSegment) bool { return !l.Shared() })
+		out[at].rows[id] = part
+	}
+	for id, list := range cuts {
+		at, from := most-len(list), 0
+		for _, c := range list {
+			out[at].ends[id] = c.Merge
+			if t := rows[id]; t != nil {
+				put(at, id, t, t.batches[from:c.At], c.Merge)
+				from = c.At
+			}
+			at++
+		}
+		if t := rows[id]; t != nil {
+			t.batches = t.batches[from:]
+		}
+	}
+	for id, t := range rows {
+		put(most, id, t, t.batches, t.merge)
+	}
+	return out
+}
+
+// writeStages writes the rows of a flush and notes in the edit which files, and which
+// eras, come of it. After an error none of the files is left.
+func (s *Shard) writeStages(stages []stage, edit *manifest.Edit) error {
+	eras := map[uint64][]manifest.Era{}
+	for _, st := range stages {
+		metas, err := s.writeTables(st.rows)
+		if err != nil {
+			return errors.Join(err, s.removeNew(edit.Add))
+		}
+		edit.Add = append(edit.Add, metas...)
+		if len(st.ends) == 0 {
+			continue
+		}
+		next := s.ids.upcoming() // above all files of the era, not above those of the next
+		s.mu.RLock()
+		for id, merge := range st.ends {
+			if _, ok := eras[id]; !ok {
+				eras[id] = slices.Clone(s.eras[id])
+			}
+			eras[id] = append(eras[id], manifest.Era{Before: next, Merge: merge})
+		}
+		s.mu.RUnlock()
+	}
+	for _, id := range slices.Sorted(maps.Keys(eras)) {
+		edit.Merging = append(edit.Merging, manifest.Merging{TableID: id, Eras: eras[id]})
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package manifest
+
+import (
+	"slices"
+
+	"cordwood/shard/query"
+)
+
+// Merging is how rows of a table merge that were written before the table's definition
+// changed that.
+type Merging struct {
+	TableID uint64
+	// Eras ascend.
+	Eras []Era
+}
+
+// Era is the time during which rows of a table merged in one way: those in segments of an
+// order below Before, and not in an era before. Of what is in no era the table's
+// definition tells.
+type Era struct {
+	Before uint64
+	Merge  query.Merge
+}
+
+// forgetEras leaves out the eras of which there are no rows any more.
+func (s *State) forgetEras() {
+	if len(s.Merging) == 0 {
+		return
+	}
+	index := make(map[uint64]int, len(s.Merging))
+	used := make([][]bool, len(s.Merging))
+	for i, m := range s.Merging {
+		index[m.TableID] = i
+		used[i] = make([]bool, len(m.Eras)+1)
+	}
+	note := func(table, order uint64) {
+		if i, ok := index[table]; ok {
+			used[i][eraOf(s.Merging[i].Eras, order)] = true
+		}
+	}
+	dead := s.Dead()
+	for i := range s.Segments {
+		m := &s.Segments[i]
+		if !m.Shared() {
+			note(m.TableID, m.Order)
+			continue
+		}
+		for j := range m.Tables {
+			if t := &m.Tables[j]; !dead.Span(m, t) {
+				note(t.TableID, m.Order)
+			}
+		}
+	}
+	var kept []Merging
+	for i, m := range s.Merging {
+		var eras []Era
+		for j, era := range m.Eras {
+			if used[i][j] {
+				eras = append(eras, era)
+			}
+		}
+		if len(eras) > 0 {
+			kept = append(kept, Merging{m.TableID, eras})
+		}
+	}
+	s.Merging = kept
+}
+
+// eraOf is the index of the era of segments of an order; len(eras) if it is none.
+func eraOf(eras []Era, order uint64) int {
+	i, _ := slices.BinarySearchFunc(eras, order, func(e Era, order uint64) int {
+		if e.Before > order {
+			return 1
+		}
+		return -1
+	})
+	return i
+}

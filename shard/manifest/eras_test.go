@@ -1,0 +1,66 @@
+package manifest
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/shard/query"
+	"cordwood/shard/segment"
+)
+
+// TestEras: eras come and go with the rows that were written in them, over edits, their
+// repetition, and a file.
+func TestEras(t *testing.T) {
+	own := func(id, order, table uint64) segment.Meta {
+		m := seg(id, table)
+		m.Order = order
+		return m
+	}
+	both := func(id uint64) segment.Meta {
+		return shared(id+1, segment.TableSpan{TableID: 7, Rows: 1, MinTime: 1, MaxTime: 2}, segment.TableSpan{TableID: 9, Rows: 1, MinTime: 1, MaxTime: 2})
+	}
+	state := &State{}
+	var file []byte
+	for _, step := range []struct {
+		name string
+		edit Edit
+		want []Merging
+	}{
+		{"before", Edit{AppliedIndex: 1, Add: []segment.Meta{own(1, 1, 7), own(2, 2, 9), both(2)}, Tables: []Table{table(7, 1), table(9, 1)}}, nil},
+		{"two tables change", Edit{AppliedIndex: 2, Add: []segment.Meta{own(4, 4, 7)}, Merging: []Merging{
+			{9, []Era{{4, query.LastRow}}}, {7, []Era{{4, query.LastRow}}},
+		}}, []Merging{{7, []Era{{4, query.LastRow}}}, {9, []Era{{4, query.LastRow}}}}},
+		{
+			"one of them again, and without rows in between",
+			Edit{AppliedIndex: 3, Merging: []Merging{{7, []Era{{4, query.LastRow}, {5, query.LastNonNull}, {5, query.Append}}}}},
+			[]Merging{{7, []Era{{4, query.LastRow}, {5, query.LastNonNull}}}, {9, []Era{{4, query.LastRow}}}},
+		},
+		{
+			"rows of one are joined within their era",
+			Edit{Add: []segment.Meta{own(6, 2, 9)}, Remove: []uint64{2}},
+			[]Merging{{7, []Era{{4, query.LastRow}, {5, query.LastNonNull}}}, {9, []Era{{4, query.LastRow}}}},
+		},
+		{"the rows of an era are gone", Edit{Remove: []uint64{4}}, []Merging{{7, []Era{{4, query.LastRow}}}, {9, []Era{{4, query.LastRow}}}}},
+		{"a table is dropped", Edit{AppliedIndex: 4, Drop: []uint64{7}}, []Merging{{9, []Era{{4, query.LastRow}}}}},
+		{"all are gone", Edit{Remove: []uint64{3, 6}}, nil},
+	} {
+		for range 2 {
+			state = state.apply(&step.edit)
+			if d := cmp.Diff(step.want, state.Merging); d != "" {
+				t.Fatalf("%s (-want +got):\n%s", step.name, d)
+			}
+		}
+		file = appendRecord(appendHeader(nil, 1), state.asEdit())
+		f, err := parse("M", file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(step.want, (&State{}).apply(&f.edits[0].edit).Merging); d != "" {
+			t.Errorf("%s: read again (-want +got):\n%s", step.name, d)
+		}
+	}
+	if _, err := parse("M", appendRecord(appendHeader(nil, 1), &Edit{Merging: []Merging{{7, []Era{{4, 3}}}}})); err == nil {
+		t.Error("an unknown way to merge rows was read")
+	}
+}
