@@ -122,6 +122,7 @@ func (s *Shard) applyWrites(index, term uint64, e *entry, ready []decoded) (*app
 	for i, b := range link {
 		defs = s.defineUpTo(defs, i)
 		s.state.note(&b.Header)
+		s.ingested.add(b.TableID, len(s.applyEncoded[i]))
 		if s.state.tables[b.TableID].instant {
 			continue // accepted, and thrown away
 		}

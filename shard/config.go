@@ -8,7 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
 
 	"cordwood/proto/schema"
 	"cordwood/shard/compaction"
@@ -29,8 +31,19 @@ type Config struct {
 	Dir string
 	// NodeID is the persistent id of this node.
 	NodeID string
-	// Bootstrap makes an empty Dir a shard with this node as its only replica.
+	// Incarnation tells groups of one shard id apart: it grows when the shard was made
+	// anew. The default value is 1.
+	Incarnation uint32
+	// Bootstrap makes an empty Dir a shard with the replicas that Founders names.
 	Bootstrap bool
+	// Founders are the node ids of a new shard's replicas, NodeID among them; each of
+	// them bootstraps with the same list. The default value is this node alone.
+	Founders []string
+	// Transport reaches the other replicas. Nil: there are none.
+	Transport raft.Transport
+	// Peers connects to the shard service of a node, from which a replica that lacks too
+	// much fetches the shard's state. It must not block. Required with Transport.
+	Peers func(nodeID string) (grpc.ClientConnInterface, error)
 
 	// FlushBytes is the size of a memtable at which it is flushed. The default value
 	// is 64 MiB.
@@ -100,6 +113,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
+	c.Incarnation = or(c.Incarnation, 1)
 	c.FlushBytes = or(c.FlushBytes, 64<<20)
 	c.FlushLogBytes = or(c.FlushLogBytes, 128<<20)
 	c.FlushAge = or(c.FlushAge, 5*time.Minute)
@@ -150,6 +164,7 @@ func (c Config) Validate() error {
 	}
 	fault(c.Dir == "", "Dir is empty")
 	fault(c.NodeID == "", "NodeID is empty")
+	fault(c.Transport != nil && c.Peers == nil, "Peers is nil, and there is a Transport")
 	fault(c.FlushBytes < 0, "FlushBytes is %d, want a positive number", c.FlushBytes)
 	fault(c.FlushLogBytes < 0, "FlushLogBytes is %d, want a positive number", c.FlushLogBytes)
 	fault(c.FlushAge < 0, "FlushAge is %s, want a positive duration", c.FlushAge)

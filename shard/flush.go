@@ -367,7 +367,7 @@ func (s *Shard) flushLoop() {
 
 // flushReason says why the shard should be flushed now; "" if it need not be.
 func (s *Shard) flushReason() string {
-	logBytes := s.replica.LogBytes()
+	logBytes := s.replica.LogBytesAfter(s.flushed.Load())
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	switch {

@@ -85,6 +85,8 @@ type Shard struct {
 	// expiry is used by the flush loop alone.
 	expiry expiryClock
 
+	changing sync.Mutex // one Change at a time; taken before all others
+
 	// mu guards everything below. It is held for moments only, and no other lock is
 	// taken under it. The apply goroutine changes state and active under it, and
 	// reads them without, because nobody else changes them.
@@ -104,6 +106,9 @@ type Shard struct {
 	flushErr                  error // of the last flush
 	closing, closed           bool
 	tails                     tails
+	ingested                  ingested
+	// shared is set from before another replica is added.
+	shared bool
 
 	operations operations
 
@@ -190,7 +195,7 @@ func (s *Shard) open() (err error) {
 
 	s.replica, err = replica.Open(replica.Config{
 		Group: fmt.Sprintf("shard-%d", s.cfg.ID), NodeID: s.cfg.NodeID, Dir: filepath.Join(s.cfg.Dir, raftDirName),
-		FSM: fsm{s}, Bootstrap: s.cfg.Bootstrap, Logger: s.cfg.Logger, Registerer: s.cfg.Registerer, FailStop: s.cfg.FailStop,
+		FSM: fsm{s}, Bootstrap: s.cfg.Bootstrap, Founders: s.cfg.Founders, Transport: s.cfg.Transport, Logger: s.cfg.Logger, Registerer: s.cfg.Registerer, FailStop: s.cfg.FailStop,
 		AppendDeadline: s.cfg.LogDeadline, DiskFull: s.cfg.DiskFull,
 	})
 	if err != nil {
@@ -216,17 +221,18 @@ func (s *Shard) open() (err error) {
 // ID is the shard's number.
 func (s *Shard) ID() uint32 { return s.cfg.ID }
 
-// WaitReady waits until the log is replayed and this replica leads: from then on
-// ReadView has every acknowledged row, and Write works.
+// WaitReady waits until the log is replayed and this replica leads, from when on
+// ReadView has every acknowledged row and Write works; or until it follows a leader and
+// has applied what was committed when that told it first.
 func (s *Shard) WaitReady(ctx context.Context) error {
-	if err := s.replica.WaitLeader(ctx); err != nil {
+	if err := s.replica.WaitReady(ctx); err != nil {
 		return fmt.Errorf("shard %d: %w", s.cfg.ID, err)
 	}
 	return nil
 }
 
 // Ready tells whether WaitReady would return at once.
-func (s *Shard) Ready() bool { return s.replica.IsLeader() }
+func (s *Shard) Ready() bool { return s.replica.Ready() }
 
 // memoryLocked is the memory of all memtables; mu is held.
 func (s *Shard) memoryLocked() int64 {

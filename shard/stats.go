@@ -22,7 +22,15 @@ func (s *Shard) StatsOf(req *shardpb.StatsRequest) *shardpb.ShardStats {
 	r := s.replica.Stats()
 	out := &shardpb.ShardStats{
 		ShardId: s.cfg.ID, State: strings.ToLower(r.State), Leader: r.Leader, Term: r.Term,
-		LogBytes: r.LogBytes, FlushedIndex: s.flushed.Load(),
+		LogBytes: r.LogBytes, FlushedIndex: s.flushed.Load(), Incarnation: s.cfg.Incarnation, NodeId: s.cfg.NodeID,
+		CommitIndex: r.ToldIndex, LastIndex: r.LastIndex,
+	}
+	for _, m := range r.Members {
+		if m.Voter {
+			out.Voters = append(out.Voters, m.NodeID)
+		} else {
+			out.Learners = append(out.Learners, m.NodeID)
+		}
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"time"
+
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 )
@@ -67,6 +69,10 @@ func (s *Shard) linkUnlogged(batches [][]byte, p *pending) (index uint64, need [
 	if s.closing {
 		return 0, nil, false, errs.New(errs.ShardNotReady, "shard %d: it is closing on node %s", s.cfg.ID, s.cfg.NodeID).WithReason(errs.NotLeader)
 	}
+	if !s.aloneLocked() {
+		return 0, nil, false, errs.New(errs.ShardBusy, "shard %d: it gets another replica: rows without a log have to be sent again", s.cfg.ID).
+			WithReason(errs.Busy).WithRetryAfter(50 * time.Millisecond)
+	}
 	if s.active != p.mem {
 		return 0, nil, true, nil
 	}
@@ -97,7 +103,8 @@ func (s *Shard) linkUnlogged(batches [][]byte, p *pending) (index uint64, need [
 		return 0, need, false, nil
 	}
 	now, first, rows := s.now(), s.active.Empty(), 0
-	for _, b := range link {
+	for i, b := range link {
+		s.ingested.add(b.TableID, len(encoded[i]))
 		s.state.noteUnlogged(&b.Header, now.UnixNano())
 		if !s.state.tables[b.TableID].instant {
 			s.active.Append(b)

@@ -40,6 +40,9 @@ func (s *Shard) Write(ctx context.Context, batches [][]byte, tables []*schemapb.
 	if p.bytes > MaxWriteBytes {
 		return 0, nil, errs.New(errs.InvalidArguments, "shard %d: write of %d bytes, at most %d are allowed; split it", s.cfg.ID, p.bytes, MaxWriteBytes).WithReason(errs.BadBatch)
 	}
+	if err := s.replica.CheckLeads(); err != nil {
+		return 0, nil, err
+	}
 	if err := s.room(0); err != nil {
 		s.metrics.busy.Inc()
 		return 0, nil, err
@@ -168,6 +171,7 @@ func (s *Shard) precheck(w *pending) (index uint64, need []uint64, err error) {
 		}
 	}
 	index = s.appliedIndex
+	alone := s.aloneLocked()
 	s.mu.RUnlock()
 	w.inflated = int64(total)
 	switch {
@@ -181,7 +185,7 @@ func (s *Shard) precheck(w *pending) (index uint64, need []uint64, err error) {
 	for i := range headers {
 		// What was appended of a request with a key is in the log: it must be known on
 		// every replica.
-		w.unlogged[i] = fresh[i] && !keyed(&headers[i]) && known.tables[headers[i].TableID].skipWAL && s.replica.SoleVoter()
+		w.unlogged[i] = fresh[i] && !keyed(&headers[i]) && known.tables[headers[i].TableID].skipWAL && alone
 	}
 	return 0, nil, s.decode(w, fresh, &known)
 }

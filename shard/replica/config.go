@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -45,9 +46,12 @@ type Config struct {
 	Log LogKind
 	// FSM is the state machine.
 	FSM FSM
-	// Bootstrap makes an empty Dir a group with this node as its only voter. It has
-	// no effect on a Dir that holds a group.
+	// Bootstrap makes an empty Dir a group with Founders as its voters. It has no effect
+	// on a Dir that holds a group.
 	Bootstrap bool
+	// Founders are the node ids of a new group's voters, NodeID among them; each of them
+	// bootstraps with the same list. The default value is this node alone.
+	Founders []string
 	// Transport reaches the other members; its LocalAddr must be NodeID, and Close
 	// closes it if it can be closed. Nil means that there are none.
 	Transport raft.Transport
@@ -61,7 +65,7 @@ type Config struct {
 	FailStop func(error)
 
 	// HeartbeatTimeout and ElectionTimeout are raft's. The default value is 200 ms
-	// without a transport and 2 s with one.
+	// without a transport and 1 s with one.
 	HeartbeatTimeout time.Duration
 	ElectionTimeout  time.Duration
 	// CommitTimeout is how often a leader that is idle tells followers what is
@@ -83,9 +87,14 @@ type Config struct {
 	// SnapshotEvery is the number of entries after which raft takes a snapshot by
 	// itself. The default value, 0, means that only Snapshot takes one.
 	SnapshotEvery uint64
-	// TrailingLogs is how many entries stay in the log behind a snapshot. The
-	// default value is 1 without a transport and 256 with one.
+	// TrailingLogs is how many entries stay in the log behind a snapshot at least while
+	// the group has other members. The default value is 1 without a transport and 256
+	// with one. One entry stays in a group of this node alone.
 	TrailingLogs uint64
+	// TrailingBytes is how many bytes of entries stay in the log behind a snapshot at
+	// most, but for TrailingLogs, while the group has other members: they can catch up by
+	// the log alone. The default value is 256 MiB.
+	TrailingBytes int64
 	// MaxEntryBytes is the largest entry that Propose takes. The default value,
 	// and the highest allowed one, is MaxEntryBytes.
 	MaxEntryBytes int
@@ -107,7 +116,7 @@ func (c Config) withDefaults() Config {
 	}
 	beat, trail := 200*time.Millisecond, uint64(1)
 	if c.Transport != nil {
-		beat, trail = 2*time.Second, 256
+		beat, trail = time.Second, 256
 	}
 	def(&c.HeartbeatTimeout, beat)
 	def(&c.ElectionTimeout, c.HeartbeatTimeout)
@@ -119,6 +128,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.TrailingLogs == 0 {
 		c.TrailingLogs = trail
+	}
+	if c.TrailingBytes == 0 {
+		c.TrailingBytes = 256 << 20
+	}
+	if len(c.Founders) == 0 {
+		c.Founders = []string{c.NodeID}
 	}
 	if c.MaxEntryBytes == 0 {
 		c.MaxEntryBytes = MaxEntryBytes
@@ -142,6 +157,9 @@ func (c Config) Validate() error {
 	fault(c.Dir == "", "Dir is empty")
 	fault(c.FSM == nil, "FSM is nil")
 	fault(c.Log != WAL && c.Log != Bolt, "Log is %d, want WAL or Bolt", c.Log)
+	fault(len(c.Founders) > 0 && !slices.Contains(c.Founders, c.NodeID), "Founders %v are without NodeID %s", c.Founders, c.NodeID)
+	fault(len(c.Founders) > 1 && c.Transport == nil, "Founders are %v, and there is no Transport to reach them", c.Founders)
+	fault(c.TrailingBytes < 0, "TrailingBytes is %d, want a positive number", c.TrailingBytes)
 	fault(c.MaxEntryBytes < 0 || c.MaxEntryBytes > MaxEntryBytes, "MaxEntryBytes is %d, want 1 to %d", c.MaxEntryBytes, MaxEntryBytes)
 	fault(c.MaxAppendEntries < 0 || c.MaxAppendEntries > 1024, "MaxAppendEntries is %d, want 1 to 1024", c.MaxAppendEntries)
 	fault(c.Transport != nil && c.NodeID != "" && string(c.Transport.LocalAddr()) != c.NodeID, "Transport's address is not NodeID")

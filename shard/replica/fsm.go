@@ -90,12 +90,35 @@ type fsmAdapter struct {
 
 	mu          sync.Mutex
 	snapshotErr error // of the last Persist, which raft turns to text
+
+	waits   atomic.Int32 // how many wait for more to be applied
+	waiting sync.Mutex   // guards moved
+	moved   chan struct{}
 }
 
 var _ raft.BatchingFSM = (*fsmAdapter)(nil)
 
 func newFSMAdapter(fsm FSM, fail func(error)) *fsmAdapter {
-	return &fsmAdapter{fsm: fsm, fail: fail}
+	return &fsmAdapter{fsm: fsm, fail: fail, moved: make(chan struct{})}
+}
+
+// tell wakes those who wait for more to be applied.
+func (a *fsmAdapter) tell() {
+	if a.waits.Load() == 0 {
+		return
+	}
+	a.waiting.Lock()
+	defer a.waiting.Unlock()
+	close(a.moved)
+	a.moved = make(chan struct{})
+}
+
+// move returns a channel that is closed when more was applied. The caller must have
+// added itself to waits before.
+func (a *fsmAdapter) move() <-chan struct{} {
+	a.waiting.Lock()
+	defer a.waiting.Unlock()
+	return a.moved
 }
 
 // Applied is the index of the last command given to the state machine.
@@ -141,6 +164,7 @@ func (a *fsmAdapter) Apply(l *raft.Log) any { return a.ApplyBatch([]*raft.Log{l}
 
 // ApplyBatch gives the commands among logs to the state machine.
 func (a *fsmAdapter) ApplyBatch(logs []*raft.Log) []any {
+	defer a.tell()
 	results := make([]any, len(logs))
 	entries := make([]Entry, 0, len(logs))
 	at := make([]int, 0, len(logs))
@@ -206,7 +230,12 @@ func (a *fsmAdapter) Restore(source io.ReadCloser) error {
 		return err
 	}
 	a.applied.Store(h.index)
+	if durable, ok := a.fsm.(Durable); ok {
+		// What was fetched may be newer than the snapshot; the log brings it once more.
+		a.applied.Store(max(h.index, durable.AppliedIndex()))
+	}
 	a.term = h.term
+	a.tell()
 	return nil
 }
 

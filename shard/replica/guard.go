@@ -28,6 +28,7 @@ type guard struct {
 
 	broken  atomic.Pointer[error] // the latch: the first error of a write
 	waiting atomic.Int32          // writes that wait for room
+	busy    atomic.Int64          // since when a write is under way, Unix nanoseconds; 0: none is
 	closed  <-chan struct{}
 	end     func() // closes it
 }
@@ -73,7 +74,9 @@ func (g *guard) write(what string, do func() error) error {
 		g.latch(fmt.Errorf("log: %s: the disk did not answer within %s", what, g.deadline))
 	})
 	watch.Reset(g.deadline)
+	g.busy.Store(time.Now().UnixNano())
 	err := do()
+	g.busy.Store(0)
 	watch.Stop()
 	if err != nil {
 		err = fmt.Errorf("log: %s: %w", what, err)
@@ -86,6 +89,15 @@ func (g *guard) write(what string, do func() error) error {
 		return *err
 	}
 	return nil
+}
+
+// busyFor is how long the write that is under way has taken. Of several it is one.
+func (g *guard) busyFor() time.Duration {
+	since := g.busy.Load()
+	if since == 0 {
+		return 0
+	}
+	return time.Since(time.Unix(0, since))
 }
 
 // errWaitEnded is returned for a write that waited for room when the log was closed.

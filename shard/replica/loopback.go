@@ -24,15 +24,6 @@ func newLoopback(addr raft.ServerAddress) *loopback {
 	return &loopback{addr: addr, rpcs: make(chan raft.RPC, 1)}
 }
 
-// electNow has the member stand for election without waiting for a leader's
-// heartbeat to fail to come. It is only right for a sole voter, and only once.
-func (l *loopback) electNow() {
-	l.rpcs <- raft.RPC{
-		Command:  &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}},
-		RespChan: make(chan raft.RPCResponse, 1),
-	}
-}
-
 func (l *loopback) Consumer() <-chan raft.RPC          { return l.rpcs }
 func (l *loopback) LocalAddr() raft.ServerAddress      { return l.addr }
 func (l *loopback) SetHeartbeatHandler(func(raft.RPC)) {}

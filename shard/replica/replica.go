@@ -40,6 +40,10 @@ type Replica struct {
 	store   *logStore
 	fsm     *fsmAdapter
 	metrics *metrics
+	wire    *wire
+
+	verifying verifier
+	staging   chan struct{} // holds a token while data of a snapshot is fetched
 
 	// ref is raft once it runs, for callbacks that may come before Open has it.
 	ref atomic.Pointer[raft.Raft]
@@ -58,7 +62,8 @@ type Replica struct {
 	failed   chan struct{} // closed when the replica failed; failErr is set before
 	failErr  error
 
-	snapshotMu sync.Mutex // one Snapshot at a time
+	snapshotMu sync.Mutex  // one Snapshot at a time, and none while one is installed
+	caughtUp   atomic.Bool // as a follower: has applied what was committed when it was told
 	stop       chan struct{}
 	watching   sync.WaitGroup
 	closeOnce  sync.Once
@@ -76,7 +81,7 @@ func Open(cfg Config) (*Replica, error) {
 	}
 	cfg = cfg.withDefaults()
 	r := &Replica{
-		cfg: cfg, changed: make(chan struct{}), failed: make(chan struct{}), stop: make(chan struct{}),
+		cfg: cfg, changed: make(chan struct{}), failed: make(chan struct{}), stop: make(chan struct{}), staging: make(chan struct{}, 1),
 		metrics: newMetrics(cfg.Registerer, cfg.Group),
 	}
 	if err := r.open(); err != nil {
@@ -123,20 +128,24 @@ func (r *Replica) open() (err error) {
 	if err := r.fsm.catchUp(snaps); err != nil {
 		return err
 	}
+	if err := finishInstall(r.store, snaps); err != nil {
+		return err
+	}
 	if err := checkContinuity(r.store, snaps, r.fsm.Applied()); err != nil {
 		return err
 	}
 
-	transport := cfg.Transport
-	var loop *loopback
-	if transport == nil {
-		loop = newLoopback(raft.ServerAddress(cfg.NodeID))
-		transport = loop
+	below := cfg.Transport
+	if below == nil {
+		below = newLoopback(raft.ServerAddress(cfg.NodeID))
 	}
+	var transport raft.Transport
+	r.wire, transport = newWire(below, func() bool { return g.busyFor() > stuckAfter })
+	r.wire.snapshot = r.takeSnapshot
 	conf := raftConfig(cfg)
 	conf.Logger = logger
 	if cfg.Bootstrap {
-		if err := bootstrap(conf, r.store, snaps, transport); err != nil {
+		if err := bootstrap(conf, cfg.Founders, r.store, snaps, transport); err != nil {
 			return fmt.Errorf("bootstrap: %w", err)
 		}
 	}
@@ -151,15 +160,48 @@ func (r *Replica) open() (err error) {
 		r.raft.Shutdown()
 	default:
 	}
-	if loop == nil {
-		return nil
-	}
-	if members := r.raft.GetConfiguration().Configuration().Servers; len(members) > 0 && !r.soleVoter() {
+	r.wire.start()
+	members := r.raft.GetConfiguration().Configuration().Servers
+	if cfg.Transport == nil && len(members) > 0 && !r.soleVoter() {
 		// It would wait for the votes of others for ever.
 		return errors.Join(fmt.Errorf("its members are %v by log and snapshots, and node %s should be the only one: the head of the newest snapshot is damaged, or the directory is another node's; restore it from a backup",
 			members, cfg.NodeID), r.raft.Shutdown().Error())
 	}
-	loop.electNow()
+	if r.soleVoter() || cfg.Transport == nil {
+		r.wire.electNow()
+	}
+	return nil
+}
+
+// finishInstall clears the log if a snapshot of another member was stored and a crash
+// came before raft did it. Entries up to the snapshot's that are not those that it was
+// made of would else keep raft from appending what follows it.
+func finishInstall(store *logStore, snaps raft.SnapshotStore) error {
+	list, err := snaps.List()
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	newest := list[0]
+	first, err := store.FirstIndex()
+	if err != nil {
+		return err
+	}
+	last, err := store.LastIndex()
+	if err != nil || last == 0 || first > newest.Index {
+		return err
+	}
+	if last >= newest.Index {
+		var l raft.Log
+		if err := store.GetLog(newest.Index, &l); err != nil {
+			return err
+		}
+		if l.Term == newest.Term {
+			return nil
+		}
+	}
+	if err := store.DeleteRange(first, last); err != nil {
+		return fmt.Errorf("clear the log behind an installed snapshot: %w", err)
+	}
 	return nil
 }
 
@@ -196,8 +238,8 @@ func checkContinuity(store *logStore, snaps raft.SnapshotStore, applied uint64) 
 	return nil
 }
 
-// bootstrap makes an empty store a group of one voter.
-func bootstrap(conf *raft.Config, store *logStore, snaps raft.SnapshotStore, transport raft.Transport) error {
+// bootstrap makes an empty store a group of the given voters.
+func bootstrap(conf *raft.Config, founders []string, store *logStore, snaps raft.SnapshotStore, transport raft.Transport) error {
 	last, err := store.LastIndex()
 	if err != nil {
 		return err
@@ -214,13 +256,22 @@ func bootstrap(conf *raft.Config, store *logStore, snaps raft.SnapshotStore, tra
 	if err := store.SetUint64([]byte("CurrentTerm"), 0); err != nil {
 		return err
 	}
-	return raft.BootstrapCluster(conf, store, store, snaps, transport, raft.Configuration{Servers: []raft.Server{{
-		Suffrage: raft.Voter, ID: conf.LocalID, Address: transport.LocalAddr(),
-	}}})
+	var group raft.Configuration
+	for _, id := range founders {
+		group.Servers = append(group.Servers, raft.Server{Suffrage: raft.Voter, ID: raft.ServerID(id), Address: raft.ServerAddress(id)})
+	}
+	return raft.BootstrapCluster(conf, store, store, snaps, transport, group)
 }
 
 // SoleVoter tells whether the group has no other voter than this node.
 func (r *Replica) SoleVoter() bool { return r.soleVoter() }
+
+// SoleMember tells whether the group has no other member than this node, not even a
+// learner.
+func (r *Replica) SoleMember() bool {
+	servers := r.raft.GetConfiguration().Configuration().Servers
+	return len(servers) == 1 && string(servers[0].ID) == r.cfg.NodeID
+}
 
 // soleVoter tells whether the group has no other voter than this node.
 func (r *Replica) soleVoter() bool {
@@ -237,12 +288,16 @@ func (r *Replica) soleVoter() bool {
 
 // Snapshot has the state machine make everything applied so far durable, keeps
 // what it persists as the group's newest snapshot, and then cuts the log behind
-// it down to Config.TrailingLogs entries. It returns nil, and does nothing, if no
+// it: to Config.TrailingBytes if there are other members, else to Config.TrailingLogs
+// entries. It returns nil, and does nothing, if no
 // entry was ever applied by this process. Calls are taken one after another.
 func (r *Replica) Snapshot() error {
 	r.snapshotMu.Lock()
 	defer r.snapshotMu.Unlock()
 	if err := r.failure(); err != nil {
+		return fmt.Errorf("replica %s: snapshot: %w", r.cfg.Group, err)
+	}
+	if err := r.setTrailing(); err != nil {
 		return fmt.Errorf("replica %s: snapshot: %w", r.cfg.Group, err)
 	}
 	r.fsm.setSnapshotErr(nil)
@@ -269,6 +324,25 @@ type Stats struct {
 	LastIndex, CommitIndex, AppliedIndex uint64
 	// LogBytes is what LogBytes returns.
 	LogBytes int64
+	// ToldIndex is the highest index that this member knows to be committed, if it is a
+	// follower by what leaders said: it has not caught up while AppliedIndex is behind.
+	ToldIndex uint64
+	// CaughtUp tells that everything up to ToldIndex is applied.
+	CaughtUp bool
+	// Members are those of the group, as this one knows them.
+	Members []Member
+}
+
+// Member is a member of the group.
+type Member struct {
+	NodeID string
+	Voter  bool
+	// Silent is how long ago it last answered this member, which leads; negative if it
+	// has not answered at all, and 0 for this member itself.
+	Silent time.Duration
+	// LastIndex is the last entry of its log, by what it said last; of this member itself
+	// the last one of its own.
+	LastIndex uint64
 }
 
 // Stats returns the replica's present state.
@@ -281,12 +355,18 @@ func (r *Replica) Stats() Stats {
 	if r.failure() != nil {
 		s.State = "Failed"
 	}
+	s.ToldIndex = max(s.CommitIndex, r.wire.told.Load())
+	s.CaughtUp = r.hasApplied(s.ToldIndex) && (s.State == raft.Leader.String() || s.Leader != "" && s.ToldIndex > 0)
+	s.Members = r.members()
 	return s
 }
 
 // LogBytes is about how many bytes of entries the log holds that the last
 // snapshot did not cut off; it is right to 64 KiB and one entry.
 func (r *Replica) LogBytes() int64 { return r.store.Bytes() }
+
+// LogBytesAfter is about how many bytes of entries the log holds behind an index.
+func (r *Replica) LogBytesAfter(index uint64) int64 { return r.store.BytesAfter(index) }
 
 // IsLeader tells whether this replica leads and has applied all that was
 // committed before it did. It may be out of date when it is read.

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -82,13 +84,15 @@ type logStore struct {
 	// sums has the store put a checksum into every entry: the backend has none.
 	sums bool
 
-	mu      sync.Mutex // guards sizes, loading; held for moments only
+	mu      sync.Mutex // guards what is below; held for moments only
 	sizes   sizes
 	loading bool
+	// others are the entries since loading began that are no commands.
+	others map[uint64]struct{}
 }
 
 func newLogStore(b backend, g *guard, m *metrics, kind LogKind) *logStore {
-	return &logStore{guard: g, backend: b, metrics: m, sums: kind == Bolt, loading: true}
+	return &logStore{guard: g, backend: b, metrics: m, sums: kind == Bolt, loading: true, others: map[uint64]struct{}{}}
 }
 
 // loaded ends the phase in which raft reads the log through once, and Bytes
@@ -125,7 +129,7 @@ func (s *logStore) GetLog(index uint64, l *raft.Log) error {
 	if err == nil {
 		s.mu.Lock()
 		if s.loading {
-			s.sizes.add(index, entryBytes(l))
+			s.note(l)
 		}
 		s.mu.Unlock()
 	}
@@ -157,9 +161,46 @@ func (s *logStore) StoreLogs(logs []*raft.Log) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range logs {
-		s.sizes.add(l.Index, entryBytes(l))
+		s.note(l)
 	}
 	return nil
+}
+
+// note takes an entry into account; mu is held.
+func (s *logStore) note(l *raft.Log) {
+	s.sizes.add(l.Index, entryBytes(l))
+	if l.Type == raft.LogCommand {
+		delete(s.others, l.Index)
+	} else {
+		s.others[l.Index] = struct{}{}
+	}
+}
+
+// lastCommand is the index of the last command up to index. known is false if it lies
+// before what this process has read or written of the log.
+func (s *logStore) lastCommand(index uint64) (last uint64, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		if _, other := s.others[index]; !other {
+			return index, index > 0
+		}
+		index--
+	}
+}
+
+// BytesAfter is about how many bytes of entries the log holds behind index.
+func (s *logStore) BytesAfter(index uint64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sizes.after(index)
+}
+
+// entriesOf is how many of the last entries have so many bytes at most.
+func (s *logStore) entriesOf(bytes int64, last uint64) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return last - min(last, s.sizes.from(bytes))
 }
 
 func (s *logStore) DeleteRange(from, to uint64) error {
@@ -177,6 +218,11 @@ func (s *logStore) DeleteRange(from, to uint64) error {
 		s.sizes.cutHead(to)
 	} else {
 		s.sizes.cutTail(from)
+	}
+	for index := range s.others {
+		if index >= from && index <= to {
+			delete(s.others, index)
+		}
 	}
 	return nil
 }
@@ -296,6 +342,27 @@ type mark struct {
 const markBytes = 64 << 10
 
 func (s *sizes) total() int64 { return s.end - s.base }
+
+// after is the bytes of the marks that end behind index.
+func (s *sizes) after(index uint64) int64 {
+	at, _ := slices.BinarySearchFunc(s.marks, index, func(m mark, index uint64) int { return cmp.Compare(m.index, index+1) })
+	if at == len(s.marks) {
+		return 0
+	}
+	return s.end - s.before(at)
+}
+
+// from is the last entry that must go so that at most so many bytes are left.
+func (s *sizes) from(bytes int64) uint64 {
+	last := uint64(0)
+	for i := range s.marks {
+		if s.end-s.before(i) <= bytes {
+			break
+		}
+		last = s.marks[i].index
+	}
+	return last
+}
 
 // add counts an entry; those at or after index are forgotten, as they are overwritten.
 func (s *sizes) add(index uint64, bytes int64) {

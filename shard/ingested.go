@@ -1,0 +1,38 @@
+package shard
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+
+	"cordwood/proto/metapb"
+)
+
+// ingested counts the encoded bytes of batches that were appended since the process
+// began. Apply adds, with Shard.mu held; tables is read under it.
+type ingested struct {
+	total  atomic.Int64
+	tables map[uint64]int64
+}
+
+func (n *ingested) add(table uint64, bytes int) {
+	n.total.Add(int64(bytes))
+	if n.tables == nil {
+		n.tables = map[uint64]int64{}
+	}
+	n.tables[table] += int64(bytes)
+}
+
+// busiest are the tables with the most bytes, the first one first.
+func (s *Shard) busiest(most int) []*metapb.TableIngest {
+	s.mu.RLock()
+	out := make([]*metapb.TableIngest, 0, len(s.ingested.tables))
+	for id, bytes := range s.ingested.tables {
+		out = append(out, &metapb.TableIngest{TableId: id, Bytes: bytes})
+	}
+	s.mu.RUnlock()
+	slices.SortFunc(out, func(a, b *metapb.TableIngest) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.TableId, b.TableId))
+	})
+	return out[:min(len(out), most)]
+}

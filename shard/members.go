@@ -1,0 +1,154 @@
+package shard
+
+import (
+	"context"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/shardpb"
+	"cordwood/shard/replica"
+)
+
+// Change changes the members of the shard's group, or who leads it; see
+// replica.Replica.Change.
+//
+// Before a first other replica is added, rows of tables with skip_wal are made durable
+// and the log is cut, so that the new one gets them with the segments: from then on they
+// go through the log as all others do.
+func (s *Shard) Change(ctx context.Context, kind replica.ChangeKind, node string) error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	if kind == replica.AddLearner && s.replica.SoleMember() && node != s.cfg.NodeID {
+		if err := s.share(ctx); err != nil {
+			return errs.Wrap(errs.ShardNotReady, err, "shard %d: %s, node %s: the rows that are not in the log", s.cfg.ID, kind, node).WithReason(errs.Busy).WithRetryAfter(time.Second)
+		}
+	}
+	err := s.replica.Change(ctx, kind, node)
+	if err == nil && s.replica.SoleMember() {
+		s.mu.Lock()
+		s.shared = false
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// share has all rows go through the log from now on, and makes those durable that did
+// not.
+func (s *Shard) share(ctx context.Context) error {
+	if err := s.replica.CheckLeads(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.shared = true
+	s.mu.Unlock()
+	// An entry of its own makes sure that there is something to take a snapshot of.
+	e := entry{kind: kindWrite, time: s.now().UnixNano()}
+	if _, err := s.replica.Propose(ctx, appendEntry(nil, &e)); err != nil {
+		return err
+	}
+	return s.Flush(ctx)
+}
+
+// aloneLocked tells whether the shard has no other replica and will not have one soon; mu
+// is held.
+func (s *Shard) aloneLocked() bool { return !s.shared && s.replica.SoleMember() }
+
+// StepDown hands leadership to another replica, if this one leads and there is one that
+// votes.
+func (s *Shard) StepDown(ctx context.Context) error { return s.replica.StepDown(ctx) }
+
+// Leads tells whether this replica leads the shard and has applied all that was
+// committed before it did.
+func (s *Shard) Leads() bool { return s.replica.IsLeader() }
+
+// LeadsChanged returns a channel that is closed when what Leads returns has changed.
+func (s *Shard) LeadsChanged() <-chan struct{} { return s.replica.LeadsChanged() }
+
+// Leader is the node id of the replica that leads, as far as this one knows; else empty.
+func (s *Shard) Leader() string { return s.replica.Leader() }
+
+// Incarnation is that of the shard's group.
+func (s *Shard) Incarnation() uint32 { return s.cfg.Incarnation }
+
+// ReadBarrier returns an index of the shard's log: a replica that has applied it shows
+// all rows that were acknowledged before the call. Only the leader can tell; the reason
+// of the error is NotLeader on others.
+func (s *Shard) ReadBarrier(ctx context.Context) (index uint64, err error) {
+	index, _, err = s.replica.ReadIndex(ctx)
+	return index, err
+}
+
+// WaitApplied waits until this replica has applied an index that Write or ReadBarrier
+// returned, on whatever node.
+func (s *Shard) WaitApplied(ctx context.Context, index uint64) error {
+	return s.replica.WaitApplied(ctx, index)
+}
+
+// busiestTables is how many tables a report names.
+const busiestTables = 16
+
+// Report says how this replica is.
+func (s *Shard) Report() *metapb.ReplicaReport {
+	r := s.replica.Stats()
+	out := &metapb.ReplicaReport{
+		ShardId: s.cfg.ID, Incarnation: s.cfg.Incarnation, State: r.State, Leader: r.Leader, Term: r.Term,
+		LastIndex: r.LastIndex, CommitIndex: r.ToldIndex, LogBytes: r.LogBytes, CaughtUp: r.CaughtUp,
+		IngestedBytes: s.ingested.total.Load(),
+	}
+	for _, m := range r.Members {
+		if m.Voter {
+			out.Voters = append(out.Voters, m.NodeID)
+		} else {
+			out.Learners = append(out.Learners, m.NodeID)
+		}
+	}
+	s.mu.RLock()
+	out.AppliedIndex = s.appliedIndex
+	out.MemtableBytes = s.memoryLocked()
+	for _, l := range s.live {
+		out.SegmentBytes += l.Bytes
+	}
+	s.mu.RUnlock()
+	if r.State == "Leader" {
+		out.Tables = s.busiest(busiestTables)
+	}
+	return out
+}
+
+// ChangeReplicas changes the members of a shard's group.
+func (s *server) ChangeReplicas(ctx context.Context, req *shardpb.ChangeReplicasRequest) (*shardpb.ChangeReplicasResponse, error) {
+	sh, ok := s.cfg.Shards(req.ShardId)
+	if !ok {
+		return nil, errs.ToGRPC(unreachable(req.ShardId).WithReason(errs.NotLeader))
+	}
+	kinds := map[shardpb.ChangeReplicasRequest_Change]replica.ChangeKind{
+		shardpb.ChangeReplicasRequest_CHANGE_ADD_LEARNER: replica.AddLearner,
+		shardpb.ChangeReplicasRequest_CHANGE_PROMOTE:     replica.Promote,
+		shardpb.ChangeReplicasRequest_CHANGE_REMOVE:      replica.Remove,
+		shardpb.ChangeReplicasRequest_CHANGE_LEAD:        replica.Lead,
+	}
+	kind, ok := kinds[req.Change]
+	if !ok {
+		return nil, errs.ToGRPC(errs.New(errs.InvalidArguments, "shard %d: change replicas: change %d is not known to this version", req.ShardId, req.Change))
+	}
+	if err := sh.Change(ctx, kind, req.NodeId); err != nil {
+		return nil, errs.ToGRPC(err)
+	}
+	resp := &shardpb.ChangeReplicasResponse{}
+	resp.Voters, resp.Learners = sh.replica.Members()
+	return resp, nil
+}
+
+// ReadBarrier returns an index of a shard's log that holds everything acknowledged.
+func (s *server) ReadBarrier(ctx context.Context, req *shardpb.ReadBarrierRequest) (*shardpb.ReadBarrierResponse, error) {
+	sh, ok := s.cfg.Shards(req.ShardId)
+	if !ok {
+		return nil, errs.ToGRPC(unreachable(req.ShardId).WithReason(errs.NotLeader))
+	}
+	index, err := sh.ReadBarrier(ctx)
+	if err != nil {
+		return nil, errs.ToGRPC(err)
+	}
+	return &shardpb.ReadBarrierResponse{Index: index}, nil
+}

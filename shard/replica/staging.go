@@ -1,0 +1,107 @@
+package replica
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// Stager is an FSM whose snapshots only name the data that another member has to fetch.
+// A snapshot is not given to raft before Stage has fetched it: raft would neither vote
+// nor append meanwhile.
+type Stager interface {
+	FSM
+	// Stage fetches from the leader what Restore will need of a snapshot that Persist
+	// wrote there. It returns nil when Restore can do without the leader, even after a
+	// restart. It is called by one goroutine at a time, beside Apply, and again for the
+	// same snapshot if it failed or ctx ended before.
+	Stage(ctx context.Context, leader string, index uint64, snapshot []byte) error
+}
+
+const (
+	// maxStaged bounds a snapshot that names data, in bytes.
+	maxStaged = 256 << 20
+	// stageHold is how long the leader waits for an answer while data is fetched. After
+	// that it is told to send the snapshot again later, as it has perhaps a newer one.
+	stageHold = time.Minute
+)
+
+// takeSnapshot gives a snapshot that a leader sends to raft, once what it names is here.
+func (r *Replica) takeSnapshot(rpc raft.RPC, req *raft.InstallSnapshotRequest) {
+	answers := rpc.RespChan
+	refuse := func(err error) {
+		_, _ = io.Copy(io.Discard, rpc.Reader) // the connection must be read to its end
+		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}, Term: r.raft.CurrentTerm()}, err)
+	}
+	if err := r.stage(&rpc, req); err != nil {
+		refuse(fmt.Errorf("replica %s on node %s: snapshot of index %d is not taken yet: %w", r.cfg.Group, r.cfg.NodeID, req.LastLogIndex, err))
+		return
+	}
+	// No snapshot of our own may be under way: raft would note it as its newest one after
+	// it has installed this one.
+	r.snapshotMu.Lock()
+	defer r.snapshotMu.Unlock()
+	installed := make(chan raft.RPCResponse, 1)
+	rpc.RespChan = installed
+	if !r.wire.pass(rpc) {
+		answers <- raft.RPCResponse{Error: raft.ErrRaftShutdown}
+		return
+	}
+	select {
+	case answer := <-installed:
+		if answer.Error == nil {
+			r.caughtUp.Store(false)
+		}
+		answers <- answer
+	case <-r.wire.done:
+		answers <- raft.RPCResponse{Error: raft.ErrRaftShutdown}
+	}
+}
+
+// stage has the state machine fetch what a snapshot names, if it is of that kind.
+func (r *Replica) stage(rpc *raft.RPC, req *raft.InstallSnapshotRequest) error {
+	stager, ok := r.fsm.fsm.(Stager)
+	if !ok {
+		return nil
+	}
+	if req.Term < r.raft.CurrentTerm() {
+		return nil // raft refuses it
+	}
+	if req.Size > maxStaged {
+		return fmt.Errorf("it has %d bytes, at most %d are allowed", req.Size, maxStaged)
+	}
+	b, err := io.ReadAll(io.LimitReader(rpc.Reader, req.Size))
+	if err != nil {
+		return err
+	}
+	rpc.Reader = bytes.NewReader(b)
+	in := bytes.NewReader(b)
+	h, err := readHeader(in)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stageHold)
+	defer cancel()
+	go func() {
+		select {
+		case <-r.wire.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	select {
+	case r.staging <- struct{}{}:
+		defer func() { <-r.staging }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	leader := string(req.ID)
+	if leader == "" {
+		leader = string(req.Addr)
+	}
+	return stager.Stage(ctx, leader, h.index, b[headerBytes:])
+}

@@ -1,0 +1,223 @@
+package replica
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// stuckAfter is how long one write of the log may take before a leader stops telling
+// the others that it lives, so that one of them takes over.
+const stuckAfter = 2 * time.Second
+
+// errStuck is why a leader sends nothing.
+var errStuck = errors.New("the disk of this node does not answer: it does not act as leader")
+
+// wire stands between raft and its transport. It learns from what passes how far the
+// others are and how much is committed; it keeps snapshots away from raft until the
+// state machine can take them over; and it is silent while the log hangs, because raft
+// sends heartbeats all the same and nobody would take over (raft issue 503).
+type wire struct {
+	raft.Transport
+	out  chan raft.RPC
+	done chan struct{}
+	end  func()
+	// stuck tells whether a write of the log has been under way for too long.
+	stuck func() bool
+	// snapshot is called with each snapshot that a leader sends, in a goroutine of its
+	// own. It answers it, or passes it on.
+	snapshot func(raft.RPC, *raft.InstallSnapshotRequest)
+	running  sync.WaitGroup
+
+	// told is the highest index that a leader said is committed.
+	told atomic.Uint64
+
+	mu    sync.Mutex
+	peers map[string]peerProgress
+}
+
+// peerProgress is what the last answer of a member said.
+type peerProgress struct {
+	at   time.Time
+	last uint64
+}
+
+// wireWithPreVote is a wire over a transport that knows pre-votes; raft looks for the
+// method.
+type wireWithPreVote struct {
+	*wire
+	raft.WithPreVote
+}
+
+// newWire returns the wire over t, and what raft is to be given.
+func newWire(t raft.Transport, stuck func() bool) (*wire, raft.Transport) {
+	w := &wire{Transport: t, out: make(chan raft.RPC), done: make(chan struct{}), stuck: stuck, peers: map[string]peerProgress{}}
+	w.end = sync.OnceFunc(func() { close(w.done) })
+	if pre, ok := t.(raft.WithPreVote); ok {
+		return w, wireWithPreVote{w, pre}
+	}
+	return w, w
+}
+
+// start begins to hand requests on.
+func (w *wire) start() {
+	w.running.Add(1)
+	go w.run()
+}
+
+func (w *wire) run() {
+	defer w.running.Done()
+	for {
+		select {
+		case rpc := <-w.Transport.Consumer():
+			switch req := rpc.Command.(type) {
+			case *raft.AppendEntriesRequest:
+				raise(&w.told, req.LeaderCommitIndex)
+			case *raft.InstallSnapshotRequest:
+				w.running.Add(1)
+				go func() {
+					defer w.running.Done()
+					w.snapshot(rpc, req)
+				}()
+				continue
+			}
+			w.pass(rpc)
+		case <-w.done:
+			return
+		}
+	}
+}
+
+// pass gives a request to raft; false, and no answer, if the wire was closed.
+func (w *wire) pass(rpc raft.RPC) bool {
+	select {
+	case w.out <- rpc:
+		return true
+	case <-w.done:
+		return false
+	}
+}
+
+// Consumer is where raft gets requests from.
+func (w *wire) Consumer() <-chan raft.RPC { return w.out }
+
+// Close closes the transport below, if it can be closed.
+func (w *wire) Close() error {
+	w.end()
+	var err error
+	if c, ok := w.Transport.(raft.WithClose); ok {
+		err = c.Close()
+	}
+	w.running.Wait()
+	return err
+}
+
+// electNow has the member stand for election without waiting for a leader's heartbeat
+// to fail to come. It is only right for a sole voter.
+func (w *wire) electNow() {
+	w.running.Add(1)
+	go func() {
+		defer w.running.Done()
+		w.pass(raft.RPC{
+			Command:  &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}},
+			RespChan: make(chan raft.RPCResponse, 1),
+		})
+	}()
+}
+
+func (w *wire) heard(id raft.ServerID, resp *raft.AppendEntriesResponse) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.peers[string(id)] = peerProgress{time.Now(), resp.LastLog}
+}
+
+// progress is what is known of a member; the zero value if it never answered.
+func (w *wire) progress(id string) peerProgress {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.peers[id]
+}
+
+// AppendEntries sends entries, or a heartbeat.
+func (w *wire) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	if w.stuck() {
+		return errStuck
+	}
+	err := w.Transport.AppendEntries(id, addr, args, resp)
+	if err == nil {
+		w.heard(id, resp)
+	}
+	return err
+}
+
+// AppendEntriesPipeline starts a pipeline that is watched, too.
+func (w *wire) AppendEntriesPipeline(id raft.ServerID, addr raft.ServerAddress) (raft.AppendPipeline, error) {
+	if w.stuck() {
+		return nil, errStuck
+	}
+	p, err := w.Transport.AppendEntriesPipeline(id, addr)
+	if err != nil {
+		return nil, err
+	}
+	wp := &wirePipeline{AppendPipeline: p, w: w, id: id, out: make(chan raft.AppendFuture), done: make(chan struct{})}
+	go wp.run()
+	return wp, nil
+}
+
+// wirePipeline is a pipeline that notes what its answers say.
+type wirePipeline struct {
+	raft.AppendPipeline
+	w    *wire
+	id   raft.ServerID
+	out  chan raft.AppendFuture
+	done chan struct{}
+	once sync.Once
+}
+
+func (p *wirePipeline) run() {
+	for {
+		select {
+		case f := <-p.AppendPipeline.Consumer():
+			if f.Error() == nil {
+				p.w.heard(p.id, f.Response())
+			}
+			select {
+			case p.out <- f:
+			case <-p.done:
+				return
+			}
+		case <-p.done:
+			return
+		}
+	}
+}
+
+// AppendEntries sends entries unless the log hangs.
+func (p *wirePipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	if p.w.stuck() {
+		return nil, errStuck
+	}
+	return p.AppendPipeline.AppendEntries(args, resp)
+}
+
+// Consumer is where raft gets answers from.
+func (p *wirePipeline) Consumer() <-chan raft.AppendFuture { return p.out }
+
+// Close ends the pipeline.
+func (p *wirePipeline) Close() error {
+	p.once.Do(func() { close(p.done) })
+	return p.AppendPipeline.Close()
+}
+
+// raise sets v to n if that is higher.
+func raise(v *atomic.Uint64, n uint64) {
+	for {
+		have := v.Load()
+		if n <= have || v.CompareAndSwap(have, n) {
+			return
+		}
+	}
+}
