@@ -91,9 +91,11 @@ type Config struct {
 	// once every FlushAge. The default value goes by the option of the table alone.
 	TTL func(*schema.Table) schema.TTL
 
-	// FS holds the manifest and the segments; the log is always on the real one. The
-	// default value is vfs.OS.
+	// FS holds the manifest and the segments; the log is on the real one. The default
+	// value is vfs.OS.
 	FS vfs.FS
+	// LogStore, if set, opens the log; see replica.Config.Store.
+	LogStore func() (replica.Store, error)
 	// Logger takes what an operator should know. The default value discards it.
 	Logger *slog.Logger
 	// Registerer takes the metrics, labelled with the shard. Nil: none are kept.

@@ -195,7 +195,7 @@ func (s *Shard) open() (err error) {
 
 	s.replica, err = replica.Open(replica.Config{
 		Group: fmt.Sprintf("shard-%d", s.cfg.ID), NodeID: s.cfg.NodeID, Dir: filepath.Join(s.cfg.Dir, raftDirName),
-		FSM: fsm{s}, Bootstrap: s.cfg.Bootstrap, Founders: s.cfg.Founders, Transport: s.cfg.Transport, Logger: s.cfg.Logger, Registerer: s.cfg.Registerer, FailStop: s.cfg.FailStop,
+		Store: s.cfg.LogStore, FSM: fsm{s}, Bootstrap: s.cfg.Bootstrap, Founders: s.cfg.Founders, Transport: s.cfg.Transport, Logger: s.cfg.Logger, Registerer: s.cfg.Registerer, FailStop: s.cfg.FailStop,
 		AppendDeadline: s.cfg.LogDeadline, DiskFull: s.cfg.DiskFull,
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package replica
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"slices"
@@ -11,6 +12,14 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/prometheus/client_golang/prometheus"
 )
+
+// Store is a log and the few values that raft keeps beside it. What an append or a Set
+// stored is durable when it returns.
+type Store interface {
+	raft.LogStore
+	raft.StableStore
+	io.Closer
+}
 
 // LogKind names the format of the log on disk.
 type LogKind int
@@ -44,6 +53,8 @@ type Config struct {
 	Dir string
 	// Log is the format of the log. The default value is WAL.
 	Log LogKind
+	// Store, if set, opens the log instead: tests give one that loses what was not synced.
+	Store func() (Store, error)
 	// FSM is the state machine.
 	FSM FSM
 	// Bootstrap makes an empty Dir a group with Founders as its voters. It has no effect

@@ -27,14 +27,10 @@ import (
 // boltFile is the log's file name if it is a Bolt.
 const boltFile = "raft.db"
 
-// backend is a log and stable store of one of the kinds.
-type backend interface {
-	raft.LogStore
-	raft.StableStore
-	Close() error
-}
-
-func openBackend(cfg Config, g *guard, logger hclog.Logger) (backend, error) {
+func openBackend(cfg Config, g *guard, logger hclog.Logger) (Store, error) {
+	if cfg.Store != nil {
+		return cfg.Store()
+	}
 	dir := filepath.Join(cfg.Dir, "log")
 	if cfg.Log == Bolt {
 		if err := checkBoltLog(filepath.Join(dir, boltFile)); err != nil {
@@ -79,7 +75,7 @@ func checkBoltLog(path string) error {
 // from raft's main and snapshot goroutines, and the backend orders them.
 type logStore struct {
 	*guard
-	backend backend
+	backend Store
 	metrics *metrics
 	// sums has the store put a checksum into every entry: the backend has none.
 	sums bool
@@ -91,7 +87,7 @@ type logStore struct {
 	others map[uint64]struct{}
 }
 
-func newLogStore(b backend, g *guard, m *metrics, kind LogKind) *logStore {
+func newLogStore(b Store, g *guard, m *metrics, kind LogKind) *logStore {
 	return &logStore{guard: g, backend: b, metrics: m, sums: kind == Bolt, loading: true, others: map[uint64]struct{}{}}
 }
 

@@ -16,7 +16,7 @@ import (
 
 // faulty is a backend whose writes fail, or hang, when told to.
 type faulty struct {
-	backend
+	Store
 	mu    sync.Mutex
 	err   error
 	hang  chan struct{}
@@ -34,7 +34,7 @@ func (f *faulty) StoreLogs(logs []*raft.Log) error {
 	if err != nil {
 		return err
 	}
-	return f.backend.StoreLogs(logs)
+	return f.Store.StoreLogs(logs)
 }
 
 func (f *faulty) set(err error, hang chan struct{}) {
@@ -50,7 +50,7 @@ func openFaulty(t *testing.T, deadline time.Duration) (*Replica, *faulty, chan e
 	cfg.FailStop = func(err error) { stopped <- err }
 	r := mustOpen(t, cfg)
 	// No append is under way here: the barrier of WaitLeader was the last one.
-	f := &faulty{backend: r.store.backend}
+	f := &faulty{Store: r.store.backend}
 	r.store.mu.Lock()
 	r.store.backend, r.store.deadline = f, deadline
 	r.store.mu.Unlock()
