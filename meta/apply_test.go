@@ -164,6 +164,7 @@ func TestApply(t *testing.T) {
 			"set t merge_mode=last_non_null => t=1 v3 @1 time:timestampmillisecond/1! merge_mode=last_non_null ttl=7days",
 			"set t append_mode=true => 1004 …",
 			"unset t merge_mode ttl skip_wal => t=1 v4 @1 time:timestampmillisecond/1!",
+			"set t partitions=4 => 1004 table `t`: Invalid table options, partitions: 4 without append_mode: true; rows of one identity are merged, for which they must lie in one shard. Set append_mode to true or partitions to 1",
 			"set t append_mode=TRUE => t=1 v5 @1 time:timestampmillisecond/1! append_mode=true",
 			"set t append_mode=false => 1004 append_mode of table `t` cannot be changed from true to false: rows would be merged that were kept apart",
 			"unset t append_mode => 1004 append_mode of table `t` cannot be changed from true to false: rows would be merged that were kept apart",

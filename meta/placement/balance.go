@@ -46,7 +46,7 @@ const least = 1e-6
 func (p *planner) bestMove() (shard *Shard, from, to *nodeState) {
 	best := 0.0
 	for _, s := range p.shards {
-		if p.moved[s.ID] {
+		if p.moved[s.ID] || s.Busy {
 			continue
 		}
 		for _, id := range s.Replicas {

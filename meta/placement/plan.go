@@ -15,6 +15,7 @@ const (
 	Up       NodeState = iota // takes replicas
 	Draining                  // gives all its replicas away, takes none
 	Down                      // its replicas count as lost
+	Away                      // it is silent, perhaps for a moment: its replicas count, but it takes none
 )
 
 // Node is what a plan knows of a shard node.
@@ -23,6 +24,8 @@ type Node struct {
 	State    NodeState
 	// Capacity and Used are bytes of its disk. A node without capacity takes nothing.
 	Capacity, Used int64
+	// Moves is how many moves it takes part in already.
+	Moves int
 }
 
 // Shard is what a plan knows of a shard.
@@ -35,6 +38,8 @@ type Shard struct {
 	// Bytes is the size of one replica, Ingest what it takes in, in bytes a second.
 	Bytes  int64
 	Ingest float64
+	// Busy says that something is done with it already: it is left as it is.
+	Busy bool
 }
 
 // Move is one step of a plan: a replica that is added, removed, or both in that order.
@@ -66,6 +71,9 @@ type Limits struct {
 	NodeMoves int
 	// Fill is how much of a disk may be used after a move. Default: 0.8.
 	Fill float64
+	// MustFill is the same for moves that have to be: repairs, and away from nodes that are
+	// drained. A node below Fill is preferred. Default: 0.9.
+	MustFill float64
 	// Spread is by how much of their mean the scores of two nodes may differ before
 	// shards are moved for balance. Default: 0.1.
 	Spread float64
@@ -77,6 +85,7 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	l.NodeMoves = cmp.Or(l.NodeMoves, 2)
 	l.Fill = cmp.Or(l.Fill, 0.8)
+	l.MustFill = max(cmp.Or(l.MustFill, 0.9), l.Fill)
 	l.Spread = cmp.Or(l.Spread, 0.1)
 	l.Share = cmp.Or(l.Share, 0.05)
 	return l
@@ -92,17 +101,12 @@ func (l Limits) withDefaults() Limits {
 // balance lowers the variance of the nodes' scores.
 func Make(nodes []Node, shards []Shard, limits Limits) Plan {
 	p := newPlanner(nodes, shards, limits.withDefaults())
-	for _, s := range p.shards {
-		p.repair(s)
-	}
-	for _, s := range p.shards {
-		p.drain(s)
-	}
-	for _, s := range p.shards {
-		p.trim(s)
-	}
-	for _, s := range p.shards {
-		p.separate(s)
+	for _, step := range []func(*Shard){p.repair, p.drain, p.trim, p.separate} {
+		for _, s := range p.shards {
+			if !s.Busy {
+				step(s)
+			}
+		}
 	}
 	if len(p.plan.Moves) == 0 && len(p.plan.Blocked) == 0 {
 		p.balance()
@@ -138,7 +142,7 @@ func newPlanner(nodes []Node, shards []Shard, limits Limits) *planner {
 		if p.byID[n.ID] != nil {
 			continue
 		}
-		s := &nodeState{Node: n}
+		s := &nodeState{Node: n, moves: n.Moves}
 		p.nodes = append(p.nodes, s)
 		p.byID[n.ID] = s
 		if n.State == Up && n.Zone != "" {
@@ -302,7 +306,7 @@ func (p *planner) target(s *Shard, alive []string, leaving *nodeState) (best *no
 		}
 	}
 	spread := p.zones >= s.Want
-	up, free, room := 0, 0, 0
+	up, free, room, tight := 0, 0, 0, false
 	for _, n := range p.nodes {
 		if n.State != Up {
 			continue
@@ -312,15 +316,16 @@ func (p *planner) target(s *Shard, alive []string, leaving *nodeState) (best *no
 			continue
 		}
 		free++
-		if float64(n.Used+s.Bytes) > p.limits.Fill*float64(n.Capacity) {
+		if float64(n.Used+s.Bytes) > p.limits.MustFill*float64(n.Capacity) {
 			continue
 		}
 		room++
 		if n.moves >= p.limits.NodeMoves {
 			continue
 		}
-		if best == nil || p.score(n) < p.score(best) {
-			best = n
+		full := float64(n.Used+s.Bytes) > p.limits.Fill*float64(n.Capacity)
+		if best == nil || tight && !full || tight == full && p.score(n) < p.score(best) {
+			best, tight = n, full
 		}
 	}
 	switch {
@@ -331,7 +336,7 @@ func (p *planner) target(s *Shard, alive []string, leaving *nodeState) (best *no
 	case free == 0:
 		return nil, fmt.Sprintf("%d nodes are up, none of them without a replica: add a node", up)
 	case room == 0:
-		return nil, fmt.Sprintf("no node has room for %d bytes below %.0f %% of its disk: add a node or space", s.Bytes, 100*p.limits.Fill)
+		return nil, fmt.Sprintf("no node has room for %d bytes below %.0f %% of its disk: add a node or space", s.Bytes, 100*p.limits.MustFill)
 	}
 	return nil, fmt.Sprintf("every node with room takes part in %d moves: wait for them", p.limits.NodeMoves)
 }

@@ -24,8 +24,14 @@ func house(words ...string) []Node {
 			n.State = Draining
 		case "down":
 			n.State = Down
+		case "away":
+			n.State = Away
+		case "busy":
+			n.Moves = 2
+		case "tight":
+			n.Used = 80 * gib
 		case "full":
-			n.Used = 85 * gib
+			n.Used = 92 * gib
 		}
 		out = append(out, n)
 	}
@@ -73,9 +79,15 @@ func TestMake(t *testing.T) {
 		{
 			"no zone for a repair", house("a/1", "b/2", "c/3:down", "d/2", "e/3:full"),
 			[]Shard{of(1, 3, "a", "b", "c")},
-			[]string{"shard 1 blocked: node c is down; no node has room for 4294967296 bytes below 80 % of its disk: add a node or space"},
+			[]string{"shard 1 blocked: node c is down; no node has room for 4294967296 bytes below 90 % of its disk: add a node or space"},
 		},
 		{"fewer zones than replicas", house("a/1", "b/2", "c/2:down", "d/1"), []Shard{of(1, 3, "a", "b", "c")}, []string{"shard 1: c -> d"}},
+		{"a silent node is waited for", house("a", "b", "c:away", "d"), []Shard{of(1, 3, "a", "b", "c")}, []string{}},
+		{"a silent node takes nothing", house("a", "b", "c:away"), []Shard{of(1, 3, "a", "b")}, []string{"shard 1 blocked: has 2 of 3 replicas; 2 nodes are up, none of them without a replica: add a node"}},
+		{"what must move may fill a disk further", house("a:draining", "b:tight"), []Shard{of(1, 1, "a")}, []string{"shard 1: a -> b"}},
+		{"a disk with room is preferred", house("a:draining", "b:tight", "c"), []Shard{of(1, 1, "a"), of(2, 1, "c"), of(3, 1, "c")}, []string{"shard 1: a -> c"}},
+		{"a busy node takes no more", house("a:draining", "b:busy", "c"), []Shard{of(1, 1, "a"), of(2, 1, "c")}, []string{"shard 1: a -> c"}},
+		{"a busy shard is left", house("a:draining", "b"), []Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Busy: true}}, []string{}},
 		{"drain", house("a:draining", "b"), []Shard{of(1, 1, "a"), of(2, 1, "b")}, []string{"shard 1: a -> b"}},
 		{
 			"drain as far as moves are allowed", house("a:draining", "b", "c"),
@@ -161,7 +173,7 @@ func FuzzMake(f *testing.F) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var nodes []Node
 		for i := range 1 + r.IntN(9) {
-			n := Node{ID: fmt.Sprintf("n%d", i), Capacity: int64(50+r.IntN(200)) * gib, State: NodeState(max(0, r.IntN(6)-3))}
+			n := Node{ID: fmt.Sprintf("n%d", i), Capacity: int64(50+r.IntN(200)) * gib, State: NodeState(max(0, r.IntN(7)-3))}
 			if seed%2 == 0 {
 				n.Zone = fmt.Sprintf("z%d", r.IntN(4))
 			}
@@ -216,7 +228,7 @@ func FuzzMake(f *testing.F) {
 				}
 			}
 			for _, n := range nodes {
-				if part[n.ID] > 0 && float64(n.Used) > 0.8*float64(n.Capacity) {
+				if part[n.ID] > 0 && float64(n.Used) > 0.9*float64(n.Capacity) {
 					t.Fatalf("node %s was filled to %d of %d bytes", n.ID, n.Used, n.Capacity)
 				}
 			}

@@ -19,6 +19,9 @@ const (
 	OptionPhysicalTable = "physical_table"
 	OptionComment       = "comment"
 	OptionSSTFormat     = "sst_format"
+	// OptionPartitions is over how many shards the writes of a table are spread: a number,
+	// or PartitionsAuto.
+	OptionPartitions = "partitions"
 	// OptionAutoCreateTable is said with a write and is no property of a table:
 	// StoredOptions leaves it out.
 	OptionAutoCreateTable = "auto_create_table"
@@ -30,6 +33,13 @@ const (
 	MergeLastNonNull = "last_non_null"
 )
 
+// PartitionsAuto has the cluster choose the number of partitions: one more whenever the
+// table is hot.
+const PartitionsAuto = "auto"
+
+// maxPartitions bounds the shards that one table is spread over.
+const maxPartitions = 256
+
 // CreatedOnInsertion is the comment of tables that a write created.
 const CreatedOnInsertion = "Created on insertion"
 
@@ -37,7 +47,7 @@ const maxCommentBytes = 4096
 
 var optionNames = []string{
 	OptionAppendMode, OptionAutoCreateTable, OptionComment, OptionMergeMode,
-	OptionPhysicalTable, OptionSkipWAL, OptionSSTFormat, OptionTTL,
+	OptionPartitions, OptionPhysicalTable, OptionSkipWAL, OptionSSTFormat, OptionTTL,
 }
 
 // OptionName returns the option that a pipeline variable, a header hint or SQL calls
@@ -76,6 +86,15 @@ func NormalizeOption(key, value string) (string, error) {
 		if value != "flat" && value != "primary_key" {
 			return "", optionError(key, value, "want flat or primary_key")
 		}
+	case OptionPartitions:
+		if strings.EqualFold(value, PartitionsAuto) {
+			return PartitionsAuto, nil
+		}
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 || n > maxPartitions {
+			return "", optionError(key, value, "want auto or a number from 1 to "+strconv.Itoa(maxPartitions))
+		}
+		return strconv.Itoa(n), nil
 	case OptionPhysicalTable:
 		// Recorded only: any name will do.
 		if len(value) > MaxNameBytes || !utf8.ValidString(value) {
@@ -156,7 +175,18 @@ func StoredOptions(options map[string]string, logWrite bool) (map[string]string,
 			stored[OptionComment] = CreatedOnInsertion
 		}
 	}
-	return stored, nil
+	return stored, CheckPartitions(stored)
+}
+
+// CheckPartitions refuses options of a table whose rows would be spread over several
+// shards although rows of one identity have to meet in one. Its error has code
+// InvalidArguments.
+func CheckPartitions(options map[string]string) error {
+	if n := options[OptionPartitions]; n != "" && n != "1" && options[OptionAppendMode] != "true" {
+		return errs.New(errs.InvalidArguments,
+			"Invalid table options, partitions: %s without append_mode: true; rows of one identity are merged, for which they must lie in one shard. Set append_mode to true or partitions to 1", n)
+	}
+	return nil
 }
 
 // AppendMode tells whether t keeps all rows of an identity.

@@ -29,6 +29,11 @@ func TestNormalizeOption(t *testing.T) {
 		{"sst_format", "tall", "", "want flat or primary_key"},
 		{"physical_table", "metrics 1", "metrics 1", ""},
 		{"physical_table", strings.Repeat("x", 129), "", "at most 128 bytes"},
+		{"partitions", "4", "4", ""},
+		{"partitions", "04", "4", ""},
+		{"partitions", "AUTO", "auto", ""},
+		{"partitions", "0", "", "want auto or a number from 1 to 256"},
+		{"partitions", "many", "", "want auto or a number from 1 to 256"},
 		{"comment", "it's", "it's", ""},
 		{"comment", "\xff", "", "not valid UTF-8"},
 		{"comment", strings.Repeat("x", 4097), "", "4096 bytes"},
@@ -103,6 +108,15 @@ func TestStoredOptions(t *testing.T) {
 			true,
 			nil, "only last_row is allowed with append mode",
 		},
+		{
+			"partitions of a log table",
+			map[string]string{"partitions": "4", "comment": "c"},
+			true,
+			map[string]string{"append_mode": "true", "partitions": "4", "comment": "c"},
+			"",
+		},
+		{"partitions of a table that merges", map[string]string{"partitions": "auto"}, false, nil, "without append_mode: true"},
+		{"one partition is none", map[string]string{"partitions": "1"}, false, map[string]string{"partitions": "1"}, ""},
 		{"bad value", map[string]string{"ttl": "abc"}, true, nil, "key: ttl, value: abc"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,0 +1,172 @@
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// ShardLoad is what a plan for tables knows of a shard.
+type ShardLoad struct {
+	ID uint32
+	// Node takes the shard's writes.
+	Node string
+	// Open says that tables may be moved to it.
+	Open bool
+}
+
+// TableLoad is what a plan for tables knows of a table.
+type TableLoad struct {
+	ID uint64
+	// Shard takes the table's writes.
+	Shard uint32
+	// Rate is how much it takes in, in bytes a second.
+	Rate float64
+	// Fixed says that it must stay where it is.
+	Fixed bool
+}
+
+// TableMove is one step of a plan for tables: the writes of a table go to another shard.
+type TableMove struct {
+	Table    uint64
+	From, To uint32
+	Rate     float64
+	Reason   string
+}
+
+// TableLimits bound a plan for tables. The zero value means the defaults.
+type TableLimits struct {
+	// Moves is how many tables are moved at a time. Default: 4.
+	Moves int
+	// MinRate is what a table must take in, in bytes a second, to be worth a move.
+	// Default: 1 MiB/s.
+	MinRate float64
+	// Gain is by how much of it a move must lower the unevenness. Default: 0.1.
+	Gain float64
+}
+
+// SpreadTables plans moves of hot tables, so that the nodes and then the shards take in
+// about as much as each other. It is a pure function, whose answer does not depend on the
+// order of its arguments; following its plans comes to an end, as every move lowers the
+// same measure by a share of it.
+func SpreadTables(shards []ShardLoad, tables []TableLoad, limits TableLimits) []TableMove {
+	limits.Moves = cmp.Or(limits.Moves, 4)
+	limits.MinRate = cmp.Or(limits.MinRate, 1<<20)
+	limits.Gain = cmp.Or(limits.Gain, 0.1)
+	shards, tables = slices.Clone(shards), slices.Clone(tables)
+	slices.SortFunc(shards, func(a, b ShardLoad) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(tables, func(a, b TableLoad) int { return cmp.Compare(a.ID, b.ID) })
+
+	node := map[uint32]string{}
+	perShard, perNode := map[uint32]float64{}, map[string]float64{}
+	for _, s := range shards {
+		node[s.ID] = s.Node
+	}
+	for _, t := range tables {
+		perShard[t.Shard] += t.Rate
+		perNode[node[t.Shard]] += t.Rate
+	}
+	// measure is what a move should lower: mostly that of nodes.
+	measure := 0.0
+	for _, s := range shards {
+		measure += shardWeight * perShard[s.ID] * perShard[s.ID]
+	}
+	for _, rate := range sortedValues(perNode) {
+		measure += rate * rate
+	}
+
+	var plan []TableMove
+	moved := map[uint64]bool{}
+	for len(plan) < limits.Moves {
+		best, bestGain := TableMove{}, 0.0
+		for _, t := range tables {
+			if t.Fixed || moved[t.ID] || t.Rate < limits.MinRate {
+				continue
+			}
+			for _, s := range shards {
+				if !s.Open || s.ID == t.Shard {
+					continue
+				}
+				gain := shardWeight * lowered(perShard[t.Shard], perShard[s.ID], t.Rate)
+				if a, b := node[t.Shard], s.Node; a != b {
+					gain += lowered(perNode[a], perNode[b], t.Rate)
+				}
+				if gain > bestGain {
+					best, bestGain = TableMove{Table: t.ID, From: t.Shard, To: s.ID, Rate: t.Rate}, gain
+				}
+			}
+		}
+		if bestGain <= limits.Gain*measure {
+			return plan
+		}
+		best.Reason = fmt.Sprintf("the table takes in %.1f of %.1f MiB/s of shard %d; shard %d takes in %.1f MiB/s",
+			best.Rate/(1<<20), perShard[best.From]/(1<<20), best.From, best.To, perShard[best.To]/(1<<20))
+		measure -= bestGain
+		moved[best.Table] = true
+		perShard[best.From] -= best.Rate
+		perShard[best.To] += best.Rate
+		perNode[node[best.From]] -= best.Rate
+		perNode[node[best.To]] += best.Rate
+		i := slices.IndexFunc(tables, func(t TableLoad) bool { return t.ID == best.Table })
+		tables[i].Shard = best.To
+		plan = append(plan, best)
+	}
+	return plan
+}
+
+// shardWeight is how much the unevenness of shards counts beside that of nodes.
+const shardWeight = 0.1
+
+// lowered is by how much the sum of two squares falls if rate goes from a to b.
+func lowered(a, b, rate float64) float64 {
+	return a*a + b*b - (a-rate)*(a-rate) - (b+rate)*(b+rate)
+}
+
+// sortedValues makes the sum of floats not depend on the order of a map.
+func sortedValues(m map[string]float64) []float64 {
+	out := make([]float64, 0, len(m))
+	for _, v := range m {
+		out = append(out, v)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Emptiest returns up to n shards of those that are open, the ones that take in least
+// first, but those of keep before all others, in their order.
+func Emptiest(shards []ShardLoad, tables []TableLoad, keep []uint32, n int) []uint32 {
+	rate, count := map[uint32]float64{}, map[string]int{}
+	for _, t := range tables {
+		rate[t.Shard] += t.Rate
+	}
+	node := map[uint32]string{}
+	for _, s := range shards {
+		node[s.ID] = s.Node
+	}
+	var out []uint32
+	for _, id := range keep {
+		if _, ok := node[id]; ok && len(out) < n && !slices.Contains(out, id) {
+			out = append(out, id)
+			count[node[id]]++
+		}
+	}
+	for len(out) < n {
+		best := -1
+		for i, s := range shards {
+			if !s.Open || slices.Contains(out, s.ID) {
+				continue
+			}
+			// Nodes that have no part yet come first: one node is no faster with two.
+			if best < 0 || cmp.Or(cmp.Compare(count[s.Node], count[shards[best].Node]),
+				cmp.Compare(rate[s.ID], rate[shards[best].ID]), cmp.Compare(s.ID, shards[best].ID)) < 0 {
+				best = i
+			}
+		}
+		if best < 0 {
+			break
+		}
+		out = append(out, shards[best].ID)
+		count[shards[best].Node]++
+	}
+	return out
+}
