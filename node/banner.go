@@ -9,7 +9,7 @@ import (
 // announce tells that the node serves: the banner for somebody at a terminal, and
 // the log line that scripts wait for.
 func (n *node) announce() {
-	if !loopback(n.cfg.HTTP.Addr) && n.cfg.UserFile == "" && n.cfg.UserProvider == "" {
+	if n.cfg.Unprotected() {
 		n.log.Warn("anybody who reaches this address may read and write: set --user-file", "http_addr", n.users.addr.String())
 	}
 	if IsTerminal(n.proc.Stderr) {
@@ -20,14 +20,11 @@ func (n *node) announce() {
 }
 
 func (n *node) banner() string {
-	scheme, auth := "http", ""
-	if n.cfg.TLS.Cert != "" {
-		scheme = "https"
-	}
+	auth := ""
 	if n.cfg.UserFile != "" || n.cfg.UserProvider != "" {
 		auth = " -u NAME:PASSWORD"
 	}
-	url := scheme + "://" + reachable(n.users.addr.String())
+	url := n.cfg.scheme() + "://" + reachable(n.users.addr.String())
 	return fmt.Sprintf(`
   cordwood %s
   users  %s    nodes  %s

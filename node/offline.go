@@ -19,8 +19,11 @@ type Offline struct {
 	lock *os.File
 }
 
+// ErrInUse means that a server uses the folder.
+var ErrInUse = errors.New("it is used by a running cordwood: stop it first")
+
 // OpenOffline locks a data folder against servers and reads its identity; nothing in
-// it is changed. If only the identity is at fault, the folder is returned with the
+// it is changed. A folder that a server uses is ErrInUse. If only the identity is at fault, the folder is returned with the
 // error.
 func OpenOffline(path string) (*Offline, error) {
 	lock, err := os.OpenFile(filepath.Join(path, "LOCK"), os.O_RDWR, 0)
@@ -32,7 +35,7 @@ func OpenOffline(path string) (*Offline, error) {
 		return nil, fmt.Errorf("open data folder: %w", err)
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("data folder %s is used by a running cordwood: stop it first", path), lock.Close())
+		return nil, errors.Join(fmt.Errorf("data folder %s: %w", path, ErrInUse), lock.Close())
 	}
 	o := &Offline{Path: path, lock: lock}
 	id, err := readIdentity(path)

@@ -1,45 +1,63 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"cordwood/cmd/cordwood/client"
+	"cordwood/node"
 	"cordwood/node/doctor"
 )
 
 func newDoctorCommand() *cobra.Command {
 	var cfg doctor.Config
+	var file string
 	var asJSON, quiet bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Read every byte of a stopped server's data folder and say what is wrong",
-		Long: `Read every byte of a stopped server's data folder and say what is wrong with it, and
-what to do.
+		Short: "Check settings, machine, server and data, and say what to change",
+		Long: `Say what is wrong with a node, and what to do about it. It checks
 
-It checks the identity; the metadata's database, page by page and by its digest; logs,
-entry by entry; snapshots; manifests; every segment, by checksum and row by row; how they
-continue each other; and files that nothing explains. It also looks at the room on the
-disk and at the limits of the process.
+  settings  as 'cordwood serve' would take them from the environment and --config: values,
+            the files that they name, certificates, whether the ports are free
+  machine   room on the disk, how long it takes to be safe on it, the clock, limits of files
+  server    if one runs: whether it is ready, its clock, whether the nodes of its cluster
+            are reachable, shards without a leader
+  data      if none runs: every byte of the data folder. The identity; the metadata's
+            database, page by page and by its digest; logs, entry by entry; snapshots;
+            manifests; every segment, by checksum and row by row; how they continue each
+            other; and files that nothing explains
+
+The server is looked for where the settings say, if it uses the data folder, or at --server.
 
 Nothing is changed, unless --forget is given: it takes a damaged segment out of the
 manifest, gives up its rows for good, and moves what is left of the file to lost+found.
 
-Status: 0 everything is sound, 1 somebody should look, 2 something is damaged.`,
-		Example: `  cordwood doctor --data-dir /var/lib/cordwood
+Status: 0 everything is sound, 1 somebody should look, 3 something is damaged.`,
+		Example: `  cordwood doctor
+  cordwood doctor --config /etc/cordwood.yaml
   cordwood doctor --data-dir /var/lib/cordwood --json | jq '.findings[]'
   cordwood doctor --data-dir /var/lib/cordwood --forget shards/1/segments/0000000000000007.parquet`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := doctorSettings(cmd, &cfg, file); err != nil {
+				return err
+			}
 			if !quiet && isatty.IsTerminal(os.Stderr.Fd()) {
 				cfg.Progress = progressLine(os.Stderr)
 			}
-			report, err := doctor.Run(cfg)
+			report, err := doctor.Run(cmd.Context(), cfg)
 			if cfg.Progress != nil {
 				fmt.Fprint(os.Stderr, "\r\033[K")
 			}
@@ -59,11 +77,54 @@ Status: 0 everything is sound, 1 somebody should look, 2 something is damaged.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "./cordwood-data", "folder of everything that the node keeps")
+	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "", "folder of everything that the node keeps (default: as the settings say)")
+	cmd.Flags().StringVar(&file, "config", os.Getenv(node.EnvName("config")), "YAML file of settings, as for 'cordwood serve'")
 	cmd.Flags().StringArrayVar(&cfg.Forget, "forget", nil, "give up the rows of this damaged segment `FILE`, as shards/1/segments/NAME.parquet; may be repeated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
 	cmd.Flags().BoolVar(&quiet, "quiet", false, "show no progress")
 	return cmd
+}
+
+// doctorSettings reads the settings of the server, and finds out where it may be asked.
+func doctorSettings(cmd *cobra.Command, cfg *doctor.Config, file string) error {
+	var settings node.Config
+	fs := pflag.NewFlagSet("settings", pflag.ContinueOnError)
+	settings.Flags(fs)
+	err := node.Load(fs, file, os.LookupEnv)
+	if err == nil {
+		err = settings.Validate()
+	}
+	if cfg.SettingsErr = err; err == nil {
+		cfg.Settings = &settings
+	}
+	if cfg.DataDir == "" {
+		cfg.DataDir = settings.DataDir
+	}
+	server, err := cmd.Flags().GetString("server")
+	if err != nil {
+		return err
+	}
+	user, err := cmd.Flags().GetString("user")
+	if err != nil {
+		return err
+	}
+	cfg.AskServer = cmd.Flags().Changed("server") || os.Getenv("CORDWOOD_SERVER") != ""
+	if !cfg.AskServer {
+		server = settings.UserURL()
+	}
+	c, err := client.New(client.Config{Server: server, User: user, UserAgent: "cordwood-cli", Attempts: 1})
+	if err != nil {
+		return usageError{err}
+	}
+	cfg.Server, cfg.Version = askedServer{c}, version().Version
+	return nil
+}
+
+// askedServer is a server as the doctor asks it.
+type askedServer struct{ *client.Client }
+
+func (s askedServer) Get(ctx context.Context, path string, query url.Values) (*http.Response, error) {
+	return s.Do(ctx, client.Request{Method: http.MethodGet, Path: path, Query: query})
 }
 
 // statusError ends the program with a status, and says nothing more.
@@ -82,20 +143,27 @@ func progressLine(w io.Writer) func(string, int64, int64) {
 }
 
 func printReport(w io.Writer, r *doctor.Report) error {
+	var out strings.Builder
 	for _, f := range r.Findings {
-		file := f.File
-		if file == "" {
-			file = "this machine"
+		where := f.Part
+		if f.File != "" {
+			where = f.File
 		}
-		if _, err := fmt.Fprintf(w, "%s: %s\n  %s\n", f.Severity, file, f.What); err != nil {
-			return err
-		}
+		fmt.Fprintf(&out, "%s: %s\n  %s\n", f.Severity, where, f.What)
 		if f.Do != "" {
-			if _, err := fmt.Fprintf(w, "  to do: %s\n", f.Do); err != nil {
-				return err
-			}
+			fmt.Fprintf(&out, "  to do: %s\n", f.Do)
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s: %s, %d files, %d bytes read\n", r.DataDir, r.Result, r.Files, r.Bytes)
+	for _, p := range r.Parts {
+		fmt.Fprintf(&out, "%-9s %s", p.Name, p.Result)
+		switch p.Name {
+		case "server":
+			fmt.Fprintf(&out, ": %s", r.Server)
+		case "data":
+			fmt.Fprintf(&out, ": %s, %d files, %d bytes read", r.DataDir, r.Files, r.Bytes)
+		}
+		out.WriteByte('\n')
+	}
+	_, err := io.WriteString(w, out.String())
 	return err
 }

@@ -59,11 +59,11 @@ func newRootCommand() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagFault)
-	for _, client := range []*cobra.Command{newIngestCommand(), newSQLCommand(), newTailCommand(), newPipelineCommand(), newTableCommand(), newBackupCommand(), newRestoreCommand()} {
+	for _, client := range []*cobra.Command{newIngestCommand(), newSQLCommand(), newTailCommand(), newPipelineCommand(), newTableCommand(), newBackupCommand(), newRestoreCommand(), newDoctorCommand()} {
 		addClientFlags(client)
 		root.AddCommand(client)
 	}
-	root.AddCommand(newServeCommand(), newInspectCommand(), newDoctorCommand(), newVRLCommand(), newVersionCommand(), newQueryWorkerCommand())
+	root.AddCommand(newServeCommand(), newInspectCommand(), newVRLCommand(), newVersionCommand(), newQueryWorkerCommand())
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	settle(root)

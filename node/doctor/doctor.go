@@ -1,5 +1,6 @@
-// Package doctor reads a data folder that no server uses from the first byte to the
-// last and says what is wrong with it, and what to do.
+// Package doctor finds out what is wrong with a node, and what to do: with its settings,
+// its machine, a server that runs, or the data folder of one that does not, which it reads
+// from the first byte to the last.
 //
 // Run changes nothing but what Config.Forget asks for. It reads logs, databases,
 // manifests, segments, snapshots and the identity with the checks of the packages that
@@ -7,6 +8,7 @@
 package doctor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,8 +17,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"cordwood/meta"
 	"cordwood/node"
@@ -42,7 +42,9 @@ const (
 // Finding is one thing that was found.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	// File is relative to the data folder; empty: the machine.
+	// Part is what was looked at: settings, machine, server or data.
+	Part string `json:"part"`
+	// File is relative to the data folder; empty: none of its files.
 	File string `json:"file"`
 	What string `json:"what"`
 	// Do says what to do about it.
@@ -51,23 +53,46 @@ type Finding struct {
 
 // Report is what a run found.
 type Report struct {
-	DataDir  string    `json:"data_dir"`
-	Result   string    `json:"result"`
+	DataDir string `json:"data_dir"`
+	// Server is the address of the server that was asked; empty: none was.
+	Server string `json:"server,omitempty"`
+	// Result is sound, needs attention or damaged.
+	Result string `json:"result"`
+	// Parts are what was looked at, each with its result.
+	Parts    []Part    `json:"parts"`
 	Findings []Finding `json:"findings"`
-	// Files and Bytes were read.
+	// Files and Bytes of the data folder were read.
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
 }
 
-// Status is 0 for a sound folder, 1 if somebody should look, 2 if there is damage.
-func (r *Report) Status() int {
+// Part is one of the things that were looked at.
+type Part struct {
+	Name   string `json:"name"`
+	Result string `json:"result"`
+}
+
+// The exit statuses of a run. 2 is that of wrong usage, in all commands.
+const (
+	statusAttention = 1
+	statusDamage    = 3
+)
+
+var results = map[int]string{0: "sound", statusAttention: "needs attention", statusDamage: "damaged"}
+
+// Status is 0 if everything is sound, 1 if somebody should look, 3 if there is damage.
+func (r *Report) Status() int { return r.status("") }
+
+// status is that of one part; of all if it is not named.
+func (r *Report) status(part string) int {
 	status := 0
 	for _, f := range r.Findings {
-		switch f.Severity {
-		case Damage:
-			return 2
-		case Attention:
-			status = 1
+		switch {
+		case part != "" && f.Part != part:
+		case f.Severity == Damage:
+			return statusDamage
+		case f.Severity == Attention:
+			status = statusAttention
 		}
 	}
 	return status
@@ -81,34 +106,89 @@ type Config struct {
 	Forget []string
 	// Progress, if not nil, is told what is read, and how many bytes are done of how many.
 	Progress func(file string, done, total int64)
+
+	// Settings are those that the server is started with, or SettingsErr what is wrong with
+	// them. Without either they are not looked at.
+	Settings    *node.Config
+	SettingsErr error
+	// Server is asked if it uses the data folder, or if AskServer says so. May be nil.
+	Server    Server
+	AskServer bool
+	// Version is that of this program.
+	Version string
 }
 
 // doctor is a run.
 type doctor struct {
 	cfg    Config
+	part   string // that is looked at
 	folder *node.Offline
 	report *Report
 	known  map[string]bool // files that were dealt with, relative to the folder
 	total  int64
 }
 
-// Run looks at a data folder. The error is for a folder that cannot be looked at, as
-// one that a server uses.
-func Run(cfg Config) (*Report, error) {
-	d := &doctor{cfg: cfg, report: &Report{DataDir: cfg.DataDir, Findings: []Finding{}}, known: map[string]bool{"LOCK": true}}
+// Run looks at everything that it can. The error is for what cannot be looked at, and for
+// files that cannot be forgotten.
+func Run(ctx context.Context, cfg Config) (*Report, error) {
+	d := &doctor{cfg: cfg, report: &Report{DataDir: cfg.DataDir, Parts: []Part{}, Findings: []Finding{}}, known: map[string]bool{"LOCK": true}}
+	d.settings()
+	d.machine()
 	folder, err := node.OpenOffline(cfg.DataDir)
-	if folder == nil {
+	inUse, missing := errors.Is(err, node.ErrInUse), errors.Is(err, fs.ErrNotExist) && folder == nil
+	switch {
+	case folder != nil:
+		defer func() { _ = folder.Close() }() // a lock that is let go
+		d.ports()
+		d.folder = folder
+		if err := d.data(err); err != nil {
+			return nil, err
+		}
+	case len(cfg.Forget) > 0 || !inUse && !missing:
 		return nil, err
+	case missing:
+		d.ports()
+		d.part = "data"
+		d.find(Attention, "", "name it by --data-dir if a server has run here", "there is no data folder %s", cfg.DataDir)
+	default:
+		d.part = "data"
+		d.find(Note, "", "stop the server and run this again to have every byte checked", "a running server uses %s: its files were not read", cfg.DataDir)
 	}
-	defer func() { _ = folder.Close() }() // a lock that is let go
-	d.folder = folder
+	if inUse || cfg.AskServer {
+		d.server(ctx)
+	}
+	d.finish()
+	return d.report, nil
+}
+
+// finish draws the conclusions.
+func (d *doctor) finish() {
+	r := d.report
+	for _, part := range []struct {
+		name   string
+		looked bool
+	}{
+		{"settings", d.cfg.Settings != nil || d.cfg.SettingsErr != nil},
+		{"machine", true},
+		{"server", r.Server != ""},
+		{"data", d.folder != nil || r.status("data") != 0},
+	} {
+		if part.looked {
+			r.Parts = append(r.Parts, Part{part.name, results[r.status(part.name)]})
+		}
+	}
+	r.Result = results[r.Status()]
+}
+
+// data reads the folder; err is what was wrong with its identity.
+func (d *doctor) data(err error) error {
+	d.part = "data"
 	d.add(err, "IDENTITY", "restore the file from a backup of the folder")
 	d.know("IDENTITY")
-	d.total = size(cfg.DataDir)
-	d.machine()
-	for _, file := range cfg.Forget {
+	d.total = size(d.cfg.DataDir)
+	for _, file := range d.cfg.Forget {
 		if err := d.forget(file); err != nil {
-			return nil, fmt.Errorf("forget %s: %w", file, err)
+			return fmt.Errorf("forget %s: %w", file, err)
 		}
 	}
 	shards := d.meta()
@@ -116,14 +196,13 @@ func Run(cfg Config) (*Report, error) {
 		d.shard(id)
 	}
 	d.strangers()
-	d.report.Result = [...]string{"sound", "needs attention", "damaged"}[d.report.Status()]
-	return d.report, nil
+	return nil
 }
 
 func (d *doctor) path(file string) string { return filepath.Join(d.cfg.DataDir, file) }
 
 func (d *doctor) find(s Severity, file, do, what string, args ...any) {
-	d.report.Findings = append(d.report.Findings, Finding{s, file, fmt.Sprintf(what, args...), do})
+	d.report.Findings = append(d.report.Findings, Finding{s, d.part, file, fmt.Sprintf(what, args...), do})
 }
 
 // add notes an error of a check as damage.
@@ -315,24 +394,6 @@ func readSegment(dir string, m *segment.Meta) error {
 		return err
 	}
 	return errors.Join(readRows(r, m), r.Close())
-}
-
-// machine looks at what the folder needs of the machine.
-func (d *doctor) machine() {
-	var st unix.Statfs_t
-	if err := unix.Statfs(d.cfg.DataDir, &st); err == nil {
-		free, total := st.Bavail*uint64(st.Bsize), st.Blocks*uint64(st.Bsize)
-		if keep := min(2<<30, total/20); free < keep {
-			d.find(Attention, "", "delete or expire data, or make the disk larger", "the disk has %d MiB left of %d; below %d rows are refused", free>>20, total>>20, keep>>20)
-		}
-		if st.Ffree < 10_000 && st.Files > 0 {
-			d.find(Attention, "", "remove files, or make the file system with more inodes", "the file system has room for %d more files", st.Ffree)
-		}
-	}
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err == nil && limit.Max < 8192 {
-		d.find(Attention, "", "raise it, as with LimitNOFILE of the service", "a process may have only %d open files; 8192 are wanted", limit.Max)
-	}
 }
 
 // strangers names files that no part of the folder explains.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -18,7 +19,10 @@ import (
 // Doctor runs `cordwood doctor` over a data folder.
 func Doctor(t testing.TB, dir string) doctor.Report {
 	t.Helper()
-	out, err := exec.Command(cluster.Binary(t), "doctor", "--json", "--data-dir", dir).Output()
+	cmd := exec.Command(cluster.Binary(t), "doctor", "--json", "--data-dir", dir)
+	// Ports that are free, whoever uses the usual ones.
+	cmd.Env = append(os.Environ(), "CORDWOOD_HTTP_ADDR=127.0.0.1:0", "CORDWOOD_RPC_ADDR=127.0.0.1:0")
+	out, err := cmd.Output()
 	exit := (*exec.ExitError)(nil)
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)

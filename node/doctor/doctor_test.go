@@ -1,0 +1,163 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"cordwood/node"
+)
+
+// fakeServer answers by path; what it has no answer for is an error.
+type fakeServer struct {
+	answers map[string]string
+	date    time.Time
+}
+
+func (s *fakeServer) Server() string { return "http://there" }
+
+func (s *fakeServer) Get(_ context.Context, path string, query url.Values) (*http.Response, error) {
+	if path == "/v1/sql" {
+		path = strings.Fields(query.Get("sql"))[1]
+	}
+	body, ok := s.answers[path]
+	if !ok {
+		return nil, errors.New("no answer from " + path)
+	}
+	header := http.Header{"Date": {s.date.UTC().Format(http.TimeFormat)}}
+	return &http.Response{Header: header, Body: io.NopCloser(strings.NewReader(body))}, nil
+}
+
+func settings(t *testing.T, args ...string) *node.Config {
+	t.Helper()
+	c := &node.Config{}
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.Flags(fs)
+	if err := fs.Parse(append([]string{"--http-addr", "127.0.0.1:0", "--rpc-addr", "127.0.0.1:0"}, args...)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func run(t *testing.T, cfg Config) (*Report, string) {
+	t.Helper()
+	r, err := Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, f := range r.Findings {
+		fmt.Fprintf(&text, "%s %s %s: %s; %s\n", f.Severity, f.Part, f.File, f.What, f.Do)
+	}
+	return r, text.String()
+}
+
+func TestSettings(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = busy.Close() }()
+	dir := filepath.Join(t.TempDir(), "none")
+	for name, c := range map[string]struct {
+		cfg  Config
+		want string
+	}{
+		"at fault":    {Config{SettingsErr: errors.Join(errors.New("a is wrong"), errors.New("b is wrong"))}, "attention settings : b is wrong; correct it"},
+		"no users":    {Config{Settings: settings(t, "--user-file", "/no/such/file")}, "/no/such/file"},
+		"unprotected": {Config{Settings: settings(t, "--http-addr", "0.0.0.0:0")}, "anybody who reaches 0.0.0.0:0"},
+		"port in use": {Config{Settings: settings(t, "--rpc-addr", busy.Addr().String())}, "could not listen on its --rpc-addr"},
+		"memory":      {Config{Settings: settings(t, "--query-memory", "100TiB")}, "lower one of them"},
+		"no folder":   {Config{Settings: settings(t)}, "there is no data folder " + dir},
+	} {
+		c.cfg.DataDir = dir
+		if r, text := run(t, c.cfg); !strings.Contains(text, c.want) || r.Status() != 1 {
+			t.Errorf("%s: status %d:\n%swant %q", name, r.Status(), text, c.want)
+		}
+	}
+}
+
+// TestServer looks at servers that use the folder.
+func TestServer(t *testing.T) {
+	dir := t.TempDir()
+	lock, err := os.Create(filepath.Join(dir, "LOCK"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = port.Close() }()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	sound := func() map[string]string {
+		return map[string]string{
+			"/health": "{}", "/ready": "{}", "/status": `{"version":"v1"}`,
+			"name,": `{"name":"one","rpc_addr":"` + port.Addr().String() + `"}`, "shard_id,": `{"shard_id":1,"leader":"x"}`,
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(s *fakeServer)
+		want   string
+		status int
+	}{
+		"sound":          {func(*fakeServer) {}, "a running server uses " + dir, 0},
+		"another clock":  {func(s *fakeServer) { s.date = s.date.Add(time.Hour) }, "the clock of http://there is ", 1},
+		"gone":           {func(s *fakeServer) { delete(s.answers, "/health") }, "no answer from /health", 1},
+		"not ready":      {func(s *fakeServer) { delete(s.answers, "/ready") }, "is not ready", 1},
+		"another build":  {func(s *fakeServer) { s.answers["/status"] = `{"version":"v2"}` }, "the server is version v2, this program v1", 0},
+		"no permission":  {func(s *fakeServer) { delete(s.answers, "name,") }, "give --user", 1},
+		"a node is gone": {func(s *fakeServer) { s.answers["name,"] = `{"name":"two","rpc_addr":"` + gone.Addr().String() + `"}` }, "node two is not reachable", 1},
+		"no leader":      {func(s *fakeServer) { s.answers["shard_id,"] = `{"shard_id":1,"leader":null}` }, "shards without a leader, which take no writes: 1;", 1},
+	} {
+		s := &fakeServer{answers: sound(), date: time.Now()}
+		c.change(s)
+		if r, text := run(t, Config{DataDir: dir, Server: s, Version: "v1"}); !strings.Contains(text, c.want) || r.Status() != c.status || r.Server != "http://there" {
+			t.Errorf("%s: status %d:\n%swant %q", name, r.Status(), text, c.want)
+		}
+	}
+	// Nothing can be forgotten under a server.
+	if _, err := Run(t.Context(), Config{DataDir: dir, Forget: []string{"shards/1/segments/1.parquet"}}); !errors.Is(err, node.ErrInUse) {
+		t.Errorf("forget: %v", err)
+	}
+}
+
+// TestDamageHasAStatusOfItsOwn looks at a folder whose identity and shard are gone, written
+// by a clock that was ahead.
+func TestDamageHasAStatusOfItsOwn(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "IDENTITY")
+	if err := os.WriteFile(file, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ahead := time.Now().Add(time.Hour)
+	if err := os.Chtimes(file, ahead, ahead); err != nil {
+		t.Fatal(err)
+	}
+	r, text := run(t, Config{DataDir: dir})
+	if r.Status() != 3 || r.Result != "damaged" || !strings.Contains(text, "damage data IDENTITY") || !strings.Contains(text, "the clock went back") {
+		t.Errorf("status %d, %s:\n%s", r.Status(), r.Result, text)
+	}
+}

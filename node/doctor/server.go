@@ -1,0 +1,139 @@
+package doctor
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Server is a running server, asked over HTTP.
+type Server interface {
+	// Get asks for a path, once. An answer of another status than 2xx is an error.
+	Get(ctx context.Context, path string, query url.Values) (*http.Response, error)
+	// Server is its address.
+	Server() string
+}
+
+// Bounds of what is asked of a server.
+const (
+	askTimeout = 10 * time.Second
+	dialWait   = 3 * time.Second
+	maxReply   = 4 << 20
+)
+
+// server asks a running server how it is, and whether the nodes that it knows are reachable
+// from here.
+func (d *doctor) server(ctx context.Context) {
+	d.part = "server"
+	s := d.cfg.Server
+	if s == nil {
+		return
+	}
+	d.report.Server = s.Server()
+	before := time.Now()
+	_, header, err := d.ask(ctx, "/health", nil)
+	if err != nil {
+		d.find(Attention, "", "start it with 'cordwood serve', or name its address by --server", "%v", err)
+		return
+	}
+	if at, err := http.ParseTime(header.Get("Date")); err == nil {
+		d.differs(s.Server(), at, before, time.Now())
+	}
+	if _, _, err := d.ask(ctx, "/ready", url.Values{"for": {"writes"}}); err != nil {
+		d.find(Attention, "", "its log says more", "the server lives and is not ready: %v", err)
+		return
+	}
+	if body, _, err := d.ask(ctx, "/status", nil); err == nil && d.cfg.Version != "" {
+		var st struct{ Version string }
+		if json.Unmarshal(body, &st) == nil && st.Version != d.cfg.Version {
+			d.find(Note, "", "", "the server is version %s, this program %s", st.Version, d.cfg.Version)
+		}
+	}
+	d.nodes(ctx)
+	d.shards(ctx)
+}
+
+// ask reads an answer.
+func (d *doctor) ask(ctx context.Context, path string, query url.Values) ([]byte, http.Header, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	resp, err := d.cfg.Server.Get(ctx, path, query)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
+	return body, resp.Header, err
+}
+
+// rows runs a statement and decodes each row into a new T.
+func rows[T any](ctx context.Context, d *doctor, statement string) ([]T, error) {
+	body, _, err := d.ask(ctx, "/v1/sql", url.Values{"sql": {statement}, "format": {"ndjson"}})
+	if err != nil {
+		return nil, err
+	}
+	var list []T
+	lines := bufio.NewScanner(bytes.NewReader(body))
+	lines.Buffer(nil, maxReply)
+	for lines.Scan() {
+		var row T
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+			return nil, fmt.Errorf("reading the server's answer: %w", err)
+		}
+		list = append(list, row)
+	}
+	return list, lines.Err()
+}
+
+// nodes connects to each node of the cluster, as the nodes do to each other.
+func (d *doctor) nodes(ctx context.Context) {
+	type row struct {
+		Name string `json:"name"`
+		RPC  string `json:"rpc_addr"`
+	}
+	list, err := rows[row](ctx, d, "SELECT name, rpc_addr FROM svc_private.cluster_nodes ORDER BY name")
+	if err != nil {
+		d.find(Attention, "", "give --user NAME:PASSWORD of somebody who may read, if that is why", "the nodes of the cluster could not be asked for: %v", err)
+		return
+	}
+	for _, n := range list {
+		dialer := net.Dialer{Timeout: dialWait}
+		conn, err := dialer.DialContext(ctx, "tcp", n.RPC)
+		if err == nil {
+			err = conn.Close()
+		}
+		if err != nil {
+			d.find(Attention, "", "start it, or open the way to its --rpc-addr; nodes need it", "node %s is not reachable from this machine: %v", n.Name, err)
+		}
+	}
+}
+
+// shards names those that cannot take writes.
+func (d *doctor) shards(ctx context.Context) {
+	type row struct {
+		ID     int64   `json:"shard_id"`
+		Leader *string `json:"leader"`
+	}
+	list, err := rows[row](ctx, d, "SELECT shard_id, leader FROM svc_private.shards ORDER BY shard_id")
+	if err != nil {
+		d.find(Attention, "", "its log says more", "the shards could not be asked for: %v", err)
+		return
+	}
+	var without []string
+	for _, s := range list {
+		if s.Leader == nil || *s.Leader == "" {
+			without = append(without, fmt.Sprint(s.ID))
+		}
+	}
+	if len(without) > 0 {
+		d.find(Attention, "", "see that most nodes of their replicas run", "shards without a leader, which take no writes: %s", strings.Join(without, ", "))
+	}
+}

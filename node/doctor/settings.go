@@ -1,0 +1,101 @@
+package doctor
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"cordwood/node"
+)
+
+// expiresSoon is how long before its end a certificate is worth a word.
+const expiresSoon = 14 * 24 * time.Hour
+
+// settings looks at what the server is told to do: whether it would start with it.
+func (d *doctor) settings() {
+	d.part = "settings"
+	const correct = "correct it: the server does not start with it"
+	if d.cfg.SettingsErr != nil {
+		for _, err := range faults(d.cfg.SettingsErr) {
+			d.find(Attention, "", correct, "%v", err)
+		}
+		return
+	}
+	c := d.cfg.Settings
+	if c == nil {
+		return
+	}
+	if err := c.CheckFiles(slog.New(slog.DiscardHandler)); err != nil {
+		for _, err := range faults(err) {
+			d.find(Attention, "", correct, "%v", err)
+		}
+	}
+	if c.Unprotected() {
+		d.find(Attention, "", "set --user-file, or listen on 127.0.0.1", "anybody who reaches %s may read and write", c.HTTP.Addr)
+	}
+	for _, pair := range [][2]string{{c.TLS.Cert, c.TLS.Key}, {c.RPC.TLS.Cert, c.RPC.TLS.Key}} {
+		if pair[0] != "" {
+			d.certificate(pair[0], pair[1])
+		}
+	}
+	queries, bodies, rows, memory := c.MemoryShares()
+	if sum := queries + bodies + rows; sum > memory {
+		d.find(Attention, "", "lower one of them", "--query-memory, --http-inflight-limit and --shard-memory amount to %s, and there are %s", mebi(sum), mebi(memory))
+	}
+}
+
+// certificate tells when a certificate ends.
+func (d *doctor) certificate(cert, key string) {
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil || pair.Leaf == nil {
+		return // was told
+	}
+	switch left := time.Until(pair.Leaf.NotAfter); {
+	case left < 0:
+		d.find(Attention, "", "renew it; the server reads it again by itself", "the certificate %s is valid until %s, and no longer", cert, pair.Leaf.NotAfter.UTC().Format(time.DateTime))
+	case left < expiresSoon:
+		d.find(Attention, "", "renew it; the server reads it again by itself", "the certificate %s ends in %d days", cert, left/(24*time.Hour))
+	}
+	if time.Now().Before(pair.Leaf.NotBefore) {
+		d.find(Attention, "", "look at the clock", "the certificate %s begins at %s", cert, pair.Leaf.NotBefore.UTC().Format(time.DateTime))
+	}
+}
+
+// ports tells whether a stopped server could listen where its settings say.
+func (d *doctor) ports() {
+	d.part = "settings"
+	c := d.cfg.Settings
+	if c == nil {
+		return
+	}
+	for _, p := range []struct{ flag, addr string }{
+		{"http-addr", c.HTTP.Addr}, {"http-v1-addr", c.HTTP.V1Addr}, {"rpc-addr", c.RPC.Addr}, {"admin-addr", c.AdminAddr},
+	} {
+		if p.addr == "" {
+			continue
+		}
+		l, err := net.Listen("tcp", p.addr)
+		if err == nil {
+			err = l.Close()
+		}
+		if err != nil {
+			d.find(Attention, "", fmt.Sprintf("stop what uses it, or choose another --%s", p.flag), "the server could not listen on its --%s: %v", p.flag, err)
+		}
+	}
+}
+
+// faults are the errors that were joined.
+func faults(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range joined.Unwrap() {
+			all = append(all, faults(e)...)
+		}
+		return all
+	}
+	return []error{err}
+}
+
+func mebi(n int64) string { return node.ByteSize(n &^ (1<<20 - 1)).String() }
