@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
@@ -42,15 +43,20 @@ func (c *fakeCatalog) Table(db, name string) (*schema.Table, bool) {
 type fakeWriter struct {
 	mu     sync.Mutex
 	tables []string
+	key    write.Key
 	calls  int
 	answer func(ctx context.Context, call int, out *pipeline.Output) (write.Result, error)
 }
 
-func (f *fakeWriter) Write(ctx context.Context, out *pipeline.Output) (write.Result, error) {
+func (f *fakeWriter) Pressed(_, table string) (time.Duration, bool) {
+	return 7 * time.Second, table == "pressed"
+}
+
+func (f *fakeWriter) WriteKeyed(ctx context.Context, out *pipeline.Output, key write.Key) (write.Result, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls++
-	f.tables = nil
+	f.tables, f.key = nil, key
 	res := write.Result{}
 	for _, t := range out.Tables {
 		f.tables = append(f.tables, t.Database+"."+t.Table)

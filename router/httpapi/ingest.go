@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"cordwood/proto/errs"
 	"cordwood/router/ingest/native"
 	"cordwood/router/pipeline"
 	"cordwood/router/write"
@@ -14,9 +15,12 @@ import (
 
 // Writer stores what a pipeline made of a request.
 type Writer interface {
-	// Write returns an error with write.ErrSchemaChanged in its chain if the pipeline
-	// should run again.
-	Write(ctx context.Context, out *pipeline.Output) (write.Result, error)
+	// WriteKeyed returns an error with write.ErrSchemaChanged in its chain if the pipeline
+	// should run again. The zero key is none.
+	WriteKeyed(ctx context.Context, out *pipeline.Output, key write.Key) (write.Result, error)
+	// Pressed tells whether rows for a table would most likely be refused because its
+	// shards are busy, and when to try again.
+	Pressed(database, table string) (retryAfter time.Duration, yes bool)
 }
 
 // maxPipelineRuns bounds how often a request's pipeline runs because tables changed
@@ -55,6 +59,15 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 	}
 	if err := s.cfg.Writable(); err != nil {
 		return ingestResult{}, s.failedAt("disk", err)
+	}
+	if after, pressed := s.cfg.Writer.Pressed(p.database, p.table); pressed {
+		// Before the body is read: what cannot be stored now must not take memory.
+		return ingestResult{}, s.failedAt("busy", errs.New(errs.ShardBusy,
+			"the shards of table %s.%s are busy: try again later", p.database, cutText(p.table)).WithRetryAfter(after))
+	}
+	if p.key.Text != "" {
+		p.key.User = x.identity.User
+		s.metrics.keyed.Inc()
 	}
 	data, release, err := s.readBody(x, r)
 	if err != nil {
@@ -128,7 +141,7 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 		return ingestResult{}, s.failedAt("write", context.DeadlineExceeded)
 	}
 	start := time.Now()
-	written, err := s.cfg.Writer.Write(ctx, out)
+	written, err := s.cfg.Writer.WriteKeyed(ctx, out, p.key)
 	if err != nil {
 		if !errors.Is(err, write.ErrSchemaChanged) {
 			err = s.failedAt("write", err)

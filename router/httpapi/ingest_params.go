@@ -10,6 +10,7 @@ import (
 	"cordwood/router/httpapi/params"
 	"cordwood/router/pipeline"
 	"cordwood/router/pipelines"
+	"cordwood/router/write"
 )
 
 // identityPipeline is the built-in pipeline; the others are stored.
@@ -38,6 +39,8 @@ type ingestParams struct {
 	// onReject says what becomes of records that skip_error drops: drop, store, or ""
 	// for what the server does.
 	onReject string
+	// key is what the client calls the request by.
+	key write.Key
 
 	// compiled is the pipeline, with its version; nil for svc_identity.
 	compiled        *pipeline.Pipeline
@@ -82,6 +85,9 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 	if p.onReject = query.Get("on_reject"); p.onReject != "" && p.onReject != rejectDrop && p.onReject != rejectStore {
 		return nil, errs.New(errs.InvalidArguments, "parameter on_reject is %s: it must be drop or store", cutText(p.onReject))
 	}
+	if p.key.Text, err = readKey(r.Header); err != nil {
+		return nil, err
+	}
 	p.timeIndexText, p.hasTimeIndex = query.Lookup("custom_time_index")
 
 	extra := params.ParsePipelineParams(params.Header(r.Header, "X-Svc-Pipeline-Params"))
@@ -90,6 +96,24 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 		p.skipError = extra.SkipError
 	}
 	return p, nil
+}
+
+// maxKey bounds the text of a request's key, in bytes.
+const maxKey = 255
+
+// readKey reads the header Idempotency-Key; empty: there is none.
+func readKey(h http.Header) (string, error) {
+	values := h.Values("Idempotency-Key")
+	if len(values) == 0 {
+		return "", nil
+	}
+	key := strings.TrimSpace(values[0])
+	printable := func(c rune) bool { return c >= ' ' && c <= '~' }
+	if len(values) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return !printable(c) }) {
+		return "", errs.New(errs.InvalidArguments,
+			"the header Idempotency-Key must be given once, with 1 to %d printable ASCII characters; a random UUID for each request will do", maxKey)
+	}
+	return key, nil
 }
 
 // check goes through the values in the order in which clients learn of their mistakes.

@@ -19,6 +19,7 @@ type metrics struct {
 	skipped *prometheus.CounterVec // by db, kind
 	rejects prometheus.Counter
 	failed  *prometheus.CounterVec // by stage
+	keyed   prometheus.Counter
 }
 
 // routeMetrics are the metrics of one route, found once instead of at every request.
@@ -70,11 +71,14 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Name: "cordwood_ingest_rejects_stored_total", Help: "Skipped records that were kept in svc_private.rejects.",
 		}),
 		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cordwood_ingest_failed_total", Help: "Log requests refused or failed, by stage: parameters, body, pipeline, write.",
+			Name: "cordwood_ingest_failed_total", Help: "Log requests refused or failed, by stage: parameters, disk, busy, body, pipeline, write.",
 		}, []string{"stage"}),
+		keyed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "cordwood_ingest_keyed_requests_total", Help: "Log requests with the header Idempotency-Key.",
+		}),
 	}
 	for _, c := range []prometheus.Collector{
-		m.requests, m.seconds, m.panics, m.rows, m.bytes, m.skipped, m.rejects, m.failed,
+		m.requests, m.seconds, m.panics, m.rows, m.bytes, m.skipped, m.rejects, m.failed, m.keyed,
 	} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("httpapi: register metrics: %w", err)

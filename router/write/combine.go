@@ -146,7 +146,7 @@ func (c *combiner) send(sessionID uint64) {
 		c.mu.Unlock()
 		err := c.w.sendBatches(context.Background(), sessionID, c.shard, len(p.parts), func(i int) piece {
 			rows := p.parts[i].rows
-			return piece{p.parts[i].table, rows, 0, rows.Rows()}
+			return piece{table: p.parts[i].table, rows: rows, to: rows.Rows()}
 		})
 		p.answer(err)
 	}

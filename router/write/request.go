@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"cordwood/proto/column"
-	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/pipeline"
 )
@@ -17,6 +16,7 @@ import (
 type request struct {
 	targets  []*target
 	warnings []string
+	keyed    bool // its batches have identities of their own
 }
 
 // target is the rows of one table under one set of options.
@@ -39,6 +39,12 @@ type job struct {
 	bytes    int // about, before encoding
 	acked    bool
 	err      error // of the last try
+
+	// shard takes the rows; avoid are those that could not.
+	shard uint32
+	avoid []uint32
+	// id is the batch's identity, if the request has a key.
+	id batchID
 }
 
 // newRequest cuts the rows of out into batches. Tables without rows are left out.
@@ -149,24 +155,6 @@ func (r *request) counts() (acked, total int) {
 		}
 	}
 	return acked, total
-}
-
-// refreshable tells whether all that failed did so, for certain without effect, because
-// our view of a table is old.
-func (r *request) refreshable() bool {
-	for _, t := range r.targets {
-		for _, j := range t.jobs {
-			if j.acked || j.err == nil {
-				continue
-			}
-			switch errs.ReasonOf(j.err) {
-			case errs.SchemaStale, errs.WrongEpoch, errs.TableGone:
-			default:
-				return false
-			}
-		}
-	}
-	return true
 }
 
 func (r *request) result() Result {

@@ -38,7 +38,7 @@ func (e *schemaChanged) Error() string   { return e.final.Error() }
 func (e *schemaChanged) Unwrap() []error { return []error{ErrSchemaChanged, e.final} }
 
 // PartialError says that a request was stored in part. A client that repeats the whole
-// request stores that part again.
+// request stores that part again, unless the request has a key.
 type PartialError struct {
 	// Acked of Total rows are stored; of the others some may be, if Err says so.
 	Acked, Total int
@@ -56,7 +56,11 @@ func (w *Writer) fail(req *request, err error) error {
 	if acked == 0 {
 		return err
 	}
-	w.metrics.partial.Inc()
+	label := "no"
+	if req.keyed {
+		label = "yes"
+	}
+	w.metrics.partial.WithLabelValues(label).Inc()
 	cause := errs.From(err)
 	return &PartialError{Acked: acked, Total: total, Err: &errs.Error{
 		Code: cause.Code, Reason: cause.Reason, Err: cause,

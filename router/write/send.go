@@ -20,8 +20,23 @@ const maxParallelShards = 16
 // its job; the error is the one to answer with if there is no further round.
 func (w *Writer) send(ctx context.Context, sessionID uint64, req *request) error {
 	pending := req.pending()
-	if len(pending) == 1 && len(pending[0].jobs) == 1 && !pending[0].discarded() {
-		return w.sendShard(ctx, sessionID, pending[0].table.Writable().ShardID, pending[0].jobs)
+	for _, t := range pending {
+		w.route(t)
+	}
+	if req.keyed {
+		if err := w.recall(ctx, req); err != nil {
+			for _, t := range pending {
+				for _, j := range t.jobs {
+					if !j.acked {
+						j.err = err
+					}
+				}
+			}
+			return err
+		}
+	}
+	if len(pending) == 1 && len(pending[0].jobs) == 1 && !pending[0].discarded() && !pending[0].jobs[0].acked {
+		return w.sendShard(ctx, sessionID, pending[0].jobs[0].shard, pending[0].jobs)
 	}
 	var shards []uint32
 	byShard := map[uint32][]*job{}
@@ -32,14 +47,14 @@ func (w *Writer) send(ctx context.Context, sessionID uint64, req *request) error
 			}
 			continue
 		}
-		shard := t.table.Writable().ShardID
-		if _, ok := byShard[shard]; !ok {
-			shards = append(shards, shard)
-		}
 		for _, j := range t.jobs {
-			if !j.acked {
-				byShard[shard] = append(byShard[shard], j)
+			if j.acked {
+				continue
 			}
+			if _, ok := byShard[j.shard]; !ok {
+				shards = append(shards, j.shard)
+			}
+			byShard[j.shard] = append(byShard[j.shard], j)
 		}
 	}
 	if len(shards) == 1 {
@@ -88,7 +103,7 @@ func (w *Writer) sendShard(ctx context.Context, sessionID uint64, shard uint32, 
 	for len(jobs) > 0 {
 		n := callLength(jobs, w.cfg.MaxCallBytes)
 		sent, err := false, error(nil)
-		if combinable(jobs[:n]) {
+		if jobs[0].id == (batchID{}) && combinable(jobs[:n]) {
 			sent, err = w.combiner(shard).write(ctx, sessionID, jobs[:n])
 		}
 		if !sent {
@@ -129,7 +144,7 @@ func callLength(jobs []*job, maxBytes int) int {
 func (w *Writer) call(ctx context.Context, sessionID uint64, shard uint32, jobs []*job) error {
 	return w.sendBatches(ctx, sessionID, shard, len(jobs), func(i int) piece {
 		j := jobs[i]
-		return piece{j.target.table, j.target.rows.Rows, j.from, j.to}
+		return piece{j.target.table, j.target.rows.Rows, j.from, j.to, j.id}
 	})
 }
 
@@ -138,24 +153,34 @@ type piece struct {
 	table    *schema.Table
 	rows     *column.Builder
 	from, to int
+	// id is the identity of the batch; zero: the next number of the session.
+	id batchID
 }
 
 // sendBatches encodes n pieces and sends them in one call.
 func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32, n int, at func(i int) piece) error {
-	seq, done, err := w.session.sequence(shard).take(ctx, n)
-	if err != nil {
-		return errs.Wrap(errs.ShardBusy, err, "shard %d", shard)
+	seq := uint64(0)
+	if at(0).id == (batchID{}) { // else the request has a key, and all of them have ids
+		first, done, err := w.session.sequence(shard).take(ctx, n)
+		if err != nil {
+			return errs.Wrap(errs.ShardBusy, err, "shard %d", shard)
+		}
+		defer done()
+		seq = first
 	}
-	defer done()
 
 	buf := buffers.Get().(*buffer)
 	defer buf.release()
 	ends := make([]int, n)
 	for i := range n {
 		p := at(i)
+		id := p.id
+		if id == (batchID{}) {
+			id = batchID{sessionID, seq + uint64(i)}
+		}
 		buf.b = p.rows.EncodeRange(buf.b, column.Header{
 			TableID: p.table.ID, Epoch: p.table.Writable().Epoch, SchemaVersion: p.table.Version,
-			Session: sessionID, Seq: seq + uint64(i),
+			Session: id.session, Seq: id.seq,
 		}, p.from, p.to)
 		ends[i] = len(buf.b)
 	}
@@ -165,7 +190,7 @@ func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32
 		batches[i] = buf.b[from:to:to]
 		from = to
 	}
-	_, err = w.cfg.Shards.Write(ctx, shard, batches, func(ids []uint64) []*schemapb.Table { return w.definitions(ids, n, at) })
+	_, err := w.cfg.Shards.Write(ctx, shard, batches, func(ids []uint64) []*schemapb.Table { return w.definitions(ids, n, at) })
 	if err != nil {
 		return err
 	}

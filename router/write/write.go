@@ -19,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
 	"cordwood/router/pipeline"
 )
 
@@ -43,7 +45,19 @@ type Meta interface {
 
 // Shards is the part of the shard client that a Writer needs.
 type Shards interface {
+	// Write's refusals for epoch, schema or table are final: nothing of the batches was
+	// appended, nor ever will be.
 	Write(ctx context.Context, shard uint32, batches [][]byte, tables func(ids []uint64) []*schemapb.Table) (index uint64, err error)
+	// DefineTables puts definitions into a shard's log.
+	DefineTables(ctx context.Context, shard uint32, tables []*schemapb.Table) error
+	// CheckKeys tells which batches of requests with a key a shard has appended.
+	CheckKeys(ctx context.Context, shard uint32, keys []*shardpb.BatchKey) ([]bool, error)
+	// Load is how many bytes are on their way to a shard.
+	Load(shard uint32) int64
+	// Pressed tells whether a write to a shard would most likely be refused because it is
+	// busy, and when to try again; Ailing, whether it has no leader for a while.
+	Pressed(shard uint32) (retryAfter time.Duration, yes bool)
+	Ailing(shard uint32) bool
 }
 
 // Config says what a Writer works with, and its sizes.
@@ -64,6 +78,9 @@ type Config struct {
 	// NoAutoCreate says that the server never creates tables for log writes, so that
 	// refusals name the right cause. The pipelines enforce it. The default value is false.
 	NoAutoCreate bool
+	// ClusterVersion is the version of commands that every node understands. Requests
+	// have keys since version 2. The default value is one that says the newest.
+	ClusterVersion func() uint32
 	// RefreshWait bounds the wait for the local view after a shard said that it is old.
 	// The default value is 2 s.
 	RefreshWait time.Duration
@@ -79,6 +96,9 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MaxBatchBytes, 8<<20)
 	setDefault(&c.MaxCallBytes, 16<<20)
 	setDefault(&c.RefreshWait, 2*time.Second)
+	if c.ClusterVersion == nil {
+		c.ClusterVersion = func() uint32 { return math.MaxUint32 }
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -98,7 +118,9 @@ type Writer struct {
 	metrics *metrics
 	session session
 	// combiners by shard: uint32 → *combiner.
-	combiners sync.Map
+	combiners  sync.Map
+	partitions partitions
+	seals      sealed
 }
 
 // New returns a Writer. Meta and Shards must be set.
@@ -133,9 +155,24 @@ const maxRounds = 5
 // *PartialError says that some rows were stored. After any other error none was, except
 // with reason errs.OutcomeUnknown.
 func (w *Writer) Write(ctx context.Context, out *pipeline.Output) (Result, error) {
+	return w.WriteKeyed(ctx, out, Key{})
+}
+
+// WriteKeyed is Write of a request that its client calls by a key: rows that were stored
+// when it was sent before, by whichever router, are left out, and count as stored. Shards
+// remember keys for 15 minutes, and each the last 200,000 batches. A *PartialError, and
+// an error of reason errs.OutcomeUnknown, are mended by sending the request again.
+//
+// It is not known again if its rows go to other tables or are cut up differently,
+// because the pipeline or a table has changed.
+func (w *Writer) WriteKeyed(ctx context.Context, out *pipeline.Output, key Key) (Result, error) {
 	req := newRequest(w.cfg, out)
 	if len(req.targets) == 0 {
 		return Result{}, nil
+	}
+	if key != (Key{}) && w.cfg.ClusterVersion() < keysSince {
+		key = Key{}
+		req.warnings = append(req.warnings, "the header Idempotency-Key has no effect until all nodes are upgraded: a repetition is stored again")
 	}
 	sessionID, err := w.session.id(ctx)
 	if err != nil {
@@ -145,14 +182,19 @@ func (w *Writer) Write(ctx context.Context, out *pipeline.Output) (Result, error
 		if err := w.ensure(ctx, req); err != nil {
 			return Result{}, w.fail(req, err)
 		}
+		req.identify(key)
 		err := w.send(ctx, sessionID, req)
 		if err == nil {
 			return req.result(), nil
 		}
-		if !req.refreshable() || round == maxRounds {
+		stale, ok := req.again()
+		if !ok || round == maxRounds {
 			return Result{}, w.fail(req, err)
 		}
-		w.log.DebugContext(ctx, "a shard knows a newer table", "round", round, "err", err)
+		w.log.DebugContext(ctx, "rows are sent again", "a shard knows a newer table", stale, "round", round, "err", err)
+		if !stale {
+			continue
+		}
 		if err := w.awaitNewer(ctx, req); err != nil {
 			return Result{}, w.fail(req, err)
 		}

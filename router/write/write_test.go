@@ -17,6 +17,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
 	"cordwood/router/pipeline"
 )
 
@@ -148,6 +149,51 @@ type fakeShards struct {
 	got   []sent
 	// refuse is asked before every call.
 	refuse func(call int, shard uint32, heads []column.Header) error
+	// keys are those of batches appended, by shard; sealed is what shards were told.
+	keys    map[uint32]map[batchID]bool
+	sealed  []string
+	checks  int
+	pressed map[uint32]bool
+	ailing  map[uint32]bool
+	loads   map[uint32]int64
+}
+
+func (s *fakeShards) DefineTables(_ context.Context, shard uint32, tables []*schemapb.Table) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range tables {
+		s.sealed = append(s.sealed, fmt.Sprintf("shard %d table %d epoch %d", shard, t.Id, t.Placement[len(t.Placement)-1].Epoch))
+	}
+	return nil
+}
+
+func (s *fakeShards) CheckKeys(_ context.Context, shard uint32, keys []*shardpb.BatchKey) ([]bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.checks++
+	out := make([]bool, len(keys))
+	for i, k := range keys {
+		out[i] = s.keys[shard][batchID{k.Session, k.Sequence}]
+	}
+	return out, nil
+}
+
+func (s *fakeShards) Load(shard uint32) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.loads[shard]
+}
+
+func (s *fakeShards) Pressed(shard uint32) (time.Duration, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return 3 * time.Second, s.pressed[shard]
+}
+
+func (s *fakeShards) Ailing(shard uint32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ailing[shard]
 }
 
 func (s *fakeShards) Write(_ context.Context, shard uint32, batches [][]byte, tables func([]uint64) []*schemapb.Table) (uint64, error) {
@@ -171,7 +217,22 @@ func (s *fakeShards) Write(_ context.Context, shard uint32, batches [][]byte, ta
 			return 0, err
 		}
 	}
-	s.got = append(s.got, all...)
+	for _, b := range all {
+		id := batchID{b.batch.Session, b.batch.Seq}
+		if column.KeyedSession(id.session) {
+			if s.keys[shard][id] {
+				continue
+			}
+			if s.keys == nil {
+				s.keys = map[uint32]map[batchID]bool{}
+			}
+			if s.keys[shard] == nil {
+				s.keys[shard] = map[batchID]bool{}
+			}
+			s.keys[shard][id] = true
+		}
+		s.got = append(s.got, b)
+	}
 	return uint64(len(s.got)), nil
 }
 
@@ -665,7 +726,7 @@ func TestConcurrentWrites(t *testing.T) {
 func BenchmarkWrite(b *testing.B) {
 	m := newFakeMeta()
 	w := newWriter(b, m, &fakeShards{})
-	w.cfg.Shards = discard{}
+	w.cfg.Shards = &discard{}
 	out := output(rows("a", 1000, field("n", schema.Int64), field("s", schema.String)))
 	if _, err := w.Write(b.Context(), out); err != nil {
 		b.Fatal(err)
@@ -678,8 +739,8 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-type discard struct{}
+type discard struct{ fakeShards }
 
-func (discard) Write(context.Context, uint32, [][]byte, func([]uint64) []*schemapb.Table) (uint64, error) {
+func (*discard) Write(context.Context, uint32, [][]byte, func([]uint64) []*schemapb.Table) (uint64, error) {
 	return 1, nil
 }

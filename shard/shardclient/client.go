@@ -38,8 +38,12 @@ type Config struct {
 	// Nodes lists the ids of all nodes that hold shards.
 	Nodes func() []string
 
-	// MaxTries bounds the tries of one write. The default value is 8, and never
-	// fewer than two per replica.
+	// DialAnew returns a connection to a node that shares nothing with those of Dial, and
+	// how to close it. A node that could not be reached twice during a write is asked over
+	// such a one: what a pool keeps may be dead. The default value has Dial be asked again.
+	DialAnew func(nodeID string) (conn grpc.ClientConnInterface, closeConn func(), err error)
+
+	// MaxTries bounds the tries of one write. The default value is 0: its deadline does.
 	MaxTries int
 	// MinBackoff and MaxBackoff bound the pause between two rounds over the replicas;
 	// it doubles each time and is spread by a quarter either way. The default values
@@ -48,12 +52,15 @@ type Config struct {
 	// WriteTimeout bounds a write whose context has no deadline. The default value is 10 s.
 	WriteTimeout time.Duration
 	// TryTimeout bounds one try of a write on a shard of several replicas, so that one
-	// stalled node does not use up the whole deadline. The default value is 3 s.
+	// stalled node does not use up the whole deadline; a node that is fast usually gets
+	// less, but 1 s. The default value is 3 s.
 	TryTimeout time.Duration
-	// QueueBytes bounds the bytes on their way to one shard. The default value is 64 MiB.
+	// QueueBytes bounds the bytes on their way to one shard; a shard that is busy gets
+	// less. As many may wait besides. The default value is 64 MiB.
 	QueueBytes int64
-	// QueueWait bounds the time that a write waits for room in that queue; then it is
-	// refused with reason Busy. The default value is 2 s.
+	// QueueWait bounds the time that a write waits for room in that queue, and the time
+	// for which it tries again while the shard is busy; then it is refused with reason
+	// Busy. The default value is 2 s.
 	QueueWait time.Duration
 
 	// Logger takes retries at debug level. The default value discards them.
@@ -63,7 +70,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	setDefault(&c.MaxTries, 8)
 	setDefault(&c.MinBackoff, 50*time.Millisecond)
 	setDefault(&c.MaxBackoff, time.Second)
 	setDefault(&c.WriteTimeout, 10*time.Second)
@@ -91,6 +97,8 @@ type Client struct {
 	// mu guards shards; it is never held across a call.
 	mu     sync.Mutex
 	shards map[uint32]*target
+
+	nodes sync.Map // string → *health
 }
 
 // New returns a Client. It panics if Replicas, Dial or Nodes is not set, or if the
@@ -108,10 +116,12 @@ func New(cfg Config) *Client {
 
 // target is what a Client remembers of one shard.
 type target struct {
-	queue *byteQueue
+	queue *window
 
 	mu     sync.Mutex
 	leader string // the node that last answered as leader; "" if not known
+	// lost is since when no replica answered as leader; zero: one did last.
+	lost time.Time
 }
 
 func (c *Client) target(shard uint32) *target {
@@ -119,34 +129,110 @@ func (c *Client) target(shard uint32) *target {
 	defer c.mu.Unlock()
 	t := c.shards[shard]
 	if t == nil {
-		t = &target{queue: newByteQueue(c.cfg.QueueBytes)}
+		t = &target{queue: newWindow(c.cfg.QueueBytes, c.cfg.QueueWait)}
 		c.shards[shard] = t
 	}
 	return t
 }
 
-// order lists the shard's replicas, the presumed leader first.
+// order lists the shard's replicas, the presumed leader first, and last those that did
+// not answer lately. A leader that the metadata does not list yet is among them.
 func (c *Client) order(shard uint32) []string {
 	replicas := c.cfg.Replicas(shard)
 	t := c.target(shard)
 	t.mu.Lock()
 	leader := t.leader
 	t.mu.Unlock()
-	for i, id := range replicas {
-		if id == leader && i > 0 {
-			out := append(make([]string, 0, len(replicas)), leader)
-			out = append(out, replicas[:i]...)
-			return append(out, replicas[i+1:]...)
+	if len(replicas) == 0 || len(replicas) == 1 && (leader == "" || leader == replicas[0]) {
+		return replicas
+	}
+	now := time.Now()
+	out := make([]string, 0, len(replicas)+1)
+	var last []string
+	add := func(id string) {
+		if c.health(id).avoided(now) {
+			last = append(last, id)
+		} else {
+			out = append(out, id)
 		}
 	}
-	return replicas
+	if leader != "" {
+		add(leader)
+	}
+	for _, id := range replicas {
+		if id != leader {
+			add(id)
+		}
+	}
+	return append(out, last...)
 }
 
-// learn notes which node answered as the shard's leader.
+// Pressed tells whether a shard is so busy that a write to it would most likely be
+// refused, and when to try again.
+func (c *Client) Pressed(shard uint32) (retryAfter time.Duration, yes bool) {
+	return c.target(shard).queue.pressed()
+}
+
+// Load is how many bytes are on their way to a shard, or wait to be.
+func (c *Client) Load(shard uint32) int64 { return c.target(shard).queue.load() }
+
+// ailingAfter is for how long a shard may lack a leader before it is called ailing, and
+// ailingFor for how long it is then, before somebody tries again.
+const (
+	ailingAfter = time.Second
+	ailingFor   = 5 * time.Second
+)
+
+// Ailing tells whether no replica of a shard has answered as its leader for a while. Who
+// can write elsewhere should. Every few seconds one caller is told otherwise, and finds out.
+func (c *Client) Ailing(shard uint32) bool {
+	t := c.target(shard)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.lost.IsZero() {
+		return false
+	}
+	since := time.Since(t.lost)
+	if since > ailingAfter+ailingFor {
+		t.lost = time.Now().Add(-ailingAfter)
+		return false
+	}
+	return since > ailingAfter
+}
+
+// leaderless notes that no replica of a shard answered as its leader.
+func (c *Client) leaderless(shard uint32) {
+	t := c.target(shard)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.lost.IsZero() {
+		t.lost = time.Now()
+	}
+}
+
+// forget unlearns a leader that does not answer.
+func (c *Client) forget(shard uint32, node string) {
+	t := c.target(shard)
+	t.mu.Lock()
+	if t.leader == node {
+		t.leader = ""
+	}
+	t.mu.Unlock()
+}
+
+// learn notes which node is the shard's leader: it answered as such, or another said so.
 func (c *Client) learn(shard uint32, node string) {
 	t := c.target(shard)
 	t.mu.Lock()
 	t.leader = node
+	t.mu.Unlock()
+}
+
+// found notes that a node answered as the shard's leader.
+func (c *Client) found(shard uint32, node string) {
+	t := c.target(shard)
+	t.mu.Lock()
+	t.leader, t.lost = node, time.Time{}
 	t.mu.Unlock()
 }
 

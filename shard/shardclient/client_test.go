@@ -27,13 +27,14 @@ import (
 // scripted is a node that answers the writes as its script says, then with its index.
 type scripted struct {
 	shardpb.UnimplementedShardServiceServer
-	mu     sync.Mutex
-	script []any // error, or []uint64 of needed tables
-	got    []*shardpb.WriteRequest
-	index  uint64
-	hold   chan struct{} // if set, writes wait for it or their context
-	query  func(*shardpb.QueryRequest, grpc.ServerStreamingServer[shardpb.QueryChunk]) error
-	tail   func(*shardpb.TailRequest, grpc.ServerStreamingServer[shardpb.TailChunk]) error
+	mu      sync.Mutex
+	script  []any // error, or []uint64 of needed tables
+	got     []*shardpb.WriteRequest
+	index   uint64
+	defined []*shardpb.DefineTablesRequest
+	hold    chan struct{} // if set, writes wait for it or their context
+	query   func(*shardpb.QueryRequest, grpc.ServerStreamingServer[shardpb.QueryChunk]) error
+	tail    func(*shardpb.TailRequest, grpc.ServerStreamingServer[shardpb.TailChunk]) error
 }
 
 func (s *scripted) Write(ctx context.Context, req *shardpb.WriteRequest) (*shardpb.WriteResponse, error) {
@@ -64,6 +65,13 @@ func (s *scripted) Write(ctx context.Context, req *shardpb.WriteRequest) (*shard
 
 // rawError goes out without our details, as a broken connection does.
 type rawError struct{ err error }
+
+func (s *scripted) DefineTables(_ context.Context, req *shardpb.DefineTablesRequest) (*shardpb.DefineTablesResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.defined = append(s.defined, req)
+	return &shardpb.DefineTablesResponse{Index: s.index}, nil
+}
 
 func (s *scripted) Analyze(_ context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error) {
 	return &shardpb.AnalyzeResponse{Explain: req.Sql == "EXPLAIN"}, nil
@@ -159,7 +167,9 @@ func TestWriteRetriesByType(t *testing.T) {
 		{"wrong epoch is the caller's", []any{refuse(errs.WrongEpoch, errs.RequestOutdated)}, 1, errs.WrongEpoch, errs.RequestOutdated},
 		{"bad batch", []any{refuse(errs.BadBatch, errs.InvalidArguments)}, 1, errs.BadBatch, errs.InvalidArguments},
 		{"table gone", []any{refuse(errs.TableGone, errs.TableNotFound)}, 1, errs.TableGone, errs.TableNotFound},
-		{"unknown, then stale: still unknown", []any{lost, refuse(errs.SchemaStale, errs.RequestOutdated)}, 2, errs.OutcomeUnknown, errs.RequestOutdated},
+		{"unknown, then stale: the shard knows", []any{lost, refuse(errs.SchemaStale, errs.RequestOutdated)}, 2, errs.SchemaStale, errs.RequestOutdated},
+		{"cut, then elsewhere: the shard knows", []any{cut, notLeader, refuse(errs.WrongEpoch, errs.RequestOutdated)}, 3, errs.WrongEpoch, errs.RequestOutdated},
+		{"unknown, then refused for itself: still unknown", []any{lost, refuse(errs.BadBatch, errs.InvalidArguments)}, 2, errs.OutcomeUnknown, errs.InvalidArguments},
 		{"never a leader", []any{notLeader, notLeader, notLeader, notLeader}, 4, errs.NotLeader, errs.ShardNotReady},
 	}
 	for _, tt := range tests {
@@ -213,7 +223,7 @@ func TestWriteGoesRoundAStalledNode(t *testing.T) {
 
 func TestWriteSendsNeededTables(t *testing.T) {
 	node := &scripted{script: []any{[]uint64{4, 5}}, index: 1}
-	cl := newCluster(t, node).client(t)
+	cl := newCluster(t, node).client(t, func(c *Config) { c.MaxTries = 8 })
 	var asked []uint64
 	_, err := cl.Write(t.Context(), 1, batches, func(ids []uint64) []*schemapb.Table {
 		asked = ids
@@ -262,7 +272,7 @@ func TestWriteKeepsTheDeadline(t *testing.T) {
 func TestWriteQueueIsBounded(t *testing.T) {
 	node := &scripted{hold: make(chan struct{}), index: 1}
 	cl := newCluster(t, node).client(t, func(c *Config) { c.QueueBytes = 10; c.QueueWait = 5 * time.Millisecond })
-	leave, err := cl.target(1).queue.enter(t.Context(), 10, time.Second)
+	leave, err := cl.target(1).queue.enter(t.Context(), 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +283,7 @@ func TestWriteQueueIsBounded(t *testing.T) {
 	if n := len(node.writes()); n != 0 {
 		t.Fatalf("%d writes were sent", n)
 	}
-	leave()
+	leave(other)
 	close(node.hold)
 	if _, err := cl.Write(t.Context(), 1, batches, noTables); err != nil {
 		t.Fatal("one larger than the queue, alone:", err)

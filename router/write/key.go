@@ -1,0 +1,201 @@
+package write
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
+)
+
+// Key is what a client calls a request by, so that it may send it again without its rows
+// being stored twice. The zero Key is none.
+type Key struct {
+	// Text is the client's.
+	Text string
+	// User keeps the keys of users apart.
+	User string
+}
+
+// keysSince is the cluster version from which on shards know keys.
+const keysSince = 2
+
+// keyMemory is for how long after a table's writes went elsewhere the shards of before are
+// asked for keys: for as long as they remember them, and as much again, because their
+// clock may go behind ours.
+const keyMemory = 30 * time.Minute
+
+// batchID is the identity of a batch.
+type batchID struct{ session, seq uint64 }
+
+// id is the identity of rows from..to of the nth part of a request for a table. It is the
+// same whenever, and by whomever, the same request is sent again, as long as it is the
+// same table and its rows are cut in the same way; if they are not, they are other rows.
+func (k Key) id(table uint64, nth, from, to int) batchID {
+	b := make([]byte, 0, 128+len(k.Text)+len(k.User))
+	b = append(b, "cordwood request key 1"...)
+	for _, text := range []string{k.Text, k.User} {
+		b = binary.AppendUvarint(b, uint64(len(text)))
+		b = append(b, text...)
+	}
+	b = binary.BigEndian.AppendUint64(b, table)
+	for _, n := range []int{nth, from, to} {
+		b = binary.BigEndian.AppendUint64(b, uint64(n))
+	}
+	sum := sha256.Sum256(b)
+	return batchID{binary.BigEndian.Uint64(sum[:]) | column.KeyedBit, binary.BigEndian.Uint64(sum[8:])}
+}
+
+// shard is the one of a table's shards that takes the batch: every router says the same.
+func (id batchID) shard(shards []uint32) uint32 {
+	return shards[id.seq%uint64(len(shards))]
+}
+
+// identify gives the jobs of a request with a key their identities. Their tables are known.
+func (r *request) identify(key Key) {
+	if key == (Key{}) {
+		return
+	}
+	r.keyed = true
+	nth := map[uint64]int{}
+	for _, t := range r.targets {
+		n := nth[t.table.ID]
+		nth[t.table.ID]++
+		for _, j := range t.jobs {
+			j.id = key.id(t.table.ID, n, j.from, j.to)
+		}
+	}
+}
+
+// earlier lists the shards that took a table's writes so short a time ago that they may
+// have rows of a request that is sent again, and do not take them now.
+func earlier(t *schema.Table, now time.Time) []uint32 {
+	var out []uint32
+	present := t.Writable()
+	for i := 0; i+1 < len(t.Placement); i++ {
+		if until := t.Placement[i+1].Since; until == 0 || now.Sub(time.Unix(0, until)) > keyMemory {
+			continue
+		}
+		for _, id := range t.Placement[i].Shards() {
+			if !slices.Contains(out, id) {
+				out = append(out, id)
+			}
+		}
+	}
+	if len(out) == 1 && len(present.More) == 0 && out[0] == present.ShardID {
+		return nil
+	}
+	return out
+}
+
+// sealed remembers which shards were told that a table's writes go elsewhere. What they
+// were told stays so.
+type sealed struct {
+	mu   sync.Mutex
+	told map[seal]struct{}
+}
+
+type seal struct {
+	table uint64
+	epoch uint32
+	shard uint32
+}
+
+// maxSeals bounds what sealed remembers; a shard that is told again answers at once.
+const maxSeals = 10_000
+
+func (s *sealed) has(x seal) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.told[x]
+	return ok
+}
+
+func (s *sealed) add(x seal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.told == nil || len(s.told) >= maxSeals {
+		s.told = map[seal]struct{}{}
+	}
+	s.told[x] = struct{}{}
+}
+
+// recall finds those jobs of a request with a key that were stored before by a shard that
+// took their table's writes then. The shard is first told that it does so no more: what
+// it has not appended by then it never will.
+func (w *Writer) recall(ctx context.Context, req *request) error {
+	byShard := map[uint32][]*job{}
+	now := time.Now()
+	for _, t := range req.pending() {
+		if t.discarded() {
+			continue
+		}
+		for _, shard := range earlier(t.table, now) {
+			for _, j := range t.jobs {
+				if !j.acked && j.shard != shard {
+					byShard[shard] = append(byShard[shard], j)
+				}
+			}
+		}
+	}
+	if len(byShard) == 0 {
+		return nil
+	}
+	var mu sync.Mutex // jobs may be asked of several shards
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxParallelShards)
+	for shard, jobs := range byShard {
+		group.Go(func() error {
+			has, err := w.recallFrom(ctx, shard, jobs)
+			if err != nil {
+				return errs.Wrap(errs.ShardUnreachable, err, "shard %d took the writes before: is the request stored already?", shard)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for i, j := range jobs {
+				if has[i] {
+					j.acked, j.err = true, nil
+					w.metrics.recalls.Inc()
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (w *Writer) recallFrom(ctx context.Context, shard uint32, jobs []*job) ([]bool, error) {
+	var defs []*schemapb.Table
+	var seals []seal
+	keys := make([]*shardpb.BatchKey, len(jobs))
+	for i, j := range jobs {
+		keys[i] = &shardpb.BatchKey{Session: j.id.session, Sequence: j.id.seq}
+		t := j.target.table
+		x := seal{t.ID, t.Writable().Epoch, shard}
+		if !w.seals.has(x) && !slices.Contains(seals, x) {
+			seals, defs = append(seals, x), append(defs, t.ToProto())
+		}
+	}
+	if len(defs) > 0 {
+		if err := w.cfg.Shards.DefineTables(ctx, shard, defs); err != nil {
+			return nil, err
+		}
+		for _, x := range seals {
+			w.seals.add(x)
+		}
+	}
+	has, err := w.cfg.Shards.CheckKeys(ctx, shard, keys)
+	if err == nil && len(has) != len(jobs) {
+		err = errs.New(errs.Internal, "shard %d: %d keys asked for, %d answered", shard, len(jobs), len(has))
+	}
+	return has, err
+}

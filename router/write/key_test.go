@@ -1,0 +1,216 @@
+package write
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+)
+
+// TestKeyIdentity: the identity depends on every part of what it is made of, and on
+// nothing else; its session says that it is one.
+func TestKeyIdentity(t *testing.T) {
+	base := Key{"k", "u"}.id(5, 0, 0, 10)
+	if base.session&column.KeyedBit == 0 || base != (Key{"k", "u"}).id(5, 0, 0, 10) {
+		t.Fatal(base)
+	}
+	seen := map[batchID]string{base: "base"}
+	for name, id := range map[string]batchID{
+		"key": Key{"l", "u"}.id(5, 0, 0, 10), "user": Key{"k", "v"}.id(5, 0, 0, 10), "table": Key{"k", "u"}.id(6, 0, 0, 10),
+		"part": Key{"k", "u"}.id(5, 1, 0, 10), "from": Key{"k", "u"}.id(5, 0, 1, 10), "to": Key{"k", "u"}.id(5, 0, 0, 11),
+		"border": Key{"ku", ""}.id(5, 0, 0, 10),
+	} {
+		if other, same := seen[id]; same {
+			t.Errorf("%s: the same as %s", name, other)
+		}
+		seen[id] = name
+	}
+}
+
+// TestKeyedRequestIsStoredOnce: by another writer as well, and however much of it was
+// stored before.
+func TestKeyedRequestIsStoredOnce(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	m.shards = 3
+	small := func(c *Config) { c.MaxBatchRows = 10 }
+	request := func() (Result, error) {
+		w := newWriter(t, m, s, small)
+		return w.WriteKeyed(t.Context(), output(rows("a", 25), rows("b", 5), rows("a", 5)), Key{Text: "k"})
+	}
+	s.refuse = func(_ int, shard uint32, _ []column.Header) error {
+		if shard == 0 {
+			return errs.New(errs.ShardUnreachable, "cut").WithReason(errs.OutcomeUnknown)
+		}
+		return nil
+	}
+	_, err := request()
+	if partial := (*PartialError)(nil); !errors.As(err, &partial) || partial.Acked == 0 || partial.Total != 35 || partial.Err.RetryAfter == 0 || partial.Err.Status() != 503 {
+		t.Fatal(err)
+	}
+	s.refuse = nil
+	for range 2 {
+		res, err := request()
+		if err != nil || res.Rows != 35 {
+			t.Fatal(res, err)
+		}
+	}
+	if s.rows() != 35 {
+		t.Errorf("%d rows stored, want 35", s.rows())
+	}
+	if _, err := newWriter(t, m, s, small).WriteKeyed(t.Context(), output(rows("a", 25)), Key{Text: "k", User: "another"}); err != nil || s.rows() != 60 {
+		t.Errorf("the same key of another user: %d rows, error %v", s.rows(), err)
+	}
+}
+
+func spread(m *fakeMeta, s *fakeShards, t *testing.T, placement ...schema.Placement) {
+	t.Helper()
+	if _, err := newWriter(t, m, s).Write(t.Context(), output(rows("a", 1))); err != nil {
+		t.Fatal(err)
+	}
+	old, _ := m.Table("public", "a")
+	moved := *old
+	moved.Version++
+	moved.Placement = placement
+	m.put(&moved)
+	s.got = nil
+}
+
+// TestKeyedRequestAcrossAMove: what the shard of before has is not stored again by the
+// new one; it is told first that it takes no more.
+func TestKeyedRequestAcrossAMove(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	spread(m, s, t, schema.Placement{Epoch: 1, ShardID: 1})
+	key := Key{Text: "k"}
+	w := newWriter(t, m, s)
+	if _, err := w.WriteKeyed(t.Context(), output(rows("a", 5)), key); err != nil {
+		t.Fatal(err)
+	}
+	old, _ := m.Table("public", "a")
+	moved := *old
+	moved.Placement = append(slices.Clone(old.Placement), schema.Placement{Epoch: 2, ShardID: 2, Since: time.Now().UnixNano()})
+	m.put(&moved)
+	for range 2 {
+		if res, err := w.WriteKeyed(t.Context(), output(rows("a", 5)), key); err != nil || res.Rows != 5 {
+			t.Fatal(res, err)
+		}
+	}
+	if s.rows() != 5 {
+		t.Errorf("%d rows, want 5", s.rows())
+	}
+	if len(s.sealed) != 1 || s.checks != 2 {
+		t.Errorf("told %v, asked %d times", s.sealed, s.checks)
+	}
+	if _, err := w.WriteKeyed(t.Context(), output(rows("a", 5)), Key{Text: "another"}); err != nil || s.rows() != 10 || s.got[len(s.got)-1].shard != 2 {
+		t.Errorf("a new request: %d rows, error %v", s.rows(), err)
+	}
+
+	long := *old
+	long.Placement = append(slices.Clone(old.Placement), schema.Placement{Epoch: 2, ShardID: 2, Since: time.Now().Add(-time.Hour).UnixNano()})
+	m.put(&long)
+	s.checks = 0
+	if _, err := w.WriteKeyed(t.Context(), output(rows("a", 5)), Key{Text: "a third"}); err != nil || s.checks != 0 {
+		t.Errorf("long after the move: asked %d times, error %v", s.checks, err)
+	}
+}
+
+// TestKeysWaitForTheUpgrade: shards of before would take them for sessions.
+func TestKeysWaitForTheUpgrade(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	version := uint32(1)
+	w := newWriter(t, m, s, func(c *Config) { c.ClusterVersion = func() uint32 { return version } })
+	res, err := w.WriteKeyed(t.Context(), output(rows("a", 1)), Key{Text: "k"})
+	if err != nil || len(res.Warnings) != 1 || column.KeyedSession(s.got[0].batch.Session) {
+		t.Error(res, err)
+	}
+	version = 2
+	if res, err = w.WriteKeyed(t.Context(), output(rows("a", 1)), Key{Text: "k"}); err != nil || len(res.Warnings) != 0 || !column.KeyedSession(s.got[1].batch.Session) {
+		t.Error(res, err)
+	}
+}
+
+// TestKeyedChoosesTheShardByItsKey: every router sends a batch to the same shard.
+func TestKeyedChoosesTheShardByItsKey(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	spread(m, s, t, schema.Placement{Epoch: 1, ShardID: 1, More: []uint32{2, 3}})
+	used := map[uint32]int{}
+	for i := range 60 {
+		for range 2 {
+			if _, err := newWriter(t, m, s).WriteKeyed(t.Context(), output(rows("a", 1)), Key{Text: string(rune('A' + i))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, g := range s.got {
+		used[g.shard]++
+	}
+	if len(s.got) != 60 || len(used) != 3 || used[1] < 5 || used[2] < 5 || used[3] < 5 {
+		t.Errorf("%d batches, by shard %v", len(s.got), used)
+	}
+}
+
+// TestPartitionsStick: small requests go the same way until there are many, then to the
+// shard with the least on its way; one that is ailing is left alone.
+func TestPartitionsStick(t *testing.T) {
+	s := &fakeShards{loads: map[uint32]int64{1: 10, 2: 5, 3: 20}, ailing: map[uint32]bool{}, pressed: map[uint32]bool{}}
+	table := &schema.Table{ID: 9, Placement: []schema.Placement{{Epoch: 1, ShardID: 1, More: []uint32{2, 3}}}}
+	p := &partitions{}
+	var got []uint32
+	for range 5 {
+		got = append(got, p.pick(table, stickyBytes/4, nil, s))
+	}
+	s.loads = map[uint32]int64{1: 1, 2: 5, 3: 20}
+	for range 4 {
+		got = append(got, p.pick(table, stickyBytes/4, nil, s))
+	}
+	s.ailing[1] = true
+	got = append(got, p.pick(table, 1, nil, s))
+	s.pressed[2] = true
+	got = append(got, p.pick(table, 1, nil, s), p.pick(table, 1, []uint32{3}, s))
+	if diff := cmp.Diff([]uint32{2, 2, 2, 2, 2, 2, 2, 2, 1, 2, 3, 1}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAnotherShardTakesWhatOneCannot: as long as it is certain that it did not.
+func TestAnotherShardTakesWhatOneCannot(t *testing.T) {
+	for _, tt := range []struct {
+		reason errs.Reason
+		rows   int
+	}{{errs.Busy, 3}, {errs.NotLeader, 3}, {errs.OutcomeUnknown, 0}} {
+		m, s := newFakeMeta(), &fakeShards{}
+		spread(m, s, t, schema.Placement{Epoch: 1, ShardID: 1, More: []uint32{2, 3}})
+		asked := map[uint32]int{}
+		s.refuse = func(_ int, shard uint32, _ []column.Header) error {
+			if asked[shard]++; len(asked) < 3 {
+				return errs.New(errs.ShardUnreachable, "no").WithReason(tt.reason)
+			}
+			return nil
+		}
+		_, err := newWriter(t, m, s).Write(t.Context(), output(rows("a", 3)))
+		if s.rows() != tt.rows || (err == nil) != (tt.rows > 0) {
+			t.Errorf("%s: %d rows, error %v, asked %v", tt.reason, s.rows(), err, asked)
+		}
+	}
+}
+
+func TestPressed(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{pressed: map[uint32]bool{1: true}}
+	w := newWriter(t, m, s)
+	if _, yes := w.Pressed("public", "nothing"); yes {
+		t.Error("a table that does not exist")
+	}
+	spread(m, s, t, schema.Placement{Epoch: 1, ShardID: 1})
+	if after, yes := w.Pressed("public", "a"); !yes || after != 3*time.Second {
+		t.Error(after, yes)
+	}
+	spread(m, s, t, schema.Placement{Epoch: 1, ShardID: 1, More: []uint32{2}})
+	if _, yes := w.Pressed("public", "a"); yes {
+		t.Error("although one of its shards takes rows")
+	}
+}

@@ -1,0 +1,158 @@
+package write
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+)
+
+// stickyBytes is about how much of a table with partitions goes to one shard before
+// another one is looked for: small requests that go the same way become large batches.
+const stickyBytes = 1 << 20
+
+// partitions chooses among the shards of tables that have several. A shard is kept for
+// stickyBytes; then the one with the least on its way is next.
+type partitions struct {
+	mu     sync.Mutex
+	tables map[uint64]*sticky // by table id
+}
+
+type sticky struct {
+	epoch uint32
+	shard uint32
+	left  int
+}
+
+// maxSticky bounds the tables that are remembered.
+const maxSticky = 10_000
+
+// pick returns the shard for so many bytes of a table, one that is not among those to
+// avoid if there is any.
+func (p *partitions) pick(t *schema.Table, bytes int, avoid []uint32, shards Shards) uint32 {
+	place := t.Writable()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.tables[t.ID]
+	if s == nil {
+		if p.tables == nil || len(p.tables) >= maxSticky {
+			p.tables = map[uint64]*sticky{}
+		}
+		s = &sticky{}
+		p.tables[t.ID] = s
+	}
+	if s.epoch != place.Epoch || s.left <= 0 || slices.Contains(avoid, s.shard) || !fit(shards, s.shard) {
+		*s = sticky{epoch: place.Epoch, shard: least(place.Shards(), avoid, shards), left: stickyBytes}
+	}
+	s.left -= bytes
+	return s.shard
+}
+
+// least returns the shard with the least on its way, of those that are fit if any is.
+func least(list, avoid []uint32, shards Shards) uint32 {
+	rank := func(id uint32) int {
+		switch {
+		case slices.Contains(avoid, id):
+			return 2
+		case !fit(shards, id):
+			return 1
+		}
+		return 0
+	}
+	best, bestRank, bestLoad := uint32(0), 3, int64(0)
+	for at, n := rand.IntN(len(list)), 0; n < len(list); at, n = (at+1)%len(list), n+1 {
+		id := list[at]
+		r, load := rank(id), shards.Load(id)
+		if r < bestRank || r == bestRank && load < bestLoad {
+			best, bestRank, bestLoad = id, r, load
+		}
+	}
+	return best
+}
+
+// fit tells whether a shard takes writes these days, as far as we know.
+func fit(shards Shards, id uint32) bool {
+	if shards.Ailing(id) {
+		return false
+	}
+	_, pressed := shards.Pressed(id)
+	return !pressed
+}
+
+// route gives every job that is not stored its shard.
+func (w *Writer) route(t *target) {
+	place := t.table.Writable()
+	if len(place.More) == 0 {
+		for _, j := range t.jobs {
+			j.shard = place.ShardID
+		}
+		return
+	}
+	list := place.Shards()
+	for _, j := range t.jobs {
+		switch {
+		case j.acked:
+		case j.id != batchID{}:
+			j.shard = j.id.shard(list)
+		default:
+			j.shard = w.partitions.pick(t.table, j.bytes, j.avoid, w.cfg.Shards)
+		}
+	}
+}
+
+// again tells whether a request that failed in a round may be sent once more by another:
+// ok if of all that failed nothing was stored, for certain, and either our view of a
+// table is old (stale), or another shard of the table may take it. It notes where not to
+// send it again.
+func (r *request) again() (stale, ok bool) {
+	var moved []*job
+	for _, t := range r.targets {
+		for _, j := range t.jobs {
+			if j.acked || j.err == nil {
+				continue
+			}
+			switch errs.ReasonOf(j.err) {
+			case errs.SchemaStale, errs.WrongEpoch, errs.TableGone:
+				stale = true
+			case errs.Busy, errs.NotLeader:
+				if j.id != (batchID{}) || len(j.avoid)+1 >= len(t.table.Writable().Shards()) {
+					return false, false
+				}
+				moved = append(moved, j)
+			default:
+				return false, false
+			}
+		}
+	}
+	for _, j := range moved {
+		j.avoid = append(j.avoid, j.shard)
+	}
+	return stale, stale || len(moved) > 0
+}
+
+// Pressed tells whether the shards of a table are so busy that rows for it would most
+// likely be refused, and when to try again. Of a table that does not exist nothing is known.
+func (w *Writer) Pressed(database, table string) (retryAfter time.Duration, yes bool) {
+	t, ok := w.cfg.Meta.Table(database, table)
+	if !ok || len(t.Placement) == 0 {
+		return 0, false
+	}
+	place := t.Writable()
+	if len(place.More) == 0 {
+		return w.cfg.Shards.Pressed(place.ShardID)
+	}
+	least := time.Duration(0)
+	for _, id := range place.Shards() {
+		after, pressed := w.cfg.Shards.Pressed(id)
+		if !pressed {
+			return 0, false
+		}
+		if least == 0 || after < least {
+			least = after
+		}
+	}
+	return least, true
+}

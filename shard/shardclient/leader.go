@@ -1,0 +1,42 @@
+package shardclient
+
+import (
+	"context"
+
+	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
+)
+
+// DefineTables has a shard take over definitions of tables, if they are newer than those
+// that it has. When it returns nil the shard's log holds, from then on, no rows of a table
+// whose writes it does not take by its definition.
+func (c *Client) DefineTables(ctx context.Context, shard uint32, tables []*schemapb.Table) error {
+	return c.onLeader(ctx, shard, "define tables", func(ctx context.Context, client shardpb.ShardServiceClient) error {
+		_, err := client.DefineTables(ctx, &shardpb.DefineTablesRequest{ShardId: shard, Tables: tables}, callOptions...)
+		return err
+	})
+}
+
+// CheckKeys tells, in order, which batches of requests with a key a shard has appended.
+func (c *Client) CheckKeys(ctx context.Context, shard uint32, keys []*shardpb.BatchKey) ([]bool, error) {
+	var resp *shardpb.CheckKeysResponse
+	err := c.onLeader(ctx, shard, "check keys", func(ctx context.Context, client shardpb.ShardServiceClient) error {
+		var err error
+		resp, err = client.CheckKeys(ctx, &shardpb.CheckKeysRequest{ShardId: shard, Keys: keys}, callOptions...)
+		return err
+	})
+	return resp.GetAppended(), err
+}
+
+// onLeader makes a call that may be repeated without harm on the shard's leader, until it
+// succeeds, is refused for good or its time is up: Config.WriteTimeout, if ctx has none.
+func (c *Client) onLeader(ctx context.Context, shard uint32, what string, call func(context.Context, shardpb.ShardServiceClient) error) error {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.cfg.WriteTimeout)
+		defer cancel()
+	}
+	w := writeAttempts{c: c, shard: shard, what: what, call: call}
+	_, err := w.run(ctx)
+	return err
+}

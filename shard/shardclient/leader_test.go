@@ -1,0 +1,170 @@
+package shardclient
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schemapb"
+)
+
+// TestWriteFollowsTheHint: the node that a replica names as the leader is asked next, and
+// first by the next write.
+func TestWriteFollowsTheHint(t *testing.T) {
+	n1, n2, n3 := &scripted{script: []any{errs.New(errs.ShardNotReady, "follower").WithLeader("n3")}}, &scripted{}, &scripted{index: 9}
+	cl := newCluster(t, n1, n2, n3).client(t)
+	for range 2 {
+		if index, err := cl.Write(t.Context(), 1, batches, noTables); err != nil || index != 9 {
+			t.Fatal(index, err)
+		}
+	}
+	if a, b, c := len(n1.writes()), len(n2.writes()), len(n3.writes()); a != 1 || b != 0 || c != 2 {
+		t.Fatalf("tries per node %d %d %d, want 1 0 2", a, b, c)
+	}
+}
+
+// TestWriteFollowsAHintOutOfPlacement: the replica may be newer than our metadata.
+func TestWriteFollowsAHintOutOfPlacement(t *testing.T) {
+	n1, n2 := &scripted{script: []any{errs.New(errs.ShardNotReady, "follower").WithLeader("n2")}}, &scripted{index: 4}
+	c := newCluster(t, n1, n2)
+	c.order = []string{"n1"}
+	if index, err := c.client(t).Write(t.Context(), 1, batches, noTables); err != nil || index != 4 {
+		t.Fatal(index, err)
+	}
+}
+
+// TestHintsThatGoRoundEnd: replicas that name each other cost tries, not for ever.
+func TestHintsThatGoRoundEnd(t *testing.T) {
+	to := func(node string) []any {
+		var list []any
+		for range 50 {
+			list = append(list, errs.New(errs.ShardNotReady, "follower").WithLeader(node))
+		}
+		return list
+	}
+	n1, n2 := &scripted{script: to("n2")}, &scripted{script: to("n1")}
+	cl := newCluster(t, n1, n2).client(t, func(c *Config) { c.MaxTries = 6 })
+	if _, err := cl.Write(t.Context(), 1, batches, noTables); errs.ReasonOf(err) != errs.NotLeader {
+		t.Fatal(err)
+	}
+	if a, b := len(n1.writes()), len(n2.writes()); a != 3 || b != 3 {
+		t.Fatalf("tries per node %d %d, want 3 3", a, b)
+	}
+}
+
+// TestStalledNodeIsAskedLast: a node that took a try's time does not take that of the next write.
+func TestStalledNodeIsAskedLast(t *testing.T) {
+	stalled, alive := &scripted{hold: make(chan struct{})}, &scripted{index: 2}
+	cl := newCluster(t, stalled, alive).client(t, func(c *Config) { c.TryTimeout = 20 * time.Millisecond })
+	for range 5 {
+		if index, err := cl.Write(t.Context(), 1, batches, noTables); err != nil || index != 2 {
+			t.Fatal(index, err)
+		}
+	}
+	if got := cl.health("n1").failures; got != 1 {
+		t.Errorf("the stalled node was asked %d times", got)
+	}
+	now := time.Now()
+	if h := cl.health("n1"); !h.avoided(now) || h.avoided(now.Add(time.Minute)) || !h.avoided(now.Add(time.Minute)) {
+		t.Error("after its time one write should find out, and only one")
+	}
+	for _, shard := range []uint32{1, 2} { // of another shard, too
+		if got := cl.order(shard); got[0] != "n2" {
+			t.Errorf("order of shard %d: %v", shard, got)
+		}
+	}
+}
+
+func TestTryTimeoutFollowsTheNode(t *testing.T) {
+	h := &health{}
+	if got := h.try(3 * time.Second); got != time.Second {
+		t.Errorf("of an unknown node %s", got)
+	}
+	for range 100 {
+		h.answered(200 * time.Millisecond)
+	}
+	if got := h.try(3 * time.Second); got < 1500*time.Millisecond || got > 1700*time.Millisecond {
+		t.Errorf("of a node that takes 200 ms %s", got)
+	}
+	if got := h.try(50 * time.Millisecond); got != 50*time.Millisecond {
+		t.Errorf("more than allowed: %s", got)
+	}
+	var waits []time.Duration
+	now := time.Unix(1000, 0)
+	for range 6 {
+		h.silent(now)
+		waits = append(waits, h.until.Sub(now))
+	}
+	if waits[0] != time.Second || waits[1] != 2*time.Second || waits[5] != avoidMost {
+		t.Errorf("avoided for %v", waits)
+	}
+}
+
+// TestUnknownSendsDefinitionsThroughTheLog: along with the batches they would make the
+// leader refuse by what nobody has applied.
+func TestUnknownSendsDefinitionsThroughTheLog(t *testing.T) {
+	cut := rawError{status.Error(codes.Unavailable, "connection cut")}
+	node := &scripted{script: []any{cut, []uint64{4}, refuse(errs.WrongEpoch, errs.RequestOutdated)}, index: 1}
+	cl := newCluster(t, node).client(t)
+	tables := func([]uint64) []*schemapb.Table { return []*schemapb.Table{{Id: 4}} }
+	if _, err := cl.Write(t.Context(), 1, batches, tables); errs.ReasonOf(err) != errs.WrongEpoch {
+		t.Fatal(err)
+	}
+	if got := node.writes(); len(got) != 3 || len(got[2].Tables) != 0 || len(node.defined) != 1 || node.defined[0].ShardId != 1 {
+		t.Fatalf("writes %v, defined %v", got, node.defined)
+	}
+
+	// Before anything is unknown they go along, and a refusal by them settles nothing later.
+	node = &scripted{script: []any{[]uint64{4}, cut, refuse(errs.WrongEpoch, errs.RequestOutdated)}, index: 1}
+	cl = newCluster(t, node).client(t)
+	if _, err := cl.Write(t.Context(), 1, batches, tables); errs.ReasonOf(err) != errs.WrongEpoch {
+		t.Fatal(err)
+	}
+	if got := node.writes(); len(got[1].Tables) != 1 || len(got[2].Tables) != 0 {
+		t.Fatal("definitions of an earlier try went along again")
+	}
+
+	// That the table is gone from our metadata says nothing of what the shard has.
+	node = &scripted{script: []any{cut, []uint64{4}}, index: 1}
+	cl = newCluster(t, node).client(t)
+	if _, err := cl.Write(t.Context(), 1, batches, noTables); errs.ReasonOf(err) != errs.OutcomeUnknown {
+		t.Fatal(err)
+	}
+}
+
+// TestWriteDialsAnew: a node that could not be reached twice gets a connection of its own.
+func TestWriteDialsAnew(t *testing.T) {
+	c := newCluster(t, &scripted{index: 3})
+	closed := 0
+	cl := c.client(t, func(cfg *Config) {
+		cfg.Dial = func(string) (grpc.ClientConnInterface, error) { return nil, errors.New("a pool of dead connections") }
+		cfg.DialAnew = func(id string) (grpc.ClientConnInterface, func(), error) {
+			return c.conns[id], func() { closed++ }, nil
+		}
+	})
+	if index, err := cl.Write(t.Context(), 1, batches, noTables); err != nil || index != 3 {
+		t.Fatal(index, err)
+	}
+	if closed != 1 {
+		t.Errorf("closed %d times", closed)
+	}
+}
+
+// TestBusyShardIsNotAskedForEver: a busy shard gets the time that writes wait for room.
+func TestBusyShardIsNotAskedForEver(t *testing.T) {
+	node := &scripted{}
+	for range 10_000 {
+		node.script = append(node.script, errs.New(errs.ShardBusy, "full").WithReason(errs.Busy))
+	}
+	cl := newCluster(t, node).client(t, func(c *Config) { c.QueueWait = 20 * time.Millisecond })
+	start := time.Now()
+	_, err := cl.Write(t.Context(), 1, batches, noTables)
+	if errs.ReasonOf(err) != errs.Busy || errs.From(err).Status() != 503 || time.Since(start) > 5*time.Second {
+		t.Fatal(err)
+	}
+}
