@@ -1,26 +1,51 @@
 package meta
 
 import (
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
 	"cordwood/meta/catalog"
 	"cordwood/meta/placement"
+	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 )
 
-// After the log: the cluster, its nodes and sessions.
+// After the log: the cluster as a whole.
 
-// applyBootstrap makes the cluster: its id, its shards, the default database. The
-// second one is answered with the first one's id.
+// applyBootstrap makes the cluster: its id, its shards if their node is known, the
+// default database. The second one is answered with the first one's id.
 func applyBootstrap(tx *catalog.Tx, b *metapb.Bootstrap, now int64, c *change) (*metapb.Result, error) {
 	if id := tx.ClusterID(); id != "" {
 		return &metapb.Result{ClusterId: id}, nil
 	}
+	if err := understood(b.ClusterVersion); err != nil {
+		return nil, err
+	}
 	if err := tx.SetClusterID(b.ClusterId); err != nil {
 		return nil, err
 	}
-	shards := placement.Initial(b.Shards, b.NodeId)
-	for _, s := range shards {
+	if b.ClusterVersion > 0 {
+		if err := tx.SetClusterVersion(b.ClusterVersion); err != nil {
+			return nil, err
+		}
+	}
+	if b.Replication > 0 {
+		c.Settings = &metapb.Settings{Replication: b.Replication}
+		if b.NodeId == "" {
+			c.Settings.InitialShards = b.Shards
+		}
+		if err := tx.SetSettings(c.Settings); err != nil {
+			return nil, err
+		}
+	}
+	if b.NodeId != "" {
+		c.Shards = placement.Initial(b.Shards, b.NodeId)
+	}
+	for _, s := range c.Shards {
 		if err := tx.PutShard(s); err != nil {
 			return nil, err
 		}
@@ -29,31 +54,60 @@ func applyBootstrap(tx *catalog.Tx, b *metapb.Bootstrap, now int64, c *change) (
 	if err := tx.CreateDatabase(d); err != nil {
 		return nil, err
 	}
-	c.ClusterId, c.Shards, c.Databases = b.ClusterId, shards, []*schemapb.Database{d}
+	c.ClusterId, c.Databases, c.ClusterVersion = b.ClusterId, []*schemapb.Database{d}, tx.ClusterVersion()
 	return &metapb.Result{ClusterId: b.ClusterId}, nil
 }
 
-// applyRegisterNode stores what a node says of itself. The time of its first
-// registration stays.
-func applyRegisterNode(tx *catalog.Tx, r *metapb.RegisterNode, now int64, c *change) (*metapb.Result, error) {
-	had, err := tx.Node(r.Node.Id)
+// understood is an error, which halts the member, if the cluster begins to use a version
+// that this program does not understand: the others, which do, would go on to what it
+// cannot follow.
+func understood(version uint32) error {
+	if version > metapb.MaxProtocol {
+		return fmt.Errorf("the cluster uses protocol version %d, and this program understands %d to %d; start a newer one", version, metapb.MinProtocol, metapb.MaxProtocol)
+	}
+	return nil
+}
+
+// applySetClusterVersion raises the version if every node understands the new one,
+// whether it is up or not.
+func applySetClusterVersion(tx *catalog.Tx, v *metapb.SetClusterVersion, c *change) (*metapb.Result, error) {
+	had := tx.ClusterVersion()
+	switch {
+	case v.Version == had:
+		return &metapb.Result{}, nil
+	case v.Version < had:
+		return nil, errs.New(errs.InvalidArguments, "The cluster uses protocol version %d, which cannot be lowered to %d", had, v.Version)
+	}
+	nodes, err := tx.Nodes()
 	if err != nil {
 		return nil, err
 	}
-	n := r.Node
-	n.RegisteredUnixNano = now
-	if had != nil {
-		n.RegisteredUnixNano = had.RegisteredUnixNano
+	var older []string
+	for _, n := range nodes {
+		if knows(n) < v.Version {
+			older = append(older, fmt.Sprintf("%s (%s)", n.Id, n.Name))
+		}
 	}
-	if err := tx.PutNode(n); err != nil {
+	if len(older) > 0 {
+		const most = 5
+		more := ""
+		if n := len(older) - most; n > 0 {
+			older, more = older[:most], fmt.Sprintf(" and %d more", n)
+		}
+		return nil, errs.New(errs.InvalidArguments, "The cluster cannot use protocol version %d: node %s%s understands less; upgrade it, or remove it if it is gone", v.Version, strings.Join(older, ", "), more)
+	}
+	if err := understood(v.Version); err != nil {
 		return nil, err
 	}
-	c.Nodes = []*metapb.Node{n}
-	return &metapb.Result{ClusterId: tx.ClusterID()}, nil
+	c.ClusterVersion = v.Version
+	return &metapb.Result{}, tx.SetClusterVersion(v.Version)
 }
 
-// applyRegisterSession hands out the next session id.
-func applyRegisterSession(tx *catalog.Tx) (*metapb.Result, error) {
-	id, err := tx.NextSessionID()
-	return &metapb.Result{SessionId: id, ClusterId: tx.ClusterID()}, err
+func applySetSettings(tx *catalog.Tx, s *metapb.SetSettings, c *change) (*metapb.Result, error) {
+	had, err := tx.Settings()
+	if err != nil || proto.Equal(had, s.Settings) {
+		return &metapb.Result{}, err
+	}
+	c.Settings = s.Settings
+	return &metapb.Result{}, tx.SetSettings(s.Settings)
 }

@@ -7,49 +7,89 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Before the log: the cluster, its nodes and sessions.
+// Before the log: the cluster as a whole.
 
 const (
-	// maxShards is the most shards of a cluster that is bootstrapped on one node.
+	// maxShards is the most shards that a cluster is bootstrapped with.
 	maxShards = 256
 	maxIDLen  = 256
-	maxRoles  = 16
 )
 
+// prepareBootstrap completes the cluster's first version: this program's, unless the
+// founders agreed on a lower one.
 func prepareBootstrap(b *metapb.Bootstrap) error {
 	if err := checkText("cluster id", b.ClusterId, true); err != nil {
 		return err
 	}
-	if err := checkText("node id", b.NodeId, true); err != nil {
+	if err := checkText("node id", b.NodeId, false); err != nil {
 		return err
 	}
 	if b.Shards < 1 || b.Shards > maxShards {
 		return errs.New(errs.InvalidArguments, "Bootstrap with %d shards: 1 to %d are possible", b.Shards, maxShards)
 	}
-	return nil
-}
-
-func prepareRegisterNode(r *metapb.RegisterNode) error {
-	n := r.Node
-	if n == nil {
-		return errs.New(errs.InvalidArguments, "Register a node: no node is given")
+	if b.Replication == 0 {
+		b.Replication = 1
 	}
-	if err := checkText("node id", n.Id, true); err != nil {
+	if err := checkWant(b.Replication); err != nil {
 		return err
 	}
-	if len(n.Roles) > maxRoles {
-		return errs.New(errs.InvalidArguments, "Register node %s: %d roles, at most %d are possible", n.Id, len(n.Roles), maxRoles)
+	if b.ClusterVersion == 0 {
+		b.ClusterVersion = metapb.MaxProtocol
 	}
-	for _, text := range append([]string{n.Name, n.RpcAddr, n.HttpAddr, n.Version}, n.Roles...) {
-		if err := checkText("node attribute", text, false); err != nil {
-			return err
-		}
+	if b.NodeId == "" && b.ClusterVersion < metapb.ProtocolCluster {
+		return errs.New(errs.InvalidArguments, "Bootstrap without a node needs protocol version %d, and a founder understands %d at most; start newer programs", metapb.ProtocolCluster, b.ClusterVersion)
+	}
+	return checkVersion("Bootstrap", b.ClusterVersion)
+}
+
+func prepareSetClusterVersion(v *metapb.SetClusterVersion) error {
+	return checkVersion("Set the cluster's version", v.Version)
+}
+
+func checkVersion(what string, v uint32) error {
+	if v < metapb.MinProtocol || v > metapb.MaxProtocol {
+		return errs.New(errs.InvalidArguments, "%s: this member understands protocol versions %d to %d, not %d; start a program that does", what, metapb.MinProtocol, metapb.MaxProtocol, v)
 	}
 	return nil
 }
 
-func prepareRegisterSession(r *metapb.RegisterSession) error {
-	return checkText("node id", r.NodeId, true)
+func prepareSetSettings(s *metapb.SetSettings) error {
+	if s.Settings == nil {
+		return errs.New(errs.InvalidArguments, "Set the cluster's settings: none are given")
+	}
+	if s.Settings.InitialShards > maxShards {
+		return errs.New(errs.InvalidArguments, "Set the cluster's settings: %d initial shards, at most %d are possible", s.Settings.InitialShards, maxShards)
+	}
+	if s.Settings.Replication == 0 {
+		s.Settings.Replication = 1
+	}
+	return checkWant(s.Settings.Replication)
+}
+
+// minVersion is the version of the cluster that a command needs. What is new in a version
+// is refused before, because members that do not know it would halt.
+func minVersion(cmd *metapb.Command) uint32 {
+	switch cmd.Op.(type) {
+	case *metapb.Command_SetNodeState, *metapb.Command_RemoveNode, *metapb.Command_SetSettings,
+		*metapb.Command_CreateShard, *metapb.Command_ChangeShard, *metapb.Command_PlaceTable,
+		*metapb.Command_PutOperation, *metapb.Command_DropOperations:
+		return metapb.ProtocolCluster
+	}
+	return metapb.MinProtocol
+}
+
+// checkGate refuses a command that the cluster's version does not have yet, and takes the
+// id of other commands away from such a cluster. A cluster that is not bootstrapped has
+// version 0, and its only command brings the version along.
+func checkGate(cmd *metapb.Command, version uint32) error {
+	if need := minVersion(cmd); need > version && version > 0 {
+		return errs.New(errs.Unsupported, "%s needs protocol version %d, and the cluster uses %d: it is raised once all nodes, those that are down as well, run programs that understand it; remove those that are gone",
+			opName(cmd), need, version)
+	}
+	if version < metapb.ProtocolCluster {
+		cmd.Id = nil
+	}
+	return nil
 }
 
 func checkText(what, text string, required bool) error {

@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -16,14 +17,23 @@ import (
 func printState(w io.Writer, tx *catalog.Tx) error {
 	p := &printer{w: w}
 	index, term := tx.Applied()
-	p.line("cluster %s, applied index %d of term %d, %d databases, %d tables", tx.ClusterID(), index, term, tx.DatabaseCount(), tx.TableCount())
+	p.line("cluster %s of version %d, applied index %d of term %d, %d databases, %d tables", tx.ClusterID(), tx.ClusterVersion(), index, term, tx.DatabaseCount(), tx.TableCount())
+	settings, err := tx.Settings()
+	if err != nil {
+		return err
+	}
+	p.line("settings replication=%d initial_shards=%d rebalance_paused=%t", settings.Replication, settings.InitialShards, settings.RebalancePaused)
 	nodes, err := tx.Nodes()
 	if err != nil {
 		return err
 	}
 	for _, n := range nodes {
-		p.line("node %s name=%s rpc=%s http=%s roles=%s version=%s registered=%s",
-			n.Id, n.Name, n.RpcAddr, n.HttpAddr, strings.Join(n.Roles, ","), n.Version, stamp(n.RegisteredUnixNano))
+		p.line("node %s name=%s rpc=%s http=%s roles=%s zone=%s state=%s version=%s protocol=%d-%d registered=%s",
+			n.Id, n.Name, n.RpcAddr, n.HttpAddr, strings.Join(n.Roles, ","), n.Zone, word(n.State, "NODE_STATE_"), n.Version,
+			n.MinProtocol, n.MaxProtocol, stamp(n.RegisteredUnixNano))
+	}
+	for _, id := range tx.RemovedNodes() {
+		p.line("removed node %s", id)
 	}
 	shards, err := tx.Shards()
 	if err != nil {
@@ -34,7 +44,11 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 		tables[l.ShardID] = l.Tables
 	}
 	for _, s := range shards {
-		p.line("shard %d incarnation=%d replicas=%s tables=%d", s.Id, s.Incarnation, strings.Join(s.Replicas, ","), tables[s.Id])
+		p.line("shard %d incarnation=%d version=%d want=%d replicas=%s learners=%s founders=%s removed=%s tables=%d", s.Id, s.Incarnation, s.Version, s.Want,
+			strings.Join(s.Replicas, ","), strings.Join(s.Learners, ","), strings.Join(s.Founders, ","), strings.Join(s.Removed, ","), tables[s.Id])
+	}
+	if err := printOperations(p, tx); err != nil {
+		return err
 	}
 	for last := (*metapb.PipelineVersion)(nil); p.err == nil; {
 		list, err := tx.PipelinesFrom("", last, piecePipelines)
@@ -79,11 +93,38 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 	return p.err
 }
 
+func printOperations(p *printer, tx *catalog.Tx) error {
+	operations, err := tx.Operations()
+	if err != nil {
+		return err
+	}
+	for _, o := range operations {
+		p.line("operation %d %s state=%s version=%d step=%s attempt=%d parent=%d shard=%d table=%d node=%s from=%s to=%s created=%s updated=%s reason=%q",
+			o.Id, o.Kind, word(o.State, "OPERATION_STATE_"), o.Version, o.Step, o.Attempt, o.Parent, o.ShardId, o.TableId, o.NodeId, o.FromNode, o.ToNode,
+			stamp(o.CreatedUnixNano), stamp(o.UpdatedUnixNano), o.Reason)
+	}
+	return nil
+}
+
+// word is the name of a state without what all names begin with; that of no state is "up"
+// for nodes of before there were states.
+func word(state fmt.Stringer, prefix string) string {
+	w := strings.ToLower(strings.TrimPrefix(state.String(), prefix))
+	if w == "unspecified" {
+		return "up"
+	}
+	return w
+}
+
 func printTable(p *printer, t *schemapb.Table) {
 	p.line("table %d %s.%s version=%d min_writer_version=%d next_column_id=%d%s created=%s",
 		t.Id, t.Database, t.Name, t.Version, t.MinWriterVersion, t.NextColumnId, optionText(t.Options), stamp(t.CreatedUnixNano))
 	for _, pl := range t.Placement {
-		p.line("  epoch %d on shard %d", pl.Epoch, pl.ShardId)
+		more := ""
+		for _, id := range pl.MoreShards {
+			more += fmt.Sprintf(",%d", id)
+		}
+		p.line("  epoch %d on shard %d%s", pl.Epoch, pl.ShardId, more)
 	}
 	for _, c := range t.Columns {
 		col := schema.ColumnFromProto(c)

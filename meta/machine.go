@@ -28,6 +28,7 @@ type machine struct {
 	// Of the catalog as last committed, for those who ask from outside.
 	applied  atomic.Uint64
 	tables   atomic.Uint64
+	version  atomic.Uint32 // of the cluster
 	executed atomic.Uint64 // commands applied since the start, without the skipped
 
 	// logged are the bytes of commands applied since the log was last asked to be cut;
@@ -64,7 +65,8 @@ func (s *machine) refresh() (index uint64, err error) {
 		index, _ = tx.Applied()
 		s.applied.Store(index)
 		s.tables.Store(tx.TableCount())
-		return nil
+		s.version.Store(tx.ClusterVersion())
+		return understood(tx.ClusterVersion())
 	})
 	return index, err
 }
@@ -121,6 +123,7 @@ func (s *machine) ApplyBatch(entries []replica.Entry) []any {
 			return nil
 		}
 		s.tables.Store(tx.TableCount())
+		s.version.Store(tx.ClusterVersion())
 		return tx.SetApplied(applied, term)
 	}
 	if err := s.whenRoom(func() error { return s.catalog.Update(apply) }); err != nil {
@@ -181,9 +184,15 @@ func checkKnown(cmd *metapb.Command) error {
 // state's file.
 func execute(tx *catalog.Tx, cmd *metapb.Command, c *change) (*metapb.Result, error) {
 	before := tx.Writes()
-	result, err := dispatch(tx, cmd, c)
-	if err == nil {
+	result, err := executed(tx, cmd)
+	if result != nil {
 		return result, nil
+	}
+	if err == nil {
+		result, err = dispatch(tx, cmd, c)
+	}
+	if err == nil {
+		return result, remember(tx, cmd, c.Index, result)
 	}
 	refusal := (*errs.Error)(nil)
 	if !errors.As(err, &refusal) {
@@ -213,6 +222,24 @@ func dispatch(tx *catalog.Tx, cmd *metapb.Command, c *change) (*metapb.Result, e
 		return applyRegisterNode(tx, op.RegisterNode, now, c)
 	case *metapb.Command_RegisterSession:
 		return applyRegisterSession(tx)
+	case *metapb.Command_SetNodeState:
+		return applySetNodeState(tx, op.SetNodeState, c)
+	case *metapb.Command_RemoveNode:
+		return applyRemoveNode(tx, op.RemoveNode, now, c)
+	case *metapb.Command_SetClusterVersion:
+		return applySetClusterVersion(tx, op.SetClusterVersion, c)
+	case *metapb.Command_SetSettings:
+		return applySetSettings(tx, op.SetSettings, c)
+	case *metapb.Command_CreateShard:
+		return applyCreateShard(tx, op.CreateShard, c)
+	case *metapb.Command_ChangeShard:
+		return applyChangeShard(tx, op.ChangeShard, c)
+	case *metapb.Command_PlaceTable:
+		return applyPlaceTable(tx, op.PlaceTable, now, c)
+	case *metapb.Command_PutOperation:
+		return applyPutOperation(tx, op.PutOperation, now, c)
+	case *metapb.Command_DropOperations:
+		return applyDropOperations(tx, op.DropOperations, c)
 	case *metapb.Command_CreateDatabase:
 		return applyCreateDatabase(tx, op.CreateDatabase, now, c)
 	case *metapb.Command_AlterDatabase:

@@ -237,6 +237,9 @@ func (m *Meta) Propose(ctx context.Context, req *metapb.ProposeRequest) (*metapb
 	return resp, nil
 }
 
+// idBytes is the length of a proposal's id.
+const idBytes = 16
+
 func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.ProposeResponse, error) {
 	// A command that no member can apply would stop them all: it ends here.
 	if err := checkKnown(cmd); err != nil {
@@ -247,7 +250,14 @@ func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.Propos
 		cmd.TimeUnixNano = time.Now().UnixNano()
 	}
 	cmd.MaxTables = uint32(m.cfg.MaxTables)
-	if err := prepare(cmd); err != nil {
+	if len(cmd.Id) != 0 && len(cmd.Id) != idBytes {
+		return nil, errs.New(errs.InvalidArguments, "propose to meta: the proposal's id has %d bytes, want %d", len(cmd.Id), idBytes)
+	}
+	err := checkGate(cmd, m.machine.version.Load())
+	if err == nil {
+		err = prepare(cmd)
+	}
+	if err != nil {
 		if e := (*errs.Error)(nil); errors.As(err, &e) {
 			return &metapb.ProposeResponse{Result: refused(e)}, nil
 		}
@@ -278,6 +288,24 @@ func prepare(cmd *metapb.Command) error {
 		return prepareRegisterNode(op.RegisterNode)
 	case *metapb.Command_RegisterSession:
 		return prepareRegisterSession(op.RegisterSession)
+	case *metapb.Command_SetNodeState:
+		return prepareSetNodeState(op.SetNodeState)
+	case *metapb.Command_RemoveNode:
+		return prepareRemoveNode(op.RemoveNode)
+	case *metapb.Command_SetClusterVersion:
+		return prepareSetClusterVersion(op.SetClusterVersion)
+	case *metapb.Command_SetSettings:
+		return prepareSetSettings(op.SetSettings)
+	case *metapb.Command_CreateShard:
+		return prepareCreateShard(op.CreateShard)
+	case *metapb.Command_ChangeShard:
+		return prepareChangeShard(op.ChangeShard)
+	case *metapb.Command_PlaceTable:
+		return preparePlaceTable(op.PlaceTable)
+	case *metapb.Command_PutOperation:
+		return preparePutOperation(op.PutOperation)
+	case *metapb.Command_DropOperations:
+		return nil
 	case *metapb.Command_CreateDatabase:
 		return prepareCreateDatabase(op.CreateDatabase)
 	case *metapb.Command_AlterDatabase:

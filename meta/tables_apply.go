@@ -60,7 +60,11 @@ type ensure struct {
 // applyEnsureSchema creates the missing tables and adds the missing columns of
 // all demands, or refuses them all.
 func applyEnsureSchema(tx *catalog.Tx, cmd *metapb.EnsureSchema, limit uint64, now int64, c *change) (*metapb.Result, error) {
-	e := &ensure{tx: tx, now: now, limit: limit, loads: tx.Loads(), byName: make(map[string]*draft, len(cmd.Tables))}
+	shards, err := loads(tx)
+	if err != nil {
+		return nil, err
+	}
+	e := &ensure{tx: tx, now: now, limit: limit, loads: shards, byName: make(map[string]*draft, len(cmd.Tables))}
 	result := &metapb.Result{}
 	var conflicts []*metapb.Conflict
 	for _, d := range cmd.Tables {
@@ -200,7 +204,7 @@ func tableLimit(cmd *metapb.Command) uint64 {
 func place(t *schemapb.Table, loads []placement.Load) error {
 	shard, ok := placement.Pick(loads, t.Database, t.Name)
 	if !ok {
-		return errs.New(errs.IllegalState, "Table `%s` cannot be created: the cluster has no shard", catalog.TableName(t.Database, t.Name))
+		return errs.New(errs.ShardNotReady, "Table `%s` cannot be created yet: the cluster has no shard and waits for shard nodes; start them, and try again", catalog.TableName(t.Database, t.Name))
 	}
 	for i := range loads {
 		if loads[i].ShardID == shard {
@@ -245,7 +249,11 @@ func applyCreateTable(tx *catalog.Tx, cmd *metapb.CreateTable, limit uint64, now
 	if r := cmd.Table.Restored; r != nil {
 		t.Restored = &schemapb.Restored{BackupId: r.BackupId}
 	}
-	if err := place(t, tx.Loads()); err != nil {
+	shards, err := loads(tx)
+	if err != nil {
+		return nil, err
+	}
+	if err := place(t, shards); err != nil {
 		return nil, err
 	}
 	if t.Id, err = tx.NextTableID(); err != nil {

@@ -72,7 +72,14 @@ func (s *machine) sendState(ctx context.Context, send func(*metapb.WatchResponse
 		if first.Nodes, err = tx.Nodes(); err != nil {
 			return err
 		}
-		first.Shards, err = tx.Shards()
+		if first.Shards, err = tx.Shards(); err != nil {
+			return err
+		}
+		if first.Settings, err = tx.Settings(); err != nil {
+			return err
+		}
+		first.ClusterVersion = tx.ClusterVersion()
+		first.Operations, err = tx.Operations()
 		return err
 	})
 	if err != nil {

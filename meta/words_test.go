@@ -33,6 +33,15 @@ import (
 //	restore-pipeline nginx 2000000000 text
 //	restore t time:ts3! backup=b1  restored t
 //
+//	bootstrap c1 shards=4 no-node replication=3 version=1
+//	node n1 zone=a max=2           state n1 draining  remove-node n1
+//	version 2                      settings replication=3 initial=2 paused=true
+//	create-shard n1,n2 want=3      change-shard 1 v=1 add=n3 (promote, remove, forget, want)
+//	place 1 epoch=1 shards=1,2     drop-ops 3
+//	op shard-move id=1 v=2 shard=3 table=1 node=n1 state=done parent=7
+//
+// A line that begins with #x, for any x, is a proposal with the id x.
+//
 // A column is name:type, with ! for the time index, # for a tag, * for not null;
 // a table without a database is in public. The answer is printed by describe.
 
@@ -65,7 +74,7 @@ func parseArgs(words []string) args {
 			if v == "last_non_null" || v == "last_row" {
 				a.options[k] = v
 			}
-		case slices.Contains([]string{"if-exists", "if-not-exists", "cascade", "no-create", "internal"}, w):
+		case slices.Contains([]string{"if-exists", "if-not-exists", "cascade", "no-create", "internal", "no-node"}, w):
 			a.flags[w] = true
 		default:
 			a.names = append(a.names, w)
@@ -99,6 +108,11 @@ func tableWord(w string) (database, name string) {
 func command(t *testing.T, line string) *metapb.Command {
 	t.Helper()
 	words := strings.Fields(line)
+	if id, isID := strings.CutPrefix(words[0], "#"); isID {
+		cmd := command(t, strings.TrimPrefix(line, words[0]))
+		cmd.Id = []byte(fmt.Sprintf("%-16s", id))
+		return cmd
+	}
 	a := parseArgs(words[1:])
 	database, table := "", ""
 	if len(a.names) > 0 {
@@ -115,9 +129,17 @@ func command(t *testing.T, line string) *metapb.Command {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &metapb.Command{Op: &metapb.Command_Bootstrap{Bootstrap: &metapb.Bootstrap{ClusterId: a.names[0], Shards: uint32(n), NodeId: "n1"}}}
+		b := &metapb.Bootstrap{ClusterId: a.names[0], Shards: uint32(n), NodeId: "n1", Replication: a.number("replication"), ClusterVersion: a.number("version")}
+		if a.flags["no-node"] {
+			b.NodeId = ""
+		}
+		return &metapb.Command{Op: &metapb.Command_Bootstrap{Bootstrap: b}}
 	case "node":
-		return &metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: &metapb.RegisterNode{Node: &metapb.Node{Id: a.names[0], Version: a.options["version"]}}}}
+		n := &metapb.Node{Id: a.names[0], Version: a.options["version"], Zone: a.options["zone"], MinProtocol: 1, MaxProtocol: metapb.MaxProtocol}
+		if a.options["max"] != "" {
+			n.MinProtocol, n.MaxProtocol = 0, a.number("max")
+		}
+		return &metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: &metapb.RegisterNode{Node: n}}}
 	case "session":
 		return &metapb.Command{Op: &metapb.Command_RegisterSession{RegisterSession: &metapb.RegisterSession{NodeId: a.names[0]}}}
 	case "create-db":
@@ -183,6 +205,9 @@ func command(t *testing.T, line string) *metapb.Command {
 		}
 		return &metapb.Command{Op: &metapb.Command_DeletePipeline{DeletePipeline: &metapb.DeletePipeline{Name: words[1], Version: version}}}
 	}
+	if cmd := clusterCommand(words[0], a); cmd != nil {
+		return cmd
+	}
 	t.Fatalf("unknown command %q", line)
 	return nil
 }
@@ -209,6 +234,12 @@ func describe(r *metapb.Result) string {
 	if p := r.Pipeline; p != nil {
 		out = append(out, fmt.Sprintf("%s@%d %s %d", p.Name, p.Version, p.ContentType, p.Size))
 	}
+	if sh := r.Shard; sh != nil {
+		out = append(out, fmt.Sprintf("shard %d v%d want%d %v learners%v founders%v removed%v", sh.Id, sh.Version, sh.Want, sh.Replicas, sh.Learners, sh.Founders, sh.Removed))
+	}
+	if o := r.Operation; o != nil {
+		out = append(out, fmt.Sprintf("op %d v%d %s %s", o.Id, o.Version, o.Kind, word(o.State, "OPERATION_STATE_")))
+	}
 	if len(out) == 0 && r.ClusterId != "" {
 		out = append(out, "cluster "+r.ClusterId)
 	}
@@ -222,6 +253,9 @@ func describeTable(t *schemapb.Table) string {
 	}
 	for _, p := range t.Placement {
 		s += fmt.Sprintf(" @%d", p.ShardId)
+		for _, id := range p.MoreShards {
+			s += fmt.Sprintf("+%d", id)
+		}
 	}
 	for _, c := range t.Columns {
 		s += fmt.Sprintf(" %s:%s/%d", c.Name, strings.ToLower(schema.Type(c.Type).String()), c.Id)
@@ -297,4 +331,16 @@ func (r *runner) do(line string) string {
 		r.t.Fatalf("%s: no result", line)
 	}
 	return describe(result)
+}
+
+// raw runs a command as it is, as one of a newer member would be, and returns what the
+// state machine does.
+func (r *runner) raw(cmd *metapb.Command) any {
+	r.t.Helper()
+	data, err := proto.Marshal(cmd)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.index++
+	return r.machine.Apply(r.index, 1, data)
 }

@@ -255,6 +255,7 @@ func (n *node) join(ctx context.Context, client *metaclient.Client) error {
 	_, err := propose(&metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: &metapb.RegisterNode{Node: &metapb.Node{
 		Id: n.data.id.NodeID, Name: n.cfg.NodeName, RpcAddr: n.cfg.RPC.Addr, HttpAddr: n.users.addr.String(),
 		Roles: []string{"router", "meta", "shard"}, Version: n.proc.Version.Version,
+		MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol,
 	}}}})
 	if err != nil {
 		return fmt.Errorf("register this node: %w", err)

@@ -11,7 +11,6 @@
 package catalog
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -24,17 +23,14 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 	"google.golang.org/protobuf/proto"
-
-	"cordwood/meta/placement"
-	"cordwood/proto/metapb"
-	"cordwood/proto/schemapb"
 )
 
-// formatVersion is the version of the file's layout, and digestFormat the first one
-// with a digest; part of the format.
+// formatVersion is the newest version of the file's layout, digestFormat the first one
+// with a digest, and clusterFormat the first one with clusterBuckets; part of the format.
 const (
-	formatVersion = 2
+	formatVersion = 3
 	digestFormat  = 2
+	clusterFormat = 3
 )
 
 // The buckets, and the keys of the bucket meta; part of the format.
@@ -61,7 +57,12 @@ var allBuckets = [][]byte{
 	bucketMeta, bucketDatabases, bucketTables, bucketNames, bucketDropped, bucketShards, bucketLoads, bucketNodes,
 }
 
-var laterBuckets = [][]byte{bucketPipelines, bucketTexts}
+// laterBuckets are made when a file is opened, clusterBuckets when something is stored in
+// them, which no version does that does not read them.
+var (
+	laterBuckets   = [][]byte{bucketPipelines, bucketTexts}
+	clusterBuckets = [][]byte{bucketOperations, bucketRemoved, bucketProposals, bucketOrder}
+)
 
 // ErrUnsupported is returned for a file that a newer version wrote.
 var ErrUnsupported = errors.New("written by a newer version of this program")
@@ -126,7 +127,7 @@ func openFile(path string) (_ *bbolt.DB, err error) {
 			if err := addBuckets(tx); err != nil || number(meta.Get(keyFormat)) >= digestFormat {
 				return err
 			}
-			if err := meta.Put(keyFormat, u64(formatVersion)); err != nil {
+			if err := meta.Put(keyFormat, u64(digestFormat)); err != nil {
 				return err
 			}
 			return addDigest(tx)
@@ -139,7 +140,7 @@ func openFile(path string) (_ *bbolt.DB, err error) {
 		if err := addBuckets(tx); err != nil {
 			return err
 		}
-		if err := tx.Bucket(bucketMeta).Put(keyFormat, u64(formatVersion)); err != nil {
+		if err := tx.Bucket(bucketMeta).Put(keyFormat, u64(digestFormat)); err != nil {
 			return err
 		}
 		return addDigest(tx)
@@ -168,6 +169,9 @@ func checkFormat(meta *bbolt.Bucket) error {
 	}
 	return nil
 }
+
+// Path is the file's.
+func (c *Catalog) Path() string { return c.path }
 
 // Close closes the file after all Views have ended.
 func (c *Catalog) Close() error {
@@ -310,6 +314,9 @@ type Tx struct {
 // Writes is how many changes were made so far.
 func (t *Tx) Writes() int { return t.writes }
 
+// Format is the version of the file's layout.
+func (t *Tx) Format() uint64 { return number(t.tx.Bucket(bucketMeta).Get(keyFormat)) }
+
 // Applied is the index and term of the last command in the state.
 func (t *Tx) Applied() (index, term uint64) {
 	v := t.tx.Bucket(bucketMeta).Get(keyApplied)
@@ -348,57 +355,13 @@ func (t *Tx) count(key []byte, delta int64) (uint64, error) {
 	return v, t.put(bucketMeta, key, u64(v))
 }
 
-// Shards lists the shards by id.
-func (t *Tx) Shards() ([]*metapb.Shard, error) {
-	return list(t.tx.Bucket(bucketShards), func() *metapb.Shard { return &metapb.Shard{} })
-}
-
-// PutShard stores a shard, new or changed.
-func (t *Tx) PutShard(s *metapb.Shard) error {
-	if t.tx.Bucket(bucketLoads).Get(u32(s.Id)) == nil {
-		if err := t.put(bucketLoads, u32(s.Id), u64(0)); err != nil {
-			return err
-		}
-	}
-	return t.putMessage(bucketShards, u32(s.Id), s)
-}
-
-// Loads tells how many tables write to each shard.
-func (t *Tx) Loads() []placement.Load {
-	var loads []placement.Load
-	cur := t.tx.Bucket(bucketLoads).Cursor()
-	for k, v := cur.First(); k != nil; k, v = cur.Next() {
-		loads = append(loads, placement.Load{ShardID: binary.BigEndian.Uint32(k), Tables: number(v)})
-	}
-	return loads
-}
-
-func (t *Tx) addLoad(shard uint32, delta int64) error {
-	v := number(t.tx.Bucket(bucketLoads).Get(u32(shard)))
-	return t.put(bucketLoads, u32(shard), u64(uint64(int64(v)+delta)))
-}
-
-// Nodes lists the nodes by id.
-func (t *Tx) Nodes() ([]*metapb.Node, error) {
-	return list(t.tx.Bucket(bucketNodes), func() *metapb.Node { return &metapb.Node{} })
-}
-
-// Node returns the node with the id, or nil.
-func (t *Tx) Node(id string) (*metapb.Node, error) {
-	n := &metapb.Node{}
-	found, err := t.get(bucketNodes, []byte(id), n)
-	if !found {
-		return nil, err
-	}
-	return n, err
-}
-
-// PutNode stores a node, new or changed.
-func (t *Tx) PutNode(n *metapb.Node) error { return t.putMessage(bucketNodes, []byte(n.Id), n) }
-
 // get reads a message; found is false if there is none.
 func (t *Tx) get(bucket, key []byte, m proto.Message) (found bool, err error) {
-	v := t.tx.Bucket(bucket).Get(key)
+	b := t.tx.Bucket(bucket)
+	if b == nil {
+		return false, nil
+	}
+	v := b.Get(key)
 	if v == nil {
 		return false, nil
 	}
@@ -416,8 +379,11 @@ func (t *Tx) putMessage(bucket, key []byte, m proto.Message) error {
 	return t.put(bucket, key, v)
 }
 
-// list decodes a whole bucket in key order.
+// list decodes a whole bucket in key order; one that is not there is empty.
 func list[M proto.Message](b *bbolt.Bucket, newMessage func() M) ([]M, error) {
+	if b == nil {
+		return nil, nil
+	}
 	var out []M
 	cur := b.Cursor()
 	for k, v := cur.First(); k != nil; k, v = cur.Next() {
@@ -448,54 +414,3 @@ func nameKey(database, name string) []byte {
 
 // databasePrefix is what the name keys of a database's tables begin with.
 func databasePrefix(database string) []byte { return append([]byte(database), 0) }
-
-// Database returns the database, or nil.
-func (t *Tx) Database(name string) (*schemapb.Database, error) {
-	d := &schemapb.Database{}
-	found, err := t.get(bucketDatabases, []byte(name), d)
-	if !found {
-		return nil, err
-	}
-	return d, err
-}
-
-// Databases lists the databases by name.
-func (t *Tx) Databases() ([]*schemapb.Database, error) {
-	return list(t.tx.Bucket(bucketDatabases), func() *schemapb.Database { return &schemapb.Database{} })
-}
-
-// CreateDatabase stores a database that does not exist.
-func (t *Tx) CreateDatabase(d *schemapb.Database) error {
-	if _, err := t.count(keyDatabases, 1); err != nil {
-		return err
-	}
-	return t.putMessage(bucketDatabases, []byte(d.Name), d)
-}
-
-// PutDatabase stores a database that exists, changed.
-func (t *Tx) PutDatabase(d *schemapb.Database) error {
-	return t.putMessage(bucketDatabases, []byte(d.Name), d)
-}
-
-// DropDatabase removes a database that exists and has no tables.
-func (t *Tx) DropDatabase(name string) error {
-	if _, err := t.count(keyDatabases, -1); err != nil {
-		return err
-	}
-	return t.delete(bucketDatabases, []byte(name))
-}
-
-// TableIDs lists the ids of a database's tables in the order of their names, at
-// most limit of them; 0 means all.
-func (t *Tx) TableIDs(database string, limit int) []uint64 {
-	var ids []uint64
-	prefix := databasePrefix(database)
-	cur := t.tx.Bucket(bucketNames).Cursor()
-	for k, v := cur.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, v = cur.Next() {
-		ids = append(ids, number(v))
-		if limit > 0 && len(ids) == limit {
-			break
-		}
-	}
-	return ids
-}

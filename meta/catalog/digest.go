@@ -49,7 +49,7 @@ func verifyFile(path string) error {
 			switch {
 			case slices.ContainsFunc(allBuckets, is):
 				known++
-			case !slices.ContainsFunc(laterBuckets, is):
+			case !slices.ContainsFunc(laterBuckets, is) && !slices.ContainsFunc(clusterBuckets, is):
 				strange = bucket
 			}
 			return nil
@@ -102,13 +102,30 @@ func addDigest(tx *bbolt.Tx) error {
 // put and delete are all that changes the state.
 
 func (t *Tx) put(bucket, key, value []byte) error {
-	t.writes++
 	b := t.tx.Bucket(bucket)
+	if b == nil {
+		var err error
+		if b, err = t.addClusterBucket(bucket); err != nil {
+			return err
+		}
+	}
+	t.writes++
 	if old := b.Get(key); old != nil {
 		t.digest -= hashPair(bucket, key, old)
 	}
 	t.digest += hashPair(bucket, key, value)
 	return b.Put(key, value)
+}
+
+// addClusterBucket makes a bucket when something is to be stored in it, and sets the
+// format that has it: until then, programs of before can read the file.
+func (t *Tx) addClusterBucket(bucket []byte) (*bbolt.Bucket, error) {
+	if number(t.tx.Bucket(bucketMeta).Get(keyFormat)) < clusterFormat {
+		if err := t.put(bucketMeta, keyFormat, u64(clusterFormat)); err != nil {
+			return nil, err
+		}
+	}
+	return t.tx.CreateBucketIfNotExists(bucket)
 }
 
 func (t *Tx) delete(bucket, key []byte) error {

@@ -37,7 +37,7 @@ func (t *Tx) CreateTable(table *schemapb.Table) error {
 	if _, err := t.count(keyTables, 1); err != nil {
 		return err
 	}
-	if err := t.addLoad(writable(table), 1); err != nil {
+	if err := t.addLoads(table, 1); err != nil {
 		return err
 	}
 	if err := t.put(bucketNames, nameKey(table.Database, table.Name), u64(table.Id)); err != nil {
@@ -67,7 +67,7 @@ func (t *Tx) DropTable(table *schemapb.Table, index uint64, unixNano int64) erro
 	if _, err := t.count(keyTables, -1); err != nil {
 		return err
 	}
-	if err := t.addLoad(writable(table), -1); err != nil {
+	if err := t.addLoads(table, -1); err != nil {
 		return err
 	}
 	if err := t.delete(bucketNames, nameKey(table.Database, table.Name)); err != nil {
@@ -135,10 +135,33 @@ func (t *Tx) DroppedFrom(after uint64, limit int) []Dropped {
 	return out
 }
 
-// writable is the shard that takes the table's writes.
-func writable(table *schemapb.Table) uint32 {
-	if n := len(table.Placement); n > 0 {
-		return table.Placement[n-1].ShardId
+// PlaceTable stores a changed table whose writes went to the shards of old.
+func (t *Tx) PlaceTable(table, old *schemapb.Table) error {
+	if err := t.addLoads(old, -1); err != nil {
+		return err
 	}
-	return 0
+	if err := t.addLoads(table, 1); err != nil {
+		return err
+	}
+	return t.PutTable(table)
+}
+
+// addLoads counts the table at the shards that take its writes.
+func (t *Tx) addLoads(table *schemapb.Table, delta int64) error {
+	for _, shard := range Writable(table) {
+		if err := t.addLoad(shard, delta); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Writable are the shards that take the table's writes.
+func Writable(table *schemapb.Table) []uint32 {
+	n := len(table.Placement)
+	if n == 0 {
+		return nil
+	}
+	p := table.Placement[n-1]
+	return append([]uint32{p.ShardId}, p.MoreShards...)
 }

@@ -1,0 +1,70 @@
+package catalog
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"cordwood/proto/metapb"
+)
+
+// maxProposals is how many proposals are remembered: the newest ones. A client gives up
+// after seconds, and a group takes some hundreds a second. Part of the state machine.
+const maxProposals = 8192
+
+// Part of the format.
+var (
+	bucketProposals = []byte("proposals")
+	bucketOrder     = []byte("proposal_order")
+	keyProposals    = []byte("proposals")
+)
+
+// Proposal returns what the proposal with the id brought about, or nil if it is not
+// remembered. Of tables the result has the ids only.
+func (t *Tx) Proposal(id []byte) (*metapb.Result, error) {
+	b := t.tx.Bucket(bucketProposals)
+	if b == nil {
+		return nil, nil
+	}
+	v := b.Get(id)
+	if v == nil {
+		return nil, nil
+	}
+	if len(v) < 8 {
+		return nil, fmt.Errorf("bucket %s, key %x: %d bytes", bucketProposals, id, len(v))
+	}
+	r := &metapb.Result{}
+	if err := proto.Unmarshal(v[8:], r); err != nil {
+		return nil, fmt.Errorf("bucket %s, key %x: %w", bucketProposals, id, err)
+	}
+	return r, nil
+}
+
+// PutProposal remembers the result of a proposal that was executed at index, and forgets
+// the oldest one if there are too many.
+func (t *Tx) PutProposal(id []byte, index uint64, r *metapb.Result) error {
+	v, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(u64(index), r)
+	if err != nil {
+		return fmt.Errorf("bucket %s, key %x: %w", bucketProposals, id, err)
+	}
+	if err := t.put(bucketProposals, id, v); err != nil {
+		return err
+	}
+	if err := t.put(bucketOrder, u64(index), id); err != nil {
+		return err
+	}
+	n, err := t.count(keyProposals, 1)
+	if err != nil || n <= maxProposals {
+		return err
+	}
+	key, oldest := t.tx.Bucket(bucketOrder).Cursor().First()
+	key, oldest = append([]byte{}, key...), append([]byte{}, oldest...)
+	if err := t.delete(bucketOrder, key); err != nil {
+		return err
+	}
+	if err := t.delete(bucketProposals, oldest); err != nil {
+		return err
+	}
+	_, err = t.count(keyProposals, -1)
+	return err
+}

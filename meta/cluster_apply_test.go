@@ -1,0 +1,255 @@
+package meta
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"cordwood/meta/catalog"
+	"cordwood/proto/metapb"
+	"cordwood/shard/replica"
+)
+
+func TestApplyCluster(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		steps [][2]string
+	}{
+		{"a cluster that waits for shard nodes", [][2]string{
+			{"bootstrap c1 shards=2 no-node replication=3", "cluster c1"},
+			{"ensure t time:ts9!", "4008 Table `t` cannot be created yet: the cluster has no shard and waits for shard nodes; start them, and try again"},
+			{"create t time:ts9!", "4008 Table `t` cannot be created yet: the cluster has no shard and waits for shard nodes; start them, and try again"},
+			{"create-shard n1,n2", "1004 Node n1 is not known to the cluster"},
+			{"node n1", "cluster c1"},
+			{"node n2", "cluster c1"},
+			{"create-shard n1,n1", "1004 Create a shard: node n1 is given twice"},
+			{"create-shard n1,n2 want=3", "shard 1 v1 want3 [n1 n2] learners[] founders[n1 n2] removed[]"},
+			{"create-shard n2", "shard 2 v1 want1 [n2] learners[] founders[n2] removed[]"},
+			{"ensure t time:ts9!", "t=1 v1 @2 time:timestampnanosecond/1! append_mode=true"},
+		}},
+		{"replicas come and go", [][2]string{
+			{"bootstrap c1 shards=1", "cluster c1"},
+			{"node n1", "cluster c1"}, {"node n2", "cluster c1"}, {"node n3", "cluster c1"},
+			{"change-shard 2 v=0 add=n2", "4005 Shard 2 not found"},
+			{"change-shard 1 v=1 add=n2", "5001 Shard 1 has version 0 and not 1: it was changed meanwhile; look at it again"},
+			{"change-shard 1 v=0 add=n9", "1004 Node n9 is not known to the cluster"},
+			{"change-shard 1 v=0 add=n1", "1004 Shard 1 has a replica on node n1 already"},
+			{"change-shard 1 v=0 promote=n2", "1004 Shard 1: node n2 is no learner"},
+			{"change-shard 1 v=0 remove=n1", "1004 Shard 1: the replica on node n1 is the only one that votes; its rows would be lost"},
+			{"change-shard 1 v=0 add=n2", "shard 1 v1 want0 [n1] learners[n2] founders[] removed[]"},
+			{"change-shard 1 v=1 remove=n1", "1004 Shard 1: the replica on node n1 is the only one that votes; its rows would be lost"},
+			{"change-shard 1 v=1 promote=n2", "shard 1 v2 want0 [n1 n2] learners[] founders[] removed[]"},
+			{"change-shard 1 v=2 remove=n1", "shard 1 v3 want0 [n2] learners[] founders[] removed[n1]"},
+			{"change-shard 1 v=3 add=n1", "1004 Shard 1: node n1 has not deleted the replica that it had before; wait until it has"},
+			{"change-shard 1 v=3 forget=n2", "1004 Shard 1: node n2 has no replica that was removed"},
+			{"change-shard 1 v=3 forget=n1", "shard 1 v4 want0 [n2] learners[] founders[] removed[]"},
+			{"change-shard 1 v=4 add=n3", "shard 1 v5 want0 [n2] learners[n3] founders[] removed[]"},
+			{"change-shard 1 v=5 remove=n3", "shard 1 v6 want0 [n2] learners[] founders[] removed[n3]"},
+			{"change-shard 1 v=6 want=3", "shard 1 v7 want3 [n2] learners[] founders[] removed[n3]"},
+			{"change-shard 1 v=7 want=9", "1004 A shard with 9 replicas: 1 to 7 are possible"},
+			{"change-shard 1 v=7", "1004 Change shard 1: no change is given"},
+		}},
+		{"nodes that leave", [][2]string{
+			{"bootstrap c1 shards=1", "cluster c1"},
+			{"node n1", "cluster c1"}, {"node n2", "cluster c1"},
+			{"create-shard n2", "shard 2 v1 want1 [n2] learners[] founders[n2] removed[]"},
+			{"state n9 draining", "1004 Node n9 is not known to the cluster"},
+			{"state n1 unspecified", "1004 Set the state of node n1: NODE_STATE_UNSPECIFIED is no state that it can be given"},
+			{"state n1 draining", ""},
+			{"state n1 drained", "1004 Node n1 is not drained: it has replicas of 1 shards, shard 1 the first of them; drain it first"},
+			{"ensure a time:ts9! | b time:ts9!", "a=1 v1 @2 time:timestampnanosecond/1! append_mode=true; b=2 v1 @2 time:timestampnanosecond/1! append_mode=true"},
+			{"create c time:ts9! append_mode=true", "c=3 v1 @2 time:timestampnanosecond/1! append_mode=true"},
+			{"node n1", "cluster c1"}, // it registers again and stays what it is
+			{"create-shard n1", "1004 Node n1 gets no replicas: it is being drained, or was; end that first"},
+			{"change-shard 2 v=1 add=n1", "1004 Node n1 gets no replicas: it is being drained, or was; end that first"},
+			{"remove-node n1", "1004 Node n1 cannot be removed: it has replicas of 1 shards, shard 1 the first of them; drain it first"},
+			{"change-shard 1 v=0 add=n2", "shard 1 v1 want0 [n1] learners[n2] founders[] removed[]"},
+			{"change-shard 1 v=1 promote=n2", "shard 1 v2 want0 [n1 n2] learners[] founders[] removed[]"},
+			{"change-shard 1 v=2 remove=n1", "shard 1 v3 want0 [n2] learners[] founders[] removed[n1]"},
+			{"state n1 drained", ""},
+			{"remove-node n1", ""},
+			{"remove-node n1", ""},
+			{"remove-node n9", "1004 Node n9 is not known to the cluster"},
+			{"node n1", "1004 Node n1 was removed from cluster c1; to let the machine take part again, start it with an empty data folder"},
+			{"change-shard 1 v=4 want=1", "shard 1 v5 want1 [n2] learners[] founders[] removed[]"},
+			{"state n2 draining", ""}, // no shard is elsewhere
+			{"ensure d time:ts9!", "d=4 v1 @1 time:timestampnanosecond/1! append_mode=true"},
+		}},
+		{"tables move and spread", [][2]string{
+			{"bootstrap c1 shards=3", "cluster c1"},
+			{"create a time:ts9! append_mode=true", "a=1 v1 @2 time:timestampnanosecond/1! append_mode=true"},
+			{"create m time:ts9! k:string#", "m=2 v1 @3 time:timestampnanosecond/1! k:string/2#"},
+			{"place 1 epoch=2 shards=2", "5001 Table `a` is in epoch 1 and not 2: it was placed anew meanwhile; look at it again"},
+			{"place 1 epoch=1 shards=9", "4005 Table `a` cannot be placed on shard 9: there is no such shard"},
+			{"place 9 epoch=1 shards=1", "4001 Table 9 not found; it may have been dropped"},
+			{"place 1 epoch=1 shards=3,3", "1004 Place table 1: shard 3 is given twice"},
+			{"place 1 epoch=1 shards=3,2", "a=1 v2 @2 @3+2 time:timestampnanosecond/1! append_mode=true"},
+			{"place 1 epoch=1 shards=3,2", "a=1 v2 @2 @3+2 time:timestampnanosecond/1! append_mode=true"},
+			{"place 1 epoch=2 shards=3,2", "a=1 v2 @2 @3+2 time:timestampnanosecond/1! append_mode=true"},
+			{"place 2 epoch=1 shards=1,2", "1004 Table `m` cannot be spread over 2 shards: it merges rows of the same identity (append_mode is not true), and those must lie in one shard"},
+			{"place 2 epoch=1 shards=1", "m=2 v2 @3 @1 time:timestampnanosecond/1! k:string/2#"},
+			// Loads are 1, 1 and 1 now.
+			{"ensure x time:ts9! | y time:ts9! | z time:ts9!", "x=3 v1 @3 time:timestampnanosecond/1! append_mode=true; y=4 v1 @2 time:timestampnanosecond/1! append_mode=true; z=5 v1 @1 time:timestampnanosecond/1! append_mode=true"},
+			{"truncate a", "a=6 v2 @3+2 time:timestampnanosecond/1! append_mode=true; dropped [1]"},
+			{"drop a", "dropped [6]"},
+		}},
+		{"operations", [][2]string{
+			{"bootstrap c1 shards=1", "cluster c1"},
+			{"op shard-move shard=1", "op 1 v1 shard-move running"},
+			{"op replica-repair shard=1", "1004 Operation replica-repair cannot be begun while operation 1 (shard-move) of the same shard 1 runs; wait for it, or cancel it"},
+			{"op replica-repair shard=1 parent=1", "op 2 v1 replica-repair running"},
+			{"op node-drain node=n1", "op 3 v1 node-drain running"},
+			{"op node-decommission node=n1", "1004 Operation node-decommission cannot be begun while operation 3 (node-drain) of the same node n1 runs; wait for it, or cancel it"},
+			{"op table-move table=5", "op 4 v1 table-move running"},
+			{"op table-partition table=5", "1004 Operation table-partition cannot be begun while operation 4 (table-move) of the same table 5 runs; wait for it, or cancel it"},
+			{"op rebalance", "op 5 v1 rebalance running"},
+			{"op rebalance", "1004 Operation rebalance cannot be begun while operation 5 (rebalance) of the same cluster runs; wait for it, or cancel it"},
+			{"op shard-move id=1 v=2 shard=1", "5001 Operation 1 has version 1 and not 2: it was changed meanwhile; look at it again"},
+			{"op shard-move id=9 v=2 shard=1", "1004 Operation 9 not found; it may have been forgotten"},
+			{"op replica-repair id=2 v=1 shard=1 state=done parent=1", "op 2 v2 replica-repair done"},
+			{"op shard-move id=1 v=1 shard=1 state=done", "op 1 v2 shard-move done"},
+			{"op shard-move id=1 v=2 shard=1", "1004 Operation 1 has ended and does not change any more"},
+			{"op replica-repair shard=1", "op 6 v1 replica-repair running"},
+			{"op x state=unspecified", "1004 Put operation x: OPERATION_STATE_UNSPECIFIED is no state"},
+			{"drop-ops 1", ""},
+			{"op replica-repair id=2 v=2", "1004 Operation 2 not found; it may have been forgotten"},
+			{"op shard-move id=1 v=2 shard=1", "1004 Operation 1 has ended and does not change any more"},
+		}},
+		{"versions", [][2]string{
+			{"bootstrap c1 shards=1 version=1", "cluster c1"},
+			{"node n1 max=1", "cluster c1"},
+			{"node n2 max=2", "cluster c1"},
+			{"version 3", "1004 Set the cluster's version: this member understands protocol versions 1 to 2, not 3; start a program that does"},
+			{"version 2", "1004 The cluster cannot use protocol version 2: node n1 () understands less; upgrade it, or remove it if it is gone"},
+			{"node n1 max=2", "cluster c1"},
+			{"version 1", ""},
+			{"version 2", ""},
+			{"version 2", ""},
+			{"version 1", "1004 The cluster uses protocol version 2, which cannot be lowered to 1"},
+			{"node n3 max=1", "1004 Node n3 understands protocol versions 1 to 1, and cluster c1 uses version 2; start a program that understands it"},
+		}},
+		{"bootstrap without a node", [][2]string{
+			{"bootstrap c1 shards=1 no-node version=1", "1004 Bootstrap without a node needs protocol version 2, and a founder understands 1 at most; start newer programs"},
+			{"bootstrap c1 shards=1 no-node replication=8", "1004 A shard with 8 replicas: 1 to 7 are possible"},
+		}},
+		{"settings", [][2]string{
+			{"bootstrap c1 shards=2 no-node replication=3", "cluster c1"},
+			{"settings replication=1 initial=1 paused=true", ""},
+			{"settings replication=8", "1004 A shard with 8 replicas: 1 to 7 are possible"},
+		}},
+		{"proposals that come twice", [][2]string{
+			{"bootstrap c1 shards=1", "cluster c1"},
+			{"#a create t time:ts9! append_mode=true", "t=1 v1 @1 time:timestampnanosecond/1! append_mode=true"},
+			{"#a create t time:ts9! append_mode=true", "t=1 v1 @1 time:timestampnanosecond/1! append_mode=true"},
+			{"#b create t time:ts9! append_mode=true", "4000 Table `t` already exists"},
+			{"#c session n1", "session 1"},
+			{"#c session n1", "session 1"},
+			{"#d session n1", "session 2"},
+			{"#e drop t", "dropped [1]"},
+			{"#e drop t", "dropped [1]"},
+			{"#a create t time:ts9! append_mode=true", "4010 Table 1 was dropped meanwhile; try again"},
+			{"#b create t time:ts9! append_mode=true", "t=2 v1 @1 time:timestampnanosecond/1! append_mode=true"}, // a refusal is not remembered
+			{"#f add-column t c:string", "t=2 v2 @1 time:timestampnanosecond/1! c:string/2 append_mode=true"},
+			{"#g drop-column t c", "t=2 v3 min3 @1 time:timestampnanosecond/1! append_mode=true"},
+			{"#f add-column t c:string", "t=2 v3 min3 @1 time:timestampnanosecond/1! append_mode=true"},
+			{"#h put p text", "p@15000000000 yaml 4"},
+			{"#h put p text", "p@15000000000 yaml 4"},
+			{"node n1", "cluster c1"},
+			{"#i create-shard n1", "shard 2 v1 want1 [n1] learners[] founders[n1] removed[]"},
+			{"#i create-shard n1", "shard 2 v1 want1 [n1] learners[] founders[n1] removed[]"},
+			{"#j op shard-move shard=1", "op 1 v1 shard-move running"},
+			{"#j op shard-move shard=1", "op 1 v1 shard-move running"},
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRunner(t)
+			for _, step := range tt.steps {
+				if got := r.do(step[0]); got != step[1] {
+					t.Errorf("%s:\n got  %s\n want %s", step[0], got, step[1])
+				}
+			}
+		})
+	}
+}
+
+// What is remembered of proposals is bounded, and the oldest goes first.
+func TestProposalsAreForgotten(t *testing.T) {
+	r := newRunner(t)
+	r.do("bootstrap c1 shards=1")
+	const more = 20
+	var entries []replica.Entry
+	for i := range 8192 + more {
+		e, refusal := r.entry(fmt.Sprintf("#%d session n1", i))
+		if refusal != nil {
+			t.Fatal(describe(refusal))
+		}
+		entries = append(entries, e)
+	}
+	for i := 0; i < len(entries); i += 1000 {
+		r.machine.ApplyBatch(entries[i:min(i+1000, len(entries))])
+	}
+	if got := r.do(fmt.Sprintf("#%d session n1", more)); got != fmt.Sprintf("session %d", more+1) {
+		t.Errorf("the oldest proposal that should be remembered is answered %s", got)
+	}
+	if got := r.do(fmt.Sprintf("#%d session n1", more-1)); got != fmt.Sprintf("session %d", 8192+more+1) {
+		t.Errorf("the newest proposal that should be forgotten is answered %s", got)
+	}
+	sound(t, r)
+}
+
+// sound checks the state's file against its digest.
+func sound(t *testing.T, r *runner) {
+	t.Helper()
+	path := r.machine.catalog.Path()
+	if err := r.machine.catalog.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Check(path); err != nil {
+		t.Error(err)
+	}
+}
+
+// A file stays readable for programs of before until something is stored that they do
+// not know.
+func TestFormatIsRaisedWhenNeeded(t *testing.T) {
+	r := newRunner(t)
+	format := func() (v uint64) {
+		if err := r.machine.catalog.View(func(tx *catalog.Tx) error { v = tx.Format(); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for _, line := range []string{"bootstrap c1 shards=1 version=1", "node n1", "ensure t time:ts9!", "version 2"} {
+		if got := r.do(line); strings.HasPrefix(got, "1004") {
+			t.Fatalf("%s: %s", line, got)
+		}
+	}
+	if v := format(); v != 2 {
+		t.Errorf("format is %d, want 2", v)
+	}
+	r.do("op rebalance")
+	if v := format(); v != 3 {
+		t.Errorf("format is %d, want 3", v)
+	}
+	sound(t, r)
+}
+
+// A member that does not understand the version that the cluster begins to use halts.
+func TestVersionOfTheFutureHalts(t *testing.T) {
+	r := newRunner(t)
+	r.do("bootstrap c1 shards=1")
+	r.do(fmt.Sprintf("node n1 max=%d", metapb.MaxProtocol+1))
+	cmd := command(t, fmt.Sprintf("version %d", metapb.MaxProtocol+1))
+	got := r.raw(cmd)
+	err, ok := got.(error)
+	if !ok || !strings.Contains(err.Error(), "halted") || !strings.Contains(err.Error(), fmt.Sprintf("the cluster uses protocol version %d", metapb.MaxProtocol+1)) {
+		t.Errorf("got %v, want a halt that names the version", got)
+	}
+	// While another node does not understand it either it is refused by all.
+	r = newRunner(t)
+	r.do("bootstrap c1 shards=1")
+	r.do("node n1")
+	if got, ok := r.raw(cmd).(*metapb.Result); !ok || got.ErrorCode == 0 {
+		t.Errorf("got %v, want a refusal", got)
+	}
+}

@@ -1,0 +1,129 @@
+package meta
+
+import (
+	"slices"
+
+	"cordwood/meta/catalog"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+// After the log: nodes and sessions.
+
+// applyRegisterNode stores what a node says of itself. The time of its first
+// registration stays, and so does what is to become of it.
+func applyRegisterNode(tx *catalog.Tx, r *metapb.RegisterNode, now int64, c *change) (*metapb.Result, error) {
+	n := r.Node
+	had, err := tx.Node(n.Id)
+	if err != nil {
+		return nil, err
+	}
+	if tx.NodeRemoved(n.Id) {
+		return nil, errs.New(errs.InvalidArguments, "Node %s was removed from cluster %s; to let the machine take part again, start it with an empty data folder", n.Id, tx.ClusterID())
+	}
+	if had == nil && tx.NodeCount() >= catalog.MaxNodes {
+		return nil, errs.New(errs.InvalidArguments, "Node %s cannot be registered: there are %d, the most that are possible; remove those that are gone", n.Id, catalog.MaxNodes)
+	}
+	if v := tx.ClusterVersion(); knows(n) < v || n.MinProtocol > v {
+		return nil, errs.New(errs.InvalidArguments, "Node %s understands protocol versions %d to %d, and cluster %s uses version %d; start a program that understands it",
+			n.Id, max(n.MinProtocol, 1), knows(n), tx.ClusterID(), v)
+	}
+	n.RegisteredUnixNano, n.State = now, metapb.NodeState_NODE_STATE_UNSPECIFIED
+	if had != nil {
+		n.RegisteredUnixNano, n.State = had.RegisteredUnixNano, had.State
+	}
+	if err := tx.PutNode(n); err != nil {
+		return nil, err
+	}
+	c.Nodes = []*metapb.Node{n}
+	return &metapb.Result{ClusterId: tx.ClusterID()}, nil
+}
+
+// knows is the newest protocol version that a node understands. Those of before there
+// were versions do not say.
+func knows(n *metapb.Node) uint32 { return max(n.MaxProtocol, 1) }
+
+// applyRegisterSession hands out the next session id.
+func applyRegisterSession(tx *catalog.Tx) (*metapb.Result, error) {
+	id, err := tx.NextSessionID()
+	return &metapb.Result{SessionId: id, ClusterId: tx.ClusterID()}, err
+}
+
+func applySetNodeState(tx *catalog.Tx, s *metapb.SetNodeState, c *change) (*metapb.Result, error) {
+	n, err := needNode(tx, s.NodeId)
+	if err != nil {
+		return nil, err
+	}
+	if s.State == metapb.NodeState_NODE_STATE_DRAINED {
+		if err := checkUnused(tx, n.Id, "is not drained"); err != nil {
+			return nil, err
+		}
+	}
+	if n.State == s.State {
+		return &metapb.Result{}, nil
+	}
+	n.State = s.State
+	c.Nodes = []*metapb.Node{n}
+	return &metapb.Result{}, tx.PutNode(n)
+}
+
+// applyRemoveNode forgets a node that has no replica. Its id is used up, so that it
+// cannot come back by itself with what is on its disk. A second one changes nothing.
+func applyRemoveNode(tx *catalog.Tx, r *metapb.RemoveNode, now int64, c *change) (*metapb.Result, error) {
+	if tx.NodeRemoved(r.NodeId) {
+		return &metapb.Result{}, nil
+	}
+	if _, err := needNode(tx, r.NodeId); err != nil {
+		return nil, err
+	}
+	if err := checkUnused(tx, r.NodeId, "cannot be removed"); err != nil {
+		return nil, err
+	}
+	shards, err := tx.Shards()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range shards { // what is left on its disk is nobody's any more
+		at := slices.Index(s.Removed, r.NodeId)
+		if at < 0 {
+			continue
+		}
+		s.Removed = slices.Delete(s.Removed, at, at+1)
+		s.Version++
+		if err := tx.PutShard(s); err != nil {
+			return nil, err
+		}
+		c.Shards = append(c.Shards, s)
+	}
+	c.DroppedNodes = []string{r.NodeId}
+	return &metapb.Result{}, tx.RemoveNode(r.NodeId, c.Index, now)
+}
+
+func needNode(tx *catalog.Tx, id string) (*metapb.Node, error) {
+	n, err := tx.Node(id)
+	if err == nil && n == nil {
+		err = errs.New(errs.InvalidArguments, "Node %s is not known to the cluster", id)
+	}
+	return n, err
+}
+
+// checkUnused refuses if a shard has a replica on the node.
+func checkUnused(tx *catalog.Tx, node, what string) error {
+	shards, err := tx.Shards()
+	if err != nil {
+		return err
+	}
+	count, first := 0, uint32(0)
+	for _, s := range shards {
+		if slices.Contains(s.Replicas, node) || slices.Contains(s.Learners, node) {
+			if count == 0 {
+				first = s.Id
+			}
+			count++
+		}
+	}
+	if count > 0 {
+		return errs.New(errs.InvalidArguments, "Node %s %s: it has replicas of %d shards, shard %d the first of them; drain it first", node, what, count, first)
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+package meta
+
+import (
+	"slices"
+
+	"cordwood/meta/catalog"
+	"cordwood/meta/placement"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+)
+
+// After the log: shards and placement.
+
+// applyCreateShard makes a shard whose group is founded by the given nodes.
+func applyCreateShard(tx *catalog.Tx, cmd *metapb.CreateShard, c *change) (*metapb.Result, error) {
+	for _, id := range cmd.Replicas {
+		if err := checkTakes(tx, id); err != nil {
+			return nil, err
+		}
+	}
+	id := tx.NextShardID()
+	if id > catalog.MaxShards {
+		return nil, errs.New(errs.InvalidArguments, "A shard cannot be created: there are %d, the most that are possible", catalog.MaxShards)
+	}
+	s := &metapb.Shard{Id: id, Incarnation: 1, Replicas: cmd.Replicas, Founders: cmd.Replicas, Want: cmd.Want, Version: 1}
+	if err := tx.PutShard(s); err != nil {
+		return nil, err
+	}
+	settings, err := tx.Settings()
+	if err != nil {
+		return nil, err
+	}
+	if settings.InitialShards > 0 {
+		settings.InitialShards--
+		if err := tx.SetSettings(settings); err != nil {
+			return nil, err
+		}
+		c.Settings = settings
+	}
+	c.Shards = []*metapb.Shard{s}
+	return &metapb.Result{Shard: s}, nil
+}
+
+// checkTakes refuses a node that gets no replicas.
+func checkTakes(tx *catalog.Tx, id string) error {
+	n, err := needNode(tx, id)
+	if err != nil {
+		return err
+	}
+	if leaves(n) {
+		return errs.New(errs.InvalidArguments, "Node %s gets no replicas: it is being drained, or was; end that first", id)
+	}
+	return nil
+}
+
+// leaves tells whether the node gives its replicas away.
+func leaves(n *metapb.Node) bool {
+	return n.State == metapb.NodeState_NODE_STATE_DRAINING || n.State == metapb.NodeState_NODE_STATE_DRAINED
+}
+
+// applyChangeShard changes a shard that nobody changed since the proposer looked.
+func applyChangeShard(tx *catalog.Tx, cmd *metapb.ChangeShard, c *change) (*metapb.Result, error) {
+	s, err := tx.Shard(cmd.ShardId)
+	switch {
+	case err != nil:
+		return nil, err
+	case s == nil:
+		return nil, errs.New(errs.ShardNotFound, "Shard %d not found", cmd.ShardId)
+	case s.Version != cmd.Version:
+		return nil, errs.New(errs.RequestOutdated, "Shard %d has version %d and not %d: it was changed meanwhile; look at it again", s.Id, s.Version, cmd.Version)
+	}
+	switch change := cmd.Change.(type) {
+	case *metapb.ChangeShard_AddLearner:
+		err = addLearner(tx, s, change.AddLearner)
+	case *metapb.ChangeShard_Promote:
+		err = promote(s, change.Promote)
+	case *metapb.ChangeShard_Remove:
+		err = removeReplica(s, change.Remove)
+	case *metapb.ChangeShard_Forget:
+		var ok bool
+		if s.Removed, ok = without(s.Removed, change.Forget); !ok {
+			err = errs.New(errs.InvalidArguments, "Shard %d: node %s has no replica that was removed", s.Id, change.Forget)
+		}
+	case *metapb.ChangeShard_Want:
+		s.Want = change.Want
+	default:
+		err = errs.New(errs.InvalidArguments, "Change shard %d: no change is given", s.Id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.Version++
+	c.Shards = []*metapb.Shard{s}
+	return &metapb.Result{Shard: s}, tx.PutShard(s)
+}
+
+func addLearner(tx *catalog.Tx, s *metapb.Shard, node string) error {
+	switch {
+	case slices.Contains(s.Replicas, node), slices.Contains(s.Learners, node):
+		return errs.New(errs.InvalidArguments, "Shard %d has a replica on node %s already", s.Id, node)
+	case slices.Contains(s.Removed, node):
+		return errs.New(errs.InvalidArguments, "Shard %d: node %s has not deleted the replica that it had before; wait until it has", s.Id, node)
+	case len(s.Replicas)+len(s.Learners) >= maxReplicas:
+		return errs.New(errs.InvalidArguments, "Shard %d has %d replicas, the most that are possible", s.Id, maxReplicas)
+	}
+	if err := checkTakes(tx, node); err != nil {
+		return err
+	}
+	s.Learners = append(s.Learners, node)
+	return nil
+}
+
+func promote(s *metapb.Shard, node string) error {
+	var ok bool
+	if s.Learners, ok = without(s.Learners, node); !ok {
+		return errs.New(errs.InvalidArguments, "Shard %d: node %s is no learner", s.Id, node)
+	}
+	s.Replicas = append(s.Replicas, node)
+	return nil
+}
+
+// removeReplica takes a node out of the shard; what it has on disk is to be deleted.
+func removeReplica(s *metapb.Shard, node string) error {
+	rest, voter := without(s.Replicas, node)
+	learners, learner := without(s.Learners, node)
+	switch {
+	case !voter && !learner:
+		return errs.New(errs.InvalidArguments, "Shard %d has no replica on node %s", s.Id, node)
+	case len(rest) == 0:
+		return errs.New(errs.InvalidArguments, "Shard %d: the replica on node %s is the only one that votes; its rows would be lost", s.Id, node)
+	}
+	s.Replicas, s.Learners = rest, learners
+	s.Removed = append(s.Removed, node)
+	return nil
+}
+
+// without returns the list without the element, and whether it had it.
+func without(list []string, s string) ([]string, bool) {
+	i := slices.Index(list, s)
+	if i < 0 {
+		return list, false
+	}
+	return slices.Delete(slices.Clone(list), i, i+1), true
+}
+
+// applyPlaceTable has other shards take a table's writes from the next epoch on. If that
+// was done already, nothing changes.
+func applyPlaceTable(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) (*metapb.Result, error) {
+	t, err := tx.TableByID(cmd.TableId)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return nil, errs.New(errs.TableNotFound, "Table %d not found; it may have been dropped", cmd.TableId)
+	}
+	name := catalog.TableName(t.Database, t.Name)
+	epoch := uint32(0)
+	if n := len(t.Placement); n > 0 {
+		epoch = t.Placement[n-1].Epoch
+	}
+	same := slices.Equal(catalog.Writable(t), cmd.ShardIds)
+	if same && (epoch == cmd.Epoch || epoch == cmd.Epoch+1) {
+		return &metapb.Result{Tables: []*schemapb.Table{t}}, nil
+	}
+	switch {
+	case epoch != cmd.Epoch:
+		return nil, errs.New(errs.RequestOutdated, "Table `%s` is in epoch %d and not %d: it was placed anew meanwhile; look at it again", name, epoch, cmd.Epoch)
+	case len(cmd.ShardIds) > 1 && t.Options[schema.OptionAppendMode] != "true":
+		return nil, errs.New(errs.InvalidArguments, "Table `%s` cannot be spread over %d shards: it merges rows of the same identity (append_mode is not true), and those must lie in one shard", name, len(cmd.ShardIds))
+	case len(t.Placement) >= catalog.MaxEpochs:
+		return nil, errs.New(errs.InvalidArguments, "Table `%s` was placed %d times, the most that are possible", name, len(t.Placement))
+	}
+	for _, id := range cmd.ShardIds {
+		s, err := tx.Shard(id)
+		if err != nil {
+			return nil, err
+		}
+		if s == nil {
+			return nil, errs.New(errs.ShardNotFound, "Table `%s` cannot be placed on shard %d: there is no such shard", name, id)
+		}
+	}
+	old := &schemapb.Table{Placement: slices.Clone(t.Placement)}
+	t.Placement = append(t.Placement, &schemapb.Placement{Epoch: epoch + 1, ShardId: cmd.ShardIds[0], MoreShards: cmd.ShardIds[1:], SinceUnixNano: now})
+	t.Version++
+	c.Tables = []*schemapb.Table{t}
+	return &metapb.Result{Tables: c.Tables}, tx.PlaceTable(t, old)
+}
+
+// loads tells which shards a new table may get, and how many tables each has. From
+// version 2 on those that are about to move, because a node of theirs is drained, are
+// left out while there are others.
+func loads(tx *catalog.Tx) ([]placement.Load, error) {
+	all := tx.Loads()
+	if tx.ClusterVersion() < metapb.ProtocolCluster {
+		return all, nil
+	}
+	nodes, err := tx.Nodes()
+	if err != nil {
+		return nil, err
+	}
+	leaving := map[string]bool{}
+	for _, n := range nodes {
+		if leaves(n) {
+			leaving[n.Id] = true
+		}
+	}
+	if len(leaving) == 0 {
+		return all, nil
+	}
+	shards, err := tx.Shards()
+	if err != nil {
+		return nil, err
+	}
+	avoid := map[uint32]bool{}
+	for _, s := range shards {
+		avoid[s.Id] = slices.ContainsFunc(s.Replicas, func(id string) bool { return leaving[id] })
+	}
+	staying := slices.DeleteFunc(slices.Clone(all), func(l placement.Load) bool { return avoid[l.ShardID] })
+	if len(staying) == 0 {
+		return all, nil
+	}
+	return staying, nil
+}

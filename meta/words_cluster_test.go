@@ -1,0 +1,76 @@
+package meta
+
+import (
+	"strconv"
+	"strings"
+
+	"cordwood/proto/metapb"
+)
+
+// number is the value of an option, 0 without it.
+func (a args) number(key string) uint32 {
+	n, _ := strconv.ParseUint(a.options[key], 10, 32)
+	return uint32(n)
+}
+
+// clusterCommand is command for the words of clusters of several nodes; nil for others.
+func clusterCommand(word string, a args) *metapb.Command {
+	first := func() string {
+		if len(a.names) == 0 {
+			return ""
+		}
+		return a.names[0]
+	}
+	id, _ := strconv.ParseUint(first(), 10, 32)
+	switch word {
+	case "state":
+		state := metapb.NodeState_value["NODE_STATE_"+strings.ToUpper(a.names[1])]
+		return &metapb.Command{Op: &metapb.Command_SetNodeState{SetNodeState: &metapb.SetNodeState{NodeId: first(), State: metapb.NodeState(state)}}}
+	case "remove-node":
+		return &metapb.Command{Op: &metapb.Command_RemoveNode{RemoveNode: &metapb.RemoveNode{NodeId: first()}}}
+	case "version":
+		return &metapb.Command{Op: &metapb.Command_SetClusterVersion{SetClusterVersion: &metapb.SetClusterVersion{Version: uint32(id)}}}
+	case "settings":
+		return &metapb.Command{Op: &metapb.Command_SetSettings{SetSettings: &metapb.SetSettings{Settings: &metapb.Settings{
+			Replication: a.number("replication"), InitialShards: a.number("initial"), RebalancePaused: a.options["paused"] == "true",
+		}}}}
+	case "create-shard":
+		return &metapb.Command{Op: &metapb.Command_CreateShard{CreateShard: &metapb.CreateShard{Replicas: strings.Split(first(), ","), Want: a.number("want")}}}
+	case "change-shard":
+		c := &metapb.ChangeShard{ShardId: uint32(id), Version: a.number("v")}
+		for k, v := range a.options {
+			switch k {
+			case "add":
+				c.Change = &metapb.ChangeShard_AddLearner{AddLearner: v}
+			case "promote":
+				c.Change = &metapb.ChangeShard_Promote{Promote: v}
+			case "remove":
+				c.Change = &metapb.ChangeShard_Remove{Remove: v}
+			case "forget":
+				c.Change = &metapb.ChangeShard_Forget{Forget: v}
+			case "want":
+				c.Change = &metapb.ChangeShard_Want{Want: a.number("want")}
+			}
+		}
+		return &metapb.Command{Op: &metapb.Command_ChangeShard{ChangeShard: c}}
+	case "place":
+		p := &metapb.PlaceTable{TableId: id, Epoch: a.number("epoch")}
+		for _, s := range strings.Split(a.options["shards"], ",") {
+			n, _ := strconv.ParseUint(s, 10, 32)
+			p.ShardIds = append(p.ShardIds, uint32(n))
+		}
+		return &metapb.Command{Op: &metapb.Command_PlaceTable{PlaceTable: p}}
+	case "drop-ops":
+		return &metapb.Command{Op: &metapb.Command_DropOperations{DropOperations: &metapb.DropOperations{Keep: uint32(id)}}}
+	case "op":
+		state := metapb.OperationState_OPERATION_STATE_RUNNING
+		if v := a.options["state"]; v != "" {
+			state = metapb.OperationState(metapb.OperationState_value["OPERATION_STATE_"+strings.ToUpper(v)])
+		}
+		return &metapb.Command{Op: &metapb.Command_PutOperation{PutOperation: &metapb.PutOperation{Operation: &metapb.Operation{
+			Id: uint64(a.number("id")), Version: a.number("v"), Kind: first(), State: state, Parent: uint64(a.number("parent")),
+			ShardId: a.number("shard"), TableId: uint64(a.number("table")), NodeId: a.options["node"],
+		}}}}
+	}
+	return nil
+}
