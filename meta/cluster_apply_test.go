@@ -29,7 +29,9 @@ func TestApplyCluster(t *testing.T) {
 		}},
 		{"replicas come and go", [][2]string{
 			{"bootstrap c1 shards=1", "cluster c1"},
-			{"node n1", "cluster c1"}, {"node n2", "cluster c1"}, {"node n3", "cluster c1"},
+			{"node n1", "cluster c1"},
+			{"node n2", "cluster c1"},
+			{"node n3", "cluster c1"},
 			{"change-shard 2 v=0 add=n2", "4005 Shard 2 not found"},
 			{"change-shard 1 v=1 add=n2", "5001 Shard 1 has version 0 and not 1: it was changed meanwhile; look at it again"},
 			{"change-shard 1 v=0 add=n9", "1004 Node n9 is not known to the cluster"},
@@ -51,7 +53,8 @@ func TestApplyCluster(t *testing.T) {
 		}},
 		{"nodes that leave", [][2]string{
 			{"bootstrap c1 shards=1", "cluster c1"},
-			{"node n1", "cluster c1"}, {"node n2", "cluster c1"},
+			{"node n1", "cluster c1"},
+			{"node n2", "cluster c1"},
 			{"create-shard n2", "shard 2 v1 want1 [n2] learners[] founders[n2] removed[]"},
 			{"state n9 draining", "1004 Node n9 is not known to the cluster"},
 			{"state n1 unspecified", "1004 Set the state of node n1: NODE_STATE_UNSPECIFIED is no state that it can be given"},

@@ -39,6 +39,11 @@ import (
 // StateFile is the name of the state's file in Config.Dir.
 const StateFile = "state.db"
 
+// commitTimeout is how long a follower may not know, while nothing happens, that a command
+// was committed: its watches are told of it so much later. A shard's is longer, but there
+// are many of them.
+const commitTimeout = 50 * time.Millisecond
+
 // Config says what Open opens. Dir and NodeID are required.
 type Config struct {
 	// Dir holds the state, the raft log and the snapshots. It is made if missing.
@@ -67,6 +72,11 @@ type Config struct {
 	DiskFull func(error)
 	// HeartbeatTimeout is raft's. The default value is that of replica.Config.
 	HeartbeatTimeout time.Duration
+	// DownAfter is how long a node may be silent before it counts as down. The default
+	// value is 10 s.
+	DownAfter time.Duration
+	// Now is the clock by which silence is measured. The default value is time.Now.
+	Now func() time.Time
 	// MaxTables is how many tables a command that this member proposes may lead to. The
 	// default value is catalog.MaxTables.
 	MaxTables int
@@ -88,10 +98,10 @@ func (c Config) Validate() error {
 		faults = append(faults, errors.New("no NodeID is given"))
 	}
 	if len(c.Founders) > 0 && !slices.Contains(c.Founders, c.NodeID) {
-		faults = append(faults, fmt.Errorf("Founders %v are without NodeID %s", c.Founders, c.NodeID))
+		faults = append(faults, fmt.Errorf("founders %v are without NodeID %s", c.Founders, c.NodeID))
 	}
 	if len(c.Founders) > 1 && c.Transport == nil {
-		faults = append(faults, fmt.Errorf("Founders are %v, and there is no Transport to reach them", c.Founders))
+		faults = append(faults, fmt.Errorf("founders are %v, and there is no Transport to reach them", c.Founders))
 	}
 	return errors.Join(faults...)
 }
@@ -105,6 +115,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.SnapshotBytes == 0 {
 		c.SnapshotBytes = 64 << 20
+	}
+	if c.DownAfter == 0 {
+		c.DownAfter = 10 * time.Second
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	if c.Transport == nil {
 		c.Bootstrap = true
@@ -121,6 +137,7 @@ type Meta struct {
 	machine *machine
 	replica *replica.Replica
 	metrics *metrics
+	reports *reports
 
 	stop    chan struct{} // closed by Close
 	cutting sync.WaitGroup
@@ -150,6 +167,7 @@ func Open(cfg Config) (_ *Meta, err error) {
 		return nil, err
 	}
 	m := &Meta{cfg: cfg, catalog: cat, metrics: newMetrics(cfg.Registerer), stop: make(chan struct{})}
+	m.reports = &reports{downAfter: cfg.DownAfter, now: cfg.Now}
 	if m.machine, err = newMachine(cat, m.metrics); err != nil {
 		return nil, errors.Join(err, cat.Close())
 	}
@@ -160,7 +178,7 @@ func Open(cfg Config) (_ *Meta, err error) {
 	m.metrics.watch(m.machine)
 	m.replica, err = replica.Open(replica.Config{
 		Group: "meta", NodeID: cfg.NodeID, Dir: cfg.Dir, Log: replica.Bolt, FSM: m.machine,
-		Bootstrap: cfg.Bootstrap, Transport: cfg.Transport, Logger: cfg.Logger, Registerer: cfg.Registerer, FailStop: cfg.FailStop,
+		Bootstrap: cfg.Bootstrap, Founders: cfg.Founders, CommitTimeout: commitTimeout, Transport: cfg.Transport, Logger: cfg.Logger, Registerer: cfg.Registerer, FailStop: cfg.FailStop,
 		HeartbeatTimeout: cfg.HeartbeatTimeout, SnapshotEvery: cfg.SnapshotEvery,
 		AppendDeadline: cfg.LogDeadline, DiskFull: cfg.DiskFull,
 	})
@@ -187,9 +205,12 @@ func (m *Meta) cutLog() {
 	}
 }
 
-// WaitReady waits until this member leads the group and has applied everything
-// that was committed before. It is meant for a group of one.
-func (m *Meta) WaitReady(ctx context.Context) error { return m.replica.WaitLeader(ctx) }
+// WaitReady waits until this member leads the group and has applied everything that was
+// committed before, or follows a leader and has applied what that one had committed.
+func (m *Meta) WaitReady(ctx context.Context) error { return m.replica.WaitReady(ctx) }
+
+// Ready tells whether WaitReady would return at once.
+func (m *Meta) Ready() bool { return m.replica.Ready() }
 
 // Leads tells whether this member leads the group and has applied all that was
 // committed before. It may be out of date when it is read.
@@ -257,6 +278,9 @@ func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.Propos
 	if err == nil {
 		err = prepare(cmd)
 	}
+	if err == nil {
+		err = m.checkRemoved(cmd)
+	}
 	if err != nil {
 		if e := (*errs.Error)(nil); errors.As(err, &e) {
 			return &metapb.ProposeResponse{Result: refused(e)}, nil
@@ -276,6 +300,19 @@ func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.Propos
 		return nil, errs.New(errs.Internal, "propose to meta: entry %d was applied without a result", applied.Index)
 	}
 	return &metapb.ProposeResponse{Index: applied.Index, Result: result}, nil
+}
+
+// checkRemoved refuses to remove a node that is a member of the group: that is not in the
+// state, and so is looked at before the log, by the leader.
+func (m *Meta) checkRemoved(cmd *metapb.Command) error {
+	r := cmd.GetRemoveNode()
+	if r == nil {
+		return nil
+	}
+	if voters, learners := m.replica.Members(); slices.Contains(voters, r.NodeId) || slices.Contains(learners, r.NodeId) {
+		return errs.New(errs.InvalidArguments, "Node %s cannot be removed: it is a member of the metadata group; remove it from that first", r.NodeId)
+	}
+	return nil
 }
 
 // prepare completes a command before the log, or refuses it. It does not look at

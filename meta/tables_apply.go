@@ -2,6 +2,8 @@ package meta
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 
 	"cordwood/meta/catalog"
 	"cordwood/meta/placement"
@@ -200,18 +202,30 @@ func tableLimit(cmd *metapb.Command) uint64 {
 	return catalog.MaxTables
 }
 
-// place gives a new table its shard and counts it there.
+// place gives a new table its shards and counts it there: one, or as many as its option
+// partitions asks for and there are.
 func place(t *schemapb.Table, loads []placement.Load) error {
-	shard, ok := placement.Pick(loads, t.Database, t.Name)
+	first, ok := placement.Pick(loads, t.Database, t.Name)
 	if !ok {
 		return errs.New(errs.ShardNotReady, "Table `%s` cannot be created yet: the cluster has no shard and waits for shard nodes; start them, and try again", catalog.TableName(t.Database, t.Name))
 	}
+	p := &schemapb.Placement{Epoch: 1, ShardId: first}
+	rest := loads
+	for want, _ := strconv.Atoi(t.Options[schema.OptionPartitions]); want > 1; want-- { // auto: one
+		last := catalog.LastShard(p)
+		rest = slices.DeleteFunc(slices.Clone(rest), func(l placement.Load) bool { return l.ShardID == last })
+		next, ok := placement.Pick(rest, t.Database, t.Name)
+		if !ok {
+			break
+		}
+		p.MoreShards = append(p.MoreShards, next)
+	}
+	t.Placement = []*schemapb.Placement{p}
 	for i := range loads {
-		if loads[i].ShardID == shard {
+		if slices.Contains(catalog.Writable(t), loads[i].ShardID) {
 			loads[i].Tables++
 		}
 	}
-	t.Placement = []*schemapb.Placement{{Epoch: 1, ShardId: shard}}
 	return nil
 }
 

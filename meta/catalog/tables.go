@@ -165,3 +165,11 @@ func Writable(table *schemapb.Table) []uint32 {
 	p := table.Placement[n-1]
 	return append([]uint32{p.ShardId}, p.MoreShards...)
 }
+
+// LastShard is the last one of the shards of a placement.
+func LastShard(p *schemapb.Placement) uint32 {
+	if n := len(p.MoreShards); n > 0 {
+		return p.MoreShards[n-1]
+	}
+	return p.ShardId
+}

@@ -32,6 +32,7 @@ type gate struct {
 
 	mu     sync.Mutex
 	refuse []error       // answers to the next proposals
+	lose   bool          // the next proposal is executed and its answer lost
 	hold   chan struct{} // proposals wait for it
 	cut    chan struct{} // closed: watches end
 }
@@ -51,7 +52,19 @@ func (g *gate) Propose(ctx context.Context, req *metapb.ProposeRequest) (*metapb
 	if refusal != nil {
 		return nil, errs.ToGRPC(refusal)
 	}
-	return g.inner.Propose(ctx, req)
+	g.mu.Lock()
+	lose := g.lose
+	g.lose = false
+	g.mu.Unlock()
+	resp, err := g.inner.Propose(ctx, req)
+	if lose && err == nil {
+		return nil, status.Error(codes.Unavailable, "the answer was lost")
+	}
+	return resp, err
+}
+
+func (g *gate) ReadIndex(ctx context.Context, req *metapb.ReadIndexRequest) (*metapb.ReadIndexResponse, error) {
+	return g.inner.ReadIndex(ctx, req)
 }
 
 func (g *gate) ReadPipelines(req *metapb.ReadPipelinesRequest, stream grpc.ServerStreamingServer[metapb.ReadPipelinesResponse]) error {
@@ -242,7 +255,7 @@ func TestViewFollowsOthers(t *testing.T) {
 	if d := b.Databases(); len(d) != 2 || d[0].Name != "public" || d[1].Name != "web" {
 		t.Errorf("databases are %v", d)
 	}
-	propose(t, b, &metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: &metapb.RegisterNode{Node: &metapb.Node{Id: "n1", RpcAddr: "x"}}}})
+	propose(t, b, &metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: &metapb.RegisterNode{Node: &metapb.Node{Id: "n1", RpcAddr: "x", MaxProtocol: metapb.MaxProtocol}}}})
 	if n := b.Nodes(); len(n) != 1 || n[0].RpcAddr != "x" {
 		t.Errorf("nodes are %v", n)
 	}
@@ -302,7 +315,10 @@ func TestProposeTriesAgain(t *testing.T) {
 	refuse(busy)
 	propose(t, c, createDatabase("web"))
 	refuse(unknown)
-	if _, err := c.Propose(within(t), createDatabase("web2")); errs.ReasonOf(err) != errs.OutcomeUnknown {
+	propose(t, c, createDatabase("web2"))
+	// Without a view it is not known whether the cluster has ids of proposals.
+	refuse(unknown)
+	if _, err := New(Config{Conn: cl.conn}).Propose(within(t), createDatabase("web4")); errs.ReasonOf(err) != errs.OutcomeUnknown {
 		t.Errorf("a proposal of unknown outcome that must not be repeated gives %v", err)
 	}
 	ended, cancel := context.WithCancel(context.Background())
@@ -391,5 +407,58 @@ func TestManyClientsAndTables(t *testing.T) {
 	wg.Wait()
 	for i, c := range clients {
 		until(t, c, fmt.Sprintf("all tables at client %d", i), func() bool { return len(c.Tables("public")) == each*len(clients) })
+	}
+}
+
+// A command whose answer was lost is executed once, whatever its kind.
+func TestLostAnswers(t *testing.T) {
+	cl := newCluster(t)
+	c := cl.client()
+	session := func() *metapb.Command {
+		return &metapb.Command{Op: &metapb.Command_RegisterSession{RegisterSession: &metapb.RegisterSession{NodeId: "n1"}}}
+	}
+	lossy := func(cmd *metapb.Command) *metapb.Result {
+		t.Helper()
+		cl.gate.mu.Lock()
+		cl.gate.lose = true
+		cl.gate.mu.Unlock()
+		before := cl.gate.proposed.Load()
+		r := propose(t, c, cmd)
+		if n := cl.gate.proposed.Load() - before; n != 2 {
+			t.Errorf("%v: proposed %d times, want 2", cmd, n)
+		}
+		return r
+	}
+	lossy(createDatabase("web"))
+	if r := lossy(ensure("public", "x", "a")); len(r.Tables) != 1 || len(r.Tables[0].Columns) != 2 {
+		t.Errorf("ensure gives %v", r)
+	}
+	if r := lossy(rename("x", "y")); len(r.Tables) != 1 || r.Tables[0].Name != "y" || r.Tables[0].Version != 2 {
+		t.Errorf("rename gives %v", r)
+	}
+	if first, second := lossy(session()), propose(t, c, session()); first.SessionId != 1 || second.SessionId != 2 {
+		t.Errorf("sessions %d and %d, want 1 and 2", first.SessionId, second.SessionId)
+	}
+	if r := lossy(dropTable("y")); !cmp.Equal(r.DroppedTables, []uint64{1}) {
+		t.Errorf("drop gives %v", r)
+	}
+	if _, err := c.Propose(within(t), dropTable("y")); errs.CodeOf(err) != errs.TableNotFound {
+		t.Errorf("the second drop gives %v", err)
+	}
+}
+
+// What others did is in the view after Fresh.
+func TestFresh(t *testing.T) {
+	cl := newCluster(t)
+	a, b := cl.client(), cl.client()
+	for i := range 50 {
+		name := fmt.Sprintf("t%d", i)
+		propose(t, a, ensure("public", name))
+		if err := b.Fresh(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := b.Table("public", name); !ok {
+			t.Fatalf("%s is not in the view", name)
+		}
 	}
 }

@@ -2,7 +2,10 @@ package metaclient
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"net/http"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
@@ -27,9 +30,11 @@ func (e *ConflictError) Unwrap() error { return e.err }
 // is in the view. Errors are *errs.Error, or *ConflictError around one:
 //
 //   - what the state machine refused has its code and no reason; nothing changed;
-//   - else the reason tells whether the command may have been applied. NotLeader
-//     and Busy were tried again here, until ctx or Config.ProposeTimeout ended, and
-//     so was an EnsureSchema of unknown outcome, since it may be applied twice.
+//   - else the reason tells whether the command may have been applied. It was proposed
+//     again here, until ctx or Config.ProposeTimeout ended, after NotLeader and Busy;
+//     and if its outcome was unknown as well, since the state machine executes
+//     proposals with one id once. Clusters of version 1, and clients whose view is not
+//     complete, have no ids: there, only an EnsureSchema or Bootstrap is repeated.
 //
 // Concurrent proposals of the same EnsureSchema become one command.
 func (c *Client) Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error) {
@@ -45,6 +50,9 @@ func (c *Client) Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Resu
 	}
 	if result.ErrorCode != 0 {
 		e := errs.New(errs.Code(result.ErrorCode), "%s", result.ErrorMessage)
+		if e.Status() == http.StatusServiceUnavailable {
+			e = e.WithRetryAfter(time.Second)
+		}
 		if len(result.Conflicts) > 0 {
 			return nil, &ConflictError{Conflicts: result.Conflicts, err: e}
 		}
@@ -114,7 +122,13 @@ func (c *Client) proposeOnce(ctx context.Context, cmd *metapb.Command) (*metapb.
 
 // proposeRetry proposes cmd until it was taken, or may have been.
 func (c *Client) proposeRetry(ctx context.Context, cmd *metapb.Command) (resp *metapb.ProposeResponse, err error) {
-	repeat := cmd.GetEnsureSchema() != nil
+	repeat := cmd.GetEnsureSchema() != nil || cmd.GetBootstrap() != nil || len(cmd.Id) > 0
+	if c.view.version() >= metapb.ProtocolCluster && len(cmd.Id) == 0 {
+		cmd = proto.CloneOf(cmd)
+		cmd.Id = make([]byte, 16)
+		_, _ = rand.Read(cmd.Id) // it never fails
+		repeat = true
+	}
 	err = c.members.ask(ctx, "propose to the metadata group", repeat, func(ctx context.Context, m metapb.MetaClient) (err error) {
 		resp, err = m.Propose(ctx, &metapb.ProposeRequest{Command: cmd}, grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage))
 		return err

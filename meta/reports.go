@@ -1,0 +1,194 @@
+package meta
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"cordwood/meta/catalog"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+// reports are the newest reports of the nodes. Only the leader has them, in memory: who
+// leads next hears from everybody within a second or so.
+type reports struct {
+	downAfter time.Duration
+	now       func() time.Time
+
+	mu   sync.Mutex // guards the rest
+	term uint64     // in which they came
+	// since is when this member began to listen: when it began to lead, or when it came to
+	// itself after it had stood still.
+	since time.Time
+	heard time.Time // the last call of any kind
+	nodes map[string]nodeReport
+}
+
+type nodeReport struct {
+	report *metapb.ReportRequest
+	at     time.Time
+}
+
+// What a report may hold.
+const (
+	maxReplicaReports = 4096
+	maxTableIngests   = 256
+)
+
+// listen begins anew if the term is another one. It also does so when nothing was heard
+// for half of the time after which a node counts as down: this node reports as well, so
+// it was this process that stood still, and the silence of others means nothing.
+// r.mu is held.
+func (r *reports) listen(term uint64) {
+	now := r.now()
+	if term != r.term || r.nodes == nil {
+		r.term, r.since, r.nodes = term, now, map[string]nodeReport{}
+	} else if now.Sub(r.heard) > r.downAfter/2 {
+		r.since = now
+	}
+	r.heard = now
+}
+
+// add takes in a report.
+func (r *reports) add(term uint64, req *metapb.ReportRequest) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.listen(term)
+	r.nodes[req.NodeId] = nodeReport{req, r.heard}
+}
+
+// status tells how the nodes are and how long this member has listened.
+func (r *reports) status(term uint64, nodes []*metapb.Node) (out []*metapb.NodeStatus, listening time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.listen(term)
+	known := make(map[string]bool, len(nodes))
+	for _, n := range nodes {
+		known[n.Id] = true
+		had := r.nodes[n.Id]
+		last := r.since
+		if had.at.After(last) {
+			last = had.at
+		}
+		silent := r.heard.Sub(last)
+		out = append(out, &metapb.NodeStatus{Node: n, Report: had.report, SilentNanos: silent.Nanoseconds(), Down: silent >= r.downAfter})
+	}
+	for id := range r.nodes {
+		if !known[id] {
+			delete(r.nodes, id) // it was removed
+		}
+	}
+	return out, r.heard.Sub(r.since)
+}
+
+// Report keeps a node's report, and answers which nodes are down.
+func (m *Meta) Report(_ context.Context, req *metapb.ReportRequest) (*metapb.ReportResponse, error) {
+	resp, err := m.report(req)
+	return resp, errs.ToGRPC(err)
+}
+
+func (m *Meta) report(req *metapb.ReportRequest) (*metapb.ReportResponse, error) {
+	term, err := m.leadTerm()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkReport(req); err != nil {
+		return nil, err
+	}
+	var nodes []*metapb.Node
+	resp := &metapb.ReportResponse{}
+	err = m.catalog.View(func(tx *catalog.Tx) (err error) {
+		resp.ClusterVersion = tx.ClusterVersion()
+		nodes, err = tx.Nodes()
+		return err
+	})
+	if err != nil {
+		return nil, errs.Wrap(errs.Internal, err, "report of node %s", req.NodeId)
+	}
+	if !slices.ContainsFunc(nodes, func(n *metapb.Node) bool { return n.Id == req.NodeId }) {
+		return nil, errs.New(errs.InvalidArguments, "Report of node %s: it is not known to the cluster; it has to register first, and cannot if it was removed", req.NodeId)
+	}
+	m.reports.add(term, req)
+	list, _ := m.reports.status(term, nodes)
+	for _, n := range list {
+		if n.Down {
+			resp.Silent = append(resp.Silent, n.Node.Id)
+		}
+	}
+	return resp, nil
+}
+
+func checkReport(req *metapb.ReportRequest) error {
+	if err := checkText("node id", req.NodeId, true); err != nil {
+		return err
+	}
+	if n := len(req.Replicas); n > maxReplicaReports {
+		return errs.New(errs.InvalidArguments, "Report of node %s: %d replicas, at most %d are possible", req.NodeId, n, maxReplicaReports)
+	}
+	for _, r := range req.Replicas {
+		if n := len(r.Tables); n > maxTableIngests {
+			return errs.New(errs.InvalidArguments, "Report of node %s, shard %d: %d tables, at most %d are possible", req.NodeId, r.ShardId, n, maxTableIngests)
+		}
+	}
+	return nil
+}
+
+// leadTerm is the term in which this member leads, or the error that says who does.
+func (m *Meta) leadTerm() (uint64, error) {
+	if err := m.replica.CheckLeads(); err != nil {
+		return 0, err
+	}
+	if !m.replica.IsLeader() {
+		return 0, errs.New(errs.ShardNotReady, "metadata group: node %s was elected and is not ready yet; try again", m.cfg.NodeID).
+			WithLeader("").WithRetryAfter(50 * time.Millisecond)
+	}
+	return m.replica.Stats().Term, nil
+}
+
+// Status describes the group, the nodes by their reports, the shards and the operations.
+func (m *Meta) Status(_ context.Context, _ *metapb.StatusRequest) (*metapb.StatusResponse, error) {
+	resp, err := m.status()
+	return resp, errs.ToGRPC(err)
+}
+
+func (m *Meta) status() (*metapb.StatusResponse, error) {
+	term, err := m.leadTerm()
+	if err != nil {
+		return nil, err
+	}
+	stats := m.replica.Stats()
+	resp := &metapb.StatusResponse{Leader: m.cfg.NodeID, Term: term, AppliedIndex: stats.AppliedIndex}
+	var nodes []*metapb.Node
+	err = m.catalog.View(func(tx *catalog.Tx) (err error) {
+		resp.ClusterId, resp.ClusterVersion = tx.ClusterID(), tx.ClusterVersion()
+		if resp.Settings, err = tx.Settings(); err != nil {
+			return err
+		}
+		if nodes, err = tx.Nodes(); err != nil {
+			return err
+		}
+		if resp.Shards, err = tx.Shards(); err != nil {
+			return err
+		}
+		resp.Operations, err = tx.Operations()
+		return err
+	})
+	if err != nil {
+		return nil, errs.Wrap(errs.Internal, err, "status of the cluster")
+	}
+	var listening time.Duration
+	resp.Nodes, listening = m.reports.status(term, nodes)
+	resp.LeadingNanos = listening.Nanoseconds()
+	for _, member := range stats.Members {
+		silent := member.Silent.Nanoseconds()
+		if member.Silent < 0 {
+			silent = -1
+		}
+		resp.Members = append(resp.Members, &metapb.MemberStatus{
+			NodeId: member.NodeID, Voter: member.Voter, SilentNanos: silent, Lag: stats.LastIndex - min(stats.LastIndex, member.LastIndex),
+		})
+	}
+	return resp, nil
+}
