@@ -1,0 +1,354 @@
+// Package discovery is how a node finds the others: which cluster it belongs to, where
+// the members of that are now, and, when there is no cluster yet, how several empty nodes
+// make exactly one.
+//
+// A node that belongs to a cluster never founds another. One that does not asks all its
+// seeds. If one of them belongs to a cluster, it joins that. If all of them answer, none
+// does, and there are as many with the role meta as expected, the one with the lowest id
+// founds a cluster: it makes the id, has each founder promise to belong to it and to no
+// other, and only when all have promised the cluster exists. The promise is on disk before
+// it is given. Who asked for it is the only one to decide: it gives up if one refuses or
+// does not answer, and begins anew with another id; the others ask it what became of
+// theirs. So it makes no difference where which process is killed: one id comes out.
+//
+// Find returns when the node belongs to a cluster; Follow then keeps looking where the
+// others are. A Discovery is also the service that answers the others, from New on. All
+// methods may be called concurrently.
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"cordwood/node/rpcport"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+// RoleMeta is the role of nodes that may be founders.
+const RoleMeta = "meta"
+
+// State is what a node belongs to. What a method that sets it was given is on disk when
+// it returns nil.
+type State interface {
+	// Cluster is the cluster that the node belongs to and who founded it; empty: to none.
+	// Founders are empty if the node joined later.
+	Cluster() (id string, founders []string)
+	SetCluster(id string, founders []string) error
+	// Promise is the cluster that the node promised to belong to if it comes about.
+	Promise() (id string, founders []string)
+	// SetPromise with an empty id takes the promise back.
+	SetPromise(id string, founders []string) error
+}
+
+// Book is where the addresses of nodes are noted.
+type Book interface {
+	Seen(id, addr string, roles []string)
+	Heard(nodes []*metapb.Node)
+	Known() []*metapb.Node
+}
+
+// Config is what a Discovery works with. All but Resolve, Logger and Pause are required.
+type Config struct {
+	// NodeID, Name, Roles and Addr are what the node says of itself; Process differs for
+	// each life of it. Lowest and Highest are the protocol versions that it speaks.
+	NodeID, Name    string
+	Roles           []string
+	Addr            string
+	Process         uint64
+	Lowest, Highest uint32
+
+	// Seeds are HOST:PORT or dns:NAME:PORT; none: the node is a cluster of its own.
+	Seeds []string
+	// Expect is how many nodes found a cluster.
+	Expect int
+	// ClusterID, if not empty, is the only cluster that the node may belong to, and which
+	// exists: it founds none.
+	ClusterID string
+
+	State  State
+	Book   Book
+	Dialer rpcport.Dialer
+	// NewID makes an id for a cluster.
+	NewID func() string
+	// Waiting is told what the node waits for, in words.
+	Waiting func(string)
+	// Resolve returns the addresses of a name. The default value asks DNS.
+	Resolve func(ctx context.Context, host string) ([]string, error)
+	Logger  *slog.Logger
+	// Pause is between two rounds of questions, and a question takes so long at most. The
+	// default value is 1 s.
+	Pause time.Duration
+}
+
+// Discovery finds nodes. It implements metapb.DiscoveryServer.
+type Discovery struct {
+	metapb.UnimplementedDiscoveryServer
+	cfg Config
+
+	deciding sync.Mutex // held while State is looked at and changed
+
+	mu    sync.Mutex // guards the fields below
+	conns map[string]*grpc.ClientConn
+	said  string // what was last told to wait for
+}
+
+// New returns a Discovery.
+func New(cfg Config) *Discovery {
+	if cfg.Resolve == nil {
+		cfg.Resolve = net.DefaultResolver.LookupHost
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Pause == 0 {
+		cfg.Pause = time.Second
+	}
+	return &Discovery{cfg: cfg, conns: map[string]*grpc.ClientConn{}}
+}
+
+// Hello tells who this node is, and notes who asks.
+func (d *Discovery) Hello(_ context.Context, req *metapb.HelloRequest) (*metapb.HelloResponse, error) {
+	d.deciding.Lock()
+	cluster, founders := d.cfg.State.Cluster()
+	promise, promised := d.cfg.State.Promise()
+	d.deciding.Unlock()
+	if cluster == "" {
+		founders = promised
+	}
+	if req.ClusterId == cluster || req.ClusterId == "" {
+		d.cfg.Book.Seen(req.NodeId, req.AdvertiseAddr, req.Roles)
+	}
+	return &metapb.HelloResponse{
+		ClusterId: cluster, NodeId: d.cfg.NodeID, Name: d.cfg.Name, Roles: d.cfg.Roles, AdvertiseAddr: d.cfg.Addr,
+		PromisedClusterId: promise, Founders: founders, Expect: uint32(d.cfg.Expect),
+		MinProtocol: d.cfg.Lowest, MaxProtocol: d.cfg.Highest, Nodes: d.cfg.Book.Known(), Process: d.cfg.Process,
+	}, nil
+}
+
+// Found has this node promise to belong to a new cluster.
+func (d *Discovery) Found(_ context.Context, req *metapb.FoundRequest) (*metapb.FoundResponse, error) {
+	refuse := func(format string, args ...any) (*metapb.FoundResponse, error) {
+		return nil, errs.ToGRPC(errs.New(errs.IllegalState, "node %s does not found cluster %s: "+format, append([]any{d.cfg.NodeID, req.ClusterId}, args...)...))
+	}
+	d.deciding.Lock()
+	defer d.deciding.Unlock()
+	cluster, _ := d.cfg.State.Cluster()
+	promise, promised := d.cfg.State.Promise()
+	switch {
+	case req.ClusterId == "" || !slices.Contains(req.Founders, d.cfg.NodeID) || req.NodeId != coordinator(req.Founders):
+		return refuse("the request is not meant for it")
+	case cluster == req.ClusterId:
+		return &metapb.FoundResponse{}, nil
+	case cluster != "":
+		return refuse("it belongs to cluster %s", cluster)
+	case d.cfg.ClusterID != "":
+		return refuse("it is to belong to cluster %s (--cluster-id)", d.cfg.ClusterID)
+	case promise == req.ClusterId && slices.Equal(promised, req.Founders):
+		return &metapb.FoundResponse{}, nil
+	case promise != "":
+		return refuse("it has promised to found cluster %s", promise)
+	}
+	if err := d.cfg.State.SetPromise(req.ClusterId, req.Founders); err != nil {
+		return nil, errs.ToGRPC(errs.Wrap(errs.StorageUnavailable, err, "promise to found cluster %s", req.ClusterId))
+	}
+	return &metapb.FoundResponse{}, nil
+}
+
+// coordinator is the founder that decides whether the cluster comes about.
+func coordinator(founders []string) string {
+	if len(founders) == 0 {
+		return ""
+	}
+	return slices.Min(founders)
+}
+
+// peer is a node that answered, and where.
+type peer struct {
+	*metapb.HelloResponse
+	addr string
+}
+
+// view is what one round of questions brought to light.
+type view struct {
+	peers  []peer   // others, each once
+	silent []string // seeds that do not answer, with the reason
+}
+
+func (v *view) by(id string) (peer, bool) {
+	for _, p := range v.peers {
+		if p.NodeId == id {
+			return p, true
+		}
+	}
+	return peer{}, false
+}
+
+// look asks all seeds who they are.
+func (d *Discovery) look(ctx context.Context) view {
+	ctx, cancel := context.WithTimeout(ctx, max(d.cfg.Pause, 500*time.Millisecond))
+	defer cancel()
+	addrs, faults := d.resolve(ctx)
+	v := view{silent: faults}
+	answers, failed := make([]*metapb.HelloResponse, len(addrs)), make([]error, len(addrs))
+	var wg sync.WaitGroup
+	for i, addr := range addrs {
+		wg.Go(func() { answers[i], failed[i] = d.hello(ctx, addr) })
+	}
+	wg.Wait()
+	for i, addr := range addrs {
+		switch a := answers[i]; {
+		case failed[i] != nil:
+			v.silent = append(v.silent, fmt.Sprintf("%s (%v)", addr, failed[i]))
+		case a.NodeId == d.cfg.NodeID && a.Process == d.cfg.Process, a.NodeId == "":
+		default:
+			if _, twice := v.by(a.NodeId); !twice {
+				v.peers = append(v.peers, peer{a, addr})
+			}
+		}
+	}
+	slices.SortFunc(v.peers, func(a, b peer) int { return strings.Compare(a.NodeId, b.NodeId) })
+	d.forgetConns(addrs)
+	return v
+}
+
+// hello asks the node at an address who it is.
+func (d *Discovery) hello(ctx context.Context, addr string) (*metapb.HelloResponse, error) {
+	client, err := d.client(addr)
+	if err != nil {
+		return nil, err
+	}
+	d.deciding.Lock()
+	cluster, _ := d.cfg.State.Cluster()
+	d.deciding.Unlock()
+	resp, err := client.Hello(ctx, &metapb.HelloRequest{
+		ClusterId: cluster, NodeId: d.cfg.NodeID, MinProtocol: d.cfg.Lowest, MaxProtocol: d.cfg.Highest,
+		AdvertiseAddr: d.cfg.Addr, Roles: d.cfg.Roles,
+	}, grpc.WaitForReady(true))
+	return resp, short(err)
+}
+
+// short is the reason of a call's failure for people.
+func short(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := errs.From(errs.FromGRPC(err)).Msg
+	if i := strings.LastIndex(text, "dial tcp "); i >= 0 {
+		text = text[i:]
+	}
+	if strings.Contains(text, "deadline exceeded") && !strings.Contains(text, "dial tcp") {
+		text = "no answer"
+	}
+	return errors.New(strings.Trim(text, `"`))
+}
+
+// client is the connection to an address, whoever is there.
+func (d *Discovery) client(addr string) (metapb.DiscoveryClient, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.conns[addr]
+	if c == nil {
+		var err error
+		c, err = grpc.NewClient("passthrough:///"+addr,
+			grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return d.cfg.Dialer.Dial(ctx, addr, "h2") }),
+			grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithConnectParams(grpc.ConnectParams{
+				Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: 500 * time.Millisecond},
+				MinConnectTimeout: time.Second,
+			}))
+		if err != nil {
+			return nil, err
+		}
+		d.conns[addr] = c
+	}
+	return metapb.NewDiscoveryClient(c), nil
+}
+
+// forgetConns closes the connections to what is no seed any more.
+func (d *Discovery) forgetConns(addrs []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for addr, c := range d.conns {
+		if !slices.Contains(addrs, addr) {
+			c.Close()
+			delete(d.conns, addr)
+		}
+	}
+}
+
+// Close closes the connections to seeds.
+func (d *Discovery) Close() error {
+	d.forgetConns(nil)
+	return nil
+}
+
+// wait tells what the node waits for, in the log when that changes.
+func (d *Discovery) wait(text string) {
+	d.mu.Lock()
+	news := d.said != text
+	d.said = text
+	d.mu.Unlock()
+	d.cfg.Waiting(text)
+	if news {
+		d.cfg.Logger.Info("waiting", "for", text)
+	}
+}
+
+// note has the addresses of those who answered remembered, if they are of this cluster.
+func (d *Discovery) note(v view, cluster string) {
+	for _, p := range v.peers {
+		if p.ClusterId == cluster || p.ClusterId == "" {
+			d.cfg.Book.Seen(p.NodeId, p.AdvertiseAddr, p.Roles)
+		}
+	}
+	// What others say counts less than what was seen of anybody.
+	for _, p := range v.peers {
+		if p.ClusterId == cluster && cluster != "" {
+			d.cfg.Book.Heard(p.Nodes)
+		}
+	}
+}
+
+// Follow keeps looking where the seeds are, and so tells them where this node is, until
+// ctx ends.
+func (d *Discovery) Follow(ctx context.Context) error {
+	cluster, _ := d.cfg.State.Cluster()
+	warned := ""
+	for {
+		v := d.look(ctx)
+		d.note(v, cluster)
+		text := d.strangers(v, cluster)
+		if text != "" && text != warned {
+			d.cfg.Logger.Warn("a seed belongs to another cluster: correct --seeds", "seeds", text, "cluster", cluster)
+		}
+		warned = text
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(d.cfg.Pause):
+		}
+	}
+}
+
+// strangers lists the nodes that belong to another cluster.
+func (d *Discovery) strangers(v view, cluster string) string {
+	var out []string
+	for _, p := range v.peers {
+		if p.ClusterId != "" && p.ClusterId != cluster {
+			out = append(out, fmt.Sprintf("%s belongs to cluster %s", p.addr, p.ClusterId))
+		}
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,49 @@
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+)
+
+// dnsSeed begins a seed that is a name of which all addresses are seeds.
+const dnsSeed = "dns:"
+
+// CheckSeed tells what is wrong with a seed, HOST:PORT or dns:NAME:PORT.
+func CheckSeed(seed string) error {
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(seed, dnsSeed))
+	if err != nil || host == "" || port == "" {
+		return fmt.Errorf("%q: want HOST:PORT, or dns:NAME:PORT for all addresses of a name", seed)
+	}
+	return nil
+}
+
+// resolve lists the addresses of the seeds, each once, and those seeds of which there are
+// none now, with the reason.
+func (d *Discovery) resolve(ctx context.Context) (addrs, faults []string) {
+	for _, seed := range d.cfg.Seeds {
+		name, ok := strings.CutPrefix(seed, dnsSeed)
+		if !ok {
+			addrs = append(addrs, seed)
+			continue
+		}
+		host, port, err := net.SplitHostPort(name)
+		var found []string
+		if err == nil {
+			found, err = d.cfg.Resolve(ctx, host)
+		}
+		switch {
+		case err != nil:
+			faults = append(faults, fmt.Sprintf("%s (%v)", seed, err))
+		case len(found) == 0:
+			faults = append(faults, fmt.Sprintf("%s (the name has no address)", seed))
+		}
+		for _, ip := range found {
+			addrs = append(addrs, net.JoinHostPort(ip, port))
+		}
+	}
+	slices.Sort(addrs)
+	return slices.Compact(addrs), faults
+}

@@ -1,0 +1,73 @@
+package registry
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// fileVersion is that of the file of addresses. A newer one is not read: the addresses
+// are learned again.
+const fileVersion = 1
+
+// kept is the content of the file. It only helps to find the others sooner, or without
+// seeds: it may be lost or out of date at any time.
+type kept struct {
+	Version int        `json:"version"`
+	Nodes   []keptNode `json:"nodes"`
+}
+
+type keptNode struct {
+	ID    string   `json:"id"`
+	Addr  string   `json:"addr"`
+	Roles []string `json:"roles,omitempty"`
+}
+
+func (r *Registry) load() {
+	if r.cfg.File == "" {
+		return
+	}
+	data, err := os.ReadFile(r.cfg.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	var k kept
+	if err == nil {
+		err = json.Unmarshal(data, &k)
+	}
+	if err != nil || k.Version != fileVersion {
+		r.cfg.Logger.Warn("the addresses that were kept of other nodes are not used", "file", r.cfg.File, "version", k.Version, "error", err)
+		return
+	}
+	for _, n := range k.Nodes {
+		if n.ID != r.cfg.NodeID {
+			e := r.entry(n.ID)
+			r.put(e, n.Addr)
+			e.roles = n.Roles
+		}
+	}
+}
+
+// save keeps the addresses. They are a help, not a promise: nothing is synced.
+func (r *Registry) save() {
+	if r.cfg.File == "" {
+		return
+	}
+	k := kept{Version: fileVersion}
+	for _, n := range r.Known() {
+		k.Nodes = append(k.Nodes, keptNode{n.Id, n.RpcAddr, n.Roles})
+	}
+	data, err := json.Marshal(k)
+	if err != nil {
+		return
+	}
+	r.saving.Lock()
+	defer r.saving.Unlock()
+	if err = os.WriteFile(r.cfg.File+".tmp", append(data, '\n'), 0o640); err == nil {
+		err = os.Rename(r.cfg.File+".tmp", r.cfg.File)
+	}
+	if err != nil {
+		r.cfg.Logger.Warn("the addresses of other nodes are not kept", "file", r.cfg.File, "error", err)
+	}
+}

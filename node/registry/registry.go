@@ -1,0 +1,349 @@
+// Package registry knows where the nodes of a cluster are, by their ids, and keeps the
+// connections to them.
+//
+// What it knows comes from three sides: the metadata (Learn), nodes that were asked who
+// they are or asked this one (Seen), and the file that it keeps for the next start. An
+// address is looked up anew at every dial, the newest information first, and the other
+// end must prove to be the node that was meant; so a node may change its address at any
+// time, and another may get the one that it had.
+//
+// Life cycle: New, Close. All methods may be called concurrently.
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+
+	"cordwood/node/rpcport"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+// Config is what a Registry works with. NodeID, Local and Member are required.
+type Config struct {
+	// NodeID is this node, which is reached by Local, and by LocalTail for tails.
+	NodeID           string
+	Local, LocalTail grpc.ClientConnInterface
+	// Member is what this node says in greetings; it belongs to a cluster when the first
+	// dial happens.
+	Member func() rpcport.Member
+	Dialer rpcport.Dialer
+	// File keeps the addresses for the next start; empty: they are not kept.
+	File string
+	// Options are those of every connection for calls, TailOptions of those for tails.
+	Options, TailOptions []grpc.DialOption
+	Logger               *slog.Logger
+	// DialTimeout bounds one attempt to connect to one address. The default value is 1 s.
+	DialTimeout time.Duration
+}
+
+// Registry is where the other nodes are.
+type Registry struct {
+	cfg Config
+
+	saving sync.Mutex // one writes the file at a time
+
+	mu     sync.Mutex // guards the fields below
+	nodes  map[string]*entry
+	closed bool
+}
+
+// entry is what is known of a node.
+type entry struct {
+	node *metapb.Node // as the metadata has it; nil if it does not
+	// addrs are where it may be, what was learned last first.
+	addrs []string
+	roles []string
+	conns [2]*grpc.ClientConn // for calls, and for tails
+}
+
+// maxAddrs is how many addresses of a node are remembered.
+const maxAddrs = 4
+
+// The kinds of connections.
+const (
+	forCalls = iota
+	forTails
+)
+
+// New returns a registry that knows what File holds, if there is one.
+func New(cfg Config) *Registry {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.DialTimeout == 0 {
+		cfg.DialTimeout = time.Second
+	}
+	r := &Registry{cfg: cfg, nodes: map[string]*entry{}}
+	r.load()
+	return r
+}
+
+// entry returns that of a node; the caller holds mu.
+func (r *Registry) entry(id string) *entry {
+	e := r.nodes[id]
+	if e == nil {
+		e = &entry{}
+		r.nodes[id] = e
+	}
+	return e
+}
+
+// put notes an address as the newest; the caller holds mu. It tells whether that is new.
+func (r *Registry) put(e *entry, addr string) bool {
+	if addr == "" || len(e.addrs) > 0 && e.addrs[0] == addr {
+		return false
+	}
+	e.addrs = slices.DeleteFunc(e.addrs, func(a string) bool { return a == addr })
+	e.addrs = slices.Insert(e.addrs, 0, addr)
+	e.addrs = e.addrs[:min(len(e.addrs), maxAddrs)]
+	return true
+}
+
+// add notes an address as the least likely one; the caller holds mu.
+func (r *Registry) add(e *entry, addr string) bool {
+	if addr == "" || len(e.addrs) >= maxAddrs || slices.Contains(e.addrs, addr) {
+		return false
+	}
+	e.addrs = append(e.addrs, addr)
+	return true
+}
+
+// Learn takes over the nodes that the metadata has. An address counts as new only when
+// the metadata's own changes: what was seen since is newer.
+func (r *Registry) Learn(nodes []*metapb.Node) {
+	r.mu.Lock()
+	changed := false
+	listed := map[string]bool{}
+	for _, n := range nodes {
+		listed[n.Id] = true
+		e := r.entry(n.Id)
+		switch {
+		case e.node == nil && len(e.addrs) > 0: // may be from before the node moved
+			changed = r.add(e, n.RpcAddr) || changed
+		case e.node == nil || e.node.RpcAddr != n.RpcAddr:
+			changed = r.put(e, n.RpcAddr) || changed
+		}
+		if !slices.Equal(e.roles, n.Roles) {
+			e.roles, changed = n.Roles, true
+		}
+		e.node = n
+	}
+	var gone []*grpc.ClientConn
+	for id, e := range r.nodes {
+		if e.node != nil && !listed[id] { // it was removed from the cluster
+			gone = append(gone, e.conns[:]...)
+			delete(r.nodes, id)
+			changed = true
+		}
+	}
+	r.mu.Unlock()
+	_ = closeAll(gone) // they have nothing to lose
+	if changed {
+		r.save()
+	}
+}
+
+// Seen notes that a node was found at an address just now.
+func (r *Registry) Seen(id, addr string, roles []string) {
+	if id == "" || id == r.cfg.NodeID {
+		return
+	}
+	r.mu.Lock()
+	e := r.entry(id)
+	changed := r.put(e, addr)
+	if e.node == nil && len(roles) > 0 && !slices.Equal(e.roles, roles) {
+		e.roles, changed = roles, true
+	}
+	r.mu.Unlock()
+	if changed {
+		r.cfg.Logger.Debug("a node was found", "node", id, "addr", addr)
+		r.save()
+	}
+}
+
+// Heard notes what another node says of a third: worth less than anything known.
+func (r *Registry) Heard(nodes []*metapb.Node) {
+	r.mu.Lock()
+	changed := false
+	for _, n := range nodes {
+		if n.Id == "" || n.Id == r.cfg.NodeID || n.RpcAddr == "" {
+			continue
+		}
+		e := r.entry(n.Id)
+		if len(e.roles) == 0 {
+			e.roles = n.Roles
+		}
+		changed = r.add(e, n.RpcAddr) || changed
+	}
+	r.mu.Unlock()
+	if changed {
+		r.save()
+	}
+}
+
+// Known lists the nodes that have an address, by id, with that where they were last.
+func (r *Registry) Known() []*metapb.Node {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []*metapb.Node
+	for id, e := range r.nodes {
+		if len(e.addrs) > 0 {
+			out = append(out, &metapb.Node{Id: id, RpcAddr: e.addrs[0], Roles: e.roles})
+		}
+	}
+	slices.SortFunc(out, func(a, b *metapb.Node) int { return strings.Compare(a.Id, b.Id) })
+	return out
+}
+
+// WithRole lists the other nodes that have a role, by id.
+func (r *Registry) WithRole(role string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for id, e := range r.nodes {
+		if id != r.cfg.NodeID && slices.Contains(e.roles, role) {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Addrs lists where a node may be, the likeliest first.
+func (r *Registry) Addrs(id string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.nodes[id]
+	if e == nil {
+		return nil
+	}
+	return slices.Clone(e.addrs)
+}
+
+// DialRaft connects to the port of a node; raft greets it.
+func (r *Registry) DialRaft(ctx context.Context, id string) (net.Conn, error) {
+	return r.dial(ctx, id, nil)
+}
+
+// dial tries the addresses of a node one after another. ready, if not nil, must accept
+// the connection.
+func (r *Registry) dial(ctx context.Context, id string, ready func(context.Context, net.Conn) error, protocols ...string) (net.Conn, error) {
+	addrs := r.Addrs(id)
+	if len(addrs) == 0 {
+		return nil, fmt.Errorf("node %s: no address is known", id)
+	}
+	var faults []error
+	for _, addr := range addrs {
+		conn, err := r.try(ctx, addr, ready, protocols...)
+		if err == nil {
+			return conn, nil
+		}
+		faults = append(faults, err)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, fmt.Errorf("node %s: %w", id, errors.Join(faults...))
+}
+
+func (r *Registry) try(ctx context.Context, addr string, ready func(context.Context, net.Conn) error, protocols ...string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.DialTimeout)
+	defer cancel()
+	conn, err := r.cfg.Dialer.Dial(ctx, addr, protocols...)
+	if err != nil || ready == nil {
+		return conn, err
+	}
+	if err := ready(ctx, conn); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// Dial returns the connection for calls to a node. It does not block: a node that cannot
+// be reached is seen by the calls.
+func (r *Registry) Dial(id string) (grpc.ClientConnInterface, error) {
+	if id == r.cfg.NodeID {
+		return r.cfg.Local, nil
+	}
+	return r.conn(id, forCalls, r.cfg.Options)
+}
+
+// DialTail is Dial for tails, whose answers nobody may read for a while.
+func (r *Registry) DialTail(id string) (grpc.ClientConnInterface, error) {
+	if id == r.cfg.NodeID {
+		return r.cfg.LocalTail, nil
+	}
+	return r.conn(id, forTails, r.cfg.TailOptions)
+}
+
+func (r *Registry) conn(id string, kind int, options []grpc.DialOption) (grpc.ClientConnInterface, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.nodes[id]
+	switch {
+	case r.closed:
+		return nil, errs.New(errs.ShardUnreachable, "node %s cannot be reached: this node is stopping", id)
+	case e == nil:
+		return nil, errs.New(errs.ShardUnreachable, "node %s cannot be reached: nothing is known of it", id)
+	case e.conns[kind] != nil:
+		return e.conns[kind], nil
+	}
+	c, err := grpc.NewClient("passthrough:///"+id, append([]grpc.DialOption{
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return r.dial(ctx, id, func(ctx context.Context, conn net.Conn) error {
+				return rpcport.Greet(ctx, conn, r.cfg.Member(), id)
+			}, "h2")
+		}),
+		// TLS is part of the dial.
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: time.Second},
+			MinConnectTimeout: 2 * time.Second,
+		}),
+		// A node that stands still is noticed although its connection lives.
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.WithIdleTimeout(0),
+	}, options...)...)
+	if err != nil {
+		return nil, errs.Wrap(errs.Internal, err, "connect to node %s", id)
+	}
+	e.conns[kind] = c
+	return c, nil
+}
+
+// Close closes the connections. A second call does nothing.
+func (r *Registry) Close() error {
+	r.mu.Lock()
+	r.closed = true
+	var all []*grpc.ClientConn
+	for _, e := range r.nodes {
+		all = append(all, e.conns[:]...)
+		e.conns = [2]*grpc.ClientConn{}
+	}
+	r.mu.Unlock()
+	return closeAll(all)
+}
+
+func closeAll(conns []*grpc.ClientConn) error {
+	var faults []error
+	for _, c := range conns {
+		if c != nil {
+			faults = append(faults, c.Close())
+		}
+	}
+	return errors.Join(faults...)
+}
