@@ -12,7 +12,7 @@ import (
 // CheckFiles reads the files that the settings name, as the start of a node does.
 func (c *Config) CheckFiles(logger *slog.Logger) error {
 	_, userErr := c.TLS.tlsConfig(logger)
-	_, rpcErr := c.RPC.TLS.tlsConfig(logger)
+	_, rpcErr := c.RPC.TLS.source(logger)
 	var users *auth.Provider
 	var err error
 	if c.UserFile != "" || c.UserProvider != "" {
@@ -44,9 +44,5 @@ func (c *Config) scheme() string {
 // what there is: queries, bodies of requests, rows not yet in segments.
 func (c *Config) MemoryShares() (queries, bodies, rows, memory int64) {
 	memory = memoryLimit()
-	rows = int64(c.Shard.Memory)
-	if rows == 0 {
-		rows = min(memory/8, 4*int64(c.Shard.FlushBytes))
-	}
-	return orQuarter(c.Query.Memory, memory), orQuarter(c.HTTP.InflightLimit, memory), rows, memory
+	return orQuarter(c.Query.Memory, memory), orQuarter(c.HTTP.InflightLimit, memory), c.memtableBudget(memory), memory
 }

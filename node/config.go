@@ -24,8 +24,21 @@ type Config struct {
 	DataDir string
 	// NodeName is what people see of the node; its identity is made by itself.
 	NodeName string
-	// Shards is the number of shards that the first start creates. Default 4.
+	// Zone is where the node is; replicas of a shard are spread over zones. May be empty.
+	Zone string
+	// Roles are what the node does: router, meta, shard. Default all.
+	Roles []string
+	// Seeds are the rpc addresses of other nodes, or dns:NAME:PORT; none: a new node is a
+	// cluster of its own.
+	Seeds []string
+	// MetaBootstrapExpect is the number of nodes that found a cluster together. Default 1.
+	MetaBootstrapExpect int
+	// ClusterID is the only cluster that the node may belong to, and which exists already.
+	ClusterID string
+	// Shards is the number of shards that a new cluster gets. Default 4.
 	Shards int
+	// Replication is the number of replicas of each. Default 1.
+	Replication int
 	// ShutdownGrace is how long a shutdown may take. Default 30s.
 	ShutdownGrace time.Duration
 
@@ -97,8 +110,10 @@ type HTTPConfig struct {
 
 // RPCConfig is the port between nodes.
 type RPCConfig struct {
-	// Addr serves gRPC. Default 127.0.0.1:4001.
+	// Addr serves gRPC and raft. Default 127.0.0.1:4001.
 	Addr string
+	// Advertise is where other nodes reach this one; empty: Addr.
+	Advertise string
 	// TLS is mutual TLS between nodes: all three files, or none.
 	TLS RPCTLSConfig
 }
@@ -188,7 +203,13 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	*c = Config{}
 	fs.StringVar(&c.DataDir, "data-dir", "./cordwood-data", "folder of everything that the node keeps")
 	fs.StringVar(&c.NodeName, "node-name", host, "name of the node, for people")
-	fs.IntVar(&c.Shards, "shards", 4, "shards to create at the first start, 1 to 64")
+	fs.StringVar(&c.Zone, "zone", "", "zone of the node: the replicas of a shard are spread over zones")
+	fs.StringSliceVar(&c.Roles, "roles", allRoles, "what the node does: router (serves users), meta (may be a member of the metadata group), shard (holds rows)")
+	fs.StringSliceVar(&c.Seeds, "seeds", nil, "rpc addresses of other nodes, HOST:PORT, or dns:NAME:PORT for all addresses of a name, looked up again and again; none: a new node is a cluster of its own")
+	fs.IntVar(&c.MetaBootstrapExpect, "meta-bootstrap-expect", 1, "empty nodes with the role meta that found a cluster together: 1, 3 or 5, the same on all")
+	fs.StringVar(&c.ClusterID, "cluster-id", "", "the cluster that this node is to belong to, which exists: none is founded, even if all nodes are empty")
+	fs.IntVar(&c.Shards, "shards", 4, "shards of a new cluster, 1 to 64")
+	fs.IntVar(&c.Replication, "replication", 1, "replicas of each shard of a new cluster: 1, 3 or 5")
 	fs.DurationVar(&c.ShutdownGrace, "shutdown-grace", 30*time.Second, "how long a shutdown may take")
 	fs.StringVar(&c.UserFile, "user-file", "", "users, lines `user[:rw|ro|wo]=password`, read again on SIGHUP; none: no authentication")
 	fs.StringVar(&c.UserProvider, "user-provider", "", "other source of users: static_user_provider:file:PATH, static_user_provider:cmd:u=p,…, watch_file_user_provider:PATH")
@@ -201,7 +222,8 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.HTTP.InflightPolicy, "http-inflight-policy", "wait", "at that limit: wait (up to 10 s) or fail")
 	fs.BoolVar(&c.HTTP.EnableCORS, "http-enable-cors", true, "answer cross-origin requests of browsers")
 	fs.StringSliceVar(&c.HTTP.CORSAllowedOrigins, "http-cors-allowed-origins", nil, "origins allowed; none: any")
-	fs.StringVar(&c.RPC.Addr, "rpc-addr", "127.0.0.1:4001", "address for nodes: gRPC")
+	fs.StringVar(&c.RPC.Addr, "rpc-addr", "127.0.0.1:4001", "address for nodes: gRPC and raft on one port")
+	fs.StringVar(&c.RPC.Advertise, "advertise-addr", "", "where other nodes reach this one, HOST:PORT; none: the rpc address")
 	fs.StringVar(&c.AdminAddr, "admin-addr", "", "address for the administrator: metrics, profiles (pprof), log level; knows no users; none: off")
 	fs.StringVar(&c.RPC.TLS.Cert, "rpc-tls-cert", "", "certificate file of this node for the port between nodes (PEM); with a key and a CA only nodes get in")
 	fs.StringVar(&c.RPC.TLS.Key, "rpc-tls-key", "", "key file of this node (PEM)")
@@ -255,6 +277,7 @@ func (c *Config) Validate() error {
 	if c.Shards < 1 || c.Shards > 64 {
 		bad("--shards %d: want 1 to 64", c.Shards)
 	}
+	c.validateCluster(bad)
 	if c.ShutdownGrace <= 0 {
 		bad("--shutdown-grace %s: want a positive duration, as 30s", c.ShutdownGrace)
 	}
@@ -264,7 +287,7 @@ func (c *Config) Validate() error {
 	for _, a := range []struct {
 		flag, addr string
 		optional   bool
-	}{{"http-addr", c.HTTP.Addr, false}, {"http-v1-addr", c.HTTP.V1Addr, true}, {"rpc-addr", c.RPC.Addr, false}, {"admin-addr", c.AdminAddr, true}} {
+	}{{"http-addr", c.HTTP.Addr, false}, {"http-v1-addr", c.HTTP.V1Addr, true}, {"rpc-addr", c.RPC.Addr, false}, {"advertise-addr", c.RPC.Advertise, true}, {"admin-addr", c.AdminAddr, true}} {
 		if a.addr == "" && a.optional {
 			continue
 		}

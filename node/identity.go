@@ -10,20 +10,22 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 
 	"github.com/oklog/ulid/v2"
 )
 
 // formatVersion is the version of the data folder's layout. A newer one is refused.
-// Since version 2 the identity has a checksum.
+// Since version 2 the identity has a checksum, since version 3 it may have what founders
+// promised.
 const (
-	formatVersion   = 2
+	formatVersion   = 3
 	checksumVersion = 2
 )
 
-// identity is the content of the file IDENTITY: who this folder belongs to. It is
-// made once and never changes, except that the cluster id is added by the first start.
+// identity is the content of the file IDENTITY: who this folder belongs to. Node and
+// cluster are set once and never change.
 type identity struct {
 	Format    int    `json:"format"`
 	NodeID    string `json:"node_id"`
@@ -31,6 +33,16 @@ type identity struct {
 	// Shards lists the shards that were created here: one of them without its files
 	// is a loss, not a beginning.
 	Shards []uint32 `json:"shards,omitempty"`
+	// Founders made the cluster, as the voters of the first metadata group; empty if the
+	// node joined later. Since version 3.
+	Founders []string `json:"founders,omitempty"`
+	// Promised is the cluster that the node belongs to if it comes about, and
+	// PromisedFounders who is to found it.
+	Promised         string   `json:"promised,omitempty"`
+	PromisedFounders []string `json:"promised_founders,omitempty"`
+	// Meta tells that a member of the metadata group was created here: without its files
+	// it is lost.
+	Meta bool `json:"meta,omitempty"`
 	// Checksum is the CRC-32C of the rest, encoded as this program does, in hexadecimal.
 	Checksum string `json:"crc32c,omitempty"`
 }
@@ -75,11 +87,15 @@ func readIdentity(path string) (id identity, err error) {
 	return id, nil
 }
 
-// dataDir is the locked data folder of a running node.
+// dataDir is the locked data folder of a running node. Its methods may be called
+// concurrently.
 type dataDir struct {
-	path string
-	lock *os.File
-	id   identity
+	path   string
+	lock   *os.File
+	nodeID string
+
+	mu sync.Mutex // guards id
+	id identity
 }
 
 // openDataDir makes the folder if need be, locks it against a second process and
@@ -108,11 +124,14 @@ func (d *dataDir) loadIdentity() error {
 		if err := refuseForeign(d.path); err != nil {
 			return err
 		}
-		d.id = identity{Format: formatVersion, NodeID: ulid.Make().String()}
-		return d.saveIdentity()
+		id := identity{NodeID: ulid.Make().String()}
+		d.nodeID = id.NodeID
+		return d.save(id)
 	}
 	id, err := readIdentity(d.path)
-	d.id = id
+	// Before version 3 there was one wherever there was a cluster.
+	id.Meta = id.Meta || id.Format < 3 && id.ClusterID != ""
+	d.id, d.nodeID = id, id.NodeID
 	return err
 }
 
@@ -130,11 +149,12 @@ func refuseForeign(path string) error {
 	return nil
 }
 
-// saveIdentity puts the identity on disk: temporary file, sync, rename, sync of the folder.
-func (d *dataDir) saveIdentity() error {
-	d.id.Format = formatVersion
-	d.id.Checksum = d.id.sum()
-	data, err := json.Marshal(d.id)
+// save puts the identity on disk: temporary file, sync, rename, sync of the folder. Only
+// then it is the one in memory.
+func (d *dataDir) save(id identity) error {
+	id.Format = formatVersion
+	id.Checksum = id.sum()
+	data, err := json.Marshal(id)
 	if err != nil {
 		return err
 	}
@@ -154,36 +174,110 @@ func (d *dataDir) saveIdentity() error {
 	if err != nil {
 		return fmt.Errorf("write identity %s: %w", name, err)
 	}
+	d.id = id
 	return nil
 }
 
-// setCluster notes the cluster at the first start and refuses another one later.
-func (d *dataDir) setCluster(id string) error {
+// clone is a copy to be changed and saved.
+func (id identity) clone() identity {
+	id.Shards, id.Founders, id.PromisedFounders = slices.Clone(id.Shards), slices.Clone(id.Founders), slices.Clone(id.PromisedFounders)
+	return id
+}
+
+// Cluster is the cluster that the folder belongs to, and who founded it.
+func (d *dataDir) Cluster() (id string, founders []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.id.ClusterID, d.id.Founders
+}
+
+// SetCluster notes the cluster and refuses another one later. A promise is kept by it, or
+// void.
+func (d *dataDir) SetCluster(cluster string, founders []string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	switch d.id.ClusterID {
-	case id:
+	case cluster:
 		return nil
 	case "":
-		d.id.ClusterID = id
-		return d.saveIdentity()
+		id := d.id.clone()
+		id.ClusterID, id.Founders, id.Promised, id.PromisedFounders = cluster, founders, "", nil
+		return d.save(id)
 	}
-	return fmt.Errorf("data folder %s belongs to cluster %s, but its metadata says %s: it holds files of two clusters; restore it from a backup", d.path, d.id.ClusterID, id)
+	return fmt.Errorf("data folder %s belongs to cluster %s, not to %s: it holds files of two clusters; restore it from a backup", d.path, d.id.ClusterID, cluster)
+}
+
+// Promise is the cluster that the node promised to belong to.
+func (d *dataDir) Promise() (id string, founders []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.id.Promised, d.id.PromisedFounders
+}
+
+// SetPromise makes a promise, or takes it back if the id is empty.
+func (d *dataDir) SetPromise(cluster string, founders []string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id := d.id.clone()
+	id.Promised, id.PromisedFounders = cluster, founders
+	return d.save(id)
+}
+
+// hasMeta tells whether a member of the metadata group was created in this folder.
+func (d *dataDir) hasMeta() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.id.Meta
+}
+
+// setMeta notes that there is one.
+func (d *dataDir) setMeta() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.id.Meta {
+		return nil
+	}
+	id := d.id.clone()
+	id.Meta = true
+	return d.save(id)
 }
 
 // hasShard tells whether the shard was created in this folder.
-func (d *dataDir) hasShard(id uint32) bool { return slices.Contains(d.id.Shards, id) }
+func (d *dataDir) hasShard(id uint32) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Contains(d.id.Shards, id)
+}
 
 // addShards notes on disk that the shards were created in this folder.
-func (d *dataDir) addShards(ids []uint32) error {
-	before := len(d.id.Shards)
-	for _, id := range ids {
-		if !d.hasShard(id) {
-			d.id.Shards = append(d.id.Shards, id)
+func (d *dataDir) addShards(shards []uint32) error {
+	return d.changeShards(func(list []uint32) []uint32 {
+		for _, s := range shards {
+			if !slices.Contains(list, s) {
+				list = append(list, s)
+			}
 		}
-	}
-	if len(d.id.Shards) == before {
+		slices.Sort(list)
+		return list
+	})
+}
+
+// dropShard notes on disk that the shard is no longer in this folder.
+func (d *dataDir) dropShard(shard uint32) error {
+	return d.changeShards(func(list []uint32) []uint32 {
+		return slices.DeleteFunc(list, func(s uint32) bool { return s == shard })
+	})
+}
+
+func (d *dataDir) changeShards(change func([]uint32) []uint32) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id := d.id.clone()
+	id.Shards = change(id.Shards)
+	if len(id.Shards) == len(d.id.Shards) {
 		return nil
 	}
-	return d.saveIdentity()
+	return d.save(id)
 }
 
 func (d *dataDir) close() error { return d.lock.Close() }

@@ -21,7 +21,7 @@ func TestIdentityStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b")
 	d := open(t, path)
 	first := d.id.NodeID
-	if err := d.setCluster("c1"); err != nil {
+	if err := d.SetCluster("c1", nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.addShards([]uint32{1, 2}); err != nil {
@@ -34,7 +34,7 @@ func TestIdentityStays(t *testing.T) {
 	if d.id.NodeID != first || d.id.ClusterID != "c1" || !d.hasShard(2) || d.hasShard(3) {
 		t.Errorf("opened again: %+v, want node %s, cluster c1, shards 1 and 2", d.id, first)
 	}
-	if err := d.setCluster("c2"); err == nil || !strings.Contains(err.Error(), "c1") {
+	if err := d.SetCluster("c2", nil); err == nil || !strings.Contains(err.Error(), "c1") {
 		t.Errorf("another cluster: %v, want an error that names c1", err)
 	}
 }

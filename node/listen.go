@@ -75,16 +75,14 @@ func (s *httpServer) close(ctx context.Context) error {
 	return err
 }
 
-// rpcServer is the port for nodes, and the same services without a network for
-// the roles of this process.
+// rpcServer is the services of this process for other nodes, which come by the port
+// between nodes, and for the roles of this process, which need no network.
 type rpcServer struct {
 	server *grpc.Server
-	port   net.Listener
 	local  *bufconn.Listener
 	conn   *localConn
 	remote *grpc.ClientConn // what conn does not call directly
 	tails  *grpc.ClientConn // for calls whose answers nobody may read for a while
-	done   chan error
 }
 
 // localBuffer is what may be under way between roles of the process before the
@@ -98,47 +96,53 @@ const window = 8 << 20
 // tailWindow is that of tails: what one whose reader has stopped may hold.
 const tailWindow = 64 << 10
 
-// listenRPC opens the port for nodes, with TLS if tlsConf is set.
-func listenRPC(addr string, tlsConf *tls.Config) (*rpcServer, error) {
-	port, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("listen for nodes: %w: choose another --rpc-addr, or stop what uses it", err)
+// connOptions are those of a connection for calls, of which window bytes of each call may
+// be under way.
+func connOptions(window int32) []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(2 * window),
+		grpc.WithDefaultCallOptions(
+			grpc.MaxCallRecvMsgSize(shardclient.MaxMessageBytes), grpc.MaxCallSendMsgSize(shardclient.MaxMessageBytes)),
 	}
-	if tlsConf != nil {
-		port = tls.NewListener(port, tlsConf) // the roles of this process do without
-	}
-	s := &rpcServer{port: port, local: bufconn.Listen(localBuffer), done: make(chan error, 2)}
+}
+
+// newRPCServer returns a server without services, and the connections to it.
+func newRPCServer() (_ *rpcServer, err error) {
+	s := &rpcServer{local: bufconn.Listen(localBuffer)}
 	s.server = grpc.NewServer(
 		grpc.MaxRecvMsgSize(shardclient.MaxMessageBytes), grpc.MaxSendMsgSize(shardclient.MaxMessageBytes),
-		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(2*window),
+		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(2*window), grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 	)
 	if s.remote, err = s.dialLocal(window); err == nil {
 		s.tails, err = s.dialLocal(tailWindow)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("connect the roles of this process: %w", err), port.Close())
+		return nil, fmt.Errorf("connect the roles of this process: %w", err)
 	}
 	s.conn = &localConn{ClientConnInterface: s.remote}
 	return s, nil
 }
 
+// handshakeTimeout is how long a connection between nodes may take to begin.
+const handshakeTimeout = 5 * time.Second
+
 // dialLocal makes a connection within the process, of which window bytes of a call may
 // be under way.
 func (s *rpcServer) dialLocal(window int32) (*grpc.ClientConn, error) {
-	return grpc.NewClient("passthrough:///this-node",
+	return grpc.NewClient("passthrough:///this-node", append([]grpc.DialOption{
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return s.local.DialContext(ctx) }),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(2*window),
-		grpc.WithDefaultCallOptions(
-			grpc.MaxCallRecvMsgSize(shardclient.MaxMessageBytes), grpc.MaxCallSendMsgSize(shardclient.MaxMessageBytes)),
-	)
+	}, connOptions(window)...)...)
 }
 
-// serve begins to answer; every service must have been registered before.
-func (s *rpcServer) serve() {
-	go func() { s.done <- s.server.Serve(s.port) }()
-	go func() { s.done <- s.server.Serve(s.local) }()
+// serve begins to answer; every service must have been registered before. What ends it is
+// close, or the end of the port.
+func (s *rpcServer) serve(nodes net.Listener) {
+	for _, l := range []net.Listener{nodes, s.local} {
+		go func() { _ = s.server.Serve(l) }()
+	}
 }
 
 // close finishes the calls under way until ctx ends, then cuts them off.
@@ -170,8 +174,8 @@ func (c *TLSConfig) tlsConfig(logger *slog.Logger) (*tls.Config, error) {
 	return source.Server("h2", "http/1.1"), nil
 }
 
-// tlsConfig is the configuration of the port between nodes; nil if it has none.
-func (c *RPCTLSConfig) tlsConfig(logger *slog.Logger) (*tls.Config, error) {
+// source is the certificate of this node for the port between nodes; nil if it has none.
+func (c *RPCTLSConfig) source(logger *slog.Logger) (*certs.Source, error) {
 	if c.Cert == "" {
 		return nil, nil
 	}
@@ -179,5 +183,5 @@ func (c *RPCTLSConfig) tlsConfig(logger *slog.Logger) (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--rpc-tls-cert, --rpc-tls-key or --rpc-tls-ca: %w", err)
 	}
-	return source.Server("h2"), nil
+	return source, nil
 }

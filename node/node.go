@@ -5,16 +5,23 @@
 //	users ──► httpServer ─► httpapi ─┬─► ingest ─► pipeline ─► write ─┐
 //	                                 └─► query ───────────────────────┤
 //	                                                                  ▼
-//	                    metaclient, shardclient ── gRPC in the process ──► rpcServer ◄── nodes
-//	                                                                       │       │
-//	                                                             meta ◄────┘       └────► shard server
-//	                                                                                       │      │
-//	                                                                          host: shards ◄      ► query worker ══► a process of its own
+//	                                                      metaclient, shardclient
+//	                                  in the process │                │ to other nodes
+//	                                                 ▼                ▼
+//	nodes ──► rpcport ─┬─ calls ────────────► rpcServer           registry
+//	                   ├─ raft ──► network    │       │
+//	                   └─ Hello ─► discovery  ▼       ▼
+//	                                        meta    shard server
+//	                                                  │      │
+//	                                     host: shards ◄      ► query worker ══► a process of its own
 //
 // The port for users opens first, so that an operator can see a node that lives and
 // what it waits for; it closes first too, so that nothing is asked of parts that
 // are about to go. Shards close before the metadata, because their last act may
-// need nothing of it, and the data folder is unlocked last.
+// need nothing of it, and the data folder is unlocked last. Before anything closes the
+// node says that it is not ready, and hands on what it leads.
+//
+// DESIGN.md has the reasons.
 package node
 
 import (
@@ -31,6 +38,15 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"cordwood/meta"
+	"cordwood/meta/metaclient"
+	"cordwood/node/discovery"
+	"cordwood/node/host"
+	"cordwood/node/registry"
+	"cordwood/node/rpcport"
+	"cordwood/shard/replica/transport"
+	"cordwood/shard/shardclient"
 )
 
 // Version is what the program was built from.
@@ -64,13 +80,13 @@ func (e *SettingsError) Unwrap() error { return e.Err }
 // node ran and stopped as it should; then every acknowledged row is in segments. Files
 // of settings that are at fault are a *SettingsError.
 func Run(ctx context.Context, cfg *Config, proc Process) error {
-	n := &node{cfg: cfg, proc: proc, failed: make(chan error, 1), begin: time.Now()}
+	n := &node{cfg: cfg, proc: proc, failed: make(chan error, 1), begin: time.Now(), process: newProcess()}
 	log, err := newLogger(cfg, proc.Stderr, &n.level)
 	if err != nil {
 		return err
 	}
 	n.log = log
-	n.waiting.Store("the data folder")
+	n.wait("the data folder")
 	err = n.start(ctx)
 	if err == nil {
 		n.announce()
@@ -101,11 +117,26 @@ type node struct {
 	users    *httpServer
 	usersV1  *httpServer // nil if off
 	registry *prometheus.Registry
+
+	// process differs for each life of the process.
+	process uint64
+	// advertise is where other nodes reach this one.
+	advertise string
+	port      *rpcport.Port
+	rpc       *rpcServer
+	nodes     *registry.Registry
+	discovery *discovery.Discovery
+	network   *transport.Network
+	member    *meta.Meta // nil without the role meta
+	meta      *metaclient.Client
+	host      *host.Host // nil without the role shard
+	shards    *shardclient.Client
 	// operators answers the calls of backup and restore.
 	operators *operatorServer
 
-	// waiting is what the node waits for; empty once it serves.
-	waiting atomic.Value
+	// waiting is what the node waits for; empty once it serves. leaving is why it should
+	// not be used although it does.
+	waiting, leaving atomic.Value
 	// failed takes the error of a part that cannot go on.
 	failed chan error
 	// closers are run in reverse by stop.
@@ -169,10 +200,12 @@ func (n *node) run(name string, f func(context.Context) error) {
 	})
 }
 
-// stop finishes the requests of users, then closes what start opened, last opened
-// first, and tells all that failed.
+// stop hands on what the node leads, finishes the requests of users, then closes what
+// start opened, last opened first, and tells all that failed.
 func (n *node) stop(ctx context.Context) error {
 	var errs []error
+	n.leave("stopping")
+	n.handOver(ctx)
 	for _, port := range []*httpServer{n.users, n.usersV1} {
 		if port != nil {
 			errs = append(errs, port.close(ctx))
@@ -192,14 +225,6 @@ func (n *node) stop(ctx context.Context) error {
 	}
 	if n.data != nil {
 		n.log.Info("stopped")
-	}
-	return nil
-}
-
-// ready tells what the node waits for; nil once it serves.
-func (n *node) ready() error {
-	if w, _ := n.waiting.Load().(string); w != "" {
-		return fmt.Errorf("not ready yet: waiting for %s", w)
 	}
 	return nil
 }

@@ -102,6 +102,7 @@ type Discovery struct {
 	mu    sync.Mutex // guards the fields below
 	conns map[string]*grpc.ClientConn
 	said  string // what was last told to wait for
+	last  view   // what was seen last
 }
 
 // New returns a Discovery.
@@ -195,9 +196,9 @@ func (v *view) by(id string) (peer, bool) {
 	return peer{}, false
 }
 
-// look asks all seeds who they are.
-func (d *Discovery) look(ctx context.Context) view {
-	ctx, cancel := context.WithTimeout(ctx, max(d.cfg.Pause, 500*time.Millisecond))
+// look asks all seeds who they are, and waits so long for answers.
+func (d *Discovery) look(ctx context.Context, patience time.Duration) view {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	addrs, faults := d.resolve(ctx)
 	v := view{silent: faults}
@@ -220,7 +221,23 @@ func (d *Discovery) look(ctx context.Context) view {
 	}
 	slices.SortFunc(v.peers, func(a, b peer) int { return strings.Compare(a.NodeId, b.NodeId) })
 	d.forgetConns(addrs)
+	d.mu.Lock()
+	d.last = v
+	d.mu.Unlock()
 	return v
+}
+
+// Silent lists the seeds that did not answer when they were last asked, with the reason.
+func (d *Discovery) Silent() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.last.silent
+}
+
+// Twin tells whether another process at an address says that it is this node.
+func (d *Discovery) Twin(ctx context.Context, addr string) bool {
+	a, err := d.hello(ctx, addr)
+	return err == nil && a.NodeId == d.cfg.NodeID && a.Process != d.cfg.Process
 }
 
 // hello asks the node at an address who it is.
@@ -327,7 +344,7 @@ func (d *Discovery) Follow(ctx context.Context) error {
 	cluster, _ := d.cfg.State.Cluster()
 	warned := ""
 	for {
-		v := d.look(ctx)
+		v := d.look(ctx, d.cfg.Pause)
 		d.note(v, cluster)
 		text := d.strangers(v, cluster)
 		if text != "" && text != warned {

@@ -39,7 +39,11 @@ func (d *Discovery) round(ctx context.Context) (done bool, err error) {
 	if len(d.cfg.Seeds) == 0 {
 		return d.alone(cluster)
 	}
-	v := d.look(ctx)
+	patience := d.cfg.Pause
+	if cluster != "" {
+		patience /= 4 // the others may start together with this one
+	}
+	v := d.look(ctx, patience)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}

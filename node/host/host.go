@@ -1,8 +1,13 @@
-// Package host keeps the shards of one node as the metadata wants them: it opens
-// those that are placed on the node and tells them which tables changed or are gone.
+// Package host keeps the shards of one node as the metadata wants them: it opens the
+// replicas that are placed on the node, closes and deletes those that were removed, and
+// has the shards that are led here told which tables changed or are gone.
 //
-// A Host is made with New, works while Run runs, and is closed with Close, which
-// flushes and closes the shards. All methods may be called concurrently.
+// Nothing else is ever deleted: a folder of a shard that the metadata does not place here
+// is left alone, and counted.
+//
+// A Host is made with New. Start opens what is placed here now; Run follows the metadata
+// from then on; Close flushes and closes the shards. All methods may be called
+// concurrently.
 package host
 
 import (
@@ -18,9 +23,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
-	"cordwood/proto/schemapb"
 	"cordwood/shard"
 )
 
@@ -36,53 +42,94 @@ type Catalog interface {
 	Changed() <-chan struct{}
 }
 
-// Config is what a Host works with.
+// Opening is what a replica is opened with.
+type Opening struct {
+	ID, Incarnation uint32
+	// Dir is its folder.
+	Dir string
+	// Bootstrap tells that there is nothing in it yet and that the node is one of
+	// Founders, who make the group together.
+	Bootstrap bool
+	Founders  []string
+}
+
+// Config is what a Host works with. All but Registerer and Logger are required.
 type Config struct {
 	// Dir is the folder below which each shard has one, named by its id.
 	Dir    string
 	NodeID string
-	// Catalog must already hold its first state.
+	// Catalog must hold its first state when Start is called.
 	Catalog Catalog
-	// Open opens the shard whose files lie in dir. If bootstrap is set there are none yet.
-	Open func(id uint32, dir string, bootstrap bool) (*shard.Shard, error)
-	// Created tells whether this node has ever finished creating the shard, and
-	// MarkCreated notes for ever that it has.
+	// Open opens a replica.
+	Open func(Opening) (*shard.Shard, error)
+	// Created tells whether this node has ever finished creating the shard. MarkCreated
+	// notes for ever that it has, and MarkGone that its replica is removed.
 	Created     func(id uint32) bool
 	MarkCreated func(ids []uint32) error
-	Logger      *slog.Logger
+	MarkGone    func(id uint32) error
+	// Forget tells the metadata that the removed replica of a shard is gone from here.
+	Forget     func(context.Context, *metapb.Shard) error
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
 }
 
 // Host holds the open shards of a node.
 type Host struct {
 	cfg Config
 
-	mu     sync.RWMutex // guards shards and closed
+	mu     sync.RWMutex // guards the fields below
 	shards map[uint32]*shard.Shard
-	closed bool
+	// busy are shards that are being opened or removed, failed those that did not open.
+	busy    map[uint32]bool
+	failed  map[uint32]*failure
+	unknown int // folders of shards that are not placed here
+	closed  bool
+
+	working sync.WaitGroup // what is being opened and removed
+	changed chan struct{}  // something was opened or removed
+	fatal   chan error     // what the node cannot go on with
+	metrics []prometheus.Collector
+}
+
+// failure is why a replica is not open.
+type failure struct {
+	incarnation uint32
+	err         error
+	again       time.Time // when it is tried again
+	pause       time.Duration
 }
 
 // New returns a Host without shards.
 func New(cfg Config) *Host {
-	return &Host{cfg: cfg, shards: map[uint32]*shard.Shard{}}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	h := &Host{
+		cfg: cfg, shards: map[uint32]*shard.Shard{}, busy: map[uint32]bool{}, failed: map[uint32]*failure{},
+		changed: make(chan struct{}, 1), fatal: make(chan error, 1),
+	}
+	h.register(cfg.Registerer)
+	return h
 }
 
-// Start opens the shards that are placed on this node now and waits until each of
-// them takes writes.
-func (h *Host) Start(ctx context.Context) error {
-	if err := h.open(); err != nil {
+// Start opens the replicas that are placed on this node now. It does not wait until they
+// can do their part: see Waits.
+func (h *Host) Start() error {
+	h.sweep()
+	h.follow(context.Background())
+	h.working.Wait()
+	select {
+	case err := <-h.fatal:
 		return err
+	default:
+		return nil
 	}
-	for _, s := range h.All() {
-		if err := s.WaitReady(ctx); err != nil {
-			return fmt.Errorf("wait for shard %d: %w", s.ID(), err)
-		}
-	}
-	return nil
 }
 
 // How often Run looks at the tables: not more often than every tablesPause, however
 // fast they change, and also without a change every tablesEvery, because a table that
-// was dropped may come back with a write that was late.
+// was dropped may come back with a write that was late, and because a replica may have
+// come to lead.
 const (
 	tablesPause = 200 * time.Millisecond
 	tablesEvery = time.Minute
@@ -90,10 +137,14 @@ const (
 
 // Run follows the metadata until ctx ends.
 func (h *Host) Run(ctx context.Context) error {
+	defer h.working.Wait()
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	ticker := time.NewTicker(tablesEvery)
 	defer ticker.Stop()
+	again := time.NewTicker(time.Second)
+	defer again.Stop()
+	told := map[uint32]bool{} // the shards that are led here and were told
 	for {
 		select {
 		case <-ctx.Done():
@@ -101,88 +152,202 @@ func (h *Host) Run(ctx context.Context) error {
 		case <-pause.C:
 		}
 		changed := h.cfg.Catalog.Changed()
-		if err := h.open(); err != nil {
-			return err
-		}
+		h.follow(ctx)
 		for _, s := range h.All() {
-			h.tellTables(ctx, s)
+			if told[s.ID()] = s.Leads(); told[s.ID()] {
+				h.tellTables(ctx, s)
+			}
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-changed:
-		case <-ticker.C:
+		for waits := true; waits; {
+			select {
+			case <-ctx.Done():
+				return nil
+			case err := <-h.fatal:
+				return err
+			case <-changed:
+				waits = false
+			case <-h.changed:
+				waits = false
+			case <-ticker.C:
+				waits = false
+			case <-again.C:
+				waits = !h.retryDue() && !h.newLeader(told)
+			}
 		}
 		pause.Reset(tablesPause)
 	}
 }
 
-// open opens every shard that is placed here and not open yet.
-func (h *Host) open() error {
-	var opened []uint32
-	for _, m := range h.cfg.Catalog.Shards() {
-		if !slices.Contains(m.Replicas, h.cfg.NodeID) {
-			continue
+// newLeader tells whether a shard is led here that was not when it was last looked at.
+func (h *Host) newLeader(told map[uint32]bool) bool {
+	for _, s := range h.All() {
+		if !told[s.ID()] && s.Leads() {
+			return true
 		}
-		if _, ok := h.Shard(m.Id); ok {
-			continue
-		}
-		dir := filepath.Join(h.cfg.Dir, strconv.FormatUint(uint64(m.Id), 10))
-		created := h.cfg.Created(m.Id)
-		if _, err := os.Stat(dir); created && errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("open shard %d: its folder %s is gone, with the rows in it: restore it from a backup", m.Id, dir)
-		}
-		s, err := h.cfg.Open(m.Id, dir, !created)
-		if err != nil {
-			return fmt.Errorf("open shard %d: %w", m.Id, err)
-		}
-		h.mu.Lock()
-		closed := h.closed
-		if !closed {
-			h.shards[m.Id] = s
-		}
-		h.mu.Unlock()
-		if closed {
-			return s.Close(context.Background())
-		}
-		opened = append(opened, m.Id)
 	}
-	if len(opened) == 0 {
-		return nil
-	}
-	if err := h.cfg.MarkCreated(opened); err != nil {
-		return fmt.Errorf("note that shards %v exist: %w", opened, err)
-	}
-	return nil
+	return false
 }
 
-// tellTables tells a shard which of the tables that it has changed or are gone; what
-// fails is tried again at the next change. A table that the metadata neither has nor
-// has dropped is left alone: what is not known must not be removed.
-func (h *Host) tellTables(ctx context.Context, s *shard.Shard) {
-	var changed []*schemapb.Table
-	dropped := h.cfg.Catalog.DroppedTables()
-	for _, id := range s.Tables() {
-		t, ok := h.cfg.Catalog.TableByID(id)
-		if ok {
-			if version, epoch, known := s.Table(id); known && (version < t.Version || version == t.Version && epoch < t.Writable().Epoch) {
-				changed = append(changed, t.ToProto())
-			}
-			continue
-		}
-		if _, gone := slices.BinarySearch(dropped, id); !gone {
-			continue
-		}
-		if err := s.DropTable(ctx, id); err != nil && ctx.Err() == nil {
-			h.cfg.Logger.Warn("rows of a dropped table stay for now", "shard", s.ID(), "table", id, "err", err)
+// retryDue tells whether a replica that failed is to be tried again.
+func (h *Host) retryDue() bool {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for id, f := range h.failed {
+		if !h.busy[id] && time.Now().After(f.again) {
+			return true
 		}
 	}
-	if len(changed) == 0 {
+	return false
+}
+
+// follow begins to open what is placed here and to remove what no longer is.
+func (h *Host) follow(ctx context.Context) {
+	known := map[uint32]bool{}
+	all := h.cfg.Catalog.Shards()
+	holders := map[string]bool{}
+	for _, m := range all {
+		for _, r := range m.Replicas {
+			holders[r] = true
+		}
+	}
+	for _, m := range all {
+		voter, learner := slices.Contains(m.Replicas, h.cfg.NodeID), slices.Contains(m.Learners, h.cfg.NodeID)
+		switch {
+		case slices.Contains(m.Removed, h.cfg.NodeID):
+			known[m.Id] = true
+			if !voter && !learner {
+				h.begin(m.Id, func() { h.remove(ctx, m) })
+			}
+		case voter || learner:
+			known[m.Id] = true
+			if h.wants(m) {
+				sole := len(holders) == 1
+				h.begin(m.Id, func() { h.open(m, voter, sole) })
+			}
+		}
+	}
+	h.count(known)
+}
+
+// wants tells whether a replica is to be opened now.
+func (h *Host) wants(m *metapb.Shard) bool {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if h.shards[m.Id] != nil {
+		return false
+	}
+	f := h.failed[m.Id]
+	return f == nil || f.incarnation != m.Incarnation || time.Now().After(f.again)
+}
+
+// begin does f for a shard in a goroutine of its own, unless something is done for it
+// already.
+func (h *Host) begin(id uint32, f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed || h.busy[id] {
 		return
 	}
-	if err := s.DefineTable(ctx, changed...); err != nil && ctx.Err() == nil {
-		h.cfg.Logger.Warn("changes of tables do not take effect yet", "shard", s.ID(), "tables", len(changed), "err", err)
+	h.busy[id] = true
+	h.working.Go(func() {
+		f()
+		h.mu.Lock()
+		delete(h.busy, id)
+		h.mu.Unlock()
+		select {
+		case h.changed <- struct{}{}:
+		default:
+		}
+	})
+}
+
+// retryAfter is how long a replica that did not open waits, at first and at most.
+const (
+	retryAfter = 5 * time.Second
+	retryMost  = 5 * time.Minute
+)
+
+// open opens a replica. One that fails is reported and tried again; only where all rows
+// of the cluster lie on this node it is better not to go on.
+func (h *Host) open(m *metapb.Shard, voter, sole bool) {
+	s, err := h.openShard(m, voter)
+	h.mu.Lock()
+	before := h.failed[m.Id]
+	delete(h.failed, m.Id)
+	closed := h.closed
+	switch {
+	case err != nil && !sole:
+		f := &failure{incarnation: m.Incarnation, err: err, pause: retryAfter}
+		if before != nil {
+			f.pause = min(2*before.pause, retryMost)
+		}
+		f.again = time.Now().Add(f.pause)
+		h.failed[m.Id] = f
+	case err == nil && !closed:
+		h.shards[m.Id] = s
 	}
+	h.mu.Unlock()
+	switch {
+	case err != nil && sole:
+		select {
+		case h.fatal <- err:
+		default:
+		}
+	case err != nil:
+		h.cfg.Logger.Error("a replica is not open; it is tried again, and the node goes on without it", "shard", m.Id, "err", err)
+	case closed:
+		_ = s.Close(context.Background()) // what it holds is in its log
+	}
+}
+
+func (h *Host) openShard(m *metapb.Shard, voter bool) (*shard.Shard, error) {
+	o := Opening{ID: m.Id, Incarnation: m.Incarnation, Dir: h.dir(m.Id), Founders: m.Founders}
+	if len(o.Founders) == 0 && len(m.Replicas) > 0 {
+		o.Founders = m.Replicas[:1]
+	}
+	created := h.cfg.Created(m.Id)
+	if _, err := os.Stat(o.Dir); created && errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("open shard %d: its folder %s is gone, with the rows in it: restore it from a backup, or remove this replica and let the cluster make another", m.Id, o.Dir)
+	}
+	o.Bootstrap = !created && voter && slices.Contains(o.Founders, h.cfg.NodeID)
+	if !o.Bootstrap {
+		o.Founders = nil
+	}
+	s, err := h.cfg.Open(o)
+	if err != nil {
+		return nil, fmt.Errorf("open shard %d: %w", m.Id, err)
+	}
+	if err := h.cfg.MarkCreated([]uint32{m.Id}); err != nil {
+		return nil, errors.Join(fmt.Errorf("note that shard %d exists: %w", m.Id, err), s.Close(context.Background()))
+	}
+	return s, nil
+}
+
+// dir is the folder of a shard.
+func (h *Host) dir(id uint32) string {
+	return filepath.Join(h.cfg.Dir, strconv.FormatUint(uint64(id), 10))
+}
+
+// Waits tells in words which replicas cannot do their part yet; empty: all can.
+func (h *Host) Waits() string {
+	var waiting []uint32
+	for _, s := range h.All() {
+		if !s.Ready() {
+			waiting = append(waiting, s.ID())
+		}
+	}
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for id := range h.busy {
+		if h.shards[id] == nil {
+			waiting = append(waiting, id)
+		}
+	}
+	if len(waiting) == 0 {
+		return ""
+	}
+	slices.Sort(waiting)
+	return fmt.Sprintf("%d shards, to have a leader and to catch up with it: %v", len(waiting), waiting[:min(len(waiting), 8)])
 }
 
 // Shard returns the open shard of that id.
@@ -205,12 +370,42 @@ func (h *Host) All() []*shard.Shard {
 	return out
 }
 
+// Reports says of every replica that is placed here how it is, in the order of the ids.
+func (h *Host) Reports() []*metapb.ReplicaReport {
+	var out []*metapb.ReplicaReport
+	for _, s := range h.All() {
+		out = append(out, s.Report())
+	}
+	h.mu.RLock()
+	for id, f := range h.failed {
+		out = append(out, &metapb.ReplicaReport{ShardId: id, Incarnation: f.incarnation, State: "Failed", Reason: f.err.Error()})
+	}
+	h.mu.RUnlock()
+	slices.SortFunc(out, func(a, b *metapb.ReplicaReport) int { return int(a.ShardId) - int(b.ShardId) })
+	return out
+}
+
+// StepDown hands the leadership of all shards to other replicas, as far as there are any,
+// until ctx ends.
+func (h *Host) StepDown(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, s := range h.All() {
+		wg.Go(func() {
+			if err := s.StepDown(ctx); err != nil {
+				h.cfg.Logger.Info("the leadership of a shard was not handed on", "shard", s.ID(), "error", err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
 // Close flushes and closes every shard; those that do not finish before ctx ends
 // are still safe, their rows being in the log.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true
 	h.mu.Unlock()
+	h.working.Wait()
 	var wg sync.WaitGroup
 	all := h.All()
 	errs := make([]error, len(all))
@@ -222,5 +417,6 @@ func (h *Host) Close(ctx context.Context) error {
 		})
 	}
 	wg.Wait()
+	h.unregister()
 	return errors.Join(errs...)
 }

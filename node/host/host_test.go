@@ -61,6 +61,38 @@ func (c *catalog) set(ids ...uint32) {
 	c.changed = make(chan struct{})
 }
 
+// change replaces the shard of that id.
+func (c *catalog) change(m *metapb.Shard) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shards = slices.Clone(c.shards)
+	for i, s := range c.shards {
+		if s.Id == m.Id {
+			c.shards[i] = m
+		}
+	}
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// forget is what the metadata does when a removed replica is gone.
+func (c *catalog) forget(id uint32) {
+	for _, s := range c.Shards() {
+		if s.Id == id {
+			c.change(&metapb.Shard{Id: id, Incarnation: s.Incarnation, Replicas: s.Replicas})
+		}
+	}
+}
+
+func (c *catalog) shard(id uint32) *metapb.Shard {
+	for _, s := range c.Shards() {
+		if s.Id == id {
+			return s
+		}
+	}
+	return nil
+}
+
 type created struct {
 	mu  sync.Mutex
 	ids []uint32
@@ -79,14 +111,41 @@ func (c *created) mark(ids []uint32) error {
 	return nil
 }
 
+func (c *created) drop(id uint32) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ids = slices.DeleteFunc(c.ids, func(i uint32) bool { return i == id })
+	return nil
+}
+
 func newHost(t *testing.T, dir string, cat *catalog, made *created) *Host {
 	t.Helper()
 	return New(Config{
 		Dir: dir, NodeID: "me", Catalog: cat, Logger: slog.New(slog.DiscardHandler), Created: made.has, MarkCreated: made.mark,
-		Open: func(id uint32, dir string, bootstrap bool) (*shard.Shard, error) {
-			return shard.Open(shard.Config{ID: id, Dir: dir, NodeID: "me", Bootstrap: bootstrap})
+		MarkGone: made.drop,
+		Forget: func(_ context.Context, m *metapb.Shard) error {
+			cat.forget(m.Id)
+			return nil
+		},
+		Open: func(o Opening) (*shard.Shard, error) {
+			return shard.Open(shard.Config{ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: "me", Bootstrap: o.Bootstrap})
 		},
 	})
+}
+
+// start starts h and waits until its shards can do their part.
+func start(ctx context.Context, h *Host) error {
+	if err := h.Start(); err != nil {
+		return err
+	}
+	for h.Waits() != "" {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return nil
 }
 
 func ids(h *Host) (out []uint32) {
@@ -103,7 +162,7 @@ func TestFollowsPlacement(t *testing.T) {
 	cat, made := &catalog{changed: make(chan struct{})}, &created{}
 	cat.set(2, 1)
 	h := newHost(t, t.TempDir(), cat, made)
-	if err := h.Start(ctx); err != nil {
+	if err := start(ctx, h); err != nil {
 		t.Fatal(err)
 	}
 	if got := ids(h); !slices.Equal(got, []uint32{1, 2}) {
@@ -138,8 +197,9 @@ func TestLostShardIsNoNewShard(t *testing.T) {
 	dir := t.TempDir()
 	cat, made := &catalog{changed: make(chan struct{})}, &created{}
 	cat.set(1)
+	cat.shards = cat.shards[:1] // no other node has rows
 	h := newHost(t, dir, cat, made)
-	if err := h.Start(ctx); err != nil {
+	if err := start(ctx, h); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.Close(ctx); err != nil {
@@ -149,9 +209,87 @@ func TestLostShardIsNoNewShard(t *testing.T) {
 		t.Fatal(err)
 	}
 	h = newHost(t, dir, cat, made)
-	err := h.Start(ctx)
+	err := start(ctx, h)
 	if err == nil || !strings.Contains(err.Error(), "open shard 1: its folder") {
 		t.Errorf("start without the files of shard 1: %v, want an error that names it", err)
+	}
+	if err := h.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRemovedReplica deletes a replica when, and only when, the metadata lists it as
+// removed, and tells that it is gone.
+func TestRemovedReplica(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	cat, made := &catalog{changed: make(chan struct{})}, &created{}
+	cat.set(1, 2)
+	for _, left := range []string{"7", "8.removed"} { // one that nobody knows, and one of an unfinished removal
+		if err := os.MkdirAll(filepath.Join(dir, left), 0o750); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := newHost(t, dir, cat, made)
+	if err := start(ctx, h); err != nil {
+		t.Fatal(err)
+	}
+	running, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- h.Run(running) }()
+	cat.change(&metapb.Shard{Id: 1, Incarnation: 1, Replicas: []string{"other"}}) // nothing says that it was removed
+	cat.change(&metapb.Shard{Id: 2, Incarnation: 1, Replicas: []string{"other"}, Removed: []string{"me"}})
+	for len(cat.shard(2).Removed) > 0 {
+		select {
+		case <-ctx.Done():
+			t.Fatal("the removed replica was never forgotten")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if got := ids(h); !slices.Equal(got, []uint32{1}) {
+		t.Errorf("open: %v, want 1", got)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if !slices.Equal(names, []string{"1", "7"}) {
+		t.Errorf("folders %v, want 1 and 7", names)
+	}
+	if made.has(2) || !made.has(1) {
+		t.Errorf("created: %v, want 1", made.ids)
+	}
+	if err := h.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFailedReplica goes on without a replica that does not open, and reports it.
+func TestFailedReplica(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cat, made := &catalog{changed: make(chan struct{})}, &created{}
+	cat.set(1, 2)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "2"), []byte("not a folder"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := newHost(t, dir, cat, made)
+	if err := start(ctx, h); err != nil {
+		t.Fatal(err)
+	}
+	reports := h.Reports()
+	if len(reports) != 2 || reports[0].State != "Leader" || reports[1].State != "Failed" || !strings.Contains(reports[1].Reason, "open shard 2") {
+		t.Errorf("reports: %v", reports)
 	}
 	if err := h.Close(ctx); err != nil {
 		t.Error(err)
@@ -165,7 +303,7 @@ func TestTellsOfTables(t *testing.T) {
 	cat, made := &catalog{changed: make(chan struct{})}, &created{}
 	cat.set(1)
 	h := newHost(t, t.TempDir(), cat, made)
-	if err := h.Start(ctx); err != nil {
+	if err := start(ctx, h); err != nil {
 		t.Fatal(err)
 	}
 	running, stop := context.WithCancel(ctx)

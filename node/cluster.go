@@ -1,0 +1,273 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"cordwood/meta"
+	"cordwood/meta/catalog"
+	"cordwood/node/certs"
+	"cordwood/node/discovery"
+	"cordwood/node/registry"
+	"cordwood/node/rpcport"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/shard/replica/transport"
+)
+
+// openNodePort opens the port between nodes, on which others may ask who this one is.
+func (n *node) openNodePort(source *certs.Source) error {
+	port, err := rpcport.Listen(rpcport.Config{Addr: n.cfg.RPC.Addr, TLS: source, Logger: n.log, Timeout: handshakeTimeout})
+	if err != nil {
+		return fmt.Errorf("listen for nodes: %w: choose another --rpc-addr, or stop what uses it", err)
+	}
+	n.port = port
+	n.onStop("port between nodes", func(context.Context) error { return port.Close() })
+	n.advertise = n.cfg.RPC.Advertise
+	if n.advertise == "" {
+		n.advertise = port.Addr().String()
+	}
+	if n.rpc, err = newRPCServer(); err != nil {
+		return err
+	}
+	dialer := rpcport.Dialer{TLS: source}
+	n.nodes = registry.New(registry.Config{
+		NodeID: n.data.nodeID, Local: n.rpc.conn, LocalTail: n.rpc.tails, Member: n.greeting, Dialer: dialer,
+		File: n.cfg.dir("PEERS"), Options: connOptions(window), TailOptions: connOptions(tailWindow), Logger: n.log,
+	})
+	n.onStop("connections to other nodes", func(context.Context) error { return n.nodes.Close() })
+	n.discovery = discovery.New(discovery.Config{
+		NodeID: n.data.nodeID, Name: n.cfg.NodeName, Roles: n.cfg.Roles, Addr: n.advertise, Process: n.process,
+		Lowest: metapb.MinProtocol, Highest: metapb.MaxProtocol,
+		Seeds: n.cfg.Seeds, Expect: n.cfg.MetaBootstrapExpect, ClusterID: n.cfg.ClusterID,
+		State: n.data, Book: n.nodes, Dialer: dialer, NewID: newID, Waiting: n.wait, Logger: n.log,
+	})
+	n.onStop("connections to seeds", func(context.Context) error { return n.discovery.Close() })
+	strangers := grpc.NewServer(grpc.ConnectionTimeout(handshakeTimeout), grpc.MaxRecvMsgSize(1<<20), grpc.MaxConcurrentStreams(16))
+	metapb.RegisterDiscoveryServer(strangers, n.discovery)
+	go func() { _ = strangers.Serve(port.Strangers()) }() // ends with the port, or by Stop
+	n.onStop("answers to strangers", func(context.Context) error { strangers.Stop(); return nil })
+	return nil
+}
+
+// newProcess is a number that another life of a process does not have.
+func newProcess() uint64 { return rand.Uint64() | 1 }
+
+// greeting is what this node says of itself when it calls another.
+func (n *node) greeting() rpcport.Member {
+	cluster, _ := n.data.Cluster()
+	return rpcport.Member{ClusterID: cluster, NodeID: n.data.nodeID, Lowest: metapb.MinProtocol, Highest: metapb.MaxProtocol}
+}
+
+// findCluster returns when the node belongs to a cluster.
+func (n *node) findCluster(ctx context.Context) error {
+	if err := n.adoptCluster(); err != nil {
+		return err
+	}
+	return n.discovery.Find(ctx)
+}
+
+// adoptCluster notes the cluster that the metadata of this folder belongs to, if a crash
+// of an earlier version came between.
+func (n *node) adoptCluster() error {
+	if cluster, _ := n.data.Cluster(); cluster != "" {
+		return nil
+	}
+	file := n.cfg.dir("meta", meta.StateFile)
+	if _, err := os.Stat(file); err != nil {
+		return nil // there is no metadata yet
+	}
+	c, err := catalog.Open(file)
+	if err != nil {
+		return fmt.Errorf("look into the metadata: %w", err)
+	}
+	var cluster string
+	err = c.View(func(tx *catalog.Tx) error { cluster = tx.ClusterID(); return nil })
+	if err = errors.Join(err, c.Close()); err != nil {
+		return fmt.Errorf("look into the metadata: %w", err)
+	}
+	if cluster == "" {
+		return nil
+	}
+	return n.data.SetCluster(cluster, []string{n.data.nodeID})
+}
+
+// openNetwork lets the nodes of the cluster in, as far as there is something for them.
+func (n *node) openNetwork() error {
+	me := n.greeting()
+	network, err := transport.New(transport.Config{ClusterID: me.ClusterID, NodeID: me.NodeID, Dial: n.nodes.DialRaft, Logger: n.log})
+	if err != nil {
+		return err
+	}
+	n.network = network
+	n.onStop("raft network", func(context.Context) error { return network.Close() })
+	n.onStop("calls of nodes", n.rpc.close)
+	return nil
+}
+
+// serveNodes begins to answer other nodes, and the roles of this one.
+func (n *node) serveNodes() {
+	n.rpc.serve(n.port.Calls())
+	n.port.Join(n.greeting(), n.network.Serve)
+	n.run("following the metadata", n.meta.Run)
+	n.run("learning addresses", n.learnNodes)
+	if len(n.cfg.Seeds) > 0 {
+		n.run("looking for nodes", n.discovery.Follow)
+	}
+}
+
+// learnNodes takes over addresses from the metadata.
+func (n *node) learnNodes(ctx context.Context) error {
+	if n.meta.WaitReady(ctx) != nil {
+		return nil // ctx ended
+	}
+	for {
+		changed := n.meta.Changed()
+		n.nodes.Learn(n.meta.Nodes())
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		}
+	}
+}
+
+// enter waits for the metadata, makes the cluster in it if this node founded that, and
+// tells it of this node.
+func (n *node) enter(ctx context.Context) error {
+	if err := n.awaitMeta(ctx); err != nil {
+		return err
+	}
+	cluster, founders := n.data.Cluster()
+	if n.meta.ClusterID() == "" {
+		if len(founders) == 0 {
+			n.wait("the founders of the cluster to make it")
+			for changed := n.meta.Changed(); n.meta.ClusterID() == ""; changed = n.meta.Changed() {
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-changed:
+				}
+			}
+		} else if err := n.propose(ctx, "make the cluster", &metapb.Command{Op: &metapb.Command_Bootstrap{Bootstrap: n.bootstrap(cluster)}}); err != nil {
+			return err
+		}
+	}
+	if id := n.meta.ClusterID(); id != "" && id != cluster {
+		return fmt.Errorf("data folder %s belongs to cluster %s, but its metadata says %s: it holds files of two clusters; restore it from a backup", n.data.path, cluster, id)
+	}
+	if err := n.refuseTwin(ctx); err != nil {
+		return err
+	}
+	if err := n.propose(ctx, "register this node", &metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: &metapb.RegisterNode{Node: &metapb.Node{
+		Id: n.data.nodeID, Name: n.cfg.NodeName, RpcAddr: n.advertise, HttpAddr: n.users.addr.String(),
+		Roles: n.cfg.Roles, Version: n.proc.Version.Version, Zone: n.cfg.Zone,
+		MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol,
+	}}}}); err != nil {
+		return err
+	}
+	if have := len(n.meta.Shards()); have > 0 && have != n.cfg.Shards {
+		n.log.Info("the cluster keeps the number of shards that it was made with", "shards", have, "setting", n.cfg.Shards)
+	}
+	return nil
+}
+
+// bootstrap is the command that makes the cluster: with its shards on this node if that is
+// to be all of it for now, else they are made when nodes for them have come.
+func (n *node) bootstrap(cluster string) *metapb.Bootstrap {
+	b := &metapb.Bootstrap{ClusterId: cluster, Shards: uint32(n.cfg.Shards), Replication: uint32(n.cfg.Replication)}
+	if len(n.cfg.Seeds) == 0 && n.cfg.has(roleShard) {
+		b.NodeId = n.data.nodeID
+	}
+	return b
+}
+
+// awaitMeta waits for the first state of the metadata, and tells what is missing for it.
+func (n *node) awaitMeta(ctx context.Context) error {
+	ready := make(chan error, 1)
+	go func() { ready <- n.meta.WaitReady(ctx) }()
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ready:
+			if err != nil {
+				return fmt.Errorf("wait for the first state of the metadata: %w", err)
+			}
+			return nil
+		case err := <-n.failed:
+			return err
+		case <-tick.C:
+			n.waitLogged(n.whyNoMeta())
+		}
+	}
+}
+
+// whyNoMeta says in words why the metadata is not there yet.
+func (n *node) whyNoMeta() string {
+	text := "a member of the metadata group that answers"
+	if n.member != nil {
+		if s := n.member.Stats(); len(s.Members) > 0 {
+			var voters []string
+			for _, m := range s.Members {
+				if m.Voter && m.NodeID != n.data.nodeID {
+					voters = append(voters, strings.Join(append([]string{m.NodeID}, n.nodes.Addrs(m.NodeID)...), " "))
+				}
+			}
+			text = "the metadata group to have a leader"
+			if len(voters) > 0 {
+				text += "; a majority of its voters must be up: this one, " + strings.Join(voters, ", ")
+			}
+		}
+	}
+	if silent := n.discovery.Silent(); len(silent) > 0 {
+		text += "; no answer from " + strings.Join(silent, ", ")
+	}
+	return text
+}
+
+// refuseTwin looks whether a node with this one's id runs where the metadata says that it
+// is: then one of the two data folders is a copy.
+func (n *node) refuseTwin(ctx context.Context) error {
+	nodes := n.meta.Nodes()
+	i := slices.IndexFunc(nodes, func(m *metapb.Node) bool { return m.Id == n.data.nodeID })
+	if i < 0 || nodes[i].RpcAddr == n.advertise || nodes[i].RpcAddr == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if n.discovery.Twin(ctx, nodes[i].RpcAddr) {
+		return fmt.Errorf("node %s already runs at %s: this data folder, %s, is a copy of that one's; a new node needs an empty --data-dir", n.data.nodeID, nodes[i].RpcAddr, n.data.path)
+	}
+	return nil
+}
+
+// propose puts a command through the metadata log and tries again while that may help.
+func (n *node) propose(ctx context.Context, what string, cmd *metapb.Command) error {
+	for {
+		cmd.TimeUnixNano = time.Now().UnixNano()
+		_, err := n.meta.Propose(ctx, cmd)
+		if err == nil {
+			return nil
+		}
+		if e := errs.From(err); ctx.Err() != nil || e.Reason == "" && e.Status() < 500 {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		n.waitLogged(fmt.Sprintf("the metadata group to %s: %v", what, err))
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", what, err)
+		case err := <-n.failed:
+			return err
+		case <-time.After(time.Second):
+		}
+	}
+}

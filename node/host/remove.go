@@ -1,0 +1,123 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/proto/metapb"
+)
+
+// goneSuffix ends the name of a folder whose replica was removed and which is being
+// deleted.
+const goneSuffix = ".removed"
+
+// remove closes and deletes a replica that is no longer part of its group, and tells the
+// metadata when it is gone. It may be begun anew at any step.
+func (h *Host) remove(ctx context.Context, m *metapb.Shard) {
+	err := h.drop(ctx, m.Id)
+	if err == nil {
+		err = h.cfg.Forget(ctx, m)
+	}
+	if err != nil && ctx.Err() == nil {
+		h.cfg.Logger.Warn("a removed replica is not gone yet; it is tried again", "shard", m.Id, "err", err)
+		return
+	}
+	h.cfg.Logger.Info("a removed replica is gone from this node", "shard", m.Id)
+}
+
+func (h *Host) drop(ctx context.Context, id uint32) error {
+	h.mu.Lock()
+	s := h.shards[id]
+	delete(h.shards, id)
+	delete(h.failed, id)
+	h.mu.Unlock()
+	if s != nil {
+		if err := s.Close(ctx); err != nil {
+			h.cfg.Logger.Info("a removed replica closed with an error", "shard", id, "err", err)
+		}
+	}
+	// The folder gets another name before the note of it goes: whatever happens between,
+	// a folder of that shard is never taken for a new one's.
+	dir := h.dir(id)
+	if err := os.Rename(dir, dir+goneSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("set aside the folder of shard %d: %w", id, err)
+	}
+	if err := h.cfg.MarkGone(id); err != nil {
+		return fmt.Errorf("note that shard %d is gone: %w", id, err)
+	}
+	if err := os.RemoveAll(dir + goneSuffix); err != nil {
+		return fmt.Errorf("delete the folder of shard %d: %w", id, err)
+	}
+	return nil
+}
+
+// sweep deletes what an earlier process did not finish to delete.
+func (h *Host) sweep() {
+	entries, err := os.ReadDir(h.cfg.Dir)
+	if err != nil {
+		return // there is nothing yet
+	}
+	for _, e := range entries {
+		id, gone := strings.CutSuffix(e.Name(), goneSuffix)
+		if _, err := strconv.ParseUint(id, 10, 32); !gone || err != nil {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(h.cfg.Dir, e.Name())); err != nil {
+			h.cfg.Logger.Warn("the folder of a removed replica is not deleted", "folder", e.Name(), "err", err)
+		}
+	}
+}
+
+// count looks for folders of shards that are not placed here. They are left alone: the
+// metadata may be the one that is wrong.
+func (h *Host) count(known map[uint32]bool) {
+	entries, err := os.ReadDir(h.cfg.Dir)
+	if err != nil {
+		return
+	}
+	var unknown []string
+	for _, e := range entries {
+		if id, err := strconv.ParseUint(e.Name(), 10, 32); err == nil && !known[uint32(id)] {
+			unknown = append(unknown, e.Name())
+		}
+	}
+	h.mu.Lock()
+	before := h.unknown
+	h.unknown = len(unknown)
+	h.mu.Unlock()
+	if len(unknown) > before {
+		h.cfg.Logger.Warn("folders of shards that the cluster does not place on this node are left alone", "dir", h.cfg.Dir, "shards", unknown)
+	}
+}
+
+// register makes the metrics.
+func (h *Host) register(r prometheus.Registerer) {
+	if r == nil {
+		return
+	}
+	gauge := func(name, help string, value func() int) {
+		h.metrics = append(h.metrics, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+			h.mu.RLock()
+			defer h.mu.RUnlock()
+			return float64(value())
+		}))
+	}
+	gauge("cordwood_node_replicas", "Replicas of shards that are open on this node.", func() int { return len(h.shards) })
+	gauge("cordwood_node_replicas_failed", "Replicas that are placed on this node and do not open.", func() int { return len(h.failed) })
+	gauge("cordwood_node_unknown_shards", "Folders of shards that the cluster does not place on this node; they are left alone.", func() int { return h.unknown })
+	r.MustRegister(h.metrics...)
+}
+
+func (h *Host) unregister() {
+	for _, c := range h.metrics {
+		h.cfg.Registerer.Unregister(c)
+	}
+}

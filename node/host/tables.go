@@ -1,0 +1,38 @@
+package host
+
+import (
+	"context"
+	"slices"
+
+	"cordwood/proto/schemapb"
+	"cordwood/shard"
+)
+
+// tellTables tells a shard that is led here which of the tables that it has changed or
+// are gone; what fails is tried again at the next change. A table that the metadata
+// neither has nor has dropped is left alone: what is not known must not be removed.
+func (h *Host) tellTables(ctx context.Context, s *shard.Shard) {
+	var changed []*schemapb.Table
+	dropped := h.cfg.Catalog.DroppedTables()
+	for _, id := range s.Tables() {
+		t, ok := h.cfg.Catalog.TableByID(id)
+		if ok {
+			if version, epoch, known := s.Table(id); known && (version < t.Version || version == t.Version && epoch < t.Writable().Epoch) {
+				changed = append(changed, t.ToProto())
+			}
+			continue
+		}
+		if _, gone := slices.BinarySearch(dropped, id); !gone {
+			continue
+		}
+		if err := s.DropTable(ctx, id); err != nil && ctx.Err() == nil {
+			h.cfg.Logger.Warn("rows of a dropped table stay for now", "shard", s.ID(), "table", id, "err", err)
+		}
+	}
+	if len(changed) == 0 {
+		return
+	}
+	if err := s.DefineTable(ctx, changed...); err != nil && ctx.Err() == nil {
+		h.cfg.Logger.Warn("changes of tables do not take effect yet", "shard", s.ID(), "tables", len(changed), "err", err)
+	}
+}

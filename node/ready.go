@@ -1,0 +1,95 @@
+package node
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"cordwood/proto/errs"
+	"cordwood/router/httpapi"
+)
+
+// wait notes what the node waits for; empty once it serves.
+func (n *node) wait(text string) { n.waiting.Store(text) }
+
+// waitLogged is wait with a line in the log when the text is another one.
+func (n *node) waitLogged(text string) {
+	if before, _ := n.waiting.Swap(text).(string); before != text {
+		n.log.Info("waiting", "for", text)
+	}
+}
+
+// unready lists why the node is not ready; nil once it serves.
+func (n *node) unready() []string {
+	var out []string
+	if w, _ := n.waiting.Load().(string); w != "" {
+		out = append(out, "waiting for "+w)
+	}
+	if why, _ := n.leaving.Load().(string); why != "" {
+		out = append(out, why)
+	}
+	return out
+}
+
+// beforeReady answers users until the router is there.
+func (n *node) beforeReady() http.Handler {
+	return n.operations(func(w http.ResponseWriter, r *http.Request) {
+		err := errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(n.unready(), "; ")).WithRetryAfter(time.Second)
+		httpapi.WriteError(w, r, err)
+	})
+}
+
+// serveOperations is the user port of a node that has no router.
+func (n *node) serveOperations() {
+	h := n.operations(func(w http.ResponseWriter, r *http.Request) {
+		httpapi.WriteError(w, r, errs.New(errs.Unsupported, "this node serves no users: it has no role router; ask a node that has it").WithStatus(http.StatusNotFound))
+	})
+	n.users.setHandler(h)
+	if n.usersV1 != nil {
+		n.usersV1.setHandler(h)
+	}
+}
+
+// operations answers what is asked of any node at any time, and has other answer the rest.
+func (n *node) operations(other http.HandlerFunc) http.Handler {
+	mux := http.NewServeMux()
+	empty := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte("{}"))
+	}
+	mux.HandleFunc("/health", empty)
+	mux.HandleFunc("/v1/health", empty)
+	mux.HandleFunc("/ready", func(w http.ResponseWriter, r *http.Request) {
+		if why := n.unready(); len(why) > 0 {
+			httpapi.WriteError(w, r, errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(why, "; ")).WithRetryAfter(time.Second))
+			return
+		}
+		empty(w, r)
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/", other)
+	return mux
+}
+
+// leave makes the node unready for good, or until it is taken back with an empty text.
+func (n *node) leave(why string) { n.leaving.Store(why) }
+
+// handOver gives the leadership of all groups to others, as far as there are any.
+func (n *node) handOver(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, handOverTimeout)
+	defer cancel()
+	if n.host != nil {
+		n.host.StepDown(ctx)
+	}
+	if n.member != nil {
+		if err := n.member.StepDown(ctx); err != nil {
+			n.log.Info("the leadership of the metadata group was not handed on", "error", err)
+		}
+	}
+}
+
+// handOverTimeout bounds handOver.
+const handOverTimeout = 8 * time.Second

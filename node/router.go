@@ -1,0 +1,115 @@
+package node
+
+import (
+	"context"
+	"runtime"
+
+	"cordwood/meta/metaclient"
+	"cordwood/proto/shardpb"
+	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/auth"
+	"cordwood/router/httpapi/body"
+	"cordwood/router/pipeline"
+	"cordwood/router/pipeline/processor"
+	"cordwood/router/query"
+	"cordwood/router/query/sqlhttp"
+	"cordwood/router/tail"
+	"cordwood/router/write"
+	"cordwood/shard/shardclient"
+)
+
+// openRouter builds the front and lets users in.
+func (n *node) openRouter(users *auth.Provider, memory int64) error {
+	client, shards := n.meta, n.shards
+	writer, err := write.New(write.Config{
+		Meta: client, Shards: shards, NodeID: n.data.nodeID, NoAutoCreate: !n.cfg.AutoCreateTable,
+		Logger: n.log, Registerer: n.registry,
+	})
+	if err != nil {
+		return err
+	}
+	follow, err := n.openTail(client, shards)
+	if err != nil {
+		return err
+	}
+	policy := body.Wait
+	if n.cfg.HTTP.InflightPolicy == "fail" {
+		policy = body.Fail
+	}
+	bodies, err := body.New(body.Config{
+		MaxBytes: int64(n.cfg.HTTP.BodyLimit), MaxInFlight: orQuarter(n.cfg.HTTP.InflightLimit, memory),
+		Policy: policy, Registerer: n.registry,
+	})
+	if err != nil {
+		return err
+	}
+	service, err := query.New(query.Config{
+		Meta: client, Shards: shards, Writer: writer, Timeout: n.cfg.Query.Timeout, MaxTimeout: n.cfg.Query.MaxTimeout,
+		Running: n.cfg.Query.MaxConcurrent, Waiting: n.cfg.Query.MaxWaiting, MaxWait: n.cfg.Query.MaxWait,
+		MaxColumns: n.cfg.MaxColumns, Writable: n.disk.writable, Logger: n.log, Registerer: n.registry,
+	})
+	if err != nil {
+		return err
+	}
+	sql, err := sqlhttp.New(sqlhttp.Config{
+		Service: service, Bodies: bodies, Start: httpapi.StartOf, Timeout: n.cfg.Query.Timeout, Logger: n.log,
+		WriteError: httpapi.WriteError,
+		Permission: httpapi.Permission,
+	})
+	if err != nil {
+		return err
+	}
+	config := httpapi.Config{
+		Catalog: client, Writer: writer, Bodies: bodies, SQL: sql, Tail: follow, Pipelines: client,
+		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.GeoIPDatabase}},
+		NoClientVariables: !n.cfg.ClientVariables,
+		StoreRejects:      n.cfg.OnReject == onRejectStore, RejectsTTL: n.cfg.RejectsTTL,
+		Timeout: n.cfg.HTTP.Timeout, CORS: n.cfg.HTTP.EnableCORS, CORSOrigins: n.cfg.HTTP.CORSAllowedOrigins,
+		NoAutoCreate: !n.cfg.AutoCreateTable, TimestampColumn: n.cfg.timestampColumn(), MaxColumns: n.cfg.MaxColumns,
+		Ready:      n.unready,
+		Writable:   n.disk.writable,
+		Warnings:   n.disk.warnings,
+		Status:     httpapi.Status{Version: n.proc.Version.Version, Commit: n.proc.Version.Commit, Branch: n.proc.Version.Branch, GoVersion: runtime.Version(), Hostname: n.cfg.NodeName},
+		ConfigText: func() string { return n.proc.ConfigText },
+		Logger:     n.log, Registerer: n.registry, Gatherer: n.registry,
+	}
+	if n.operators != nil {
+		config.Tunnel = n.operators.serve
+	}
+	// A nil provider in the interface would not be nil.
+	if users != nil {
+		config.Auth = users
+	}
+	front, err := httpapi.New(config)
+	if err != nil {
+		return err
+	}
+	n.users.setHandler(front.Handler())
+	if n.usersV1 != nil {
+		n.usersV1.setHandler(front.PublicHandler())
+	}
+	return nil
+}
+
+// openTail makes the handler of tails, which end when their port closes.
+func (n *node) openTail(client *metaclient.Client, shards *shardclient.Client) (*tail.Handler, error) {
+	h, err := tail.New(tail.Config{
+		Meta: client, Analyze: shards.Analyze, WriteError: httpapi.WriteError, MaxOpen: n.cfg.MaxTails,
+		Follow: func(ctx context.Context, req *shardpb.TailRequest) (tail.Reader, error) {
+			r, err := shards.Tail(ctx, req)
+			if err != nil {
+				return nil, err // a nil reader in the interface would not be nil
+			}
+			return r, nil
+		},
+		Logger: n.log, Registerer: n.registry,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.users.server.RegisterOnShutdown(h.Close)
+	if n.usersV1 != nil {
+		n.usersV1.server.RegisterOnShutdown(h.Close)
+	}
+	return h, nil
+}

@@ -1,0 +1,222 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"cordwood/meta"
+	"cordwood/meta/metaclient"
+	"cordwood/node/host"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/shardpb"
+	"cordwood/shard"
+	"cordwood/shard/compaction"
+	"cordwood/shard/memtable"
+	"cordwood/shard/shardclient"
+)
+
+// openMeta opens the member of the metadata group: a founder of it, one that the group
+// knows, or one that waits to be made a member.
+func (n *node) openMeta() error {
+	n.wait("the metadata")
+	if _, err := os.Stat(n.cfg.dir("meta", meta.StateFile)); err != nil && n.data.hasMeta() {
+		return fmt.Errorf("this node was a member of the metadata group, and its folder %s is gone: restore it from a backup of the data folder; or, if the group has other members, empty the whole data folder, so that the node comes back as a new one: %w", n.cfg.dir("meta"), err)
+	}
+	transport, err := n.network.Group("meta")
+	if err != nil {
+		return err
+	}
+	_, founders := n.data.Cluster()
+	cfg := meta.Config{
+		Dir: n.cfg.dir("meta"), NodeID: n.data.nodeID, Transport: transport,
+		Logger: n.log, Registerer: n.registry, FailStop: n.failStop,
+		LogDeadline: n.cfg.Disk.WriteDeadline, DiskFull: n.disk.found, MaxTables: n.cfg.MaxTables,
+	}
+	if slices.Contains(founders, n.data.nodeID) && !n.data.hasMeta() {
+		cfg.Bootstrap, cfg.Founders = true, founders
+	}
+	m, err := meta.Open(cfg)
+	if err != nil {
+		return err
+	}
+	n.member = m
+	n.onStop("metadata", func(context.Context) error { return m.Close() })
+	if err := n.data.setMeta(); err != nil {
+		return err
+	}
+	metapb.RegisterMetaServer(n.rpc.server, m)
+	return nil
+}
+
+// openMetaClient makes the client of the metadata group, of which this node may be a
+// member itself.
+func (n *node) openMetaClient() {
+	n.meta = metaclient.New(metaclient.Config{
+		Members: func() []string {
+			others := n.nodes.WithRole(roleMeta)
+			if n.member != nil {
+				return append([]string{n.data.nodeID}, others...)
+			}
+			return others
+		},
+		Dial: n.nodes.Dial, Logger: n.log,
+	})
+}
+
+// openShards opens the query engine, and what will open the shards.
+func (n *node) openShards(memory int64) error {
+	shardDir, err := filepath.Abs(n.cfg.dir("shards"))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(shardDir, 0o750); err != nil {
+		return fmt.Errorf("make folder of shards: %w", err)
+	}
+	pool, budget := &memtable.Pool{}, shard.NewBudget(n.cfg.memtableBudget(memory))
+	sql, err := n.openEngine(shardDir, pool, memory)
+	if err != nil {
+		return err
+	}
+	compactions := compaction.NewLimiter(0.5, 64<<20)
+	ttl := func(t *schema.Table) schema.TTL {
+		database := ""
+		if d, ok := n.meta.Database(t.Database); ok {
+			database = d.Options[schema.OptionTTL]
+		}
+		return schema.EffectiveTTL(t.Options[schema.OptionTTL], database)
+	}
+	n.host = host.New(host.Config{
+		Dir: shardDir, NodeID: n.data.nodeID, Catalog: n.meta, Logger: n.log, Registerer: n.registry,
+		Created: n.data.hasShard, MarkCreated: n.data.addShards, MarkGone: n.data.dropShard,
+		Open: func(o host.Opening) (*shard.Shard, error) {
+			transport, err := n.network.Group(fmt.Sprintf("shard/%d/%d", o.ID, o.Incarnation))
+			if err != nil {
+				return nil, err
+			}
+			s, err := shard.Open(shard.Config{
+				ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: n.data.nodeID, Bootstrap: o.Bootstrap, Founders: o.Founders,
+				Transport: transport, Peers: n.nodes.Dial,
+				FlushBytes: int64(n.cfg.Shard.FlushBytes), FlushAge: n.cfg.Shard.FlushAge,
+				Pool: pool, Budget: budget, Compaction: compactions, TTL: ttl,
+				LogDeadline: n.cfg.Disk.WriteDeadline, Space: n.disk.space, DiskFull: n.disk.found,
+				Logger: n.log, Registerer: n.registry, FailStop: n.failStop,
+			})
+			if err != nil {
+				_ = transport.Close() // it only leaves the list of groups
+			}
+			return s, err
+		},
+		Forget: n.forgetReplica,
+	})
+	n.onStop("shards", n.host.Close)
+	service := shard.NewServer(shard.ServerConfig{Shards: n.host.Shard, All: n.host.All, Engine: sql})
+	shardpb.RegisterShardServiceServer(n.rpc.server, service)
+	n.rpc.conn.shards = service
+	if n.member != nil {
+		n.operators = newOperatorServer(n.member, service)
+		n.onStop("calls of operators", n.operators.stop)
+	}
+	n.disk.onFull(func() {
+		for _, s := range n.host.All() {
+			s.MakeRoom()
+		}
+	})
+	return nil
+}
+
+// forgetReplica tells the metadata that a removed replica is gone from this node.
+func (n *node) forgetReplica(ctx context.Context, s *metapb.Shard) error {
+	_, err := n.meta.Propose(ctx, &metapb.Command{TimeUnixNano: time.Now().UnixNano(), Op: &metapb.Command_ChangeShard{ChangeShard: &metapb.ChangeShard{
+		ShardId: s.Id, Version: s.Version, Change: &metapb.ChangeShard_Forget{Forget: n.data.nodeID},
+	}}})
+	return err
+}
+
+// startShards opens the shards that are placed here, and follows placement from then on.
+func (n *node) startShards() error {
+	n.wait("the shards")
+	if err := n.host.Start(); err != nil {
+		return err
+	}
+	n.run("following placement", n.host.Run)
+	n.run("scrubbing", func(ctx context.Context) error { return n.scrub(ctx, n.host) })
+	return nil
+}
+
+// awaitShards waits until every shard of this node can do its part.
+func (n *node) awaitShards(ctx context.Context) error {
+	if n.host == nil {
+		n.wait("")
+		return nil
+	}
+	for {
+		waits := n.host.Waits()
+		if waits == "" {
+			n.wait("")
+			return nil
+		}
+		n.wait(waits)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-n.failed:
+			return err
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// newShardClient makes the client of all shards of the cluster.
+func (n *node) newShardClient() *shardclient.Client {
+	return shardclient.New(shardclient.Config{
+		Replicas: func(id uint32) []string {
+			for _, s := range n.meta.Shards() {
+				if s.Id == id {
+					return s.Replicas
+				}
+			}
+			return nil
+		},
+		Dial: n.nodes.Dial, DialTail: n.nodes.DialTail,
+		Nodes:  n.shardNodes,
+		Logger: n.log, Registerer: n.registry,
+	})
+}
+
+// shardNodes lists the nodes that hold shards, this one first if it does.
+func (n *node) shardNodes() []string {
+	var out []string
+	for _, m := range n.meta.Nodes() {
+		switch {
+		case m.Id == n.data.nodeID || !slices.Contains(m.Roles, roleShard):
+		default:
+			out = append(out, m.Id)
+		}
+	}
+	if n.host != nil {
+		out = slices.Insert(out, 0, n.data.nodeID)
+	}
+	return out
+}
+
+// memtableBudget is the memory of all memtables of the node together: what is set,
+// else an eighth of the machine's, at most four times the flush size.
+func (c *Config) memtableBudget(memory int64) int64 {
+	if c.Shard.Memory > 0 {
+		return int64(c.Shard.Memory)
+	}
+	return min(memory/8, 4*int64(c.Shard.FlushBytes))
+}
+
+// orQuarter is the size that was set or, if none was, a quarter of the memory.
+func orQuarter(set ByteSize, memory int64) int64 {
+	if set > 0 {
+		return int64(set)
+	}
+	return memory / 4
+}
