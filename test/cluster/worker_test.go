@@ -155,6 +155,31 @@ func TestQueryWorker(t *testing.T) {
 	}
 }
 
+// TestTempLimit lets a query spill more than it may: it fails with the reason, and others,
+// and the server, go on.
+func TestTempLimit(t *testing.T) {
+	n := New(t, "--query-memory", "64MiB", "--query-temp-limit", "4MiB", "--query-threads", "1")
+	n.Start()
+	if err := n.Ingest("app", []byte(`{"a":1}`)); err != nil {
+		t.Fatal(err)
+	}
+	const spills = "SELECT max(h) FROM (SELECT hash(range) AS h, row_number() OVER (ORDER BY hash(range)) AS r FROM range(20000000))"
+	wantFailure(t, <-n.later(t, spills), 500, 6000, "--query-temp-limit")
+	if got := fmt.Sprint(n.Rows(t, "SELECT a FROM app")); got != "[[1]]" {
+		t.Errorf("rows %s afterwards", got)
+	}
+	var left []string
+	_ = filepath.WalkDir(filepath.Join(n.Dir, "tmp"), func(path string, e os.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			left = append(left, path)
+		}
+		return nil
+	})
+	if len(left) > 0 {
+		t.Errorf("temporary files are left: %v", left)
+	}
+}
+
 // TestStopQueries ends queries by time and by the client going away.
 func TestStopQueries(t *testing.T) {
 	n := New(t)

@@ -94,6 +94,13 @@ func toClient(err error, r *rewritten) error {
 		"constraint", "object size", "sequence":
 		return &errs.Error{Code: errs.InvalidArguments, Msg: msg, Err: err}
 	case "out of memory":
+		if strings.Contains(msg, "failed to offload data block") {
+			// Memory was not the end of it: what it spilled has a bound too.
+			return &errs.Error{
+				Code: errs.RuntimeResourcesExhausted, Err: err,
+				Msg: "the query needs more than --query-memory, and its temporary files more than --query-temp-limit (" + msg + "); narrow its time range or group by fewer values",
+			}
+		}
 		return &errs.Error{
 			Code: errs.RuntimeResourcesExhausted, Err: err,
 			Msg: "the query needs more memory than the engine has (" + msg + "); narrow its time range or group by fewer values",

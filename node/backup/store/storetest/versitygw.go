@@ -1,0 +1,99 @@
+// Package storetest lends tests a server of S3 that others wrote.
+package storetest
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// gatewayModule is a server of S3 from the module proxy. It stays out of go.mod.
+const gatewayModule = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
+
+// gateway is the server's program: $VERSITYGW_BIN, or one that was installed into the
+// cache of this user. Without either, and without the module proxy, the test is skipped.
+func gateway(t *testing.T) string {
+	t.Helper()
+	if bin := os.Getenv("VERSITYGW_BIN"); bin != "" {
+		return bin
+	}
+	if testing.Short() {
+		t.Skip("building versitygw takes minutes; set VERSITYGW_BIN")
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Skipf("no place to install versitygw: %v", err)
+	}
+	dir := filepath.Join(cache, "cordwood-test", "versitygw-v1.8.0")
+	bin := filepath.Join(dir, "versitygw")
+	if _, err := os.Stat(bin); err == nil {
+		return bin
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	defer cancel()
+	install := exec.CommandContext(ctx, "go", "install", gatewayModule)
+	install.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=-mod=mod")
+	install.Dir = t.TempDir() // outside of any module
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Skipf("versitygw cannot be had: %v: %s", err, out)
+	}
+	return bin
+}
+
+// The credentials of the server.
+const (
+	AccessKey = "test"
+	SecretKey = "canary-secret"
+)
+
+// Serve starts a server of S3 with an empty bucket, for the time of the test, and puts its
+// credentials into the environment. The test is skipped where there can be no such server.
+func Serve(t *testing.T) (endpoint, bucket string) {
+	t.Helper()
+	bin, root := gateway(t), t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "bucket"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	cmd := exec.Command(bin, "--access", AccessKey, "--secret", SecretKey, "--port", addr, "--quiet", "posix", root)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Skipf("start versitygw: %v", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended by itself
+		t.Logf("the server ended: %v", <-ended)
+	})
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		resp, err := http.Get("http://" + addr + "/")
+		if err == nil {
+			resp.Body.Close()
+			break
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Skipf("versitygw does not run here (its folder needs extended attributes): %v", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("versitygw does not answer: %v", err)
+		}
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", AccessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", SecretKey)
+	return "http://" + addr, "bucket"
+}
