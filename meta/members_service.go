@@ -100,35 +100,58 @@ func (m *Meta) checkChange(req *metapb.ChangeMembersRequest, voters, learners []
 		if len(rest) == 0 {
 			return refuse("it is the only voter; promote another one first")
 		}
-		var live, down []string
+		var down []string
+		live, unheard := 0, false
 		for _, id := range rest {
-			if id == m.cfg.NodeID || m.answers(id) {
-				live = append(live, id)
-			} else {
+			switch answers, heard := m.answers(id); {
+			case answers:
+				live++
+			case heard:
 				down = append(down, id)
+			default:
+				unheard = true
 			}
 		}
-		if need := len(rest)/2 + 1; len(live) < need {
+		if need := len(rest)/2 + 1; live < need {
+			if unheard {
+				return m.unheard(node)
+			}
 			return refuse("without it there are %d voters, of which %d have to be up, and %v are down; bring them up or remove them first", len(rest), need, down)
 		}
 		return replica.Remove, nil
 	case metapb.ChangeMembersRequest_CHANGE_LEAD:
-		if votes && node != m.cfg.NodeID && !m.answers(node) {
-			return refuse("it does not answer")
+		if votes {
+			switch answers, heard := m.answers(node); {
+			case !answers && heard:
+				return refuse("it does not answer")
+			case !answers:
+				return m.unheard(node)
+			}
 		}
 		return replica.Lead, nil
 	}
 	return refuse("%s is no change", req.Change)
 }
 
-// answers tells whether a member answered this one, which leads, in the last DownAfter.
-func (m *Meta) answers(node string) bool {
-	for _, member := range m.replica.Stats().Members {
-		if member.NodeID == node {
-			return member.Silent >= 0 && member.Silent < m.cfg.DownAfter
+// answers tells whether a member answered this one, which leads, in the last DownAfter;
+// heard is false if this one has not led for long enough to say that it did not.
+func (m *Meta) answers(node string) (answers, heard bool) {
+	if node == m.cfg.NodeID {
+		return true, true
+	}
+	stats := m.replica.Stats()
+	for _, member := range stats.Members {
+		if member.NodeID == node && member.Silent >= 0 {
+			return member.Silent < m.cfg.DownAfter, true
 		}
 	}
-	return false
+	return false, m.reports.leading(stats.Term) >= m.cfg.DownAfter
+}
+
+// unheard is the answer of a leader that was elected a moment ago.
+func (m *Meta) unheard(node string) (replica.ChangeKind, error) {
+	return 0, errs.New(errs.ShardBusy, "Change the metadata group, node %s: node %s has just begun to lead and does not know yet which members are up; try again", node, m.cfg.NodeID).
+		WithReason(errs.Busy).WithRetryAfter(200 * time.Millisecond)
 }
 
 // memberAdvice says what is to be thought of a number of voters.

@@ -19,6 +19,7 @@ type reports struct {
 
 	mu   sync.Mutex // guards the rest
 	term uint64     // in which they came
+	led  time.Time  // when it was first asked in this term
 	// since is when this member began to listen: when it began to lead, or when it came to
 	// itself after it had stood still.
 	since time.Time
@@ -44,7 +45,7 @@ const (
 func (r *reports) listen(term uint64) {
 	now := r.now()
 	if term != r.term || r.nodes == nil {
-		r.term, r.since, r.nodes = term, now, map[string]nodeReport{}
+		r.term, r.led, r.since, r.nodes = term, now, now, map[string]nodeReport{}
 	} else if now.Sub(r.heard) > r.downAfter/2 {
 		r.since = now
 	}
@@ -59,8 +60,16 @@ func (r *reports) add(term uint64, req *metapb.ReportRequest) {
 	r.nodes[req.NodeId] = nodeReport{req, r.heard}
 }
 
-// status tells how the nodes are and how long this member has listened.
-func (r *reports) status(term uint64, nodes []*metapb.Node) (out []*metapb.NodeStatus, listening time.Duration) {
+// leading is how long this member has led, as far as it was asked.
+func (r *reports) leading(term uint64) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.listen(term)
+	return r.heard.Sub(r.led)
+}
+
+// status tells how the nodes are and how long this member has led.
+func (r *reports) status(term uint64, nodes []*metapb.Node) (out []*metapb.NodeStatus, leading time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.listen(term)
@@ -80,7 +89,7 @@ func (r *reports) status(term uint64, nodes []*metapb.Node) (out []*metapb.NodeS
 			delete(r.nodes, id) // it was removed
 		}
 	}
-	return out, r.heard.Sub(r.since)
+	return out, r.heard.Sub(r.led)
 }
 
 // Report keeps a node's report, and answers which nodes are down.
@@ -178,9 +187,9 @@ func (m *Meta) status() (*metapb.StatusResponse, error) {
 	if err != nil {
 		return nil, errs.Wrap(errs.Internal, err, "status of the cluster")
 	}
-	var listening time.Duration
-	resp.Nodes, listening = m.reports.status(term, nodes)
-	resp.LeadingNanos = listening.Nanoseconds()
+	var leading time.Duration
+	resp.Nodes, leading = m.reports.status(term, nodes)
+	resp.LeadingNanos = leading.Nanoseconds()
 	for _, member := range stats.Members {
 		silent := member.Silent.Nanoseconds()
 		if member.Silent < 0 {

@@ -16,7 +16,7 @@ import (
 // How often it is looked whether the watch is behind, and how long a member may take to
 // send a piece of the state.
 const (
-	checkEvery = 2 * time.Second
+	checkEvery = time.Second
 	pieceLimit = 10 * time.Second
 )
 

@@ -1,0 +1,114 @@
+package meta
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+// describeNodes prints how long each node was silent, and which are down.
+func describeNodes(list []*metapb.NodeStatus) string {
+	var out []string
+	for _, n := range list {
+		s := fmt.Sprintf("%s %s", n.Node.Id, time.Duration(n.SilentNanos))
+		if n.Report == nil {
+			s += " no report"
+		}
+		if n.Down {
+			s += " down"
+		}
+		out = append(out, s)
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestSilentNodesAreDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &reports{downAfter: 10 * time.Second, now: time.Now}
+		nodes := []*metapb.Node{{Id: "a"}, {Id: "b"}, {Id: "c"}}
+		report := func(id string) { r.add(7, &metapb.ReportRequest{NodeId: id}) }
+		want := func(what, want string) {
+			t.Helper()
+			list, _ := r.status(7, nodes)
+			if got := describeNodes(list); got != want {
+				t.Errorf("%s:\n got  %s\n want %s", what, got, want)
+			}
+		}
+		// pass lets time pass in which only some nodes report, once a second.
+		pass := func(seconds int, ids ...string) {
+			for range seconds {
+				time.Sleep(time.Second)
+				for _, id := range ids {
+					report(id)
+				}
+			}
+		}
+		report("a")
+		report("b")
+		want("at first", "a 0s, b 0s, c 0s no report")
+		pass(9, "a")
+		want("nearly down", "a 0s, b 9s, c 9s no report")
+		pass(1, "a")
+		want("down", "a 0s, b 10s down, c 10s no report down")
+		report("c")
+		want("c is back", "a 0s, b 10s down, c 0s")
+		// The leader stands still: nobody was heard, which says nothing of them.
+		time.Sleep(time.Minute)
+		want("after a stop", "a 0s, b 0s, c 0s")
+		pass(10, "a")
+		want("who stays silent is down", "a 0s, b 10s down, c 10s down")
+		// A new term begins with nothing.
+		list, leading := r.status(8, nodes)
+		if got := describeNodes(list); got != "a 0s no report, b 0s no report, c 0s no report" || leading != 0 {
+			t.Errorf("in a new term: %s, leading for %s", got, leading)
+		}
+		pass(3, "a")
+		nodes = nodes[:1]
+		want("removed nodes are forgotten", "a 0s")
+		if len(r.nodes) != 1 {
+			t.Errorf("%d reports are kept of one node", len(r.nodes))
+		}
+	})
+}
+
+func TestReportsAreChecked(t *testing.T) {
+	m := mustOpen(t, Config{})
+	propose(t, m, "bootstrap c1 shards=1")
+	propose(t, m, "node n1")
+	for _, tt := range []struct {
+		name string
+		req  *metapb.ReportRequest
+		want string
+	}{
+		{"good", &metapb.ReportRequest{NodeId: "n1"}, ""},
+		{"of nobody", &metapb.ReportRequest{}, "node id is empty"},
+		{"of a stranger", &metapb.ReportRequest{NodeId: "n2"}, "it is not known to the cluster"},
+		{"too many replicas", &metapb.ReportRequest{NodeId: "n1", Replicas: make([]*metapb.ReplicaReport, maxReplicaReports+1)}, "4097 replicas"},
+		{"too many tables", &metapb.ReportRequest{NodeId: "n1", Replicas: []*metapb.ReplicaReport{{Tables: make([]*metapb.TableIngest, maxTableIngests+1)}}}, "257 tables"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			resp, err := m.Report(within(t), tt.req)
+			if tt.want != "" {
+				if e := errs.From(errs.FromGRPC(err)); e.Code != errs.InvalidArguments || !strings.Contains(e.Msg, tt.want) {
+					t.Errorf("got %v, want %q", err, tt.want)
+				}
+				return
+			}
+			if err != nil || resp.ClusterVersion != metapb.MaxProtocol || len(resp.Silent) != 0 {
+				t.Errorf("got %v, %v", resp, err)
+			}
+		})
+	}
+	s, err := m.Status(within(t), &metapb.StatusRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Leader != "n1" || s.ClusterId != "c1" || len(s.Nodes) != 1 || s.Nodes[0].Report == nil || len(s.Shards) != 1 || len(s.Members) != 1 || !s.Members[0].Voter || s.Settings.Replication != 1 {
+		t.Errorf("status is %v", s)
+	}
+}
