@@ -18,7 +18,7 @@ BUF        := $(GO) run github.com/bufbuild/buf/cmd/buf@v1.57.2
 RACE_PKGS  := ./node/... ./router/httpapi/... ./router/write/... ./router/query/... ./meta/... \
               ./shard ./shard/replica/... ./shard/memtable/... ./shard/manifest/... ./shard/query/... ./shard/shardclient/...
 
-.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash chaos bench bench-e2e clean
+.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ fuzz: ## Each fuzz target for FUZZTIME (30s)
 
 crash: build ## Kill a real server, and cut its power (as root), again and again under load (ROUNDS=100)
 	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CRASH_ROUNDS=$${ROUNDS:-100} $(GO) test -count 1 -timeout 60m -v ./test/crash
+
+simulation: ## Break shards of many nodes in virtual time, SEEDS=200 different ways
+	$(GO) test -count 1 -timeout 60m -v ./test/simulation -seeds $${SEEDS:-200}
 
 chaos: build ## Break the disk under a real server in every way, and 200 bytes of its files (as root)
 	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CHAOS=1 $(GO) test -count 1 -timeout 30m -v ./test/fault

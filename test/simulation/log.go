@@ -1,0 +1,183 @@
+package simulation
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/raft"
+)
+
+// Log is the disk of one raft group on one node: what was synced survives Crash, by
+// which also every handle that is open goes dead.
+type Log struct {
+	// Lazy has appends answered before they are synced: the fault that a checker of
+	// lost rows must find. What the last Lazy appends stored is lost at a crash.
+	Lazy int
+
+	mu      sync.Mutex
+	gen     int
+	entries map[uint64]*raft.Log
+	first   uint64
+	last    uint64
+	recent  []uint64 // the first index of each of the last Lazy appends
+	values  map[string][]byte
+	numbers map[string]uint64
+}
+
+// NewLog returns an empty log.
+func NewLog() *Log {
+	return &Log{entries: map[uint64]*raft.Log{}, values: map[string][]byte{}, numbers: map[string]uint64{}}
+}
+
+var errDead = errors.New("the node has crashed")
+
+// Crash is a power cut.
+func (l *Log) Crash() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gen++
+	if len(l.recent) > 0 {
+		l.cut(l.recent[0], l.last)
+		l.recent = nil
+	}
+}
+
+// Open returns a handle that lives until the next Crash.
+func (l *Log) Open() *LogHandle {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return &LogHandle{log: l, gen: l.gen}
+}
+
+// cut removes the entries from lo to hi, one end of the log.
+func (l *Log) cut(lo, hi uint64) {
+	for i := max(lo, l.first); i <= min(hi, l.last); i++ {
+		delete(l.entries, i)
+	}
+	switch {
+	case lo <= l.first && hi >= l.last:
+		l.first, l.last = 0, 0
+	case lo <= l.first:
+		l.first = max(l.first, hi+1)
+	default:
+		l.last = min(l.last, lo-1)
+	}
+}
+
+// LogHandle is a Log as a process has it open. It is a raft log and stable store.
+type LogHandle struct {
+	log *Log
+	gen int
+}
+
+var (
+	_ raft.LogStore    = (*LogHandle)(nil)
+	_ raft.StableStore = (*LogHandle)(nil)
+)
+
+// use runs do on the log unless the handle is dead.
+func (h *LogHandle) use(do func(l *Log) error) error {
+	h.log.mu.Lock()
+	defer h.log.mu.Unlock()
+	if h.gen != h.log.gen {
+		return errDead
+	}
+	return do(h.log)
+}
+
+// Close closes nothing.
+func (h *LogHandle) Close() error { return nil }
+
+// FirstIndex is 0 for an empty log.
+func (h *LogHandle) FirstIndex() (i uint64, err error) {
+	err = h.use(func(l *Log) error { i = l.first; return nil })
+	return i, err
+}
+
+// LastIndex is 0 for an empty log.
+func (h *LogHandle) LastIndex() (i uint64, err error) {
+	err = h.use(func(l *Log) error { i = l.last; return nil })
+	return i, err
+}
+
+// GetLog reads an entry.
+func (h *LogHandle) GetLog(index uint64, out *raft.Log) error {
+	return h.use(func(l *Log) error {
+		e := l.entries[index]
+		if e == nil {
+			return raft.ErrLogNotFound
+		}
+		*out = *e
+		return nil
+	})
+}
+
+// StoreLog appends an entry.
+func (h *LogHandle) StoreLog(e *raft.Log) error { return h.StoreLogs([]*raft.Log{e}) }
+
+// StoreLogs appends entries.
+func (h *LogHandle) StoreLogs(entries []*raft.Log) error {
+	return h.use(func(l *Log) error {
+		for _, e := range entries {
+			if l.last != 0 && e.Index != l.last+1 {
+				return fmt.Errorf("append of entry %d behind %d", e.Index, l.last)
+			}
+			c := *e
+			c.Data = append([]byte(nil), e.Data...)
+			l.entries[e.Index] = &c
+			l.last = e.Index
+			if l.first == 0 {
+				l.first = e.Index
+			}
+		}
+		if l.Lazy > 0 && len(entries) > 0 {
+			l.recent = append(l.recent, entries[0].Index)
+			if len(l.recent) > l.Lazy {
+				l.recent = l.recent[1:]
+			}
+		}
+		return nil
+	})
+}
+
+// DeleteRange removes entries at one end of the log.
+func (h *LogHandle) DeleteRange(lo, hi uint64) error {
+	return h.use(func(l *Log) error { l.cut(lo, hi); return nil })
+}
+
+// Set stores a value.
+func (h *LogHandle) Set(key, value []byte) error {
+	return h.use(func(l *Log) error { l.values[string(key)] = append([]byte(nil), value...); return nil })
+}
+
+// Get reads a value.
+func (h *LogHandle) Get(key []byte) (v []byte, err error) {
+	err = h.use(func(l *Log) error {
+		have, ok := l.values[string(key)]
+		if !ok {
+			return errors.New("not found") // the text that raft looks for
+		}
+		v = have
+		return nil
+	})
+	return v, err
+}
+
+// SetUint64 stores a number.
+func (h *LogHandle) SetUint64(key []byte, value uint64) error {
+	return h.use(func(l *Log) error { l.numbers[string(key)] = value; return nil })
+}
+
+// GetUint64 reads a number.
+func (h *LogHandle) GetUint64(key []byte) (v uint64, err error) {
+	err = h.use(func(l *Log) error {
+		have, ok := l.numbers[string(key)]
+		if !ok {
+			return errors.New("not found")
+		}
+		v = have
+		return nil
+	})
+	return v, err
+}

@@ -1,0 +1,106 @@
+package simulation
+
+import (
+	"flag"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var (
+	seedFlag = flag.Uint64("seed", 0, "run this seed alone")
+	seeds    = flag.Int("seeds", 8, "how many seeds to run, from one by chance on")
+	verbose  = flag.Bool("events", false, "print the events of every run, and the logs of the nodes")
+)
+
+func runSeed(t *testing.T, opt Options) (r *Report) {
+	t.Helper()
+	dir := t.TempDir()
+	if *verbose {
+		opt.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var err error
+		if r, err = Run(opt, dir); err != nil {
+			t.Fatalf("%s: %v", opt, err)
+		}
+	})
+	return r
+}
+
+// TestSeeds runs seeds by chance: no acknowledged row may be lost or doubled, no read may
+// be stale, the replicas must agree, and every shard must take writes once all is mended.
+func TestSeeds(t *testing.T) {
+	first := rand.Uint64() % 1_000_000
+	n := *seeds
+	if *seedFlag != 0 {
+		first, n = *seedFlag, 1
+	}
+	for seed := first; seed < first+uint64(n); seed++ {
+		r := runSeed(t, Draw(seed))
+		if r.Failed() {
+			t.Errorf("go test ./test/simulation -run TestSeeds -seed %d\n%s", seed, r)
+		} else {
+			t.Logf("%s: %d rows, gap %s, recovery %s", r.Options, r.Acked, r.Longest, r.Recovery)
+		}
+	}
+}
+
+// TestMutants breaks the program on purpose, each time in another way, and requires that
+// the checkers find it.
+func TestMutants(t *testing.T) {
+	tests := []struct {
+		name   string
+		mutant Mutant
+		faults []string
+		want   string
+		seed   uint64 // from which on seeds are tried
+	}{
+		{"appends are not synced", SkipSync, []string{"crash of all"}, "acknowledged rows are lost", 1},
+		{"a node comes back empty", LoseLog, []string{"crash of all", "crash"}, "", 1},
+		{"a retry has another identity", SkipDedup, []string{"isolated leader", "mend"}, "more than once", 10},
+		{"acknowledged before it is committed", AckEarly, []string{"isolated leader", "mend"}, "lost", 1},
+		{"reads without a barrier", StaleRead, []string{"one-way partition", "partition", "isolated leader"}, "linearizable read", 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			for seed := test.seed; seed < test.seed+12; seed++ {
+				opt := Draw(seed)
+				opt.Faults, opt.Mutant, opt.Duration, opt.Pause, opt.Writers = test.faults, test.mutant, 2*time.Minute, 5*time.Second, 3
+				r := runSeed(t, opt)
+				for _, v := range r.Violations {
+					if strings.Contains(v, test.want) {
+						t.Logf("found with seed %d: %s", seed, v)
+						return
+					}
+				}
+				if len(r.Stuck) > 0 && test.want == "" {
+					t.Logf("found with seed %d: shard %v takes no writes", seed, r.Stuck)
+					return
+				}
+			}
+			t.Error("nothing was found")
+		})
+	}
+}
+
+// TestLostLeader has leaders crash, and be cut off from the other members but not from
+// the writers: writes go on within a few seconds.
+func TestLostLeader(t *testing.T) {
+	for _, fault := range []string{"crash of a leader", "isolated leader"} {
+		t.Run(fault, func(t *testing.T) {
+			opt := Draw(7)
+			opt.Faults, opt.Duration, opt.Pause, opt.Writers, opt.Groups = []string{fault}, 5*time.Minute, 15*time.Second, 3, 1
+			opt.Mend = true
+			r := runSeed(t, opt)
+			if r.Failed() || r.Longest > 5*time.Second {
+				t.Error(r)
+			}
+			t.Logf("longest gap %s", r.Longest)
+		})
+	}
+}
