@@ -24,9 +24,10 @@ import (
 	"time"
 )
 
-// Node is one server process and the folder that it keeps its data in. Start,
-// Kill and Stop must not be called concurrently; the rest may.
+// Node is one server process and the folder that it keeps its data in. Start, Launch,
+// Kill and Stop of one node must not be called concurrently; the rest may.
 type Node struct {
+	Name string // of --node-name; empty outside of a Cluster
 	Dir  string
 	HTTP string // http://127.0.0.1:PORT; https with --tls-cert
 	RPC  string
@@ -63,7 +64,7 @@ func NewAt(t testing.TB, dir string, args ...string) *Node {
 	t.Cleanup(func() {
 		n.Kill()
 		if t.Failed() {
-			t.Logf("log of the server:\n%s", n.log.String())
+			t.Logf("log of the server %s:\n%s", n.Name, n.log.String())
 		}
 	})
 	return n
@@ -83,6 +84,21 @@ func (n *Node) Start() time.Duration {
 // before, or that it was not ready in time.
 func (n *Node) TryStart(limit time.Duration) error {
 	n.t.Helper()
+	if err := n.launch(); err != nil {
+		return err
+	}
+	return n.AwaitReady(limit)
+}
+
+// Launch starts the process and does not wait for it.
+func (n *Node) Launch() {
+	n.t.Helper()
+	if err := n.launch(); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+func (n *Node) launch() error {
 	n.cmd = exec.Command(n.bin, n.args...)
 	n.cmd.Stdout, n.cmd.Stderr = n.log, n.log
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -95,16 +111,24 @@ func (n *Node) TryStart(limit time.Duration) error {
 		n.err = cmd.Wait()
 		close(done)
 	}(n.cmd, n.done)
+	return nil
+}
+
+// AwaitReady waits until the node says that it is ready.
+func (n *Node) AwaitReady(limit time.Duration) error {
 	// A node with TLS is asked without a look at its certificate: tests look at that.
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // a process of this test
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // a process of this test
 	defer client.CloseIdleConnections()
+	why := ""
 	for deadline := time.Now().Add(limit); ; {
 		resp, err := client.Get(n.HTTP + "/ready")
 		if err == nil {
+			text, _ := io.ReadAll(resp.Body) // only for the message
 			resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
 				return nil
 			}
+			why = string(text)
 		}
 		select {
 		case <-n.done:
@@ -113,8 +137,21 @@ func (n *Node) TryStart(limit time.Duration) error {
 		case <-time.After(10 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("server not ready after %s\n%s", limit, n.log.String())
+			return fmt.Errorf("server %s not ready after %s: %s\n%s", n.Name, limit, why, n.log.String())
 		}
+	}
+}
+
+// Pause stops the process where it is, as SIGSTOP does; Continue lets it go on.
+func (n *Node) Pause() { n.signal(syscall.SIGSTOP) }
+
+// Continue ends Pause.
+func (n *Node) Continue() { n.signal(syscall.SIGCONT) }
+
+func (n *Node) signal(s syscall.Signal) {
+	n.t.Helper()
+	if err := n.cmd.Process.Signal(s); err != nil {
+		n.t.Fatalf("send %s to server %s: %v", s, n.Name, err)
 	}
 }
 
@@ -161,9 +198,13 @@ func (n *Node) Kill() {
 // Stop asks the process to end, waits, and fails the test unless it ends with status 0.
 func (n *Node) Stop() {
 	n.t.Helper()
-	if err := n.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		n.t.Fatalf("stop server: %v", err)
-	}
+	n.signal(syscall.SIGTERM)
+	n.awaitStop()
+}
+
+// awaitStop waits for the end of a process that was asked to end.
+func (n *Node) awaitStop() {
+	n.t.Helper()
 	select {
 	case <-n.done:
 	case <-time.After(40 * time.Second):

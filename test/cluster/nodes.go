@@ -1,0 +1,229 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Spec says what a Cluster consists of.
+type Spec struct {
+	// All is the number of nodes with every role; Meta, Shard and Router of those that
+	// have one role only.
+	All, Meta, Shard, Router int
+	// Replication is that of the shards; 0: 3 if there are as many nodes for them, else 1.
+	Replication int
+	// Shards is their number; 0: 2.
+	Shards int
+	// Expect is the number of founders; 0: 3 if there are as many nodes with the role
+	// meta, else 1.
+	Expect int
+	// Args are further flags of all nodes.
+	Args []string
+}
+
+// Cluster is several nodes that are to become one cluster.
+type Cluster struct {
+	// Nodes are all of them: those with every role, then meta, shard, router.
+	Nodes []*Node
+	// Metas, Shards and Routers are the nodes with that role.
+	Metas, Shards, Routers []*Node
+
+	t    testing.TB
+	spec Spec
+	dir  string
+}
+
+// NewCluster prepares the nodes of a cluster, and starts none.
+func NewCluster(t testing.TB, spec Spec) *Cluster {
+	t.Helper()
+	three := func(set *int, nodes int) {
+		if *set == 0 {
+			*set = 1
+			if nodes >= 3 {
+				*set = 3
+			}
+		}
+	}
+	three(&spec.Replication, spec.All+spec.Shard)
+	three(&spec.Expect, spec.All+spec.Meta)
+	if spec.Shards == 0 {
+		spec.Shards = 2
+	}
+	c := &Cluster{t: t, spec: spec, dir: t.TempDir()}
+	for _, kind := range []struct {
+		roles string
+		count int
+	}{{"router,meta,shard", spec.All}, {"meta", spec.Meta}, {"shard", spec.Shard}, {"router", spec.Router}} {
+		for range kind.count {
+			c.add(kind.roles)
+		}
+	}
+	c.Seed()
+	return c
+}
+
+// add prepares one more node; Seed must follow.
+func (c *Cluster) add(roles string) *Node {
+	name := fmt.Sprintf("n%d", len(c.Nodes)+1)
+	n := NewAt(c.t, filepath.Join(c.dir, name), append([]string{
+		"--node-name", name, "--roles", roles, "--shards", fmt.Sprint(c.spec.Shards), "--replication", fmt.Sprint(c.spec.Replication),
+		"--meta-bootstrap-expect", fmt.Sprint(c.spec.Expect),
+	}, c.spec.Args...)...)
+	n.Name = name
+	c.Nodes = append(c.Nodes, n)
+	for role, list := range map[string]*[]*Node{"meta": &c.Metas, "shard": &c.Shards, "router": &c.Routers} {
+		if strings.Contains(roles, role) {
+			*list = append(*list, n)
+		}
+	}
+	return n
+}
+
+// Add prepares one more node of those roles, with the nodes of the role meta as seeds.
+func (c *Cluster) Add(roles string) *Node {
+	n := c.add(roles)
+	n.set("--seeds", c.seeds())
+	return n
+}
+
+func (c *Cluster) seeds() string {
+	var seeds []string
+	for _, n := range c.Metas {
+		seeds = append(seeds, n.RPC)
+	}
+	return strings.Join(seeds, ",")
+}
+
+// Seed gives all nodes the addresses that those with the role meta have now.
+func (c *Cluster) Seed() {
+	for _, n := range c.Nodes {
+		n.set("--seeds", c.seeds())
+	}
+}
+
+// Move gives a node that does not run another address for other nodes; they learn it
+// from the node itself, or from Seed.
+func (n *Node) Move() {
+	n.RPC = freeAddr(n.t)
+	n.set("--rpc-addr", n.RPC)
+}
+
+// set changes a flag, or adds it.
+func (n *Node) set(flag, value string) {
+	if i := slices.Index(n.args, flag); i >= 0 {
+		n.args[i+1] = value
+		return
+	}
+	n.args = append(n.args, flag, value)
+}
+
+// Start starts all nodes at once and waits until they are ready.
+func (c *Cluster) Start() {
+	c.t.Helper()
+	for _, n := range c.Nodes {
+		n.Launch()
+	}
+	c.AwaitReady(time.Minute)
+}
+
+// AwaitReady waits until all nodes that run are ready.
+func (c *Cluster) AwaitReady(limit time.Duration) {
+	c.t.Helper()
+	failures := make([]error, len(c.Nodes))
+	var wg sync.WaitGroup
+	for i, n := range c.Nodes {
+		if n.Running() {
+			wg.Go(func() { failures[i] = n.AwaitReady(limit) })
+		}
+	}
+	wg.Wait()
+	for _, err := range failures {
+		if err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// Stop asks all nodes that run to end, at once, and waits for them.
+func (c *Cluster) Stop() {
+	c.t.Helper()
+	var running []*Node
+	for _, n := range c.Nodes {
+		if n.Running() {
+			n.signal(syscall.SIGTERM)
+			running = append(running, n)
+		}
+	}
+	for _, n := range running {
+		n.awaitStop()
+	}
+}
+
+// Kill ends all nodes with SIGKILL.
+func (c *Cluster) Kill() {
+	var wg sync.WaitGroup
+	for _, n := range c.Nodes {
+		wg.Go(n.Kill)
+	}
+	wg.Wait()
+}
+
+// Identity is what the file IDENTITY of a node says.
+type Identity struct {
+	NodeID    string `json:"node_id"`
+	ClusterID string `json:"cluster_id"`
+	Shards    []uint32
+	Founders  []string
+}
+
+// Identity reads the node's file IDENTITY.
+func (n *Node) Identity() (id Identity, err error) {
+	data, err := os.ReadFile(filepath.Join(n.Dir, "IDENTITY"))
+	if err != nil {
+		return id, err
+	}
+	return id, json.Unmarshal(data, &id)
+}
+
+// ClusterID is the one cluster that all nodes belong to; the test fails if they do not.
+func (c *Cluster) ClusterID() string {
+	c.t.Helper()
+	first := ""
+	for _, n := range c.Nodes {
+		id, err := n.Identity()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if first == "" {
+			first = id.ClusterID
+		}
+		if id.ClusterID != first || first == "" {
+			c.t.Fatalf("node %s belongs to cluster %q, another one to %q", n.Name, id.ClusterID, first)
+		}
+	}
+	return first
+}
+
+// Eventually waits until check returns nil, and fails the test with its last error if
+// that takes longer than limit.
+func Eventually(t testing.TB, limit time.Duration, check func() error) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); ; {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("still after %s: %v", limit, err)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
