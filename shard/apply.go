@@ -2,7 +2,6 @@ package shard
 
 import (
 	"fmt"
-	"io"
 
 	"cordwood/proto/column"
 	"cordwood/shard/memtable"
@@ -12,26 +11,24 @@ import (
 // fsm is the shard as its replica sees it.
 type fsm struct{ s *Shard }
 
-var _ replica.Durable = fsm{}
+var (
+	_ replica.Durable = fsm{}
+	_ replica.Stager  = fsm{}
+	_ replica.Ahead   = fsm{}
+)
 
 // AppliedIndex is the index of the last entry that the manifest holds.
 func (f fsm) AppliedIndex() uint64 { return f.s.base }
+
+// AheadIndex is the index up to which the manifest may be ahead of the log, because it
+// was taken over from another replica.
+func (f fsm) AheadIndex() uint64 { return f.s.ahead }
 
 // Apply applies a committed entry. It does memory work only.
 func (f fsm) Apply(index, term uint64, data []byte) any { return f.s.apply(index, term, data) }
 
 // Snapshot freezes the memtable after the last Apply.
 func (f fsm) Snapshot(index uint64) (replica.Snapshot, error) { return f.s.freeze(index), nil }
-
-// Restore would take over another replica's state, whose segments it needs first.
-func (f fsm) Restore(r io.Reader) error {
-	p, err := readSnapshot(r)
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("shard %d: its manifest holds entries up to %d, a snapshot says %d with %d segments: the manifest is damaged or was replaced by an older one; "+
-		"restore the directory %s from a replica or a backup", f.s.cfg.ID, f.s.base, p.AppliedIndex, len(p.Segments), f.s.cfg.Dir)
-}
 
 // applied is the result of an entry of writes.
 type applied struct {

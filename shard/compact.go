@@ -74,6 +74,7 @@ func (s *Shard) compact(ctx context.Context) (did bool, err error) {
 		return false, nil
 	}
 	start := s.now()
+	generation := s.generationNow()
 	job, live := s.job(picked)
 	defer func() {
 		for _, l := range live {
@@ -113,7 +114,7 @@ func (s *Shard) compact(ctx context.Context) (did bool, err error) {
 			return false, errors.Join(fmt.Errorf("shard %d: compaction: sync directory %s: %w", s.cfg.ID, s.segmentDir, err), s.removeNew(res.Segments))
 		}
 	}
-	if err := s.commit(&unsettled{edit: edit}); err != nil {
+	if err := s.commit(&unsettled{edit: edit, generation: generation}); err != nil {
 		return false, fmt.Errorf("shard %d: compaction of %d segments: %w", s.cfg.ID, len(live), err)
 	}
 	s.metrics.compactions.WithLabelValues("ok").Inc()

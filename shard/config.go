@@ -44,6 +44,12 @@ type Config struct {
 	// Peers connects to the shard service of a node, from which a replica that lacks too
 	// much fetches the shard's state. It must not block. Required with Transport.
 	Peers func(nodeID string) (grpc.ClientConnInterface, error)
+	// TrailingBytes is how many bytes of its log a shard with several replicas keeps for
+	// those that are behind. The default value is 256 MiB.
+	TrailingBytes int64
+	// Fetch bounds how fast state is fetched by all shards that share it. The default
+	// value is one of the shard's own, 100 MB a second.
+	Fetch *Rate
 
 	// FlushBytes is the size of a memtable at which it is flushed. The default value
 	// is 64 MiB.
@@ -106,6 +112,10 @@ type Config struct {
 	// LogDeadline is how long one write to the log or the manifest may take before it
 	// counts as failed. The default value is 10 s.
 	LogDeadline time.Duration
+	// heartbeat is raft's heartbeat timeout, and trailing the least number of entries that
+	// stay in the log for followers, if they are not the replica's default values.
+	heartbeat time.Duration
+	trailing  uint64
 	// Space says how much room there is on the disk. It is asked for every write. The
 	// default value always says SpaceOK.
 	Space func() Space
@@ -136,6 +146,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Compaction == nil {
 		c.Compaction = compaction.NewLimiter(0.5, 64<<20)
+	}
+	if c.Fetch == nil {
+		c.Fetch = NewRate(100e6)
 	}
 	if c.FS == nil {
 		c.FS = vfs.OS
@@ -174,6 +187,7 @@ func (c Config) Validate() error {
 	fault(c.ShareBytes < 0, "ShareBytes is %d, want a positive number", c.ShareBytes)
 	fault(c.SplitBytes < 0, "SplitBytes is %d, want a positive number", c.SplitBytes)
 	fault(c.QueueBytes < 0, "QueueBytes is %d, want a positive number", c.QueueBytes)
+	fault(c.TrailingBytes < 0, "TrailingBytes is %d, want a positive number", c.TrailingBytes)
 	fault(c.QueueWrites < 0, "QueueWrites is %d, want a positive number", c.QueueWrites)
 	fault(c.GroupBytes < 0 || c.GroupBytes > MaxWriteBytes, "GroupBytes is %d, want 1 to %d", c.GroupBytes, MaxWriteBytes)
 	fault(c.TailBytes < 0, "TailBytes is %d, want a positive number", c.TailBytes)

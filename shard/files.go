@@ -45,6 +45,13 @@ func (s *segmentIDs) done(ids ...uint64) {
 	}
 }
 
+// raise has no id below next be given any more.
+func (s *segmentIDs) raise(next uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = max(s.next, next)
+}
+
 // upcoming is the next id.
 func (s *segmentIDs) upcoming() uint64 {
 	s.mu.Lock()

@@ -56,6 +56,8 @@ type frozen struct {
 type unsettled struct {
 	edit *manifest.Edit
 	n    int // how many of the frozen memtables it covers
+	// generation is that of the state that the edit was made for.
+	generation uint64
 }
 
 // freeze is called between two Applies: it puts the active memtable aside, if that
@@ -117,6 +119,7 @@ func (s *Shard) flushFrozen() error {
 		if err := s.settle(); err != nil {
 			return fmt.Errorf("shard %d: flush: %w", s.cfg.ID, err)
 		}
+		generation := s.generationNow()
 		s.mu.RLock()
 		todo := slices.Clone(s.frozen)
 		s.mu.RUnlock()
@@ -125,7 +128,7 @@ func (s *Shard) flushFrozen() error {
 		}
 		edit, err := s.writeSegments(todo)
 		if err == nil {
-			err = s.commit(&unsettled{edit: edit, n: len(todo)})
+			err = s.commit(&unsettled{edit: edit, n: len(todo), generation: generation})
 		}
 		if err != nil {
 			return fmt.Errorf("shard %d: flush up to index %d: %w", s.cfg.ID, todo[len(todo)-1].index, err)
@@ -179,10 +182,22 @@ func (s *Shard) commit(u *unsettled) error {
 	if err := s.settleLocked(); err != nil {
 		return errors.Join(err, s.removeNew(u.edit.Add))
 	}
+	if u.generation != s.generation {
+		return errors.Join(errReplaced, s.removeNew(u.edit.Add))
+	}
 	u.edit.Reserved, u.edit.NextSegmentID = s.ids.reserved(u.edit.Add)
 	u.edit.Swept, s.unswept = s.unswept, false
 	s.unsettled = append(s.unsettled, u)
 	return s.settleLocked()
+}
+
+// errReplaced is the error of work on a state that is not the shard's any more.
+var errReplaced = errors.New("the state of another replica was taken over meanwhile")
+
+func (s *Shard) generationNow() uint64 {
+	s.commitMu.Lock()
+	defer s.commitMu.Unlock()
+	return s.generation
 }
 
 // removeNew removes the files of segments that never became live.
@@ -354,6 +369,7 @@ func (s *Shard) flushLoop() {
 		}
 		if err == nil {
 			backoff, notBefore = 0, time.Time{}
+			s.forgetIncoming()
 			continue
 		}
 		backoff = min(max(2*backoff, minFlushBackoff), maxFlushBackoff)

@@ -103,6 +103,10 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 			out.Learners = append(out.Learners, m.NodeID)
 		}
 	}
+	if s.installs.running.Load() {
+		out.State, out.CaughtUp = "Installing", false
+		out.InstallDoneBytes, out.InstallTotalBytes = s.installs.done.Load(), s.installs.total.Load()
+	}
 	s.mu.RLock()
 	out.AppliedIndex = s.appliedIndex
 	out.MemtableBytes = s.memoryLocked()

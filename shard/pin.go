@@ -25,6 +25,8 @@ type Pinned struct {
 	Segments []Segment
 	// Expired is what has expired of the tables, by ascending table id.
 	Expired []manifest.Expiry
+	// State is the shard's durable state; of PinState only.
+	State *manifest.State
 
 	s    *Shard
 	live []*liveSegment
@@ -62,6 +64,35 @@ func (s *Shard) Pin(ctx context.Context) (*Pinned, error) {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
 	})
 	for _, l := range p.live {
+		p.Segments = append(p.Segments, Segment{Meta: l.Meta, Path: l.path, Damaged: l.damaged()})
+	}
+	return p, nil
+}
+
+// PinState flushes the shard and pins its durable state: the segments of State are those
+// in Segments. Index is State's.
+func (s *Shard) PinState(ctx context.Context) (*Pinned, error) {
+	if err := s.Flush(ctx); err != nil {
+		return nil, err
+	}
+	// What is committed is published before the lock is let go.
+	s.commitMu.Lock()
+	defer s.commitMu.Unlock()
+	p := &Pinned{s: s, State: s.manifest.State()}
+	p.Index = p.State.AppliedIndex
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, unreachable(s.cfg.ID)
+	}
+	for i := range p.State.Segments {
+		l := s.live[p.State.Segments[i].ID]
+		if l == nil {
+			p.Close()
+			return nil, errs.New(errs.ShardBusy, "shard %d: segment %d is not settled yet; try again", s.cfg.ID, p.State.Segments[i].ID).WithReason(errs.Busy).WithRetryAfter(time.Second)
+		}
+		l.refs.Add(1)
+		p.live = append(p.live, l)
 		p.Segments = append(p.Segments, Segment{Meta: l.Meta, Path: l.path, Damaged: l.damaged()})
 	}
 	return p, nil
@@ -158,15 +189,26 @@ func (p *pins) remove(id uint64) {
 
 // Pin keeps a shard's segments for as long as the stream lives.
 func (s *server) Pin(req *shardpb.PinRequest, stream grpc.ServerStreamingServer[shardpb.PinResponse]) error {
-	return errs.ToGRPC(s.pin(stream.Context(), req.ShardId, stream.Send))
+	return errs.ToGRPC(s.pin(stream.Context(), req, stream.Send))
 }
 
-func (s *server) pin(ctx context.Context, shard uint32, send func(*shardpb.PinResponse) error) error {
+func (s *server) pin(ctx context.Context, req *shardpb.PinRequest, send func(*shardpb.PinResponse) error) error {
+	shard := req.ShardId
 	sh, err := s.ready(ctx, shard)
 	if err != nil {
 		return err
 	}
-	p, err := sh.Pin(ctx)
+	take := sh.Pin
+	if req.State {
+		if err := sh.replica.CheckLeads(); err != nil {
+			return err
+		}
+		if req.Incarnation != sh.cfg.Incarnation {
+			return errs.New(errs.IllegalState, "shard %d: incarnation %d was asked for, this is incarnation %d", shard, req.Incarnation, sh.cfg.Incarnation)
+		}
+		take = sh.PinState
+	}
+	p, err := take(ctx)
 	if err != nil {
 		return errs.Wrap(errs.ShardNotReady, err, "pin shard %d", shard).WithRetryAfter(time.Second)
 	}
@@ -188,6 +230,15 @@ func (s *server) pin(ctx context.Context, shard uint32, send func(*shardpb.PinRe
 				return err
 			}
 			next, size = &shardpb.PinResponse{PinId: id, Index: p.Index}, 0
+		}
+	}
+	if p.State != nil {
+		for piece := range slices.Chunk(p.State.Encode(), pinListBytes) {
+			next.State = piece
+			if err := send(next); err != nil {
+				return err
+			}
+			next = &shardpb.PinResponse{PinId: id, Index: p.Index}
 		}
 	}
 	for _, x := range p.Expired {

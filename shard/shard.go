@@ -48,8 +48,10 @@ type Shard struct {
 	now        func() time.Time
 	replica    *replica.Replica
 	// base is the applied index that the manifest had at Open: what is replayed up
-	// to it is skipped.
+	// to it is skipped. The apply goroutine changes it, with mu held.
 	base uint64
+	// ahead is the index up to which the manifest may be ahead of the log.
+	ahead uint64
 	// foundDamaged are the segments that were found damaged at Open, by id.
 	foundDamaged map[uint64]*damage
 	// flushed is the applied index of the manifest.
@@ -70,6 +72,7 @@ type Shard struct {
 	manifest       *manifest.Manifest
 	manifestBroken bool
 	unsettled      []*unsettled // in the order in which they were begun
+	generation     uint64       // how often the state of another replica was taken over
 	unswept        bool         // the manifest lists garbage that sweep has removed
 
 	// compactMu is held by the one compaction that runs; it guards resting, which has
@@ -111,6 +114,7 @@ type Shard struct {
 	shared bool
 
 	operations operations
+	installs   installs
 
 	queue         *queue
 	decoded       sync.Map     // *byte, the first of an entry on its way, to []decoded
@@ -193,16 +197,23 @@ func (s *Shard) open() (err error) {
 		}
 	}()
 
+	if s.ahead, err = s.openIncoming(); err != nil {
+		return err
+	}
 	s.replica, err = replica.Open(replica.Config{
 		Group: fmt.Sprintf("shard-%d", s.cfg.ID), NodeID: s.cfg.NodeID, Dir: filepath.Join(s.cfg.Dir, raftDirName),
 		Store: s.cfg.LogStore, FSM: fsm{s}, Bootstrap: s.cfg.Bootstrap, Founders: s.cfg.Founders, Transport: s.cfg.Transport, Logger: s.cfg.Logger, Registerer: s.cfg.Registerer, FailStop: s.cfg.FailStop,
 		AppendDeadline: s.cfg.LogDeadline, DiskFull: s.cfg.DiskFull,
+		TrailingBytes: s.cfg.TrailingBytes, TrailingLogs: s.cfg.trailing, HeartbeatTimeout: s.cfg.heartbeat,
 	})
 	if err != nil {
 		return err
 	}
 	// The replica vouches that the log continues the manifest, so what the manifest
 	// does not list is dead. Nothing is flushed before the files are sorted out.
+	s.commitMu.Lock()
+	st = s.manifest.State() // Open may have taken over another one
+	s.commitMu.Unlock()
 	if err := s.sweep(st); err != nil {
 		return errors.Join(err, s.replica.Close())
 	}
@@ -268,6 +279,7 @@ func (s *Shard) close(ctx context.Context) error {
 			err = fmt.Errorf("shard %d: close: the last rows are in the log, not in segments: %w", s.cfg.ID, ferr)
 		}
 	}
+	s.stopInstalls()
 	close(s.stop)
 	s.flusher.Wait()
 	s.compactStop()

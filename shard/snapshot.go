@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -35,6 +36,8 @@ func writeSnapshot(w io.Writer, shard uint32, st *manifest.State) error {
 	}
 	return json.NewEncoder(w).Encode(p)
 }
+
+func parseSnapshot(b []byte) (*persisted, error) { return readSnapshot(bytes.NewReader(b)) }
 
 func readSnapshot(r io.Reader) (*persisted, error) {
 	p := &persisted{}

@@ -2006,7 +2006,9 @@ type PinRequest struct {
 	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
 	// Also send the rest of the shard's durable state, for a replica that takes it over.
 	// Only the leader answers then.
-	State         bool `protobuf:"varint,2,opt,name=state,proto3" json:"state,omitempty"`
+	State bool `protobuf:"varint,2,opt,name=state,proto3" json:"state,omitempty"`
+	// That of the shard's group, if state is set; another one is refused.
+	Incarnation   uint32 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2055,6 +2057,13 @@ func (x *PinRequest) GetState() bool {
 	return false
 }
 
+func (x *PinRequest) GetIncarnation() uint32 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
 type PinResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	PinId uint64                 `protobuf:"varint,1,opt,name=pin_id,json=pinId,proto3" json:"pin_id,omitempty"`
@@ -2066,8 +2075,8 @@ type PinResponse struct {
 	Complete bool `protobuf:"varint,4,opt,name=complete,proto3" json:"complete,omitempty"`
 	// What has expired of the tables in the segments; with the last message.
 	Expired []*ExpiredRows `protobuf:"bytes,5,rep,name=expired,proto3" json:"expired,omitempty"`
-	// With the last message, if it was asked for: shard/manifest/FORMAT.md, an edit that
-	// makes this state of nothing.
+	// If it was asked for: shard/manifest/FORMAT.md, an edit that makes this state of
+	// nothing. It may be spread over several messages, one behind the other.
 	State         []byte `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2786,11 +2795,12 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\n" +
 	"done_bytes\x18\a \x01(\x03R\tdoneBytes\x12\x1f\n" +
 	"\vtotal_bytes\x18\b \x01(\x03R\n" +
-	"totalBytes\"=\n" +
+	"totalBytes\"_\n" +
 	"\n" +
 	"PinRequest\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x14\n" +
-	"\x05state\x18\x02 \x01(\bR\x05state\"\xde\x01\n" +
+	"\x05state\x18\x02 \x01(\bR\x05state\x12 \n" +
+	"\vincarnation\x18\x03 \x01(\rR\vincarnation\"\xde\x01\n" +
 	"\vPinResponse\x12\x15\n" +
 	"\x06pin_id\x18\x01 \x01(\x04R\x05pinId\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x129\n" +

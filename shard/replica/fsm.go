@@ -48,6 +48,14 @@ type Durable interface {
 	AppliedIndex() uint64
 }
 
+// Ahead is a Durable FSM whose state may hold more than the log: it was fetched from
+// another member, as it was after the snapshot that raft took.
+type Ahead interface {
+	Durable
+	// AheadIndex is the index up to which that is so.
+	AheadIndex() uint64
+}
+
 // Entry is a committed command.
 type Entry struct {
 	Index, Term uint64

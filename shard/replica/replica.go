@@ -131,7 +131,11 @@ func (r *Replica) open() (err error) {
 	if err := finishInstall(r.store, snaps); err != nil {
 		return err
 	}
-	if err := checkContinuity(r.store, snaps, r.fsm.Applied()); err != nil {
+	held := r.fsm.Applied()
+	if ahead, ok := cfg.FSM.(Ahead); ok && held <= ahead.AheadIndex() {
+		held = 0
+	}
+	if err := checkContinuity(r.store, snaps, held); err != nil {
 		return err
 	}
 

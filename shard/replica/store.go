@@ -115,6 +115,15 @@ func (s *logStore) FirstIndex() (uint64, error) { return s.backend.FirstIndex() 
 func (s *logStore) LastIndex() (uint64, error)  { return s.backend.LastIndex() }
 
 func (s *logStore) GetLog(index uint64, l *raft.Log) error {
+	if !s.sums {
+		// raft-wal hands out entries that were cut off while their file is there, and raft
+		// would send them to others instead of a snapshot.
+		if first, err := s.backend.FirstIndex(); err != nil {
+			return err
+		} else if index < first {
+			return raft.ErrLogNotFound // raft compares it with ==
+		}
+	}
 	err := s.backend.GetLog(index, l)
 	if err != nil && errors.Is(err, wal.ErrNotFound) {
 		return raft.ErrLogNotFound

@@ -1,0 +1,214 @@
+package shard
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"cordwood/shard/manifest"
+	"cordwood/shard/segment"
+	"cordwood/shard/vfs"
+)
+
+// This file is the folder in which the state of another replica arrives; FORMAT.md has
+// its files. A file of a segment is whole and synced once it has a name without .tmp. The
+// file STATE is written last: with it the state can be taken over without the other
+// replica. AHEAD remembers that a state was taken over that is ahead of the log.
+
+const (
+	incomingDirName = "incoming"
+	stateFileName   = "STATE"
+	aheadFileName   = "AHEAD"
+
+	stateMagic    = "CWST"
+	aheadMagic    = "CWAH"
+	stateVersion  = 1
+	stateHeadSize = 16
+)
+
+// incoming is the folder.
+type incoming struct {
+	fs    vfs.FS
+	dir   string
+	shard uint32
+}
+
+func (s *Shard) incoming() incoming {
+	return incoming{fs: s.cfg.FS, dir: filepath.Join(s.cfg.Dir, incomingDirName), shard: s.cfg.ID}
+}
+
+// fetchedName is the name of a segment's file before it has an id on this replica.
+func fetchedName(m *segment.Meta) string {
+	return fmt.Sprintf("%08x-%08x-%d.fetched", m.FileCRC, m.FooterCRC, m.Bytes)
+}
+
+func (in incoming) path(name string) string { return filepath.Join(in.dir, name) }
+
+// names are those in the folder; none if there is no folder.
+func (in incoming) names() ([]string, error) {
+	names, err := in.fs.ReadDir(in.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return names, err
+}
+
+// put makes a small file durable, in the place of any old one.
+func (in incoming) put(name, magic string, payload []byte) error {
+	b := append(make([]byte, 0, stateHeadSize+len(payload)), magic...)
+	b = binary.LittleEndian.AppendUint16(b, stateVersion)
+	b = binary.LittleEndian.AppendUint16(b, 0)
+	b = binary.LittleEndian.AppendUint32(b, in.shard)
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(payload, castagnoli))
+	temp := in.path(segment.TempName(name))
+	f, err := in.fs.Create(temp)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(b, payload...))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := in.fs.Rename(temp, in.path(name)); err != nil {
+		return err
+	}
+	return in.fs.SyncDir(in.dir)
+}
+
+// get returns the payload of a small file; nil if there is none.
+func (in incoming) get(name, magic string) ([]byte, error) {
+	path := in.path(name)
+	b, err := vfs.ReadFile(in.fs, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(b) < stateHeadSize || string(b[:4]) != magic:
+		return nil, fmt.Errorf("%s is damaged: it does not begin as it should; remove it, its content will be fetched again", path)
+	case binary.LittleEndian.Uint16(b[4:]) != stateVersion:
+		return nil, fmt.Errorf("%s was written by a newer version of this program: its format version is %d, this one knows %d; run the version that wrote it or a newer one",
+			path, binary.LittleEndian.Uint16(b[4:]), stateVersion)
+	case binary.LittleEndian.Uint32(b[8:]) != in.shard:
+		return nil, fmt.Errorf("%s belongs to shard %d, not to shard %d: the directory is misplaced", path, binary.LittleEndian.Uint32(b[8:]), in.shard)
+	case crc32.Checksum(b[stateHeadSize:], castagnoli) != binary.LittleEndian.Uint32(b[12:]):
+		return nil, fmt.Errorf("%s is damaged: it does not match its checksum; remove it, its content will be fetched again", path)
+	}
+	return b[stateHeadSize:], nil
+}
+
+// state returns the state that is complete here; nil if there is none.
+func (in incoming) state() (*manifest.State, error) {
+	b, err := in.get(stateFileName, stateMagic)
+	if b == nil || err != nil {
+		return nil, err
+	}
+	return manifest.DecodeState(in.path(stateFileName), b)
+}
+
+// ahead returns the index up to which the manifest may be ahead of the log.
+func (in incoming) ahead() (uint64, error) {
+	b, err := in.get(aheadFileName, aheadMagic)
+	if b == nil || err != nil {
+		return 0, err
+	}
+	if len(b) != 8 {
+		return 0, fmt.Errorf("%s has %d bytes behind its head, want 8", in.path(aheadFileName), len(b))
+	}
+	return binary.LittleEndian.Uint64(b), nil
+}
+
+func (in incoming) setAhead(index uint64) error {
+	if err := in.fs.MkdirAll(in.dir); err != nil {
+		return err
+	}
+	return in.put(aheadFileName, aheadMagic, binary.LittleEndian.AppendUint64(nil, index))
+}
+
+// clear removes what was fetched, STATE first: without it the rest means nothing.
+func (in incoming) clear() error {
+	names, err := in.names()
+	if err != nil {
+		return err
+	}
+	some := false
+	for _, first := range []bool{true, false} {
+		for _, name := range names {
+			if name == aheadFileName || first != (name == stateFileName) {
+				continue
+			}
+			some = true
+			if err := in.fs.Remove(in.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		if first && some {
+			if err := in.fs.SyncDir(in.dir); err != nil {
+				return err
+			}
+		}
+	}
+	if !some {
+		return nil
+	}
+	return in.fs.SyncDir(in.dir)
+}
+
+// unname gives the files of a complete state, which is to be replaced by a newer one,
+// the names back that they had while they were fetched.
+func (in incoming) unname(st *manifest.State) error {
+	if err := in.fs.Remove(in.path(stateFileName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := in.fs.SyncDir(in.dir); err != nil {
+		return err
+	}
+	for i := range st.Segments {
+		m := &st.Segments[i]
+		err := in.fs.Rename(in.path(segment.FileName(m.ID)), in.path(fetchedName(m)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return in.fs.SyncDir(in.dir)
+}
+
+// keep removes all files but those that are named.
+func (in incoming) keep(wanted map[string]bool) error {
+	names, err := in.names()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if wanted[name] || name == aheadFileName {
+			continue
+		}
+		if err := in.fs.Remove(in.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// leftover tells whether there is anything that clear would remove.
+func (in incoming) leftover() bool {
+	names, err := in.names()
+	if err != nil {
+		return false
+	}
+	for _, name := range names {
+		if name != aheadFileName && !strings.HasPrefix(name, aheadFileName) {
+			return true
+		}
+	}
+	return false
+}
