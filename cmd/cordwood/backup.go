@@ -22,7 +22,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-const repositoryHelp = `A repository is a directory or s3://BUCKET/PREFIX. Credentials of a bucket come from
+const repositoryHelp = `A repository is a directory, as ./backups, or s3://BUCKET/PREFIX. Credentials of a bucket come from
 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the files of ~/.aws, or the
 role of the machine; other services than Amazon's are named by --s3-endpoint.`
 
@@ -59,10 +59,10 @@ type repositoryFlags struct {
 func (f *repositoryFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.s3.Endpoint, "s3-endpoint", "", "`URL` of the S3 service (environment: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; default: Amazon's)")
-	fs.StringVar(&f.s3.Region, "s3-region", "", "region of the bucket (environment: AWS_REGION, AWS_DEFAULT_REGION)")
+	fs.StringVar(&f.s3.Region, "s3-region", "", "`REGION` of the bucket (environment: AWS_REGION, AWS_DEFAULT_REGION)")
 	fs.BoolVar(&f.s3.PathStyle, "s3-path-style", false, "put the bucket into the path, also for Amazon; other services get it there anyway")
 	fs.StringVar(&f.s3.CAFile, "s3-ca-file", "", "`FILE` of certificates that the S3 service may have (PEM; environment: AWS_CA_BUNDLE)")
-	fs.StringVar(&f.tempDir, "temp-dir", "", "folder for files on their way to or from a bucket (default: the system's)")
+	fs.StringVar(&f.tempDir, "temp-dir", "", "`FOLDER` for files on their way to or from a bucket (default: the system's)")
 	listOutput(cmd, &f.output)
 	fs.BoolVar(&f.json, "json", false, "the same as --output json")
 }
@@ -111,7 +111,7 @@ type transferFlags struct {
 
 func (f *transferFlags) add(cmd *cobra.Command) {
 	cmd.Flags().Var(&f.rate, "rate", "bytes read a second at most, as 50MiB; 0: no bound")
-	cmd.Flags().IntVar(&f.parallel, "parallel", 4, "files on their way at once")
+	cmd.Flags().IntVar(&f.parallel, "parallel", 4, "`NUMBER` of files on their way at once")
 }
 
 func (f *transferFlags) check() error {
@@ -412,7 +412,7 @@ either of them keeps it. While another process uses the repository nothing is re
 	}
 	repository.add(cmd)
 	cmd.Flags().IntVar(&cfg.KeepLast, "keep-last", 0, "keep the newest `N` backups, delete older ones")
-	cmd.Flags().StringVar(&within, "keep-within", "", "keep backups that are younger than this, as 30d, delete older ones")
+	cmd.Flags().StringVar(&within, "keep-within", "", "keep backups that are younger than this `AGE`, as 30d, delete older ones")
 	cmd.Flags().BoolVar(&cfg.DryRun, "dry-run", false, "only tell what would be removed")
 	return cmd
 }

@@ -77,8 +77,8 @@ Status: 0 everything is sound, 1 somebody should look, 3 something is damaged.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "", "folder of everything that the node keeps (default: as the settings say)")
-	cmd.Flags().StringVar(&file, "config", os.Getenv(node.EnvName("config")), "YAML file of settings, as for 'cordwood serve'")
+	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "", "`FOLDER` of everything that the node keeps (default: as the settings say)")
+	cmd.Flags().StringVar(&file, "config", os.Getenv(node.EnvName("config")), "YAML `FILE` of settings, as for 'cordwood serve'")
 	cmd.Flags().StringArrayVar(&cfg.Forget, "forget", nil, "give up the rows of this damaged segment `FILE`, as shards/1/segments/NAME.parquet; may be repeated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
 	cmd.Flags().BoolVar(&quiet, "quiet", false, "show no progress")

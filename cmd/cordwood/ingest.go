@@ -59,7 +59,7 @@ stays stored: the last line says how much that is.`,
 	f.StringVar(&o.batch, "batch", "4MiB", "`SIZE` of a batch; longer lines go alone")
 	f.IntVar(&o.parallel, "parallel", min(4, runtime.GOMAXPROCS(0)), "`NUMBER` of batches to send at a time")
 	f.BoolVar(&o.skipError, "skip-error", false, "drop records that fail instead of refusing their batch")
-	f.StringVar(&o.onReject, "on-reject", "", "what becomes of records that --skip-error drops: drop, or store in svc_private.rejects; the server's setting by default")
+	f.StringVar(&o.onReject, "on-reject", "", "`WHAT` becomes of records that --skip-error drops: drop, or store in svc_private.rejects; the server's setting by default")
 	f.StringVar(&o.customTimeIndex, "custom-time-index", "", "`FIELD;KIND;CONFIG` of the time of each record, such as ts;epoch;ms (svc_identity only)")
 	return cmd
 }

@@ -366,7 +366,7 @@ a name of a file that exists stands for the document in it.`,
 			}
 			var texts, labels [2]string
 			for i, version := range args[1:] {
-				if _, err := os.Stat(version); err == nil {
+				if info, err := os.Stat(version); err == nil && info.Mode().IsRegular() {
 					text, err := readInput(cmd, version, 1<<20)
 					if err != nil {
 						return err

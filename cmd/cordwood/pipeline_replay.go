@@ -61,7 +61,7 @@ the time that the last line names.`,
 	f.IntVar(&o.limit, "limit", 0, "`NUMBER` of records at most, the oldest first; 0: all")
 	f.StringVar(&o.to, "to", "", "`PIPELINE` to send them through; that which rejected them by default")
 	f.StringVar(&o.toTable, "to-table", "", "`TABLE` to send them to; that which they were meant for by default")
-	f.StringVar(&o.onReject, "on-reject", "drop", "what becomes of those that fail again: drop, as they are kept already, or store")
+	f.StringVar(&o.onReject, "on-reject", "drop", "`WHAT` becomes of those that fail again: drop, as they are kept already, or store")
 	f.BoolVar(&o.count, "count", false, "only count them, by pipeline, table and reason")
 	return cmd
 }

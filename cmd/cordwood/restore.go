@@ -56,7 +56,7 @@ stay, others are emptied and filled anew. Queries see a table while it is being 
 	transfer.add(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&cfg.Backup, "backup", "latest", "`ID` of the backup, or as much of it as is needed to tell it from others")
-	fs.StringArrayVar(&cfg.Databases, "database", nil, "restore this database only; may be repeated")
+	fs.StringArrayVar(&cfg.Databases, "database", nil, "restore this `DATABASE` only; may be repeated")
 	fs.StringArrayVar(&cfg.Tables, "table", nil, "restore this table only, as `[DATABASE.]TABLE`; may be repeated")
 	fs.BoolVar(&intoExisting, "into-existing", false, "restore into databases that have other tables")
 	fs.BoolVar(&replace, "replace", false, "drop tables of the same names first, with their rows")

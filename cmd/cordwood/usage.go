@@ -33,7 +33,7 @@ func settle(cmd *cobra.Command) {
 	switch {
 	case cmd.Name() == "completion" && cmd.HasSubCommands():
 		// cobra shows its help, and succeeds, whatever the argument is.
-		cmd.Args = cobra.NoArgs
+		cmd.Args, cmd.Example = cobra.NoArgs, "  source <(cordwood completion bash)\n  cordwood completion zsh > ~/.zfunc/_cordwood"
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	case cmd.Name() == "help" && cmd.Parent() == cmd.Root():
 		cmd.Run, cmd.PersistentPreRun, cmd.PersistentPostRun = nil, nil, nil

@@ -23,8 +23,8 @@ type vrlFlags struct {
 }
 
 func (f *vrlFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.timezone, "timezone", "UTC", "zone of times without an offset: UTC, an IANA name, or local")
-	cmd.Flags().StringSliceVar(&f.grants, "grant", []string{"environment", "files"}, "what programs may use: environment, network, files")
+	cmd.Flags().StringVar(&f.timezone, "timezone", "UTC", "`ZONE` of times without an offset: UTC, an IANA name, or local")
+	cmd.Flags().StringSliceVar(&f.grants, "grant", []string{"environment", "files"}, "`WHAT` programs may use: environment, network, files")
 }
 
 // options returns what programs are compiled for.
@@ -137,7 +137,7 @@ are reported on standard error, and the exit status is 1.`,
 		},
 	}
 	flags.register(cmd)
-	cmd.Flags().StringVar(&program, "program", "", "the program itself, in place of a file")
+	cmd.Flags().StringVar(&program, "program", "", "the `PROGRAM` itself, in place of a file")
 	cmd.Flags().BoolVar(&result, "result", false, "print the value of the program's last expression in place of the event")
 	return cmd
 }

@@ -50,7 +50,7 @@ func newVRLReplCommand() *cobra.Command {
 		},
 	}
 	flags.register(cmd)
-	cmd.Flags().StringVar(&event, "event", "{}", "the event to start with, as JSON")
+	cmd.Flags().StringVar(&event, "event", "{}", "the `EVENT` to start with, as JSON")
 	return cmd
 }
 

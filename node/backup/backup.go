@@ -96,7 +96,7 @@ const idLength = 26 + checkLength
 func Open(ctx context.Context, st store.Store) (*Repository, error) {
 	b, err := readSmall(ctx, st, infoName, maxInfo)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, fmt.Errorf("%w in %s: 'cordwood backup %s' makes one with its first backup", ErrNoRepository, st.Location(), st.Location())
+		return nil, fmt.Errorf("%w in %s: 'cordwood backup create %s' makes one with its first backup", ErrNoRepository, st.Location(), st.Location())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the repository %s: %w", st.Location(), err)

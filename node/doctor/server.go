@@ -57,8 +57,9 @@ func (d *doctor) server(ctx context.Context) {
 			d.find(Note, "", "", "the server is version %s, this program %s", st.Version, d.cfg.Version)
 		}
 	}
-	d.nodes(ctx)
-	d.shards(ctx)
+	if d.nodes(ctx) {
+		d.shards(ctx)
+	}
 }
 
 // ask reads an answer.
@@ -93,8 +94,9 @@ func rows[T any](ctx context.Context, d *doctor, statement string) ([]T, error) 
 	return list, lines.Err()
 }
 
-// nodes connects to each node of the cluster, as the nodes do to each other.
-func (d *doctor) nodes(ctx context.Context) {
+// nodes connects to each node of the cluster, as the nodes do to each other. It tells
+// whether the server says which they are.
+func (d *doctor) nodes(ctx context.Context) bool {
 	type row struct {
 		Name string `json:"name"`
 		RPC  string `json:"rpc_addr"`
@@ -102,7 +104,7 @@ func (d *doctor) nodes(ctx context.Context) {
 	list, err := rows[row](ctx, d, "SELECT name, rpc_addr FROM svc_private.cluster_nodes ORDER BY name")
 	if err != nil {
 		d.find(Attention, "", "give --user NAME:PASSWORD of somebody who may read, if that is why", "the nodes of the cluster could not be asked for: %v", err)
-		return
+		return false
 	}
 	for _, n := range list {
 		dialer := net.Dialer{Timeout: dialWait}
@@ -114,6 +116,7 @@ func (d *doctor) nodes(ctx context.Context) {
 			d.find(Attention, "", "start it, or open the way to its --rpc-addr; nodes need it", "node %s is not reachable from this machine: %v", n.Name, err)
 		}
 	}
+	return true
 }
 
 // shards names those that cannot take writes.
