@@ -7,12 +7,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	parquetgo "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/bloom"
 
 	"cordwood/proto/schema"
 	"cordwood/shard/segment/parquet"
-	"cordwood/shard/vfs"
 )
 
 // KeyFulltext is the key of the token filters in the key-value metadata. It is part
@@ -163,29 +161,6 @@ func fulltextMetadata(cols []*fileColumn) (string, error) {
 // Fulltext are the token filters of a segment. It is immutable.
 type Fulltext struct {
 	columns map[uint32]*fulltextJSON
-}
-
-// ReadFulltext reads the token filters of a segment file; there may be none.
-func ReadFulltext(fsys vfs.FS, path string) (*Fulltext, error) {
-	size, err := fsys.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("read token filters: %w", err)
-	}
-	f, err := fsys.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read token filters: %w", err)
-	}
-	defer f.Close()
-	pf, err := parquetgo.OpenFile(f, size, parquetgo.SkipPageIndex(true), parquetgo.SkipBloomFilters(true))
-	if err != nil {
-		return nil, fmt.Errorf("read token filters of %s: %w", path, err)
-	}
-	text, _ := pf.Lookup(KeyFulltext)
-	t, err := parseFulltext(text)
-	if err != nil {
-		return nil, fmt.Errorf("read token filters of %s: %w", path, err)
-	}
-	return t, nil
 }
 
 func parseFulltext(text string) (*Fulltext, error) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	parquetgo "github.com/parquet-go/parquet-go"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
@@ -58,7 +59,7 @@ func TestFulltext(t *testing.T) {
 		t.Fatalf("%d segments, %v", len(metas), err)
 	}
 	path := filepath.Join(dir, FileName(metas[0].ID))
-	f, err := ReadFulltext(vfs.OS, path)
+	f, err := readFulltext(vfs.OS, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestFulltextOfManyTokens(t *testing.T) {
 	if _, err := Write(Config{FS: vfs.OS, Dir: dir, NextID: func() uint64 { return 1 }}, tab, []*column.Batch{batchOf(t, tab, data...)}); err != nil {
 		t.Fatal(err)
 	}
-	f, err := ReadFulltext(vfs.OS, filepath.Join(dir, FileName(1)))
+	f, err := readFulltext(vfs.OS, filepath.Join(dir, FileName(1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,4 +142,27 @@ func TestParseFulltextRefuses(t *testing.T) {
 			t.Errorf("%s: no error", text)
 		}
 	}
+}
+
+// readFulltext reads the token filters of a segment file; there may be none.
+func readFulltext(fsys vfs.FS, path string) (*Fulltext, error) {
+	size, err := fsys.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("read token filters: %w", err)
+	}
+	f, err := fsys.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read token filters: %w", err)
+	}
+	defer f.Close()
+	pf, err := parquetgo.OpenFile(f, size, parquetgo.SkipPageIndex(true), parquetgo.SkipBloomFilters(true))
+	if err != nil {
+		return nil, fmt.Errorf("read token filters of %s: %w", path, err)
+	}
+	text, _ := pf.Lookup(KeyFulltext)
+	t, err := parseFulltext(text)
+	if err != nil {
+		return nil, fmt.Errorf("read token filters of %s: %w", path, err)
+	}
+	return t, nil
 }

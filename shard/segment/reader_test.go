@@ -225,7 +225,7 @@ func TestGolden(t *testing.T) {
 			for _, n := range []int{1000, 77, 1} {
 				mustRead(t, dir, m, batches, rows, n)
 			}
-			filters, err := ReadFulltext(vfs.OS, filepath.Join(dir, FileName(1)))
+			filters, err := readFulltext(vfs.OS, filepath.Join(dir, FileName(1)))
 			if err != nil {
 				t.Fatal(err)
 			}
