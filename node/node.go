@@ -80,7 +80,7 @@ func (e *SettingsError) Unwrap() error { return e.Err }
 // node ran and stopped as it should; then every acknowledged row is in segments. Files
 // of settings that are at fault are a *SettingsError.
 func Run(ctx context.Context, cfg *Config, proc Process) error {
-	n := &node{cfg: cfg, proc: proc, failed: make(chan error, 1), begin: time.Now(), process: newProcess()}
+	n := &node{cfg: cfg, proc: proc, failed: make(chan error, 1), begin: time.Now(), process: newProcess(), hurry: make(chan struct{}, 1)}
 	log, err := newLogger(cfg, proc.Stderr, &n.level)
 	if err != nil {
 		return err
@@ -137,6 +137,8 @@ type node struct {
 	// waiting is what the node waits for; empty once it serves. leaving is why it should
 	// not be used although it does.
 	waiting, leaving atomic.Value
+	// hurry has a report sent at once.
+	hurry chan struct{}
 	// failed takes the error of a part that cannot go on.
 	failed chan error
 	// closers are run in reverse by stop.

@@ -75,7 +75,13 @@ func (n *node) operations(other http.HandlerFunc) http.Handler {
 }
 
 // leave makes the node unready for good, or until it is taken back with an empty text.
-func (n *node) leave(why string) { n.leaving.Store(why) }
+func (n *node) leave(why string) {
+	n.leaving.Store(why)
+	select {
+	case n.hurry <- struct{}{}:
+	default:
+	}
+}
 
 // handOver gives the leadership of all groups to others, as far as there are any.
 func (n *node) handOver(ctx context.Context) {

@@ -148,19 +148,18 @@ func (n *node) startShards() error {
 	return nil
 }
 
-// awaitShards waits until every shard of this node can do its part.
+// awaitShards waits until the cluster has shards, and every replica of this node can do
+// its part.
 func (n *node) awaitShards(ctx context.Context) error {
-	if n.host == nil {
-		n.wait("")
-		return nil
-	}
 	for {
-		waits := n.host.Waits()
-		if waits == "" {
-			n.wait("")
-			return nil
+		waits := n.whyNoShards()
+		if waits == "" && n.host != nil {
+			waits = n.host.Waits()
 		}
 		n.wait(waits)
+		if waits == "" {
+			return nil
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -169,6 +168,26 @@ func (n *node) awaitShards(ctx context.Context) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// whyNoShards says what is missing for the first shards of a new cluster; empty if there
+// are any.
+func (n *node) whyNoShards() string {
+	if len(n.meta.Shards()) > 0 {
+		return ""
+	}
+	want := n.meta.Settings()
+	holders := 0
+	for _, m := range n.meta.Nodes() {
+		if slices.Contains(m.Roles, roleShard) {
+			holders++
+		}
+	}
+	text := "the first shards to be made"
+	if need := int(max(want.GetReplication(), 1)); holders < need {
+		text += fmt.Sprintf(": their %d replicas need as many nodes with the role shard, and there are %d", need, holders)
+	}
+	return text
 }
 
 // newShardClient makes the client of all shards of the cluster.

@@ -64,6 +64,7 @@ func (n *node) start(ctx context.Context) error {
 			return err
 		}
 	}
+	n.run("reporting", n.report)
 	n.shards = n.newShardClient()
 	if n.cfg.has(roleRouter) {
 		if err := n.openRouter(files.users, memory); err != nil {

@@ -121,7 +121,7 @@ func (s *Shard) compact(ctx context.Context) (did bool, err error) {
 	s.metrics.compactIn.Add(float64(res.BytesIn))
 	s.metrics.compactOut.Add(float64(res.BytesOut))
 	s.cfg.Logger.Debug("compacted", "segments", len(live), "into", len(res.Segments), "bytes_in", res.BytesIn, "bytes_out", res.BytesOut,
-		"rows_in", res.RowsIn, "rows_out", res.RowsOut, "took", s.now().Sub(start))
+		"rows_in", res.RowsIn, "rows_out", res.RowsOut, "rows_copied", res.RowsCopied, "took", s.now().Sub(start))
 	return true, nil
 }
 

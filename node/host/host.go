@@ -328,19 +328,19 @@ func (h *Host) dir(id uint32) string {
 	return filepath.Join(h.cfg.Dir, strconv.FormatUint(uint64(id), 10))
 }
 
-// Waits tells in words which replicas cannot do their part yet; empty: all can.
+// Waits tells in words which replicas cannot do their part yet; empty: all can, but for
+// those that failed.
 func (h *Host) Waits() string {
 	var waiting []uint32
-	for _, s := range h.All() {
-		if !s.Ready() {
-			waiting = append(waiting, s.ID())
+	for _, m := range h.cfg.Catalog.Shards() {
+		if !slices.Contains(m.Replicas, h.cfg.NodeID) { // learners are not needed yet
+			continue
 		}
-	}
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	for id := range h.busy {
-		if h.shards[id] == nil {
-			waiting = append(waiting, id)
+		h.mu.RLock()
+		s, failed := h.shards[m.Id], h.failed[m.Id] != nil && !h.busy[m.Id]
+		h.mu.RUnlock()
+		if s == nil && !failed || s != nil && !s.Ready() {
+			waiting = append(waiting, m.Id)
 		}
 	}
 	if len(waiting) == 0 {

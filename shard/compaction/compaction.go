@@ -13,8 +13,6 @@ package compaction
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 
@@ -67,6 +65,7 @@ type Result struct {
 	// Segments are the new segments; none if all rows are dead.
 	Segments          []segment.Meta
 	RowsIn, RowsOut   int64
+	RowsCopied        int64 // of RowsOut, in row groups that were copied as they were
 	BytesIn, BytesOut int64
 }
 
@@ -128,227 +127,6 @@ type run struct {
 	id      *merge.Identity
 }
 
-// cursor reads one input.
-type cursor struct {
-	in   Input
-	meta *segment.Meta
-	r    *segment.Reader // nil before the first row is read, and after the last
-	// waits tells that it was not opened: its table has no tags, so its rows begin at
-	// the input's smallest time, and nothing has to be read before their turn comes.
-	waits bool
-	chunk int // rows to read at once
-	b     *column.Batch
-	times *column.View
-	row   int
-	at    uint32 // of b among the run's batches
-}
-
-func (r *run) open() error {
-	for _, in := range r.job.Inputs {
-		c := &cursor{in: in, meta: in.Meta}
-		r.cursors = append(r.cursors, c)
-		row := max(in.Meta.Bytes*inflated/max(in.Meta.Rows, 1), 1)
-		c.chunk = int(min(max(readBytes/int64(len(r.job.Inputs))/row, minReadRows), maxReadRows))
-		r.res.BytesIn += in.Meta.Bytes
-		r.res.RowsIn += in.Meta.Rows
-		for _, id := range tableIDs(in.Meta) {
-			if _, known := r.tables[id]; !known {
-				r.tables[id] = r.job.Table(id)
-			}
-		}
-		t := r.tables[in.Meta.TableID]
-		if c.waits = !in.Meta.Shared() && t != nil && len(t.Def.Tags()) == 0; c.waits {
-			continue
-		}
-		if err := r.begins(c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// begins opens an input and reads its first rows.
-func (r *run) begins(c *cursor) (err error) {
-	c.waits = false
-	if c.r, err = segment.Open(r.job.Config.FS, c.in.Path, c.meta); err != nil {
-		return err
-	}
-	return r.load(c)
-}
-
-// close lets go of what the reader holds.
-func (c *cursor) close() error {
-	if c.r == nil {
-		return nil
-	}
-	err := c.r.Close()
-	c.r = nil
-	return err
-}
-
-func tableIDs(m *segment.Meta) []uint64 {
-	if !m.Shared() {
-		return []uint64{m.TableID}
-	}
-	ids := make([]uint64, len(m.Tables))
-	for i := range m.Tables {
-		ids[i] = m.Tables[i].TableID
-	}
-	return ids
-}
-
-// output is a file to be written.
-type output struct {
-	segment.Spec
-	order uint64
-	last  uint64          // table
-	w     *segment.Writer // while it is being written
-	rows  int64
-}
-
-// placed is a table and the file that its rows go to.
-type placed struct {
-	segment.TableColumns
-	out *output
-}
-
-// plan says which files are written, and which table goes where. Tables ascend, so that
-// the inputs are read once, front to back; a shared file may have to wait while a table
-// gets a file of its own.
-func (r *run) plan() (tables []placed) {
-	ids := make([]uint64, 0, len(r.tables))
-	for id, t := range r.tables {
-		if t != nil {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	last := r.job.Inputs[len(r.job.Inputs)-1].Meta
-	used := map[slot]struct{}{}
-	var shared *output
-	for _, id := range ids {
-		t := r.tables[id]
-		columns, slots, order := r.columns(id, t)
-		of := segment.TableColumns{Table: t.Def, Columns: columns}
-		if slices.Contains(columns, schema.DeletedColumnID) {
-			of.Table = merge.AddDeleted(t.Def)
-		}
-		if !last.Shared() || t.Own {
-			own := &output{Spec: segment.Spec{Tables: []segment.TableColumns{of}}, order: order, last: id}
-			r.outputs = append(r.outputs, own)
-			tables = append(tables, placed{of, own})
-			continue
-		}
-		more := 0
-		for _, s := range slots {
-			if _, ok := used[s]; !ok {
-				more++
-			}
-		}
-		if shared == nil || len(used)+more > segment.MaxSlots {
-			clear(used)
-			shared = &output{Spec: segment.Spec{Shared: true}, order: last.Order}
-			r.outputs = append(r.outputs, shared)
-		}
-		for _, s := range slots {
-			used[s] = struct{}{}
-		}
-		shared.Tables, shared.last = append(shared.Tables, of), id
-		tables = append(tables, placed{of, shared})
-	}
-	return tables
-}
-
-type slot struct {
-	id       uint32
-	name     string
-	typ      schema.Type
-	semantic schema.Semantic
-}
-
-// columns returns the columns of a table that the inputs have, and the highest order
-// of the inputs that have it.
-func (r *run) columns(id uint64, t *Table) (columns []uint32, slots []slot, order uint64) {
-	for _, in := range r.job.Inputs {
-		m := in.Meta
-		if !hasTable(m, id) {
-			continue
-		}
-		order = m.Order
-		for i := range m.Columns {
-			c := &m.Columns[i]
-			def := t.Def.Column(c.TableName())
-			deleted := c.ID == schema.DeletedColumnID && t.Merge != query.Append
-			if !deleted && (def == nil || def.ID != c.ID || def.Type != c.Type || m.Shared() && def.Semantic != c.Semantic) {
-				continue
-			}
-			if !slices.Contains(columns, c.ID) {
-				columns = append(columns, c.ID)
-				slots = append(slots, slot{c.ID, c.TableName(), c.Type, c.Semantic})
-			}
-		}
-	}
-	return columns, slots, order
-}
-
-func hasTable(m *segment.Meta, id uint64) bool {
-	if !m.Shared() {
-		return m.TableID == id
-	}
-	_, ok := slices.BinarySearchFunc(m.Tables, id, func(t segment.TableSpan, id uint64) int {
-		switch {
-		case t.TableID < id:
-			return -1
-		case t.TableID > id:
-			return 1
-		}
-		return 0
-	})
-	return ok
-}
-
-// load reads the next rows of an input.
-func (r *run) load(c *cursor) error {
-	for {
-		b, err := c.r.Next(c.chunk)
-		if errors.Is(err, io.EOF) {
-			c.b, c.times = nil, nil
-			return c.close()
-		}
-		if err != nil {
-			return err
-		}
-		t := r.tables[b.TableID]
-		if t == nil || b.Rows == 0 {
-			continue
-		}
-		times := b.Column(t.Def.TimeIndex().ID)
-		if times == nil {
-			return fmt.Errorf("compact %s: rows of table %d have no time index", segment.FileName(c.meta.ID), b.TableID)
-		}
-		c.b, c.row, c.times = b, 0, times
-		if !r.expired(c, t) {
-			return nil
-		}
-		if err := r.skip(c, t); err != nil || c.b == nil || c.row < c.b.Rows {
-			return err
-		}
-	}
-}
-
-// expired tells whether the row of a cursor has expired.
-func (r *run) expired(c *cursor, t *Table) bool {
-	return c.meta.Order < t.Order && c.times.Int(c.row) < t.Before
-}
-
-// skip goes to the next row of the batch that has not expired, or to its end.
-func (r *run) skip(c *cursor, t *Table) error {
-	for c.row < c.b.Rows && r.expired(c, t) {
-		c.row++
-	}
-	return r.ctx.Err()
-}
-
 // abort gives a file up.
 func (r *run) abort(o *output) error {
 	w := o.w
@@ -400,13 +178,11 @@ func (r *run) table(def *schema.Table, o *output) error {
 	for len(list) > 0 {
 		first, second := r.least(list)
 		if first.waits {
-			if err := r.begins(first); err != nil {
+			if err := r.advance(first, second, t, list, o); err != nil {
 				return err
 			}
-			if first.b == nil {
+			if !first.waits && first.b == nil {
 				list = slices.DeleteFunc(list, func(c *cursor) bool { return c == first })
-			} else {
-				r.point(t, first)
 			}
 			continue
 		}
@@ -454,14 +230,6 @@ func (r *run) point(t *Table, c *cursor) {
 	r.id.Add(c.b)
 }
 
-// ref is the next row. Of one that waits only the time counts.
-func (c *cursor) ref() segment.RowRef {
-	if c.waits {
-		return segment.RowRef{Time: c.meta.MinTime}
-	}
-	return segment.RowRef{Time: c.times.Int(c.row), Batch: c.at, Row: uint32(c.row)}
-}
-
 // least returns the cursors at the least row and at the one after it; of equal rows the
 // one of the lower order comes first. second is nil if there is only one cursor.
 func (r *run) least(list []*cursor) (first, second *cursor) {
@@ -502,6 +270,9 @@ func (r *run) take(c, second *cursor, t *Table) (more bool, err error) {
 		if c.row == c.b.Rows {
 			if err := r.load(c); err != nil {
 				return false, err
+			}
+			if c.waits {
+				return true, nil
 			}
 			if c.b == nil || c.b.TableID != table {
 				return false, nil

@@ -40,7 +40,7 @@ func (w *Writer) open() {
 	}
 	for i, c := range w.meta.Columns {
 		def := w.slots.defs[i]
-		add(&fileColumn{Column: c, required: w.slots.required[i], fulltext: newFulltext(def)}, def)
+		add(&fileColumn{Column: c, required: w.slots.required[i], fulltext: newFulltext(def), bloom: bloomBits(def) > 0}, def)
 	}
 	w.scratch = scratches.Get().(*gathered)
 	w.w = parquet.NewWriter(w.out, columns, w.sorting(), w.cfg.Level)

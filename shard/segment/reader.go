@@ -27,6 +27,8 @@ type Reader struct {
 	rows  int64 // that are still to come of it
 	cols  []*cursor
 	build builder
+
+	fulltext *Fulltext // once filterOf has asked
 }
 
 // Open opens a segment's file, of which the manifest says m. It fails with an

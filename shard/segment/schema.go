@@ -15,6 +15,7 @@ type fileColumn struct {
 	Column
 	required bool
 	fulltext *fulltext // nil without a fulltext index
+	bloom    bool      // an index asks for bloom filters
 	// plain tells that byte strings hardly repeated in the row group before.
 	plain bool
 	views []*column.View // by batch, of those at hand; nil where one lacks it

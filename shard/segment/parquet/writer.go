@@ -3,7 +3,7 @@
 // flat schemas, one codec, and no rows.
 //
 // A Writer is used by one goroutine at a time: NewWriter, then for each row group
-// BeginGroup and one WriteColumn per column, then Close. The functions that read keep
+// BeginGroup and one WriteColumn or CopyColumn per column, then Close. The functions that read keep
 // no state, and may be called concurrently.
 package parquet
 
@@ -109,6 +109,9 @@ type pageIndex struct {
 type filter struct {
 	group, column int
 	bits          bloom.SplitBlockFilter
+	// from, if set, is the file that has it, with its header.
+	from           io.ReaderAt
+	offset, length int64
 }
 
 // NewWriter begins a file. Level is that of zstd, 1 to 22.
@@ -151,6 +154,12 @@ func (w *Writer) WriteColumn(v *Values) error {
 		return fmt.Errorf("column %q: %w", c.Element.Name, err)
 	}
 	g.Columns = append(g.Columns, format.ColumnChunk{MetaData: md})
+	return w.endColumn(g)
+}
+
+// endColumn counts the column that was written, and ends the row group if it is the last.
+func (w *Writer) endColumn(g *format.RowGroup) error {
+	md := &g.Columns[len(g.Columns)-1].MetaData
 	g.TotalByteSize += md.TotalUncompressedSize
 	g.TotalCompressedSize += md.TotalCompressedSize
 	if len(g.Columns) < len(w.columns) {
@@ -233,6 +242,9 @@ func (w *Writer) Close(createdBy string, metadata []format.KeyValue) error {
 func (w *Writer) filter(f *filter) error {
 	md := &w.groups[f.group].Columns[f.column].MetaData
 	md.BloomFilterOffset = w.offset
+	if f.from != nil {
+		return w.copy(f.from, f.offset, f.length)
+	}
 	b := f.bits.Bytes()
 	n, err := w.thrift(&format.BloomFilterHeader{
 		NumBytes:    int32(len(b)),

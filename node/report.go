@@ -1,0 +1,57 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"cordwood/proto/metapb"
+	"cordwood/shard"
+)
+
+// reportEvery is how often the metadata group is told how this node is.
+const reportEvery = time.Second
+
+// report tells the leader of the metadata group how this node and its replicas are, until
+// ctx ends. What is not taken is not kept: the next report says more.
+func (n *node) report(ctx context.Context) error {
+	tick := time.NewTicker(reportEvery)
+	defer tick.Stop()
+	failing := false
+	for {
+		call, cancel := context.WithTimeout(ctx, 3*reportEvery)
+		_, err := n.meta.Report(call, n.newReport())
+		cancel()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if (err != nil) != failing {
+			failing = err != nil
+			if failing {
+				n.log.Warn("the metadata group does not learn how this node is; it is tried again", "error", err)
+			} else {
+				n.log.Info("the metadata group learns again how this node is")
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case <-n.hurry:
+		}
+	}
+}
+
+func (n *node) newReport() *metapb.ReportRequest {
+	free, total := n.disk.free.Load(), n.disk.total.Load()
+	why, _ := n.leaving.Load().(string)
+	r := &metapb.ReportRequest{
+		NodeId: n.data.nodeID, Process: n.process, TimeUnixNano: time.Now().UnixNano(),
+		DiskCapacity: int64(total), DiskUsed: int64(total - min(free, total)), DiskFull: n.disk.space() == shard.SpaceFull,
+		Stopping: why != "", Version: n.proc.Version.Version,
+		MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol,
+	}
+	if n.host != nil {
+		r.Replicas = n.host.Reports()
+	}
+	return r
+}

@@ -1,0 +1,230 @@
+package compaction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/query"
+	"cordwood/shard/segment"
+	"cordwood/shard/vfs"
+)
+
+var logs = (&schema.Table{ID: 7, Version: 1, Columns: []schema.Column{
+	{ID: 1, Name: "ts", Type: schema.TimestampMillisecond, Semantic: schema.Timestamp},
+	{ID: 2, Name: "msg", Type: schema.String, Semantic: schema.Field, Index: &schema.Index{Kind: schema.FulltextIndex, Options: schema.DefaultIndexOptions(schema.FulltextIndex)}},
+	{ID: 3, Name: "n", Type: schema.Int64, Semantic: schema.Field},
+}}).Index()
+
+// writeLogs writes a segment with a row at each of the times.
+func writeLogs(t testing.TB, cfg segment.Config, table *schema.Table, r *rand.Rand, times []int64) segment.Meta {
+	t.Helper()
+	var b column.Builder
+	ts, msg, n := b.Add(table.Columns[0]), b.Add(table.Columns[1]), b.Add(table.Columns[2])
+	for i, at := range times {
+		ts.SetInt(i, at)
+		msg.SetString(i, fmt.Sprintf("GET /path/%d took %d ms for %016x", r.IntN(50), r.IntN(1000), r.Uint64()))
+		if r.IntN(3) > 0 {
+			n.SetInt(i, r.Int64N(1000))
+		}
+		b.EndRow()
+	}
+	batch, err := column.Decode(b.Encode(nil, column.Header{TableID: table.ID, SchemaVersion: 1}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metas, err := segment.Write(cfg, table, []*column.Batch{batch})
+	if err != nil || len(metas) != 1 {
+		t.Fatalf("%d segments: %v", len(metas), err)
+	}
+	metas[0].Order = metas[0].ID
+	return metas[0]
+}
+
+func readLogs(t testing.TB, dir string, m *segment.Meta) (times []int64, rows []string) {
+	t.Helper()
+	r, err := segment.Open(vfs.OS, filepath.Join(dir, segment.FileName(m.ID)), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for {
+		b, err := r.Next(1000)
+		if errors.Is(err, io.EOF) {
+			return times, rows
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range b.Rows {
+			n := "null"
+			if c := b.Column(3); c != nil && !c.IsNull(i) {
+				n = fmt.Sprint(c.Int(i))
+			}
+			times = append(times, b.Column(1).Int(i))
+			rows = append(rows, fmt.Sprintf("%d %s %s", b.Column(1).Int(i), b.Column(2).Bytes(i), n))
+		}
+	}
+}
+
+func job(cfg segment.Config, t *Table, metas []segment.Meta) Job {
+	j := Job{Config: cfg, Table: func(uint64) *Table { return t }, Abandoned: func(uint64) {}}
+	for i := range metas {
+		j.Inputs = append(j.Inputs, Input{Meta: &metas[i], Path: filepath.Join(cfg.Dir, segment.FileName(metas[i].ID))})
+	}
+	return j
+}
+
+// TestCopiedGroups merges segments that overlap in time, a little or not, of which some
+// rows have expired: with row groups copied or not, all that is left is there, in order.
+func TestCopiedGroups(t *testing.T) {
+	copied, decoded := int64(0), int64(0)
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		id := uint64(0)
+		cfg := segment.Config{FS: vfs.OS, Dir: t.TempDir(), RowGroupRows: 64, NextID: func() uint64 { id++; return id }}
+		table := *logs
+		table.Columns = slices.Clone(logs.Columns)
+		inputs := 1 + r.IntN(6)
+		if inputs == 1 && r.IntN(2) == 0 {
+			table.Columns[1].Semantic, table.Columns[1].Index = schema.Tag, nil
+		}
+		table.Index()
+		var metas []segment.Meta
+		at := int64(1000)
+		for range inputs {
+			var times []int64
+			for range 1 + r.IntN(600) {
+				times = append(times, at)
+				at += r.Int64N(3)
+			}
+			metas = append(metas, writeLogs(t, cfg, &table, r, times))
+			at += []int64{-200, -5, 0, 0, 10}[r.IntN(5)]
+		}
+		tab := &Table{Def: &table, Merge: query.Append}
+		if r.IntN(2) == 0 {
+			tab.Order, tab.Before = 1+r.Uint64N(8), 1000+r.Int64N(at-900)
+		}
+		var want []string
+		for i := range metas {
+			times, rows := readLogs(t, cfg.Dir, &metas[i])
+			for k, row := range rows {
+				if times[k] >= tab.Before || metas[i].Order >= tab.Order {
+					want = append(want, row)
+				}
+			}
+		}
+		res, err := Run(context.Background(), job(cfg, tab, metas))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for i := range res.Segments {
+			m := &res.Segments[i]
+			if err := segment.Check(vfs.OS, cfg.Dir, m, true); err != nil {
+				t.Fatal(err)
+			}
+			times, rows := readLogs(t, cfg.Dir, m)
+			if len(times) != int(m.Rows) || slices.Min(times) != m.MinTime || slices.Max(times) != m.MaxTime || inputs > 1 && !slices.IsSorted(times) {
+				t.Errorf("seed %d: %d rows from %d to %d, sorted %v, the meta data say %d from %d to %d",
+					seed, len(times), slices.Min(times), slices.Max(times), slices.IsSorted(times), m.Rows, m.MinTime, m.MaxTime)
+			}
+			got = append(got, rows...)
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Fatalf("seed %d (-want +got):\n%s", seed, d)
+		}
+		copied, decoded = copied+res.RowsCopied, decoded+res.RowsOut-res.RowsCopied
+	}
+	if copied == 0 || decoded == 0 {
+		t.Errorf("%d rows were copied, %d were not", copied, decoded)
+	}
+}
+
+// TestCopyOfDamage: a byte that has changed in a row group that would be copied is found.
+func TestCopyOfDamage(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	disk := vfs.NewMem()
+	id := uint64(0)
+	cfg := segment.Config{FS: disk, Dir: "d", RowGroupRows: 64, NextID: func() uint64 { id++; return id }}
+	if err := disk.MkdirAll("d"); err != nil {
+		t.Fatal(err)
+	}
+	var metas []segment.Meta
+	for i := range int64(2) {
+		var times []int64
+		for k := range int64(200) {
+			times = append(times, 1000*i+k)
+		}
+		metas = append(metas, writeLogs(t, cfg, logs, r, times))
+	}
+	flip(t, disk, filepath.Join("d", segment.FileName(metas[1].ID)), metas[1].Bytes/4)
+	_, err := Run(context.Background(), job(cfg, &Table{Def: logs}, metas))
+	var damage *segment.ErrCorrupt
+	if !errors.As(err, &damage) {
+		t.Errorf("a damaged row group: %v", err)
+	}
+	if names, err := disk.ReadDir("d"); err != nil || len(names) != 2 {
+		t.Errorf("files after the error: %v, %v", names, err)
+	}
+}
+
+func flip(t *testing.T, fsys vfs.FS, path string, at int64) {
+	t.Helper()
+	b, err := vfs.ReadFile(fsys, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[at] ^= 1
+	f, err := fsys.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// BenchmarkRun merges eight segments of a busy table, written one after the other.
+func BenchmarkRun(b *testing.B) {
+	for _, overlap := range []int64{0, 5000} {
+		b.Run(fmt.Sprintf("overlap=%d", overlap), func(b *testing.B) {
+			r := rand.New(rand.NewPCG(1, 1))
+			id := uint64(0)
+			cfg := segment.Config{FS: vfs.OS, Dir: b.TempDir(), NextID: func() uint64 { id++; return id }}
+			var metas []segment.Meta
+			rows := int64(100_000)
+			for i := range int64(8) {
+				var times []int64
+				for k := range rows {
+					times = append(times, 1_700_000_000_000+i*(rows-overlap)+k)
+				}
+				metas = append(metas, writeLogs(b, cfg, logs, r, times))
+			}
+			b.ResetTimer()
+			for range b.N {
+				res, err := Run(context.Background(), job(cfg, &Table{Def: logs}, metas))
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.SetBytes(res.BytesIn)
+				b.ReportMetric(float64(res.BytesOut)/float64(res.BytesIn), "out/in")
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(8*rows), "ns/row")
+		})
+	}
+}

@@ -1,0 +1,207 @@
+package compaction
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/query"
+	"cordwood/shard/segment"
+)
+
+// cursor reads one input.
+type cursor struct {
+	in   Input
+	meta *segment.Meta
+	r    *segment.Reader // nil before the first row is read, and after the last
+	// lazy tells that it may wait: the rows of its file are all of one table and need not
+	// be compared with those of others by anything but their times, or there are no others.
+	lazy bool
+	// waits tells that its next row was not read: it has the time from, and nothing has
+	// to be read before its turn comes. next is the row group that begins with it, if it
+	// is known.
+	waits bool
+	from  int64
+	next  *segment.Group
+	chunk int // rows to read at once
+	b     *column.Batch
+	times *column.View
+	row   int
+	at    uint32 // of b among the run's batches
+}
+
+func (r *run) open() error {
+	for _, in := range r.job.Inputs {
+		c := &cursor{in: in, meta: in.Meta}
+		r.cursors = append(r.cursors, c)
+		row := max(in.Meta.Bytes*inflated/max(in.Meta.Rows, 1), 1)
+		c.chunk = int(min(max(readBytes/int64(len(r.job.Inputs))/row, minReadRows), maxReadRows))
+		r.res.BytesIn += in.Meta.Bytes
+		r.res.RowsIn += in.Meta.Rows
+		for _, id := range tableIDs(in.Meta) {
+			if _, known := r.tables[id]; !known {
+				r.tables[id] = r.job.Table(id)
+			}
+		}
+		t := r.tables[in.Meta.TableID]
+		if c.lazy = !in.Meta.Shared() && t != nil && (len(t.Def.Tags()) == 0 || len(r.job.Inputs) == 1); c.lazy {
+			c.waits, c.from = true, in.Meta.MinTime
+			continue
+		}
+		if err := r.begins(c); err != nil {
+			return err
+		}
+		if err := r.load(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begins opens an input. All of a file is checked of which row groups may be copied: what
+// is copied is not looked at again.
+func (r *run) begins(c *cursor) (err error) {
+	if c.lazy {
+		if err := segment.Check(r.job.Config.FS, filepath.Dir(c.in.Path), c.meta, true); err != nil {
+			return err
+		}
+	}
+	c.r, err = segment.Open(r.job.Config.FS, c.in.Path, c.meta)
+	return err
+}
+
+// close lets go of what the reader holds.
+func (c *cursor) close() error {
+	if c.r == nil {
+		return nil
+	}
+	err := c.r.Close()
+	c.r = nil
+	return err
+}
+
+// advance has a cursor that waits, and whose turn has come, go on: it learns which row
+// group is next, leaves it out, copies it, or reads its first rows. second is the cursor
+// at the least row of the others, if there are any. The cursor is done if it neither waits
+// nor has rows afterwards.
+func (r *run) advance(c, second *cursor, t *Table, list []*cursor, o *output) error {
+	if c.next == nil {
+		if c.r == nil {
+			if err := r.begins(c); err != nil {
+				return err
+			}
+		}
+		if g, ok := c.r.NextGroup(); ok && g.Timed {
+			c.next, c.from = &g, g.MinTime
+			return nil // it may not be its turn any more
+		}
+	} else {
+		g := c.next
+		c.next = nil
+		if c.meta.Order < t.Order && g.MaxTime < t.Before {
+			c.r.SkipGroup()
+			return r.ctx.Err()
+		}
+		if r.mayCopy(c, second, g, t, o) {
+			return r.copy(c, g, t, list, o)
+		}
+	}
+	c.waits = false
+	if err := r.load(c); err != nil || c.b == nil || c.waits {
+		return err
+	}
+	r.point(t, c)
+	return nil
+}
+
+// mayCopy tells whether the next row group of an input can go into the output as it is.
+func (r *run) mayCopy(c, second *cursor, g *segment.Group, t *Table, o *output) bool {
+	if c.meta.Order < t.Order && g.MinTime < t.Before || !o.w.CanCopy(c.r) {
+		return false
+	}
+	if len(r.job.Inputs) == 1 {
+		// Its rows are merged already; of the marks of deletions some may go.
+		return t.Merge == query.Append || !t.DropDeleted || !slices.ContainsFunc(c.meta.Columns, func(c segment.Column) bool { return c.ID == schema.DeletedColumnID })
+	}
+	if t.Merge != query.Append || t.Modes != nil || second != nil && g.MaxTime >= second.ref().Time {
+		return false
+	}
+	// Neither it nor what ends before it is to be a small row group: queries pay for each.
+	staged := o.w.Staged() + len(r.rows)
+	return g.Rows >= int64(o.w.GroupRows()/2) && (staged == 0 || staged >= o.w.GroupRows()/4)
+}
+
+// copy copies a row group behind the rows that are merged.
+func (r *run) copy(c *cursor, g *segment.Group, t *Table, list []*cursor, o *output) error {
+	if err := r.flush(o.table(t), t, o); err != nil {
+		return err
+	}
+	r.begin(t, list)
+	if err := o.w.CopyGroup(c.r); err != nil {
+		return err
+	}
+	o.rows += g.Rows
+	r.res.RowsCopied += g.Rows
+	return r.pacer.pause(r.ctx, g.Rows*r.res.BytesIn/max(r.res.RowsIn, 1))
+}
+
+// load reads the next rows of an input; a cursor may wait instead once it comes to the
+// next row group.
+func (r *run) load(c *cursor) error {
+	for {
+		if c.lazy && c.b != nil {
+			if g, ok := c.r.NextGroup(); ok && g.Timed {
+				c.b, c.times, c.waits, c.next, c.from = nil, nil, true, &g, g.MinTime
+				return nil
+			}
+		}
+		b, err := c.r.Next(c.chunk)
+		if errors.Is(err, io.EOF) {
+			c.b, c.times = nil, nil
+			return c.close()
+		}
+		if err != nil {
+			return err
+		}
+		t := r.tables[b.TableID]
+		if t == nil || b.Rows == 0 {
+			continue
+		}
+		times := b.Column(t.Def.TimeIndex().ID)
+		if times == nil {
+			return fmt.Errorf("compact %s: rows of table %d have no time index", segment.FileName(c.meta.ID), b.TableID)
+		}
+		c.b, c.row, c.times = b, 0, times
+		if !r.expired(c, t) {
+			return nil
+		}
+		if err := r.skip(c, t); err != nil || c.b == nil || c.row < c.b.Rows {
+			return err
+		}
+	}
+}
+
+// expired tells whether the row of a cursor has expired.
+func (r *run) expired(c *cursor, t *Table) bool {
+	return c.meta.Order < t.Order && c.times.Int(c.row) < t.Before
+}
+
+// skip goes to the next row of the batch that has not expired, or to its end.
+func (r *run) skip(c *cursor, t *Table) error {
+	for c.row < c.b.Rows && r.expired(c, t) {
+		c.row++
+	}
+	return r.ctx.Err()
+}
+
+// ref is the next row. Of one that waits only the time counts.
+func (c *cursor) ref() segment.RowRef {
+	if c.waits {
+		return segment.RowRef{Time: c.from}
+	}
+	return segment.RowRef{Time: c.times.Int(c.row), Batch: c.at, Row: uint32(c.row)}
+}

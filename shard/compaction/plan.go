@@ -1,0 +1,141 @@
+package compaction
+
+import (
+	"slices"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/merge"
+	"cordwood/shard/query"
+	"cordwood/shard/segment"
+)
+
+// output is a file to be written.
+type output struct {
+	segment.Spec
+	order uint64
+	last  uint64          // table
+	w     *segment.Writer // while it is being written
+	rows  int64
+}
+
+// table is the definition by which rows of a table are written.
+func (o *output) table(t *Table) *schema.Table {
+	for i := range o.Tables {
+		if o.Tables[i].Table.ID == t.Def.ID {
+			return o.Tables[i].Table
+		}
+	}
+	return t.Def
+}
+
+// placed is a table and the file that its rows go to.
+type placed struct {
+	segment.TableColumns
+	out *output
+}
+
+// plan says which files are written, and which table goes where. Tables ascend, so that
+// the inputs are read once, front to back; a shared file may have to wait while a table
+// gets a file of its own.
+func (r *run) plan() (tables []placed) {
+	ids := make([]uint64, 0, len(r.tables))
+	for id, t := range r.tables {
+		if t != nil {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	last := r.job.Inputs[len(r.job.Inputs)-1].Meta
+	used := map[slot]struct{}{}
+	var shared *output
+	for _, id := range ids {
+		t := r.tables[id]
+		columns, slots, order := r.columns(id, t)
+		of := segment.TableColumns{Table: t.Def, Columns: columns}
+		if slices.Contains(columns, schema.DeletedColumnID) {
+			of.Table = merge.AddDeleted(t.Def)
+		}
+		if !last.Shared() || t.Own {
+			own := &output{Spec: segment.Spec{Tables: []segment.TableColumns{of}}, order: order, last: id}
+			r.outputs = append(r.outputs, own)
+			tables = append(tables, placed{of, own})
+			continue
+		}
+		more := 0
+		for _, s := range slots {
+			if _, ok := used[s]; !ok {
+				more++
+			}
+		}
+		if shared == nil || len(used)+more > segment.MaxSlots {
+			clear(used)
+			shared = &output{Spec: segment.Spec{Shared: true}, order: last.Order}
+			r.outputs = append(r.outputs, shared)
+		}
+		for _, s := range slots {
+			used[s] = struct{}{}
+		}
+		shared.Tables, shared.last = append(shared.Tables, of), id
+		tables = append(tables, placed{of, shared})
+	}
+	return tables
+}
+
+type slot struct {
+	id       uint32
+	name     string
+	typ      schema.Type
+	semantic schema.Semantic
+}
+
+// columns returns the columns of a table that the inputs have, and the highest order
+// of the inputs that have it.
+func (r *run) columns(id uint64, t *Table) (columns []uint32, slots []slot, order uint64) {
+	for _, in := range r.job.Inputs {
+		m := in.Meta
+		if !hasTable(m, id) {
+			continue
+		}
+		order = m.Order
+		for i := range m.Columns {
+			c := &m.Columns[i]
+			def := t.Def.Column(c.TableName())
+			deleted := c.ID == schema.DeletedColumnID && t.Merge != query.Append
+			if !deleted && (def == nil || def.ID != c.ID || def.Type != c.Type || m.Shared() && def.Semantic != c.Semantic) {
+				continue
+			}
+			if !slices.Contains(columns, c.ID) {
+				columns = append(columns, c.ID)
+				slots = append(slots, slot{c.ID, c.TableName(), c.Type, c.Semantic})
+			}
+		}
+	}
+	return columns, slots, order
+}
+
+func hasTable(m *segment.Meta, id uint64) bool {
+	if !m.Shared() {
+		return m.TableID == id
+	}
+	_, ok := slices.BinarySearchFunc(m.Tables, id, func(t segment.TableSpan, id uint64) int {
+		switch {
+		case t.TableID < id:
+			return -1
+		case t.TableID > id:
+			return 1
+		}
+		return 0
+	})
+	return ok
+}
+
+func tableIDs(m *segment.Meta) []uint64 {
+	if !m.Shared() {
+		return []uint64{m.TableID}
+	}
+	ids := make([]uint64, len(m.Tables))
+	for i := range m.Tables {
+		ids[i] = m.Tables[i].TableID
+	}
+	return ids
+}

@@ -1,0 +1,180 @@
+package segment
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/parquet-go/parquet-go/format"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/segment/parquet"
+)
+
+// Group is a row group that a Reader has not begun to read.
+type Group struct {
+	Rows int64
+	// MinTime and MaxTime bound the time index, in its unit, if Timed is set.
+	MinTime, MaxTime int64
+	Timed            bool
+}
+
+// NextGroup returns the row group that Next would begin with; ok is false in the middle of
+// one, behind the last, and in shared files, whose row groups have rows of several tables.
+func (r *Reader) NextGroup() (g Group, ok bool) {
+	if r.err != nil || r.rows > 0 || r.left == 0 || r.m.Shared() || r.group+1 >= len(r.md.RowGroups) {
+		return g, false
+	}
+	rg := &r.md.RowGroups[r.group+1]
+	if rg.NumRows <= 0 || rg.NumRows > r.left {
+		return g, false // Next tells what is wrong
+	}
+	g.Rows = rg.NumRows
+	for i := range r.m.Columns {
+		c := &r.m.Columns[i]
+		if c.Semantic != schema.Timestamp {
+			continue
+		}
+		md := &rg.Columns[i].MetaData
+		if lo, hi := md.Statistics.MinValue, md.Statistics.MaxValue; md.Type == format.Int64 && len(lo) == 8 && len(hi) == 8 {
+			unit := int64(1)
+			if c.Type == schema.TimestampSecond {
+				unit = 1000 // there is no such unit in the file
+			}
+			g.MinTime, g.MaxTime = int64(binary.LittleEndian.Uint64(lo))/unit, int64(binary.LittleEndian.Uint64(hi))/unit
+			g.Timed = true
+		}
+	}
+	return g, true
+}
+
+// SkipGroup goes on behind the row group that NextGroup tells of.
+func (r *Reader) SkipGroup() {
+	if g, ok := r.NextGroup(); ok {
+		r.group++
+		r.left -= g.Rows
+	}
+}
+
+// CanCopy tells whether CopyGroup can copy the row group that r.NextGroup tells of: the
+// columns of both files agree, it has the filters that the file is to have, and it was
+// written by a version that notes where all of its parts lie.
+func (w *Writer) CanCopy(r *Reader) bool {
+	g, ok := r.NextGroup()
+	if !ok || !g.Timed || w.spec.Shared || r.m.TableID != w.meta.TableID {
+		return false
+	}
+	for _, c := range w.cols {
+		at := r.columnAt(c)
+		switch {
+		case at < 0:
+			if c.required {
+				return false
+			}
+			continue
+		case r.m.Columns[at].Type != c.Type:
+			return false
+		}
+		e := &r.md.Schema[1+at]
+		chunk := &r.md.RowGroups[r.group+1].Columns[at]
+		if (e.RepetitionType.V == format.Required) != c.required || !(parquet.Source{R: r.f, Chunk: chunk}).Whole() {
+			return false
+		}
+		if c.bloom && chunk.MetaData.BloomFilterOffset <= 0 && chunk.MetaData.Statistics.NullCount < g.Rows {
+			return false
+		}
+		if c.fulltext != nil && r.filterOf(c) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// columnAt returns which of the file's columns is that one, or -1.
+func (r *Reader) columnAt(c *fileColumn) int {
+	for i := range r.m.Columns {
+		if r.m.Columns[i].ID == c.ID {
+			return i
+		}
+	}
+	return -1
+}
+
+// filterOf returns the token filter of a column in the next row group, if its tokens were
+// told apart as the column's are now.
+func (r *Reader) filterOf(c *fileColumn) []byte {
+	if r.fulltext == nil {
+		r.fulltext = &Fulltext{}
+		for i := range r.md.KeyValueMetadata {
+			if kv := &r.md.KeyValueMetadata[i]; kv.Key == KeyFulltext {
+				if t, err := parseFulltext(kv.Value); err == nil {
+					r.fulltext = t
+				}
+			}
+		}
+	}
+	have := r.fulltext.columns[r.m.Columns[r.columnAt(c)].FieldID]
+	a := c.fulltext.analyzer
+	if have == nil || have.Chinese != a.chinese || have.CaseSensitive != a.caseSensitive || r.group+1 >= len(have.Filters) {
+		return nil
+	}
+	return have.Filters[r.group+1]
+}
+
+// CopyGroup appends the row group that r.NextGroup tells of as it lies in its file, and has
+// r go on behind it. CanCopy must be true, the rows must come behind those appended before,
+// as in Append, and the bytes of r's file must have been checked.
+func (w *Writer) CopyGroup(r *Reader) error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.err = w.copyGroup(r); w.err != nil {
+		w.err = fmt.Errorf("write segment %s: copy a row group of %s: %w", FileName(w.meta.ID), FileName(r.m.ID), w.err)
+	}
+	return w.err
+}
+
+func (w *Writer) copyGroup(r *Reader) error {
+	if w.rows > 0 {
+		if err := w.group(w.rows, true); err != nil {
+			return err
+		}
+	}
+	g, _ := r.NextGroup()
+	table := w.spec.Tables[0].Table
+	if err := w.note(table, []RowRef{{Time: g.MinTime}, {Time: g.MaxTime}}); err != nil {
+		return err
+	}
+	w.meta.Rows += g.Rows - 2
+	w.w.BeginGroup(int(g.Rows))
+	for _, c := range w.cols {
+		at := r.columnAt(c)
+		if at < 0 {
+			v := w.scratch
+			v.reset(true, int(g.Rows))
+			v.add(c.Type, []*column.View{nil}, []run{{n: uint32(g.Rows)}})
+			v.finish()
+			if c.fulltext != nil {
+				c.fulltext.end()
+			}
+			if err := w.w.WriteColumn(&v.Values); err != nil {
+				return err
+			}
+			continue
+		}
+		if c.fulltext != nil {
+			c.fulltext.groups = append(c.fulltext.groups, r.filterOf(c))
+		}
+		if err := w.w.CopyColumn(parquet.Source{R: r.f, Chunk: &r.md.RowGroups[r.group+1].Columns[at]}); err != nil {
+			return err
+		}
+	}
+	r.SkipGroup()
+	return nil
+}
+
+// Staged is how many rows wait for their row group to become full.
+func (w *Writer) Staged() int { return w.rows }
+
+// GroupRows is the most rows of a row group.
+func (w *Writer) GroupRows() int { return w.cfg.RowGroupRows }
