@@ -42,7 +42,7 @@ const StateFile = "state.db"
 // commitTimeout is how long a follower may not know, while nothing happens, that a command
 // was committed: its watches are told of it so much later. A shard's is longer, but there
 // are many of them.
-const commitTimeout = 50 * time.Millisecond
+const commitTimeout = 20 * time.Millisecond
 
 // Config says what Open opens. Dir and NodeID are required.
 type Config struct {

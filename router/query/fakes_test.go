@@ -34,6 +34,15 @@ type fakeMeta struct {
 	proposed  []*metapb.Command
 	pipelines []*metapb.PipelineVersion
 	err       error
+	// fresh is what Fresh does; nil: nothing.
+	fresh func() error
+}
+
+func (m *fakeMeta) Fresh(context.Context) error {
+	if m.fresh == nil {
+		return nil
+	}
+	return m.fresh()
 }
 
 func (m *fakeMeta) Propose(_ context.Context, cmd *metapb.Command) (*metapb.Result, error) {

@@ -38,6 +38,8 @@ type Meta interface {
 	// Propose puts a command through the metadata log; what it changed is in the local
 	// view before it returns.
 	Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error)
+	// Fresh waits until the local view holds all that was acknowledged before the call.
+	Fresh(ctx context.Context) error
 	Database(name string) (*schemapb.Database, bool)
 	Databases() []*schemapb.Database
 	Table(database, name string) (*schema.Table, bool)
@@ -197,16 +199,45 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 	if req.Database == "" {
 		req.Database = schema.DefaultDatabase
 	}
-	err := s.checkDatabase(req.Database)
-	for _, st := range req.Statements {
-		if err != nil {
-			break
-		}
-		begin := time.Now()
-		err = s.explain(ctx, s.run(ctx, st, &req, each), begin.Sub(start)+time.Since(begin))
-		s.metrics.observe(st, err, time.Since(begin))
+	if len(req.Statements) == 0 {
+		return s.checkDatabase(req.Database)
 	}
-	return err
+	for i, st := range req.Statements {
+		begin := time.Now()
+		err := s.fresh(ctx, st)
+		if err == nil && i == 0 {
+			err = s.checkDatabase(req.Database)
+		}
+		if err == nil {
+			err = s.run(ctx, st, &req, each)
+		}
+		err = s.explain(ctx, err, begin.Sub(start)+time.Since(begin))
+		s.metrics.observe(st, err, time.Since(begin))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// freshTimeout bounds how long a statement waits for the metadata of this node to hold
+// what other nodes acknowledged.
+const freshTimeout = time.Second
+
+// fresh waits for what was acknowledged through other routers before the statement came:
+// tables and columns that it names, and shards that a table's newest rows lie on. When
+// nobody leads the metadata group nothing is acknowledged either; then statements about
+// the metadata are refused, and those about rows go on with what this node knows.
+func (s *Service) fresh(ctx context.Context, st statement.Statement) error {
+	wait, cancel := context.WithTimeout(ctx, freshTimeout)
+	defer cancel()
+	err := s.cfg.Meta.Fresh(wait)
+	if _, rows := st.(*statement.Query); err == nil || rows || !st.Rows() {
+		return nil
+	}
+	e := errs.Wrap(errs.ShardNotReady, err, "what other nodes changed cannot be read now").WithRetryAfter(time.Second)
+	e.Code, e.Leader = errs.ShardNotReady, ""
+	return e
 }
 
 // explain makes an error that came about because time was up, or the client went away, say so.

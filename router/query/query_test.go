@@ -49,6 +49,30 @@ func TestShow(t *testing.T) {
 	}
 }
 
+// Statements see what was acknowledged through other routers before they came.
+func TestStatementsSeeOthersChanges(t *testing.T) {
+	w := newWorld(t)
+	later := *w.meta.tables[0]
+	later.ID, later.Name = 99, "later"
+	w.meta.fresh = func() error {
+		if _, ok := w.meta.Table("public", "later"); !ok {
+			w.meta.tables = append(w.meta.tables, &later)
+		}
+		return nil
+	}
+	if got, err := w.run(t.Context(), "SHOW TABLES LIKE 'later'"); err != nil || got != "Tables\nlater\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	// While nobody leads the metadata group, statements about rows go on.
+	w.meta.fresh = func() error { return errs.New(errs.DeadlineExceeded, "nobody leads") }
+	for sql, want := range map[string]errs.Code{"SHOW TABLES": errs.ShardNotReady, "DESC logs": errs.ShardNotReady, "SELECT 1": 0} {
+		_, err := w.run(t.Context(), sql)
+		if code := errs.CodeOf(err); code != want {
+			t.Errorf("%s: %v, want code %d", sql, err, want)
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	tests := []struct {
 		sql, database string

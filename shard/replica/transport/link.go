@@ -17,6 +17,8 @@ type link struct {
 	conn net.Conn
 	node string
 	out  *writer
+	// prompt is the group whose heartbeats do not wait.
+	prompt string
 
 	mu      sync.Mutex // guards the fields below
 	pending map[uint64]*call
@@ -38,8 +40,8 @@ type call struct {
 
 // newLink starts a link on a greeted connection. stopped is called when all its
 // goroutines have ended, some time after fail.
-func newLink(conn net.Conn, node string, pause, deadline time.Duration, stopped func()) *link {
-	l := &link{conn: conn, node: node, pending: map[uint64]*call{}}
+func newLink(conn net.Conn, node, prompt string, pause, deadline time.Duration, stopped func()) *link {
+	l := &link{conn: conn, node: node, prompt: prompt, pending: map[uint64]*call{}}
 	l.out = newWriter(conn, pause, deadline, l.fail)
 	go func() {
 		defer stopped()
@@ -71,7 +73,7 @@ func (l *link) send(f *frame) *call {
 	l.mu.Unlock()
 	numbered := *f
 	numbered.id = c.id
-	l.out.write(&numbered, f.kind == kindHeartbeat)
+	l.out.write(&numbered, f.kind == kindHeartbeat && f.group != l.prompt)
 	return c
 }
 

@@ -45,6 +45,9 @@ type Config struct {
 	// they share a write. It must be small against the heartbeat interval, a tenth of
 	// the heartbeat timeout. Default: 20 ms.
 	Coalesce time.Duration
+	// Prompt is the group whose heartbeats do not wait for others: it sends one to learn
+	// whether it still leads, before it answers a read. Default: meta.
+	Prompt string
 	// GroupWindow and PeerWindow bound the bytes of entries that are sent and not
 	// answered, for one group and for all groups to one node. One append of any size is
 	// always let through. Defaults: 8 MiB and 64 MiB.
@@ -55,6 +58,7 @@ func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(c.Timeout, 2*time.Second)
 	c.AppendTimeout = cmp.Or(c.AppendTimeout, 15*time.Second)
 	c.Coalesce = cmp.Or(c.Coalesce, 20*time.Millisecond)
+	c.Prompt = cmp.Or(c.Prompt, "meta")
 	c.GroupWindow = cmp.Or(c.GroupWindow, 8<<20)
 	c.PeerWindow = cmp.Or(c.PeerWindow, 64<<20)
 	if c.Logger == nil {

@@ -155,7 +155,7 @@ func (s *stream) dial(ctx context.Context) (*link, error) {
 	if s.class == control {
 		pause = s.net.cfg.Coalesce
 	}
-	return newLink(conn, s.node, pause, s.net.cfg.AppendTimeout, s.links.Done), nil
+	return newLink(conn, s.node, s.net.cfg.Prompt, pause, s.net.cfg.AppendTimeout, s.links.Done), nil
 }
 
 func (s *stream) close() {

@@ -305,6 +305,24 @@ func TestPartitionAndSnapshot(t *testing.T) {
 	}
 }
 
+// Heartbeats of the metadata group wait for nothing: a read waits for them.
+func TestHeartbeatsOfOneGroupArePrompt(t *testing.T) {
+	h := newHouse(t, func(c *Config) { c.Coalesce, c.Timeout = time.Hour, 10*time.Second }, "a", "b")
+	ta, err := h.nodes["a"].Group("meta")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tb, err := h.nodes["b"].Group("meta")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tb.SetHeartbeatHandler(func(rpc raft.RPC) { rpc.Respond(&raft.AppendEntriesResponse{Term: 7, Success: true}, nil) })
+	var resp raft.AppendEntriesResponse
+	if err := ta.AppendEntries("b", "", &raft.AppendEntriesRequest{Term: 7}, &resp); err != nil || resp.Term != 7 {
+		t.Errorf("%v, %+v", err, resp)
+	}
+}
+
 // Heartbeats of many groups share writes.
 func TestHeartbeatsAreCoalesced(t *testing.T) {
 	h := newHouse(t, func(c *Config) { c.Coalesce = 40 * time.Millisecond }, "a", "b")
