@@ -33,7 +33,8 @@ none use the newest.`,
 	}
 	cmd.AddCommand(
 		newPipelinePutCommand(), newPipelineGetCommand(), newPipelineListCommand(), newPipelineVersionsCommand(),
-		newPipelineDeleteCommand(), newPipelineDiffCommand(), newPipelineDryRunCommand(), newPipelineReplayCommand(),
+		newPipelineDeleteCommand(), newPipelineDiffCommand(), newPipelineRollbackCommand(), newPipelineDryRunCommand(),
+		newPipelineReplayCommand(),
 	)
 	return cmd
 }
@@ -102,6 +103,18 @@ func (a *pipelineAPI) get(ctx context.Context, name, version string) (storedVers
 	return p, err
 }
 
+// put stores a new version, and prints what the server warns of.
+func (a *pipelineAPI) put(cmd *cobra.Command, name string, source []byte) (storedVersion, error) {
+	p, warnings, err := a.one(cmd.Context(), client.Request{
+		Method: http.MethodPost, Path: pipelinePath(name), Body: source,
+		Header: http.Header{"Content-Type": {"application/x-yaml"}},
+	})
+	for _, warning := range warnings {
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", warning)
+	}
+	return p, err
+}
+
 // readInput reads a small file, or standard input for "-".
 func readInput(cmd *cobra.Command, file string, limit int64) ([]byte, error) {
 	in := cmd.InOrStdin()
@@ -138,15 +151,9 @@ the pipeline NAME. It is checked completely first; all its faults are listed, wi
 			if err != nil {
 				return err
 			}
-			p, warnings, err := a.one(cmd.Context(), client.Request{
-				Method: http.MethodPost, Path: pipelinePath(args[0]), Body: source,
-				Header: http.Header{"Content-Type": {"application/x-yaml"}},
-			})
+			p, err := a.put(cmd, args[0], source)
 			if err != nil {
 				return err
-			}
-			for _, warning := range warnings {
-				fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", warning)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s, version %s\n", p.Name, p.Version)
 			return nil

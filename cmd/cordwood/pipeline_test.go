@@ -192,6 +192,10 @@ func TestPipelineCommands(t *testing.T) {
 		{args: "versions edge", want: "VERSION  SIZE\nv2       10 B\nv1       2.0 KiB\n"},
 		{args: "versions edge -o yaml", want: "- version: v2\n  size: 10\n- version: v1\n  size: 2048\n"},
 		{args: "versions nope", fails: "there is no pipeline nope"},
+		{args: "rollback edge", want: "edge, version v3, with the text of version v1\n", asked: "POST /v1/pipelines/edge a: 1\nb: 2"},
+		{args: "rollback edge --version v2", want: "edge, version v3, with the text of version v2\n", asked: "POST /v1/pipelines/edge a: 1\nb: 3"},
+		{args: "rollback edge --version v9", fails: "Pipeline not found"},
+		{args: "rollback nope", fails: "there is no pipeline nope"},
 		{args: "delete edge --version v1", want: "deleted edge, version v1\n", asked: "DELETE /v1/pipelines/edge?version=v1"},
 		{args: "delete edge v1", want: "deleted edge, version v1\n"},
 		{args: "delete edge --all", want: "deleted edge, version v1\ndeleted edge, version v2\n"},
@@ -256,7 +260,7 @@ table dry_run_web: 1 rows, exists (append_mode=true, ttl=1day)
 			if diff := cmp.Diff(tt.want, out); diff != "" && tt.want != "-" {
 				t.Errorf("output (-want +got):\n%s", diff)
 			}
-			if strings.HasPrefix(tt.args, "put") != strings.Contains(errOut, "warning: careful") {
+			if stores := strings.HasPrefix(tt.args, "put") || strings.HasPrefix(tt.args, "rollback"); stores != strings.Contains(errOut, "warning: careful") {
 				t.Errorf("error output %q", errOut)
 			}
 			if log := asked(); tt.asked != "" && log[len(log)-1] != tt.asked {

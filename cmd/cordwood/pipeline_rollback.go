@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newPipelineRollbackCommand() *cobra.Command {
+	var version string
+	cmd := &cobra.Command{
+		Use:   "rollback NAME",
+		Short: "Make an older version of a pipeline the newest again",
+		Long: `Store the text of an older version of a pipeline again, as its newest version: that before
+the newest, or the one that --version names. No version is lost, so a rollback can be
+rolled back. The text is checked as 'put' checks it.`,
+		Example: `  cordwood pipeline rollback nginx
+  cordwood pipeline rollback nginx --version '2024-07-04 08:31:00.987136'`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := newPipelineAPI(cmd)
+			if err != nil {
+				return err
+			}
+			name := args[0]
+			if version == "" {
+				versions, err := a.versions(cmd.Context(), name)
+				if err != nil {
+					return err
+				}
+				if len(versions) < 2 {
+					return fmt.Errorf("pipeline %s has one version only: there is nothing to go back to", name)
+				}
+				version = versions[len(versions)-2]
+			}
+			old, err := a.get(cmd.Context(), name, version)
+			if err != nil {
+				return err
+			}
+			p, err := a.put(cmd, name, []byte(old.Pipeline))
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s, version %s, with the text of version %s\n", p.Name, p.Version, old.Version)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&version, "version", "", "`VERSION` to go back to; that before the newest by default")
+	return cmd
+}
