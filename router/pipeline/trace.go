@@ -96,13 +96,21 @@ func (t *tracer) note(r *runner, step string) {
 
 // variables notes that the variables are taken out of the record.
 func (t *tracer) variables(r *runner, v value.Value) {
-	rest := v.Detach()
-	for _, name := range variableNames {
-		rest.MutObject().Delete(name)
-	}
+	rest := withoutVariables(v)
 	s := StepTrace{Pipeline: r.name, Step: "variables", Record: jsonOf(rest)}
 	s.compare(v.Object(), rest.Object())
 	t.record.Steps = append(t.record.Steps, s)
+}
+
+// withoutVariables is a copy of a record without its variables.
+func withoutVariables(v value.Value) value.Value {
+	rest := v.Detach()
+	if rest.Object() != nil {
+		for _, name := range variableNames {
+			rest.MutObject().Delete(name)
+		}
+	}
+	return rest
 }
 
 // compare tells how the fields of an object differ from those of before.
@@ -133,7 +141,7 @@ func (t *tracer) row(r *runner, d *dest) {
 	t.at = r
 	t.record.Rows = append(t.record.Rows, RowTrace{
 		Table: d.table, Options: d.opts.options, NoCreate: d.opts.noCreate || !r.req.AutoCreate,
-		Row: d.rows.Rows() - 1, Record: jsonOf(r.rec.Value),
+		Row: d.rows.Rows() - 1, Record: jsonOf(withoutVariables(r.rec.Value)),
 	})
 }
 
