@@ -1,0 +1,316 @@
+package coordinator
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+)
+
+// later has something happen to the world after a while.
+func (w *world) later(d time.Duration, f func()) {
+	go func() {
+		time.Sleep(d)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		f()
+		w.settle()
+	}()
+}
+
+// voting has the first nodes be voters of the metadata group.
+func (w *world) voting(ids ...string) *world {
+	w.voters = ids
+	return w
+}
+
+func TestAutomatic(t *testing.T) {
+	begin := func() time.Time { return time.Now() }
+	for _, c := range []struct {
+		name  string
+		limit time.Duration
+		world func(w *world)
+		done  func(w *world) bool
+		// not must not be so before limit; it is looked at when done holds.
+		not func(w *world) bool
+	}{
+		{"first shards go to all nodes and zones", time.Minute, func(w *world) {
+			w.node("a/1", "b/2", "c/3").voting("a")
+			w.settings = &metapb.Settings{InitialShards: 4, Replication: 3}
+			w.later(2*time.Second, func() { w.node("d/1") })
+		}, func(w *world) bool {
+			heads, holders := map[string]int{}, map[string]int{}
+			for _, s := range w.shards {
+				heads[s.Replicas[0]]++
+				for _, id := range s.Replicas {
+					holders[id]++
+				}
+			}
+			return len(w.shards) == 4 && len(heads) == 3 && len(holders) == 4 && w.settings.InitialShards == 0 && w.idle()
+		}, func(w *world) bool {
+			for _, s := range w.shards {
+				zones := map[string]bool{}
+				for _, id := range s.Replicas {
+					zones[w.nodes[id].Zone] = true
+				}
+				if len(zones) != 3 {
+					return true
+				}
+			}
+			return false
+		}},
+		{"first shards wait for nodes", 2 * time.Minute, func(w *world) {
+			w.node("a", "b", "r:router").voting("a")
+			w.settings = &metapb.Settings{InitialShards: 1, Replication: 3}
+			w.later(time.Minute, func() { w.node("c") })
+		}, func(w *world) bool { return len(w.shards) == 1 && w.idle() }, func(w *world) bool { return time.Since(w.began) < time.Minute }},
+		{"a lost node is replaced", 30 * time.Minute, func(w *world) {
+			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").shard(3, "a", "b", "c").shard(1, "d").voting("a", "b", "c")
+			w.learners = []string{"d"}
+			w.down["c"] = begin()
+		}, func(w *world) bool {
+			return w.idle() && slices.Equal(sorted(w.shards[1].Replicas), []string{"a", "b", "d"}) && slices.Equal(sorted(w.shards[2].Replicas), []string{"a", "b", "d"}) &&
+				slices.Equal(sorted(w.voters), []string{"a", "b", "d"})
+		}, func(w *world) bool { return time.Since(w.began) < 15*time.Minute }},
+		{"a lost voter without another one stays", 20 * time.Minute, func(w *world) {
+			w.node("a", "b", "c").shard(1, "a").shard(1, "b").voting("a", "b", "c")
+			w.down["c"] = begin()
+		}, func(w *world) bool { return time.Since(w.began) > 18*time.Minute }, func(w *world) bool { return len(w.voters) != 3 }},
+		{"one voter becomes three", time.Minute, func(w *world) {
+			w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").voting("a")
+		}, func(w *world) bool { return len(w.voters) == 3 }, nil},
+		{"two nodes keep one voter", 3 * time.Minute, func(w *world) {
+			w.node("a", "b").shard(1, "a").shard(1, "b").voting("a")
+		}, func(w *world) bool { return time.Since(w.began) > 2*time.Minute }, func(w *world) bool { return len(w.voters) != 1 || len(w.learners) != 1 }},
+		{"a new node gets shards and hot tables", 20 * time.Minute, func(w *world) {
+			w.node("a").shard(1, "a").shard(1, "a").table(1, nil, 1).table(2, nil, 1).table(3, map[string]string{}, 2).voting("a")
+			w.ingest = map[uint64]float64{1: 20 << 20, 2: 20 << 20, 3: 50 << 20}
+			w.later(time.Second, func() { w.node("b") })
+		}, func(w *world) bool {
+			home := func(id uint64) string { return w.groups[w.tables[id].Writable().ShardID].leader }
+			return w.idle() && len(w.shards) == 4 && home(1) == "b" && home(2) == "b"
+		}, func(w *world) bool { return w.tables[3].Writable().Epoch != 1 }},
+		{"a node that comes back from a drain gets replicas", 30 * time.Minute, func(w *world) {
+			w.node("a", "b").shard(1, "a").shard(1, "a").shard(1, "a").shard(1, "a").voting("a")
+			w.ops[1] = &metapb.Operation{Id: 1, Kind: KindNodeDrain, NodeId: "b", State: metapb.OperationState_OPERATION_STATE_DONE, EndedUnixNano: 1}
+			w.lastOp = 1
+		}, func(w *world) bool {
+			n := 0
+			for _, s := range w.shards {
+				if s.Replicas[0] == "b" {
+					n++
+				}
+			}
+			return w.idle() && n == 2
+		}, func(w *world) bool { return len(w.shards) != 4 }},
+		{"leaders are spread", 5 * time.Minute, func(w *world) {
+			w.node("a", "b", "c").voting("a", "b", "c")
+			for range 6 {
+				w.shard(3, "a", "b", "c")
+			}
+		}, func(w *world) bool {
+			led := map[string]int{}
+			for _, g := range w.groups {
+				led[g.leader]++
+			}
+			return led["a"] == 2 && led["b"] == 2
+		}, nil},
+		{"partitions as the option says", time.Minute, func(w *world) {
+			w.node("a", "b").shard(1, "a").shard(1, "b").shard(1, "a").voting("a")
+			w.table(1, map[string]string{"append_mode": "true", "partitions": "2"}, 1).table(2, map[string]string{"partitions": "2"}, 1)
+		}, func(w *world) bool {
+			return w.idle() && slices.Equal(w.tables[1].Writable().Shards(), []uint32{1, 2})
+		}, func(w *world) bool { return len(w.tables[2].Writable().Shards()) != 1 }},
+		{"a hot table gets partitions", 30 * time.Minute, func(w *world) {
+			w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").voting("a")
+			w.table(1, map[string]string{"append_mode": "true", "partitions": "auto"}, 1)
+			w.ingest = map[uint64]float64{1: 30 << 20}
+		}, func(w *world) bool { return len(w.tables[1].Writable().Shards()) == 2 && w.idle() }, func(w *world) bool { return time.Since(w.began) < 5*time.Minute }},
+		{"a newer version is used when all know it", 5 * time.Minute, func(w *world) {
+			w.node("a").shard(1, "a").voting("a")
+			w.version = 1
+		}, func(w *world) bool { return w.version == 2 }, func(w *world) bool { return time.Since(w.began) < time.Minute }},
+		{"old operations are forgotten", time.Minute, func(w *world) {
+			w.node("a").shard(1, "a").voting("a")
+			for range 300 {
+				w.lastOp++
+				w.ops[w.lastOp] = &metapb.Operation{Id: w.lastOp, Kind: KindTableMove, State: metapb.OperationState_OPERATION_STATE_DONE}
+			}
+		}, func(w *world) bool { return len(w.ops) == keepHistory && w.ops[300] != nil }, nil},
+		{"paused: nothing is balanced", time.Hour, func(w *world) {
+			w.node("a", "b").shard(1, "a").shard(1, "a").shard(1, "a").shard(1, "a").shard(1, "a").shard(1, "b").voting("a")
+			w.table(1, nil, 1).table(2, nil, 1)
+			w.ingest = map[uint64]float64{1: 20 << 20, 2: 20 << 20}
+			w.settings.RebalancePaused = true
+		}, func(w *world) bool { return time.Since(w.began) > 50*time.Minute }, func(w *world) bool { return len(w.ops) > 0 }},
+		{"nodes far apart are balanced", time.Hour, func(w *world) {
+			w.node("a", "b").shard(1, "a").shard(1, "a").shard(1, "a").shard(1, "a").shard(1, "a").shard(1, "b").voting("a")
+		}, func(w *world) bool {
+			n := 0
+			for _, s := range w.shards {
+				if s.Replicas[0] == "b" {
+					n++
+				}
+			}
+			return w.idle() && n == 3
+		}, func(w *world) bool { return time.Since(w.began) < 10*time.Minute }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				c.world(w)
+				run(t, w, c.limit, func() bool { return c.done(w) })
+				if c.not != nil && c.not(w) {
+					t.Errorf("what must not be is, after %v: %s", time.Since(w.began), w.describe())
+				}
+				w.settledCheck()
+				time.Sleep(time.Hour) // what happens later is over before the bubble ends
+			})
+		})
+	}
+}
+
+// TestPairIsUndone: a shard of one replica whose former voter cannot be given up within
+// the limit gets its former self back.
+func TestPairIsUndone(t *testing.T) {
+	p := newPicture(time.Unix(1000, 0), Config{}.withDefaults(), newWorldStatus(t, func(w *world) {
+		w.node("a", "b").shard(1, "a")
+		w.shards[1].Learners = []string{"b"}
+		w.groups[1].voters = []string{"a", "b"}
+	}), nil, nil)
+	op := &metapb.Operation{Id: 1, Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "b", Step: stepPromote, Notes: map[string]string{notePromoted: fmt.Sprint(time.Unix(969, 0).UnixNano())}}
+	d := decide(p, op)
+	if d.notes[noteUndo] == "" || !strings.Contains(d.reason, "two voters must not stay") {
+		t.Errorf("decision %+v", d)
+	}
+	op.Notes[notePromoted] = fmt.Sprint(time.Unix(971, 0).UnixNano())
+	if d := decide(p, op); d.step != stepRecord || d.do == nil {
+		t.Errorf("before the limit: %+v", d)
+	}
+}
+
+func newWorldStatus(t *testing.T, set func(w *world)) *metapb.StatusResponse {
+	w := newWorld(t)
+	set(w)
+	return w.status()
+}
+
+// TestRefused has operations that cannot be done fail at once, in words.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		op   *metapb.Operation
+		want string
+	}{
+		{&metapb.Operation{Kind: KindShardMove, ShardId: 9, FromNode: "a", ToNode: "b"}, "there is no shard 9"},
+		{&metapb.Operation{Kind: KindShardMove, ShardId: 1, FromNode: "b", ToNode: "c"}, "shard 1 has no replica on node node-b: it has some on node-a"},
+		{&metapb.Operation{Kind: KindShardMove, ShardId: 2, FromNode: "a", ToNode: "b"}, "shard 2 has a replica on node node-b already"},
+		{&metapb.Operation{Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "x"}, "there is no node x"},
+		{&metapb.Operation{Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "r"}, "node node-r does not hold shards"},
+		{&metapb.Operation{Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "d"}, "node node-d does not answer"},
+		{&metapb.Operation{Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "e"}, "node node-e is drained: 'cordwood node undrain' lets it take part again"},
+		{&metapb.Operation{Kind: KindReplicaRepair, ShardId: 1, FromNode: "a"}, "shard 1 has one replica, on node node-a: it cannot be given up"},
+		{&metapb.Operation{Kind: KindReplicaChange, ShardId: 1, Want: 5}, "shard 1 cannot have 5 replicas: has 3 of 5 replicas; 3 nodes are up, none of them without a replica: add a node"},
+		{&metapb.Operation{Kind: KindReplicaChange, ShardId: 1, Want: 8}, "from 1 to 7 are possible"},
+		{&metapb.Operation{Kind: KindTableMove, TableId: 9, ToShards: []uint32{1}}, "there is no table with id 9"},
+		{&metapb.Operation{Kind: KindTableMove, TableId: 1, ToShards: []uint32{9}}, "there is no shard 9"},
+		{&metapb.Operation{Kind: KindTableMove, TableId: 2, ToShards: []uint32{2}}, "table public.t2 merges rows of one identity"},
+		{&metapb.Operation{Kind: KindNodeDrain, NodeId: "x"}, "there is no node x"},
+		{&metapb.Operation{Kind: "shard-paint"}, `does not know operations of kind "shard-paint"`},
+	} {
+		w := newWorld(t).node("a", "b", "c", "d", "e", "r:router").shard(1, "a").shard(3, "a", "b", "c")
+		w.table(1, nil, 1).table(2, map[string]string{}, 1)
+		w.down["d"] = time.Now().Add(-time.Minute)
+		w.nodes["e"].State = metapb.NodeState_NODE_STATE_DRAINED
+		p := newPicture(time.Now(), Config{}.withDefaults(), w.status(), []*schema.Table{w.tables[1], w.tables[2]}, nil)
+		d := decide(p, c.op)
+		if d.end != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(d.reason, c.want) {
+			t.Errorf("%v: %+v, want failure with %q", c.op, d, c.want)
+		}
+	}
+}
+
+// FuzzOperations runs random operations in random clusters whose nodes fail and come back
+// and whose leader dies: all end, or say what they wait for, and what must hold holds.
+func FuzzOperations(f *testing.F) {
+	for seed := range uint64(24) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		synctest.Test(t, func(t *testing.T) { randomOperations(t, rand.New(rand.NewPCG(seed, 3))) })
+	})
+}
+
+func randomOperations(t *testing.T, r *rand.Rand) {
+	w := newWorld(t)
+	var ids []string
+	for i := range 2 + r.IntN(5) {
+		ids = append(ids, fmt.Sprint("n", i))
+		w.node(fmt.Sprintf("n%d/z%d", i, r.IntN(3)))
+	}
+	w.voting(ids[0])
+	some := func(n int) []string {
+		p := slices.Clone(ids)
+		r.Shuffle(len(p), func(i, j int) { p[i], p[j] = p[j], p[i] })
+		return p[:min(n, len(p))]
+	}
+	for range 1 + r.IntN(6) {
+		n := 1 + 2*r.IntN(2)
+		w.shard(uint32(n), some(n)...)
+	}
+	for i := range 3 {
+		w.table(uint64(i+1), nil, uint32(1+r.IntN(len(w.shards))))
+		w.ingest[uint64(i+1)] = r.Float64() * (30 << 20)
+	}
+	for range 1 + r.IntN(4) {
+		op := &metapb.Operation{State: metapb.OperationState_OPERATION_STATE_RUNNING}
+		shard := uint32(1 + r.IntN(len(w.shards)))
+		switch r.IntN(8) {
+		case 0, 1:
+			op.Kind, op.ShardId, op.FromNode, op.ToNode = KindShardMove, shard, w.shards[shard].Replicas[0], some(1)[0]
+		case 2:
+			op.Kind, op.ShardId, op.Want = KindReplicaChange, shard, uint32(1+r.IntN(3))
+		case 3:
+			op.Kind, op.NodeId = KindNodeDrain, some(1)[0]
+		case 4:
+			op.Kind, op.NodeId = KindNodeDecommission, some(1)[0]
+		case 5:
+			op.Kind, op.TableId, op.ToShards = KindTableMove, uint64(1+r.IntN(3)), []uint32{shard}
+		case 6:
+			op.Kind = KindRebalance
+		case 7:
+			op.Kind, op.Want, op.Notes = KindShardAdd, 1, map[string]string{noteCount: "2"}
+		}
+		_, _ = w.putOperation(op, time.Now().UnixNano()) // one that excludes another is refused
+	}
+	for range r.IntN(4) {
+		id := some(1)[0]
+		at := time.Duration(r.IntN(30)) * time.Second
+		w.later(at, func() { w.down[id] = time.Now() })
+		if r.IntN(2) == 0 {
+			w.later(at+time.Duration(r.IntN(2000))*time.Second, func() { delete(w.down, id) })
+		}
+	}
+	if r.IntN(2) == 0 {
+		w.killAt, w.applied = 1+r.IntN(30), r.IntN(2) == 0
+	}
+	if r.IntN(3) == 0 {
+		w.cancelAt = 1 + r.IntN(30)
+	}
+	w.tick = 3 * time.Second
+	end := time.Now().Add(40 * time.Minute)
+	run(t, w, time.Hour, func() bool { return time.Now().After(end) })
+	for id, op := range w.ops {
+		if op.Reason == "" {
+			t.Errorf("operation %d (%s) is %s and does not say why", id, op.Kind, stateName(op.State))
+		}
+	}
+	if w.idle() && len(w.down) == 0 {
+		w.settledCheck()
+	}
+}

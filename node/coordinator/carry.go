@@ -1,0 +1,242 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/shardpb"
+)
+
+// progressEvery is how often progress alone is worth an entry in the log.
+const progressEvery = 2 * time.Second
+
+// maxReason bounds the text of a reason, in bytes.
+const maxReason = 2000
+
+// record returns an operation's record as the decision has it, or nil if there is nothing
+// to store. Before a call it always is stored: who can is the leader, so that no call of a
+// former one comes after those of the next.
+func record(p *picture, op *metapb.Operation, d decision, f *failure) *metapb.Operation {
+	next := proto.CloneOf(op)
+	next.Step, next.Reason = d.step, d.reason
+	if f != nil {
+		next.Reason = fmt.Sprintf("%s; the last try failed: %s", d.reason, f.err)
+	}
+	if len(next.Reason) > maxReason {
+		next.Reason = strings.ToValidUTF8(next.Reason[:maxReason], "") + "…"
+	}
+	if d.done != 0 || d.total != 0 {
+		next.DoneBytes, next.TotalBytes = d.done, d.total
+	}
+	if d.toShards != nil {
+		next.ToShards = d.toShards
+	}
+	next.Notes = withNotes(op.Notes, d.notes)
+	switch {
+	case d.do != nil && d.step == op.Step:
+		next.Attempt++
+	case d.do != nil || d.step != op.Step:
+		next.Attempt = 1
+	}
+	must := d.do != nil || d.step != op.Step || d.again || !maps.Equal(next.Notes, op.Notes) || !slices.Equal(next.ToShards, op.ToShards)
+	if d.end != metapb.OperationState_OPERATION_STATE_UNSPECIFIED {
+		next.State, next.EndedUnixNano = d.end, p.now.UnixNano()
+		must = true
+	}
+	if !must && (proto.Equal(next, op) || p.now.Sub(time.Unix(0, op.UpdatedUnixNano)) < progressEvery) {
+		return nil
+	}
+	next.UpdatedUnixNano = p.now.UnixNano()
+	return next
+}
+
+// withNotes returns notes with changes; an empty text removes one.
+func withNotes(notes, changes map[string]string) map[string]string {
+	out := maps.Clone(notes)
+	for k, v := range changes {
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[k] = v
+	}
+	maps.DeleteFunc(out, func(_, v string) bool { return v == "" })
+	return out
+}
+
+// carry stores the record of an operation and makes its call.
+func (c *Coordinator) carry(ctx context.Context, p *picture, op, next *metapb.Operation, d decision) outcome {
+	if next != nil {
+		stored, err := c.put(ctx, p, next)
+		if err != nil {
+			return outcome{err: err}
+		}
+		c.tell(op, stored)
+		op = stored
+	}
+	if d.do == nil {
+		return outcome{}
+	}
+	o := c.perform(ctx, p, d.do)
+	if o.err != nil {
+		c.metrics.failed(op.Kind, op.Step)
+		c.log.Warn("a step of an operation failed; tried again", append(fields(op), "call", d.do.what, "err", o.err)...)
+		return o
+	}
+	if d.then != nil {
+		after := proto.CloneOf(op)
+		after.Notes = withNotes(op.Notes, d.then)
+		if _, err := c.put(ctx, p, after); err != nil {
+			o.err = err
+		}
+	}
+	return o
+}
+
+// put stores an operation; if somebody else has changed it, that is an error, after which
+// everything is decided anew.
+func (c *Coordinator) put(ctx context.Context, p *picture, op *metapb.Operation) (*metapb.Operation, error) {
+	result, err := c.cfg.Meta.Propose(ctx, p.command(func(cmd *metapb.Command) {
+		cmd.Op = &metapb.Command_PutOperation{PutOperation: &metapb.PutOperation{Operation: op}}
+	}))
+	if err != nil {
+		return nil, err
+	}
+	if result.GetOperation() == nil {
+		return nil, errLost
+	}
+	return result.Operation, nil
+}
+
+// fields are the keys of an operation in the log.
+func fields(op *metapb.Operation) []any {
+	return []any{
+		"operation", op.Id, "kind", op.Kind, "step", op.Step, "attempt", op.Attempt, "shard", op.ShardId, "table", op.TableId,
+		"node", op.NodeId, "from", op.FromNode, "to", op.ToNode, "parent", op.Parent, "requested_by", op.RequestedBy,
+	}
+}
+
+// tell logs a step of an operation that is new, and its end.
+func (c *Coordinator) tell(before, after *metapb.Operation) {
+	if after.State != metapb.OperationState_OPERATION_STATE_RUNNING {
+		took := time.Duration(after.EndedUnixNano - after.CreatedUnixNano)
+		c.metrics.ended(after)
+		c.log.Info("operation ended", append(fields(after), "state", stateName(after.State), "took", took, "reason", after.Reason)...)
+		return
+	}
+	if before.Step != after.Step || before.Attempt != after.Attempt {
+		c.log.Info("operation step", append(fields(after), "reason", after.Reason)...)
+	}
+}
+
+// unasked makes a call of the cluster's own.
+func (c *Coordinator) unasked(ctx context.Context, p *picture, a *act) outcome {
+	o := c.perform(ctx, p, a)
+	level := c.log.Info
+	if o.err != nil {
+		level = c.log.Warn
+	}
+	level("cluster step", "call", a.what, "err", o.err)
+	return o
+}
+
+// perform makes a call.
+func (c *Coordinator) perform(ctx context.Context, p *picture, a *act) outcome {
+	switch {
+	case a.propose != nil:
+		_, err := c.cfg.Meta.Propose(ctx, a.propose)
+		return outcome{err: err}
+	case a.members != nil:
+		advice, err := c.cfg.Meta.ChangeMembers(ctx, a.members.NodeId, a.members.Change)
+		if advice != "" {
+			c.log.Warn("the metadata group was changed", "node", a.members.NodeId, "advice", advice)
+		}
+		return outcome{err: err}
+	case a.replicas != nil:
+		return c.changeGroup(ctx, a.replicas)
+	case a.define != nil:
+		return outcome{err: c.define(ctx, p, a.define)}
+	}
+	return outcome{err: c.startAll(ctx, p, a.starts)}
+}
+
+// startAll begins operations, and fails only if none could be begun.
+func (c *Coordinator) startAll(ctx context.Context, p *picture, ops []*metapb.Operation) error {
+	var faults []error
+	for _, op := range ops {
+		op = proto.CloneOf(op)
+		op.State = metapb.OperationState_OPERATION_STATE_RUNNING
+		op.CreatedUnixNano, op.UpdatedUnixNano = p.now.UnixNano(), p.now.UnixNano()
+		begun, err := c.put(ctx, p, op)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("start %s: %w", op.Kind, err))
+			continue
+		}
+		c.log.Info("operation begun", append(fields(begun), "reason", begun.Reason)...)
+	}
+	if len(faults) == len(ops) {
+		return errors.Join(faults...)
+	}
+	return nil
+}
+
+func (c *Coordinator) changeGroup(ctx context.Context, a *replicasAct) outcome {
+	conn, err := c.cfg.Dial(a.leader)
+	if err != nil {
+		return outcome{err: fmt.Errorf("reach node %s: %w", a.leader, err)}
+	}
+	began := time.Now()
+	resp, err := shardpb.NewShardServiceClient(conn).ChangeReplicas(ctx, a.request)
+	if err != nil {
+		return outcome{err: fmt.Errorf("ask node %s: %w", a.leader, errs.FromGRPC(err))}
+	}
+	if a.request.Change == shardpb.ChangeReplicasRequest_CHANGE_LEAD || len(resp.Voters) == 0 {
+		return outcome{} // who leads now is what the next reports tell
+	}
+	return outcome{shard: a.request.ShardId, group: membership{voters: resp.Voters, learners: resp.Learners, at: began}}
+}
+
+// define has a shard take over the definition of a table as it is now.
+func (c *Coordinator) define(ctx context.Context, p *picture, a *defineAct) error {
+	t := p.tables[a.tableID]
+	conn, err := c.cfg.Dial(a.leader)
+	if err != nil {
+		return fmt.Errorf("reach node %s: %w", a.leader, err)
+	}
+	req := &shardpb.DefineTablesRequest{ShardId: a.shard}
+	req.Tables = append(req.Tables, t.ToProto())
+	if _, err := shardpb.NewShardServiceClient(conn).DefineTables(ctx, req); err != nil {
+		return fmt.Errorf("ask node %s: %w", a.leader, errs.FromGRPC(err))
+	}
+	return nil
+}
+
+// cancelCommand marks an operation to be cancelled.
+func cancelCommand(op *metapb.Operation, now int64) *metapb.Command_PutOperation {
+	next := proto.CloneOf(op)
+	next.Cancel, next.UpdatedUnixNano = true, now
+	return &metapb.Command_PutOperation{PutOperation: &metapb.PutOperation{Operation: next}}
+}
+
+// stateName is the state of an operation as users see it.
+func stateName(s metapb.OperationState) string {
+	switch s {
+	case metapb.OperationState_OPERATION_STATE_RUNNING:
+		return "running"
+	case metapb.OperationState_OPERATION_STATE_DONE:
+		return "done"
+	case metapb.OperationState_OPERATION_STATE_CANCELLED:
+		return "cancelled"
+	case metapb.OperationState_OPERATION_STATE_FAILED:
+		return "failed"
+	}
+	return "unknown"
+}

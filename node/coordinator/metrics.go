@@ -1,0 +1,119 @@
+package coordinator
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/proto/metapb"
+)
+
+// metrics are those of the cluster as a whole. The gauges are there on the node that
+// coordinates only; the counters count what this process did.
+type metrics struct {
+	last  atomic.Pointer[picture]
+	moved *prometheus.CounterVec
+	done  *prometheus.CounterVec
+	fails *prometheus.CounterVec
+}
+
+var (
+	underReplicatedDesc = prometheus.NewDesc("cordwood_cluster_under_replicated_shards", "Shards with fewer living replicas than they are to have.", nil, nil)
+	toleranceDesc       = prometheus.NewDesc("cordwood_cluster_failure_tolerance", "How many more nodes may fail, in the worst case, until a shard or the metadata group stops; negative: one has.", nil, nil)
+	unavailableDesc     = prometheus.NewDesc("cordwood_cluster_unavailable_shards", "Shards without a leader.", nil, nil)
+	operationsDesc      = prometheus.NewDesc("cordwood_cluster_operations", "Operations that are remembered, by kind and state.", []string{"kind", "state"}, nil)
+	nodesDownDesc       = prometheus.NewDesc("cordwood_cluster_nodes_down", "Nodes that do not answer.", nil, nil)
+)
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	m := &metrics{
+		moved: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_cluster_moved_bytes_total", Help: "Bytes of replicas that operations moved to other nodes, by kind."}, []string{"kind"}),
+		done:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_cluster_operations_ended_total", Help: "Operations that ended, by kind and state."}, []string{"kind", "state"}),
+		fails: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_cluster_steps_failed_total", Help: "Calls for steps of operations that failed and are made again."}, []string{"kind", "step"}),
+	}
+	if r != nil {
+		r.MustRegister(m, m.moved, m.done, m.fails)
+	}
+	return m
+}
+
+func (m *metrics) publish(p *picture) { m.last.Store(p) }
+
+func (m *metrics) failed(kind, step string) { m.fails.WithLabelValues(kind, step).Inc() }
+
+func (m *metrics) ended(op *metapb.Operation) {
+	m.done.WithLabelValues(op.Kind, stateName(op.State)).Inc()
+	if op.State == metapb.OperationState_OPERATION_STATE_DONE && (op.Kind == KindShardMove || op.Kind == KindReplicaRepair) && op.ToNode != "" {
+		m.moved.WithLabelValues(op.Kind).Add(float64(max(op.TotalBytes, 0)))
+	}
+}
+
+// Describe is that of prometheus.Collector.
+func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{underReplicatedDesc, toleranceDesc, unavailableDesc, operationsDesc, nodesDownDesc} {
+		ch <- d
+	}
+}
+
+// Collect is that of prometheus.Collector.
+func (m *metrics) Collect(ch chan<- prometheus.Metric) {
+	p := m.last.Load()
+	if p == nil {
+		return
+	}
+	gauge := func(d *prometheus.Desc, v int, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
+	}
+	under, unavailable, down := 0, 0, 0
+	for _, s := range p.status.Shards {
+		if len(p.livingReplicas(s)) < want(s) {
+			under++
+		}
+		if p.groups[s.Id].leader == "" {
+			unavailable++
+		}
+	}
+	for _, n := range p.status.Nodes {
+		if n.Down {
+			down++
+		}
+	}
+	gauge(underReplicatedDesc, under)
+	gauge(unavailableDesc, unavailable)
+	gauge(nodesDownDesc, down)
+	tolerance, _ := p.clusterTolerance()
+	gauge(toleranceDesc, tolerance)
+	counts := map[[2]string]int{}
+	for _, op := range p.status.Operations {
+		counts[[2]string{op.Kind, stateName(op.State)}]++
+	}
+	for key, n := range counts {
+		gauge(operationsDesc, n, key[0], key[1])
+	}
+}
+
+// livingReplicas are the voters of a shard on nodes that answer.
+func (p *picture) livingReplicas(s *metapb.Shard) []string {
+	var out []string
+	for _, id := range s.Replicas {
+		if p.alive(id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// clusterTolerance is how many more nodes may fail in the worst case, and what stops first.
+func (p *picture) clusterTolerance() (int, string) {
+	lowest, what := p.metaTolerance(""), "the metadata group"
+	for _, s := range p.status.Shards {
+		voters := s.Replicas
+		if g := p.groups[s.Id]; g.leader != "" {
+			voters = g.voters
+		}
+		if t := p.tolerance(voters); t < lowest {
+			lowest, what = t, subject(p, &metapb.Operation{ShardId: s.Id})
+		}
+	}
+	return lowest, what
+}

@@ -1,0 +1,90 @@
+package coordinator
+
+import (
+	"math"
+	"time"
+
+	"cordwood/proto/metapb"
+)
+
+// rates is what shards and tables take in, in bytes a second.
+type rates struct {
+	shard map[uint32]float64
+	table map[uint64]float64
+}
+
+// meter makes rates of the counts in reports, as a mean over about a minute.
+type meter struct {
+	shards map[meterKey]*gauge
+	tables map[meterKey]*gauge
+}
+
+// meterKey names a count: it begins anew with each life of a process.
+type meterKey struct {
+	node    string
+	process uint64
+	shard   uint32
+	table   uint64
+}
+
+type gauge struct {
+	bytes int64
+	at    time.Time
+	rate  float64
+	seen  bool
+}
+
+// meterMean is over how long rates are smoothed.
+const meterMean = time.Minute
+
+func newMeter() *meter {
+	return &meter{shards: map[meterKey]*gauge{}, tables: map[meterKey]*gauge{}}
+}
+
+// read takes in the newest reports. Only leaders count, and what is not reported any more
+// is forgotten.
+func (m *meter) read(now time.Time, status *metapb.StatusResponse) rates {
+	out := rates{shard: map[uint32]float64{}, table: map[uint64]float64{}}
+	for _, group := range []map[meterKey]*gauge{m.shards, m.tables} {
+		for _, g := range group {
+			g.seen = false
+		}
+	}
+	for _, n := range status.Nodes {
+		at := now.Add(-time.Duration(n.SilentNanos))
+		for _, r := range n.GetReport().GetReplicas() {
+			if n.Down || r.State != stateLeader {
+				continue
+			}
+			key := meterKey{node: n.Node.GetId(), process: n.Report.Process, shard: r.ShardId}
+			out.shard[r.ShardId] += update(m.shards, key, r.IngestedBytes, at)
+			for _, t := range r.Tables {
+				key.table = t.TableId
+				out.table[t.TableId] += update(m.tables, key, t.Bytes, at)
+			}
+		}
+	}
+	for _, group := range []map[meterKey]*gauge{m.shards, m.tables} {
+		for key, g := range group {
+			if !g.seen {
+				delete(group, key)
+			}
+		}
+	}
+	return out
+}
+
+func update(group map[meterKey]*gauge, key meterKey, bytes int64, at time.Time) float64 {
+	g := group[key]
+	if g == nil {
+		g = &gauge{bytes: bytes, at: at}
+		group[key] = g
+	}
+	g.seen = true
+	if took := at.Sub(g.at); took >= time.Second/2 {
+		now := max(0, float64(bytes-g.bytes)/took.Seconds())
+		g.rate += (now - g.rate) * (1 - math.Exp(-float64(took)/float64(meterMean)))
+		g.bytes, g.at = bytes, at
+	}
+	return g.rate
+}
