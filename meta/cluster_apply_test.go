@@ -24,7 +24,8 @@ func TestApplyCluster(t *testing.T) {
 			{"node n2", "cluster c1"},
 			{"create-shard n1,n1", "1004 Create a shard: node n1 is given twice"},
 			{"create-shard n1,n2 want=3", "shard 1 v1 want3 [n1 n2] learners[] founders[n1 n2] removed[]"},
-			{"create-shard n2", "shard 2 v1 want1 [n2] learners[] founders[n2] removed[]"},
+			{"create-shard n2 id=1", "5001 Shard 1 cannot be created: the next one is 2; another was made meanwhile"},
+			{"create-shard n2 id=2", "shard 2 v1 want1 [n2] learners[] founders[n2] removed[]"},
 			{"ensure t time:ts9!", "t=1 v1 @2 time:timestampnanosecond/1! append_mode=true"},
 		}},
 		{"replicas come and go", [][2]string{

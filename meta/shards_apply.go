@@ -21,6 +21,9 @@ func applyCreateShard(tx *catalog.Tx, cmd *metapb.CreateShard, c *change) (*meta
 		}
 	}
 	id := tx.NextShardID()
+	if cmd.ShardId != 0 && cmd.ShardId != id {
+		return nil, errs.New(errs.RequestOutdated, "Shard %d cannot be created: the next one is %d; another was made meanwhile", cmd.ShardId, id)
+	}
 	if id > catalog.MaxShards {
 		return nil, errs.New(errs.InvalidArguments, "A shard cannot be created: there are %d, the most that are possible", catalog.MaxShards)
 	}

@@ -35,7 +35,7 @@ func clusterCommand(word string, a args) *metapb.Command {
 			Replication: a.number("replication"), InitialShards: a.number("initial"), RebalancePaused: a.options["paused"] == "true",
 		}}}}
 	case "create-shard":
-		return &metapb.Command{Op: &metapb.Command_CreateShard{CreateShard: &metapb.CreateShard{Replicas: strings.Split(first(), ","), Want: a.number("want")}}}
+		return &metapb.Command{Op: &metapb.Command_CreateShard{CreateShard: &metapb.CreateShard{Replicas: strings.Split(first(), ","), Want: a.number("want"), ShardId: a.number("id")}}}
 	case "change-shard":
 		c := &metapb.ChangeShard{ShardId: uint32(id), Version: a.number("v")}
 		for k, v := range a.options {

@@ -59,6 +59,7 @@ func (n *node) start(ctx context.Context) error {
 	if err := n.enter(ctx); err != nil {
 		return err
 	}
+	n.coordinate()
 	if n.host != nil {
 		if err := n.startShards(); err != nil {
 			return err

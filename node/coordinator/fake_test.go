@@ -347,7 +347,7 @@ func (w *world) apply(cmd *metapb.Command) (*metapb.Result, error) {
 		}
 		delete(w.nodes, op.RemoveNode.NodeId)
 	case *metapb.Command_CreateShard:
-		if after := op.CreateShard.After; after != 0 && int(after) != len(w.shards) {
+		if int(op.CreateShard.ShardId) != len(w.shards)+1 {
 			return nil, refused("another shard was made")
 		}
 		w.shard(op.CreateShard.Want, op.CreateShard.Replicas...)

@@ -92,7 +92,7 @@ func (p *picture) makeShard(op *metapb.Operation, made, count int) decision {
 		return wait(stepMake, "%d of %d shards are made; %s", made, count, why)
 	}
 	return call(stepMake, fmt.Sprintf("%d of %d shards are made", made, count), &act{what: "create shard", propose: p.command(func(c *metapb.Command) {
-		c.Op = &metapb.Command_CreateShard{CreateShard: &metapb.CreateShard{Replicas: nodes, Want: uint32(replicas), After: p.lastShard()}}
+		c.Op = &metapb.Command_CreateShard{CreateShard: &metapb.CreateShard{Replicas: nodes, Want: uint32(replicas), ShardId: p.lastShard() + 1}}
 	})})
 }
 

@@ -2686,9 +2686,9 @@ type CreateShard struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Replicas []string               `protobuf:"bytes,1,rep,name=replicas,proto3" json:"replicas,omitempty"`
 	Want     uint32                 `protobuf:"varint,2,opt,name=want,proto3" json:"want,omitempty"`
-	// The highest id that a shard has had. If another shard was made since, the command is
-	// refused, so that it may be tried again. 0: it is not checked.
-	After         uint32 `protobuf:"varint,3,opt,name=after,proto3" json:"after,omitempty"`
+	// The id that the shard is to have, which is the next one. If another shard was made
+	// since, the command is refused, so that it may be tried again. 0: it is not checked.
+	ShardId       uint32 `protobuf:"varint,3,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2737,9 +2737,9 @@ func (x *CreateShard) GetWant() uint32 {
 	return 0
 }
 
-func (x *CreateShard) GetAfter() uint32 {
+func (x *CreateShard) GetShardId() uint32 {
 	if x != nil {
-		return x.After
+		return x.ShardId
 	}
 	return 0
 }
@@ -4928,11 +4928,11 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\bSettings\x12 \n" +
 	"\vreplication\x18\x01 \x01(\rR\vreplication\x12)\n" +
 	"\x10rebalance_paused\x18\x02 \x01(\bR\x0frebalancePaused\x12%\n" +
-	"\x0einitial_shards\x18\x03 \x01(\rR\rinitialShards\"S\n" +
+	"\x0einitial_shards\x18\x03 \x01(\rR\rinitialShards\"X\n" +
 	"\vCreateShard\x12\x1a\n" +
 	"\breplicas\x18\x01 \x03(\tR\breplicas\x12\x12\n" +
-	"\x04want\x18\x02 \x01(\rR\x04want\x12\x14\n" +
-	"\x05after\x18\x03 \x01(\rR\x05after\"\xd5\x01\n" +
+	"\x04want\x18\x02 \x01(\rR\x04want\x12\x19\n" +
+	"\bshard_id\x18\x03 \x01(\rR\ashardId\"\xd5\x01\n" +
 	"\vChangeShard\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\rR\aversion\x12!\n" +

@@ -1,0 +1,16 @@
+package node
+
+import "cordwood/node/coordinator"
+
+// coordinate has this node carry out the operations of the cluster whenever its member
+// leads the metadata group.
+func (n *node) coordinate() {
+	if n.member == nil {
+		return
+	}
+	c := coordinator.New(coordinator.Config{
+		Meta: n.meta, Dial: n.nodes.Dial, Leads: n.member.Leads, LeadsChanged: n.member.LeadsChanged,
+		Logger: n.log, Registerer: n.registry,
+	})
+	n.run("coordinating the cluster", c.Run)
+}
