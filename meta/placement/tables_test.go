@@ -30,7 +30,8 @@ func TestSpreadTables(t *testing.T) {
 		},
 		{"shards that are not open take none", []ShardLoad{two[0], {ID: 2, Node: "b"}}, []TableLoad{{ID: 1, Shard: 1, Rate: 10 * mib}, {ID: 2, Shard: 1, Rate: 10 * mib}}, nil},
 		{
-			"another node is better than another shard", []ShardLoad{two[0], {ID: 2, Node: "a", Open: true}, {ID: 3, Node: "b", Open: true}},
+			"another node is better than another shard",
+			[]ShardLoad{two[0], {ID: 2, Node: "a", Open: true}, {ID: 3, Node: "b", Open: true}},
 			[]TableLoad{{ID: 1, Shard: 1, Rate: 10 * mib}, {ID: 2, Shard: 1, Rate: 10 * mib}},
 			[]string{"table 1: 1 -> 3"},
 		},

@@ -116,12 +116,29 @@ func (c *Coordinator) put(ctx context.Context, p *picture, op *metapb.Operation)
 	return result.Operation, nil
 }
 
-// fields are the keys of an operation in the log.
+// fields are the keys of an operation in the log; those that do not apply are left out.
 func fields(op *metapb.Operation) []any {
-	return []any{
-		"operation", op.Id, "kind", op.Kind, "step", op.Step, "attempt", op.Attempt, "shard", op.ShardId, "table", op.TableId,
-		"node", op.NodeId, "from", op.FromNode, "to", op.ToNode, "parent", op.Parent, "requested_by", op.RequestedBy,
+	out := []any{"operation", op.Id, "kind", op.Kind}
+	for _, f := range []struct {
+		key   string
+		value any
+		zero  bool
+	}{
+		{"step", op.Step, op.Step == ""},
+		{"attempt", op.Attempt, op.Attempt == 0},
+		{"shard", op.ShardId, op.ShardId == 0},
+		{"table", op.TableId, op.TableId == 0},
+		{"node", op.NodeId, op.NodeId == ""},
+		{"from", op.FromNode, op.FromNode == ""},
+		{"to", op.ToNode, op.ToNode == ""},
+		{"parent", op.Parent, op.Parent == 0},
+		{"requested_by", op.RequestedBy, false},
+	} {
+		if !f.zero {
+			out = append(out, f.key, f.value)
+		}
 	}
+	return out
 }
 
 // tell logs a step of an operation that is new, and its end.

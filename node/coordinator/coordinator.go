@@ -103,10 +103,17 @@ func (c Config) withDefaults() Config {
 		field *time.Duration
 		value time.Duration
 	}{
-		{&c.ReplaceAfter, 15 * time.Minute}, {&c.DownAfter, 10 * time.Second}, {&c.GiveUpAfter, time.Minute},
-		{&c.PairLimit, 30 * time.Second}, {&c.Settle, 3 * time.Second}, {&c.FinaliseAfter, time.Minute},
-		{&c.RebalanceRest, 10 * time.Minute}, {&c.TableRest, 5 * time.Minute}, {&c.HotFor, 5 * time.Minute},
-		{&c.Tick, time.Second}, {&c.CallTimeout, 10 * time.Second},
+		{&c.ReplaceAfter, 15 * time.Minute},
+		{&c.DownAfter, 10 * time.Second},
+		{&c.GiveUpAfter, time.Minute},
+		{&c.PairLimit, 30 * time.Second},
+		{&c.Settle, 3 * time.Second},
+		{&c.FinaliseAfter, time.Minute},
+		{&c.RebalanceRest, 10 * time.Minute},
+		{&c.TableRest, 5 * time.Minute},
+		{&c.HotFor, 5 * time.Minute},
+		{&c.Tick, time.Second},
+		{&c.CallTimeout, 10 * time.Second},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value

@@ -244,9 +244,7 @@ func scenarios() []scenario {
 func (s scenario) start(t *testing.T) *world {
 	w := s.world(newWorld(t))
 	if len(w.voters) == 0 {
-		for _, id := range sortedKeys(w.nodes) {
-			w.voters = append(w.voters, id)
-		}
+		w.voters = sortedKeys(w.nodes)
 		w.voters = w.voters[:min(len(w.voters), 1+2*((len(w.voters)-1)/2))]
 		for _, id := range sortedKeys(w.nodes) {
 			if !slices.Contains(w.voters, id) {
