@@ -129,7 +129,9 @@ func (o *opened) crash() {
 	o.closeOnce.Do(func() {
 		o.queue.close()
 		o.committers.Wait()
+		o.stopInstalls()
 		close(o.stop)
+		o.watching.Wait()
 		o.flusher.Wait()
 		o.compactStop()
 		o.closeErr = o.Shard.replica.Close()

@@ -85,6 +85,37 @@ func (s *Shard) WaitApplied(ctx context.Context, index uint64) error {
 	return s.replica.WaitApplied(ctx, index)
 }
 
+// diskHandover is how long a leader whose disk is full waits before it hands leadership on
+// once more: if all disks are full, none is better.
+const diskHandover = time.Minute
+
+// watchDisk has a leader whose disk is full up to its reserve hand leadership on: it would
+// refuse all rows.
+func (s *Shard) watchDisk() {
+	defer s.watching.Done()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	var last time.Time
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-ticker.C:
+		}
+		if s.cfg.Space() != SpaceFull || !s.replica.IsLeader() || s.replica.SoleVoter() || !last.IsZero() && s.now().Sub(last) < diskHandover {
+			continue
+		}
+		last = s.now()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		if err := s.StepDown(ctx); err != nil {
+			s.cfg.Logger.Warn("the disk is full up to its reserve, and leadership could not be handed on", "error", err)
+		} else {
+			s.cfg.Logger.Warn("the disk is full up to its reserve: leadership was handed on")
+		}
+		cancel()
+	}
+}
+
 // busiestTables is how many tables a report names.
 const busiestTables = 16
 
@@ -102,6 +133,9 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 		} else {
 			out.Learners = append(out.Learners, m.NodeID)
 		}
+	}
+	if err := s.replica.Err(); err != nil {
+		out.Reason = err.Error()
 	}
 	if s.installs.running.Load() {
 		out.State, out.CaughtUp = "Installing", false

@@ -95,7 +95,7 @@ func listen(t *testing.T) net.Listener {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() })
+	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
 
@@ -118,7 +118,7 @@ func (g *group) addNode(id string) *groupNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { n.network.Close() })
+	t.Cleanup(func() { _ = n.network.Close() })
 	go func() {
 		for {
 			c, err := n.raftOn.Accept()
@@ -131,12 +131,12 @@ func (g *group) addNode(id string) *groupNode {
 	srv := grpc.NewServer()
 	shardpb.RegisterShardServiceServer(srv, NewServer(ServerConfig{Shards: n.get, All: func() []*Shard { return nil }, Engine: &fakeEngine{}}))
 	on := listen(t)
-	go srv.Serve(on)
+	go func() { _ = srv.Serve(on) }()
 	t.Cleanup(srv.Stop)
 	if n.conn, err = grpc.NewClient(on.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { n.conn.Close() })
+	t.Cleanup(func() { _ = n.conn.Close() })
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.nodes[id] = n
@@ -166,35 +166,48 @@ func (c *cuttable) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// open opens the replica of a node, on the folder that it had before, if it had one.
-// Without founders it is one that joins.
-func (g *group) open(id string, founders []string) *opened {
-	g.t.Helper()
-	n := g.nodes[id]
-	if n.cfg.Dir == "" {
-		n.cfg = testConfig(g.t)
-		n.cfg.NodeID, n.cfg.Dir = id, filepath.Join(g.t.TempDir(), id)
-		n.cfg.Bootstrap, n.cfg.Founders = len(founders) > 0, founders
-		n.cfg.FailStop = func(err error) { g.t.Errorf("node %s failed: %v", id, err) }
-		n.cfg.Peers = func(node string) (grpc.ClientConnInterface, error) {
-			peer := g.node(node)
-			if peer == nil || peer.isCut() || n.isCut() {
-				return nil, fmt.Errorf("node %s cannot be reached", node)
-			}
-			return peer.conn, nil
+// config is what the replica of a node is opened with, but for the transport.
+func (g *group) config(id string, founders []string) Config {
+	n := g.node(id)
+	cfg := testConfig(g.t)
+	cfg.NodeID, cfg.Dir = id, filepath.Join(g.t.TempDir(), id)
+	cfg.Bootstrap, cfg.Founders = len(founders) > 0, founders
+	cfg.FailStop = func(err error) { g.t.Errorf("node %s failed: %v", id, err) }
+	cfg.Peers = func(node string) (grpc.ClientConnInterface, error) {
+		peer := g.node(node)
+		if peer == nil || peer.isCut() || n.isCut() {
+			return nil, fmt.Errorf("node %s cannot be reached", node)
 		}
-		if g.setup != nil {
-			g.setup(id, &n.cfg)
-		}
+		return peer.conn, nil
+	}
+	if g.setup != nil {
+		g.setup(id, &cfg)
 	}
 	if testing.Verbose() {
-		n.cfg.Logger = slog.New(slog.NewTextHandler(testWriter{g.t}, &slog.HandlerOptions{Level: slog.LevelInfo})).With("node", id)
+		cfg.Logger = slog.New(slog.NewTextHandler(testWriter{g.t}, &slog.HandlerOptions{Level: slog.LevelInfo})).With("node", id)
 	}
+	return cfg
+}
+
+// joined is the config of a node with a transport.
+func (g *group) joined(n *groupNode) Config {
+	g.t.Helper()
 	var err error
 	if n.cfg.Transport, err = n.network.Group(fmt.Sprintf("shard/%d/1", testShard)); err != nil {
 		g.t.Fatal(err)
 	}
-	s, err := Open(n.cfg)
+	return n.cfg
+}
+
+// open opens the replica of a node, on the folder that it had before, if it had one.
+// Without founders it is one that joins.
+func (g *group) open(id string, founders []string) *opened {
+	g.t.Helper()
+	n := g.node(id)
+	if n.cfg.Dir == "" {
+		n.cfg = g.config(id, founders)
+	}
+	s, err := Open(g.joined(n))
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -491,4 +504,30 @@ func TestFarBehind(t *testing.T) {
 		}
 	}
 	g.wantRows(away, 1, want...)
+}
+
+// TestFullDiskHandsOn fills the disk of the leader: another replica leads, and takes rows.
+func TestFullDiskHandsOn(t *testing.T) {
+	var full sync.Map
+	g := newGroup(t, func(node string, cfg *Config) {
+		cfg.Space = func() Space {
+			if _, ok := full.Load(node); ok {
+				return SpaceFull
+			}
+			return SpaceOK
+		}
+	}, "n1", "n2", "n3")
+	first := g.leader()
+	g.put(batch(head(1, 9, 1), "a"))
+	changed := first.LeadsChanged()
+	full.Store(first.cfg.NodeID, true)
+	select {
+	case <-changed:
+	case <-wait(t).Done():
+		t.Fatal("the leader stays")
+	}
+	g.put(batch(head(1, 9, 2), "b"))
+	for _, o := range g.followers(nil) {
+		g.wantRows(o, 1, "a", "b")
+	}
 }

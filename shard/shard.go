@@ -22,6 +22,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/shard/manifest"
@@ -123,12 +125,14 @@ type Shard struct {
 	flushRequests chan chan error
 	stop          chan struct{}
 	committers    sync.WaitGroup
+	watching      sync.WaitGroup
 	flusher       sync.WaitGroup
 	closeOnce     sync.Once
 	closeErr      error
 }
 
-// Open opens or creates the shard in cfg.Dir and starts it. It returns before the
+// Open opens or creates the shard in cfg.Dir and starts it; a Transport is closed if that
+// fails. It returns before the
 // log is replayed; see WaitReady.
 //
 // A damaged manifest, and one that is older than the log reaches back, are errors that
@@ -149,6 +153,9 @@ func Open(cfg Config) (*Shard, error) {
 	s.metrics = newMetrics(cfg, s)
 	if err := s.open(); err != nil {
 		s.metrics.unregister()
+		if c, ok := cfg.Transport.(raft.WithClose); ok {
+			err = errors.Join(err, c.Close()) // so that it can be tried again
+		}
 		return nil, fmt.Errorf("shard %d: open %s: %w", cfg.ID, cfg.Dir, err)
 	}
 	return s, nil
@@ -219,6 +226,8 @@ func (s *Shard) open() (err error) {
 	}
 	s.committers.Add(1)
 	go s.commitLoop()
+	s.watching.Add(1)
+	go s.watchDisk()
 	s.flusher.Add(1)
 	go s.flushLoop()
 	compacting, stopCompacting := context.WithCancel(context.Background())
@@ -281,6 +290,7 @@ func (s *Shard) close(ctx context.Context) error {
 	}
 	s.stopInstalls()
 	close(s.stop)
+	s.watching.Wait()
 	s.flusher.Wait()
 	s.compactStop()
 	err = errors.Join(err, s.replica.Close())

@@ -99,7 +99,7 @@ func (r *Replica) Change(ctx context.Context, kind ChangeKind, node string) erro
 	}
 	members := r.members()
 	at := slices.IndexFunc(members, func(m Member) bool { return m.NodeID == node })
-	refuse := func(format string, args ...any) error {
+	refuse := func(format string, args ...any) *errs.Error {
 		return errs.New(errs.IllegalState, "%s: %s, node %s: "+format, append([]any{r.cfg.Group, kind, node}, args...)...)
 	}
 	id, addr := raft.ServerID(node), raft.ServerAddress(node)
@@ -118,7 +118,7 @@ func (r *Replica) Change(ctx context.Context, kind ChangeKind, node string) erro
 			return nil
 		}
 		if lag := r.raft.LastIndex() - min(r.raft.LastIndex(), m.LastIndex); m.Silent < 0 || m.Silent > promoteSilence || lag > promoteLag {
-			return refuse("it lacks %d entries and answered last %s ago: it is not ready to vote", lag, m.Silent.Round(time.Millisecond)).(*errs.Error).
+			return refuse("it lacks %d entries and answered last %s ago: it is not ready to vote", lag, m.Silent.Round(time.Millisecond)).
 				WithReason(errs.Busy).WithRetryAfter(time.Second)
 		}
 		return r.settled(ctx, kind, node, func() raft.Future { return r.raft.AddVoter(id, addr, 0, r.cfg.EnqueueTimeout) })

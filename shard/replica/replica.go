@@ -73,6 +73,8 @@ type Replica struct {
 // Open opens or creates the member in cfg.Dir and starts it. On return all
 // directories are durable; with cfg.Bootstrap so is the group.
 //
+// A Transport is closed if Open fails.
+//
 // If the state machine is Durable and holds less than the newest snapshot, it is
 // restored from that snapshot before anything is applied.
 func Open(cfg Config) (*Replica, error) {
@@ -86,6 +88,9 @@ func Open(cfg Config) (*Replica, error) {
 	}
 	if err := r.open(); err != nil {
 		r.metrics.unregister()
+		if c, ok := cfg.Transport.(raft.WithClose); ok {
+			err = errors.Join(err, c.Close())
+		}
 		return nil, fmt.Errorf("replica %s: open %s: %w", cfg.Group, cfg.Dir, err)
 	}
 	r.watching.Add(1)
