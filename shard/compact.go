@@ -151,6 +151,9 @@ func (s *Shard) pick() []compaction.Segment {
 			continue
 		}
 		if seg, ok := s.candidate(l); ok {
+			if !l.Shared() {
+				seg.DeadRows, seg.Droppable = max(seg.DeadRows, s.expiredRows(l)), true
+			}
 			list = append(list, seg)
 		}
 	}
@@ -173,7 +176,7 @@ func (s *Shard) candidate(l *liveSegment) (seg compaction.Segment, ok bool) {
 			seg.DeadRows += t.Rows
 			return
 		}
-		if x, ok := s.state.expired[t.TableID]; ok && l.Order < x.Order && t.MinTime < x.Before {
+		if x, ok := s.state.expired[t.TableID]; ok && l.Shared() && l.Order < x.Order && t.MinTime < x.Before {
 			seg.DeadRows += int64(float64(t.Rows) * (float64(x.Before) - float64(t.MinTime)) / (float64(t.MaxTime) - float64(t.MinTime) + 1))
 		}
 		index := d.TimeIndex()
@@ -213,6 +216,18 @@ func (s *Shard) candidate(l *liveSegment) (seg compaction.Segment, ok bool) {
 	}
 	seg.Day = floorDiv(lo, seg.Days) * seg.Days
 	return seg, !first
+}
+
+// expiredRows is how many rows of a segment of one table are in row groups that have
+// expired.
+func (s *Shard) expiredRows(l *liveSegment) int64 {
+	s.mu.RLock()
+	d, x := s.state.tables[l.TableID], s.state.expired[l.TableID]
+	s.mu.RUnlock()
+	if d == nil || l.Order >= x.Order || l.MinTime >= x.Before {
+		return 0
+	}
+	return s.deadRows(l, x.Before, d.TimeIndex().Type)
 }
 
 // instant is a time index as a time, or the nearest that is one.

@@ -6,6 +6,10 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/compaction"
+	"cordwood/shard/segment"
 )
 
 // maxClockLead is how far the clock may be ahead of where it should be, by the
@@ -80,7 +84,8 @@ func (s *Shard) expireBy(ctx context.Context, at time.Time) (some bool, err erro
 const maxCutoffs = 10_000
 
 // expirable returns the cutoffs of the tables of which something can go: a segment, a
-// batch, or half of the rows of a segment, which compaction then rewrites.
+// batch, or some row groups or half of the rows of a segment, which compaction then
+// rewrites.
 func (s *Shard) expirable(now time.Time) (cutoffs []cutoff) {
 	s.mu.RLock()
 	defs := slices.Collect(maps.Values(s.state.tables))
@@ -110,28 +115,72 @@ func (s *Shard) expirable(now time.Time) (cutoffs []cutoff) {
 
 // hasExpired tells whether anything can go of the rows of a table before a time.
 func (s *Shard) hasExpired(d *tableDef, before int64) bool {
+	yes, partly := s.hasExpiredWhole(d, before)
+	for _, l := range partly {
+		if !yes {
+			dead := s.deadRows(l, before, d.TimeIndex().Type)
+			yes = dead > 0 && compaction.DropShare*dead >= l.Rows
+		}
+		l.unref()
+	}
+	return yes
+}
+
+// deadRows is how many rows of a segment of one table are in row groups that have
+// expired before a time; none if all the rest does within a flush interval, so that the
+// file soon goes by itself.
+func (s *Shard) deadRows(l *liveSegment, before int64, index schema.Type) (rows int64) {
+	interval := s.cfg.FlushAge.Seconds() * float64(index.UnitsPerSecond())
+	if float64(l.MaxTime)-float64(before) < interval {
+		return 0
+	}
+	groups := l.groups.Load()
+	if groups == nil {
+		list, err := segment.ReadGroups(s.cfg.FS, l.path, &l.Meta)
+		if err != nil {
+			return 0 // the scrub, or who reads its rows, finds out
+		}
+		groups = &list
+		l.groups.Store(groups)
+	}
+	for _, g := range *groups {
+		if g.Timed && g.MaxTime < before {
+			rows += g.Rows
+		}
+	}
+	return rows
+}
+
+// hasExpiredWhole is hasExpired as far as it is known without reading files; partly are
+// the segments, each with a reference, that have to be looked at.
+func (s *Shard) hasExpiredWhole(d *tableDef, before int64) (yes bool, partly []*liveSegment) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	x, had := s.state.expired[d.ID]
 	if had && before < x.Before {
-		return false
+		return false, nil
 	}
 	for _, l := range s.segments[d.ID] {
 		t := l.span(d.ID)
 		if had && before == x.Before && l.Order < x.Order {
 			continue
 		}
-		if t.MaxTime < before || t.MinTime < before && float64(before)-float64(t.MinTime) >= (float64(t.MaxTime)-float64(t.MinTime))/2 {
-			return true
+		switch {
+		case t.MaxTime < before:
+			yes = true
+		case t.MinTime >= before || l.damage.Load() != nil:
+		case l.Shared():
+			yes = yes || float64(before)-float64(t.MinTime) >= (float64(t.MaxTime)-float64(t.MinTime))/2
+		default:
+			l.refs.Add(1)
+			partly = append(partly, l)
 		}
 	}
 	mems := []*frozen{{mem: s.active}}
 	for _, f := range append(mems, s.frozen...) {
 		for _, b := range f.mem.Batches(d.ID) {
-			if b.MaxTime < before {
-				return true
-			}
+			yes = yes || b.MaxTime < before
 		}
 	}
-	return false
+	return yes, partly
 }

@@ -23,6 +23,8 @@ type liveSegment struct {
 	damage atomic.Pointer[damage]
 	// verified is when the whole file was last found sound, in Unix nanoseconds.
 	verified atomic.Int64
+	// groups are its row groups, once somebody had to know them.
+	groups atomic.Pointer[[]segment.Group]
 	// gone is called with the last reference, if the manifest does not list it any more.
 	gone func(*liveSegment)
 }

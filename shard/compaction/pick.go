@@ -15,6 +15,10 @@ const (
 	// BigBytes is the size from which on a segment is not merged any more, and about
 	// the largest that one becomes.
 	BigBytes = 256 << 20
+	// DropShare: a segment is written anew once one row of so many is in a row group that
+	// has expired. Of a segment that expires over a long time each byte is then written
+	// about seven times more; of one that does within a flush interval, never.
+	DropShare = 8
 	// settleTime is how long after the end of a partition its last segments are merged.
 	settleTime = 2 * time.Hour
 )
@@ -39,8 +43,10 @@ type Segment struct {
 	Day, Days int64
 	// MinTime and MaxTime bound its rows.
 	MinTime, MaxTime time.Time
-	// DeadRows is about how many of its rows are dead.
-	DeadRows int64
+	// DeadRows is about how many of its rows are dead. Where they are row groups, Droppable
+	// is set: the others need only be copied.
+	DeadRows  int64
+	Droppable bool
 	// MaxSpan, if it is not 0, is the longest time that a segment should cover: one that
 	// covers more would keep expired rows for too long.
 	MaxSpan time.Duration
@@ -167,11 +173,20 @@ func runs(list []Segment, now time.Time) (out [][]Segment) {
 		}
 	}
 	for i := range list {
-		if !used[i] && list[i].DeadRows > 0 && 2*list[i].DeadRows >= list[i].Rows {
+		if !used[i] && list[i].rewrite() {
 			take(i, i+1)
 		}
 	}
 	return out
+}
+
+// rewrite tells whether a segment is to be written anew without its dead rows.
+func (s *Segment) rewrite() bool {
+	share := int64(2)
+	if s.Droppable {
+		share = DropShare
+	}
+	return s.DeadRows > 0 && share*s.DeadRows >= s.Rows
 }
 
 // reach is the end of the longest run from there on of segments smaller than limit

@@ -69,6 +69,8 @@ func TestPick(t *testing.T) {
 		}), during, yes, ""},
 		{"half dead", change(list(100, 100), func(l []Segment) { l[1].DeadRows = 500 }), during, yes, "2"},
 		{"less than half dead", change(list(100, 100), func(l []Segment) { l[1].DeadRows = 499 }), during, yes, ""},
+		{"an eighth of the row groups dead", change(list(900, 100), func(l []Segment) { l[0].DeadRows, l[0].Droppable = 125, true }), during, yes, "1"},
+		{"fewer row groups dead", change(list(100, 100), func(l []Segment) { l[1].DeadRows, l[1].Droppable = 124, true }), during, yes, ""},
 		{"a big one, all but dead", change(list(900), func(l []Segment) { l[0].DeadRows = 999 }), during, yes, "1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

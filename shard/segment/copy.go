@@ -9,6 +9,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
 	"cordwood/shard/segment/parquet"
+	"cordwood/shard/vfs"
 )
 
 // Group is a row group that a Reader has not begun to read.
@@ -46,6 +47,22 @@ func (r *Reader) NextGroup() (g Group, ok bool) {
 		}
 	}
 	return g, true
+}
+
+// ReadGroups returns the row groups of a segment file of one table that is as m says.
+func ReadGroups(fsys vfs.FS, path string, m *Meta) (groups []Group, err error) {
+	r, err := Open(fsys, path, m)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		g, ok := r.NextGroup()
+		if !ok {
+			return groups, r.Close()
+		}
+		groups = append(groups, g)
+		r.SkipGroup()
+	}
 }
 
 // SkipGroup goes on behind the row group that NextGroup tells of.
