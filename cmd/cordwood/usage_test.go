@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 // TestWrongUsage pins what standard error shows, one line, and the exit status.
@@ -60,4 +62,24 @@ func TestServeReadsNamedFilesFirst(t *testing.T) {
 			t.Errorf("%v: there is a data folder", flags)
 		}
 	}
+}
+
+// TestEveryCommandHasAnExample holds for all that --help lists.
+func TestEveryCommandHasAnExample(t *testing.T) {
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		if c.Short == "" {
+			t.Errorf("%s says nothing of itself", c.CommandPath())
+		}
+		ofCobra := strings.HasPrefix(c.CommandPath(), "cordwood completion ") || c.CommandPath() == "cordwood help"
+		if c.Example == "" && c.HasParent() && !ofCobra {
+			t.Errorf("%s has no example", c.CommandPath())
+		}
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() {
+				visit(sub)
+			}
+		}
+	}
+	visit(newRootCommand())
 }
