@@ -20,6 +20,9 @@ const adminIndex = `Administration of this node. Whoever can connect may use it.
 GET  /metrics              metrics in the form of Prometheus
 GET  /log-level            the level of the log
 PUT  /log-level            set it until the restart: debug, info, warn or error in the body
+POST /drain                be about to stop: not ready for new clients, what is led here goes to other
+                           nodes; answers after ?wait=5s. GET does the same, for hooks that can only get
+DELETE /drain              take that back
 GET  /debug/pprof/         profiles of Go: go tool pprof http://HOST:PORT/debug/pprof/profile
 `
 
@@ -65,6 +68,9 @@ func (n *node) adminHandler() http.Handler {
 		_, _ = io.WriteString(w, strings.ToLower(n.level.Level().String())+"\n")
 	})
 	mux.HandleFunc("PUT /log-level", n.setLogLevel)
+	mux.HandleFunc("GET /drain", n.drain)
+	mux.HandleFunc("POST /drain", n.drain)
+	mux.HandleFunc("DELETE /drain", n.undrain)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
@@ -87,6 +93,42 @@ func (n *node) setLogLevel(w http.ResponseWriter, r *http.Request) {
 	n.level.Set(level)
 	n.log.Warn("log level set by the administrator", "level", level, "before", before)
 	_, _ = io.WriteString(w, strings.ToLower(level.String())+"\n")
+}
+
+const (
+	// drainWait is how long load balancers get to notice that a node is not ready, if the
+	// request does not say.
+	drainWait = 5 * time.Second
+	// drainMost is the longest that a request may say.
+	drainMost = 10 * time.Minute
+)
+
+// drain prepares the node for its end: it is not ready from now on, so that no new clients
+// come, then hands on what it leads. Requests are served as before.
+func (n *node) drain(w http.ResponseWriter, r *http.Request) {
+	wait := drainWait
+	if text := r.URL.Query().Get("wait"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 || d > drainMost {
+			http.Error(w, fmt.Sprintf("drain: wait=%q: want a duration from 0s to %s", text, drainMost), http.StatusBadRequest)
+			return
+		}
+		wait = d
+	}
+	n.log.Info("drained by the administrator", "wait", wait)
+	n.leave("about to stop: drained by the administrator")
+	n.handOver(r.Context())
+	select {
+	case <-r.Context().Done():
+	case <-time.After(wait):
+	}
+	_, _ = io.WriteString(w, "drained\n")
+}
+
+func (n *node) undrain(w http.ResponseWriter, _ *http.Request) {
+	n.log.Info("no longer drained")
+	n.leave("")
+	_, _ = io.WriteString(w, "back\n")
 }
 
 // parseLevel reads one of the four levels.

@@ -59,7 +59,11 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 	if err != nil {
 		return err
 	}
+	f := &forward{members: n.metaMembers, replicas: n.replicas, dial: n.nodes.Dial}
+	n.operators = newOperatorServer(&forwardMeta{forward: f}, &forwardShards{forward: f, pins: map[uint64]pinned{}})
+	n.onStop("calls of operators", n.operators.stop)
 	config := httpapi.Config{
+		Tunnel:  n.operators.serve,
 		Catalog: client, Writer: writer, Bodies: bodies, SQL: sql, Tail: follow, Pipelines: client,
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.GeoIPDatabase}},
 		NoClientVariables: !n.cfg.ClientVariables,
@@ -72,9 +76,6 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 		Status:     httpapi.Status{Version: n.proc.Version.Version, Commit: n.proc.Version.Commit, Branch: n.proc.Version.Branch, GoVersion: runtime.Version(), Hostname: n.cfg.NodeName},
 		ConfigText: func() string { return n.proc.ConfigText },
 		Logger:     n.log, Registerer: n.registry, Gatherer: n.registry,
-	}
-	if n.operators != nil {
-		config.Tunnel = n.operators.serve
 	}
 	// A nil provider in the interface would not be nil.
 	if users != nil {

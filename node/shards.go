@@ -56,16 +56,16 @@ func (n *node) openMeta() error {
 // openMetaClient makes the client of the metadata group, of which this node may be a
 // member itself.
 func (n *node) openMetaClient() {
-	n.meta = metaclient.New(metaclient.Config{
-		Members: func() []string {
-			others := n.nodes.WithRole(roleMeta)
-			if n.member != nil {
-				return append([]string{n.data.nodeID}, others...)
-			}
-			return others
-		},
-		Dial: n.nodes.Dial, Logger: n.log,
-	})
+	n.meta = metaclient.New(metaclient.Config{Members: n.metaMembers, Dial: n.nodes.Dial, Logger: n.log})
+}
+
+// metaMembers lists the nodes that may be members of the metadata group, this one first.
+func (n *node) metaMembers() []string {
+	others := n.nodes.WithRole(roleMeta)
+	if n.member != nil {
+		return append([]string{n.data.nodeID}, others...)
+	}
+	return others
 }
 
 // openShards opens the query engine, and what will open the shards.
@@ -117,10 +117,6 @@ func (n *node) openShards(memory int64) error {
 	service := shard.NewServer(shard.ServerConfig{Shards: n.host.Shard, All: n.host.All, Engine: sql})
 	shardpb.RegisterShardServiceServer(n.rpc.server, service)
 	n.rpc.conn.shards = service
-	if n.member != nil {
-		n.operators = newOperatorServer(n.member, service)
-		n.onStop("calls of operators", n.operators.stop)
-	}
 	n.disk.onFull(func() {
 		for _, s := range n.host.All() {
 			s.MakeRoom()
@@ -193,18 +189,21 @@ func (n *node) whyNoShards() string {
 // newShardClient makes the client of all shards of the cluster.
 func (n *node) newShardClient() *shardclient.Client {
 	return shardclient.New(shardclient.Config{
-		Replicas: func(id uint32) []string {
-			for _, s := range n.meta.Shards() {
-				if s.Id == id {
-					return s.Replicas
-				}
-			}
-			return nil
-		},
+		Replicas: n.replicas,
 		Dial: n.nodes.Dial, DialTail: n.nodes.DialTail,
 		Nodes:  n.shardNodes,
 		Logger: n.log, Registerer: n.registry,
 	})
+}
+
+// replicas lists the nodes that hold a shard.
+func (n *node) replicas(id uint32) []string {
+	for _, s := range n.meta.Shards() {
+		if s.Id == id {
+			return s.Replicas
+		}
+	}
+	return nil
 }
 
 // shardNodes lists the nodes that hold shards, this one first if it does.
