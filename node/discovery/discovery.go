@@ -299,7 +299,7 @@ func (d *Discovery) forgetConns(addrs []string) {
 	defer d.mu.Unlock()
 	for addr, c := range d.conns {
 		if !slices.Contains(addrs, addr) {
-			c.Close()
+			_ = c.Close() // nothing is under way on it
 			delete(d.conns, addr)
 		}
 	}

@@ -112,8 +112,8 @@ func (p *Port) Close() error {
 	}
 	p.mu.Unlock()
 	err := p.listener.Close()
-	p.strangers.Close()
-	p.calls.Close()
+	_ = p.strangers.Close() // never fails
+	_ = p.calls.Close()
 	p.serving.Wait()
 	if errors.Is(err, net.ErrClosed) {
 		return nil
