@@ -41,7 +41,8 @@ is, it says itself or its name does:
   backups/*.manifest            a backup, in its repository
   metadata/*.records            the tables and pipelines of backups
 
-'cordwood doctor' checks all of them at once. The files of the metadata can be read only while the server is stopped.`,
+'cordwood doctor' checks all of them at once. The files of the metadata can be read only
+while the server is stopped.`,
 		Example: `  cordwood inspect cordwood-data/shards/1/MANIFEST
   cordwood inspect cordwood-data/shards/*/segments/*.parquet`,
 		Args: cobra.MinimumNArgs(1),
