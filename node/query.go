@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"cordwood/shard"
 	"cordwood/shard/memtable"
 	"cordwood/shard/query/engine"
+	"cordwood/shard/query/spool"
 	"cordwood/shard/query/worker"
 )
 
@@ -25,34 +27,45 @@ func (v Version) build() string {
 
 // openEngine opens what runs queries over the segments below shardDir and rows in the
 // memory of pool: a process of its own, unless the settings say otherwise.
-func (n *node) openEngine(shardDir string, pool *memtable.Pool, memory int64) (shard.Engine, error) {
+//
+// Rows that a query fetches from other nodes lie in the spool while it runs.
+func (n *node) openEngine(shardDir string, pool *memtable.Pool, memory int64) (shard.Engine, *spool.Dir, error) {
 	tmp := n.cfg.dir("tmp")
 	// What a killed process left behind.
 	if err := os.RemoveAll(tmp); err != nil {
-		return nil, fmt.Errorf("empty folder of temporary files: %w", err)
+		return nil, nil, fmt.Errorf("empty folder of temporary files: %w", err)
 	}
 	q := &n.cfg.Query
+	tmp, err := filepath.Abs(tmp)
+	if err != nil {
+		return nil, nil, err
+	}
+	fetched := filepath.Join(tmp, "fetched")
+	rows, err := spool.Open(fetched, int64(q.TempLimit), orQuarter(q.Memory, memory)/4)
+	if err != nil {
+		return nil, nil, err
+	}
 	if q.InProcess {
 		n.log.Warn("queries run in the server's own process (--query-in-process): one that goes wrong can end it")
 		e, err := engine.Open(engine.Config{
 			MemoryLimit: orQuarter(q.Memory, memory), Threads: q.Threads, Concurrency: q.MaxConcurrent,
-			TempDir: tmp, TempLimit: int64(q.TempLimit), Dirs: []string{shardDir}, Logger: n.log,
+			TempDir: tmp, TempLimit: int64(q.TempLimit), Dirs: []string{shardDir, fetched}, Logger: n.log,
 		})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		n.onStop("query engine", func(context.Context) error { return e.Close() })
-		return e, nil
+		return e, rows, nil
 	}
 	w, err := worker.Open(worker.Config{
 		MemoryLimit: orQuarter(q.Memory, memory), Threads: q.Threads, Nice: q.Nice,
 		Concurrency: q.MaxConcurrent, Waiting: q.MaxWaiting, MaxWait: q.MaxWait, Grace: q.KillGrace,
-		TempDir: tmp, TempLimit: int64(q.TempLimit), Dirs: []string{shardDir},
+		TempDir: tmp, TempLimit: int64(q.TempLimit), Dirs: []string{shardDir, fetched},
 		Memory: pool, Build: n.proc.Version.build(), Logger: n.log, Registerer: n.registry,
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	n.onStop("query worker", func(context.Context) error { return w.Close() })
-	return w, nil
+	return w, rows, nil
 }

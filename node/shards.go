@@ -78,7 +78,7 @@ func (n *node) openShards(memory int64) error {
 		return fmt.Errorf("make folder of shards: %w", err)
 	}
 	pool, budget := &memtable.Pool{}, shard.NewBudget(n.cfg.memtableBudget(memory))
-	sql, err := n.openEngine(shardDir, pool, memory)
+	sql, fetched, err := n.openEngine(shardDir, pool, memory)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (n *node) openShards(memory int64) error {
 		Forget: n.forgetReplica,
 	})
 	n.onStop("shards", n.host.Close)
-	service := shard.NewServer(shard.ServerConfig{Shards: n.host.Shard, All: n.host.All, Engine: sql})
+	service := shard.NewServer(shard.ServerConfig{Shards: n.host.Shard, All: n.host.All, Engine: sql, Spool: fetched, Scan: n.scan})
 	shardpb.RegisterShardServiceServer(n.rpc.server, service)
 	n.rpc.conn.shards = service
 	n.disk.onFull(func() {
@@ -123,6 +123,15 @@ func (n *node) openShards(memory int64) error {
 		}
 	})
 	return nil
+}
+
+// scan asks for rows that a query on this node needs from another one.
+func (n *node) scan(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (shard.ScanReader, error) {
+	r, err := n.shards.Scan(ctx, nodes, req)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // forgetReplica tells the metadata that a removed replica is gone from this node.

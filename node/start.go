@@ -50,6 +50,7 @@ func (n *node) start(ctx context.Context) error {
 		}
 	}
 	n.openMetaClient()
+	n.shards = n.newShardClient()
 	if n.cfg.has(roleShard) {
 		if err := n.openShards(memory); err != nil {
 			return err
@@ -66,7 +67,6 @@ func (n *node) start(ctx context.Context) error {
 		}
 	}
 	n.run("reporting", n.report)
-	n.shards = n.newShardClient()
 	if n.cfg.has(roleRouter) {
 		if err := n.openRouter(files.users, memory); err != nil {
 			return err

@@ -13,11 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
-	"cordwood/shard/query"
 	"cordwood/shard/segment"
 	"cordwood/shard/vfs"
 )
@@ -241,16 +238,34 @@ func readsDamaged(err error) bool {
 // examine looks, after a query failed, whether a damaged file is the reason: then the
 // file is set aside, and the error says what is missing.
 func (s *server) examine(ctx context.Context, req *shardpb.QueryRequest, err error) error {
+	var shards []uint32
+	var tables []uint64
+	for _, t := range req.Tables {
+		if t.Inline {
+			continue
+		}
+		tables = append(tables, t.Table.Id)
+		for _, id := range shardsOf(t) {
+			if !slices.Contains(shards, id) {
+				shards = append(shards, id)
+			}
+		}
+	}
+	return s.examineShards(ctx, shards, tables, err)
+}
+
+// examineShards is examine of some tables in those shards that are on this node.
+func (s *server) examineShards(ctx context.Context, shards []uint32, tables []uint64, err error) error {
 	if err == nil || ctx.Err() != nil || !readsDamaged(err) {
 		return err
 	}
 	damaged := 0
-	for _, t := range req.Tables {
-		sh, ok := s.cfg.Shards(t.ShardId)
-		if t.Inline || !ok {
+	for _, id := range shards {
+		sh, ok := s.cfg.Shards(id)
+		if !ok {
 			continue
 		}
-		n, verr := sh.verify([]uint64{t.Table.Id}, verifiedFor, func(int) error { return ctx.Err() })
+		n, verr := sh.verify(tables, verifiedFor, func(int) error { return ctx.Err() })
 		damaged += n
 		if verr != nil {
 			sh.cfg.Logger.Warn("a query failed, and its files could not be verified", "error", verr)
@@ -261,27 +276,4 @@ func (s *server) examine(ctx context.Context, req *shardpb.QueryRequest, err err
 	}
 	return errs.New(errs.TableUnavailable,
 		"%d damaged segments were found and set aside (svc_private.segments names them); the query can be tried again, and says what is missing: %s", damaged, err).WithRetryAfter(time.Second)
-}
-
-// leaveOut takes the damaged segments out of a query that allows it, and tells the
-// client which they are.
-func leaveOut(req *shardpb.QueryRequest, tables []query.Table, stream grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
-	if !req.AllowPartial {
-		return nil
-	}
-	var missing []string
-	for i := range tables {
-		t := &tables[i]
-		t.Segments = slices.DeleteFunc(t.Segments, func(seg query.Segment) bool {
-			if seg.Damaged == "" {
-				return false
-			}
-			missing = append(missing, fmt.Sprintf("%s.%s: segment %s, %d rows", t.Database, t.Name, filepath.Base(seg.Path), seg.Rows))
-			return true
-		})
-	}
-	if missing == nil {
-		return nil
-	}
-	return stream.Send(&shardpb.QueryChunk{Partial: missing})
 }

@@ -3,15 +3,18 @@ package shard
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
+	"cordwood/shard/query/spool"
 	"cordwood/shard/segment"
 )
 
@@ -31,15 +34,31 @@ type Engine interface {
 	// Query runs a statement and calls emit with the bytes of an Arrow IPC stream,
 	// piece by piece. It uses the request's segments and batches until it returns.
 	Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error
+	// Needs tells what a statement reads of the request's tables, whose rows it does not
+	// look at.
+	Needs(ctx context.Context, req *query.Request) ([]query.Need, error)
 }
 
-// ServerConfig says what a server serves. All fields are required.
+// ServerConfig says what a server serves. All fields are required but those that say
+// otherwise.
 type ServerConfig struct {
 	// Shards returns an open shard of this node.
 	Shards func(id uint32) (*Shard, bool)
 	// All returns all of them.
 	All    func() []*Shard
 	Engine Engine
+	// Scan asks the nodes, the likely leader first, for rows of a shard; what is missing of
+	// them is what Partial of the reader returns. Without it and Spool a query reads the
+	// shards of this node only.
+	Scan func(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (ScanReader, error)
+	// Spool keeps the rows that come from elsewhere.
+	Spool *spool.Dir
+}
+
+// ScanReader reads the Arrow IPC stream of a scan.
+type ScanReader interface {
+	io.ReadCloser
+	Partial() []string
 }
 
 // server is the gRPC service of a shard node: it finds the shard, and turns errors
@@ -90,17 +109,23 @@ func (s *server) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*sha
 
 // Query runs one SELECT over the shards' rows and the tables given inline.
 func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
+	// The other side waits for a sign of life, and asks the next replica if none comes.
+	if err := stream.SendHeader(metadata.MD{}); err != nil {
+		return err
+	}
 	ctx := stream.Context()
-	tables, release, err := s.tables(ctx, req.Tables)
+	g, err := s.gather(ctx, req)
 	if err != nil {
 		return errs.ToGRPC(err)
 	}
-	defer release()
-	if err := leaveOut(req, tables, stream); err != nil {
-		return errs.ToGRPC(err)
+	defer g.release()
+	if len(g.missing) > 0 {
+		if err := stream.Send(&shardpb.QueryChunk{Partial: g.missing}); err != nil {
+			return err
+		}
 	}
 	return errs.ToGRPC(s.examine(ctx, req, s.cfg.Engine.Query(ctx, &query.Request{
-		SQL: req.Sql, Database: req.Database, Tables: tables, Limit: req.Limit, Timezone: req.Timezone,
+		SQL: req.Sql, Database: req.Database, Tables: g.tables, Limit: req.Limit, Timezone: req.Timezone,
 	}, func(ipc []byte) error {
 		for len(ipc) > 0 {
 			n := min(len(ipc), chunkBytes)
@@ -111,48 +136,6 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 		}
 		return nil
 	})))
-}
-
-// tables gives the engine what the query may read. Tables of one shard are seen at
-// one index of its log. release must be called when the engine is done.
-func (s *server) tables(ctx context.Context, list []*shardpb.QueryTable) (tables []query.Table, release func(), err error) {
-	byShard := map[uint32][]uint64{}
-	for _, t := range list {
-		if t.Name == nil || t.Table == nil {
-			return nil, nil, errs.New(errs.InvalidArguments, "query: a table lacks its name or its definition")
-		}
-		if !t.Inline {
-			byShard[t.ShardId] = append(byShard[t.ShardId], t.Table.Id)
-		}
-	}
-	views := make(map[uint32]*View, len(byShard))
-	release = func() {
-		for _, v := range views {
-			v.Close()
-		}
-	}
-	for id, ids := range byShard {
-		v, err := s.view(ctx, id, ids)
-		if err != nil {
-			release()
-			return nil, nil, err
-		}
-		views[id] = v
-	}
-	inline := 0
-	for _, t := range list {
-		qt := query.Table{Database: t.Name.Database, Name: t.Name.Name, Schema: schema.FromProto(t.Table), ExpiredBefore: t.ExpiredBefore}
-		if t.Inline {
-			if qt.Batches, err = decodeInline(t, &inline); err != nil {
-				release()
-				return nil, nil, err
-			}
-		} else {
-			show(&qt, views[t.ShardId], t.Table.Id)
-		}
-		tables = append(tables, qt)
-	}
-	return tables, release, nil
 }
 
 // show lets the table of a query have the rows of a view.
@@ -167,19 +150,6 @@ func show(qt *query.Table, v *View, tableID uint64) {
 	for _, seg := range v.Segments(tableID) {
 		qt.Segments = append(qt.Segments, querySegment(qt.Schema, seg))
 	}
-}
-
-// view waits for a shard to be ready and returns a view of it.
-func (s *server) view(ctx context.Context, id uint32, tableIDs []uint64) (*View, error) {
-	sh, err := s.ready(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	v := sh.ReadView(tableIDs...)
-	if v == nil {
-		return nil, unreachable(id)
-	}
-	return v, nil
 }
 
 // ready waits for a shard to be ready to read.

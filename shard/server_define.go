@@ -38,7 +38,7 @@ func (s *server) CheckKeys(ctx context.Context, req *shardpb.CheckKeysRequest) (
 		err = errs.New(errs.InvalidArguments, "shard %d: check %d keys: at most %d go in one call", req.ShardId, len(req.Keys), maxCheckKeys)
 	}
 	if err == nil {
-		err = sh.barrier(ctx)
+		_, err = sh.ReadBarrier(ctx)
 	}
 	if err != nil {
 		return nil, errs.ToGRPC(err)
@@ -59,20 +59,7 @@ func (s *server) leading(id uint32) (*Shard, error) {
 	if !ok {
 		return nil, unreachable(id).WithReason(errs.NotLeader)
 	}
-	if !sh.replica.IsLeader() {
-		return nil, errs.New(errs.ShardNotReady, "shard %d: node %s does not lead it", id, sh.cfg.NodeID).WithReason(errs.NotLeader)
-	}
-	return sh, nil
-}
-
-// barrier returns when this replica, the leader, has applied everything that was
-// acknowledged before the call.
-func (s *Shard) barrier(ctx context.Context) error {
-	e := entry{kind: kindDefine, time: s.now().UnixNano()}
-	if _, err := s.replica.Propose(ctx, appendEntry(nil, &e)); err != nil {
-		return errs.Wrap(errs.ShardNotReady, err, "shard %d: read the present state", s.cfg.ID)
-	}
-	return nil
+	return sh, sh.replica.CheckLeads()
 }
 
 // Seal puts definitions into the log, those that are newer than what the shard has by the

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
@@ -31,6 +32,10 @@ const (
 
 // Tail sends rows of one table as they are applied.
 func (s *server) Tail(req *shardpb.TailRequest, stream grpc.ServerStreamingServer[shardpb.TailChunk]) error {
+	// The other side waits for a sign of life, and asks the next replica if none comes.
+	if err := stream.SendHeader(metadata.MD{}); err != nil {
+		return err
+	}
 	return errs.ToGRPC(s.tail(req, stream))
 }
 
@@ -39,7 +44,7 @@ func (s *server) tail(req *shardpb.TailRequest, stream grpc.ServerStreamingServe
 		return errs.New(errs.InvalidArguments, "tail: the table's name or its definition is missing")
 	}
 	ctx := stream.Context()
-	sh, err := s.ready(ctx, req.ShardId)
+	sh, err := s.present(ctx, req.ShardId, false, 0)
 	if err != nil {
 		return err
 	}

@@ -62,6 +62,8 @@ func (f *fakeEngine) Analyze(_ context.Context, sql, database string) (*query.An
 	return &query.Analysis{Tables: []query.TableName{{Database: database, Name: sql}}, Explain: true}, f.err
 }
 
+func (f *fakeEngine) Needs(context.Context, *query.Request) ([]query.Need, error) { return nil, f.err }
+
 func (f *fakeEngine) Query(_ context.Context, req *query.Request, emit func([]byte) error) error {
 	f.got = req
 	for _, b := range f.emit {

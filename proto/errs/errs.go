@@ -77,6 +77,8 @@ const (
 	BadBatch Reason = "BAD_BATCH"
 	// TableGone means: the table was dropped.
 	TableGone Reason = "TABLE_GONE"
+	// ShardAway means: a read needs a shard that could not be asked, whichever node reads.
+	ShardAway Reason = "SHARD_AWAY"
 )
 
 // Error is an error that may be shown to a client.

@@ -94,12 +94,7 @@ func (s *Service) deletable(ctx context.Context, t *schema.Table, where string) 
 	for i, c := range keys.Columns {
 		names[i] = schema.QuoteIdent(c.Name)
 	}
-	qt := &shardpb.QueryTable{
-		Name: &shardpb.TableName{Database: t.Database, Name: t.Name}, Table: keys.ToProto(), ShardId: t.Writable().ShardID,
-	}
-	if before, ok := s.expiredBefore(t); ok {
-		qt.ExpiredBefore = &before
-	}
+	qt := s.queryTable(&shardpb.TableName{Database: t.Database, Name: t.Name}, t, keys.ToProto())
 	head := "SELECT " + strings.Join(names, ", ") + " FROM " + schema.QuoteIdent(t.Database) + "." + schema.QuoteIdent(t.Name) + " WHERE ("
 	body, err := s.cfg.Shards.Query(ctx, &shardpb.QueryRequest{
 		Sql: head + where + "\n)", Database: t.Database, Tables: []*shardpb.QueryTable{qt},

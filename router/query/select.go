@@ -10,6 +10,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
 	"cordwood/router/query/statement"
 )
@@ -89,13 +90,20 @@ func (s *Service) queryTables(ctx context.Context, sql string, names []*shardpb.
 		if len(t.Placement) == 0 {
 			return nil, errs.New(errs.TableUnavailable, "table %s.%s has no shard yet; try again", t.Database, t.Name)
 		}
-		qt := &shardpb.QueryTable{Name: name, Table: t.ToProto(), ShardId: t.Writable().ShardID}
-		if before, ok := s.expiredBefore(t); ok {
-			qt.ExpiredBefore = &before
-		}
-		out = append(out, qt)
+		out = append(out, s.queryTable(name, t, t.ToProto()))
 	}
 	return out, nil
+}
+
+// queryTable is a table as a shard node is told of it: with all shards that may hold rows
+// of it, be it by an earlier placement.
+func (s *Service) queryTable(name *shardpb.TableName, t *schema.Table, def *schemapb.Table) *shardpb.QueryTable {
+	shards := t.Shards()
+	qt := &shardpb.QueryTable{Name: name, Table: def, ShardId: shards[0], MoreShards: shards[1:]}
+	if before, ok := s.expiredBefore(t); ok {
+		qt.ExpiredBefore = &before
+	}
+	return qt
 }
 
 // expiredBefore is the time index before which rows of the table have expired.

@@ -104,14 +104,9 @@ func (h *Handler) requests(ctx context.Context, in *input) (*schema.Table, []*sh
 	}
 	def := t.ToProto()
 	var reqs []*shardpb.TailRequest
-	seen := map[uint32]bool{}
-	for _, p := range t.Placement {
-		if seen[p.ShardID] {
-			continue
-		}
-		seen[p.ShardID] = true
+	for _, shard := range t.Shards() {
 		req := &shardpb.TailRequest{
-			ShardId: p.ShardID, Name: &shardpb.TableName{Database: t.Database, Name: t.Name}, Table: def, Where: in.where, TtlNanos: int64(ttl.D),
+			ShardId: shard, Name: &shardpb.TableName{Database: t.Database, Name: t.Name}, Table: def, Where: in.where, TtlNanos: int64(ttl.D),
 		}
 		if in.since > 0 {
 			from, ok := schema.TTL{D: in.since}.ExpiredBefore(h.cfg.Now(), t.TimeIndex().Type)

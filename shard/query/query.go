@@ -30,6 +30,17 @@ type Analysis struct {
 	Explain bool
 }
 
+// Need is what a statement reads of a table, at most.
+type Need struct {
+	Name TableName
+	// Columns are the names under which a statement knows the columns, IDs their ids.
+	Columns []string
+	IDs     []uint32
+	// Where is a condition, as text of a statement about this table alone, that every row
+	// meets which can matter; empty: all may.
+	Where string
+}
+
 // Request is one query: a statement and everything that it may see.
 type Request struct {
 	// SQL is one SELECT, or an EXPLAIN [ANALYZE] of one.

@@ -63,6 +63,10 @@ type Config struct {
 	// Busy. The default value is 2 s.
 	QueueWait time.Duration
 
+	// ReadWait is for how long a read looks for a node that answers. The default value is
+	// 8 s, in which a lost leader is replaced.
+	ReadWait time.Duration
+
 	// Logger takes retries at debug level. The default value discards them.
 	Logger *slog.Logger
 	// Registerer takes the metrics. The default value is none.
@@ -75,6 +79,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.WriteTimeout, 10*time.Second)
 	setDefault(&c.TryTimeout, 3*time.Second)
 	setDefault(&c.QueueBytes, 64<<20)
+	setDefault(&c.ReadWait, 8*time.Second)
 	setDefault(&c.QueueWait, 2*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -364,32 +364,53 @@ func TestQueryStreams(t *testing.T) {
 func TestQueryNodes(t *testing.T) {
 	cl := newCluster(t).client(t, func(c *Config) {
 		c.Replicas = func(s uint32) []string {
-			return map[uint32][]string{1: {"a", "b"}, 2: {"b", "c"}, 3: {"c"}}[s]
+			return map[uint32][]string{1: {"a", "b"}, 2: {"b", "c"}, 3: {"c"}, 4: {"c", "a"}}[s]
 		}
-		c.Nodes = func() []string { return []string{"z"} }
+		c.Nodes = func() []string { return []string{"z", "a"} }
 	})
-	table := func(shard uint32) *shardpb.QueryTable { return &shardpb.QueryTable{ShardId: shard} }
+	table := func(shard uint32, more ...uint32) *shardpb.QueryTable {
+		return &shardpb.QueryTable{ShardId: shard, MoreShards: more}
+	}
 	inline := &shardpb.QueryTable{Inline: true, ShardId: 99}
+	out := table(1, 7)
+	out.LeftOut = []uint32{7}
 	tests := []struct {
-		name   string
-		tables []*shardpb.QueryTable
-		want   []string
-		code   errs.Code
+		name    string
+		tables  []*shardpb.QueryTable
+		partial bool
+		want    []string
+		code    errs.Code
 	}{
-		{"no table", nil, []string{"z"}, 0},
-		{"only inline", []*shardpb.QueryTable{inline}, []string{"z"}, 0},
-		{"one", []*shardpb.QueryTable{table(1), inline}, []string{"a", "b"}, 0},
-		{"two", []*shardpb.QueryTable{table(1), table(2)}, []string{"b"}, 0},
-		{"apart", []*shardpb.QueryTable{table(1), table(3)}, nil, errs.Unsupported},
-		{"unknown", []*shardpb.QueryTable{table(7)}, nil, errs.ShardUnreachable},
+		{"no table", nil, false, []string{"z", "a"}, 0},
+		{"only inline", []*shardpb.QueryTable{inline}, false, []string{"z", "a"}, 0},
+		{"one", []*shardpb.QueryTable{table(1), inline}, false, []string{"a", "b"}, 0},
+		{"two", []*shardpb.QueryTable{table(1), table(2)}, false, []string{"a", "b", "c"}, 0},
+		{"most lie on one", []*shardpb.QueryTable{table(1), table(3), table(4)}, false, []string{"c", "a", "b"}, 0},
+		{"of one table", []*shardpb.QueryTable{table(1, 3, 4)}, false, []string{"c", "a", "b"}, 0},
+		{"unknown", []*shardpb.QueryTable{table(7)}, false, nil, errs.ShardUnreachable},
+		{"unknown, and left out", []*shardpb.QueryTable{out}, false, []string{"a", "b"}, 0},
+		{"unknown, and may be missing", []*shardpb.QueryTable{table(7)}, true, []string{"z", "a"}, 0},
+		{"others may do without", []*shardpb.QueryTable{table(3)}, true, []string{"c", "z", "a"}, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := cl.queryNodes(&shardpb.QueryRequest{Tables: tt.tables})
-			if diff := cmp.Diff(tt.want, got); diff != "" || errs.CodeOf(err) != tt.code {
-				t.Fatal(diff, err)
+			req := &shardpb.QueryRequest{Tables: tt.tables}
+			req.AllowPartial = tt.partial
+			_, shards, err := cl.place(req)
+			if errs.CodeOf(err) != tt.code || err == nil && len(req.Nodes) != len(shards) {
+				t.Fatal(err, req.Nodes)
+			}
+			if err != nil {
+				return
+			}
+			if diff := cmp.Diff(tt.want, cl.queryNodes(shards, tt.partial)); diff != "" {
+				t.Fatal(diff)
 			}
 		})
+	}
+	cl.health("c").silent(time.Now())
+	if got := cl.queryNodes([]uint32{1, 3, 4}, false); got[len(got)-1] != "c" {
+		t.Errorf("a node that does not answer is asked first: %v", got)
 	}
 }
 

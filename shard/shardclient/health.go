@@ -69,6 +69,13 @@ func (h *health) avoided(now time.Time) bool {
 	return false
 }
 
+// down is avoided without finding out how the node is now.
+func (h *health) down(now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.failures > 0 && now.Before(h.until)
+}
+
 // try is how long the node may take for one try.
 func (h *health) try(most time.Duration) time.Duration {
 	h.mu.Lock()

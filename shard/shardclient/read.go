@@ -8,8 +8,7 @@ import (
 	"io"
 	"slices"
 	"sync"
-
-	"google.golang.org/grpc"
+	"time"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
@@ -18,97 +17,181 @@ import (
 // Analyze tells what a SELECT refers to. Any node can; the first that answers does.
 func (c *Client) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error) {
 	var resp *shardpb.AnalyzeResponse
-	err := c.firstThatAnswers(ctx, "analyze", c.cfg.Dial, c.cfg.Nodes(), func(client shardpb.ShardServiceClient) error {
-		var err error
-		resp, err = client.Analyze(ctx, req, callOptions...)
+	_, err := c.ask(ctx, asking{what: "analyze", nodes: c.healthy}, func(ctx context.Context, client shardpb.ShardServiceClient, _ func()) error {
+		r, err := client.Analyze(ctx, req, callOptions...)
+		if err == nil {
+			resp = r
+		}
 		return err
 	})
 	return resp, err
 }
 
-// Query runs one SELECT or EXPLAIN on a node that holds all shards of the request and
-// returns the Arrow IPC stream that it answers with. An error that occurs before the
-// first byte comes from Query itself. Closing the reader ends the query; it must be closed.
+// Query runs one SELECT or EXPLAIN on the node that leads most shards of the request, which
+// fetches the rows of the others, and returns the Arrow IPC stream that it answers with.
+// An error that occurs before the first byte comes from Query itself. Closing the reader
+// ends the query; it must be closed.
+//
+// A shard that cannot be reached is an error, unless the request allows a partial answer:
+// then Partial of the reader names it.
 func (c *Client) Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadCloser, error) {
-	nodes, err := c.queryNodes(req)
+	first, shards, err := c.place(req)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	var r *queryReader
-	err = c.firstThatAnswers(ctx, "query", c.cfg.Dial, nodes, func(client shardpb.ShardServiceClient) error {
+	a := asking{what: "query", leader: len(shards) == 1 && !req.AllowPartial, shard: first, nodes: func() []string { return c.queryNodes(shards, req.AllowPartial) }}
+	if req.AllowPartial {
+		a.rounds = partialRounds
+	}
+	var r *streamReader
+	cancel, err := c.ask(ctx, a, func(ctx context.Context, client shardpb.ShardServiceClient, alive func()) error {
 		stream, err := client.Query(ctx, req, callOptions...)
 		if err != nil {
 			return err
+		}
+		if _, err := stream.Header(); err == nil {
+			alive()
 		}
 		first, err := stream.Recv()
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		r = &queryReader{stream: stream, cancel: cancel, rest: first.GetArrowIpc(), end: err, partial: first.GetPartial()}
+		r = &streamReader{rest: first.GetArrowIpc(), end: err, partial: first.GetPartial(), next: func() ([]byte, error) {
+			chunk, err := stream.Recv()
+			return chunk.GetArrowIpc(), err
+		}}
 		return nil
 	})
 	if err != nil {
-		cancel()
 		return nil, err
 	}
+	r.cancel = cancel
 	return r, nil
 }
 
-// queryNodes lists the nodes that can run the query, the best one first.
-func (c *Client) queryNodes(req *shardpb.QueryRequest) ([]string, error) {
-	var nodes []string
-	found := false
+// Scan asks the nodes, the likely leader first, for rows of a table in a shard. The reader
+// must be closed.
+func (c *Client) Scan(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (*ScanReader, error) {
+	a := asking{what: "scan", leader: !req.AnyReplica, shard: req.ShardId, nodes: func() []string {
+		list := c.order(req.ShardId)
+		for _, n := range nodes {
+			if !slices.Contains(list, n) {
+				list = append(slices.Clip(list), n)
+			}
+		}
+		return list
+	}}
+	if req.AllowPartial {
+		a.rounds = partialRounds
+	}
+	var r *streamReader
+	cancel, err := c.ask(ctx, a, func(ctx context.Context, client shardpb.ShardServiceClient, alive func()) error {
+		stream, err := client.Scan(ctx, req, callOptions...)
+		if err != nil {
+			return err
+		}
+		if _, err := stream.Header(); err == nil {
+			alive()
+		}
+		first, err := stream.Recv()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		r = &streamReader{rest: first.GetArrowIpc(), end: err, partial: first.GetPartial(), next: func() ([]byte, error) {
+			chunk, err := stream.Recv()
+			return chunk.GetArrowIpc(), err
+		}}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.cancel = cancel
+	return &ScanReader{r}, nil
+}
+
+// ScanReader reads the rows of a scan as an Arrow IPC stream.
+type ScanReader struct{ *streamReader }
+
+// place lists the shards that a query reads, the first one of its first table in front,
+// and tells the request where each can be had.
+func (c *Client) place(req *shardpb.QueryRequest) (first uint32, shards []uint32, err error) {
+	req.Nodes = nil
 	for _, t := range req.Tables {
 		if t.Inline {
 			continue
 		}
-		holders := c.order(t.ShardId)
-		if len(holders) == 0 {
-			return nil, errs.New(errs.ShardUnreachable, "shard %d: query: no node is known to hold it", t.ShardId)
-		}
-		if !found {
-			nodes, found = slices.Clone(holders), true
-			continue
-		}
-		nodes = slices.DeleteFunc(nodes, func(id string) bool { return !slices.Contains(holders, id) })
-		if len(nodes) == 0 {
-			return nil, errs.New(errs.Unsupported, "query: no single node holds all shards of the tables it reads (shard %d is elsewhere)", t.ShardId)
+		for _, id := range append([]uint32{t.ShardId}, t.MoreShards...) {
+			if slices.Contains(shards, id) || slices.Contains(t.LeftOut, id) {
+				continue
+			}
+			holders := c.order(id)
+			if len(holders) == 0 && !req.AllowPartial {
+				return 0, nil, errs.New(errs.ShardUnreachable, "shard %d: query: no node is known to hold it", id)
+			}
+			shards = append(shards, id)
+			req.Nodes = append(req.Nodes, &shardpb.ShardNodes{ShardId: id, NodeIds: holders})
 		}
 	}
-	if !found {
-		nodes = c.cfg.Nodes()
+	if len(shards) > 0 {
+		first = shards[0]
 	}
-	return nodes, nil
+	return first, shards, nil
 }
 
-// firstThatAnswers calls the nodes in turn until one answers, be it with an error of
-// the request itself. It is only for calls that change nothing.
-func (c *Client) firstThatAnswers(ctx context.Context, what string, dial func(string) (grpc.ClientConnInterface, error), nodes []string, call func(shardpb.ShardServiceClient) error) error {
-	last := error(errs.New(errs.ShardUnreachable, "no node with shards is known"))
-	for _, node := range nodes {
-		conn, err := dial(node)
-		if err == nil {
-			err = errs.FromGRPC(call(shardpb.NewShardServiceClient(conn)))
-			if err == nil {
-				return nil
+// queryNodes lists the nodes that can run a query over some shards: first the one that
+// leads most of them, as far as we know; then those that hold others.
+func (c *Client) queryNodes(shards []uint32, anyNode bool) []string {
+	leads := map[string]int{}
+	var nodes []string
+	for _, id := range shards {
+		for i, n := range c.order(id) {
+			if i == 0 {
+				leads[n]++
 			}
-			if !unreachable(err) {
-				return err
+			if !slices.Contains(nodes, n) {
+				nodes = append(nodes, n)
 			}
 		}
-		last = errs.Wrap(errs.ShardUnreachable, err, "node %s", node)
-		if ctx.Err() != nil {
-			break
-		}
-		c.log.DebugContext(ctx, what+" is tried on the next node", "node", node, "err", err)
 	}
-	return errs.Wrap(errs.ShardUnreachable, last, "%s", what)
+	if len(nodes) == 0 || anyNode {
+		for _, n := range c.healthy() {
+			if !slices.Contains(nodes, n) {
+				nodes = append(nodes, n)
+			}
+		}
+	}
+	now := time.Now()
+	slices.SortStableFunc(nodes, func(a, b string) int {
+		x, y := c.health(a).down(now), c.health(b).down(now)
+		if x != y {
+			return map[bool]int{true: 1, false: -1}[x]
+		}
+		return cmp.Compare(leads[b], leads[a])
+	})
+	return nodes
+}
+
+// healthy lists the nodes with shards, those that did not answer lately last.
+func (c *Client) healthy() []string {
+	now := time.Now()
+	nodes := slices.Clone(c.cfg.Nodes())
+	slices.SortStableFunc(nodes, func(a, b string) int {
+		x, y := c.health(a).down(now), c.health(b).down(now)
+		if x == y {
+			return 0
+		}
+		return map[bool]int{true: 1, false: -1}[x]
+	})
+	return nodes
 }
 
 // unreachable tells whether another node may answer where this one did not.
 func unreachable(err error) bool {
 	e := errs.From(err)
+	if e.Reason == errs.ShardAway {
+		return false // whoever answered has looked for it
+	}
 	switch e.Code {
 	case errs.ShardUnreachable, errs.ShardNotFound, errs.ShardNotReady:
 		return true
@@ -116,20 +199,20 @@ func unreachable(err error) bool {
 	return e.Reason == errs.NotLeader
 }
 
-// queryReader reads the chunks of a query as one stream of bytes.
-type queryReader struct {
-	stream grpc.ServerStreamingClient[shardpb.QueryChunk]
+// streamReader reads the chunks of an answer as one stream of bytes.
+type streamReader struct {
+	next   func() ([]byte, error)
 	cancel context.CancelFunc
 	rest   []byte
 	end    error
-	// partial is what the answer lacks, for a query that allowed it.
+	// partial is what the answer lacks, for a request that allowed it.
 	partial []string
 }
 
-// Partial lists what the answer lacks, for a query that allowed it.
-func (r *queryReader) Partial() []string { return r.partial }
+// Partial lists what the answer lacks, for a request that allowed it.
+func (r *streamReader) Partial() []string { return r.partial }
 
-func (r *queryReader) Read(p []byte) (int, error) {
+func (r *streamReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
@@ -137,25 +220,28 @@ func (r *queryReader) Read(p []byte) (int, error) {
 		if r.end != nil {
 			return 0, r.end
 		}
-		chunk, err := r.stream.Recv()
+		var err error
+		r.rest, err = r.next()
 		switch {
 		case errors.Is(err, io.EOF):
 			r.end = io.EOF
 		case err != nil:
 			r.end = errs.FromGRPC(err)
 		}
-		r.rest = chunk.GetArrowIpc()
 	}
 	n := copy(p, r.rest)
 	r.rest = r.rest[n:]
 	return n, nil
 }
 
-// Close ends the query, whether or not it was read to its end. It may be called twice.
-func (r *queryReader) Close() error {
+// Close ends the call, whether or not it was read to its end. It may be called twice.
+func (r *streamReader) Close() error {
 	r.cancel()
 	return nil
 }
+
+// statsWait is how long a node may take to tell of its shards.
+const statsWait = 3 * time.Second
 
 // Stats describes the shards of all nodes, ordered by shard id; a shard of several
 // replicas appears once for each. If a node does not answer, the error says which, and
@@ -170,7 +256,9 @@ func (c *Client) Stats(ctx context.Context, req *shardpb.StatsRequest) ([]*shard
 			conn, err := c.cfg.Dial(node)
 			if err == nil {
 				var resp *shardpb.StatsResponse
-				resp, err = shardpb.NewShardServiceClient(conn).Stats(ctx, req, callOptions...)
+				sctx, cancel := context.WithTimeout(ctx, statsWait)
+				defer cancel()
+				resp, err = shardpb.NewShardServiceClient(conn).Stats(sctx, req, callOptions...)
 				answers[i] = resp.GetShards()
 			}
 			if err != nil {

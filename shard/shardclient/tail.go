@@ -15,27 +15,32 @@ import (
 // first answer comes from Tail itself, such as that of a condition that is none. The
 // TailReader must be closed.
 func (c *Client) Tail(ctx context.Context, req *shardpb.TailRequest) (*TailReader, error) {
-	nodes := c.order(req.ShardId)
-	if len(nodes) == 0 {
+	if len(c.order(req.ShardId)) == 0 {
 		return nil, errs.New(errs.ShardUnreachable, "shard %d: tail: no node is known to hold it", req.ShardId)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	r := &TailReader{cancel: cancel}
-	err := c.firstThatAnswers(ctx, "tail", c.cfg.DialTail, nodes, func(client shardpb.ShardServiceClient) error {
-		var err error
-		if r.stream, err = client.Tail(ctx, req, callOptions...); err != nil {
+	r := &TailReader{}
+	a := asking{what: "tail", leader: true, shard: req.ShardId, nodes: func() []string { return c.order(req.ShardId) }, dial: c.cfg.DialTail}
+	cancel, err := c.ask(ctx, a, func(ctx context.Context, client shardpb.ShardServiceClient, alive func()) error {
+		stream, err := client.Tail(ctx, req, callOptions...)
+		if err != nil {
 			return err
 		}
-		r.chunk, err = r.stream.Recv()
+		if _, err := stream.Header(); err == nil {
+			alive()
+		}
+		chunk, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
 			err = errs.New(errs.ShardUnreachable, "shard %d: tail: it ended before it began", req.ShardId)
+		}
+		if err == nil {
+			r.stream, r.chunk = stream, chunk
 		}
 		return err
 	})
 	if err != nil {
-		cancel()
 		return nil, err
 	}
+	r.cancel = cancel
 	return r, nil
 }
 

@@ -204,7 +204,7 @@ func TestBatches(t *testing.T) {
 // TestErrorsTravel covers every field of an error, but the chain of causes.
 func TestErrorsTravel(t *testing.T) {
 	want := &errs.Error{
-		Code: errs.PlanQuery, Msg: "no plan", HTTPStatus: 418, RetryAfter: 3 * time.Second, Reason: errs.TableGone, Err: fmt.Errorf("the cause"),
+		Code: errs.PlanQuery, Msg: "no plan", HTTPStatus: 418, RetryAfter: 3 * time.Second, Reason: errs.TableGone, Leader: "n", Err: fmt.Errorf("the cause"),
 	}
 	v := reflect.ValueOf(*want)
 	for i := range v.NumField() {

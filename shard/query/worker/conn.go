@@ -103,6 +103,8 @@ type exchange struct {
 
 	query *query.Request
 	emit  func(ipc []byte) error
+	// Or: where what the query needs goes, instead of its being run.
+	needs *[]query.Need
 	// Or: what to analyze, and where the answer goes.
 	analyze  analyzeRequest
 	analysis *query.Analysis
@@ -160,6 +162,9 @@ func (x *exchange) send() error {
 			e.locate = x.locate
 		}
 		e.encode(x.query)
+		if x.needs != nil {
+			kind = frameNeeds
+		}
 	} else {
 		kind = frameAnalyze
 		e.encode(x.analyze)
@@ -245,7 +250,7 @@ func (x *exchange) receive() error {
 			}
 		case frameEnd:
 			return nil
-		case frameAnalysis, frameError:
+		case frameAnalysis, frameNeeded, frameError:
 			text, err := readText(waiting{x}, length)
 			if err != nil {
 				return err
@@ -258,7 +263,15 @@ func (x *exchange) receive() error {
 				}
 				return f.err()
 			}
-			if *x.analysis, err = decode[query.Analysis](d); err != nil {
+			switch {
+			case kind == frameNeeded && x.needs != nil:
+				*x.needs, err = decode[[]query.Need](d)
+			case kind == frameAnalysis && x.analysis != nil:
+				*x.analysis, err = decode[query.Analysis](d)
+			default:
+				err = fmt.Errorf("frame of kind %d", kind)
+			}
+			if err != nil {
 				return x.broken(err)
 			}
 			return nil

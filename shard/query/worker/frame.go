@@ -15,7 +15,7 @@ import (
 )
 
 // protocolVersion is that of FORMAT.md.
-const protocolVersion = 1
+const protocolVersion = 2
 
 // headerSize is the size of a frame's header: the length of what follows it, the
 // frame's kind, zeros.
@@ -34,11 +34,13 @@ const (
 	frameAnalyze frameKind = 2
 	frameBody    frameKind = 3
 	frameCancel  frameKind = 4
+	frameNeeds   frameKind = 5
 	// From the child: a part of the answer, its end, an error instead.
 	frameData     frameKind = 16
 	frameEnd      frameKind = 17
 	frameAnalysis frameKind = 18
 	frameError    frameKind = 19
+	frameNeeded   frameKind = 20
 	// On the socket between the processes.
 	frameHello   frameKind = 32
 	frameReady   frameKind = 33
@@ -64,13 +66,14 @@ type failure struct {
 	HTTPStatus int
 	RetryAfter time.Duration
 	Reason     errs.Reason
+	Leader     string
 	// Cause is the text of the cause, for the log.
 	Cause string
 }
 
 func failureOf(err error) failure {
 	e := errs.From(err)
-	f := failure{Code: e.Code, Msg: e.Msg, HTTPStatus: e.HTTPStatus, RetryAfter: e.RetryAfter, Reason: e.Reason}
+	f := failure{Code: e.Code, Msg: e.Msg, HTTPStatus: e.HTTPStatus, RetryAfter: e.RetryAfter, Reason: e.Reason, Leader: e.Leader}
 	if e.Err != nil {
 		f.Cause = e.Err.Error()
 	}
@@ -78,7 +81,7 @@ func failureOf(err error) failure {
 }
 
 func (f *failure) err() error {
-	e := &errs.Error{Code: f.Code, Msg: f.Msg, HTTPStatus: f.HTTPStatus, RetryAfter: f.RetryAfter, Reason: f.Reason}
+	e := &errs.Error{Code: f.Code, Msg: f.Msg, HTTPStatus: f.HTTPStatus, RetryAfter: f.RetryAfter, Reason: f.Reason, Leader: f.Leader}
 	if f.Cause != "" {
 		e.Err = fmt.Errorf("%s", f.Cause)
 	}
@@ -102,7 +105,7 @@ type ready struct {
 // messageTypes is the fingerprint of the types of all messages.
 func messageTypes() uint64 {
 	return fingerprint(reflect.TypeFor[query.Request](), reflect.TypeFor[query.Analysis](), reflect.TypeFor[analyzeRequest](),
-		reflect.TypeFor[failure](), reflect.TypeFor[hello](), reflect.TypeFor[ready]())
+		reflect.TypeFor[[]query.Need](), reflect.TypeFor[failure](), reflect.TypeFor[hello](), reflect.TypeFor[ready]())
 }
 
 func putHeader(b []byte, kind frameKind, length int) {

@@ -36,6 +36,7 @@ func Main(build string) int { return run(build, openEngine) }
 // runner is what runs requests in the child: the engine, or a double in tests.
 type runner interface {
 	Analyze(ctx context.Context, sql, database string) (*query.Analysis, error)
+	Needs(ctx context.Context, req *query.Request) ([]query.Need, error)
 	Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error
 }
 
@@ -235,7 +236,7 @@ func (c *session) read(r *bufio.Reader, jobs chan<- job) error {
 		j := job{ctx: ctx, kind: kind}
 		d := &decoder{src: text, memory: c.server.memory, batches: &c.server.batches}
 		switch kind {
-		case frameQuery:
+		case frameQuery, frameNeeds:
 			j.query, err = decode[*query.Request](d)
 			if err == nil {
 				err = readBodies(r, d.pending)
@@ -274,6 +275,11 @@ func (c *session) run(j job) error {
 			werr = c.data(ipc)
 			return werr
 		})
+	case frameNeeds:
+		var needs []query.Need
+		if needs, err = c.server.engine.Needs(j.ctx, j.query); err == nil {
+			return c.write(message(frameNeeded, needs))
+		}
 	default:
 		var a *query.Analysis
 		if a, err = c.server.engine.Analyze(j.ctx, j.analyze.SQL, j.analyze.Database); err == nil {

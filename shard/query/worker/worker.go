@@ -88,6 +88,21 @@ func (w *Worker) Analyze(ctx context.Context, sql, database string) (*query.Anal
 	return &a, nil
 }
 
+// Needs tells what a statement reads of the request's tables, as engine.Engine does. The
+// tables need no rows.
+func (w *Worker) Needs(ctx context.Context, req *query.Request) ([]query.Need, error) {
+	leave, err := w.parses.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var needs []query.Need
+	if err := w.call(&exchange{ctx: ctx, query: req, needs: &needs}); err != nil {
+		return nil, err
+	}
+	return needs, nil
+}
+
 // Query runs a SELECT, or an EXPLAIN of one, as engine.Engine does, but that emit may
 // get the stream in any pieces.
 //

@@ -406,7 +406,7 @@ func TestHello(t *testing.T) {
 		hello []byte
 		says  string
 	}{
-		{later, "speaks version 2 of the protocol and the worker version 1"},
+		{later, "speaks version 3 of the protocol and the worker version 2"},
 		{newHello(hello{Types: messageTypes() + 1, Build: "b"}), "sends requests of form"},
 		{newHello(hello{Types: messageTypes(), Build: "c"}), `was built from "c" and the worker from "b"`},
 		{good[:12], "no server of cordwood"},

@@ -1,0 +1,334 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/proto/shardpb"
+	"cordwood/shard/query"
+	"cordwood/shard/query/spool"
+)
+
+const (
+	// scansAtATime bounds the scans that one query has under way.
+	scansAtATime = 4
+	// scanTries is how often the rows of one shard are asked for, if the stream breaks.
+	scanTries = 3
+)
+
+// spooledOrder is above the order of every segment of a shard: rows that were fetched are
+// merged already, and share their identities with none that lie here.
+const spooledOrder = 1 << 62
+
+// gathered is what a query may read, from wherever.
+type gathered struct {
+	tables []query.Table
+	// missing tells what is left out, in words, if that is allowed.
+	missing []string
+
+	views  map[uint32]*View
+	spools []*spool.Spool
+}
+
+// release lets everything go. The engine must be done.
+func (g *gathered) release() {
+	for _, v := range g.views {
+		v.Close()
+	}
+	for _, s := range g.spools {
+		_ = s.Close() // what cannot be removed goes when the process starts the next time
+	}
+}
+
+// shardsOf lists the shards of a table, each once.
+func shardsOf(t *shardpb.QueryTable) []uint32 {
+	out := []uint32{t.ShardId}
+	for _, id := range t.MoreShards {
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// gather gives the engine what the query may read: rows of shards that this node leads as
+// they lie here, seen at one index of a shard's log; others are fetched. A table in
+// several shards is the union of its rows there: rows of one identity are in one shard
+// only, because the metadata does not spread tables whose rows merge.
+func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest) (_ *gathered, err error) {
+	g := &gathered{views: map[uint32]*View{}}
+	defer func() {
+		if err != nil {
+			g.release()
+		}
+	}()
+	byShard := map[uint32][]uint64{}
+	for _, t := range req.Tables {
+		if t.Name == nil || t.Table == nil {
+			return nil, errs.New(errs.InvalidArguments, "query: a table lacks its name or its definition")
+		}
+		if t.Inline {
+			continue
+		}
+		for _, id := range shardsOf(t) {
+			byShard[id] = append(byShard[id], t.Table.Id)
+		}
+	}
+	if err := s.views(ctx, req, byShard, g.views); err != nil {
+		return nil, err
+	}
+	inline := 0
+	var fetches []fetch
+	for i, t := range req.Tables {
+		qt := query.Table{Database: t.Name.Database, Name: t.Name.Name, Schema: schema.FromProto(t.Table), ExpiredBefore: t.ExpiredBefore}
+		if t.Inline {
+			if qt.Batches, err = decodeInline(t, &inline); err != nil {
+				return nil, err
+			}
+			g.tables = append(g.tables, qt)
+			continue
+		}
+		for _, id := range t.LeftOut {
+			g.missing = append(g.missing, fmt.Sprintf("%s.%s: shard %d cannot be reached", qt.Database, qt.Name, id))
+		}
+		native := false
+		for _, id := range shardsOf(t) {
+			v := g.views[id]
+			switch {
+			case slices.Contains(t.LeftOut, id):
+			case v != nil && !native:
+				show(&qt, v, t.Table.Id)
+				native = true
+			case v != nil && joins(&qt, v, t.Table.Id):
+			default:
+				fetches = append(fetches, fetch{table: i, shard: id})
+			}
+		}
+		if req.AllowPartial {
+			g.missing = append(g.missing, leaveOutOf(&qt)...)
+		}
+		g.tables = append(g.tables, qt)
+	}
+	if len(fetches) > 0 {
+		err = s.fetch(ctx, req, g, fetches)
+	}
+	return g, err
+}
+
+// views makes views of those shards that this node can show: it leads them, or any
+// replica will do.
+func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard map[uint32][]uint64, views map[uint32]*View) error {
+	for id, tables := range byShard {
+		if _, ok := s.cfg.Shards(id); !ok && s.cfg.Scan != nil {
+			continue
+		}
+		sh, err := s.present(ctx, id, req.AnyReplica, 0)
+		if err != nil {
+			// Another node may lead it; if none of the others is known to have it, this is why
+			// the query fails.
+			if s.cfg.Scan != nil && ctx.Err() == nil && len(byShard) > 1 {
+				continue
+			}
+			return err
+		}
+		v := sh.ReadView(tables...)
+		if v == nil {
+			return unreachable(id)
+		}
+		views[id] = v
+	}
+	return nil
+}
+
+// joins adds the rows that a view has of a table, if they can stand beside those of
+// another shard as they are: rows that never merged have no order to keep.
+func joins(qt *query.Table, v *View, tableID uint64) bool {
+	more := query.Table{Schema: qt.Schema}
+	show(&more, v, tableID)
+	if qt.Merge != query.Append || more.Merge != query.Append || len(qt.Eras) > 0 || len(more.Eras) > 0 {
+		return false
+	}
+	qt.Segments = append(qt.Segments, more.Segments...)
+	qt.Batches = append(qt.Batches, more.Batches...)
+	return true
+}
+
+// fetch is the rows of a table in a shard that have to come from elsewhere.
+type fetch struct {
+	table int // index in the request
+	shard uint32
+}
+
+// fetch fetches rows into spools, several shards at a time.
+func (s *server) fetch(ctx context.Context, req *shardpb.QueryRequest, g *gathered, fetches []fetch) error {
+	if s.cfg.Scan == nil || s.cfg.Spool == nil {
+		return unreachable(fetches[0].shard)
+	}
+	needs, err := s.needs(ctx, req, g.tables)
+	if err != nil {
+		return err
+	}
+	nodes := map[uint32][]string{}
+	for _, n := range req.Nodes {
+		nodes[n.ShardId] = n.NodeIds
+	}
+	var mu sync.Mutex // guards g and spooled
+	spooled := map[int][]*spool.Spool{}
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(scansAtATime)
+	for _, f := range fetches {
+		if needs[f.table].IDs == nil {
+			continue
+		}
+		group.Go(func() error {
+			t := req.Tables[f.table]
+			sp, missing, err := s.fetchOne(gctx, req, t, f.shard, nodes[f.shard], needs[f.table], g.tables[f.table].Schema)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				e := errs.Wrap(errs.ShardUnreachable, err, "query: rows of %s.%s in shard %d", t.Name.Database, t.Name.Name, f.shard)
+				if gctx.Err() == nil && away(err) {
+					if req.AllowPartial {
+						g.missing = append(g.missing, e.Msg)
+						return nil
+					}
+					e = e.WithReason(errs.ShardAway)
+				}
+				return e
+			}
+			g.missing = append(g.missing, missing...)
+			g.spools = append(g.spools, sp)
+			spooled[f.table] = append(spooled[f.table], sp)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, i := range slices.Sorted(maps.Keys(spooled)) {
+		qt := &g.tables[i]
+		if len(qt.Segments)+len(qt.Batches) == 0 {
+			qt.Merge, qt.Eras = query.Append, nil // merged where they come from
+		}
+		for _, sp := range spooled[i] {
+			segments, batches, err := sp.Rows()
+			if err != nil {
+				return err
+			}
+			for _, seg := range segments {
+				seg.Order += spooledOrder
+				qt.Segments = append(qt.Segments, seg)
+			}
+			qt.Batches = append(qt.Batches, batches...)
+		}
+	}
+	return nil
+}
+
+// away tells whether rows are missing because a shard cannot be asked, rather than for
+// what the answer was.
+func away(err error) bool {
+	e := errs.From(err)
+	switch e.Code {
+	case errs.ShardUnreachable, errs.ShardNotFound, errs.ShardNotReady:
+		return true
+	}
+	return e.Reason == errs.NotLeader
+}
+
+// needs asks the engine what the statement reads, for each table of the request; no
+// columns: nothing.
+func (s *server) needs(ctx context.Context, req *shardpb.QueryRequest, tables []query.Table) ([]query.Need, error) {
+	bare := make([]query.Table, len(tables))
+	for i := range tables {
+		t := &tables[i]
+		bare[i] = query.Table{Database: t.Database, Name: t.Name, Schema: t.Schema, Merge: query.MergeOf(t.Schema)}
+	}
+	found, err := s.cfg.Engine.Needs(ctx, &query.Request{SQL: req.Sql, Database: req.Database, Tables: bare})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]query.Need, len(tables))
+	for i := range tables {
+		for _, n := range found {
+			if n.Name == (query.TableName{Database: tables[i].Database, Name: tables[i].Name}) {
+				if out[i].IDs == nil {
+					out[i] = n
+					continue
+				}
+				// The statement has two names for it.
+				for k, id := range n.IDs {
+					if !slices.Contains(out[i].IDs, id) {
+						out[i].IDs, out[i].Columns = append(out[i].IDs, id), append(out[i].Columns, n.Columns[k])
+					}
+				}
+				out[i].Where = ""
+			}
+		}
+	}
+	return out, nil
+}
+
+// fetchOne fetches the rows of one table in one shard.
+func (s *server) fetchOne(ctx context.Context, req *shardpb.QueryRequest, t *shardpb.QueryTable, shard uint32, nodes []string, need query.Need, table *schema.Table) (sp *spool.Spool, missing []string, err error) {
+	scan := &shardpb.ScanRequest{
+		ShardId: shard, Table: t.Table, Columns: need.Columns, Where: need.Where, ExpiredBefore: t.ExpiredBefore,
+		AllowPartial: req.AllowPartial, AnyReplica: req.AnyReplica,
+	}
+	for try := 1; ; try++ {
+		if sp, err = s.cfg.Spool.New(table, need.IDs); err != nil {
+			return nil, nil, err
+		}
+		missing, err = s.fill(ctx, sp, nodes, scan)
+		if err == nil {
+			return sp, missing, nil
+		}
+		_ = sp.Close()
+		if try == scanTries || ctx.Err() != nil || !away(err) {
+			return nil, nil, err
+		}
+	}
+}
+
+// fill reads the rows of a scan into a spool.
+func (s *server) fill(ctx context.Context, sp *spool.Spool, nodes []string, scan *shardpb.ScanRequest) (missing []string, err error) {
+	r, err := s.cfg.Scan(ctx, nodes, scan)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	src := &remembering{r: r}
+	if err := sp.Read(src); err != nil {
+		if src.err != nil {
+			return nil, src.err // what the IPC reader made of it says less
+		}
+		return nil, errs.Wrap(errs.Internal, err, "read the rows of a scan")
+	}
+	if src.err != nil {
+		return nil, src.err
+	}
+	return r.Partial(), nil
+}
+
+// remembering keeps the error of a reader.
+type remembering struct {
+	r   io.Reader
+	err error
+}
+
+func (r *remembering) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,100 @@
+package spool
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+)
+
+// fill puts n values of an Arrow array, from one on, into a column, at a row on.
+func fill(col *column.Col, at int, from arrow.Array, first, n int) error {
+	set := setter(col, from)
+	if set == nil {
+		return errs.New(errs.Internal, "spool: column %s of type %s: the rows have %s", col.Name, col.Type, from.DataType())
+	}
+	nulls := from.NullN() > 0
+	for i := range n {
+		if nulls && from.IsNull(first+i) {
+			col.SetNull(at + i)
+		} else {
+			set(at+i, first+i)
+		}
+	}
+	return nil
+}
+
+// number is a type of integers that Arrow has arrays of.
+type number interface {
+	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64
+}
+
+func integers[T number](col *column.Col, values []T) func(at, i int) {
+	return func(at, i int) { col.SetInt(at, int64(values[i])) }
+}
+
+// setter returns what puts a value of an array into a column; nil if they do not go together.
+func setter(col *column.Col, from arrow.Array) func(at, i int) {
+	texts, floats := col.Type.IsBytes(), col.Type.IsFloat()
+	switch a := from.(type) {
+	case *array.String:
+		if texts {
+			return func(at, i int) { col.SetString(at, a.Value(i)) }
+		}
+	case *array.LargeString:
+		if texts {
+			return func(at, i int) { col.SetString(at, a.Value(i)) }
+		}
+	case *array.Binary:
+		if texts {
+			return func(at, i int) { col.SetBytes(at, a.Value(i)) }
+		}
+	case *array.LargeBinary:
+		if texts {
+			return func(at, i int) { col.SetBytes(at, a.Value(i)) }
+		}
+	case *array.Float32:
+		if floats {
+			return func(at, i int) { col.SetFloat(at, float64(a.Value(i))) }
+		}
+	case *array.Float64:
+		if floats {
+			return func(at, i int) { col.SetFloat(at, a.Value(i)) }
+		}
+	case *array.Timestamp:
+		if unit := a.DataType().(*arrow.TimestampType).Unit; col.Type.UnitsPerSecond() == int64(1e9/unit.Multiplier()) {
+			return integers(col, a.Values())
+		}
+	}
+	if texts || floats || col.Type.IsTimestamp() {
+		return nil
+	}
+	switch a := from.(type) {
+	case *array.Boolean:
+		return func(at, i int) {
+			v := int64(0)
+			if a.Value(i) {
+				v = 1
+			}
+			col.SetInt(at, v)
+		}
+	case *array.Int8:
+		return integers(col, a.Values())
+	case *array.Int16:
+		return integers(col, a.Values())
+	case *array.Int32:
+		return integers(col, a.Values())
+	case *array.Int64:
+		return integers(col, a.Values())
+	case *array.Uint8:
+		return integers(col, a.Values())
+	case *array.Uint16:
+		return integers(col, a.Values())
+	case *array.Uint32:
+		return integers(col, a.Values())
+	case *array.Uint64:
+		return integers(col, a.Values())
+	}
+	return nil
+}

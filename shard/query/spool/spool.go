@@ -1,0 +1,212 @@
+// Package spool keeps rows that a query has fetched from other shards for as long as it
+// runs: a few in memory, as batches, more of them in temporary segments, so that the
+// engine reads them as it reads all others.
+//
+// A Dir belongs to a process and bounds what all spools together take, in memory and on
+// disk. Its methods may be called concurrently; a Spool belongs to one goroutine.
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/shard/query"
+	"cordwood/shard/segment"
+	"cordwood/shard/vfs"
+)
+
+const (
+	// batchRows and batchBytes are where a batch ends.
+	batchRows  = 16 << 10
+	batchBytes = 2 << 20
+	// keepBytes is what a spool keeps in memory before it writes a segment, and
+	// leastBytes if there is no memory left for it.
+	keepBytes  = 16 << 20
+	leastBytes = 2 << 20
+)
+
+// Dir is the folder of temporary segments.
+type Dir struct {
+	path          string
+	limit, memory int64
+	used, kept    atomic.Int64
+	next          atomic.Uint64
+}
+
+// Open returns the Dir at path, which is emptied, and in which at most limit bytes lie at
+// a time; spools keep about memory bytes besides. The folder is made when it is needed.
+func Open(path string, limit, memory int64) (*Dir, error) {
+	if err := os.RemoveAll(path); err != nil {
+		return nil, fmt.Errorf("empty the folder of temporary segments: %w", err)
+	}
+	return &Dir{path: path, limit: limit, memory: memory}, nil
+}
+
+// Used is how many bytes lie in the folder.
+func (d *Dir) Used() int64 { return d.used.Load() }
+
+// Spool is the rows of one table that one query has fetched.
+type Spool struct {
+	dir      *Dir
+	table    *schema.Table
+	columns  []schema.Column
+	kept     int64 // of Dir.kept
+	builder  *column.Builder
+	cols     []*column.Col
+	batches  []*column.Batch
+	bytes    int64
+	segments []query.Segment
+	size     int64 // of the segments
+}
+
+// New returns an empty Spool for the columns of a table that have the given ids; the time
+// index must be among them. Close must be called.
+func (d *Dir) New(table *schema.Table, ids []uint32) (*Spool, error) {
+	s := &Spool{dir: d, table: table, builder: &column.Builder{}}
+	timed := false
+	for _, id := range ids {
+		c := columnOf(table, id)
+		if c == nil {
+			return nil, errs.New(errs.Internal, "spool: table %s.%s has no column of id %d", table.Database, table.Name, id)
+		}
+		timed = timed || c.Semantic == schema.Timestamp
+		s.columns = append(s.columns, *c)
+	}
+	if !timed {
+		return nil, errs.New(errs.Internal, "spool: rows of table %s.%s without their time index", table.Database, table.Name)
+	}
+	if d.kept.Add(keepBytes) <= d.memory {
+		s.kept = keepBytes
+	} else {
+		d.kept.Add(-keepBytes)
+	}
+	s.begin()
+	return s, nil
+}
+
+func columnOf(table *schema.Table, id uint32) *schema.Column {
+	for i := range table.Columns {
+		if table.Columns[i].ID == id {
+			return &table.Columns[i]
+		}
+	}
+	return nil
+}
+
+// begin begins a batch.
+func (s *Spool) begin() {
+	s.builder.Reset()
+	s.cols = s.cols[:0]
+	for _, c := range s.columns {
+		s.cols = append(s.cols, s.builder.Add(c))
+	}
+}
+
+// Read adds the rows of an Arrow IPC stream, whose columns are the spool's in order.
+func (s *Spool) Read(r io.Reader) error {
+	stream, err := ipc.NewReader(r)
+	if err != nil {
+		return err
+	}
+	defer stream.Release()
+	if n := stream.Schema().NumFields(); n != len(s.columns) {
+		return errs.New(errs.Internal, "spool: %d columns came instead of %d", n, len(s.columns))
+	}
+	for stream.Next() {
+		rec := stream.RecordBatch()
+		for from, rows := 0, int(rec.NumRows()); from < rows; {
+			at := s.builder.Rows()
+			n := min(rows-from, batchRows-at)
+			for i, col := range s.cols {
+				if err := fill(col, at, rec.Column(i), from, n); err != nil {
+					return err
+				}
+			}
+			for range n {
+				s.builder.EndRow()
+			}
+			from += n
+			if s.builder.Rows() >= batchRows || s.builder.ByteSize() >= batchBytes {
+				if err := s.end(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return stream.Err()
+}
+
+// end ends the batch, and writes a segment if there are enough of them.
+func (s *Spool) end() error {
+	if s.builder.Rows() == 0 {
+		return nil
+	}
+	s.builder.Finish()
+	b, err := column.Decode(s.builder.Encode(nil, column.Header{TableID: s.table.ID, SchemaVersion: s.table.Version}), nil)
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "spool")
+	}
+	s.batches = append(s.batches, b)
+	s.bytes += int64(len(b.Mem))
+	s.begin()
+	if s.bytes >= max(s.kept, leastBytes) {
+		return s.write()
+	}
+	return nil
+}
+
+// write writes the batches to segments.
+func (s *Spool) write() error {
+	if s.dir.used.Load()+s.bytes > s.dir.limit {
+		return errs.New(errs.RuntimeResourcesExhausted,
+			"the rows that come from other nodes need more than the %d bytes of temporary space (--query-temp-limit); narrow the time range, or read fewer columns", s.dir.limit)
+	}
+	if err := os.MkdirAll(s.dir.path, 0o700); err != nil {
+		return errs.Wrap(errs.External, err, "spool")
+	}
+	metas, err := segment.Write(segment.Config{FS: vfs.OS, Dir: s.dir.path, NextID: func() uint64 { return s.dir.next.Add(1) }}, s.table, s.batches)
+	if err != nil {
+		return errs.Wrap(errs.External, err, "write rows from other nodes to a temporary file")
+	}
+	for i := range metas {
+		m := &metas[i]
+		seg := query.Segment{Path: filepath.Join(s.dir.path, segment.FileName(m.ID)), Order: m.ID, Rows: m.Rows, MinTime: m.MinTime, MaxTime: m.MaxTime}
+		for _, c := range m.Columns {
+			seg.Columns = append(seg.Columns, query.SegmentColumn{ID: c.ID, FieldID: c.FieldID, Name: c.Name, Type: c.Type})
+		}
+		s.segments = append(s.segments, seg)
+		s.size += m.Bytes
+		s.dir.used.Add(m.Bytes)
+	}
+	s.batches, s.bytes = nil, 0
+	return nil
+}
+
+// Rows returns what was read. It is valid until Close.
+func (s *Spool) Rows() (segments []query.Segment, batches []*column.Batch, err error) {
+	if err := s.end(); err != nil {
+		return nil, nil, err
+	}
+	return s.segments, s.batches, nil
+}
+
+// Close removes what the spool keeps.
+func (s *Spool) Close() error {
+	var failed []error
+	for _, seg := range s.segments {
+		failed = append(failed, os.Remove(seg.Path))
+	}
+	s.dir.used.Add(-s.size)
+	s.dir.kept.Add(-s.kept)
+	s.segments, s.batches, s.size, s.kept = nil, nil, 0, 0
+	return errors.Join(failed...)
+}

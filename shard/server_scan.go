@@ -1,0 +1,111 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/proto/shardpb"
+	"cordwood/shard/query"
+)
+
+// Scan sends the rows of one table in one shard that a query on another node needs.
+func (s *server) Scan(req *shardpb.ScanRequest, stream grpc.ServerStreamingServer[shardpb.ScanResponse]) error {
+	// The other side waits for a sign of life, and asks the next replica if none comes.
+	if err := stream.SendHeader(metadata.MD{}); err != nil {
+		return err
+	}
+	return errs.ToGRPC(s.scan(stream.Context(), req, stream.Send))
+}
+
+func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*shardpb.ScanResponse) error) error {
+	if req.Table == nil || req.Table.Id == 0 {
+		return errs.New(errs.InvalidArguments, "scan: the table's definition is missing")
+	}
+	sh, err := s.present(ctx, req.ShardId, req.AnyReplica, req.MinIndex)
+	if err != nil {
+		return err
+	}
+	v := sh.ReadView(req.Table.Id)
+	if v == nil {
+		return unreachable(req.ShardId)
+	}
+	defer v.Close()
+	qt := query.Table{Database: req.Table.Database, Name: req.Table.Name, Schema: schema.FromProto(req.Table), ExpiredBefore: req.ExpiredBefore}
+	show(&qt, v, req.Table.Id)
+	if req.AllowPartial {
+		if missing := leaveOutOf(&qt); len(missing) > 0 {
+			if err := send(&shardpb.ScanResponse{Partial: missing}); err != nil {
+				return err
+			}
+		}
+	}
+	columns := "*"
+	if len(req.Columns) > 0 {
+		quoted := make([]string, len(req.Columns))
+		for i, c := range req.Columns {
+			quoted[i] = schema.QuoteIdent(c)
+		}
+		columns = strings.Join(quoted, ", ")
+	}
+	sql := "SELECT " + columns + " FROM " + schema.QuoteIdent(qt.Database) + "." + schema.QuoteIdent(qt.Name)
+	if req.Where != "" {
+		sql += " WHERE " + req.Where
+	}
+	err = s.cfg.Engine.Query(ctx, &query.Request{SQL: sql, Database: qt.Database, Tables: []query.Table{qt}}, func(ipc []byte) error {
+		for len(ipc) > 0 {
+			n := min(len(ipc), chunkBytes)
+			if err := send(&shardpb.ScanResponse{ArrowIpc: ipc[:n]}); err != nil {
+				return err
+			}
+			ipc = ipc[n:]
+		}
+		return nil
+	})
+	return s.examineShards(ctx, []uint32{req.ShardId}, []uint64{req.Table.Id}, err)
+}
+
+// present waits until a shard of this node shows everything that was acknowledged before
+// the call: it leads, and the other replicas agree that it does. Any replica will do if
+// anyReplica is set; then it shows at least what is up to minIndex.
+func (s *server) present(ctx context.Context, id uint32, anyReplica bool, minIndex uint64) (*Shard, error) {
+	sh, err := s.ready(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !anyReplica {
+		index, err := sh.ReadBarrier(ctx)
+		if err != nil {
+			return nil, err
+		}
+		minIndex = max(minIndex, index)
+	}
+	if minIndex > 0 {
+		wait, cancel := context.WithTimeout(ctx, readyWait)
+		defer cancel()
+		if err := sh.WaitApplied(wait, minIndex); err != nil {
+			return nil, errs.Wrap(errs.ShardNotReady, err, "shard %d: it has not caught up to index %d", id, minIndex).WithRetryAfter(time.Second)
+		}
+	}
+	return sh, nil
+}
+
+// leaveOutOf takes the damaged segments out of a table, and says which they are.
+func leaveOutOf(t *query.Table) (missing []string) {
+	t.Segments = slices.DeleteFunc(t.Segments, func(seg query.Segment) bool {
+		if seg.Damaged == "" {
+			return false
+		}
+		missing = append(missing, fmt.Sprintf("%s.%s: segment %s, %d rows", t.Database, t.Name, filepath.Base(seg.Path), seg.Rows))
+		return true
+	})
+	return missing
+}
