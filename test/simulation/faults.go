@@ -29,6 +29,7 @@ var faults = []fault{
 	{"hand-over", (*World).handOver},
 	{"move", (*World).move},
 	{"crash of a leader", (*World).crashLeader},
+	{"long crash", (*World).longCrash},
 }
 
 func (w *World) breakSomething() {
@@ -69,6 +70,15 @@ func (w *World) crashLeader() {
 	w.event("crash %s, a leader", n.ID)
 	n.Crash()
 	time.Sleep(10 * time.Second)
+	w.begin(n)
+}
+
+// longCrash has a node miss so much that the others' logs no longer reach back to it.
+func (w *World) longCrash() {
+	n := w.anyNode()
+	w.event("crash %s for long", n.ID)
+	n.Crash()
+	time.Sleep(90 * time.Second)
 	w.begin(n)
 }
 

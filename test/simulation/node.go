@@ -181,7 +181,7 @@ func (p *process) open(g Group) error {
 		ID: g.ID, Incarnation: 1, Dir: filepath.Join(n.dir, fmt.Sprintf("%d.%d", g.ID, lives)), NodeID: n.ID, Bootstrap: founds, Transport: t, Peers: p.dial,
 		FS: life{n.disk, p.dead}, LogStore: func() (replica.Store, error) { return l.Open(), nil },
 		FlushBytes: 1 << 20, FlushAge: 20 * time.Second, FlushLogBytes: 256 << 10, ShareBytes: 1 << 10, SplitBytes: 16 << 10,
-		Compaction: compaction.NewLimiter(0, 0), Logger: n.log,
+		TrailingBytes: 8 << 10, Compaction: compaction.NewLimiter(0, 0), Logger: n.log,
 	}
 	if founds {
 		cfg.Founders = g.Founders
