@@ -37,6 +37,10 @@ type machine struct {
 	cutBytes int64
 	cut      chan struct{}
 
+	// answered finds the result of a proposal that came before; tests put a wrong one in
+	// its place.
+	answered func(*catalog.Tx, *metapb.Command) (*metapb.Result, error)
+
 	// whenRoom does something that needs room on the disk, again until there is some.
 	whenRoom func(do func() error) error
 }
@@ -50,6 +54,7 @@ func newMachine(cat *catalog.Catalog, m *metrics) (*machine, error) {
 	s := &machine{
 		catalog: cat, metrics: m, cutBytes: math.MaxInt64, cut: make(chan struct{}, 1),
 		whenRoom: func(do func() error) error { return do() },
+		answered: answeredBefore,
 	}
 	index, err := s.refresh()
 	if err != nil {
@@ -111,7 +116,7 @@ func (s *machine) ApplyBatch(entries []replica.Entry) []any {
 				continue
 			}
 			c := &change{Index: e.Index}
-			result, err := execute(tx, cmd, c)
+			result, err := s.execute(tx, cmd, c)
 			if err != nil {
 				return fmt.Errorf("command %d (%s): %w", e.Index, opName(cmd), err)
 			}
@@ -182,9 +187,9 @@ func checkKnown(cmd *metapb.Command) error {
 
 // execute applies one command. A refusal is a result; an error is one of the
 // state's file.
-func execute(tx *catalog.Tx, cmd *metapb.Command, c *change) (*metapb.Result, error) {
+func (s *machine) execute(tx *catalog.Tx, cmd *metapb.Command, c *change) (*metapb.Result, error) {
 	before := tx.Writes()
-	result, err := executed(tx, cmd)
+	result, err := s.answered(tx, cmd)
 	if result != nil {
 		return result, nil
 	}

@@ -138,9 +138,12 @@ type Meta struct {
 	replica *replica.Replica
 	metrics *metrics
 	reports *reports
+	ensures ensures
+	// readIndex is that of the replica; tests put a wrong one in its place.
+	readIndex func(ctx context.Context) (index, term uint64, err error)
 
-	stop    chan struct{} // closed by Close
-	cutting sync.WaitGroup
+	stop    chan struct{}  // closed by Close
+	cutting sync.WaitGroup // goroutines that use the catalog
 
 	closeOnce sync.Once
 	closeErr  error
@@ -186,6 +189,7 @@ func Open(cfg Config) (_ *Meta, err error) {
 		m.metrics.unregister()
 		return nil, errors.Join(err, cat.Close())
 	}
+	m.readIndex = m.replica.ReadIndex
 	m.cutting.Go(m.cutLog)
 	return m, nil
 }
@@ -234,6 +238,7 @@ func (m *Meta) ClusterID() (id string, err error) {
 func (m *Meta) Close() error {
 	m.closeOnce.Do(func() {
 		m.machine.hub.close()
+		m.ensures.close()
 		close(m.stop)
 		err := m.replica.Close()
 		m.cutting.Wait() // it may be in a snapshot, which reads the catalog
@@ -287,6 +292,14 @@ func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.Propos
 		}
 		return nil, err
 	}
+	if cmd.GetEnsureSchema() != nil {
+		return m.ensure(ctx, cmd)
+	}
+	return m.log(ctx, cmd)
+}
+
+// log puts a command that is prepared through the log.
+func (m *Meta) log(ctx context.Context, cmd *metapb.Command) (*metapb.ProposeResponse, error) {
 	data, err := proto.Marshal(cmd)
 	if err != nil {
 		return nil, errs.Wrap(errs.InvalidArguments, err, "propose to meta: encode the command")

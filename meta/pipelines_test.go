@@ -101,7 +101,7 @@ func (r *runner) at(line string, unixNano int64) string {
 	}
 	var result *metapb.Result
 	err := r.machine.catalog.Update(func(tx *catalog.Tx) (err error) {
-		result, err = execute(tx, cmd, &change{Index: r.index})
+		result, err = r.machine.execute(tx, cmd, &change{Index: r.index})
 		return err
 	})
 	if err != nil {

@@ -1,6 +1,8 @@
 package meta
 
 import (
+	"fmt"
+
 	"cordwood/meta/catalog"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
@@ -14,8 +16,8 @@ import (
 // executed is then answered and not executed. A refusal is not remembered: it had no
 // effect, and the command may be possible now.
 
-// executed returns the result of a command that was executed before, or nil.
-func executed(tx *catalog.Tx, cmd *metapb.Command) (*metapb.Result, error) {
+// answeredBefore returns the result of a command that was executed before, or nil.
+func answeredBefore(tx *catalog.Tx, cmd *metapb.Command) (*metapb.Result, error) {
 	if len(cmd.Id) == 0 {
 		return nil, nil
 	}
@@ -36,12 +38,28 @@ func executed(tx *catalog.Tx, cmd *metapb.Command) (*metapb.Result, error) {
 	return r, nil
 }
 
-// remember keeps the result for proposals of the same command to come. Tables are kept as
-// their ids: they may be large, and are answered as they are then.
+// remember keeps the result for proposals of the same command to come, or of its parts.
 func remember(tx *catalog.Tx, cmd *metapb.Command, index uint64, r *metapb.Result) error {
-	if len(cmd.Id) == 0 {
-		return nil
+	if len(cmd.Id) > 0 {
+		return rememberPart(tx, cmd.Id, index, 0, r)
 	}
+	at := 0
+	for i, part := range cmd.GetEnsureSchema().GetParts() {
+		n := int(part.Tables)
+		if at+n > len(r.Tables) {
+			return fmt.Errorf("part %d of the command has %d tables, %d are left", i, n, len(r.Tables)-at)
+		}
+		if err := rememberPart(tx, part.Id, index, uint32(i), &metapb.Result{Tables: r.Tables[at : at+n]}); err != nil {
+			return err
+		}
+		at += n
+	}
+	return nil
+}
+
+// rememberPart keeps one result. Tables are kept as their ids: they may be large, and are
+// answered as they are then.
+func rememberPart(tx *catalog.Tx, id []byte, index uint64, part uint32, r *metapb.Result) error {
 	kept := &metapb.Result{
 		SessionId: r.SessionId, ClusterId: r.ClusterId, DroppedTables: r.DroppedTables,
 		Pipeline: r.Pipeline, Shard: r.Shard, Operation: r.Operation,
@@ -49,5 +67,5 @@ func remember(tx *catalog.Tx, cmd *metapb.Command, index uint64, r *metapb.Resul
 	for _, t := range r.Tables {
 		kept.Tables = append(kept.Tables, &schemapb.Table{Id: t.Id})
 	}
-	return tx.PutProposal(cmd.Id, index, kept)
+	return tx.PutProposal(id, index, part, kept)
 }

@@ -67,20 +67,9 @@ func applyEnsureSchema(tx *catalog.Tx, cmd *metapb.EnsureSchema, limit uint64, n
 		return nil, err
 	}
 	e := &ensure{tx: tx, now: now, limit: limit, loads: shards, byName: make(map[string]*draft, len(cmd.Tables))}
-	result := &metapb.Result{}
-	var conflicts []*metapb.Conflict
-	for _, d := range cmd.Tables {
-		draft, clash, err := e.demand(d)
-		if err != nil {
-			return nil, err
-		}
-		conflicts = append(conflicts, clash...)
-		if draft != nil {
-			result.Tables = append(result.Tables, draft.table)
-		}
-	}
-	if len(conflicts) > 0 {
-		return nil, newConflictError(conflicts)
+	result, err := e.all(cmd)
+	if err != nil {
+		return nil, err
 	}
 	if e.private {
 		db := &schemapb.Database{Name: schema.PrivateDatabase, CreatedUnixNano: now}
@@ -113,9 +102,29 @@ func applyEnsureSchema(tx *catalog.Tx, cmd *metapb.EnsureSchema, limit uint64, n
 	return result, nil
 }
 
+// all drafts everything that a command demands. Its result has the drafts.
+func (e *ensure) all(cmd *metapb.EnsureSchema) (*metapb.Result, error) {
+	result := &metapb.Result{}
+	var conflicts []*metapb.Conflict
+	for _, d := range cmd.Tables {
+		draft, clash, err := e.demand(d)
+		if err != nil {
+			return nil, err
+		}
+		conflicts = append(conflicts, clash...)
+		if draft != nil {
+			result.Tables = append(result.Tables, draft.table)
+		}
+	}
+	if len(conflicts) > 0 {
+		return nil, newConflictError(conflicts)
+	}
+	return result, nil
+}
+
 // demand brings the draft of one demanded table up to what is asked for.
 func (e *ensure) demand(d *metapb.TableDemand) (*draft, []*metapb.Conflict, error) {
-	key := d.Database + "\x00" + d.Name
+	key := demandKey(d)
 	t := e.byName[key]
 	if t == nil {
 		if err := e.database(d); err != nil {

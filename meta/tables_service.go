@@ -31,6 +31,7 @@ func checkDemand(d *metapb.TableDemand) error {
 // prepareEnsureSchema checks columns by themselves, since the state machine may
 // add any of them, and completes the options of tables that may be created.
 func prepareEnsureSchema(e *metapb.EnsureSchema) error {
+	e.Parts = nil
 	if len(e.Tables) > maxDemands {
 		return errs.New(errs.InvalidArguments, "%d tables in one request, at most %d are allowed; send fewer rows at once", len(e.Tables), maxDemands)
 	}

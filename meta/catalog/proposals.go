@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
@@ -40,9 +41,9 @@ func (t *Tx) Proposal(id []byte) (*metapb.Result, error) {
 	return r, nil
 }
 
-// PutProposal remembers the result of a proposal that was executed at index, and forgets
-// the oldest one if there are too many.
-func (t *Tx) PutProposal(id []byte, index uint64, r *metapb.Result) error {
+// PutProposal remembers the result of a proposal that was executed at index, as the given
+// part of that command, and forgets the oldest one if there are too many.
+func (t *Tx) PutProposal(id []byte, index uint64, part uint32, r *metapb.Result) error {
 	v, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(u64(index), r)
 	if err != nil {
 		return fmt.Errorf("bucket %s, key %x: %w", bucketProposals, id, err)
@@ -50,7 +51,7 @@ func (t *Tx) PutProposal(id []byte, index uint64, r *metapb.Result) error {
 	if err := t.put(bucketProposals, id, v); err != nil {
 		return err
 	}
-	if err := t.put(bucketOrder, u64(index), id); err != nil {
+	if err := t.put(bucketOrder, binary.BigEndian.AppendUint32(u64(index), part), id); err != nil {
 		return err
 	}
 	n, err := t.count(keyProposals, 1)

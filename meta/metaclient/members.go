@@ -87,6 +87,7 @@ const (
 func (m *members) ask(ctx context.Context, what string, repeat bool, f func(ctx context.Context, c metapb.MetaClient) error) error {
 	var (
 		pause   = shortPause
+		try     = m.try
 		tried   = map[string]bool{} // in this round
 		target  = m.hint()
 		hops    int
@@ -104,12 +105,19 @@ func (m *members) ask(ctx context.Context, what string, repeat bool, f func(ctx 
 		if len(ids) == 0 {
 			last = errs.New(errs.ShardNotReady, "%s: no member of the metadata group is known yet", what).WithRetryAfter(time.Second)
 		} else {
-			err := m.once(ctx, target, len(ids) > 1, f)
+			bound := try
+			if len(ids) == 1 {
+				bound = 0
+			}
+			err := m.once(ctx, target, bound, f)
 			if err == nil {
 				m.setLeader(target)
 				return nil
 			}
 			last = errs.From(err)
+		}
+		if timedOut(ctx, last) {
+			try *= 2 // it may be slow, rather than standing still
 		}
 		next := ""
 		again, same := false, false
@@ -186,16 +194,16 @@ func firstUntried(ids []string, tried map[string]bool) string {
 	return ids[i]
 }
 
-// once makes one call. Its error is an *errs.Error.
-func (m *members) once(ctx context.Context, id string, bounded bool, f func(ctx context.Context, c metapb.MetaClient) error) error {
+// once makes one call, bounded in time unless bound is 0. Its error is an *errs.Error.
+func (m *members) once(ctx context.Context, id string, bound time.Duration, f func(ctx context.Context, c metapb.MetaClient) error) error {
 	c, err := m.client(id)
 	if err != nil {
 		return err
 	}
 	call := ctx
-	if bounded {
+	if bound > 0 {
 		var cancel context.CancelFunc
-		call, cancel = context.WithTimeout(ctx, m.try)
+		call, cancel = context.WithTimeout(ctx, bound)
 		defer cancel()
 	}
 	if err := f(call, c); err != nil {

@@ -49,7 +49,7 @@ type Config struct {
 	// ProposeTimeout bounds a Propose. The default value is 10 s.
 	ProposeTimeout time.Duration
 	// TryTimeout bounds one call to one of several members, after which the next one is
-	// asked. The default value is 2 s.
+	// asked, with twice the time. The default value is 2 s.
 	TryTimeout time.Duration
 }
 

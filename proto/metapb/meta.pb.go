@@ -191,7 +191,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49, 0}
 }
 
 type ProposeRequest struct {
@@ -1221,8 +1221,10 @@ func (x *AlterDatabase) GetUnset() []string {
 // EnsureSchema creates the missing tables and adds the missing columns of a
 // whole request in one step, or changes nothing.
 type EnsureSchema struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tables        []*TableDemand         `protobuf:"bytes,1,rep,name=tables,proto3" json:"tables,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Tables []*TableDemand         `protobuf:"bytes,1,rep,name=tables,proto3" json:"tables,omitempty"`
+	// The proposals that the leader made this one of, in order. Nobody else sets it.
+	Parts         []*ProposalPart `protobuf:"bytes,2,rep,name=parts,proto3" json:"parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1264,6 +1266,67 @@ func (x *EnsureSchema) GetTables() []*TableDemand {
 	return nil
 }
 
+func (x *EnsureSchema) GetParts() []*ProposalPart {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+// ProposalPart is a proposal that goes through the log together with others.
+type ProposalPart struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The proposal's id, and how many of the command's tables are its.
+	Id            []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Tables        uint32 `protobuf:"varint,2,opt,name=tables,proto3" json:"tables,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProposalPart) Reset() {
+	*x = ProposalPart{}
+	mi := &file_metapb_meta_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProposalPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProposalPart) ProtoMessage() {}
+
+func (x *ProposalPart) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProposalPart.ProtoReflect.Descriptor instead.
+func (*ProposalPart) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ProposalPart) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *ProposalPart) GetTables() uint32 {
+	if x != nil {
+		return x.Tables
+	}
+	return 0
+}
+
 type TableDemand struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Database string                 `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
@@ -1283,7 +1346,7 @@ type TableDemand struct {
 
 func (x *TableDemand) Reset() {
 	*x = TableDemand{}
-	mi := &file_metapb_meta_proto_msgTypes[11]
+	mi := &file_metapb_meta_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1295,7 +1358,7 @@ func (x *TableDemand) String() string {
 func (*TableDemand) ProtoMessage() {}
 
 func (x *TableDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[11]
+	mi := &file_metapb_meta_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1308,7 +1371,7 @@ func (x *TableDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableDemand.ProtoReflect.Descriptor instead.
 func (*TableDemand) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{11}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TableDemand) GetDatabase() string {
@@ -1367,7 +1430,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_metapb_meta_proto_msgTypes[12]
+	mi := &file_metapb_meta_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1379,7 +1442,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[12]
+	mi := &file_metapb_meta_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1392,7 +1455,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{12}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Conflict) GetDatabase() string {
@@ -1441,7 +1504,7 @@ type CreateTable struct {
 
 func (x *CreateTable) Reset() {
 	*x = CreateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[13]
+	mi := &file_metapb_meta_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1453,7 +1516,7 @@ func (x *CreateTable) String() string {
 func (*CreateTable) ProtoMessage() {}
 
 func (x *CreateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[13]
+	mi := &file_metapb_meta_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1466,7 +1529,7 @@ func (x *CreateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTable.ProtoReflect.Descriptor instead.
 func (*CreateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{13}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CreateTable) GetTable() *schemapb.Table {
@@ -1502,7 +1565,7 @@ type AlterTable struct {
 
 func (x *AlterTable) Reset() {
 	*x = AlterTable{}
-	mi := &file_metapb_meta_proto_msgTypes[14]
+	mi := &file_metapb_meta_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1514,7 +1577,7 @@ func (x *AlterTable) String() string {
 func (*AlterTable) ProtoMessage() {}
 
 func (x *AlterTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[14]
+	mi := &file_metapb_meta_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1527,7 +1590,7 @@ func (x *AlterTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterTable.ProtoReflect.Descriptor instead.
 func (*AlterTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{14}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AlterTable) GetDatabase() string {
@@ -1655,7 +1718,7 @@ type SetOptions struct {
 
 func (x *SetOptions) Reset() {
 	*x = SetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[15]
+	mi := &file_metapb_meta_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1667,7 +1730,7 @@ func (x *SetOptions) String() string {
 func (*SetOptions) ProtoMessage() {}
 
 func (x *SetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[15]
+	mi := &file_metapb_meta_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1680,7 +1743,7 @@ func (x *SetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetOptions.ProtoReflect.Descriptor instead.
 func (*SetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{15}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SetOptions) GetOptions() map[string]string {
@@ -1699,7 +1762,7 @@ type UnsetOptions struct {
 
 func (x *UnsetOptions) Reset() {
 	*x = UnsetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[16]
+	mi := &file_metapb_meta_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1711,7 +1774,7 @@ func (x *UnsetOptions) String() string {
 func (*UnsetOptions) ProtoMessage() {}
 
 func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[16]
+	mi := &file_metapb_meta_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1724,7 +1787,7 @@ func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnsetOptions.ProtoReflect.Descriptor instead.
 func (*UnsetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{16}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UnsetOptions) GetKeys() []string {
@@ -1745,7 +1808,7 @@ type DropTable struct {
 
 func (x *DropTable) Reset() {
 	*x = DropTable{}
-	mi := &file_metapb_meta_proto_msgTypes[17]
+	mi := &file_metapb_meta_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1757,7 +1820,7 @@ func (x *DropTable) String() string {
 func (*DropTable) ProtoMessage() {}
 
 func (x *DropTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[17]
+	mi := &file_metapb_meta_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1770,7 +1833,7 @@ func (x *DropTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTable.ProtoReflect.Descriptor instead.
 func (*DropTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{17}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DropTable) GetDatabase() string {
@@ -1805,7 +1868,7 @@ type TruncateTable struct {
 
 func (x *TruncateTable) Reset() {
 	*x = TruncateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +1880,7 @@ func (x *TruncateTable) String() string {
 func (*TruncateTable) ProtoMessage() {}
 
 func (x *TruncateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +1893,7 @@ func (x *TruncateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TruncateTable.ProtoReflect.Descriptor instead.
 func (*TruncateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TruncateTable) GetDatabase() string {
@@ -1860,7 +1923,7 @@ type PutPipeline struct {
 
 func (x *PutPipeline) Reset() {
 	*x = PutPipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1872,7 +1935,7 @@ func (x *PutPipeline) String() string {
 func (*PutPipeline) ProtoMessage() {}
 
 func (x *PutPipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1885,7 +1948,7 @@ func (x *PutPipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPipeline.ProtoReflect.Descriptor instead.
 func (*PutPipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PutPipeline) GetName() string {
@@ -1920,7 +1983,7 @@ type DeletePipeline struct {
 
 func (x *DeletePipeline) Reset() {
 	*x = DeletePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1932,7 +1995,7 @@ func (x *DeletePipeline) String() string {
 func (*DeletePipeline) ProtoMessage() {}
 
 func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1945,7 +2008,7 @@ func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePipeline.ProtoReflect.Descriptor instead.
 func (*DeletePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeletePipeline) GetName() string {
@@ -1974,7 +2037,7 @@ type RestorePipeline struct {
 
 func (x *RestorePipeline) Reset() {
 	*x = RestorePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1986,7 +2049,7 @@ func (x *RestorePipeline) String() string {
 func (*RestorePipeline) ProtoMessage() {}
 
 func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1999,7 +2062,7 @@ func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestorePipeline.ProtoReflect.Descriptor instead.
 func (*RestorePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RestorePipeline) GetPipeline() *PipelineVersion {
@@ -2033,7 +2096,7 @@ type PipelineVersion struct {
 
 func (x *PipelineVersion) Reset() {
 	*x = PipelineVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2045,7 +2108,7 @@ func (x *PipelineVersion) String() string {
 func (*PipelineVersion) ProtoMessage() {}
 
 func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2058,7 +2121,7 @@ func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipelineVersion.ProtoReflect.Descriptor instead.
 func (*PipelineVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PipelineVersion) GetName() string {
@@ -2101,7 +2164,7 @@ type ReadPipelinesRequest struct {
 
 func (x *ReadPipelinesRequest) Reset() {
 	*x = ReadPipelinesRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2113,7 +2176,7 @@ func (x *ReadPipelinesRequest) String() string {
 func (*ReadPipelinesRequest) ProtoMessage() {}
 
 func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2126,7 +2189,7 @@ func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesRequest.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReadPipelinesRequest) GetName() string {
@@ -2153,7 +2216,7 @@ type ReadPipelinesResponse struct {
 
 func (x *ReadPipelinesResponse) Reset() {
 	*x = ReadPipelinesResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2165,7 +2228,7 @@ func (x *ReadPipelinesResponse) String() string {
 func (*ReadPipelinesResponse) ProtoMessage() {}
 
 func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2178,7 +2241,7 @@ func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesResponse.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReadPipelinesResponse) GetPipeline() *PipelineVersion {
@@ -2216,7 +2279,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2228,7 +2291,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2241,7 +2304,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Node) GetId() string {
@@ -2344,7 +2407,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2356,7 +2419,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2369,7 +2432,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Shard) GetId() uint32 {
@@ -2439,7 +2502,7 @@ type SetNodeState struct {
 
 func (x *SetNodeState) Reset() {
 	*x = SetNodeState{}
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2451,7 +2514,7 @@ func (x *SetNodeState) String() string {
 func (*SetNodeState) ProtoMessage() {}
 
 func (x *SetNodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2464,7 +2527,7 @@ func (x *SetNodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNodeState.ProtoReflect.Descriptor instead.
 func (*SetNodeState) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SetNodeState) GetNodeId() string {
@@ -2491,7 +2554,7 @@ type RemoveNode struct {
 
 func (x *RemoveNode) Reset() {
 	*x = RemoveNode{}
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2503,7 +2566,7 @@ func (x *RemoveNode) String() string {
 func (*RemoveNode) ProtoMessage() {}
 
 func (x *RemoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2516,7 +2579,7 @@ func (x *RemoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNode.ProtoReflect.Descriptor instead.
 func (*RemoveNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RemoveNode) GetNodeId() string {
@@ -2537,7 +2600,7 @@ type SetClusterVersion struct {
 
 func (x *SetClusterVersion) Reset() {
 	*x = SetClusterVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2549,7 +2612,7 @@ func (x *SetClusterVersion) String() string {
 func (*SetClusterVersion) ProtoMessage() {}
 
 func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2562,7 +2625,7 @@ func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetClusterVersion.ProtoReflect.Descriptor instead.
 func (*SetClusterVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SetClusterVersion) GetVersion() uint32 {
@@ -2582,7 +2645,7 @@ type SetSettings struct {
 
 func (x *SetSettings) Reset() {
 	*x = SetSettings{}
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2594,7 +2657,7 @@ func (x *SetSettings) String() string {
 func (*SetSettings) ProtoMessage() {}
 
 func (x *SetSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2607,7 +2670,7 @@ func (x *SetSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
 func (*SetSettings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SetSettings) GetSettings() *Settings {
@@ -2632,7 +2695,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2644,7 +2707,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2657,7 +2720,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Settings) GetReplication() uint32 {
@@ -2695,7 +2758,7 @@ type CreateShard struct {
 
 func (x *CreateShard) Reset() {
 	*x = CreateShard{}
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2707,7 +2770,7 @@ func (x *CreateShard) String() string {
 func (*CreateShard) ProtoMessage() {}
 
 func (x *CreateShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2720,7 +2783,7 @@ func (x *CreateShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateShard.ProtoReflect.Descriptor instead.
 func (*CreateShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CreateShard) GetReplicas() []string {
@@ -2763,7 +2826,7 @@ type ChangeShard struct {
 
 func (x *ChangeShard) Reset() {
 	*x = ChangeShard{}
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2775,7 +2838,7 @@ func (x *ChangeShard) String() string {
 func (*ChangeShard) ProtoMessage() {}
 
 func (x *ChangeShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2788,7 +2851,7 @@ func (x *ChangeShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeShard.ProtoReflect.Descriptor instead.
 func (*ChangeShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ChangeShard) GetShardId() uint32 {
@@ -2909,7 +2972,7 @@ type PlaceTable struct {
 
 func (x *PlaceTable) Reset() {
 	*x = PlaceTable{}
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2921,7 +2984,7 @@ func (x *PlaceTable) String() string {
 func (*PlaceTable) ProtoMessage() {}
 
 func (x *PlaceTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2934,7 +2997,7 @@ func (x *PlaceTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceTable.ProtoReflect.Descriptor instead.
 func (*PlaceTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PlaceTable) GetTableId() uint64 {
@@ -3003,7 +3066,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3015,7 +3078,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3028,7 +3091,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Operation) GetId() uint64 {
@@ -3204,7 +3267,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3216,7 +3279,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3229,7 +3292,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -3249,7 +3312,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3261,7 +3324,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3274,7 +3337,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -3292,7 +3355,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3304,7 +3367,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3317,7 +3380,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
 }
 
 type ReadIndexResponse struct {
@@ -3330,7 +3393,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3342,7 +3405,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3355,7 +3418,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -3407,7 +3470,7 @@ type ReplicaReport struct {
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3419,7 +3482,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3432,7 +3495,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -3580,7 +3643,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3592,7 +3655,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3605,7 +3668,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -3643,7 +3706,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3655,7 +3718,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3668,7 +3731,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -3759,7 +3822,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3771,7 +3834,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3784,7 +3847,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -3809,7 +3872,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3821,7 +3884,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3834,7 +3897,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
 }
 
 type NodeStatus struct {
@@ -3852,7 +3915,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3864,7 +3927,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3877,7 +3940,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -3929,7 +3992,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3941,7 +4004,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3954,7 +4017,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -4048,7 +4111,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4060,7 +4123,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4073,7 +4136,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -4114,7 +4177,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4126,7 +4189,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4139,7 +4202,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -4166,7 +4229,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4178,7 +4241,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4191,7 +4254,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -4216,7 +4279,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4228,7 +4291,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4241,7 +4304,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -4312,7 +4375,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4324,7 +4387,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4337,7 +4400,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -4435,7 +4498,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4447,7 +4510,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4460,7 +4523,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -4492,7 +4555,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4504,7 +4567,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4517,7 +4580,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 type WatchRequest struct {
@@ -4528,7 +4591,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4540,7 +4603,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4553,7 +4616,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 // WatchResponse carries changed objects. The first one of a stream has
@@ -4586,7 +4649,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4598,7 +4661,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4611,7 +4674,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -4820,9 +4883,13 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x05unset\x18\x03 \x03(\tR\x05unset\x1a6\n" +
 	"\bSetEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"B\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"u\n" +
 	"\fEnsureSchema\x122\n" +
-	"\x06tables\x18\x01 \x03(\v2\x1a.cordwood.meta.TableDemandR\x06tables\"\xa8\x02\n" +
+	"\x06tables\x18\x01 \x03(\v2\x1a.cordwood.meta.TableDemandR\x06tables\x121\n" +
+	"\x05parts\x18\x02 \x03(\v2\x1b.cordwood.meta.ProposalPartR\x05parts\"6\n" +
+	"\fProposalPart\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
+	"\x06tables\x18\x02 \x01(\rR\x06tables\"\xa8\x02\n" +
 	"\vTableDemand\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x121\n" +
@@ -5156,7 +5223,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -5172,59 +5239,60 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*DropDatabase)(nil),             // 11: cordwood.meta.DropDatabase
 	(*AlterDatabase)(nil),            // 12: cordwood.meta.AlterDatabase
 	(*EnsureSchema)(nil),             // 13: cordwood.meta.EnsureSchema
-	(*TableDemand)(nil),              // 14: cordwood.meta.TableDemand
-	(*Conflict)(nil),                 // 15: cordwood.meta.Conflict
-	(*CreateTable)(nil),              // 16: cordwood.meta.CreateTable
-	(*AlterTable)(nil),               // 17: cordwood.meta.AlterTable
-	(*SetOptions)(nil),               // 18: cordwood.meta.SetOptions
-	(*UnsetOptions)(nil),             // 19: cordwood.meta.UnsetOptions
-	(*DropTable)(nil),                // 20: cordwood.meta.DropTable
-	(*TruncateTable)(nil),            // 21: cordwood.meta.TruncateTable
-	(*PutPipeline)(nil),              // 22: cordwood.meta.PutPipeline
-	(*DeletePipeline)(nil),           // 23: cordwood.meta.DeletePipeline
-	(*RestorePipeline)(nil),          // 24: cordwood.meta.RestorePipeline
-	(*PipelineVersion)(nil),          // 25: cordwood.meta.PipelineVersion
-	(*ReadPipelinesRequest)(nil),     // 26: cordwood.meta.ReadPipelinesRequest
-	(*ReadPipelinesResponse)(nil),    // 27: cordwood.meta.ReadPipelinesResponse
-	(*Node)(nil),                     // 28: cordwood.meta.Node
-	(*Shard)(nil),                    // 29: cordwood.meta.Shard
-	(*SetNodeState)(nil),             // 30: cordwood.meta.SetNodeState
-	(*RemoveNode)(nil),               // 31: cordwood.meta.RemoveNode
-	(*SetClusterVersion)(nil),        // 32: cordwood.meta.SetClusterVersion
-	(*SetSettings)(nil),              // 33: cordwood.meta.SetSettings
-	(*Settings)(nil),                 // 34: cordwood.meta.Settings
-	(*CreateShard)(nil),              // 35: cordwood.meta.CreateShard
-	(*ChangeShard)(nil),              // 36: cordwood.meta.ChangeShard
-	(*PlaceTable)(nil),               // 37: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 38: cordwood.meta.Operation
-	(*PutOperation)(nil),             // 39: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 40: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 41: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 42: cordwood.meta.ReadIndexResponse
-	(*ReplicaReport)(nil),            // 43: cordwood.meta.ReplicaReport
-	(*TableIngest)(nil),              // 44: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 45: cordwood.meta.ReportRequest
-	(*ReportResponse)(nil),           // 46: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 47: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 48: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 49: cordwood.meta.StatusResponse
-	(*MemberStatus)(nil),             // 50: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 51: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 52: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 53: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 54: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 55: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 56: cordwood.meta.FoundResponse
-	(*WatchRequest)(nil),             // 57: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 58: cordwood.meta.WatchResponse
-	nil,                              // 59: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 60: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 61: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 62: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 63: cordwood.meta.Operation.NotesEntry
-	(*schemapb.Table)(nil),           // 64: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 65: cordwood.schema.Column
-	(*schemapb.Database)(nil),        // 66: cordwood.schema.Database
+	(*ProposalPart)(nil),             // 14: cordwood.meta.ProposalPart
+	(*TableDemand)(nil),              // 15: cordwood.meta.TableDemand
+	(*Conflict)(nil),                 // 16: cordwood.meta.Conflict
+	(*CreateTable)(nil),              // 17: cordwood.meta.CreateTable
+	(*AlterTable)(nil),               // 18: cordwood.meta.AlterTable
+	(*SetOptions)(nil),               // 19: cordwood.meta.SetOptions
+	(*UnsetOptions)(nil),             // 20: cordwood.meta.UnsetOptions
+	(*DropTable)(nil),                // 21: cordwood.meta.DropTable
+	(*TruncateTable)(nil),            // 22: cordwood.meta.TruncateTable
+	(*PutPipeline)(nil),              // 23: cordwood.meta.PutPipeline
+	(*DeletePipeline)(nil),           // 24: cordwood.meta.DeletePipeline
+	(*RestorePipeline)(nil),          // 25: cordwood.meta.RestorePipeline
+	(*PipelineVersion)(nil),          // 26: cordwood.meta.PipelineVersion
+	(*ReadPipelinesRequest)(nil),     // 27: cordwood.meta.ReadPipelinesRequest
+	(*ReadPipelinesResponse)(nil),    // 28: cordwood.meta.ReadPipelinesResponse
+	(*Node)(nil),                     // 29: cordwood.meta.Node
+	(*Shard)(nil),                    // 30: cordwood.meta.Shard
+	(*SetNodeState)(nil),             // 31: cordwood.meta.SetNodeState
+	(*RemoveNode)(nil),               // 32: cordwood.meta.RemoveNode
+	(*SetClusterVersion)(nil),        // 33: cordwood.meta.SetClusterVersion
+	(*SetSettings)(nil),              // 34: cordwood.meta.SetSettings
+	(*Settings)(nil),                 // 35: cordwood.meta.Settings
+	(*CreateShard)(nil),              // 36: cordwood.meta.CreateShard
+	(*ChangeShard)(nil),              // 37: cordwood.meta.ChangeShard
+	(*PlaceTable)(nil),               // 38: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 39: cordwood.meta.Operation
+	(*PutOperation)(nil),             // 40: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 41: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 42: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 43: cordwood.meta.ReadIndexResponse
+	(*ReplicaReport)(nil),            // 44: cordwood.meta.ReplicaReport
+	(*TableIngest)(nil),              // 45: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 46: cordwood.meta.ReportRequest
+	(*ReportResponse)(nil),           // 47: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 48: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 49: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 50: cordwood.meta.StatusResponse
+	(*MemberStatus)(nil),             // 51: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 52: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 53: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 54: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 55: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 56: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 57: cordwood.meta.FoundResponse
+	(*WatchRequest)(nil),             // 58: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 59: cordwood.meta.WatchResponse
+	nil,                              // 60: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 61: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 62: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 63: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 64: cordwood.meta.Operation.NotesEntry
+	(*schemapb.Table)(nil),           // 65: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 66: cordwood.schema.Column
+	(*schemapb.Database)(nil),        // 67: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	5,  // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
@@ -5232,94 +5300,95 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	7,  // 2: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
 	8,  // 3: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
 	9,  // 4: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
-	30, // 5: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
-	31, // 6: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
-	32, // 7: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
-	33, // 8: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
+	31, // 5: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
+	32, // 6: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
+	33, // 7: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
+	34, // 8: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
 	10, // 9: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
 	11, // 10: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
 	12, // 11: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
 	13, // 12: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
-	16, // 13: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
-	17, // 14: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
-	20, // 15: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
-	21, // 16: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
-	22, // 17: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
-	23, // 18: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
-	24, // 19: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
-	35, // 20: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
-	36, // 21: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	37, // 22: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	39, // 23: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	40, // 24: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
-	15, // 25: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	64, // 26: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	25, // 27: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	29, // 28: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	38, // 29: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
-	28, // 30: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	59, // 31: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	60, // 32: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
-	14, // 33: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	65, // 34: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	61, // 35: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	65, // 36: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	65, // 37: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	64, // 38: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	65, // 39: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	18, // 40: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	19, // 41: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	62, // 42: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	25, // 43: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	25, // 44: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
-	0,  // 45: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
-	0,  // 46: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
-	34, // 47: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	1,  // 48: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	63, // 49: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	38, // 50: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	44, // 51: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	43, // 52: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	28, // 53: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	45, // 54: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	34, // 55: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	50, // 56: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	48, // 57: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	29, // 58: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	38, // 59: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	2,  // 60: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	28, // 61: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	66, // 62: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	64, // 63: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	28, // 64: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	29, // 65: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	25, // 66: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	25, // 67: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	38, // 68: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	34, // 69: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	3,  // 70: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	57, // 71: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	26, // 72: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	41, // 73: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	45, // 74: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	47, // 75: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	51, // 76: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	53, // 77: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	55, // 78: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	4,  // 79: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	58, // 80: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	27, // 81: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	42, // 82: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	46, // 83: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	49, // 84: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	52, // 85: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	54, // 86: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	56, // 87: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	79, // [79:88] is the sub-list for method output_type
-	70, // [70:79] is the sub-list for method input_type
-	70, // [70:70] is the sub-list for extension type_name
-	70, // [70:70] is the sub-list for extension extendee
-	0,  // [0:70] is the sub-list for field type_name
+	17, // 13: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
+	18, // 14: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
+	21, // 15: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
+	22, // 16: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
+	23, // 17: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
+	24, // 18: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
+	25, // 19: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
+	36, // 20: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
+	37, // 21: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
+	38, // 22: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	40, // 23: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	41, // 24: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	16, // 25: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	65, // 26: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	26, // 27: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	30, // 28: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
+	39, // 29: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	29, // 30: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	60, // 31: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	61, // 32: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	15, // 33: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	14, // 34: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
+	66, // 35: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	62, // 36: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	66, // 37: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	66, // 38: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	65, // 39: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	66, // 40: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	19, // 41: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	20, // 42: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	63, // 43: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	26, // 44: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	26, // 45: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	0,  // 46: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
+	0,  // 47: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
+	35, // 48: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
+	1,  // 49: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	64, // 50: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	39, // 51: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	45, // 52: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	44, // 53: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	29, // 54: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	46, // 55: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	35, // 56: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	51, // 57: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	49, // 58: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	30, // 59: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	39, // 60: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	2,  // 61: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	29, // 62: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	67, // 63: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	65, // 64: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	29, // 65: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	30, // 66: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	26, // 67: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	26, // 68: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	39, // 69: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	35, // 70: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	3,  // 71: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	58, // 72: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	27, // 73: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	42, // 74: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	46, // 75: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	48, // 76: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	52, // 77: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	54, // 78: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	56, // 79: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	4,  // 80: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	59, // 81: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	28, // 82: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	43, // 83: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	47, // 84: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	50, // 85: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	53, // 86: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	55, // 87: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	57, // 88: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	80, // [80:89] is the sub-list for method output_type
+	71, // [71:80] is the sub-list for method input_type
+	71, // [71:71] is the sub-list for extension type_name
+	71, // [71:71] is the sub-list for extension extendee
+	0,  // [0:71] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -5352,7 +5421,7 @@ func file_metapb_meta_proto_init() {
 		(*Command_PutOperation)(nil),
 		(*Command_DropOperations)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[14].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[15].OneofWrappers = []any{
 		(*AlterTable_AddColumn)(nil),
 		(*AlterTable_DropColumn)(nil),
 		(*AlterTable_SetOptions)(nil),
@@ -5360,7 +5429,7 @@ func file_metapb_meta_proto_init() {
 		(*AlterTable_RenameTo)(nil),
 		(*AlterTable_RestoreComplete)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[33].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[34].OneofWrappers = []any{
 		(*ChangeShard_AddLearner)(nil),
 		(*ChangeShard_Promote)(nil),
 		(*ChangeShard_Remove)(nil),
@@ -5373,7 +5442,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   61,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

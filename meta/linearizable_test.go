@@ -1,0 +1,277 @@
+package meta_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"cordwood/meta"
+	"cordwood/meta/metaclient"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+// lossy loses the answers of one in so many proposals that were executed.
+func lossy(conn grpc.ClientConnInterface, one int) grpc.ClientConnInterface {
+	return &lossyConn{ClientConnInterface: conn, one: one}
+}
+
+type lossyConn struct {
+	grpc.ClientConnInterface
+	one int
+}
+
+func (c *lossyConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	err := c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
+	if err == nil && method == metapb.Meta_Propose_FullMethodName && rand.IntN(c.one) == 0 {
+		return errs.ToGRPC(errs.New(errs.ShardUnreachable, "the answer was lost").WithReason(errs.OutcomeUnknown))
+	}
+	return err
+}
+
+// work has clients do things at random to few tables, so that they meet.
+func work(t *testing.T, g *group, seed uint64, clients, each int, trouble func()) *recorder {
+	t.Helper()
+	r := &recorder{start: time.Now()}
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	defer cancel()
+	ids := g.ids()
+	var running sync.WaitGroup
+	for n := range clients {
+		order := append(append([]string{}, ids[n%len(ids):]...), ids[:n%len(ids)]...)
+		c := g.clientOf(metaclient.Config{
+			Members: func() []string { return order }, TryTimeout: time.Second, ProposeTimeout: 20 * time.Second,
+			Dial: func(id string) (grpc.ClientConnInterface, error) {
+				conn, err := g.connect(id)
+				if err != nil {
+					return nil, err
+				}
+				return lossy(conn, 10), nil
+			},
+		})
+		running.Go(func() {
+			random := rand.New(rand.NewPCG(seed, uint64(n)))
+			for range each {
+				name := fmt.Sprintf("t%d", random.IntN(5))
+				switch random.IntN(8) {
+				case 0, 1, 2:
+					r.read(ctx, n, c, name)
+				case 3, 4, 5:
+					types := []string{"string", "string", "int64"}
+					columns := map[string]string{}
+					for range 1 + random.IntN(2) {
+						columns[fmt.Sprintf("c%d", random.IntN(6))] = types[random.IntN(len(types))]
+					}
+					r.ensure(ctx, n, c, name, columns)
+				case 6:
+					if seen := r.read(ctx, n, c, name); seen.id != 0 {
+						r.place(ctx, n, c, name, seen, 1+random.Uint32N(4))
+					}
+				case 7:
+					r.drop(ctx, n, c, name)
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { running.Wait(); close(done) }()
+	for {
+		select {
+		case <-done:
+			return r
+		default:
+			trouble()
+		}
+	}
+}
+
+// Leaders are lost, cut off and handed over while clients work: what they were answered
+// is what a single copy would have answered.
+func TestHistoryIsLinearizable(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	g := newGroup(t, 3, nil)
+	random := rand.New(rand.NewPCG(seed, 99))
+	var troubles int
+	r := work(t, g, seed, 6, 120, func() {
+		time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond) // between faults, not for an outcome
+		if troubles++; troubles > 6 {
+			return
+		}
+		id := g.leader()
+		switch random.IntN(3) {
+		case 0:
+			g.stop(id)
+			g.leader()
+			g.start(id, nil)
+		case 1:
+			g.isolate(id, true)
+			g.leader(id)
+			g.isolate(id, false)
+		case 2:
+			g.stall(id)
+			g.leader(id)
+			g.isolate(id, false)
+			g.wake(g.member(id))
+		}
+	})
+	if err := r.check(t); err != nil {
+		t.Error(err)
+	}
+	g.same()
+}
+
+// The check notices members that execute a command each time that it is proposed.
+func TestHistoryShowsForgottenProposals(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, nil)
+	for _, id := range g.ids() {
+		g.member(id).ForgetProposals()
+	}
+	r := work(t, g, 7, 4, 150, func() { time.Sleep(10 * time.Millisecond) })
+	if err := r.check(t); err == nil {
+		t.Error("commands were executed twice, and nobody noticed")
+	}
+}
+
+// A leader that is cut off, and does not know yet that others follow another one, must
+// not answer reads; the check notices one that does.
+func TestHistoryShowsStaleReads(t *testing.T) {
+	for _, wrong := range []bool{false, true} {
+		t.Run(fmt.Sprintf("wrong=%t", wrong), func(t *testing.T) {
+			t.Parallel()
+			// n1 believes for longer than others that it leads.
+			g := newGroup(t, 3, func(c *meta.Config) {
+				c.HeartbeatTimeout = 2 * time.Second
+				if c.NodeID == "n1" {
+					c.HeartbeatTimeout = 10 * time.Second
+				}
+			})
+			c := g.client(g.ids()...)
+			if _, err := c.ChangeMembers(within(t), "n1", metapb.ChangeMembersRequest_CHANGE_LEAD); err != nil {
+				t.Fatal(err)
+			}
+			for l := g.leader(); l != "n1"; l = g.leader() {
+			}
+			if wrong {
+				g.member("n1").ReadWithoutAsking()
+			}
+			r := &recorder{start: time.Now()}
+			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+			defer cancel()
+			old, others := g.client("n1"), g.client("n2", "n3")
+			r.ensure(ctx, 0, others, "t", map[string]string{"a": "string"})
+			r.read(ctx, 1, old, "t")
+			g.isolate("n1", true)
+			g.leader("n1")
+			r.ensure(ctx, 0, others, "t", map[string]string{"b": "string"})
+			short, end := context.WithTimeout(ctx, time.Second)
+			defer end()
+			stale := r.read(short, 1, old, "t")
+			r.read(ctx, 0, others, "t")
+			if err := r.check(t); (err != nil) != wrong {
+				t.Errorf("wrong=%t, the old leader's client read %+v: %v", wrong, stale, err)
+			}
+		})
+	}
+}
+
+// Eight routers create fifty tables of fifty columns at once, with types that disagree:
+// one table each, one type each, few commands, and nobody gets a server's error.
+func TestSchemaRace(t *testing.T) {
+	t.Parallel()
+	const clients, tables, columns = 8, 50, 50
+	// On a busy machine the leader must not be lost for want of a heartbeat.
+	g := newGroup(t, 3, func(c *meta.Config) { c.HeartbeatTimeout = 2 * time.Second })
+	ids := g.ids()
+	before := g.member(g.leader()).Stats().AppliedIndex
+	r := &recorder{start: time.Now()}
+	ctx := within(t)
+	var running sync.WaitGroup
+	var conflicts atomic.Int64
+	all := make([]*metaclient.Client, clients)
+	for n := range clients {
+		order := append(append([]string{}, ids[n%3:]...), ids[:n%3]...)
+		all[n] = g.clientOf(metaclient.Config{Members: func() []string { return order }, Dial: g.connect, ProposeTimeout: time.Minute})
+	}
+	for n, c := range all {
+		for i := range tables {
+			running.Go(func() {
+				name := fmt.Sprintf("t%d", i)
+				// Each brings half of the columns; one in ten of its types is another than
+				// that of most, so that some race for the type.
+				want := map[string]string{}
+				for k := range columns {
+					switch {
+					case (k+n)%2 == 0:
+					case k == (n*7+i)%columns:
+						want[fmt.Sprintf("c%d", k)] = "int64"
+					default:
+						want[fmt.Sprintf("c%d", k)] = "string"
+					}
+				}
+				out := r.do(n, ask{table: name, kind: "ensure", columns: columnText(want)}, func() (got, error) {
+					return tryEnsure(ctx, t, c, name, want)
+				})
+				if out.refused != 0 {
+					conflicts.Add(1)
+					// As a router does: the columns that disagree are given the table's type.
+					seen := r.read(ctx, n, c, name)
+					have := columnsOf(seen.columns)
+					for k := range want {
+						if have[k] != "" {
+							want[k] = have[k]
+						}
+					}
+					r.ensure(ctx, n, c, name, want)
+				}
+			})
+		}
+	}
+	running.Wait()
+	commands := g.member(g.leader()).Stats().AppliedIndex - before
+	t.Logf("%d log entries for %d tables, %d conflicts", commands, tables, conflicts.Load())
+	if most := uint64(5 * tables); commands > most {
+		t.Errorf("%d log entries for %d tables, want at most %d", commands, tables, most)
+	}
+	if conflicts.Load() == 0 {
+		t.Error("no types disagreed: the race tests nothing")
+	}
+	seen := map[string]got{}
+	for n, c := range all {
+		for i := range tables {
+			name := fmt.Sprintf("t%d", i)
+			out := r.read(ctx, n, c, name)
+			if n == 0 {
+				seen[name] = out
+			} else if seen[name] != out || out.id == 0 {
+				t.Errorf("table %s is %+v at client %d and %+v at client 0", name, out, n, seen[name])
+			}
+		}
+	}
+	if err := r.check(t); err != nil {
+		t.Error(err)
+	}
+	g.same()
+}
+
+func tryEnsure(ctx context.Context, t *testing.T, c *metaclient.Client, name string, want map[string]string) (got, error) {
+	r := &recorder{start: time.Now()}
+	r.ensure(ctx, 0, c, name, want)
+	out := r.ops[0].Output.(got)
+	if out.unknown {
+		t.Errorf("table %s: a server's error", name)
+		return out, errs.New(errs.Internal, "unknown")
+	}
+	if out.refused != 0 {
+		return out, errs.New(out.refused, "refused")
+	}
+	return out, nil
+}
