@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"cordwood/meta/metaclient"
+	"cordwood/node/coordinator"
 	"cordwood/proto/shardpb"
 	"cordwood/router/httpapi"
 	"cordwood/router/httpapi/auth"
@@ -64,7 +65,7 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 	n.onStop("calls of operators", n.operators.stop)
 	config := httpapi.Config{
 		Tunnel:  n.operators.serve,
-		Catalog: client, Writer: writer, Bodies: bodies, SQL: sql, Tail: follow, Pipelines: client,
+		Catalog: client, Writer: writer, Bodies: bodies, SQL: sql, Tail: follow, Pipelines: client, Cluster: coordinator.NewAdmin(client),
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.GeoIPDatabase}},
 		NoClientVariables: !n.cfg.ClientVariables,
 		StoreRejects:      n.cfg.OnReject == onRejectStore, RejectsTTL: n.cfg.RejectsTTL,

@@ -22,7 +22,7 @@ func newTableCommand() *cobra.Command {
 	var db string
 	cmd := &cobra.Command{
 		Use:   "table",
-		Short: "List tables, show and change their options, drop them",
+		Short: "List tables, show and change their options, move and drop them",
 		Long: `Tables come by themselves with the first rows that are written to them; these commands
 look after them. Each says the same as a statement of 'cordwood sql'.`,
 		Example: `  cordwood table list --like 'app_%'
@@ -34,7 +34,7 @@ look after them. Each says the same as a statement of 'cordwood sql'.`,
 	cmd.PersistentFlags().StringVar(&db, "db", "public", "`DATABASE` of the table")
 	cmd.AddCommand(
 		newTableListCommand(&db), newTableShowCommand(&db), newTableSetCommand(&db), newTableUnsetCommand(&db),
-		newTableRenameCommand(&db), newTableDropCommand(&db), newTableTruncateCommand(&db),
+		newTableRenameCommand(&db), newTableDropCommand(&db), newTableTruncateCommand(&db), newTableMoveCommand(&db),
 	)
 	return cmd
 }

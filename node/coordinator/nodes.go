@@ -226,7 +226,10 @@ func subject(p *picture, o *metapb.Operation) string {
 	case o.NodeId != "":
 		return "node " + p.name(o.NodeId)
 	}
-	return o.Kind
+	if o.ToNode != "" {
+		return "for node " + p.name(o.ToNode)
+	}
+	return "cluster"
 }
 
 // cancelParts has the running parts of an operation cancelled, one by one.

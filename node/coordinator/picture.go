@@ -37,6 +37,7 @@ type group struct {
 	term             uint64
 	voters, learners []string
 	last             uint64 // index of its log
+	applied          uint64 // by the leader
 	bytes            int64  // of one replica
 }
 
@@ -78,7 +79,7 @@ func (p *picture) groupOf(s *metapb.Shard, answered membership) *group {
 		}
 		g.bytes = max(g.bytes, r.SegmentBytes+r.MemtableBytes)
 		if r.State == stateLeader && (g.leader == "" || r.Term > g.term) && !n.Down {
-			g.leader, g.term, g.last = n.Node.Id, r.Term, r.LastIndex
+			g.leader, g.term, g.last, g.applied = n.Node.Id, r.Term, r.LastIndex, r.AppliedIndex
 			g.voters, g.learners = r.Voters, r.Learners
 			heard = p.now.Add(-time.Duration(n.SilentNanos))
 		}

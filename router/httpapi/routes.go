@@ -24,6 +24,8 @@ const (
 	canRead
 	// canWrite: users that may write.
 	canWrite
+	// canManage: users that may read and write.
+	canManage
 )
 
 // route is one URL. A new one is a line in routes, and its permission is part of it.
@@ -61,6 +63,9 @@ func (s *Server) routes() []route {
 	}
 	if s.cfg.Pipelines != nil {
 		routes = append(routes, s.pipelineRoutes()...)
+	}
+	if s.cfg.Cluster != nil {
+		routes = append(routes, s.clusterRoutes()...)
 	}
 	if s.cfg.ProtectConfig {
 		i := slices.IndexFunc(routes, func(r route) bool { return r.path == "/config" })
@@ -201,6 +206,11 @@ func (rt route) permit(id *auth.Identity) error {
 	case canRead:
 		return id.Require(auth.Read)
 	case canWrite:
+		return id.Require(auth.Write)
+	case canManage:
+		if err := id.Require(auth.Read); err != nil {
+			return err
+		}
 		return id.Require(auth.Write)
 	}
 	return nil

@@ -65,6 +65,9 @@ type Config struct {
 	// with what their user may do; it must not block for long. Without it their path does
 	// not exist.
 	Tunnel func(conn net.Conn, canRead, canWrite bool)
+	// Cluster describes the cluster and begins operations. Without it the paths under
+	// /v1/cluster do not exist.
+	Cluster Cluster
 	// Auth tells who asks. The default value is nil: authentication is off, and
 	// everybody may do everything.
 	Auth Authenticator

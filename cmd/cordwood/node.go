@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/router/httpapi"
+)
+
+func newNodeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "node",
+		Short: "List nodes, empty them, take them out of the cluster",
+		Long: `List nodes, empty them, and take them out of the cluster. A node is named by its name (the
+flag --node-name of 'cordwood serve') or its id.`,
+		Example: `  cordwood node list
+  cordwood node drain n3 --wait
+  cordwood node decommission n3 --wait`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newNodeListCommand(), newNodeDrainCommand(), newNodeUndrainCommand(), newNodeDecommissionCommand(), newNodeRemoveCommand())
+	return cmd
+}
+
+func newNodeListCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the nodes with what they hold",
+		Example: "  cordwood node list\n  cordwood node list --output json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a, err := newClusterAPI(cmd)
+			if err != nil {
+				return err
+			}
+			status, err := a.status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return printList(cmd.OutOrStdout(), output, status.Nodes, func(w io.Writer) { nodeTable(w, status.Nodes) })
+		},
+	}
+	listOutput(cmd, &output)
+	return cmd
+}
+
+func newNodeDrainCommand() *cobra.Command {
+	var wait, restart bool
+	cmd := &cobra.Command{
+		Use:   "drain NODE",
+		Short: "Move everything away from a node, which gets nothing new",
+		Long: `Move the leadership and the replicas of all shards away from a node, which gets nothing new
+until 'cordwood node undrain'. With --for-restart only leaders are moved: the node keeps its
+replicas, and comes back with them.`,
+		Example: "  cordwood node drain n3 --wait\n  cordwood node drain n3 --for-restart --wait",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return begin(cmd, &httpapi.ClusterRequest{Kind: "node-drain", Node: args[0], ForRestart: restart}, wait)
+		},
+	}
+	cmd.Flags().BoolVar(&restart, "for-restart", false, "move leaders only")
+	waitFlag(cmd, &wait)
+	return cmd
+}
+
+func newNodeUndrainCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "undrain NODE",
+		Short:   "Let a node that was drained take part again, or cancel its drain",
+		Example: "  cordwood node undrain n3",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return begin(cmd, &httpapi.ClusterRequest{Kind: "node-undrain", Node: args[0]}, false)
+		},
+	}
+}
+
+func newNodeDecommissionCommand() *cobra.Command {
+	var wait, yes bool
+	cmd := &cobra.Command{
+		Use:   "decommission NODE",
+		Short: "Move everything away from a node for good",
+		Long: `Move all replicas away from a node, and take it out of the metadata group. A node that does
+not answer any more can be decommissioned too: its replicas are made anew from those on
+other nodes, and the cluster forgets it. One that answers is to be stopped afterwards, and
+forgotten by 'cordwood node remove'.`,
+		Example: "  cordwood node decommission n3 --wait",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !yes {
+				if err := confirm(cmd, fmt.Sprintf("move everything away from node %s for good?", args[0])); err != nil {
+					return err
+				}
+			}
+			return begin(cmd, &httpapi.ClusterRequest{Kind: "node-decommission", Node: args[0]}, wait)
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	waitFlag(cmd, &wait)
+	return cmd
+}
+
+func newNodeRemoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove NODE",
+		Short: "Forget a node that is stopped and holds nothing",
+		Long: `Forget a node that is stopped and holds nothing, as one without the role shard, or one that was
+decommissioned. It can come back with an empty data folder only.`,
+		Example: "  cordwood node remove n3",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return begin(cmd, &httpapi.ClusterRequest{Kind: "node-remove", Node: args[0]}, false)
+		},
+	}
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/router/httpapi"
+)
+
+func newShardCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "shard",
+		Short: "List shards, make new ones, move their replicas",
+		Example: `  cordwood shard list
+  cordwood shard add --count 2
+  cordwood shard move 3 --from n1 --to n4 --wait
+  cordwood shard replicas 3 3 --wait`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newShardListCommand(), newShardAddCommand(), newShardMoveCommand(), newShardReplicasCommand(), newShardSplitCommand())
+	return cmd
+}
+
+func newShardListCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the shards with their replicas",
+		Long:    "List the shards with their replicas; those that only learn yet come after a +.",
+		Example: "  cordwood shard list\n  cordwood shard list --output json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a, err := newClusterAPI(cmd)
+			if err != nil {
+				return err
+			}
+			status, err := a.status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return printList(cmd.OutOrStdout(), output, status.Shards, func(w io.Writer) { shardTable(w, status.Shards) })
+		},
+	}
+	listOutput(cmd, &output)
+	return cmd
+}
+
+func newShardAddCommand() *cobra.Command {
+	var number, replication int
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "add",
+		Short: "Make new shards on the nodes that hold least",
+		Long: `Make new, empty shards on the nodes that hold least, replicas in different zones if there are
+enough. New tables prefer them; 'cordwood table move' and 'cordwood shard split-hot' bring
+tables that exist.`,
+		Example: "  cordwood shard add\n  cordwood shard add --count 4 --replication 3 --wait",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if number < 1 {
+				return usageError{fmt.Errorf("--count %d: at least 1", number)}
+			}
+			if replication < 0 {
+				return usageError{fmt.Errorf("--replication %d: at least 1, or 0 for the cluster's own", replication)}
+			}
+			return begin(cmd, &httpapi.ClusterRequest{Kind: "shard-add", Count: number, Replicas: replication}, wait)
+		},
+	}
+	cmd.Flags().IntVar(&number, "count", 1, "how many `SHARDS`")
+	cmd.Flags().IntVar(&replication, "replication", 0, "`REPLICAS` of each; 0: as many as shards of this cluster have")
+	waitFlag(cmd, &wait)
+	return cmd
+}
+
+func newShardMoveCommand() *cobra.Command {
+	var from, to string
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "move SHARD",
+		Short: "Move a replica of a shard to another node",
+		Long: `Move a replica of a shard to another node while it is written and read. The new replica takes
+over everything before it votes, and the old one leaves after that.`,
+		Example: "  cordwood shard move 3 --from n1 --to n4 --wait",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			shard, err := shardNumber(args[0])
+			if err != nil {
+				return err
+			}
+			if from == "" || to == "" {
+				return usageError{fmt.Errorf("--from NODE and --to NODE are needed: 'cordwood shard list' shows where the replicas are")}
+			}
+			return begin(cmd, &httpapi.ClusterRequest{Kind: "shard-move", Shard: shard, From: from, To: to}, wait)
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "`NODE` that gives its replica up")
+	cmd.Flags().StringVar(&to, "to", "", "`NODE` that gets one")
+	waitFlag(cmd, &wait)
+	return cmd
+}
+
+func newShardReplicasCommand() *cobra.Command {
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "replicas SHARD NUMBER",
+		Short: "Change how many replicas a shard has",
+		Long: `Change how many replicas a shard has, while it is written and read. With three, one node may
+fail and nothing is lost or stops; with one, none.`,
+		Example: "  cordwood shard replicas 3 3 --wait\n  cordwood shard replicas 3 1",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			shard, err := shardNumber(args[0])
+			if err != nil {
+				return err
+			}
+			n, err := strconv.Atoi(args[1])
+			if err != nil || n < 1 {
+				return usageError{fmt.Errorf("%q is no number of replicas: 1, 3 or 5 make sense", args[1])}
+			}
+			return begin(cmd, &httpapi.ClusterRequest{Kind: "replica-change", Shard: shard, Replicas: n}, wait)
+		},
+	}
+	waitFlag(cmd, &wait)
+	return cmd
+}
+
+func newShardSplitCommand() *cobra.Command {
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "split-hot SHARD",
+		Short: "Move the hottest tables of a shard to others, until it takes in about half",
+		Long: `Move the writes of the hottest tables of a shard to the shards that take in least, until it
+takes in about half of what it does now. Rows that are stored stay where they are. A single
+hot table is spread by its option partitions instead.`,
+		Example: "  cordwood shard split-hot 3 --wait",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			shard, err := shardNumber(args[0])
+			if err != nil {
+				return err
+			}
+			return begin(cmd, &httpapi.ClusterRequest{Kind: "shard-split-hot", Shard: shard}, wait)
+		},
+	}
+	waitFlag(cmd, &wait)
+	return cmd
+}
+
+func newTableMoveCommand(db *string) *cobra.Command {
+	var to []uint
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "move TABLE",
+		Short: "Have another shard take a table's writes",
+		Long: `Have another shard take a table's writes, at once and without a pause. Rows that are stored
+stay where they are until they expire, and queries find them there. With several shards
+rows are spread over them. TABLE may be written as DATABASE.TABLE.`,
+		Example: "  cordwood table move access --to 4 --wait",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(to) == 0 {
+				return usageError{fmt.Errorf("--to SHARD is needed: 'cordwood shard list' lists the shards")}
+			}
+			r := &httpapi.ClusterRequest{Kind: "table-move", Table: args[0]}
+			if cmd.Flags().Changed("db") || !strings.Contains(args[0], ".") {
+				r.Table = *db + "." + args[0]
+			}
+			for _, id := range to {
+				r.ToShards = append(r.ToShards, uint32(id))
+			}
+			return begin(cmd, r, wait)
+		},
+	}
+	cmd.Flags().UintSliceVar(&to, "to", nil, "`SHARD` that takes the writes; several with commas")
+	waitFlag(cmd, &wait)
+	return cmd
+}

@@ -1,0 +1,265 @@
+package coordinator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/router/httpapi"
+)
+
+// Requests that are done at once, or change an operation, and are none themselves.
+const (
+	requestUndrain = "node-undrain"
+	requestRemove  = "node-remove"
+	requestPause   = "rebalance-pause"
+	requestResume  = "rebalance-resume"
+)
+
+// Start implements httpapi.Cluster.
+func (a *Admin) Start(ctx context.Context, r *httpapi.ClusterRequest, user string) (*httpapi.ClusterAnswer, error) {
+	p, err := a.picture(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch r.Kind {
+	case requestUndrain:
+		return a.undrain(ctx, p, r)
+	case requestRemove:
+		return a.removeNode(ctx, p, r)
+	case requestPause, requestResume:
+		return a.pause(ctx, p, r.Kind == requestPause)
+	}
+	op, err := a.operation(p, r)
+	if err != nil {
+		return nil, err
+	}
+	// What it would do first says whether it can be done at all.
+	if d := decide(p, op); d.end == metapb.OperationState_OPERATION_STATE_FAILED {
+		return nil, errs.New(errs.InvalidArguments, "%s", p.relabel(d.reason))
+	}
+	op.State, op.RequestedBy, op.Reason = metapb.OperationState_OPERATION_STATE_RUNNING, cmp.Or(user, "anonymous"), "waits for the coordinator"
+	result, err := a.meta.Propose(ctx, p.command(func(c *metapb.Command) {
+		c.Op = &metapb.Command_PutOperation{PutOperation: &metapb.PutOperation{Operation: op}}
+	}))
+	if err != nil {
+		return nil, err
+	}
+	d := p.describeOperation(result.Operation)
+	return &httpapi.ClusterAnswer{Operation: &d}, nil
+}
+
+func bad(format string, args ...any) error { return errs.New(errs.InvalidArguments, format, args...) }
+
+// operation makes the record of an operation that is asked for.
+func (a *Admin) operation(p *picture, r *httpapi.ClusterRequest) (*metapb.Operation, error) {
+	op := &metapb.Operation{Kind: r.Kind, ShardId: r.Shard, ToShards: r.ToShards, Notes: map[string]string{}}
+	var err error
+	for _, n := range []struct {
+		text string
+		id   *string
+	}{{r.Node, &op.NodeId}, {r.From, &op.FromNode}, {r.To, &op.ToNode}} {
+		if n.text != "" && err == nil {
+			*n.id, err = p.find(n.text)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch r.Kind {
+	case KindShardAdd:
+		count := cmp.Or(r.Count, 1)
+		if count < 1 || count > maxNewShards || r.Replicas < 0 || r.Replicas > 7 {
+			return nil, bad("%d shards of %d replicas are asked for: 1 to %d shards of 1 to 7 replicas can be made at a time", count, r.Replicas, maxNewShards)
+		}
+		op.Notes[noteCount], op.Want = strconv.Itoa(count), uint32(r.Replicas)
+	case KindShardMove:
+		if r.Shard == 0 || r.From == "" || r.To == "" {
+			return nil, bad("shard-move needs shard, from and to")
+		}
+	case KindReplicaChange:
+		if r.Shard == 0 || r.Replicas < 1 || r.Replicas > 7 {
+			return nil, bad("replica-change needs shard, and replicas from 1 to 7")
+		}
+		op.Want = uint32(r.Replicas)
+	case KindShardSplitHot:
+		if r.Shard == 0 {
+			return nil, bad("shard-split-hot needs shard")
+		}
+	case KindTableMove, KindTablePartition:
+		if err := a.tableOperation(op, r); err != nil {
+			return nil, err
+		}
+	case KindNodeDrain, KindNodeDecommission:
+		if r.Node == "" {
+			return nil, bad("%s needs node", r.Kind)
+		}
+		if r.ForRestart {
+			if r.Kind != KindNodeDrain {
+				return nil, bad("for_restart goes with node-drain")
+			}
+			op.Notes[noteMode] = modeRestart
+		}
+		if why := p.refuseEmptying(op.NodeId); why != "" && !r.ForRestart {
+			return nil, bad("%s", why)
+		}
+	case KindRebalance:
+		if p.status.GetSettings().GetRebalancePaused() {
+			return nil, bad("rebalancing is paused: 'cordwood cluster resume rebalance' lets it go on")
+		}
+	default:
+		return nil, bad("there is no operation %.40q: there are %s", r.Kind, strings.Join(kinds, ", "))
+	}
+	return op, nil
+}
+
+var kinds = []string{
+	KindShardAdd, KindShardMove, KindShardSplitHot, KindReplicaChange, KindTableMove, KindTablePartition, KindNodeDrain,
+	requestUndrain, KindNodeDecommission, requestRemove, KindRebalance, requestPause, requestResume,
+}
+
+func (a *Admin) tableOperation(op *metapb.Operation, r *httpapi.ClusterRequest) error {
+	database, name, ok := strings.Cut(r.Table, ".")
+	if !ok {
+		return bad("%s needs table, as DATABASE.TABLE", r.Kind)
+	}
+	t, found := a.meta.Table(database, name)
+	if !found {
+		return errs.New(errs.TableNotFound, "table %s does not exist", r.Table)
+	}
+	op.TableId = t.ID
+	switch {
+	case op.Kind == KindTableMove && len(r.ToShards) == 0:
+		return bad("table-move needs to_shards")
+	case op.Kind == KindTablePartition && (r.Partitions < 1 || r.Partitions > 256):
+		return bad("table-partition needs partitions, from 1 to 256")
+	case op.Kind == KindTablePartition:
+		op.Notes[noteCount] = strconv.Itoa(r.Partitions)
+	}
+	if set := t.Options[schema.OptionPartitions]; set != "" && set != schema.PartitionsAuto && op.Kind == KindTableMove && set != strconv.Itoa(len(r.ToShards)) {
+		return bad("table %s has the option partitions=%s: give so many shards, or change the option", r.Table, set)
+	}
+	return nil
+}
+
+// find finds a node by its id or its name.
+func (p *picture) find(text string) (string, error) {
+	if p.nodes[text] != nil {
+		return text, nil
+	}
+	var found, names []string
+	for _, n := range p.status.Nodes {
+		if n.GetNode().GetName() == text {
+			found = append(found, n.Node.Id)
+		}
+		names = append(names, p.label(n.GetNode().GetId()))
+	}
+	slices.Sort(names)
+	switch len(found) {
+	case 0:
+		return "", bad("there is no node %.80q: there are %s", text, few(names))
+	case 1:
+		return found[0], nil
+	}
+	return "", bad("%d nodes are called %q: give the id of one of them, %s", len(found), text, strings.Join(found, ", "))
+}
+
+// refuseEmptying says why a node cannot be emptied while the cluster is as it is; empty:
+// it can.
+func (p *picture) refuseEmptying(id string) string {
+	others, zones := 0, map[string]bool{}
+	for _, n := range p.status.Nodes {
+		if other := n.GetNode().GetId(); other != id && p.takes(other) == "" {
+			others++
+			zones[n.Node.Zone] = true
+		}
+	}
+	for _, s := range p.status.Shards {
+		if !slices.Contains(s.Replicas, id) {
+			continue
+		}
+		if missing := want(s) - others; missing > 0 {
+			return fmt.Sprintf("node %s cannot be emptied: shard %d wants %d replicas, and without it %d nodes can hold one: add %d, or have the shard keep fewer with 'cordwood shard replicas %d %d'",
+				p.label(id), s.Id, want(s), others, missing, s.Id, max(others, 1))
+		}
+	}
+	return ""
+}
+
+func (a *Admin) undrain(ctx context.Context, p *picture, r *httpapi.ClusterRequest) (*httpapi.ClusterAnswer, error) {
+	id, err := p.find(r.Node)
+	if err != nil {
+		return nil, err
+	}
+	if op := p.runs(func(o *metapb.Operation) bool {
+		return o.NodeId == id && (o.Kind == KindNodeDrain || o.Kind == KindNodeDecommission)
+	}); op != nil {
+		return a.Cancel(ctx, op.Id)
+	}
+	if !p.leaving(id) {
+		return &httpapi.ClusterAnswer{Message: fmt.Sprintf("node %s takes part: it is not drained", p.label(id))}, nil
+	}
+	if _, err := a.meta.Propose(ctx, p.setState(id, metapb.NodeState_NODE_STATE_UP).propose); err != nil {
+		return nil, err
+	}
+	return &httpapi.ClusterAnswer{Message: fmt.Sprintf("node %s takes part again: new tables and shards may come to it; 'cordwood rebalance' moves replicas there", p.label(id))}, nil
+}
+
+// removeNode forgets a node that holds nothing and does not run.
+func (a *Admin) removeNode(ctx context.Context, p *picture, r *httpapi.ClusterRequest) (*httpapi.ClusterAnswer, error) {
+	id, err := p.find(r.Node)
+	if err != nil {
+		return nil, err
+	}
+	label := p.label(id)
+	for _, s := range p.status.Shards {
+		if slices.Contains(s.Replicas, id) || slices.Contains(s.Learners, id) {
+			return nil, bad("node %s has a replica of shard %d: 'cordwood node decommission %s' moves it away first", label, s.Id, label)
+		}
+	}
+	if n := p.nodes[id]; p.alive(id) && !n.Report.Stopping {
+		return nil, bad("node %s answers: stop its process first", label)
+	}
+	if p.drained(id) {
+		return nil, bad("node %s is being drained: wait until that has ended", label)
+	}
+	if m := p.member(id); m != nil {
+		if m.Voter && !p.metaSafeWithout(id) {
+			return nil, bad("without node %s the metadata group would have no majority: bring its other voters back, or add a node with the role meta", label)
+		}
+		if _, err := a.meta.ChangeMembers(ctx, id, metapb.ChangeMembersRequest_CHANGE_REMOVE); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := a.meta.Propose(ctx, p.command(func(c *metapb.Command) {
+		c.Op = &metapb.Command_RemoveNode{RemoveNode: &metapb.RemoveNode{NodeId: id}}
+	})); err != nil {
+		return nil, err
+	}
+	return &httpapi.ClusterAnswer{Message: fmt.Sprintf("node %s is forgotten; it can come back with an empty data folder only", label)}, nil
+}
+
+func (a *Admin) pause(ctx context.Context, p *picture, paused bool) (*httpapi.ClusterAnswer, error) {
+	next := &metapb.Settings{}
+	if s := p.status.Settings; s != nil {
+		next = proto.CloneOf(s)
+	}
+	next.RebalancePaused = paused
+	if _, err := a.meta.Propose(ctx, p.command(func(c *metapb.Command) {
+		c.Op = &metapb.Command_SetSettings{SetSettings: &metapb.SetSettings{Settings: next}}
+	})); err != nil {
+		return nil, err
+	}
+	if paused {
+		return &httpapi.ClusterAnswer{Message: "rebalancing is paused: nothing is moved for balance; repairs, drains and what users ask for go on"}, nil
+	}
+	return &httpapi.ClusterAnswer{Message: "rebalancing goes on"}, nil
+}

@@ -1,0 +1,319 @@
+package coordinator
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cordwood/meta/placement"
+	"cordwood/proto/metapb"
+	"cordwood/router/httpapi"
+)
+
+// The severities of problems.
+const (
+	critical = "critical" // something does not work
+	warning  = "warning"  // something is to be done
+	info     = "info"     // good to know
+)
+
+// diagnose says what is wrong with the cluster, in words, and what to do, the worst first.
+func diagnose(p *picture) []httpapi.ClusterProblem {
+	d := &diagnosis{p: p}
+	d.leaderlessShards()
+	d.metadata()
+	d.downNodes()
+	d.missingReplicas()
+	d.operations()
+	d.disks()
+	d.clocks()
+	d.versions()
+	d.notes()
+	slices.SortStableFunc(d.out, func(a, b httpapi.ClusterProblem) int {
+		return slices.Index(severities, a.Severity) - slices.Index(severities, b.Severity)
+	})
+	if d.out == nil {
+		return []httpapi.ClusterProblem{}
+	}
+	return d.out
+}
+
+var severities = []string{critical, warning, info}
+
+type diagnosis struct {
+	p   *picture
+	out []httpapi.ClusterProblem
+}
+
+func (d *diagnosis) add(severity, advice, format string, args ...any) {
+	d.out = append(d.out, httpapi.ClusterProblem{Severity: severity, Text: fmt.Sprintf(format, args...), Advice: advice})
+}
+
+// health is the cluster in one word.
+func health(problems []httpapi.ClusterProblem) string {
+	for _, s := range []struct{ severity, word string }{{critical, "broken"}, {warning, "degraded"}} {
+		if slices.ContainsFunc(problems, func(p httpapi.ClusterProblem) bool { return p.Severity == s.severity }) {
+			return s.word
+		}
+	}
+	return "ok"
+}
+
+func (d *diagnosis) leaderlessShards() {
+	p := d.p
+	for _, s := range p.status.Shards {
+		if p.groups[s.Id].leader != "" {
+			continue
+		}
+		var away []string
+		for _, id := range s.Replicas {
+			if !p.alive(id) {
+				away = append(away, id)
+			}
+		}
+		switch {
+		case len(away) == 0:
+			d.add(critical, "wait some seconds; if that stays, look at the logs of "+p.labels(s.Replicas), "shard %d has no leader: its rows can be neither written nor read", s.Id)
+		case len(s.Replicas) == 1:
+			d.add(critical, fmt.Sprintf("start node %s again with its data folder: the rows are there; if they are lost for good, restore them from a backup", p.labels(away)),
+				"shard %d is unavailable: its only replica is on node %s, which does not answer", s.Id, p.labels(away))
+		case p.tolerance(s.Replicas) < 0:
+			d.add(critical, fmt.Sprintf("start nodes %s again; if most of the replicas are lost for good, see 'cordwood recover --help'", p.labels(away)),
+				"shard %d is unavailable: %d of its %d replicas, on %s, do not answer, and a majority is needed", s.Id, len(away), len(s.Replicas), p.labels(away))
+		default:
+			d.add(critical, "wait some seconds: the other replicas elect a leader", "shard %d has no leader since %s does not answer", s.Id, p.labels(away))
+		}
+	}
+	if len(p.status.Shards) == 0 {
+		n := p.status.GetSettings().GetInitialShards()
+		d.add(critical, fmt.Sprintf("start %d or more nodes with the role shard", max(p.status.GetSettings().GetReplication(), 1)), "there is no shard yet: rows can be neither written nor read; %d are to be made", n)
+	}
+}
+
+func (d *diagnosis) metadata() {
+	p := d.p
+	if len(p.status.Members) == 0 {
+		return
+	}
+	var silent []string
+	for _, m := range p.metaVoters() {
+		if !p.metaAlive(m) {
+			silent = append(silent, m.NodeId)
+		}
+	}
+	switch tolerance := p.metaTolerance(""); {
+	case len(silent) > 0 && tolerance <= 0:
+		d.add(warning, "start them again; a voter whose node is lost is replaced after a while, if another node has the role meta",
+			"the metadata group has %d voters, of which %s does not answer: if another one fails, schemas and placement cannot change", len(p.metaVoters()), p.labels(silent))
+	case len(silent) > 0:
+		d.add(warning, "start it again", "voter %s of the metadata group does not answer", p.labels(silent))
+	case len(p.metaVoters()) == 2:
+		d.add(info, "add a node with the role meta", "the metadata group has two voters, which tolerate no more than one does")
+	}
+}
+
+func (d *diagnosis) downNodes() {
+	p := d.p
+	for _, n := range p.status.Nodes {
+		id := n.GetNode().GetId()
+		if !n.Down {
+			continue
+		}
+		replicas := 0
+		for _, s := range p.status.Shards {
+			if slices.Contains(s.Replicas, id) {
+				replicas++
+			}
+		}
+		next := ""
+		switch left := p.cfg.ReplaceAfter - p.silent(id); {
+		case replicas == 0:
+		case left > 0:
+			next = fmt.Sprintf("; its %d replicas are replaced in %s where others are left", replicas, round(left))
+		default:
+			next = fmt.Sprintf("; its %d replicas are being replaced where others are left", replicas)
+		}
+		d.add(warning, fmt.Sprintf("start it again; if it is lost for good, 'cordwood node decommission %s'", p.label(id)),
+			"node %s has not answered for %s%s", p.label(id), round(p.silent(id)), next)
+	}
+}
+
+func round(d time.Duration) time.Duration {
+	if d > time.Minute {
+		return d.Round(time.Minute / 2)
+	}
+	return d.Round(time.Second)
+}
+
+// missingReplicas tells of shards that have fewer replicas than they should, by what is
+// done about it.
+func (d *diagnosis) missingReplicas() {
+	p := d.p
+	blocked := map[uint32]string{}
+	for _, b := range placement.Make(p.placementNodes(), p.placementShards(), placement.Limits{}).Blocked {
+		blocked[b.Shard] = b.Reason
+	}
+	groups, order := map[string][]string{}, []string{}
+	for _, s := range p.status.Shards {
+		living := len(p.livingReplicas(s))
+		if living >= want(s) || p.groups[s.Id].leader == "" {
+			continue
+		}
+		advice := "nothing: the replicas are replaced when their nodes have been silent for " + p.cfg.ReplaceAfter.String()
+		if op := p.runs(func(o *metapb.Operation) bool { return o.ShardId == s.Id }); op != nil {
+			advice = fmt.Sprintf("nothing: operation %d (%s) is at it", op.Id, op.Kind)
+		} else if why := blocked[s.Id]; why != "" {
+			advice = why
+		}
+		key := fmt.Sprintf("%d of %d\x00%s", living, want(s), advice)
+		if groups[key] == nil {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], strconv.FormatUint(uint64(s.Id), 10))
+	}
+	for _, key := range order {
+		numbers, advice, _ := strings.Cut(key, "\x00")
+		word := "shard"
+		if len(groups[key]) > 1 {
+			word = "shards"
+		}
+		d.add(warning, advice, "%s %s: %s replicas answer", word, few(groups[key]), numbers)
+	}
+}
+
+// few are the first of many.
+func few(list []string) string {
+	if len(list) > 8 {
+		return strings.Join(list[:8], ", ") + fmt.Sprintf(" and %d more", len(list)-8)
+	}
+	return strings.Join(list, ", ")
+}
+
+// stuckAfter is how long an operation may be at one step without a word of warning.
+const stuckAfter = 2 * time.Minute
+
+func (d *diagnosis) operations() {
+	p := d.p
+	for _, op := range p.running() {
+		if op.Parent != 0 || op.Step == stepCopy || p.now.Sub(time.Unix(0, op.UpdatedUnixNano)) < stuckAfter && op.Attempt < 5 {
+			continue
+		}
+		if running, _ := p.children(op.Id); len(running) > 0 {
+			continue
+		}
+		if op.Kind == KindRebalance && p.status.GetSettings().GetRebalancePaused() {
+			continue
+		}
+		d.add(warning, fmt.Sprintf("do what it waits for, or 'cordwood cluster cancel %d'", op.Id), "operation %d (%s %s) waits: %s", op.Id, op.Kind, subject(p, op), op.Reason)
+	}
+}
+
+// diskWarning is how full a disk may be without a word.
+const diskWarning = 0.85
+
+func (d *diagnosis) disks() {
+	p := d.p
+	for _, n := range p.status.Nodes {
+		r := n.GetReport()
+		switch {
+		case r.GetDiskFull():
+			d.add(critical, "free space on it, shorten the ttl of tables, or move shards to other nodes", "the disk of node %s is full: it takes no rows", p.label(n.Node.GetId()))
+		case r.GetDiskCapacity() > 0 && float64(r.DiskUsed) > diskWarning*float64(r.DiskCapacity):
+			d.add(warning, "add a node or space, or shorten the ttl of tables", "the disk of node %s is %.0f %% full", p.label(n.Node.GetId()), 100*float64(r.DiskUsed)/float64(r.DiskCapacity))
+		}
+	}
+}
+
+// maxSkew is by how much the clock of a node may be off.
+const maxSkew = 2 * time.Second
+
+func (d *diagnosis) clocks() {
+	var clocks []int64
+	for _, n := range d.p.status.Nodes {
+		if !n.Down && n.GetReport().GetTimeUnixNano() != 0 {
+			clocks = append(clocks, n.Report.TimeUnixNano+n.SilentNanos)
+		}
+	}
+	if len(clocks) < 2 {
+		return
+	}
+	slices.Sort(clocks)
+	median := clocks[len(clocks)/2]
+	for _, n := range d.p.status.Nodes {
+		if n.Down || n.GetReport().GetTimeUnixNano() == 0 {
+			continue
+		}
+		if skew := time.Duration(n.Report.TimeUnixNano + n.SilentNanos - median); skew.Abs() > maxSkew {
+			d.add(warning, "have its clock set by NTP: what expires, and times that the server adds, would be off", "the clock of node %s is %s off those of the others", d.p.label(n.Node.GetId()), skew.Round(100*time.Millisecond))
+		}
+	}
+}
+
+func (d *diagnosis) versions() {
+	p := d.p
+	programs := map[string][]string{}
+	for _, n := range p.status.Nodes {
+		v := n.GetReport().GetVersion()
+		if v == "" {
+			v = n.GetNode().GetVersion()
+		}
+		programs[v] = append(programs[v], n.Node.GetId())
+	}
+	if len(programs) < 2 {
+		return
+	}
+	var words []string
+	for v, ids := range programs {
+		words = append(words, fmt.Sprintf("%s on %s", v, p.labels(ids)))
+	}
+	slices.Sort(words)
+	d.add(info, "finish the upgrade; the cluster uses what is new once all nodes know it", "nodes run different programs: %s", few(words))
+}
+
+// notes are no faults, and yet worth a line.
+func (d *diagnosis) notes() {
+	p := d.p
+	if p.status.GetSettings().GetRebalancePaused() {
+		d.add(info, "'cordwood cluster resume rebalance' ends that", "rebalancing is paused: replicas and tables are not moved for balance")
+	}
+	var alone []string
+	nodes := 0
+	for _, n := range p.status.Nodes {
+		if holdsShards(n.Node) {
+			nodes++
+		}
+	}
+	for _, s := range p.status.Shards {
+		if want(s) == 1 {
+			alone = append(alone, strconv.FormatUint(uint64(s.Id), 10))
+		}
+	}
+	if nodes >= 3 && len(alone) > 0 {
+		d.add(info, fmt.Sprintf("'cordwood shard replicas %s 3' keeps three", strings.SplitN(alone[0], ",", 2)[0]), "shards %s have one replica each: while its node is down, its rows can be neither written nor read", few(alone))
+	}
+}
+
+// label is a node by its name if no other has the same, else by its id.
+func (p *picture) label(id string) string {
+	name := p.name(id)
+	same := 0
+	for _, n := range p.status.Nodes {
+		if n.GetNode().GetName() == name {
+			same++
+		}
+	}
+	if same > 1 {
+		return id
+	}
+	return name
+}
+
+func (p *picture) labels(ids []string) string {
+	var out []string
+	for _, id := range ids {
+		out = append(out, p.label(id))
+	}
+	return few(out)
+}

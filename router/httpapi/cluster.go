@@ -1,0 +1,278 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"cordwood/proto/errs"
+)
+
+// Cluster describes the cluster, and begins and cancels its operations.
+type Cluster interface {
+	// Status describes the cluster as the leader of its metadata group knows it, or, if
+	// none answers, as this node does.
+	Status(ctx context.Context) (*ClusterStatus, error)
+	// Operations lists those that are remembered, the newest first.
+	Operations(ctx context.Context) ([]ClusterOperation, error)
+	// Start begins an operation. What cannot be done is refused with code InvalidArguments.
+	Start(ctx context.Context, request *ClusterRequest, user string) (*ClusterAnswer, error)
+	// Cancel has an operation end where it can.
+	Cancel(ctx context.Context, id uint64) (*ClusterAnswer, error)
+	// Plan shows what a rebalance would do.
+	Plan(ctx context.Context) (*ClusterPlan, error)
+}
+
+// ClusterStatus is the cluster on one screen. Nodes are called by their names where these
+// are unique, else by their ids.
+type ClusterStatus struct {
+	ClusterID string `json:"cluster_id" yaml:"cluster_id"`
+	// Health is ok, degraded (it works, and something is to be done) or broken.
+	Health   string           `json:"health" yaml:"health"`
+	Problems []ClusterProblem `json:"problems" yaml:"problems"`
+	// FailureTolerance is how many more nodes may fail in the worst case; LimitedBy is what
+	// stops first.
+	FailureTolerance int    `json:"failure_tolerance" yaml:"failure_tolerance"`
+	LimitedBy        string `json:"limited_by" yaml:"limited_by"`
+	UnderReplicated  int    `json:"under_replicated_shards" yaml:"under_replicated_shards"`
+	// Leader is the node that leads the metadata group; empty: none is known.
+	Leader          string             `json:"meta_leader" yaml:"meta_leader"`
+	Version         uint32             `json:"cluster_version" yaml:"cluster_version"`
+	Replication     uint32             `json:"replication" yaml:"replication"`
+	RebalancePaused bool               `json:"rebalance_paused" yaml:"rebalance_paused"`
+	Nodes           []ClusterNode      `json:"nodes" yaml:"nodes"`
+	Shards          []ClusterShard     `json:"shards" yaml:"shards"`
+	Operations      []ClusterOperation `json:"operations" yaml:"operations"`
+}
+
+// ClusterProblem is something that is wrong, and what to do about it.
+type ClusterProblem struct {
+	// Severity is critical, warning or info.
+	Severity string `json:"severity" yaml:"severity"`
+	Text     string `json:"text" yaml:"text"`
+	Advice   string `json:"advice" yaml:"advice"`
+}
+
+// ClusterNode is a node.
+type ClusterNode struct {
+	ID    string   `json:"id" yaml:"id"`
+	Name  string   `json:"name" yaml:"name"`
+	Zone  string   `json:"zone" yaml:"zone"`
+	Roles []string `json:"roles" yaml:"roles"`
+	// State is up, down, unknown, stopping, draining or drained.
+	State string `json:"state" yaml:"state"`
+	// Meta is leader, voter or learner of the metadata group, or empty.
+	Meta          string  `json:"meta" yaml:"meta"`
+	SilentSeconds float64 `json:"silent_seconds" yaml:"silent_seconds"`
+	RPCAddr       string  `json:"rpc_addr" yaml:"rpc_addr"`
+	HTTPAddr      string  `json:"http_addr" yaml:"http_addr"`
+	Version       string  `json:"version" yaml:"version"`
+	Replicas      int     `json:"replicas" yaml:"replicas"`
+	Leads         int     `json:"leads" yaml:"leads"`
+	// Bytes is the size of its replicas.
+	Bytes        int64 `json:"bytes" yaml:"bytes"`
+	DiskUsed     int64 `json:"disk_used" yaml:"disk_used"`
+	DiskCapacity int64 `json:"disk_capacity" yaml:"disk_capacity"`
+}
+
+// ClusterShard is a shard.
+type ClusterShard struct {
+	ID       uint32   `json:"id" yaml:"id"`
+	Replicas []string `json:"replicas" yaml:"replicas"`
+	Learners []string `json:"learners" yaml:"learners"`
+	Want     int      `json:"want" yaml:"want"`
+	Leader   string   `json:"leader" yaml:"leader"`
+	// State is ok, moving, under-replicated or no leader.
+	State string `json:"state" yaml:"state"`
+	Term  uint64 `json:"term" yaml:"term"`
+	// Index is the leader's; Lag is how many entries of the log the slowest replica that
+	// answers has not applied.
+	Index uint64 `json:"index" yaml:"index"`
+	Lag   uint64 `json:"lag" yaml:"lag"`
+	Bytes int64  `json:"bytes" yaml:"bytes"`
+}
+
+// ClusterOperation is work of the cluster on itself.
+type ClusterOperation struct {
+	ID   uint64 `json:"id" yaml:"id"`
+	Kind string `json:"kind" yaml:"kind"`
+	// State is running, done, cancelled or failed.
+	State   string `json:"state" yaml:"state"`
+	Subject string `json:"subject" yaml:"subject"`
+	Step    string `json:"step" yaml:"step"`
+	Attempt uint32 `json:"attempt" yaml:"attempt"`
+	// Reason says why it waits, how it ended, or why it failed and what to do.
+	Reason     string     `json:"reason" yaml:"reason"`
+	Shard      uint32     `json:"shard,omitempty" yaml:"shard,omitempty"`
+	Table      string     `json:"table,omitempty" yaml:"table,omitempty"`
+	Node       string     `json:"node,omitempty" yaml:"node,omitempty"`
+	From       string     `json:"from,omitempty" yaml:"from,omitempty"`
+	To         string     `json:"to,omitempty" yaml:"to,omitempty"`
+	ToShards   []uint32   `json:"to_shards,omitempty" yaml:"to_shards,omitempty"`
+	Replicas   uint32     `json:"replicas,omitempty" yaml:"replicas,omitempty"`
+	DoneBytes  int64      `json:"done_bytes" yaml:"done_bytes"`
+	TotalBytes int64      `json:"total_bytes" yaml:"total_bytes"`
+	ETASeconds *float64   `json:"eta_seconds,omitempty" yaml:"eta_seconds,omitempty"`
+	Parent     uint64     `json:"parent,omitempty" yaml:"parent,omitempty"`
+	By         string     `json:"requested_by" yaml:"requested_by"`
+	Cancel     bool       `json:"cancel" yaml:"cancel"`
+	Created    time.Time  `json:"created" yaml:"created"`
+	Updated    time.Time  `json:"updated" yaml:"updated"`
+	Ended      *time.Time `json:"ended,omitempty" yaml:"ended,omitempty"`
+}
+
+// ClusterRequest asks for an operation. Nodes are given by name or id, tables as
+// DATABASE.TABLE.
+type ClusterRequest struct {
+	// Kind is one of shard-add, shard-move, shard-split-hot, replica-change, table-move,
+	// table-partition, node-drain, node-undrain, node-decommission, node-remove, rebalance,
+	// rebalance-pause and rebalance-resume.
+	Kind       string   `json:"kind"`
+	Shard      uint32   `json:"shard,omitempty"`
+	Table      string   `json:"table,omitempty"`
+	Node       string   `json:"node,omitempty"`
+	From       string   `json:"from,omitempty"`
+	To         string   `json:"to,omitempty"`
+	ToShards   []uint32 `json:"to_shards,omitempty"`
+	Count      int      `json:"count,omitempty"`
+	Replicas   int      `json:"replicas,omitempty"`
+	Partitions int      `json:"partitions,omitempty"`
+	// ForRestart has node-drain move leaders away only.
+	ForRestart bool `json:"for_restart,omitempty"`
+}
+
+// ClusterAnswer is what became of a request: the operation that was begun, or, of what is
+// done at once, words.
+type ClusterAnswer struct {
+	Operation *ClusterOperation `json:"operation,omitempty"`
+	Message   string            `json:"message,omitempty"`
+}
+
+// ClusterPlan is what a rebalance would do, and what it could not.
+type ClusterPlan struct {
+	Moves   []ClusterMove `json:"moves" yaml:"moves"`
+	Blocked []string      `json:"blocked" yaml:"blocked"`
+	Paused  bool          `json:"paused" yaml:"paused"`
+}
+
+// ClusterMove is one step of a plan.
+type ClusterMove struct {
+	Shard  uint32 `json:"shard" yaml:"shard"`
+	From   string `json:"from" yaml:"from"`
+	To     string `json:"to" yaml:"to"`
+	Bytes  int64  `json:"bytes" yaml:"bytes"`
+	Reason string `json:"reason" yaml:"reason"`
+}
+
+// clusterRoutes are those of the cluster.
+func (s *Server) clusterRoutes() []route {
+	return []route{
+		{methods: get, path: "/v1/cluster", needs: canRead, handler: s.handleClusterStatus},
+		{methods: get, path: "/v1/cluster/plan", needs: canRead, handler: s.handleClusterPlan},
+		{methods: get, path: "/v1/cluster/operations", needs: canRead, handler: s.handleOperations},
+		{methods: post, path: "/v1/cluster/operations", needs: canManage, handler: s.handleStart},
+		{methods: get, path: "/v1/cluster/operations/{id}", needs: canRead, handler: s.handleOperation},
+		{methods: del, path: "/v1/cluster/operations/{id}", needs: canManage, handler: s.handleCancel},
+	}
+}
+
+func (s *Server) handleClusterStatus(w http.ResponseWriter, r *http.Request) {
+	status, err := s.cfg.Cluster.Status(r.Context())
+	answerCluster(w, r, status, err)
+}
+
+func (s *Server) handleClusterPlan(w http.ResponseWriter, r *http.Request) {
+	plan, err := s.cfg.Cluster.Plan(r.Context())
+	answerCluster(w, r, plan, err)
+}
+
+func (s *Server) handleOperations(w http.ResponseWriter, r *http.Request) {
+	list, err := s.cfg.Cluster.Operations(r.Context())
+	answerCluster(w, r, map[string]any{"operations": list}, err)
+}
+
+func (s *Server) handleOperation(w http.ResponseWriter, r *http.Request) {
+	id, err := operationID(r)
+	if err != nil {
+		WriteError(w, r, err)
+		return
+	}
+	list, err := s.cfg.Cluster.Operations(r.Context())
+	if err != nil {
+		WriteError(w, r, err)
+		return
+	}
+	for _, op := range list {
+		if op.ID == id {
+			answerCluster(w, r, &ClusterAnswer{Operation: &op}, nil)
+			return
+		}
+	}
+	WriteError(w, r, errs.New(errs.InvalidArguments, "there is no operation %d: it never was, or is forgotten", id).WithStatus(http.StatusNotFound))
+}
+
+// maxClusterRequest bounds the body of a request, in bytes.
+const maxClusterRequest = 64 << 10
+
+func (s *Server) handleStart(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(io.LimitReader(r.Body, maxClusterRequest+1))
+	if err != nil {
+		WriteError(w, r, errs.Wrap(errs.InvalidArguments, err, "read the request"))
+		return
+	}
+	if len(text) > maxClusterRequest {
+		WriteError(w, r, errs.New(errs.InvalidArguments, "the request is longer than %d bytes", maxClusterRequest).WithStatus(http.StatusRequestEntityTooLarge))
+		return
+	}
+	request := &ClusterRequest{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(request); err != nil {
+		WriteError(w, r, errs.New(errs.InvalidArguments, "the request is no operation: %v; an example is {\"kind\":\"shard-add\",\"count\":1}", err))
+		return
+	}
+	user := ""
+	if id := exchangeOf(r).identity; id != nil {
+		user = id.User
+	}
+	answer, err := s.cfg.Cluster.Start(r.Context(), request, user)
+	answerCluster(w, r, answer, err)
+}
+
+func (s *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
+	id, err := operationID(r)
+	if err != nil {
+		WriteError(w, r, err)
+		return
+	}
+	answer, err := s.cfg.Cluster.Cancel(r.Context(), id)
+	answerCluster(w, r, answer, err)
+}
+
+func operationID(r *http.Request) (uint64, error) {
+	text := mux.Vars(r)["id"]
+	id, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, errs.New(errs.InvalidArguments, "%.40q is no id of an operation: it is a number", text)
+	}
+	return id, nil
+}
+
+func answerCluster(w http.ResponseWriter, r *http.Request, v any, err error) {
+	if err != nil {
+		WriteError(w, r, err)
+		return
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		WriteError(w, r, errs.Wrap(errs.Internal, err, "cluster"))
+		return
+	}
+	writeJSON(w, http.StatusOK, out)
+}
