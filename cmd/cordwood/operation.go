@@ -151,7 +151,10 @@ func (a *clusterAPI) wait(cmd *cobra.Command, id uint64) error {
 
 // operationLine is a running operation in one line.
 func operationLine(op *httpapi.ClusterOperation) string {
-	line := fmt.Sprintf("operation %d %s: %s", op.ID, op.Step, op.Reason)
+	line := fmt.Sprintf("operation %d: %s", op.ID, op.Reason)
+	if op.Step != "" {
+		line = fmt.Sprintf("operation %d, %s: %s", op.ID, op.Step, op.Reason)
+	}
 	if op.TotalBytes > 0 {
 		line += fmt.Sprintf(" (%s of %s", formatSize(op.DoneBytes), formatSize(op.TotalBytes))
 		if op.ETASeconds != nil && op.DoneBytes < op.TotalBytes {

@@ -188,7 +188,7 @@ func (p *picture) describeShard(s *metapb.Shard) httpapi.ClusterShard {
 	}
 	for _, id := range s.Replicas {
 		out.Replicas = append(out.Replicas, p.label(id))
-		if r := p.replica(id, s); r != nil && p.alive(id) && g.applied > r.AppliedIndex {
+		if r := p.replica(id, s); r != nil && p.alive(id) && !r.CaughtUp && g.applied > r.AppliedIndex {
 			out.Lag = max(out.Lag, g.applied-r.AppliedIndex)
 		}
 	}

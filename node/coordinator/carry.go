@@ -215,8 +215,11 @@ func (c *Coordinator) changeGroup(ctx context.Context, a *replicasAct) outcome {
 	if err != nil {
 		return outcome{err: fmt.Errorf("ask node %s: %w", a.leader, errs.FromGRPC(err))}
 	}
-	if a.request.Change == shardpb.ChangeReplicasRequest_CHANGE_LEAD || len(resp.Voters) == 0 {
-		return outcome{} // who leads now is what the next reports tell
+	if a.request.Change == shardpb.ChangeReplicasRequest_CHANGE_LEAD {
+		return outcome{shard: a.request.ShardId, group: membership{voters: resp.Voters, learners: resp.Learners, leader: a.request.NodeId, at: began}}
+	}
+	if len(resp.Voters) == 0 {
+		return outcome{} // the next report tells
 	}
 	return outcome{shard: a.request.ShardId, group: membership{voters: resp.Voters, learners: resp.Learners, at: began}}
 }

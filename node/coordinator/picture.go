@@ -48,6 +48,7 @@ func (g *group) has(node string) bool {
 // membership is what a call that changed a group answered, until the leader reports it.
 type membership struct {
 	voters, learners []string
+	leader           string // that leadership was handed to; empty: as it was
 	at               time.Time
 }
 
@@ -85,7 +86,12 @@ func (p *picture) groupOf(s *metapb.Shard, answered membership) *group {
 		}
 	}
 	if g.leader != "" && answered.at.After(heard) {
-		g.voters, g.learners = answered.voters, answered.learners
+		if len(answered.voters) > 0 {
+			g.voters, g.learners = answered.voters, answered.learners
+		}
+		if answered.leader != "" && p.alive(answered.leader) {
+			g.leader = answered.leader
+		}
 	}
 	return g
 }
