@@ -29,6 +29,10 @@ func (d *Discovery) Find(ctx context.Context) error {
 	}
 }
 
+// restartPatience is how long a node that belongs to a cluster waits for seeds that could
+// tell that it went astray: they may start together with this one.
+const restartPatience = 250 * time.Millisecond
+
 // round asks the seeds once and does what follows from their answers.
 func (d *Discovery) round(ctx context.Context) (done bool, err error) {
 	cluster, _ := d.cfg.State.Cluster()
@@ -41,7 +45,7 @@ func (d *Discovery) round(ctx context.Context) (done bool, err error) {
 	}
 	patience := d.cfg.Pause
 	if cluster != "" {
-		patience /= 4 // the others may start together with this one
+		patience = restartPatience
 	}
 	v := d.look(ctx, patience)
 	if ctx.Err() != nil {
