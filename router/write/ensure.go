@@ -174,32 +174,40 @@ func describe(c *schema.Column) string {
 	return c.Type.String() + " " + c.Semantic.String()
 }
 
-// change puts all that the targets lack through the metadata log, in one command.
+// change puts all that the targets lack through the metadata log, all of it or nothing.
 func (w *Writer) change(ctx context.Context, lacking []*target) error {
 	demands, first, err := mergeDemands(lacking)
 	if err != nil {
 		return err
 	}
-	// The client makes one command of those that ask for the same at the same time.
+	tables, err := w.schemas.ensure(ctx, demands)
+	if err != nil {
+		return w.refused(lacking, err)
+	}
+	for i, t := range lacking {
+		t.table = tables[first[i]]
+	}
+	return nil
+}
+
+// command is one command for what tables are to have. The tables come back in order.
+func (w *Writer) command(ctx context.Context, demands []*metapb.TableDemand) ([]*schema.Table, error) {
 	result, err := w.cfg.Meta.Propose(ctx, &metapb.Command{
 		TimeUnixNano: time.Now().UnixNano(),
 		Op:           &metapb.Command_EnsureSchema{EnsureSchema: &metapb.EnsureSchema{Tables: demands}},
 	})
 	w.metrics.schemas.WithLabelValues(schemaResult(err)).Inc()
 	if err != nil {
-		return w.refused(lacking, err)
+		return nil, err
 	}
 	if len(result.Tables) != len(demands) {
-		return errs.New(errs.Internal, "ensure schema: %d tables asked for, %d answered", len(demands), len(result.Tables))
+		return nil, errs.New(errs.Internal, "ensure schema: %d tables asked for, %d answered", len(demands), len(result.Tables))
 	}
 	tables := make([]*schema.Table, len(demands))
 	for i, p := range result.Tables {
 		tables[i] = schema.FromProto(p)
 	}
-	for i, t := range lacking {
-		t.table = tables[first[i]]
-	}
-	return nil
+	return tables, nil
 }
 
 // mergeDemands makes one demand per table, and tells which one each target went into.

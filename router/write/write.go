@@ -11,7 +11,7 @@
 // when the rows of all are stored.
 //
 // A Writer is made once per process and lives as long as it. A goroutine that it starts
-// ends with the call to a shard that it makes. Write may be called concurrently, but an Output belongs to
+// ends with the call to a shard, or to the metadata group, that it makes. Write may be called concurrently, but an Output belongs to
 // one call: Write sets the ids of its columns.
 package write
 
@@ -120,6 +120,7 @@ type Writer struct {
 	// combiners by shard: uint32 → *combiner.
 	combiners  sync.Map
 	partitions partitions
+	schemas    schemas
 	seals      sealed
 }
 
@@ -134,6 +135,7 @@ func New(cfg Config) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{cfg: cfg, log: cfg.Logger, metrics: m}
+	w.schemas.meta, w.schemas.command = cfg.Meta, w.command
 	w.session.init(cfg.Meta, cfg.NodeID)
 	return w, nil
 }
