@@ -86,6 +86,8 @@ func applyChangeShard(tx *catalog.Tx, cmd *metapb.ChangeShard, c *change) (*meta
 		if s.Removed, ok = without(s.Removed, change.Forget); !ok {
 			err = errs.New(errs.InvalidArguments, "Shard %d: node %s has no replica that was removed", s.Id, change.Forget)
 		}
+	case *metapb.ChangeShard_Recovered:
+		err = recovered(s, change.Recovered)
 	case *metapb.ChangeShard_Want:
 		s.Want = change.Want
 	default:
@@ -121,6 +123,20 @@ func promote(s *metapb.Shard, node string) error {
 		return errs.New(errs.InvalidArguments, "Shard %d: node %s is no learner", s.Id, node)
 	}
 	s.Replicas = append(s.Replicas, node)
+	return nil
+}
+
+// recovered begins a new incarnation of a shard with the one replica that an operator
+// recovered. What the others have on disk is left where it is.
+func recovered(s *metapb.Shard, r *metapb.Recovered) error {
+	switch {
+	case !slices.Contains(s.Replicas, r.NodeId) && !slices.Contains(s.Learners, r.NodeId):
+		return errs.New(errs.InvalidArguments, "Shard %d has no replica on node %s that could have been recovered", s.Id, r.NodeId)
+	case r.Incarnation <= s.Incarnation:
+		return errs.New(errs.IllegalState, "Shard %d has incarnation %d: a replica of incarnation %d comes too late, it was recovered elsewhere", s.Id, s.Incarnation, r.Incarnation)
+	}
+	s.Want = max(s.Want, uint32(len(s.Replicas)))
+	s.Incarnation, s.Replicas, s.Learners, s.Founders = r.Incarnation, []string{r.NodeId}, nil, []string{r.NodeId}
 	return nil
 }
 

@@ -54,6 +54,8 @@ func prepareChangeShard(s *metapb.ChangeShard) error {
 		node = change.Remove
 	case *metapb.ChangeShard_Forget:
 		node = change.Forget
+	case *metapb.ChangeShard_Recovered:
+		node = change.Recovered.GetNodeId()
 	case *metapb.ChangeShard_Want:
 		return checkWant(change.Want)
 	default:

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // Offline is a data folder that no server uses, for tools that look into it.
@@ -45,3 +46,22 @@ func OpenOffline(path string) (*Offline, error) {
 
 // Close unlocks the folder.
 func (o *Offline) Close() error { return o.lock.Close() }
+
+// RetireMeta sets the node's member of the metadata group aside, whose group was given up,
+// and returns the folder's new name. The node has none when it is started again, until
+// the group makes it a member.
+func (o *Offline) RetireMeta(now time.Time) (aside string, err error) {
+	id, err := readIdentity(o.Path)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(o.Path, "meta")
+	aside = dir + ".retired-" + now.UTC().Format("20060102-150405")
+	if err := os.Rename(dir, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	// Without this it would found the group of then once more.
+	id.Meta, id.Founders = false, nil
+	d := &dataDir{path: o.Path}
+	return aside, d.save(id)
+}

@@ -111,7 +111,7 @@ func (n *node) openShards(memory int64) error {
 			}
 			return s, err
 		},
-		Forget: n.forgetReplica,
+		Forget: n.forgetReplica, Recovered: n.recoveredReplica,
 	})
 	n.onStop("shards", n.host.Close)
 	service := shard.NewServer(shard.ServerConfig{Shards: n.host.Shard, All: n.host.All, Engine: sql, Spool: fetched, Scan: n.scan})
@@ -138,6 +138,15 @@ func (n *node) scan(ctx context.Context, nodes []string, req *shardpb.ScanReques
 func (n *node) forgetReplica(ctx context.Context, s *metapb.Shard) error {
 	_, err := n.meta.Propose(ctx, &metapb.Command{TimeUnixNano: time.Now().UnixNano(), Op: &metapb.Command_ChangeShard{ChangeShard: &metapb.ChangeShard{
 		ShardId: s.Id, Version: s.Version, Change: &metapb.ChangeShard_Forget{Forget: n.data.nodeID},
+	}}})
+	return err
+}
+
+// recoveredReplica tells the metadata that the replica of a shard on this node was made
+// the only one of a new incarnation.
+func (n *node) recoveredReplica(ctx context.Context, s *metapb.Shard, incarnation uint32) error {
+	_, err := n.meta.Propose(ctx, &metapb.Command{TimeUnixNano: time.Now().UnixNano(), Op: &metapb.Command_ChangeShard{ChangeShard: &metapb.ChangeShard{
+		ShardId: s.Id, Version: s.Version, Change: &metapb.ChangeShard_Recovered{Recovered: &metapb.Recovered{NodeId: n.data.nodeID, Incarnation: incarnation}},
 	}}})
 	return err
 }

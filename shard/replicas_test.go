@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,6 +29,8 @@ import (
 type group struct {
 	t     *testing.T
 	setup func(node string, cfg *Config)
+	// incarnation is that of the shard, 1 if it is 0.
+	incarnation uint32
 
 	mu    sync.Mutex // guards nodes
 	nodes map[string]*groupNode
@@ -193,7 +197,8 @@ func (g *group) config(id string, founders []string) Config {
 func (g *group) joined(n *groupNode) Config {
 	g.t.Helper()
 	var err error
-	if n.cfg.Transport, err = n.network.Group(fmt.Sprintf("shard/%d/1", testShard)); err != nil {
+	n.cfg.Incarnation = max(1, g.incarnation)
+	if n.cfg.Transport, err = n.network.Group(fmt.Sprintf("shard/%d/%d", testShard, n.cfg.Incarnation)); err != nil {
 		g.t.Fatal(err)
 	}
 	return n.cfg
@@ -529,5 +534,45 @@ func TestFullDiskHandsOn(t *testing.T) {
 	g.put(batch(head(1, 9, 2), "b"))
 	for _, o := range g.followers(nil) {
 		g.wantRows(o, 1, "a", "b")
+	}
+}
+
+// TestRecover loses two of three replicas. The third goes on alone as a new incarnation,
+// which the others join with nothing of what they had.
+func TestRecover(t *testing.T) {
+	g := newGroup(t, nil, "n1", "n2", "n3")
+	g.put(batch(head(1, 9, 1), "a"))
+	g.leader().flush()
+	g.put(batch(head(1, 9, 2), "b"))
+	n3 := g.node("n3")
+	g.barrier(g.leader(), n3.open)
+	for _, id := range []string{"n1", "n2", "n3"} {
+		g.stop(id)
+	}
+	got, err := Recover(n3.cfg.Dir, testShard, "n3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"n1", "n2", "n3"}; !slices.Equal(got.Voters, want) || got.Before != 1 || got.Incarnation != 2 || got.LastIndex == 0 {
+		t.Errorf("recovered: %+v", got)
+	}
+	if _, recovered, err := FolderIncarnation(n3.cfg.Dir); err != nil || !recovered {
+		t.Errorf("the folder does not say that it was recovered (%v)", err)
+	}
+	if _, err := Open(g.joined(n3)); err == nil || !strings.Contains(err.Error(), "incarnation 2") {
+		t.Errorf("the replica of a later incarnation opens as the first one: %v", err)
+	}
+	g.incarnation = 2
+	leader := g.open("n3", nil)
+	g.put(batch(head(1, 9, 2), "b"), batch(head(1, 9, 3), "c"))
+	for _, id := range []string{"n1", "n2"} {
+		dir := g.node(id).cfg.Dir
+		o := g.open(id, nil)
+		if _, err := os.Stat(dir + ".incarnation-1/raft"); err != nil {
+			t.Errorf("the replica of the lost group is not kept: %v", err)
+		}
+		g.change(leader, replica.AddLearner, id)
+		g.change(leader, replica.Promote, id)
+		g.wantRows(o, 1, "a", "b", "c")
 	}
 }

@@ -166,6 +166,9 @@ func (s *Shard) manifestConfig() manifest.Config {
 }
 
 func (s *Shard) open() (err error) {
+	if err := s.cfg.checkIncarnation(); err != nil {
+		return err
+	}
 	if err := s.cfg.FS.MkdirAll(s.segmentDir); err != nil {
 		return err
 	}

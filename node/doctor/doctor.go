@@ -369,6 +369,12 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 			d.find(Attention, file, "remove it if it is yours", "this is no file of a shard")
 		}
 	}
+	for _, name := range []string{"INCARNATION", "RECOVERED", "raft/FENCED"} {
+		if file := filepath.Join(dir, name); exists(d.path(file)) {
+			d.know(file)
+		}
+	}
+	d.knowAll(filepath.Join(dir, "incoming"))
 	if entries, _ := os.ReadDir(d.path(filepath.Join(dir, "lost+found"))); len(entries) > 0 {
 		d.find(Attention, filepath.Join(dir, "lost+found"), "remove the files if their rows are not missed", "%d segment files that nothing explained were set aside", len(entries))
 		d.knowAll(filepath.Join(dir, "lost+found"))
@@ -398,6 +404,18 @@ func readSegment(dir string, m *segment.Meta) error {
 
 // strangers names files that no part of the folder explains.
 func (d *doctor) strangers() {
+	if fenced := filepath.Join("meta", "FENCED"); exists(d.path(fenced)) {
+		d.know(fenced)
+	}
+	// What 'cordwood recover' and new incarnations of shards left behind.
+	for _, pattern := range []string{"meta.retired-*", filepath.Join("shards", "*.incarnation-*")} {
+		aside, _ := filepath.Glob(d.path(pattern))
+		for _, path := range aside {
+			rel, _ := filepath.Rel(d.cfg.DataDir, path)
+			d.find(Note, rel, "remove it when what it holds is not missed", "it was set aside: its group was given up")
+			d.knowAll(rel)
+		}
+	}
 	_ = filepath.WalkDir(d.cfg.DataDir, func(path string, e fs.DirEntry, err error) error {
 		rel, rerr := filepath.Rel(d.cfg.DataDir, path)
 		if err != nil || rerr != nil {

@@ -67,6 +67,9 @@ type Config struct {
 	Created     func(id uint32) bool
 	MarkCreated func(ids []uint32) error
 	MarkGone    func(id uint32) error
+	// Recovered tells the metadata that the replica of a shard on this node was made the
+	// only one of a new incarnation.
+	Recovered func(ctx context.Context, m *metapb.Shard, incarnation uint32) error
 	// Forget tells the metadata that the removed replica of a shard is gone from here.
 	Forget     func(context.Context, *metapb.Shard) error
 	Logger     *slog.Logger
@@ -233,8 +236,8 @@ func (h *Host) follow(ctx context.Context) {
 func (h *Host) wants(m *metapb.Shard) bool {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	if h.shards[m.Id] != nil {
-		return false
+	if s := h.shards[m.Id]; s != nil {
+		return s.Incarnation() < m.Incarnation
 	}
 	f := h.failed[m.Id]
 	return f == nil || f.incarnation != m.Incarnation || time.Now().After(f.again)
@@ -276,7 +279,7 @@ func (h *Host) open(m *metapb.Shard, voter, sole bool) {
 	delete(h.failed, m.Id)
 	closed := h.closed
 	switch {
-	case err != nil && !sole:
+	case err != nil && (!sole || errors.Is(err, errRecovered)):
 		f := &failure{incarnation: m.Incarnation, err: err, pause: retryAfter}
 		if before != nil {
 			f.pause = min(2*before.pause, retryMost)
@@ -288,6 +291,8 @@ func (h *Host) open(m *metapb.Shard, voter, sole bool) {
 	}
 	h.mu.Unlock()
 	switch {
+	case errors.Is(err, errRecovered):
+		h.cfg.Logger.Info("a replica that was recovered waits for the metadata", "shard", m.Id, "err", err)
 	case err != nil && sole:
 		select {
 		case h.fatal <- err:
@@ -301,6 +306,9 @@ func (h *Host) open(m *metapb.Shard, voter, sole bool) {
 }
 
 func (h *Host) openShard(m *metapb.Shard, voter bool) (*shard.Shard, error) {
+	if err := h.incarnation(m); err != nil {
+		return nil, err
+	}
 	o := Opening{ID: m.Id, Incarnation: m.Incarnation, Dir: h.dir(m.Id), Founders: m.Founders}
 	if len(o.Founders) == 0 && len(m.Replicas) > 0 {
 		o.Founders = m.Replicas[:1]
@@ -321,6 +329,37 @@ func (h *Host) openShard(m *metapb.Shard, voter bool) (*shard.Shard, error) {
 		return nil, errors.Join(fmt.Errorf("note that shard %d exists: %w", m.Id, err), s.Close(context.Background()))
 	}
 	return s, nil
+}
+
+// errRecovered is why a replica that was recovered is not open yet.
+var errRecovered = errors.New("the metadata was told that it was recovered, and has not said so yet")
+
+// incarnation closes a replica of a group that was given up, and tells the metadata of
+// one that an operator made the first of a new group.
+func (h *Host) incarnation(m *metapb.Shard) error {
+	h.mu.Lock()
+	old := h.shards[m.Id]
+	delete(h.shards, m.Id)
+	h.mu.Unlock()
+	if old != nil {
+		if err := old.Close(context.Background()); err != nil {
+			h.cfg.Logger.Info("a replica of an earlier incarnation closed with an error", "shard", m.Id, "err", err)
+		}
+	}
+	have, recovered, err := shard.FolderIncarnation(h.dir(m.Id))
+	if err != nil {
+		return fmt.Errorf("open shard %d: %w", m.Id, err)
+	}
+	if have <= m.Incarnation || !recovered {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := h.cfg.Recovered(ctx, m, have); err != nil {
+		return fmt.Errorf("open shard %d: its folder was recovered as incarnation %d: tell the metadata so: %w", m.Id, have, err)
+	}
+	h.cfg.Logger.Warn("a shard goes on with its one replica that was recovered here; what only the others had is lost", "shard", m.Id, "incarnation", have)
+	return fmt.Errorf("open shard %d as incarnation %d: %w", m.Id, have, errRecovered)
 }
 
 // dir is the folder of a shard.

@@ -191,7 +191,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50, 0}
 }
 
 type ProposeRequest struct {
@@ -2819,6 +2819,7 @@ type ChangeShard struct {
 	//	*ChangeShard_Remove
 	//	*ChangeShard_Want
 	//	*ChangeShard_Forget
+	//	*ChangeShard_Recovered
 	Change        isChangeShard_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2920,6 +2921,15 @@ func (x *ChangeShard) GetForget() string {
 	return ""
 }
 
+func (x *ChangeShard) GetRecovered() *Recovered {
+	if x != nil {
+		if x, ok := x.Change.(*ChangeShard_Recovered); ok {
+			return x.Recovered
+		}
+	}
+	return nil
+}
+
 type isChangeShard_Change interface {
 	isChangeShard_Change()
 }
@@ -2949,6 +2959,12 @@ type ChangeShard_Forget struct {
 	Forget string `protobuf:"bytes,14,opt,name=forget,proto3,oneof"`
 }
 
+type ChangeShard_Recovered struct {
+	// The replica of a node was made the only one of a new group, because most of the
+	// others were lost for good.
+	Recovered *Recovered `protobuf:"bytes,15,opt,name=recovered,proto3,oneof"`
+}
+
 func (*ChangeShard_AddLearner) isChangeShard_Change() {}
 
 func (*ChangeShard_Promote) isChangeShard_Change() {}
@@ -2958,6 +2974,62 @@ func (*ChangeShard_Remove) isChangeShard_Change() {}
 func (*ChangeShard_Want) isChangeShard_Change() {}
 
 func (*ChangeShard_Forget) isChangeShard_Change() {}
+
+func (*ChangeShard_Recovered) isChangeShard_Change() {}
+
+// Recovered names the one replica of a shard's new incarnation. It is refused if the
+// shard has no replica on that node, or has that incarnation already.
+type Recovered struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	NodeId        string                 `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	Incarnation   uint32                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Recovered) Reset() {
+	*x = Recovered{}
+	mi := &file_metapb_meta_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Recovered) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Recovered) ProtoMessage() {}
+
+func (x *Recovered) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Recovered.ProtoReflect.Descriptor instead.
+func (*Recovered) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *Recovered) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+func (x *Recovered) GetIncarnation() uint32 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
 
 // PlaceTable has other shards take a table's writes from the next epoch on. It is
 // refused if the table's epoch is not the given one.
@@ -2972,7 +3044,7 @@ type PlaceTable struct {
 
 func (x *PlaceTable) Reset() {
 	*x = PlaceTable{}
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2984,7 +3056,7 @@ func (x *PlaceTable) String() string {
 func (*PlaceTable) ProtoMessage() {}
 
 func (x *PlaceTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2997,7 +3069,7 @@ func (x *PlaceTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceTable.ProtoReflect.Descriptor instead.
 func (*PlaceTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PlaceTable) GetTableId() uint64 {
@@ -3066,7 +3138,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3078,7 +3150,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3091,7 +3163,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Operation) GetId() uint64 {
@@ -3267,7 +3339,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3279,7 +3351,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3292,7 +3364,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -3312,7 +3384,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3324,7 +3396,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3337,7 +3409,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -3355,7 +3427,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3367,7 +3439,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3380,7 +3452,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
 }
 
 type ReadIndexResponse struct {
@@ -3393,7 +3465,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3405,7 +3477,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3418,7 +3490,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -3470,7 +3542,7 @@ type ReplicaReport struct {
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3482,7 +3554,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3495,7 +3567,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -3643,7 +3715,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3655,7 +3727,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3668,7 +3740,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -3706,7 +3778,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3718,7 +3790,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3731,7 +3803,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -3822,7 +3894,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3834,7 +3906,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3847,7 +3919,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -3872,7 +3944,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3884,7 +3956,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3897,7 +3969,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
 }
 
 type NodeStatus struct {
@@ -3915,7 +3987,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3927,7 +3999,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3940,7 +4012,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -3992,7 +4064,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4004,7 +4076,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4017,7 +4089,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -4111,7 +4183,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4123,7 +4195,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4136,7 +4208,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -4177,7 +4249,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4189,7 +4261,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4202,7 +4274,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -4229,7 +4301,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4241,7 +4313,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4254,7 +4326,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -4279,7 +4351,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4291,7 +4363,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4304,7 +4376,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -4375,7 +4447,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4387,7 +4459,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4400,7 +4472,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -4498,7 +4570,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4510,7 +4582,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4523,7 +4595,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -4555,7 +4627,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4567,7 +4639,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4580,7 +4652,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 type WatchRequest struct {
@@ -4591,7 +4663,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4603,7 +4675,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4616,7 +4688,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 // WatchResponse carries changed objects. The first one of a stream has
@@ -4649,7 +4721,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4661,7 +4733,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4674,7 +4746,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -4999,7 +5071,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\vCreateShard\x12\x1a\n" +
 	"\breplicas\x18\x01 \x03(\tR\breplicas\x12\x12\n" +
 	"\x04want\x18\x02 \x01(\rR\x04want\x12\x19\n" +
-	"\bshard_id\x18\x03 \x01(\rR\ashardId\"\xd5\x01\n" +
+	"\bshard_id\x18\x03 \x01(\rR\ashardId\"\x8f\x02\n" +
 	"\vChangeShard\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\rR\aversion\x12!\n" +
@@ -5009,8 +5081,12 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\apromote\x18\v \x01(\tH\x00R\apromote\x12\x18\n" +
 	"\x06remove\x18\f \x01(\tH\x00R\x06remove\x12\x14\n" +
 	"\x04want\x18\r \x01(\rH\x00R\x04want\x12\x18\n" +
-	"\x06forget\x18\x0e \x01(\tH\x00R\x06forgetB\b\n" +
-	"\x06change\"Z\n" +
+	"\x06forget\x18\x0e \x01(\tH\x00R\x06forget\x128\n" +
+	"\trecovered\x18\x0f \x01(\v2\x18.cordwood.meta.RecoveredH\x00R\trecoveredB\b\n" +
+	"\x06change\"F\n" +
+	"\tRecovered\x12\x17\n" +
+	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12 \n" +
+	"\vincarnation\x18\x02 \x01(\rR\vincarnation\"Z\n" +
 	"\n" +
 	"PlaceTable\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x14\n" +
@@ -5223,7 +5299,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -5263,36 +5339,37 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*Settings)(nil),                 // 35: cordwood.meta.Settings
 	(*CreateShard)(nil),              // 36: cordwood.meta.CreateShard
 	(*ChangeShard)(nil),              // 37: cordwood.meta.ChangeShard
-	(*PlaceTable)(nil),               // 38: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 39: cordwood.meta.Operation
-	(*PutOperation)(nil),             // 40: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 41: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 42: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 43: cordwood.meta.ReadIndexResponse
-	(*ReplicaReport)(nil),            // 44: cordwood.meta.ReplicaReport
-	(*TableIngest)(nil),              // 45: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 46: cordwood.meta.ReportRequest
-	(*ReportResponse)(nil),           // 47: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 48: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 49: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 50: cordwood.meta.StatusResponse
-	(*MemberStatus)(nil),             // 51: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 52: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 53: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 54: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 55: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 56: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 57: cordwood.meta.FoundResponse
-	(*WatchRequest)(nil),             // 58: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 59: cordwood.meta.WatchResponse
-	nil,                              // 60: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 61: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 62: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 63: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 64: cordwood.meta.Operation.NotesEntry
-	(*schemapb.Table)(nil),           // 65: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 66: cordwood.schema.Column
-	(*schemapb.Database)(nil),        // 67: cordwood.schema.Database
+	(*Recovered)(nil),                // 38: cordwood.meta.Recovered
+	(*PlaceTable)(nil),               // 39: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 40: cordwood.meta.Operation
+	(*PutOperation)(nil),             // 41: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 42: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 43: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 44: cordwood.meta.ReadIndexResponse
+	(*ReplicaReport)(nil),            // 45: cordwood.meta.ReplicaReport
+	(*TableIngest)(nil),              // 46: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 47: cordwood.meta.ReportRequest
+	(*ReportResponse)(nil),           // 48: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 49: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 50: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 51: cordwood.meta.StatusResponse
+	(*MemberStatus)(nil),             // 52: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 53: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 54: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 55: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 56: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 57: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 58: cordwood.meta.FoundResponse
+	(*WatchRequest)(nil),             // 59: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 60: cordwood.meta.WatchResponse
+	nil,                              // 61: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 62: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 63: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 64: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 65: cordwood.meta.Operation.NotesEntry
+	(*schemapb.Table)(nil),           // 66: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 67: cordwood.schema.Column
+	(*schemapb.Database)(nil),        // 68: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	5,  // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
@@ -5317,78 +5394,79 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	25, // 19: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
 	36, // 20: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
 	37, // 21: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	38, // 22: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	40, // 23: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	41, // 24: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	39, // 22: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	41, // 23: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	42, // 24: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
 	16, // 25: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	65, // 26: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	66, // 26: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
 	26, // 27: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
 	30, // 28: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	39, // 29: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	40, // 29: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
 	29, // 30: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	60, // 31: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	61, // 32: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	61, // 31: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	62, // 32: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
 	15, // 33: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
 	14, // 34: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	66, // 35: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	62, // 36: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	66, // 37: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	66, // 38: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	65, // 39: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	66, // 40: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	67, // 35: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	63, // 36: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	67, // 37: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	67, // 38: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	66, // 39: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	67, // 40: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
 	19, // 41: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
 	20, // 42: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	63, // 43: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	64, // 43: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
 	26, // 44: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
 	26, // 45: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
 	0,  // 46: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
 	0,  // 47: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
 	35, // 48: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	1,  // 49: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	64, // 50: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	39, // 51: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	45, // 52: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	44, // 53: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	29, // 54: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	46, // 55: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	35, // 56: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	51, // 57: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	49, // 58: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	30, // 59: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	39, // 60: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	2,  // 61: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	29, // 62: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	67, // 63: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	65, // 64: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	29, // 65: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	30, // 66: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	26, // 67: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	26, // 68: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	39, // 69: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	35, // 70: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	3,  // 71: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	58, // 72: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	27, // 73: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	42, // 74: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	46, // 75: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	48, // 76: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	52, // 77: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	54, // 78: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	56, // 79: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	4,  // 80: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	59, // 81: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	28, // 82: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	43, // 83: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	47, // 84: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	50, // 85: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	53, // 86: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	55, // 87: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	57, // 88: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	80, // [80:89] is the sub-list for method output_type
-	71, // [71:80] is the sub-list for method input_type
-	71, // [71:71] is the sub-list for extension type_name
-	71, // [71:71] is the sub-list for extension extendee
-	0,  // [0:71] is the sub-list for field type_name
+	38, // 49: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
+	1,  // 50: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	65, // 51: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	40, // 52: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	46, // 53: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	45, // 54: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	29, // 55: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	47, // 56: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	35, // 57: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	52, // 58: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	50, // 59: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	30, // 60: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	40, // 61: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	2,  // 62: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	29, // 63: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	68, // 64: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	66, // 65: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	29, // 66: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	30, // 67: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	26, // 68: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	26, // 69: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	40, // 70: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	35, // 71: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	3,  // 72: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	59, // 73: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	27, // 74: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	43, // 75: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	47, // 76: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	49, // 77: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	53, // 78: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	55, // 79: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	57, // 80: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	4,  // 81: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	60, // 82: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	28, // 83: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	44, // 84: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	48, // 85: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	51, // 86: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	54, // 87: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	56, // 88: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	58, // 89: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	81, // [81:90] is the sub-list for method output_type
+	72, // [72:81] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -5435,6 +5513,7 @@ func file_metapb_meta_proto_init() {
 		(*ChangeShard_Remove)(nil),
 		(*ChangeShard_Want)(nil),
 		(*ChangeShard_Forget)(nil),
+		(*ChangeShard_Recovered)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5442,7 +5521,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   62,
+			NumMessages:   63,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -149,7 +149,11 @@ func (r *Replica) open() (err error) {
 		below = newLoopback(raft.ServerAddress(cfg.NodeID))
 	}
 	var transport raft.Transport
-	r.wire, transport = newWire(below, func() bool { return g.busyFor() > stuckAfter })
+	fenced, err := readFence(cfg.Dir)
+	if err != nil {
+		return err
+	}
+	r.wire, transport = newWire(below, func() bool { return g.busyFor() > stuckAfter }, r.fence(fenced))
 	r.wire.snapshot = r.takeSnapshot
 	conf := raftConfig(cfg)
 	conf.Logger = logger

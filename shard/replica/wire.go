@@ -2,6 +2,7 @@ package replica
 
 import (
 	"errors"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,7 +31,9 @@ type wire struct {
 	// snapshot is called with each snapshot that a leader sends, in a goroutine of its
 	// own. It answers it, or passes it on.
 	snapshot func(raft.RPC, *raft.InstallSnapshotRequest)
-	running  sync.WaitGroup
+	// refuse tells why a node's requests are not answered; empty: they are.
+	refuse  func(node string) string
+	running sync.WaitGroup
 
 	// told is the highest index that a leader said is committed.
 	told atomic.Uint64
@@ -53,8 +56,8 @@ type wireWithPreVote struct {
 }
 
 // newWire returns the wire over t, and what raft is to be given.
-func newWire(t raft.Transport, stuck func() bool) (*wire, raft.Transport) {
-	w := &wire{Transport: t, out: make(chan raft.RPC), done: make(chan struct{}), stuck: stuck, peers: map[string]peerProgress{}}
+func newWire(t raft.Transport, stuck func() bool, refuse func(string) string) (*wire, raft.Transport) {
+	w := &wire{Transport: t, refuse: refuse, out: make(chan raft.RPC), done: make(chan struct{}), stuck: stuck, peers: map[string]peerProgress{}}
 	w.end = sync.OnceFunc(func() { close(w.done) })
 	if pre, ok := t.(raft.WithPreVote); ok {
 		return w, wireWithPreVote{w, pre}
@@ -73,6 +76,9 @@ func (w *wire) run() {
 	for {
 		select {
 		case rpc := <-w.Transport.Consumer():
+			if w.refused(rpc) {
+				continue
+			}
 			switch req := rpc.Command.(type) {
 			case *raft.AppendEntriesRequest:
 				raise(&w.told, req.LeaderCommitIndex)
@@ -89,6 +95,33 @@ func (w *wire) run() {
 			return
 		}
 	}
+}
+
+// refused answers a request of a node that is to be refused.
+func (w *wire) refused(rpc raft.RPC) bool {
+	h, ok := rpc.Command.(raft.WithRPCHeader)
+	if !ok {
+		return false
+	}
+	why := w.refuse(string(h.GetRPCHeader().ID))
+	if why == "" {
+		return false
+	}
+	if rpc.Reader != nil {
+		_, _ = io.Copy(io.Discard, rpc.Reader)
+	}
+	rpc.Respond(nil, errors.New(why))
+	return true
+}
+
+// SetHeartbeatHandler has heartbeats answered without waiting for raft's loop, but for
+// those of nodes that are refused.
+func (w *wire) SetHeartbeatHandler(handler func(raft.RPC)) {
+	w.Transport.SetHeartbeatHandler(func(rpc raft.RPC) {
+		if !w.refused(rpc) {
+			handler(rpc)
+		}
+	})
 }
 
 // pass gives a request to raft; false, and no answer, if the wire was closed.

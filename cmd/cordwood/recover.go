@@ -1,0 +1,48 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"cordwood/node/recovery"
+)
+
+func newRecoverCommand() *cobra.Command {
+	var cfg recovery.Config
+	cmd := &cobra.Command{
+		Use:   "recover --group GROUP --data-dir FOLDER",
+		Short: "Go on with one copy of a shard, or of the metadata, when most others are lost",
+		Long: `Make one copy of a shard, or of the metadata, the only member of its group, after most of
+the others were lost for good. Without a majority a group takes nothing and answers nothing,
+for ever; this ends that, at the price of everything that only the lost members had.
+
+The server of the data folder must be stopped. Say which folders of other members are left
+with --compare: the one whose last entry has the highest term, and then the highest number,
+has most. Without --accept-data-loss nothing is changed.
+
+A shard gets a new incarnation. When its node is started again it tells the metadata so, and
+the cluster makes the missing replicas anew. Replicas of the old incarnation that turn up
+again are set aside, as SHARD.incarnation-N beside the shard's folder.
+
+After the metadata was recovered, the other nodes that were members of it must be told so,
+with --retire, before they are started; they could go on as a group of their own.`,
+		Example: `  cordwood recover --group shard/7 --data-dir /var/lib/cordwood --compare /mnt/node-b
+  cordwood recover --group shard/7 --data-dir /var/lib/cordwood --accept-data-loss
+  cordwood recover --group meta --data-dir /var/lib/cordwood --accept-data-loss
+  cordwood recover --group meta --data-dir /var/lib/cordwood --retire --accept-data-loss`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return recovery.Run(cfg, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().StringVar(&cfg.Group, "group", "", "`GROUP`: meta, or shard/ and the number of the shard")
+	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "", "`FOLDER` of the node whose copy the group goes on with")
+	cmd.Flags().StringArrayVar(&cfg.Compare, "compare", nil, "look at the data `FOLDER` of another member, too; may be repeated")
+	cmd.Flags().BoolVar(&cfg.Accept, "accept-data-loss", false, "do it, and lose what only the other members have")
+	cmd.Flags().BoolVar(&cfg.Retire, "retire", false, "set the metadata of this node aside, after that of another node was recovered")
+	for _, name := range []string{"group", "data-dir"} {
+		if err := cmd.MarkFlagRequired(name); err != nil {
+			panic(err) // the flag is defined above
+		}
+	}
+	return cmd
+}

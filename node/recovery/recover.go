@@ -1,0 +1,212 @@
+// Package recovery makes one data folder's replica of a shard, or its member of the
+// metadata group, go on alone after most of the others were lost for good. It works on
+// folders of servers that do not run.
+//
+// It cannot know what the lost ones had: it says what it sees, and does nothing unless it
+// is told that losing data is accepted.
+package recovery
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cordwood/node"
+	"cordwood/shard"
+	"cordwood/shard/replica"
+)
+
+// Config says what to recover. DataDir and Group are required.
+type Config struct {
+	DataDir string
+	// Group is "meta", or "shard/" and the number of a shard.
+	Group string
+	// Compare are data folders of other members, as far as they are there.
+	Compare []string
+	// Accept has it done; else it is only said what would be.
+	Accept bool
+	// Retire, for the metadata group, sets the member in DataDir aside instead.
+	Retire bool
+}
+
+// ErrNotAccepted is returned when something could be done and Config.Accept is not set.
+var ErrNotAccepted = errors.New("nothing was changed: give --accept-data-loss to do it")
+
+// copyOf is what one folder has of the group.
+type copyOf struct {
+	folder, node string
+	replica.Copy
+	incarnation uint32
+}
+
+func (c *copyOf) String() string {
+	s := fmt.Sprintf("%s (node %s): entries up to %d, the last one of term %d; voters %v, learners %v", c.folder, c.node, c.LastIndex, c.LastTerm, c.Voters, c.Learners)
+	if c.incarnation > 0 {
+		s += fmt.Sprintf("; incarnation %d", c.incarnation)
+	}
+	return s
+}
+
+// newer tells whether c may have what d has not.
+func (c *copyOf) newer(d *copyOf) bool {
+	if c.incarnation != d.incarnation {
+		return c.incarnation > d.incarnation
+	}
+	return c.LastTerm > d.LastTerm || c.LastTerm == d.LastTerm && c.LastIndex > d.LastIndex
+}
+
+// Run says on w what there is and what would be lost, and then, if that is accepted, does
+// it.
+func Run(cfg Config, w io.Writer) error {
+	id, isShard, err := parseGroup(cfg.Group)
+	if err != nil {
+		return err
+	}
+	data, err := node.OpenOffline(cfg.DataDir)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	p := &printer{w: w}
+	mine, err := look(data, id, isShard)
+	if err != nil {
+		return err
+	}
+	p.line("group %s of cluster %s", cfg.Group, data.ClusterID)
+	p.line("  %s", mine)
+	if cfg.Retire {
+		return retire(cfg, data, isShard, p)
+	}
+	best := true
+	for _, dir := range cfg.Compare {
+		newer, err := compare(p, dir, data, mine, id, isShard)
+		if err != nil {
+			return err
+		}
+		best = best && !newer
+	}
+	warn(p, cfg, mine, best)
+	if p.err != nil {
+		return p.err
+	}
+	if !cfg.Accept {
+		return ErrNotAccepted
+	}
+	if isShard {
+		r, err := shard.Recover(filepath.Join(data.Path, "shards", strconv.FormatUint(uint64(id), 10)), id, data.NodeID)
+		if err != nil {
+			return err
+		}
+		p.line("done: node %s has the only replica of shard %d, incarnation %d instead of %d.", data.NodeID, id, r.Incarnation, r.Before)
+		p.line("Start the node: it tells the metadata, and the cluster makes the missing replicas anew. Replicas of incarnation %d are set aside where they turn up again.", r.Before)
+		return p.err
+	}
+	if _, err := replica.Recover(replica.RecoverConfig{Dir: filepath.Join(data.Path, "meta"), Log: replica.Bolt, NodeID: data.NodeID}); err != nil {
+		return err
+	}
+	p.line("done: node %s is the only member of the metadata group.", data.NodeID)
+	p.line("Before any other node that was a member is started again, run on it:")
+	p.line("  cordwood recover --group meta --retire --accept-data-loss --data-dir FOLDER")
+	p.line("Else those could go on as a metadata group of their own. Then start this node first.")
+	return p.err
+}
+
+func parseGroup(group string) (id uint32, isShard bool, err error) {
+	if group == "meta" {
+		return 0, false, nil
+	}
+	number, ok := strings.CutPrefix(group, "shard/")
+	n, perr := strconv.ParseUint(number, 10, 32)
+	if !ok || perr != nil {
+		return 0, false, fmt.Errorf("group %q: want meta, or shard/ and a number as in shard/7", group)
+	}
+	return uint32(n), true, nil
+}
+
+// look reads what a folder has of the group.
+func look(data *node.Offline, id uint32, isShard bool) (*copyOf, error) {
+	c := &copyOf{folder: data.Path, node: data.NodeID}
+	if !isShard {
+		var err error
+		c.Copy, err = replica.Peek(filepath.Join(data.Path, "meta"), replica.Bolt)
+		return c, err
+	}
+	r, err := shard.PeekCopy(filepath.Join(data.Path, "shards", strconv.FormatUint(uint64(id), 10)), id)
+	c.Copy, c.incarnation = r.Copy, r.Before
+	c.LastIndex = max(c.LastIndex, r.StateIndex)
+	return c, err
+}
+
+// compare says what another folder has, and tells whether that may be more.
+func compare(p *printer, dir string, data *node.Offline, mine *copyOf, id uint32, isShard bool) (newer bool, err error) {
+	other, err := node.OpenOffline(dir)
+	if err != nil {
+		return false, err
+	}
+	defer other.Close()
+	if other.ClusterID != data.ClusterID {
+		return false, fmt.Errorf("data folder %s belongs to cluster %s, not to cluster %s", dir, other.ClusterID, data.ClusterID)
+	}
+	c, err := look(other, id, isShard)
+	if err != nil {
+		p.line("  %s (node %s): it cannot be read: %v", dir, other.NodeID, err)
+		return false, nil
+	}
+	p.line("  %s", c)
+	return c.newer(mine), nil
+}
+
+// warn says what is lost.
+func warn(p *printer, cfg Config, mine *copyOf, best bool) {
+	var others []string
+	for _, v := range mine.Voters {
+		if v != mine.node {
+			others = append(others, v)
+		}
+	}
+	if len(others) == 0 && slices.Contains(mine.Voters, mine.node) {
+		p.line("NOTE: node %s is the only voter already: it needs nobody else, start it instead.", mine.node)
+	}
+	p.line("WARNING: the group goes on with this copy alone. What was acknowledged and is only on nodes %v is lost; what is in this log and was never acknowledged comes about.", others)
+	if !best {
+		p.line("WARNING: another folder that was given has more than this one: recover that one instead.")
+	}
+	if len(cfg.Compare) < len(others) {
+		p.line("NOTE: %d of %d other voters were compared; --compare FOLDER looks at more of them.", len(cfg.Compare), len(others))
+	}
+	p.line("Try to start enough of the other nodes first: with a majority of the voters nothing is lost.")
+}
+
+// retire sets a member of the metadata group aside.
+func retire(cfg Config, data *node.Offline, isShard bool, p *printer) error {
+	if isShard {
+		return errors.New("--retire is for the metadata group: replicas of a shard that was recovered are set aside by the server itself")
+	}
+	p.line("WARNING: this node's member of the metadata group is set aside; the node comes back without it, and the group that was recovered may make it a member again.")
+	if !cfg.Accept {
+		return errors.Join(p.err, ErrNotAccepted)
+	}
+	aside, err := data.RetireMeta(time.Now())
+	if err != nil {
+		return fmt.Errorf("retire the member of the metadata group in %s: %w", data.Path, err)
+	}
+	p.line("done: it is in %s now.", aside)
+	return p.err
+}
+
+// printer writes lines and remembers the first error.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+	}
+}
