@@ -10,7 +10,7 @@ import (
 
 func TestAdmin(t *testing.T) {
 	var log bytes.Buffer
-	n := &node{registry: newRegistry(Version{Version: "v1"})}
+	n := &node{registry: newRegistry(Version{Version: "v1"}), hurry: make(chan struct{}, 1), disk: &disk{}, data: &dataDir{}}
 	n.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: &n.level}))
 	h := n.adminHandler()
 	for _, c := range []struct {
@@ -27,6 +27,10 @@ func TestAdmin(t *testing.T) {
 		{"PUT", "/log-level", "DEBUG\n", 200, "debug\n"},
 		{"GET", "/log-level", "", 200, "debug\n"},
 		{"POST", "/log-level", "info", 405, ""},
+		{"POST", "/drain?wait=soon", "", 400, "want a duration"},
+		{"POST", "/drain?wait=1h", "", 400, "want a duration"},
+		{"POST", "/drain?wait=0s", "", 200, "drained\n"},
+		{"GET", "/drain?wait=1ms", "", 200, "drained\n"},
 		{"GET", "/debug/pprof/goroutine?debug=1", "", 200, "TestAdmin"},
 		{"GET", "/debug/pprof/cmdline", "", 200, ""},
 	} {
@@ -35,6 +39,13 @@ func TestAdmin(t *testing.T) {
 		if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
 			t.Errorf("%s %s %q: %d %.200q, want %d with %q", c.method, c.path, c.body, w.Code, w.Body, c.status, c.want)
 		}
+	}
+	if why := strings.Join(n.unready(), "; "); !strings.Contains(why, "drained by the administrator") || !n.newReport().Stopping {
+		t.Errorf("after /drain the node waits for %q", why)
+	}
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("DELETE", "/drain", nil))
+	if why := n.unready(); why != nil {
+		t.Errorf("taken back, the node is not ready: %v", why)
 	}
 	n.log.Debug("seen now")
 	if !strings.Contains(log.String(), "seen now") || !strings.Contains(log.String(), "log level set") {

@@ -160,3 +160,39 @@ func TestByteSize(t *testing.T) {
 		}
 	}
 }
+
+// TestClusterSettings names the flag of every fault.
+func TestClusterSettings(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want string // "" if they are right
+	}{
+		{"--seeds 10.0.0.1:4001,dns:nodes.svc:4001 --meta-bootstrap-expect 3 --replication 3", ""},
+		{"--roles router --seeds a:1", ""},
+		{"--roles meta,shard", ""},
+		{"--rpc-addr 0.0.0.0:4001", ""},
+		{"--rpc-addr 0.0.0.0:4001 --seeds a:1 --advertise-addr b:1", ""},
+		{"--roles router", "--roles without meta needs --seeds"},
+		{"--roles router,reader", `--roles "reader"`},
+		{"--roles shard,shard --seeds a:1", "--roles names shard twice"},
+		{"--roles=", "--roles is empty"},
+		{"--seeds a", `--seeds "a"`},
+		{"--seeds dns:a --roles router", `--seeds "dns:a"`},
+		{"--seeds a:1 --meta-bootstrap-expect 2", "--meta-bootstrap-expect 2: want 1, 3 or 5"},
+		{"--seeds a:1 --replication 4", "--replication 4: want 1, 3 or 5"},
+		{"--meta-bootstrap-expect 3", "--meta-bootstrap-expect 3 needs --seeds"},
+		{"--replication 3", "--replication 3 needs --seeds"},
+		{"--rpc-addr 0.0.0.0:4001 --seeds a:1", "set --advertise-addr"},
+		{"--rpc-addr :4001 --seeds a:1", "set --advertise-addr"},
+		{"--advertise-addr a", `--advertise-addr "a"`},
+	} {
+		cfg, _, err := load(t, "", nil, strings.Fields(c.args)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = cfg.Validate()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.args, err, c.want)
+		}
+	}
+}

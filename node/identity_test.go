@@ -91,3 +91,48 @@ func TestFutureIdentity(t *testing.T) {
 		t.Errorf("it was changed: %v", err)
 	}
 }
+
+// TestOldIdentity reads what version 2 wrote, and knows that there was a member of the
+// metadata group wherever there was a cluster.
+func TestOldIdentity(t *testing.T) {
+	dir := t.TempDir()
+	old, err := os.ReadFile(filepath.Join("testdata", "v2-IDENTITY"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "IDENTITY"), old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, dir)
+	if cluster, founders := d.Cluster(); d.nodeID != "01ARZ3NDEKTSV4RRFFQ69G5FAV" || cluster != "01ARZ3NDEKTSV4RRFFQ69G5FAW" || founders != nil || !d.hasMeta() || !d.hasShard(2) {
+		t.Errorf("read: %+v", d.id)
+	}
+	if err := d.addShards([]uint32{3}); err != nil {
+		t.Fatal(err)
+	}
+	if id, err := readIdentity(dir); err != nil || id.Format != formatVersion || !id.Meta || len(id.Shards) != 3 {
+		t.Errorf("written: %+v, %v", id, err)
+	}
+}
+
+// TestPromises are on disk when they are given, and end with the cluster.
+func TestPromises(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, dir)
+	if err := d.SetPromise("c", []string{"a", "b"}); err != nil {
+		t.Fatal(err)
+	}
+	if id, err := readIdentity(dir); err != nil || id.Promised != "c" || len(id.PromisedFounders) != 2 {
+		t.Errorf("on disk: %+v, %v", id, err)
+	}
+	if err := d.SetCluster("c", []string{"a", "b"}); err != nil {
+		t.Fatal(err)
+	}
+	id, err := readIdentity(dir)
+	if err != nil || id.Promised != "" || id.ClusterID != "c" || len(id.Founders) != 2 {
+		t.Errorf("on disk: %+v, %v", id, err)
+	}
+	if err := d.dropShard(1); err != nil {
+		t.Fatal(err)
+	}
+}

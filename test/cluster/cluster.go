@@ -137,6 +137,8 @@ func (n *Node) AwaitReady(limit time.Duration) error {
 		case <-time.After(10 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
+			n.signal(syscall.SIGQUIT) // what every goroutine waits for goes into the log
+			<-n.done
 			return fmt.Errorf("server %s not ready after %s: %s\n%s", n.Name, limit, why, n.log.String())
 		}
 	}
