@@ -83,6 +83,22 @@ func (m *fakeMeta) TableByID(id uint64) (*schema.Table, bool) {
 func (m *fakeMeta) Shards() []*metapb.Shard { return m.shards }
 func (m *fakeMeta) Nodes() []*metapb.Node   { return m.nodes }
 
+func (m *fakeMeta) Operations() []*metapb.Operation {
+	return []*metapb.Operation{{
+		Id: 4, Kind: "shard-move", State: metapb.OperationState_OPERATION_STATE_FAILED, ShardId: 2, FromNode: "a", Step: "end", Attempt: 2,
+		Reason: "no", CreatedUnixNano: 1, EndedUnixNano: 2, DoneBytes: 3, TotalBytes: 4, Parent: 3, RequestedBy: "ann",
+	}, {Id: 5, Kind: "node-drain", State: metapb.OperationState_OPERATION_STATE_RUNNING, NodeId: "b", CreatedUnixNano: 1, RequestedBy: "ann"}}
+}
+
+func (m *fakeMeta) Status(context.Context) (*metapb.StatusResponse, error) {
+	return &metapb.StatusResponse{
+		Leader: "a", Members: []*metapb.MemberStatus{{NodeId: "a", Voter: true}},
+		Nodes: []*metapb.NodeStatus{{Node: m.nodes[0], SilentNanos: 5e8, Report: &metapb.ReportRequest{
+			DiskUsed: 10, DiskCapacity: 20, Replicas: []*metapb.ReplicaReport{{ShardId: 2, State: "Leader", SegmentBytes: 7, LogBytes: 1}},
+		}}},
+	}, nil
+}
+
 func (m *fakeMeta) EachPipelineText(_ context.Context, f func(*metapb.PipelineVersion, []byte) error) error {
 	for _, p := range m.pipelines {
 		if err := f(p, []byte("text of "+p.Name)); err != nil {

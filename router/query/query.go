@@ -47,6 +47,9 @@ type Meta interface {
 	TableByID(id uint64) (*schema.Table, bool)
 	Shards() []*metapb.Shard
 	Nodes() []*metapb.Node
+	Operations() []*metapb.Operation
+	// Status asks the leader of the metadata group how the cluster is.
+	Status(ctx context.Context) (*metapb.StatusResponse, error)
 	// EachPipelineText reads every version of every pipeline.
 	EachPipelineText(ctx context.Context, f func(p *metapb.PipelineVersion, source []byte) error) error
 }

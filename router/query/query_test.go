@@ -34,7 +34,16 @@ func TestShow(t *testing.T) {
 			"host,String,PRI,YES,\"\",TAG\nn,Int32,\"\",YES,3,FIELD\nok,Boolean,\"\",YES,\"\",FIELD\n"},
 		{sql: "DESCRIBE svc_private.cluster_nodes", want: "Column,Type,Key,Null,Default,Semantic Type\nnode_id,String,\"\",YES,\"\",FIELD\nname,String,\"\",YES,\"\",FIELD\n" +
 			"roles,String,\"\",YES,\"\",FIELD\nrpc_addr,String,\"\",YES,\"\",FIELD\nhttp_addr,String,\"\",YES,\"\",FIELD\nversion,String,\"\",YES,\"\",FIELD\n" +
-			"registered_at,TimestampNanosecond,\"\",YES,\"\",FIELD\n"},
+			"registered_at,TimestampNanosecond,\"\",YES,\"\",FIELD\n" +
+			"zone,String,\"\",YES,\"\",FIELD\n" +
+			"state,String,\"\",YES,\"\",FIELD\n" +
+			"meta_role,String,\"\",YES,\"\",FIELD\n" +
+			"silent_ms,Int64,\"\",YES,\"\",FIELD\n" +
+			"replicas,Int64,\"\",YES,\"\",FIELD\n" +
+			"leads,Int64,\"\",YES,\"\",FIELD\n" +
+			"bytes,Int64,\"\",YES,\"\",FIELD\n" +
+			"disk_used,Int64,\"\",YES,\"\",FIELD\n" +
+			"disk_capacity,Int64,\"\",YES,\"\",FIELD\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.sql, func(t *testing.T) {
@@ -309,12 +318,17 @@ svc information_schema schemata SYSTEM VIEW 9223372036854775809 NULL 1 NULL NULL
 svc public logs host 2 NULL YES String STRING PRI TAG
 svc public logs n 3 3 YES Int32 INT "" FIELD
 `},
-		{"svc_private.cluster_nodes", "a alpha router,shard x:1 NULL v1 8\n"},
-		{"svc_private.shards", `2 1 a,b a Leader 4 10 8 3 1 5 70 100 20 2
-3 1 a NULL unknown NULL NULL NULL NULL NULL NULL NULL NULL NULL NULL
+		{"svc_private.cluster_nodes", "a alpha router,shard x:1 NULL v1 8 NULL up leader 500 2 1 8 10 20\n"},
+		{"svc_private.shards", `2 1 a,b a Leader 4 10 8 3 1 5 70 100 20 2 NULL 2 2
+3 1 a NULL unknown NULL NULL NULL NULL NULL NULL NULL NULL NULL NULL NULL 1 0
 `},
 		{"svc_private.pipelines", "edge \"\" yaml text of edge 5\nedge \"\" yaml text of edge 7\n"},
-		{"svc_private.operations", "2 1 flush done d 5 6 7 7 NULL\n2 2 compaction failed \"\" 5 6 0 7 no\n2 3 compaction running \"\" 8 NULL 0 0 NULL\n"},
+		{"svc_private.operations", `2 4 shard-move failed no 1 2 3 4 no cluster a end 2 3 ann
+NULL 5 node-drain running "" 1 NULL 0 0 NULL cluster b "" 0 NULL ann
+2 1 flush done d 5 6 7 7 NULL node NULL NULL NULL NULL NULL
+2 2 compaction failed "" 5 6 0 7 no node NULL NULL NULL NULL NULL
+2 3 compaction running "" 8 NULL 0 0 NULL node NULL NULL NULL NULL NULL
+`},
 		{"svc_private.segments", "public logs 1 2 s/1.parquet 3 50 -1000 1700000000123000 NULL\n"},
 	}
 	for _, tt := range tests {

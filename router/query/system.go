@@ -218,9 +218,11 @@ func (f *facts) shards(need statsNeed) ([]*shardpb.ShardStats, error) {
 		}
 	}
 	stats, err := f.service.cfg.Shards.Stats(f.ctx, req)
-	if err != nil {
+	if err != nil && (need > statsTotals || f.ctx.Err() != nil) {
 		return nil, err
 	}
+	// Else nodes that do not answer are told of as such: to see them is what these tables
+	// are for.
 	if f.stats == nil {
 		f.stats = map[statsNeed][]*shardpb.ShardStats{}
 	}

@@ -11,18 +11,79 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// nodesTable is svc_private.cluster_nodes.
+// nodesTable is svc_private.cluster_nodes. What only the leader of the metadata knows is
+// null if none answers.
 var nodesTable = &systemTable{
 	id: 4, database: schema.PrivateDatabase, name: "cluster_nodes",
 	columns: []schema.Column{
 		text("node_id"), text("name"), text("roles"), text("rpc_addr"), text("http_addr"), text("version"), moment("registered_at"),
+		text("zone"), text("state"), text("meta_role"), number("silent_ms"), number("replicas"), number("leads"), number("bytes"),
+		number("disk_used"), number("disk_capacity"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
+		// Without a leader the rest is known all the same.
+		status, _ := f.meta().Status(f.ctx)
+		reported := map[string]*metapb.NodeStatus{}
+		for _, n := range status.GetNodes() {
+			reported[n.GetNode().GetId()] = n
+		}
+		replicas := map[string]int{}
+		for _, s := range f.meta().Shards() {
+			for _, id := range s.Replicas {
+				replicas[id]++
+			}
+		}
 		for _, n := range f.meta().Nodes() {
-			w.add(n.Id, n.Name, strings.Join(n.Roles, ","), n.RpcAddr, orNull(n.HttpAddr), n.Version, n.RegisteredUnixNano)
+			state, meta := nodeState(n, reported[n.Id]), any(nil)
+			for _, m := range status.GetMembers() {
+				if m.NodeId == n.Id {
+					meta = memberRole(m, status.Leader)
+				}
+			}
+			var silent, leads, bytes, used, capacity any
+			if r := reported[n.Id]; r != nil {
+				silent = r.SilentNanos / 1e6
+				if report := r.Report; report != nil {
+					l, b := 0, int64(0)
+					for _, shard := range report.Replicas {
+						b += shard.SegmentBytes + shard.MemtableBytes + shard.LogBytes
+						if strings.EqualFold(shard.State, "leader") && !r.Down {
+							l++
+						}
+					}
+					leads, bytes, used, capacity = l, b, report.DiskUsed, report.DiskCapacity
+				}
+			}
+			w.add(n.Id, n.Name, strings.Join(n.Roles, ","), n.RpcAddr, orNull(n.HttpAddr), n.Version, n.RegisteredUnixNano,
+				orNull(n.Zone), state, meta, silent, replicas[n.Id], leads, bytes, used, capacity)
 		}
 		return nil
 	},
+}
+
+// nodeState is what is to become of a node, or that it does not answer.
+func nodeState(n *metapb.Node, r *metapb.NodeStatus) any {
+	switch {
+	case r.GetDown():
+		return "down"
+	case n.State == metapb.NodeState_NODE_STATE_DRAINING:
+		return "draining"
+	case n.State == metapb.NodeState_NODE_STATE_DRAINED:
+		return "drained"
+	case r.GetReport() == nil:
+		return nil
+	}
+	return "up"
+}
+
+func memberRole(m *metapb.MemberStatus, leader string) string {
+	switch {
+	case m.NodeId == leader:
+		return "leader"
+	case m.Voter:
+		return "voter"
+	}
+	return "learner"
 }
 
 // shardsTable is svc_private.shards, one row a shard.
@@ -32,31 +93,37 @@ var shardsTable = &systemTable{
 		number("shard_id"), number("incarnation"), text("replicas"), text("leader"), text("state"), count("term"),
 		count("applied_index"), count("flushed_index"), count("lag"), number("tables"), number("rows"), number("bytes"),
 		number("log_bytes"), number("memtable_bytes"), number("memtable_rows"),
+		text("learners"), number("want"), number("answering"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
 		leaders, err := f.leaders(statsTotals)
 		if err != nil {
 			return err
 		}
-		lag := map[uint32]uint64{}
+		lag, answering := map[uint32]uint64{}, map[uint32]int{}
 		all, err := f.shards(statsTotals)
 		if err != nil {
 			return err
 		}
 		for _, s := range all {
+			answering[s.ShardId]++
 			if l := leaders[s.ShardId]; l.AppliedIndex > s.AppliedIndex {
 				lag[s.ShardId] = max(lag[s.ShardId], l.AppliedIndex-s.AppliedIndex)
 			}
 		}
 		for _, shard := range f.meta().Shards() {
-			replicas := strings.Join(shard.Replicas, ",")
+			replicas, learners := strings.Join(shard.Replicas, ","), orNull(strings.Join(shard.Learners, ","))
+			want := max(int(shard.Want), 1)
+			if shard.Want == 0 {
+				want = len(shard.Replicas)
+			}
 			s := leaders[shard.Id]
 			if s == nil {
-				w.add(shard.Id, shard.Incarnation, replicas, nil, "unknown", nil, nil, nil, nil, nil, nil, nil, nil, nil, nil)
+				w.add(shard.Id, shard.Incarnation, replicas, nil, "unknown", nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, learners, want, 0)
 				continue
 			}
 			w.add(shard.Id, shard.Incarnation, replicas, orNull(s.Leader), s.State, s.Term, s.AppliedIndex, s.FlushedIndex, lag[shard.Id],
-				s.TableCount, s.Rows, s.SegmentBytes+s.MemtableBytes, s.LogBytes, s.MemtableBytes, s.MemtableRows)
+				s.TableCount, s.Rows, s.SegmentBytes+s.MemtableBytes, s.LogBytes, s.MemtableBytes, s.MemtableRows, learners, want, answering[shard.Id])
 		}
 		return nil
 	},
@@ -97,15 +164,19 @@ var segmentsTable = &systemTable{
 	},
 }
 
-// operationsTable is svc_private.operations: what runs in the background of the shards,
-// and what ended last.
+// operationsTable is svc_private.operations: what the cluster does to itself and what runs
+// in the background of the shards of each node, and what ended last.
 var operationsTable = &systemTable{
 	id: 8, database: schema.PrivateDatabase, name: "operations",
 	columns: []schema.Column{
 		number("shard_id"), number("operation_id"), text("kind"), text("state"), text("detail"),
 		moment("started_at"), moment("ended_at"), number("done_bytes"), number("total_bytes"), text("error"),
+		text("scope"), text("node_id"), text("step"), number("attempt"), number("parent_id"), text("requested_by"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
+		for _, op := range f.meta().Operations() {
+			addClusterOperation(w, op)
+		}
 		all, err := f.shards(statsTotals)
 		if err != nil {
 			return err
@@ -119,11 +190,34 @@ var operationsTable = &systemTable{
 				if op.Error != "" {
 					state = "failed"
 				}
-				w.add(s.ShardId, op.Id, op.Kind, state, op.Detail, op.StartedUnixNano, ended, op.DoneBytes, op.TotalBytes, orNull(op.Error))
+				w.add(s.ShardId, op.Id, op.Kind, state, op.Detail, op.StartedUnixNano, ended, op.DoneBytes, op.TotalBytes, orNull(op.Error),
+					"node", orNull(s.NodeId), nil, nil, nil, nil)
 			}
 		}
 		return nil
 	},
+}
+
+func addClusterOperation(w *rowWriter, op *metapb.Operation) {
+	states := map[metapb.OperationState]string{
+		metapb.OperationState_OPERATION_STATE_RUNNING: "running", metapb.OperationState_OPERATION_STATE_DONE: "done",
+		metapb.OperationState_OPERATION_STATE_CANCELLED: "cancelled", metapb.OperationState_OPERATION_STATE_FAILED: "failed",
+	}
+	var shard, ended, parent, fault any
+	if op.ShardId != 0 {
+		shard = op.ShardId
+	}
+	if op.EndedUnixNano != 0 {
+		ended = op.EndedUnixNano
+	}
+	if op.Parent != 0 {
+		parent = op.Parent
+	}
+	if op.State == metapb.OperationState_OPERATION_STATE_FAILED {
+		fault = op.Reason
+	}
+	w.add(shard, op.Id, op.Kind, states[op.State], op.Reason, op.CreatedUnixNano, ended, op.DoneBytes, op.TotalBytes, fault,
+		"cluster", orNull(cmp.Or(op.NodeId, op.FromNode)), op.Step, op.Attempt, parent, orNull(op.RequestedBy))
 }
 
 // pipelinesTable is svc_private.pipelines, one row a version. All databases share them.
