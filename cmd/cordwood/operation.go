@@ -118,6 +118,7 @@ func (a *clusterAPI) wait(cmd *cobra.Command, id uint64) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	last, failures := "", 0
+	var said time.Time
 	for {
 		op, err := a.operation(ctx, id)
 		switch {
@@ -137,9 +138,10 @@ func (a *clusterAPI) wait(cmd *cobra.Command, id uint64) error {
 			return fmt.Errorf("operation %d is %s: %s", id, op.State, op.Reason)
 		default:
 			failures = 0
-			if line := operationLine(op); line != last {
-				fmt.Fprintln(cmd.ErrOrStderr(), line)
-				last = line
+			// What is new is said at once, and how long it will take now and then.
+			if now := fmt.Sprint(op.Step, op.Reason, op.DoneBytes); now != last || time.Since(said) > 10*time.Second {
+				fmt.Fprintln(cmd.ErrOrStderr(), operationLine(op))
+				last, said = now, time.Now()
 			}
 		}
 		select {

@@ -182,16 +182,21 @@ func (s *logStore) note(l *raft.Log) {
 }
 
 // lastCommand is the index of the last command up to index. known is false if it lies
-// before what this process has read or written of the log.
+// before what this process has read or written of the log, or before the log: a snapshot
+// covers that, whose own index may be that of an entry which is no command.
 func (s *logStore) lastCommand(index uint64) (last uint64, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
 		if _, other := s.others[index]; !other {
-			return index, index > 0
+			break
 		}
 		index--
 	}
+	if first, err := s.backend.FirstIndex(); err == nil && (first == 0 || index < first) {
+		return 0, false
+	}
+	return index, index > 0
 }
 
 // BytesAfter is about how many bytes of entries the log holds behind index.

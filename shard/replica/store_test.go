@@ -202,3 +202,37 @@ func (discard) Snapshot(uint64) (Snapshot, error) { return discard{}, nil }
 func (discard) Restore(io.Reader) error           { return nil }
 func (discard) Persist(w io.Writer) error         { _, err := w.Write([]byte("-")); return err }
 func (discard) Release()                          {}
+
+// TestLastCommandBehindSnapshot: the entry before the first one of the log is in a
+// snapshot, also if nobody here has seen it and the snapshot holds no command of its index.
+func TestLastCommandBehindSnapshot(t *testing.T) {
+	for _, c := range []struct {
+		first, last uint64
+		others      []uint64
+		index, want uint64
+		known       bool
+	}{
+		{0, 0, nil, 259, 0, false},
+		{260, 260, []uint64{260}, 260, 0, false},
+		{260, 262, []uint64{260, 262}, 262, 261, true},
+		{258, 260, []uint64{260}, 260, 259, true},
+	} {
+		backend := raft.NewInmemStore()
+		s := newLogStore(struct {
+			*raft.InmemStore
+			io.Closer
+		}{backend, io.NopCloser(nil)}, nil, nil, WAL)
+		for _, index := range c.others {
+			s.others[index] = struct{}{}
+		}
+		for index := c.first; index > 0 && index <= c.last; index++ {
+			if err := backend.StoreLog(&raft.Log{Index: index}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if last, known := s.lastCommand(c.index); known != c.known || known && last != c.want {
+			t.Errorf("log %d to %d without commands at %v: the last command up to %d is %d, %v; want %d, %v",
+				c.first, c.last, c.others, c.index, last, known, c.want, c.known)
+		}
+	}
+}
