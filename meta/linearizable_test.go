@@ -35,8 +35,9 @@ func (c *lossyConn) Invoke(ctx context.Context, method string, args, reply any, 
 	return err
 }
 
-// work has clients do things at random to few tables, so that they meet.
-func work(t *testing.T, g *group, seed uint64, clients, each int, trouble func()) *recorder {
+// work has clients do things at random to few tables, so that they meet. The answers of
+// one in lost proposals are lost.
+func work(t *testing.T, g *group, seed uint64, lost, clients, each int, trouble func()) *recorder {
 	t.Helper()
 	r := &recorder{start: time.Now()}
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
@@ -52,7 +53,7 @@ func work(t *testing.T, g *group, seed uint64, clients, each int, trouble func()
 				if err != nil {
 					return nil, err
 				}
-				return lossy(conn, 10), nil
+				return lossy(conn, lost), nil
 			},
 		})
 		running.Go(func() {
@@ -100,7 +101,7 @@ func TestHistoryIsLinearizable(t *testing.T) {
 	g := newGroup(t, 3, nil)
 	random := rand.New(rand.NewPCG(seed, 99))
 	var troubles int
-	r := work(t, g, seed, 6, 120, func() {
+	r := work(t, g, seed, 10, 6, 120, func() {
 		time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond) // between faults, not for an outcome
 		if troubles++; troubles > 6 {
 			return
@@ -135,7 +136,7 @@ func TestHistoryShowsForgottenProposals(t *testing.T) {
 	for _, id := range g.ids() {
 		g.member(id).ForgetProposals()
 	}
-	r := work(t, g, 7, 4, 150, func() { time.Sleep(10 * time.Millisecond) })
+	r := work(t, g, 7, 2, 4, 100, func() { time.Sleep(10 * time.Millisecond) })
 	if err := r.check(t); err == nil {
 		t.Error("commands were executed twice, and nobody noticed")
 	}
