@@ -71,7 +71,7 @@ func Run(cfg Config, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer data.Close()
+	defer func() { _ = data.Close() }() // only unlocks it
 	p := &printer{w: w}
 	mine, err := look(data, id, isShard)
 	if err != nil {
@@ -148,7 +148,7 @@ func compare(p *printer, dir string, data *node.Offline, mine *copyOf, id uint32
 	if err != nil {
 		return false, err
 	}
-	defer other.Close()
+	defer func() { _ = other.Close() }()
 	if other.ClusterID != data.ClusterID {
 		return false, fmt.Errorf("data folder %s belongs to cluster %s, not to cluster %s", dir, other.ClusterID, data.ClusterID)
 	}
