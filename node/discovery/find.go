@@ -196,7 +196,7 @@ func (d *Discovery) ready(v view) (missing string, founders []string) {
 	}
 	switch {
 	case len(v.silent) > 0:
-		return fmt.Sprintf("all seeds to answer, since no cluster exists yet: %s", strings.Join(v.silent, ", ")), nil
+		return fmt.Sprintf("all seeds to answer, or one that belongs to a cluster; no answer from %s", strings.Join(v.silent, ", ")), nil
 	case len(founders) < d.cfg.Expect:
 		return fmt.Sprintf("a cluster: none of the seeds belongs to one, and of %d nodes for the first metadata group (--meta-bootstrap-expect) %d are here", d.cfg.Expect, len(founders)), nil
 	}

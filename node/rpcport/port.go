@@ -57,6 +57,9 @@ type Port struct {
 	raft   func(net.Conn)
 	conns  map[net.Conn]struct{} // not handed on yet
 	closed bool
+	// untold counts the connections that were refused since told, without a line in the log.
+	untold int
+	told   time.Time
 }
 
 // Listen opens the port.
@@ -178,13 +181,30 @@ func (p *Port) serve(raw net.Conn) {
 	p.forget(raw)
 	if err != nil {
 		raw.Close()
-		// Probes connect and leave: not worth a line.
-		if !errors.Is(err, io.EOF) {
-			p.cfg.Logger.Warn("refused a connection to the port between nodes", "from", raw.RemoteAddr().String(), "error", err)
-		}
+		p.refused(raw, err)
 		return
 	}
 	take(conn)
+}
+
+// refusedEvery is how often refused connections get a line in the log, at most: who is
+// refused tries again and again.
+const refusedEvery = 5 * time.Second
+
+func (p *Port) refused(conn net.Conn, err error) {
+	if errors.Is(err, io.EOF) {
+		return // probes connect and leave
+	}
+	p.mu.Lock()
+	p.untold++
+	count, soon := p.untold, time.Since(p.told) < refusedEvery
+	if !soon {
+		p.untold, p.told = 0, time.Now()
+	}
+	p.mu.Unlock()
+	if !soon {
+		p.cfg.Logger.Warn("refused a connection to the port between nodes", "from", conn.RemoteAddr().String(), "error", err, "count", count)
+	}
 }
 
 // sort finds out what a connection is, and who takes it.

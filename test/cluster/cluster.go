@@ -32,6 +32,8 @@ type Node struct {
 	HTTP string // http://127.0.0.1:PORT; https with --tls-cert
 	RPC  string
 
+	cluster *Cluster // nil outside of one
+
 	t    testing.TB
 	args []string
 	bin  string
@@ -137,9 +139,23 @@ func (n *Node) AwaitReady(limit time.Duration) error {
 		case <-time.After(10 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
-			n.signal(syscall.SIGQUIT) // what every goroutine waits for goes into the log
-			<-n.done
+			n.dump()
 			return fmt.Errorf("server %s not ready after %s: %s\n%s", n.Name, limit, why, n.log.String())
+		}
+	}
+}
+
+// dump ends the processes of the node's cluster, and has them log what every goroutine
+// waits for.
+func (n *Node) dump() {
+	all := []*Node{n}
+	if n.cluster != nil {
+		all = n.cluster.Nodes
+	}
+	for _, n := range all {
+		if n.Running() {
+			n.signal(syscall.SIGQUIT)
+			<-n.done
 		}
 	}
 }

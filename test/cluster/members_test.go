@@ -109,8 +109,7 @@ func TestThreeNodes(t *testing.T) {
 			t.Errorf("a member whose metadata was deleted: %v", err)
 		}
 	})
-	check2 := c.Nodes[:2]
-	for _, n := range check2 {
+	for _, n := range c.Nodes[:2] {
 		if err := wantRows(n, "t", rows); err != nil {
 			t.Error(err)
 		}
@@ -177,10 +176,11 @@ func (n *Node) reached(table string, count int) error {
 	return err
 }
 
-// TestRoles has each role in processes of its own: users are served by routers, which keep
-// nothing, and by nobody else.
+// TestRoles has each role in processes of its own, with TLS between them: users are served
+// by routers, which keep nothing, and by nobody else.
 func TestRoles(t *testing.T) {
-	c := NewCluster(t, Spec{Meta: 1, Shard: 1, Router: 2})
+	cert, key := selfSigned(t, t.TempDir(), "nodes")
+	c := NewCluster(t, Spec{Meta: 1, Shard: 1, Router: 2, Args: []string{"--rpc-tls-cert", cert, "--rpc-tls-key", key, "--rpc-tls-ca", cert}})
 	c.Start()
 	if err := ingest(c.Routers[0], "t", 0, 10); err != nil {
 		t.Fatal(err)
@@ -203,6 +203,14 @@ func TestRoles(t *testing.T) {
 			t.Errorf("a router has a folder %s", name)
 		}
 	}
+	plain := c.Add("router")
+	plain.set("--rpc-tls-cert", "")
+	plain.set("--rpc-tls-key", "")
+	plain.set("--rpc-tls-ca", "")
+	plain.Launch()
+	waitsFor(t, plain, "no answer from")
+	plain.Kill()
+
 	c.Routers[0].Kill()
 	if err := os.RemoveAll(c.Routers[0].Dir); err != nil { // it may lose everything
 		t.Fatal(err)

@@ -77,7 +77,7 @@ func (c *Cluster) add(roles string) *Node {
 		"--node-name", name, "--roles", roles, "--shards", fmt.Sprint(c.spec.Shards), "--replication", fmt.Sprint(c.spec.Replication),
 		"--meta-bootstrap-expect", fmt.Sprint(c.spec.Expect),
 	}, c.spec.Args...)...)
-	n.Name = name
+	n.Name, n.cluster = name, c
 	c.Nodes = append(c.Nodes, n)
 	for role, list := range map[string]*[]*Node{"meta": &c.Metas, "shard": &c.Shards, "router": &c.Routers} {
 		if strings.Contains(roles, role) {
