@@ -88,6 +88,16 @@ func TestAutomatic(t *testing.T) {
 		{"two nodes keep one voter", 3 * time.Minute, func(w *world) {
 			w.node("a", "b").shard(1, "a").shard(1, "b").voting("a")
 		}, func(w *world) bool { return time.Since(w.began) > 2*time.Minute }, func(w *world) bool { return len(w.voters) != 1 || len(w.learners) != 1 }},
+		{"four voters become three", time.Minute, func(w *world) {
+			w.node("a", "b", "c", "d").shard(1, "a").shard(1, "b").shard(1, "c").voting("a", "b", "c", "d")
+			w.shard(1, "c")
+			w.nodes["b"].State = metapb.NodeState_NODE_STATE_DRAINED
+		}, func(w *world) bool { return slices.Equal(sorted(w.voters), []string{"a", "c", "d"}) }, nil},
+		{"a drained voter stays", 2 * time.Minute, func(w *world) {
+			w.node("a", "b", "c", "d").shard(1, "a").shard(1, "c").shard(1, "d").voting("a", "b", "c")
+			w.learners = []string{"d"}
+			w.nodes["b"].State = metapb.NodeState_NODE_STATE_DRAINED
+		}, func(w *world) bool { return time.Since(w.began) > time.Minute }, func(w *world) bool { return !slices.Equal(sorted(w.voters), []string{"a", "b", "c"}) }},
 		{"a new node gets shards and hot tables", 20 * time.Minute, func(w *world) {
 			w.node("a").shard(1, "a").shard(1, "a").table(1, nil, 1).table(2, nil, 1).table(3, map[string]string{}, 2).voting("a")
 			w.ingest = map[uint64]float64{1: 20 << 20, 2: 20 << 20, 3: 50 << 20}

@@ -79,13 +79,14 @@ func (p *picture) metaSuccessor(after string) string {
 // mayVote tells whether a node may be a voter of the metadata group.
 func (p *picture) mayVote(id string) bool {
 	n := p.nodes[id]
-	return n != nil && inMeta(n.Node) && p.alive(id) && !n.Report.Stopping && !p.retiring(id)
+	return n != nil && inMeta(n.Node) && p.alive(id) && !n.Report.Stopping && !p.retiring(id) &&
+		n.Node.State != metapb.NodeState_NODE_STATE_DRAINED // it may have been decommissioned
 }
 
-// retiring tells whether a node is being decommissioned, or is drained for good.
+// retiring tells whether a node is being decommissioned. One that is drained keeps its
+// vote: it has nothing to do with shards.
 func (p *picture) retiring(id string) bool {
-	return p.runs(func(op *metapb.Operation) bool { return op.Kind == KindNodeDecommission && op.NodeId == id }) != nil ||
-		p.nodes[id].GetNode().GetState() == metapb.NodeState_NODE_STATE_DRAINED
+	return p.runs(func(op *metapb.Operation) bool { return op.Kind == KindNodeDecommission && op.NodeId == id }) != nil
 }
 
 // metaCandidate is the member that should be the next voter: in a zone without one, if
@@ -159,6 +160,13 @@ func (p *picture) tendMeta() *act {
 	if len(staying) < size && p.metaCandidate() != "" && p.enoughCandidates(size-len(staying), len(staying)) {
 		return changeMembers(p.metaCandidate(), metapb.ChangeMembersRequest_CHANGE_PROMOTE)
 	}
+	if len(going) == 0 && len(staying) > max(size, 3) && len(staying)%2 == 0 {
+		// Four voters tolerate no more than three; it learns again after that. Of two, both stay:
+		// what they know is in two places.
+		if id := p.surplusVoter(staying); id != "" {
+			return changeMembers(id, metapb.ChangeMembersRequest_CHANGE_REMOVE)
+		}
+	}
 	for _, m := range going {
 		if m.NodeId == p.status.Leader || len(staying) < size && len(staying)%2 == 0 {
 			continue // decommissioning hands leadership on; nobody can take the place
@@ -183,4 +191,19 @@ func (p *picture) enoughCandidates(missing, have int) bool {
 		}
 	}
 	return ready >= min(missing, 2)
+}
+
+// surplusVoter is the voter to do without if there is one too many: one that does not
+// answer or is drained rather than another one, and never the leader.
+func (p *picture) surplusVoter(voters []*metapb.MemberStatus) string {
+	best := ""
+	for _, m := range voters {
+		if m.NodeId == p.status.Leader || p.metaTolerance(m.NodeId) < p.metaTolerance("") || p.metaTolerance(m.NodeId) < 0 {
+			continue
+		}
+		if best == "" || cmp.Or(compareBool(p.mayVote(best), p.mayVote(m.NodeId)), cmp.Compare(best, m.NodeId)) > 0 {
+			best = m.NodeId
+		}
+	}
+	return best
 }
