@@ -40,6 +40,7 @@ const (
 	noteSealed   = "sealed"   // those that know that they no longer do
 	noteMoves    = "moves"    // parts begun so far
 	noteFailed   = "failed"   // parts that did not come to their end
+	noteName     = "name"     // of a node that may be forgotten at the end
 	noteInitial  = "initial"  // the shards of a new cluster
 
 	modeRestart = "restart"

@@ -291,7 +291,11 @@ func (d *diagnosis) notes() {
 		}
 	}
 	if nodes >= 3 && len(alone) > 0 {
-		d.add(info, fmt.Sprintf("'cordwood shard replicas %s 3' keeps three", strings.SplitN(alone[0], ",", 2)[0]), "shards %s have one replica each: while its node is down, its rows can be neither written nor read", few(alone))
+		words := "shard " + alone[0] + " has one replica"
+		if len(alone) > 1 {
+			words = "shards " + few(alone) + " have one replica each"
+		}
+		d.add(info, fmt.Sprintf("'cordwood shard replicas %s 3' keeps three", alone[0]), "%s: while its node is down, its rows can be neither written nor read", words)
 	}
 }
 

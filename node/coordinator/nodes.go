@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -27,7 +28,7 @@ func (p *picture) drainNode(op *metapb.Operation) decision {
 	n := p.nodes[op.NodeId]
 	if n == nil {
 		if op.Kind == KindNodeDecommission && op.Step == stepForget {
-			return finished("node %s holds nothing and is forgotten", op.NodeId)
+			return finished("node %s holds nothing and is forgotten", cmp.Or(op.Notes[noteName], op.NodeId))
 		}
 		return failed("end", "there is no node %s", op.NodeId)
 	}
@@ -39,7 +40,7 @@ func (p *picture) drainNode(op *metapb.Operation) decision {
 		return p.undoDrain(op, n.Node)
 	}
 	if n.Node.State != metapb.NodeState_NODE_STATE_DRAINING && n.Node.State != metapb.NodeState_NODE_STATE_DRAINED {
-		return call(stepMark, fmt.Sprintf("node %s takes nothing new", p.name(id)), p.setState(id, metapb.NodeState_NODE_STATE_DRAINING))
+		return call(stepMark, fmt.Sprintf("node %s takes nothing new", p.name(id)), p.setState(id, metapb.NodeState_NODE_STATE_DRAINING)).note(noteName, p.name(id))
 	}
 	if d := p.moveLeaders(op); d.do != nil {
 		return d
@@ -223,6 +224,8 @@ func subject(p *picture, o *metapb.Operation) string {
 		return fmt.Sprintf("table %d", o.TableId)
 	case o.ShardId != 0:
 		return fmt.Sprintf("shard %d", o.ShardId)
+	case o.NodeId != "" && p.nodes[o.NodeId] == nil:
+		return "node " + cmp.Or(o.Notes[noteName], o.NodeId)
 	case o.NodeId != "":
 		return "node " + p.name(o.NodeId)
 	}
