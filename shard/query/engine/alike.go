@@ -259,6 +259,9 @@ func rowsOf(list []alikeRows) (n int64) {
 // alikeIn returns what of part i of the source is alike: all of it, or row groups.
 func (p *plan) alikeIn(e *Engine, s *source, i int, timeType schema.Type) (out []alikeRows) {
 	part := &s.plain[i]
+	if part.far {
+		return nil
+	}
 	if part.batch != nil {
 		if part.batch.Column(schema.DeletedColumnID) == nil && p.alike(part.min, part.max, timeType) {
 			out = append(out, alikeRows{part: i, whole: true, min: part.min, max: part.max, rows: int64(part.batch.Rows)})

@@ -95,7 +95,7 @@ func (p *plan) source(e *Engine, st *statement, whole bool) *source {
 			}
 			hide = hide || v.ExpiredBefore != nil && part.min < *v.ExpiredBefore
 			cut = cut || p.from != nil && part.min < *p.from
-			if !identity {
+			if !identity && !part.far {
 				if lent, ok := p.lend(e, &part, timeType, s.need, &budget); ok {
 					left = append(left, lent...)
 					continue
@@ -132,15 +132,19 @@ func (p *plan) parts() []part {
 		slices.SortStableFunc(segments, func(a, b *query.Segment) int { return cmp.Compare(a.Order, b.Order) })
 	}
 	p.pruned = pruning{segments: len(segments)}
+	timeType := schema.TimestampNanosecond
+	if c := v.Schema.TimeIndex(); c != nil {
+		timeType = c.Type
+	}
 	parts := make([]part, 0, len(segments)+len(v.Batches))
 	for _, s := range segments {
 		p.pruned.rows += s.Rows
-		parts = append(parts, part{segment: s, merge: v.Eras.Segment(s.Order, v.Merge), rank: len(parts), min: s.MinTime, max: s.MaxTime})
+		parts = append(parts, part{segment: s, merge: v.Eras.Segment(s.Order, v.Merge), rank: len(parts), min: s.MinTime, max: s.MaxTime, far: isFar(s.MinTime, s.MaxTime, timeType)})
 	}
 	for i, b := range v.Batches {
 		if b.Rows > 0 {
 			p.pruned.memtable += int64(b.Rows)
-			parts = append(parts, part{batch: b, merge: v.Eras.Batch(i, v.Merge), rank: len(parts), min: b.MinTime, max: b.MaxTime})
+			parts = append(parts, part{batch: b, merge: v.Eras.Batch(i, v.Merge), rank: len(parts), min: b.MinTime, max: b.MaxTime, far: isFar(b.MinTime, b.MaxTime, timeType)})
 		}
 	}
 	return parts

@@ -43,6 +43,9 @@ type part struct {
 	// groups are the runs of row numbers that matter, left the row groups; nil: all.
 	groups []rowRun
 	left   []int
+	// far tells that times may be beyond what the engine compares, which it does in
+	// microseconds.
+	far bool
 	// file is where the batch was read from, if it is not of the memtable.
 	file *query.Segment
 }
@@ -129,6 +132,7 @@ type fileGroup struct {
 	shared  bool
 	runs    []rowRun
 	rank    int
+	far     bool
 }
 
 // filesOf groups the segments among parts. Files with runs of rows are apart.
@@ -141,17 +145,17 @@ func (s *source) filesOf(parts []part) []*fileGroup {
 		if p.segment == nil {
 			continue
 		}
-		if last != nil && p.groups == nil && last.Shared == p.segment.Shared && slices.Equal(last.Columns, p.segment.Columns) {
+		if last != nil && p.groups == nil && before.far == p.far && last.Shared == p.segment.Shared && slices.Equal(last.Columns, p.segment.Columns) {
 			before.paths = append(before.paths, p.segment.Path)
 			continue
 		}
-		g := &fileGroup{columns: s.fileColumns(p.segment), shared: p.segment.Shared, runs: p.groups, rank: p.rank, paths: []string{p.segment.Path}}
+		g := &fileGroup{columns: s.fileColumns(p.segment), shared: p.segment.Shared, runs: p.groups, rank: p.rank, far: p.far, paths: []string{p.segment.Path}}
 		if p.groups != nil {
 			groups = append(groups, g)
 			continue
 		}
 		var key strings.Builder
-		fmt.Fprint(&key, g.shared)
+		fmt.Fprint(&key, g.shared, g.far)
 		for _, c := range g.columns {
 			fmt.Fprintf(&key, " %d:%d", c.ID, c.FieldID)
 		}
@@ -213,6 +217,8 @@ func (s *source) files(b *strings.Builder, g *fileGroup, condition, extra string
 			b.WriteString(s.null(at) + " AS " + name)
 		case s.columns[at].Type == schema.JSON:
 			b.WriteString("cordwood_json(" + name + ") AS " + name)
+		case g.far && s.columns[at].Semantic == schema.Timestamp:
+			b.WriteString(s.near(at))
 		default:
 			b.WriteString(name)
 		}
@@ -249,6 +255,25 @@ func (s *source) files(b *strings.Builder, g *fileGroup, condition, extra string
 	s.conditions(b, append(conditions, condition)...)
 }
 
+// farSeconds is the last second, and the first before 1970, that a row may be written with
+// since both ways of writing look; rows of before may have others.
+const farSeconds = 9_200_000_000_000
+
+// isFar tells whether times of a time index, in its unit, may be beyond that.
+func isFar(lo, hi int64, t schema.Type) bool {
+	units := t.UnitsPerSecond()
+	return units > 0 && units <= 1000 && (lo < -farSeconds*units || hi > farSeconds*units)
+}
+
+// near is the time index with times beyond what the engine compares taken for the last and
+// the first moment: one stored row must not have queries fail.
+func (s *source) near(at int) string {
+	const moment = "make_timestamp(%s%d)::%s"
+	name, kind := quoteName(s.names[at]), duckTypes[s.columns[at].Type].sql
+	lo, hi := fmt.Sprintf(moment, "-", farSeconds*1_000_000, kind), fmt.Sprintf(moment, "", farSeconds*1_000_000, kind)
+	return fmt.Sprintf("CASE WHEN %[1]s > %[3]s THEN %[3]s WHEN %[1]s < %[2]s THEN %[2]s ELSE %[1]s END AS %[1]s", name, lo, hi)
+}
+
 // conditions writes the WHERE of a part: those given, those of the source.
 func (s *source) conditions(b *strings.Builder, list ...string) {
 	word := " WHERE "
@@ -281,7 +306,11 @@ func (s *source) scan(b *strings.Builder, parts []part, mark string) error {
 			b.WriteString(", ")
 		}
 		columns, names = append(columns, s.columns[at]), append(names, s.names[at])
-		b.WriteString(quoteName(s.names[at]))
+		if s.columns[at].Semantic == schema.Timestamp && slices.ContainsFunc(parts, func(p part) bool { return p.far }) {
+			b.WriteString(s.near(at))
+		} else {
+			b.WriteString(quoteName(s.names[at]))
+		}
 	}
 	deleted := ordered
 	for _, p := range parts {
