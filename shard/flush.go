@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -32,6 +33,9 @@ const (
 )
 
 const (
+	// memoryIdle is for how long nobody must have asked for memory for rows before free
+	// one is given back.
+	memoryIdle      = 2 * time.Second
 	minFlushBackoff = time.Second
 	maxFlushBackoff = 30 * time.Second
 )
@@ -351,6 +355,10 @@ func (s *Shard) flushLoop() {
 			reason = flushRequest
 		case reason = <-s.wake:
 		case <-ticker.C:
+			if s.cfg.Pool.Trim(s.now(), memoryIdle) > 0 {
+				// What writing left on the heap may go as well: a large answer may follow.
+				debug.FreeOSMemory()
+			}
 		case <-expire.C:
 			if err := s.expireRows(context.Background()); err != nil {
 				s.cfg.Logger.Warn("expired rows stay for now; they are hidden from queries", "error", err)

@@ -124,6 +124,8 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 			return err
 		}
 	}
+	var sent answer
+	defer sent.end()
 	return errs.ToGRPC(s.examine(ctx, req, s.cfg.Engine.Query(ctx, &query.Request{
 		SQL: req.Sql, Database: req.Database, Tables: g.tables, Limit: req.Limit, Timezone: req.Timezone,
 	}, func(ipc []byte) error {
@@ -132,6 +134,7 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 			if err := stream.Send(&shardpb.QueryChunk{ArrowIpc: ipc[:n]}); err != nil {
 				return err
 			}
+			sent.add(n)
 			ipc = ipc[n:]
 		}
 		return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // The sizes of an arena's chunks: small at first, so that a shard of few rows costs
@@ -21,7 +22,7 @@ const (
 const DefaultRetain = 64 << 20
 
 // Pool hands out memory chunks from outside the Go heap and keeps some free ones,
-// because touching fresh pages is much of the cost of filling them. One Pool should
+// because touching fresh pages is much of the cost of filling them, until Trim. One Pool should
 // serve all shards of a process. The zero value is ready to use.
 //
 // The memory lies in a file in memory that another process may map (Share, Locate),
@@ -31,9 +32,11 @@ type Pool struct {
 	// operating system. 0 means DefaultRetain, a negative number none.
 	Retain int64
 
-	mu     sync.Mutex // guards free and kept
+	mu     sync.Mutex // guards free, kept and last
 	free   map[int][][]byte
 	kept   int64
+	last   time.Time // when memory was asked for last, or a trim found that it was
+	asked  bool      // since last
 	mapped atomic.Int64
 	shared sharedFile
 }
@@ -44,6 +47,7 @@ func (p *Pool) Mapped() int64 { return p.mapped.Load() }
 
 func (p *Pool) get(size int) ([]byte, error) {
 	p.mu.Lock()
+	p.asked = true
 	if list := p.free[size]; len(list) > 0 {
 		c := list[len(list)-1]
 		p.free[size] = list[:len(list)-1]
@@ -58,6 +62,29 @@ func (p *Pool) get(size int) ([]byte, error) {
 	}
 	p.mapped.Add(int64(size))
 	return c, nil
+}
+
+// Trim gives the free memory back to the operating system if none was asked for in so
+// much time, and returns how much it was. It is to be called from time to time.
+func (p *Pool) Trim(now time.Time, idle time.Duration) int64 {
+	p.mu.Lock()
+	if p.asked || p.last.IsZero() {
+		p.last, p.asked = now, false
+	}
+	if now.Sub(p.last) < idle || p.kept == 0 {
+		p.mu.Unlock()
+		return 0
+	}
+	free, kept := p.free, p.kept
+	p.free, p.kept = nil, 0
+	p.mu.Unlock()
+	for _, list := range free {
+		for _, c := range list {
+			p.shared.unmapChunk(c)
+		}
+	}
+	p.mapped.Add(-kept)
+	return kept
 }
 
 func (p *Pool) put(c []byte) {

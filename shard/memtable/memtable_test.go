@@ -3,6 +3,7 @@ package memtable
 import (
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
@@ -188,4 +189,43 @@ func TestCuts(t *testing.T) {
 	if d := cmp.Diff([]uint64{8}, m.CutTables()); d != "" || m.Cuts(7) != nil {
 		t.Error(d)
 	}
+}
+
+// TestTrim: free memory goes back once nobody asks for any, and not before.
+func TestTrim(t *testing.T) {
+	p := &Pool{}
+	now := time.Unix(1000, 0)
+	fill := func() *Memtable {
+		m := New(p)
+		for range 4 {
+			batch(t, m, 7, 1, 900<<10)
+		}
+		return m
+	}
+	m := fill()
+	used := p.Mapped()
+	steps := []struct {
+		after time.Duration
+		do    func()
+		want  int64
+	}{
+		{0, func() { m.Unref() }, used}, // kept
+		{time.Second, func() {}, used},
+		{500 * time.Millisecond, func() { m = fill() }, used}, // asked for
+		{time.Second, func() { m.Unref() }, used},
+		{900 * time.Millisecond, func() {}, used},
+		{100 * time.Millisecond, func() {}, 0},
+		{time.Hour, func() {}, 0},
+		{0, func() { m = fill() }, used},
+		{time.Hour, func() {}, used}, // in use
+	}
+	for i, s := range steps {
+		now = now.Add(s.after)
+		s.do()
+		before := p.Mapped()
+		if got := p.Trim(now, 2*time.Second); got != before-p.Mapped() || p.Mapped() != s.want {
+			t.Errorf("step %d: %d bytes went, %d are mapped, want %d", i, got, p.Mapped(), s.want)
+		}
+	}
+	m.Unref()
 }

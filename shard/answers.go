@@ -1,0 +1,59 @@
+package shard
+
+import (
+	"runtime/debug"
+	"sync"
+)
+
+// largeAnswer is the size from which on an answer is a large one: an export, in which
+// what is garbage comes quickly, and what is in use is most of the heap.
+const largeAnswer = 32 << 20
+
+// largeGC is at how much garbage, in percent of what is in use, the collector runs while
+// large answers are on their way. It is a third of what it is else, so that the process stays
+// small; that costs some 2 % of the export.
+const largeGC = 35
+
+// exports are the large answers of the process that are on their way.
+var exports struct {
+	sync.Mutex
+	n      int
+	before int // the collector's percentage without any
+}
+
+// answer counts the bytes of one answer.
+type answer struct {
+	bytes int
+	large bool
+}
+
+// add counts bytes that were sent.
+func (a *answer) add(n int) {
+	a.bytes += n
+	if a.large || a.bytes < largeAnswer {
+		return
+	}
+	a.large = true
+	exports.Lock()
+	defer exports.Unlock()
+	if exports.n++; exports.n > 1 {
+		return
+	}
+	exports.before = debug.SetGCPercent(largeGC)
+	if exports.before >= 0 && exports.before < largeGC {
+		debug.SetGCPercent(exports.before) // the operator wants it smaller still
+	}
+}
+
+// end ends the answer.
+func (a *answer) end() {
+	if !a.large {
+		return
+	}
+	a.large = false
+	exports.Lock()
+	defer exports.Unlock()
+	if exports.n--; exports.n == 0 {
+		debug.SetGCPercent(exports.before)
+	}
+}
