@@ -69,8 +69,9 @@ crash: build ## Kill a real server, and cut its power (as root), again and again
 simulation: ## Break shards of many nodes in virtual time, SEEDS=200 different ways
 	$(GO) test -count 1 -timeout 60m -v ./test/simulation -seeds $${SEEDS:-200}
 
-chaos: build ## Break the disk under a real server in every way, and 200 bytes of its files (as root)
+chaos: build ## Break the disk under a real server in every way, and 200 bytes of its files (as root); found 100 clusters under fire
 	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CHAOS=1 $(GO) test -count 1 -timeout 30m -v ./test/fault
+	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CHAOS=1 $(GO) test -count 1 -timeout 60m -v -run TestFoundKilled ./test/cluster
 
 bench: ## Benchmarks of the hot paths, COUNT=6 times each, in the form that benchstat reads
 	$(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),6) \

@@ -20,13 +20,16 @@ func newServeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a server",
-		Long: `Run a server with every role in one process and its data in --data-dir.
+		Long: `Run a server with its data in --data-dir: by default with every role in one
+process and a cluster by itself, with --seeds a node of a cluster of several.
 
 Every setting is a flag, an environment variable (--http-addr is
 CORDWOOD_HTTP_ADDR) and a key of the YAML file named by --config (http.addr).
 A flag wins over the environment, that over the file, that over the default.`,
 		Example: `  cordwood serve
   cordwood serve --data-dir /var/lib/cordwood --http-addr 0.0.0.0:4000 --user-file users
+  cordwood serve --seeds 10.0.0.1:4001,10.0.0.2:4001,10.0.0.3:4001 --meta-bootstrap-expect 3 \
+    --replication 3 --rpc-addr 10.0.0.1:4001 --http-addr 10.0.0.1:4000 --user-file users
   CORDWOOD_SHARDS=8 cordwood serve --config cordwood.yaml --print-config`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
