@@ -99,7 +99,7 @@ type HTTPConfig struct {
 	Timeout time.Duration
 	// BodyLimit bounds a decompressed body; 0: none. Default 64MiB.
 	BodyLimit ByteSize
-	// InflightLimit bounds the memory of all bodies under way; 0: a quarter of the machine's.
+	// InflightLimit bounds the memory of all bodies under way; 0: an eighth of the machine's.
 	InflightLimit ByteSize
 	// InflightPolicy is wait (up to 10 s) or fail.
 	InflightPolicy string
@@ -218,7 +218,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.DurationVar(&c.HTTP.Timeout, "http-timeout", 0, "time limit of a request; 0: none")
 	c.HTTP.BodyLimit = 64 << 20
 	fs.Var(&c.HTTP.BodyLimit, "http-body-limit", "size limit of a decompressed body; 0: none")
-	fs.Var(&c.HTTP.InflightLimit, "http-inflight-limit", "memory limit of all bodies under way; 0: a quarter of the machine's")
+	fs.Var(&c.HTTP.InflightLimit, "http-inflight-limit", "memory limit of all bodies under way; 0: an eighth of the machine's")
 	fs.StringVar(&c.HTTP.InflightPolicy, "http-inflight-policy", "wait", "at that limit: wait (up to 10 s) or fail")
 	fs.BoolVar(&c.HTTP.EnableCORS, "http-enable-cors", true, "answer cross-origin requests of browsers")
 	fs.StringSliceVar(&c.HTTP.CORSAllowedOrigins, "http-cors-allowed-origins", nil, "origins allowed; none: any")

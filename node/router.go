@@ -38,7 +38,7 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 		policy = body.Fail
 	}
 	bodies, err := body.New(body.Config{
-		MaxBytes: int64(n.cfg.HTTP.BodyLimit), MaxInFlight: orQuarter(n.cfg.HTTP.InflightLimit, memory),
+		MaxBytes: int64(n.cfg.HTTP.BodyLimit), MaxInFlight: orQuarter(n.cfg.HTTP.InflightLimit, memory/2),
 		Policy: policy, Registerer: n.registry,
 	})
 	if err != nil {

@@ -130,10 +130,16 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 	if store {
 		kept.Runner, runner = runner, kept
 	}
-	if err := native.Read(data, kind, opt, runner); err != nil {
-		return ingestResult{}, s.failedAt("pipeline", err)
+	leave, err := s.running.enter(ctx)
+	if err != nil {
+		return ingestResult{}, s.failedAt("busy", err)
 	}
-	out, err := runner.Finish()
+	err = native.Read(data, kind, opt, runner)
+	var out *pipeline.Output
+	if err == nil {
+		out, err = runner.Finish()
+	}
+	leave()
 	if err != nil {
 		return ingestResult{}, s.failedAt("pipeline", err)
 	}

@@ -187,6 +187,7 @@ type Server struct {
 	cfg       Config
 	log       *slog.Logger
 	metrics   *metrics
+	running   running
 	pipelines *pipelines.Cache[*pipeline.Pipeline] // nil without Config.Pipelines
 	whole     http.Handler
 	public    http.Handler
@@ -206,7 +207,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, patience: bodyPatience}
+	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, patience: bodyPatience, running: newRunning()}
 	if s.pipelines, err = newPipelines(cfg); err != nil {
 		return nil, err
 	}

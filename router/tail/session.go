@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"strconv"
 	"sync"
@@ -12,9 +13,11 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/klauspost/compress/gzhttp"
+	"google.golang.org/protobuf/proto"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/proto/shardpb"
 	"cordwood/router/query/format"
 	"cordwood/router/vrl/value"
 )
@@ -50,7 +53,7 @@ var (
 
 // run sends rows until the client, the server, a shard or the clock ends it, and says
 // which if there is somebody to say it to.
-func (s *session) run(ctx context.Context, readers []Reader) {
+func (s *session) run(ctx context.Context, readers []Reader, first []*shardpb.TailRequest) {
 	s.begin()
 	var wg sync.WaitGroup
 	var stored sync.WaitGroup
@@ -64,7 +67,7 @@ func (s *session) run(ctx context.Context, readers []Reader) {
 		})
 		defer r.Close()
 	}
-	wg.Go(func() { s.followName(ctx) })
+	wg.Go(func() { s.followTable(ctx, &wg, first) })
 	wg.Go(func() {
 		stored.Wait()
 		s.beat(ctx)
@@ -77,14 +80,39 @@ func (s *session) run(ctx context.Context, readers []Reader) {
 	s.end(ctx)
 }
 
-// followName learns when the table is renamed, so that the last message names it as
-// people know it then.
-func (s *session) followName(ctx context.Context) {
+// followMore follows another shard, and returns why it ends.
+func (s *session) followMore(ctx context.Context, req *shardpb.TailRequest) error {
+	r, err := s.h.cfg.Follow(ctx, req)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return s.copy(r, func() {})
+}
+
+// followTable learns when the table is renamed, so that the last message names it as
+// people know it then, and when other shards take its rows, so that they are followed too:
+// all that is in them has come since. first are the requests that the tail began with.
+func (s *session) followTable(ctx context.Context, wg *sync.WaitGroup, first []*shardpb.TailRequest) {
+	followed := map[uint32]bool{}
+	for _, req := range first {
+		followed[req.ShardId] = true
+	}
 	for {
 		changed := s.h.cfg.Meta.Changed()
 		if t, ok := s.h.cfg.Meta.TableByID(s.tableID); ok {
 			if name := t.Database + "." + t.Name; name != s.table.Load() {
 				s.table.Store(name)
+			}
+			for _, shard := range t.Shards() {
+				if followed[shard] {
+					continue
+				}
+				followed[shard] = true
+				all := int64(math.MinInt64)
+				req := proto.Clone(first[0]).(*shardpb.TailRequest)
+				req.ShardId, req.Table, req.Since = shard, t.ToProto(), &all
+				wg.Go(func() { s.cancel(s.followMore(ctx, req)) })
 			}
 		}
 		select {

@@ -200,7 +200,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 		}
 		return err
 	}
-	s.run(ctx, readers)
+	s.run(ctx, readers, reqs)
 	return nil
 }
 

@@ -412,3 +412,51 @@ func TestConfig(t *testing.T) {
 		t.Errorf("an empty Config gives %v", err)
 	}
 }
+
+// moving is a catalog in which public.t gets another shard when moved is closed.
+type moving struct {
+	catalog
+	moved chan struct{}
+}
+
+func (c *moving) TableByID(id uint64) (*schema.Table, bool) {
+	t, ok := c.catalog.TableByID(id)
+	select {
+	case <-c.moved:
+		t.Placement = append(t.Placement, schema.Placement{Epoch: 4, ShardID: 9})
+	default:
+	}
+	return t, ok
+}
+
+func (c *moving) Changed() <-chan struct{} {
+	select {
+	case <-c.moved:
+		return nil
+	default:
+		return c.moved
+	}
+}
+
+// TestMovedTable: the shard that takes the rows from now on is followed too, with all that
+// it has by then.
+func TestMovedTable(t *testing.T) {
+	meta := &moving{moved: make(chan struct{})}
+	r := newRig(t, func(c *Config) { c.Meta = meta })
+	resp := r.get("table=t")
+	r.twoFeeds()
+	for range 2 {
+		if req := <-r.reqs; req.Since != nil {
+			t.Errorf("stored rows of shard %d were asked for", req.ShardId)
+		}
+	}
+	in := bufio.NewReader(resp.Body)
+	close(meta.moved)
+	if req := <-r.reqs; req.ShardId != 9 || req.Since == nil || len(req.Table.Placement) != 4 {
+		t.Errorf("followed %v", req)
+	}
+	got := strings.Join(lines(t, in, 4), "\n")
+	if !strings.Contains(got, "stored9") {
+		t.Errorf("got %s", got)
+	}
+}

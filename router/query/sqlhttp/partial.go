@@ -37,12 +37,20 @@ func appendPartial(w http.ResponseWriter, buf *format.Buffer, partial []string) 
 		return nil
 	}
 	tellPartial(w, partial)
-	list, err := json.Marshal(partial)
+	var missing struct {
+		Segments []string `json:"segments,omitempty"`
+		Shards   []string `json:"shards,omitempty"`
+	}
+	for _, text := range partial {
+		if strings.Contains(text, ": segment ") {
+			missing.Segments = append(missing.Segments, text)
+		} else {
+			missing.Shards = append(missing.Shards, text)
+		}
+	}
+	list, err := json.Marshal(missing)
 	if err != nil {
 		return err
 	}
-	if err := buf.Append([]byte(`,"partial":{"segments":`)); err != nil {
-		return err
-	}
-	return buf.Append(append(list, '}'))
+	return buf.Append(append([]byte(`,"partial":`), list...))
 }

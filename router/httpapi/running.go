@@ -1,0 +1,37 @@
+package httpapi
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"cordwood/proto/errs"
+)
+
+// runningWait is how long a request waits for its pipeline to begin.
+const runningWait = 2 * time.Second
+
+// running bounds the pipelines that run at a time. They only compute, so more of them than
+// a few for each processor take memory for their rows, and no less time.
+type running chan struct{}
+
+func newRunning() running { return make(running, 4*runtime.GOMAXPROCS(0)) }
+
+// enter waits for a place; leave gives it back.
+func (r running) enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case r <- struct{}{}:
+		return func() { <-r }, nil
+	default:
+	}
+	timer := time.NewTimer(runningWait)
+	defer timer.Stop()
+	select {
+	case r <- struct{}{}:
+		return func() { <-r }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-timer.C:
+		return nil, errs.New(errs.ShardBusy, "%d pipelines run already, and many requests wait: try again later", cap(r)).WithRetryAfter(runningWait)
+	}
+}
