@@ -110,17 +110,18 @@ func (m *fakeMeta) EachPipelineText(_ context.Context, f func(*metapb.PipelineVe
 
 // fakeShards answers with given tables and rows, and keeps the last request.
 type fakeShards struct {
-	mu      sync.Mutex
-	reads   []*shardpb.TableName
-	explain bool
-	stream  []byte
-	tail    error // after stream
-	err     error
-	stats   []*shardpb.ShardStats
-	asked   int
-	queried *shardpb.QueryRequest
-	closed  bool
-	block   chan struct{} // if set, Query waits for it or its context
+	statsErr error
+	mu       sync.Mutex
+	reads    []*shardpb.TableName
+	explain  bool
+	stream   []byte
+	tail     error // after stream
+	err      error
+	stats    []*shardpb.ShardStats
+	asked    int
+	queried  *shardpb.QueryRequest
+	closed   bool
+	block    chan struct{} // if set, Query waits for it or its context
 }
 
 func (s *fakeShards) Analyze(context.Context, *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error) {
@@ -150,7 +151,7 @@ func (s *fakeShards) Query(ctx context.Context, req *shardpb.QueryRequest) (io.R
 
 func (s *fakeShards) Stats(context.Context, *shardpb.StatsRequest) ([]*shardpb.ShardStats, error) {
 	s.asked++
-	return s.stats, s.err
+	return s.stats, s.statsErr
 }
 
 type failing struct{ err error }

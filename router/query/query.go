@@ -178,7 +178,8 @@ type Result struct {
 	// Rows is nil unless the statement answers with rows. It is valid until the
 	// function that it was given to returns.
 	Rows format.Rows
-	// Partial lists what is missing from Rows, if Request.AllowPartial was set.
+	// Partial lists what is missing from Rows, if Request.AllowPartial was set, and what
+	// system tables do not know because a node does not answer.
 	Partial []string
 	// AffectedRows counts what INSERT stored.
 	AffectedRows int64

@@ -355,6 +355,33 @@ NULL 5 node-drain running "" 1 NULL 0 0 NULL cluster b "" 0 NULL ann
 	}
 }
 
+// TestSystemTablesWithANodeDown: what the others know is shown, and the shards that nobody
+// told of are named; sizes that nobody tells of are an error.
+func TestSystemTablesWithANodeDown(t *testing.T) {
+	w := newWorld(t)
+	ask := func() ([]string, error) {
+		_, missing, err := w.queryTables(t.Context(), "SELECT * FROM svc_private.shards", []*shardpb.TableName{{Database: "svc_private", Name: "shards"}})
+		return missing, err
+	}
+	w.shards.stats = []*shardpb.ShardStats{{ShardId: 2, State: "Leader"}}
+	w.shards.statsErr = errs.New(errs.ShardUnreachable, "node b: away")
+	if missing, err := ask(); err != nil || len(missing) != 1 || !strings.Contains(missing[0], "shard 3") || !strings.Contains(missing[0], "node b") {
+		t.Errorf("missing %v, error %v", missing, err)
+	}
+	w.shards.stats = append(w.shards.stats, &shardpb.ShardStats{ShardId: 3, State: "Leader"})
+	if missing, err := ask(); err != nil || len(missing) != 0 {
+		t.Errorf("all shards are known: missing %v, error %v", missing, err)
+	}
+	w.shards.stats = nil
+	if missing, err := ask(); err != nil || len(missing) != 2 {
+		t.Errorf("nobody answers: missing %v, error %v", missing, err)
+	}
+	_, _, err := w.queryTables(t.Context(), "SELECT * FROM information_schema.tables", []*shardpb.TableName{{Database: "information_schema", Name: "tables"}})
+	if errs.CodeOf(err) != errs.ShardUnreachable {
+		t.Errorf("sizes of which nobody tells: %v", err)
+	}
+}
+
 // What the statement asks of names decides which rows are made, and what it names
 // whether the shards are asked.
 func TestSystemTablesFiltered(t *testing.T) {

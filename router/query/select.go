@@ -26,7 +26,7 @@ func (s *Service) query(ctx context.Context, q *statement.Query, req *Request, e
 	if err != nil {
 		return err
 	}
-	tables, err := s.queryTables(ctx, q.Text, analysis.Tables)
+	tables, missing, err := s.queryTables(ctx, q.Text, analysis.Tables)
 	if err != nil {
 		return err
 	}
@@ -38,9 +38,9 @@ func (s *Service) query(ctx context.Context, q *statement.Query, req *Request, e
 	if err != nil {
 		return err
 	}
-	var partial []string
+	partial := missing
 	if p, ok := body.(interface{ Partial() []string }); ok {
-		partial = p.Partial()
+		partial = append(partial, p.Partial()...)
 	}
 	stream := &stream{src: body}
 	defer stream.close()
@@ -53,8 +53,9 @@ func (s *Service) query(ctx context.Context, q *statement.Query, req *Request, e
 	return each(ctx, Result{Rows: stream, Partial: partial})
 }
 
-// queryTables finds each table that a statement reads.
-func (s *Service) queryTables(ctx context.Context, sql string, names []*shardpb.TableName) ([]*shardpb.QueryTable, error) {
+// queryTables finds each table that a statement reads, and tells what their rows lack
+// because a node does not answer.
+func (s *Service) queryTables(ctx context.Context, sql string, names []*shardpb.TableName) (tables []*shardpb.QueryTable, missing []string, err error) {
 	out := make([]*shardpb.QueryTable, 0, len(names))
 	facts := &facts{service: s, ctx: ctx, system: systemTables, needSizes: true}
 	for _, name := range names {
@@ -71,11 +72,11 @@ func (s *Service) queryTables(ctx context.Context, sql string, names []*shardpb.
 		if schema.ReservedDatabase(name.Database) && !internal {
 			t, err := s.systemTable(name.Database, name.Name)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			qt, err := t.encode(facts)
 			if err != nil {
-				return nil, errs.Wrap(errs.Internal, err, "make the rows of %s.%s", name.Database, name.Name)
+				return nil, nil, errs.Wrap(errs.Internal, err, "make the rows of %s.%s", name.Database, name.Name)
 			}
 			qt.Name = name
 			out = append(out, qt)
@@ -84,15 +85,15 @@ func (s *Service) queryTables(ctx context.Context, sql string, names []*shardpb.
 		if !internal {
 			var err error
 			if t, err = s.table(name.Database, name.Name); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		if len(t.Placement) == 0 {
-			return nil, errs.New(errs.TableUnavailable, "table %s.%s has no shard yet; try again", t.Database, t.Name)
+			return nil, nil, errs.New(errs.TableUnavailable, "table %s.%s has no shard yet; try again", t.Database, t.Name)
 		}
 		out = append(out, s.queryTable(name, t, t.ToProto()))
 	}
-	return out, nil
+	return out, facts.missing, nil
 }
 
 // queryTable is a table as a shard node is told of it: with all shards that may hold rows

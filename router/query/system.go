@@ -157,6 +157,8 @@ type facts struct {
 	least statsNeed
 
 	stats map[statsNeed][]*shardpb.ShardStats
+	// missing is what rows lack because a node does not answer, in words.
+	missing []string
 }
 
 // statsNeed is how much is asked of the shards.
@@ -218,8 +220,21 @@ func (f *facts) shards(need statsNeed) ([]*shardpb.ShardStats, error) {
 		}
 	}
 	stats, err := f.service.cfg.Shards.Stats(f.ctx, req)
-	if err != nil && (need > statsTotals || f.ctx.Err() != nil) {
-		return nil, err
+	if err != nil {
+		// What the other nodes know is worth more than nothing, if they know of all shards
+		// it is everything.
+		if f.ctx.Err() != nil || len(stats) == 0 && need > statsTotals {
+			return nil, err
+		}
+		told := map[uint32]bool{}
+		for _, st := range stats {
+			told[st.ShardId] = true
+		}
+		for _, sh := range f.service.cfg.Meta.Shards() {
+			if note := fmt.Sprintf("shard %d: its sizes and its state are not known: %s", sh.Id, err); !told[sh.Id] && !slices.Contains(f.missing, note) {
+				f.missing = append(f.missing, note)
+			}
+		}
 	}
 	// Else nodes that do not answer are told of as such: to see them is what these tables
 	// are for.
