@@ -81,8 +81,8 @@ func verifyWAL(dir string, v *Verified, command func(uint64, []byte) error) erro
 			if err := decodeWALEntry(codec, b, &l); err != nil || l.Index != index {
 				return fmt.Errorf("log %s: entry %d cannot be decoded: it says that it is %d: %w", path, index, l.Index, err)
 			}
-			if index < si.MinIndex {
-				return nil // cut off
+			if index < si.MinIndex || !si.SealTime.IsZero() && index > si.MaxIndex {
+				return nil // cut off, or taken back
 			}
 			if v.First == 0 {
 				v.First = index

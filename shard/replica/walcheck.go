@@ -361,7 +361,9 @@ func checkWALSegment(dir string, state types.PersistentState, i int) (*walScan, 
 	if si.MinIndex < si.BaseIndex || si.MinIndex > end {
 		return nil, list("its entries %d to %d begin with %d by the list", si.BaseIndex, end-1, si.MinIndex)
 	}
-	if !last && (!s.sealed || si.MaxIndex+1 != end || si.IndexStart != s.indexStart || s.tornBytes() > 0) {
+	// A file may hold more entries than are listed: those were taken back, because another
+	// leader had not got them, and the file after it goes on where they began.
+	if !last && (!s.sealed || si.MaxIndex < si.MinIndex || si.MaxIndex >= end || si.IndexStart != s.indexStart || s.tornBytes() > 0) {
 		return nil, list("it is a finished file of entries up to %d with an index at %d, and has %d and %d", si.MaxIndex, si.IndexStart, end-1, s.indexStart)
 	}
 	return s, nil
