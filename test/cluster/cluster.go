@@ -31,6 +31,8 @@ type Node struct {
 	Dir  string
 	HTTP string // http://127.0.0.1:PORT; https with --tls-cert
 	RPC  string
+	// Admin is the port of the administrator, http://127.0.0.1:PORT; of nodes of a Cluster.
+	Admin string
 
 	cluster *Cluster // nil outside of one
 

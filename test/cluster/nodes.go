@@ -73,11 +73,12 @@ func NewCluster(t testing.TB, spec Spec) *Cluster {
 // add prepares one more node; Seed must follow.
 func (c *Cluster) add(roles string) *Node {
 	name := fmt.Sprintf("n%d", len(c.Nodes)+1)
+	admin := freeAddr(c.t)
 	n := NewAt(c.t, filepath.Join(c.dir, name), append([]string{
-		"--node-name", name, "--roles", roles, "--shards", fmt.Sprint(c.spec.Shards), "--replication", fmt.Sprint(c.spec.Replication),
+		"--node-name", name, "--admin-addr", admin, "--roles", roles, "--shards", fmt.Sprint(c.spec.Shards), "--replication", fmt.Sprint(c.spec.Replication),
 		"--meta-bootstrap-expect", fmt.Sprint(c.spec.Expect),
 	}, c.spec.Args...)...)
-	n.Name, n.cluster = name, c
+	n.Name, n.Admin, n.cluster = name, "http://"+admin, c
 	c.Nodes = append(c.Nodes, n)
 	for role, list := range map[string]*[]*Node{"meta": &c.Metas, "shard": &c.Shards, "router": &c.Routers} {
 		if strings.Contains(roles, role) {
