@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"cordwood/router/httpapi"
+)
+
+// clusterServer answers /v1/cluster: the operation runs once, and then is as ended says.
+func clusterServer(t *testing.T, status *httpapi.ClusterStatus, ended httpapi.ClusterOperation) (url string, asked *[]string) {
+	asked = &[]string{}
+	polls := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		*asked = append(*asked, r.Method+" "+r.URL.Path+" "+string(body))
+		var answer any = status
+		switch {
+		case r.Method == http.MethodPost:
+			answer = httpapi.ClusterAnswer{Operation: &httpapi.ClusterOperation{ID: 7, Kind: "shard-move", Subject: "shard 3", State: "running"}}
+		case strings.HasPrefix(r.URL.Path, "/v1/cluster/operations/"):
+			op := ended
+			if polls++; polls == 1 {
+				eta := 12.0
+				op = httpapi.ClusterOperation{ID: 7, State: "running", Step: "copy", Reason: "node n4 is copying segments", DoneBytes: 1 << 20, TotalBytes: 4 << 20, ETASeconds: &eta}
+			}
+			answer = httpapi.ClusterAnswer{Operation: &op}
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, asked
+}
+
+// runCluster runs the program, and returns what it printed and its exit status.
+func runCluster(args ...string) (out, errOut string, status int) {
+	var stdout, stderr bytes.Buffer
+	root := newRootCommand()
+	root.SetOut(&stdout)
+	root.SetErr(&stderr)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteC()
+	if err == nil {
+		return stdout.String(), stderr.String(), exitOK
+	}
+	if s := (statusError{}); errors.As(err, &s) {
+		return stdout.String(), stderr.String(), s.status
+	}
+	if u := (usageError{}); errors.As(err, &u) {
+		status = exitUsage - exitFailed
+	}
+	return stdout.String(), stderr.String() + describe(cmd, err), exitFailed + status
+}
+
+func TestClusterCommands(t *testing.T) {
+	broken := &httpapi.ClusterStatus{
+		ClusterID: "c1", Health: "broken", FailureTolerance: -1, LimitedBy: "shard 2",
+		Problems: []httpapi.ClusterProblem{{Severity: "critical", Text: "shard 2 is unavailable", Advice: "start node n2 again"}},
+		Nodes:    []httpapi.ClusterNode{{Name: "n2", State: "down", SilentSeconds: 75, Roles: []string{"shard"}}},
+		Shards:   []httpapi.ClusterShard{{ID: 2, State: "no leader", Replicas: []string{"n2"}, Want: 1}},
+	}
+	done := httpapi.ClusterOperation{ID: 7, State: "done", Reason: "shard 3 went from node n1 to node n4"}
+	failed := httpapi.ClusterOperation{ID: 7, State: "failed", Reason: "node n4 went away"}
+	for _, c := range []struct {
+		args   string
+		ended  httpapi.ClusterOperation
+		status int
+		wants  []string
+		asks   string
+	}{
+		{"cluster status", done, 1, []string{"cluster c1: broken", "critical: shard 2 is unavailable\n    → start node n2 again", "down 1m15s", "no operation runs"}, "GET /v1/cluster "},
+		{"cluster status --output json", done, 1, []string{`"limited_by": "shard 2"`}, "GET /v1/cluster "},
+		{"shard list", done, 0, []string{"2      no leader  -       n2"}, "GET /v1/cluster "},
+		{"node list", done, 0, []string{"n2    down 1m15s"}, "GET /v1/cluster "},
+		{"shard move 3 --from n1 --to n4", done, 0, []string{"operation 7: shard-move shard 3", "--wait"}, `POST /v1/cluster/operations {"kind":"shard-move","shard":3,"from":"n1","to":"n4"}`},
+		{"shard move 3 --from n1 --to n4 --wait", done, 0, []string{"operation 7, copy: node n4 is copying segments (1.0 MiB of 4.0 MiB, about 12s left)", "done: shard 3 went"}, "GET /v1/cluster/operations/7 "},
+		{"shard replicas 3 3 --wait", failed, 1, []string{"operation 7 is failed: node n4 went away"}, "GET /v1/cluster/operations/7 "},
+		{"node drain n3 --for-restart", done, 0, nil, `POST /v1/cluster/operations {"kind":"node-drain","node":"n3","for_restart":true}`},
+		{"table move app --to 4,5", done, 0, nil, `POST /v1/cluster/operations {"kind":"table-move","table":"public.app","to_shards":[4,5]}`},
+		{"table move shop.app --to 4", done, 0, nil, `POST /v1/cluster/operations {"kind":"table-move","table":"shop.app","to_shards":[4]}`},
+		{"cluster pause rebalance", done, 0, nil, `POST /v1/cluster/operations {"kind":"rebalance-pause"}`},
+		{"cluster pause shard", done, 2, []string{`"shard" cannot be paused: only rebalance can`}, ""},
+		{"shard move three --from a --to b", done, 2, []string{`"three" is no shard`}, ""},
+		{"shard move 3 --from a", done, 2, []string{"--to NODE are needed"}, ""},
+		{"shard add --count 0", done, 2, []string{"--count 0: at least 1"}, ""},
+		{"table move app", done, 2, []string{"--to SHARD is needed"}, ""},
+		{"node decommission n3", done, 2, []string{"say --yes"}, ""},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			url, asked := clusterServer(t, broken, c.ended)
+			out, errOut, status := runCluster(append(strings.Fields(c.args), "--server", url)...)
+			if status != c.status {
+				t.Errorf("status %d, want %d", status, c.status)
+			}
+			for _, want := range c.wants {
+				if !strings.Contains(out+errOut, want) {
+					t.Errorf("no %q in\n%s%s", want, out, errOut)
+				}
+			}
+			if all := strings.Join(*asked, "\n"); c.asks == "" && all != "" || !strings.Contains(all, c.asks) {
+				t.Errorf("the server was asked\n%s\nwant %s", all, c.asks)
+			}
+		})
+	}
+}

@@ -1,0 +1,161 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/router/httpapi"
+)
+
+// catalog is a process's copy of the metadata.
+type catalog struct {
+	*process
+	noLeader bool
+}
+
+func (c catalog) Status(ctx context.Context) (*metapb.StatusResponse, error) {
+	if c.noLeader {
+		return nil, errors.New("nobody leads")
+	}
+	return c.process.Status(ctx)
+}
+
+func (c catalog) Table(database, name string) (*schema.Table, bool) {
+	for _, t := range c.Tables(database) {
+		if t.Name == name && t.Database == database {
+			return t, true
+		}
+	}
+	return nil, false
+}
+
+func (c catalog) Nodes() []*metapb.Node {
+	var out []*metapb.Node
+	for _, n := range c.w.status().Nodes {
+		out = append(out, n.Node)
+	}
+	return out
+}
+func (c catalog) Shards() []*metapb.Shard                    { return c.w.status().Shards }
+func (c catalog) Operations() []*metapb.Operation            { return c.w.status().Operations }
+func (c catalog) Operation(uint64) (*metapb.Operation, bool) { return nil, false }
+func (c catalog) Settings() *metapb.Settings                 { return c.w.settings }
+func (c catalog) ClusterVersion() uint32                     { return c.w.version }
+func (c catalog) ClusterID() string                          { return "c" }
+func (c catalog) text(s *httpapi.ClusterStatus) (out string) {
+	for _, p := range s.Problems {
+		out += p.Severity + ": " + p.Text + " -> " + p.Advice + "\n"
+	}
+	return s.Health + "\n" + out
+}
+
+// TestStatusInWords: what is wrong is said, and what to do.
+func TestStatusInWords(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		set      func(w *world)
+		noLeader bool
+		want     []string
+		not      string
+	}{
+		{"all is well", func(w *world) { w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c") }, false, []string{"ok\n"}, ":"},
+		{"one node is away", func(w *world) {
+			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
+			w.down["c"] = time.Now().Add(-3 * time.Minute)
+		}, false, []string{
+			"degraded\n", "node node-c has not answered for 3m0s; its 1 replicas are replaced in 12m0s where others are left -> start it again",
+			"'cordwood node decommission node-c'", "shard 1: 2 of 3 replicas answer -> nothing: the replicas are replaced when their nodes have been silent for 15m0s",
+			"the metadata group has 3 voters, of which node-c does not answer",
+		}, "critical"},
+		{"and nobody can take its place", func(w *world) {
+			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
+			w.down["c"] = time.Now().Add(-20 * time.Minute)
+		}, false, []string{"are being replaced where others are left", "2 of 3 replicas answer -> node c is down; 2 nodes are up, none of them without a replica: add a node"}, "critical"},
+		{"the only replica", func(w *world) {
+			w.node("a", "b").shard(1, "a").shard(1, "b").voting("a")
+			w.down["b"] = time.Now().Add(-time.Minute)
+		}, false, []string{"broken\n", "shard 2 is unavailable: its only replica is on node node-b, which does not answer -> start node node-b again with its data folder"}, ""},
+		{"a majority", func(w *world) {
+			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a")
+			w.down["b"], w.down["c"] = time.Now().Add(-time.Minute), time.Now().Add(-time.Minute)
+		}, false, []string{"broken\n", "shard 1 is unavailable: 2 of its 3 replicas, on node-b, node-c, do not answer, and a majority is needed -> start nodes", "cordwood recover"}, ""},
+		{"no shard yet", func(w *world) {
+			w.node("r:router").voting("r")
+			w.settings.InitialShards = 4
+		}, false, []string{"broken\n", "there is no shard yet", "start 1 or more nodes with the role shard"}, ""},
+		{"no leader of the metadata", func(w *world) { w.node("a").shard(1, "a") }, true, []string{"broken\n", "no leader of the metadata group answers", "start the nodes with the role meta"}, ""},
+		{"an operation waits", func(w *world) {
+			w.node("a", "b").shard(1, "a").voting("a")
+			w.ops[1] = &metapb.Operation{Id: 1, Kind: KindNodeDrain, NodeId: "a", State: metapb.OperationState_OPERATION_STATE_RUNNING, Step: stepParts, Reason: "for Godot", UpdatedUnixNano: time.Now().Add(-time.Hour).UnixNano()}
+		}, false, []string{"operation 1 (node-drain node node-a) waits: for Godot -> do what it waits for, or 'cordwood cluster cancel 1'"}, ""},
+		{"balancing is paused", func(w *world) {
+			w.node("a", "b", "c").shard(1, "a").voting("a")
+			w.settings.RebalancePaused = true
+		}, false, []string{"ok\n", "rebalancing is paused", "shard 1 has one replica: while its node is down", "'cordwood shard replicas 1 3'"}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				c.set(w)
+				cat := catalog{&process{w: w, leads: true}, c.noLeader}
+				s, err := NewAdmin(cat).Status(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := cat.text(s)
+				for _, want := range c.want {
+					if !strings.Contains(got, want) {
+						t.Errorf("no %q in\n%s", want, got)
+					}
+				}
+				if c.not != "" && strings.Contains(got, c.not) {
+					t.Errorf("%q in\n%s", c.not, got)
+				}
+			})
+		})
+	}
+}
+
+// TestStartRefuses: what cannot be done is refused before anything is begun.
+func TestStartRefuses(t *testing.T) {
+	for _, c := range []struct {
+		r    httpapi.ClusterRequest
+		want string // of the error; empty: it is begun, or done
+	}{
+		{httpapi.ClusterRequest{Kind: "paint"}, `there is no operation "paint": there are shard-add`},
+		{httpapi.ClusterRequest{Kind: KindShardAdd, Count: 1000}, "1 to 256 shards"},
+		{httpapi.ClusterRequest{Kind: KindShardAdd}, ""},
+		{httpapi.ClusterRequest{Kind: KindShardMove, Shard: 1, From: "node-a"}, "needs shard, from and to"},
+		{httpapi.ClusterRequest{Kind: KindShardMove, Shard: 1, From: "node-a", To: "node-x"}, `there is no node "node-x": there are node-a, node-b, node-c`},
+		{httpapi.ClusterRequest{Kind: KindShardMove, Shard: 2, From: "node-a", To: "node-b"}, "has a replica on node node-b already"},
+		{httpapi.ClusterRequest{Kind: KindShardMove, Shard: 1, From: "a", To: "node-b"}, ""},
+		{httpapi.ClusterRequest{Kind: KindReplicaChange, Shard: 1, Replicas: 5}, "shard 1 cannot have 5 replicas"},
+		{httpapi.ClusterRequest{Kind: KindTableMove, Table: "t7", ToShards: []uint32{2}}, "as DATABASE.TABLE"},
+		{httpapi.ClusterRequest{Kind: KindTableMove, Table: "public.t9", ToShards: []uint32{2}}, "table public.t9 does not exist"},
+		{httpapi.ClusterRequest{Kind: KindTableMove, Table: "public.t8", ToShards: []uint32{2}}, "merges rows of one identity"},
+		{httpapi.ClusterRequest{Kind: KindTableMove, Table: "public.t7", ToShards: []uint32{2}}, ""},
+		{httpapi.ClusterRequest{Kind: KindNodeDrain, Node: "node-a"}, "node node-a cannot be emptied: shard 2 wants 3 replicas, and without it 2 nodes can hold one: add 1"},
+		{httpapi.ClusterRequest{Kind: KindNodeDrain, Node: "node-a", ForRestart: true}, ""},
+		{httpapi.ClusterRequest{Kind: requestRemove, Node: "node-a"}, "has a replica of shard 1"},
+		{httpapi.ClusterRequest{Kind: requestUndrain, Node: "node-a"}, ""},
+		{httpapi.ClusterRequest{Kind: requestPause}, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t).node("a", "b", "c").shard(1, "a").shard(3, "a", "b", "c").voting("a", "b", "c")
+			w.table(7, nil, 1).table(8, map[string]string{}, 1)
+			_, err := NewAdmin(catalog{&process{w: w, leads: true}, false}).Start(t.Context(), &c.r, "ann")
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%+v: %v, want %q", c.r, err, c.want)
+			}
+			if err != nil && len(w.ops) > 0 {
+				t.Errorf("%+v: refused and begun", c.r)
+			}
+		})
+	}
+}

@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"cordwood/proto/errs"
+)
+
+// fakeCluster notes what it is asked for.
+type fakeCluster struct {
+	request *ClusterRequest
+	user    string
+	id      uint64
+}
+
+func (c *fakeCluster) Status(context.Context) (*ClusterStatus, error) {
+	return &ClusterStatus{ClusterID: "c1", Health: "ok"}, nil
+}
+
+func (c *fakeCluster) Operations(context.Context) ([]ClusterOperation, error) {
+	return []ClusterOperation{{ID: 7, Kind: "shard-add"}}, nil
+}
+
+func (c *fakeCluster) Start(_ context.Context, r *ClusterRequest, user string) (*ClusterAnswer, error) {
+	c.request, c.user = r, user
+	if r.Shard == 9 {
+		return nil, errs.New(errs.InvalidArguments, "there is no shard 9")
+	}
+	return &ClusterAnswer{Operation: &ClusterOperation{ID: 8}}, nil
+}
+
+func (c *fakeCluster) Cancel(_ context.Context, id uint64) (*ClusterAnswer, error) {
+	c.id = id
+	return &ClusterAnswer{Message: "it ends"}, nil
+}
+
+func (c *fakeCluster) Plan(context.Context) (*ClusterPlan, error) {
+	return &ClusterPlan{Moves: []ClusterMove{{Shard: 3}}}, nil
+}
+
+func TestCluster(t *testing.T) {
+	cluster := &fakeCluster{}
+	f := newFixture(t, func(c *Config) { c.Cluster, c.Auth = cluster, byUser{} })
+	for _, c := range []struct {
+		method, path, body, user string
+		status                   int
+		want                     string
+	}{
+		{http.MethodGet, "/v1/cluster", "", "ro", 200, `"cluster_id":"c1","health":"ok"`},
+		{http.MethodGet, "/v1/cluster", "", "wo", 403, `"code":7006`},
+		{http.MethodGet, "/v1/cluster", "", "", 401, `"code":7003`},
+		{http.MethodGet, "/v1/cluster/plan", "", "ro", 200, `"shard":3`},
+		{http.MethodGet, "/v1/cluster/operations", "", "ro", 200, `{"operations":[{"id":7`},
+		{http.MethodGet, "/v1/cluster/operations/7", "", "ro", 200, `"operation":{"id":7`},
+		{http.MethodGet, "/v1/cluster/operations/9", "", "ro", 404, "there is no operation 9"},
+		{http.MethodGet, "/v1/cluster/operations/x", "", "ro", 400, "is no id of an operation"},
+		{http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-move","shard":3,"from":"a","to":"b"}`, "rw", 200, `{"operation":{"id":8`},
+		{http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-move","shard":9}`, "rw", 400, "there is no shard 9"},
+		{http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add"}`, "ro", 403, `"code":7006`},
+		{http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add"}`, "wo", 403, `"code":7006`},
+		{http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add","number":3}`, "rw", 400, "number"},
+		{http.MethodPost, "/v1/cluster/operations", `nonsense`, "rw", 400, "the request is no operation"},
+		{http.MethodPost, "/v1/cluster/operations", `{"kind":"` + strings.Repeat("x", 70<<10) + `"}`, "rw", 413, "longer than"},
+		{http.MethodDelete, "/v1/cluster/operations/12", "", "rw", 200, `"message":"it ends"`},
+		{http.MethodDelete, "/v1/cluster/operations/12", "", "ro", 403, `"code":7006`},
+	} {
+		var headers []string
+		if c.user != "" {
+			headers = []string{"Authorization", c.user}
+		}
+		cluster.request, cluster.user = nil, ""
+		w := f.call(c.method, c.path, c.body, headers...)
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
+			t.Errorf("%s %s as %q: %d %.200s, want %d with %s", c.method, c.path, c.user, w.Code, w.Body, c.status, c.want)
+		}
+		if c.method == http.MethodPost && c.status == 403 && cluster.request != nil {
+			t.Errorf("%s as %q was begun", c.path, c.user)
+		}
+		if c.method == http.MethodPost && c.status == 200 && (cluster.user != "rw" || cluster.request.From != "a" || cluster.request.To != "b") {
+			t.Errorf("asked for %+v by %q", cluster.request, cluster.user)
+		}
+	}
+	if cluster.id != 12 {
+		t.Errorf("operation %d was cancelled", cluster.id)
+	}
+}
