@@ -143,7 +143,9 @@ func readWALMeta(dir string) (state types.PersistentState, written string, err e
 
 // verifyBoltLog reads the values and entries of a log whose pages are sound.
 func verifyBoltLog(path string, v *Verified, command func(uint64, []byte) error) (err error) {
+	begun := false
 	err = WalkBolt(path, func(bucket string, key, value []byte) error {
+		begun = true
 		if key == nil || bucket != "conf" {
 			return nil
 		}
@@ -152,6 +154,9 @@ func verifyBoltLog(path string, v *Verified, command func(uint64, []byte) error)
 	})
 	if err != nil {
 		return fmt.Errorf("log %s: %w", path, err)
+	}
+	if !begun {
+		return nil // made by a process that ended before it made the buckets
 	}
 	store, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{ReadOnly: true, Timeout: 2 * time.Second}})
 	if errors.Is(err, bolterrors.ErrTimeout) {

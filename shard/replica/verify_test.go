@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"go.etcd.io/bbolt"
 )
 
 // TestRenamedField changes a name in what raft noted of a snapshot: what was noted
@@ -36,5 +38,26 @@ func TestRenamedField(t *testing.T) {
 	}
 	if _, err := Open(config(dir, WAL, &list{})); err == nil || !strings.Contains(err.Error(), "Configulation") {
 		t.Errorf("opened with %v", err)
+	}
+}
+
+// TestLogWithoutBuckets opens what a process leaves that is killed right after it made the
+// file of the log.
+func TestLogWithoutBuckets(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "log"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	db, err := bbolt.Open(filepath.Join(dir, "log", boltFile), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := mustOpen(t, config(dir, Bolt, &list{}))
+	mustPropose(t, r, "a1")
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
