@@ -487,7 +487,7 @@ func TestLayout(t *testing.T) {
 	s := openShard(t, testConfig(t))
 	s.mustPut(batch(head(1, 9, 1), "a"))
 	s.flush()
-	if diff := cmp.Diff([]string{"MANIFEST", "raft", "segments"}, s.files(".")); diff != "" {
+	if diff := cmp.Diff([]string{"INCARNATION", "MANIFEST", "raft", "segments"}, s.files(".")); diff != "" {
 		t.Error(diff)
 	}
 	v := s.ReadView(1)
