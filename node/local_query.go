@@ -1,0 +1,109 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"cordwood/proto/shardpb"
+)
+
+// NewStream begins a call with a stream.
+func (c *localConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if method != shardpb.ShardService_Query_FullMethodName || c.shards == nil {
+		return c.ClientConnInterface.NewStream(ctx, desc, method, opts...)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, status.FromContextError(err).Err()
+	}
+	return &localQuery{conn: c, ctx: ctx, chunks: make(chan *shardpb.QueryChunk), done: make(chan struct{})}, nil
+}
+
+// localQuery is a query under way: the caller's end of the stream. The service runs on
+// a goroutine of its own from CloseSend on, and waits with each chunk until it is taken.
+type localQuery struct {
+	conn   *localConn
+	ctx    context.Context
+	req    *shardpb.QueryRequest
+	chunks chan *shardpb.QueryChunk
+	done   chan struct{} // closed when the service has returned
+	err    error         // what it returned; read after done
+}
+
+// SendMsg takes the request.
+func (q *localQuery) SendMsg(m any) error {
+	req, ok := m.(*shardpb.QueryRequest)
+	if !ok || q.req != nil {
+		return status.Error(codes.Internal, fmt.Sprintf("query: a message %T that is not the one request", m))
+	}
+	q.req = req
+	return nil
+}
+
+// CloseSend starts the service.
+func (q *localQuery) CloseSend() error {
+	if q.req == nil {
+		return status.Error(codes.Internal, "query: no request was sent")
+	}
+	if !q.conn.enter() {
+		return status.Error(codes.Unavailable, "this node is stopping")
+	}
+	go func() {
+		defer q.conn.calls.Done()
+		q.err = q.conn.shards.Query(q.req, &localAnswer{query: q, ctx: detached{q.ctx}})
+		close(q.done)
+	}()
+	return nil
+}
+
+// RecvMsg waits for the next chunk.
+func (q *localQuery) RecvMsg(m any) error {
+	out, ok := m.(*shardpb.QueryChunk)
+	if !ok {
+		return status.Error(codes.Internal, fmt.Sprintf("query: an answer taken as %T", m))
+	}
+	select {
+	case chunk := <-q.chunks:
+		out.Reset()
+		out.ArrowIpc, out.Partial = chunk.ArrowIpc, chunk.Partial
+		return nil
+	case <-q.done:
+	case <-q.ctx.Done():
+		return status.FromContextError(q.ctx.Err()).Err()
+	}
+	if q.err == nil {
+		return io.EOF
+	}
+	return asStatus(q.err)
+}
+
+// Header, Trailer and Context are of no use without a network.
+func (q *localQuery) Header() (metadata.MD, error) { return nil, nil }
+func (q *localQuery) Trailer() metadata.MD         { return nil }
+func (q *localQuery) Context() context.Context     { return q.ctx }
+
+// localAnswer is the service's end of the stream.
+type localAnswer struct {
+	grpc.ServerStream // nil: the service calls nothing else
+	query             *localQuery
+	ctx               context.Context
+}
+
+func (a *localAnswer) Context() context.Context { return a.ctx }
+
+// Send hands a chunk on. The service may use the chunk's memory again, so it is copied.
+func (a *localAnswer) Send(chunk *shardpb.QueryChunk) error {
+	out := &shardpb.QueryChunk{ArrowIpc: bytes.Clone(chunk.ArrowIpc), Partial: chunk.Partial}
+	select {
+	case a.query.chunks <- out:
+		return nil
+	case <-a.ctx.Done():
+		return status.FromContextError(a.ctx.Err()).Err()
+	}
+}
