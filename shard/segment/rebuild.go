@@ -34,6 +34,7 @@ type builder struct {
 	plain   bool     // byte strings are in data and ends, else entries in codes
 	codes   []uint32
 	used    []uint32 // entries of the page's dictionary, by their code in the batch
+	local   []uint32 // memory of a cursor's, all zero
 	data    []byte
 	ends    []uint32
 

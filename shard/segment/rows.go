@@ -2,17 +2,21 @@ package segment
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math/bits"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/parquet-go/parquet-go/format"
 
 	"cordwood/proto/column"
+	"cordwood/proto/schema"
 	"cordwood/shard/segment/parquet"
 )
 
@@ -123,10 +127,19 @@ const maxRowsBytes = 64 << 20
 // readers keeps memory from one call to the next.
 var readers = sync.Pool{New: func() any { return new(builder) }}
 
+// release gives memory back for other calls.
+func (b *builder) release() {
+	b.mem = nil
+	if cap(b.data)+8*cap(b.numbers) <= maxScratchBytes {
+		readers.Put(b)
+	}
+}
+
 // Rows reads the rows of some runs, which ascend and do not overlap, of some columns of
-// a row group of one table's file. r is the file. The batch's header has the number of
-// rows and, if the time index is among the columns, their times; a column that is null
-// in all of them, or not in the file, is absent. It fails if that were more than 64
+// a row group of one table's file. r is the file, of which several parts may be read at
+// a time. The batch's header has the number of rows and, if the time index is among the
+// columns, their times; a column that is null in all of them, or not in the file, is
+// absent; the columns need not lie in one piece of memory. It fails if that were more than 64
 // MiB or 65,536 rows, and with a *parquet.ErrCorrupt for damage.
 func (f *Filters) Rows(r io.ReaderAt, group int, columns []Column, runs []Run) (*column.Batch, error) {
 	h := column.Header{}
@@ -139,31 +152,89 @@ func (f *Filters) Rows(r io.ReaderAt, group int, columns []Column, runs []Run) (
 	if h.Rows > maxBatchRows {
 		return nil, fmt.Errorf("%d rows at once; there may be %d", h.Rows, maxBatchRows)
 	}
-	b := readers.Get().(*builder)
-	defer func() {
-		b.mem = nil
-		if cap(b.data)+8*cap(b.numbers) <= maxScratchBytes {
-			readers.Put(b)
+	// The columns are shared out, those that take longest first.
+	todo := slices.Clone(columns)
+	slices.SortStableFunc(todo, func(a, b Column) int { return cmp.Compare(f.cost(group, b), f.cost(group, a)) })
+	workers := min(len(todo)/minColumns, maxReaders, runtime.GOMAXPROCS(0))
+	parts := make([]*column.Batch, max(workers, 1))
+	failed := make([]error, len(parts))
+	var bytes, next atomic.Int64
+	var wg sync.WaitGroup
+	for i := range parts {
+		read := func() {
+			parts[i], failed[i] = f.some(r, group, h, runs, &bytes, func() *Column {
+				if n := int(next.Add(1)) - 1; n < len(todo) {
+					return &todo[n]
+				}
+				return nil
+			})
 		}
-	}()
-	b.mem = make([]byte, 0, 128*h.Rows+4096)
-	out := &column.Batch{Header: h, Cols: make([]column.View, 0, len(columns))}
+		if i == len(parts)-1 {
+			read()
+			break
+		}
+		wg.Go(read)
+	}
+	wg.Wait()
+	out := parts[0]
+	for i, part := range parts {
+		if failed[i] != nil {
+			return nil, failed[i]
+		}
+		if i == 0 {
+			continue
+		}
+		if slices.ContainsFunc(part.Cols, func(v column.View) bool { return isTime(columns, v.ID) }) {
+			out.MinTime, out.MaxTime = part.MinTime, part.MaxTime
+		}
+		out.Cols = append(out.Cols, part.Cols...)
+	}
+	slices.SortFunc(out.Cols, func(x, y column.View) int { return cmp.Compare(x.ID, y.ID) })
+	return out, nil
+}
+
+func isTime(columns []Column, id uint32) bool {
+	return slices.ContainsFunc(columns, func(c Column) bool { return c.ID == id && c.Semantic == schema.Timestamp })
+}
+
+const (
+	// maxReaders is how many goroutines read columns at a time, each at least minColumns.
+	maxReaders = 4
+	minColumns = 2
+)
+
+// cost is about how long a column of a row group takes to read, in bytes.
+func (f *Filters) cost(group int, c Column) int64 {
+	return f.Groups[group].columns[c.FieldID].chunk.bytes
+}
+
+// some reads the columns that next returns, until there is none. bytes counts what all
+// that work for one call have read.
+func (f *Filters) some(r io.ReaderAt, group int, h column.Header, runs []Run, bytes *atomic.Int64, next func() *Column) (*column.Batch, error) {
+	b := readers.Get().(*builder)
+	defer b.release()
+	b.mem = make([]byte, 0, 2*h.Rows+4096)
+	out := &column.Batch{Header: h}
 	var spots []sections
-	for i := range columns {
-		p := &pageCursor{cursor: cursor{Column: &columns[i]}}
+	for c := next(); c != nil; c = next() {
+		p := &pageCursor{cursor: cursor{Column: c}}
 		err := p.find(f, r, group)
 		if err == nil && !p.absent {
 			if b.chunk != nil {
 				p.chunk.Reuse(b.chunk)
 			}
-			err = b.runs(p, runs)
+			before := len(b.mem)
+			p.local, b.local = b.local, nil
+			if err = b.runs(p, runs, bytes); err == nil {
+				if spots, err = b.add(out, spots, &p.cursor); err == nil {
+					b.local = p.local
+				}
+			}
+			bytes.Add(int64(len(b.mem) - before))
 			b.keep(p.chunk)
 		}
-		if err == nil && !p.absent {
-			spots, err = b.add(out, spots, &p.cursor)
-		}
 		if err != nil {
-			return nil, fmt.Errorf("row group %d, column %q: %w", group, columns[i].Name, err)
+			return nil, fmt.Errorf("row group %d, column %q: %w", group, c.Name, err)
 		}
 	}
 	b.complete(out, spots)
@@ -247,8 +318,8 @@ func ones(bitmap []uint64, from, to int) int {
 	return n
 }
 
-// runs gathers the rows of some runs.
-func (b *builder) runs(c *pageCursor, runs []Run) error {
+// runs gathers the rows of some runs. bytes is what is read besides.
+func (b *builder) runs(c *pageCursor, runs []Run, bytes *atomic.Int64) error {
 	b.empty()
 	if n := len(runs); n > 0 {
 		c.end = runs[n-1].First + runs[n-1].Rows
@@ -261,7 +332,7 @@ func (b *builder) runs(c *pageCursor, runs []Run) error {
 			n := min(end-row, c.page.Rows-c.row)
 			b.take(&c.cursor, n)
 			row += n
-			if len(b.mem)+len(b.data) > maxRowsBytes {
+			if bytes.Load()+int64(len(b.data)) > maxRowsBytes {
 				b.forget(&c.cursor)
 				return fmt.Errorf("more than %d bytes at once", maxRowsBytes)
 			}
@@ -281,7 +352,7 @@ func (b *builder) forget(c *cursor) {
 // Find returns the rows of a row group whose value in a column is one of some values, as
 // runs of one row, ascending. Values are the bytes of a text, or the little-endian bytes
 // of a number as it lies in the file. more tells that there are more than limit; then the first ones are returned. r is the
-// file.
+// file, of which several parts may be read at a time.
 func (f *Filters) Find(r io.ReaderAt, group int, c Column, values [][]byte, limit int) (runs []Run, more bool, err error) {
 	p := &pageCursor{cursor: cursor{Column: &c}}
 	if err := p.find(f, r, group); err != nil {
@@ -290,27 +361,61 @@ func (f *Filters) Find(r io.ReaderAt, group int, c Column, values [][]byte, limi
 	if p.absent {
 		return nil, false, nil
 	}
+	pages := p.index.pages
+	found := make([][]Run, len(pages))
+	failed := make([]error, min(len(pages), maxReaders, runtime.GOMAXPROCS(0)))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for i := range failed {
+		read := func() {
+			failed[i] = f.findIn(r, group, &c, values, func() (parquet.Page, *[]Run) {
+				if n := int(next.Add(1)) - 1; n < len(pages) {
+					return pages[n], &found[n]
+				}
+				return parquet.Page{}, nil
+			})
+		}
+		if i == len(failed)-1 {
+			read()
+			break
+		}
+		wg.Go(read)
+	}
+	wg.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return nil, false, fmt.Errorf("row group %d, column %q: %w", group, c.Name, err)
+	}
+	for _, list := range found {
+		runs = append(runs, list...)
+	}
+	if len(runs) > limit {
+		return runs[:limit], true, nil
+	}
+	return runs, false, nil
+}
+
+// findIn looks through the pages that next returns, until there is none.
+func (f *Filters) findIn(r io.ReaderAt, group int, c *Column, values [][]byte, next func() (parquet.Page, *[]Run)) error {
+	p := &pageCursor{cursor: cursor{Column: c}}
+	if err := p.find(f, r, group); err != nil {
+		return err
+	}
 	b := readers.Get().(*builder)
+	defer b.release()
 	if b.chunk != nil {
 		p.chunk.Reuse(b.chunk)
 	}
-	defer func() {
-		b.keep(p.chunk)
-		readers.Put(b)
-	}()
-	for _, page := range p.index.pages {
+	defer func() { b.keep(p.chunk) }()
+	for page, out := next(); out != nil; page, out = next() {
 		v, err := p.chunk.Page(page, 0, page.Rows)
 		if err != nil {
-			return nil, false, fmt.Errorf("row group %d, column %q: %w", group, c.Name, err)
+			return err
 		}
 		for _, n := range matching(v, values) {
-			if len(runs) == limit {
-				return runs, true, nil
-			}
-			runs = append(runs, Run{page.First + rowOf(v, n), 1})
+			*out = append(*out, Run{page.First + rowOf(v, n), 1})
 		}
 	}
-	return runs, false, nil
+	return nil
 }
 
 // matching are the numbers of the values of a page that are one of some.

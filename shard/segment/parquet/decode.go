@@ -12,10 +12,9 @@ import (
 
 // decoder decodes the values of a page. It trusts nothing.
 type decoder struct {
-	kind    format.Type
-	dict    *Values
-	codes   []uint32 // memory to use
-	numbers []uint64
+	kind format.Type
+	dict *Values
+	*memory
 	// from and to are the values that are wanted of those with a dictionary; of others
 	// only those from to on may be left out. To is not 0, unless for a dictionary.
 	from, to int
@@ -37,7 +36,7 @@ func (d *decoder) values(v *Values, encoding format.Encoding, src []byte, n int)
 		v.Numbers = d.room(n)
 		_, err = decodeDelta(signed(v.Numbers), src)
 	case encoding == format.DeltaBinaryPacked && d.kind == format.Int32:
-		narrow := make([]int32, n)
+		narrow := room(&d.lengths, n)
 		if _, err = decodeDelta(narrow, src); err == nil {
 			v.Numbers = d.room(n)
 			for i, x := range narrow {
@@ -60,9 +59,12 @@ func (d *decoder) values(v *Values, encoding format.Encoding, src []byte, n int)
 	return nil
 }
 
-func (d *decoder) room(n int) []uint64 {
-	d.numbers = slices.Grow(d.numbers[:0], n)[:n]
-	return d.numbers
+func (d *decoder) room(n int) []uint64 { return room(&d.numbers, n) }
+
+// room returns n elements of memory that is kept, whatever they are.
+func room[T any](mem *[]T, n int) []T {
+	*mem = slices.Grow((*mem)[:0], n)[:n]
+	return *mem
 }
 
 // plain decodes values that lie as they are.
@@ -70,7 +72,7 @@ func (d *decoder) plain(v *Values, src []byte, n int) error {
 	size := 0
 	switch d.kind {
 	case format.ByteArray:
-		return plainBytes(v, src, n)
+		return d.plainBytes(v, src, n)
 	case format.Boolean:
 		size = (n + 7) / 8
 	case format.Int32, format.Float:
@@ -107,13 +109,13 @@ func (d *decoder) plain(v *Values, src []byte, n int) error {
 }
 
 // plainBytes decodes byte strings with their lengths before them.
-func plainBytes(v *Values, src []byte, n int) error {
+func (d *decoder) plainBytes(v *Values, src []byte, n int) error {
 	if n > len(src)/4 {
 		return fmt.Errorf("%d byte strings in %d bytes", n, len(src))
 	}
-	v.Data = make([]byte, 0, len(src)-4*n)
-	v.Ends = make([]uint32, 0, n)
-	for i := range n {
+	data, ends := room(&d.data, len(src)), room(&d.ends, n)
+	at := 0
+	for i := range ends {
 		if len(src) < 4 {
 			return fmt.Errorf("the length of byte string %d of %d: got %d bytes", i, n, len(src))
 		}
@@ -121,10 +123,11 @@ func plainBytes(v *Values, src []byte, n int) error {
 		if src = src[4:]; uint64(size) > uint64(len(src)) {
 			return fmt.Errorf("byte string %d of %d, of %d bytes: got %d", i, n, size, len(src))
 		}
-		v.Data = append(v.Data, src[:size]...)
-		v.Ends = append(v.Ends, uint32(len(v.Data)))
+		at += copy(data[at:], src[:size])
+		ends[i] = uint32(at)
 		src = src[size:]
 	}
+	v.Data, v.Ends = data[:at], ends
 	return nil
 }
 
@@ -136,7 +139,7 @@ func (d *decoder) coded(v *Values, src []byte, n int) error {
 	if len(src) == 0 {
 		return fmt.Errorf("codes of %d values: got no bytes", n)
 	}
-	d.codes = slices.Grow(d.codes[:0], n)[:n]
+	room(&d.codes, n)
 	d.to = min(d.to, n)
 	d.from = min(d.from, d.to) &^ 7
 	if err := decodeHybridPart(d.codes[:d.to], d.from, src[1:], uint(src[0])); err != nil {
@@ -187,12 +190,12 @@ func unsplit(out []uint64, src []byte, wide bool) error {
 
 // deltaLength decodes DELTA_LENGTH_BYTE_ARRAY.
 func (d *decoder) deltaLength(v *Values, src []byte, n int) error {
-	lengths := make([]int32, n)
+	lengths := room(&d.lengths, n)
 	src, err := decodeDelta(lengths, src)
 	if err != nil {
 		return err
 	}
-	v.Ends = make([]uint32, n)
+	v.Ends = room(&d.ends, n)
 	at := int64(0)
 	for i, size := range lengths {
 		if at += int64(size); size < 0 || at > int64(len(src)) {
@@ -210,13 +213,16 @@ const maxShared = 8 * pageBytes
 
 // deltaBytes decodes DELTA_BYTE_ARRAY.
 func (d *decoder) deltaBytes(v *Values, src []byte, n int) error {
-	prefixes, lengths := make([]int32, n), make([]int32, n)
+	prefixes, lengths := room(&d.prefixes, n), room(&d.lengths, n)
 	src, err := decodeDelta(prefixes, src)
 	if err != nil {
 		return fmt.Errorf("prefixes: %w", err)
 	}
 	if src, err = decodeDelta(lengths, src); err != nil {
 		return fmt.Errorf("suffixes: %w", err)
+	}
+	if d.to > 0 {
+		n = min(n, d.to)
 	}
 	shared := int64(0)
 	for _, p := range prefixes {
@@ -225,22 +231,31 @@ func (d *decoder) deltaBytes(v *Values, src []byte, n int) error {
 	if shared > maxShared {
 		return fmt.Errorf("prefixes of at most %d bytes together: got %d", maxShared, shared)
 	}
-	v.Data, v.Ends = make([]byte, 0, int(shared)+len(src)), make([]uint32, 0, n)
+	// Those before from are only made to make the next one of.
+	data, ends := room(&d.data, int(shared)+len(src))[:0], room(&d.ends, n)
 	last := 0
-	if d.to > 0 {
-		n = min(n, d.to)
-	}
-	for i := range n {
+	for i := range ends {
 		p, s := int(prefixes[i]), int(lengths[i])
-		if p < 0 || s < 0 || p > len(v.Data)-last || s > len(src) {
-			return fmt.Errorf("byte string %d of %d: a prefix of %d of %d bytes, a suffix of %d of %d", i, n, p, len(v.Data)-last, s, len(src))
+		if p < 0 || s < 0 || p > len(data)-last || s > len(src) {
+			return fmt.Errorf("byte string %d of %d: a prefix of %d of %d bytes, a suffix of %d of %d", i, n, p, len(data)-last, s, len(src))
 		}
-		from := len(v.Data)
-		v.Data = append(v.Data, v.Data[last:last+p]...)
-		v.Data = append(v.Data, src[:s]...)
-		v.Ends = append(v.Ends, uint32(len(v.Data)))
+		if i <= d.from {
+			// In the place of the one before, which is not wanted.
+			data = append(data[:p], src[:s]...)
+			ends[i] = 0
+			if i == d.from {
+				ends[i] = uint32(len(data))
+			}
+			src = src[s:]
+			continue
+		}
+		from := len(data)
+		data = append(data, data[last:last+p]...)
+		data = append(data, src[:s]...)
+		ends[i] = uint32(len(data))
 		src, last = src[s:], from
 	}
+	v.Data, v.Ends = data, ends
 	return nil
 }
 

@@ -102,7 +102,11 @@ func decodeDelta[T integer](dst []T, src []byte) ([]byte, error) {
 	dst[0] = T(first)
 	last := T(first)
 	dst = dst[1:]
-	scratch := make([]uint64, per)
+	var few [128]uint64
+	scratch := few[:]
+	if per > len(few) {
+		scratch = make([]uint64, per)
+	}
 	for len(dst) > 0 {
 		least, n := binary.Varint(src)
 		if n <= 0 || len(src)-n < int(minis) {

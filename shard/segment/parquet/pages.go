@@ -13,6 +13,8 @@ import (
 // Page says where a data page of a chunk lies.
 type Page struct {
 	Offset int64
+	// Bytes are its size with its header, as the index says; it may be wrong.
+	Bytes int64
 	// First and Rows are its rows, counted from the beginning of the row group.
 	First, Rows int
 }
@@ -33,7 +35,7 @@ func ReadPages(r io.ReaderAt, from, end int64, rows int64) ([]Page, error) {
 		if p.Offset < 0 || i == 0 && p.FirstRowIndex != 0 || p.FirstRowIndex >= next || next > rows {
 			return nil, &ErrCorrupt{Offset: from, Part: "offset index", Want: fmt.Sprintf("pages that follow each other, up to row %d", rows), Got: fmt.Sprintf("rows %d up to %d", p.FirstRowIndex, next)}
 		}
-		pages[i] = Page{Offset: p.Offset, First: int(p.FirstRowIndex), Rows: int(next - p.FirstRowIndex)}
+		pages[i] = Page{Offset: p.Offset, Bytes: int64(p.CompressedPageSize), First: int(p.FirstRowIndex), Rows: int(next - p.FirstRowIndex)}
 	}
 	return pages, nil
 }
@@ -84,14 +86,17 @@ func (c *ChunkReader) Page(p Page, from, to int) (*Values, error) {
 	c.from, c.to = from, to
 	if o := c.md.DictionaryPageOffset; o > 0 && o < c.md.DataPageOffset && c.dict == nil {
 		c.at = o
+		if err := c.ahead(o, c.md.DataPageOffset-o); err != nil {
+			return nil, err
+		}
 		h, err := c.header()
 		if err != nil {
 			return nil, err
 		}
-		body, err := c.body(o, h)
-		if err != nil {
+		if c.dictPlain, err = c.body(o, h, c.dictPlain); err != nil {
 			return nil, err
 		}
+		body := c.dictPlain
 		if h.Type != format.DictionaryPage || !h.DictionaryPageHeader.Valid {
 			return nil, &ErrCorrupt{Offset: o, Part: "page", Want: "a dictionary", Got: fmt.Sprint(h.Type)}
 		}
@@ -101,6 +106,9 @@ func (c *ChunkReader) Page(p Page, from, to int) (*Values, error) {
 	}
 	if p.Offset < c.md.DataPageOffset || p.Offset >= c.end {
 		return nil, &ErrCorrupt{Offset: p.Offset, Part: "page", Want: fmt.Sprintf("an offset from %d up to %d", c.md.DataPageOffset, c.end), Got: fmt.Sprint(p.Offset)}
+	}
+	if err := c.ahead(p.Offset, p.Bytes); err != nil {
+		return nil, err
 	}
 	c.at, c.rows = p.Offset, int64(p.Rows)
 	v, err := c.Next()

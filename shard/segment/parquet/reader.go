@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -65,13 +66,29 @@ type ChunkReader struct {
 	packed  []byte
 	plain   []byte // a page decompressed
 	page    Values
+	// window are bytes of the file from an offset on, read in one go.
+	window   []byte
+	windowAt int64
 	// from and to are the rows of the page that are wanted, if to is not 0: codes of
 	// others may be left out.
-	from, to int
-	dict     *Values // of byte strings; its Codes are not used
-	numbers  []uint64
-	levels   []uint64
-	codes    []uint32
+	from, to  int
+	dict      *Values // of byte strings; its Codes are not used
+	dictPlain []byte  // its page, decompressed
+	levels    []uint64
+	// mem and dictMem are what pages, and the dictionary, are decoded into.
+	mem, dictMem memory
+}
+
+// memory is used by one page after the other.
+type memory struct {
+	numbers           []uint64
+	codes, ends       []uint32
+	lengths, prefixes []int32
+	data              []byte
+}
+
+func (m *memory) size() int {
+	return 8*cap(m.numbers) + 4*(cap(m.codes)+cap(m.ends)+cap(m.lengths)+cap(m.prefixes)) + cap(m.data)
 }
 
 // NewChunkReader reads a chunk of a column that has the element e in the schema.
@@ -102,12 +119,18 @@ func (c *ChunkReader) Next() (*Values, error) {
 		if err != nil {
 			return nil, err
 		}
-		body, err := c.body(start, h)
+		isDict := h.Type == format.DictionaryPage && h.DictionaryPageHeader.Valid
+		into := &c.plain
+		if isDict {
+			into = &c.dictPlain
+		}
+		body, err := c.body(start, h, *into)
 		if err != nil {
 			return nil, err
 		}
+		*into = body
 		switch {
-		case h.Type == format.DictionaryPage && h.DictionaryPageHeader.Valid:
+		case isDict:
 			err = c.dictionary(h.DictionaryPageHeader.V, body)
 		case h.Type == format.DataPage && h.DataPageHeader.Valid:
 			if err = c.data(&h.DataPageHeader.V, body); err == nil {
@@ -124,18 +147,46 @@ func (c *ChunkReader) Next() (*Values, error) {
 	return nil, io.EOF
 }
 
+// ahead reads n bytes of the chunk, which are a page, so that its header and body need
+// not be read one by one. A wrong n is no error.
+func (c *ChunkReader) ahead(at, n int64) error {
+	c.window = nil
+	if n <= 0 || n > c.end-at || n > maxPageScratch {
+		return nil
+	}
+	c.packed = slices.Grow(c.packed[:0], int(n))[:n]
+	got, err := c.r.ReadAt(c.packed, at)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	c.window, c.windowAt = c.packed[:got], at
+	return nil
+}
+
+// ahead's bytes from at on, or nil if at is not among them.
+func (c *ChunkReader) seen(at int64) []byte {
+	if at < c.windowAt || at >= c.windowAt+int64(len(c.window)) {
+		return nil
+	}
+	return c.window[at-c.windowAt:]
+}
+
 // header reads the header of the page at c.at, and moves behind it.
 func (c *ChunkReader) header() (*format.PageHeader, error) {
 	start := c.at
 	var last error
 	for size := int64(256); ; size *= 16 {
-		b := make([]byte, min(size, max(c.end-start, 0)))
-		n, err := c.r.ReadAt(b, start)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
+		b := c.seen(start)
+		if b == nil || size > 256 {
+			b = make([]byte, min(size, max(c.end-start, 0)))
+			n, err := c.r.ReadAt(b, start)
+			if err != nil && !errors.Is(err, io.EOF) {
+				return nil, err
+			}
+			b = b[:n]
 		}
 		h := new(format.PageHeader)
-		r := new(thrift.CompactProtocol).NewReaderFromBytes(b[:n])
+		r := new(thrift.CompactProtocol).NewReaderFromBytes(b)
 		if last = thrift.NewDecoder(r).Decode(h); last == nil {
 			c.at = start + int64(r.BytesRead())
 			if h.CompressedPageSize < 0 || h.UncompressedPageSize < 0 || int64(h.CompressedPageSize) > c.end-c.at || int64(h.UncompressedPageSize) > c.md.TotalUncompressedSize {
@@ -149,37 +200,39 @@ func (c *ChunkReader) header() (*format.PageHeader, error) {
 	}
 }
 
-// body reads the page behind its header, checks it and decompresses it.
-func (c *ChunkReader) body(start int64, h *format.PageHeader) ([]byte, error) {
+// body reads the page behind its header, checks it and decompresses it into dst.
+func (c *ChunkReader) body(start int64, h *format.PageHeader, dst []byte) ([]byte, error) {
 	n := int(h.CompressedPageSize)
-	if cap(c.packed) < n {
-		c.packed = make([]byte, n)
-	}
-	c.packed = c.packed[:n]
-	if got, err := c.r.ReadAt(c.packed, c.at); got < n {
-		if errors.Is(err, io.EOF) {
-			return nil, &ErrCorrupt{Offset: start, Part: "page", Want: fmt.Sprintf("%d bytes", n), Got: fmt.Sprint(got)}
+	packed := c.seen(c.at)
+	if len(packed) < n {
+		c.window = nil
+		c.packed = slices.Grow(c.packed[:0], n)[:n]
+		packed = c.packed
+		if got, err := c.r.ReadAt(packed, c.at); got < n {
+			if errors.Is(err, io.EOF) {
+				return nil, &ErrCorrupt{Offset: start, Part: "page", Want: fmt.Sprintf("%d bytes", n), Got: fmt.Sprint(got)}
+			}
+			return nil, err
 		}
-		return nil, err
 	}
+	packed = packed[:n]
 	c.at += int64(n)
-	if got := crc32.ChecksumIEEE(c.packed); uint32(h.CRC) != got {
+	if got := crc32.ChecksumIEEE(packed); uint32(h.CRC) != got {
 		return nil, &ErrCorrupt{Offset: start, Part: "page checksum", Want: fmt.Sprintf("%08x", uint32(h.CRC)), Got: fmt.Sprintf("%08x", got)}
 	}
-	body, err := decompress(c.plain[:0], c.packed, int(h.UncompressedPageSize))
+	body, err := decompress(dst[:0], packed, int(h.UncompressedPageSize))
 	if err != nil {
 		return nil, &ErrCorrupt{Offset: start, Part: "page", Want: "a zstd frame", Got: err.Error()}
 	}
-	c.plain = body
 	return body, nil
 }
 
 // Reuse takes over the memory of a reader that is not used any more, if it is not much.
 func (c *ChunkReader) Reuse(old *ChunkReader) {
-	if cap(old.packed)+cap(old.plain)+8*cap(old.numbers) > maxPageScratch {
+	if cap(old.packed)+cap(old.plain)+cap(old.dictPlain)+old.mem.size()+old.dictMem.size() > maxPageScratch {
 		return
 	}
-	c.packed, c.plain, c.levels, c.codes, c.numbers = old.packed, old.plain, old.levels, old.codes, old.numbers
+	c.packed, c.plain, c.dictPlain, c.levels, c.mem, c.dictMem = old.packed, old.plain, old.dictPlain, old.levels, old.mem, old.dictMem
 }
 
 func (c *ChunkReader) dictionary(h format.DictionaryPageHeader, body []byte) error {
@@ -190,7 +243,7 @@ func (c *ChunkReader) dictionary(h format.DictionaryPageHeader, body []byte) err
 	if n < 0 || n > len(body) {
 		return fmt.Errorf("a dictionary of %d entries in %d bytes", n, len(body))
 	}
-	d := &decoder{kind: c.kind}
+	d := &decoder{kind: c.kind, memory: &c.dictMem}
 	var v Values
 	if err := d.plain(&v, body, n); err != nil {
 		return fmt.Errorf("dictionary: %w", err)
@@ -225,7 +278,7 @@ func (c *ChunkReader) data(h *format.DataPageHeader, body []byte) error {
 		}
 		body = body[4+size:]
 	}
-	d := &decoder{kind: c.kind, dict: c.dict, codes: c.codes, numbers: c.numbers, from: c.from, to: values}
+	d := &decoder{kind: c.kind, dict: c.dict, memory: &c.mem, from: c.from, to: values}
 	if c.to > 0 {
 		d.to = min(c.to, values)
 	}
@@ -235,7 +288,6 @@ func (c *ChunkReader) data(h *format.DataPageHeader, body []byte) error {
 	if err := d.values(v, h.Encoding, body, values); err != nil {
 		return err
 	}
-	c.codes, c.numbers = d.codes, d.numbers
 	c.rows -= rows
 	return nil
 }
