@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"cordwood/proto/errs"
 )
@@ -82,6 +83,10 @@ type Engine struct {
 	minAttempt int64
 	// wholeFiles has the engine read all of segments; tests compare.
 	wholeFiles bool
+	// noDirect has the engine answer everything; tests compare. direct counts the
+	// statements answered without it.
+	noDirect bool
+	direct   atomic.Int64
 	// readAll has everything read, for comparison in tests.
 	readAll bool
 

@@ -13,6 +13,11 @@ import (
 // summary tells what planning chose, a line for each reference to a table: the row that
 // EXPLAIN shows in front of the engine's plan.
 func (r *run) summary(limit uint64) string {
+	if d := r.directly(limit); d != nil {
+		if rows, ok := d.rows(); ok {
+			return d.summary(rows)
+		}
+	}
 	var b strings.Builder
 	for i, p := range r.plans {
 		if i > 0 {
@@ -28,6 +33,46 @@ func (r *run) summary(limit uint64) string {
 		}
 	}
 	return b.String()
+}
+
+// summary tells how the statement is answered without the engine.
+func (d *directRun) summary(rows *directRows) string {
+	p := d.plan
+	var b strings.Builder
+	files, groups, memory := make(map[string]bool), 0, int64(0)
+	for _, pl := range rows.places {
+		switch {
+		case pl.file == nil && pl.looked:
+			memory += pl.rows
+		case pl.looked:
+			files[pl.file.segment.Path] = true
+			groups++
+		}
+	}
+	fmt.Fprintf(&b, "%s: %d of %d segments", p.ref.name, len(files), p.pruned.segments)
+	p.leftOut(&b)
+	fmt.Fprintf(&b, "; %d of %d rows in memory; %d of %d columns\n  answered without the plan below: %d rows found, %d looked at, %d row groups read by the index of pages",
+		memory, p.pruned.memtable, len(d.columnsRead()), len(p.view.columns), d.found, d.examined, groups)
+	return b.String()
+}
+
+// leftOut tells what was not read, and why.
+func (p *plan) leftOut(b *strings.Builder) {
+	pr := &p.pruned
+	for _, why := range []struct {
+		n    int
+		text string
+	}{{pr.byTime, "by time"}, {pr.byFilters, "by bloom or token filters"}} {
+		if why.n > 0 {
+			fmt.Fprintf(b, ", %d left out %s", why.n, why.text)
+		}
+	}
+	if pr.expired > 0 {
+		fmt.Fprintf(b, ", %d parts expired", pr.expired)
+	}
+	if pr.groups > 0 {
+		fmt.Fprintf(b, "; %d of %d row groups by filters", pr.groupsLeft, pr.groups)
+	}
 }
 
 func (p *plan) summary(b *strings.Builder, s *source) {
@@ -52,20 +97,7 @@ func (p *plan) summary(b *strings.Builder, s *source) {
 		read(group)
 	}
 	fmt.Fprintf(b, "%s: %d of %d segments", p.ref.name, len(files), pr.segments)
-	for _, why := range []struct {
-		n    int
-		text string
-	}{{pr.byTime, "by time"}, {pr.byFilters, "by bloom or token filters"}} {
-		if why.n > 0 {
-			fmt.Fprintf(b, ", %d left out %s", why.n, why.text)
-		}
-	}
-	if pr.expired > 0 {
-		fmt.Fprintf(b, ", %d parts expired", pr.expired)
-	}
-	if pr.groups > 0 {
-		fmt.Fprintf(b, "; %d of %d row groups by filters", pr.groupsLeft, pr.groups)
-	}
+	p.leftOut(b)
 	if lent > 0 {
 		fmt.Fprintf(b, "; %d rows read by the index of pages", lent)
 	}

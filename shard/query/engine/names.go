@@ -96,6 +96,9 @@ func newTableView(t *query.Table) (*tableView, error) {
 	return &tableView{Table: t, columns: t.Schema.Columns, names: exposedNames(t.Schema.Columns)}, nil
 }
 
+// The engine's timestamps of second and microsecond begin long before the year 1.
+const year1, year9999 = -62135596800, 253402300799
+
 // since is the condition that a row's time index is at least before.
 func (v *tableView) since(before int64) string {
 	for i, c := range v.columns {
@@ -103,8 +106,6 @@ func (v *tableView) since(before int64) string {
 		if c.Semantic != schema.Timestamp || units == 0 {
 			continue
 		}
-		// The engine's timestamps of second and microsecond begin long before the year 1.
-		const year1, year9999 = -62135596800, 253402300799
 		if before/units < year1 {
 			return ""
 		}

@@ -162,9 +162,19 @@ func (p *planner) comparison(kind string, left, right any) predicate {
 
 // timeComparison is about an expression of the time index on the left and a constant.
 func (p *planner) timeComparison(kind string, left, right any) predicate {
-	back, forth, unit, ok := p.timeExpression(left)
+	bounds, ok := p.timeBounds(kind, left, right)
 	if !ok {
 		return nil
+	}
+	p.used.time = true
+	return func(pr *probe) bool { return pr.times.meets(bounds) }
+}
+
+// timeBounds are those of the times for which such a comparison can be true.
+func (p *planner) timeBounds(kind string, left, right any) (bounds span, ok bool) {
+	back, forth, unit, ok := p.timeExpression(left)
+	if !ok {
+		return always, false
 	}
 	var at span
 	if unit != 0 {
@@ -173,10 +183,10 @@ func (p *planner) timeComparison(kind string, left, right any) predicate {
 		at, ok = p.moment(right)
 	}
 	if !ok {
-		return nil
+		return always, false
 	}
 	// The expression is at least t-back and at most t+forth.
-	bounds := always
+	bounds = always
 	switch kind {
 	case "COMPARE_EQUAL":
 		bounds = span{plus(at.lo, -forth), plus(at.hi, back)}
@@ -185,10 +195,9 @@ func (p *planner) timeComparison(kind string, left, right any) predicate {
 	case "COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO":
 		bounds.lo = plus(at.lo, -forth)
 	default:
-		return nil
+		return always, false
 	}
-	p.used.time = true
-	return func(pr *probe) bool { return pr.times.meets(bounds) }
+	return bounds, true
 }
 
 // timeExpression tells how much an expression of the time index is less or more than

@@ -82,6 +82,7 @@ type run struct {
 	text   *rewritten
 	emit   func([]byte) error
 	*planned
+	now time.Time
 	// sources are of the statement's references to tables.
 	sources  []*source
 	shadowed map[string]string
@@ -94,6 +95,19 @@ type run struct {
 }
 
 func (r *run) run(req *query.Request) error {
+	var err error
+	r.now = time.Now()
+	if r.planned, err = r.st.plan(req, r.now); err != nil {
+		return err
+	}
+	if r.st.explain == "" {
+		if d := r.directly(req.Limit); d != nil {
+			if rows, ok := d.rows(); ok {
+				r.engine.direct.Add(1)
+				return d.answer(rows)
+			}
+		}
+	}
 	s, err := r.in.connect()
 	if err != nil {
 		return err
@@ -103,9 +117,6 @@ func (r *run) run(req *query.Request) error {
 	defer s.close()
 	defer r.watch(s)()
 
-	if r.planned, err = r.st.plan(req, time.Now()); err != nil {
-		return err
-	}
 	r.shadowed = shadowedNames(r.views)
 	if done, err := r.newest(s, req.Limit); done || err != nil {
 		return err

@@ -41,6 +41,8 @@ type statement struct {
 	truncs   []truncCall
 	// newest is what makes it a query for the newest rows, or nil.
 	newest *newest
+	// direct is what makes it one for whole rows of a table, or nil.
+	direct *direct
 	// times are the expressions that may be about a time index, the outermost ones.
 	times []node
 	// words counts the texts of the syntax tree in lower case, all names among them; whole

@@ -27,7 +27,7 @@ func (st *statement) study(tree any) {
 	s.visit(tree)
 	if stmt, ok := tree.(node); ok {
 		if root, ok := stmt["node"].(node); ok {
-			st.newest = s.findNewest(root)
+			st.newest, st.direct = s.findNewest(root), s.findDirect(root)
 		}
 	}
 	names := make(map[string]bool)

@@ -1,0 +1,378 @@
+package engine
+
+import (
+	"cmp"
+	"math"
+	"os"
+	"slices"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/query"
+	"cordwood/shard/segment"
+)
+
+// This file finds and reads the rows of a statement that is answered without the engine:
+// the columns of conditions first, row group by row group, the newest first where those
+// are asked for, and of the others only the rows that are in the answer.
+
+const (
+	// maxDirectRows is the most rows of such an answer.
+	maxDirectRows = 10_000
+	// maxExamined is the most rows that are looked at; of more the engine, which has
+	// more threads, is the faster reader. maxNewestExamined is the same for the newest
+	// rows, where it is not known before how many that will be.
+	maxExamined       = 262_144
+	maxNewestExamined = 131_072
+	// maxFoundAtOnce is the most rows that were looked up of which all columns are read
+	// at once, before the other conditions are known.
+	maxFoundAtOnce = 256
+	// maxDirectBytes is about the most memory of the rows read.
+	maxDirectBytes = 64 << 20
+)
+
+// place is some rows of a part: a batch, or rows of a row group of a segment.
+type place struct {
+	part     *part
+	batch    *column.Batch // nil until read
+	file     *directFile
+	group    int
+	runs     []segment.Run // nil: all of the row group
+	rows     int64
+	max      int64 // of the time index, in its unit
+	complete bool  // the batch has all columns
+	looked   bool  // at its rows
+}
+
+// directFile is an open segment.
+type directFile struct {
+	*os.File
+	filters *segment.Filters
+	segment *query.Segment
+}
+
+// hit is a row of the answer.
+type hit struct {
+	time  int64
+	place int
+	row   int32
+}
+
+// rows finds and reads the rows of the answer, in its order; ok is false if the engine is to do it.
+func (d *directRun) rows() (*directRows, bool) {
+	out := &directRows{}
+	defer func() {
+		for _, f := range out.files {
+			f.Close()
+		}
+	}()
+	places, ok := d.places(out)
+	if !ok {
+		return nil, false
+	}
+	want := uint64(math.MaxUint64)
+	if d.limited {
+		want = d.limit
+	}
+	if d.request > 0 {
+		want = min(want, d.request)
+	}
+	end := d.offset + want
+	if end < want {
+		end = math.MaxUint64
+	}
+	if want == 0 {
+		places = nil
+	}
+	// The newest, or the first ones in any order: not all rows need be looked at.
+	newest := d.order != "" && d.desc && end <= maxDirectRows
+	first := d.order == "" && end <= maxDirectRows
+	if !newest && !first && !few(places) {
+		return nil, false
+	}
+	if newest {
+		slices.SortStableFunc(places, func(a, b *place) int { return cmp.Compare(b.max, a.max) })
+	}
+	out.places = places
+	for i, pl := range places {
+		if newest && uint64(len(out.hits)) >= end && out.hits[end-1].time >= pl.max || first && uint64(len(out.hits)) >= end {
+			break
+		}
+		if d.examined += pl.rows; d.examined > maxExamined || newest && d.examined > maxNewestExamined && len(places) > 1 || d.ctx.Err() != nil {
+			return nil, false
+		}
+		if !d.look(out, i, end, newest, first) {
+			return nil, false
+		}
+		if len(out.hits) > maxDirectRows {
+			return nil, false
+		}
+	}
+	if d.ctx.Err() != nil {
+		return nil, false
+	}
+	d.sort(out.hits)
+	out.hits = out.hits[min(d.offset, uint64(len(out.hits))):min(end, uint64(len(out.hits)))]
+	d.found = len(out.hits)
+	return out, d.fetch(out)
+}
+
+// few tells whether all of the places are few enough to be looked at.
+func few(places []*place) bool {
+	n := int64(0)
+	for _, p := range places {
+		n += p.rows
+	}
+	return n <= maxExamined
+}
+
+func (d *directRun) sort(hits []hit) {
+	switch {
+	case d.order == "":
+	case d.desc:
+		slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.time, a.time) })
+	default:
+		slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(a.time, b.time) })
+	}
+}
+
+// directRows are the rows found.
+type directRows struct {
+	places []*place
+	hits   []hit
+	files  []*directFile
+	bytes  int
+}
+
+// places are the rows that may matter, in the order of the table's parts.
+func (d *directRun) places(out *directRows) (places []*place, ok bool) {
+	p := d.plan
+	for _, part := range p.parts() {
+		if p.view.ExpiredBefore != nil && part.max < *p.view.ExpiredBefore {
+			p.pruned.expired++
+			continue
+		}
+		if part.segment != nil && (part.segment.Damaged != "" || part.segment.Shared) {
+			times := span{nanoseconds(part.min, d.index.Type), nanoseconds(part.max, d.index.Type)}
+			if p.may == nil || p.may(&probe{times: times}) {
+				return nil, false
+			}
+			p.pruned.byTime++
+			continue
+		}
+		if !p.meets(d.engine, &part, d.index.Type, false) {
+			continue
+		}
+		if part.batch != nil {
+			if len(part.batch.Mem) == 0 && part.batch.Rows > 0 && len(part.batch.Cols) > 0 {
+				return nil, false
+			}
+			places = append(places, &place{part: &part, batch: part.batch, rows: int64(part.batch.Rows), max: part.max, complete: true})
+			continue
+		}
+		list, ok := d.placesOf(out, &part)
+		if !ok {
+			return nil, false
+		}
+		places = append(places, list...)
+	}
+	return places, true
+}
+
+// placesOf are the places of a segment: rows that were looked up by a value, or row groups.
+func (d *directRun) placesOf(out *directRows, pt *part) (places []*place, ok bool) {
+	filters := d.engine.filters.get(pt.segment.Path)
+	if filters == nil || len(filters.Groups) == 0 {
+		return nil, false
+	}
+	columns, ok := d.plan.pageColumns(pt.segment, d.filter)
+	if !ok {
+		return nil, false
+	}
+	l := &lender{plan: d.plan, segment: pt.segment, left: pt.left, filters: filters, timeType: d.index.Type}
+	file := &directFile{filters: filters, segment: pt.segment}
+	chosen, _, ok := l.find(columns)
+	if ok {
+		for _, c := range chosen {
+			n := int64(len(c.runs))
+			places = append(places, &place{part: pt, file: file, group: c.group, runs: c.runs, rows: n, max: pt.max})
+		}
+	} else {
+		field, factor := fieldsOf(pt.segment)[d.index.ID], fileFactor(d.index.Type)
+		l.eachGroup(func(g int) bool {
+			lo, hi, bounded := filters.Bounds(field, g)
+			if bounded && !l.matters(lo, hi) {
+				return true
+			}
+			pl := &place{part: pt, file: file, group: g, rows: filters.Groups[g].Rows, max: pt.max}
+			if bounded {
+				pl.max = min(pl.max, hi/factor)
+			}
+			places = append(places, pl)
+			return true
+		})
+	}
+	if len(places) > 0 && !l.open() {
+		return nil, false
+	}
+	if file.File = l.file; file.File != nil {
+		out.files = append(out.files, file)
+	}
+	return places, true
+}
+
+// look adds the rows of a place that meet the conditions; of the newest, or the first,
+// only the first end need be kept.
+func (d *directRun) look(out *directRows, at int, end uint64, newest, first bool) bool {
+	pl := out.places[at]
+	pl.looked = true
+	if pl.batch == nil && !d.read(out, pl) {
+		return false
+	}
+	b := pl.batch
+	truths := make([]truth, b.Rows)
+	d.tests(b, truths)
+	var times *column.View
+	if d.order != "" {
+		if times = b.Column(d.index.ID); times == nil {
+			return b.Rows == 0
+		}
+	}
+	least := int64(math.MinInt64)
+	for n := range truths {
+		i := n
+		if newest {
+			i = len(truths) - 1 - n // mostly the newest come last
+		}
+		h := hit{place: at, row: int32(i)}
+		if times != nil {
+			h.time = times.Int(i)
+		}
+		switch {
+		case truths[i] == no || h.time < least:
+			continue
+		case truths[i] == perhaps:
+			return false
+		}
+		out.hits = append(out.hits, h)
+		switch have := uint64(len(out.hits)); {
+		case first && have == end:
+			return true
+		case newest && have >= 2*end+64:
+			d.sort(out.hits)
+			out.hits = out.hits[:end]
+			least = plus(out.hits[end-1].time, 1)
+		case have > 4*maxDirectRows:
+			return false
+		}
+	}
+	if newest && uint64(len(out.hits)) >= end {
+		d.sort(out.hits)
+		out.hits = out.hits[:end]
+	}
+	return true
+}
+
+// read reads the columns of the conditions of a place, or all columns if it is a few rows.
+func (d *directRun) read(out *directRows, pl *place) bool {
+	pl.complete = pl.runs != nil && len(pl.runs) <= maxFoundAtOnce
+	need := slices.Clone(d.filter)
+	if d.order != "" || pl.complete {
+		need = append(need, d.at(d.index))
+	}
+	if pl.complete {
+		for _, c := range d.out {
+			need = append(need, d.at(c.Column))
+		}
+	}
+	slices.Sort(need)
+	runs := pl.runs
+	if runs == nil {
+		runs = []segment.Run{{First: 0, Rows: int(pl.rows)}}
+	}
+	var ok bool
+	pl.batch, ok = d.gather(out, pl, slices.Compact(need), runs)
+	return ok
+}
+
+// columnsRead are the indexes of the columns that are read, of some rows at least.
+func (d *directRun) columnsRead() []int {
+	need := slices.Clone(d.filter)
+	if d.order != "" {
+		need = append(need, d.at(d.index))
+	}
+	for _, c := range d.out {
+		need = append(need, d.at(c.Column))
+	}
+	slices.Sort(need)
+	return slices.Compact(need)
+}
+
+// at is the index of a column in the view.
+func (d *directRun) at(c *schema.Column) int {
+	return slices.IndexFunc(d.plan.view.columns, func(have schema.Column) bool { return have.ID == c.ID })
+}
+
+// gather reads some columns of some rows of a place.
+func (d *directRun) gather(out *directRows, pl *place, need []int, runs []segment.Run) (*column.Batch, bool) {
+	columns, ok := d.plan.pageColumns(pl.file.segment, need)
+	if !ok {
+		return nil, false
+	}
+	b, err := pl.file.filters.Rows(pl.file, pl.group, columns, runs)
+	if err != nil {
+		// Too large, or damaged: the engine says what is wrong, as with any file.
+		return nil, false
+	}
+	for i := range b.Cols {
+		out.bytes += len(b.Cols[i].Data) + len(b.Cols[i].Codes) + len(b.Cols[i].Offsets)
+	}
+	return b, out.bytes <= maxDirectBytes
+}
+
+// fetch reads the columns of the answer for the rows that are in it, where they are not
+// read yet; rows of hits count in the batches then.
+func (d *directRun) fetch(out *directRows) bool {
+	byPlace := make(map[int][]int) // indexes in hits
+	for i, h := range out.hits {
+		if !out.places[h.place].complete {
+			byPlace[h.place] = append(byPlace[h.place], i)
+		}
+	}
+	need := make([]int, 0, len(d.out))
+	for _, c := range d.out {
+		need = append(need, d.at(c.Column))
+	}
+	for at, list := range byPlace {
+		pl := out.places[at]
+		slices.SortFunc(list, func(a, b int) int { return cmp.Compare(out.hits[a].row, out.hits[b].row) })
+		var runs []segment.Run
+		for n, i := range list {
+			row := int(out.hits[i].row)
+			out.hits[i].row = int32(n)
+			if pl.runs != nil {
+				row = pl.runs[row].First
+			}
+			if k := len(runs); k > 0 && runs[k-1].First+runs[k-1].Rows == row {
+				runs[k-1].Rows++
+			} else {
+				runs = append(runs, segment.Run{First: row, Rows: 1})
+			}
+		}
+		var ok bool
+		if pl.batch, ok = d.gather(out, pl, need, runs); !ok {
+			return false
+		}
+	}
+	for _, pl := range out.places {
+		for _, c := range d.out {
+			if pl.batch == nil {
+				continue
+			}
+			if v := pl.batch.Column(c.ID); v != nil && checkView(v, c.Type, pl.batch.Rows) != nil {
+				return false
+			}
+		}
+	}
+	return true
+}

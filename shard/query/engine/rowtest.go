@@ -1,0 +1,414 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+)
+
+// This file evaluates conditions on rows, as the engine would: a row counts for which the
+// condition is true, not null. What the engine makes of a condition must be known exactly,
+// else there is no test for it.
+
+// truth of a condition for a row. With and, the least of two is that of both; with or, the greatest.
+type truth = uint8
+
+const (
+	no truth = iota
+	// perhaps is that of rows near a moment that is only known roughly.
+	perhaps
+	yes
+)
+
+// rowTest writes the verdicts on the rows of a batch into out.
+type rowTest func(b *column.Batch, out []truth)
+
+// both is true where both are; nil is always true.
+func both(a, b rowTest) rowTest {
+	if a == nil || b == nil {
+		if a == nil {
+			return b
+		}
+		return a
+	}
+	return func(batch *column.Batch, out []truth) {
+		a(batch, out)
+		other := make([]truth, len(out))
+		b(batch, other)
+		for i, v := range other {
+			out[i] = min(out[i], v)
+		}
+	}
+}
+
+// any of them is true.
+func oneOf(list []rowTest) rowTest {
+	return func(batch *column.Batch, out []truth) {
+		list[0](batch, out)
+		other := make([]truth, len(out))
+		for _, test := range list[1:] {
+			test(batch, other)
+			for i, v := range other {
+				out[i] = max(out[i], v)
+			}
+		}
+	}
+}
+
+// notDeleted leaves out rows that are marked deleted.
+func notDeleted(b *column.Batch, out []truth) {
+	for i := range out {
+		out[i] = yes
+	}
+	if v := b.Column(schema.DeletedColumnID); v != nil {
+		for i := range out {
+			if !v.IsNull(i) && v.Int(i) != 0 {
+				out[i] = no
+			}
+		}
+	}
+}
+
+// tester makes tests of conditions.
+type tester struct {
+	planner
+	// columns are the indexes of the columns that tests read.
+	columns []int
+}
+
+// use notes that a test reads a column.
+func (t *tester) use(c *schema.Column) *schema.Column {
+	at := slices.IndexFunc(t.schema.Columns, func(have schema.Column) bool { return have.ID == c.ID })
+	if !slices.Contains(t.columns, at) {
+		t.columns = append(t.columns, at)
+	}
+	return c
+}
+
+// test returns the test of a condition; negated: of its being false.
+func (t *tester) test(v any, negated bool) (rowTest, bool) {
+	n, _ := v.(node)
+	kind := text(n, "type")
+	switch text(n, "class") {
+	case "CONJUNCTION":
+		var list []rowTest
+		for _, child := range args(n) {
+			test, ok := t.test(child, negated)
+			if !ok {
+				return nil, false
+			}
+			list = append(list, test)
+		}
+		if len(list) == 0 {
+			return nil, false
+		}
+		if (kind == "CONJUNCTION_AND") != negated {
+			var all rowTest
+			for _, test := range list {
+				all = both(all, test)
+			}
+			return all, true
+		}
+		return oneOf(list), true
+	case "OPERATOR":
+		return t.operator(kind, args(n), negated)
+	case "COMPARISON":
+		if negated {
+			kind = opposite[kind]
+		}
+		return t.comparison(kind, n["left"], n["right"])
+	case "BETWEEN":
+		lower, ok := t.comparison(choose(negated, "COMPARE_LESSTHAN", "COMPARE_GREATERTHANOREQUALTO"), n["input"], n["lower"])
+		upper, fine := t.comparison(choose(negated, "COMPARE_GREATERTHAN", "COMPARE_LESSTHANOREQUALTO"), n["input"], n["upper"])
+		switch {
+		case !ok || !fine:
+			return nil, false
+		case negated:
+			return oneOf([]rowTest{lower, upper}), true
+		}
+		return both(lower, upper), true
+	case "FUNCTION":
+		return t.like(n, negated)
+	case "COLUMN_REF":
+		if c := t.column(n); c != nil && c.Type == schema.Boolean {
+			return t.numbers(c, func(v int64) bool { return v != 0 != negated }), true
+		}
+	}
+	return nil, false
+}
+
+func choose(first bool, a, b string) string {
+	if first {
+		return a
+	}
+	return b
+}
+
+func (t *tester) operator(kind string, list []any, negated bool) (rowTest, bool) {
+	if len(list) == 0 {
+		return nil, false
+	}
+	switch kind {
+	case "OPERATOR_NOT":
+		if len(list) == 1 {
+			return t.test(list[0], !negated)
+		}
+	case "OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL":
+		n, _ := list[0].(node)
+		c := t.planner.column(n)
+		if c == nil || len(list) != 1 {
+			return nil, false
+		}
+		return nulls(t.use(c).ID, (kind == "OPERATOR_IS_NULL") != negated), true
+	case "COMPARE_IN", "COMPARE_NOT_IN":
+		if len(list) < 2 || len(list) > maxKeyValues+1 {
+			return nil, false
+		}
+		in := (kind == "COMPARE_IN") != negated
+		var tests []rowTest
+		for _, value := range list[1:] {
+			test, ok := t.comparison(choose(in, "COMPARE_EQUAL", "COMPARE_NOTEQUAL"), list[0], value)
+			if !ok {
+				return nil, false
+			}
+			tests = append(tests, test)
+		}
+		if in {
+			return oneOf(tests), true
+		}
+		var all rowTest
+		for _, test := range tests {
+			all = both(all, test)
+		}
+		return all, true
+	}
+	return nil, false
+}
+
+// nulls tests for null, or for not null.
+func nulls(id uint32, null bool) rowTest {
+	return func(b *column.Batch, out []truth) {
+		v := b.Column(id)
+		for i := range out {
+			out[i] = no
+			if (v == nil || v.IsNull(i)) == null {
+				out[i] = yes
+			}
+		}
+	}
+}
+
+// comparison tests a column against a literal, on either side.
+func (t *tester) comparison(kind string, left, right any) (rowTest, bool) {
+	if _, known := opposite[kind]; !known {
+		return nil, false
+	}
+	n, _ := left.(node)
+	c := t.column(n)
+	if c == nil {
+		if n, _ = right.(node); t.column(n) == nil {
+			return nil, false
+		}
+		c, kind, right = t.column(n), mirrored[kind], left
+		if kind == "" {
+			return nil, false
+		}
+	}
+	literal, _ := right.(node)
+	switch {
+	case c.Semantic == schema.Timestamp:
+		return t.times(kind, n, right)
+	case c.Type == schema.String:
+		s, ok := textLiteral(literal)
+		if !ok {
+			return nil, false
+		}
+		value := []byte(s)
+		return t.texts(c, func(have []byte) bool { return compares(kind, bytes.Compare(have, value)) }), true
+	case c.Type.IsInteger():
+		value, ok := integer(literal)
+		if lo, hi := c.Type.IntRange(); !ok || text(literal, "class") != "CONSTANT" || !isWhole(literal) || value < lo || value > hi {
+			return nil, false
+		}
+		if c.Type == schema.Uint64 {
+			return t.numbers(c, func(v int64) bool { return compares(kind, order(uint64(v), uint64(value))) }), true
+		}
+		return t.numbers(c, func(v int64) bool { return compares(kind, order(v, value)) }), true
+	case c.Type == schema.Float64:
+		value, ok := float(literal)
+		if !ok {
+			return nil, false
+		}
+		return t.floats(c, func(v float64) bool { return compares(kind, orderFloats(v, value)) }), true
+	}
+	return nil, false
+}
+
+func order[T int64 | uint64](a, b T) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// orderFloats compares as the engine does: NaN is equal to itself and above all else.
+func orderFloats(a, b float64) int {
+	switch an, bn := math.IsNaN(a), math.IsNaN(b); {
+	case an && bn:
+		return 0
+	case an:
+		return 1
+	case bn || a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// compares tells whether a comparison is true of values in that order.
+func compares(kind string, order int) bool {
+	switch kind {
+	case "COMPARE_EQUAL":
+		return order == 0
+	case "COMPARE_NOTEQUAL":
+		return order != 0
+	case "COMPARE_LESSTHAN":
+		return order < 0
+	case "COMPARE_LESSTHANOREQUALTO":
+		return order <= 0
+	case "COMPARE_GREATERTHAN":
+		return order > 0
+	}
+	return order >= 0
+}
+
+// float returns a literal number that is a double without any doubt of rounding.
+func float(n node) (float64, bool) {
+	value, _ := n["value"].(node)
+	kind, _ := value["type"].(node)
+	digits, ok := value["value"].(json.Number)
+	i, err := digits.Int64()
+	const exact = 1_000_000_000_000_000
+	if text(n, "class") != "CONSTANT" || !ok || err != nil || i > exact || i < -exact {
+		return 0, false
+	}
+	switch text(kind, "id") {
+	case "TINYINT", "SMALLINT", "INTEGER", "BIGINT":
+		return float64(i), true
+	case "DECIMAL":
+		info, _ := kind["type_info"].(node)
+		number, _ := info["scale"].(json.Number)
+		scale, err := number.Int64()
+		if err != nil || scale < 0 || scale > 15 {
+			return 0, false
+		}
+		return float64(i) / math.Pow10(int(scale)), true
+	}
+	return 0, false
+}
+
+// like tests texts against a pattern that has no other wildcard than %.
+func (t *tester) like(n node, negated bool) (rowTest, bool) {
+	name, list := text(n, "function_name"), args(n)
+	if name != "~~" && name != "!~~" || len(list) != 2 {
+		return nil, false
+	}
+	of, _ := list[0].(node)
+	literal, _ := list[1].(node)
+	c := t.column(of)
+	pattern, ok := textLiteral(literal)
+	if c == nil || c.Type != schema.String || !ok || strings.ContainsAny(pattern, `_\`) {
+		return nil, false
+	}
+	parts := strings.Split(pattern, "%")
+	return t.texts(c, func(b []byte) bool { return matchesParts(string(b), parts) == ((name == "~~") != negated) }), true
+}
+
+// matchesParts tells whether s is the parts with anything between them.
+func matchesParts(s string, parts []string) bool {
+	if len(parts) == 1 {
+		return s == parts[0]
+	}
+	first, last := parts[0], parts[len(parts)-1]
+	if !strings.HasPrefix(s, first) {
+		return false
+	}
+	s = s[len(first):]
+	for _, part := range parts[1 : len(parts)-1] {
+		at := strings.Index(s, part)
+		if at < 0 {
+			return false
+		}
+		s = s[at+len(part):]
+	}
+	return strings.HasSuffix(s, last)
+}
+
+// times tests the time index against a moment of which there are bounds.
+func (t *tester) times(kind string, left node, right any) (rowTest, bool) {
+	c := t.column(left)
+	may, ok := t.timeBounds(kind, left, right)
+	if !ok || !soundMoment(right) {
+		return nil, false
+	}
+	// The row is one that does not meet the condition only within these.
+	mayNot, ok := t.timeBounds(opposite[kind], left, right)
+	if !ok {
+		mayNot = always
+	}
+	typ := t.use(c).Type
+	return t.verdicts(c, func(v int64) truth {
+		at := nanoseconds(v, typ)
+		switch one := (span{at, at}); {
+		case at < -farAway || at > farAway:
+			return perhaps
+		case !one.meets(may):
+			return no
+		case !one.meets(mayNot):
+			return yes
+		}
+		return perhaps
+	}), true
+}
+
+// soundMoment tells whether a text among a constant of time, if there is one, is a moment
+// to the engine too.
+func soundMoment(v any) bool {
+	n, _ := v.(node)
+	if text(n, "class") == "CAST" {
+		return soundMoment(n["child"])
+	}
+	s, ok := textLiteral(n)
+	if !ok {
+		return text(n, "class") != "CONSTANT"
+	}
+	s = strings.TrimSuffix(strings.Replace(s, "T", " ", 1), "Z")
+	for _, layout := range []string{time.DateOnly, time.DateTime} {
+		if _, err := time.Parse(layout, s); err == nil && len(s) <= len("2006-01-02 15:04:05.999999999") {
+			return true
+		}
+	}
+	return false
+}
+
+// notExpired leaves out what the condition of tableView.since leaves out.
+func (t *tester) notExpired(c *schema.Column, before int64) rowTest {
+	units := c.Type.UnitsPerSecond()
+	if before/units < year1 {
+		return nil
+	}
+	if c.Type != schema.TimestampNanosecond {
+		before = min(before, year9999*units)
+	}
+	return t.numbers(c, func(v int64) bool { return v >= before })
+}
