@@ -109,6 +109,13 @@ func (p *plan) summary(b *strings.Builder, s *source) {
 		}
 		fmt.Fprintf(b, "; %d rows counted by the bounds of their times", n)
 	}
+	if len(s.counted) > 0 {
+		n := int64(0)
+		for _, counted := range s.counted {
+			n += counted.rows
+		}
+		fmt.Fprintf(b, "; %d rows counted by the codes of their values", n)
+	}
 	if len(s.merges) > 0 {
 		n := 0
 		for _, group := range s.merges {

@@ -36,14 +36,21 @@ func TestExplainSegments(t *testing.T) {
 		{"SELECT n FROM t WHERE ts < '2026-01-05 01:30:00'", tab, "public.t: 1 of 6 segments, 5 left out by time; 6 of 36 rows in memory; 2 of 3 columns"},
 		{"SELECT n FROM t", expired, "public.t: 3 of 6 segments, 6 parts expired; 18 of 36 rows in memory; 2 of 3 columns"},
 		{"SELECT n FROM t", merging, "public.t: 6 of 6 segments; 42 of 42 rows in memory; 7 parts overlap and are merged; 2 of 3 columns"},
-		{"SELECT * FROM t WHERE id = 'none'", ids, "public.t: 0 of 1 segments, 1 left out by bloom or token filters; 0 of 10 row groups by filters; 0 of 0 rows in memory; 2 of 2 columns"},
+		{"SELECT * FROM t WHERE id = 'none'", ids, "public.t: 0 of 1 segments, 1 left out by bloom or token filters; 0 of 10 row groups by filters; 0 of 0 rows in memory; 2 of 2 columns\n" +
+			"  answered without the plan below: 0 rows found, 0 looked at, 0 row groups read by the index of pages"},
+		{"SELECT id FROM t WHERE id = 'b-id' AND ts >= '1970-01-01 00:00:30' LIMIT 9", ids, "public.t: 1 of 1 segments; 4 of 10 row groups by filters; 0 of 0 rows in memory; 2 of 2 columns\n" +
+			"  answered without the plan below: 2 rows found, 4 looked at, 4 row groups read by the index of pages"},
 		{
 			"SELECT a.n FROM t a JOIN t b USING (n) WHERE a.ts < '2026-01-05 00:30:00'", tab,
 			"public.t: 1 of 6 segments, 5 left out by time; 0 of 36 rows in memory; 2 of 3 columns\n" +
 				"public.t: 6 of 6 segments; 36 of 36 rows in memory; 2 of 3 columns",
 		},
 		{
-			"SELECT n FROM t ORDER BY ts DESC LIMIT 3", tab, "public.t: 6 of 6 segments; 36 of 36 rows in memory; 2 of 3 columns\n" +
+			"SELECT n FROM t ORDER BY ts DESC LIMIT 3", tab, "public.t: 0 of 6 segments; 6 of 36 rows in memory; 2 of 3 columns\n" +
+				"  answered without the plan below: 3 rows found, 6 looked at, 0 row groups read by the index of pages",
+		},
+		{
+			"SELECT n, 1 FROM t ORDER BY ts DESC LIMIT 3", tab, "public.t: 6 of 6 segments; 36 of 36 rows in memory; 2 of 3 columns\n" +
 				"  the newest rows are looked for from 2026-01-05T11:00:00Z on first, and before only if those are too few",
 		},
 	} {

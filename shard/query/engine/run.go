@@ -198,6 +198,9 @@ func (r *run) rewrite(whole bool) error {
 		if src.damaged != nil {
 			return query.DamagedError(p.view.Table, src.damaged)
 		}
+		if err := p.countValues(r.ctx, r.engine, r.st, src); err != nil {
+			return err
+		}
 		var err error
 		if texts[i], err = src.sql(); err != nil {
 			return errs.Wrap(errs.Internal, err, "table %s", p.ref.name)

@@ -23,6 +23,8 @@ type source struct {
 	merges [][]part
 	// same are rows that need not be read.
 	same []sameRows
+	// counted are rows of which only the number was read.
+	counted []countedRows
 	// where is a condition on every row, or empty.
 	where string
 	rels  []*relation
@@ -99,6 +101,12 @@ func (s *source) sql() (string, error) {
 			b.WriteString(" UNION ALL ")
 		}
 		s.repeat(&b, same)
+	}
+	for _, counted := range s.counted {
+		if b.Len() > 0 {
+			b.WriteString(" UNION ALL ")
+		}
+		s.repeated(&b, counted)
 	}
 	if b.Len() == 0 {
 		return s.nothing(), nil

@@ -43,6 +43,8 @@ type statement struct {
 	newest *newest
 	// direct is what makes it one for whole rows of a table, or nil.
 	direct *direct
+	// unordered tells that it adds up the rows of one table, in whatever order they come.
+	unordered bool
 	// times are the expressions that may be about a time index, the outermost ones.
 	times []node
 	// words counts the texts of the syntax tree in lower case, all names among them; whole

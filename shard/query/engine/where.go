@@ -28,6 +28,7 @@ func (st *statement) study(tree any) {
 	if stmt, ok := tree.(node); ok {
 		if root, ok := stmt["node"].(node); ok {
 			st.newest, st.direct = s.findNewest(root), s.findDirect(root)
+			st.unordered = s.unordered(root)
 		}
 	}
 	names := make(map[string]bool)

@@ -252,6 +252,29 @@ func (c *ChunkReader) dictionary(h format.DictionaryPageHeader, body []byte) err
 	return nil
 }
 
+// pageLevels reads which rows of a page have a value, into c.levels, and returns how many
+// have, and what is behind that.
+func (c *ChunkReader) pageLevels(h *format.DataPageHeader, body []byte) (values int, rest []byte, err error) {
+	rows := int64(h.NumValues)
+	if rows <= 0 || rows > c.rows {
+		return 0, nil, fmt.Errorf("%d rows, %d are to come", rows, c.rows)
+	}
+	if !c.optional {
+		return int(rows), body, nil
+	}
+	if h.DefinitionLevelEncoding != format.RLE || len(body) < 4 {
+		return 0, nil, fmt.Errorf("levels in %v, %d bytes", h.DefinitionLevelEncoding, len(body))
+	}
+	size := int64(binary.LittleEndian.Uint32(body))
+	if size > int64(len(body)-4) {
+		return 0, nil, fmt.Errorf("levels of %d bytes in %d", size, len(body)-4)
+	}
+	if c.levels, values, err = decodeLevels(c.levels[:0], body[4:4+size], int(rows)); err != nil {
+		return 0, nil, fmt.Errorf("levels: %w", err)
+	}
+	return values, body[4+size:], nil
+}
+
 // data decodes a page.
 func (c *ChunkReader) data(h *format.DataPageHeader, body []byte) error {
 	rows := int64(h.NumValues)
@@ -260,23 +283,12 @@ func (c *ChunkReader) data(h *format.DataPageHeader, body []byte) error {
 	}
 	v := &c.page
 	*v = Values{Rows: int(rows)}
-	values := int(rows)
-	if c.optional {
-		if h.DefinitionLevelEncoding != format.RLE || len(body) < 4 {
-			return fmt.Errorf("levels in %v, %d bytes", h.DefinitionLevelEncoding, len(body))
-		}
-		size := int64(binary.LittleEndian.Uint32(body))
-		if size > int64(len(body)-4) {
-			return fmt.Errorf("levels of %d bytes in %d", size, len(body)-4)
-		}
-		var err error
-		if c.levels, values, err = decodeLevels(c.levels[:0], body[4:4+size], int(rows)); err != nil {
-			return fmt.Errorf("levels: %w", err)
-		}
-		if values < int(rows) {
-			v.Valid = c.levels
-		}
-		body = body[4+size:]
+	values, body, err := c.pageLevels(h, body)
+	if err != nil {
+		return err
+	}
+	if values < int(rows) {
+		v.Valid = c.levels
 	}
 	d := &decoder{kind: c.kind, dict: c.dict, memory: &c.mem, from: c.from, to: values}
 	if c.to > 0 {

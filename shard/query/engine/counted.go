@@ -1,0 +1,258 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/query"
+	"cordwood/shard/segment"
+)
+
+// This file counts rows by the codes of a dictionary, for statements that read one column
+// and cannot tell in which order its rows come: count by status. Of rows that have one
+// value the engine gets as many of a constant, as of those that alike.go finds.
+
+const (
+	// maxCounted is how many values rows are counted by; each is a part of the plan.
+	maxCounted = 64
+	// maxCountedBytes is the longest text among them.
+	maxCountedBytes = 256
+)
+
+// countedRows are rows of one value, as a literal.
+type countedRows struct {
+	literal string
+	rows    int64
+}
+
+// unorderedFunctions are functions of a statement that cannot tell the order of rows: the
+// aggregates, of which some are not to be had of doubles, and what may stand around them.
+var unorderedFunctions = map[string]bool{
+	"count": true, "count_star": true, "sum": true, "min": true, "max": true, "avg": true,
+	"+": true, "-": true, "*": true, "/": true, "//": true, "%": true,
+	"~~": true, "!~~": true, "lower": true, "upper": true, "length": true, "round": true,
+}
+
+var aggregates = map[string]bool{"count": true, "count_star": true, "sum": true, "min": true, "max": true, "avg": true}
+
+// unordered tells whether a query groups or adds up the rows of one table, and does
+// nothing of which their order could be seen.
+func (s *studier) unordered(n node) bool {
+	if text(n, "type") != "SELECT_NODE" ||
+		!onlyKeys(n, "aggregate_handling", "from_table", "modifiers", "select_list", "where_clause", "group_expressions", "group_sets", "having") ||
+		text(n, "aggregate_handling") != "STANDARD_HANDLING" {
+		return false
+	}
+	from, _ := n["from_table"].(node)
+	if _, ok := s.reference(from); !ok || !onlyKeys(from, "alias", "table_name", "schema_name", "catalog_name") {
+		return false
+	}
+	calls := 0
+	for _, key := range []string{"select_list", "where_clause", "group_expressions", "having"} {
+		if n[key] != nil && !knownExpressions(n[key], &calls) {
+			return false
+		}
+	}
+	modifiers, _ := n["modifiers"].([]any)
+	for _, m := range modifiers {
+		m, _ := m.(node)
+		if kind := text(m, "type"); kind != "ORDER_MODIFIER" && kind != "LIMIT_MODIFIER" {
+			return false
+		}
+		orders, _ := m["orders"].([]any)
+		for _, o := range orders {
+			o, _ := o.(node)
+			if !knownExpressions(o["expression"], &calls) {
+				return false
+			}
+		}
+	}
+	return calls > 0
+}
+
+// knownExpressions tells whether expressions consist of such as cannot tell the order of
+// rows. calls counts those of aggregates.
+func knownExpressions(v any, calls *int) bool {
+	switch v := v.(type) {
+	case []any:
+		return !slices.ContainsFunc(v, func(child any) bool { return !knownExpressions(child, calls) })
+	case node:
+		switch text(v, "class") {
+		case "CONSTANT", "COLUMN_REF":
+			return true
+		case "FUNCTION":
+			name := lowerASCII(text(v, "function_name"))
+			if aggregates[name] {
+				*calls++
+			}
+			order, _ := v["order_bys"].(node)
+			return unorderedFunctions[name] && (order == nil || onlyKeys(order)) &&
+				knownExpressions(v["children"], calls) && (v["filter"] == nil || knownExpressions(v["filter"], calls))
+		case "CAST":
+			return knownExpressions(v["child"], calls)
+		case "OPERATOR", "CONJUNCTION":
+			return knownExpressions(v["children"], calls)
+		case "COMPARISON":
+			return knownExpressions(v["left"], calls) && knownExpressions(v["right"], calls)
+		case "BETWEEN":
+			return knownExpressions(v["input"], calls) && knownExpressions(v["lower"], calls) && knownExpressions(v["upper"], calls)
+		}
+		return false
+	}
+	return v == nil
+}
+
+// countValues takes segments out of the source whose rows can be counted by the values
+// of the only column that the statement reads.
+func (p *plan) countValues(ctx context.Context, e *Engine, st *statement, s *source) error {
+	index := p.view.Schema.TimeIndex()
+	if !st.unordered || len(st.tables) != 1 || e.wholeFiles || e.readAll || p.view.Merge != query.Append || st.whole ||
+		index == nil || st.words[lowerASCII(index.Name)] > 0 {
+		return nil
+	}
+	var column *schema.Column
+	for _, at := range s.need {
+		switch c := &s.columns[at]; {
+		case c.ID == index.ID:
+		case column != nil:
+			return nil
+		default:
+			column = c
+		}
+	}
+	if column == nil || !column.Type.IsInteger() && column.Type != schema.String {
+		return nil
+	}
+	if _, fills := fill(column); fills {
+		return nil
+	}
+	totals := make(map[string]int64)
+	var left []part
+	for i := range s.plain {
+		part := &s.plain[i]
+		rows, err := p.countsOf(ctx, e, part, s, column)
+		if err != nil {
+			return err
+		}
+		if rows == nil || len(totals)+len(rows) > 2*maxCounted {
+			left = append(left, *part)
+			continue
+		}
+		for literal, n := range rows {
+			totals[literal] += n
+		}
+	}
+	if len(totals) > maxCounted || len(totals) == 0 {
+		return nil
+	}
+	s.plain = left
+	for literal, n := range totals {
+		s.counted = append(s.counted, countedRows{literal, n})
+	}
+	slices.SortFunc(s.counted, func(a, b countedRows) int { return strings.Compare(a.literal, b.literal) })
+	return nil
+}
+
+// countsOf counts the rows of a part by the literals of their values; nil if that is not
+// possible. The error is that of ctx.
+func (p *plan) countsOf(ctx context.Context, e *Engine, pt *part, s *source, c *schema.Column) (map[string]int64, error) {
+	if pt.segment == nil || pt.segment.Shared || pt.groups != nil {
+		return nil, nil
+	}
+	if before := p.view.ExpiredBefore; before != nil && pt.min < *before {
+		return nil, nil
+	}
+	columns, ok := p.pageColumns(pt.segment, s.need)
+	if !ok || slices.ContainsFunc(columns, func(c segment.Column) bool { return c.ID == schema.DeletedColumnID }) {
+		return nil, nil
+	}
+	at := slices.IndexFunc(columns, func(have segment.Column) bool { return have.ID == c.ID })
+	filters := e.filters.get(pt.segment.Path)
+	if at < 0 || filters == nil {
+		return nil, nil
+	}
+	file, err := os.Open(pt.segment.Path)
+	if err != nil {
+		return nil, nil
+	}
+	defer file.Close()
+	lists := make([][]segment.Count, len(filters.Groups))
+	var next, failed atomic.Int64
+	var wg sync.WaitGroup
+	for range min(e.cfg.Threads, runtime.GOMAXPROCS(0), len(lists)) {
+		wg.Go(func() {
+			for g := int(next.Add(1)) - 1; g < len(lists) && failed.Load() == 0 && ctx.Err() == nil; g = int(next.Add(1)) - 1 {
+				// Values that are no codes, or damage: the engine reads the file.
+				var err error
+				if lists[g], err = filters.Counts(file, g, columns[at], maxCounted); err != nil {
+					failed.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, contextError(ctx)
+	}
+	if failed.Load() > 0 {
+		return nil, nil
+	}
+	out, rows := make(map[string]int64), int64(0)
+	for _, list := range lists {
+		for _, count := range list {
+			literal, ok := literalOf(c, count.Value)
+			if !ok {
+				return nil, nil
+			}
+			out[literal] += count.Rows
+			rows += count.Rows
+		}
+	}
+	if rows != pt.segment.Rows {
+		return nil, nil
+	}
+	return out, nil
+}
+
+// literalOf is a value of a column in SQL.
+func literalOf(c *schema.Column, value []byte) (string, bool) {
+	kind := "::" + duckTypes[c.Type].sql
+	switch {
+	case value == nil:
+		return "NULL" + kind, true
+	case c.Type == schema.String:
+		return quoteText(string(value)) + kind, len(value) <= maxCountedBytes && !slices.Contains(value, 0)
+	}
+	n := binary.LittleEndian.Uint64(value)
+	switch c.Type {
+	case schema.Uint8, schema.Uint16, schema.Uint32:
+		return fmt.Sprintf("%d%s", uint32(n), kind), true
+	case schema.Uint64:
+		return fmt.Sprintf("%d%s", n, kind), true
+	}
+	return fmt.Sprintf("(%d)%s", int64(n), kind), true
+}
+
+// repeated writes the query of rows of one value.
+func (s *source) repeated(b *strings.Builder, counted countedRows) {
+	b.WriteString("SELECT ")
+	for i, at := range s.need {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		value := counted.literal
+		if s.columns[at].Semantic == schema.Timestamp {
+			value = s.null(at) // nobody reads it
+		}
+		b.WriteString(value + " AS " + quoteName(s.names[at]))
+	}
+	fmt.Fprintf(b, " FROM range(%d)", counted.rows)
+}

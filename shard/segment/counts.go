@@ -1,0 +1,58 @@
+package segment
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// Count is a value of a column, and how many rows have it.
+type Count struct {
+	// Value are the bytes of a text, or the eight little-endian bytes of a number,
+	// sign-extended if its type has a sign; nil: the rows are null.
+	Value []byte
+	Rows  int64
+}
+
+// Counts counts the values of a column of a row group, without decoding them. It fails
+// if they are not all codes of a dictionary of at most most entries. r is the file.
+func (f *Filters) Counts(r io.ReaderAt, group int, c Column, most int) ([]Count, error) {
+	p := &pageCursor{cursor: cursor{Column: &c}}
+	if err := p.find(f, r, group); err != nil {
+		return nil, fmt.Errorf("row group %d, column %q: %w", group, c.Name, err)
+	}
+	rows := f.Groups[group].Rows
+	if p.absent {
+		return []Count{{Rows: rows}}, nil
+	}
+	b := readers.Get().(*builder)
+	defer b.release()
+	if b.chunk != nil {
+		p.chunk.Reuse(b.chunk)
+	}
+	defer func() { b.keep(p.chunk) }()
+	dict, counts, nulls, err := p.chunk.Counts(most)
+	if err != nil {
+		return nil, fmt.Errorf("row group %d, column %q: %w", group, c.Name, err)
+	}
+	var out []Count
+	if nulls > 0 {
+		out = append(out, Count{Rows: nulls})
+	}
+	for i, n := range counts {
+		if rows -= n; n == 0 {
+			continue
+		}
+		value := []byte{}
+		if c.Type.IsBytes() {
+			value = append(value, dict.Entry(i)...)
+		} else {
+			value = binary.LittleEndian.AppendUint64(value, dict.Numbers[i])
+		}
+		out = append(out, Count{value, n})
+	}
+	if rows != nulls {
+		return nil, fmt.Errorf("row group %d, column %q: %d rows are missing", group, c.Name, rows-nulls)
+	}
+	return out, nil
+}
