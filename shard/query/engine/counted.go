@@ -33,12 +33,12 @@ type countedRows struct {
 	rows    int64
 }
 
-// unorderedFunctions are functions of a statement that cannot tell the order of rows: the
-// aggregates, of which some are not to be had of doubles, and what may stand around them.
+// unorderedFunctions are functions of a statement that cannot tell the order of rows:
+// aggregates, and what may stand around them. None makes doubles, whose sums depend on it.
 var unorderedFunctions = map[string]bool{
 	"count": true, "count_star": true, "sum": true, "min": true, "max": true, "avg": true,
-	"+": true, "-": true, "*": true, "/": true, "//": true, "%": true,
-	"~~": true, "!~~": true, "lower": true, "upper": true, "length": true, "round": true,
+	"+": true, "-": true, "*": true, "//": true, "%": true,
+	"~~": true, "!~~": true, "lower": true, "upper": true, "length": true,
 }
 
 var aggregates = map[string]bool{"count": true, "count_star": true, "sum": true, "min": true, "max": true, "avg": true}
@@ -86,8 +86,11 @@ func knownExpressions(v any, calls *int) bool {
 		return !slices.ContainsFunc(v, func(child any) bool { return !knownExpressions(child, calls) })
 	case node:
 		switch text(v, "class") {
-		case "CONSTANT", "COLUMN_REF":
+		case "COLUMN_REF":
 			return true
+		case "CONSTANT":
+			value, _ := v["value"].(node)
+			return !isDouble(value["type"])
 		case "FUNCTION":
 			name := lowerASCII(text(v, "function_name"))
 			if aggregates[name] {
@@ -97,7 +100,7 @@ func knownExpressions(v any, calls *int) bool {
 			return unorderedFunctions[name] && (order == nil || onlyKeys(order)) &&
 				knownExpressions(v["children"], calls) && (v["filter"] == nil || knownExpressions(v["filter"], calls))
 		case "CAST":
-			return knownExpressions(v["child"], calls)
+			return !isDouble(v["cast_type"]) && knownExpressions(v["child"], calls)
 		case "OPERATOR", "CONJUNCTION":
 			return knownExpressions(v["children"], calls)
 		case "COMPARISON":
@@ -108,6 +111,13 @@ func knownExpressions(v any, calls *int) bool {
 		return false
 	}
 	return v == nil
+}
+
+// isDouble tells whether a type is one of floating-point numbers.
+func isDouble(v any) bool {
+	kind, _ := v.(node)
+	id := text(kind, "id")
+	return id == "DOUBLE" || id == "FLOAT"
 }
 
 // countValues takes segments out of the source whose rows can be counted by the values

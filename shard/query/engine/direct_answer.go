@@ -77,7 +77,7 @@ func (d *directRun) array(rows *directRows, c *outColumn, t arrow.DataType) arro
 	b.Reserve(len(rows.hits))
 	appendInt := inserter(b)
 	for _, h := range rows.hits {
-		v := rows.places[h.place].batch.Column(c.ID)
+		v := columnOf(rows.places[h.place].batch, c.ID)
 		row := int(h.row)
 		switch {
 		case v == nil || v.IsNull(row):

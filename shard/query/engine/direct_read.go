@@ -164,9 +164,6 @@ func (d *directRun) places(out *directRows) (places []*place, ok bool) {
 			continue
 		}
 		if part.batch != nil {
-			if len(part.batch.Mem) == 0 && part.batch.Rows > 0 && len(part.batch.Cols) > 0 {
-				return nil, false
-			}
 			places = append(places, &place{part: &part, batch: part.batch, rows: int64(part.batch.Rows), max: part.max, complete: true})
 			continue
 		}
@@ -230,11 +227,14 @@ func (d *directRun) look(out *directRows, at int, end uint64, newest, first bool
 		return false
 	}
 	b := pl.batch
+	if !d.sound(b) {
+		return false
+	}
 	truths := make([]truth, b.Rows)
 	d.tests(b, truths)
 	var times *column.View
 	if d.order != "" {
-		if times = b.Column(d.index.ID); times == nil {
+		if times = columnOf(b, d.index.ID); times == nil {
 			return b.Rows == 0
 		}
 	}
@@ -364,14 +364,27 @@ func (d *directRun) fetch(out *directRows) bool {
 			return false
 		}
 	}
-	for _, pl := range out.places {
+	for _, h := range out.hits {
+		b := out.places[h.place].batch
 		for _, c := range d.out {
-			if pl.batch == nil {
-				continue
+			if v := columnOf(b, c.ID); c.Type.IsBytes() && v != nil {
+				out.bytes += len(v.Bytes(int(h.row)))
 			}
-			if v := pl.batch.Column(c.ID); v != nil && checkView(v, c.Type, pl.batch.Rows) != nil {
-				return false
-			}
+		}
+	}
+	return out.bytes <= maxDirectBytes
+}
+
+// sound tells whether the columns that are read of a batch can be.
+func (d *directRun) sound(b *column.Batch) bool {
+	deleted := schema.DeletedColumn()
+	if v := columnOf(b, deleted.ID); v != nil && checkView(v, deleted.Type, b.Rows) != nil {
+		return false
+	}
+	for _, at := range d.columnsRead() {
+		c := &d.plan.view.columns[at]
+		if v := columnOf(b, c.ID); v != nil && checkView(v, c.Type, b.Rows) != nil {
+			return false
 		}
 	}
 	return true

@@ -66,7 +66,7 @@ func notDeleted(b *column.Batch, out []truth) {
 	for i := range out {
 		out[i] = yes
 	}
-	if v := b.Column(schema.DeletedColumnID); v != nil {
+	if v := columnOf(b, schema.DeletedColumnID); v != nil {
 		for i := range out {
 			if !v.IsNull(i) && v.Int(i) != 0 {
 				out[i] = no
@@ -194,7 +194,7 @@ func (t *tester) operator(kind string, list []any, negated bool) (rowTest, bool)
 // nulls tests for null, or for not null.
 func nulls(id uint32, null bool) rowTest {
 	return func(b *column.Batch, out []truth) {
-		v := b.Column(id)
+		v := columnOf(b, id)
 		for i := range out {
 			out[i] = no
 			if (v == nil || v.IsNull(i)) == null {

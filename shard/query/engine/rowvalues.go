@@ -5,6 +5,14 @@ import (
 	"cordwood/proto/schema"
 )
 
+// columnOf is a column of a batch; nil if it is null throughout.
+func columnOf(b *column.Batch, id uint32) *column.View {
+	if v := b.Column(id); v != nil && v.Nulls < b.Rows {
+		return v
+	}
+	return nil
+}
+
 // numbers tests the values of a column of integers, times or booleans.
 func (t *tester) numbers(c *schema.Column, test func(v int64) bool) rowTest {
 	return t.verdicts(c, func(v int64) truth {
@@ -19,7 +27,7 @@ func (t *tester) numbers(c *schema.Column, test func(v int64) bool) rowTest {
 func (t *tester) verdicts(c *schema.Column, test func(v int64) truth) rowTest {
 	id := t.use(c).ID
 	return func(b *column.Batch, out []truth) {
-		v := b.Column(id)
+		v := columnOf(b, id)
 		switch {
 		case v == nil:
 			clear(out)
@@ -51,7 +59,7 @@ func (t *tester) floats(c *schema.Column, test func(v float64) bool) rowTest {
 	id := t.use(c).ID
 	return func(b *column.Batch, out []truth) {
 		clear(out)
-		v := b.Column(id)
+		v := columnOf(b, id)
 		if v == nil {
 			return
 		}
@@ -69,7 +77,7 @@ func (t *tester) texts(c *schema.Column, test func(v []byte) bool) rowTest {
 	id := t.use(c).ID
 	return func(b *column.Batch, out []truth) {
 		clear(out)
-		v := b.Column(id)
+		v := columnOf(b, id)
 		if v == nil {
 			return
 		}

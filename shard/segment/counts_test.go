@@ -1,0 +1,94 @@
+package segment
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"cordwood/shard/segment/parquet"
+	"cordwood/shard/vfs"
+)
+
+// TestCounts compares counts of codes with those of the rows that a Reader reads.
+func TestCounts(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 9))
+	tab := wide(t)
+	dir := t.TempDir()
+	m := write(t, dir, tab, fill(t, r, tab, 9000, 14_000)...)[0]
+	path := filepath.Join(dir, FileName(m.ID))
+	reader, err := Open(vfs.OS, path, &m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	want := make([]map[string]int64, len(m.Columns))
+	for b, err := reader.Next(5000); !errors.Is(err, io.EOF); b, err = reader.Next(5000) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range m.Columns {
+			if want[i] == nil {
+				want[i] = make(map[string]int64)
+			}
+			for row, v := 0, b.Column(c.ID); row < b.Rows; row++ {
+				want[i][value(v, row)]++
+			}
+		}
+	}
+	filters, err := ReadFilters(vfs.OS, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := vfs.OS.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	counted := 0
+	for i, c := range m.Columns {
+		totals := make(map[string]int64)
+		refused := false
+		for g := range filters.Groups {
+			list, err := filters.Counts(f, g, c, 1<<20)
+			if refused = errors.Is(err, parquet.ErrNoDictionary); refused {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range list {
+				key := "null"
+				if n.Value != nil {
+					key = "v" + string(n.Value)
+				}
+				totals[key] += n.Rows
+			}
+			if len(list) > 1 {
+				if _, err := filters.Counts(f, g, c, 0); err == nil {
+					t.Errorf("column %q: %d values, though none may be", c.Name, len(list))
+				}
+			}
+		}
+		if refused {
+			continue
+		}
+		counted++
+		if a, b := numbers(totals), numbers(want[i]); !slices.Equal(a, b) {
+			t.Errorf("column %q: got counts %v, want %v", c.Name, a, b)
+		}
+	}
+	if counted < 3 {
+		t.Errorf("%d columns were counted", counted)
+	}
+}
+
+func numbers(counts map[string]int64) (out []int64) {
+	for _, n := range counts {
+		out = append(out, n)
+	}
+	slices.Sort(out)
+	return out
+}
