@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -22,7 +23,7 @@ func (c *localConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method
 	if err := ctx.Err(); err != nil {
 		return nil, status.FromContextError(err).Err()
 	}
-	return &localQuery{conn: c, ctx: ctx, chunks: make(chan *shardpb.QueryChunk), done: make(chan struct{})}, nil
+	return &localQuery{conn: c, ctx: ctx, begun: make(chan struct{}), chunks: make(chan *shardpb.QueryChunk), done: make(chan struct{})}, nil
 }
 
 // localQuery is a query under way: the caller's end of the stream. The service runs on
@@ -31,6 +32,8 @@ type localQuery struct {
 	conn   *localConn
 	ctx    context.Context
 	req    *shardpb.QueryRequest
+	begun  chan struct{} // closed by the service's sign of life
+	once   sync.Once     // closes begun
 	chunks chan *shardpb.QueryChunk
 	done   chan struct{} // closed when the service has returned
 	err    error         // what it returned; read after done
@@ -83,22 +86,43 @@ func (q *localQuery) RecvMsg(m any) error {
 	return asStatus(q.err)
 }
 
-// Header, Trailer and Context are of no use without a network.
-func (q *localQuery) Header() (metadata.MD, error) { return nil, nil }
-func (q *localQuery) Trailer() metadata.MD         { return nil }
-func (q *localQuery) Context() context.Context     { return q.ctx }
+// Header waits for the service's sign of life, or its end.
+func (q *localQuery) Header() (metadata.MD, error) {
+	select {
+	case <-q.begun:
+	case <-q.done:
+	case <-q.ctx.Done():
+		return nil, status.FromContextError(q.ctx.Err()).Err()
+	}
+	return metadata.MD{}, nil
+}
+
+// Trailer and Context are of no use without a network.
+func (q *localQuery) Trailer() metadata.MD     { return nil }
+func (q *localQuery) Context() context.Context { return q.ctx }
 
 // localAnswer is the service's end of the stream.
 type localAnswer struct {
-	grpc.ServerStream // nil: the service calls nothing else
+	grpc.ServerStream // nil: the service calls nothing that is not here
 	query             *localQuery
 	ctx               context.Context
 }
 
 func (a *localAnswer) Context() context.Context { return a.ctx }
 
+// SendHeader is a sign of life; there is no network for what it says.
+func (a *localAnswer) SendHeader(metadata.MD) error {
+	a.query.once.Do(func() { close(a.query.begun) })
+	return nil
+}
+
+// SetHeader and SetTrailer are for a network, too.
+func (a *localAnswer) SetHeader(metadata.MD) error { return nil }
+func (a *localAnswer) SetTrailer(metadata.MD)      {}
+
 // Send hands a chunk on. The service may use the chunk's memory again, so it is copied.
 func (a *localAnswer) Send(chunk *shardpb.QueryChunk) error {
+	_ = a.SendHeader(nil) // never fails
 	out := &shardpb.QueryChunk{ArrowIpc: bytes.Clone(chunk.ArrowIpc), Partial: chunk.Partial}
 	select {
 	case a.query.chunks <- out:

@@ -43,7 +43,11 @@ func TestLocalQuery(t *testing.T) {
 	}{
 		{"answer", func(req *shardpb.QueryRequest, s grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
 			mem := []byte("a " + req.Sql)
-			err := s.Send(&shardpb.QueryChunk{Partial: []string{"p"}, ArrowIpc: mem})
+			err := s.SendHeader(nil)
+			if err != nil {
+				return err
+			}
+			err = s.Send(&shardpb.QueryChunk{Partial: []string{"p"}, ArrowIpc: mem})
 			copy(mem, "----------")
 			return errors.Join(err, s.Send(&shardpb.QueryChunk{ArrowIpc: mem[:3]}))
 		}, "p a question ---", codes.OK},
@@ -69,6 +73,9 @@ func TestLocalQuery(t *testing.T) {
 			stream, err := shardpb.NewShardServiceClient(conn).Query(ctx, &shardpb.QueryRequest{Sql: "question"})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if _, err := stream.Header(); err != nil && c.code != codes.Canceled {
+				t.Errorf("no sign of life: %v", err)
 			}
 			got := ""
 			for err == nil {

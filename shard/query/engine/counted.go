@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 
 	"cordwood/proto/schema"
-	"cordwood/shard/query"
 	"cordwood/shard/segment"
 )
 
@@ -124,7 +123,7 @@ func isDouble(v any) bool {
 // of the only column that the statement reads.
 func (p *plan) countValues(ctx context.Context, e *Engine, st *statement, s *source) error {
 	index := p.view.Schema.TimeIndex()
-	if !st.unordered || len(st.tables) != 1 || e.wholeFiles || e.readAll || p.view.Merge != query.Append || st.whole ||
+	if !st.unordered || len(st.tables) != 1 || e.wholeFiles || e.readAll || p.view.Merges() || st.whole ||
 		index == nil || st.words[lowerASCII(index.Name)] > 0 {
 		return nil
 	}

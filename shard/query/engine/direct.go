@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"cordwood/proto/schema"
-	"cordwood/shard/query"
 )
 
 // This file tells which statements are answered without the engine: those for whole rows
@@ -143,7 +142,7 @@ func (r *run) directly(limit uint64) *directRun {
 	}
 	p := r.plans[r.st.direct.ref]
 	v := p.view
-	if len(r.plans) != 1 || v.Merge != query.Append || shadowedNames(r.views) != nil {
+	if len(r.plans) != 1 || v.Merges() || shadowedNames(r.views) != nil {
 		return nil
 	}
 	d := &directRun{run: r, direct: r.st.direct, plan: p, request: limit, index: v.Schema.TimeIndex()}
