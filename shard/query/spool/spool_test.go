@@ -1,0 +1,133 @@
+package spool
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+)
+
+var table = (&schema.Table{ID: 7, Database: "public", Name: "t", Version: 1, Columns: []schema.Column{
+	{ID: 1, Name: "ts", Type: schema.TimestampMillisecond, Semantic: schema.Timestamp, NotNull: true},
+	{ID: 2, Name: "host", Type: schema.String, Semantic: schema.Tag},
+	{ID: 3, Name: "m", Type: schema.String, Semantic: schema.Field},
+}}).Index()
+
+// stream is an Arrow IPC stream of rows of ts and m, of which every third m is null.
+func stream(t *testing.T, rows int, text string) *bytes.Buffer {
+	t.Helper()
+	s := arrow.NewSchema([]arrow.Field{{Name: "ts", Type: &arrow.TimestampType{Unit: arrow.Millisecond}}, {Name: "m", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	var buf bytes.Buffer
+	w := ipc.NewWriter(&buf, ipc.WithSchema(s))
+	for from := 0; from < rows; from += 1000 {
+		ts := array.NewTimestampBuilder(memory.DefaultAllocator, &arrow.TimestampType{Unit: arrow.Millisecond})
+		m := array.NewStringBuilder(memory.DefaultAllocator)
+		n := min(1000, rows-from)
+		for i := range n {
+			ts.Append(arrow.Timestamp(1_700_000_000_000 + (from+i)*1000))
+			if (from+i)%3 == 0 {
+				m.AppendNull()
+			} else {
+				m.Append(fmt.Sprint(text, from+i))
+			}
+		}
+		if err := w.Write(array.NewRecordBatch(s, []arrow.Array{ts.NewArray(), m.NewArray()}, int64(n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &buf
+}
+
+// TestSpool keeps few rows in memory and many in files, none lost, and leaves nothing behind.
+func TestSpool(t *testing.T) {
+	text := strings.Repeat("x", 100)
+	for _, tt := range []struct {
+		rows   int
+		memory int64
+		files  bool
+	}{{0, 1 << 30, false}, {5, 0, false}, {20_000, 1 << 30, false}, {100_000, 0, true}} {
+		path := t.TempDir() + "/fetched"
+		d, err := Open(path, 1<<30, tt.memory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := d.New(table, []uint32{1, 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Read(stream(t, tt.rows, text)); err != nil {
+			t.Fatal(err)
+		}
+		segments, batches, err := s.Rows()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, nulls := int64(0), 0
+		for _, seg := range segments {
+			rows += seg.Rows
+			if info, err := os.Stat(seg.Path); err != nil || info.Size() == 0 || len(seg.Columns) != 2 || seg.MinTime < 1_700_000_000_000 || seg.MaxTime < seg.MinTime {
+				t.Errorf("segment %+v: %v", seg, err)
+			}
+		}
+		for _, b := range batches {
+			rows += int64(b.Rows)
+			nulls += b.Column(3).Nulls
+		}
+		if rows != int64(tt.rows) || (len(segments) > 0) != tt.files || !tt.files && nulls != (tt.rows+2)/3 {
+			t.Errorf("%d rows: %d, %d segments, %d nulls in memory", tt.rows, rows, len(segments), nulls)
+		}
+		if (d.Used() > 0) != tt.files {
+			t.Errorf("%d rows: %d bytes on disk", tt.rows, d.Used())
+		}
+		for range 2 {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		left, _ := os.ReadDir(path)
+		if len(left) > 0 || d.Used() != 0 || d.kept.Load() != 0 {
+			t.Errorf("%d files, %d bytes on disk and %d of memory are left", len(left), d.Used(), d.kept.Load())
+		}
+	}
+}
+
+func TestSpoolRefuses(t *testing.T) {
+	d, err := Open(t.TempDir()+"/fetched", 100<<10, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.New(table, []uint32{3}); err == nil {
+		t.Error("rows without a time")
+	}
+	if _, err := d.New(table, []uint32{1, 9}); err == nil {
+		t.Error("a column that the table has not")
+	}
+	s, err := d.New(table, []uint32{1, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Read(stream(t, 100_000, strings.Repeat("x", 100))); errs.CodeOf(err) != errs.RuntimeResourcesExhausted {
+		t.Errorf("more than the folder may hold: %v", err)
+	}
+	other, err := d.New(table, []uint32{1, 2, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.Read(stream(t, 5, "x")); errs.CodeOf(err) != errs.Internal {
+		t.Errorf("columns are missing: %v", err)
+	}
+}
