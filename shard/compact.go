@@ -65,6 +65,9 @@ func (s *Shard) compact(ctx context.Context) (did bool, err error) {
 	if s.cfg.Space() != SpaceOK || len(s.pick()) == 0 {
 		return false, nil
 	}
+	if err := s.settle(); err != nil { // else what was merged already would be merged once more
+		return false, fmt.Errorf("shard %d: compaction: %w", s.cfg.ID, err)
+	}
 	if err := s.cfg.Compaction.Begin(ctx); err != nil {
 		return false, err
 	}
@@ -114,7 +117,10 @@ func (s *Shard) compact(ctx context.Context) (did bool, err error) {
 			return false, errors.Join(fmt.Errorf("shard %d: compaction: sync directory %s: %w", s.cfg.ID, s.segmentDir, err), s.removeNew(res.Segments))
 		}
 	}
-	if err := s.commit(&unsettled{edit: edit, generation: generation}); err != nil {
+	if err := s.commit(&unsettled{edit: edit, generation: generation}); errors.Is(err, errReplaced) {
+		s.cfg.Logger.Info("a compaction was given up", "error", err)
+		return true, nil // there may be something else to do now
+	} else if err != nil {
 		return false, fmt.Errorf("shard %d: compaction of %d segments: %w", s.cfg.ID, len(live), err)
 	}
 	s.metrics.compactions.WithLabelValues("ok").Inc()

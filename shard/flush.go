@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -186,7 +187,7 @@ func (s *Shard) commit(u *unsettled) error {
 	if err := s.settleLocked(); err != nil {
 		return errors.Join(err, s.removeNew(u.edit.Add))
 	}
-	if u.generation != s.generation {
+	if u.generation != s.generation || !s.listed(u.edit.Remove) {
 		return errors.Join(errReplaced, s.removeNew(u.edit.Add))
 	}
 	u.edit.Reserved, u.edit.NextSegmentID = s.ids.reserved(u.edit.Add)
@@ -196,7 +197,17 @@ func (s *Shard) commit(u *unsettled) error {
 }
 
 // errReplaced is the error of work on a state that is not the shard's any more.
-var errReplaced = errors.New("the state of another replica was taken over meanwhile")
+var errReplaced = errors.New("the segments that it was made of are gone: an earlier edit of the manifest, or the state of another replica, took their place meanwhile")
+
+// listed tells whether the manifest lists all of the segments; commitMu is held. A
+// compaction whose commit had an unknown outcome may have been done a second time.
+func (s *Shard) listed(ids []uint64) bool {
+	live := s.manifest.State().Segments
+	return !slices.ContainsFunc(ids, func(id uint64) bool {
+		_, ok := slices.BinarySearchFunc(live, id, func(m segment.Meta, id uint64) int { return cmp.Compare(m.ID, id) })
+		return !ok
+	})
+}
 
 func (s *Shard) generationNow() uint64 {
 	s.commitMu.Lock()
