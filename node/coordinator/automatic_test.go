@@ -248,7 +248,7 @@ func TestRefused(t *testing.T) {
 // FuzzOperations runs random operations in random clusters whose nodes fail and come back
 // and whose leader dies: all end, or say what they wait for, and what must hold holds.
 func FuzzOperations(f *testing.F) {
-	for seed := range uint64(24) {
+	for seed := range uint64(12) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
@@ -312,8 +312,8 @@ func randomOperations(t *testing.T, r *rand.Rand) {
 	if r.IntN(3) == 0 {
 		w.cancelAt = 1 + r.IntN(30)
 	}
-	w.tick = 3 * time.Second
-	end := time.Now().Add(40 * time.Minute)
+	w.tick = 5 * time.Second
+	end := time.Now().Add(25 * time.Minute)
 	run(t, w, time.Hour, func() bool { return time.Now().After(end) })
 	for id, op := range w.ops {
 		if op.Reason == "" {

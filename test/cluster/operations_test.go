@@ -95,8 +95,11 @@ func TestOperationsUnderLoad(t *testing.T) {
 			var answer struct {
 				Operation struct{ State, Step, Reason string }
 			}
-			if err := json.Unmarshal(a.Body, &answer); err != nil || answer.Operation.State == "running" || a.Status != 200 {
-				return fmt.Errorf("operation %d: %v, %s", id, err, a.Body)
+			if err := json.Unmarshal(a.Body, &answer); err != nil {
+				return err
+			}
+			if answer.Operation.State == "running" || a.Status != 200 {
+				return fmt.Errorf("operation %d: %s", id, a.Body)
 			}
 			if answer.Operation.State != "done" {
 				t.Fatalf("operation %d is %s: %s", id, answer.Operation.State, answer.Operation.Reason)
@@ -123,8 +126,10 @@ func TestOperationsUnderLoad(t *testing.T) {
 		return leader, spare
 	}
 	Eventually(t, 30*time.Second, func() error {
-		if a, err := user.Do("GET", "/v1/sql?sql=SELECT%20count(*)%20FROM%20app", &bytes.Buffer{}); err != nil || a.Status != 200 {
-			return fmt.Errorf("%v %v", a, err)
+		if a, err := user.Do("GET", "/v1/sql?sql=SELECT%20count(*)%20FROM%20app", &bytes.Buffer{}); err != nil {
+			return err
+		} else if a.Status != 200 {
+			return fmt.Errorf("%v", a)
 		}
 		return nil
 	})
