@@ -83,6 +83,7 @@ func (n *node) openShards(memory int64) error {
 		return err
 	}
 	compactions := compaction.NewLimiter(0.5, 64<<20)
+	fetch := shard.NewRate(fetchRate)
 	ttl := func(t *schema.Table) schema.TTL {
 		database := ""
 		if d, ok := n.meta.Database(t.Database); ok {
@@ -100,7 +101,7 @@ func (n *node) openShards(memory int64) error {
 			}
 			s, err := shard.Open(shard.Config{
 				ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: n.data.nodeID, Bootstrap: o.Bootstrap, Founders: o.Founders,
-				Transport: transport, Peers: n.nodes.Dial,
+				Transport: transport, Peers: n.nodes.Dial, Fetch: fetch,
 				FlushBytes: int64(n.cfg.Shard.FlushBytes), FlushAge: n.cfg.Shard.FlushAge,
 				Pool: pool, Budget: budget, Compaction: compactions, TTL: ttl,
 				LogDeadline: n.cfg.Disk.WriteDeadline, Space: n.disk.space, DiskFull: n.disk.found,
@@ -133,6 +134,9 @@ func (n *node) scan(ctx context.Context, nodes []string, req *shardpb.ScanReques
 	}
 	return r, nil
 }
+
+// fetchRate is how many bytes a second the replicas of a node fetch from others, together.
+const fetchRate = 100e6
 
 // forgetReplica tells the metadata that a removed replica is gone from this node.
 func (n *node) forgetReplica(ctx context.Context, s *metapb.Shard) error {
