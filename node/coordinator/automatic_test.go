@@ -313,7 +313,7 @@ func randomOperations(t *testing.T, r *rand.Rand) {
 		w.cancelAt = 1 + r.IntN(30)
 	}
 	w.tick = 5 * time.Second
-	end := time.Now().Add(25 * time.Minute)
+	end := time.Now().Add(40 * time.Minute)
 	run(t, w, time.Hour, func() bool { return time.Now().After(end) })
 	for id, op := range w.ops {
 		if op.Reason == "" {
