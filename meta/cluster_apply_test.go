@@ -104,9 +104,9 @@ func TestApplyCluster(t *testing.T) {
 			{"place 1 epoch=1 shards=3,2", "a=1 v2 @2 @3+2 time:timestampnanosecond/1! append_mode=true"},
 			{"place 1 epoch=2 shards=3,2", "a=1 v2 @2 @3+2 time:timestampnanosecond/1! append_mode=true"},
 			{"place 2 epoch=1 shards=1,2", "1004 Table `m` cannot be spread over 2 shards: it merges rows of the same identity (append_mode is not true), and those must lie in one shard"},
-			{"place 2 epoch=1 shards=1", "m=2 v2 @3 @1 time:timestampnanosecond/1! k:string/2#"},
-			// Loads are 1, 1 and 1 now.
-			{"ensure x time:ts9! | y time:ts9! | z time:ts9!", "x=3 v1 @3 time:timestampnanosecond/1! append_mode=true; y=4 v1 @2 time:timestampnanosecond/1! append_mode=true; z=5 v1 @1 time:timestampnanosecond/1! append_mode=true"},
+			{"place 2 epoch=1 shards=1", "1004 Table `m` cannot be moved to another shard: it merges rows of the same identity (append_mode is not true), and its stored rows stay where they are; move the replicas of its shard instead"},
+			// Loads are 0, 1 and 2 now.
+			{"ensure x time:ts9! | y time:ts9! | z time:ts9!", "x=3 v1 @1 time:timestampnanosecond/1! append_mode=true; y=4 v1 @2 time:timestampnanosecond/1! append_mode=true; z=5 v1 @1 time:timestampnanosecond/1! append_mode=true"},
 			{"truncate a", "a=6 v2 @3+2 time:timestampnanosecond/1! append_mode=true; dropped [1]"},
 			{"drop a", "dropped [6]"},
 		}},

@@ -188,6 +188,8 @@ func applyPlaceTable(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *chang
 		return nil, errs.New(errs.RequestOutdated, "Table `%s` is in epoch %d and not %d: it was placed anew meanwhile; look at it again", name, epoch, cmd.Epoch)
 	case len(cmd.ShardIds) > 1 && t.Options[schema.OptionAppendMode] != "true":
 		return nil, errs.New(errs.InvalidArguments, "Table `%s` cannot be spread over %d shards: it merges rows of the same identity (append_mode is not true), and those must lie in one shard", name, len(cmd.ShardIds))
+	case epoch > 0 && t.Options[schema.OptionAppendMode] != "true":
+		return nil, errs.New(errs.InvalidArguments, "Table `%s` cannot be moved to another shard: it merges rows of the same identity (append_mode is not true), and its stored rows stay where they are; move the replicas of its shard instead", name)
 	case len(t.Placement) >= catalog.MaxEpochs:
 		return nil, errs.New(errs.InvalidArguments, "Table `%s` was placed %d times, the most that are possible", name, len(t.Placement))
 	}
