@@ -11,12 +11,12 @@ import (
 	"net/http/pprof"
 	"strings"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 const adminIndex = `Administration of this node. Whoever can connect may use it.
 
+GET  /health               answers as long as the process lives, whatever it waits for
+GET  /ready                whether the node serves, or what it waits for
 GET  /metrics              metrics in the form of Prometheus
 GET  /log-level            the level of the log
 PUT  /log-level            set it until the restart: debug, info, warn or error in the body
@@ -63,7 +63,11 @@ func (n *node) adminHandler() http.Handler {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = io.WriteString(w, adminIndex)
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}))
+	// For probes of orchestrators: without TLS, whatever the port for users has.
+	operations := n.operations(http.NotFound)
+	for _, path := range []string{"/health", "/ready", "/metrics"} {
+		mux.Handle("GET "+path, operations)
+	}
 	mux.HandleFunc("GET /log-level", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, strings.ToLower(n.level.Level().String())+"\n")
 	})

@@ -21,6 +21,8 @@ func TestAdmin(t *testing.T) {
 		{"GET", "/", "", 200, "/debug/pprof/"},
 		{"GET", "/elsewhere", "", 404, ""},
 		{"GET", "/metrics", "", 200, "cordwood_build_info"},
+		{"GET", "/health", "", 200, "{}"},
+		{"GET", "/ready", "", 200, "{}"},
 		{"GET", "/log-level", "", 200, "info\n"},
 		{"PUT", "/log-level", "loud", 400, `"loud" is none of debug`},
 		{"PUT", "/log-level", strings.Repeat("debug", 100), 400, "is none of"},
@@ -31,6 +33,8 @@ func TestAdmin(t *testing.T) {
 		{"POST", "/drain?wait=1h", "", 400, "want a duration"},
 		{"POST", "/drain?wait=0s", "", 200, "drained\n"},
 		{"GET", "/drain?wait=1ms", "", 200, "drained\n"},
+		{"GET", "/ready", "", 503, "drained by the administrator"},
+		{"GET", "/health", "", 200, "{}"},
 		{"GET", "/debug/pprof/goroutine?debug=1", "", 200, "TestAdmin"},
 		{"GET", "/debug/pprof/cmdline", "", 200, ""},
 	} {

@@ -45,6 +45,7 @@ import (
 	"cordwood/node/host"
 	"cordwood/node/registry"
 	"cordwood/node/rpcport"
+	"cordwood/node/sdnotify"
 	"cordwood/shard/replica/transport"
 	"cordwood/shard/shardclient"
 )
@@ -86,10 +87,15 @@ func Run(ctx context.Context, cfg *Config, proc Process) error {
 		return err
 	}
 	n.log = log
+	if n.service, err = sdnotify.Open(); err != nil {
+		log.Warn("systemd will not learn how this node is", "error", err)
+	}
+	defer n.service.Close()
 	n.wait("the data folder")
 	err = n.start(ctx)
 	if err == nil {
 		n.announce()
+		n.service.Ready()
 		select {
 		case <-ctx.Done():
 			log.Info("stopping", "grace", cfg.ShutdownGrace)
@@ -111,6 +117,8 @@ type node struct {
 	log   *slog.Logger
 	level slog.LevelVar // of log
 	begin time.Time
+	// service is nil if systemd does not wait for news.
+	service *sdnotify.Notifier
 
 	data     *dataDir
 	disk     *disk
@@ -206,6 +214,7 @@ func (n *node) run(name string, f func(context.Context) error) {
 // start opened, last opened first, and tells all that failed.
 func (n *node) stop(ctx context.Context) error {
 	var errs []error
+	n.service.Stopping()
 	n.leave("stopping")
 	n.handOver(ctx)
 	for _, port := range []*httpServer{n.users, n.usersV1} {

@@ -13,12 +13,25 @@ import (
 )
 
 // wait notes what the node waits for; empty once it serves.
-func (n *node) wait(text string) { n.waiting.Store(text) }
+func (n *node) wait(text string) {
+	n.waiting.Store(text)
+	n.tellService()
+}
+
+// tellService has systemd show what users would see as well.
+func (n *node) tellService() {
+	if why := n.unready(); len(why) > 0 {
+		n.service.Status(strings.Join(why, "; "))
+	} else {
+		n.service.Status("serving")
+	}
+}
 
 // waitLogged is wait with a line in the log when the text is another one.
 func (n *node) waitLogged(text string) {
 	if before, _ := n.waiting.Swap(text).(string); before != text {
 		n.log.Info("waiting", "for", text)
+		n.tellService()
 	}
 }
 
@@ -77,6 +90,7 @@ func (n *node) operations(other http.HandlerFunc) http.Handler {
 // leave makes the node unready for good, or until it is taken back with an empty text.
 func (n *node) leave(why string) {
 	n.leaving.Store(why)
+	n.tellService()
 	select {
 	case n.hurry <- struct{}{}:
 	default:

@@ -38,6 +38,10 @@ func (n *node) start(ctx context.Context) error {
 	if err := n.openNodePort(files.rpcTLS); err != nil {
 		return err
 	}
+	if len(n.cfg.Seeds) > 0 {
+		// It may have to wait for other machines, whose start must not wait for this one.
+		n.service.Ready()
+	}
 	if err := n.findCluster(ctx); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ flag --node-name of 'cordwood serve') or its id.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newNodeListCommand(), newNodeDrainCommand(), newNodeUndrainCommand(), newNodeDecommissionCommand(), newNodeRemoveCommand())
+	cmd.AddCommand(newNodeListCommand(), newNodeDrainCommand(), newNodeUndrainCommand(), newNodeDecommissionCommand(), newNodeRemoveCommand(), newNodeScaleCommand(), newNodeForgetCommand())
 	return cmd
 }
 

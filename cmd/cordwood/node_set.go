@@ -1,0 +1,186 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/router/httpapi"
+)
+
+// newNodeScaleCommand is for orchestrators, which start and stop the last ones of a row of
+// nodes: the pods NAME-0, NAME-1, … of a StatefulSet.
+func newNodeScaleCommand() *cobra.Command {
+	to := 0
+	cmd := &cobra.Command{
+		Use:   "scale NAME --to N",
+		Short: "Prepare nodes NAME-0, NAME-1, … to be N, before those that are too many stop",
+		Long: `Prepare the nodes NAME-0, NAME-1, … (the pods of a StatefulSet, say) to be N: those from NAME-N
+on are decommissioned, all at once, and those before that were drained take part again. It
+ends when nothing is left on nodes that are too many, so that they may be stopped. If the
+others cannot hold what they hold, nothing is done, and the status is 1.`,
+		Example: "  cordwood node scale cordwood-shard --to 3",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("to") || to < 0 {
+				return usageError{errors.New("--to is needed: how many nodes there are to be, 0 or more")}
+			}
+			a, err := newClusterAPI(cmd)
+			if err != nil {
+				return err
+			}
+			return a.scale(cmd, args[0], to)
+		},
+	}
+	cmd.Flags().IntVar(&to, "to", 0, "how many of these nodes there are to be")
+	return cmd
+}
+
+// ordinal is the number of a node of a row; false if it is none of it.
+func ordinal(node, row string) (int, bool) {
+	text, ok := strings.CutPrefix(node, row+"-")
+	n, err := strconv.Atoi(text)
+	return n, ok && err == nil && n >= 0 && strconv.Itoa(n) == text
+}
+
+// scale decommissions the nodes of a row from number to on, and has those before it take part.
+func (a *clusterAPI) scale(cmd *cobra.Command, row string, to int) error {
+	status, err := a.status(cmd.Context())
+	if err != nil {
+		return err
+	}
+	nodes := slices.Clone(status.Nodes)
+	slices.SortStableFunc(nodes, func(x, y httpapi.ClusterNode) int {
+		nx, _ := ordinal(x.Name, row)
+		ny, _ := ordinal(y.Name, row)
+		return cmp.Compare(ny, nx)
+	})
+	out := cmd.OutOrStdout()
+	var begun []uint64
+	for _, n := range nodes {
+		number, ok := ordinal(n.Name, row)
+		leaving, empty := n.State == "draining" || n.State == "drained", n.Replicas == 0 && n.Meta == ""
+		switch {
+		case !ok, number < to && !leaving && !(n.State == "down" && empty && decommissioning(status, &n) == 0):
+		case number < to:
+			// One that is down may have been emptied before it was stopped, and is to be started now.
+			answer, err := a.request(cmd, &httpapi.ClusterRequest{Kind: "node-undrain", Node: n.ID})
+			if err != nil {
+				return fmt.Errorf("let node %s take part again: %w", n.Name, err)
+			}
+			fmt.Fprintln(out, cmp.Or(answer.Message, fmt.Sprintf("node %s: its drain is being cancelled", n.Name)))
+		case empty && (n.State == "drained" || n.State == "down"):
+			// A decommission of one that is down would have the cluster forget it, and it could
+			// not come back with the folder that it kept.
+			fmt.Fprintf(out, "node %s holds nothing\n", n.Name)
+		default:
+			id, err := a.decommission(cmd, status, &n)
+			if err != nil {
+				return errors.Join(fmt.Errorf("decommission node %s: %w", n.Name, err), a.undo(cmd, begun))
+			}
+			fmt.Fprintf(out, "operation %d: node-decommission %s\n", id, n.Name)
+			begun = append(begun, id)
+		}
+	}
+	for _, id := range begun {
+		if err := a.wait(cmd, id); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(out, "%s may have %s\n", row, count(to, "node"))
+	return nil
+}
+
+// decommission begins to empty a node, or finds the operation that does it already, as when
+// this command was interrupted and runs again.
+func (a *clusterAPI) decommission(cmd *cobra.Command, status *httpapi.ClusterStatus, n *httpapi.ClusterNode) (uint64, error) {
+	if id := decommissioning(status, n); id != 0 {
+		return id, nil
+	}
+	answer, err := a.request(cmd, &httpapi.ClusterRequest{Kind: "node-decommission", Node: n.ID})
+	if err != nil {
+		return 0, err
+	}
+	if answer.Operation == nil {
+		return 0, fmt.Errorf("the server began no operation: %s", answer.Message)
+	}
+	return answer.Operation.ID, nil
+}
+
+// decommissioning is the operation that empties a node for good, 0 if there is none.
+func decommissioning(status *httpapi.ClusterStatus, n *httpapi.ClusterNode) uint64 {
+	for _, op := range status.Operations {
+		if op.Kind == "node-decommission" && op.State == "running" && op.Subject == "node "+n.Name {
+			return op.ID
+		}
+	}
+	return 0
+}
+
+// undo cancels operations of a command that cannot be carried out as a whole.
+func (a *clusterAPI) undo(cmd *cobra.Command, ids []uint64) error {
+	var errs []error
+	for _, id := range ids {
+		var answer httpapi.ClusterAnswer
+		if err := a.call(cmd.Context(), http.MethodDelete, "/operations/"+strconv.FormatUint(id, 10), nil, &answer); err != nil {
+			errs = append(errs, fmt.Errorf("cancel operation %d, which was begun for this: %w", id, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (a *clusterAPI) request(cmd *cobra.Command, r *httpapi.ClusterRequest) (*httpapi.ClusterAnswer, error) {
+	answer := &httpapi.ClusterAnswer{}
+	return answer, a.call(cmd.Context(), http.MethodPost, "/operations", r, answer)
+}
+
+// newNodeForgetCommand is for routers that an orchestrator replaces: each one that comes is
+// a new node, and the old ones never come back.
+func newNodeForgetCommand() *cobra.Command {
+	silent := 15 * time.Minute
+	cmd := &cobra.Command{
+		Use:   "forget-routers",
+		Short: "Forget nodes with the role router alone that have been silent for long",
+		Long: `Forget the nodes that have the role router and no other, and have not answered for --silent.
+It is for routers without a folder of their own that lasts, each of which is a new node: a
+router that was forgotten comes back only with an empty data folder.`,
+		Example: "  cordwood node forget-routers --silent 15m",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if silent < 0 {
+				return usageError{fmt.Errorf("--silent %s: want a duration that is not negative, as 15m", silent)}
+			}
+			a, err := newClusterAPI(cmd)
+			if err != nil {
+				return err
+			}
+			status, err := a.status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			var errs []error
+			forgotten := 0
+			for _, n := range status.Nodes {
+				if !slices.Equal(n.Roles, []string{"router"}) || n.State != "down" || n.SilentSeconds < silent.Seconds() {
+					continue
+				}
+				if _, err := a.request(cmd, &httpapi.ClusterRequest{Kind: "node-remove", Node: n.ID}); err != nil {
+					errs = append(errs, fmt.Errorf("forget node %s: %w", n.Name, err))
+					continue
+				}
+				forgotten++
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s forgotten\n", count(forgotten, "router"))
+			return errors.Join(errs...)
+		},
+	}
+	cmd.Flags().DurationVar(&silent, "silent", silent, "how long they have not answered")
+	return cmd
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"cordwood/router/httpapi"
+)
+
+// nodeSet is a server of /v1/cluster that writes down what it is asked to change.
+type nodeSet struct {
+	status  httpapi.ClusterStatus
+	refuse  string // id of a node that cannot be decommissioned
+	outcome string // of operations; empty: done
+	asked   []string
+}
+
+func (s *nodeSet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer := func(v any) { _ = json.NewEncoder(w).Encode(v) }
+	switch path := strings.TrimPrefix(r.URL.Path, "/v1/cluster"); {
+	case r.Method == http.MethodGet && path == "":
+		answer(s.status)
+	case r.Method == http.MethodGet:
+		outcome := s.outcome
+		if outcome == "" {
+			outcome = "done"
+		}
+		answer(httpapi.ClusterAnswer{Operation: &httpapi.ClusterOperation{State: outcome, Reason: "the reason"}})
+	case r.Method == http.MethodDelete:
+		s.asked = append(s.asked, "cancel "+path)
+		answer(httpapi.ClusterAnswer{Message: "cancelled"})
+	default:
+		var req httpapi.ClusterRequest
+		_ = json.NewDecoder(r.Body).Decode(&req)
+		s.asked = append(s.asked, req.Kind+" "+req.Node)
+		switch {
+		case req.Node == s.refuse:
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `{"code":1004,"error":"2 more nodes are needed"}`)
+		case req.Kind == "node-decommission":
+			answer(httpapi.ClusterAnswer{Operation: &httpapi.ClusterOperation{ID: uint64(len(s.asked)), Kind: req.Kind, State: "running"}})
+		default:
+			answer(httpapi.ClusterAnswer{Message: "so be it"})
+		}
+	}
+}
+
+// run runs 'cordwood node …' against s.
+func (s *nodeSet) run(t *testing.T, args ...string) (stdout, errText string) {
+	t.Helper()
+	server := httptest.NewServer(s)
+	defer server.Close()
+	var out, errOut strings.Builder
+	root := newRootCommand()
+	root.SetArgs(append([]string{"node", "--server", server.URL}, args...))
+	root.SetOut(&out)
+	root.SetErr(&errOut)
+	if err := root.Execute(); err != nil {
+		errText = err.Error()
+	}
+	return out.String(), errText
+}
+
+func setNode(name, state string, replicas int, meta string) httpapi.ClusterNode {
+	return httpapi.ClusterNode{ID: "id-" + name, Name: name, State: state, Replicas: replicas, Meta: meta, Roles: []string{"shard"}}
+}
+
+func TestNodeScaleDecommissionsTheLast(t *testing.T) {
+	s := &nodeSet{status: httpapi.ClusterStatus{Nodes: []httpapi.ClusterNode{
+		setNode("db-shard-0", "up", 2, ""), setNode("db-shard-1", "down", 2, ""), setNode("db-shard-2", "drained", 0, ""),
+		setNode("db-shard-3", "up", 2, ""), setNode("db-shard-10", "up", 0, ""), setNode("db-shard-11", "drained", 0, ""),
+		setNode("db-shard-12", "down", 0, ""), setNode("db-shard-13", "down", 1, ""), setNode("db-shard-14", "draining", 1, ""),
+		setNode("db-shard-x", "up", 1, ""), setNode("db-shard-04", "up", 1, ""), setNode("db-meta-7", "up", 0, "voter"), setNode("other-shard-5", "up", 1, ""),
+	}, Operations: []httpapi.ClusterOperation{{ID: 77, Kind: "node-decommission", State: "running", Subject: "node db-shard-14"}}}}
+	out, fault := s.run(t, "scale", "db-shard", "--to", "3")
+	if fault != "" {
+		t.Fatal(fault)
+	}
+	want := []string{
+		"node-decommission id-db-shard-13", "node-decommission id-db-shard-10", "node-decommission id-db-shard-3",
+		"node-undrain id-db-shard-2",
+	}
+	if !slices.Equal(s.asked, want) {
+		t.Errorf("asked for %q, want %q", s.asked, want)
+	}
+	for _, w := range []string{"operation 77: node-decommission db-shard-14", "node db-shard-11 holds nothing", "node db-shard-12 holds nothing", "db-shard may have 3 nodes"} {
+		if !strings.Contains(out, w) {
+			t.Errorf("no %q in\n%s", w, out)
+		}
+	}
+}
+
+func TestNodeScaleUpTakesBackWhatWasEmptied(t *testing.T) {
+	s := &nodeSet{status: httpapi.ClusterStatus{Nodes: []httpapi.ClusterNode{
+		setNode("s-0", "up", 2, ""), setNode("s-1", "down", 0, ""), setNode("s-2", "down", 0, ""), setNode("s-3", "drained", 0, ""),
+	}, Operations: []httpapi.ClusterOperation{{ID: 5, Kind: "node-decommission", State: "running", Subject: "node s-2"}}}}
+	if _, fault := s.run(t, "scale", "s", "--to", "5"); fault != "" {
+		t.Fatal(fault)
+	}
+	if want := []string{"node-undrain id-s-3", "node-undrain id-s-1"}; !slices.Equal(s.asked, want) {
+		t.Errorf("asked for %q, want %q", s.asked, want)
+	}
+}
+
+func TestNodeScaleRefusedUndoesTheRest(t *testing.T) {
+	s := &nodeSet{refuse: "id-s-1", status: httpapi.ClusterStatus{Nodes: []httpapi.ClusterNode{
+		setNode("s-0", "up", 2, ""), setNode("s-1", "up", 2, ""), setNode("s-2", "up", 2, ""),
+	}}}
+	_, fault := s.run(t, "scale", "s", "--to", "1")
+	if !strings.Contains(fault, "decommission node s-1") || !strings.Contains(fault, "2 more nodes are needed") {
+		t.Errorf("the error is %q", fault)
+	}
+	if want := []string{"node-decommission id-s-2", "node-decommission id-s-1", "cancel /operations/1"}; !slices.Equal(s.asked, want) {
+		t.Errorf("asked for %q, want %q", s.asked, want)
+	}
+}
+
+func TestNodeScaleFailsWithItsOperations(t *testing.T) {
+	s := &nodeSet{outcome: "failed", status: httpapi.ClusterStatus{Nodes: []httpapi.ClusterNode{setNode("s-0", "up", 2, ""), setNode("s-1", "up", 2, "")}}}
+	if out, fault := s.run(t, "scale", "s", "--to", "1"); !strings.Contains(fault, "failed: the reason") || strings.Contains(out, "may have") {
+		t.Errorf("the error is %q after\n%s", fault, out)
+	}
+	if _, fault := s.run(t, "scale", "s"); !strings.Contains(fault, "--to is needed") {
+		t.Errorf("without --to the error is %q", fault)
+	}
+}
+
+func TestNodeForgetRouters(t *testing.T) {
+	node := func(name, state string, silent float64, roles ...string) httpapi.ClusterNode {
+		return httpapi.ClusterNode{ID: "id-" + name, Name: name, State: state, SilentSeconds: silent, Roles: roles}
+	}
+	s := &nodeSet{status: httpapi.ClusterStatus{Nodes: []httpapi.ClusterNode{
+		node("gone", "down", 901, "router"), node("late", "down", 899, "router"), node("here", "up", 0, "router"),
+		node("rows", "down", 5000, "router", "shard"), node("lost", "down", 5000, "meta"),
+	}}}
+	out, fault := s.run(t, "forget-routers")
+	if fault != "" || out != "1 router forgotten\n" {
+		t.Errorf("got %q, %q", out, fault)
+	}
+	if want := []string{"node-remove id-gone"}; !slices.Equal(s.asked, want) {
+		t.Errorf("asked for %q, want %q", s.asked, want)
+	}
+	s.refuse = "id-gone"
+	if _, fault := s.run(t, "forget-routers"); !strings.Contains(fault, "forget node gone") {
+		t.Errorf("the error is %q", fault)
+	}
+}

@@ -1,0 +1,131 @@
+// Package sdnotify tells systemd how the process is: that it is ready, what it does, that it
+// still lives, and that it stops. Without systemd everything here does nothing.
+//
+// The protocol is a datagram with lines NAME=VALUE to the socket that the environment
+// variable NOTIFY_SOCKET names.
+package sdnotify
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Notifier is the connection to systemd. A nil Notifier may be used, and says nothing. Its
+// methods may be called concurrently, do not block for long, and have no errors: there is
+// nothing that a process could do about them.
+type Notifier struct {
+	conn *net.UnixConn
+	stop chan struct{}
+	done chan struct{} // closed when nothing is sent any more by itself
+	once sync.Once
+
+	mu   sync.Mutex // guards said
+	said string     // the status that was sent last
+}
+
+// writeTimeout bounds one message: systemd may be busy, and its queue full.
+const writeTimeout = time.Second
+
+// Open connects to the socket that the environment names, and begins to send signs of life
+// if a watchdog waits for them. It returns nil without error if there is no socket. The
+// variables are taken out of the environment, as they are not meant for child processes.
+func Open() (*Notifier, error) {
+	name := os.Getenv("NOTIFY_SOCKET")
+	if name == "" {
+		return nil, nil
+	}
+	every, err := watchdog(os.Getenv("WATCHDOG_USEC"), os.Getenv("WATCHDOG_PID"), os.Getpid())
+	for _, v := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
+		_ = os.Unsetenv(v) // fails for names that are no names only
+	}
+	if err != nil {
+		return nil, err
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		return nil, fmt.Errorf("connect to systemd by NOTIFY_SOCKET: %w", err)
+	}
+	n := &Notifier{conn: conn, stop: make(chan struct{}), done: make(chan struct{})}
+	if every == 0 {
+		close(n.done)
+		return n, nil
+	}
+	go n.live(every)
+	return n, nil
+}
+
+// watchdog is how often a sign of life is to be sent: twice in the time after which systemd
+// ends the process. 0: never, as no watchdog is set or it is that of another process.
+func watchdog(usec, pid string, self int) (time.Duration, error) {
+	if usec == "" || pid != "" && pid != strconv.Itoa(self) {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(usec, 10, 63)
+	if err != nil || n <= 0 || n > int64(24*time.Hour/time.Microsecond) {
+		return 0, fmt.Errorf("WATCHDOG_USEC=%q: want a positive number of microseconds, at most a day", usec)
+	}
+	return time.Duration(n) * time.Microsecond / 2, nil
+}
+
+// live sends signs of life. They say that the process is scheduled and not stopped, no more:
+// a restart helps against nothing else.
+func (n *Notifier) live(every time.Duration) {
+	defer close(n.done)
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		n.send("WATCHDOG=1")
+		select {
+		case <-n.stop:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Ready tells that the start of the service has ended. More than once is as good as once.
+func (n *Notifier) Ready() { n.send("READY=1") }
+
+// Stopping tells that the service ends.
+func (n *Notifier) Stopping() { n.send("STOPPING=1") }
+
+// Status tells people, by systemctl status, what the process does, in one line.
+func (n *Notifier) Status(text string) {
+	if n == nil {
+		return
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	n.mu.Lock()
+	same := n.said == text
+	n.said = text
+	n.mu.Unlock()
+	if !same {
+		n.send("STATUS=" + text)
+	}
+}
+
+func (n *Notifier) send(text string) {
+	if n == nil {
+		return
+	}
+	if n.conn.SetWriteDeadline(time.Now().Add(writeTimeout)) == nil {
+		_, _ = n.conn.Write([]byte(text))
+	}
+}
+
+// Close ends the signs of life and the connection.
+func (n *Notifier) Close() {
+	if n == nil {
+		return
+	}
+	n.once.Do(func() {
+		close(n.stop)
+		<-n.done
+		_ = n.conn.Close() // nothing is buffered
+	})
+}
