@@ -108,7 +108,11 @@ func (r *Replica) refusal(err error) *errs.Error {
 		}
 		return errs.New(errs.ShardNotReady, "propose to %s: node %s does not lead it; %s", r.cfg.Group, r.cfg.NodeID, hint).
 			WithLeader(string(leader)).WithRetryAfter(50 * time.Millisecond)
-	case errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrLeadershipTransferInProgress), errors.Is(err, raft.ErrAbortedByRestore):
+	case errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		// Not Busy, which callers bear for a short time only.
+		return errs.Wrap(errs.ShardNotReady, err, "propose to %s: another member takes over", r.cfg.Group).
+			WithLeader("").WithRetryAfter(50 * time.Millisecond)
+	case errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrAbortedByRestore):
 		return errs.Wrap(errs.ShardBusy, err, "propose to %s", r.cfg.Group).WithReason(errs.Busy).WithRetryAfter(100 * time.Millisecond)
 	default: // leadership lost, shutdown, an error of the log store
 		return r.unknown(errs.StorageUnavailable, err)

@@ -236,3 +236,19 @@ func TestLastCommandBehindSnapshot(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusals tells callers what became of a proposal that raft did not take.
+func TestRefusals(t *testing.T) {
+	r := &Replica{cfg: Config{Group: "g", NodeID: "n"}}
+	for err, want := range map[error]errs.Reason{
+		raft.ErrLeadershipTransferInProgress: errs.NotLeader, // which is tried again until the deadline
+		raft.ErrEnqueueTimeout:               errs.Busy,
+		raft.ErrAbortedByRestore:             errs.Busy,
+		raft.ErrLeadershipLost:               errs.OutcomeUnknown,
+		raft.ErrRaftShutdown:                 errs.OutcomeUnknown,
+	} {
+		if got := r.refusal(err); got.Reason != want || got.RetryAfter == 0 && want != errs.OutcomeUnknown {
+			t.Errorf("%v: reason %q, to be tried again after %s; want %q", err, got.Reason, got.RetryAfter, want)
+		}
+	}
+}
