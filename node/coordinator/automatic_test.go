@@ -245,6 +245,36 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestNewLeaderWaits has a leader that has not heard of some nodes yet decide nothing for
+// good because of that.
+func TestNewLeaderWaits(t *testing.T) {
+	for _, op := range []*metapb.Operation{
+		{Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "d"},
+		{Kind: KindTableMove, TableId: 1, ToShards: []uint32{2}},
+	} {
+		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c").shard(1, "d")
+		w.table(1, nil, 1)
+		status := w.status()
+		for _, n := range status.Nodes {
+			if n.Node.Id == "d" {
+				n.Report, n.SilentNanos = nil, int64(time.Second)
+			}
+		}
+		decided := func() decision {
+			return decide(newPicture(time.Now(), Config{}.withDefaults(), status, []*schema.Table{w.tables[1]}, nil), op)
+		}
+		if d := decided(); d.end != 0 || d.do != nil || !strings.Contains(d.reason, "node-d may still report") {
+			t.Errorf("%v: %+v, want that it waits for node d", op, d)
+		}
+		for _, n := range status.Nodes {
+			n.Down = n.Node.Id == "d"
+		}
+		if d := decided(); d.end != metapb.OperationState_OPERATION_STATE_FAILED {
+			t.Errorf("%v: %+v, want failure once node d counts as down", op, d)
+		}
+	}
+}
+
 // FuzzOperations runs random operations in random clusters whose nodes fail and come back
 // and whose leader dies: all end, or say what they wait for, and what must hold holds.
 func FuzzOperations(f *testing.F) {

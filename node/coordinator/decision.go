@@ -126,7 +126,20 @@ func (d decision) progress(done, total int64) decision {
 
 // decide says what an operation does next. It is a function of its arguments alone: the
 // leader that comes after another one goes on where that was.
+//
+// A leader that is new to the metadata group knows nothing of nodes until they report: it
+// gives nothing up on their account before that, or before they count as down.
 func decide(p *picture, op *metapb.Operation) decision {
+	d := p.next(op)
+	if d.end == metapb.OperationState_OPERATION_STATE_FAILED {
+		if silent := p.unheard(); len(silent) > 0 {
+			return wait(op.Step, "the leader of the metadata group is new: %s may still report to it", p.labels(silent))
+		}
+	}
+	return d
+}
+
+func (p *picture) next(op *metapb.Operation) decision {
 	switch op.Kind {
 	case KindShardAdd:
 		return p.addShards(op)

@@ -115,6 +115,18 @@ func (p *picture) alive(node string) bool {
 	return n != nil && !n.Down && n.Report != nil
 }
 
+// unheard are the nodes of which it is not known whether they are alive: they have not
+// reported since the leader began to lead, and that is not long ago.
+func (p *picture) unheard() (ids []string) {
+	for id, n := range p.nodes {
+		if n.Report == nil && !n.Down {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
 // lost tells whether a node has been silent for so long that its replicas are replaced.
 func (p *picture) lost(node string) bool {
 	n := p.nodes[node]
