@@ -3,6 +3,7 @@ package write
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +31,29 @@ func TestKeyIdentity(t *testing.T) {
 			t.Errorf("%s: the same as %s", name, other)
 		}
 		seen[id] = name
+	}
+}
+
+// TestAnswersAreHonest: what may have been stored is said to, and who was only late is told
+// when to come back.
+func TestAnswersAreHonest(t *testing.T) {
+	for _, c := range []struct {
+		err     *errs.Error
+		unknown bool
+		status  int
+	}{
+		{errs.New(errs.DeadlineExceeded, "late").WithReason(errs.OutcomeUnknown), true, 503},
+		{errs.New(errs.DeadlineExceeded, "waited for its turn"), false, 503},
+		{errs.New(errs.ShardUnreachable, "cut").WithReason(errs.OutcomeUnknown), true, 503},
+		{errs.New(errs.ShardBusy, "busy").WithReason(errs.Busy).WithRetryAfter(time.Second), false, 503},
+		{errs.New(errs.InvalidArguments, "wrong"), false, 400},
+	} {
+		s := &fakeShards{refuse: func(int, uint32, []column.Header) error { return c.err }}
+		_, err := newWriter(t, newFakeMeta(), s).Write(t.Context(), output(rows("a", 1)))
+		e := errs.From(err)
+		if e.Status() != c.status || strings.Contains(e.ClientMessage(), "the outcome is unknown") != c.unknown || e.Reason != c.err.Reason || (e.RetryAfter > 0) != (c.status == 503) {
+			t.Errorf("%v becomes %d %q, reason %q, retry after %s", c.err, e.Status(), e.ClientMessage(), e.Reason, e.RetryAfter)
+		}
 	}
 }
 

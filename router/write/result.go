@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"cordwood/proto/errs"
@@ -54,7 +55,7 @@ func (e *PartialError) Unwrap() error { return e.Err }
 func (w *Writer) fail(req *request, err error) error {
 	acked, total := req.counts()
 	if acked == 0 {
-		return err
+		return answerable(err)
 	}
 	label := "no"
 	if req.keyed {
@@ -69,3 +70,28 @@ func (w *Writer) fail(req *request, err error) error {
 		RetryAfter: max(cause.RetryAfter, time.Second),
 	}}
 }
+
+// answerable makes of the error of a request of which nothing is known to be stored one
+// that a client can act on: it names a time to come back if only time was lacking, and
+// says in words that rows may be stored, if so.
+func answerable(err error) error {
+	cause := errs.From(err)
+	late := cause.Code == errs.DeadlineExceeded && cause.Status() == http.StatusGatewayTimeout
+	vague := cause.Reason == errs.OutcomeUnknown && !strings.Contains(err.Error(), outcomeUnknown)
+	if !late && !vague {
+		return err
+	}
+	e := *cause
+	e.Msg, e.Err, e.RetryAfter = err.Error(), err, max(cause.RetryAfter, time.Second)
+	if vague {
+		e.Msg = outcomeUnknown + ": " + e.Msg
+	}
+	if late {
+		e.HTTPStatus = http.StatusServiceUnavailable
+	}
+	return &e
+}
+
+// outcomeUnknown is in the text of every answer after which rows may be stored, and a part
+// of what is promised to clients.
+const outcomeUnknown = "the outcome is unknown"
