@@ -166,7 +166,11 @@ func (r *Replica) open() (err error) {
 	if err != nil {
 		return err
 	}
-	r.store.loaded()
+	covered := uint64(0)
+	if list, err := snaps.List(); err == nil && len(list) > 0 {
+		covered = list[0].Index
+	}
+	r.store.loaded(covered)
 	r.ref.Store(r.raft)
 	select {
 	case <-r.failed:

@@ -83,6 +83,9 @@ type logStore struct {
 	mu      sync.Mutex // guards what is below; held for moments only
 	sizes   sizes
 	loading bool
+	// covered is the index of the snapshot that the log was loaded with: raft read only the
+	// entries behind it, and the last one.
+	covered uint64
 	// others are the entries since loading began that are no commands.
 	others map[uint64]struct{}
 }
@@ -92,11 +95,11 @@ func newLogStore(b Store, g *guard, m *metrics, kind LogKind) *logStore {
 }
 
 // loaded ends the phase in which raft reads the log through once, and Bytes
-// learns from it how large it is.
-func (s *logStore) loaded() {
+// learns from it how large it is. It began behind the snapshot whose index is covered.
+func (s *logStore) loaded(covered uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.loading = false
+	s.loading, s.covered = false, covered
 }
 
 // Bytes is about how many bytes of entries the log holds.
@@ -183,7 +186,8 @@ func (s *logStore) note(l *raft.Log) {
 
 // lastCommand is the index of the last command up to index. known is false if it lies
 // before what this process has read or written of the log, or before the log: a snapshot
-// covers that, whose own index may be that of an entry which is no command.
+// covers that, so it is applied. Nobody knows whether the entries there are commands:
+// those that stay in the log behind a snapshot, for other members, are not read.
 func (s *logStore) lastCommand(index uint64) (last uint64, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,10 +197,13 @@ func (s *logStore) lastCommand(index uint64) (last uint64, known bool) {
 		}
 		index--
 	}
+	if index <= s.covered {
+		return 0, false
+	}
 	if first, err := s.backend.FirstIndex(); err == nil && (first == 0 || index < first) {
 		return 0, false
 	}
-	return index, index > 0
+	return index, true
 }
 
 // BytesAfter is about how many bytes of entries the log holds behind index.
