@@ -57,6 +57,10 @@ func (id identity) sum() string {
 	return fmt.Sprintf("%08x", crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
 }
 
+// hadMeta tells whether a member of the metadata group was created in the folder. Before
+// version 3 there was one wherever there was a cluster.
+func (id identity) hadMeta() bool { return id.Meta || id.Format < 3 && id.ClusterID != "" }
+
 // readIdentity reads the file IDENTITY of a data folder.
 func readIdentity(path string) (id identity, err error) {
 	name := filepath.Join(path, "IDENTITY")
@@ -129,8 +133,7 @@ func (d *dataDir) loadIdentity() error {
 		return d.save(id)
 	}
 	id, err := readIdentity(d.path)
-	// Before version 3 there was one wherever there was a cluster.
-	id.Meta = id.Meta || id.Format < 3 && id.ClusterID != ""
+	id.Meta = id.hadMeta()
 	d.id, d.nodeID = id, id.NodeID
 	return err
 }

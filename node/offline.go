@@ -16,6 +16,8 @@ type Offline struct {
 	// NodeID and ClusterID say whose it is, Shards which were created in it.
 	NodeID, ClusterID string
 	Shards            []uint32
+	// Meta tells that a member of the metadata group was created in it.
+	Meta bool
 
 	lock *os.File
 }
@@ -40,7 +42,7 @@ func OpenOffline(path string) (*Offline, error) {
 	}
 	o := &Offline{Path: path, lock: lock}
 	id, err := readIdentity(path)
-	o.NodeID, o.ClusterID, o.Shards = id.NodeID, id.ClusterID, id.Shards
+	o.NodeID, o.ClusterID, o.Shards, o.Meta = id.NodeID, id.ClusterID, id.Shards, id.hadMeta()
 	return o, err
 }
 

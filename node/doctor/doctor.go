@@ -255,7 +255,7 @@ const restoreFolder = "restore the directory from a backup; do not start the ser
 // meta checks the metadata and returns the shards that it knows.
 func (d *doctor) meta() []uint32 {
 	if _, err := os.Stat(d.path("meta")); errors.Is(err, fs.ErrNotExist) {
-		if d.folder.ClusterID != "" {
+		if d.folder.Meta {
 			d.find(Damage, "meta", restoreFolder, "the metadata is missing: databases, tables and pipelines are in it")
 		}
 		return nil
@@ -404,8 +404,10 @@ func readSegment(dir string, m *segment.Meta) error {
 
 // strangers names files that no part of the folder explains.
 func (d *doctor) strangers() {
-	if fenced := filepath.Join("meta", "FENCED"); exists(d.path(fenced)) {
-		d.know(fenced)
+	for _, name := range []string{"PEERS", "meta/FENCED"} {
+		if exists(d.path(name)) {
+			d.know(name)
+		}
 	}
 	// What 'cordwood recover' and new incarnations of shards left behind.
 	for _, pattern := range []string{"meta.retired-*", filepath.Join("shards", "*.incarnation-*")} {

@@ -165,6 +165,10 @@ func TestNodeKilled(t *testing.T) {
 			}
 		}
 	}
+	c.Stop()
+	for _, n := range c.Nodes {
+		wantSound(t, n)
+	}
 }
 
 // reached returns nil when a table has at least so many rows.
@@ -220,4 +224,7 @@ func TestRoles(t *testing.T) {
 		t.Error(err)
 	}
 	c.Stop()
+	for _, n := range c.Nodes {
+		wantSound(t, n)
+	}
 }
