@@ -39,6 +39,7 @@ type Node struct {
 	t    testing.TB
 	args []string
 	bin  string
+	wrap []string // what runs bin
 	log  *logBuffer
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process has ended
@@ -103,7 +104,8 @@ func (n *Node) Launch() {
 }
 
 func (n *Node) launch() error {
-	n.cmd = exec.Command(n.bin, n.args...)
+	run := slices.Concat(n.wrap, []string{n.bin}, n.args)
+	n.cmd = exec.Command(run[0], run[1:]...)
 	n.cmd.Stdout, n.cmd.Stderr = n.log, n.log
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := n.cmd.Start(); err != nil {

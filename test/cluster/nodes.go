@@ -117,6 +117,19 @@ func (n *Node) Move() {
 	n.set("--rpc-addr", n.RPC)
 }
 
+// Use has the node run another program, from its next start on.
+func (n *Node) Use(bin string) { n.bin = bin }
+
+// Within has a node of a Cluster listen on another host of this machine, at ports that are
+// free there, and be run by a command, as one that enters a network namespace. Seed must
+// follow.
+func (n *Node) Within(host string, command ...string) {
+	n.HTTP, n.RPC, n.Admin, n.wrap = "http://"+host+":4000", host+":4001", "http://"+host+":4002", command
+	n.set("--http-addr", host+":4000")
+	n.set("--rpc-addr", host+":4001")
+	n.set("--admin-addr", host+":4002")
+}
+
 // set changes a flag, or adds it.
 func (n *Node) set(flag, value string) {
 	if i := slices.Index(n.args, flag); i >= 0 {

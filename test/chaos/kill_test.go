@@ -1,0 +1,85 @@
+package chaos
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"cordwood/test/cluster"
+)
+
+// TestKillOne kills random nodes of three, one at a time, while rows are written.
+func TestKillOne(t *testing.T) {
+	together(t)
+	r := dice(t)
+	c, l := start(t, cluster.Spec{All: 3}, mixed)
+	for range rounds(3, 60) {
+		n := c.Nodes[r.IntN(3)]
+		l.Fault("kill %s", n.Name)
+		n.Kill()
+		pause(r, time.Second, 3*time.Second)
+		n.Launch()
+		c.AwaitReady(time.Minute)
+		l.AwaitAcked(t, 200)
+		if long() {
+			pause(r, time.Second, 2*time.Second)
+		}
+	}
+	end(t, c, l, 3)
+	l.Report(t, 3*time.Second, 10*time.Second)
+}
+
+// TestKillAll kills all nodes at once: what was acknowledged is on disk.
+func TestKillAll(t *testing.T) {
+	together(t)
+	r := dice(t)
+	c, l := start(t, cluster.Spec{All: 3}, mixed)
+	for range rounds(2, 20) {
+		l.Fault("kill all")
+		c.Kill()
+		pause(r, time.Millisecond, 500*time.Millisecond)
+		begin := time.Now()
+		for _, n := range c.Nodes {
+			n.Launch()
+		}
+		c.AwaitReady(time.Minute)
+		took := time.Since(begin).Round(time.Millisecond)
+		t.Logf("ready after %s", took)
+		if long() && took > 15*time.Second {
+			t.Errorf("ready after %s, want at most 15 s", took)
+		}
+		l.AwaitAcked(t, 200)
+	}
+	end(t, c, l, 3)
+	l.Report(t, 0, 0)
+}
+
+// TestWipedShardNode takes away the disk of a node that holds replicas, and is no member of
+// the metadata group. The node comes back as a new one; the old one is given up by the
+// operator, and its replicas are made anew.
+func TestWipedShardNode(t *testing.T) {
+	together(t)
+	c, l := start(t, cluster.Spec{Meta: 1, Shard: 3, Router: 1}, mixed)
+	n := c.Shards[1]
+	old, err := n.Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Fault("wipe %s", n.Name)
+	n.Kill()
+	if err := os.RemoveAll(n.Dir); err != nil {
+		t.Fatal(err)
+	}
+	n.Launch()
+	l.AwaitAcked(t, 500)
+	run(t, c.Routers[0], operation{Kind: "node-decommission", Node: old.NodeID})
+	end(t, c, l, 3)
+	for _, shard := range anyStatus(t, c).Shards {
+		for _, id := range shard.Replicas {
+			if id == old.NodeID {
+				t.Errorf("shard %d still counts on node %s, whose disk is gone", shard.Id, id)
+			}
+		}
+	}
+	l.Report(t, 0, 0)
+}

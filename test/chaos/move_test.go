@@ -1,0 +1,151 @@
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"cordwood/test/cluster"
+)
+
+// trouble kills the leader of the metadata group now and then, until stop is called.
+func trouble(t *testing.T, c *cluster.Cluster, l *Load, r *rand.Rand, rest time.Duration) (stop func()) {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-quit:
+				return
+			case <-time.After(rest/2 + time.Duration(r.Int64N(int64(rest)))):
+			}
+			s, err := status(c)
+			if err != nil {
+				continue
+			}
+			n := node(c, s.Leader)
+			if n == nil || !n.Running() {
+				continue
+			}
+			l.Fault("kill %s, which leads the metadata group", n.Name)
+			n.Kill()
+			<-time.After(rest / 4)
+			n.Launch()
+		}
+	}()
+	return func() {
+		close(quit)
+		<-done
+		t.Logf("%d times the metadata group lost its leader, or a move began", len(l.Gaps()))
+	}
+}
+
+// TestReplicaMoves moves replicas between nodes while rows are written, and while the
+// metadata group loses its leader.
+func TestReplicaMoves(t *testing.T) {
+	together(t)
+	r := dice(t)
+	c, l := start(t, cluster.Spec{Meta: 3, Shard: 4, Router: 1, Shards: 2}, mixed)
+	stop := trouble(t, c, l, rand.New(rand.NewPCG(r.Uint64(), 0)), 3*time.Second) //nolint:gosec // a test's choices
+	failed := 0
+	for range rounds(3, 100) {
+		s := anyStatus(t, c)
+		shard := s.Shards[r.IntN(len(s.Shards))]
+		var to string
+		for _, at := range r.Perm(len(c.Shards)) {
+			if id, err := c.Shards[at].Identity(); err == nil && !slices.Contains(shard.Replicas, id.NodeID) {
+				to = id.NodeID
+				break
+			}
+		}
+		from := shard.Replicas[r.IntN(len(shard.Replicas))]
+		op := await(t, c.Routers[0], begin(t, c.Routers[0], operation{Kind: "shard-move", Shard: shard.Id, From: from, To: to}))
+		if op == nil {
+			t.Fatal("a move that is no operation")
+		}
+		if op.State != "done" {
+			t.Logf("shard %d from %s to %s: %s at %s: %s", shard.Id, from, to, op.State, op.Step, op.Reason)
+			failed++
+		}
+		l.AwaitAcked(t, 500)
+	}
+	stop()
+	c.AwaitReady(time.Minute)
+	if failed > rounds(3, 100)/2 {
+		t.Errorf("%d of %d moves did not come about", failed, rounds(3, 100))
+	}
+	end(t, c, l, 3)
+	l.Report(t, 0, 0)
+}
+
+// TestTableMoves moves tables from shard to shard while rows are written, and while the
+// metadata group loses its leader.
+func TestTableMoves(t *testing.T) {
+	together(t)
+	r := dice(t)
+	c, l := start(t, cluster.Spec{Meta: 3, Shard: 1, Router: 2, Shards: 3}, mixed)
+	stop := trouble(t, c, l, rand.New(rand.NewPCG(r.Uint64(), 0)), 3*time.Second) //nolint:gosec // a test's choices
+	for i := range rounds(8, 200) {
+		name := TableName(i % 4)
+		now := byName(t, c)[name].Placement
+		l.Fault("move %s", name)
+		run(t, c.Routers[i%2], operation{Kind: "table-move", Table: "public." + name, ToShards: []uint32{now[len(now)-1].ShardId%3 + 1}})
+		l.AwaitAcked(t, 500)
+	}
+	stop()
+	c.AwaitReady(time.Minute)
+	end(t, c, l, 1)
+	for status, count := range l.Answers() {
+		if status != "200" {
+			t.Errorf("%d requests were answered %s while tables were moved", count, status)
+		}
+	}
+	l.Report(t, 500*time.Millisecond, 3*time.Second)
+}
+
+// TestScale adds nodes under load, then empties and removes nodes until as many are left as
+// there were.
+func TestScale(t *testing.T) {
+	together(t)
+	c, l := start(t, cluster.Spec{Meta: 1, Shard: 3, Router: 2, Shards: 2}, mixed)
+	for range rounds(1, 3) {
+		n := c.Add("shard")
+		l.Fault("add %s", n.Name)
+		n.Start()
+		l.AwaitAcked(t, 200)
+	}
+	for i := range rounds(1, 3) {
+		n := c.Shards[i]
+		id, err := n.Identity()
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Fault("drain %s", n.Name)
+		run(t, c.Routers[0], operation{Kind: "node-drain", Node: id.NodeID})
+		for _, shard := range anyStatus(t, c).Shards {
+			if slices.Contains(shard.Replicas, id.NodeID) {
+				t.Errorf("shard %d has a replica on %s, which is drained", shard.Id, n.Name)
+			}
+		}
+		l.AwaitAcked(t, 200)
+		run(t, c.Routers[0], operation{Kind: "node-decommission", Node: id.NodeID})
+		l.Fault("stop %s", n.Name)
+		n.Kill()
+		l.AwaitAcked(t, 200)
+		run(t, c.Routers[0], operation{Kind: "node-remove", Node: id.NodeID})
+		for _, x := range anyStatus(t, c).Nodes {
+			if x.Node.Id == id.NodeID {
+				t.Errorf("%s is still a node of the cluster, after it was removed", n.Name)
+			}
+		}
+	}
+	end(t, c, l, 3)
+	l.Report(t, 0, 0)
+	for status, count := range l.Answers() {
+		if status != "200" {
+			t.Errorf("%d requests were answered %s", count, fmt.Sprint(status))
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package chaos
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/test/cluster"
+)
+
+// network has each node in a network namespace of its own, joined by a bridge, on which
+// this process is too: it reaches all nodes, whatever they are cut off from.
+type network struct {
+	t     *testing.T
+	nodes []*cluster.Node
+}
+
+// address is that of the i-th node, name its namespace.
+func (n *network) address(i int) string { return fmt.Sprintf("10.213.77.%d", i+1) }
+
+func (n *network) name(i int) string { return fmt.Sprintf("cordwood%d-%d", os.Getpid()%10000, i+1) }
+
+// ip runs ip(8).
+func (n *network) ip(args ...string) error {
+	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// newNetwork makes namespaces for the nodes of a cluster. The test is skipped where that is
+// not possible.
+func newNetwork(t *testing.T, c *cluster.Cluster) *network {
+	t.Helper()
+	if !long() {
+		t.Skip("network namespaces are for the long form: CORDWOOD_CHAOS=1")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("network namespaces need root")
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skipf("network namespaces need ip: %v", err)
+	}
+	n := &network{t: t, nodes: c.Nodes}
+	bridge := fmt.Sprintf("cwbr%d", os.Getpid()%10000)
+	t.Cleanup(func() {
+		c.Kill()
+		for i := range n.nodes {
+			_ = n.ip("netns", "del", n.name(i)) // perhaps it was not made
+		}
+		_ = n.ip("link", "del", bridge)
+	})
+	steps := [][]string{
+		{"link", "add", bridge, "type", "bridge"},
+		{"addr", "add", "10.213.77.254/24", "dev", bridge},
+		{"link", "set", bridge, "up"},
+	}
+	for i := range c.Nodes {
+		ns, outer := n.name(i), fmt.Sprintf("cwv%d-%d", os.Getpid()%10000, i+1)
+		steps = append(steps,
+			[]string{"netns", "add", ns},
+			[]string{"link", "add", outer, "type", "veth", "peer", "name", "eth0", "netns", ns},
+			[]string{"link", "set", outer, "master", bridge, "up"},
+			[]string{"-n", ns, "addr", "add", n.address(i) + "/24", "dev", "eth0"},
+			[]string{"-n", ns, "link", "set", "eth0", "up"},
+			[]string{"-n", ns, "link", "set", "lo", "up"},
+		)
+	}
+	for _, step := range steps {
+		if err := n.ip(step...); err != nil {
+			t.Skipf("no network namespaces here: %v", err)
+		}
+	}
+	for i, node := range c.Nodes {
+		node.Within(n.address(i), "ip", "netns", "exec", n.name(i))
+	}
+	c.Seed()
+	return n
+}
+
+// cut has packets from one node to another go nowhere; heal takes that back.
+func (n *network) cut(from, to int)  { n.route("add", from, to) }
+func (n *network) heal(from, to int) { n.route("del", from, to) }
+
+func (n *network) route(what string, from, to int) {
+	n.t.Helper()
+	if err := n.ip("-n", n.name(from), "route", what, "blackhole", n.address(to)+"/32"); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// pairs calls f for both directions of each pair.
+func pairs(f func(from, to int), list ...[2]int) {
+	for _, p := range list {
+		f(p[0], p[1])
+		f(p[1], p[0])
+	}
+}
+
+// TestCutOff cuts the network between nodes in several ways: the leader is alone, it hears
+// nobody, nobody hears it, two nodes see each other only through the third, and a
+// connection comes and goes.
+func TestCutOff(t *testing.T) {
+	c := cluster.NewCluster(t, cluster.Spec{All: 3})
+	n := newNetwork(t, c)
+	c.Start()
+	opt := mixed
+	opt.Routers = c.Routers
+	l := Start(opt)
+	l.Warm(t)
+	leader := func() (at int, others [2]int) {
+		x := shardLeader(t, c, 1)
+		k := 0
+		for i, node := range c.Nodes {
+			if node == x {
+				at = i
+			} else {
+				others[k] = i
+				k++
+			}
+		}
+		return at, others
+	}
+	for round := range 3 {
+		for _, way := range []string{"alone", "deaf", "mute", "bridge", "flapping"} {
+			a, o := leader()
+			list := [][2]int{{a, o[0]}, {a, o[1]}}
+			l.Fault("%s: %s", c.Nodes[a].Name, way)
+			begin := time.Now()
+			switch way {
+			case "alone":
+				pairs(n.cut, list...)
+				n.minority(l, c.Nodes[a])
+				pairs(n.heal, list...)
+			case "deaf":
+				n.cut(o[0], a)
+				n.cut(o[1], a)
+				l.AwaitAcked(t, 500)
+				n.heal(o[0], a)
+				n.heal(o[1], a)
+			case "mute":
+				n.cut(a, o[0])
+				n.cut(a, o[1])
+				l.AwaitAcked(t, 500)
+				n.heal(a, o[0])
+				n.heal(a, o[1])
+			case "bridge":
+				pairs(n.cut, list[0])
+				l.AwaitAcked(t, 500)
+				<-time.After(3 * time.Second)
+				pairs(n.heal, list[0])
+			case "flapping":
+				for range 15 {
+					pairs(n.cut, list[0])
+					<-time.After(200 * time.Millisecond)
+					pairs(n.heal, list[0])
+					<-time.After(200 * time.Millisecond)
+				}
+			}
+			l.AwaitAcked(t, 500)
+			t.Logf("round %d, %s: %s", round, way, time.Since(begin).Round(time.Millisecond))
+		}
+	}
+	c.AwaitReady(time.Minute)
+	end(t, c, l, 3)
+	l.Report(t, 0, 0)
+}
+
+// minority waits until a node that is alone says that it can take no rows, and until the
+// others take them.
+func (n *network) minority(l *Load, alone *cluster.Node) {
+	n.t.Helper()
+	begin := time.Now()
+	a, err := alone.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table=minority", strings.NewReader(`{"a":1}`), "Content-Type", "application/x-ndjson", "x-svc-timeout", "5s")
+	if err != nil || a.Status == 200 {
+		n.t.Errorf("%s, which is alone, answers %v %v, want an error", alone.Name, a, err)
+	}
+	if took := time.Since(begin); took > 7*time.Second {
+		n.t.Errorf("%s, which is alone, took %s to say that it cannot take rows", alone.Name, took)
+	}
+	l.AwaitAcked(n.t, 500)
+}

@@ -1,0 +1,76 @@
+package chaos
+
+import (
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"cordwood/test/cluster"
+)
+
+// long tells whether this is the long form of the tests.
+func long() bool { return os.Getenv("CORDWOOD_CHAOS") != "" }
+
+// together lets a test run beside others, in the short form: they mostly wait.
+func together(t *testing.T) {
+	if !long() {
+		t.Parallel()
+	}
+}
+
+// rounds is how often a fault is brought about: in the short form and in the long one.
+func rounds(short, chaos int) int {
+	if long() {
+		return chaos
+	}
+	return short
+}
+
+// dice makes a test's choices, from a seed that is logged.
+func dice(t testing.TB) *rand.Rand {
+	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test's choices
+}
+
+// pause waits for a random time between two bounds.
+func pause(r *rand.Rand, from, to time.Duration) {
+	<-time.After(from + time.Duration(r.Int64N(int64(to-from))))
+}
+
+// start starts a cluster and a load on it that is heavy enough.
+func start(t testing.TB, spec cluster.Spec, opt Options) (*cluster.Cluster, *Load) {
+	t.Helper()
+	c := cluster.NewCluster(t, spec)
+	c.Start()
+	if opt.Routers == nil {
+		opt.Routers = c.Routers
+	}
+	l := Start(opt)
+	t.Cleanup(func() {
+		if !closed(l.stop) { // the test ended before it did
+			close(l.healed)
+			close(l.stop)
+			l.wg.Wait()
+		}
+	})
+	l.Warm(t)
+	return c, l
+}
+
+// mixed is a load of writers of all manners.
+var mixed = Options{Keyed: 4, Again: 2, Once: 2}
+
+// end stops the load and checks all: what every router shows, the replicas, and where the
+// tables have been.
+func end(t testing.TB, c *cluster.Cluster, l *Load, replicas int) {
+	t.Helper()
+	l.Stop()
+	l.Check(t, c.Routers...)
+	checkReplicas(t, c, replicas)
+	checkPlacement(t, c)
+	if len(c.Shards) == replicas && replicas > 1 {
+		checkEach(t, c, l)
+	}
+}

@@ -1,0 +1,80 @@
+package chaos
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"cordwood/test/cluster"
+)
+
+// TestPauseNodes stops processes where they are: leaders, which others replace while they
+// think that they lead, and followers.
+func TestPauseNodes(t *testing.T) {
+	together(t)
+	r := dice(t)
+	opt := mixed
+	opt.Timeout = 5 * time.Second
+	c, l := start(t, cluster.Spec{All: 3}, opt)
+	lengths := []time.Duration{time.Second, 5 * time.Second}
+	if long() {
+		lengths = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
+	}
+	for i := range rounds(2, 12) {
+		n := shardLeader(t, c, 1)
+		if i%3 == 2 {
+			n = c.Nodes[r.IntN(3)]
+		}
+		l.Fault("pause %s for %s", n.Name, lengths[i%len(lengths)])
+		n.Pause()
+		<-time.After(lengths[i%len(lengths)])
+		n.Continue()
+		l.AwaitAcked(t, 200)
+	}
+	// Without a majority nothing is acknowledged, and nothing is lost.
+	leader := shardLeader(t, c, 1)
+	l.Fault("pause all but %s", leader.Name)
+	for _, n := range c.Nodes {
+		if n != leader {
+			n.Pause()
+		}
+	}
+	pause(r, time.Second, 4*time.Second)
+	for _, n := range c.Nodes {
+		if n != leader {
+			n.Continue()
+		}
+	}
+	l.AwaitAcked(t, 200)
+	end(t, c, l, 3)
+	l.Report(t, 0, 0)
+}
+
+// TestMetaLeaderKilled kills the leader of the metadata group, whose nodes do nothing else:
+// no request to a table that is there fails, and new tables come about.
+func TestMetaLeaderKilled(t *testing.T) {
+	together(t)
+	c, l := start(t, cluster.Spec{Meta: 3, Shard: 1, Router: 2}, Options{Keyed: 2, Once: 4})
+	for i := range rounds(2, 20) {
+		n := metaLeader(t, c)
+		l.Fault("kill %s, which leads the metadata group", n.Name)
+		n.Kill()
+		table, begin := fmt.Sprintf("new_%d", i), time.Now()
+		cluster.Eventually(t, 30*time.Second, func() error { return c.Routers[i%2].Ingest(table, []byte(`{"a":1}`)) })
+		took := time.Since(begin)
+		t.Logf("a new table took %s", took.Round(time.Millisecond))
+		if long() && took > 5*time.Second {
+			t.Errorf("a new table took %s while the metadata group had lost its leader, want at most 5 s", took)
+		}
+		l.AwaitAcked(t, 200)
+		n.Launch()
+		c.AwaitReady(time.Minute)
+	}
+	end(t, c, l, 1)
+	for status, count := range l.Answers() {
+		if status != "200" {
+			t.Errorf("%d requests to tables that were there were answered %s", count, status)
+		}
+	}
+	l.Report(t, 0, 0)
+}

@@ -1,0 +1,88 @@
+package chaos
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cordwood/test/cluster"
+)
+
+// older is the program as it was some commits ago: $CORDWOOD_OLD_BIN, or one built from the
+// commit $CORDWOOD_OLD_REV, the one before this if there is none given.
+func older(t *testing.T) string {
+	t.Helper()
+	if bin := os.Getenv("CORDWOOD_OLD_BIN"); bin != "" {
+		return bin
+	}
+	if !long() {
+		t.Skip("building another version takes a while: set CORDWOOD_OLD_BIN, or CORDWOOD_CHAOS=1")
+	}
+	rev := os.Getenv("CORDWOOD_OLD_REV")
+	if rev == "" {
+		rev = "HEAD~1"
+	}
+	root, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
+	if err != nil {
+		t.Skipf("there is no repository to take another version from: %v", err)
+	}
+	at := strings.TrimSpace(string(root))
+	if err := exec.Command("git", "-C", at, "rev-parse", "--verify", rev+"^{commit}").Run(); err != nil {
+		t.Skipf("the repository has no commit %s", rev)
+	}
+	dir := t.TempDir()
+	// Not a work tree of git's, which would stay listed in the repository.
+	archive := filepath.Join(dir, "source.tar")
+	source := filepath.Join(dir, "source")
+	if err := os.Mkdir(source, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(dir, "cordwood")
+	for _, args := range [][]string{
+		{"git", "-C", at, "archive", "-o", archive, rev},
+		{"tar", "-xf", archive, "-C", source},
+		{"go", "build", "-C", source, "-o", bin, "./cmd/cordwood"},
+	} {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", strings.Join(args, " "), err, out)
+		}
+	}
+	t.Logf("the other version is %s", rev)
+	return bin
+}
+
+// TestRollingUpgrade runs a cluster of nodes of two versions, and brings one node after the
+// other to the newer one while rows are written, with a step back in between.
+func TestRollingUpgrade(t *testing.T) {
+	old, now := older(t), cluster.Binary(t)
+	c := cluster.NewCluster(t, cluster.Spec{All: 3})
+	for _, n := range c.Nodes {
+		n.Use(old)
+	}
+	c.Start()
+	l := Start(Options{Routers: c.Routers, Keyed: 4, Again: 2, Once: 2})
+	l.Warm(t)
+	change := func(n *cluster.Node, bin, what string) {
+		t.Helper()
+		l.Fault("%s of %s", what, n.Name)
+		n.Stop()
+		n.Use(bin)
+		n.Start()
+		l.AwaitAcked(t, 500)
+	}
+	change(c.Nodes[0], now, "upgrade")
+	change(c.Nodes[1], now, "upgrade")
+	change(c.Nodes[0], old, "step back")
+	for _, n := range c.Nodes { // of two versions, and each leads once
+		l.Fault("restart of %s", n.Name)
+		n.Stop()
+		n.Start()
+		l.AwaitAcked(t, 500)
+	}
+	change(c.Nodes[2], now, "upgrade")
+	change(c.Nodes[0], now, "upgrade")
+	end(t, c, l, 3)
+	l.Report(t, 0, 0)
+}

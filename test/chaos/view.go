@@ -1,0 +1,306 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"cordwood/node/rpcport"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
+	"cordwood/test/cluster"
+)
+
+// status asks the leader of the metadata group, which it looks for.
+func status(c *cluster.Cluster) (*metapb.StatusResponse, error) {
+	err := errors.New("no node runs")
+	for _, n := range c.Metas {
+		if !n.Running() {
+			continue
+		}
+		out := (*metapb.StatusResponse)(nil)
+		if err = call(n, func(ctx context.Context, m metapb.MetaClient) (err error) {
+			out, err = m.Status(ctx, &metapb.StatusRequest{})
+			return err
+		}); err == nil {
+			return out, nil
+		}
+	}
+	return nil, err
+}
+
+// call calls the metadata service of one node.
+func call(n *cluster.Node, f func(ctx context.Context, m metapb.MetaClient) error) error {
+	return calls(n, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		return f(ctx, metapb.NewMetaClient(conn))
+	})
+}
+
+// calls calls services of one node, as another node does.
+func calls(n *cluster.Node, f func(ctx context.Context, conn grpc.ClientConnInterface) error) error {
+	id, err := n.Identity()
+	if err != nil {
+		return err
+	}
+	me := rpcport.Member{ClusterID: id.ClusterID, NodeID: "test", Lowest: metapb.MinProtocol, Highest: metapb.MaxProtocol}
+	conn, err := grpc.NewClient("passthrough:///"+n.RPC, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+			conn, err := rpcport.Dialer{}.Dial(ctx, addr)
+			if err != nil {
+				return nil, err
+			}
+			if err := rpcport.Greet(ctx, conn, me, id.NodeID); err != nil {
+				conn.Close()
+				return nil, err
+			}
+			return conn, nil
+		}))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // of a call that was made
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return f(ctx, conn)
+}
+
+// node is the node with an id; nil if there is none.
+func node(c *cluster.Cluster, id string) *cluster.Node {
+	for _, n := range c.Nodes {
+		if x, err := n.Identity(); err == nil && x.NodeID == id {
+			return n
+		}
+	}
+	return nil
+}
+
+// metaLeader is the node that leads the metadata group.
+func metaLeader(t testing.TB, c *cluster.Cluster) *cluster.Node {
+	t.Helper()
+	var leader *cluster.Node
+	cluster.Eventually(t, 30*time.Second, func() error {
+		s, err := status(c)
+		if err != nil {
+			return err
+		}
+		if leader = node(c, s.Leader); leader == nil {
+			return fmt.Errorf("the leader %s of the metadata group is unknown", s.Leader)
+		}
+		return nil
+	})
+	return leader
+}
+
+// shardLeader is the node that leads a shard, by its own report.
+func shardLeader(t testing.TB, c *cluster.Cluster, shard uint32) *cluster.Node {
+	t.Helper()
+	var leader *cluster.Node
+	cluster.Eventually(t, 30*time.Second, func() error {
+		s, err := status(c)
+		if err != nil {
+			return err
+		}
+		for _, n := range s.Nodes {
+			for _, r := range n.Report.GetReplicas() {
+				if r.ShardId == shard && r.State == "Leader" && !n.Down {
+					leader = node(c, n.Node.Id)
+				}
+			}
+		}
+		if leader == nil || !leader.Running() {
+			return fmt.Errorf("no leader of shard %d", shard)
+		}
+		return nil
+	})
+	return leader
+}
+
+// anyStatus waits until the metadata group has a leader, and asks it.
+func anyStatus(t testing.TB, c *cluster.Cluster) (out *metapb.StatusResponse) {
+	t.Helper()
+	cluster.Eventually(t, 30*time.Second, func() (err error) {
+		out, err = status(c)
+		return err
+	})
+	return out
+}
+
+// tables is what the metadata group has of all tables.
+func tables(t testing.TB, c *cluster.Cluster) (out []*schemapb.Table) {
+	t.Helper()
+	cluster.Eventually(t, 30*time.Second, func() error {
+		s, err := status(c)
+		if err != nil {
+			return err
+		}
+		n := node(c, s.Leader)
+		if n == nil {
+			return fmt.Errorf("the leader %s of the metadata group is unknown", s.Leader)
+		}
+		out, err = tablesOf(n)
+		return err
+	})
+	return out
+}
+
+// byName is tables by their names.
+func byName(t testing.TB, c *cluster.Cluster) map[string]*schemapb.Table {
+	t.Helper()
+	out := map[string]*schemapb.Table{}
+	for _, table := range tables(t, c) {
+		out[table.Name] = table
+	}
+	return out
+}
+
+// tablesOf is what a member of the metadata group has of all tables.
+func tablesOf(n *cluster.Node) (out []*schemapb.Table, err error) {
+	err = call(n, func(ctx context.Context, m metapb.MetaClient) error {
+		stream, err := m.Watch(ctx, &metapb.WatchRequest{})
+		if err != nil {
+			return err
+		}
+		for {
+			change, err := stream.Recv()
+			if err != nil {
+				return err
+			}
+			out = append(out, change.Tables...)
+			if !change.Partial {
+				return nil
+			}
+		}
+	})
+	return out, err
+}
+
+// checkReplicas waits until all replicas of every shard have applied the same entry of the
+// log, which is the leader's last one, and none is missing. The load must have ended.
+func checkReplicas(t testing.TB, c *cluster.Cluster, replicas int) {
+	t.Helper()
+	cluster.Eventually(t, time.Minute, func() error {
+		s, err := status(c)
+		if err != nil {
+			return err
+		}
+		for _, shard := range s.Shards {
+			var seen []string
+			applied, last := map[uint64]bool{}, map[uint64]bool{} // not every entry is one to apply
+			for _, n := range s.Nodes {
+				for _, r := range n.Report.GetReplicas() {
+					if r.ShardId != shard.Id || !slices.Contains(shard.Replicas, n.Node.Id) {
+						continue
+					}
+					applied[r.AppliedIndex], last[r.LastIndex] = true, true
+					seen = append(seen, fmt.Sprintf("%s %s applied %d of %d", n.Node.Name, r.State, r.AppliedIndex, r.LastIndex))
+				}
+			}
+			if len(seen) != replicas || len(applied) != 1 || len(last) != 1 || len(shard.Replicas) != replicas || len(shard.Learners) != 0 {
+				return fmt.Errorf("shard %d (replicas %v, learners %v): %s; want %d replicas at one index",
+					shard.Id, shard.Replicas, shard.Learners, strings.Join(seen, ", "), replicas)
+			}
+		}
+		return nil
+	})
+}
+
+// checkPlacement looks at the history of where each table's rows went: epochs follow one
+// another without a gap, and each names shards that exist, none twice.
+func checkPlacement(t testing.TB, c *cluster.Cluster) {
+	t.Helper()
+	s := anyStatus(t, c)
+	for _, table := range tables(t, c) {
+		for _, w := range placementFaults(table, s.Shards) {
+			t.Errorf("table %s: %s: %v", table.Name, w, table.Placement)
+		}
+	}
+}
+
+func placementFaults(table *schemapb.Table, shards []*metapb.Shard) (wrong []string) {
+	known := map[uint32]bool{}
+	for _, s := range shards {
+		known[s.Id] = true
+	}
+	if len(table.Placement) == 0 {
+		return []string{"it has no place"}
+	}
+	for i, p := range table.Placement {
+		if p.Epoch != table.Placement[0].Epoch+uint32(i) { //nolint:gosec // a handful
+			wrong = append(wrong, "its epochs do not follow one another")
+		}
+		if i > 0 && p.SinceUnixNano < table.Placement[i-1].SinceUnixNano-int64(time.Minute) {
+			wrong = append(wrong, "an epoch began before the one before it")
+		}
+		seen := map[uint32]bool{}
+		for _, id := range append([]uint32{p.ShardId}, p.MoreShards...) {
+			if !known[id] {
+				wrong = append(wrong, fmt.Sprintf("there is no shard %d", id))
+			}
+			if seen[id] {
+				wrong = append(wrong, fmt.Sprintf("shard %d is there twice", id))
+			}
+			seen[id] = true
+		}
+	}
+	return wrong
+}
+
+// checkEach has each of the nodes lead all shards, one after the other, and looks at what
+// its replicas hold: a query is answered by leaders.
+func checkEach(t testing.TB, c *cluster.Cluster, l *Load) {
+	t.Helper()
+	for _, n := range c.Shards {
+		if !n.Running() {
+			continue
+		}
+		cluster.Eventually(t, time.Minute, func() error { return leadAll(c, n) })
+		t.Logf("reading what %s holds", n.Name)
+		l.Check(t, c.Routers[0])
+	}
+}
+
+// leadAll makes n the leader of all shards, and returns nil when it is.
+func leadAll(c *cluster.Cluster, n *cluster.Node) error {
+	id, err := n.Identity()
+	if err != nil {
+		return err
+	}
+	s, err := status(c)
+	if err != nil {
+		return err
+	}
+	leads := 0
+	for _, x := range s.Nodes {
+		at := node(c, x.Node.Id)
+		for _, r := range x.Report.GetReplicas() {
+			if r.ShardId == 0 || r.State != "Leader" || at == nil {
+				continue
+			}
+			if at == n {
+				leads++
+				continue
+			}
+			if err := calls(at, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+				_, err := shardpb.NewShardServiceClient(conn).ChangeReplicas(ctx, &shardpb.ChangeReplicasRequest{
+					ShardId: r.ShardId, NodeId: id.NodeID, Change: shardpb.ChangeReplicasRequest_CHANGE_LEAD,
+				})
+				return err
+			}); err != nil {
+				return fmt.Errorf("have %s hand shard %d to %s: %w", at.Name, r.ShardId, n.Name, err)
+			}
+		}
+	}
+	if leads != len(s.Shards) {
+		return fmt.Errorf("%s leads %d of %d shards, though it was asked to lead all", n.Name, leads, len(s.Shards))
+	}
+	return nil
+}
