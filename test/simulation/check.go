@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"cordwood/proto/schema"
 	"cordwood/shard"
 )
 
@@ -16,9 +17,9 @@ type Report struct {
 	Options Options
 	// Violations are broken promises; there must be none.
 	Violations []string
-	// Stuck are shards that did not take writes within maxRecovery after everything was mended.
-	Stuck []uint32
-	// Recovery is how long the slowest shard took until it did.
+	// Stuck are tables that did not take rows within maxRecovery after everything was mended.
+	Stuck []uint64
+	// Recovery is how long the slowest table took until it did.
 	Recovery time.Duration
 	// Acked is how many rows were acknowledged, Longest the longest time in which a
 	// writer got no acknowledgement.
@@ -37,7 +38,7 @@ func (r *Report) String() string {
 		fmt.Fprintf(&b, "VIOLATION: %s\n", v)
 	}
 	for _, id := range r.Stuck {
-		fmt.Fprintf(&b, "STUCK: shard %d takes no writes\n", id)
+		fmt.Fprintf(&b, "STUCK: table %d takes no rows\n", id)
 	}
 	for _, e := range r.Events {
 		fmt.Fprintln(&b, e)
@@ -45,16 +46,16 @@ func (r *Report) String() string {
 	return b.String()
 }
 
-// maxRecovery is how long after the end of all faults a shard may take to be writable.
+// maxRecovery is how long after the end of all faults a table may take to be writable.
 const maxRecovery = time.Minute
 
-// awaitWritable waits until each shard has acknowledged rows again.
-func (w *World) awaitWritable(since time.Time) (longest time.Duration, stuck []uint32) {
-	for _, g := range w.groups {
-		before := w.ackedOf(g.ID)
-		for w.ackedOf(g.ID) == before {
+// awaitWritable waits until rows of each table have been acknowledged again.
+func (w *World) awaitWritable(since time.Time) (longest time.Duration, stuck []uint64) {
+	for _, table := range w.tables {
+		before := w.ackedOf(table)
+		for len(w.ackedOf(table)) == len(before) {
 			if time.Since(since) > maxRecovery {
-				stuck = append(stuck, g.ID)
+				stuck = append(stuck, table)
 				break
 			}
 			time.Sleep(100 * time.Millisecond)
@@ -63,39 +64,35 @@ func (w *World) awaitWritable(since time.Time) (longest time.Duration, stuck []u
 	return time.Since(since), stuck
 }
 
-// ackedOf is how many rows of a shard's writers are acknowledged.
-func (w *World) ackedOf(id uint32) int {
-	n := 0
-	for _, row := range w.history.ackedRows() {
-		if w.shardOf(row.writer) == id {
-			n++
-		}
-	}
-	return n
+// ackedOf lists the acknowledged rows of a table.
+func (w *World) ackedOf(table uint64) []rowID {
+	return slices.DeleteFunc(w.history.ackedRows(), func(row rowID) bool { return w.tableOf(row.writer) != table })
 }
 
-func (w *World) shardOf(writer int64) uint32 {
-	return w.groups[(int(writer)-1)/w.opt.Writers].ID
+func (w *World) tableOf(writer int64) uint64 {
+	return w.tables[(int(writer)-1)/w.opt.Writers]
 }
 
-// readAlong reads a table from any replica, again and again, as a linearizable reader
+// readAlong reads a table from any replicas, again and again, as a linearizable reader
 // does: what was acknowledged before must be there.
-func (w *World) readAlong(ctx context.Context, group int, stale chan<- string) {
-	g := w.groups[group]
+func (w *World) readAlong(ctx context.Context, table uint64, stale chan<- string) {
 	for i := 0; ctx.Err() == nil; i++ {
-		var before []rowID
-		for _, row := range w.history.ackedRows() {
-			if w.shardOf(row.writer) == g.ID {
-				before = append(before, row)
+		before := w.ackedOf(table)
+		// Rows are acknowledged in shards that the table is placed on by then.
+		have, from := map[rowID]int{}, []string(nil)
+		for _, id := range schema.FromProto(w.metadata.table(table)).Shards() {
+			node, ok := w.readFresh(ctx, id, table, i, have)
+			if !ok {
+				have = nil
+				break
 			}
+			from = append(from, node)
 		}
-		if have, node, ok := w.readFresh(ctx, g.ID, i); ok {
-			for _, row := range before {
-				if have[row] == 0 {
-					select {
-					case stale <- fmt.Sprintf("shard %d: a linearizable read on %s lacks row %v, which was acknowledged before", g.ID, node, row):
-					default:
-					}
+		for _, row := range before {
+			if have != nil && have[row] == 0 {
+				select {
+				case stale <- fmt.Sprintf("table %d: a linearizable read on %v lacks row %v, which was acknowledged before", table, from, row):
+				default:
 				}
 			}
 		}
@@ -106,33 +103,30 @@ func (w *World) readAlong(ctx context.Context, group int, stale chan<- string) {
 	}
 }
 
-// readFresh reads from the i-th replica what it holds once it has come to the index
-// that the leader gives.
-func (w *World) readFresh(ctx context.Context, id uint32, i int) (map[rowID]int, string, bool) {
+// readFresh reads from the i-th replica of a shard what it holds once it has come to the
+// index that the leader gives.
+func (w *World) readFresh(ctx context.Context, id uint32, table uint64, i int, into map[rowID]int) (string, bool) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	_, leader := w.leader(id)
 	if leader == nil {
-		return nil, "", false
+		return "", false
 	}
 	index, err := uint64(0), error(nil)
 	if w.opt.Mutant != StaleRead {
 		index, err = leader.ReadBarrier(ctx)
 	}
 	if err != nil {
-		return nil, "", false
+		return "", false
 	}
 	members := w.replicas(id)
 	n := w.node(members[i%len(members)])
 	s := n.shard(id)
 	if s == nil || s.WaitApplied(ctx, index) != nil {
-		return nil, "", false
+		return "", false
 	}
-	have := map[rowID]int{}
-	if read(n.disk, s, uint64(id), have) != nil {
-		return nil, "", false // it crashed meanwhile
-	}
-	return have, n.ID, true
+	// An error is that of a node which crashed meanwhile.
+	return n.ID, read(n.disk, s, table, into) == nil
 }
 
 // check compares every replica with what the writers were told, once they are all at
@@ -143,6 +137,7 @@ func (w *World) check(r *Report) {
 	if len(r.Stuck) > 0 {
 		return
 	}
+	all := map[rowID]int{}
 	for _, g := range w.groups {
 		var first map[rowID]int
 		firstNode := ""
@@ -164,9 +159,12 @@ func (w *World) check(r *Report) {
 			} else if !maps.Equal(first, have) {
 				bad("shard %d: the replicas on %s and %s differ: %s", g.ID, firstNode, id, difference(first, have))
 			}
-			w.compare(g.ID, id, have, bad)
+		}
+		for row, n := range first {
+			all[row] += n
 		}
 	}
+	w.compare(all, bad)
 }
 
 // settled waits until a replica has applied everything and returns its rows.
@@ -195,11 +193,16 @@ func (w *World) settled(id uint32, n *Node) (map[rowID]int, error) {
 		return nil, fmt.Errorf("it does not come to index %d: %w", index, err)
 	}
 	have := map[rowID]int{}
-	return have, read(n.disk, s, uint64(id), have)
+	for _, table := range w.tables {
+		if err := read(n.disk, s, table, have); err != nil {
+			return nil, err
+		}
+	}
+	return have, nil
 }
 
-// compare checks that a replica has every row as often as its writer was told.
-func (w *World) compare(shard uint32, node string, have map[rowID]int, bad func(string, ...any)) {
+// compare checks that the shards have every row as often as its writer was told.
+func (w *World) compare(have map[rowID]int, bad func(string, ...any)) {
 	w.history.mu.Lock()
 	defer w.history.mu.Unlock()
 	lost, doubled, refusedRows, unsent := 0, 0, 0, 0
@@ -215,7 +218,7 @@ func (w *World) compare(shard uint32, node string, have map[rowID]int, bad func(
 		}
 	}
 	for row, f := range w.history.rows {
-		if f == acked && w.shardOf(row.writer) == shard && have[row] == 0 {
+		if f == acked && have[row] == 0 {
 			lost++
 		}
 	}
@@ -224,7 +227,7 @@ func (w *World) compare(shard uint32, node string, have map[rowID]int, bad func(
 		what string
 	}{{lost, "acknowledged rows are lost"}, {doubled, "rows are there more than once"}, {refusedRows, "rows are there that were refused for certain"}, {unsent, "rows are there that nobody wrote"}} {
 		if x.n > 0 {
-			bad("shard %d on %s: %d %s", shard, node, x.n, x.what)
+			bad("%d %s", x.n, x.what)
 		}
 	}
 }

@@ -30,6 +30,7 @@ var faults = []fault{
 	{"move", (*World).move},
 	{"crash of a leader", (*World).crashLeader},
 	{"long crash", (*World).longCrash},
+	{"table move", (*World).moveTable},
 }
 
 func (w *World) breakSomething() {
@@ -125,7 +126,7 @@ func (w *World) split() (a, b []string) {
 		}
 	}
 	if w.rng.IntN(2) == 0 {
-		a = append(a, clientNode)
+		a = append(a, w.routers[w.rng.IntN(len(w.routers))].id)
 	}
 	return a, b
 }

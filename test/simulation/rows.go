@@ -26,22 +26,6 @@ func definition(id uint64, placement ...*schemapb.Placement) *schemapb.Table {
 	}
 }
 
-// rowID is a row: its writer, and the writer's number of it.
-type rowID struct{ writer, number int64 }
-
-// encode makes a batch of rows, numbered from first on.
-func encode(t *schema.Table, now int64, writer, first int64, rows int, session, seq uint64) []byte {
-	var b column.Builder
-	ts, by, number := b.Add(t.Columns[0]), b.Add(t.Columns[1]), b.Add(t.Columns[2])
-	for i := range rows {
-		ts.SetInt(i, now)
-		by.SetInt(i, writer)
-		number.SetInt(i, first+int64(i))
-		b.EndRow()
-	}
-	return b.Encode(nil, column.Header{TableID: t.ID, Epoch: t.Writable().Epoch, SchemaVersion: t.Version, Session: session, Seq: seq})
-}
-
 // read counts how often a replica has each row of a table.
 func read(fs vfs.FS, s *shard.Shard, table uint64, into map[rowID]int) error {
 	v := s.ReadView(table)

@@ -64,6 +64,7 @@ func TestMutants(t *testing.T) {
 		{"a node comes back empty", LoseLog, []string{"crash of all", "crash"}, "", 1},
 		{"a retry has another identity", SkipDedup, []string{"isolated leader", "mend"}, "more than once", 10},
 		{"acknowledged before it is committed", AckEarly, []string{"isolated leader", "mend"}, "lost", 1},
+		{"the shard of before is not waited for", SkipFence, []string{"isolated leader", "mend", "table move", "table move"}, "more than once", 1},
 		{"reads without a barrier", StaleRead, []string{"one-way partition", "partition", "isolated leader"}, "linearizable read", 1},
 	}
 	for _, test := range tests {
@@ -79,7 +80,7 @@ func TestMutants(t *testing.T) {
 					}
 				}
 				if len(r.Stuck) > 0 && test.want == "" {
-					t.Logf("found with seed %d: shard %v takes no writes", seed, r.Stuck)
+					t.Logf("found with seed %d: tables %v take no rows", seed, r.Stuck)
 					return
 				}
 			}

@@ -2,8 +2,8 @@
 // disks in memory, breaks them in every way that a seed says, and checks what the
 // clients were told against what the replicas hold.
 //
-// The parts are real, from the client of the shards down to raft and the files: only
-// time, connections, the file system and the raft log are simulated. A run is a function
+// The parts are real, from the routers' write path down to raft and the files: only time,
+// connections, the file system, the raft log and the metadata are simulated. A run is a function
 // of its seed but for the order in which goroutines run.
 package simulation
 
@@ -12,17 +12,13 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"cordwood/proto/schemapb"
 	"cordwood/shard"
-	"cordwood/shard/shardclient"
 )
 
 // Options say what a run does. They are drawn from the seed; a test may set some.
@@ -61,6 +57,9 @@ const (
 	SkipDedup
 	// AckEarly acknowledges what was only sent.
 	AckEarly
+	// SkipFence takes it that a batch whose fate is unknown was not stored, and sends it to
+	// the shard where the table is now.
+	SkipFence
 	// StaleRead reads from a replica without asking the leader how far it must be.
 	StaleRead
 )
@@ -74,7 +73,7 @@ func (o Options) String() string {
 func Draw(seed uint64) Options {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	o := Options{
-		Seed: seed, Nodes: 3 + 2*rng.IntN(2), Groups: 1 + rng.IntN(2), Writers: 1 + rng.IntN(3),
+		Seed: seed, Nodes: 3 + 2*rng.IntN(2), Groups: 1 + rng.IntN(3), Writers: 1 + rng.IntN(3),
 		Duration: time.Duration(2+rng.IntN(6)) * time.Minute,
 		Delay:    time.Duration(rng.IntN(20)) * time.Millisecond, Jitter: time.Duration(1+rng.IntN(20)) * time.Millisecond,
 		Pause: time.Duration(3+rng.IntN(20)) * time.Second, Logger: slog.New(slog.DiscardHandler),
@@ -97,28 +96,28 @@ type World struct {
 	net     *Network
 	nodes   []*Node
 	groups  []Group
-	tables  []*schemapb.Table
+	tables  []uint64
 	history *History
-	client  *shardclient.Client
-	conns   map[string]*grpc.ClientConn
-	mu      sync.Mutex // guards conns and members
+
+	metadata *Metadata
+	routers  []*router
+
+	mu      sync.Mutex // guards members
 	members map[uint32][]string
 	events  []string
 	failed  []string // what no node may do
 	start   time.Time
 }
 
-// clientNode is where the writers are.
-const clientNode = "client"
-
 // Run runs a simulation in a synctest bubble and returns what was found wrong. dir is
 // an empty folder.
 func Run(opt Options, dir string) (*Report, error) {
 	w := &World{
 		opt: opt, rng: rand.New(rand.NewPCG(opt.Seed, 2)), history: newHistory(),
-		conns: map[string]*grpc.ClientConn{}, members: map[uint32][]string{}, start: time.Now(),
+		members: map[uint32][]string{}, start: time.Now(),
 	}
 	w.net = NewNetwork(rand.New(rand.NewPCG(opt.Seed, 3)), opt.Delay, opt.Jitter)
+	w.metadata = newMetadata(rand.New(rand.NewPCG(opt.Seed, 4)))
 	var ids []string
 	for i := range opt.Nodes {
 		id := fmt.Sprint("n", i+1)
@@ -134,7 +133,8 @@ func Run(opt Options, dir string) (*Report, error) {
 		}
 		w.groups = append(w.groups, g)
 		w.members[g.ID] = slices.Clone(g.Founders)
-		w.tables = append(w.tables, definition(uint64(g.ID), &schemapb.Placement{Epoch: 1, ShardId: g.ID}))
+		w.tables = append(w.tables, uint64(g.ID))
+		w.metadata.put(definition(uint64(g.ID), &schemapb.Placement{Epoch: 1, ShardId: g.ID}))
 	}
 	defer w.close()
 	for _, n := range w.nodes {
@@ -142,9 +142,13 @@ func Run(opt Options, dir string) (*Report, error) {
 			return nil, err
 		}
 	}
-	w.client = shardclient.New(shardclient.Config{
-		Replicas: w.replicas, Nodes: func() []string { return ids }, Dial: w.dial, Logger: opt.Logger,
-	})
+	for i := range 2 {
+		r, err := w.newRouter(i)
+		if err != nil {
+			return nil, err
+		}
+		w.routers = append(w.routers, r)
+	}
 	return w.run()
 }
 
@@ -159,19 +163,12 @@ func (w *World) replicas(id uint32) []string {
 	return slices.Clone(w.members[id])
 }
 
-func (w *World) dial(node string) (grpc.ClientConnInterface, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if c := w.conns[node]; c != nil {
-		return c, nil
+func (w *World) nodeIDs() []string {
+	ids := make([]string, len(w.nodes))
+	for i, n := range w.nodes {
+		ids[i] = n.ID
 	}
-	c, err := dial(node, func(ctx context.Context, to, port string) (net.Conn, error) {
-		return w.net.Dial(ctx, clientNode, to, port)
-	})
-	if err == nil {
-		w.conns[node] = c
-	}
-	return c, err
+	return ids
 }
 
 // startNode starts a node with the groups that it has, or should have.
@@ -205,11 +202,11 @@ func (w *World) run() (*Report, error) {
 	defer writers.Wait()
 	defer stop()
 	id := int64(0)
-	for i, g := range w.groups {
+	for _, table := range w.tables {
 		for range w.opt.Writers {
 			id++
 			wr := &writer{
-				id: id, shard: g.ID, table: w.tables[i], client: w.client, history: w.history,
+				id: id, table: table, keyed: id%2 == 0, routers: w.routers, history: w.history,
 				pause: time.Duration(20+w.rng.IntN(200)) * time.Millisecond, timeout: 10 * time.Second, mutant: w.opt.Mutant,
 			}
 			writers.Go(func() { wr.run(writing) })
@@ -220,8 +217,8 @@ func (w *World) run() (*Report, error) {
 	defer readers.Wait()
 	defer stopReading()
 	stale := make(chan string, 64)
-	for i := range w.groups {
-		readers.Go(func() { w.readAlong(reading, i, stale) })
+	for _, table := range w.tables {
+		readers.Go(func() { w.readAlong(reading, table, stale) })
 	}
 
 	end := w.start.Add(w.opt.Duration)
@@ -266,9 +263,8 @@ func (w *World) close() {
 	for _, n := range w.nodes {
 		n.Crash()
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, c := range w.conns {
-		_ = c.Close()
+	for _, r := range w.routers {
+		r.close()
 	}
+	time.Sleep(time.Minute) // of virtual time: what was under way gives up
 }

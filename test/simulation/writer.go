@@ -2,13 +2,16 @@ package simulation
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
+	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
-	"cordwood/proto/schemapb"
-	"cordwood/shard/shardclient"
+	"cordwood/router/pipeline"
+	"cordwood/router/write"
 )
 
 // fate is what a writer was told of a row.
@@ -19,6 +22,9 @@ const (
 	unknown                 // it may be there, once
 	refused                 // it must not be there
 )
+
+// rowID is a row: its writer, and the writer's number of it.
+type rowID struct{ writer, number int64 }
 
 // History is what the writers were told of all rows.
 type History struct {
@@ -61,12 +67,14 @@ func (h *History) ackedRows() []rowID {
 	return out
 }
 
-// writer sends batches to one shard, as a router does.
+// writer is a client that sends rows for one table through the routers, each request
+// through another one. Every second writer gives its requests keys and sends each again
+// until it is stored.
 type writer struct {
 	id      int64
-	shard   uint32
-	table   *schemapb.Table
-	client  *shardclient.Client
+	table   uint64
+	keyed   bool
+	routers []*router
 	history *History
 	pause   time.Duration
 	timeout time.Duration
@@ -75,34 +83,14 @@ type writer struct {
 
 // run writes until ctx ends.
 func (w *writer) run(ctx context.Context) {
-	table := schema.FromProto(w.table)
 	next, last := int64(0), time.Now()
-	for seq := uint64(1); ctx.Err() == nil; seq++ {
-		rows := 1 + int(seq%7)
-		batch := encode(table, time.Now().UnixNano(), w.id, next, rows, uint64(w.id), seq)
-		// What is under way when the simulation ends is finished.
-		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.timeout)
-		_, err := w.client.Write(call, w.shard, [][]byte{batch}, func([]uint64) []*schemapb.Table { return []*schemapb.Table{w.table} })
-		cancel()
-		if err != nil && w.mutant == SkipDedup {
-			seq++ // the same rows, as another batch
-			batch = encode(table, time.Now().UnixNano(), w.id, next, rows, uint64(w.id), seq)
-			call, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.timeout)
-			_, err = w.client.Write(call, w.shard, [][]byte{batch}, func([]uint64) []*schemapb.Table { return []*schemapb.Table{w.table} })
-			cancel()
-		}
-		if w.mutant == AckEarly {
-			err = nil
-		}
-		switch {
-		case err == nil:
-			w.history.note(w.id, next, rows, acked)
+	for n := 1; ctx.Err() == nil; n++ {
+		rows := 1 + n%7
+		f := w.store(ctx, n, next, rows)
+		w.history.note(w.id, next, rows, f)
+		if f == acked {
 			w.history.gap(time.Since(last))
 			last = time.Now()
-		case errs.ReasonOf(err) == errs.OutcomeUnknown:
-			w.history.note(w.id, next, rows, unknown)
-		default:
-			w.history.note(w.id, next, rows, refused)
 		}
 		next += int64(rows)
 		select {
@@ -110,4 +98,52 @@ func (w *writer) run(ctx context.Context) {
 		case <-time.After(w.pause):
 		}
 	}
+}
+
+// store sends the nth request.
+func (w *writer) store(ctx context.Context, n int, first int64, rows int) fate {
+	var key write.Key
+	if w.keyed {
+		key = write.Key{Text: fmt.Sprint(w.id, "/", n)}
+	}
+	now, told := time.Now().UnixNano(), refused
+	for try := 0; ; try++ {
+		if try > 0 && w.mutant == SkipDedup {
+			key.Text += "again" // the same rows, as another request
+		}
+		// What is under way when the simulation ends is finished.
+		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.timeout)
+		_, err := w.routers[(n+try)%len(w.routers)].writer.WriteKeyed(call, output(w.table, now, w.id, first, rows), key)
+		cancel()
+		if w.mutant == AckEarly {
+			err = nil
+		}
+		if err == nil {
+			return acked
+		}
+		if partial := (*write.PartialError)(nil); errors.As(err, &partial) || errs.ReasonOf(err) == errs.OutcomeUnknown {
+			told = unknown
+		}
+		if !w.keyed || ctx.Err() != nil {
+			return told
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// output is rows as a pipeline yields them.
+func output(table uint64, now, writer, first int64, rows int) *pipeline.Output {
+	def := schema.FromProto(definition(table))
+	b := &column.Builder{}
+	ts, by, number := b.Add(def.Columns[0]), b.Add(def.Columns[1]), b.Add(def.Columns[2])
+	for i := range rows {
+		ts.SetInt(i, now)
+		by.SetInt(i, writer)
+		number.SetInt(i, first+int64(i))
+		b.EndRow()
+	}
+	return &pipeline.Output{Tables: []*pipeline.TableRows{{Database: def.Database, Table: def.Name, Rows: b, Existing: def}}}
 }
