@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"cordwood/proto/column"
+	"cordwood/proto/shardpb"
 	"cordwood/shard/manifest"
 	"cordwood/shard/memtable"
 	"cordwood/shard/query"
@@ -51,6 +52,46 @@ func (s *Shard) erasOf(tableID uint64) (eras query.Eras) {
 	}
 	add(s.active)
 	return eras
+}
+
+// pinnedMerging returns how the rows of the tables merge that lie in segments, of the tables of
+// which some do. It is what this shard knows: the metadata may be ahead, and so may be rows
+// in memory. mu is held.
+func (s *Shard) pinnedMerging() (out []manifest.Merging) {
+	for _, id := range slices.Sorted(maps.Keys(s.segments)) {
+		d := s.state.tables[id]
+		if d == nil {
+			continue
+		}
+		m := manifest.Merging{TableID: id}
+		merges := false
+		for _, e := range append(s.erasOf(id), query.Era{Before: math.MaxUint64, Merge: d.merge}) {
+			m.Eras = append(m.Eras, manifest.Era{Before: e.Before, Merge: e.Merge})
+			merges = merges || e.Merge != query.Append
+			if e.Before == math.MaxUint64 {
+				break // the eras after it have no segments yet
+			}
+		}
+		if merges {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func mergingProto(m manifest.Merging) *shardpb.TableMerging {
+	out := &shardpb.TableMerging{TableId: m.TableID}
+	for _, e := range m.Eras {
+		rule := shardpb.MergeRule_MERGE_RULE_APPEND
+		switch e.Merge {
+		case query.LastRow:
+			rule = shardpb.MergeRule_MERGE_RULE_LAST_ROW
+		case query.LastNonNull:
+			rule = shardpb.MergeRule_MERGE_RULE_LAST_NON_NULL
+		}
+		out.Eras = append(out.Eras, &shardpb.MergeEra{Before: e.Before, Rule: rule})
+	}
+	return out
 }
 
 // stage is a part of a flush: the rows of tables that merge in one way, and the tables

@@ -25,6 +25,9 @@ type Pinned struct {
 	Segments []Segment
 	// Expired is what has expired of the tables, by ascending table id.
 	Expired []manifest.Expiry
+	// Merging is how the rows of tables merge, or merged, of which some do, by ascending
+	// table id: every segment of such a table is in one of its eras. Not of PinState.
+	Merging []manifest.Merging
 	// State is the shard's durable state; of PinState only.
 	State *manifest.State
 
@@ -59,6 +62,7 @@ func (s *Shard) Pin(ctx context.Context) (*Pinned, error) {
 	for _, id := range slices.Sorted(maps.Keys(s.state.expired)) {
 		p.Expired = append(p.Expired, s.state.expired[id])
 	}
+	p.Merging = s.pinnedMerging()
 	s.mu.RUnlock()
 	slices.SortFunc(p.live, func(a, b *liveSegment) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
@@ -243,6 +247,9 @@ func (s *server) pin(ctx context.Context, req *shardpb.PinRequest, send func(*sh
 	}
 	for _, x := range p.Expired {
 		next.Expired = append(next.Expired, &shardpb.ExpiredRows{TableId: x.TableID, Before: x.Before, Order: x.Order})
+	}
+	for _, m := range p.Merging {
+		next.Merging = append(next.Merging, mergingProto(m))
 	}
 	next.Complete = true
 	if err := send(next); err != nil {

@@ -204,6 +204,7 @@ func (c *Cluster) pinAt(ctx context.Context, node string, shard uint32) (_ Pin, 
 		p.id, p.index = resp.PinId, resp.Index
 		p.segments = append(p.segments, resp.Segments...)
 		p.expired = append(p.expired, resp.Expired...)
+		p.merging = append(p.merging, resp.Merging...)
 		if resp.Complete {
 			break
 		}
@@ -226,6 +227,7 @@ type pin struct {
 	id, index uint64
 	segments  []*shardpb.PinnedSegment
 	expired   []*shardpb.ExpiredRows
+	merging   []*shardpb.TableMerging
 	cancel    context.CancelFunc
 	lost      chan struct{}
 	watch     sync.WaitGroup
@@ -234,6 +236,7 @@ type pin struct {
 func (p *pin) Index() uint64                      { return p.index }
 func (p *pin) Segments() []*shardpb.PinnedSegment { return p.segments }
 func (p *pin) Expired() []*shardpb.ExpiredRows    { return p.expired }
+func (p *pin) Merging() []*shardpb.TableMerging   { return p.merging }
 func (p *pin) Lost() <-chan struct{}              { return p.lost }
 
 func (p *pin) Close() {

@@ -181,7 +181,7 @@ func (c *creation) pin(ctx context.Context) error {
 				return fmt.Errorf("shard %d: %w", s.shard.Id, err)
 			}
 			s.pin = pin
-			s.out = &backuppb.Shard{Id: s.shard.Id, Incarnation: s.shard.Incarnation, Index: pin.Index(), Expired: pin.Expired()}
+			s.out = &backuppb.Shard{Id: s.shard.Id, Incarnation: s.shard.Incarnation, Index: pin.Index(), Expired: pin.Expired(), Merging: pin.Merging()}
 			for _, seg := range pin.Segments() {
 				s.out.Segments = append(s.out.Segments, &backuppb.Segment{Segment: seg})
 			}

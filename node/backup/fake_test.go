@@ -100,10 +100,11 @@ type fakePin struct {
 	lost     chan struct{}
 }
 
-func (p *fakePin) Index() uint64                   { return uint64(len(p.segments)) }
-func (p *fakePin) Lost() <-chan struct{}           { return p.lost }
-func (p *fakePin) Close()                          {}
-func (p *fakePin) Expired() []*shardpb.ExpiredRows { return nil }
+func (p *fakePin) Index() uint64                    { return uint64(len(p.segments)) }
+func (p *fakePin) Lost() <-chan struct{}            { return p.lost }
+func (p *fakePin) Close()                           {}
+func (p *fakePin) Expired() []*shardpb.ExpiredRows  { return nil }
+func (p *fakePin) Merging() []*shardpb.TableMerging { return nil }
 
 func (p *fakePin) Segments() (out []*shardpb.PinnedSegment) {
 	for _, s := range p.segments {

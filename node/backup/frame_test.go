@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"flag"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,6 +88,43 @@ func goldenMetadata(t testing.TB) []byte {
 		}
 		return out.Bytes()
 	})
+}
+
+// goldenMerging is what testdata/v1-merging.manifest says: goldenBackup, of which a table
+// came to merge in another way.
+func goldenMerging() *backuppb.Backup {
+	b := goldenBackup()
+	b.Shards[0].Merging = []*shardpb.TableMerging{{TableId: 2, Eras: []*shardpb.MergeEra{
+		{Before: 4, Rule: shardpb.MergeRule_MERGE_RULE_LAST_ROW},
+		{Before: 9, Rule: shardpb.MergeRule_MERGE_RULE_LAST_NON_NULL},
+		{Before: math.MaxUint64, Rule: shardpb.MergeRule_MERGE_RULE_APPEND},
+	}}}
+	return b
+}
+
+func TestGoldenMerging(t *testing.T) {
+	raw := golden(t, "v1-merging.manifest", func() []byte {
+		b, err := encodeFrame(kindManifest, goldenMerging())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	})
+	got := &backuppb.Backup{}
+	if err := readFrame(raw, kindManifest, func(b []byte) error { return unmarshal(b, got) }); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(goldenMerging(), got, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+	var out bytes.Buffer
+	if err := Inspect(&out, raw); err != nil {
+		t.Fatal(err)
+	}
+	want := "  rows of table 2 merge by last_row in segments of an order below 4, then by last_non_null in segments of an order below 9, then by append\n"
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("inspect says\n%s, want a line\n%s", out.String(), want)
+	}
 }
 
 func TestGoldenFiles(t *testing.T) {

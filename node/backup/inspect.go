@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -53,6 +54,19 @@ func Inspect(w io.Writer, raw []byte) error {
 		}
 		for _, x := range s.Expired {
 			fmt.Fprintf(w, "  expired of table %d: rows before %d in segments of an order below %d\n", x.TableId, x.Before, x.Order)
+		}
+		for _, m := range s.Merging {
+			fmt.Fprintf(w, "  rows of table %d merge", m.TableId)
+			for i, e := range m.Eras {
+				if i > 0 {
+					fmt.Fprint(w, ", then")
+				}
+				fmt.Fprintf(w, " by %s", strings.ToLower(strings.TrimPrefix(e.Rule.String(), "MERGE_RULE_")))
+				if e.Before != math.MaxUint64 {
+					fmt.Fprintf(w, " in segments of an order below %d", e.Before)
+				}
+			}
+			fmt.Fprintln(w)
 		}
 		for _, d := range s.Damaged {
 			fmt.Fprintf(w, "  left out because its file was damaged: segment %d, %d rows\n", d.Id, d.Rows)

@@ -141,6 +141,7 @@ type restoredTable struct {
 	to *schema.Table
 
 	rowsState
+	merging
 }
 
 func (t *restoredTable) name() string { return t.from.Database + "." + t.from.Name }
@@ -188,7 +189,10 @@ func (s *restoration) plan(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the metadata of the cluster: %w", err)
 	}
-	return s.compare(tables, state)
+	if err := s.compare(tables, state); err != nil {
+		return err
+	}
+	return s.planMerging()
 }
 
 // choose leaves out what was not asked for.
@@ -388,9 +392,18 @@ func (s *restoration) each(ctx context.Context, tables []*schemapb.Table, f func
 // makeTable makes the table, or empties the one that an earlier run has begun to fill.
 func (s *restoration) makeTable(ctx context.Context, from *schemapb.Table) error {
 	rt := s.byID[from.Id]
+	options := rt.options(rt.now)
+	if rt.had != nil && rt.changes && !sameMerging(rt.had.Options, options) {
+		// Append mode cannot be switched off, so emptying it is not enough.
+		_, err := s.propose(ctx, s.cfg.Now().UnixNano(), &metapb.Command{Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: from.Database, Name: from.Name, IfExists: true}}})
+		if err != nil {
+			return fmt.Errorf("drop what an earlier run had made: %w", err)
+		}
+		rt.had = nil
+	}
 	cmd := &metapb.Command{Op: &metapb.Command_TruncateTable{TruncateTable: &metapb.TruncateTable{Database: from.Database, Name: from.Name}}}
 	if rt.had == nil {
-		t := &schemapb.Table{Database: from.Database, Name: from.Name, Options: from.Options, Restored: &schemapb.Restored{BackupId: s.b.Id}}
+		t := &schemapb.Table{Database: from.Database, Name: from.Name, Options: options, Restored: &schemapb.Restored{BackupId: s.b.Id}}
 		for _, c := range from.Columns {
 			c := proto.CloneOf(c)
 			c.Id = 0
@@ -422,6 +435,9 @@ func (s *restoration) makeTable(ctx context.Context, from *schemapb.Table) error
 
 // complete notes in the metadata that the table has all its rows.
 func (s *restoration) complete(ctx context.Context, t *restoredTable) error {
+	if err := s.settle(ctx, t); err != nil {
+		return fmt.Errorf("table %s: %w", t.name(), err)
+	}
 	_, err := s.propose(ctx, s.cfg.Now().UnixNano(), &metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: &metapb.AlterTable{
 		Database: t.from.Database, Name: t.from.Name, Change: &metapb.AlterTable_RestoreComplete{RestoreComplete: true},
 	}}})

@@ -18,6 +18,8 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
+	"cordwood/shard/query"
 	"cordwood/shard/segment"
 	"cordwood/shard/vfs"
 )
@@ -40,7 +42,8 @@ type rowsState struct {
 //
 // The files of a shard of the backup are read in their order, so that of two rows of one
 // identity the later one is written later; the shards of the backup side by side. A
-// merging table that lies in several of them comes at the end.
+// merging table that lies in several of them, and one whose rows came to merge in another
+// way, come at the end.
 func (s *restoration) rows(ctx context.Context) error {
 	now := s.cfg.Now()
 	shardsOf := map[uint64]int{}
@@ -68,7 +71,7 @@ func (s *restoration) rows(ctx context.Context) error {
 	}
 	var empty []*schemapb.Table
 	for _, t := range s.tables {
-		t.late = shardsOf[t.from.Id] > 1 && !t.to.AppendMode()
+		t.late = t.changes || shardsOf[t.from.Id] > 1 && !t.to.AppendMode()
 		if t.left.Load() == 0 {
 			empty = append(empty, t.from)
 		}
@@ -80,7 +83,7 @@ func (s *restoration) rows(ctx context.Context) error {
 	group.SetLimit(s.cfg.Parallel)
 	for _, shard := range s.b.Shards {
 		group.Go(func() error {
-			return s.shard(gctx, shard, func(t *restoredTable) bool { return !t.late })
+			return s.shard(gctx, shard, func(t *restoredTable, _ query.Merge) bool { return !t.late })
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -90,8 +93,20 @@ func (s *restoration) rows(ctx context.Context) error {
 		if !t.late {
 			continue
 		}
+		if err := s.lateTable(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lateTable writes the rows of one table, shard by shard; what merges comes before what
+// is kept row by row, because append mode cannot be switched off.
+func (s *restoration) lateTable(ctx context.Context, t *restoredTable) error {
+	for _, kept := range []bool{false, true} {
 		for _, shard := range s.inPlacementOrder(t) {
-			if err := s.shard(ctx, shard, func(x *restoredTable) bool { return x == t }); err != nil {
+			err := s.shard(ctx, shard, func(x *restoredTable, rule query.Merge) bool { return x == t && (rule == query.Append) == kept })
+			if err != nil {
 				return err
 			}
 		}
@@ -112,10 +127,8 @@ func (s *restoration) inPlacementOrder(t *restoredTable) []*backuppb.Shard {
 
 // prepare pairs the columns of the backup with those of the cluster.
 func (t *restoredTable) prepare(databaseTTL string, now time.Time) error {
-	t.columns = map[uint32]schema.Column{schema.DeletedColumnID: schema.DeletedColumn()}
-	if t.to.AppendMode() {
-		delete(t.columns, schema.DeletedColumnID)
-	}
+	t.columns = map[uint32]schema.Column{}
+	t.mergeAs(t.now)
 	for _, c := range t.from.Columns {
 		to := t.to.Column(c.Name)
 		if to == nil || to.Type != schema.Type(c.Type) || to.Semantic != schema.Semantic(c.Semantic) {
@@ -149,27 +162,22 @@ func spans(seg *backuppb.Segment) []segment.TableSpan {
 }
 
 // shard writes the rows that one shard of the backup has of some tables.
-func (s *restoration) shard(ctx context.Context, shard *backuppb.Shard, take func(*restoredTable) bool) error {
-	c := &shardReader{s: s, shard: shard, expired: map[uint64]expiry{}}
+func (s *restoration) shard(ctx context.Context, shard *backuppb.Shard, take func(*restoredTable, query.Merge) bool) error {
+	c := &shardReader{s: s, shard: shard, expired: map[uint64]expiry{}, merging: erasOf(shard)}
 	for _, x := range shard.Expired {
 		c.expired[x.TableId] = expiry{x.Before, x.Order}
 	}
-	list := slices.Clone(shard.Segments)
-	slices.SortStableFunc(list, func(a, b *backuppb.Segment) int {
-		if a.Segment.Order != b.Segment.Order {
-			if a.Segment.Order < b.Segment.Order {
-				return -1
-			}
-			return 1
-		}
-		return 0
-	})
-	for _, seg := range list {
+	for _, seg := range inOrder(shard) {
 		if err := c.segment(ctx, seg, take); err != nil {
 			return fmt.Errorf("segment %s: %w", segmentName(keyOf(s.b.ClusterId, shard, seg.Segment), seg.Sha256), err)
 		}
 	}
 	return nil
+}
+
+// inOrder are the segments of a shard in the order in which their rows were written.
+func inOrder(shard *backuppb.Shard) []*backuppb.Segment {
+	return sortedBy(slices.Clone(shard.Segments), func(seg *backuppb.Segment) uint64 { return seg.Segment.Order })
 }
 
 type expiry struct {
@@ -184,6 +192,7 @@ type shardReader struct {
 	s       *restoration
 	shard   *backuppb.Shard
 	expired map[uint64]expiry
+	merging map[uint64][]*shardpb.MergeEra
 	session uint64
 	seq     uint64
 	calls   callQueue
@@ -197,19 +206,26 @@ func (c *shardReader) cutoff(t *restoredTable, order uint64) int64 {
 	return t.expiredBefore
 }
 
-func (c *shardReader) segment(ctx context.Context, seg *backuppb.Segment, take func(*restoredTable) bool) error {
+func (c *shardReader) segment(ctx context.Context, seg *backuppb.Segment, take func(*restoredTable, query.Merge) bool) error {
 	m := segment.FromProto(seg.Segment)
 	var tables []*restoredTable
 	live := map[uint64]*restoredTable{}
 	for _, span := range spans(seg) {
 		t := c.s.byID[span.TableID]
-		if t == nil || !take(t) {
+		if t == nil {
+			continue
+		}
+		rule := t.rule(c.merging[span.TableID], m.Order)
+		if !take(t, rule) {
 			continue
 		}
 		tables = append(tables, t)
 		if t.discarded || span.MaxTime < c.cutoff(t, m.Order) {
 			c.left(span.Rows)
 		} else {
+			if err := c.s.switchTo(ctx, t, rule); err != nil {
+				return fmt.Errorf("table %s: %w", t.name(), err)
+			}
 			live[span.TableID] = t
 		}
 	}
@@ -292,11 +308,12 @@ func rowsAtOnce(m *segment.Meta) int {
 
 // batch encodes rows of one table for its shard in the cluster.
 func (c *shardReader) batch(t *restoredTable, b *column.Batch, order uint64) error {
-	rows, n, err := t.convert(b, c.cutoff(t, order))
+	rows, n, gone, err := t.convert(b, c.cutoff(t, order))
 	if err != nil {
 		return err
 	}
-	if left := b.Rows - n; left > 0 {
+	c.s.cfg.Progress.Rows.Add(int64(gone))
+	if left := b.Rows - n - gone; left > 0 {
 		c.left(int64(left))
 	}
 	if n == 0 {
@@ -318,19 +335,27 @@ func (c *shardReader) batch(t *restoredTable, b *column.Batch, order uint64) err
 // maxBatchBytes is the most that a batch has inflated.
 const maxBatchBytes = 8 << 20
 
-// convert copies rows into a builder with the columns of the cluster, those with a time
-// index below the cutoff left out.
-func (t *restoredTable) convert(b *column.Batch, cutoff int64) (*column.Builder, int, error) {
+// convert copies n rows into a builder with the columns of the cluster. Those with a time
+// index below the cutoff are left out, and those gone that were deleted before the table
+// came to keep all rows.
+func (t *restoredTable) convert(b *column.Batch, cutoff int64) (rows *column.Builder, n, gone int, err error) {
 	times := b.Column(t.timeIndex)
 	if times == nil {
-		return nil, 0, errors.New("rows without a time index")
+		return nil, 0, 0, errors.New("rows without a time index")
+	}
+	var deleted *column.View
+	if t.now == query.Append {
+		// The table merged once: what was deleted then is nobody's row.
+		deleted = b.Column(schema.DeletedColumnID)
 	}
 	kept := make([]int, 0, b.Rows)
 	for i := range b.Rows {
 		if times.IsNull(i) {
-			return nil, 0, errors.New("a row without a time index")
+			return nil, 0, 0, errors.New("a row without a time index")
 		}
-		if times.Int(i) >= cutoff {
+		if deleted != nil && !deleted.IsNull(i) && deleted.Int(i) != 0 {
+			gone++
+		} else if times.Int(i) >= cutoff {
 			kept = append(kept, i)
 		}
 	}
@@ -342,7 +367,7 @@ func (t *restoredTable) convert(b *column.Batch, cutoff int64) (*column.Builder,
 			continue // a column that was dropped, or that says nothing
 		}
 		if c.Type != v.Type {
-			return nil, 0, fmt.Errorf("column %s is %s, in the file it is %s", c.Name, c.Type, v.Type)
+			return nil, 0, 0, fmt.Errorf("column %s is %s, in the file it is %s", c.Name, c.Type, v.Type)
 		}
 		copyColumn(out.Add(c), v, kept)
 	}
@@ -350,7 +375,7 @@ func (t *restoredTable) convert(b *column.Batch, cutoff int64) (*column.Builder,
 		out.EndRow()
 	}
 	out.Finish()
-	return out, len(kept), nil
+	return out, len(kept), gone, nil
 }
 
 func copyColumn(to *column.Col, from *column.View, rows []int) {

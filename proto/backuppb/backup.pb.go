@@ -218,7 +218,10 @@ type Shard struct {
 	Segments []*Segment             `protobuf:"bytes,4,rep,name=segments,proto3" json:"segments,omitempty"`
 	Expired  []*shardpb.ExpiredRows `protobuf:"bytes,5,rep,name=expired,proto3" json:"expired,omitempty"`
 	// Segments that are not in the backup because their files were damaged.
-	Damaged       []*shardpb.PinnedSegment `protobuf:"bytes,6,rep,name=damaged,proto3" json:"damaged,omitempty"`
+	Damaged []*shardpb.PinnedSegment `protobuf:"bytes,6,rep,name=damaged,proto3" json:"damaged,omitempty"`
+	// How rows merge, of tables of which some do. Of other tables, and in backups of
+	// versions that did not know this field, the table's definition says it.
+	Merging       []*shardpb.TableMerging `protobuf:"bytes,7,rep,name=merging,proto3" json:"merging,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -291,6 +294,13 @@ func (x *Shard) GetExpired() []*shardpb.ExpiredRows {
 func (x *Shard) GetDamaged() []*shardpb.PinnedSegment {
 	if x != nil {
 		return x.Damaged
+	}
+	return nil
+}
+
+func (x *Shard) GetMerging() []*shardpb.TableMerging {
+	if x != nil {
+		return x.Merging
 	}
 	return nil
 }
@@ -520,14 +530,15 @@ const file_backuppb_backup_proto_rawDesc = "" +
 	"\x06Object\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x16\n" +
-	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xf5\x01\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xad\x02\n" +
 	"\x05Shard\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x14\n" +
 	"\x05index\x18\x03 \x01(\x04R\x05index\x124\n" +
 	"\bsegments\x18\x04 \x03(\v2\x18.cordwood.backup.SegmentR\bsegments\x125\n" +
 	"\aexpired\x18\x05 \x03(\v2\x1b.cordwood.shard.ExpiredRowsR\aexpired\x127\n" +
-	"\adamaged\x18\x06 \x03(\v2\x1d.cordwood.shard.PinnedSegmentR\adamaged\"Z\n" +
+	"\adamaged\x18\x06 \x03(\v2\x1d.cordwood.shard.PinnedSegmentR\adamaged\x126\n" +
+	"\amerging\x18\a \x03(\v2\x1c.cordwood.shard.TableMergingR\amerging\"Z\n" +
 	"\aSegment\x127\n" +
 	"\asegment\x18\x01 \x01(\v2\x1d.cordwood.shard.PinnedSegmentR\asegment\x12\x16\n" +
 	"\x06sha256\x18\x02 \x01(\fR\x06sha256\"\xb0\x01\n" +
@@ -562,9 +573,10 @@ var file_backuppb_backup_proto_goTypes = []any{
 	(*Pipeline)(nil),               // 5: cordwood.backup.Pipeline
 	(*shardpb.ExpiredRows)(nil),    // 6: cordwood.shard.ExpiredRows
 	(*shardpb.PinnedSegment)(nil),  // 7: cordwood.shard.PinnedSegment
-	(*schemapb.Database)(nil),      // 8: cordwood.schema.Database
-	(*schemapb.Table)(nil),         // 9: cordwood.schema.Table
-	(*metapb.PipelineVersion)(nil), // 10: cordwood.meta.PipelineVersion
+	(*shardpb.TableMerging)(nil),   // 8: cordwood.shard.TableMerging
+	(*schemapb.Database)(nil),      // 9: cordwood.schema.Database
+	(*schemapb.Table)(nil),         // 10: cordwood.schema.Table
+	(*metapb.PipelineVersion)(nil), // 11: cordwood.meta.PipelineVersion
 }
 var file_backuppb_backup_proto_depIdxs = []int32{
 	2,  // 0: cordwood.backup.Backup.shards:type_name -> cordwood.backup.Shard
@@ -572,16 +584,17 @@ var file_backuppb_backup_proto_depIdxs = []int32{
 	3,  // 2: cordwood.backup.Shard.segments:type_name -> cordwood.backup.Segment
 	6,  // 3: cordwood.backup.Shard.expired:type_name -> cordwood.shard.ExpiredRows
 	7,  // 4: cordwood.backup.Shard.damaged:type_name -> cordwood.shard.PinnedSegment
-	7,  // 5: cordwood.backup.Segment.segment:type_name -> cordwood.shard.PinnedSegment
-	8,  // 6: cordwood.backup.Record.database:type_name -> cordwood.schema.Database
-	9,  // 7: cordwood.backup.Record.table:type_name -> cordwood.schema.Table
-	5,  // 8: cordwood.backup.Record.pipeline:type_name -> cordwood.backup.Pipeline
-	10, // 9: cordwood.backup.Pipeline.version:type_name -> cordwood.meta.PipelineVersion
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	8,  // 5: cordwood.backup.Shard.merging:type_name -> cordwood.shard.TableMerging
+	7,  // 6: cordwood.backup.Segment.segment:type_name -> cordwood.shard.PinnedSegment
+	9,  // 7: cordwood.backup.Record.database:type_name -> cordwood.schema.Database
+	10, // 8: cordwood.backup.Record.table:type_name -> cordwood.schema.Table
+	5,  // 9: cordwood.backup.Record.pipeline:type_name -> cordwood.backup.Pipeline
+	11, // 10: cordwood.backup.Pipeline.version:type_name -> cordwood.meta.PipelineVersion
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_backuppb_backup_proto_init() }

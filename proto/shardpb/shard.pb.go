@@ -24,6 +24,58 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type MergeRule int32
+
+const (
+	// All rows are kept.
+	MergeRule_MERGE_RULE_APPEND MergeRule = 0
+	// The last row of an identity is the one.
+	MergeRule_MERGE_RULE_LAST_ROW MergeRule = 1
+	// Each column has the last value of an identity that is not null.
+	MergeRule_MERGE_RULE_LAST_NON_NULL MergeRule = 2
+)
+
+// Enum value maps for MergeRule.
+var (
+	MergeRule_name = map[int32]string{
+		0: "MERGE_RULE_APPEND",
+		1: "MERGE_RULE_LAST_ROW",
+		2: "MERGE_RULE_LAST_NON_NULL",
+	}
+	MergeRule_value = map[string]int32{
+		"MERGE_RULE_APPEND":        0,
+		"MERGE_RULE_LAST_ROW":      1,
+		"MERGE_RULE_LAST_NON_NULL": 2,
+	}
+)
+
+func (x MergeRule) Enum() *MergeRule {
+	p := new(MergeRule)
+	*p = x
+	return p
+}
+
+func (x MergeRule) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (MergeRule) Descriptor() protoreflect.EnumDescriptor {
+	return file_shardpb_shard_proto_enumTypes[0].Descriptor()
+}
+
+func (MergeRule) Type() protoreflect.EnumType {
+	return &file_shardpb_shard_proto_enumTypes[0]
+}
+
+func (x MergeRule) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use MergeRule.Descriptor instead.
+func (MergeRule) EnumDescriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{0}
+}
+
 type ChangeReplicasRequest_Change int32
 
 const (
@@ -64,11 +116,11 @@ func (x ChangeReplicasRequest_Change) String() string {
 }
 
 func (ChangeReplicasRequest_Change) Descriptor() protoreflect.EnumDescriptor {
-	return file_shardpb_shard_proto_enumTypes[0].Descriptor()
+	return file_shardpb_shard_proto_enumTypes[1].Descriptor()
 }
 
 func (ChangeReplicasRequest_Change) Type() protoreflect.EnumType {
-	return &file_shardpb_shard_proto_enumTypes[0]
+	return &file_shardpb_shard_proto_enumTypes[1]
 }
 
 func (x ChangeReplicasRequest_Change) Number() protoreflect.EnumNumber {
@@ -2077,7 +2129,9 @@ type PinResponse struct {
 	Expired []*ExpiredRows `protobuf:"bytes,5,rep,name=expired,proto3" json:"expired,omitempty"`
 	// If it was asked for: shard/manifest/FORMAT.md, an edit that makes this state of
 	// nothing. It may be spread over several messages, one behind the other.
-	State         []byte `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
+	State []byte `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
+	// How the rows in the segments merge, of tables of which some do; with the last message.
+	Merging       []*TableMerging `protobuf:"bytes,7,rep,name=merging,proto3" json:"merging,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2154,6 +2208,120 @@ func (x *PinResponse) GetState() []byte {
 	return nil
 }
 
+func (x *PinResponse) GetMerging() []*TableMerging {
+	if x != nil {
+		return x.Merging
+	}
+	return nil
+}
+
+// TableMerging is how the rows of a table merge that lie in the segments of one shard.
+type TableMerging struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	TableId uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	// Ascending by before: a segment is of the first era whose before is above its order.
+	Eras          []*MergeEra `protobuf:"bytes,2,rep,name=eras,proto3" json:"eras,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TableMerging) Reset() {
+	*x = TableMerging{}
+	mi := &file_shardpb_shard_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TableMerging) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TableMerging) ProtoMessage() {}
+
+func (x *TableMerging) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TableMerging.ProtoReflect.Descriptor instead.
+func (*TableMerging) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *TableMerging) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
+func (x *TableMerging) GetEras() []*MergeEra {
+	if x != nil {
+		return x.Eras
+	}
+	return nil
+}
+
+// MergeEra is a time during which rows of a table merged in one way.
+type MergeEra struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Before        uint64                 `protobuf:"varint,1,opt,name=before,proto3" json:"before,omitempty"`
+	Rule          MergeRule              `protobuf:"varint,2,opt,name=rule,proto3,enum=cordwood.shard.MergeRule" json:"rule,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MergeEra) Reset() {
+	*x = MergeEra{}
+	mi := &file_shardpb_shard_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MergeEra) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MergeEra) ProtoMessage() {}
+
+func (x *MergeEra) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MergeEra.ProtoReflect.Descriptor instead.
+func (*MergeEra) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *MergeEra) GetBefore() uint64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *MergeEra) GetRule() MergeRule {
+	if x != nil {
+		return x.Rule
+	}
+	return MergeRule_MERGE_RULE_APPEND
+}
+
 // ExpiredRows says that rows of a table which lie in segments of a lower order and are
 // older than before, in the unit of its time index, have expired for good.
 type ExpiredRows struct {
@@ -2167,7 +2335,7 @@ type ExpiredRows struct {
 
 func (x *ExpiredRows) Reset() {
 	*x = ExpiredRows{}
-	mi := &file_shardpb_shard_proto_msgTypes[30]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2179,7 +2347,7 @@ func (x *ExpiredRows) String() string {
 func (*ExpiredRows) ProtoMessage() {}
 
 func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[30]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2192,7 +2360,7 @@ func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpiredRows.ProtoReflect.Descriptor instead.
 func (*ExpiredRows) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{30}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ExpiredRows) GetTableId() uint64 {
@@ -2244,7 +2412,7 @@ type PinnedSegment struct {
 
 func (x *PinnedSegment) Reset() {
 	*x = PinnedSegment{}
-	mi := &file_shardpb_shard_proto_msgTypes[31]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2256,7 +2424,7 @@ func (x *PinnedSegment) String() string {
 func (*PinnedSegment) ProtoMessage() {}
 
 func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[31]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2269,7 +2437,7 @@ func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinnedSegment.ProtoReflect.Descriptor instead.
 func (*PinnedSegment) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{31}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PinnedSegment) GetId() uint64 {
@@ -2379,7 +2547,7 @@ type SegmentColumn struct {
 
 func (x *SegmentColumn) Reset() {
 	*x = SegmentColumn{}
-	mi := &file_shardpb_shard_proto_msgTypes[32]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2391,7 +2559,7 @@ func (x *SegmentColumn) String() string {
 func (*SegmentColumn) ProtoMessage() {}
 
 func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[32]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2404,7 +2572,7 @@ func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentColumn.ProtoReflect.Descriptor instead.
 func (*SegmentColumn) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{32}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SegmentColumn) GetId() uint32 {
@@ -2461,7 +2629,7 @@ type SegmentTable struct {
 
 func (x *SegmentTable) Reset() {
 	*x = SegmentTable{}
-	mi := &file_shardpb_shard_proto_msgTypes[33]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2473,7 +2641,7 @@ func (x *SegmentTable) String() string {
 func (*SegmentTable) ProtoMessage() {}
 
 func (x *SegmentTable) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[33]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2486,7 +2654,7 @@ func (x *SegmentTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentTable.ProtoReflect.Descriptor instead.
 func (*SegmentTable) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{33}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SegmentTable) GetTableId() uint64 {
@@ -2529,7 +2697,7 @@ type ReadSegmentRequest struct {
 
 func (x *ReadSegmentRequest) Reset() {
 	*x = ReadSegmentRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[34]
+	mi := &file_shardpb_shard_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2541,7 +2709,7 @@ func (x *ReadSegmentRequest) String() string {
 func (*ReadSegmentRequest) ProtoMessage() {}
 
 func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[34]
+	mi := &file_shardpb_shard_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2554,7 +2722,7 @@ func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentRequest.ProtoReflect.Descriptor instead.
 func (*ReadSegmentRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{34}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ReadSegmentRequest) GetShardId() uint32 {
@@ -2595,7 +2763,7 @@ type ReadSegmentResponse struct {
 
 func (x *ReadSegmentResponse) Reset() {
 	*x = ReadSegmentResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[35]
+	mi := &file_shardpb_shard_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2607,7 +2775,7 @@ func (x *ReadSegmentResponse) String() string {
 func (*ReadSegmentResponse) ProtoMessage() {}
 
 func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[35]
+	mi := &file_shardpb_shard_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2620,7 +2788,7 @@ func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentResponse.ProtoReflect.Descriptor instead.
 func (*ReadSegmentResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{35}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReadSegmentResponse) GetData() []byte {
@@ -2800,14 +2968,21 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"PinRequest\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\bR\x05state\x12 \n" +
-	"\vincarnation\x18\x03 \x01(\rR\vincarnation\"\xde\x01\n" +
+	"\vincarnation\x18\x03 \x01(\rR\vincarnation\"\x96\x02\n" +
 	"\vPinResponse\x12\x15\n" +
 	"\x06pin_id\x18\x01 \x01(\x04R\x05pinId\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x129\n" +
 	"\bsegments\x18\x03 \x03(\v2\x1d.cordwood.shard.PinnedSegmentR\bsegments\x12\x1a\n" +
 	"\bcomplete\x18\x04 \x01(\bR\bcomplete\x125\n" +
 	"\aexpired\x18\x05 \x03(\v2\x1b.cordwood.shard.ExpiredRowsR\aexpired\x12\x14\n" +
-	"\x05state\x18\x06 \x01(\fR\x05state\"V\n" +
+	"\x05state\x18\x06 \x01(\fR\x05state\x126\n" +
+	"\amerging\x18\a \x03(\v2\x1c.cordwood.shard.TableMergingR\amerging\"W\n" +
+	"\fTableMerging\x12\x19\n" +
+	"\btable_id\x18\x01 \x01(\x04R\atableId\x12,\n" +
+	"\x04eras\x18\x02 \x03(\v2\x18.cordwood.shard.MergeEraR\x04eras\"Q\n" +
+	"\bMergeEra\x12\x16\n" +
+	"\x06before\x18\x01 \x01(\x04R\x06before\x12-\n" +
+	"\x04rule\x18\x02 \x01(\x0e2\x19.cordwood.shard.MergeRuleR\x04rule\"V\n" +
 	"\vExpiredRows\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x16\n" +
 	"\x06before\x18\x02 \x01(\x03R\x06before\x12\x14\n" +
@@ -2847,7 +3022,11 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"segment_id\x18\x03 \x01(\x04R\tsegmentId\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\x03R\x06offset\")\n" +
 	"\x13ReadSegmentResponse\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data2\xb4\a\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data*Y\n" +
+	"\tMergeRule\x12\x15\n" +
+	"\x11MERGE_RULE_APPEND\x10\x00\x12\x17\n" +
+	"\x13MERGE_RULE_LAST_ROW\x10\x01\x12\x1c\n" +
+	"\x18MERGE_RULE_LAST_NON_NULL\x10\x022\xb4\a\n" +
 	"\fShardService\x12D\n" +
 	"\x05Write\x12\x1c.cordwood.shard.WriteRequest\x1a\x1d.cordwood.shard.WriteResponse\x12J\n" +
 	"\aAnalyze\x12\x1e.cordwood.shard.AnalyzeRequest\x1a\x1f.cordwood.shard.AnalyzeResponse\x12C\n" +
@@ -2874,102 +3053,108 @@ func file_shardpb_shard_proto_rawDescGZIP() []byte {
 	return file_shardpb_shard_proto_rawDescData
 }
 
-var file_shardpb_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_shardpb_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_shardpb_shard_proto_goTypes = []any{
-	(ChangeReplicasRequest_Change)(0), // 0: cordwood.shard.ChangeReplicasRequest.Change
-	(*ChangeReplicasRequest)(nil),     // 1: cordwood.shard.ChangeReplicasRequest
-	(*ChangeReplicasResponse)(nil),    // 2: cordwood.shard.ChangeReplicasResponse
-	(*ReadBarrierRequest)(nil),        // 3: cordwood.shard.ReadBarrierRequest
-	(*ReadBarrierResponse)(nil),       // 4: cordwood.shard.ReadBarrierResponse
-	(*DefineTablesRequest)(nil),       // 5: cordwood.shard.DefineTablesRequest
-	(*DefineTablesResponse)(nil),      // 6: cordwood.shard.DefineTablesResponse
-	(*BatchKey)(nil),                  // 7: cordwood.shard.BatchKey
-	(*CheckKeysRequest)(nil),          // 8: cordwood.shard.CheckKeysRequest
-	(*CheckKeysResponse)(nil),         // 9: cordwood.shard.CheckKeysResponse
-	(*ScanRequest)(nil),               // 10: cordwood.shard.ScanRequest
-	(*ScanResponse)(nil),              // 11: cordwood.shard.ScanResponse
-	(*WriteRequest)(nil),              // 12: cordwood.shard.WriteRequest
-	(*WriteResponse)(nil),             // 13: cordwood.shard.WriteResponse
-	(*TableName)(nil),                 // 14: cordwood.shard.TableName
-	(*AnalyzeRequest)(nil),            // 15: cordwood.shard.AnalyzeRequest
-	(*AnalyzeResponse)(nil),           // 16: cordwood.shard.AnalyzeResponse
-	(*QueryTable)(nil),                // 17: cordwood.shard.QueryTable
-	(*QueryRequest)(nil),              // 18: cordwood.shard.QueryRequest
-	(*ShardNodes)(nil),                // 19: cordwood.shard.ShardNodes
-	(*QueryChunk)(nil),                // 20: cordwood.shard.QueryChunk
-	(*TailRequest)(nil),               // 21: cordwood.shard.TailRequest
-	(*TailChunk)(nil),                 // 22: cordwood.shard.TailChunk
-	(*StatsRequest)(nil),              // 23: cordwood.shard.StatsRequest
-	(*StatsResponse)(nil),             // 24: cordwood.shard.StatsResponse
-	(*ShardStats)(nil),                // 25: cordwood.shard.ShardStats
-	(*TableStats)(nil),                // 26: cordwood.shard.TableStats
-	(*SegmentStats)(nil),              // 27: cordwood.shard.SegmentStats
-	(*OperationStats)(nil),            // 28: cordwood.shard.OperationStats
-	(*PinRequest)(nil),                // 29: cordwood.shard.PinRequest
-	(*PinResponse)(nil),               // 30: cordwood.shard.PinResponse
-	(*ExpiredRows)(nil),               // 31: cordwood.shard.ExpiredRows
-	(*PinnedSegment)(nil),             // 32: cordwood.shard.PinnedSegment
-	(*SegmentColumn)(nil),             // 33: cordwood.shard.SegmentColumn
-	(*SegmentTable)(nil),              // 34: cordwood.shard.SegmentTable
-	(*ReadSegmentRequest)(nil),        // 35: cordwood.shard.ReadSegmentRequest
-	(*ReadSegmentResponse)(nil),       // 36: cordwood.shard.ReadSegmentResponse
-	(*schemapb.Table)(nil),            // 37: cordwood.schema.Table
-	(schemapb.Type)(0),                // 38: cordwood.schema.Type
-	(schemapb.Semantic)(0),            // 39: cordwood.schema.Semantic
+	(MergeRule)(0),                    // 0: cordwood.shard.MergeRule
+	(ChangeReplicasRequest_Change)(0), // 1: cordwood.shard.ChangeReplicasRequest.Change
+	(*ChangeReplicasRequest)(nil),     // 2: cordwood.shard.ChangeReplicasRequest
+	(*ChangeReplicasResponse)(nil),    // 3: cordwood.shard.ChangeReplicasResponse
+	(*ReadBarrierRequest)(nil),        // 4: cordwood.shard.ReadBarrierRequest
+	(*ReadBarrierResponse)(nil),       // 5: cordwood.shard.ReadBarrierResponse
+	(*DefineTablesRequest)(nil),       // 6: cordwood.shard.DefineTablesRequest
+	(*DefineTablesResponse)(nil),      // 7: cordwood.shard.DefineTablesResponse
+	(*BatchKey)(nil),                  // 8: cordwood.shard.BatchKey
+	(*CheckKeysRequest)(nil),          // 9: cordwood.shard.CheckKeysRequest
+	(*CheckKeysResponse)(nil),         // 10: cordwood.shard.CheckKeysResponse
+	(*ScanRequest)(nil),               // 11: cordwood.shard.ScanRequest
+	(*ScanResponse)(nil),              // 12: cordwood.shard.ScanResponse
+	(*WriteRequest)(nil),              // 13: cordwood.shard.WriteRequest
+	(*WriteResponse)(nil),             // 14: cordwood.shard.WriteResponse
+	(*TableName)(nil),                 // 15: cordwood.shard.TableName
+	(*AnalyzeRequest)(nil),            // 16: cordwood.shard.AnalyzeRequest
+	(*AnalyzeResponse)(nil),           // 17: cordwood.shard.AnalyzeResponse
+	(*QueryTable)(nil),                // 18: cordwood.shard.QueryTable
+	(*QueryRequest)(nil),              // 19: cordwood.shard.QueryRequest
+	(*ShardNodes)(nil),                // 20: cordwood.shard.ShardNodes
+	(*QueryChunk)(nil),                // 21: cordwood.shard.QueryChunk
+	(*TailRequest)(nil),               // 22: cordwood.shard.TailRequest
+	(*TailChunk)(nil),                 // 23: cordwood.shard.TailChunk
+	(*StatsRequest)(nil),              // 24: cordwood.shard.StatsRequest
+	(*StatsResponse)(nil),             // 25: cordwood.shard.StatsResponse
+	(*ShardStats)(nil),                // 26: cordwood.shard.ShardStats
+	(*TableStats)(nil),                // 27: cordwood.shard.TableStats
+	(*SegmentStats)(nil),              // 28: cordwood.shard.SegmentStats
+	(*OperationStats)(nil),            // 29: cordwood.shard.OperationStats
+	(*PinRequest)(nil),                // 30: cordwood.shard.PinRequest
+	(*PinResponse)(nil),               // 31: cordwood.shard.PinResponse
+	(*TableMerging)(nil),              // 32: cordwood.shard.TableMerging
+	(*MergeEra)(nil),                  // 33: cordwood.shard.MergeEra
+	(*ExpiredRows)(nil),               // 34: cordwood.shard.ExpiredRows
+	(*PinnedSegment)(nil),             // 35: cordwood.shard.PinnedSegment
+	(*SegmentColumn)(nil),             // 36: cordwood.shard.SegmentColumn
+	(*SegmentTable)(nil),              // 37: cordwood.shard.SegmentTable
+	(*ReadSegmentRequest)(nil),        // 38: cordwood.shard.ReadSegmentRequest
+	(*ReadSegmentResponse)(nil),       // 39: cordwood.shard.ReadSegmentResponse
+	(*schemapb.Table)(nil),            // 40: cordwood.schema.Table
+	(schemapb.Type)(0),                // 41: cordwood.schema.Type
+	(schemapb.Semantic)(0),            // 42: cordwood.schema.Semantic
 }
 var file_shardpb_shard_proto_depIdxs = []int32{
-	0,  // 0: cordwood.shard.ChangeReplicasRequest.change:type_name -> cordwood.shard.ChangeReplicasRequest.Change
-	37, // 1: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
-	7,  // 2: cordwood.shard.CheckKeysRequest.keys:type_name -> cordwood.shard.BatchKey
-	37, // 3: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
-	37, // 4: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
-	14, // 5: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
-	14, // 6: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
-	37, // 7: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
-	17, // 8: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
-	19, // 9: cordwood.shard.QueryRequest.nodes:type_name -> cordwood.shard.ShardNodes
-	14, // 10: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
-	37, // 11: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
-	25, // 12: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
-	26, // 13: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
-	27, // 14: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
-	28, // 15: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
-	32, // 16: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
-	31, // 17: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
-	33, // 18: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
-	34, // 19: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
-	38, // 20: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
-	39, // 21: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
-	12, // 22: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
-	15, // 23: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
-	18, // 24: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
-	21, // 25: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
-	23, // 26: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
-	29, // 27: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
-	35, // 28: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
-	1,  // 29: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
-	3,  // 30: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
-	5,  // 31: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
-	8,  // 32: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
-	10, // 33: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
-	13, // 34: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
-	16, // 35: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
-	20, // 36: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
-	22, // 37: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
-	24, // 38: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
-	30, // 39: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
-	36, // 40: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
-	2,  // 41: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
-	4,  // 42: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
-	6,  // 43: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
-	9,  // 44: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
-	11, // 45: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
-	34, // [34:46] is the sub-list for method output_type
-	22, // [22:34] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	1,  // 0: cordwood.shard.ChangeReplicasRequest.change:type_name -> cordwood.shard.ChangeReplicasRequest.Change
+	40, // 1: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
+	8,  // 2: cordwood.shard.CheckKeysRequest.keys:type_name -> cordwood.shard.BatchKey
+	40, // 3: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
+	40, // 4: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
+	15, // 5: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
+	15, // 6: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
+	40, // 7: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
+	18, // 8: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
+	20, // 9: cordwood.shard.QueryRequest.nodes:type_name -> cordwood.shard.ShardNodes
+	15, // 10: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
+	40, // 11: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
+	26, // 12: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
+	27, // 13: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
+	28, // 14: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
+	29, // 15: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
+	35, // 16: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
+	34, // 17: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
+	32, // 18: cordwood.shard.PinResponse.merging:type_name -> cordwood.shard.TableMerging
+	33, // 19: cordwood.shard.TableMerging.eras:type_name -> cordwood.shard.MergeEra
+	0,  // 20: cordwood.shard.MergeEra.rule:type_name -> cordwood.shard.MergeRule
+	36, // 21: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
+	37, // 22: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
+	41, // 23: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
+	42, // 24: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
+	13, // 25: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
+	16, // 26: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
+	19, // 27: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
+	22, // 28: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
+	24, // 29: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
+	30, // 30: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
+	38, // 31: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
+	2,  // 32: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
+	4,  // 33: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
+	6,  // 34: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
+	9,  // 35: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
+	11, // 36: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
+	14, // 37: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
+	17, // 38: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
+	21, // 39: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
+	23, // 40: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
+	25, // 41: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
+	31, // 42: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
+	39, // 43: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
+	3,  // 44: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
+	5,  // 45: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
+	7,  // 46: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
+	10, // 47: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
+	12, // 48: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
+	37, // [37:49] is the sub-list for method output_type
+	25, // [25:37] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_shardpb_shard_proto_init() }
@@ -2985,8 +3170,8 @@ func file_shardpb_shard_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shardpb_shard_proto_rawDesc), len(file_shardpb_shard_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   36,
+			NumEnums:      2,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

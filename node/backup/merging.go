@@ -1,0 +1,203 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"cordwood/proto/backuppb"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/shardpb"
+	"cordwood/shard/query"
+)
+
+// This file is about tables whose rows came to merge in another way. Their rows are
+// written as they were then: the table is made with the options of its oldest rows, and
+// altered when all rows of one way are acknowledged, as somebody altered it once.
+
+// merging is how the rows of a restored table merge.
+type merging struct {
+	// final is the way of the table's definition in the backup.
+	final query.Merge
+	// changes tells that some of its rows merge in another way.
+	changes bool
+	// now is how the table in the cluster merges what is written.
+	now query.Merge
+}
+
+// erasOf are the eras of the tables of a shard of the backup.
+func erasOf(shard *backuppb.Shard) map[uint64][]*shardpb.MergeEra {
+	out := make(map[uint64][]*shardpb.MergeEra, len(shard.Merging))
+	for _, m := range shard.Merging {
+		out[m.TableId] = m.Eras
+	}
+	return out
+}
+
+// rule is how the rows of a segment merge. Backups of older versions do not say it.
+func (m *merging) rule(eras []*shardpb.MergeEra, order uint64) query.Merge {
+	for _, e := range eras {
+		if order >= e.Before {
+			continue
+		}
+		switch e.Rule {
+		case shardpb.MergeRule_MERGE_RULE_LAST_ROW:
+			return query.LastRow
+		case shardpb.MergeRule_MERGE_RULE_LAST_NON_NULL:
+			return query.LastNonNull
+		default:
+			return query.Append
+		}
+	}
+	return m.final
+}
+
+// planMerging finds the tables whose rows came to merge in another way, and how the
+// first rows of each do.
+func (s *restoration) planMerging() error {
+	for _, t := range s.tables {
+		t.final = query.MergeOf(&schema.Table{Options: t.from.Options})
+		t.now = t.final
+	}
+	if s.cfg.MetadataOnly {
+		return nil
+	}
+	eras := map[uint32]map[uint64][]*shardpb.MergeEra{}
+	for _, shard := range s.b.Shards {
+		eras[shard.Id] = erasOf(shard)
+		for _, m := range shard.Merging {
+			for _, e := range m.Eras {
+				if _, ok := shardpb.MergeRule_name[int32(e.Rule)]; !ok {
+					return fmt.Errorf("backup %s: rows of shard %d merge by a rule of number %d: %w", s.b.Id, shard.Id, e.Rule, ErrNewer)
+				}
+			}
+			if t := s.byID[m.TableId]; t != nil && slices.ContainsFunc(m.Eras, func(e *shardpb.MergeEra) bool { return t.rule([]*shardpb.MergeEra{e}, 0) != t.final }) {
+				t.changes = true
+			}
+		}
+	}
+	for _, t := range s.tables {
+		if t.changes {
+			t.now = t.first(s.inPlacementOrder(t), eras)
+		}
+	}
+	return nil
+}
+
+// first is how those rows merge that are written first: those that merge come before
+// those that are all kept.
+func (t *restoredTable) first(shards []*backuppb.Shard, eras map[uint32]map[uint64][]*shardpb.MergeEra) query.Merge {
+	for _, shard := range shards {
+		for _, seg := range inOrder(shard) {
+			for _, span := range spans(seg) {
+				if span.TableID != t.from.Id {
+					continue
+				}
+				if rule := t.rule(eras[shard.Id][span.TableID], seg.Segment.Order); rule != query.Append {
+					return rule
+				}
+			}
+		}
+	}
+	return query.Append
+}
+
+// mergeOptions are the options that say how a table's rows merge, or go with it.
+var mergeOptions = []string{schema.OptionAppendMode, schema.OptionMergeMode, schema.OptionPartitions}
+
+// options are those of the table while rows are written that merge by a rule. Until all
+// rows are there a table that changes is not spread over several shards.
+func (t *restoredTable) options(rule query.Merge) map[string]string {
+	if !t.changes {
+		return t.from.Options
+	}
+	out := maps.Clone(t.from.Options)
+	delete(out, schema.OptionPartitions)
+	if rule == t.final {
+		return out
+	}
+	out[schema.OptionAppendMode], out[schema.OptionMergeMode] = "false", schema.MergeLastRow
+	switch rule {
+	case query.Append:
+		out[schema.OptionAppendMode] = "true"
+	case query.LastNonNull:
+		out[schema.OptionMergeMode] = schema.MergeLastNonNull
+	}
+	return out
+}
+
+func sameMerging(a, b map[string]string) bool {
+	return !slices.ContainsFunc(mergeOptions, func(key string) bool { return a[key] != b[key] })
+}
+
+// switchTo has the table merge what is written from now on by a rule. All that was
+// written is acknowledged.
+func (s *restoration) switchTo(ctx context.Context, t *restoredTable, rule query.Merge) error {
+	if !t.changes || rule == t.now {
+		return nil
+	}
+	if err := s.alter(ctx, t, t.options(rule)); err != nil {
+		return err
+	}
+	t.mergeAs(rule)
+	return nil
+}
+
+// settle gives the table the options that it has in the backup.
+func (s *restoration) settle(ctx context.Context, t *restoredTable) error {
+	if !t.changes {
+		return nil
+	}
+	return s.alter(ctx, t, t.from.Options)
+}
+
+// mergeAs notes how the table merges, and so whether its rows may say that they are
+// deletions.
+func (t *restoredTable) mergeAs(rule query.Merge) {
+	t.now = rule
+	if rule == query.Append {
+		delete(t.columns, schema.DeletedColumnID)
+	} else {
+		t.columns[schema.DeletedColumnID] = schema.DeletedColumn()
+	}
+}
+
+// alter gives the table in the cluster the merge options of want.
+func (s *restoration) alter(ctx context.Context, t *restoredTable, want map[string]string) error {
+	set := map[string]string{}
+	var unset []string
+	for _, key := range mergeOptions {
+		value, ok := want[key]
+		switch have, has := t.to.Options[key]; {
+		case ok && value != have:
+			set[key] = value
+		case !ok && has:
+			unset = append(unset, key)
+			if key == schema.OptionMergeMode {
+				set[key] = schema.MergeLastRow // which goes with every append_mode
+			}
+		}
+	}
+	var changes []*metapb.AlterTable
+	if len(set) > 0 {
+		changes = append(changes, &metapb.AlterTable{Change: &metapb.AlterTable_SetOptions{SetOptions: &metapb.SetOptions{Options: set}}})
+	}
+	if len(unset) > 0 {
+		changes = append(changes, &metapb.AlterTable{Change: &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: unset}}})
+	}
+	for _, c := range changes {
+		c.Database, c.Name = t.from.Database, t.from.Name
+		result, err := s.propose(ctx, s.cfg.Now().UnixNano(), &metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: c}})
+		if err != nil {
+			return fmt.Errorf("alter how its rows merge: %w", err)
+		}
+		if len(result.Tables) != 1 || result.Tables[0].Id != t.to.ID {
+			return errors.New("alter how its rows merge: it was replaced by somebody while it was restored")
+		}
+		t.to = schema.FromProto(result.Tables[0])
+	}
+	return nil
+}
