@@ -69,10 +69,10 @@ crash: build ## Kill a real server, and cut its power (as root), again and again
 simulation: ## Break shards of many nodes in virtual time, SEEDS=200 different ways
 	$(GO) test -count 1 -timeout 60m -v ./test/simulation -seeds $${SEEDS:-200}
 
-chaos: build ## Break disks, files, processes and networks of real servers and clusters under load, for an hour (as root)
+chaos: build ## Break disks, files, processes and networks of real servers and clusters under load, for an hour, or ROUNDS of each (as root)
 	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CHAOS=1 $(GO) test -count 1 -timeout 30m -v ./test/fault
 	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CHAOS=1 $(GO) test -count 1 -timeout 60m -v -run TestFoundKilled ./test/cluster
-	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CHAOS=1 $(GO) test -count 1 -timeout 90m -v ./test/chaos
+	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CHAOS=1 CORDWOOD_CHAOS_ROUNDS=$(ROUNDS) $(GO) test -count 1 -timeout 90m -v ./test/chaos
 
 bench: ## Benchmarks of the hot paths, COUNT=6 times each, in the form that benchstat reads
 	$(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),6) \

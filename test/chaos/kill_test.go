@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -54,17 +55,23 @@ func TestKillAll(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// TestWipedShardNode takes away the disk of a node that holds replicas, and is no member of
-// the metadata group. The node comes back as a new one; the old one is given up by the
-// operator, and its replicas are made anew.
-func TestWipedShardNode(t *testing.T) {
+// TestWipedNode takes away the disk of a node. It comes back as a new one; the old one is
+// given up by the operator, its replicas are made anew, and it is a member of the metadata
+// group again if the old one was.
+func TestWipedNode(t *testing.T) {
 	together(t)
-	c, l := start(t, cluster.Spec{Meta: 1, Shard: 3, Router: 1}, mixed)
+	t.Run("replicas only", func(t *testing.T) { wipe(t, cluster.Spec{Meta: 1, Shard: 3, Router: 1}) })
+	t.Run("every role", func(t *testing.T) { wipe(t, cluster.Spec{All: 3}) })
+}
+
+func wipe(t *testing.T, spec cluster.Spec) {
+	c, l := start(t, spec, mixed)
 	n := c.Shards[1]
 	old, err := n.Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
+	voters := len(anyStatus(t, c).Members)
 	l.Fault("wipe %s", n.Name)
 	n.Kill()
 	if err := os.RemoveAll(n.Dir); err != nil {
@@ -73,6 +80,7 @@ func TestWipedShardNode(t *testing.T) {
 	n.Launch()
 	l.AwaitAcked(t, 500)
 	run(t, c.Routers[0], operation{Kind: "node-decommission", Node: old.NodeID})
+	c.AwaitReady(time.Minute)
 	end(t, c, l, 3)
 	for _, shard := range anyStatus(t, c).Shards {
 		for _, id := range shard.Replicas {
@@ -81,5 +89,20 @@ func TestWipedShardNode(t *testing.T) {
 			}
 		}
 	}
+	cluster.Eventually(t, time.Minute, func() error {
+		count := 0
+		for _, m := range anyStatus(t, c).Members {
+			if m.NodeId == old.NodeID {
+				return fmt.Errorf("node %s, whose disk is gone, is still a member of the metadata group", m.NodeId)
+			}
+			if m.Voter {
+				count++
+			}
+		}
+		if count != voters {
+			return fmt.Errorf("the metadata group has %d voters, and had %d", count, voters)
+		}
+		return nil
+	})
 	l.Report(t, 0, 0)
 }

@@ -42,15 +42,15 @@ func trouble(t *testing.T, c *cluster.Cluster, l *Load, r *rand.Rand, rest time.
 	}
 }
 
-// TestReplicaMoves moves replicas between nodes while rows are written, and while the
-// metadata group loses its leader.
+// TestReplicaMoves moves replicas between nodes, and breaks off some moves, while rows are
+// written, and while the metadata group loses its leader.
 func TestReplicaMoves(t *testing.T) {
 	together(t)
 	r := dice(t)
 	c, l := start(t, cluster.Spec{Meta: 3, Shard: 4, Router: 1, Shards: 2}, mixed)
 	stop := trouble(t, c, l, rand.New(rand.NewPCG(r.Uint64(), 0)), 3*time.Second) //nolint:gosec // a test's choices
 	failed := 0
-	for range rounds(3, 100) {
+	for i := range rounds(3, 100) {
 		s := anyStatus(t, c)
 		shard := s.Shards[r.IntN(len(s.Shards))]
 		var to string
@@ -61,11 +61,17 @@ func TestReplicaMoves(t *testing.T) {
 			}
 		}
 		from := shard.Replicas[r.IntN(len(shard.Replicas))]
-		op := await(t, c.Routers[0], begin(t, c.Routers[0], operation{Kind: "shard-move", Shard: shard.Id, From: from, To: to}))
+		op := begin(t, c.Routers[0], operation{Kind: "shard-move", Shard: shard.Id, From: from, To: to})
 		if op == nil {
 			t.Fatal("a move that is no operation")
 		}
-		if op.State != "done" {
+		cancelled := i%3 == 1
+		if cancelled {
+			pause(r, 0, 500*time.Millisecond)
+			cancel(t, c.Routers[0], op)
+		}
+		op = await(t, c.Routers[0], op)
+		if op.State != "done" && !cancelled {
 			t.Logf("shard %d from %s to %s: %s at %s: %s", shard.Id, from, to, op.State, op.Step, op.Reason)
 			failed++
 		}
@@ -80,8 +86,8 @@ func TestReplicaMoves(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// TestTableMoves moves tables from shard to shard while rows are written, and while the
-// metadata group loses its leader.
+// TestTableMoves moves tables from shard to shard, and spreads one over all, while rows are
+// written, and while the metadata group loses its leader.
 func TestTableMoves(t *testing.T) {
 	together(t)
 	r := dice(t)
@@ -93,6 +99,12 @@ func TestTableMoves(t *testing.T) {
 		l.Fault("move %s", name)
 		run(t, c.Routers[i%2], operation{Kind: "table-move", Table: "public." + name, ToShards: []uint32{now[len(now)-1].ShardId%3 + 1}})
 		l.AwaitAcked(t, 500)
+	}
+	l.Fault("partition %s", TableName(0))
+	run(t, c.Routers[0], operation{Kind: "table-partition", Table: "public." + TableName(0), Partitions: 3})
+	l.AwaitAcked(t, 500)
+	if p := byName(t, c)[TableName(0)].Placement; len(p[len(p)-1].MoreShards) != 2 {
+		t.Errorf("table %s was to have 3 partitions: %v", TableName(0), p)
 	}
 	stop()
 	c.AwaitReady(time.Minute)

@@ -124,7 +124,7 @@ func TestCutOff(t *testing.T) {
 		}
 		return at, others
 	}
-	for round := range 3 {
+	for round := range rounds(1, 3) {
 		for _, way := range []string{"alone", "deaf", "mute", "bridge", "flapping"} {
 			a, o := leader()
 			list := [][2]int{{a, o[0]}, {a, o[1]}}

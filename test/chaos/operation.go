@@ -20,7 +20,8 @@ type operation struct {
 	From     string   `json:"from,omitempty"`
 	To       string   `json:"to,omitempty"`
 	ToShards []uint32 `json:"to_shards,omitempty"`
-	Count    int      `json:"count,omitempty"`
+	// Partitions are those of a table-partition.
+	Partitions int `json:"partitions,omitempty"`
 }
 
 // progress is how far an operation is.
@@ -88,4 +89,16 @@ func run(t testing.TB, n *cluster.Node, op operation) {
 	if p := await(t, n, begin(t, n, op)); p != nil && p.State != "done" {
 		t.Errorf("%s %s ended as %s: %s", p.Kind, p.Subject, p.State, p.Reason)
 	}
+}
+
+// cancel has an operation end where it can; it may have ended already.
+func cancel(t testing.TB, n *cluster.Node, op *progress) {
+	t.Helper()
+	cluster.Eventually(t, time.Minute, func() error {
+		a, err := n.Do(http.MethodDelete, fmt.Sprintf("/v1/cluster/operations/%d", op.ID), nil)
+		if err == nil && a.Status >= 500 {
+			err = fmt.Errorf("cancel operation %d: %d %s", op.ID, a.Status, a.Body)
+		}
+		return err
+	})
 }

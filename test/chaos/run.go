@@ -3,6 +3,7 @@ package chaos
 import (
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -19,12 +20,16 @@ func together(t *testing.T) {
 	}
 }
 
-// rounds is how often a fault is brought about: in the short form and in the long one.
+// rounds is how often a fault is brought about: in the short form and in the long one, in
+// which $CORDWOOD_CHAOS_ROUNDS changes it.
 func rounds(short, chaos int) int {
-	if long() {
-		return chaos
+	if !long() {
+		return short
 	}
-	return short
+	if n, err := strconv.Atoi(os.Getenv("CORDWOOD_CHAOS_ROUNDS")); err == nil && n > 0 {
+		return n
+	}
+	return chaos
 }
 
 // dice makes a test's choices, from a seed that is logged.
