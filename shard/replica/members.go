@@ -88,8 +88,8 @@ func (r *Replica) members() []Member {
 // that nothing was changed and that it may be tried again later, OutcomeUnknown that it
 // may still come about.
 //
-// A learner is promoted only when it has nearly all of the log. A leader does not remove
-// itself, and the last voter stays.
+// A learner is promoted, and a voter made the leader, only when it answers and has nearly
+// all of the log. A leader does not remove itself, and the last voter stays.
 func (r *Replica) Change(ctx context.Context, kind ChangeKind, node string) error {
 	if node == "" {
 		return errs.New(errs.InvalidArguments, "%s: %s: no node is given", r.cfg.Group, kind)
@@ -117,7 +117,7 @@ func (r *Replica) Change(ctx context.Context, kind ChangeKind, node string) erro
 		if m.Voter {
 			return nil
 		}
-		if lag := r.raft.LastIndex() - min(r.raft.LastIndex(), m.LastIndex); m.Silent < 0 || m.Silent > promoteSilence || lag > promoteLag {
+		if lag := r.lag(m); m.Silent < 0 || m.Silent > promoteSilence || lag > promoteLag {
 			return refuse("it lacks %d entries and answered last %s ago: it is not ready to vote", lag, m.Silent.Round(time.Millisecond)).
 				WithReason(errs.Busy).WithRetryAfter(time.Second)
 		}
@@ -137,9 +137,22 @@ func (r *Replica) Change(ctx context.Context, kind ChangeKind, node string) erro
 		case at < 0 || !members[at].Voter:
 			return refuse("it does not vote in the group")
 		}
+		// Writes wait while a hand-over lasts, so none is begun that cannot end soon: a node
+		// that has just died counts as alive for some seconds still.
+		m := members[at]
+		if lag := r.lag(m); m.Silent < 0 || m.Silent > r.cfg.HeartbeatTimeout || lag > promoteLag {
+			return refuse("it lacks %d entries and answered last %s ago: it is not ready to lead", lag, m.Silent.Round(time.Millisecond)).
+				WithReason(errs.Busy).WithRetryAfter(time.Second)
+		}
 		return r.settled(ctx, kind, node, func() raft.Future { return r.raft.LeadershipTransferToServer(id, addr) })
 	}
 	return refuse("no such change")
+}
+
+// lag is how many entries a member lacks, as far as it has said.
+func (r *Replica) lag(m Member) uint64 {
+	last := r.raft.LastIndex()
+	return last - min(last, m.LastIndex)
 }
 
 // StepDown hands leadership to the voter that has most of the log. It does nothing if

@@ -1,0 +1,79 @@
+package replica
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"cordwood/proto/errs"
+
+	"github.com/hashicorp/raft"
+)
+
+// Leadership is not handed to a member that does not answer: writes would wait for nothing
+// until raft gives the hand-over up.
+func TestNoHandOverToASilentMember(t *testing.T) {
+	ids := []string{"n1", "n2", "n3"}
+	trans := map[string]*raft.InmemTransport{}
+	for _, id := range ids {
+		_, trans[id] = raft.NewInmemTransport(raft.ServerAddress(id))
+	}
+	members := map[string]*Replica{}
+	for _, a := range ids {
+		for _, b := range ids {
+			trans[a].Connect(raft.ServerAddress(b), trans[b])
+		}
+	}
+	for _, id := range ids {
+		r, err := Open(Config{
+			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: &list{}, Bootstrap: true, Founders: ids, Transport: trans[id], Log: Bolt,
+			HeartbeatTimeout: 300 * time.Millisecond, CommitTimeout: 20 * time.Millisecond,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Close() })
+		members[id] = r
+	}
+	leader := waitAny(t, members["n1"], members["n2"], members["n3"])
+	mustPropose(t, leader, "a")
+	var dead, alive string
+	for _, id := range ids {
+		switch {
+		case id == leader.cfg.NodeID:
+		case dead == "":
+			dead = id
+		default:
+			alive = id
+		}
+	}
+	for _, id := range ids {
+		trans[id].Disconnect(raft.ServerAddress(dead))
+	}
+	trans[dead].DisconnectAll()
+	silent := func() bool { return time.Since(leader.wire.progress(dead).at) > leader.cfg.HeartbeatTimeout }
+	for ctx := within(t); !silent(); {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("node %s still answers", dead)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	err := leader.Change(within(t), Lead, dead)
+	if e := errs.From(err); err == nil || e.Reason != errs.Busy || e.RetryAfter == 0 {
+		t.Errorf("leadership for a silent member: %v, want a refusal to be tried again later", err)
+	}
+	if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
+		t.Errorf("the hand-over was begun: %v", err)
+	}
+	mustPropose(t, leader, "b")
+	for ctx := within(t); ; {
+		err := leader.Change(ctx, Lead, alive)
+		if err == nil {
+			break
+		}
+		if errs.ReasonOf(err) != errs.Busy {
+			t.Fatalf("leadership for a member that answers: %v", err)
+		}
+	}
+}
