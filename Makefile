@@ -18,7 +18,7 @@ BUF        := $(GO) run github.com/bufbuild/buf/cmd/buf@v1.57.2
 RACE_PKGS  := ./node/... ./router/httpapi/... ./router/write/... ./router/query/... ./meta/... \
               ./shard ./shard/replica/... ./shard/memtable/... ./shard/manifest/... ./shard/query/... ./shard/shardclient/...
 
-.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e clean
+.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e helm-test helm-docs clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +80,12 @@ bench: ## Benchmarks of the hot paths, COUNT=6 times each, in the form that benc
 
 bench-e2e: build ## Load a real server and print rows per CPU-second beside the figures to reach; ARGS='-only app -runs 3'
 	$(GO) run ./test/bench -bin $(BIN) $(ARGS)
+
+helm-test: build ## Lint the Helm chart, compare what it renders, check every object of it
+	cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 10m ./helmtest
+
+helm-docs: ## Write the chart's README and the golden files again
+	cd deploy/tools && $(GO) test -count 1 -timeout 10m ./helmtest -update
 
 clean: ## Remove what was built
 	rm -rf bin

@@ -1,0 +1,131 @@
+{{- define "cordwood.fullname" -}}
+{{- if .Values.fullnameOverride -}}{{ .Values.fullnameOverride }}
+{{- else if contains .Chart.Name .Release.Name -}}{{ .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- else -}}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" }}
+{{- end -}}
+{{- end -}}
+
+{{/* The name of the pods of a component: dict root, component. */}}
+{{- define "cordwood.component" -}}
+{{- if eq .component "single" }}{{ include "cordwood.fullname" .root }}{{ else }}{{ include "cordwood.fullname" .root }}-{{ .component }}{{ end -}}
+{{- end -}}
+
+{{/* The domain under which a component's pods have names. */}}
+{{- define "cordwood.podDomain" -}}
+{{ include "cordwood.component" . }}-pods.{{ .root.Release.Namespace }}.svc.{{ .root.Values.clusterDomain }}
+{{- end -}}
+
+{{- define "cordwood.selector" -}}
+app.kubernetes.io/name: cordwood
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end -}}
+
+{{- define "cordwood.labels" -}}
+{{ include "cordwood.selector" . }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+app.kubernetes.io/version: {{ .root.Values.image.tag | default .root.Chart.AppVersion | trunc 63 | quote }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "cordwood.image" -}}
+{{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
+{{- end -}}
+
+{{/* The components with a StatefulSet of pods, separated by spaces. */}}
+{{- define "cordwood.sets" -}}
+{{ if eq .Values.mode "single" }}single{{ else }}meta shard{{ end }}
+{{- end -}}
+
+{{/* The pods to ask for the cluster. Names of pods and not of the service: a pod that is being
+     started again is missed then, and nobody founds a cluster without it. */}}
+{{- define "cordwood.seeds" -}}
+{{- $component := ternary "single" "meta" (eq .Values.mode "single") -}}
+{{- $set := index .Values $component -}}
+{{- $replicas := int $set.replicas -}}
+{{- $n := max (int $set.bootstrapExpect) (min 3 $replicas) -}}
+{{- $d := dict "root" . "component" $component -}}
+{{- $seeds := list -}}
+{{- range $i := until (int $n) -}}
+{{- $seeds = append $seeds (printf "%s-%d.%s:4001" (include "cordwood.component" $d) $i (include "cordwood.podDomain" $d)) -}}
+{{- end -}}
+{{- if or (ne $component "single") (gt (int $n) 1) }}{{ join "," $seeds }}{{ end -}}
+{{- end -}}
+
+{{- define "cordwood.replication" -}}
+{{- if .Values.replication }}{{ .Values.replication }}
+{{- else }}{{ ternary 3 1 (ge (int (ternary .Values.single.replicas .Values.shard.replicas (eq .Values.mode "single"))) 3) }}
+{{- end -}}
+{{- end -}}
+
+{{- define "cordwood.usersSecret" -}}
+{{ .Values.tls.users.existingSecret | default (printf "%s-users-tls" (include "cordwood.fullname" .)) }}
+{{- end -}}
+
+{{- define "cordwood.nodesSecret" -}}
+{{ .Values.tls.nodes.existingSecret | default (printf "%s-nodes-tls" (include "cordwood.fullname" .)) }}
+{{- end -}}
+
+{{- define "cordwood.url" -}}
+{{ ternary "https" "http" .Values.tls.users.enabled }}://{{ include "cordwood.fullname" . }}.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}:{{ .Values.service.port }}
+{{- end -}}
+
+{{- define "cordwood.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile: {type: RuntimeDefault}
+{{- end -}}
+
+{{- define "cordwood.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{/* Whether values that fit the schema fit each other. */}}
+{{- define "cordwood.check" -}}
+{{- $v := .Values -}}
+{{- $holders := int (ternary $v.single.replicas $v.shard.replicas (eq $v.mode "single")) -}}
+{{- if gt (int $v.replication) $holders -}}{{/* null is 0 */}}
+{{- fail (printf "replication %d needs as many pods with shards, and there are %d: raise %s.replicas or lower replication" (int $v.replication) $holders (ternary "single" "shard" (eq $v.mode "single"))) -}}
+{{- end -}}
+{{- $founders := ternary $v.single $v.meta (eq $v.mode "single") -}}
+{{- if .Release.IsInstall -}}
+{{- if gt (int $founders.bootstrapExpect) (int $founders.replicas) -}}
+{{- fail (printf "bootstrapExpect %d: only %d pods would be there to found the cluster" (int $founders.bootstrapExpect) (int $founders.replicas)) -}}
+{{- end -}}
+{{- if and (gt (int $founders.replicas) 1) (eq (int $founders.bootstrapExpect) 1) -}}
+{{- fail "several pods and bootstrapExpect 1: a metadata group of one pod survives no loss; set bootstrapExpect to 3, or begin with one pod" -}}
+{{- end -}}
+{{- end -}}
+{{- if and $v.auth.existingSecret (not $v.auth.clientSecret) -}}
+{{- fail "auth.existingSecret needs auth.clientSecret: the hooks and the test have to sign in" -}}
+{{- end -}}
+{{- range $what := list "users" "nodes" -}}
+{{- $t := index $v.tls $what -}}
+{{- if and $t.enabled (not $t.existingSecret) -}}
+{{- if not $v.tls.certManager.enabled -}}
+{{- fail (printf "tls.%s.enabled needs tls.%s.existingSecret, or tls.certManager" $what $what) -}}
+{{- end -}}
+{{- if not $v.tls.certManager.issuerRef.name -}}
+{{- fail "tls.certManager.enabled needs tls.certManager.issuerRef.name" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if lt (int $v.drain.graceSeconds) (add (int $v.drain.seconds) 25 | int) -}}
+{{- fail (printf "drain.graceSeconds %d: want at least 25 more than drain.seconds, to hand on what the pod leads and write its rows" (int $v.drain.graceSeconds)) -}}
+{{- end -}}
+{{- if and $v.ingress.enabled (not $v.ingress.hosts) -}}
+{{- fail "ingress.enabled needs ingress.hosts" -}}
+{{- end -}}
+{{- $other := ternary (printf "%s-shard" (include "cordwood.fullname" .)) (include "cordwood.fullname" .) (eq $v.mode "single") -}}
+{{- if lookup "apps/v1" "StatefulSet" .Release.Namespace $other -}}
+{{- fail (printf "mode %s: StatefulSet %s of the other mode exists, and its pods hold rows: the mode of a release cannot be changed; install a second release, and move the rows by backup and restore" $v.mode $other) -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,252 @@
+{{/* The pod of a component: dict root, component, roles. */}}
+{{- define "cordwood.pod" -}}
+{{- $v := .root.Values -}}
+{{- $set := index $v .component -}}
+metadata:
+  labels:
+    {{- include "cordwood.labels" . | nindent 4 }}
+  annotations:
+    checksum/config: {{ toYaml $v.config | sha256sum }}
+    {{- with $set.podAnnotations }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+spec:
+  serviceAccountName: {{ include "cordwood.fullname" .root }}
+  automountServiceAccountToken: false
+  enableServiceLinks: false
+  terminationGracePeriodSeconds: {{ $v.drain.graceSeconds }}
+  securityContext:
+    {{- include "cordwood.podSecurity" . | nindent 4 }}
+  {{- with $v.image.pullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $set.priorityClassName }}
+  priorityClassName: {{ . }}
+  {{- end }}
+  {{- with $set.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $set.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $set.affinity }}
+  affinity:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- if $v.topologySpread.enabled }}
+  topologySpreadConstraints:
+    {{- range $key := list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
+    - topologyKey: {{ $key }}
+      maxSkew: 1
+      whenUnsatisfiable: {{ $v.topologySpread.whenUnsatisfiable }}
+      labelSelector:
+        matchLabels:
+          {{- include "cordwood.selector" $ | nindent 10 }}
+    {{- end }}
+  {{- end }}
+  containers:
+    - name: cordwood
+      image: {{ include "cordwood.image" .root | quote }}
+      imagePullPolicy: {{ $v.image.pullPolicy }}
+      securityContext:
+        {{- include "cordwood.containerSecurity" . | nindent 8 }}
+      args:
+        - serve
+        - --data-dir=/data
+        - --http-addr=:4000
+        - --rpc-addr=:4001
+        - --admin-addr=:4002
+        - --node-name=$(POD_NAME)
+        - --roles={{ .roles }}
+        {{- if eq .component "router" }}
+        - --advertise-addr=[$(POD_IP)]:4001
+        {{- else }}
+        - --advertise-addr=$(POD_NAME).{{ include "cordwood.podDomain" . }}:4001
+        {{- end }}
+        {{- with include "cordwood.seeds" .root }}
+        - --seeds={{ . }}
+        {{- end }}
+        - --meta-bootstrap-expect={{ (ternary $v.single $v.meta (eq $v.mode "single")).bootstrapExpect }}
+        - --shards={{ $v.shards }}
+        - --replication={{ include "cordwood.replication" .root }}
+        - --shutdown-grace={{ sub (sub $v.drain.graceSeconds $v.drain.seconds) 15 }}s
+        {{- if $v.config }}
+        - --config=/etc/cordwood/config/cordwood.yaml
+        {{- end }}
+        {{- if $v.auth.existingSecret }}
+        - --user-provider=watch_file_user_provider:/etc/cordwood/users/users
+        {{- end }}
+        {{- if $v.tls.users.enabled }}
+        - --tls-cert=/etc/cordwood/users-tls/tls.crt
+        - --tls-key=/etc/cordwood/users-tls/tls.key
+        {{- end }}
+        {{- if $v.tls.nodes.enabled }}
+        - --rpc-tls-cert=/etc/cordwood/nodes-tls/tls.crt
+        - --rpc-tls-key=/etc/cordwood/nodes-tls/tls.key
+        - --rpc-tls-ca=/etc/cordwood/nodes-tls/ca.crt
+        {{- end }}
+      env:
+        - name: POD_NAME
+          valueFrom: {fieldRef: {fieldPath: metadata.name}}
+        - name: POD_IP
+          valueFrom: {fieldRef: {fieldPath: status.podIP}}
+        - name: CORDWOOD_ZONE
+          {{- if $v.zone }}
+          value: {{ $v.zone | quote }}
+          {{- else }}
+          valueFrom: {fieldRef: {fieldPath: "metadata.labels['topology.kubernetes.io/zone']"}}
+          {{- end }}
+        - name: CORDWOOD_CLUSTER_ID
+          valueFrom:
+            secretKeyRef:
+              name: {{ $v.clusterId.existingSecret | default (printf "%s-cluster-id" (include "cordwood.fullname" .root)) }}
+              key: id
+              optional: {{ empty (or $v.clusterId.existingSecret $v.clusterId.value) }}
+        {{- with $set.extraEnv }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      ports:
+        - {name: users, containerPort: 4000}
+        - {name: nodes, containerPort: 4001}
+        - {name: admin, containerPort: 4002}
+      # Reading logs again may take long, but the ports are open before it.
+      startupProbe:
+        httpGet: {path: /health, port: admin}
+        periodSeconds: 5
+        timeoutSeconds: 5
+        failureThreshold: 240
+      # The process alone: a restart helps against nothing that others lack.
+      livenessProbe:
+        httpGet: {path: /health, port: admin}
+        periodSeconds: 10
+        timeoutSeconds: 5
+        failureThreshold: 6
+      readinessProbe:
+        httpGet: {path: /ready, port: admin}
+        periodSeconds: 5
+        timeoutSeconds: 5
+        failureThreshold: 2
+      lifecycle:
+        preStop:
+          httpGet: {path: "/drain?wait={{ $v.drain.seconds }}s", port: admin}
+      resources:
+        {{- toYaml $set.resources | nindent 8 }}
+      volumeMounts:
+        - {name: data, mountPath: /data}
+        - {name: tmp, mountPath: /tmp}
+        {{- if $v.config }}
+        - {name: config, mountPath: /etc/cordwood/config, readOnly: true}
+        {{- end }}
+        {{- if $v.auth.existingSecret }}
+        - {name: users, mountPath: /etc/cordwood/users, readOnly: true}
+        {{- end }}
+        {{- if $v.tls.users.enabled }}
+        - {name: users-tls, mountPath: /etc/cordwood/users-tls, readOnly: true}
+        {{- end }}
+        {{- if $v.tls.nodes.enabled }}
+        - {name: nodes-tls, mountPath: /etc/cordwood/nodes-tls, readOnly: true}
+        {{- end }}
+  volumes:
+    - name: tmp
+      emptyDir: {}
+    {{- if eq .component "router" }}
+    - name: data
+      emptyDir: {}
+    {{- end }}
+    {{- if $v.config }}
+    - name: config
+      configMap: {name: {{ include "cordwood.fullname" .root }}-config}
+    {{- end }}
+    {{- if $v.auth.existingSecret }}
+    - name: users
+      secret:
+        secretName: {{ $v.auth.existingSecret }}
+        defaultMode: 0440
+        items: [{key: users, path: users}]
+    {{- end }}
+    {{- if $v.tls.users.enabled }}
+    - name: users-tls
+      secret: {secretName: {{ include "cordwood.usersSecret" .root }}, defaultMode: 0440}
+    {{- end }}
+    {{- if $v.tls.nodes.enabled }}
+    - name: nodes-tls
+      secret: {secretName: {{ include "cordwood.nodesSecret" .root }}, defaultMode: 0440}
+    {{- end }}
+{{- end -}}
+
+{{/* The pod of something that talks to the cluster as a client: dict root, component, steps (a
+     list of dict name, args; the last one is the container, those before are done first) and
+     volume (a ConfigMap at /test, or empty). */}}
+{{- define "cordwood.clientPod" -}}
+{{- $v := .root.Values -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+restartPolicy: Never
+securityContext:
+  {{- include "cordwood.podSecurity" . | nindent 2 }}
+{{- with $v.image.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- $steps := .steps }}
+{{- if gt (len $steps) 1 }}
+initContainers:
+  {{- range initial $steps }}
+  {{- include "cordwood.clientContainer" (dict "root" $.root "step" . "volume" $.volume) | nindent 2 }}
+  {{- end }}
+{{- end }}
+containers:
+  {{- include "cordwood.clientContainer" (dict "root" .root "step" (last $steps) "volume" .volume) | nindent 2 }}
+{{- if or .volume $v.tls.users.enabled }}
+volumes:
+  {{- with .volume }}
+  - name: test
+    configMap: {name: {{ . }}}
+  {{- end }}
+  {{- if $v.tls.users.enabled }}
+  - name: users-tls
+    secret:
+      secretName: {{ include "cordwood.usersSecret" .root }}
+      items: [{key: ca.crt, path: ca.crt}]
+      optional: true
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "cordwood.clientContainer" -}}
+{{- $v := .root.Values -}}
+- name: {{ .step.name }}
+  image: {{ include "cordwood.image" .root | quote }}
+  imagePullPolicy: {{ $v.image.pullPolicy }}
+  securityContext:
+    {{- include "cordwood.containerSecurity" . | nindent 4 }}
+  args:
+    {{- toYaml .step.args | nindent 4 }}
+  env:
+    - name: CORDWOOD_SERVER
+      value: {{ include "cordwood.url" .root }}
+    {{- if $v.auth.clientSecret }}
+    - name: CORDWOOD_USER
+      valueFrom: {secretKeyRef: {name: {{ $v.auth.clientSecret }}, key: user}}
+    {{- end }}
+    {{- if $v.tls.users.enabled }}
+    # Beside the system's authorities, not instead of them.
+    - name: SSL_CERT_DIR
+      value: /etc/ssl/certs:/etc/cordwood/users-tls
+    {{- end }}
+  resources:
+    requests: {cpu: 50m, memory: 64Mi}
+    limits: {memory: 256Mi}
+  {{- if or .volume $v.tls.users.enabled }}
+  volumeMounts:
+    {{- if .volume }}
+    - {name: test, mountPath: /test, readOnly: true}
+    {{- end }}
+    {{- if $v.tls.users.enabled }}
+    - {name: users-tls, mountPath: /etc/cordwood/users-tls, readOnly: true}
+    {{- end }}
+  {{- end }}
+{{- end -}}
