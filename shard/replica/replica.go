@@ -153,7 +153,7 @@ func (r *Replica) open() (err error) {
 	if err != nil {
 		return err
 	}
-	r.wire, transport = newWire(below, func() bool { return g.busyFor() > stuckAfter }, r.fence(fenced))
+	r.wire, transport = newWire(below, func() bool { return g.busyFor() > stuckAfter }, r.fence(fenced), r.lastIndex)
 	r.wire.snapshot = r.takeSnapshot
 	conf := raftConfig(cfg)
 	conf.Logger = logger
@@ -188,6 +188,14 @@ func (r *Replica) open() (err error) {
 		r.wire.electNow()
 	}
 	return nil
+}
+
+// lastIndex is the last index of the log, once raft runs.
+func (r *Replica) lastIndex() uint64 {
+	if running := r.ref.Load(); running != nil {
+		return running.LastIndex()
+	}
+	return 0
 }
 
 // finishInstall clears the log if a snapshot of another member was stored and a crash

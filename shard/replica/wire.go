@@ -35,6 +35,9 @@ type wire struct {
 	refuse  func(node string) string
 	running sync.WaitGroup
 
+	// last is the last index of this member's log.
+	last func() uint64
+
 	// told is the highest index that a leader said is committed.
 	told atomic.Uint64
 
@@ -56,8 +59,8 @@ type wireWithPreVote struct {
 }
 
 // newWire returns the wire over t, and what raft is to be given.
-func newWire(t raft.Transport, stuck func() bool, refuse func(string) string) (*wire, raft.Transport) {
-	w := &wire{Transport: t, refuse: refuse, out: make(chan raft.RPC), done: make(chan struct{}), stuck: stuck, peers: map[string]peerProgress{}}
+func newWire(t raft.Transport, stuck func() bool, refuse func(string) string, last func() uint64) (*wire, raft.Transport) {
+	w := &wire{Transport: t, refuse: refuse, last: last, out: make(chan raft.RPC), done: make(chan struct{}), stuck: stuck, peers: map[string]peerProgress{}}
 	w.end = sync.OnceFunc(func() { close(w.done) })
 	if pre, ok := t.(raft.WithPreVote); ok {
 		return w, wireWithPreVote{w, pre}
@@ -195,7 +198,7 @@ func (w *wire) AppendEntriesPipeline(id raft.ServerID, addr raft.ServerAddress) 
 	if err != nil {
 		return nil, err
 	}
-	wp := &wirePipeline{AppendPipeline: p, w: w, id: id, out: make(chan raft.AppendFuture), done: make(chan struct{})}
+	wp := &wirePipeline{AppendPipeline: p, w: w, id: id, out: make(chan raft.AppendFuture), done: make(chan struct{}), sent: time.Now()}
 	go wp.run()
 	return wp, nil
 }
@@ -208,7 +211,16 @@ type wirePipeline struct {
 	out  chan raft.AppendFuture
 	done chan struct{}
 	once sync.Once
+	// sent is when the last append began; only raft's goroutine for the member uses it.
+	sent time.Time
 }
+
+// idleAfter is how long after the last append of a pipeline another one comes not because
+// something was written, but because raft's CommitTimeout has passed.
+const idleAfter = 300 * time.Millisecond
+
+// errBehind is why a pipeline ends.
+var errBehind = errors.New("the member is behind, and nothing is written: it is sent all that it lacks without a pipeline")
 
 func (p *wirePipeline) run() {
 	for {
@@ -228,10 +240,19 @@ func (p *wirePipeline) run() {
 	}
 }
 
-// AppendEntries sends entries unless the log hangs.
+// AppendEntries sends entries unless the log hangs. It ends the pipeline if the member
+// would stay behind: through a pipeline raft sends one append for each write and each
+// CommitTimeout, so that a member with a backlog would get a few entries a second once
+// nothing more is written, and nothing is if the commit needs this member. Without one
+// raft sends all at once.
 func (p *wirePipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
 	if p.w.stuck() {
 		return nil, errStuck
+	}
+	idle := time.Since(p.sent) >= idleAfter
+	p.sent = time.Now()
+	if n := len(args.Entries); idle && n > 0 && args.Entries[n-1].Index < p.w.last() {
+		return nil, errBehind
 	}
 	return p.AppendPipeline.AppendEntries(args, resp)
 }
