@@ -11,7 +11,7 @@ const largeAnswer = 32 << 20
 
 // largeGC is at how much garbage, in percent of what is in use, the collector runs while
 // large answers are on their way. It is a third of what it is else, so that the process stays
-// small; that costs some 2 % of the export.
+// small; the CPU that it costs is not measured.
 const largeGC = 35
 
 // exports are the large answers of the process that are on their way.

@@ -24,7 +24,14 @@ const (
 	// maxTokens bounds the tokens that are told apart to size a filter; more get the
 	// largest one.
 	maxTokens = maxFilterBytes
+	// smallFilterBytes is up to which size a filter is made for smallFilterRate, if the index
+	// asks for less: a search asks hundreds of row groups, so that at a rate of 0.01 for
+	// each nearly every word that is nowhere has some of them read.
+	smallFilterBytes = 32 << 10
+	smallFilterRate  = "0.0001"
 )
+
+var smallFilterBits = filterBits(map[string]string{schema.IndexOptionFalsePositiveRate: smallFilterRate})
 
 // tokenHash is the hash of a token; the same as that of Parquet's own bloom filters.
 var tokenHash bloom.XXH64
@@ -126,7 +133,9 @@ func (t *fulltext) insert() {
 // end completes the filter of a row group.
 func (t *fulltext) end() {
 	if t.filter == nil {
-		blocks := max(bloom.NumSplitBlocksOf(int64(len(t.tokens)), t.bits), 1)
+		blocks := bloom.NumSplitBlocksOf(int64(len(t.tokens)), t.bits)
+		better := bloom.NumSplitBlocksOf(int64(len(t.tokens)), max(t.bits, smallFilterBits))
+		blocks = max(blocks, min(better, smallFilterBytes/bloom.BlockSize), 1)
 		t.filter = make(bloom.SplitBlockFilter, min(blocks, maxFilterBytes/bloom.BlockSize))
 		t.insert()
 	}

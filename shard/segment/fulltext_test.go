@@ -3,11 +3,13 @@ package segment
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	parquetgo "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/bloom"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
@@ -165,4 +167,40 @@ func readFulltext(fsys vfs.FS, path string) (*Fulltext, error) {
 		return nil, fmt.Errorf("read token filters of %s: %w", path, err)
 	}
 	return t, nil
+}
+
+// TestAbsentWords asks filters of as many row groups as ten million rows have, with as
+// many tokens as paths of logs have in one, for words that are in none of them: for nearly
+// all not one row group has to be read. The filters stay small, however many tokens there are.
+func TestAbsentWords(t *testing.T) {
+	c := &schema.Column{Type: schema.String, Index: &schema.Index{Kind: schema.FulltextIndex, Options: schema.DefaultIndexOptions(schema.FulltextIndex)}}
+	const groups, tokens, words = 254, 2400, 1000
+	ft := newFulltext(c)
+	for g := range groups {
+		for i := range tokens {
+			ft.token(fmt.Appendf(nil, "token%d of %d", i, g))
+		}
+		ft.end()
+	}
+	read := 0
+	for w := range words {
+		h := tokenHash.Sum64(fmt.Appendf(nil, "absent%d", w))
+		if slices.ContainsFunc(ft.groups, func(b []byte) bool { f := bloom.MakeSplitBlockFilter(b); return f.Check(h) }) {
+			read++
+		}
+	}
+	if read > words/10 {
+		t.Errorf("%d of %d words that are nowhere have row groups read", read, words)
+	}
+	t.Logf("%d of %d words have row groups read; a filter of %d tokens has %d bytes", read, words, tokens, len(ft.groups[0]))
+	for _, n := range []int{0, 1, 10_000, 40_000} {
+		ft := newFulltext(c)
+		for i := range n {
+			ft.token(fmt.Append(nil, i))
+		}
+		ft.end()
+		if asked := int(max(bloom.NumSplitBlocksOf(int64(n), ft.bits), 1)) * bloom.BlockSize; len(ft.groups[0]) > max(asked, smallFilterBytes) {
+			t.Errorf("%d tokens: a filter of %d bytes, want at most %d", n, len(ft.groups[0]), max(asked, smallFilterBytes))
+		}
+	}
 }

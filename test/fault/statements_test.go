@@ -1,0 +1,99 @@
+package fault_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/test/cluster"
+	"cordwood/test/fault"
+)
+
+// TestStatementsOnFullDisk deletes rows and drops a table while the disk is full to its
+// last byte: the server goes on, each statement is done or its error says why not, and
+// once there is room both are done and stay done.
+func TestStatementsOnFullDisk(t *testing.T) {
+	disk := fault.NewDisk(t, "ext4", 64)
+	n := cluster.NewAt(t, filepath.Join(disk.Dir, "data"), "--shards", "1", "--shard-flush-age", "1s", "--disk-reserve", "8MiB")
+	n.Start()
+	const rows = 3000
+	for _, table := range []string{"thinned", "dropped"} {
+		if _, err := n.Query("CREATE TABLE " + table + " (ts TIMESTAMP TIME INDEX, id STRING PRIMARY KEY, v BIGINT) WITH (append_mode='false')"); err != nil {
+			t.Fatal(err)
+		}
+		var values []string
+		for i := range rows {
+			values = append(values, fmt.Sprintf("(%d, 'id%d', %d)", i, i%7, i))
+		}
+		if _, err := n.Query("INSERT INTO " + table + " VALUES " + strings.Join(values, ", ")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := func() string {
+		t.Helper()
+		out, err := n.Query("SELECT count(*) FROM thinned")
+		if err != nil {
+			t.Fatalf("a query fails: %v", err)
+		}
+		return string(out[0][0].(json.Number))
+	}
+	filler := fill(t, disk, 0)
+	wait(t, 20*time.Second, "the disk is found full", func() bool {
+		a, err := n.Do("GET", "/ready?for=writes", nil)
+		return err == nil && a.Status == 503
+	})
+	const (
+		thin = "DELETE FROM thinned WHERE id = 'id0'"
+		drop = "DROP TABLE dropped"
+		left = "2571" // 3000 without every seventh, the first among them
+	)
+	for _, sql := range []string{thin, drop} {
+		out, err := n.Query(sql)
+		t.Logf("full: %s: %v, %v", sql, out, err)
+		if err != nil && !strings.Contains(err.Error(), "503") {
+			t.Errorf("full: %s: %v; want it done, or 503", sql, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "disk") && !strings.Contains(err.Error(), "space") {
+			t.Errorf("full: %s: the error does not say why: %v", sql, err)
+		}
+		if !n.Running() {
+			t.Fatalf("full: %s: the server has ended", sql)
+		}
+	}
+	if got := count(); got != left && got != fmt.Sprint(rows) {
+		t.Errorf("full: %s rows, want all or those that were not deleted", got)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{thin, "DROP TABLE IF EXISTS dropped"} {
+		wait(t, 20*time.Second, sql+" is done", func() bool {
+			_, err := n.Query(sql)
+			if err != nil && !strings.Contains(err.Error(), "503") {
+				t.Errorf("room again: %s: %v", sql, err)
+			}
+			return err == nil
+		})
+	}
+	check := func(when string) {
+		t.Helper()
+		if got := count(); got != left {
+			t.Errorf("%s: %s rows, want %s", when, got, left)
+		}
+		if out, err := n.Query("SELECT count(*) FROM dropped"); err == nil {
+			t.Errorf("%s: the dropped table has %v", when, out)
+		}
+	}
+	check("room again")
+	n.Kill()
+	n.Start()
+	check("killed and started again")
+	n.Stop()
+	if r := fault.Doctor(t, n.Dir); r.Result == "damaged" {
+		t.Errorf("the doctor says %+v", r)
+	}
+}
