@@ -68,7 +68,7 @@ func (a *clusterAPI) scale(cmd *cobra.Command, row string, to int) error {
 		number, ok := ordinal(n.Name, row)
 		leaving, empty := n.State == "draining" || n.State == "drained", n.Replicas == 0 && n.Meta == ""
 		switch {
-		case !ok, number < to && !leaving && !(n.State == "down" && empty && decommissioning(status, &n) == 0):
+		case !ok, number < to && !leaving && (n.State != "down" || !empty || decommissioning(status, &n) != 0):
 		case number < to:
 			// One that is down may have been emptied before it was stopped, and is to be started now.
 			answer, err := a.request(cmd, &httpapi.ClusterRequest{Kind: "node-undrain", Node: n.ID})

@@ -1,3 +1,4 @@
+// Package metapb is what nodes and the metadata group say to each other.
 package metapb
 
 // Protocol versions: one number for what nodes say to each other, for the commands of
