@@ -12,13 +12,18 @@ LDFLAGS    := -s -w -X main.buildVersion=$(VERSION) -X main.buildCommit=$(COMMIT
 # the PATH is not used: another version may think otherwise.
 GOLANGCI   := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BUF        := $(GO) run github.com/bufbuild/buf/cmd/buf@v1.57.2
+NFPM       := $(GO) run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.4
+
+# What packages carry: the time of the commit, and a version that begins with a number.
+EPOCH      ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+DEBVERSION ?= $(shell echo '$(VERSION)' | sed 's/^v//; /^[0-9][0-9]*[.]/!s/^/0.0.0~/; y/-/~/')
 
 # Packages whose tests run several goroutines over shared state: these run under
 # the race detector, the others without it.
 RACE_PKGS  := ./node/... ./router/httpapi/... ./router/write/... ./router/query/... ./meta/... \
               ./shard ./shard/replica/... ./shard/memtable/... ./shard/manifest/... ./shard/query/... ./shard/shardclient/...
 
-.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e helm-test helm-docs clean
+.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e helm-test helm-docs image deb package-test clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,5 +92,19 @@ helm-test: build ## Lint the Helm chart, compare what it renders, check every ob
 helm-docs: ## Write the chart's README and the golden files again
 	cd deploy/tools && $(GO) test -count 1 -timeout 10m ./helmtest -update
 
+image: build ## Make the container image without a daemon: dist/image (OCI layout) and dist/image.tar (docker load)
+	@rm -rf dist/image dist/image.tar && mkdir -p dist
+	cd deploy/tools && SOURCE_DATE_EPOCH=$(EPOCH) $(GO) run ./image -bin $(CURDIR)/$(BIN) -version $(VERSION) -name cordwood:latest \
+		-oci $(CURDIR)/dist/image -tar $(CURDIR)/dist/image.tar
+
+deb: build ## Make the Debian package, in dist
+	@mkdir -p dist
+	BIN=$(BIN) ARCH=$$($(GO) env GOARCH) VERSION=$(DEBVERSION) SOURCE_DATE_EPOCH=$(EPOCH) \
+		$(NFPM) package -f deploy/deb/nfpm.yaml -p deb -t dist
+
+package-test: deb ## Check the image, the Debian package and the systemd unit
+	cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 5m ./image
+	deploy/deb/check.sh dist/cordwood_$(DEBVERSION)_$$($(GO) env GOARCH).deb
+
 clean: ## Remove what was built
-	rm -rf bin
+	rm -rf bin dist

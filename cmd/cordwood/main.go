@@ -59,7 +59,7 @@ func newRootCommand() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagFault)
-	for _, client := range []*cobra.Command{newIngestCommand(), newSQLCommand(), newTailCommand(), newPipelineCommand(), newTableCommand(), newShardCommand(), newNodeCommand(), newClusterCommand(), newRebalanceCommand(), newBackupCommand(), newRestoreCommand(), newDoctorCommand()} {
+	for _, client := range []*cobra.Command{newIngestCommand(), newSQLCommand(), newTailCommand(), newPipelineCommand(), newTableCommand(), newShardCommand(), newNodeCommand(), newClusterCommand(), newRebalanceCommand(), newBackupCommand(), newRestoreCommand(), newDoctorCommand(), newHealthCommand()} {
 		addClientFlags(client)
 		root.AddCommand(client)
 	}

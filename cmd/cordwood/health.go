@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/cmd/cordwood/client"
+)
+
+// newHealthCommand is for containers without a shell or curl.
+func newHealthCommand() *cobra.Command {
+	var ready bool
+	cmd := &cobra.Command{
+		Use:   "health",
+		Short: "Ask a server whether it lives, or whether it is ready",
+		Long: `Ask a server whether it lives, or with --ready whether it serves. The status is 0 if it does,
+and 1 if not, with what it waits for. Neither needs a user.`,
+		Example: "  cordwood health\n  cordwood health --ready --server http://10.0.0.7:4000",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			server, err := cmd.Flags().GetString("server")
+			if err != nil {
+				return err
+			}
+			// One try: who asks, asks again.
+			c, err := client.New(client.Config{Server: server, UserAgent: "cordwood-cli", Attempts: 1})
+			if err != nil {
+				return usageError{err}
+			}
+			path := "/health"
+			if ready {
+				path = "/ready"
+			}
+			resp, err := c.Do(cmd.Context(), client.Request{Method: http.MethodGet, Path: path})
+			if err != nil {
+				return err
+			}
+			_ = resp.Body.Close()
+			fmt.Fprintln(cmd.OutOrStdout(), "ok")
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&ready, "ready", false, "whether it serves, not only lives")
+	return cmd
+}

@@ -1,0 +1,15 @@
+#!/bin/sh
+set -e
+if [ "$1" = configure ]; then
+  if ! getent group cordwood >/dev/null; then groupadd --system cordwood; fi
+  if ! getent passwd cordwood >/dev/null; then
+    useradd --system --gid cordwood --home-dir /var/lib/cordwood --no-create-home --shell /usr/sbin/nologin cordwood
+  fi
+  chgrp cordwood /etc/cordwood /etc/cordwood/cordwood.yaml
+  chmod 0750 /etc/cordwood
+  if [ -d /run/systemd/system ]; then
+    systemctl daemon-reload
+    # An upgrade starts it again if it runs. A new one waits for its settings: systemctl enable --now cordwood
+    systemctl try-restart cordwood.service
+  fi
+fi

@@ -1,0 +1,93 @@
+// Command image makes the container image of cordwood from a binary, without a daemon and
+// without a registry, or only the files that it consists of.
+//
+//	go run ./image -bin bin/cordwood -oci dist/image           an OCI layout
+//	go run ./image -bin bin/cordwood -tar dist/image.tar       for docker load
+//	go run ./image -bin bin/cordwood -rootfs /rootfs           the files, for a Dockerfile
+//
+// The image holds the binary, the shared libraries that it needs, certificates of public authorities, time zones, and a user without rights; no shell. The same
+// input gives the same bytes.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+)
+
+func main() {
+	var o options
+	flag.StringVar(&o.bin, "bin", "", "the `FILE` of the program")
+	flag.StringVar(&o.sysroot, "sysroot", "/", "`FOLDER` where the libraries of the program's architecture are")
+	flag.StringVar(&o.version, "version", "", "version that the image is labelled with")
+	flag.StringVar(&o.ref, "name", "cordwood:latest", "name of the image in a file for docker load")
+	flag.StringVar(&o.oci, "oci", "", "write an OCI layout to this `FOLDER`, which must not exist")
+	flag.StringVar(&o.tar, "tar", "", "write a `FILE` for docker load")
+	flag.StringVar(&o.rootfs, "rootfs", "", "write the files to this `FOLDER`, which must not exist")
+	flag.Parse()
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "image:", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	bin, sysroot, version, ref string
+	oci, tar, rootfs           string
+}
+
+func run(o options) error {
+	if o.bin == "" || o.oci == "" && o.tar == "" && o.rootfs == "" {
+		return fmt.Errorf("-bin and one of -oci, -tar and -rootfs are needed")
+	}
+	made, err := epoch(os.Getenv("SOURCE_DATE_EPOCH"))
+	if err != nil {
+		return err
+	}
+	root, err := collect(o.bin, o.sysroot)
+	if err != nil {
+		return err
+	}
+	if o.rootfs != "" {
+		if err := root.writeTo(o.rootfs); err != nil {
+			return err
+		}
+	}
+	if o.oci == "" && o.tar == "" {
+		return nil
+	}
+	image, err := build(root, o.version, made)
+	if err != nil {
+		return err
+	}
+	digest, err := image.Digest()
+	if err != nil {
+		return err
+	}
+	if o.oci != "" {
+		if err := writeLayout(o.oci, image, root.arch); err != nil {
+			return err
+		}
+	}
+	if o.tar != "" {
+		if err := writeTar(o.tar, o.ref, image); err != nil {
+			return err
+		}
+	}
+	fmt.Println(digest)
+	return nil
+}
+
+// epoch is the time that everything in the image carries: that of SOURCE_DATE_EPOCH, or 1970.
+func epoch(text string) (time.Time, error) {
+	if text == "" {
+		return time.Unix(0, 0).UTC(), nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH=%q: want seconds since 1970", text)
+	}
+	return time.Unix(n, 0).UTC(), nil
+}

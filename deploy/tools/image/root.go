@@ -1,0 +1,230 @@
+package main
+
+import (
+	"debug/elf"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// rootFS is what an image consists of.
+type rootFS struct {
+	arch  string // as Go calls it
+	files []file // sorted by name, folders before what is in them
+}
+
+// file is a file, or a folder if it has no data.
+type file struct {
+	name string // without a leading slash
+	data []byte
+	mode int64
+	dir  bool
+	uid  int
+}
+
+// userID is the user of the image, as in the Helm chart: 65532, who owns /data alone.
+const userID = 65532
+
+const passwd = "root:x:0:0:root:/root:/sbin/nologin\ncordwood:x:65532:65532:cordwood:/data:/sbin/nologin\n"
+
+// machines are the architectures that there are images for.
+var machines = map[elf.Machine]struct {
+	arch string
+	libs []string // folders of libraries, in a system and in a tool chain for another one
+}{
+	elf.EM_X86_64:  {"amd64", []string{"lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib64", "usr/lib64", "usr/x86_64-linux-gnu/lib"}},
+	elf.EM_AARCH64: {"arm64", []string{"lib/aarch64-linux-gnu", "usr/lib/aarch64-linux-gnu", "lib64", "usr/lib64", "usr/aarch64-linux-gnu/lib"}},
+}
+
+// collect finds what the program needs at run time.
+func collect(bin, sysroot string) (*rootFS, error) {
+	r := &rootFS{}
+	data, err := os.ReadFile(bin)
+	if err != nil {
+		return nil, err
+	}
+	program, err := elf.Open(bin)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no program for Linux: %w", bin, err)
+	}
+	defer program.Close()
+	machine, ok := machines[program.Machine]
+	if !ok {
+		return nil, fmt.Errorf("%s is for %s: there are images for amd64 and arm64", bin, program.Machine)
+	}
+	r.arch = machine.arch
+	r.add("usr/bin/cordwood", data, 0o755)
+	if err := r.addLibraries(program, sysroot, machine.libs); err != nil {
+		return nil, fmt.Errorf("libraries of %s: %w", bin, err)
+	}
+	authorities, err := os.ReadFile("/etc/ssl/certs/ca-certificates.crt")
+	if err != nil {
+		return nil, fmt.Errorf("certificates of public authorities, from the package ca-certificates: %w", err)
+	}
+	r.add("etc/ssl/certs/ca-certificates.crt", authorities, 0o644)
+	if err := r.addZones("/usr/share/zoneinfo"); err != nil {
+		return nil, err
+	}
+	r.add("etc/passwd", []byte(passwd), 0o644)
+	r.add("etc/group", []byte("root:x:0:\ncordwood:x:65532:\n"), 0o644)
+	// Names of the machine's own files come before DNS.
+	r.add("etc/nsswitch.conf", []byte("hosts: files dns\n"), 0o644)
+	r.finish()
+	return r, nil
+}
+
+func (r *rootFS) add(name string, data []byte, mode int64) {
+	r.files = append(r.files, file{name: name, data: data, mode: mode})
+}
+
+// addLibraries adds the loader, and the libraries that the program and they name.
+func (r *rootFS) addLibraries(program *elf.File, sysroot string, dirs []string) error {
+	find := func(name string) (string, error) {
+		for _, dir := range dirs {
+			at := filepath.Join(sysroot, dir, name)
+			if _, err := os.Stat(at); err == nil {
+				return at, nil
+			}
+		}
+		return "", fmt.Errorf("%s is in none of %s under %s: install it, or give -sysroot", name, strings.Join(dirs, ", "), sysroot)
+	}
+	interpreter := ""
+	for _, p := range program.Progs {
+		if p.Type == elf.PT_INTERP {
+			text := make([]byte, p.Filesz)
+			if _, err := p.ReadAt(text, 0); err != nil {
+				return fmt.Errorf("read the loader's name: %w", err)
+			}
+			interpreter = strings.TrimRight(string(text), "\x00")
+		}
+	}
+	if interpreter == "" {
+		return nil // a static program
+	}
+	// What Go and the C library open by name at run time, beside what is linked.
+	todo, err := program.ImportedLibraries()
+	if err != nil {
+		return err
+	}
+	todo = append(todo, "libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2")
+	loader := path.Base(interpreter)
+	seen := map[string]bool{loader: true}
+	at, err := find(loader)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(at)
+	if err != nil {
+		return err
+	}
+	r.add(strings.TrimPrefix(interpreter, "/"), data, 0o755)
+	for len(todo) > 0 {
+		name := todo[0]
+		todo = todo[1:]
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		at, err := find(name)
+		if err != nil {
+			return err
+		}
+		if data, err = os.ReadFile(at); err != nil {
+			return err
+		}
+		// The loader's own default folder, whatever the system keeps it in.
+		r.add(path.Join("usr/lib", name), data, 0o755)
+		library, err := elf.Open(at)
+		if err != nil {
+			return fmt.Errorf("%s: %w", at, err)
+		}
+		more, err := library.ImportedLibraries()
+		library.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", at, err)
+		}
+		todo = append(todo, more...)
+	}
+	return nil
+}
+
+// addZones adds the time zones, but for the copies with other conventions.
+func (r *rootFS) addZones(dir string) error {
+	err := filepath.WalkDir(dir, func(at string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, at)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name == "right" || name == "posix" {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		data, err := os.ReadFile(at) // links are followed
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(string(data), "TZif") && name != "localtime" {
+			r.add(path.Join("usr/share/zoneinfo", filepath.ToSlash(name)), data, 0o644)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("time zones, from the package tzdata: %w", err)
+	}
+	return nil
+}
+
+// finish adds the folders and sorts.
+func (r *rootFS) finish() {
+	dirs := map[string]bool{}
+	for _, f := range r.files {
+		for d := path.Dir(f.name); d != "."; d = path.Dir(d) {
+			dirs[d] = true
+		}
+	}
+	for d := range dirs {
+		r.files = append(r.files, file{name: d, mode: 0o755, dir: true})
+	}
+	r.files = append(r.files, file{name: "tmp", mode: 0o1777, dir: true}, file{name: "data", mode: 0o750, dir: true, uid: userID})
+	sort.Slice(r.files, func(i, j int) bool { return r.files[i].name < r.files[j].name })
+	r.files = slices.CompactFunc(r.files, func(a, b file) bool { return a.name == b.name })
+}
+
+// writeTo writes the files to a folder, with their owners if this is root.
+func (r *rootFS) writeTo(dir string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	for _, f := range r.files {
+		at := filepath.Join(dir, f.name)
+		if f.dir {
+			if err := os.Mkdir(at, 0o755); err != nil {
+				return err
+			}
+		} else if err := os.WriteFile(at, f.data, os.FileMode(f.mode)); err != nil {
+			return err
+		}
+		mode := os.FileMode(f.mode & 0o777)
+		if f.mode&0o1000 != 0 {
+			mode |= os.ModeSticky
+		}
+		if err := os.Chmod(at, mode); err != nil {
+			return err
+		}
+		if os.Geteuid() == 0 {
+			if err := os.Chown(at, f.uid, f.uid); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
