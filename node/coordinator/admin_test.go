@@ -73,6 +73,11 @@ func TestStatusInWords(t *testing.T) {
 			"'cordwood node decommission node-c'", "shard 1: 2 of 3 replicas answer -> nothing: the replicas are replaced when their nodes have been silent for 15m0s",
 			"the metadata group has 3 voters, of which node-c does not answer",
 		}, "critical"},
+		{"one that was emptied and stopped", func(w *world) {
+			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
+			w.nodes["d"].State = metapb.NodeState_NODE_STATE_DRAINED
+			w.down["d"] = time.Now().Add(-time.Minute)
+		}, false, []string{"degraded\n", "node node-d has not answered for 1m0s; it was emptied and holds nothing -> 'cordwood node remove node-d', or start it again"}, "critical"},
 		{"and nobody can take its place", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.down["c"] = time.Now().Add(-20 * time.Minute)
@@ -139,6 +144,7 @@ func TestStartRefuses(t *testing.T) {
 		{httpapi.ClusterRequest{Kind: KindTableMove, Table: "t7", ToShards: []uint32{2}}, "as DATABASE.TABLE"},
 		{httpapi.ClusterRequest{Kind: KindTableMove, Table: "public.t9", ToShards: []uint32{2}}, "table public.t9 does not exist"},
 		{httpapi.ClusterRequest{Kind: KindTableMove, Table: "public.t8", ToShards: []uint32{2}}, "merges rows of one identity"},
+		{httpapi.ClusterRequest{Kind: KindTableMove, Table: "public.t7", ToShards: []uint32{2, 2}}, "shard 2 is given twice"},
 		{httpapi.ClusterRequest{Kind: KindTableMove, Table: "public.t7", ToShards: []uint32{2}}, ""},
 		{httpapi.ClusterRequest{Kind: KindNodeDrain, Node: "node-a"}, "node node-a cannot be emptied: shard 2 wants 3 replicas, and without it 2 nodes can hold one: add 1"},
 		{httpapi.ClusterRequest{Kind: KindNodeDrain, Node: "node-a", ForRestart: true}, ""},

@@ -127,6 +127,11 @@ func (d *diagnosis) downNodes() {
 				replicas++
 			}
 		}
+		if replicas == 0 && p.leaving(id) && p.member(id) == nil {
+			d.add(warning, fmt.Sprintf("'cordwood node remove %s', or start it again", p.label(id)),
+				"node %s has not answered for %s; it was emptied and holds nothing", p.label(id), round(p.silent(id)))
+			continue
+		}
 		next := ""
 		switch left := p.cfg.ReplaceAfter - p.silent(id); {
 		case replicas == 0:

@@ -75,9 +75,12 @@ func (p *picture) refusePlace(t *schema.Table, to []uint32) string {
 	if len(to) == 0 {
 		return fmt.Sprintf("no shard can take the writes of table %s.%s: none has a leader", t.Database, t.Name)
 	}
-	for _, id := range to {
+	for i, id := range to {
 		if p.shards[id] == nil {
 			return fmt.Sprintf("there is no shard %d", id)
+		}
+		if slices.Contains(to[:i], id) {
+			return fmt.Sprintf("shard %d is given twice", id)
 		}
 		if p.groups[id].leader == "" {
 			return "the writes cannot go there: " + p.leaderless(p.shards[id])
