@@ -2,6 +2,8 @@ package shard
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"cordwood/proto/errs"
@@ -119,6 +121,9 @@ func (s *Shard) watchDisk() {
 // busiestTables is how many tables a report names.
 const busiestTables = 16
 
+// reportedDamage is how many damaged segments a report names.
+const reportedDamage = 8
+
 // Report says how this replica is.
 func (s *Shard) Report() *metapb.ReplicaReport {
 	r := s.replica.Stats()
@@ -146,8 +151,17 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 	out.MemtableBytes = s.memoryLocked()
 	for _, l := range s.live {
 		out.SegmentBytes += l.Bytes
+		if d := l.damage.Load(); d != nil {
+			out.Damaged = append(out.Damaged, &metapb.DamagedSegment{File: l.path, Rows: l.Rows, Reason: d.reason})
+		}
 	}
 	s.mu.RUnlock()
+	out.DamagedSegments = uint32(len(out.Damaged))
+	slices.SortFunc(out.Damaged, func(a, b *metapb.DamagedSegment) int { return strings.Compare(a.File, b.File) })
+	out.Damaged = out.Damaged[:min(len(out.Damaged), reportedDamage)]
+	for _, d := range out.Damaged {
+		d.Reason = strings.ToValidUTF8(d.Reason[:min(len(d.Reason), 300)], "")
+	}
 	if r.State == "Leader" {
 		out.Tables = s.busiest(busiestTables)
 	}

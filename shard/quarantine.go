@@ -15,6 +15,8 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
+	"cordwood/shard/manifest"
+	"cordwood/shard/replica"
 	"cordwood/shard/segment"
 	"cordwood/shard/vfs"
 )
@@ -41,6 +43,17 @@ type damage struct {
 func isDamage(err error) bool {
 	corrupt := (*segment.ErrCorrupt)(nil)
 	return errors.As(err, &corrupt) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EIO) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// errOldManifest is why a manifest is taken for damaged although each of its records is
+// sound: the log says that there was more.
+var errOldManifest = errors.New("the manifest is damaged or was replaced by an older one")
+
+// IsDamaged tells whether err, of Open, says that files of the replica are damaged or
+// gone: trying again does not help, the other replicas or a backup do.
+func IsDamaged(err error) bool {
+	state := (*manifest.ErrCorrupt)(nil)
+	return errors.As(err, &state) || errors.Is(err, replica.ErrDamaged) || errors.Is(err, errOldManifest)
 }
 
 // checkSegment checks at the start what can be checked at once: size and footer, and

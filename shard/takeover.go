@@ -49,8 +49,8 @@ func (f fsm) Restore(r io.Reader) error {
 		return err
 	}
 	if st == nil || st.AppliedIndex < p.AppliedIndex {
-		return fmt.Errorf("shard %d: its manifest holds entries up to %d, a snapshot says %d with %d segments, which are not here: the manifest is damaged or was replaced by an older one; "+
-			"restore the directory %s from a replica or a backup", s.cfg.ID, s.flushed.Load(), p.AppliedIndex, len(p.Segments), s.cfg.Dir)
+		return fmt.Errorf("shard %d: its manifest holds entries up to %d, a snapshot says %d with %d segments, which are not here: %w; "+
+			"restore the directory %s from a replica or a backup", s.cfg.ID, s.flushed.Load(), p.AppliedIndex, len(p.Segments), errOldManifest, s.cfg.Dir)
 	}
 	if err := s.takeOver(in, st); err != nil {
 		return fmt.Errorf("shard %d: take over the state of index %d: %w", s.cfg.ID, st.AppliedIndex, err)

@@ -100,6 +100,7 @@ type failure struct {
 	err         error
 	again       time.Time // when it is tried again
 	pause       time.Duration
+	damaged     bool // its files are damaged or gone
 }
 
 // New returns a Host without shards.
@@ -280,7 +281,7 @@ func (h *Host) open(m *metapb.Shard, voter, sole bool) {
 	closed := h.closed
 	switch {
 	case err != nil && (!sole || errors.Is(err, errRecovered)):
-		f := &failure{incarnation: m.Incarnation, err: err, pause: retryAfter}
+		f := &failure{incarnation: m.Incarnation, err: err, pause: retryAfter, damaged: errors.Is(err, errFolderGone) || shard.IsDamaged(err)}
 		if before != nil {
 			f.pause = min(2*before.pause, retryMost)
 		}
@@ -315,7 +316,7 @@ func (h *Host) openShard(m *metapb.Shard, voter bool) (*shard.Shard, error) {
 	}
 	created := h.cfg.Created(m.Id)
 	if _, err := os.Stat(o.Dir); created && errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("open shard %d: its folder %s is gone, with the rows in it: restore it from a backup, or remove this replica and let the cluster make another", m.Id, o.Dir)
+		return nil, fmt.Errorf("open shard %d: its folder %s %w: restore it from a backup, or have the cluster make the replica anew with 'cordwood shard rebuild'", m.Id, o.Dir, errFolderGone)
 	}
 	o.Bootstrap = !created && voter && slices.Contains(o.Founders, h.cfg.NodeID)
 	if !o.Bootstrap {
@@ -330,6 +331,9 @@ func (h *Host) openShard(m *metapb.Shard, voter bool) (*shard.Shard, error) {
 	}
 	return s, nil
 }
+
+// errFolderGone is why a replica that this node had made does not open.
+var errFolderGone = errors.New("is gone, with the rows in it")
 
 // errRecovered is why a replica that was recovered is not open yet.
 var errRecovered = errors.New("the metadata was told that it was recovered, and has not said so yet")
@@ -417,7 +421,7 @@ func (h *Host) Reports() []*metapb.ReplicaReport {
 	}
 	h.mu.RLock()
 	for id, f := range h.failed {
-		out = append(out, &metapb.ReplicaReport{ShardId: id, Incarnation: f.incarnation, State: "Failed", Reason: f.err.Error()})
+		out = append(out, &metapb.ReplicaReport{ShardId: id, Incarnation: f.incarnation, State: "Failed", Reason: f.err.Error(), FilesDamaged: f.damaged})
 	}
 	h.mu.RUnlock()
 	slices.SortFunc(out, func(a, b *metapb.ReplicaReport) int { return int(a.ShardId) - int(b.ShardId) })

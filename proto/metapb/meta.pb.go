@@ -191,7 +191,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51, 0}
 }
 
 type ProposeRequest struct {
@@ -3100,7 +3100,7 @@ type Operation struct {
 	// Given by PutOperation to a new one; never reused.
 	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// shard-add, shard-move, table-move, table-partition, node-drain, node-decommission,
-	// replica-repair, replica-change, rebalance.
+	// replica-repair, replica-rebuild, replica-change, rebalance.
 	Kind  string         `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	State OperationState `protobuf:"varint,3,opt,name=state,proto3,enum=cordwood.meta.OperationState" json:"state,omitempty"`
 	// What it is about; what does not apply is 0 or empty.
@@ -3535,7 +3535,14 @@ type ReplicaReport struct {
 	CaughtUp bool           `protobuf:"varint,17,opt,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty"`
 	Tables   []*TableIngest `protobuf:"bytes,18,rep,name=tables,proto3" json:"tables,omitempty"`
 	// Why it failed, in words.
-	Reason        string `protobuf:"bytes,19,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,19,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Segments that are set aside because their files are damaged: their rows are missing
+	// from queries of this replica, which say so.
+	DamagedSegments uint32 `protobuf:"varint,20,opt,name=damaged_segments,json=damagedSegments,proto3" json:"damaged_segments,omitempty"`
+	// The first few of them.
+	Damaged []*DamagedSegment `protobuf:"bytes,21,rep,name=damaged,proto3" json:"damaged,omitempty"`
+	// Failed: because files are damaged or gone, and not for a reason that may pass.
+	FilesDamaged  bool `protobuf:"varint,22,opt,name=files_damaged,json=filesDamaged,proto3" json:"files_damaged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3703,6 +3710,90 @@ func (x *ReplicaReport) GetReason() string {
 	return ""
 }
 
+func (x *ReplicaReport) GetDamagedSegments() uint32 {
+	if x != nil {
+		return x.DamagedSegments
+	}
+	return 0
+}
+
+func (x *ReplicaReport) GetDamaged() []*DamagedSegment {
+	if x != nil {
+		return x.Damaged
+	}
+	return nil
+}
+
+func (x *ReplicaReport) GetFilesDamaged() bool {
+	if x != nil {
+		return x.FilesDamaged
+	}
+	return false
+}
+
+// DamagedSegment is a file whose rows cannot be read.
+type DamagedSegment struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// With its folders, on the node.
+	File string `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
+	Rows int64  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
+	// What is wrong with it, in words.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DamagedSegment) Reset() {
+	*x = DamagedSegment{}
+	mi := &file_metapb_meta_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DamagedSegment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DamagedSegment) ProtoMessage() {}
+
+func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
+func (*DamagedSegment) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *DamagedSegment) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *DamagedSegment) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *DamagedSegment) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // TableIngest is how much a table took in since the process began; reported by the
 // leader, of the busiest tables.
 type TableIngest struct {
@@ -3715,7 +3806,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3727,7 +3818,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3740,7 +3831,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -3778,7 +3869,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3790,7 +3881,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3803,7 +3894,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -3894,7 +3985,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3906,7 +3997,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3919,7 +4010,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -3944,7 +4035,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3956,7 +4047,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3969,7 +4060,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
 }
 
 type NodeStatus struct {
@@ -3987,7 +4078,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3999,7 +4090,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4012,7 +4103,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -4064,7 +4155,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4076,7 +4167,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4089,7 +4180,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -4183,7 +4274,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4195,7 +4286,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4208,7 +4299,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -4249,7 +4340,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4261,7 +4352,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4274,7 +4365,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -4301,7 +4392,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4313,7 +4404,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4326,7 +4417,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -4351,7 +4442,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4363,7 +4454,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4376,7 +4467,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -4447,7 +4538,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4459,7 +4550,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4472,7 +4563,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -4570,7 +4661,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4582,7 +4673,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4595,7 +4686,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -4627,7 +4718,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4639,7 +4730,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4652,7 +4743,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 type WatchRequest struct {
@@ -4663,7 +4754,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4675,7 +4766,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4688,7 +4779,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 // WatchResponse carries changed objects. The first one of a stream has
@@ -4721,7 +4812,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4733,7 +4824,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4746,7 +4837,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -5130,7 +5221,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x10ReadIndexRequest\"=\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
-	"\x04term\x18\x02 \x01(\x04R\x04term\"\x80\x05\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\"\x89\x06\n" +
 	"\rReplicaReport\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x14\n" +
@@ -5152,7 +5243,14 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x13install_total_bytes\x18\x10 \x01(\x03R\x11installTotalBytes\x12\x1b\n" +
 	"\tcaught_up\x18\x11 \x01(\bR\bcaughtUp\x122\n" +
 	"\x06tables\x18\x12 \x03(\v2\x1a.cordwood.meta.TableIngestR\x06tables\x12\x16\n" +
-	"\x06reason\x18\x13 \x01(\tR\x06reason\">\n" +
+	"\x06reason\x18\x13 \x01(\tR\x06reason\x12)\n" +
+	"\x10damaged_segments\x18\x14 \x01(\rR\x0fdamagedSegments\x127\n" +
+	"\adamaged\x18\x15 \x03(\v2\x1d.cordwood.meta.DamagedSegmentR\adamaged\x12#\n" +
+	"\rfiles_damaged\x18\x16 \x01(\bR\ffilesDamaged\"P\n" +
+	"\x0eDamagedSegment\x12\x12\n" +
+	"\x04file\x18\x01 \x01(\tR\x04file\x12\x12\n" +
+	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\">\n" +
 	"\vTableIngest\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\xfd\x02\n" +
@@ -5299,7 +5397,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -5347,29 +5445,30 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*ReadIndexRequest)(nil),         // 43: cordwood.meta.ReadIndexRequest
 	(*ReadIndexResponse)(nil),        // 44: cordwood.meta.ReadIndexResponse
 	(*ReplicaReport)(nil),            // 45: cordwood.meta.ReplicaReport
-	(*TableIngest)(nil),              // 46: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 47: cordwood.meta.ReportRequest
-	(*ReportResponse)(nil),           // 48: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 49: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 50: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 51: cordwood.meta.StatusResponse
-	(*MemberStatus)(nil),             // 52: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 53: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 54: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 55: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 56: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 57: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 58: cordwood.meta.FoundResponse
-	(*WatchRequest)(nil),             // 59: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 60: cordwood.meta.WatchResponse
-	nil,                              // 61: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 62: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 63: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 64: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 65: cordwood.meta.Operation.NotesEntry
-	(*schemapb.Table)(nil),           // 66: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 67: cordwood.schema.Column
-	(*schemapb.Database)(nil),        // 68: cordwood.schema.Database
+	(*DamagedSegment)(nil),           // 46: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 47: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 48: cordwood.meta.ReportRequest
+	(*ReportResponse)(nil),           // 49: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 50: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 51: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 52: cordwood.meta.StatusResponse
+	(*MemberStatus)(nil),             // 53: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 54: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 55: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 56: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 57: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 58: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 59: cordwood.meta.FoundResponse
+	(*WatchRequest)(nil),             // 60: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 61: cordwood.meta.WatchResponse
+	nil,                              // 62: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 63: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 64: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 65: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 66: cordwood.meta.Operation.NotesEntry
+	(*schemapb.Table)(nil),           // 67: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 68: cordwood.schema.Column
+	(*schemapb.Database)(nil),        // 69: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	5,  // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
@@ -5398,24 +5497,24 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	41, // 23: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
 	42, // 24: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
 	16, // 25: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	66, // 26: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	67, // 26: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
 	26, // 27: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
 	30, // 28: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
 	40, // 29: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
 	29, // 30: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	61, // 31: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	62, // 32: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	62, // 31: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	63, // 32: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
 	15, // 33: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
 	14, // 34: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	67, // 35: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	63, // 36: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	67, // 37: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	67, // 38: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	66, // 39: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	67, // 40: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	68, // 35: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	64, // 36: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	68, // 37: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	68, // 38: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	67, // 39: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	68, // 40: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
 	19, // 41: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
 	20, // 42: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	64, // 43: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	65, // 43: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
 	26, // 44: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
 	26, // 45: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
 	0,  // 46: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
@@ -5423,50 +5522,51 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	35, // 48: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
 	38, // 49: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
 	1,  // 50: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	65, // 51: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	66, // 51: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
 	40, // 52: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	46, // 53: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	45, // 54: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	29, // 55: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	47, // 56: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	35, // 57: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	52, // 58: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	50, // 59: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	30, // 60: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	40, // 61: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	2,  // 62: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	29, // 63: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	68, // 64: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	66, // 65: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	29, // 66: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	30, // 67: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	26, // 68: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	26, // 69: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	40, // 70: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	35, // 71: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	3,  // 72: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	59, // 73: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	27, // 74: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	43, // 75: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	47, // 76: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	49, // 77: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	53, // 78: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	55, // 79: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	57, // 80: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	4,  // 81: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	60, // 82: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	28, // 83: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	44, // 84: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	48, // 85: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	51, // 86: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	54, // 87: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	56, // 88: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	58, // 89: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	81, // [81:90] is the sub-list for method output_type
-	72, // [72:81] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	47, // 53: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	46, // 54: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	45, // 55: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	29, // 56: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	48, // 57: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	35, // 58: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	53, // 59: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	51, // 60: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	30, // 61: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	40, // 62: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	2,  // 63: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	29, // 64: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	69, // 65: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	67, // 66: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	29, // 67: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	30, // 68: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	26, // 69: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	26, // 70: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	40, // 71: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	35, // 72: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	3,  // 73: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	60, // 74: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	27, // 75: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	43, // 76: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	48, // 77: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	50, // 78: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	54, // 79: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	56, // 80: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	58, // 81: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	4,  // 82: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	61, // 83: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	28, // 84: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	44, // 85: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	49, // 86: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	52, // 87: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	55, // 88: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	57, // 89: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	59, // 90: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	82, // [82:91] is the sub-list for method output_type
+	73, // [73:82] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -5521,7 +5621,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   63,
+			NumMessages:   64,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

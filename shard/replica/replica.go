@@ -251,13 +251,13 @@ func checkContinuity(store *logStore, snaps raft.SnapshotStore, applied uint64) 
 	}
 	switch {
 	case last > 0 && first > covered+1:
-		return fmt.Errorf("the log begins with entry %d and the newest snapshot ends with entry %d: those between are lost; restore the directory from a replica or a backup", first, covered)
+		return damagedf("the log begins with entry %d and the newest snapshot ends with entry %d: those between are lost; restore the directory from a replica or a backup", first, covered)
 	case max(last, covered) < applied:
-		return fmt.Errorf("the state holds entries up to %d and the log ends with entry %d: its end is lost; restore the directory from a replica or a backup", applied, max(last, covered))
+		return damagedf("the state holds entries up to %d and the log ends with entry %d: its end is lost; restore the directory from a replica or a backup", applied, max(last, covered))
 	}
 	if last > 0 {
 		if term, err := store.GetUint64([]byte("CurrentTerm")); err != nil || term == 0 {
-			return fmt.Errorf("the log has entries up to %d and no current term: its stable values are lost or damaged (%w); restore the directory from a replica or a backup", last, err)
+			return damagedf("the log has entries up to %d and no current term: its stable values are lost or damaged (%w); restore the directory from a replica or a backup", last, err)
 		}
 	}
 	return nil

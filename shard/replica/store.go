@@ -307,7 +307,7 @@ func appendValueSum(key, val []byte) []byte {
 func cutValueSum(key, stored []byte) ([]byte, error) {
 	n := len(stored) - 4
 	if n < 0 || valueSum(key, stored[:n]) != binary.LittleEndian.Uint32(stored[n:]) {
-		return nil, fmt.Errorf("value of %s, % x, is damaged: it does not match its checksum", key, stored)
+		return nil, damagedf("value of %s, % x, is damaged: it does not match its checksum", key, stored)
 	}
 	return stored[:n], nil
 }
@@ -335,7 +335,7 @@ func withSums(logs []*raft.Log) []*raft.Log {
 
 func checkSum(l *raft.Log) error {
 	if want := entrySum(l); !bytes.Equal(l.Extensions, want) {
-		return fmt.Errorf("log: entry %d is damaged: its checksum is %x, want %x; restore the directory from a replica or a backup", l.Index, l.Extensions, want)
+		return damagedf("log: entry %d is damaged: its checksum is %x, want %x; restore the directory from a replica or a backup", l.Index, l.Extensions, want)
 	}
 	l.Extensions = nil
 	return nil

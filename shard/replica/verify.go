@@ -175,7 +175,7 @@ func verifyBoltLog(path string, v *Verified, command func(uint64, []byte) error)
 	for i := v.First; i <= v.Last; i++ {
 		var l raft.Log
 		if err := store.GetLog(i, &l); err != nil {
-			return fmt.Errorf("log %s: entry %d is damaged: %w; restore the directory from a replica or a backup", path, i, err)
+			return damagedf("log %s: entry %d is damaged: %w; restore the directory from a replica or a backup", path, i, err)
 		}
 		if err := checkSum(&l); err != nil {
 			return fmt.Errorf("log %s: %w", path, err)
@@ -276,7 +276,7 @@ func verifySnapshot(dir string) (m snapshotMeta, err error) {
 		return m, err
 	}
 	if n != m.Size || string(h.Sum(nil)) != string(m.CRC) {
-		return m, fmt.Errorf("state.bin is damaged: it has %d bytes with checksum %x, want %d with %x", n, h.Sum(nil), m.Size, m.CRC)
+		return m, damagedf("state.bin is damaged: it has %d bytes with checksum %x, want %d with %x", n, h.Sum(nil), m.Size, m.CRC)
 	}
 	return m, nil
 }
