@@ -22,7 +22,7 @@ func newShardCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newShardListCommand(), newShardAddCommand(), newShardMoveCommand(), newShardReplicasCommand(), newShardSplitCommand())
+	cmd.AddCommand(newShardListCommand(), newShardAddCommand(), newShardMoveCommand(), newShardReplicasCommand(), newShardRebuildCommand(), newShardSplitCommand())
 	return cmd
 }
 
@@ -125,6 +125,33 @@ fail and nothing is lost or stops; with one, none.`,
 			return begin(cmd, &httpapi.ClusterRequest{Kind: "replica-change", Shard: shard, Replicas: n}, wait)
 		},
 	}
+	waitFlag(cmd, &wait)
+	return cmd
+}
+
+func newShardRebuildCommand() *cobra.Command {
+	var node string
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "rebuild SHARD",
+		Short: "Make a replica of a shard anew from the others",
+		Long: `Make a replica of a shard anew from the others, on the node where it is, while the shard is written
+and read. Its files are deleted, once all other replicas are there and sound. The cluster does that
+by itself for replicas whose files it found damaged.`,
+		Example: "  cordwood shard rebuild 3 --node n2 --wait",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			shard, err := shardNumber(args[0])
+			if err != nil {
+				return err
+			}
+			if node == "" {
+				return usageError{fmt.Errorf("--node NODE is needed: 'cordwood shard list' shows where the replicas are")}
+			}
+			return begin(cmd, &httpapi.ClusterRequest{Kind: "replica-rebuild", Shard: shard, Node: node}, wait)
+		},
+	}
+	cmd.Flags().StringVar(&node, "node", "", "`NODE` whose replica is made anew")
 	waitFlag(cmd, &wait)
 	return cmd
 }

@@ -18,9 +18,9 @@ import (
 // done, or nil.
 func automatic(p *picture) *act {
 	for _, rule := range []func(*picture) *act{
-		(*picture).initialShards, (*picture).tendMeta, (*picture).repairShards, (*picture).shardsForNewNodes,
-		(*picture).partitionTables, (*picture).spreadTables, (*picture).balanceReplicas,
-		(*picture).balanceLeaders, (*picture).raiseVersion, (*picture).trimHistory,
+		(*picture).initialShards, (*picture).tendMeta, (*picture).repairShards, (*picture).rebuildReplicas, (*picture).shardsForNewNodes,
+		(*picture).partitionTables, (*picture).spreadTables, (*picture).leadSound,
+		(*picture).balanceReplicas, (*picture).balanceLeaders, (*picture).raiseVersion, (*picture).trimHistory,
 	} {
 		if a := rule(p); a != nil {
 			return a
@@ -128,7 +128,7 @@ func (p *picture) shardsForNewNodes() *act {
 	}
 	for _, n := range p.status.Nodes {
 		id := n.GetNode().GetId()
-		if holding[id] || p.takes(id) != "" || !p.joined(n.Node) {
+		if holding[id] || p.takes(id) != "" || !p.joined(n.Node) || p.rebuildsOn(id) {
 			continue
 		}
 		others := max(len(holding), 1)
@@ -274,7 +274,7 @@ func (p *picture) balanceLeaders() *act {
 			continue
 		}
 		to := p.successor(s, g, []string{g.leader})
-		if to == "" || p.restarting(to) {
+		if to == "" || p.restarting(to) || p.damaged(to, s) {
 			continue
 		}
 		gap := p.rank(g.leader, led) - p.rank(to, led)

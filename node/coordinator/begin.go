@@ -85,6 +85,11 @@ func (a *Admin) operation(p *picture, r *httpapi.ClusterRequest) (*metapb.Operat
 		if r.Shard == 0 || r.From == "" || r.To == "" {
 			return nil, bad("shard-move needs shard, from and to")
 		}
+	case KindReplicaRebuild:
+		if r.Shard == 0 || r.Node == "" {
+			return nil, bad("replica-rebuild needs shard and node")
+		}
+		op.NodeId, op.FromNode, op.ToNode = "", op.NodeId, op.NodeId
 	case KindReplicaChange:
 		if r.Shard == 0 || r.Replicas < 1 || r.Replicas > 7 {
 			return nil, bad("replica-change needs shard, and replicas from 1 to 7")
@@ -122,7 +127,7 @@ func (a *Admin) operation(p *picture, r *httpapi.ClusterRequest) (*metapb.Operat
 }
 
 var kinds = []string{
-	KindShardAdd, KindShardMove, KindShardSplitHot, KindReplicaChange, KindTableMove, KindTablePartition, KindNodeDrain,
+	KindShardAdd, KindShardMove, KindShardSplitHot, KindReplicaChange, KindReplicaRebuild, KindTableMove, KindTablePartition, KindNodeDrain,
 	requestUndrain, KindNodeDecommission, requestRemove, KindRebalance, requestPause, requestResume,
 }
 

@@ -149,6 +149,27 @@ func scenarios() []scenario {
 			func(w *world) bool { return on(w, 1, "a", "b", "d") },
 		},
 		{
+			"rebuild a follower without some rows", func(w *world) *world {
+				return w.node("a", "b", "c").shard(3, "a", "b", "c").damage(1, "c", damagedSegment)
+			},
+			&metapb.Operation{Kind: KindReplicaRebuild, ShardId: 1, FromNode: "c", ToNode: "c"},
+			func(w *world) bool { return on(w, 1, "a", "b", "c") && len(w.groups[1].damaged) == 0 },
+		},
+		{
+			"rebuild a leader without some rows", func(w *world) *world {
+				return w.node("a", "b", "c", "d").shard(3, "a", "b", "c").shard(1, "d").damage(1, "a", damagedSegment)
+			},
+			&metapb.Operation{Kind: KindReplicaRebuild, ShardId: 1, FromNode: "a", ToNode: "a"},
+			func(w *world) bool { return on(w, 1, "a", "b", "c") && len(w.groups[1].damaged) == 0 },
+		},
+		{
+			"rebuild one that does not open", func(w *world) *world {
+				return w.node("a", "b", "c").shard(3, "a", "b", "c").damage(1, "b", damagedLog)
+			},
+			&metapb.Operation{Kind: KindReplicaRebuild, ShardId: 1, FromNode: "b", ToNode: "b"},
+			func(w *world) bool { return on(w, 1, "a", "b", "c") && len(w.groups[1].damaged) == 0 },
+		},
+		{
 			"one to three", func(w *world) *world { return w.node("a/1", "b/2", "c/3").shard(1, "a").shard(1, "b").shard(1, "c") },
 			&metapb.Operation{Kind: KindReplicaChange, ShardId: 1, Want: 3},
 			func(w *world) bool { return on(w, 1, "a", "b", "c") && w.shards[1].Want == 3 },

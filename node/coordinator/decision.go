@@ -20,6 +20,7 @@ const (
 	KindNodeDrain        = "node-drain"
 	KindNodeDecommission = "node-decommission"
 	KindReplicaRepair    = "replica-repair"
+	KindReplicaRebuild   = "replica-rebuild"
 	KindReplicaChange    = "replica-change"
 	KindRebalance        = "rebalance"
 )
@@ -32,6 +33,8 @@ const (
 	noteMode     = "mode"     // of a drain: modeRestart
 	notePromoted = "promoted" // when the second voter of a shard of one replica came, Unix ns
 	noteCopying  = "copying"  // when the copy began, Unix ns
+	noteLeaving  = "leaving"  // a damaged replica was told to leave its group
+	noteLeft     = "left"     // a damaged replica is gone from its node
 	noteAdd      = "add"      // nodes that get a replica, with commas
 	noteDrop     = "drop"     // nodes that lose theirs
 	noteWas      = "was"      // replicas that were wanted before
@@ -145,6 +148,8 @@ func (p *picture) next(op *metapb.Operation) decision {
 		return p.addShards(op)
 	case KindShardMove, KindReplicaRepair:
 		return p.moveReplica(op)
+	case KindReplicaRebuild:
+		return p.rebuild(op)
 	case KindReplicaChange:
 		return p.changeReplicas(op)
 	case KindTableMove, KindTablePartition:

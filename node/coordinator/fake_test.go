@@ -64,6 +64,26 @@ type fakeGroup struct {
 	ready            map[string]time.Time // when a learner has caught up
 	opened           map[string]time.Time // when a replica is open
 	gone             map[string]time.Time // when a removed one is deleted
+	damaged          map[string]string    // replicas with damaged files: segment, or log
+}
+
+// The damage of a replica: it lacks rows, or does not open.
+const damagedSegment, damagedLog = "segment", "log"
+
+// damage damages the replica of a shard on a node.
+func (w *world) damage(shard uint32, node, what string) *world {
+	w.groups[shard].damaged[node] = what
+	return w
+}
+
+// votes are those of the voters that work.
+func (w *world) votes(g *fakeGroup) int {
+	return w.living(slices.DeleteFunc(slices.Clone(g.voters), func(id string) bool { return g.damaged[id] == damagedLog }))
+}
+
+// whole counts the voters that work and have all rows.
+func (w *world) whole(g *fakeGroup) int {
+	return w.living(slices.DeleteFunc(slices.Clone(g.voters), func(id string) bool { return g.damaged[id] != "" }))
 }
 
 func newWorld(t testing.TB) *world {
@@ -91,7 +111,7 @@ func (w *world) node(words ...string) *world {
 func (w *world) shard(want uint32, nodes ...string) *world {
 	id := uint32(len(w.shards) + 1)
 	w.shards[id] = &metapb.Shard{Id: id, Incarnation: 1, Replicas: nodes, Want: want, Version: 1}
-	g := &fakeGroup{voters: nodes, leader: nodes[0], ready: map[string]time.Time{}, opened: map[string]time.Time{}, gone: map[string]time.Time{}}
+	g := &fakeGroup{voters: nodes, leader: nodes[0], ready: map[string]time.Time{}, opened: map[string]time.Time{}, gone: map[string]time.Time{}, damaged: map[string]string{}}
 	for _, n := range nodes {
 		g.ready[n], g.opened[n] = time.Now(), time.Now()
 	}
@@ -158,6 +178,7 @@ func (w *world) settle() {
 				delete(g.gone, n)
 				delete(g.opened, n)
 				delete(g.ready, n)
+				delete(g.damaged, n)
 			}
 		}
 		w.elect(s, g, now)
@@ -184,8 +205,8 @@ func (w *world) living(voters []string) int {
 }
 
 func (w *world) elect(s *metapb.Shard, g *fakeGroup, now time.Time) {
-	quorum := w.living(g.voters) >= majority(len(g.voters))
-	if g.leader != "" && quorum && w.down[g.leader].IsZero() && slices.Contains(g.voters, g.leader) {
+	quorum := w.votes(g) >= majority(len(g.voters))
+	if g.leader != "" && quorum && g.damaged[g.leader] != damagedLog && w.down[g.leader].IsZero() && slices.Contains(g.voters, g.leader) {
 		g.leaderLost = time.Time{}
 		return
 	}
@@ -197,7 +218,7 @@ func (w *world) elect(s *metapb.Shard, g *fakeGroup, now time.Time) {
 		return
 	}
 	for _, v := range g.voters {
-		if at, ok := g.opened[v]; ok && w.down[v].IsZero() && !now.Before(at) {
+		if at, ok := g.opened[v]; ok && g.damaged[v] != damagedLog && w.down[v].IsZero() && !now.Before(at) {
 			g.leader = v
 			return
 		}
@@ -270,6 +291,12 @@ func (w *world) status() *metapb.StatusResponse {
 			if !r.CaughtUp {
 				r.State, r.AppliedIndex, r.SegmentBytes = "Installing", 0, 0
 				r.InstallTotalBytes, r.InstallDoneBytes = w.bytes, w.bytes/2
+			}
+			switch g.damaged[id] {
+			case damagedSegment:
+				r.DamagedSegments, r.Damaged = 2, []*metapb.DamagedSegment{{File: "shards/1/segments/7.parquet", Rows: 99, Reason: "checksum"}}
+			case damagedLog:
+				r = &metapb.ReplicaReport{ShardId: sid, Incarnation: 1, State: stateFailed, FilesDamaged: true, Reason: "the log is damaged"}
 			}
 			if g.leader == id && w.down[id].IsZero() {
 				r.State, r.Voters, r.Learners, r.Term = "Leader", slices.Clone(g.voters), slices.Clone(g.learners), 5
@@ -531,7 +558,7 @@ func (w *world) changeReplicas(node string, req *shardpb.ChangeReplicasRequest) 
 	cut := func(list []string) []string {
 		return slices.DeleteFunc(slices.Clone(list), func(x string) bool { return x == id })
 	}
-	before := w.living(g.voters) - majority(len(g.voters))
+	before := w.whole(g) - majority(len(g.voters))
 	switch req.Change {
 	case shardpb.ChangeReplicasRequest_CHANGE_ADD_LEARNER:
 		if at, open := g.opened[id]; !open || now.Before(at) {
@@ -554,12 +581,12 @@ func (w *world) changeReplicas(node string, req *shardpb.ChangeReplicasRequest) 
 		}
 		g.learners, g.voters = cut(g.learners), cut(g.voters)
 		delete(g.ready, id)
-		after := w.living(g.voters) - majority(len(g.voters))
+		after := w.whole(g) - majority(len(g.voters))
 		if aim := int(s.Want) - majority(int(s.Want)); after < min(before, aim) {
 			w.fail("shard %d tolerates %d failures after node %s was removed, and tolerated %d before", s.Id, after, id, before)
 		}
 	case shardpb.ChangeReplicasRequest_CHANGE_LEAD:
-		if !voter || !w.down[id].IsZero() {
+		if !voter || !w.down[id].IsZero() || g.damaged[id] == damagedLog {
 			return errors.New("it cannot lead")
 		}
 		g.leader = id

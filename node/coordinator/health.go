@@ -25,6 +25,7 @@ func diagnose(p *picture) []httpapi.ClusterProblem {
 	d.leaderlessShards()
 	d.metadata()
 	d.downNodes()
+	d.damagedReplicas()
 	d.missingReplicas()
 	d.operations()
 	d.disks()
@@ -150,6 +151,41 @@ func round(d time.Duration) time.Duration {
 		return d.Round(time.Minute / 2)
 	}
 	return d.Round(time.Second)
+}
+
+// damagedReplicas tells of replicas whose files are damaged, and what is done about it.
+func (d *diagnosis) damagedReplicas() {
+	p := d.p
+	for _, s := range p.status.Shards {
+		g := p.groups[s.Id]
+		for _, id := range s.Replicas {
+			r := p.replica(id, s)
+			if r == nil || !p.alive(id) || !p.damaged(id, s) && r.State != stateFailed {
+				continue
+			}
+			severity, lost := warning, ""
+			if id == g.leader {
+				severity, lost = critical, ": queries that need these rows fail, or leave them out if they allow that"
+			}
+			text := fmt.Sprintf("shard %d: %s%s", s.Id, p.damageWords(id, s), lost)
+			why, never := p.keepDamaged(s, g, id)
+			op := p.runs(func(o *metapb.Operation) bool { return o.ShardId == s.Id })
+			switch {
+			case op != nil:
+				d.add(severity, fmt.Sprintf("nothing: operation %d (%s) is at it", op.Id, op.Kind), "%s", text)
+			case len(s.Replicas) == 1:
+				d.add(severity, fmt.Sprintf("there is no other replica: stop node %s, put the files back from a backup (docs/backup.md: One damaged file of a shard), and start it again; 'cordwood doctor --forget' gives the rows up", p.label(id)), "%s", text)
+			case why != "" && never:
+				d.add(severity, why, "%s", text)
+			case why != "":
+				d.add(severity, "it is made anew from the other replicas once that is possible: "+why, "%s", text)
+			case !p.damaged(id, s):
+				d.add(severity, fmt.Sprintf("look at the log of node %s: it is tried again; 'cordwood shard rebuild %d --node %s' makes it anew from the other replicas", p.label(id), s.Id, p.label(id)), "%s", text)
+			default:
+				d.add(severity, "nothing: it is made anew from the other replicas in a moment", "%s", text)
+			}
+		}
+	}
 }
 
 // missingReplicas tells of shards that have fewer replicas than they should, by what is

@@ -43,7 +43,7 @@ func (m *metrics) failed(kind, step string) { m.fails.WithLabelValues(kind, step
 
 func (m *metrics) ended(op *metapb.Operation) {
 	m.done.WithLabelValues(op.Kind, stateName(op.State)).Inc()
-	if op.State == metapb.OperationState_OPERATION_STATE_DONE && (op.Kind == KindShardMove || op.Kind == KindReplicaRepair) && op.ToNode != "" {
+	if op.State == metapb.OperationState_OPERATION_STATE_DONE && (op.Kind == KindShardMove || op.Kind == KindReplicaRepair || op.Kind == KindReplicaRebuild) && op.ToNode != "" {
 		m.moved.WithLabelValues(op.Kind).Add(float64(max(op.TotalBytes, 0)))
 	}
 }

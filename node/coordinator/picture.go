@@ -259,7 +259,7 @@ func (p *picture) led() map[string]int {
 func (p *picture) placementNodes() []placement.Node {
 	busy := map[string]int{}
 	for _, op := range p.running() {
-		if op.Kind == KindShardMove || op.Kind == KindReplicaRepair {
+		if op.Kind == KindShardMove || op.Kind == KindReplicaRepair || op.Kind == KindReplicaRebuild {
 			busy[op.FromNode]++
 			busy[op.ToNode]++
 		}

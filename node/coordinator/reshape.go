@@ -307,7 +307,7 @@ func (p *picture) successor(s *metapb.Shard, g *group, not []string) string {
 		if slices.Contains(not, id) || id == g.leader || !p.alive(id) || n.Report.Stopping || !p.caughtUp(s, g, id) {
 			continue
 		}
-		if best == "" || p.rank(id, led) < p.rank(best, led) {
+		if best == "" || p.standing(id, s, led) < p.standing(best, s, led) {
 			best = id
 		}
 	}
@@ -319,6 +319,15 @@ func (p *picture) rank(id string, led map[string]int) int {
 	r := led[id]
 	if p.leaving(id) || p.nodes[id].GetReport().GetDiskFull() {
 		r += 1 << 20
+	}
+	return r
+}
+
+// standing is the rank of a node for one shard: whoever misses rows of it comes last.
+func (p *picture) standing(id string, s *metapb.Shard, led map[string]int) int {
+	r := p.rank(id, led)
+	if p.damaged(id, s) {
+		r += 1 << 22
 	}
 	return r
 }

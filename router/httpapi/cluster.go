@@ -130,8 +130,8 @@ type ClusterOperation struct {
 // ClusterRequest asks for an operation. Nodes are given by name or id, tables as
 // DATABASE.TABLE.
 type ClusterRequest struct {
-	// Kind is one of shard-add, shard-move, shard-split-hot, replica-change, table-move,
-	// table-partition, node-drain, node-undrain, node-decommission, node-remove, rebalance,
+	// Kind is one of shard-add, shard-move, shard-split-hot, replica-change, replica-rebuild,
+	// table-move, table-partition, node-drain, node-undrain, node-decommission, node-remove, rebalance,
 	// rebalance-pause and rebalance-resume.
 	Kind       string   `json:"kind"`
 	Shard      uint32   `json:"shard,omitempty"`
