@@ -1,0 +1,88 @@
+package shard
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestIsDamaged breaks what a shard needs to open: damage is told from what may pass, and
+// a segment that is set aside is reported with its rows.
+func TestIsDamaged(t *testing.T) {
+	flip := func(t *testing.T, path string, at int) {
+		t.Helper()
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[at] ^= 1
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		name   string
+		breaks func(t *testing.T, dir string)
+		want   bool
+	}{
+		{"manifest", func(t *testing.T, dir string) { flip(t, filepath.Join(dir, "MANIFEST"), 20) }, true},
+		{"log", func(t *testing.T, dir string) {
+			wals, err := filepath.Glob(filepath.Join(dir, raftDirName, "*", "*.wal"))
+			if more, _ := filepath.Glob(filepath.Join(dir, raftDirName, "*.wal")); len(more) > 0 {
+				wals = more
+			}
+			if err != nil || len(wals) == 0 {
+				t.Fatalf("no log below %s: %v", dir, err)
+			}
+			flip(t, wals[0], 45)
+		}, true},
+		{"folder in the way", func(t *testing.T, dir string) {
+			path := filepath.Join(dir, segmentDirName)
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cfg := testConfig(t)
+			s := openShard(t, cfg)
+			s.mustPut(batch(head(1, 9, 1), "a"))
+			s.flush()
+			s.mustPut(batch(head(1, 9, 2), "b"), batch(head(1, 9, 3), "c"))
+			s.close()
+			test.breaks(t, cfg.Dir)
+			again, err := tryOpen(t, cfg)
+			if err == nil {
+				again.close()
+				t.Fatal("it opened")
+			}
+			if IsDamaged(err) != test.want {
+				t.Errorf("IsDamaged(%v) is %v", err, !test.want)
+			}
+		})
+	}
+	if IsDamaged(fs.ErrPermission) {
+		t.Error("a file that may not be read is taken for damaged")
+	}
+
+	s := openShard(t, testConfig(t))
+	s.mustPut(batch(head(1, 9, 1), "a", "b"))
+	s.flush()
+	path := s.segments[1][0].path
+	if r := s.Report(); r.DamagedSegments != 0 || len(r.Damaged) != 0 {
+		t.Errorf("a sound shard reports %v", r)
+	}
+	flip(t, path, 10)
+	if _, err := s.Verify(nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	r := s.Report()
+	if r.DamagedSegments != 1 || len(r.Damaged) != 1 || r.Damaged[0].File != path || r.Damaged[0].Rows != 2 || !strings.Contains(r.Damaged[0].Reason, "checksum") {
+		t.Errorf("report: %v", r)
+	}
+}
