@@ -56,6 +56,9 @@ func (a *clusterAPI) scale(cmd *cobra.Command, row string, to int) error {
 	if err != nil {
 		return err
 	}
+	if err := roomFor(status, row, to); err != nil {
+		return err
+	}
 	nodes := slices.Clone(status.Nodes)
 	slices.SortStableFunc(nodes, func(x, y httpapi.ClusterNode) int {
 		nx, _ := ordinal(x.Name, row)
@@ -95,6 +98,30 @@ func (a *clusterAPI) scale(cmd *cobra.Command, row string, to int) error {
 		}
 	}
 	fmt.Fprintf(out, "%s may have %s\n", row, count(to, "node"))
+	return nil
+}
+
+// roomFor tells whether the nodes that stay can hold all replicas. The server asks that for one
+// node at a time, before those that were begun right before count as leaving.
+func roomFor(status *httpapi.ClusterStatus, row string, to int) error {
+	stay, leave := 0, 0
+	for _, n := range status.Nodes {
+		number, ok := ordinal(n.Name, row)
+		switch {
+		case ok && number >= to:
+			if n.Replicas > 0 {
+				leave++
+			}
+		case slices.Contains(n.Roles, "shard") && (n.State == "up" || n.State == "unknown"):
+			stay++
+		}
+	}
+	for _, s := range status.Shards {
+		if leave > 0 && s.Want > stay {
+			return fmt.Errorf("%s cannot be %s: shard %d wants %d replicas, and %d nodes would be left to hold one: keep more, or have it keep fewer with 'cordwood shard replicas %d %d'",
+				row, count(to, "node"), s.ID, s.Want, stay, s.ID, max(stay, 1))
+		}
+	}
 	return nil
 }
 
