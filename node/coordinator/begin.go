@@ -231,7 +231,7 @@ func (a *Admin) removeNode(ctx context.Context, p *picture, r *httpapi.ClusterRe
 		}
 	}
 	if n := p.nodes[id]; p.alive(id) && !n.Report.Stopping {
-		return nil, bad("node %s answers: stop its process first", label)
+		return nil, bad("node %s answered a moment ago: stop its process, and try again %s after it has ended", label, p.cfg.DownAfter)
 	}
 	if p.drained(id) {
 		return nil, bad("node %s is being drained: wait until that has ended", label)

@@ -199,7 +199,7 @@ func TestAbsentWords(t *testing.T) {
 			ft.token(fmt.Append(nil, i))
 		}
 		ft.end()
-		if asked := int(max(bloom.NumSplitBlocksOf(int64(n), ft.bits), 1)) * bloom.BlockSize; len(ft.groups[0]) > max(asked, smallFilterBytes) {
+		if asked := max(bloom.NumSplitBlocksOf(int64(n), ft.bits), 1) * bloom.BlockSize; len(ft.groups[0]) > max(asked, smallFilterBytes) {
 			t.Errorf("%d tokens: a filter of %d bytes, want at most %d", n, len(ft.groups[0]), max(asked, smallFilterBytes))
 		}
 	}
