@@ -82,7 +82,7 @@ func (s *Shard) pinnedMerging() (out []manifest.Merging) {
 func mergingProto(m manifest.Merging) *shardpb.TableMerging {
 	out := &shardpb.TableMerging{TableId: m.TableID}
 	for _, e := range m.Eras {
-		rule := shardpb.MergeRule_MERGE_RULE_APPEND
+		rule := shardpb.MergeRule_MERGE_RULE_UNSPECIFIED
 		switch e.Merge {
 		case query.LastRow:
 			rule = shardpb.MergeRule_MERGE_RULE_LAST_ROW

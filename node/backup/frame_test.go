@@ -97,7 +97,7 @@ func goldenMerging() *backuppb.Backup {
 	b.Shards[0].Merging = []*shardpb.TableMerging{{TableId: 2, Eras: []*shardpb.MergeEra{
 		{Before: 4, Rule: shardpb.MergeRule_MERGE_RULE_LAST_ROW},
 		{Before: 9, Rule: shardpb.MergeRule_MERGE_RULE_LAST_NON_NULL},
-		{Before: math.MaxUint64, Rule: shardpb.MergeRule_MERGE_RULE_APPEND},
+		{Before: math.MaxUint64, Rule: shardpb.MergeRule_MERGE_RULE_UNSPECIFIED},
 	}}}
 	return b
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cordwood/proto/backuppb"
+	"cordwood/proto/shardpb"
 )
 
 // Framed tells by the first bytes of a file whether Inspect prints it.
@@ -61,7 +62,11 @@ func Inspect(w io.Writer, raw []byte) error {
 				if i > 0 {
 					fmt.Fprint(w, ", then")
 				}
-				fmt.Fprintf(w, " by %s", strings.ToLower(strings.TrimPrefix(e.Rule.String(), "MERGE_RULE_")))
+				rule := "append"
+				if e.Rule != shardpb.MergeRule_MERGE_RULE_UNSPECIFIED {
+					rule = strings.ToLower(strings.TrimPrefix(e.Rule.String(), "MERGE_RULE_"))
+				}
+				fmt.Fprintf(w, " by %s", rule)
 				if e.Before != math.MaxUint64 {
 					fmt.Fprintf(w, " in segments of an order below %d", e.Before)
 				}

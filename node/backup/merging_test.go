@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	ruleAppend  = shardpb.MergeRule_MERGE_RULE_APPEND
+	ruleAppend  = shardpb.MergeRule_MERGE_RULE_UNSPECIFIED
 	ruleLastRow = shardpb.MergeRule_MERGE_RULE_LAST_ROW
 	ruleNonNull = shardpb.MergeRule_MERGE_RULE_LAST_NON_NULL
 )

@@ -165,3 +165,19 @@ func TestStartRefuses(t *testing.T) {
 		})
 	}
 }
+
+// TestNodesAreEmptiedOneByOne refuses to empty a node if another one, whose operation has
+// only just begun, leaves too few.
+func TestNodesAreEmptiedOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
+		admin := NewAdmin(catalog{&process{w: w, leads: true}, false})
+		if _, err := admin.Start(t.Context(), &httpapi.ClusterRequest{Kind: KindNodeDecommission, Node: "node-d"}, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		_, err := admin.Start(t.Context(), &httpapi.ClusterRequest{Kind: KindNodeDecommission, Node: "node-a"}, "ann")
+		if err == nil || !strings.Contains(err.Error(), "node node-a cannot be emptied") {
+			t.Errorf("a second node is emptied: %v", err)
+		}
+	})
+}

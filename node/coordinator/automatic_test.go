@@ -275,6 +275,31 @@ func TestNewLeaderWaits(t *testing.T) {
 	}
 }
 
+// TestUnheardNodeStays does not forget an emptied node that a new leader of the metadata
+// group has not heard of yet.
+func TestUnheardNodeStays(t *testing.T) {
+	w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c")
+	op := &metapb.Operation{Kind: KindNodeDecommission, NodeId: "d"}
+	status := w.status()
+	for _, n := range status.Nodes {
+		if n.Node.Id == "d" {
+			n.Report, n.SilentNanos, n.Node.State = nil, int64(time.Second), metapb.NodeState_NODE_STATE_DRAINED
+		}
+	}
+	decided := func() decision {
+		return decide(newPicture(time.Now(), Config{}.withDefaults(), status, nil, nil), op)
+	}
+	if d := decided(); d.do != nil || d.end != 0 || !strings.Contains(d.reason, "node-d") {
+		t.Errorf("%+v, want that it waits for node d", d)
+	}
+	for _, n := range status.Nodes {
+		n.Down = n.Node.Id == "d"
+	}
+	if d := decided(); d.do == nil {
+		t.Errorf("%+v, want that node d is forgotten once it counts as down", d)
+	}
+}
+
 // FuzzOperations runs random operations in random clusters whose nodes fail and come back
 // and whose leader dies: all end, or say what they wait for, and what must hold holds.
 func FuzzOperations(f *testing.F) {

@@ -182,7 +182,7 @@ func (p *picture) find(text string) (string, error) {
 func (p *picture) refuseEmptying(id string) string {
 	others, zones := 0, map[string]bool{}
 	for _, n := range p.status.Nodes {
-		if other := n.GetNode().GetId(); other != id && p.takes(other) == "" {
+		if other := n.GetNode().GetId(); other != id && p.takes(other) == "" && !p.drained(other) {
 			others++
 			zones[n.Node.Zone] = true
 		}
@@ -232,6 +232,9 @@ func (a *Admin) removeNode(ctx context.Context, p *picture, r *httpapi.ClusterRe
 	}
 	if n := p.nodes[id]; p.alive(id) && !n.Report.Stopping {
 		return nil, bad("node %s answered a moment ago: stop its process, and try again %s after it has ended", label, p.cfg.DownAfter)
+	}
+	if slices.Contains(p.unheard(), id) {
+		return nil, bad("the leader of the metadata group has not heard of node %s yet, and it may be alive: try again in %s", label, p.cfg.DownAfter)
 	}
 	if p.drained(id) {
 		return nil, bad("node %s is being drained: wait until that has ended", label)

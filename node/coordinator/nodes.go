@@ -62,6 +62,8 @@ func (p *picture) drainNode(op *metapb.Operation) decision {
 		return finished("node %s has no replicas and gets none: 'cordwood node undrain %s' lets it take part again", p.name(id), p.name(id)).progress(total, total)
 	case p.alive(id):
 		return finished("node %s holds nothing: stop it, then 'cordwood node remove %s'", p.name(id), p.name(id)).progress(total, total)
+	case !n.Down:
+		return wait(stepForget, "this leader has not heard of node %s yet: it may be alive", p.name(id))
 	}
 	return p.forgetNode(op)
 }

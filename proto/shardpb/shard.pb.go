@@ -27,8 +27,8 @@ const (
 type MergeRule int32
 
 const (
-	// All rows are kept.
-	MergeRule_MERGE_RULE_APPEND MergeRule = 0
+	// None: all rows are kept.
+	MergeRule_MERGE_RULE_UNSPECIFIED MergeRule = 0
 	// The last row of an identity is the one.
 	MergeRule_MERGE_RULE_LAST_ROW MergeRule = 1
 	// Each column has the last value of an identity that is not null.
@@ -38,12 +38,12 @@ const (
 // Enum value maps for MergeRule.
 var (
 	MergeRule_name = map[int32]string{
-		0: "MERGE_RULE_APPEND",
+		0: "MERGE_RULE_UNSPECIFIED",
 		1: "MERGE_RULE_LAST_ROW",
 		2: "MERGE_RULE_LAST_NON_NULL",
 	}
 	MergeRule_value = map[string]int32{
-		"MERGE_RULE_APPEND":        0,
+		"MERGE_RULE_UNSPECIFIED":   0,
 		"MERGE_RULE_LAST_ROW":      1,
 		"MERGE_RULE_LAST_NON_NULL": 2,
 	}
@@ -2319,7 +2319,7 @@ func (x *MergeEra) GetRule() MergeRule {
 	if x != nil {
 		return x.Rule
 	}
-	return MergeRule_MERGE_RULE_APPEND
+	return MergeRule_MERGE_RULE_UNSPECIFIED
 }
 
 // ExpiredRows says that rows of a table which lie in segments of a lower order and are
@@ -3022,9 +3022,9 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"segment_id\x18\x03 \x01(\x04R\tsegmentId\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\x03R\x06offset\")\n" +
 	"\x13ReadSegmentResponse\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data*Y\n" +
-	"\tMergeRule\x12\x15\n" +
-	"\x11MERGE_RULE_APPEND\x10\x00\x12\x17\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data*^\n" +
+	"\tMergeRule\x12\x1a\n" +
+	"\x16MERGE_RULE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13MERGE_RULE_LAST_ROW\x10\x01\x12\x1c\n" +
 	"\x18MERGE_RULE_LAST_NON_NULL\x10\x022\xb4\a\n" +
 	"\fShardService\x12D\n" +
