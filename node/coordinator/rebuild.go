@@ -170,8 +170,8 @@ func (p *picture) rebuildReplicas() *act {
 	return nil
 }
 
-// rebuildsOn tells whether a replica of the node is being made anew, or that was given up
-// a moment ago.
+// rebuildsOn tells whether a replica of the node is being made anew, or that ended a
+// moment ago.
 func (p *picture) rebuildsOn(node string) bool {
 	return slices.ContainsFunc(p.status.Operations, func(op *metapb.Operation) bool {
 		if op.Kind != KindReplicaRebuild || op.FromNode != node {
@@ -182,6 +182,9 @@ func (p *picture) rebuildsOn(node string) bool {
 			return true
 		case metapb.OperationState_OPERATION_STATE_FAILED, metapb.OperationState_OPERATION_STATE_CANCELLED:
 			return p.now.Sub(endTime(op)) < rebuildRest
+		case metapb.OperationState_OPERATION_STATE_DONE:
+			// The newest report may still be of the replica of before.
+			return p.now.Sub(endTime(op)) < p.cfg.DownAfter
 		}
 		return false
 	})

@@ -146,3 +146,25 @@ func TestDamageInStatus(t *testing.T) {
 		})
 	}
 }
+
+// TestRebuildRests begins no second rebuild because of a report of before the first one.
+func TestRebuildRests(t *testing.T) {
+	now := time.Now()
+	for _, c := range []struct {
+		state metapb.OperationState
+		ended time.Duration // ago
+		want  bool
+	}{
+		{metapb.OperationState_OPERATION_STATE_RUNNING, 0, true},
+		{metapb.OperationState_OPERATION_STATE_DONE, time.Second, true},
+		{metapb.OperationState_OPERATION_STATE_DONE, 30 * time.Second, false},
+		{metapb.OperationState_OPERATION_STATE_FAILED, 30 * time.Second, true},
+		{metapb.OperationState_OPERATION_STATE_FAILED, 2 * time.Minute, false},
+	} {
+		op := &metapb.Operation{Kind: KindReplicaRebuild, FromNode: "a", State: c.state, EndedUnixNano: now.Add(-c.ended).UnixNano()}
+		p := newPicture(now, Config{}.withDefaults(), &metapb.StatusResponse{Operations: []*metapb.Operation{op}}, nil, nil)
+		if got := p.rebuildsOn("a"); got != c.want {
+			t.Errorf("%s %s ago: %t, want %t", c.state, c.ended, got, c.want)
+		}
+	}
+}
