@@ -44,11 +44,7 @@ exit status is 1 if something does not work (broken), and 0 otherwise.`,
 		Example: "  cordwood cluster status\n  cordwood cluster status --output json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := newClusterAPI(cmd)
-			if err != nil {
-				return err
-			}
-			status, err := a.status(cmd.Context())
+			_, status, err := askStatus(cmd)
 			if err != nil {
 				return err
 			}

@@ -33,11 +33,7 @@ func newNodeListCommand() *cobra.Command {
 		Example: "  cordwood node list\n  cordwood node list --output json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := newClusterAPI(cmd)
-			if err != nil {
-				return err
-			}
-			status, err := a.status(cmd.Context())
+			_, status, err := askStatus(cmd)
 			if err != nil {
 				return err
 			}

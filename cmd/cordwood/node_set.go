@@ -184,11 +184,7 @@ router that was forgotten comes back only with an empty data folder.`,
 			if silent < 0 {
 				return usageError{fmt.Errorf("--silent %s: want a duration that is not negative, as 15m", silent)}
 			}
-			a, err := newClusterAPI(cmd)
-			if err != nil {
-				return err
-			}
-			status, err := a.status(cmd.Context())
+			a, status, err := askStatus(cmd)
 			if err != nil {
 				return err
 			}

@@ -58,6 +58,16 @@ func (a *clusterAPI) status(ctx context.Context) (*httpapi.ClusterStatus, error)
 	return out, a.call(ctx, http.MethodGet, "", nil, out)
 }
 
+// askStatus asks the server for the state of the cluster.
+func askStatus(cmd *cobra.Command) (*clusterAPI, *httpapi.ClusterStatus, error) {
+	a, err := newClusterAPI(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	status, err := a.status(cmd.Context())
+	return a, status, err
+}
+
 func (a *clusterAPI) operations(ctx context.Context) ([]httpapi.ClusterOperation, error) {
 	var out struct {
 		Operations []httpapi.ClusterOperation `json:"operations"`

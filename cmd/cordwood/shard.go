@@ -35,11 +35,7 @@ func newShardListCommand() *cobra.Command {
 		Example: "  cordwood shard list\n  cordwood shard list --output json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := newClusterAPI(cmd)
-			if err != nil {
-				return err
-			}
-			status, err := a.status(cmd.Context())
+			_, status, err := askStatus(cmd)
 			if err != nil {
 				return err
 			}
