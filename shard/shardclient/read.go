@@ -12,6 +12,8 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
+
+	"google.golang.org/grpc"
 )
 
 // Analyze tells what a SELECT refers to. Any node can; the first that answers does.
@@ -43,29 +45,12 @@ func (c *Client) Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadC
 	if req.AllowPartial {
 		a.rounds = partialRounds
 	}
-	var r *streamReader
-	cancel, err := c.ask(ctx, a, func(ctx context.Context, client shardpb.ShardServiceClient, alive func()) error {
-		stream, err := client.Query(ctx, req, callOptions...)
-		if err != nil {
-			return err
-		}
-		if _, err := stream.Header(); err == nil {
-			alive()
-		}
-		first, err := stream.Recv()
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		r = &streamReader{rest: first.GetArrowIpc(), end: err, partial: first.GetPartial(), next: func() ([]byte, error) {
-			chunk, err := stream.Recv()
-			return chunk.GetArrowIpc(), err
-		}}
-		return nil
+	r, err := stream(ctx, c, a, func(ctx context.Context, client shardpb.ShardServiceClient) (grpc.ServerStreamingClient[shardpb.QueryChunk], error) {
+		return client.Query(ctx, req, callOptions...)
 	})
 	if err != nil {
-		return nil, err
+		return nil, err // a nil reader in the interface would not be nil
 	}
-	r.cancel = cancel
 	return r, nil
 }
 
@@ -84,22 +69,40 @@ func (c *Client) Scan(ctx context.Context, nodes []string, req *shardpb.ScanRequ
 	if req.AllowPartial {
 		a.rounds = partialRounds
 	}
+	r, err := stream(ctx, c, a, func(ctx context.Context, client shardpb.ShardServiceClient) (grpc.ServerStreamingClient[shardpb.ScanResponse], error) {
+		return client.Scan(ctx, req, callOptions...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &ScanReader{r}, nil
+}
+
+// rows is a message that carries a piece of an Arrow IPC stream.
+type rows[T any] interface {
+	*T
+	GetArrowIpc() []byte
+	GetPartial() []string
+}
+
+// stream asks nodes for rows and waits for the first message.
+func stream[T any, P rows[T]](ctx context.Context, c *Client, a asking, open func(context.Context, shardpb.ShardServiceClient) (grpc.ServerStreamingClient[T], error)) (*streamReader, error) {
 	var r *streamReader
 	cancel, err := c.ask(ctx, a, func(ctx context.Context, client shardpb.ShardServiceClient, alive func()) error {
-		stream, err := client.Scan(ctx, req, callOptions...)
+		messages, err := open(ctx, client)
 		if err != nil {
 			return err
 		}
-		if _, err := stream.Header(); err == nil {
+		if _, err := messages.Header(); err == nil {
 			alive()
 		}
-		first, err := stream.Recv()
+		first, err := messages.Recv()
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		r = &streamReader{rest: first.GetArrowIpc(), end: err, partial: first.GetPartial(), next: func() ([]byte, error) {
-			chunk, err := stream.Recv()
-			return chunk.GetArrowIpc(), err
+		r = &streamReader{rest: P(first).GetArrowIpc(), end: err, partial: P(first).GetPartial(), next: func() ([]byte, error) {
+			m, err := messages.Recv()
+			return P(m).GetArrowIpc(), err
 		}}
 		return nil
 	})
@@ -107,7 +110,7 @@ func (c *Client) Scan(ctx context.Context, nodes []string, req *shardpb.ScanRequ
 		return nil, err
 	}
 	r.cancel = cancel
-	return &ScanReader{r}, nil
+	return r, nil
 }
 
 // ScanReader reads the rows of a scan as an Arrow IPC stream.
