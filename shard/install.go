@@ -58,14 +58,7 @@ func (r *Rate) wait(ctx context.Context, n int) error {
 	if pause < 5*time.Millisecond {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return sleep(ctx, pause)
 }
 
 // installs is the fetching of state by a shard: one job at a time.
