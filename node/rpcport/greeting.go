@@ -3,11 +3,11 @@ package rpcport
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"time"
+
+	"cordwood/proto/handshake"
 )
 
 // The first bytes of a connection. Part of the format.
@@ -17,12 +17,6 @@ const (
 	magicHTTP2 = "PRI "
 )
 
-// maxName bounds ids, maxReason the text of a refusal; both in bytes.
-const (
-	maxName   = 255
-	maxReason = 1024
-)
-
 // Member is what a node says of itself in greetings.
 type Member struct {
 	ClusterID, NodeID string
@@ -30,9 +24,9 @@ type Member struct {
 	Lowest, Highest uint16
 }
 
-// ErrRefused is the error of a connection that the other node does not want: it belongs
-// to another cluster, is another node than was meant, or speaks other versions.
-var ErrRefused = errors.New("the other node refused the connection")
+// ErrRefused is the error of a connection that the other node does not want; see
+// handshake.ErrRefused.
+var ErrRefused = handshake.ErrRefused
 
 // greeting is what the side that opens a connection for calls says first.
 type greeting struct {
@@ -44,11 +38,7 @@ func (g *greeting) append(b []byte) []byte {
 	b = append(b, magicCalls...)
 	b = binary.LittleEndian.AppendUint16(b, g.Lowest)
 	b = binary.LittleEndian.AppendUint16(b, g.Highest)
-	for _, s := range []string{g.ClusterID, g.NodeID, g.to} {
-		b = append(b, byte(len(s)))
-		b = append(b, s...)
-	}
-	return b
+	return handshake.AppendNames(b, g.ClusterID, g.NodeID, g.to)
 }
 
 // readGreeting reads what follows the magic.
@@ -58,16 +48,8 @@ func readGreeting(r io.Reader) (*greeting, error) {
 		return nil, fmt.Errorf("read the greeting: %w", err)
 	}
 	g := &greeting{Member: Member{Lowest: binary.LittleEndian.Uint16(head[:]), Highest: binary.LittleEndian.Uint16(head[2:])}}
-	for _, s := range []*string{&g.ClusterID, &g.NodeID, &g.to} {
-		var size [1]byte
-		if _, err := io.ReadFull(r, size[:]); err != nil {
-			return nil, fmt.Errorf("read the greeting: %w", err)
-		}
-		text := make([]byte, size[0])
-		if _, err := io.ReadFull(r, text); err != nil {
-			return nil, fmt.Errorf("read the greeting: %w", err)
-		}
-		*s = string(text)
+	if err := handshake.ReadNames(r, &g.ClusterID, &g.NodeID, &g.to); err != nil {
+		return nil, err
 	}
 	return g, nil
 }
@@ -86,29 +68,16 @@ func (m *Member) judge(g *greeting) (version uint16, reason string) {
 	default:
 		return min(g.Highest, m.Highest), ""
 	}
-	return 0, reason[:min(len(reason), maxReason)]
-}
-
-// answer tells the other side what became of its greeting.
-func answer(conn net.Conn, version uint16, reason string) error {
-	b := append(make([]byte, 0, 8+len(reason)), magicCalls...)
-	b = binary.LittleEndian.AppendUint16(b, version)
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(reason)))
-	_, err := conn.Write(append(b, reason...))
-	return err
+	return 0, reason[:min(len(reason), handshake.MaxReason)]
 }
 
 // Greet opens a connection for calls to the node of that id, which must be the one that
 // answers, and of the same cluster. The error wraps ErrRefused if it does not want to.
 func Greet(ctx context.Context, conn net.Conn, me Member, node string) error {
-	if len(me.ClusterID) > maxName || len(me.NodeID) > maxName || len(node) > maxName {
-		return fmt.Errorf("greet node %s: an id is longer than %d bytes", node, maxName)
+	if len(me.ClusterID) > handshake.MaxName || len(me.NodeID) > handshake.MaxName || len(node) > handshake.MaxName {
+		return fmt.Errorf("greet node %s: an id is longer than %d bytes", node, handshake.MaxName)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	err := greet(conn, &greeting{Member: me, to: node})
-	if !stop() && err == nil {
-		err = ctx.Err()
-	}
+	err := handshake.During(ctx, conn, func() error { return greet(conn, &greeting{Member: me, to: node}) })
 	if err != nil {
 		return fmt.Errorf("greet node %s at %s: %w", node, conn.RemoteAddr(), err)
 	}
@@ -119,26 +88,5 @@ func greet(conn net.Conn, g *greeting) error {
 	if _, err := conn.Write(g.append(nil)); err != nil {
 		return err
 	}
-	var head [8]byte
-	if _, err := io.ReadFull(conn, head[:]); err != nil {
-		return err
-	}
-	if string(head[:4]) != magicCalls {
-		return fmt.Errorf("the answer begins with %q, want %q", head[:4], magicCalls)
-	}
-	version, size := binary.LittleEndian.Uint16(head[4:]), binary.LittleEndian.Uint16(head[6:])
-	if size > maxReason {
-		return fmt.Errorf("the answer has a reason of %d bytes, at most %d are allowed", size, maxReason)
-	}
-	reason := make([]byte, size)
-	if _, err := io.ReadFull(conn, reason); err != nil {
-		return err
-	}
-	switch {
-	case version == 0:
-		return fmt.Errorf("%w: %s", ErrRefused, reason)
-	case version < g.Lowest || version > g.Highest:
-		return fmt.Errorf("the answer chose protocol version %d, want %d to %d", version, g.Lowest, g.Highest)
-	}
-	return nil
+	return handshake.ReadAnswer(conn, magicCalls, g.Lowest, g.Highest)
 }

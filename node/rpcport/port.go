@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"cordwood/node/certs"
+	"cordwood/proto/handshake"
 )
 
 // Config says what Listen opens. Addr is required.
@@ -241,7 +242,7 @@ func (p *Port) sort(raw net.Conn) (conn net.Conn, take func(net.Conn), err error
 			return nil, nil, err
 		}
 		version, reason := member.judge(g)
-		if err := answer(conn, version, reason); err != nil {
+		if err := handshake.Answer(conn, magicCalls, version, reason); err != nil {
 			return nil, nil, err
 		}
 		if version == 0 {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cordwood/proto/handshake"
 )
 
 func listen(t *testing.T, timeout time.Duration) *Port {
@@ -166,7 +168,7 @@ func FuzzGreeting(f *testing.F) {
 			t.Fatalf("%x read and written is %x", b, out)
 		}
 		_, reason := (&Member{ClusterID: "c", NodeID: "m", Lowest: 1, Highest: 2}).judge(g)
-		if len(reason) > maxReason {
+		if len(reason) > handshake.MaxReason {
 			t.Fatalf("a reason of %d bytes", len(reason))
 		}
 	})

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"cordwood/proto/handshake"
 )
 
 // The protocol versions that this program speaks. Part of the format.
@@ -19,11 +21,8 @@ const (
 // magic begins every connection, in both directions. Part of the format.
 const magic = "CWRT"
 
-// maxName bounds names and ids, maxReason the text of a refusal; both in bytes.
-const (
-	maxName   = 255
-	maxReason = 1024
-)
+// maxName bounds names and ids, in bytes.
+const maxName = handshake.MaxName
 
 // hello is what the side that opens a connection says first.
 type hello struct {
@@ -33,21 +32,16 @@ type hello struct {
 	from, to        string
 }
 
-// ErrRefused is the error of a connection that the other node does not want: it
-// belongs to another cluster, is another node than was dialed, or speaks other
-// versions. To try again without a change is of no use.
-var ErrRefused = errors.New("the other node refused the connection")
+// ErrRefused is the error of a connection that the other node does not want; see
+// handshake.ErrRefused.
+var ErrRefused = handshake.ErrRefused
 
 func (h *hello) append(b []byte) []byte {
 	b = append(b, magic...)
 	b = binary.LittleEndian.AppendUint16(b, h.lowest)
 	b = binary.LittleEndian.AppendUint16(b, h.highest)
 	b = append(b, byte(h.class))
-	for _, s := range []string{h.cluster, h.from, h.to} {
-		b = append(b, byte(len(s)))
-		b = append(b, s...)
-	}
-	return b
+	return handshake.AppendNames(b, h.cluster, h.from, h.to)
 }
 
 func readHello(r io.Reader) (*hello, error) {
@@ -59,16 +53,8 @@ func readHello(r io.Reader) (*hello, error) {
 		return nil, fmt.Errorf("it begins with %q, want %q: not a node's raft connection", head[:4], magic)
 	}
 	h := &hello{lowest: binary.LittleEndian.Uint16(head[4:]), highest: binary.LittleEndian.Uint16(head[6:]), class: class(head[8])}
-	for _, s := range []*string{&h.cluster, &h.from, &h.to} {
-		var size [1]byte
-		if _, err := io.ReadFull(r, size[:]); err != nil {
-			return nil, fmt.Errorf("read the greeting: %w", err)
-		}
-		text := make([]byte, size[0])
-		if _, err := io.ReadFull(r, text); err != nil {
-			return nil, fmt.Errorf("read the greeting: %w", err)
-		}
-		*s = string(text)
+	if err := handshake.ReadNames(r, &h.cluster, &h.from, &h.to); err != nil {
+		return nil, err
 	}
 	return h, nil
 }
@@ -81,11 +67,7 @@ func (n *Network) dial(ctx context.Context, node string, c class) (net.Conn, err
 	if err != nil {
 		return nil, fmt.Errorf("raft network: dial node %s: %w", node, err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	err = n.greet(conn, node, c)
-	if !stop() && err == nil {
-		err = ctx.Err()
-	}
+	err = handshake.During(ctx, conn, func() error { return n.greet(conn, node, c) })
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("raft network: greet node %s: %w", node, err), conn.Close())
 	}
@@ -97,28 +79,7 @@ func (n *Network) greet(conn net.Conn, node string, c class) error {
 	if _, err := conn.Write(h.append(nil)); err != nil {
 		return err
 	}
-	var head [8]byte // magic, version or 0, length of the reason
-	if _, err := io.ReadFull(conn, head[:]); err != nil {
-		return err
-	}
-	if string(head[:4]) != magic {
-		return fmt.Errorf("the answer begins with %q, want %q", head[:4], magic)
-	}
-	version, size := binary.LittleEndian.Uint16(head[4:]), binary.LittleEndian.Uint16(head[6:])
-	if size > maxReason {
-		return fmt.Errorf("the answer has a reason of %d bytes, at most %d are allowed", size, maxReason)
-	}
-	reason := make([]byte, size)
-	if _, err := io.ReadFull(conn, reason); err != nil {
-		return err
-	}
-	if version == 0 {
-		return fmt.Errorf("%w: %s", ErrRefused, reason)
-	}
-	if version < minVersion || version > maxVersion {
-		return fmt.Errorf("the answer chose protocol version %d, want %d to %d", version, minVersion, maxVersion)
-	}
-	return nil
+	return handshake.ReadAnswer(conn, magic, minVersion, maxVersion)
 }
 
 // accept reads a greeting and answers it.
@@ -131,10 +92,7 @@ func (n *Network) accept(conn net.Conn) (*hello, error) {
 		return nil, err // not our protocol: no answer would be understood
 	}
 	version, reason := n.judge(h)
-	b := append(make([]byte, 0, 8+len(reason)), magic...)
-	b = binary.LittleEndian.AppendUint16(b, version)
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(reason)))
-	if _, err := conn.Write(append(b, reason...)); err != nil {
+	if err := handshake.Answer(conn, magic, version, reason); err != nil {
 		return nil, err
 	}
 	if version == 0 {
@@ -157,5 +115,5 @@ func (n *Network) judge(h *hello) (version uint16, reason string) {
 	default:
 		return min(h.highest, maxVersion), ""
 	}
-	return 0, reason[:min(len(reason), maxReason)]
+	return 0, reason[:min(len(reason), handshake.MaxReason)]
 }
