@@ -212,7 +212,7 @@ func (n *node) whyNoShards() string {
 func (n *node) newShardClient() *shardclient.Client {
 	return shardclient.New(shardclient.Config{
 		Replicas: n.replicas,
-		Dial:     n.nodes.Dial, DialTail: n.nodes.DialTail,
+		Dial:     n.nodes.Dial, DialTail: n.nodes.DialTail, DialAnew: n.nodes.DialAnew,
 		Nodes:  n.shardNodes,
 		Logger: n.log, Registerer: n.registry,
 	})

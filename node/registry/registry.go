@@ -290,18 +290,56 @@ func (r *Registry) DialTail(id string) (grpc.ClientConnInterface, error) {
 	return r.conn(id, forTails, r.cfg.TailOptions)
 }
 
+// DialAnew returns a connection for calls to a node that shares nothing with the one of
+// Dial, which may be dead without anybody having noticed. closeConn is never nil.
+func (r *Registry) DialAnew(id string) (conn grpc.ClientConnInterface, closeConn func(), err error) {
+	if id == r.cfg.NodeID {
+		return r.cfg.Local, func() {}, nil
+	}
+	r.mu.Lock()
+	_, err = r.reachable(id)
+	r.mu.Unlock()
+	if err != nil {
+		return nil, func() {}, err
+	}
+	c, err := r.newConn(id, r.cfg.Options)
+	if err != nil {
+		return nil, func() {}, err
+	}
+	return c, func() { _ = c.Close() }, nil // its calls are over
+}
+
 func (r *Registry) conn(id string, kind int, options []grpc.DialOption) (grpc.ClientConnInterface, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	e, err := r.reachable(id)
+	if err != nil {
+		return nil, err
+	}
+	if e.conns[kind] == nil {
+		c, err := r.newConn(id, options)
+		if err != nil {
+			return nil, err
+		}
+		e.conns[kind] = c
+	}
+	return e.conns[kind], nil
+}
+
+// reachable returns what is known of a node, which is to be dialed; the caller holds mu.
+func (r *Registry) reachable(id string) (*entry, error) {
 	e := r.nodes[id]
 	switch {
 	case r.closed:
 		return nil, errs.New(errs.ShardUnreachable, "node %s cannot be reached: this node is stopping", id)
 	case e == nil:
 		return nil, errs.New(errs.ShardUnreachable, "node %s cannot be reached: nothing is known of it", id)
-	case e.conns[kind] != nil:
-		return e.conns[kind], nil
 	}
+	return e, nil
+}
+
+// newConn makes a connection, which dials when it is used.
+func (r *Registry) newConn(id string, options []grpc.DialOption) (*grpc.ClientConn, error) {
 	c, err := grpc.NewClient("passthrough:///"+id, append([]grpc.DialOption{
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return r.dial(ctx, id, func(ctx context.Context, conn net.Conn) error {
@@ -321,7 +359,6 @@ func (r *Registry) conn(id string, kind int, options []grpc.DialOption) (grpc.Cl
 	if err != nil {
 		return nil, errs.Wrap(errs.Internal, err, "connect to node %s", id)
 	}
-	e.conns[kind] = c
 	return c, nil
 }
 

@@ -1,0 +1,119 @@
+package registry
+
+import (
+	"context"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"cordwood/proto/metapb"
+)
+
+// relay passes connections on to addr until stall, which has those that there are
+// deliver nothing more, and lives on for new ones: what a lost route looks like.
+func relay(t *testing.T, addr string) (relayed string, stall func()) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var open []net.Conn
+	dead := make(chan struct{})
+	pass := func(to, from net.Conn, dead <-chan struct{}) {
+		buf := make([]byte, 4096)
+		for {
+			n, err := from.Read(buf)
+			if err != nil {
+				return
+			}
+			select {
+			case <-dead: // swallowed
+			default:
+				if _, err := to.Write(buf[:n]); err != nil {
+					return
+				}
+			}
+		}
+	}
+	go func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", addr)
+			if err != nil {
+				in.Close()
+				continue
+			}
+			mu.Lock()
+			open = append(open, in, out)
+			go pass(out, in, dead)
+			go pass(in, out, dead)
+			mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() {
+		l.Close()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, c := range open {
+			c.Close()
+		}
+	})
+	return l.Addr().String(), func() {
+		mu.Lock()
+		defer mu.Unlock()
+		close(dead)
+		dead = make(chan struct{})
+	}
+}
+
+// TestDialAnew reaches a node whose connection is dead although it looks alive.
+func TestDialAnew(t *testing.T) {
+	r := newRegistry(t, "")
+	addr, stop := node(t, "a", "127.0.0.1:0")
+	defer stop()
+	relayed, stall := relay(t, addr)
+	r.Seen("a", relayed, nil)
+
+	ask := func(conn grpc.ClientConnInterface, wait time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), wait)
+		defer cancel()
+		_, err := metapb.NewDiscoveryClient(conn).Hello(ctx, &metapb.HelloRequest{}, grpc.WaitForReady(true))
+		return err
+	}
+	kept, err := r.Dial("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(kept, 20*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	stall()
+	if ask(kept, 100*time.Millisecond) == nil {
+		t.Fatal("the relay does not stall")
+	}
+	anew, closeAnew, err := r.DialAnew("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(anew, 20*time.Second); err != nil {
+		t.Errorf("a new connection: %v", err)
+	}
+	closeAnew()
+	if ask(anew, time.Second) == nil {
+		t.Error("a closed connection answers")
+	}
+	if again, err := r.Dial("a"); err != nil || again != kept {
+		t.Errorf("Dial returns another connection than before: %v", err)
+	}
+	if _, _, err := r.DialAnew("nobody"); err == nil || !strings.Contains(err.Error(), "nothing is known") {
+		t.Errorf("an unknown node: %v", err)
+	}
+}
