@@ -4,4 +4,6 @@ import "context"
 
 // StepDown hands the leadership of the group to another voter. It does nothing if this
 // member does not lead or is the only voter.
-func (m *Meta) StepDown(ctx context.Context) error { return m.replica.StepDown(ctx) }
+func (m *Meta) StepDown(ctx context.Context, avoid ...string) error {
+	return m.replica.StepDown(ctx, avoid...)
+}

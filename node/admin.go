@@ -121,7 +121,7 @@ func (n *node) drain(w http.ResponseWriter, r *http.Request) {
 	}
 	n.log.Info("drained by the administrator", "wait", wait)
 	n.leave("about to stop: drained by the administrator")
-	n.handOver(r.Context())
+	n.handOver(r.Context(), false)
 	select {
 	case <-r.Context().Done():
 	case <-time.After(wait):

@@ -216,7 +216,7 @@ func (n *node) stop(ctx context.Context) error {
 	var errs []error
 	n.service.Stopping()
 	n.leave("stopping")
-	n.handOver(ctx)
+	n.handOver(ctx, true)
 	for _, port := range []*httpServer{n.users, n.usersV1} {
 		if port != nil {
 			errs = append(errs, port.close(ctx))

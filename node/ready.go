@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
 	"cordwood/router/httpapi"
 )
 
@@ -97,19 +98,58 @@ func (n *node) leave(why string) {
 	}
 }
 
-// handOver gives the leadership of all groups to others, as far as there are any.
-func (n *node) handOver(ctx context.Context) {
+// handOver gives the leadership of all groups to others, as far as there are any; to those that
+// are about to stop themselves only if this one stops at once, and there are no others.
+func (n *node) handOver(ctx context.Context, now bool) {
 	ctx, cancel := context.WithTimeout(ctx, handOverTimeout)
 	defer cancel()
+	avoid := n.leavingNodes(ctx)
 	if n.host != nil {
-		n.host.StepDown(ctx)
+		n.host.StepDown(ctx, avoid...)
+		if now && len(avoid) > 0 {
+			n.host.StepDown(ctx)
+		}
 	}
 	if n.member != nil {
-		if err := n.member.StepDown(ctx); err != nil {
+		err := n.member.StepDown(ctx, avoid...)
+		if err != nil && now && len(avoid) > 0 {
+			err = n.member.StepDown(ctx)
+		}
+		if err != nil {
 			n.log.Info("the leadership of the metadata group was not handed on", "error", err)
 		}
 	}
 }
+
+// leavingNodes are other nodes that are about to stop too, or to be emptied: what they were
+// given they would only hand on, or back. None are known while nobody leads the metadata.
+func (n *node) leavingNodes(ctx context.Context) (ids []string) {
+	if n.meta == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, leavingTimeout)
+	defer cancel()
+	status, err := n.meta.Status(ctx)
+	if err != nil {
+		n.log.Info("which other nodes are about to stop is not known", "err", err)
+		return nil
+	}
+	return leavingOf(status, n.data.nodeID)
+}
+
+func leavingOf(status *metapb.StatusResponse, self string) (ids []string) {
+	for _, m := range status.Nodes {
+		state := m.GetNode().GetState()
+		if id := m.GetNode().GetId(); id != self && (m.GetReport().GetStopping() ||
+			state == metapb.NodeState_NODE_STATE_DRAINING || state == metapb.NodeState_NODE_STATE_DRAINED) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// leavingTimeout bounds the question who else is about to stop.
+const leavingTimeout = time.Second
 
 // handOverTimeout bounds handOver.
 const handOverTimeout = 8 * time.Second

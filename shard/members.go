@@ -57,8 +57,10 @@ func (s *Shard) share(ctx context.Context) error {
 func (s *Shard) aloneLocked() bool { return !s.shared && s.replica.SoleMember() }
 
 // StepDown hands leadership to another replica, if this one leads and there is one that
-// votes.
-func (s *Shard) StepDown(ctx context.Context) error { return s.replica.StepDown(ctx) }
+// votes; see replica.Replica.StepDown.
+func (s *Shard) StepDown(ctx context.Context, avoid ...string) error {
+	return s.replica.StepDown(ctx, avoid...)
+}
 
 // Leads tells whether this replica leads the shard and has applied all that was
 // committed before it did.

@@ -400,6 +400,29 @@ func TestCutOffLeader(t *testing.T) {
 	}
 }
 
+// TestUnreadyReplicaIsLeft: a query does not wait for a replica that was restarted and has not
+// caught up, since another one can answer; the error is one that has others asked.
+func TestUnreadyReplicaIsLeft(t *testing.T) {
+	g := newGroup(t, nil, "n1", "n2", "n3")
+	leader := g.leader()
+	g.put(batch(head(1, 9, 1), "a"))
+	id := g.followers(leader)[0].cfg.NodeID
+	g.stop(id)
+	n := g.node(id)
+	n.setCut(true)
+	g.open(id, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), readyWait-time.Second)
+	defer cancel()
+	s := NewServer(ServerConfig{Shards: n.get}).(*server)
+	_, err := s.ready(ctx, testShard)
+	if errs.From(err).Code != errs.ShardNotReady {
+		t.Errorf("a replica that knows no leader: %v, want ShardNotReady", err)
+	}
+	if ctx.Err() != nil {
+		t.Error("the query waited for the replica, although others could have been asked")
+	}
+}
+
 // TestGrow has a shard of one replica get two more, which need its segments, because
 // its log was cut, and rows that were never in it.
 func TestGrow(t *testing.T) {

@@ -21,8 +21,10 @@ import (
 const (
 	// chunkBytes is the most that one message of a query's answer carries.
 	chunkBytes = 1 << 20
-	// readyWait is how long a query waits for a shard that is starting.
-	readyWait = 10 * time.Second
+	// readyWait is how long a query waits for a shard that is starting, and leaveAfter if
+	// there are other replicas that may be asked instead.
+	readyWait  = 10 * time.Second
+	leaveAfter = 250 * time.Millisecond
 	// maxInlineBytes bounds the inline tables of a query, inflated.
 	maxInlineBytes = 256 << 20
 )
@@ -162,10 +164,18 @@ func (s *server) ready(ctx context.Context, id uint32) (*Shard, error) {
 		return nil, unreachable(id)
 	}
 	if !sh.Ready() {
-		wait, cancel := context.WithTimeout(ctx, readyWait)
+		patience := readyWait
+		if !sh.replica.SoleVoter() {
+			patience = leaveAfter // another replica may be ready
+		}
+		wait, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		if err := sh.WaitReady(wait); err != nil {
-			return nil, errs.Wrap(errs.ShardNotReady, err, "query: shard %d is not ready to read", id).WithRetryAfter(time.Second)
+			e := errs.Wrap(errs.ShardNotReady, err, "query: shard %d is not ready to read", id).WithRetryAfter(time.Second)
+			if leader := sh.Leader(); leader != "" && leader != sh.cfg.NodeID {
+				e = e.WithLeader(leader)
+			}
+			return nil, e
 		}
 	}
 	return sh, nil

@@ -141,8 +141,8 @@ func nodeTable(w io.Writer, nodes []httpapi.ClusterNode) {
 	fmt.Fprintln(w, "NODE\tSTATE\tROLES\tZONE\tMETA\tREPLICAS\tLEADS\tBYTES\tDISK\tADDRESS")
 	for _, n := range nodes {
 		state := n.State
-		if n.State == "down" {
-			state = fmt.Sprintf("down %s", time.Duration(n.SilentSeconds*float64(time.Second)).Round(time.Second))
+		if n.State == "down" || n.State == "silent" {
+			state = fmt.Sprintf("%s %s", n.State, time.Duration(n.SilentSeconds*float64(time.Second)).Round(time.Second))
 		}
 		disk := "-"
 		if n.DiskCapacity > 0 {
@@ -156,7 +156,13 @@ func nodeTable(w io.Writer, nodes []httpapi.ClusterNode) {
 func shardTable(w io.Writer, shards []httpapi.ClusterShard) {
 	fmt.Fprintln(w, "SHARD\tSTATE\tLEADER\tREPLICAS\tWANT\tLAG\tBYTES")
 	for _, s := range shards {
-		replicas := strings.Join(s.Replicas, ",")
+		names := slices.Clone(s.Replicas)
+		for i, name := range names {
+			if slices.Contains(s.Unready, name) {
+				names[i] += "(behind)"
+			}
+		}
+		replicas := strings.Join(names, ",")
 		if len(s.Learners) > 0 {
 			replicas += " +" + strings.Join(s.Learners, ",")
 		}

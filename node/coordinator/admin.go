@@ -159,6 +159,8 @@ func (p *picture) describeNode(n *metapb.NodeStatus, led map[string]int) httpapi
 	switch {
 	case n.Down:
 		out.State = "down"
+	case p.hushed(id):
+		out.State = "silent"
 	case n.Node.GetState() == metapb.NodeState_NODE_STATE_DRAINING:
 		out.State = "draining"
 	case n.Node.GetState() == metapb.NodeState_NODE_STATE_DRAINED:
@@ -184,12 +186,15 @@ func (p *picture) describeNode(n *metapb.NodeStatus, led map[string]int) httpapi
 func (p *picture) describeShard(s *metapb.Shard) httpapi.ClusterShard {
 	g := p.groups[s.Id]
 	out := httpapi.ClusterShard{
-		ID: s.Id, Want: want(s), State: "ok", Term: g.term, Index: g.last, Bytes: g.bytes, Replicas: []string{}, Learners: []string{},
+		ID: s.Id, Want: want(s), State: "ok", Term: g.term, Index: g.last, Bytes: g.bytes, Replicas: []string{}, Learners: []string{}, Unready: []string{},
 	}
 	for _, id := range s.Replicas {
 		out.Replicas = append(out.Replicas, p.label(id))
 		if r := p.replica(id, s); r != nil && p.alive(id) && !r.CaughtUp && g.applied > r.AppliedIndex {
 			out.Lag = max(out.Lag, g.applied-r.AppliedIndex)
+		}
+		if p.unready(id, s) != "" {
+			out.Unready = append(out.Unready, p.label(id))
 		}
 	}
 	for _, id := range s.Learners {
@@ -198,8 +203,12 @@ func (p *picture) describeShard(s *metapb.Shard) httpapi.ClusterShard {
 	switch {
 	case g.leader == "":
 		out.State = "no leader"
+	case p.hushed(g.leader):
+		out.State = "leader silent"
 	case len(p.livingReplicas(s)) < want(s):
 		out.State = "under-replicated"
+	case len(out.Unready) > 0:
+		out.State = "catching up"
 	case p.runs(func(op *metapb.Operation) bool { return op.ShardId == s.Id }) != nil:
 		out.State = "moving"
 	}

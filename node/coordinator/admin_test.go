@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -52,7 +53,13 @@ func (c catalog) text(s *httpapi.ClusterStatus) (out string) {
 	for _, p := range s.Problems {
 		out += p.Severity + ": " + p.Text + " -> " + p.Advice + "\n"
 	}
-	return s.Health + "\n" + out
+	for _, n := range s.Nodes {
+		out += n.Name + " " + n.State + "\n"
+	}
+	for _, sh := range s.Shards {
+		out += fmt.Sprintf("%d %s %s\n", sh.ID, sh.State, strings.Join(sh.Unready, " "))
+	}
+	return fmt.Sprintf("%s\ntolerance %d \n%s", s.Health, s.FailureTolerance, out)
 }
 
 // TestStatusInWords: what is wrong is said, and what to do.
@@ -95,6 +102,19 @@ func TestStatusInWords(t *testing.T) {
 			w.settings.InitialShards = 4
 		}, false, []string{"broken\n", "there is no shard yet", "start 1 or more nodes with the role shard"}, ""},
 		{"no leader of the metadata", func(w *world) { w.node("a").shard(1, "a") }, true, []string{"broken\n", "no leader of the metadata group answers", "start the nodes with the role meta"}, ""},
+		{"a replica that was just started", func(w *world) {
+			w.node("a", "b", "c").shard(3, "a", "b", "c").shard(3, "b", "a", "c").voting("a", "b", "c")
+			w.groups[1].ready["c"] = time.Now().Add(time.Minute)
+			w.groups[2].opened["c"] = time.Now().Add(time.Minute)
+		}, false, []string{
+			"degraded\n", "tolerance 0 ", "node node-c is not ready: its replica of shard 2 cannot be used (is not open yet); queries go to other replicas -> ",
+			"that of shard 1 takes over the state of another one", "1 catching up node-c\n", "2 catching up node-c\n",
+		}, "critical"},
+		{"a node that was killed a moment ago", func(w *world) {
+			w.node("a", "b", "c").shard(3, "a", "b", "c").shard(1, "c").voting("a", "b", "c")
+			w.down["c"] = time.Now().Add(-4 * time.Second)
+			w.groups[2].leader = ""
+		}, false, []string{"broken\n", "tolerance -1 ", "node-c silent\n", "shard 2 is unavailable: node node-c, which holds it, was last heard of 4s ago -> look whether node node-c runs", "node node-c was last heard of 4s ago; after 10s it counts as down"}, "node-c up"},
 		{"an operation waits", func(w *world) {
 			w.node("a", "b").shard(1, "a").voting("a")
 			w.ops[1] = &metapb.Operation{Id: 1, Kind: KindNodeDrain, NodeId: "a", State: metapb.OperationState_OPERATION_STATE_RUNNING, Step: stepParts, Reason: "for Godot", UpdatedUnixNano: time.Now().Add(-time.Hour).UnixNano()}

@@ -70,6 +70,10 @@ func TestAutomatic(t *testing.T) {
 			w.settings = &metapb.Settings{InitialShards: 1, Replication: 3}
 			w.later(time.Minute, func() { w.node("c") })
 		}, func(w *world) bool { return len(w.shards) == 1 && w.idle() }, func(w *world) bool { return time.Since(w.began) < time.Minute }},
+		{"a drained leader of the metadata hands on", time.Minute, func(w *world) {
+			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
+			w.stopping["a"], w.stopping["b"] = true, true
+		}, func(w *world) bool { return w.voters[0] == "c" && w.groups[1].leader == "c" }, func(w *world) bool { return w.voters[0] == "b" || w.groups[1].leader == "b" }},
 		{"a lost node is replaced", 30 * time.Minute, func(w *world) {
 			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").shard(3, "a", "b", "c").shard(1, "d").voting("a", "b", "c")
 			w.learners = []string{"d"}

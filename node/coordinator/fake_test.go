@@ -31,6 +31,7 @@ type world struct {
 
 	nodes    map[string]*metapb.Node
 	down     map[string]time.Time // since when
+	stopping map[string]bool
 	shards   map[uint32]*metapb.Shard
 	groups   map[uint32]*fakeGroup
 	tables   map[uint64]*schema.Table
@@ -88,7 +89,7 @@ func (w *world) whole(g *fakeGroup) int {
 
 func newWorld(t testing.TB) *world {
 	return &world{
-		t: t, nodes: map[string]*metapb.Node{}, down: map[string]time.Time{}, shards: map[uint32]*metapb.Shard{}, groups: map[uint32]*fakeGroup{},
+		t: t, nodes: map[string]*metapb.Node{}, down: map[string]time.Time{}, stopping: map[string]bool{}, shards: map[uint32]*metapb.Shard{}, groups: map[uint32]*fakeGroup{},
 		tables: map[uint64]*schema.Table{}, ops: map[uint64]*metapb.Operation{}, settings: &metapb.Settings{}, version: 2, bytes: 10 << 20,
 		ingest: map[uint64]float64{}, began: time.Now(), changed: make(chan struct{}), defined: map[uint32]map[uint64]uint32{},
 	}
@@ -273,7 +274,7 @@ func (w *world) status() *metapb.StatusResponse {
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.nodes)) {
 		n := &metapb.NodeStatus{Node: proto.CloneOf(w.nodes[id]), Report: &metapb.ReportRequest{
-			NodeId: id, Process: 1, DiskCapacity: 1 << 40, DiskUsed: 1 << 30, MaxProtocol: 2,
+			NodeId: id, Process: 1, DiskCapacity: 1 << 40, DiskUsed: 1 << 30, MaxProtocol: 2, Stopping: w.stopping[id],
 		}}
 		if since := w.down[id]; !since.IsZero() {
 			n.SilentNanos = int64(now.Sub(since))

@@ -25,8 +25,10 @@ func diagnose(p *picture) []httpapi.ClusterProblem {
 	d.leaderlessShards()
 	d.metadata()
 	d.downNodes()
+	d.silentNodes()
 	d.damagedReplicas()
 	d.missingReplicas()
+	d.unreadyReplicas()
 	d.operations()
 	d.disks()
 	d.clocks()
@@ -65,16 +67,25 @@ func health(problems []httpapi.ClusterProblem) string {
 func (d *diagnosis) leaderlessShards() {
 	p := d.p
 	for _, s := range p.status.Shards {
-		if p.groups[s.Id].leader != "" {
+		leader := p.groups[s.Id].leader
+		if leader != "" && !p.hushed(leader) {
 			continue
 		}
-		var away []string
+		var away, hushed []string
 		for _, id := range s.Replicas {
-			if !p.alive(id) {
+			switch {
+			case !p.alive(id):
 				away = append(away, id)
+			case p.hushed(id):
+				hushed = append(hushed, id)
 			}
 		}
 		switch {
+		case len(away) == 0 && len(hushed) == len(s.Replicas):
+			d.add(critical, fmt.Sprintf("look whether node %s runs, and start it again if not: the rows are on its disk", p.labels(hushed)),
+				"shard %d is unavailable: node %s, which holds it, was last heard of %s ago", s.Id, p.labels(hushed), round(p.silent(hushed[0])))
+		case len(away) == 0 && len(hushed) > 0:
+			d.add(critical, "wait some seconds: the other replicas elect a leader", "shard %d may have no leader: node %s was last heard of %s ago", s.Id, p.labels(hushed), round(p.silent(hushed[0])))
 		case len(away) == 0:
 			d.add(critical, "wait some seconds; if that stays, look at the logs of "+p.labels(s.Replicas), "shard %d has no leader: its rows can be neither written nor read", s.Id)
 		case len(s.Replicas) == 1:

@@ -111,7 +111,7 @@ func (p *picture) clusterTolerance() (int, string) {
 		if g := p.groups[s.Id]; g.leader != "" {
 			voters = g.voters
 		}
-		if t := p.tolerance(voters); t < lowest {
+		if t := len(p.readyVoters(s, voters)) - majority(len(voters)); t < lowest {
 			lowest, what = t, subject(p, &metapb.Operation{ShardId: s.Id})
 		}
 	}

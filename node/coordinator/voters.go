@@ -66,7 +66,7 @@ func (p *picture) metaSafeWithout(id string) bool { return p.metaTolerance(id) >
 func (p *picture) metaSuccessor(after string) string {
 	var out []string
 	for _, m := range p.metaVoters() {
-		if m.NodeId != after && p.metaAlive(m) && !p.leaving(m.NodeId) && m.Lag <= maxMetaLag {
+		if m.NodeId != after && p.metaAlive(m) && !p.leaving(m.NodeId) && !p.nodes[m.NodeId].GetReport().GetStopping() && m.Lag <= maxMetaLag {
 			out = append(out, m.NodeId)
 		}
 	}
@@ -146,6 +146,12 @@ func (p *picture) tendMeta() *act {
 	for _, m := range p.status.Members {
 		if !m.Voter && p.nodes[m.NodeId] == nil {
 			return changeMembers(m.NodeId, metapb.ChangeMembersRequest_CHANGE_REMOVE) // forgotten by the cluster
+		}
+	}
+	if p.nodes[p.status.Leader].GetReport().GetStopping() {
+		// It was elected although it is about to stop, or could not hand on when it was told.
+		if to := p.metaSuccessor(p.status.Leader); to != "" {
+			return changeMembers(to, metapb.ChangeMembersRequest_CHANGE_LEAD)
 		}
 	}
 	var staying, going []*metapb.MemberStatus

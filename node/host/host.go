@@ -428,13 +428,13 @@ func (h *Host) Reports() []*metapb.ReplicaReport {
 	return out
 }
 
-// StepDown hands the leadership of all shards to other replicas, as far as there are any,
-// until ctx ends.
-func (h *Host) StepDown(ctx context.Context) {
+// StepDown hands the leadership of all shards to other replicas, as far as there are any on
+// other nodes than those of avoid, until ctx ends.
+func (h *Host) StepDown(ctx context.Context, avoid ...string) {
 	var wg sync.WaitGroup
 	for _, s := range h.All() {
 		wg.Go(func() {
-			if err := s.StepDown(ctx); err != nil {
+			if err := s.StepDown(ctx, avoid...); err != nil {
 				h.cfg.Logger.Info("the leadership of a shard was not handed on", "shard", s.ID(), "error", err)
 			}
 		})

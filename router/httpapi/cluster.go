@@ -65,7 +65,7 @@ type ClusterNode struct {
 	Name  string   `json:"name" yaml:"name"`
 	Zone  string   `json:"zone" yaml:"zone"`
 	Roles []string `json:"roles" yaml:"roles"`
-	// State is up, down, unknown, stopping, draining or drained.
+	// State is up, silent (not heard of for 3 s), down, unknown, stopping, draining or drained.
 	State string `json:"state" yaml:"state"`
 	// Meta is leader, voter or learner of the metadata group, or empty.
 	Meta          string  `json:"meta" yaml:"meta"`
@@ -88,7 +88,10 @@ type ClusterShard struct {
 	Learners []string `json:"learners" yaml:"learners"`
 	Want     int      `json:"want" yaml:"want"`
 	Leader   string   `json:"leader" yaml:"leader"`
-	// State is ok, moving, under-replicated or no leader.
+	// Unready are those of Replicas whose node answers, and that cannot be used: they have not
+	// opened yet, or not caught up.
+	Unready []string `json:"unready" yaml:"unready"`
+	// State is ok, moving, catching up, leader silent, under-replicated or no leader.
 	State string `json:"state" yaml:"state"`
 	Term  uint64 `json:"term" yaml:"term"`
 	// Index is the leader's; Lag is how many entries of the log the slowest replica that

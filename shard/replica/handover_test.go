@@ -2,6 +2,7 @@ package replica
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,6 +66,23 @@ func TestNoHandOverToASilentMember(t *testing.T) {
 	}
 	if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
 		t.Errorf("the hand-over was begun: %v", err)
+	}
+	// Nor is it when the leader may choose; and nobody is asked who is to be left out.
+	err = leader.StepDown(within(t), alive)
+	if e := errs.From(err); err == nil || e.Reason != errs.Busy || !strings.Contains(err.Error(), dead) || leader.raft.State() != raft.Leader {
+		t.Errorf("step down where one voter is silent and the other is to be left out: %v, want a refusal that names both", err)
+	}
+	if err := leader.StepDown(within(t)); err != nil || leader.raft.State() == raft.Leader {
+		t.Fatalf("step down where one voter answers: %v", err)
+	}
+	leader = waitAny(t, members[alive], leader)
+	if alive == leader.cfg.NodeID {
+		for id := range members {
+			if id != alive && id != dead {
+				alive = id
+				break
+			}
+		}
 	}
 	mustPropose(t, leader, "b")
 	for ctx := within(t); ; {

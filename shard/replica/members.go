@@ -1,9 +1,12 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -155,13 +158,48 @@ func (r *Replica) lag(m Member) uint64 {
 	return last - min(last, m.LastIndex)
 }
 
-// StepDown hands leadership to the voter that has most of the log. It does nothing if
-// this member does not lead or is the only voter.
-func (r *Replica) StepDown(ctx context.Context) error {
+// StepDown hands leadership to the voter that has most of the log, of those that answered
+// lately, lack little, and are none of avoid. It does nothing if this member does not lead or
+// is the only voter. Reason Busy means that there is no such voter, and that this member
+// leads as before.
+func (r *Replica) StepDown(ctx context.Context, avoid ...string) error {
 	if r.raft.State() != raft.Leader || r.soleVoter() {
 		return nil
 	}
-	return r.settled(ctx, Lead, "", func() raft.Future { return r.raft.LeadershipTransfer() })
+	ready, rest := r.successors(avoid)
+	err := error(errs.New(errs.ShardNotReady, "%s: %s: no other voter is ready to lead: %s", r.cfg.Group, Lead, strings.Join(rest, ", ")).
+		WithReason(errs.Busy).WithRetryAfter(time.Second))
+	for _, m := range ready {
+		// Who has just died may count as alive still: then the next one is asked.
+		if err = r.settled(ctx, Lead, m.NodeID, func() raft.Future {
+			return r.raft.LeadershipTransferToServer(raft.ServerID(m.NodeID), raft.ServerAddress(m.NodeID))
+		}); err == nil || ctx.Err() != nil || r.raft.State() != raft.Leader {
+			return err
+		}
+	}
+	return err
+}
+
+// successors are the voters that may lead now, those with most of the log first, and in words
+// why the rest may not.
+func (r *Replica) successors(avoid []string) (ready []Member, rest []string) {
+	for _, m := range r.members() {
+		switch lag := r.lag(m); {
+		case !m.Voter || m.NodeID == r.cfg.NodeID:
+		case slices.Contains(avoid, m.NodeID):
+			rest = append(rest, fmt.Sprintf("node %s is about to stop or to be emptied", m.NodeID))
+		case m.Silent < 0:
+			rest = append(rest, fmt.Sprintf("node %s has not answered", m.NodeID))
+		case m.Silent > r.cfg.HeartbeatTimeout:
+			rest = append(rest, fmt.Sprintf("node %s answered last %s ago", m.NodeID, m.Silent.Round(time.Millisecond)))
+		case lag > promoteLag:
+			rest = append(rest, fmt.Sprintf("node %s lacks %d entries", m.NodeID, lag))
+		default:
+			ready = append(ready, m)
+		}
+	}
+	slices.SortStableFunc(ready, func(a, b Member) int { return cmp.Compare(b.LastIndex, a.LastIndex) })
+	return ready, rest
 }
 
 // settled begins a change and waits until it is made, or ctx ends.
