@@ -167,17 +167,54 @@ func (n *node) enter(ctx context.Context) error {
 	if err := n.refuseTwin(ctx); err != nil {
 		return err
 	}
-	if err := n.propose(ctx, "register this node", &metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: &metapb.RegisterNode{Node: &metapb.Node{
-		Id: n.data.nodeID, Name: n.cfg.NodeName, RpcAddr: n.advertise, HttpAddr: n.users.addr.String(),
-		Roles: n.cfg.Roles, Version: n.proc.Version.Version, Zone: n.cfg.Zone,
-		MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol,
-	}}}}); err != nil {
+	if err := n.register(ctx); err != nil {
 		return err
 	}
 	if have := len(n.meta.Shards()); have > 0 && have != n.cfg.Shards {
 		n.log.Info("the cluster keeps the number of shards that it was made with", "shards", have, "setting", n.cfg.Shards)
 	}
 	return nil
+}
+
+// registerPatience is how long a node that the cluster knows waits to be registered again
+// before it serves all the same.
+const registerPatience = 3 * time.Second
+
+// register tells the metadata of this node. One that they know already, in its roles, does not
+// wait for them longer than an election takes: while most of their voters are away rows are
+// written and read all the same, and the address is known to those that this node calls.
+func (n *node) register(ctx context.Context) error {
+	cmd := &metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: &metapb.RegisterNode{Node: &metapb.Node{
+		Id: n.data.nodeID, Name: n.cfg.NodeName, RpcAddr: n.advertise, HttpAddr: n.users.addr.String(),
+		Roles: n.cfg.Roles, Version: n.proc.Version.Version, Zone: n.cfg.Zone,
+		MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol,
+	}}}}
+	if !n.registered() {
+		return n.propose(ctx, "register this node", cmd)
+	}
+	try, cancel := context.WithTimeout(ctx, registerPatience)
+	defer cancel()
+	err := n.propose(try, "register this node", cmd)
+	if err == nil || try.Err() == nil || ctx.Err() != nil {
+		return err
+	}
+	n.log.Warn("the metadata group has no leader; this node serves as the cluster knew it, and is registered later", "err", err)
+	n.run("registering this node", func(ctx context.Context) error {
+		err := n.proposeTelling(ctx, "register this node", cmd, func(string) {})
+		if err == nil {
+			n.log.Info("this node is registered")
+		}
+		return err
+	})
+	return nil
+}
+
+// registered tells whether the metadata, as far as they are known here, have this node in its
+// roles, in a cluster that this program understands.
+func (n *node) registered() bool {
+	return slices.ContainsFunc(n.meta.Nodes(), func(m *metapb.Node) bool {
+		return m.Id == n.data.nodeID && slices.Equal(slices.Sorted(slices.Values(m.Roles)), slices.Sorted(slices.Values(n.cfg.Roles)))
+	}) && n.meta.ClusterVersion() >= metapb.MinProtocol && n.meta.ClusterVersion() <= metapb.MaxProtocol
 }
 
 // bootstrap is the command that makes the cluster: with its shards on this node if that is
@@ -252,6 +289,11 @@ func (n *node) refuseTwin(ctx context.Context) error {
 
 // propose puts a command through the metadata log and tries again while that may help.
 func (n *node) propose(ctx context.Context, what string, cmd *metapb.Command) error {
+	return n.proposeTelling(ctx, what, cmd, n.waitLogged)
+}
+
+// proposeTelling is propose that says what it waits for to tell.
+func (n *node) proposeTelling(ctx context.Context, what string, cmd *metapb.Command, tell func(string)) error {
 	for {
 		cmd.TimeUnixNano = time.Now().UnixNano()
 		_, err := n.meta.Propose(ctx, cmd)
@@ -261,7 +303,7 @@ func (n *node) propose(ctx context.Context, what string, cmd *metapb.Command) er
 		if e := errs.From(err); ctx.Err() != nil || e.Reason == "" && e.Status() < 500 {
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		n.waitLogged(fmt.Sprintf("the metadata group to %s: %v", what, err))
+		tell(fmt.Sprintf("the metadata group to %s: %v", what, err))
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w", what, err)

@@ -23,7 +23,7 @@ import (
 func (n *node) openRouter(users *auth.Provider, memory int64) error {
 	client, shards := n.meta, n.shards
 	writer, err := write.New(write.Config{
-		Meta: client, Shards: shards, NodeID: n.data.nodeID, NoAutoCreate: !n.cfg.AutoCreateTable, ClusterVersion: client.ClusterVersion,
+		Meta: client, Shards: shards, NoAutoCreate: !n.cfg.AutoCreateTable, ClusterVersion: client.ClusterVersion,
 		Logger: n.log, Registerer: n.registry,
 	})
 	if err != nil {

@@ -22,6 +22,8 @@ type members struct {
 
 	mu     sync.Mutex
 	leader string // as far as is known, or ""
+	// lost is since when nobody answered as the leader; zero: somebody did last.
+	lost time.Time
 }
 
 func newMembers(cfg Config) *members {
@@ -42,7 +44,18 @@ func (m *members) hint() string {
 func (m *members) setLeader(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.leader = id
+	m.leader, m.lost = id, time.Time{}
+}
+
+// leaderless notes that nobody in a whole round was the leader, and returns for how long that
+// has been so.
+func (m *members) leaderless() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lost.IsZero() {
+		m.lost = time.Now()
+	}
+	return time.Since(m.lost)
 }
 
 // notLeader forgets that the member leads.
@@ -78,6 +91,10 @@ const (
 	shortPause = 20 * time.Millisecond
 	longPause  = 500 * time.Millisecond
 	maxHops    = 3
+	// lostAfter is how long nobody must have led until a call asks everybody once only: an
+	// election takes less, so that waiting is of no use. The calls that are made each second
+	// find out when somebody leads again.
+	lostAfter = 5 * time.Second
 )
 
 // ask calls f with the leader, or whoever may know it, until f succeeds, fails for good,
@@ -154,6 +171,9 @@ func (m *members) ask(ctx context.Context, what string, repeat bool, f func(ctx 
 				target = next
 				continue
 			}
+			if since := m.leaderless(); since > lostAfter && len(ids) > 1 {
+				return m.lostLeader(what, len(ids), since, unknown, last)
+			}
 			// Everybody was asked: begin a new round after a pause, with whoever was named.
 			clear(tried)
 			hops, next = 0, last.Leader
@@ -180,6 +200,17 @@ func (m *members) giveUp(ctx context.Context, what string, known int, unknown bo
 	}
 	e := errs.Wrap(errs.ShardNotReady, last, "%s: none of %d members of the metadata group answered as its leader in time; are most of them up?", what, known)
 	e.Code, e.RetryAfter, e.Leader = errs.ShardNotReady, time.Second, ""
+	if unknown {
+		e.Reason = errs.OutcomeUnknown
+	}
+	return e
+}
+
+// lostLeader is the error of a call while nobody has led for longer than an election takes.
+func (m *members) lostLeader(what string, known int, since time.Duration, unknown bool, last *errs.Error) error {
+	e := errs.Wrap(errs.ShardNotReady, last, "%s: the metadata group has had no leader for %s: more than half of its voters must be up; none of the %d members known here leads",
+		what, since.Round(time.Second), known)
+	e.Code, e.RetryAfter, e.Leader = errs.ShardNotReady, 2*time.Second, ""
 	if unknown {
 		e.Reason = errs.OutcomeUnknown
 	}

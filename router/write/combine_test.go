@@ -65,7 +65,7 @@ func gather(t *testing.T, w *Writer, s *heldShards, n int, one func(i int) error
 
 func held(t *testing.T) (*Writer, *heldShards) {
 	m, s := newFakeMeta(), &heldShards{entered: make(chan struct{}, 100), hold: make(chan struct{})}
-	w, err := New(Config{Meta: m, Shards: s, NodeID: "n1"})
+	w, err := New(Config{Meta: m, Shards: s})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,14 +2,12 @@ package write
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"sync"
-	"time"
-
-	"golang.org/x/sync/singleflight"
 
 	"cordwood/proto/errs"
-	"cordwood/proto/metapb"
 )
 
 // seqWindow is how far apart the oldest and the newest unanswered batch of a session may
@@ -20,62 +18,31 @@ const seqWindow = 1024
 // maxCallBatches bounds the batches in one call, so that several calls fit the window.
 const maxCallBatches = 128
 
-// session numbers the batches of this process. Its id is registered at first use and
-// never again; with the number, counted per shard, it makes a batch id that is never
-// given twice.
+// ownBit is set in the session ids that writers draw themselves, column.KeyedBit never: those
+// that the metadata give to others count from 1.
+const ownBit = 1 << 62
+
+// drawSession makes an id that no other writer has: at most 1024 live in a shard at a time,
+// and half an hour, so that a second one among 2^62 does not come about. Nobody has to be
+// asked for it, and what a lost majority of the metadata gave out comes back never.
+func drawSession() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+	return binary.LittleEndian.Uint64(b[:])&(ownBit-1) | ownBit
+}
+
+// session numbers the batches of this process. Its id, with the number, counted per shard,
+// makes a batch id that is never given twice.
 type session struct {
-	meta   Meta
-	nodeID string
-	flight singleflight.Group
+	id uint64
 
 	// mu guards the fields below; it is not held across a call.
 	mu     sync.Mutex
-	number uint64
 	shards map[uint32]*sequence
 }
 
-func (s *session) init(meta Meta, nodeID string) {
-	s.meta, s.nodeID, s.shards = meta, nodeID, map[uint32]*sequence{}
-}
-
-// id returns the session id, registering it if need be.
-func (s *session) id(ctx context.Context) (uint64, error) {
-	s.mu.Lock()
-	id := s.number
-	s.mu.Unlock()
-	if id != 0 {
-		return id, nil
-	}
-	ch := s.flight.DoChan("", func() (any, error) {
-		// The caller that came first may leave; the others still need the id.
-		pctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer cancel()
-		res, err := s.meta.Propose(pctx, &metapb.Command{
-			TimeUnixNano: time.Now().UnixNano(),
-			Op:           &metapb.Command_RegisterSession{RegisterSession: &metapb.RegisterSession{NodeId: s.nodeID}},
-		})
-		if err != nil {
-			return nil, errs.Wrap(errs.ShardNotReady, err, "register a session for batch ids")
-		}
-		if res.SessionId == 0 {
-			return nil, errs.New(errs.Internal, "register a session for batch ids: the metadata group gave none")
-		}
-		s.mu.Lock()
-		s.number = res.SessionId
-		s.mu.Unlock()
-		return nil, nil
-	})
-	select {
-	case r := <-ch:
-		if r.Err != nil {
-			return 0, r.Err
-		}
-	case <-ctx.Done():
-		return 0, errs.Wrap(ctxCode(ctx), ctx.Err(), "register a session for batch ids")
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.number, nil
+func (s *session) init(id uint64) {
+	s.id, s.shards = id, map[uint32]*sequence{}
 }
 
 func (s *session) sequence(shard uint32) *sequence {

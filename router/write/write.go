@@ -64,8 +64,9 @@ type Shards interface {
 type Config struct {
 	Meta   Meta
 	Shards Shards
-	// NodeID is the node under whose name the session of batch ids is registered.
-	NodeID string
+	// Session is the part of batch ids that no other writer has, ever; below 2^63. The default
+	// value is one drawn at random.
+	Session uint64
 
 	// MaxBatchRows bounds the rows of a batch. The default value is 65,536.
 	MaxBatchRows int
@@ -96,6 +97,9 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MaxBatchBytes, 8<<20)
 	setDefault(&c.MaxCallBytes, 16<<20)
 	setDefault(&c.RefreshWait, 2*time.Second)
+	if c.Session == 0 {
+		c.Session = drawSession()
+	}
 	if c.ClusterVersion == nil {
 		c.ClusterVersion = func() uint32 { return math.MaxUint32 }
 	}
@@ -136,14 +140,8 @@ func New(cfg Config) (*Writer, error) {
 	}
 	w := &Writer{cfg: cfg, log: cfg.Logger, metrics: m}
 	w.schemas.meta, w.schemas.command = cfg.Meta, w.command
-	w.session.init(cfg.Meta, cfg.NodeID)
+	w.session.init(cfg.Session)
 	return w, nil
-}
-
-// Start registers the session of batch ids ahead of the first Write, which else does it.
-func (w *Writer) Start(ctx context.Context) error {
-	_, err := w.session.id(ctx)
-	return err
 }
 
 // maxRounds bounds how often one Write follows a table to a new schema or shard.
@@ -176,16 +174,12 @@ func (w *Writer) WriteKeyed(ctx context.Context, out *pipeline.Output, key Key) 
 		key = Key{}
 		req.warnings = append(req.warnings, "the header Idempotency-Key has no effect until all nodes are upgraded: a repetition is stored again")
 	}
-	sessionID, err := w.session.id(ctx)
-	if err != nil {
-		return Result{}, err
-	}
 	for round := 1; ; round++ {
 		if err := w.ensure(ctx, req); err != nil {
 			return Result{}, w.fail(req, err)
 		}
 		req.identify(key)
-		err := w.send(ctx, sessionID, req)
+		err := w.send(ctx, w.session.id, req)
 		if err == nil {
 			return req.result(), nil
 		}

@@ -23,15 +23,14 @@ import (
 
 // fakeMeta is a metadata group in a map.
 type fakeMeta struct {
-	mu       sync.Mutex
-	tables   map[string]*schema.Table
-	changed  chan struct{}
-	nextID   uint64
-	sessions int
-	ensured  int
-	shards   uint32
-	hold     chan struct{} // if set, EnsureSchema waits for it
-	entered  chan struct{} // if set, told of every EnsureSchema
+	mu      sync.Mutex
+	tables  map[string]*schema.Table
+	changed chan struct{}
+	nextID  uint64
+	ensured int
+	shards  uint32
+	hold    chan struct{} // if set, EnsureSchema waits for it
+	entered chan struct{} // if set, told of every EnsureSchema
 }
 
 func newFakeMeta() *fakeMeta {
@@ -63,11 +62,8 @@ func (m *fakeMeta) Changed() <-chan struct{} {
 }
 
 func (m *fakeMeta) Propose(_ context.Context, cmd *metapb.Command) (*metapb.Result, error) {
-	if cmd.GetRegisterSession() != nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.sessions++
-		return &metapb.Result{SessionId: uint64(m.sessions)}, nil
+	if cmd.GetEnsureSchema() == nil {
+		return nil, errs.New(errs.ShardNotReady, "the metadata group has no leader") // a writer needs it for schemas only
 	}
 	if m.entered != nil {
 		m.entered <- struct{}{}
@@ -247,7 +243,7 @@ func (s *fakeShards) rows() int {
 }
 
 func newWriter(t testing.TB, m *fakeMeta, s *fakeShards, change ...func(*Config)) *Writer {
-	cfg := Config{Meta: m, Shards: s, NodeID: "n1", RefreshWait: 50 * time.Millisecond}
+	cfg := Config{Meta: m, Shards: s, RefreshWait: 50 * time.Millisecond}
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -293,9 +289,6 @@ func output(tables ...*pipeline.TableRows) *pipeline.Output {
 func TestWriteCreatesWidensAndThenCostsNothing(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	w := newWriter(t, m, s)
-	if err := w.Start(t.Context()); err != nil || m.sessions != 1 {
-		t.Fatal(err, m.sessions)
-	}
 	for i, step := range []struct {
 		out     *pipeline.Output
 		ensured int
@@ -312,8 +305,8 @@ func TestWriteCreatesWidensAndThenCostsNothing(t *testing.T) {
 			t.Fatalf("step %d: %d schema commands, want %d", i, m.ensured, step.ensured)
 		}
 	}
-	if s.rows() != 12 || m.sessions != 1 {
-		t.Fatalf("%d rows, %d sessions", s.rows(), m.sessions)
+	if s.rows() != 12 {
+		t.Fatalf("%d rows", s.rows())
 	}
 	a, _ := m.Table("public", "a")
 	last := s.got[len(s.got)-1].batch
@@ -325,7 +318,7 @@ func TestWriteCreatesWidensAndThenCostsNothing(t *testing.T) {
 	}
 	seen := map[uint64]bool{}
 	for _, g := range s.got {
-		if g.batch.Session != 1 || seen[g.batch.Seq] {
+		if g.batch.Session != s.got[0].batch.Session || g.batch.Session&(column.KeyedBit|ownBit) != ownBit || seen[g.batch.Seq] {
 			t.Fatalf("batch id %d/%d is given twice", g.batch.Session, g.batch.Seq)
 		}
 		seen[g.batch.Seq] = true
@@ -337,7 +330,7 @@ func TestWriteEmpty(t *testing.T) {
 	w := newWriter(t, m, s)
 	for _, out := range []*pipeline.Output{output(), output(rows("a", 0, field("n", schema.Int64)))} {
 		res, err := w.Write(t.Context(), out)
-		if err != nil || len(res.Groups) != 0 || m.ensured != 0 || s.calls != 0 || m.sessions != 0 {
+		if err != nil || len(res.Groups) != 0 || m.ensured != 0 || s.calls != 0 {
 			t.Fatal(res, err, m.ensured, s.calls)
 		}
 	}
@@ -658,9 +651,21 @@ func TestPartialThenConflictIsNotRunAgain(t *testing.T) {
 	}
 }
 
+// TestSessionsDiffer: writers have no id in common, though nobody gave them out.
+func TestSessionsDiffer(t *testing.T) {
+	seen := map[uint64]bool{}
+	for range 1000 {
+		id := newWriter(t, newFakeMeta(), &fakeShards{}).session.id
+		if seen[id] || id&(column.KeyedBit|ownBit) != ownBit {
+			t.Fatalf("session %#x, after %d others", id, len(seen))
+		}
+		seen[id] = true
+	}
+}
+
 func TestSequenceKeepsItsWindow(t *testing.T) {
 	var s session
-	s.init(nil, "")
+	s.init(1)
 	q := s.sequence(1)
 	first, doneFirst, err := q.take(t.Context(), 1)
 	if err != nil || first != 1 {
@@ -710,8 +715,8 @@ func TestConcurrentWrites(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if s.rows() != 320 || m.sessions != 1 {
-		t.Fatalf("%d rows, %d sessions", s.rows(), m.sessions)
+	if s.rows() != 320 {
+		t.Fatalf("%d rows", s.rows())
 	}
 	ids := map[[2]uint64]bool{}
 	for _, g := range s.got {

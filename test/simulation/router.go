@@ -86,12 +86,9 @@ func (c *metadataCopy) take(p *schemapb.Table) {
 	c.changed = make(chan struct{})
 }
 
-// Propose knows sessions only: the tables are there from the beginning.
+// Propose refuses everything: the tables are there from the beginning.
 func (c *metadataCopy) Propose(_ context.Context, cmd *metapb.Command) (*metapb.Result, error) {
-	if cmd.GetRegisterSession() == nil {
-		return nil, errs.New(errs.Unsupported, "the simulation proposes sessions only, not %T", cmd.Op)
-	}
-	return &metapb.Result{SessionId: c.of.sessions.Add(1)}, nil
+	return nil, errs.New(errs.Unsupported, "the simulation proposes nothing, not %T", cmd.Op)
 }
 
 // Table returns the table of that name.
@@ -142,7 +139,7 @@ func (w *World) newRouter(i int) (*router, error) {
 		shards = hasty{r.client}
 	}
 	var err error
-	r.writer, err = write.New(write.Config{Meta: w.metadata.copy(), Shards: shards, NodeID: r.id, Logger: w.opt.Logger.With("router", r.id)})
+	r.writer, err = write.New(write.Config{Meta: w.metadata.copy(), Shards: shards, Session: w.metadata.sessions.Add(1), Logger: w.opt.Logger.With("router", r.id)})
 	return r, err
 }
 

@@ -1,0 +1,54 @@
+package metaclient
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+// TestNobodyLeads: while nobody leads for longer than an election takes, a call says so after it
+// has asked everybody once, rather than at the end of its time; and it succeeds as soon as
+// somebody leads.
+func TestNobodyLeads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMembers(Config{
+			Members: func() []string { return []string{"n1", "n2", "n3"} }, TryTimeout: 2 * time.Second,
+			Dial: func(string) (grpc.ClientConnInterface, error) { return nil, nil },
+		})
+		leads := false
+		call := func() (time.Duration, error) {
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			err := m.ask(ctx, "make a table", true, func(context.Context, metapb.MetaClient) error {
+				if leads {
+					return nil
+				}
+				return errs.New(errs.ShardNotReady, "it does not lead").WithLeader("")
+			})
+			return time.Since(began), err
+		}
+		if took, err := call(); err == nil || took < lostAfter {
+			t.Errorf("the first call gave up after %v, during an election: %v", took, err)
+		}
+		took, err := call()
+		if e := errs.From(err); took > time.Second || e.Code != errs.ShardNotReady || e.RetryAfter == 0 || !strings.Contains(err.Error(), "has had no leader for") {
+			t.Errorf("a call while nobody leads took %v: %v", took, err)
+		}
+		leads = true
+		if took, err := call(); err != nil || took > time.Second {
+			t.Errorf("a call after somebody leads took %v: %v", took, err)
+		}
+		leads = false
+		if took, _ := call(); took < lostAfter {
+			t.Errorf("a call gave up after %v, when the leader had been lost a moment ago", took)
+		}
+	})
+}

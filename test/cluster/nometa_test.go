@@ -1,0 +1,62 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRestartWithoutMajority has a router and a shard node start again while most voters of the
+// metadata group are away: rows of tables that exist are written and read, each once, and what
+// needs the metadata is refused at once, with what is missing.
+func TestRestartWithoutMajority(t *testing.T) {
+	c := NewCluster(t, Spec{Meta: 3, Shard: 1, Router: 1})
+	c.Start()
+	router := c.Routers[0]
+	if err := ingest(router, "t", 0, 10); err != nil {
+		t.Fatal(err)
+	}
+	c.Metas[1].Kill()
+	c.Metas[2].Kill()
+	router.Kill()
+	c.Shards[0].Kill()
+	c.Shards[0].Launch()
+	router.Launch()
+	for _, n := range []*Node{c.Shards[0], router} {
+		if err := n.AwaitReady(30 * time.Second); err != nil {
+			t.Fatalf("without a majority of the metadata: %v", err)
+		}
+	}
+	if err := ingest(router, "t", 10, 20); err != nil {
+		t.Fatalf("rows of a table that exists: %v", err)
+	}
+	if err := wantRows(router, "t", 20); err != nil {
+		t.Error(err)
+	}
+	// The copy of the metadata tells nothing of the leader: somebody has to have asked for a while.
+	var err error
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		if err = router.Ingest("new", []byte(`{"i":1}`)); err == nil || strings.Contains(err.Error(), "has had no leader for") {
+			break
+		}
+	}
+	if err == nil || !strings.Contains(err.Error(), "more than half of its voters must be up") {
+		t.Errorf("rows of a new table: %v, want what is missing", err)
+	}
+	c.Metas[1].Start()
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		if err = ingest(router, "new", 0, 1); err == nil || time.Now().After(deadline) {
+			break
+		}
+	}
+	if err != nil {
+		t.Errorf("when the majority is back: %v", err)
+	}
+	if err := wantRows(router, "t", 20); err != nil {
+		t.Error(err)
+	}
+	c.Stop()
+	for _, n := range c.Nodes {
+		wantSound(t, n)
+	}
+}
