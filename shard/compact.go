@@ -156,7 +156,7 @@ func (s *Shard) pick() []compaction.Segment {
 		if _, rests := s.resting[l.ID]; rests || l.damage.Load() != nil {
 			continue
 		}
-		if seg, ok := s.candidate(l); ok {
+		if seg, ok := s.candidate(l, now); ok {
 			if !l.Shared() {
 				seg.DeadRows, seg.Droppable = max(seg.DeadRows, s.expiredRows(l)), true
 			}
@@ -170,7 +170,7 @@ func (s *Shard) pick() []compaction.Segment {
 
 // candidate is a segment as compaction sees it. It holds mu for one segment at a time,
 // because there may be tens of thousands of tables in each.
-func (s *Shard) candidate(l *liveSegment) (seg compaction.Segment, ok bool) {
+func (s *Shard) candidate(l *liveSegment, now time.Time) (seg compaction.Segment, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	seg = compaction.Segment{ID: l.ID, Order: l.Order, Bytes: l.Bytes, Rows: l.Rows}
@@ -180,6 +180,7 @@ func (s *Shard) candidate(l *liveSegment) (seg compaction.Segment, ok bool) {
 		d := s.state.tables[t.TableID]
 		if d == nil || s.state.dead(t, l.Order) {
 			seg.DeadRows += t.Rows
+			seg.Overdue = seg.Overdue || d != nil && s.overdue(d, t.MaxTime, now)
 			return
 		}
 		if x, ok := s.state.expired[t.TableID]; ok && l.Shared() && l.Order < x.Order && t.MinTime < x.Before {
@@ -214,8 +215,11 @@ func (s *Shard) candidate(l *liveSegment) (seg compaction.Segment, ok bool) {
 	} else {
 		add(l.span(l.TableID))
 		seg.Group.Table = l.TableID
-		if d := s.state.tables[l.TableID]; d != nil && d.merge == query.Append {
-			seg.MaxSpan = s.ttl(d.Table).D / 4
+		d := s.state.tables[l.TableID]
+		if ttl := s.ttlOf(d); ttl > 0 && d.merge == query.Append {
+			// The sooner it expires, the shorter: what is cut is not merged again.
+			seg.MaxSpan = max(min(ttl, seg.MinTime.Add(ttl).Sub(now))/4, 1)
+			seg.Cut = len(s.erasOf(l.TableID)) == 0
 		}
 	}
 	for seg.Days = 1; floorDiv(lo, seg.Days) != floorDiv(hi, seg.Days); seg.Days *= 2 {
@@ -408,6 +412,9 @@ func (s *Shard) job(picked []compaction.Segment) (*compaction.Job, []*liveSegmen
 		tables[id] = t
 	}
 	job.Table = func(id uint64) *compaction.Table { return tables[id] }
+	if len(picked) == 1 && picked[0].Cut {
+		job.PieceRows = max((picked[0].Rows-picked[0].DeadRows)/compaction.Pieces, segment.DefaultRowGroupRows/2)
+	}
 	return job, live
 }
 
@@ -417,6 +424,14 @@ func (s *Shard) wakeCompactor() {
 	case s.compactWake <- struct{}{}:
 	default:
 	}
+}
+
+// ttlOf is how long rows of a table are kept; 0 if for ever, and of no table.
+func (s *Shard) ttlOf(d *tableDef) time.Duration {
+	if d == nil {
+		return 0
+	}
+	return s.ttl(d.Table).D
 }
 
 // ttl is the ttl of a table that is in force.

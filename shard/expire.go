@@ -9,6 +9,7 @@ import (
 
 	"cordwood/proto/schema"
 	"cordwood/shard/compaction"
+	"cordwood/shard/query"
 	"cordwood/shard/segment"
 )
 
@@ -119,11 +120,26 @@ func (s *Shard) hasExpired(d *tableDef, before int64) bool {
 	for _, l := range partly {
 		if !yes {
 			dead := s.deadRows(l, before, d.TimeIndex().Type)
-			yes = dead > 0 && compaction.DropShare*dead >= l.Rows
+			yes = dead > 0 && (d.merge == query.Append || compaction.DropShare*dead >= l.Rows)
 		}
 		l.unref()
 	}
 	return yes
+}
+
+// overdueShare is by which share of the ttl all rows of a table in a shared file may be
+// late: so that a file is not written anew for each of its tables by itself.
+const overdueShare = 8
+
+// overdue tells whether the expired rows of a table in a shared file, of which the newest
+// has the time index newest, are that late.
+func (s *Shard) overdue(d *tableDef, newest int64, now time.Time) bool {
+	index := d.TimeIndex()
+	if index == nil {
+		return false
+	}
+	ttl := s.ttlOf(d)
+	return now.Sub(instant(newest, index.Type.UnitsPerSecond())) > ttl+max(ttl/overdueShare, s.cfg.FlushAge)
 }
 
 // deadRows is how many rows of a segment of one table are in row groups that have

@@ -9,6 +9,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
+	"cordwood/shard/compaction"
 	"cordwood/shard/segment"
 )
 
@@ -60,7 +61,6 @@ func TestExpireRowGroups(t *testing.T) {
 		{group / 2, rows}, // the file is left alone until a row group goes
 		{group + 10*time.Second, rows - segment.DefaultRowGroupRows - 10},
 		{group + time.Hour, rows - segment.DefaultRowGroupRows - 10},
-		{rows*time.Second - s.Shard.cfg.FlushAge/2, rows - segment.DefaultRowGroupRows - 10},
 		{rows * time.Second, 0},
 	} {
 		// The first second of the data is that of 1970; a row of the last moment stays.
@@ -77,5 +77,118 @@ func TestExpireRowGroups(t *testing.T) {
 	s.Shard.cfg.FlushAge = 10 * time.Second
 	if got, _ := expire(2, time.Unix(0, 0).Add(time.Hour+61*time.Second)); got != rows-61_000 {
 		t.Errorf("a file that does not go soon: %d rows, want %d", got, rows-61_000)
+	}
+}
+
+// TestExpiredOneIntervalLate lets a file expire flush interval by flush interval: after each
+// no row group is left whose rows have all expired, but of files that go with the next, and
+// that takes less than three times its bytes, in never more than 32 files.
+func TestExpiredOneIntervalLate(t *testing.T) {
+	const groups, step = 24, 10 // milliseconds from row to row
+	const rows = groups * segment.DefaultRowGroupRows
+	cfg := testConfig(t)
+	cfg.FlushBytes = 1 << 30
+	s := openShard(t, cfg)
+	s.stopCompactor()
+	ttl := 6 * time.Hour
+	s.ttlFor(map[uint64]time.Duration{1: ttl})
+	s.Shard.cfg.FlushAge = 2 * time.Minute // a row group is of almost seven
+	d := def(1)
+	d.Columns = append(d.Columns[:1], d.Columns[2])
+	for i := range groups {
+		var b column.Builder
+		tab := schema.FromProto(d)
+		ts, m := b.Add(tab.Columns[0]), b.Add(tab.Columns[1])
+		for k := range segment.DefaultRowGroupRows {
+			ts.SetInt(k, int64(i*segment.DefaultRowGroupRows+k)*step)
+			m.SetString(k, fmt.Sprint("text ", (i*segment.DefaultRowGroupRows+k)*2654435761))
+			b.EndRow()
+		}
+		if _, need, err := s.Write(context.Background(), [][]byte{b.Encode(nil, head(1, 9, uint64(i+1)))}, []*schemapb.Table{d}); err != nil || len(need) > 0 {
+			t.Fatal(need, err)
+		}
+	}
+	s.flush()
+	if n := len(s.segments[1]); n != 1 {
+		t.Fatalf("%d files, want 1", n)
+	}
+	size, most, seen := s.segments[1][0].Bytes, 0, map[uint64]int64{}
+	for at := time.Duration(0); ; at += s.Shard.cfg.FlushAge {
+		now := time.Unix(0, 0).Add(ttl + at)
+		s.now = func() time.Time { return now }
+		if err := s.expireAt(now); err != nil {
+			t.Fatal(err)
+		}
+		s.flush()
+		if err := s.compactNow(); err != nil {
+			t.Fatal(err)
+		}
+		before, left := at.Milliseconds(), int64(0)
+		for _, l := range s.segments[1] {
+			left += l.Rows
+			seen[l.ID] = l.Bytes
+			list, err := segment.ReadGroups(s.Shard.cfg.FS, l.path, &l.Meta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			soon := l.MaxTime-before < s.Shard.cfg.FlushAge.Milliseconds()
+			for _, g := range list {
+				if g.MaxTime < before && !soon {
+					t.Fatalf("at %v: a row group of %d rows that expired at %d is still there", at, g.Rows, g.MaxTime)
+				}
+			}
+			if l.MaxTime < before {
+				t.Fatalf("at %v: a file that expired at %d is still there", at, l.MaxTime)
+			}
+		}
+		if alive := min(rows-before/step, rows); left < alive {
+			t.Fatalf("at %v: %d rows, %d are alive", at, left, alive)
+		}
+		if most = max(most, len(s.segments[1])); left == 0 {
+			break
+		}
+	}
+	written := int64(0)
+	for _, bytes := range seen {
+		written += bytes
+	}
+	t.Logf("%d files at the most, %.2f of the bytes written again", most, float64(written-size)/float64(size))
+	if written >= 3*size || most > 2*compaction.Pieces {
+		t.Errorf("%d bytes were written of a file of %d, in %d files at the most", written, size, most)
+	}
+}
+
+// TestExpiredAmongOthers: the rows of a table with a ttl that lie in a file with those of
+// others go, however few they are.
+func TestExpiredAmongOthers(t *testing.T) {
+	s := openShard(t, testConfig(t))
+	s.stopCompactor()
+	s.Shard.cfg.FlushAge = time.Minute
+	s.ttlFor(map[uint64]time.Duration{1: 8 * time.Hour})
+	s.mustPut(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "b", "c", "d", "e"))
+	s.flush()
+	for _, step := range []struct {
+		at   time.Duration
+		want int64
+	}{{0, 5}, {59 * time.Minute, 5}, {61 * time.Minute, 4}} {
+		now := time.Unix(1, 0).Add(8*time.Hour + time.Millisecond + step.at)
+		s.now = func() time.Time { return now }
+		if err := s.expireAt(now); err != nil {
+			t.Fatal(err)
+		}
+		s.flush()
+		if err := s.compactNow(); err != nil {
+			t.Fatal(err)
+		}
+		rows := int64(0)
+		for _, l := range s.live {
+			rows += l.Rows
+		}
+		if got := s.rows(1); len(got) != 0 {
+			t.Errorf("%v after the row expired: it is read: %v", step.at, got)
+		}
+		if rows != step.want || len(s.rows(2)) != 4 {
+			t.Errorf("%v after the row expired: %d rows in files, %d of the other table, want %d and 4", step.at, rows, len(s.rows(2)), step.want)
+		}
 	}
 }

@@ -56,6 +56,9 @@ type Job struct {
 	Table func(id uint64) *Table
 	// Abandoned is told of ids from Config.NextID of which there will be no file.
 	Abandoned func(id uint64)
+	// PieceRows, if it is not 0, is how many rows a file of one table may have before the
+	// next row group goes into another file, of the same order. The table must append.
+	PieceRows int64
 	// Limiter may be nil.
 	Limiter *Limiter
 }
@@ -152,16 +155,34 @@ func (r *run) write(t placed) (err error) {
 	if o.rows == 0 {
 		return r.abort(o)
 	}
+	return r.finish(o)
+}
+
+// finish completes the file that is being written.
+func (r *run) finish(o *output) error {
 	m, err := o.w.Finish()
 	if err != nil {
 		return err
 	}
-	o.w = nil
+	o.w, o.rows = nil, 0
 	m.Order = o.order
 	r.res.Segments = append(r.res.Segments, m)
 	r.res.RowsOut += m.Rows
 	r.res.BytesOut += m.Bytes
 	return nil
+}
+
+// cut begins another file if the one that is being written has enough rows. There must be
+// rows to follow.
+func (r *run) cut(o *output) (err error) {
+	if r.job.PieceRows == 0 || o.Shared || o.rows < r.job.PieceRows {
+		return nil
+	}
+	if err := r.finish(o); err != nil {
+		return err
+	}
+	o.w, err = segment.NewWriter(r.job.Config, o.Spec)
+	return err
 }
 
 // table merges the rows of a table.
@@ -300,6 +321,11 @@ func (r *run) flush(def *schema.Table, t *Table, o *output) error {
 	}
 	if t.DropDeleted && (t.Merge != query.Append || t.Modes != nil) {
 		rows = merge.WithoutDeleted(batches, rows)
+	}
+	if len(rows) > 0 {
+		if err := r.cut(o); err != nil {
+			return err
+		}
 	}
 	if err := o.w.Append(def, batches, rows); err != nil {
 		return err

@@ -123,15 +123,29 @@ func TestCopiedGroups(t *testing.T) {
 				}
 			}
 		}
-		res, err := Run(context.Background(), job(cfg, tab, metas))
+		j := job(cfg, tab, metas)
+		if inputs == 1 {
+			j.PieceRows = []int64{0, 1, 64, 100}[r.IntN(4)]
+		}
+		res, err := Run(context.Background(), j)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if n := int64(len(res.Segments)); j.PieceRows == 0 && n > 1 || j.PieceRows > 0 && n > res.RowsOut/j.PieceRows+1 {
+			t.Errorf("seed %d: %d files of %d rows, cut at %d", seed, n, res.RowsOut, j.PieceRows)
 		}
 		var got []string
 		for i := range res.Segments {
 			m := &res.Segments[i]
 			if err := segment.Check(vfs.OS, cfg.Dir, m, true); err != nil {
 				t.Fatal(err)
+			}
+			if m.Order != metas[len(metas)-1].Order {
+				t.Errorf("seed %d: order %d, want %d", seed, m.Order, metas[len(metas)-1].Order)
+			}
+			// No piece goes on for longer than the row group that fills it.
+			if most := j.PieceRows + 63; j.PieceRows > 0 && m.Rows > most {
+				t.Errorf("seed %d: a file of %d rows, cut at %d", seed, m.Rows, j.PieceRows)
 			}
 			times, rows := readLogs(t, cfg.Dir, m)
 			if len(times) != int(m.Rows) || slices.Min(times) != m.MinTime || slices.Max(times) != m.MaxTime || inputs > 1 && !slices.IsSorted(times) {

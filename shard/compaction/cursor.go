@@ -141,6 +141,9 @@ func (r *run) copy(c *cursor, g *segment.Group, t *Table, list []*cursor, o *out
 		return err
 	}
 	r.begin(t, list)
+	if err := r.cut(o); err != nil {
+		return err
+	}
 	if err := o.w.CopyGroup(c.r); err != nil {
 		return err
 	}

@@ -15,10 +15,19 @@ const (
 	// BigBytes is the size from which on a segment is not merged any more, and about
 	// the largest that one becomes.
 	BigBytes = 256 << 20
-	// DropShare: a segment is written anew once one row of so many is in a row group that
-	// has expired. Of a segment that expires over a long time each byte is then written
-	// about seven times more; of one that does within a flush interval, never.
+	// DropShare: a segment that must stay in one piece is written anew once one row of so
+	// many is in a row group that has expired. Of a segment that expires over a long time
+	// each byte is then written about four times more; of one that does within a flush
+	// interval, never.
 	DropShare = 8
+	// Pieces is into about how many segments another one is cut when its first row group
+	// has expired, so that most of them go whole when their time comes. One of them is cut
+	// again if need be: each byte is written about twice more, however long it takes.
+	Pieces = 16
+	// restBytes is the size from which on a segment is not among the last of a partition that
+	// are merged: of a busy table, whose segments are that large once they were merged, every
+	// byte would be written once more to halve a number of files that is small already.
+	restBytes = 64 << 20
 	// settleTime is how long after the end of a partition its last segments are merged.
 	settleTime = 2 * time.Hour
 )
@@ -44,11 +53,14 @@ type Segment struct {
 	// MinTime and MaxTime bound its rows.
 	MinTime, MaxTime time.Time
 	// DeadRows is about how many of its rows are dead. Where they are row groups, Droppable
-	// is set: the others need only be copied.
-	DeadRows  int64
-	Droppable bool
-	// MaxSpan, if it is not 0, is the longest time that a segment should cover: one that
-	// covers more would keep expired rows for too long.
+	// is set: the others need only be copied. If it may also be cut into pieces, Cut is set,
+	// and one dead row group is enough.
+	DeadRows       int64
+	Droppable, Cut bool
+	// Overdue tells that all rows of one of its tables expired a good while ago.
+	Overdue bool
+	// MaxSpan, if it is not 0, is the longest time that a segment that is made of it should
+	// cover: one that covers more would be cut again before long.
 	MaxSpan time.Duration
 }
 
@@ -157,7 +169,7 @@ func runs(list []Segment, now time.Time) (out [][]Segment) {
 	if closed {
 		// Nothing more is to be expected: one file, unless that rewrites much for little.
 		for from := 0; from < len(list); {
-			to := reach(list, used, from, BigBytes)
+			to := reach(list, used, from, restBytes)
 			for to-from >= 2 && !worthwhile(list[from:to]) {
 				// Leave out what is at the end and large.
 				if list[from].Bytes > list[to-1].Bytes {
@@ -182,6 +194,9 @@ func runs(list []Segment, now time.Time) (out [][]Segment) {
 
 // rewrite tells whether a segment is to be written anew without its dead rows.
 func (s *Segment) rewrite() bool {
+	if s.DeadRows > 0 && (s.Cut || s.Overdue) {
+		return true
+	}
 	share := int64(2)
 	if s.Droppable {
 		share = DropShare
@@ -193,7 +208,7 @@ func (s *Segment) rewrite() bool {
 // that may be merged.
 func reach(list []Segment, used []bool, from int, limit int64) int {
 	to, bytes := from, int64(0)
-	lo, hi := list[from].MinTime, list[from].MaxTime
+	lo, hi, longest := list[from].MinTime, list[from].MaxTime, list[from].MaxSpan
 	for to < len(list) && to-from < maxInputs && !used[to] && list[to].Bytes < limit {
 		s := &list[to]
 		if bytes += s.Bytes; bytes > BigBytes && to > from {
@@ -205,7 +220,10 @@ func reach(list []Segment, used []bool, from int, limit int64) int {
 		if s.MaxTime.After(hi) {
 			hi = s.MaxTime
 		}
-		if to > from && s.MaxSpan > 0 && hi.Sub(lo) > s.MaxSpan {
+		if s.MaxSpan > 0 && (longest == 0 || s.MaxSpan < longest) {
+			longest = s.MaxSpan
+		}
+		if to > from && longest > 0 && hi.Sub(lo) > longest {
 			break
 		}
 		to++

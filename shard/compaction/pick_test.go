@@ -55,6 +55,7 @@ func TestPick(t *testing.T) {
 		{"small ones behind a large one", list(append([]float64{100}, repeat(8, 1)...)...), during, yes, "2 3 4 5 6 7 8 9"},
 		{"large ones stay", list(repeat(20, 160)...), during, yes, ""},
 		{"large ones stay when the day is over", list(repeat(20, 160)...), after, yes, ""},
+		{"two that would fit in one stay, too", list(repeat(20, 124)...), after, yes, ""},
 		{"a large one parts neighbours", list(1, 1, 1, 1, 300, 1, 1, 1, 1), during, yes, ""},
 		{"the rest of a day", list(20, 1, 1), after, yes, "2 3"},
 		{"the rest of a day, alike", list(20, 20, 1, 3), after, yes, "1 2 3 4"},
@@ -67,10 +68,14 @@ func TestPick(t *testing.T) {
 				l[i].MaxSpan = 5 * time.Minute
 			}
 		}), during, yes, ""},
+		{"one of them with a shorter ttl", change(list(repeat(8, 1)...), func(l []Segment) { l[0].MaxSpan = 5 * time.Minute }), during, yes, ""},
 		{"half dead", change(list(100, 100), func(l []Segment) { l[1].DeadRows = 500 }), during, yes, "2"},
 		{"less than half dead", change(list(100, 100), func(l []Segment) { l[1].DeadRows = 499 }), during, yes, ""},
 		{"an eighth of the row groups dead", change(list(900, 100), func(l []Segment) { l[0].DeadRows, l[0].Droppable = 125, true }), during, yes, "1"},
 		{"fewer row groups dead", change(list(100, 100), func(l []Segment) { l[1].DeadRows, l[1].Droppable = 124, true }), during, yes, ""},
+		{"a row group dead of one that may be cut", change(list(900, 100), func(l []Segment) { l[0].DeadRows, l[0].Droppable, l[0].Cut = 1, true, true }), during, yes, "1"},
+		{"none dead of one that may be cut", change(list(900, 100), func(l []Segment) { l[0].Droppable, l[0].Cut = true, true }), during, yes, ""},
+		{"few rows long dead", change(list(100, 100), func(l []Segment) { l[1].DeadRows, l[1].Overdue = 1, true }), during, yes, "2"},
 		{"a big one, all but dead", change(list(900), func(l []Segment) { l[0].DeadRows = 999 }), during, yes, "1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -93,7 +98,7 @@ func TestAmplification(t *testing.T) {
 		flushes  int     // a day
 		most     float64 // times that a byte is written by compactions
 		segments int     // after three days
-	}{{20, 500, 1.1, 220}, {0.1, 288, 3.5, 15}, {4, 288, 2.2, 30}, {64, 50, 0.8, 100}} {
+	}{{20, 500, 1.1, 220}, {15.5, 500, 1.1, 220}, {0.1, 288, 3.5, 15}, {4, 288, 2.2, 30}, {64, 50, 0.1, 150}} {
 		var live []Segment
 		next, written, flushed := uint64(1), int64(0), int64(0)
 		for i := range 3 * test.flushes {

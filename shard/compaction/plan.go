@@ -15,7 +15,7 @@ type output struct {
 	order uint64
 	last  uint64          // table
 	w     *segment.Writer // while it is being written
-	rows  int64
+	rows  int64           // that it has so far
 }
 
 // table is the definition by which rows of a table are written.
