@@ -6,7 +6,8 @@ BIN        := bin/cordwood
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT     := $(shell git rev-parse HEAD 2>/dev/null)
 BRANCH     := $(shell git rev-parse --abbrev-ref HEAD 2>/dev/null)
-LDFLAGS    := -s -w -X main.buildVersion=$(VERSION) -X main.buildCommit=$(COMMIT) -X main.buildBranch=$(BRANCH)
+DATE       := $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+LDFLAGS    := -s -w -X main.buildVersion=$(VERSION) -X main.buildCommit=$(COMMIT) -X main.buildBranch=$(BRANCH) -X main.buildDate=$(DATE)
 
 # Tools are run at a pinned version and stay out of go.mod. A tool of that name on
 # the PATH is not used: another version may think otherwise.

@@ -50,8 +50,9 @@ import (
 	"cordwood/shard/shardclient"
 )
 
-// Version is what the program was built from.
-type Version struct{ Version, Commit, Branch, Go string }
+// Version is what the program was built from. Date is when the commit was made, by
+// RFC 3339 in UTC.
+type Version struct{ Version, Commit, Branch, Date, Go string }
 
 // Process is what a node gets from the program around it.
 type Process struct {

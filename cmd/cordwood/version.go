@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -15,15 +16,19 @@ var (
 	buildVersion = "dev"
 	buildCommit  = ""
 	buildBranch  = ""
+	buildDate    = ""
 )
 
 // version is what this binary was built from.
 func version() node.Version {
-	v := node.Version{Version: buildVersion, Commit: buildCommit, Branch: buildBranch, Go: runtime.Version()}
+	v := node.Version{Version: buildVersion, Commit: buildCommit, Branch: buildBranch, Date: buildDate, Go: runtime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok && v.Commit == "" {
 		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
+			switch s.Key {
+			case "vcs.revision":
 				v.Commit = s.Value
+			case "vcs.time":
+				v.Date = s.Value
 			}
 		}
 	}
@@ -31,18 +36,33 @@ func version() node.Version {
 }
 
 func newVersionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version of this program",
-		Example: "  cordwood version",
-		Args:    cobra.NoArgs,
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this program, and what it was built from",
+		Example: `  cordwood version
+  cordwood version --json`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := version()
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cordwood %s\ncommit   %s\nbranch   %s\nbuilt by %s %s/%s\n",
-				v.Version, orUnknown(v.Commit), orUnknown(v.Branch), v.Go, runtime.GOOS, runtime.GOARCH)
+			if asJSON {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(struct {
+					Version string `json:"version"`
+					Commit  string `json:"commit"`
+					Date    string `json:"date"`
+					Branch  string `json:"branch"`
+					Go      string `json:"go_version"`
+					OS      string `json:"os"`
+					Arch    string `json:"arch"`
+				}{v.Version, v.Commit, v.Date, v.Branch, v.Go, runtime.GOOS, runtime.GOARCH})
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cordwood %s\ncommit   %s\ndate     %s\nbranch   %s\nbuilt by %s %s/%s\n",
+				v.Version, orUnknown(v.Commit), orUnknown(v.Date), orUnknown(v.Branch), v.Go, runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as one object of JSON")
+	return cmd
 }
 
 func orUnknown(s string) string {

@@ -37,7 +37,7 @@ func (s *Server) around(router http.Handler) http.Handler {
 			AllowedHeaders: []string{"*"},
 			ExposedHeaders: []string{
 				headerFormat, headerExecutionTime, headerErrCode, headerErrMsg, headerMetrics,
-				headerSkipped, headerSkipReasons, headerWarnings, headerPartial, "Retry-After",
+				headerSkipped, headerSkipReasons, headerWarnings, headerPartial, "X-Svc-Partial", "Retry-After",
 			},
 			MaxAge:               600,
 			OptionsSuccessStatus: http.StatusOK,

@@ -73,6 +73,16 @@ func (s *Server) metricsHandler() http.Handler {
 	})
 }
 
+// handleOpenAPI answers with the description of the API.
+func (s *Server) handleOpenAPI(w http.ResponseWriter, r *http.Request) {
+	doc, err := s.describe()
+	if err != nil {
+		WriteError(w, r, errs.Wrap(errs.Internal, err, "describe the API"))
+		return
+	}
+	writeJSON(w, http.StatusOK, doc)
+}
+
 const indexPage = `<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><title>cordwood</title></head>
@@ -86,6 +96,7 @@ const indexPage = `<!DOCTYPE html>
 <li><a href="/health"><code>/health</code></a>, <a href="/ready"><code>/ready</code></a>,
 <a href="/status"><code>/status</code></a>, <a href="/config"><code>/config</code></a>,
 <a href="/metrics"><code>/metrics</code></a></li>
+<li><a href="/v1/openapi.json"><code>/v1/openapi.json</code></a>: all of this in OpenAPI 3.1</li>
 </ul>
 </body>
 </html>

@@ -16,8 +16,10 @@ import (
 type permission int
 
 const (
+	// undeclared is no permission: a route must have one of the others.
+	undeclared permission = iota
 	// open: anybody, without authentication.
-	open permission = iota
+	open
 	// signedIn: any user; the handler decides the rest.
 	signedIn
 	// canRead: users that may read.
@@ -27,6 +29,11 @@ const (
 	// canManage: users that may read and write.
 	canManage
 )
+
+// String is the permission in the API's description.
+func (p permission) String() string {
+	return [...]string{"undeclared", "open", "signed-in", "read", "write", "manage"}[p]
+}
 
 // route is one URL. A new one is a line in routes, and its permission is part of it.
 type route struct {
@@ -60,6 +67,7 @@ func (s *Server) routes() []route {
 		{methods: get, path: "/metrics", needs: open, handler: s.metricsHandler().ServeHTTP},
 		{methods: get, path: "/config", needs: open, handler: s.handleConfig},
 		{methods: get, path: "/", needs: open, handler: s.handleIndex},
+		{methods: get, path: "/v1/openapi.json", needs: signedIn, handler: s.handleOpenAPI},
 	}
 	if s.cfg.Pipelines != nil {
 		routes = append(routes, s.pipelineRoutes()...)
@@ -118,10 +126,22 @@ func underV1(path string) bool { return strings.HasPrefix(path, "/v1/") }
 
 // build makes the handler for some routes, with all that requests have in common.
 func (s *Server) build(routes []route) (http.Handler, error) {
+	d, err := s.dispatch(routes)
+	if err != nil {
+		return nil, err
+	}
+	return s.around(d), nil
+}
+
+// dispatch makes what finds the routes of requests.
+func (s *Server) dispatch(routes []route) (*dispatcher, error) {
 	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
 	seen := map[string]bool{}
 	exact := map[string][]exactRoute{}
 	for _, rt := range routes {
+		if rt.needs == undeclared {
+			return nil, fmt.Errorf("httpapi: %s does not say who may use it", rt.path)
+		}
 		handler := s.guard(rt)
 		for _, m := range rt.methods {
 			key := m + " " + rt.path
@@ -136,22 +156,34 @@ func (s *Server) build(routes []route) (http.Handler, error) {
 		router.Handle(rt.path, handler).Methods(rt.methods...)
 	}
 	router.NotFoundHandler = s.refuse(func(w http.ResponseWriter, r *http.Request) {
-		WriteError(w, r, errs.New(errs.InvalidArguments, "no such path: %s %s", r.Method, r.URL.Path).WithStatus(http.StatusNotFound))
+		WriteError(w, r, errs.New(errs.InvalidArguments, "no such path: %s %s; /v1/openapi.json describes those that there are", r.Method, cutPath(r)).WithStatus(http.StatusNotFound))
 	})
-	router.MethodNotAllowedHandler = s.refuse(func(w http.ResponseWriter, r *http.Request) {
-		allowed := allowedMethods(router, r)
+	d := &dispatcher{exact: exact, router: router}
+	d.notAllowed = s.refuse(func(w http.ResponseWriter, r *http.Request) {
+		allowed := d.allowedMethods(r)
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
 		WriteError(w, r, errs.New(errs.InvalidArguments, "method %s is not allowed on %s; use %s",
-			r.Method, r.URL.Path, strings.Join(allowed, " or ")).WithStatus(http.StatusMethodNotAllowed))
+			r.Method, cutPath(r), strings.Join(allowed, " or ")).WithStatus(http.StatusMethodNotAllowed))
 	})
-	return s.around(&dispatcher{exact: exact, router: router}), nil
+	router.MethodNotAllowedHandler = d.notAllowed
+	return d, nil
+}
+
+// cutPath is the path of a request in a message, which is no place for a long one.
+func cutPath(r *http.Request) string {
+	const most = 200
+	if len(r.URL.Path) > most {
+		return strings.ToValidUTF8(r.URL.Path[:most], "") + "…"
+	}
+	return r.URL.Path
 }
 
 // dispatcher finds the routes of most requests by their whole path; the others are the
 // router's, which knows patterns, and what to answer if there is no route.
 type dispatcher struct {
-	exact  map[string][]exactRoute
-	router http.Handler
+	exact      map[string][]exactRoute
+	router     *mux.Router
+	notAllowed http.Handler
 }
 
 // exactRoute is a route whose path holds no variable.
@@ -162,11 +194,17 @@ type exactRoute struct {
 
 func (d *dispatcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.RawPath == "" {
-		for _, e := range d.exact[r.URL.Path] {
+		routes, found := d.exact[r.URL.Path]
+		for _, e := range routes {
 			if e.method == r.Method {
 				e.handler.ServeHTTP(w, r)
 				return
 			}
+		}
+		if found {
+			// A pattern may fit too, but _dryrun is no name of a pipeline.
+			d.notAllowed.ServeHTTP(w, r)
+			return
 		}
 	}
 	d.router.ServeHTTP(w, r)
@@ -230,13 +268,21 @@ func (s *Server) refuse(answer http.HandlerFunc) http.Handler {
 }
 
 // allowedMethods are the methods that the request's path does have.
-func allowedMethods(router *mux.Router, r *http.Request) []string {
+func (d *dispatcher) allowedMethods(r *http.Request) []string {
 	var out []string
+	if r.URL.RawPath == "" {
+		for _, e := range d.exact[r.URL.Path] {
+			out = append(out, e.method)
+		}
+	}
+	if out != nil {
+		return out
+	}
 	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch} {
 		probe := *r
 		probe.Method = m
 		var match mux.RouteMatch
-		if router.Match(&probe, &match) && match.MatchErr == nil && !slices.Contains(out, m) {
+		if d.router.Match(&probe, &match) && match.MatchErr == nil && !slices.Contains(out, m) {
 			out = append(out, m)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,6 +25,7 @@ import (
 	"cordwood/proto/schemapb"
 	"cordwood/router/httpapi/auth"
 	"cordwood/router/httpapi/body"
+	"cordwood/router/httpapi/openapi"
 	"cordwood/router/pipeline"
 	"cordwood/router/pipelines"
 )
@@ -127,6 +129,8 @@ type Status struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"`
 	Branch  string `json:"branch"`
+	// Date is when the commit was made, by RFC 3339.
+	Date string `json:"date"`
 	// GoVersion and Hostname are found out if they are empty.
 	GoVersion string `json:"go_version"`
 	Hostname  string `json:"hostname"`
@@ -192,6 +196,8 @@ type Server struct {
 	whole     http.Handler
 	public    http.Handler
 	patience  time.Duration // for a body, at first
+	// describe returns the description of the API, made at the first call.
+	describe func() ([]byte, error)
 }
 
 // New returns a Server. Catalog and Writer must be set.
@@ -211,6 +217,7 @@ func New(cfg Config) (*Server, error) {
 	if s.pipelines, err = newPipelines(cfg); err != nil {
 		return nil, err
 	}
+	s.describe = sync.OnceValues(func() ([]byte, error) { return openapi.Document(cfg.Status.Version) })
 	routes := s.routes()
 	if s.whole, err = s.build(routes); err != nil {
 		return nil, err

@@ -240,6 +240,14 @@ func (s *session) comment() {
 	_ = s.send([]byte(line)) // send ends the session if it fails
 }
 
+// timeUp tells whether the tail's own time is up. The shard keeps the same time, and what it
+// says when it ends may come before our clock does.
+func timeUp(ctx context.Context) bool {
+	const early = 100 * time.Millisecond
+	deadline, ok := ctx.Deadline()
+	return ok && time.Until(deadline) < early
+}
+
 // end sends the final event, unless the client has left or asked for an end.
 func (s *session) end(ctx context.Context) {
 	cause := context.Cause(ctx)
@@ -249,7 +257,7 @@ func (s *session) end(ctx context.Context) {
 	}
 	reason := "client"
 	switch {
-	case errors.Is(cause, context.DeadlineExceeded):
+	case errors.Is(cause, context.DeadlineExceeded), e.Code == errs.DeadlineExceeded && timeUp(ctx):
 		reason = "timeout"
 	case errors.Is(cause, errStopping):
 		reason = "stopping"

@@ -345,6 +345,22 @@ func TestHeartbeatAndTimeout(t *testing.T) {
 	}
 }
 
+// TestShardKeepsTheTime has a shard notice first that the client's time is up, which is no
+// error; without such a time it is one.
+func TestShardKeepsTheTime(t *testing.T) {
+	for header, want := range map[string]string{"90ms": "", "1h": `"code":1008`, "": `"code":1008`} {
+		r := newRig(t, nil)
+		resp := r.get("table=t", "x-svc-timeout", header)
+		a, _ := r.twoFeeds()
+		a.end = errs.New(errs.DeadlineExceeded, "stream terminated by RST_STREAM")
+		close(a.answers)
+		rest, err := io.ReadAll(resp.Body)
+		if err != nil || strings.Contains(string(rest), `"error"`) != (want != "") || !strings.Contains(string(rest), want) {
+			t.Errorf("x-svc-timeout %q: %v: %s", header, err, rest)
+		}
+	}
+}
+
 // A client that does not read loses its place soon, and hears of it when it reads again.
 func TestStalledReader(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.StallAfter = 20 * time.Millisecond })

@@ -1,0 +1,132 @@
+package openapi
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"cordwood/proto/errs"
+)
+
+// codes are the codes of errors that clients may see.
+var codes = []struct {
+	code errs.Code
+	text string
+}{
+	{errs.Unknown, "a bug or damage; the log of the server says more"},
+	{errs.Unsupported, "this cannot be done"},
+	{errs.Unexpected, "a bug or damage; the log of the server says more"},
+	{errs.Internal, "a bug or damage; the log of the server says more"},
+	{errs.InvalidArguments, "the request is wrong"},
+	{errs.Cancelled, "the request was cancelled"},
+	{errs.IllegalState, "not possible as things are"},
+	{errs.External, "something that the server needs failed"},
+	{errs.DeadlineExceeded, "the request's time was up"},
+	{errs.Suspended, "out of service for now"},
+	{errs.InvalidSyntax, "the text is no SQL"},
+	{errs.PlanQuery, "the statement makes no sense, or asks for what is not allowed"},
+	{errs.EngineExecuteQuery, "the statement failed while it ran"},
+	{errs.QueryTimeout, "the statement's time was up"},
+	{errs.TableAlreadyExists, "there is such a table"},
+	{errs.TableNotFound, "there is no such table"},
+	{errs.ColumnNotFound, "there is no such column"},
+	{errs.ColumnExists, "there is such a column"},
+	{errs.DatabaseNotFound, "there is no such database"},
+	{errs.ShardNotFound, "there is no such shard"},
+	{errs.ShardAlreadyExists, "there is such a shard"},
+	{errs.ShardReadonly, "the shard takes no rows"},
+	{errs.ShardNotReady, "not ready; try again"},
+	{errs.ShardBusy, "the shard has too much to do; try again"},
+	{errs.TableUnavailable, "the table cannot be reached; try again"},
+	{errs.DatabaseAlreadyExists, "there is such a database"},
+	{errs.StorageUnavailable, "the disk is full or fails"},
+	{errs.RequestOutdated, "the request is about an earlier state"},
+	{errs.ShardUnreachable, "a shard does not answer; try again"},
+	{errs.RuntimeResourcesExhausted, "more memory is needed than is allowed"},
+	{errs.RateLimited, "too much at a time; try again"},
+	{errs.UserNotFound, "there is no such user"},
+	{errs.UnsupportedPasswordType, "the user's password cannot be checked over HTTP"},
+	{errs.UserPasswordMismatch, "the password is wrong"},
+	{errs.AuthHeaderNotFound, "a user is needed"},
+	{errs.InvalidAuthHeader, "the header with the user cannot be read"},
+	{errs.AccessDenied, "the user may not do this"},
+	{errs.PermissionDenied, "the user may not do this"},
+}
+
+// errorCodes is the schema of codes.
+func errorCodes() object {
+	values := make([]any, 0, len(codes))
+	var text strings.Builder
+	text.WriteString("What kind of error it is, with its usual status. The numbers stay as they are.\n\n| code | status | meaning |\n|---|---|---|\n")
+	for _, c := range codes {
+		values = append(values, int(c.code))
+		fmt.Fprintf(&text, "| %d | %d | %s |\n", c.code, c.code.Status(), c.text)
+	}
+	return object{"type": "integer", "enum": values, "description": text.String()}
+}
+
+// statuses are the errors that operations answer with, but for some of their own.
+var statuses = map[int]string{
+	http.StatusBadRequest:            "The request is wrong; send no other like it.",
+	http.StatusUnauthorized:          "A user is needed, or it is not who it says.",
+	http.StatusForbidden:             "The user may not do this.",
+	http.StatusNotFound:              "There is no such thing.",
+	http.StatusRequestTimeout:        "The request did not end, or its body did not come, in time.",
+	http.StatusRequestEntityTooLarge: "The body is too large.",
+	http.StatusUnsupportedMediaType:  "The body is of a type, or compressed in a way, that is not known.",
+	http.StatusUpgradeRequired:       "The connection has to change its protocol.",
+	http.StatusTooManyRequests:       "Too much at a time.",
+	http.StatusInternalServerError:   "A bug, damage, or too little memory.",
+	http.StatusServiceUnavailable:    "Not now, or not for certain; x-ingest-partial, of ingestion only, says that rows are stored.",
+	http.StatusGatewayTimeout:        "Another node did not answer in time, or the request was cancelled.",
+}
+
+// errorResponses are the components that operations refer to: E400 and so on.
+func errorResponses(headers object) object {
+	out := object{}
+	for status, text := range statuses {
+		h := insert(headers, nil).(object)
+		switch status {
+		case http.StatusTooManyRequests:
+			h["retry-after"] = ref("headers/RetryAfterAlways")
+		case http.StatusServiceUnavailable:
+			h["retry-after"] = ref("headers/RetryAfterAlways")
+			h["x-ingest-partial"] = ref("headers/Partial")
+		case http.StatusUpgradeRequired:
+			h["upgrade"] = object{"required": true, "schema": object{"type": "string"}}
+		}
+		out["E"+strconv.Itoa(status)] = object{
+			"description": text, "headers": h,
+			"content": object{"application/json": object{"schema": ref("schemas/Error")}},
+		}
+	}
+	return out
+}
+
+func ref(to string) object { return object{"$ref": "#/components/" + to} }
+
+// addErrors adds the errors that an operation may answer with, by its permission and by
+// its key x-errors, unless it describes them itself.
+func addErrors(op object) {
+	add := []int{http.StatusInternalServerError}
+	permission := op["x-permission"]
+	if permission != "open" {
+		add = append(add, http.StatusBadRequest, http.StatusUnauthorized, http.StatusRequestTimeout,
+			http.StatusServiceUnavailable, http.StatusGatewayTimeout)
+	}
+	if permission != "open" && permission != "signed-in" {
+		add = append(add, http.StatusForbidden)
+	}
+	more, _ := op["x-errors"].([]any)
+	for _, status := range more {
+		add = append(add, status.(int))
+	}
+	delete(op, "x-errors")
+	responses := op["responses"].(object)
+	for _, status := range add {
+		if key := strconv.Itoa(status); responses[key] == nil {
+			responses[key] = ref("responses/E" + key)
+		}
+	}
+}
