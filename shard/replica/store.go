@@ -82,6 +82,7 @@ type logStore struct {
 
 	mu      sync.Mutex // guards what is below; held for moments only
 	sizes   sizes
+	recent  recent
 	loading bool
 	// covered is the index of the snapshot that the log was loaded with: raft read only the
 	// entries behind it, and the last one.
@@ -118,6 +119,12 @@ func (s *logStore) FirstIndex() (uint64, error) { return s.backend.FirstIndex() 
 func (s *logStore) LastIndex() (uint64, error)  { return s.backend.LastIndex() }
 
 func (s *logStore) GetLog(index uint64, l *raft.Log) error {
+	s.mu.Lock()
+	found := s.recent.get(index, l)
+	s.mu.Unlock()
+	if found {
+		return nil
+	}
 	if !s.sums {
 		// raft-wal hands out entries that were cut off while their file is there, and raft
 		// would send them to others instead of a snapshot.
@@ -171,6 +178,7 @@ func (s *logStore) StoreLogs(logs []*raft.Log) error {
 	for _, l := range logs {
 		s.note(l)
 	}
+	s.recent.add(logs)
 	return nil
 }
 
@@ -231,6 +239,7 @@ func (s *logStore) DeleteRange(from, to uint64) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.recent.cut(from, to)
 	if from <= first {
 		s.sizes.cutHead(to)
 	} else {

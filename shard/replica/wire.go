@@ -211,9 +211,17 @@ type wirePipeline struct {
 	out  chan raft.AppendFuture
 	done chan struct{}
 	once sync.Once
-	// sent is when the last append began; only raft's goroutine for the member uses it.
-	sent time.Time
+	// Only raft's goroutine for the member uses these: when it asked for the last append,
+	// when one was sent last, and what the member knows by the last one that was sent.
+	sent, told time.Time
+	known      knowledge
 }
+
+// knowledge is what an append without entries tells a member.
+type knowledge struct{ term, prevIndex, prevTerm, commit uint64 }
+
+// repeatAfter is after how long an append that tells nothing new is sent all the same.
+const repeatAfter = time.Second
 
 // idleAfter is how long after the last append of a pipeline another one comes not because
 // something was written, but because raft's CommitTimeout has passed.
@@ -251,11 +259,35 @@ func (p *wirePipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft
 	}
 	idle := time.Since(p.sent) >= idleAfter
 	p.sent = time.Now()
-	if n := len(args.Entries); idle && n > 0 && args.Entries[n-1].Index < p.w.last() {
+	n := len(args.Entries)
+	if idle && n > 0 && args.Entries[n-1].Index < p.w.last() {
 		return nil, errBehind
 	}
+	tells := knowledge{args.Term, args.PrevLogEntry, args.PrevLogTerm, args.LeaderCommitIndex}
+	if n > 0 {
+		last := args.Entries[n-1]
+		tells.prevIndex, tells.prevTerm = last.Index, last.Term
+	}
+	if n == 0 && tells == p.known && p.sent.Sub(p.told) < repeatAfter {
+		return unsent{args, resp}, nil
+	}
+	p.told, p.known = p.sent, tells
 	return p.AppendPipeline.AppendEntries(args, resp)
 }
+
+// unsent is an append that would have told nothing new. Raft makes one for each
+// CommitTimeout, which is short where members are to learn soon what is committed. It
+// never comes out of the pipeline, so raft takes it neither for an answer of the member
+// nor for a failure; that both sides live is told by heartbeats.
+type unsent struct {
+	args *raft.AppendEntriesRequest
+	resp *raft.AppendEntriesResponse
+}
+
+func (unsent) Error() error                            { return nil }
+func (unsent) Start() time.Time                        { return time.Time{} }
+func (u unsent) Request() *raft.AppendEntriesRequest   { return u.args }
+func (u unsent) Response() *raft.AppendEntriesResponse { return u.resp }
 
 // Consumer is where raft gets answers from.
 func (p *wirePipeline) Consumer() <-chan raft.AppendFuture { return p.out }

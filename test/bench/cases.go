@@ -22,14 +22,15 @@ type workload struct {
 	gzip     bool
 	// rows, if not 0, bounds the rows sent.
 	rows int
-	// target is the figure to reach, in rows per CPU-second.
-	target int
+	// target is the figure to reach, in rows per CPU-second; replicated that of three nodes
+	// with three replicas, over all of them, 0 if there is none.
+	target, replicated int
 	// limits tells that latency, memory and disk have figures to reach too.
 	limits bool
 }
 
 var cases = []workload{
-	{name: "nginx-json", set: setNginx, pipeline: "svc_identity", conns: 4, batch: 1000, target: 380_000, limits: true},
+	{name: "nginx-json", set: setNginx, pipeline: "svc_identity", conns: 4, batch: 1000, target: 380_000, replicated: 140_000, limits: true},
 	{name: "app-json", set: setApp, pipeline: "svc_identity", conns: 4, batch: 1000, target: 200_000},
 	{name: "nginx-json-gzip", set: setNginx, pipeline: "svc_identity", conns: 4, batch: 1000, gzip: true, target: 250_000},
 	{name: "nginx12-vrl", set: setNginx, pipeline: "nginx12", conns: 4, batch: 1000, target: 120_000},
@@ -47,6 +48,7 @@ type bench struct {
 	serveFlags     string
 	profiles       string
 	rows, runs     int
+	nodes          int
 	settle         time.Duration
 	queries, keep  bool
 	stop           chan os.Signal
@@ -64,14 +66,14 @@ func (b *bench) run(c workload) error {
 	}
 	var results []result
 	for i := range b.runs {
-		r, err := b.once(c, bodies, b.queries && c.name == "nginx-json" && i == b.runs-1)
+		r, err := b.once(c, bodies, b.queries && b.nodes == 1 && c.name == "nginx-json" && i == b.runs-1)
 		if err != nil {
 			return err
 		}
 		results = append(results, r)
 	}
 	slices.SortFunc(results, func(x, y result) int { return int(x.rowsPerCPU() - y.rowsPerCPU()) })
-	fmt.Println(results[len(results)/2].line(c))
+	fmt.Println(results[len(results)/2].line(c, b.nodes))
 	for _, r := range results {
 		if r.queries != "" {
 			fmt.Print(r.queries)
@@ -80,15 +82,15 @@ func (b *bench) run(c workload) error {
 	return nil
 }
 
-// once measures one run on a fresh server.
+// once measures one run on fresh servers.
 func (b *bench) once(c workload, bodies []body, queries bool) (r result, err error) {
 	dir := filepath.Join(b.dir, fmt.Sprintf("%s-%d", c.name, time.Now().UnixNano()))
-	s, err := b.start(dir)
+	g, err := b.startGroup(dir)
 	if err != nil {
 		return r, err
 	}
 	defer func() {
-		if cerr := s.close(); err == nil {
+		if cerr := g.close(); err == nil {
 			err = cerr
 		}
 		if err == nil && !b.keep {
@@ -100,25 +102,25 @@ func (b *bench) once(c workload, bodies []body, queries bool) (r result, err err
 		if err != nil {
 			return r, err
 		}
-		if err := s.upload(c.pipeline, text); err != nil {
+		if err := g[0].upload(c.pipeline, text); err != nil {
 			return r, err
 		}
 	}
 	profiled := func() error { return nil }
 	if b.profiles != "" {
-		profiled = s.profile(filepath.Join(b.profiles, c.name+".pprof"))
+		profiled = g.profile(b.profiles, c.name)
 	}
-	if r, err = s.load(c, bodies); err != nil {
+	if r, err = g.load(c, bodies); err != nil {
 		return r, err
 	}
 	if err := profiled(); err != nil {
 		return r, err
 	}
-	if err := s.settle(b.settle, &r); err != nil {
+	if err := g.settle(b.settle, &r); err != nil {
 		return r, err
 	}
 	if queries {
-		r.queries, err = s.timeQueries()
+		r.queries, err = g[0].timeQueries()
 	}
 	return r, err
 }

@@ -72,16 +72,17 @@ type result struct {
 
 func (r *result) rowsPerCPU() float64 { return float64(r.rows) / r.cpu.Seconds() }
 
-// load sends all bodies over c.conns connections, each with one request under way.
-func (s *server) load(c workload, bodies []body) (r result, err error) {
+// load sends all bodies over c.conns connections, each with one request under way; they
+// are spread over the servers.
+func (g group) load(c workload, bodies []body) (r result, err error) {
 	contentType := "application/x-ndjson"
 	if c.set == setAccess {
 		contentType = "text/plain"
 	}
-	url := s.url + "/v1/ingest?db=public&table=logs&pipeline_name=" + c.pipeline
+	path := "/v1/ingest?db=public&table=logs&pipeline_name=" + c.pipeline
 	client := &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: c.conns, DisableCompression: true}}
 	defer client.CloseIdleConnections()
-	if r.before, err = readUse(s.pid()); err != nil {
+	if r.before, err = g.use(); err != nil {
 		return r, err
 	}
 	var next atomic.Int64
@@ -90,6 +91,7 @@ func (s *server) load(c workload, bodies []body) (r result, err error) {
 	var wg sync.WaitGroup
 	begin := time.Now()
 	for i := range c.conns {
+		url := g[i%len(g)].url + path
 		wg.Go(func() {
 			for failed.Load() == nil {
 				at := int(next.Add(1)) - 1
@@ -146,8 +148,15 @@ func post(client *http.Client, url, contentType string, gzipped bool, data []byt
 }
 
 // line is the result as a row of the table.
-func (r *result) line(c workload) string {
-	text := fmt.Sprintf("| %s | %.0f | %d | %.1f | %.1f | %.0f | %.3f | %.3f |", c.name, r.rowsPerCPU(), c.target,
+func (r *result) line(c workload, nodes int) string {
+	target := fmt.Sprint(c.target)
+	if nodes > 1 {
+		target, c.limits = "–", false
+		if c.replicated > 0 && nodes == 3 {
+			target = fmt.Sprint(c.replicated)
+		}
+	}
+	text := fmt.Sprintf("| %s | %.0f | %s | %.1f | %.1f | %.0f | %.3f | %.3f |", c.name, r.rowsPerCPU(), target,
 		ms(r.p50), ms(r.p99), float64(r.peakRSS)/1e6, float64(r.written)/float64(r.raw), float64(r.disk)/float64(r.raw))
 	if c.limits {
 		text += "\n| &nbsp;&nbsp;to reach | | | ≤ 8 | ≤ 40 | ≤ 300 | ≤ 0.25 | ≤ 0.09 |"

@@ -8,6 +8,7 @@
 //
 //	go run ./test/bench -bin bin/cordwood            all of it, some minutes
 //	go run ./test/bench -bin bin/cordwood -only app  one line of the table
+//	go run ./test/bench -bin bin/cordwood -nodes 3   a cluster: three replicas of every row
 package main
 
 import (
@@ -36,17 +37,21 @@ func run() (err error) {
 	fs.StringVar(&b.data, "data", filepath.Join(os.TempDir(), "cordwood-bench"), "folder of the data sets; those that are not there are made")
 	fs.IntVar(&b.rows, "rows", 2_000_000, "rows of each data set")
 	fs.IntVar(&b.runs, "runs", 1, "runs of each case; the median by rows per CPU-second is printed")
+	fs.IntVar(&b.nodes, "nodes", 1, "servers: 1, or a cluster of 3 or 5 with as many replicas; all figures but waits are sums over them")
 	fs.DurationVar(&b.settle, "settle", 12*time.Second, "least time between the last answer and the end of counting")
 	fs.StringVar(&b.serveFlags, "serve", "", "more flags of cordwood serve, separated by spaces")
 	fs.StringVar(&b.profiles, "profiles", "", "folder for a CPU profile of each case, from the first request to the end of its first 10 s")
 	only := fs.String("only", "", "regular expression of the cases to run")
-	queries := fs.Bool("queries", true, "also time queries, over the rows of the case nginx-json")
+	queries := fs.Bool("queries", true, "also time queries, over the rows of the case nginx-json, with one server")
 	fs.BoolVar(&b.keep, "keep", false, "keep the servers' folders, and say where they are")
 	if err := fs.Parse(os.Args[1:]); err != nil {
 		return err
 	}
 	if fs.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	if b.nodes != 1 && b.nodes != 3 && b.nodes != 5 {
+		return fmt.Errorf("-nodes is %d, want 1, 3 or 5", b.nodes)
 	}
 	match, err := regexp.Compile(*only)
 	if err != nil {

@@ -30,40 +30,47 @@ type server struct {
 // errStopped is what a break of the user ends a run with.
 var errStopped = errors.New("stopped")
 
-// start starts a server on dir and waits until it is ready.
-func (b *bench) start(dir string) (*server, error) {
-	addrs, err := freeAddrs(3)
-	if err != nil {
-		return nil, err
-	}
+// start starts a server on dir.
+func (b *bench) start(dir string, addrs []string, more ...string) (*server, error) {
 	s := &server{dir: dir, url: "http://" + addrs[0], admin: "http://" + addrs[2], stop: b.stop, done: make(chan error, 1)}
-	args := append([]string{"serve", "--data-dir", filepath.Join(dir, "data"), "--http-addr", addrs[0], "--rpc-addr", addrs[1], "--admin-addr", addrs[2], "--log-level", "warn"}, strings.Fields(b.serveFlags)...)
-	s.cmd = exec.Command(b.bin, args...)
+	args := append([]string{"serve", "--data-dir", filepath.Join(dir, "data"), "--http-addr", addrs[0], "--rpc-addr", addrs[1], "--admin-addr", addrs[2], "--log-level", "warn"}, more...)
+	s.cmd = exec.Command(b.bin, append(args, strings.Fields(b.serveFlags)...)...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
 	go func() { s.done <- s.cmd.Wait() }()
+	return s, nil
+}
+
+// await waits until the server is ready.
+func (s *server) await() error {
 	for end := time.Now().Add(30 * time.Second); ; {
 		resp, err := http.Get(s.url + "/ready")
 		if err == nil {
 			resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
-				return s, nil
+				return nil
 			}
 		}
 		select {
 		case err := <-s.done:
-			return nil, fmt.Errorf("the server ended at its start (%w): %s", cmp.Or(err, errors.New("exit status 0")), s.log.String())
+			s.done <- err
+			return s.ended(err)
 		case <-s.stop:
-			return nil, errors.Join(errStopped, s.close())
+			return errStopped
 		case <-time.After(20 * time.Millisecond):
 		}
 		if time.Now().After(end) {
-			return nil, errors.Join(fmt.Errorf("the server is not ready after 30 s"), s.close())
+			return fmt.Errorf("the server is not ready after 30 s")
 		}
 	}
+}
+
+// ended is the error of a server that was not asked to end.
+func (s *server) ended(err error) error {
+	return fmt.Errorf("the server ended by itself (%w): %s", cmp.Or(err, errors.New("exit status 0")), s.log.String())
 }
 
 func freeAddrs(n int) ([]string, error) {
@@ -93,7 +100,8 @@ func (s *server) close() error {
 		}
 		return nil
 	case <-time.After(60 * time.Second):
-		return errors.Join(fmt.Errorf("the server does not stop after 60 s"), s.cmd.Process.Kill())
+		err := s.cmd.Process.Signal(syscall.SIGQUIT) // it tells where it is
+		return errors.Join(fmt.Errorf("the server does not stop after 60 s: %w: %s", cmp.Or(<-s.done, errors.New("exit status 0")), s.log.String()), err)
 	}
 }
 
@@ -134,35 +142,5 @@ func (s *server) upload(name string, text []byte) error {
 	if err == nil && resp.StatusCode != http.StatusOK {
 		err = fmt.Errorf("upload pipeline %s: %s: %s", name, resp.Status, answer)
 	}
-	return err
-}
-
-// settle waits at least so long, then until the server used less than 4 % of a core
-// for two seconds on end, and completes the result.
-func (s *server) settle(least time.Duration, r *result) error {
-	begin := time.Now()
-	last, err := readUse(s.pid())
-	for quiet := 0; err == nil && (quiet < 2 || time.Since(begin) < least) && time.Since(begin) < 5*time.Minute; {
-		select {
-		case <-s.stop:
-			return errStopped
-		case err := <-s.done:
-			s.done <- err
-			return fmt.Errorf("the server ended by itself (%w): %s", cmp.Or(err, errors.New("exit status 0")), s.log.String())
-		case <-time.After(time.Second):
-		}
-		var u use
-		if u, err = readUse(s.pid()); u.cpu-last.cpu <= 40*time.Millisecond {
-			quiet++
-		} else {
-			quiet = 0
-		}
-		last = u
-	}
-	if err != nil {
-		return err
-	}
-	r.cpu, r.peakRSS, r.written = last.cpu-r.before.cpu, last.peakRSS, last.written-r.before.written
-	r.disk, err = diskUse(filepath.Join(s.dir, "data"))
 	return err
 }

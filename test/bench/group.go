@@ -1,0 +1,135 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// group is the servers of a run: one by itself, or a cluster all of whose shards and
+// metadata have a replica on each.
+type group []*server
+
+// startGroup starts the servers of a run on dir and waits until they are ready.
+func (b *bench) startGroup(dir string) (g group, err error) {
+	addrs, err := freeAddrs(3 * b.nodes)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, g.close())
+		}
+	}()
+	var more []string
+	if b.nodes > 1 {
+		var seeds []string
+		for i := range b.nodes {
+			seeds = append(seeds, addrs[3*i+1])
+		}
+		n := fmt.Sprint(b.nodes)
+		more = []string{"--seeds", strings.Join(seeds, ","), "--meta-bootstrap-expect", n, "--replication", n}
+	}
+	for i := range b.nodes {
+		s, err := b.start(filepath.Join(dir, fmt.Sprint(i)), addrs[3*i:3*i+3], more...)
+		if err != nil {
+			return g, err
+		}
+		g = append(g, s)
+	}
+	for _, s := range g {
+		if err := s.await(); err != nil {
+			return g, err
+		}
+	}
+	return g, nil
+}
+
+// close ends all servers at once, as an operator would.
+func (g group) close() error {
+	faults := make([]error, len(g))
+	var wg sync.WaitGroup
+	for i, s := range g {
+		wg.Go(func() { faults[i] = s.close() })
+	}
+	wg.Wait()
+	return errors.Join(faults...)
+}
+
+// use is what all servers have used so far.
+func (g group) use() (use, error) {
+	var sum use
+	for _, s := range g {
+		u, err := readUse(s.pid())
+		if err != nil {
+			return sum, err
+		}
+		sum.cpu += u.cpu
+		sum.peakRSS += u.peakRSS
+		sum.written += u.written
+	}
+	return sum, nil
+}
+
+// profile takes a CPU profile of each server; the function that it returns waits for them.
+func (g group) profile(dir, name string) (wait func() error) {
+	var waits []func() error
+	for i, s := range g {
+		file := name
+		if len(g) > 1 {
+			file = fmt.Sprintf("%s-node%d", name, i+1)
+		}
+		waits = append(waits, s.profile(filepath.Join(dir, file+".pprof")))
+	}
+	return func() error {
+		var faults []error
+		for _, wait := range waits {
+			faults = append(faults, wait())
+		}
+		return errors.Join(faults...)
+	}
+}
+
+// settle waits at least so long, then until the servers used less than 4 % of a core
+// each for two seconds on end, and completes the result.
+func (g group) settle(least time.Duration, r *result) error {
+	begin := time.Now()
+	last, err := g.use()
+	for quiet := 0; err == nil && (quiet < 2 || time.Since(begin) < least) && time.Since(begin) < 5*time.Minute; {
+		select {
+		case <-g[0].stop:
+			return errStopped
+		case <-time.After(time.Second):
+		}
+		for _, s := range g {
+			select {
+			case err := <-s.done:
+				s.done <- err
+				return s.ended(err)
+			default:
+			}
+		}
+		var u use
+		if u, err = g.use(); u.cpu-last.cpu <= 40*time.Millisecond*time.Duration(len(g)) {
+			quiet++
+		} else {
+			quiet = 0
+		}
+		last = u
+	}
+	if err != nil {
+		return err
+	}
+	r.cpu, r.peakRSS, r.written = last.cpu-r.before.cpu, last.peakRSS, last.written-r.before.written
+	for _, s := range g {
+		n, err := diskUse(filepath.Join(s.dir, "data"))
+		if err != nil {
+			return err
+		}
+		r.disk += n
+	}
+	return nil
+}
