@@ -54,9 +54,10 @@ lint: ## Format and import rules, static checks, protobuf
 fmt: ## Format the code
 	$(GOLANGCI) fmt ./...
 
-generate: ## Generate the protobuf code and the reference of VRL functions again
+generate: ## Generate the protobuf code, the reference of VRL functions and the tables of metrics again
 	cd proto && $(BUF) generate
 	$(GO) run ./cmd/cordwood vrl help --markdown > docs/vrl-functions.md
+	$(GO) test -count 1 -run TestMetricsPage ./node -update
 
 generate-check: generate ## Fail if generated code is not what is committed
 	git diff --exit-code -- proto docs

@@ -35,7 +35,7 @@ func (n *node) openNodePort(source *certs.Source) error {
 	if n.advertise == "" {
 		n.advertise = port.Addr().String()
 	}
-	if n.rpc, err = newRPCServer(); err != nil {
+	if n.rpc, err = newRPCServer(n.calls); err != nil {
 		return err
 	}
 	dialer := rpcport.Dialer{TLS: source}

@@ -107,9 +107,10 @@ func connOptions(window int32) []grpc.DialOption {
 }
 
 // newRPCServer returns a server without services, and the connections to it.
-func newRPCServer() (_ *rpcServer, err error) {
+func newRPCServer(calls *callMetrics) (_ *rpcServer, err error) {
 	s := &rpcServer{local: bufconn.Listen(localBuffer)}
 	s.server = grpc.NewServer(
+		grpc.ChainUnaryInterceptor(calls.unary), grpc.ChainStreamInterceptor(calls.stream),
 		grpc.MaxRecvMsgSize(shardclient.MaxMessageBytes), grpc.MaxSendMsgSize(shardclient.MaxMessageBytes),
 		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(2*window), grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),

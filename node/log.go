@@ -1,16 +1,18 @@
 package node
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"os"
 
 	"github.com/mattn/go-isatty"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // newLogger returns the node's logger, which writes to w as the configuration says,
-// and sets level, by which its level can be changed later.
-func newLogger(c *Config, w io.Writer, level *slog.LevelVar) (*slog.Logger, error) {
+// and sets level, by which its level can be changed later. lines counts what it writes.
+func newLogger(c *Config, w io.Writer, level *slog.LevelVar, lines *prometheus.CounterVec) (*slog.Logger, error) {
 	first, err := c.logLevel()
 	if err != nil {
 		return nil, err
@@ -24,10 +26,35 @@ func newLogger(c *Config, w io.Writer, level *slog.LevelVar) (*slog.Logger, erro
 		}
 	}
 	opts := &slog.HandlerOptions{Level: level}
+	var h slog.Handler
 	if format == "text" {
-		return slog.New(slog.NewTextHandler(w, opts)), nil
+		h = slog.NewTextHandler(w, opts)
+	} else {
+		h = slog.NewJSONHandler(w, opts)
 	}
-	return slog.New(slog.NewJSONHandler(w, opts)), nil
+	return slog.New(&logHandler{Handler: h, lines: lines}), nil
+}
+
+// logHandler counts the lines.
+type logHandler struct {
+	slog.Handler
+	lines *prometheus.CounterVec // by level
+}
+
+// Handle writes a line.
+func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
+	h.lines.WithLabelValues(levelName(r.Level)).Inc()
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs is that of slog.Handler.
+func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &logHandler{h.Handler.WithAttrs(attrs), h.lines}
+}
+
+// WithGroup is that of slog.Handler.
+func (h *logHandler) WithGroup(name string) slog.Handler {
+	return &logHandler{h.Handler.WithGroup(name), h.lines}
 }
 
 // IsTerminal tells whether somebody looks at what is written to w.

@@ -37,7 +37,6 @@ import (
 
 	"github.com/oklog/ulid/v2"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"cordwood/meta"
 	"cordwood/meta/metaclient"
@@ -82,8 +81,8 @@ func (e *SettingsError) Unwrap() error { return e.Err }
 // node ran and stopped as it should; then every acknowledged row is in segments. Files
 // of settings that are at fault are a *SettingsError.
 func Run(ctx context.Context, cfg *Config, proc Process) error {
-	n := &node{cfg: cfg, proc: proc, failed: make(chan error, 1), begin: time.Now(), process: newProcess(), hurry: make(chan struct{}, 1)}
-	log, err := newLogger(cfg, proc.Stderr, &n.level)
+	n := newNode(cfg, proc)
+	log, err := newLogger(cfg, proc.Stderr, &n.level, n.lines)
 	if err != nil {
 		return err
 	}
@@ -111,6 +110,13 @@ func Run(ctx context.Context, cfg *Config, proc Process) error {
 	return errors.Join(err, n.stop(stopCtx))
 }
 
+func newNode(cfg *Config, proc Process) *node {
+	return &node{
+		cfg: cfg, proc: proc, failed: make(chan error, 1), begin: time.Now(), process: newProcess(), lines: newLineCounter(),
+		hurry: make(chan struct{}, 1),
+	}
+}
+
 // node is a process under way. Its fields are set by start and do not change after.
 type node struct {
 	cfg   *Config
@@ -126,6 +132,8 @@ type node struct {
 	users    *httpServer
 	usersV1  *httpServer // nil if off
 	registry *prometheus.Registry
+	lines    *prometheus.CounterVec // of the log, by level
+	calls    *callMetrics
 
 	// process differs for each life of the process.
 	process uint64
@@ -239,18 +247,6 @@ func (n *node) stop(ctx context.Context) error {
 		n.log.Info("stopped")
 	}
 	return nil
-}
-
-func newRegistry(v Version) *prometheus.Registry {
-	r := prometheus.NewRegistry()
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "cordwood_build_info", Help: "Always 1; the labels tell what this process was built from.",
-		ConstLabels: prometheus.Labels{"version": v.Version, "commit": v.Commit, "go": v.Go},
-	})
-	info.Set(1)
-	r.MustRegister(info)
-	return r
 }
 
 // newID returns an id that no other call, here or elsewhere, has returned or will.

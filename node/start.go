@@ -14,6 +14,7 @@ func (n *node) start(ctx context.Context) error {
 	memory := memoryLimit()
 	limitHeap(memory)
 	n.registry = newRegistry(n.proc.Version)
+	n.observe()
 
 	// What the settings name is read first: a mistake in them leaves no data folder behind.
 	files, err := n.readFiles()

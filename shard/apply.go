@@ -2,6 +2,7 @@ package shard
 
 import (
 	"fmt"
+	"time"
 
 	"cordwood/proto/column"
 	"cordwood/shard/memtable"
@@ -67,6 +68,8 @@ func (s *Shard) apply(index, term uint64, data []byte) any {
 		}
 		return nil
 	}
+	begin := time.Now()
+	defer func() { s.metrics.applySeconds.Observe(time.Since(begin).Seconds()) }()
 	result, err := s.applyWrites(index, term, e, s.decodedOf(data))
 	if err != nil {
 		return replica.Halt(fmt.Errorf("shard %d: entry %d: %w", s.cfg.ID, index, err))

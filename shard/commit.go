@@ -14,8 +14,9 @@ import (
 // pending is a write on its way into the log.
 type pending struct {
 	entryWrite
-	bytes    int   // in the log
-	inflated int64 // in memory
+	since    time.Time // when it came into the queue
+	bytes    int       // in the log
+	inflated int64     // in memory
 	// decoded are the batches as precheck decoded them, in mem; nil where one was
 	// appended before. Apply on this node uses them if mem is still the active memtable.
 	decoded []*column.Batch
@@ -97,7 +98,10 @@ func (s *Shard) propose(group []*pending) {
 	key := unsafe.SliceData(data)
 	s.decoded.Store(key, ready)
 	defer s.decoded.Delete(key)
+	begin := time.Now()
+	s.metrics.queueSeconds.Observe(begin.Sub(group[0].since).Seconds())
 	res, err := s.replica.Propose(context.Background(), data)
+	s.metrics.commitSeconds.Observe(time.Since(begin).Seconds())
 	if err == nil {
 		if _, ok := res.Result.(*applied); !ok {
 			err = errs.New(errs.Unexpected, "shard %d: entry %d was applied with result %T", s.cfg.ID, res.Index, res.Result).WithReason(errs.OutcomeUnknown)
@@ -164,6 +168,7 @@ func (q *queue) push(p *pending) error {
 		return errs.New(errs.ShardBusy, "shard %d: %d writes of %d bytes wait for the log; try again later", q.shard, len(q.list), q.bytes).
 			WithReason(errs.Busy).WithRetryAfter(200 * time.Millisecond)
 	}
+	p.since = time.Now()
 	q.list = append(q.list, p)
 	q.bytes += p.bytes
 	q.changed.Signal()
@@ -208,6 +213,13 @@ func (q *queue) remove(p *pending) bool {
 		}
 	}
 	return false
+}
+
+// size is how many bytes wait.
+func (q *queue) size() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.bytes
 }
 
 func (q *queue) close() {

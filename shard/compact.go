@@ -124,6 +124,7 @@ func (s *Shard) compact(ctx context.Context) (did bool, err error) {
 		return false, fmt.Errorf("shard %d: compaction of %d segments: %w", s.cfg.ID, len(live), err)
 	}
 	s.metrics.compactions.WithLabelValues("ok").Inc()
+	s.metrics.compactSeconds.Observe(s.now().Sub(start).Seconds())
 	s.metrics.compactIn.Add(float64(res.BytesIn))
 	s.metrics.compactOut.Add(float64(res.BytesOut))
 	s.cfg.Logger.Debug("compacted", "segments", len(live), "into", len(res.Segments), "bytes_in", res.BytesIn, "bytes_out", res.BytesOut,

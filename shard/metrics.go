@@ -21,7 +21,9 @@ type metrics struct {
 	clockLeaps                      prometheus.Counter
 	compactions                     *prometheus.CounterVec
 	flushes                         *prometheus.CounterVec
-	flushSeconds                    prometheus.Histogram
+	flushSeconds, compactSeconds    prometheus.Histogram
+	// The stages of a write here: in the queue, into the log and applied, and of that the apply.
+	queueSeconds, commitSeconds, applySeconds prometheus.Histogram
 }
 
 func newMetrics(cfg Config, s *Shard) *metrics {
@@ -43,12 +45,28 @@ func newMetrics(cfg Config, s *Shard) *metrics {
 	m.compactIn = counter("cordwood_shard_compaction_read_bytes_total", "Bytes of segments that compactions replaced.")
 	m.compactOut = counter("cordwood_shard_compaction_written_bytes_total", "Bytes of segments written by compactions.")
 	m.clockLeaps = counter("cordwood_shard_clock_leaps_total", "Times that the clock leapt ahead, by which rows would have expired.")
-	m.compactions = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_shard_compactions_total", Help: "Compactions by result."}, []string{"result"})
-	m.flushes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_shard_flushes_total", Help: "Flushes by reason and result."}, []string{"reason", "result"})
+	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
+		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+		m.all = append(m.all, h)
+		return h
+	}
+	short := prometheus.ExponentialBuckets(0.0001, 2, 17) // 0.1 ms to 6.5 s
+	m.queueSeconds = histogram("cordwood_shard_queue_seconds", "Time that the oldest write of an entry waited in the leader's queue.", short)
+	m.commitSeconds = histogram("cordwood_shard_commit_seconds", "Time from the proposal of an entry of writes until it is on a majority and applied; on the leader.", short)
+	m.applySeconds = histogram("cordwood_shard_apply_seconds", "Time of the apply of one entry of writes.", short)
+	m.compactSeconds = histogram("cordwood_shard_compaction_seconds", "Time of a compaction that came to its end.", prometheus.ExponentialBuckets(0.01, 2, 14))
+	m.compactions = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_shard_compactions_total", Help: "Compactions, by result: ok or error."}, []string{"result"})
+	m.flushes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_shard_flushes_total", Help: "Flushes, by why there was one and by result: ok or error."}, []string{"reason", "result"})
 	m.flushSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "cordwood_shard_flush_seconds", Help: "Time of a flush.", Buckets: prometheus.ExponentialBuckets(0.01, 2, 14),
 	})
 	m.all = append(m.all, m.compactions, m.flushes, m.flushSeconds)
+	for _, result := range []string{"ok", "error"} {
+		m.compactions.WithLabelValues(result)
+		for _, reason := range []string{flushBytes, flushAge, flushLog, flushIdle, flushBudget, flushRetry} {
+			m.flushes.WithLabelValues(reason, result)
+		}
+	}
 	gauge := func(name, help string, value func() float64) {
 		m.all = append(m.all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 	}
@@ -60,6 +78,22 @@ func newMetrics(cfg Config, s *Shard) *metrics {
 		}
 	}
 	gauge("cordwood_shard_memtable_bytes", "Memory of memtables, frozen ones included.", locked(func() float64 { return float64(s.memoryLocked()) }))
+	gauge("cordwood_shard_memtable_age_seconds", "Age of the oldest row in the active memtable; 0 if there is none.", locked(func() float64 {
+		if s.activeSince.IsZero() {
+			return 0
+		}
+		return max(s.now().Sub(s.activeSince).Seconds(), 0)
+	}))
+	gauge("cordwood_shard_flush_debt_bytes", "Memory of memtables that are frozen and not yet in segments.", locked(func() float64 { return float64(s.memoryLocked() - s.activeBytes) }))
+	gauge("cordwood_shard_queue_bytes", "Bytes of writes that wait for the log.", func() float64 { return float64(s.queue.size()) })
+	gauge("cordwood_shard_tables", "Tables that the shard has definitions of.", locked(func() float64 { return float64(len(s.state.tables)) }))
+	gauge("cordwood_shard_segment_bytes", "Bytes of live segments.", locked(func() float64 {
+		var n int64
+		for _, l := range s.live {
+			n += l.Bytes
+		}
+		return float64(n)
+	}))
 	gauge("cordwood_shard_segments", "Live segments.", locked(func() float64 {
 		return float64(len(s.live))
 	}))

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -21,15 +22,35 @@ var (
 	underReplicatedDesc = prometheus.NewDesc("cordwood_cluster_under_replicated_shards", "Shards with fewer living replicas than they are to have.", nil, nil)
 	toleranceDesc       = prometheus.NewDesc("cordwood_cluster_failure_tolerance", "How many more nodes may fail, in the worst case, until a shard or the metadata group stops; negative: one has.", nil, nil)
 	unavailableDesc     = prometheus.NewDesc("cordwood_cluster_unavailable_shards", "Shards without a leader.", nil, nil)
-	operationsDesc      = prometheus.NewDesc("cordwood_cluster_operations", "Operations that are remembered, by kind and state.", []string{"kind", "state"}, nil)
+	operationsDesc      = prometheus.NewDesc("cordwood_cluster_operations", "Operations that are remembered, by kind and state: running, done, failed or cancelled.", []string{"kind", "state"}, nil)
 	nodesDownDesc       = prometheus.NewDesc("cordwood_cluster_nodes_down", "Nodes that do not answer.", nil, nil)
+	nodesDesc           = prometheus.NewDesc("cordwood_cluster_nodes", "Nodes of the cluster.", nil, nil)
+	shardsDesc          = prometheus.NewDesc("cordwood_cluster_shards", "Shards of the cluster.", nil, nil)
+	oldestDesc          = prometheus.NewDesc("cordwood_cluster_operation_oldest_age_seconds", "Age of the oldest operation that has not ended; 0 if there is none.", nil, nil)
+	epochDesc           = prometheus.NewDesc("cordwood_cluster_table_epoch_max", "Highest epoch of all tables: how often the table that went to other shards most often did so, and 1 before.", nil, nil)
+	movedTablesDesc     = prometheus.NewDesc("cordwood_cluster_tables_several_placements", "Tables of which shards hold rows that do not take their writes any more.", nil, nil)
+	coordinatesDesc     = prometheus.NewDesc("cordwood_cluster_coordinates", "1 on the node that coordinates the cluster, which has the other metrics of this kind; 0 on others with the role meta.", nil, nil)
 )
+
+// operationKinds are those of all operations.
+var operationKinds = []string{
+	KindShardAdd, KindShardMove, KindShardSplitHot, KindTableMove, KindTablePartition, KindNodeDrain,
+	KindNodeDecommission, KindReplicaRepair, KindReplicaRebuild, KindReplicaChange, KindRebalance,
+}
 
 func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
-		moved: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_cluster_moved_bytes_total", Help: "Bytes of replicas that operations moved to other nodes, by kind."}, []string{"kind"}),
-		done:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_cluster_operations_ended_total", Help: "Operations that ended, by kind and state."}, []string{"kind", "state"}),
-		fails: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_cluster_steps_failed_total", Help: "Calls for steps of operations that failed and are made again."}, []string{"kind", "step"}),
+		moved: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_cluster_moved_bytes_total", Help: "Bytes of replicas that operations moved to other nodes, by kind of operation."}, []string{"kind"}),
+		done:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_cluster_operations_ended_total", Help: "Operations that ended here, by kind and state: done, failed or cancelled."}, []string{"kind", "state"}),
+		fails: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cordwood_cluster_steps_failed_total", Help: "Calls for steps of operations that failed and are made again, by kind of operation and step."}, []string{"kind", "step"}),
+	}
+	for _, kind := range []string{KindShardMove, KindReplicaRepair, KindReplicaRebuild} {
+		m.moved.WithLabelValues(kind)
+	}
+	for _, kind := range operationKinds {
+		for _, state := range []string{"done", "failed", "cancelled"} {
+			m.done.WithLabelValues(kind, state)
+		}
 	}
 	if r != nil {
 		r.MustRegister(m, m.moved, m.done, m.fails)
@@ -50,20 +71,22 @@ func (m *metrics) ended(op *metapb.Operation) {
 
 // Describe is that of prometheus.Collector.
 func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{underReplicatedDesc, toleranceDesc, unavailableDesc, operationsDesc, nodesDownDesc} {
+	for _, d := range []*prometheus.Desc{underReplicatedDesc, toleranceDesc, unavailableDesc, operationsDesc, nodesDownDesc, nodesDesc, shardsDesc, oldestDesc, epochDesc, movedTablesDesc, coordinatesDesc} {
 		ch <- d
 	}
 }
 
 // Collect is that of prometheus.Collector.
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
-	p := m.last.Load()
-	if p == nil {
-		return
-	}
 	gauge := func(d *prometheus.Desc, v int, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
 	}
+	p := m.last.Load()
+	if p == nil {
+		gauge(coordinatesDesc, 0)
+		return
+	}
+	gauge(coordinatesDesc, 1)
 	under, unavailable, down := 0, 0, 0
 	for _, s := range p.status.Shards {
 		if len(p.livingReplicas(s)) < want(s) {
@@ -83,10 +106,29 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	gauge(nodesDownDesc, down)
 	tolerance, _ := p.clusterTolerance()
 	gauge(toleranceDesc, tolerance)
+	gauge(nodesDesc, len(p.status.Nodes))
+	gauge(shardsDesc, len(p.status.Shards))
 	counts := map[[2]string]int{}
+	for _, kind := range operationKinds { // a series that is there from the start can be told from one that is missing
+		counts[[2]string{kind, "running"}] = 0
+	}
+	oldest := time.Duration(0)
 	for _, op := range p.status.Operations {
 		counts[[2]string{op.Kind, stateName(op.State)}]++
+		if op.State == metapb.OperationState_OPERATION_STATE_RUNNING {
+			oldest = max(oldest, time.Since(time.Unix(0, op.CreatedUnixNano)))
+		}
 	}
+	ch <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, oldest.Seconds())
+	epoch, moved := uint64(0), 0
+	for _, t := range p.tables {
+		epoch = max(epoch, uint64(t.Writable().Epoch))
+		if len(t.Shards()) > len(t.Writable().Shards()) {
+			moved++
+		}
+	}
+	gauge(epochDesc, int(epoch))
+	gauge(movedTablesDesc, moved)
 	for key, n := range counts {
 		gauge(operationsDesc, n, key[0], key[1])
 	}

@@ -69,11 +69,13 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 		p.key.User = x.identity.User
 		s.metrics.keyed.Inc()
 	}
+	begin := time.Now()
 	data, release, err := s.readBody(x, r)
 	if err != nil {
 		return ingestResult{}, s.failedAt("body", err)
 	}
 	defer release()
+	s.metrics.bodySeconds.Observe(time.Since(begin).Seconds())
 	if err := p.check(s.cfg.Catalog); err != nil {
 		return ingestResult{}, s.failedAt("parameters", err)
 	}
@@ -94,11 +96,12 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 			continue
 		}
 		if err == nil {
-			s.metrics.rows.WithLabelValues(p.database).Add(float64(res.written.Rows))
-			s.metrics.bytes.WithLabelValues(p.database).Add(float64(len(data)))
+			db := s.metrics.dbs.Of(p.database)
+			s.metrics.rows.WithLabelValues(db).Add(float64(res.written.Rows))
+			s.metrics.bytes.WithLabelValues(db).Add(float64(len(data)))
 			for _, kind := range pipeline.SkipKinds() {
 				if n := res.skippedBy[kind]; n > 0 {
-					s.metrics.skipped.WithLabelValues(p.database, kind.String()).Add(float64(n))
+					s.metrics.skipped.WithLabelValues(db, kind.String()).Add(float64(n))
 				}
 			}
 		}
@@ -134,20 +137,23 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 	if err != nil {
 		return ingestResult{}, s.failedAt("busy", err)
 	}
+	start := time.Now()
 	err = native.Read(data, kind, opt, runner)
 	var out *pipeline.Output
 	if err == nil {
 		out, err = runner.Finish()
 	}
 	leave()
+	s.metrics.pipelineSeconds.Observe(time.Since(start).Seconds())
 	if err != nil {
 		return ingestResult{}, s.failedAt("pipeline", err)
 	}
 	if x.timedOut() {
 		return ingestResult{}, s.failedAt("write", context.DeadlineExceeded)
 	}
-	start := time.Now()
+	start = time.Now()
 	written, err := s.cfg.Writer.WriteKeyed(ctx, out, p.key)
+	s.metrics.writeSeconds.Observe(time.Since(start).Seconds())
 	if err != nil {
 		if !errors.Is(err, write.ErrSchemaChanged) {
 			err = s.failedAt("write", err)

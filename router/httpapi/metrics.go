@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/router/labels"
 )
 
 type metrics struct {
@@ -20,7 +22,17 @@ type metrics struct {
 	rejects prometheus.Counter
 	failed  *prometheus.CounterVec // by stage
 	keyed   prometheus.Counter
+	stages  *prometheus.HistogramVec // by stage
+	dbs     *labels.Limit
+	// The stages of a request with logs.
+	bodySeconds, pipelineSeconds, writeSeconds prometheus.Observer
 }
+
+// maxDatabaseLabels bounds the databases that have counters of their own.
+const maxDatabaseLabels = 200
+
+// ingestStages are where a log request may fail.
+var ingestStages = []string{"parameters", "disk", "busy", "body", "pipeline", "write"}
 
 // routeMetrics are the metrics of one route, found once instead of at every request.
 type routeMetrics struct {
@@ -77,8 +89,18 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Name: "cordwood_ingest_keyed_requests_total", Help: "Log requests with the header Idempotency-Key.",
 		}),
 	}
+	m.stages = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "cordwood_ingest_stage_seconds",
+		Help:    "Time of the stages of log requests: body (read and decompressed), pipeline (records parsed and made rows), write (schema ensured, rows stored).",
+		Buckets: prometheus.ExponentialBuckets(0.0001, 2, 18),
+	}, []string{"stage"})
+	m.bodySeconds, m.pipelineSeconds, m.writeSeconds = m.stages.WithLabelValues("body"), m.stages.WithLabelValues("pipeline"), m.stages.WithLabelValues("write")
+	for _, stage := range ingestStages {
+		m.failed.WithLabelValues(stage)
+	}
+	m.dbs = labels.NewLimit(maxDatabaseLabels)
 	for _, c := range []prometheus.Collector{
-		m.requests, m.seconds, m.panics, m.rows, m.bytes, m.skipped, m.rejects, m.failed, m.keyed,
+		m.stages, m.requests, m.seconds, m.panics, m.rows, m.bytes, m.skipped, m.rejects, m.failed, m.keyed,
 	} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("httpapi: register metrics: %w", err)

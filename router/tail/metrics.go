@@ -20,6 +20,9 @@ func newMetrics(reg prometheus.Registerer, h *Handler) (*metrics, error) {
 			Name: "cordwood_tail_ended_total", Help: "Tails that ended, by reason: client, timeout, slow, stopping or error.",
 		}, []string{"reason"}),
 	}
+	for _, reason := range []string{"client", "timeout", "slow", "stopping", "error"} {
+		m.ended.WithLabelValues(reason)
+	}
 	if reg == nil {
 		return m, nil
 	}

@@ -192,6 +192,8 @@ func (w *Writer) change(ctx context.Context, lacking []*target) error {
 
 // command is one command for what tables are to have. The tables come back in order.
 func (w *Writer) command(ctx context.Context, demands []*metapb.TableDemand) ([]*schema.Table, error) {
+	begin := time.Now()
+	defer func() { w.metrics.ensure.Observe(time.Since(begin).Seconds()) }()
 	result, err := w.cfg.Meta.Propose(ctx, &metapb.Command{
 		TimeUnixNano: time.Now().UnixNano(),
 		Op:           &metapb.Command_EnsureSchema{EnsureSchema: &metapb.EnsureSchema{Tables: demands}},

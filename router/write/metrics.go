@@ -2,9 +2,16 @@ package write
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/proto/schema"
+	"cordwood/router/labels"
 )
+
+// maxTableLabels bounds the tables that have a counter of their own.
+const maxTableLabels = 200
 
 type metrics struct {
 	batches prometheus.Counter
@@ -12,6 +19,13 @@ type metrics struct {
 	schemas *prometheus.CounterVec // by result: ok, conflict, error
 	partial *prometheus.CounterVec // by key: yes, no
 	recalls prometheus.Counter
+	ensure  prometheus.Histogram
+	tables  *prometheus.CounterVec // by db, table
+
+	limit *labels.Limit
+	// byTable are the counters of tables by id, found once: uint64 → prometheus.Counter.
+	byTable sync.Map
+	others  prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -23,22 +37,50 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Name: "cordwood_write_encoded_bytes_total", Help: "Bytes of the batches that shards acknowledged, encoded.",
 		}),
 		schemas: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cordwood_write_schema_changes_total", Help: "Commands for new tables and columns, by result.",
+			Name: "cordwood_write_schema_changes_total", Help: "Commands for new tables and columns, by result: ok, conflict or error.",
 		}, []string{"result"}),
 		partial: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cordwood_write_partial_total", Help: "Requests that were stored in part, by whether they have a key; the repetition of those that have none doubles rows.",
+			Name: "cordwood_write_partial_total", Help: "Requests that were stored in part, by whether they have a key (yes or no); the repetition of those that have none doubles rows.",
 		}, []string{"key"}),
 		recalls: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "cordwood_write_recalled_batches_total", Help: "Batches of requests with a key that a shard which took their table's writes before has stored.",
 		}),
 	}
+	m.ensure = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "cordwood_write_schema_seconds", Help: "Time that a command for new tables and columns took; requests that need none have no part in it.",
+		Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
+	})
+	m.tables = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cordwood_write_table_bytes_total",
+		Help: "Bytes of encoded batches that shards acknowledged, by table: of the first 200 tables that were written to here, and of all others together.",
+	}, []string{"db", "table"})
+	m.limit, m.others = labels.NewLimit(maxTableLabels), m.tables.WithLabelValues(labels.Others, labels.Others)
+	for _, result := range []string{"ok", "conflict", "error"} {
+		m.schemas.WithLabelValues(result)
+	}
+	for _, key := range []string{"yes", "no"} {
+		m.partial.WithLabelValues(key)
+	}
 	if reg == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.batches, m.bytes, m.schemas, m.partial, m.recalls} {
+	for _, c := range []prometheus.Collector{m.batches, m.bytes, m.schemas, m.partial, m.recalls, m.ensure, m.tables} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("write: register metrics: %w", err)
 		}
 	}
 	return m, nil
+}
+
+// stored counts bytes of a batch of a table.
+func (m *metrics) stored(t *schema.Table, bytes int) {
+	c, ok := m.byTable.Load(t.ID)
+	if !ok {
+		if !m.limit.Has(t.Database + "\x00" + t.Name) {
+			m.others.Add(float64(bytes))
+			return
+		}
+		c, _ = m.byTable.LoadOrStore(t.ID, m.tables.WithLabelValues(t.Database, t.Name))
+	}
+	c.(prometheus.Counter).Add(float64(bytes))
 }

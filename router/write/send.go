@@ -196,6 +196,9 @@ func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32
 	}
 	w.metrics.batches.Add(float64(n))
 	w.metrics.bytes.Add(float64(len(buf.b)))
+	for i := range n {
+		w.metrics.stored(at(i).table, len(batches[i]))
+	}
 	return nil
 }
 

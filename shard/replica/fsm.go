@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -97,7 +98,13 @@ type fsmAdapter struct {
 	halted  *haltError    // set by the entry that could not be applied
 
 	mu          sync.Mutex
-	snapshotErr error // of the last Persist, which raft turns to text
+	snapshotErr error     // of the last Persist, which raft turns to text
+	taken       time.Time // when the last snapshot was taken or installed; zero: there is none
+
+	// For the metrics: since is when the oldest command was appended that is applied and
+	// in no snapshot, next the oldest one behind the snapshot that is being taken; in Unix
+	// nanoseconds, 0: there is none.
+	since, next atomic.Int64
 
 	waits   atomic.Int32 // how many wait for more to be applied
 	waiting sync.Mutex   // guards moved
@@ -182,6 +189,14 @@ func (a *fsmAdapter) ApplyBatch(logs []*raft.Log) []any {
 			at = append(at, i)
 		}
 	}
+	if len(at) > 0 && (a.since.Load() == 0 || a.next.Load() == 0) {
+		appended := logs[at[0]].AppendedAt
+		if appended.IsZero() {
+			appended = time.Now()
+		}
+		a.since.CompareAndSwap(0, appended.UnixNano())
+		a.next.CompareAndSwap(0, appended.UnixNano())
+	}
 	if batch, ok := a.fsm.(BatchFSM); ok && a.halted == nil && len(entries) > 0 {
 		for i, result := range batch.ApplyBatch(entries) {
 			results[at[i]] = a.note(entries[i], result)
@@ -225,6 +240,7 @@ func (a *fsmAdapter) Snapshot() (raft.FSMSnapshot, error) {
 		a.setSnapshotErr(err)
 		return nil, err
 	}
+	a.next.Store(0)
 	return &snapshotAdapter{adapter: a, header: header{index: index, term: a.term}, snap: snap}, nil
 }
 
@@ -243,8 +259,24 @@ func (a *fsmAdapter) Restore(source io.ReadCloser) error {
 		a.applied.Store(max(h.index, durable.AppliedIndex()))
 	}
 	a.term = h.term
+	a.since.Store(0)
+	a.tookSnapshot(time.Now())
 	a.tell()
 	return nil
+}
+
+// tookSnapshot notes when the newest snapshot was taken, for the metrics.
+func (a *fsmAdapter) tookSnapshot(at time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.taken = at
+}
+
+// lastSnapshot is when the newest snapshot was taken.
+func (a *fsmAdapter) lastSnapshot() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.taken
 }
 
 func (a *fsmAdapter) setSnapshotErr(err error) {
@@ -278,6 +310,8 @@ func (s *snapshotAdapter) Persist(sink raft.SnapshotSink) error {
 		s.adapter.setSnapshotErr(err)
 		return err
 	}
+	s.adapter.since.Store(s.adapter.next.Load())
+	s.adapter.tookSnapshot(time.Now())
 	return nil
 }
 

@@ -25,6 +25,8 @@ type guard struct {
 	// full is told of every write that finds the disk full. May be nil.
 	full   func(error)
 	logger *slog.Logger
+	// synced is told how long each fsync of the log took. May be nil.
+	synced func(time.Duration)
 
 	broken  atomic.Pointer[error] // the latch: the first error of a write
 	waiting atomic.Int32          // writes that wait for room

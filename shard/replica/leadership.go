@@ -39,6 +39,7 @@ func (r *Replica) watchLeadership() {
 			r.setReady(false)
 			return
 		case leads := <-r.raft.LeaderCh():
+			r.metrics.changes.Inc()
 			r.setReady(false)
 			if leads && r.barrier() {
 				r.setReady(true)

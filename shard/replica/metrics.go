@@ -1,8 +1,11 @@
 package replica
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -13,41 +16,41 @@ type metrics struct {
 	collectors []prometheus.Collector
 
 	appendSeconds prometheus.Histogram
+	fsyncSeconds  prometheus.Histogram
 	appendBytes   prometheus.Counter
 	failures      prometheus.Counter
+	changes       prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer, group string) *metrics {
 	m := &metrics{
 		appendSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "cordwood_log_append_seconds", Help: "Time of one append to the raft log, fsync included.",
+			Name: "cordwood_raft_log_append_seconds", Help: "Time of one append to the raft log, fsync included.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 17), // 0.1 ms to 6.5 s
 		}),
+		fsyncSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "cordwood_raft_log_fsync_seconds", Help: "Time of one fsync of a file of the raft log; nothing for the metadata group, whose log is a database file.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 17),
+		}),
 		appendBytes: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "cordwood_log_append_bytes_total", Help: "Bytes of entries appended to the raft log.",
+			Name: "cordwood_raft_log_append_bytes_total", Help: "Bytes of entries appended to the raft log.",
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "cordwood_log_failures_total", Help: "Failures of the raft log that ended the replica.",
+			Name: "cordwood_raft_log_failures_total", Help: "Failures of the raft log that ended the replica.",
+		}),
+		changes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "cordwood_raft_leadership_changes_total", Help: "Times that this member began or ceased to lead its group.",
 		}),
 	}
 	if reg != nil {
 		m.reg = prometheus.WrapRegistererWith(prometheus.Labels{"group": group}, reg)
 	}
-	m.register(m.appendSeconds, m.appendBytes, m.failures)
+	m.register(m.appendSeconds, m.fsyncSeconds, m.appendBytes, m.failures, m.changes)
 	return m
 }
 
-// watch adds the gauges that are read when asked.
-func (m *metrics) watch(logBytes func() int64, applied func() uint64) {
-	m.register(
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "cordwood_log_bytes", Help: "Bytes of entries in the raft log that no snapshot cut off.",
-		}, func() float64 { return float64(logBytes()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "cordwood_applied_index", Help: "Index of the last applied command.",
-		}, func() float64 { return float64(applied()) }),
-	)
-}
+// watch adds the gauges that are read when asked; the replica must run.
+func (m *metrics) watch(r *Replica) { m.register(raftCollector{r}) }
 
 func (m *metrics) register(cs ...prometheus.Collector) {
 	for _, c := range cs {
@@ -70,4 +73,100 @@ func (m *metrics) appended(d time.Duration, bytes int64) {
 	m.appendBytes.Add(float64(bytes))
 }
 
+func (m *metrics) synced(d time.Duration) { m.fsyncSeconds.Observe(d.Seconds()) }
+
 func (m *metrics) failed() { m.failures.Inc() }
+
+// raftCollector tells how a member is, all of it as of one moment.
+type raftCollector struct{ r *Replica }
+
+var (
+	leaderDesc    = raftDesc("leader", "1 if this member leads its group.")
+	knowsDesc     = raftDesc("leader_known", "1 if this member knows who leads its group.")
+	termDesc      = raftDesc("term", "Term of the group, as this member knows it; it rises with every election.")
+	lastDesc      = raftDesc("last_index", "Index of the last entry of this member's log.")
+	committedDesc = raftDesc("commit_index", "Index of the last entry that this member knows to be on a majority.")
+	appliedDesc   = raftDesc("applied_index", "Index of the last command that this member has applied.")
+	lagDesc       = raftDesc("apply_lag_entries", "Entries that are committed, as far as this member knows, and that it has not applied.")
+	votersDesc    = raftDesc("voters", "Voters of the group, as this member knows it.")
+	learnersDesc  = raftDesc("learners", "Members of the group without a vote, as replicas that are being made, as this member knows it.")
+	bytesDesc     = raftDesc("log_bytes", "Bytes of entries in the raft log that no snapshot cut off.")
+	oldestDesc    = raftDesc("log_oldest_age_seconds", "Age of the oldest entry behind the last snapshot, which a restart would apply again; 0 if there is none.")
+	snapshotDesc  = raftDesc("snapshot_age_seconds", "Time since the last snapshot of the group on this member; missing until there is one. A group that nothing is written to takes none.")
+	followerDesc  = raftDesc("follower_lag_entries", "Entries that another member lacks, by what it said last; on the leader only.", "peer")
+	silentDesc    = raftDesc("follower_silent_seconds", "Time since another member answered last; on the leader only, and missing if it never has.", "peer")
+)
+
+func raftDesc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("cordwood_raft_"+name, help, labels, nil)
+}
+
+// Describe is that of prometheus.Collector.
+func (c raftCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		leaderDesc, knowsDesc, termDesc, lastDesc, committedDesc, appliedDesc, lagDesc, votersDesc, learnersDesc,
+		bytesDesc, oldestDesc, snapshotDesc, followerDesc, silentDesc,
+	} {
+		ch <- d
+	}
+}
+
+// Collect is that of prometheus.Collector.
+func (c raftCollector) Collect(ch chan<- prometheus.Metric) {
+	s := c.r.Stats()
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	leads := s.State == raft.Leader.String()
+	gauge(leaderDesc, number(leads))
+	gauge(knowsDesc, number(leads || s.Leader != ""))
+	gauge(termDesc, float64(s.Term))
+	gauge(lastDesc, float64(s.LastIndex))
+	gauge(committedDesc, float64(s.CommitIndex))
+	gauge(appliedDesc, float64(s.AppliedIndex))
+	lag := 0.0
+	if !c.r.hasApplied(s.ToldIndex) {
+		lag = float64(s.ToldIndex - min(s.AppliedIndex, s.ToldIndex))
+	}
+	gauge(lagDesc, lag)
+	gauge(bytesDesc, float64(s.LogBytes))
+	oldest := 0.0
+	if since := c.r.fsm.since.Load(); since != 0 {
+		oldest = max(time.Since(time.Unix(0, since)).Seconds(), 0)
+	}
+	gauge(oldestDesc, oldest)
+	if taken := c.r.fsm.lastSnapshot(); !taken.IsZero() {
+		gauge(snapshotDesc, max(time.Since(taken).Seconds(), 0))
+	}
+	voters, learners := 0, 0
+	for _, m := range s.Members {
+		if m.Voter {
+			voters++
+		} else {
+			learners++
+		}
+		if !leads || m.NodeID == c.r.cfg.NodeID || m.Silent < 0 {
+			continue
+		}
+		gauge(followerDesc, float64(s.LastIndex-min(m.LastIndex, s.LastIndex)), m.NodeID)
+		gauge(silentDesc, m.Silent.Seconds(), m.NodeID)
+	}
+	gauge(votersDesc, float64(voters))
+	gauge(learnersDesc, float64(learners))
+}
+
+func number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// snapshotTime is when a snapshot was taken, by its name; zero if that does not say.
+func snapshotTime(id string) time.Time {
+	millis, err := strconv.ParseInt(id[strings.LastIndexByte(id, '-')+1:], 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(millis)
+}

@@ -108,6 +108,7 @@ func (r *Replica) open() (err error) {
 		r.metrics.failed()
 		r.fail(err)
 	})
+	g.synced = r.metrics.synced
 	backend, err := openBackend(cfg, g, logger)
 	if err != nil {
 		return err
@@ -129,7 +130,6 @@ func (r *Replica) open() (err error) {
 	}
 	r.store = newLogStore(backend, g, r.metrics, cfg.Log)
 	r.fsm = newFSMAdapter(cfg.FSM, r.fail)
-	r.metrics.watch(r.store.Bytes, r.fsm.Applied)
 	if err := r.fsm.catchUp(snaps); err != nil {
 		return err
 	}
@@ -169,9 +169,11 @@ func (r *Replica) open() (err error) {
 	covered := uint64(0)
 	if list, err := snaps.List(); err == nil && len(list) > 0 {
 		covered = list[0].Index
+		r.fsm.tookSnapshot(snapshotTime(list[0].ID))
 	}
 	r.store.loaded(covered)
 	r.ref.Store(r.raft)
+	r.metrics.watch(r)
 	select {
 	case <-r.failed:
 		r.raft.Shutdown()

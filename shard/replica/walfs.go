@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/hashicorp/raft-wal/fs"
 	"github.com/hashicorp/raft-wal/metadb"
@@ -86,9 +87,13 @@ func (f *walFile) WriteAt(b []byte, off int64) (n int, err error) {
 // Sync makes what was written durable. The first one notes in the list that the file
 // must be there from now on.
 func (f *walFile) Sync() error {
+	start := time.Now()
 	if err := f.WritableFile.Sync(); err != nil {
 		f.fs.guard.latch(fmt.Errorf("log: sync %s: %w", f.name, err))
 		return err
+	}
+	if f.fs.guard.synced != nil {
+		f.fs.guard.synced(time.Since(start))
 	}
 	if f.noted {
 		return nil

@@ -12,6 +12,8 @@ package shardclient
 
 import (
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -116,7 +118,9 @@ func New(cfg Config) *Client {
 		cfg.DialTail = cfg.Dial
 	}
 	cfg = cfg.withDefaults()
-	return &Client{cfg: cfg, log: cfg.Logger, metrics: newMetrics(cfg.Registerer), shards: map[uint32]*target{}}
+	c := &Client{cfg: cfg, log: cfg.Logger, shards: map[uint32]*target{}}
+	c.metrics = newMetrics(cfg.Registerer, c)
+	return c
 }
 
 // target is what a Client remembers of one shard.
@@ -127,6 +131,18 @@ type target struct {
 	leader string // the node that last answered as leader; "" if not known
 	// lost is since when no replica answered as leader; zero: one did last.
 	lost time.Time
+}
+
+// load is how many bytes are on their way to all shards, or wait.
+func (c *Client) load() int64 {
+	c.mu.Lock()
+	targets := slices.Collect(maps.Values(c.shards))
+	c.mu.Unlock()
+	var n int64
+	for _, t := range targets {
+		n += t.queue.load()
+	}
+	return n
 }
 
 func (c *Client) target(shard uint32) *target {

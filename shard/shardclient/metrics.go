@@ -11,23 +11,30 @@ type metrics struct {
 	seconds prometheus.Histogram
 }
 
-func newMetrics(reg prometheus.Registerer) *metrics {
+func newMetrics(reg prometheus.Registerer, c *Client) *metrics {
 	m := &metrics{
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cordwood_shardclient_writes_total", Help: "Writes to shards, by result.",
+			Name: "cordwood_shardclient_writes_total", Help: "Writes to shards, by result: ok or error.",
 		}, []string{"result"}),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "cordwood_shardclient_written_bytes_total", Help: "Bytes of encoded batches that shards acknowledged.",
 		}),
 		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cordwood_shardclient_retries_total", Help: "Tries of writes that were repeated, by reason.",
+			Name: "cordwood_shardclient_retries_total", Help: "Tries of writes that were repeated, by reason: UNREACHABLE, or what the shard answered.",
 		}, []string{"reason"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "cordwood_shardclient_write_seconds", Help: "Duration of writes to shards, retries included.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
 		}),
 	}
+	for _, result := range []string{"ok", "error"} {
+		m.writes.WithLabelValues(result)
+	}
+	m.retries.WithLabelValues(reasonUnreachable)
 	if reg != nil {
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "cordwood_shardclient_queue_bytes", Help: "Bytes of writes that are on their way to shards or wait for their turn.",
+		}, func() float64 { return float64(c.load()) }))
 		reg.MustRegister(m.writes, m.bytes, m.retries, m.seconds)
 	}
 	return m

@@ -338,11 +338,14 @@ func ctxCode(err error) errs.Code {
 	return errs.ShardUnreachable
 }
 
+// reasonUnreachable is the label of errors without a reason.
+const reasonUnreachable = "UNREACHABLE"
+
 func reasonLabel(err error) string {
 	if r := errs.ReasonOf(err); r != "" {
 		return string(r)
 	}
-	return "UNREACHABLE"
+	return reasonUnreachable
 }
 
 // jitter spreads d by a quarter either way.

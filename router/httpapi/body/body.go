@@ -71,6 +71,9 @@ func New(cfg Config) (*Reader, error) {
 		Name: "cordwood_http_bodies_refused_total",
 		Help: "Request bodies refused, by reason: too_large, in_flight, encoding, corrupt.",
 	}, []string{"reason"})
+	for _, reason := range []string{"too_large", "in_flight", "encoding", "corrupt"} {
+		r.refused.WithLabelValues(reason)
+	}
 	if cfg.Registerer == nil {
 		return r, nil
 	}
