@@ -41,6 +41,19 @@ func (n *node) report(ctx context.Context) error {
 	}
 }
 
+// reportLimit bounds a report that something waits for: without a leader of the metadata
+// group nobody takes it, and the node serves all the same.
+const reportLimit = 300 * time.Millisecond
+
+// reportNow sends a report and waits until it is taken, or for reportLimit.
+func (n *node) reportNow(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, reportLimit)
+	defer cancel()
+	if _, err := n.meta.Report(ctx, n.newReport()); err != nil {
+		n.log.Debug("a report was not taken; the next one says the same", "error", err)
+	}
+}
+
 func (n *node) newReport() *metapb.ReportRequest {
 	free, total := n.disk.free.Load(), n.disk.total.Load()
 	why, _ := n.leaving.Load().(string)

@@ -174,10 +174,14 @@ func (n *node) awaitShards(ctx context.Context) error {
 		if waits == "" && n.host != nil {
 			waits = n.host.Waits()
 		}
-		n.wait(waits)
 		if waits == "" {
+			// Who asks for the state of the cluster as soon as the node is ready is not to
+			// hear of shards that have no leader yet.
+			n.reportNow(ctx)
+			n.wait("")
 			return nil
 		}
+		n.wait(waits)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
