@@ -1,0 +1,229 @@
+package docs
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cordwood/test/cluster"
+)
+
+// pages lists the pages of readers who have a machine and nothing else; those of deploy are for others.
+func pages(t *testing.T) []*page {
+	t.Helper()
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []*page
+	for _, file := range append([]string{"../../README.md"}, files...) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := parse(filepath.Base(file), string(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// TestShown finds commands and pipelines that no test runs.
+func TestShown(t *testing.T) {
+	for _, p := range pages(t) {
+		for _, fault := range p.check() {
+			t.Error(fault)
+		}
+	}
+}
+
+// TestPages runs the commands of every page.
+func TestPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: no processes")
+	}
+	bin := cluster.Binary(t)
+	for i, p := range pages(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			ip := fmt.Sprintf("127.%d.%d.%d", 64+rand.IntN(64), rand.IntN(256), i+2)
+			run(t, p, bin, ip)
+		})
+	}
+}
+
+// pageTime bounds a page.
+const pageTime = 2 * time.Minute
+
+// run runs the blocks of a page in one shell.
+func run(t *testing.T, p *page, bin, ip string) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(bin, filepath.Join(dir, "bin/cordwood")); err != nil {
+		t.Fatal(err)
+	}
+	here := func(text string) string {
+		return strings.NewReplacer("127.0.0.1", ip, "http://localhost:", "http://"+ip+":").Replace(text)
+	}
+	script, some := p.script(here)
+	if !some {
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), pageTime)
+	defer cancel()
+	sh := exec.CommandContext(ctx, "bash", "-c", script)
+	sh.Dir = dir
+	sh.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"), "HOME="+dir,
+		"CORDWOOD_HTTP_ADDR="+ip+":4000", "CORDWOOD_RPC_ADDR="+ip+":4001", "CORDWOOD_SERVER=http://"+ip+":4000")
+	// Files, not pipes, which servers in the background would keep open.
+	var files [2]*os.File
+	for i, name := range []string{"stdout", "stderr"} {
+		f, err := os.Create(filepath.Join(t.TempDir(), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		files[i] = f
+	}
+	sh.Stdout, sh.Stderr = files[0], files[1]
+	printed := func(f *os.File) string {
+		text, err := os.ReadFile(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.ReplaceAll(string(text), ip, "127.0.0.1")
+	}
+	// Servers that the page starts are of the group, and go with it.
+	sh.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	sh.Cancel = func() error { return syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) }
+	err := sh.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) }() // none may be left
+	err = sh.Wait()
+	stdout, stderr := printed(files[0]), tailOf(printed(files[1]))
+	outputs := map[string]string{}
+	last := ""
+	for _, part := range strings.Split(stdout, mark)[1:] {
+		line, text, _ := strings.Cut(part, "\n")
+		outputs[line] = text
+		last = line
+	}
+	if err != nil {
+		t.Fatalf("%s:%s: %v\nit printed:\n%s\nand\n%s", p.name, last, err, outputs[last], stderr)
+	}
+	for i, b := range p.blocks {
+		if b.directive != "output" {
+			continue
+		}
+		j := i - 1
+		for j >= 0 && p.blocks[j].lang != "sh" {
+			j--
+		}
+		if j < 0 {
+			t.Fatalf("%s:%d: an output without commands before it", p.name, b.line)
+		}
+		if got := outputs[fmt.Sprint(p.blocks[j].line)]; !matches(b.text, got) {
+			t.Errorf("%s:%d: the page shows\n%s\nand the commands print\n%s\n%s", p.name, b.line, b.text, got, stderr)
+		}
+	}
+}
+
+// tailOf is the end of a text that may be long.
+func tailOf(text string) string { return text[max(0, len(text)-4000):] }
+
+// mark separates the outputs of blocks.
+const mark = "@@block "
+
+// ready waits for the server of the page.
+const ready = "for _ in $(seq 600); do curl -sf \"$CORDWOOD_SERVER/ready\" >/dev/null && break; sleep 0.1; done; curl -sf \"$CORDWOOD_SERVER/ready\" >/dev/null\n"
+
+// script is all of a page for bash; some tells whether something is run. here puts the
+// address of the page into a text.
+func (p *page) script(here func(string) string) (script string, some bool) {
+	var s strings.Builder
+	s.WriteString("set -euo pipefail\nprintf '" + mark + "start\\n'\n")
+	server := "cordwood serve %s >server.log 2>&1 &\n" + ready
+	if p.server != nil {
+		fmt.Fprintf(&s, server, here(*p.server))
+	}
+	for _, b := range p.blocks {
+		switch {
+		case b.directive == "skip" || b.directive == "output":
+		case b.directive == "file":
+			fmt.Fprintf(&s, "mkdir -p \"$(dirname '%s')\"; cat >'%s' <<'@@end'\n%s@@end\n", b.argument, b.argument, here(b.text))
+		case b.lang != "sh":
+		default:
+			some = true
+			fmt.Fprintf(&s, "printf '"+mark+"%d\\n'\n", b.line)
+			if b.directive == "background" {
+				fmt.Fprintf(&s, "{\n%s} >background.log 2>&1 &\n%s", here(b.text), ready)
+			} else {
+				s.WriteString(here(b.text))
+			}
+		}
+	}
+	return s.String(), some
+}
+
+// TestMatches holds outputs against what is shown.
+func TestMatches(t *testing.T) {
+	for _, c := range []struct {
+		shown, got string
+		want       bool
+	}{
+		{"a\nb", "a\nb\n", true},
+		{"a\nb", "a\nc\n", false},
+		{"a … c", "a bb c", true},
+		{"a … c", "a b\nb c", false},
+		{"a\n…\nd", "a\nb\nc\nd\n", true},
+		{"a\n…\nd", "a\nb\nc\n", false},
+		{`{"n":1,"execution_time_ms":5}`, `{"n":1,"execution_time_ms":77}`, true},
+		{`{"n":1,"execution_time_ms":5}`, `{"n":2,"execution_time_ms":5}`, false},
+	} {
+		if got := matches(c.shown, c.got); got != c.want {
+			t.Errorf("%q shown, %q printed: %v, want %v", c.shown, c.got, got, c.want)
+		}
+	}
+}
+
+// TestParse reads directives, and refuses what would silently not be run.
+func TestParse(t *testing.T) {
+	p, err := parse("p.md", "<!-- test: server --a b -->\n\n<!-- test: file x.yaml -->\n```yaml\na: 1\n```\ntext\n\n  ```sh\n  ls\n  ```\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.server == nil || *p.server != "--a b" || len(p.blocks) != 2 || p.blocks[0].argument != "x.yaml" || p.blocks[1].text != "ls\n" || p.blocks[1].line != 10 {
+		t.Errorf("parsed: %+v", p)
+	}
+	for text, want := range map[string]string{
+		"<!-- test: fiel x -->\n```\n```\n":       "no directive",
+		"<!-- test: skip -->\n```sh\n```\n":       "a word more",
+		"<!-- test: output -->\ntext\n```\n```\n": "no block",
+		"```sh\nls\n": "not closed",
+		"```sh\nls\n```\n<!-- test: server -->\n": "before all blocks",
+	} {
+		if _, err := parse("p.md", text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want one with %q", text, err, want)
+		}
+	}
+	p, err = parse("p.md", "```\ncurl x\n```\n```yaml\na: 1\n```\n```\nplain\n```\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if faults := p.check(); len(faults) != 2 || !strings.Contains(faults[0], "curl") {
+		t.Errorf("faults: %q", faults)
+	}
+}
