@@ -2,10 +2,13 @@ package fault_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +20,7 @@ import (
 // last byte: the server goes on, each statement is done or its error says why not, and
 // once there is room both are done and stay done.
 func TestStatementsOnFullDisk(t *testing.T) {
+	t.Parallel()
 	disk := fault.NewDisk(t, "ext4", 64)
 	n := cluster.NewAt(t, filepath.Join(disk.Dir, "data"), "--shards", "1", "--shard-flush-age", "1s", "--disk-reserve", "8MiB")
 	n.Start()
@@ -64,6 +68,13 @@ func TestStatementsOnFullDisk(t *testing.T) {
 			t.Fatalf("full: %s: the server has ended", sql)
 		}
 	}
+	// A process for queries that ends now is replaced, although it can have no temporary files.
+	for _, pid := range children(t, n.Pid()) {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+		wait(t, 20*time.Second, "a killed process is gone", func() bool { return syscall.Kill(pid, 0) != nil })
+	}
 	if got := count(); got != left && got != fmt.Sprint(rows) {
 		t.Errorf("full: %s rows, want all or those that were not deleted", got)
 	}
@@ -96,4 +107,30 @@ func TestStatementsOnFullDisk(t *testing.T) {
 	if r := fault.Doctor(t, n.Dir); r.Result == "damaged" {
 		t.Errorf("the doctor says %+v", r)
 	}
+}
+
+// children are the processes that a process has started.
+func children(t *testing.T, pid int) (list []int) {
+	t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // a thread that has ended
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range strings.Fields(string(b)) {
+			child, err := strconv.Atoi(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, child)
+		}
+	}
+	return list
 }

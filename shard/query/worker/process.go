@@ -120,7 +120,12 @@ func (p *process) run() {
 // start makes the process.
 func (p *process) start() error {
 	if p.tempDir != "" {
-		if err := os.MkdirAll(p.tempDir, 0o750); err != nil {
+		err := os.MkdirAll(p.tempDir, 0o750)
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+			// Most queries need no temporary files, and a full disk is no reason to refuse them.
+			// The engine makes the folder when it needs it, and its error then says what is wrong.
+			p.w.log.Warn("query worker: no room for a folder of temporary files: queries that need them will fail", "err", err)
+		} else if err != nil {
 			return fmt.Errorf("make its folder of temporary files: %w", err)
 		}
 	}
