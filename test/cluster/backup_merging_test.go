@@ -11,6 +11,7 @@ import (
 // was replaced or deleted before stays so, and what was kept stays kept, whether the
 // shard had heard of the change when the backup was made or not.
 func TestRestoreKeepsMerging(t *testing.T) {
+	t.Parallel()
 	source := New(t, "--shards", "2")
 	source.Start()
 	repository := filepath.Join(t.TempDir(), "repository")

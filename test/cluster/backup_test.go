@@ -58,6 +58,7 @@ func backUp(t testing.TB, n *Node, repository string, more ...string) made {
 // with another number of shards: every row that was acknowledged before the backup
 // started is there, once, as it was.
 func TestBackupUnderLoad(t *testing.T) {
+	t.Parallel()
 	source := New(t, "--shards", "4", "--shard-flush-bytes", "1MiB")
 	source.Start()
 	repository := filepath.Join(t.TempDir(), "repository")
@@ -138,6 +139,7 @@ func until(t testing.TB, what string, ok func() bool) {
 // TestRestoreKeepsEverything compares what SQL shows of two servers, one restored from
 // the other.
 func TestRestoreKeepsEverything(t *testing.T) {
+	t.Parallel()
 	source := New(t, "--shards", "3")
 	source.Start()
 	for _, sql := range []string{
@@ -242,6 +244,7 @@ func TestRestoreKeepsEverything(t *testing.T) {
 // TestRestoreGoesOn kills restores in the middle; the next one begins incomplete tables
 // anew.
 func TestRestoreGoesOn(t *testing.T) {
+	t.Parallel()
 	source := New(t, "--shards", "2", "--shard-flush-bytes", "1MiB")
 	source.Start()
 	const tables, rows = 6, 20_000
@@ -293,6 +296,7 @@ func TestRestoreGoesOn(t *testing.T) {
 
 // TestBackupPermissions asks for backups as users who may not.
 func TestBackupPermissions(t *testing.T) {
+	t.Parallel()
 	users := filepath.Join(t.TempDir(), "users")
 	if err := os.WriteFile(users, []byte("all=secret-all\nreader:ro=secret-ro\nwriter:wo=secret-wo\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -10,8 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -349,32 +347,6 @@ func Binary(t testing.TB) string {
 		t.Fatalf("build cordwood: %v", build.err)
 	}
 	return build.path
-}
-
-// Ports for servers lie below those that the system gives to clients: one of those might
-// be taken while the server that had it is down.
-const firstPort, lastPort = 12_000, 31_000
-
-// given has the ports that this process gave out.
-var given sync.Map
-
-// freeAddr is a loopback address that nobody listens on now, never given twice.
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	var err error
-	for range 1000 {
-		addr := fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(lastPort-firstPort))
-		if _, twice := given.LoadOrStore(addr, true); twice {
-			continue
-		}
-		var l net.Listener
-		if l, err = net.Listen("tcp", addr); err == nil {
-			l.Close()
-			return addr
-		}
-	}
-	t.Fatalf("find a free port: %v", err)
-	return ""
 }
 
 // logBuffer keeps the end of what a process writes.

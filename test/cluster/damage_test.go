@@ -49,6 +49,7 @@ func flip(path string, at int64) error {
 // meanwhile, and of the leader while it runs. No query has a wrong answer, on whatever
 // node, and each time the replica is made anew from the others and has all rows.
 func TestDamagedReplica(t *testing.T) {
+	t.Parallel()
 	c := NewCluster(t, Spec{All: 3, Shards: 1, Args: []string{"--shard-flush-age", "1s"}})
 	c.Start()
 	rows, rebuilds := 0, 0

@@ -15,6 +15,7 @@ import (
 // TestDemo does what a new user does: runs the demo, pastes the commands that it shows into
 // a shell, and ends it with Ctrl-C.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	for _, tool := range []string{"bash", "curl", "go"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("%v", err)

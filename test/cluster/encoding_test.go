@@ -14,6 +14,7 @@ import (
 
 // TestCompressedBodies sends bodies in every encoding, whole, cut off and too large.
 func TestCompressedBodies(t *testing.T) {
+	t.Parallel()
 	n := New(t, "--http-body-limit", "1MiB")
 	n.Start()
 	zstdWriter := func(w io.Writer) io.WriteCloser {

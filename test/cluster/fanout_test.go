@@ -15,6 +15,7 @@ import (
 // requests with keys come through the two others. Nobody gets an error, writes go on
 // within seconds, every acknowledged row is there once, also if every request is sent again.
 func TestLostLeader(t *testing.T) {
+	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})
 	c.Start()
 	send := func(n *Node, table string, i, rows int) (*Answer, error) {
@@ -124,6 +125,7 @@ func TestLostLeader(t *testing.T) {
 // TestQueryOverNodes reads tables that lie on three nodes in one statement, through each
 // node; when one is gone, what it has is missing with a word or an error, and the rest is there.
 func TestQueryOverNodes(t *testing.T) {
+	t.Parallel()
 	c := NewCluster(t, Spec{All: 3, Replication: 1, Shards: 3})
 	c.Start()
 	tables := []string{"a", "b", "c"}

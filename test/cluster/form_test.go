@@ -27,6 +27,7 @@ func waitsFor(t *testing.T, n *Node, what string) {
 // TestFound starts three empty nodes in orders of all kinds: one cluster comes about, and
 // only when all have come.
 func TestFound(t *testing.T) {
+	t.Parallel()
 	for _, order := range [][]int{{0, 1, 2}, {2, 0, 1}} {
 		c := NewCluster(t, Spec{All: 3, Replication: 1})
 		for i, at := range order {
@@ -44,6 +45,7 @@ func TestFound(t *testing.T) {
 // TestFoundKilled founds clusters while nodes are killed at any moment: there is one
 // cluster id whatever happened. CORDWOOD_CHAOS=1 does it a hundred times.
 func TestFoundKilled(t *testing.T) {
+	t.Parallel()
 	rounds := 2
 	if os.Getenv("CORDWOOD_CHAOS") != "" {
 		rounds = 100
@@ -52,20 +54,22 @@ func TestFoundKilled(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test's choices
 	for round := range rounds {
-		c := NewCluster(t, Spec{All: 3, Replication: 1})
-		for _, at := range random.Perm(3) {
-			c.Nodes[at].Launch()
-			<-time.After(time.Duration(random.IntN(100)) * time.Millisecond)
-		}
-		for range random.IntN(4) {
-			n := c.Nodes[random.IntN(3)]
-			<-time.After(time.Duration(random.IntN(300)) * time.Millisecond)
-			n.Kill()
-			<-time.After(time.Duration(random.IntN(100)) * time.Millisecond)
-			n.Launch()
-		}
-		c.AwaitReady(30 * time.Second)
-		t.Logf("round %d: cluster %s", round, c.ClusterID())
-		c.Kill()
+		t.Run(fmt.Sprint("round ", round), func(t *testing.T) {
+			c := NewCluster(t, Spec{All: 3, Replication: 1})
+			for _, at := range random.Perm(3) {
+				c.Nodes[at].Launch()
+				<-time.After(time.Duration(random.IntN(100)) * time.Millisecond)
+			}
+			for range random.IntN(4) {
+				n := c.Nodes[random.IntN(3)]
+				<-time.After(time.Duration(random.IntN(300)) * time.Millisecond)
+				n.Kill()
+				<-time.After(time.Duration(random.IntN(100)) * time.Millisecond)
+				n.Launch()
+			}
+			c.AwaitReady(30 * time.Second)
+			t.Logf("cluster %s", c.ClusterID())
+			c.Kill()
+		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 // TestInspect prints every kind of file that a server leaves behind.
 func TestInspect(t *testing.T) {
+	t.Parallel()
 	n := New(t, "--shards", "1")
 	n.Start()
 	if err := n.Ingest("flushed", []byte(`{"a":1}`)); err != nil {

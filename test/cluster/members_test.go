@@ -34,6 +34,7 @@ func wantRows(n *Node, table string, count int) error {
 // TestThreeNodes has one cluster live through what nodes go through: restarts of all,
 // other addresses of all at once, and visitors from other clusters.
 func TestThreeNodes(t *testing.T) {
+	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})
 	c.Start()
 	id := c.ClusterID()
@@ -119,6 +120,7 @@ func TestThreeNodes(t *testing.T) {
 // TestNodeKilled kills one of three nodes while rows are written through the others: no
 // request fails, and no row is lost or there twice, also when it has come back.
 func TestNodeKilled(t *testing.T) {
+	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})
 	c.Start()
 	const writers = 2
@@ -183,6 +185,7 @@ func (n *Node) reached(table string, count int) error {
 // TestRoles has each role in processes of its own, with TLS between them: users are served
 // by routers, which keep nothing, and by nobody else.
 func TestRoles(t *testing.T) {
+	t.Parallel()
 	cert, key := selfSigned(t, t.TempDir(), "nodes")
 	c := NewCluster(t, Spec{Meta: 1, Shard: 1, Router: 2, Args: []string{"--rpc-tls-cert", cert, "--rpc-tls-key", key, "--rpc-tls-ca", cert}})
 	c.Start()

@@ -41,9 +41,13 @@ type Cluster struct {
 	dir  string
 }
 
-// NewCluster prepares the nodes of a cluster, and starts none.
+// NewCluster prepares the nodes of a cluster, and starts none. With -short it skips the
+// test: those of several processes wait for elections, and for nodes to be missed.
 func NewCluster(t testing.TB, spec Spec) *Cluster {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("clusters of several processes are not for -short")
+	}
 	three := func(set *int, nodes int) {
 		if *set == 0 {
 			*set = 1

@@ -15,6 +15,7 @@ import (
 // while requests with keys come, and kills the leader of the metadata in the midst of it.
 // Each operation ends done, and every acknowledged row is there once.
 func TestOperationsUnderLoad(t *testing.T) {
+	t.Parallel()
 	c := NewCluster(t, Spec{All: 3, Shard: 1, Replication: 3, Shards: 2})
 	c.Start()
 	user := c.Nodes[0]

@@ -22,6 +22,7 @@ func (n *Node) sql(t *testing.T, params, sql string) *Answer {
 
 // TestStatements runs statements in order on one server; each must answer as said.
 func TestStatements(t *testing.T) {
+	t.Parallel()
 	n := New(t)
 	n.Start()
 	for _, c := range []struct {
@@ -112,6 +113,7 @@ func TestStatements(t *testing.T) {
 
 // TestHostileQueries sends what must never reach the host.
 func TestHostileQueries(t *testing.T) {
+	t.Parallel()
 	n := New(t)
 	n.Start()
 	if err := n.Ingest("t", []byte(`{"a":1}`)); err != nil {
@@ -143,6 +145,7 @@ func TestHostileQueries(t *testing.T) {
 
 // TestFormats asks for one result in every format.
 func TestFormats(t *testing.T) {
+	t.Parallel()
 	n := New(t)
 	n.Start()
 	if err := n.Ingest("f", []byte(`{"a":1,"s":"x,\"y\"","f":0.5}`+"\n"+`{"a":2}`)); err != nil {

@@ -8,6 +8,7 @@ import (
 
 // TestTableCommands looks after a table by the commands of the program.
 func TestTableCommands(t *testing.T) {
+	t.Parallel()
 	n := New(t)
 	n.Start()
 	for _, table := range []string{"app", "od:d@name"} {

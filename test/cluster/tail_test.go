@@ -39,6 +39,7 @@ func (n *Node) follow(t *testing.T, query string) *bufio.Scanner {
 // TestTail follows a table from several moments on while rows come in and are flushed:
 // every tail sees every row once, the stored and the new ones.
 func TestTail(t *testing.T) {
+	t.Parallel()
 	n := New(t, "--shard-flush-age", "1s")
 	n.Start()
 	if err := n.Ingest("app", []byte(`{"i":-1,"even":true}`)); err != nil {
@@ -99,6 +100,7 @@ func TestTail(t *testing.T) {
 
 // TestTailEnds ends tails by what an operator does: a drop, and a stop that waits for nobody.
 func TestTailEnds(t *testing.T) {
+	t.Parallel()
 	n := New(t)
 	n.Start()
 	for _, table := range []string{"a", "b"} {
@@ -130,6 +132,7 @@ func TestTailEnds(t *testing.T) {
 
 // TestTailCommand follows by the program, across a restart of the server.
 func TestTailCommand(t *testing.T) {
+	t.Parallel()
 	n := New(t)
 	n.Start()
 	if err := n.Ingest("app", []byte(`{"m":"one"}`)); err != nil {
@@ -164,6 +167,7 @@ func TestTailCommand(t *testing.T) {
 
 // TestDelete deletes over flushes, compactions and restarts.
 func TestDelete(t *testing.T) {
+	t.Parallel()
 	n := New(t, "--shard-flush-age", "1s")
 	n.Start()
 	n.Rows(t, "CREATE TABLE d (ts TIMESTAMP(3) TIME INDEX, host STRING PRIMARY KEY, v INT)")

@@ -72,6 +72,7 @@ func subject(addr string) (string, error) {
 // TestTLS runs both ports with TLS: users see a renewed certificate without a restart,
 // and the port for nodes lets only those in who show a certificate.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	userDir, nodeDir := t.TempDir(), t.TempDir()
 	cert, key := selfSigned(t, userDir, "first")
 	nodeCert, nodeKey := selfSigned(t, nodeDir, "node")

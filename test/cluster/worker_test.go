@@ -108,6 +108,7 @@ func wantFailure(t *testing.T, a *Answer, status, code int, says string) {
 
 // TestQueryWorker kills the process that runs queries, under a server that goes on.
 func TestQueryWorker(t *testing.T) {
+	t.Parallel()
 	n := New(t)
 	n.Start()
 	if w := n.workers(); len(w) != 0 {
@@ -158,6 +159,7 @@ func TestQueryWorker(t *testing.T) {
 // TestTempLimit lets a query spill more than it may: it fails with the reason, and others,
 // and the server, go on.
 func TestTempLimit(t *testing.T) {
+	t.Parallel()
 	n := New(t, "--query-memory", "64MiB", "--query-temp-limit", "4MiB", "--query-threads", "1")
 	n.Start()
 	if err := n.Ingest("app", []byte(`{"a":1}`)); err != nil {
@@ -182,6 +184,7 @@ func TestTempLimit(t *testing.T) {
 
 // TestStopQueries ends queries by time and by the client going away.
 func TestStopQueries(t *testing.T) {
+	t.Parallel()
 	n := New(t)
 	n.Start()
 	n.Rows(t, "SELECT 1")
@@ -214,6 +217,7 @@ func TestStopQueries(t *testing.T) {
 }
 
 func TestTooManyQueries(t *testing.T) {
+	t.Parallel()
 	n := New(t, "--query-max-concurrent", "1", "--query-max-waiting", "1", "--query-timeout", "3s")
 	n.Start()
 	first := n.later(t, forever)
@@ -229,6 +233,7 @@ func TestTooManyQueries(t *testing.T) {
 
 // TestQueryInProcess has no other process, and the same answers.
 func TestQueryInProcess(t *testing.T) {
+	t.Parallel()
 	n := New(t, "--query-in-process")
 	n.Start()
 	if err := n.Ingest("app", []byte(`{"a":1}`)); err != nil {

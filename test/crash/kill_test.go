@@ -42,6 +42,7 @@ var flags = []string{"--shards", "2", "--shard-flush-bytes", "1MiB", "--shard-fl
 // again, and finds every acknowledged row once, no row twice, no row that was never
 // sent, and requests that were not acknowledged either whole or not at all.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	n := rounds(t, 8, 3)
 	rng := seeded(t)
 	node, l := cluster.New(t, flags...), load.New()

@@ -15,8 +15,10 @@ import (
 // was not synced is gone. On the file system as it recovered every acknowledged row is
 // there once, and the doctor finds nothing damaged.
 func TestPowerCut(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"ext4", "xfs"} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			n := rounds(t, 2, 1)
 			rng := seeded(t)
 			disk := fault.NewDisk(t, kind, 512)

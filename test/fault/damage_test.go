@@ -47,6 +47,7 @@ var slack = map[string]bool{"metadata state": true, "metadata log": true, "stabl
 // or by a query, and no query returns other rows than before. A changed byte that
 // nothing finds must be one that means nothing.
 func TestDamage(t *testing.T) {
+	t.Parallel()
 	wanted := 18
 	if os.Getenv("CORDWOOD_CHAOS") != "" {
 		wanted = 200

@@ -49,8 +49,10 @@ func fill(t *testing.T, disk *fault.Disk, leave int64) string {
 // back before it reads them, answers queries, and takes rows again within 15 s of room
 // coming back. No acknowledged row is lost.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"ext4", "xfs"} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			if kind == "xfs" && os.Getenv("CORDWOOD_CHAOS") == "" {
 				t.Skip("the second file system is part of make chaos")
 			}

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"flag"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -37,16 +38,22 @@ func runSeed(t *testing.T, opt Options) (r *Report) {
 func TestSeeds(t *testing.T) {
 	first := rand.Uint64() % 1_000_000
 	n := *seeds
+	if testing.Short() {
+		n = min(n, 2)
+	}
 	if *seedFlag != 0 {
 		first, n = *seedFlag, 1
 	}
 	for seed := first; seed < first+uint64(n); seed++ {
-		r := runSeed(t, Draw(seed))
-		if r.Failed() {
-			t.Errorf("go test ./test/simulation -run TestSeeds -seed %d\n%s", seed, r)
-		} else {
-			t.Logf("%s: %d rows, gap %s, recovery %s", r.Options, r.Acked, r.Longest, r.Recovery)
-		}
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := runSeed(t, Draw(seed))
+			if r.Failed() {
+				t.Errorf("go test ./test/simulation -run TestSeeds -seed %d\n%s", seed, r)
+			} else {
+				t.Logf("%s: %d rows, gap %s, recovery %s", r.Options, r.Acked, r.Longest, r.Recovery)
+			}
+		})
 	}
 }
 
@@ -69,6 +76,7 @@ func TestMutants(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			for seed := test.seed; seed < test.seed+12; seed++ {
 				opt := Draw(seed)
 				opt.Faults, opt.Mutant, opt.Duration, opt.Pause, opt.Writers = test.faults, test.mutant, 2*time.Minute, 5*time.Second, 3
@@ -94,6 +102,7 @@ func TestMutants(t *testing.T) {
 func TestLostLeader(t *testing.T) {
 	for _, fault := range []string{"crash of a leader", "isolated leader"} {
 		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
 			opt := Draw(7)
 			opt.Faults, opt.Duration, opt.Pause, opt.Writers, opt.Groups = []string{fault}, 5*time.Minute, 15*time.Second, 3, 1
 			opt.Mend = true
