@@ -7,11 +7,12 @@ import (
 	"io"
 	"sync"
 
-	"github.com/parquet-go/parquet-go"
+	parquetgo "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/bloom"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
+	"cordwood/shard/segment/parquet"
 	"cordwood/shard/vfs"
 )
 
@@ -24,9 +25,25 @@ type Filters struct {
 	*Fulltext
 	size int
 
+	cache *PageCache
+	file  uint64 // its number in the cache
+
 	mu    sync.Mutex // guards index
 	index map[chunkID]*pageIndex
 }
+
+// PageCache keeps pages and dictionaries of segments that were read more than once lately.
+type PageCache = parquet.Cache
+
+// CacheStats says what a PageCache did so far, and how many bytes it has.
+type CacheStats = parquet.CacheStats
+
+// NewPageCache returns a cache of at most so many bytes; nil, which keeps nothing, for 0.
+func NewPageCache(bytes int) *PageCache { return parquet.NewCache(bytes) }
+
+// Cached has pages that are read by f taken from a cache, and kept there. It must come
+// before other calls.
+func (f *Filters) Cached(c *PageCache) { f.cache, f.file = c, parquet.NewFile() }
 
 // GroupFilters is what is known of a row group.
 type GroupFilters struct {
@@ -63,7 +80,7 @@ func ReadFilters(fsys vfs.FS, path string) (*Filters, error) {
 }
 
 func readFilters(f io.ReaderAt, size int64) (*Filters, error) {
-	pf, err := parquet.OpenFile(f, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	pf, err := parquetgo.OpenFile(f, size, parquetgo.SkipPageIndex(true), parquetgo.SkipBloomFilters(true))
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/cespare/xxhash/v2"
+
 	"cordwood/shard/segment/parquet"
 )
 
@@ -29,14 +31,24 @@ func (f *Filters) Find(r io.ReaderAt, group int, c Column, values [][]byte, limi
 	if p.absent {
 		return nil, false, nil
 	}
+	s := &search{Filters: f, r: r, group: group, column: &c, values: values}
 	pages := p.index.pages
+	chunk := f.Groups[group].columns[c.FieldID].chunk
+	if hashes := f.cache.Hashes(f.file, chunk.data); len(hashes) == int(chunk.rows) {
+		pages = candidates(pages, hashes, values)
+	} else if f.cache != nil && c.Type.IsBytes() && !chunk.hasDict() {
+		s.hashes = make([]uint32, chunk.rows)
+	}
+	if len(pages) == 0 {
+		return nil, false, nil
+	}
 	found := make([][]Run, len(pages))
 	failed := make([]error, min(len(pages), maxReaders, runtime.GOMAXPROCS(0)))
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for i := range failed {
 		read := func() {
-			failed[i] = f.findIn(r, group, &c, values, func() (parquet.Page, *[]Run) {
+			failed[i] = s.pages(func() (parquet.Page, *[]Run) {
 				if n := int(next.Add(1)) - 1; n < len(pages) {
 					return pages[n], &found[n]
 				}
@@ -53,6 +65,9 @@ func (f *Filters) Find(r io.ReaderAt, group int, c Column, values [][]byte, limi
 	if err := errors.Join(failed...); err != nil {
 		return nil, false, fmt.Errorf("row group %d, column %q: %w", group, c.Name, err)
 	}
+	if s.hashes != nil {
+		f.cache.KeepHashes(f.file, chunk.data, s.hashes)
+	}
 	for _, list := range found {
 		runs = append(runs, list...)
 	}
@@ -62,11 +77,47 @@ func (f *Filters) Find(r io.ReaderAt, group int, c Column, values [][]byte, limi
 	return runs, false, nil
 }
 
-// findIn looks through the pages that next returns, until there is none.
-func (f *Filters) findIn(r io.ReaderAt, group int, c *Column, values [][]byte, next func() (parquet.Page, *[]Run)) error {
-	p := &pageCursor{cursor: cursor{Column: c}}
-	if err := p.find(f, r, group); err != nil {
+// search is a search for values in a column of a row group.
+type search struct {
+	*Filters
+	r      io.ReaderAt
+	group  int
+	column *Column
+	values [][]byte
+	// hashes, if they are to be made, are hashOf the values by row; nulls have any.
+	hashes []uint32
+}
+
+// hashOf tells values apart, mostly.
+func hashOf(value []byte) uint32 { return uint32(xxhash.Sum64(value)) }
+
+// candidates are the pages that have a row whose hash is that of one of the values.
+func candidates(pages []parquet.Page, hashes []uint32, values [][]byte) (out []parquet.Page) {
+	wanted := make([]uint32, len(values))
+	var low [256]bool // by the lowest byte
+	for i, value := range values {
+		wanted[i] = hashOf(value)
+		low[byte(wanted[i])] = true
+	}
+	for _, p := range pages {
+		part := hashes[p.First : p.First+p.Rows]
+		if len(wanted) == 1 && slices.Contains(part, wanted[0]) ||
+			len(wanted) > 1 && slices.ContainsFunc(part, func(h uint32) bool { return low[byte(h)] && slices.Contains(wanted, h) }) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// pages looks through the pages that next returns, until there is none.
+func (s *search) pages(next func() (parquet.Page, *[]Run)) error {
+	p := &pageCursor{cursor: cursor{Column: s.column}}
+	if err := p.find(s.Filters, s.r, s.group); err != nil {
 		return err
+	}
+	if s.hashes != nil {
+		// All pages are read this once; the next time the hashes tell which.
+		p.chunk.Cached(nil, 0)
 	}
 	b := readers.Get().(*builder)
 	defer b.release()
@@ -75,15 +126,35 @@ func (f *Filters) findIn(r io.ReaderAt, group int, c *Column, values [][]byte, n
 	}
 	defer func() { b.keep(p.chunk) }()
 	for page, out := next(); out != nil; page, out = next() {
-		v, err := p.chunk.Page(page, 0, page.Rows)
+		v, err := p.chunk.Page(page, nil)
 		if err != nil {
 			return err
 		}
-		for _, n := range matching(v, values) {
+		for _, n := range matching(v, s.values) {
 			*out = append(*out, Run{page.First + rowOf(v, n), 1})
+		}
+		if s.hashes != nil {
+			hashPage(s.hashes[page.First:page.First+page.Rows], v)
 		}
 	}
 	return nil
+}
+
+// hashPage sets the hashes of the rows of a page of byte strings.
+func hashPage(hashes []uint32, v *parquet.Values) {
+	if v.Valid == nil {
+		for i := range hashes {
+			hashes[i] = hashOf(v.Entry(i))
+		}
+		return
+	}
+	n := 0
+	for i, w := range v.Valid {
+		for ; w != 0; w &= w - 1 {
+			hashes[64*i+bits.TrailingZeros64(w)] = hashOf(v.Entry(n))
+			n++
+		}
+	}
 }
 
 // matching are the numbers of the values of a page that are one of some.
@@ -122,6 +193,17 @@ func matching(v *parquet.Values, values [][]byte) (out []int) {
 		}
 		slices.Sort(out)
 		out = slices.Compact(out)
+	case len(values) == 1 && len(values[0]) >= 8:
+		// The usual case: an identifier, which mostly differs in its first bytes.
+		value := values[0]
+		head := binary.LittleEndian.Uint64(value)
+		from := uint32(0)
+		for i, end := range v.Ends {
+			if int(end-from) == len(value) && binary.LittleEndian.Uint64(v.Data[from:]) == head && bytes.Equal(v.Data[from:end], value) {
+				out = append(out, i)
+			}
+			from = end
+		}
 	default:
 		from := uint32(0)
 		for i, end := range v.Ends {

@@ -61,6 +61,9 @@ func placeOf(e *format.SchemaElement, c *format.ColumnChunk) chunkPlace {
 	}
 }
 
+// hasDict tells whether values may be codes of a dictionary.
+func (p *chunkPlace) hasDict() bool { return p.dict > 0 && p.dict < p.data }
+
 // indexBytes is about how many bytes of memory the index of its pages takes.
 func (p *chunkPlace) indexBytes() int { return int(3*(p.pagesEnd-p.pages) + p.boundsEnd - p.bounds) }
 
@@ -249,8 +252,9 @@ func (b *builder) keep(r *parquet.ChunkReader) {
 type pageCursor struct {
 	cursor
 	index *pageIndex
-	at    int // the page at hand; -1
-	end   int // the row before which the last wanted one is
+	at    int   // the page at hand; -1
+	runs  []Run // the rows that are wanted from the page at hand on
+	spans []parquet.Span
 }
 
 // find looks up the chunk.
@@ -274,7 +278,11 @@ func (c *pageCursor) find(f *Filters, r io.ReaderAt, group int) error {
 		Type: p.kind, Codec: format.Zstd, NumValues: p.rows, DictionaryPageOffset: p.dict, DataPageOffset: p.data,
 		TotalCompressedSize: p.bytes, TotalUncompressedSize: p.uncompressed,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	c.chunk.Cached(f.cache, f.file)
+	return nil
 }
 
 // seek goes to a row of the row group, no earlier one than before.
@@ -288,7 +296,7 @@ func (c *pageCursor) seek(row int) error {
 	}
 	p := c.index.pages[at]
 	if at != c.at {
-		v, err := c.chunk.Page(p, row-p.First, min(c.end-p.First, p.Rows))
+		v, err := c.chunk.Page(p, c.wanted(p))
 		if err != nil {
 			return err
 		}
@@ -305,6 +313,23 @@ func (c *pageCursor) seek(row int) error {
 	return nil
 }
 
+// wanted are the rows of a page, no earlier one than before, that are wanted.
+func (c *pageCursor) wanted(p parquet.Page) []parquet.Span {
+	c.spans = c.spans[:0]
+	for len(c.runs) > 0 {
+		run := c.runs[0]
+		from, to := max(run.First-p.First, 0), min(run.First+run.Rows-p.First, p.Rows)
+		if from < to {
+			c.spans = append(c.spans, parquet.Span{From: from, To: to})
+		}
+		if run.First+run.Rows > p.First+p.Rows {
+			break
+		}
+		c.runs = c.runs[1:]
+	}
+	return c.spans
+}
+
 // ones counts the bits that are set from up to to.
 func ones(bitmap []uint64, from, to int) int {
 	n := 0
@@ -319,9 +344,7 @@ func ones(bitmap []uint64, from, to int) int {
 // runs gathers the rows of some runs. bytes is what is read besides.
 func (b *builder) runs(c *pageCursor, runs []Run, bytes *atomic.Int64) error {
 	b.empty()
-	if n := len(runs); n > 0 {
-		c.end = runs[n-1].First + runs[n-1].Rows
-	}
+	c.runs = runs
 	for _, run := range runs {
 		for row, end := run.First, run.First+run.Rows; row < end; {
 			if err := c.seek(row); err != nil {

@@ -2,6 +2,7 @@ package segment
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"path/filepath"
@@ -49,6 +50,10 @@ func TestRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if seed > 0 {
+			// Less than all takes.
+			filters.Cached(NewPageCache(1 << 20))
+		}
 		f, err := vfs.OS.Open(path)
 		if err != nil {
 			t.Fatal(err)
@@ -60,6 +65,80 @@ func TestRows(t *testing.T) {
 			wait.Go(func() { checkRows(t, r, filters, f, &m, want) })
 		}
 		wait.Wait()
+		if s := filters.cache.Stats(); (s.Hits > 0) != (seed > 0) || s.Bytes > 1<<20 {
+			t.Errorf("seed %d: %+v", seed, s)
+		}
+	}
+}
+
+// counted counts what is read of a file.
+type counted struct {
+	io.ReaderAt
+	mu    sync.Mutex
+	bytes int
+}
+
+func (c *counted) ReadAt(b []byte, at int64) (int, error) {
+	c.mu.Lock()
+	c.bytes += len(b)
+	c.mu.Unlock()
+	return c.ReaderAt.ReadAt(b, at)
+}
+
+// TestFindAgain looks up identifiers of a row group one after the other: after the first
+// only the page that has the value is read, and of one that is not there none.
+func TestFindAgain(t *testing.T) {
+	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "id:String")
+	r := rand.New(rand.NewPCG(3, 9))
+	var ids []string
+	var rows []map[string]any
+	for i := range 40_000 {
+		ids = append(ids, fmt.Sprintf("%016x%016x", r.Uint64(), r.Uint64()))
+		row := map[string]any{"ts": i}
+		if i%5 > 0 {
+			row["id"] = ids[i]
+		}
+		rows = append(rows, row)
+	}
+	dir := t.TempDir()
+	m := write(t, dir, tab, batchOf(t, tab, rows...))[0]
+	path := filepath.Join(dir, FileName(m.ID))
+	filters, err := ReadFilters(vfs.OS, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	filters.Cached(NewPageCache(32 << 20))
+	file, err := vfs.OS.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	f := &counted{ReaderAt: file}
+	at := slices.IndexFunc(m.Columns, func(c Column) bool { return c.Name == "id" })
+	look := func(values ...string) (runs []Run, read int) {
+		t.Helper()
+		before := f.bytes
+		var bytes [][]byte
+		for _, v := range values {
+			bytes = append(bytes, []byte(v))
+		}
+		runs, more, err := filters.Find(f, 0, m.Columns[at], bytes, 100)
+		if err != nil || more {
+			t.Fatal(more, err)
+		}
+		return runs, f.bytes - before
+	}
+	_, all := look(ids[1])
+	for _, i := range []int{9, 12_001, 23_456, 39_999} {
+		if runs, read := look(ids[i]); !slices.Equal(runs, []Run{{i, 1}}) || read > all/3 {
+			t.Errorf("row %d: found %v, %d bytes of %d read", i, runs, read, all)
+		}
+	}
+	if runs, read := look("none", ids[31], ids[33_333]); !slices.Equal(runs, []Run{{31, 1}, {33_333, 1}}) || read > 2*all/3 {
+		t.Errorf("two of three: found %v, %d bytes of %d read", runs, read, all)
+	}
+	if runs, read := look(ids[1][:31] + "x"); runs != nil || read > 0 {
+		t.Errorf("none: found %v, %d bytes read", runs, read)
 	}
 }
 
@@ -119,6 +198,9 @@ func checkRows(t *testing.T, r *rand.Rand, filters *Filters, f vfs.File, m *Meta
 		}
 		if !slices.Equal(found, rows) {
 			t.Errorf("group %d, column %q, value %s: found in %d rows, want %d", group, c.Name, wanted, len(found), len(rows))
+		}
+		if found, more, err = filters.Find(f, group, c, [][]byte{v.Bytes(n - 1)}, 1<<20); !slices.Equal(found, rows) || more || err != nil {
+			t.Errorf("group %d, column %q, value %s by itself: found in %d rows, want %d, %v, %v", group, c.Name, wanted, len(found), len(rows), more, err)
 		}
 		if len(rows) > 1 {
 			if found, more, err = filters.Find(f, group, c, [][]byte{v.Bytes(n - 1)}, 1); len(found) != 1 || !more || err != nil {

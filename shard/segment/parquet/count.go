@@ -16,37 +16,33 @@ var ErrNoDictionary = errors.New("not all of its values are codes of a dictionar
 // rows have each entry of its dictionary, and how many are null. No value is decoded. It
 // fails with ErrNoDictionary if the chunk has none, or one of more than most entries.
 func (c *ChunkReader) Counts(most int) (dict *Values, counts []int64, nulls int64, err error) {
+	if o := c.md.DictionaryPageOffset; o <= 0 || o >= c.md.DataPageOffset {
+		return nil, nil, 0, ErrNoDictionary
+	}
 	for c.rows > 0 {
-		start := c.at
-		h, err := c.header()
+		first := c.dict == nil
+		p, err := c.load(0)
 		if err != nil {
 			return nil, nil, 0, err
 		}
-		if h.Type == format.DataPage && (c.dict == nil || h.DataPageHeader.V.Encoding != format.RLEDictionary) {
-			return nil, nil, 0, ErrNoDictionary
-		}
-		body, err := c.body(start, h, c.plain)
-		if err != nil {
-			return nil, nil, 0, err
-		}
-		c.plain = body
-		switch {
-		case h.Type == format.DictionaryPage && h.DictionaryPageHeader.Valid && c.dict == nil:
+		switch h := &p.header; {
+		case p.dict != nil && first:
 			n := h.DictionaryPageHeader.V.NumValues
 			if int(n) > most {
 				return nil, nil, 0, ErrNoDictionary
 			}
-			err = c.dictionary(h.DictionaryPageHeader.V, body)
 			counts = make([]int64, n)
 		case h.Type == format.DataPage && h.DataPageHeader.Valid:
-			var null int64
-			null, err = c.count(&h.DataPageHeader.V, body, counts)
+			if c.dict == nil || h.DataPageHeader.V.Encoding != format.RLEDictionary {
+				return nil, nil, 0, ErrNoDictionary
+			}
+			null, err := c.count(&h.DataPageHeader.V, p.body, counts)
+			if err != nil {
+				return nil, nil, 0, badPage(p.key.offset, err)
+			}
 			nulls += null
 		default:
-			err = fmt.Errorf("a page of type %v", h.Type)
-		}
-		if err != nil {
-			return nil, nil, 0, &ErrCorrupt{Offset: start, Part: "page", Want: "what a writer of segments writes", Got: err.Error()}
+			return nil, nil, 0, badPage(p.key.offset, fmt.Errorf("a page of type %v", h.Type))
 		}
 	}
 	if c.dict == nil {

@@ -15,9 +15,22 @@ type decoder struct {
 	kind format.Type
 	dict *Values
 	*memory
-	// from and to are the values that are wanted of those with a dictionary; of others
-	// only those from to on may be left out. To is not 0, unless for a dictionary.
-	from, to int
+	// spans are the values that are wanted; none: all.
+	spans []Span
+}
+
+// wanted are the first of n values that is wanted, and the one before which the last is;
+// few tells that those in between are mostly not.
+func (d *decoder) wanted(n int) (from, to int, few bool) {
+	if len(d.spans) == 0 {
+		return 0, n, false
+	}
+	from, to = d.spans[0].From, d.spans[len(d.spans)-1].To
+	count := 0
+	for _, s := range d.spans {
+		count += s.To - s.From
+	}
+	return from, to, 4*count < to-from
 }
 
 // values decodes n values into v.
@@ -140,20 +153,28 @@ func (d *decoder) coded(v *Values, src []byte, n int) error {
 		return fmt.Errorf("codes of %d values: got no bytes", n)
 	}
 	room(&d.codes, n)
-	d.to = min(d.to, n)
-	d.from = min(d.from, d.to) &^ 7
-	if err := decodeHybridPart(d.codes[:d.to], d.from, src[1:], uint(src[0])); err != nil {
-		return err
+	spans := d.spans
+	from, to, few := d.wanted(n)
+	if few {
+		if err := decodeHybridSpans(d.codes, spans, src[1:], uint(src[0])); err != nil {
+			return err
+		}
+	} else {
+		from &^= 7
+		if err := decodeHybridPart(d.codes[:to], from, src[1:], uint(src[0])); err != nil {
+			return err
+		}
+		spans = []Span{{from, to}}
 	}
-	clear(d.codes[:d.from])
-	clear(d.codes[d.to:])
 	entries := uint32(len(d.dict.Ends))
 	if d.kind != format.ByteArray {
 		entries = uint32(len(d.dict.Numbers))
 	}
 	most := uint32(0)
-	for _, c := range d.codes[d.from:d.to] {
-		most = max(most, c)
+	for _, s := range spans {
+		for _, c := range d.codes[s.From:s.To] {
+			most = max(most, c)
+		}
 	}
 	if most >= entries {
 		return fmt.Errorf("a code below %d: got %d", entries, most)
@@ -163,9 +184,11 @@ func (d *decoder) coded(v *Values, src []byte, n int) error {
 		return nil
 	}
 	v.Numbers = d.room(n)
-	part := v.Numbers[d.from:d.to]
-	for i, c := range d.codes[d.from:d.to] {
-		part[i] = d.dict.Numbers[c]
+	for _, s := range spans {
+		part := v.Numbers[s.From:s.To]
+		for i, c := range d.codes[s.From:s.To] {
+			part[i] = d.dict.Numbers[c]
+		}
 	}
 	return nil
 }
@@ -214,47 +237,44 @@ const maxShared = 8 * pageBytes
 // deltaBytes decodes DELTA_BYTE_ARRAY.
 func (d *decoder) deltaBytes(v *Values, src []byte, n int) error {
 	prefixes, lengths := room(&d.prefixes, n), room(&d.lengths, n)
-	src, err := decodeDelta(prefixes, src)
+	_, n, _ = d.wanted(n)
+	src, err := decodeDeltaPart(prefixes, n, src)
 	if err != nil {
 		return fmt.Errorf("prefixes: %w", err)
 	}
-	if src, err = decodeDelta(lengths, src); err != nil {
+	if src, err = decodeDeltaPart(lengths, n, src); err != nil {
 		return fmt.Errorf("suffixes: %w", err)
 	}
-	if d.to > 0 {
-		n = min(n, d.to)
-	}
 	shared := int64(0)
-	for _, p := range prefixes {
+	for _, p := range prefixes[:n] {
 		shared += int64(max(p, 0))
 	}
 	if shared > maxShared {
 		return fmt.Errorf("prefixes of at most %d bytes together: got %d", maxShared, shared)
 	}
-	// Those before from are only made to make the next one of.
+	spans := d.spans
+	if len(spans) == 0 {
+		spans = []Span{{0, n}}
+	}
 	data, ends := room(&d.data, int(shared)+len(src))[:0], room(&d.ends, n)
-	last := 0
+	// Each is made of the one before, but only those that are wanted are kept.
+	current := d.current[:0]
 	for i := range ends {
 		p, s := int(prefixes[i]), int(lengths[i])
-		if p < 0 || s < 0 || p > len(data)-last || s > len(src) {
-			return fmt.Errorf("byte string %d of %d: a prefix of %d of %d bytes, a suffix of %d of %d", i, n, p, len(data)-last, s, len(src))
+		if p < 0 || s < 0 || p > len(current) || s > len(src) {
+			return fmt.Errorf("byte string %d of %d: a prefix of %d of %d bytes, a suffix of %d of %d", i, n, p, len(current), s, len(src))
 		}
-		if i <= d.from {
-			// In the place of the one before, which is not wanted.
-			data = append(data[:p], src[:s]...)
-			ends[i] = 0
-			if i == d.from {
-				ends[i] = uint32(len(data))
-			}
-			src = src[s:]
-			continue
+		current = append(current[:p], src[:s]...)
+		src = src[s:]
+		if i >= spans[0].To {
+			spans = spans[1:]
 		}
-		from := len(data)
-		data = append(data, data[last:last+p]...)
-		data = append(data, src[:s]...)
+		if i >= spans[0].From {
+			data = append(data, current...)
+		}
 		ends[i] = uint32(len(data))
-		src, last = src[s:], from
 	}
+	d.current = current
 	v.Data, v.Ends = data, ends
 	return nil
 }

@@ -74,6 +74,12 @@ func unsigned[T integer](v T) uint64 {
 // decodeDelta reads numbers into dst, which must have as many as there are, and
 // returns what is left of src, which must have padding bytes of capacity behind.
 func decodeDelta[T integer](dst []T, src []byte) ([]byte, error) {
+	return decodeDeltaPart(dst, len(dst), src)
+}
+
+// decodeDeltaPart is decodeDelta of the first numbers that are wanted; those behind may
+// be anything.
+func decodeDeltaPart[T integer](dst []T, wanted int, src []byte) ([]byte, error) {
 	var head [3]uint64
 	for i := range head {
 		v, n := binary.Uvarint(src)
@@ -102,6 +108,7 @@ func decodeDelta[T integer](dst []T, src []byte) ([]byte, error) {
 	dst[0] = T(first)
 	last := T(first)
 	dst = dst[1:]
+	unwanted := len(dst) + 1 - wanted // at the end of dst
 	var few [128]uint64
 	scratch := few[:]
 	if per > len(few) {
@@ -125,6 +132,19 @@ func decodeDelta[T integer](dst []T, src []byte) ([]byte, error) {
 			size, need := per*int(width)/8, (take*int(width)+7)/8
 			if len(src) < need {
 				return nil, fmt.Errorf("%d differences of %d bits: got %d bytes", take, width, len(src))
+			}
+			if len(dst) <= unwanted {
+				dst, src = dst[take:], src[min(size, len(src)):]
+				continue
+			}
+			if width == 0 {
+				// The same difference throughout, as of the lengths of identifiers.
+				for i := range dst[:take] {
+					last += T(least)
+					dst[i] = last
+				}
+				dst = dst[take:]
+				continue
 			}
 			unpack(scratch[:take], src, uint(width))
 			src = src[min(size, len(src)):]

@@ -166,6 +166,56 @@ func decodeHybridPart(dst []uint32, skip int, src []byte, width uint) error {
 	return err
 }
 
+// decodeHybridSpans is decodeHybrid of the values of some spans, which ascend and end
+// with dst at the latest; all others stay as they are.
+func decodeHybridSpans(dst []uint32, spans []Span, src []byte, width uint) error {
+	if width > 32 {
+		return fmt.Errorf("values of %d bits, at most 32 are possible", width)
+	}
+	mask := uint64(1)<<width - 1
+	for at := 0; len(spans) > 0; {
+		head, size := binary.Uvarint(src)
+		if size <= 0 || head>>1 == 0 {
+			return fmt.Errorf("the head of a run, with %d values to come: got %d bytes", len(dst)-at, len(src))
+		}
+		src = src[size:]
+		left := uint64(len(dst) - at)
+		packed := head&1 == 1
+		n, bytes := min(head>>1, left), uint64(width+7)/8
+		if packed {
+			// The last group may be cut short behind the last value.
+			n = min(8*min(head>>1, left/8+1), left)
+			bytes = (n*uint64(width) + 7) / 8
+		}
+		if uint64(len(src)) < bytes {
+			return fmt.Errorf("a run of %d values of %d bits: got %d bytes", n, width, len(src))
+		}
+		words, end := src[:cap(src)], at+int(n)
+		for len(spans) > 0 && spans[0].From < end {
+			from, to := max(spans[0].From, at), min(spans[0].To, end)
+			bit := uint(0)
+			if packed {
+				bit = uint(from-at) * width
+			}
+			for i := from; i < to; i++ {
+				dst[i] = uint32(binary.LittleEndian.Uint64(words[bit>>3:]) >> (bit & 7) & mask)
+				if packed {
+					bit += width
+				}
+			}
+			if spans[0].To > end {
+				break
+			}
+			spans = spans[1:]
+		}
+		if packed {
+			bytes = min(head>>1*uint64(width), uint64(len(src)))
+		}
+		at, src = end, src[bytes:]
+	}
+	return nil
+}
+
 // decodeHybrid reads len(dst) values of width bits, at most 32, and returns what is
 // left of src, which must have padding bytes of capacity behind its end.
 func decodeHybrid(dst []uint32, src []byte, width uint) ([]byte, error) {

@@ -31,8 +31,29 @@ func TestHybridPart(t *testing.T) {
 		if !slices.Equal(got[from:], codes[from:to]) {
 			t.Fatalf("width %d, %d values, from %d to %d: got %v, want %v", width, len(codes), from, to, got[from:], codes[from:to])
 		}
+		var spans []Span
+		for at := r.IntN(9); at < to; {
+			n := min(1+r.IntN(40), to-at)
+			spans = append(spans, Span{at, at + n})
+			at += n + r.IntN(200)
+		}
+		const other = 1<<32 - 1
+		want := make([]uint32, to)
+		for i := range want {
+			got[i], want[i] = other, other
+		}
+		for _, s := range spans {
+			copy(want[s.From:s.To], codes[s.From:s.To])
+		}
+		if err := decodeHybridSpans(got, spans, src, width); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("width %d, %d values, %v: got %v, want %v", width, len(codes), spans, got, want)
+		}
 		for cut := range src {
-			_ = decodeHybridPart(got, from, padded(slices.Clone(src[:cut])), width) // must not panic
+			_ = decodeHybridSpans(got, spans, padded(slices.Clone(src[:cut])), width) // must not panic
+			_ = decodeHybridPart(got, from, padded(slices.Clone(src[:cut])), width)   // must not panic
 		}
 	}
 }

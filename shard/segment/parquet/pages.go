@@ -79,41 +79,41 @@ func readThrift(r io.ReaderAt, from, end int64, part string, v any) error {
 	return nil
 }
 
+// Span are the rows of a page from From on, up to the row To.
+type Span struct{ From, To int }
+
 // Page returns the values of one data page, which stay until the next call. Calls of
-// Next must not follow. Of the rows before from and from the row to on, counted in the
-// page, the values may be wrong or missing.
-func (c *ChunkReader) Page(p Page, from, to int) (*Values, error) {
-	c.from, c.to = from, to
+// Next must not follow. Spans, if there are any, are the rows that are wanted, ascending:
+// the values of others may be wrong or missing.
+func (c *ChunkReader) Page(p Page, spans []Span) (*Values, error) {
+	c.spans = spans
 	if o := c.md.DictionaryPageOffset; o > 0 && o < c.md.DataPageOffset && c.dict == nil {
 		c.at = o
-		if err := c.ahead(o, c.md.DataPageOffset-o); err != nil {
-			return nil, err
-		}
-		h, err := c.header()
+		d, err := c.load(c.md.DataPageOffset - o)
 		if err != nil {
 			return nil, err
 		}
-		if c.dictPlain, err = c.body(o, h, c.dictPlain); err != nil {
-			return nil, err
-		}
-		body := c.dictPlain
-		if h.Type != format.DictionaryPage || !h.DictionaryPageHeader.Valid {
-			return nil, &ErrCorrupt{Offset: o, Part: "page", Want: "a dictionary", Got: fmt.Sprint(h.Type)}
-		}
-		if err := c.dictionary(h.DictionaryPageHeader.V, body); err != nil {
-			return nil, &ErrCorrupt{Offset: o, Part: "page", Want: "what a writer of segments writes", Got: err.Error()}
+		if d.dict == nil {
+			return nil, &ErrCorrupt{Offset: o, Part: "page", Want: "a dictionary", Got: fmt.Sprint(d.header.Type)}
 		}
 	}
 	if p.Offset < c.md.DataPageOffset || p.Offset >= c.end {
 		return nil, &ErrCorrupt{Offset: p.Offset, Part: "page", Want: fmt.Sprintf("an offset from %d up to %d", c.md.DataPageOffset, c.end), Got: fmt.Sprint(p.Offset)}
 	}
-	if err := c.ahead(p.Offset, p.Bytes); err != nil {
+	c.at, c.rows = p.Offset, int64(p.Rows)
+	loaded, err := c.load(p.Bytes)
+	if err != nil {
 		return nil, err
 	}
-	c.at, c.rows = p.Offset, int64(p.Rows)
-	v, err := c.Next()
-	if err == nil && v.Rows != p.Rows {
-		err = &ErrCorrupt{Offset: p.Offset, Part: "page", Want: fmt.Sprintf("%d rows", p.Rows), Got: fmt.Sprint(v.Rows)}
+	h := &loaded.header
+	if h.Type != format.DataPage || !h.DataPageHeader.Valid {
+		return nil, &ErrCorrupt{Offset: p.Offset, Part: "page", Want: "a data page", Got: fmt.Sprint(h.Type)}
 	}
-	return v, err
+	if err := c.data(&h.DataPageHeader.V, loaded.body); err != nil {
+		return nil, badPage(p.Offset, err)
+	}
+	if c.page.Rows != p.Rows {
+		return nil, &ErrCorrupt{Offset: p.Offset, Part: "page", Want: fmt.Sprintf("%d rows", p.Rows), Got: fmt.Sprint(c.page.Rows)}
+	}
+	return &c.page, nil
 }

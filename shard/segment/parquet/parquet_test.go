@@ -109,6 +109,12 @@ func TestDelta(t *testing.T) {
 		if rest, err := decodeDelta(gotNarrow, padded(appendDelta(nil, narrow))); err != nil || len(rest) > 0 || !slices.Equal(narrow, gotNarrow) {
 			t.Fatalf("%d numbers of 32 bits: %d bytes left, %v", n, len(rest), err)
 		}
+		wanted := r.IntN(n + 1)
+		clear(gotNarrow)
+		rest, err := decodeDeltaPart(gotNarrow, wanted, padded(append(appendDelta(nil, narrow), 77)))
+		if err != nil || len(rest) != 1 || rest[0] != 77 || !slices.Equal(narrow[:wanted], gotNarrow[:wanted]) {
+			t.Fatalf("the first %d of %d numbers: %d bytes left, want 1, %v", wanted, n, len(rest), err)
+		}
 	}
 }
 

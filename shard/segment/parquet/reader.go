@@ -67,16 +67,18 @@ type ChunkReader struct {
 	plain   []byte // a page decompressed
 	page    Values
 	// window are bytes of the file from an offset on, read in one go.
-	window   []byte
-	windowAt int64
-	// from and to are the rows of the page that are wanted, if to is not 0: codes of
-	// others may be left out.
-	from, to  int
+	window    []byte
+	windowAt  int64
+	spans     []Span  // the rows of the page that are wanted; none: all
 	dict      *Values // of byte strings; its Codes are not used
 	dictPlain []byte  // its page, decompressed
 	levels    []uint64
 	// mem and dictMem are what pages, and the dictionary, are decoded into.
 	mem, dictMem memory
+	// cache, which may be nil, has pages of the file of that number.
+	cache  *Cache
+	file   uint64
+	loaded loadedPage // the last one that is not of the cache
 }
 
 // memory is used by one page after the other.
@@ -84,11 +86,11 @@ type memory struct {
 	numbers           []uint64
 	codes, ends       []uint32
 	lengths, prefixes []int32
-	data              []byte
+	data, current     []byte
 }
 
 func (m *memory) size() int {
-	return 8*cap(m.numbers) + 4*(cap(m.codes)+cap(m.ends)+cap(m.lengths)+cap(m.prefixes)) + cap(m.data)
+	return 8*cap(m.numbers) + 4*(cap(m.codes)+cap(m.ends)+cap(m.lengths)+cap(m.prefixes)) + cap(m.data) + cap(m.current)
 }
 
 // NewChunkReader reads a chunk of a column that has the element e in the schema.
@@ -108,43 +110,82 @@ func NewChunkReader(r io.ReaderAt, e *format.SchemaElement, md *format.ColumnMet
 	return c, nil
 }
 
+// Cached has pages taken from a cache, and kept there, as those of a file.
+func (c *ChunkReader) Cached(cache *Cache, file uint64) { c.cache, c.file = cache, file }
+
 // Next returns the values of the next page, which stay until the next call; io.EOF
 // after the last. Of byte strings with a dictionary the Data and Ends are the same for
 // all pages of the chunk, and the entries need not all be used. Numbers that have one
-// come as themselves.
+// come as themselves. Nobody may change them: they may be those of a cache.
 func (c *ChunkReader) Next() (*Values, error) {
 	for c.rows > 0 {
-		start := c.at
-		h, err := c.header()
+		p, err := c.load(0)
 		if err != nil {
 			return nil, err
 		}
-		isDict := h.Type == format.DictionaryPage && h.DictionaryPageHeader.Valid
-		into := &c.plain
-		if isDict {
-			into = &c.dictPlain
-		}
-		body, err := c.body(start, h, *into)
-		if err != nil {
-			return nil, err
-		}
-		*into = body
 		switch {
-		case isDict:
-			err = c.dictionary(h.DictionaryPageHeader.V, body)
-		case h.Type == format.DataPage && h.DataPageHeader.Valid:
-			if err = c.data(&h.DataPageHeader.V, body); err == nil {
+		case p.dict != nil, p.header.Type == format.IndexPage:
+			continue
+		case p.header.Type == format.DataPage && p.header.DataPageHeader.Valid:
+			if err = c.data(&p.header.DataPageHeader.V, p.body); err == nil {
 				return &c.page, nil
 			}
-		case h.Type == format.IndexPage:
 		default:
-			err = fmt.Errorf("a page of type %v", h.Type)
+			err = fmt.Errorf("a page of type %v", p.header.Type)
 		}
-		if err != nil {
-			return nil, &ErrCorrupt{Offset: start, Part: "page", Want: "what a writer of segments writes", Got: err.Error()}
-		}
+		return nil, badPage(p.key.offset, err)
 	}
 	return nil, io.EOF
+}
+
+// badPage is the error for a page whose content makes no sense.
+func badPage(offset int64, err error) error {
+	return &ErrCorrupt{Offset: offset, Part: "page", Want: "what a writer of segments writes", Got: err.Error()}
+}
+
+// load reads the page at c.at, which has about so many bytes with its header if size is
+// not 0, and moves behind it. A dictionary is decoded, and is that of the chunk from now on.
+func (c *ChunkReader) load(size int64) (*loadedPage, error) {
+	key := pageKey{file: c.file, offset: c.at}
+	cached, keep := c.cache.get(key)
+	if cached != nil {
+		c.at = cached.end
+		if cached.dict != nil {
+			c.dict = cached.dict
+		}
+		return cached, nil
+	}
+	if size > 0 {
+		if err := c.ahead(key.offset, size); err != nil {
+			return nil, err
+		}
+	}
+	h, err := c.header()
+	if err != nil {
+		return nil, err
+	}
+	p := &c.loaded
+	*p = loadedPage{key: key, header: *h}
+	isDict := h.Type == format.DictionaryPage && h.DictionaryPageHeader.Valid
+	into := &c.plain
+	if isDict {
+		into = &c.dictPlain
+	}
+	if p.body, err = c.body(key.offset, h, *into); err != nil {
+		return nil, err
+	}
+	*into = p.body
+	p.end = c.at
+	if isDict {
+		if err := c.dictionary(h.DictionaryPageHeader.V, p.body); err != nil {
+			return nil, badPage(key.offset, err)
+		}
+		p.body, p.dict = nil, c.dict
+	}
+	if keep {
+		c.cache.put(p)
+	}
+	return p, nil
 }
 
 // ahead reads n bytes of the chunk, which are a page, so that its header and body need
@@ -290,12 +331,9 @@ func (c *ChunkReader) data(h *format.DataPageHeader, body []byte) error {
 	if values < int(rows) {
 		v.Valid = c.levels
 	}
-	d := &decoder{kind: c.kind, dict: c.dict, memory: &c.mem, from: c.from, to: values}
-	if c.to > 0 {
-		d.to = min(c.to, values)
-	}
-	if v.Valid != nil {
-		d.from, d.to = 0, values
+	d := &decoder{kind: c.kind, dict: c.dict, memory: &c.mem}
+	if v.Valid == nil && len(c.spans) > 0 && c.spans[len(c.spans)-1].To <= values {
+		d.spans = c.spans
 	}
 	if err := d.values(v, h.Encoding, body, values); err != nil {
 		return err

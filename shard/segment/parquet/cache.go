@@ -1,0 +1,154 @@
+package parquet
+
+import (
+	"container/list"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// Cache keeps pages decompressed, and dictionaries decoded, of what was read more than
+// once lately, up to a number of bytes; those used longest ago go first. All methods may
+// be called concurrently; those of a nil Cache keep nothing.
+type Cache struct {
+	limit int
+
+	hits, misses, evictions atomic.Int64
+
+	mu    sync.Mutex // guards what follows
+	size  int
+	pages map[pageKey]*list.Element
+	order *list.List // of *loadedPage, used last in front
+	// seen are pages that were read once: one that is read again is kept. So a scan
+	// takes the place of nothing, and costs no memory.
+	seen [seenPages]pageKey
+}
+
+const (
+	// seenPages is how many pages are known to have been read, by hash.
+	seenPages = 8192
+	// pageShare is the part of the limit that one page may take.
+	pageShare = 8
+	// pageOverhead is about what a page takes besides its bytes.
+	pageOverhead = 512
+)
+
+// pageKey names a page: a file by a number that no other one has, and an offset there. Of
+// hashes it is the offset of the chunk.
+type pageKey struct {
+	file   uint64
+	offset int64
+	hashes bool
+}
+
+// loadedPage is a page as it was read. If it is in a Cache nothing of it changes.
+type loadedPage struct {
+	key    pageKey
+	header format.PageHeader
+	end    int64  // offset of what comes behind it
+	body   []byte // decompressed, with padding bytes of capacity behind it; nil for a dictionary that is decoded
+	dict   *Values
+	hashes []uint32
+}
+
+func (p *loadedPage) size() int {
+	n := pageOverhead + len(p.body) + 4*len(p.hashes)
+	if p.dict != nil {
+		n += len(p.dict.Data) + 4*len(p.dict.Ends) + 8*len(p.dict.Numbers)
+	}
+	return n
+}
+
+// NewCache returns a cache of at most so many bytes; nil, which keeps nothing, for 0.
+func NewCache(limit int) *Cache {
+	if limit <= 0 {
+		return nil
+	}
+	return &Cache{limit: limit, pages: make(map[pageKey]*list.Element), order: list.New()}
+}
+
+// files numbers files.
+var files atomic.Uint64
+
+// NewFile returns a number for a file whose pages are to be kept. A file that is opened
+// again may have another one: then what was kept of it is not found, and goes by age.
+func NewFile() uint64 { return files.Add(1) }
+
+// CacheStats says what a Cache did so far, and how many bytes it has.
+type CacheStats struct{ Hits, Misses, Evictions, Bytes int64 }
+
+// Stats returns what c did.
+func (c *Cache) Stats() CacheStats {
+	if c == nil {
+		return CacheStats{}
+	}
+	c.mu.Lock()
+	size := c.size
+	c.mu.Unlock()
+	return CacheStats{c.hits.Load(), c.misses.Load(), c.evictions.Load(), int64(size)}
+}
+
+// get returns a page, or nil; then keep tells that it is worth being kept.
+func (c *Cache) get(key pageKey) (p *loadedPage, keep bool) {
+	if c == nil {
+		return nil, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.pages[key]; e != nil {
+		c.order.MoveToFront(e)
+		c.hits.Add(1)
+		return e.Value.(*loadedPage), false
+	}
+	c.misses.Add(1)
+	h := (key.file*0x9E3779B97F4A7C15 ^ uint64(key.offset)) * 0xBF58476D1CE4E5B9
+	slot := &c.seen[h>>32%seenPages]
+	keep = *slot == key
+	*slot = key
+	return nil, keep
+}
+
+// put keeps a copy of a page, if it is not too large.
+func (c *Cache) put(p *loadedPage) {
+	size := p.size()
+	if size > c.limit/pageShare {
+		return
+	}
+	kept := *p
+	if p.body != nil {
+		kept.body = append(make([]byte, 0, len(p.body)+padding), p.body...)
+	}
+	if d := p.dict; d != nil {
+		kept.dict = &Values{Numbers: slices.Clone(d.Numbers), Data: slices.Clone(d.Data), Ends: slices.Clone(d.Ends)}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pages[p.key] != nil {
+		return
+	}
+	c.pages[p.key] = c.order.PushFront(&kept)
+	for c.size += size; c.size > c.limit; c.evictions.Add(1) {
+		last := c.order.Remove(c.order.Back()).(*loadedPage)
+		delete(c.pages, last.key)
+		c.size -= last.size()
+	}
+}
+
+// Hashes returns what KeepHashes kept of a chunk, whose offset it is, in a file; or nil.
+// Nobody may change it.
+func (c *Cache) Hashes(file uint64, chunk int64) []uint32 {
+	if p, _ := c.get(pageKey{file: file, offset: chunk, hashes: true}); p != nil {
+		return p.hashes
+	}
+	return nil
+}
+
+// KeepHashes keeps numbers that tell the values of a chunk apart, which are c's from now
+// on: so a value is looked up without the pages that have others.
+func (c *Cache) KeepHashes(file uint64, chunk int64, hashes []uint32) {
+	if c != nil {
+		c.put(&loadedPage{key: pageKey{file: file, offset: chunk, hashes: true}, hashes: hashes})
+	}
+}
