@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
+	"github.com/klauspost/compress/gzip"
 	"github.com/rs/cors"
 
 	"cordwood/proto/errs"
@@ -25,7 +26,8 @@ const minCompressed = 1024
 // compression of the answer, and the exchange with its metrics, log and panic handler.
 func (s *Server) around(router http.Handler) http.Handler {
 	h := s.observe(router)
-	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed), gzhttp.ContentTypeFilter(compressible))
+	// The fastest level: of a page of rows the usual one takes a third of the query's CPU time.
+	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.ContentTypeFilter(compressible))
 	if err != nil {
 		panic(err) // only wrong options above make it fail
 	}
