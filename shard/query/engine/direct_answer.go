@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	arrowmem "github.com/apache/arrow-go/v18/arrow/memory"
 
+	"cordwood/proto/column"
 	"cordwood/proto/schema"
 )
 
@@ -76,8 +77,11 @@ func (d *directRun) array(rows *directRows, c *outColumn, t arrow.DataType) arro
 	defer b.Release()
 	b.Reserve(len(rows.hits))
 	appendInt := inserter(b)
-	for _, h := range rows.hits {
-		v := columnOf(rows.places[h.place].batch, c.ID)
+	var v *column.View
+	for i, h := range rows.hits {
+		if i == 0 || h.place != rows.hits[i-1].place {
+			v = columnOf(rows.places[h.place].batch, c.ID)
+		}
 		row := int(h.row)
 		switch {
 		case v == nil || v.IsNull(row):

@@ -38,11 +38,20 @@ type place struct {
 	file     *directFile
 	group    int
 	runs     []segment.Run // nil: all of the row group
+	found    bool          // the runs are of one row each, which was looked up
 	rows     int64
 	max      int64 // of the time index, in its unit
 	complete bool  // the batch has all columns
 	looked   bool  // at its rows
 }
+
+// rowGroup is a row group of a segment.
+type rowGroup struct {
+	file  *directFile
+	group int
+}
+
+func (p *place) rowGroup() rowGroup { return rowGroup{p.file, p.group} }
 
 // directFile is an open segment.
 type directFile struct {
@@ -94,11 +103,17 @@ func (d *directRun) rows() (*directRows, bool) {
 		slices.SortStableFunc(places, func(a, b *place) int { return cmp.Compare(b.max, a.max) })
 	}
 	out.places = places
-	for i, pl := range places {
+	for i := 0; i < len(out.places); i++ {
+		if newest && d.split(out, i) {
+			// The first of its pages may come after other row groups.
+			rest := out.places[i:]
+			slices.SortStableFunc(rest, func(a, b *place) int { return cmp.Compare(b.max, a.max) })
+		}
+		pl := out.places[i]
 		if newest && uint64(len(out.hits)) >= end && out.hits[end-1].time >= pl.max || first && uint64(len(out.hits)) >= end {
 			break
 		}
-		if d.examined += pl.rows; d.examined > maxExamined || newest && d.examined > maxNewestExamined && len(places) > 1 || d.ctx.Err() != nil {
+		if d.examined += pl.rows; d.examined > maxExamined || newest && d.examined > maxNewestExamined && len(out.places) > 1 || d.ctx.Err() != nil {
 			return nil, false
 		}
 		if !d.look(out, i, end, newest, first) {
@@ -192,10 +207,11 @@ func (d *directRun) placesOf(out *directRows, pt *part) (places []*place, ok boo
 	if ok {
 		for _, c := range chosen {
 			n := int64(len(c.runs))
-			places = append(places, &place{part: pt, file: file, group: c.group, runs: c.runs, rows: n, max: pt.max})
+			places = append(places, &place{part: pt, file: file, group: c.group, runs: c.runs, found: true, rows: n, max: pt.max})
 		}
 	} else {
-		field, factor := fieldsOf(pt.segment)[d.index.ID], fileFactor(d.index.Type)
+		field, _ := fieldOf(pt.segment, d.index.ID)
+		factor := fileFactor(d.index.Type)
 		l.eachGroup(func(g int) bool {
 			lo, hi, bounded := filters.Bounds(field, g)
 			if bounded && !l.matters(lo, hi) {
@@ -216,6 +232,29 @@ func (d *directRun) placesOf(out *directRows, pt *part) (places []*place, ok boo
 		out.files = append(out.files, file)
 	}
 	return places, true
+}
+
+// split puts the pages of a row group in its place, of which the newest rows may be in
+// the last one, and tells whether it did.
+func (d *directRun) split(out *directRows, at int) bool {
+	pl := out.places[at]
+	if pl.batch != nil || pl.runs != nil {
+		return false
+	}
+	field, _ := fieldOf(pl.part.segment, d.index.ID)
+	pages, err := pl.file.filters.PageBounds(pl.file, field, pl.group)
+	if err != nil || len(pages) < 2 {
+		return false // what is wrong shows when it is read
+	}
+	factor := fileFactor(d.index.Type)
+	parts := make([]*place, len(pages))
+	for i, p := range pages {
+		part := *pl
+		part.runs, part.rows, part.max = []segment.Run{p.Run}, int64(p.Rows), min(pl.max, p.Max/factor)
+		parts[i] = &part
+	}
+	out.places = slices.Replace(out.places, at, at+1, parts...)
+	return true
 }
 
 // look adds the rows of a place that meet the conditions; of the newest, or the first,
@@ -275,7 +314,7 @@ func (d *directRun) look(out *directRows, at int, end uint64, newest, first bool
 
 // read reads the columns of the conditions of a place, or all columns if it is a few rows.
 func (d *directRun) read(out *directRows, pl *place) bool {
-	pl.complete = pl.runs != nil && len(pl.runs) <= maxFoundAtOnce
+	pl.complete = pl.found && len(pl.runs) <= maxFoundAtOnce
 	need := slices.Clone(d.filter)
 	if d.order != "" || pl.complete {
 		need = append(need, d.at(d.index))
@@ -311,81 +350,4 @@ func (d *directRun) columnsRead() []int {
 // at is the index of a column in the view.
 func (d *directRun) at(c *schema.Column) int {
 	return slices.IndexFunc(d.plan.view.columns, func(have schema.Column) bool { return have.ID == c.ID })
-}
-
-// gather reads some columns of some rows of a place.
-func (d *directRun) gather(out *directRows, pl *place, need []int, runs []segment.Run) (*column.Batch, bool) {
-	columns, ok := d.plan.pageColumns(pl.file.segment, need)
-	if !ok {
-		return nil, false
-	}
-	b, err := pl.file.filters.Rows(pl.file, pl.group, columns, runs)
-	if err != nil {
-		// Too large, or damaged: the engine says what is wrong, as with any file.
-		return nil, false
-	}
-	for i := range b.Cols {
-		out.bytes += len(b.Cols[i].Data) + len(b.Cols[i].Codes) + len(b.Cols[i].Offsets)
-	}
-	return b, out.bytes <= maxDirectBytes
-}
-
-// fetch reads the columns of the answer for the rows that are in it, where they are not
-// read yet; rows of hits count in the batches then.
-func (d *directRun) fetch(out *directRows) bool {
-	byPlace := make(map[int][]int) // indexes in hits
-	for i, h := range out.hits {
-		if !out.places[h.place].complete {
-			byPlace[h.place] = append(byPlace[h.place], i)
-		}
-	}
-	need := make([]int, 0, len(d.out))
-	for _, c := range d.out {
-		need = append(need, d.at(c.Column))
-	}
-	for at, list := range byPlace {
-		pl := out.places[at]
-		slices.SortFunc(list, func(a, b int) int { return cmp.Compare(out.hits[a].row, out.hits[b].row) })
-		var runs []segment.Run
-		for n, i := range list {
-			row := int(out.hits[i].row)
-			out.hits[i].row = int32(n)
-			if pl.runs != nil {
-				row = pl.runs[row].First
-			}
-			if k := len(runs); k > 0 && runs[k-1].First+runs[k-1].Rows == row {
-				runs[k-1].Rows++
-			} else {
-				runs = append(runs, segment.Run{First: row, Rows: 1})
-			}
-		}
-		var ok bool
-		if pl.batch, ok = d.gather(out, pl, need, runs); !ok {
-			return false
-		}
-	}
-	for _, h := range out.hits {
-		b := out.places[h.place].batch
-		for _, c := range d.out {
-			if v := columnOf(b, c.ID); c.Type.IsBytes() && v != nil {
-				out.bytes += len(v.Bytes(int(h.row)))
-			}
-		}
-	}
-	return out.bytes <= maxDirectBytes
-}
-
-// sound tells whether the columns that are read of a batch can be.
-func (d *directRun) sound(b *column.Batch) bool {
-	deleted := schema.DeletedColumn()
-	if v := columnOf(b, deleted.ID); v != nil && checkView(v, deleted.Type, b.Rows) != nil {
-		return false
-	}
-	for _, at := range d.columnsRead() {
-		c := &d.plan.view.columns[at]
-		if v := columnOf(b, c.ID); v != nil && checkView(v, c.Type, b.Rows) != nil {
-			return false
-		}
-	}
-	return true
 }

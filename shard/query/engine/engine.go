@@ -10,14 +10,18 @@ import (
 	"sync/atomic"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/segment"
 )
 
 // Config configures an Engine.
 type Config struct {
 	// MemoryLimit is how many bytes the engine may take for hash tables, sorts and
-	// buffers of all queries together. It does not count the memtable, nor what some
-	// functions allocate by themselves. Default: 1 GiB.
+	// buffers of all queries together, and for pages of segments that are kept. It does not
+	// count the memtable, nor what some functions allocate by themselves. Default: 1 GiB.
 	MemoryLimit int64
+	// PageCache is the part of MemoryLimit, in bytes, that pages and dictionaries of
+	// segments may take which were read lately. Default: a sixteenth of it, at most 64 MiB.
+	PageCache int64
 	// Threads is how many threads queries run on, all together. Default: GOMAXPROCS.
 	Threads int
 	// Concurrency is how many queries run at a time; more of them wait.
@@ -37,6 +41,9 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.MemoryLimit == 0 {
 		c.MemoryLimit = 1 << 30
+	}
+	if c.PageCache == 0 {
+		c.PageCache = min(c.MemoryLimit/16, 64<<20)
 	}
 	if c.Threads == 0 {
 		c.Threads = runtime.GOMAXPROCS(0)
@@ -59,6 +66,9 @@ func (c Config) Validate() error {
 	if c.MemoryLimit < 0 || c.MemoryLimit > 0 && c.MemoryLimit < 16<<20 {
 		faults = append(faults, fmt.Errorf("memory limit of %d bytes: give at least 16 MiB", c.MemoryLimit))
 	}
+	if c.PageCache < 0 || c.PageCache > c.withDefaults().MemoryLimit/2 {
+		faults = append(faults, fmt.Errorf("page cache of %d bytes: give at most half of the memory limit, or 0 for the default", c.PageCache))
+	}
 	if c.Threads < 0 {
 		faults = append(faults, fmt.Errorf("%d threads: give a positive number, or 0 for one per CPU", c.Threads))
 	}
@@ -77,8 +87,9 @@ type Engine struct {
 	cfg   Config
 	slots chan struct{}
 	cache *cache
-	// filters are those of segments.
+	// filters are those of segments, pages what was read of these.
 	filters *filterCache
+	pages   *segment.PageCache
 	// minAttempt is the constant of that name; tests of small tables lower it.
 	minAttempt int64
 	// wholeFiles has the engine read all of segments; tests compare.
@@ -109,7 +120,11 @@ func Open(cfg Config) (*Engine, error) {
 		return nil, fmt.Errorf("query engine: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	e := &Engine{cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), cache: newCache(256), filters: newFilterCache(maxFilterBytes), minAttempt: minAttempt}
+	pages := segment.NewPageCache(int(cfg.PageCache))
+	e := &Engine{
+		cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), cache: newCache(256), pages: pages,
+		filters: newFilterCache(maxFilterBytes, pages), minAttempt: minAttempt,
+	}
 	e.idle = sync.NewCond(&e.mu)
 	in, err := openInstance(cfg)
 	if err != nil {
@@ -118,6 +133,9 @@ func Open(cfg Config) (*Engine, error) {
 	e.current = in
 	return e, nil
 }
+
+// PageCache says what the cache of pages did so far.
+func (e *Engine) PageCache() segment.CacheStats { return e.pages.Stats() }
 
 // Close refuses new work, waits for the queries that run, and frees the engine.
 // Cancel their contexts first to make it short. It may be called twice.

@@ -39,20 +39,21 @@ func (r *run) summary(limit uint64) string {
 func (d *directRun) summary(rows *directRows) string {
 	p := d.plan
 	var b strings.Builder
-	files, groups, memory := make(map[string]bool), 0, int64(0)
+	files, memory := make(map[string]bool), int64(0)
+	groups := make(map[rowGroup]bool)
 	for _, pl := range rows.places {
 		switch {
 		case pl.file == nil && pl.looked:
 			memory += pl.rows
 		case pl.looked:
 			files[pl.file.segment.Path] = true
-			groups++
+			groups[pl.rowGroup()] = true
 		}
 	}
 	fmt.Fprintf(&b, "%s: %d of %d segments", p.ref.name, len(files), p.pruned.segments)
 	p.leftOut(&b)
 	fmt.Fprintf(&b, "; %d of %d rows in memory; %d of %d columns\n  answered without the plan below: %d rows found, %d looked at, %d row groups read by the index of pages",
-		memory, p.pruned.memtable, len(d.columnsRead()), len(p.view.columns), d.found, d.examined, groups)
+		memory, p.pruned.memtable, len(d.columnsRead()), len(p.view.columns), d.found, d.examined, len(groups))
 	return b.String()
 }
 

@@ -19,6 +19,7 @@ const maxRuns = 8
 // filterCache keeps what the footers of the segments met last say of their row groups.
 // It is safe for concurrent use.
 type filterCache struct {
+	pages  *segment.PageCache // of the same files; may be nil
 	mu     sync.Mutex
 	limit  int
 	size   int
@@ -31,8 +32,8 @@ type filterEntry struct {
 	filters *segment.Filters
 }
 
-func newFilterCache(limit int) *filterCache {
-	return &filterCache{limit: limit, byPath: make(map[string]*list.Element), order: list.New()}
+func newFilterCache(limit int, pages *segment.PageCache) *filterCache {
+	return &filterCache{limit: limit, pages: pages, byPath: make(map[string]*list.Element), order: list.New()}
 }
 
 // get returns the filters of a file, or nil if they cannot be read: then the engine
@@ -49,6 +50,7 @@ func (c *filterCache) get(path string) *segment.Filters {
 	if err != nil {
 		return nil
 	}
+	f.Cached(c.pages)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byPath[path] != nil {
@@ -79,10 +81,9 @@ func (p *plan) filters(e *Engine, part *part, pr *probe) bool {
 			file.Close()
 		}
 	}()
-	fields := fieldsOf(part.segment)
 	group := 0
 	pr.value = func(column uint32, value []byte) bool {
-		field, ok := fields[column]
+		field, ok := fieldOf(part.segment, column)
 		if !ok {
 			return false // null in every row
 		}
@@ -99,7 +100,7 @@ func (p *plan) filters(e *Engine, part *part, pr *probe) bool {
 		return may || err != nil
 	}
 	pr.tokens = func(column uint32, a analyzer, text string) bool {
-		field, ok := fields[column]
+		field, ok := fieldOf(part.segment, column)
 		if !ok {
 			return false
 		}
@@ -141,6 +142,16 @@ func (p *plan) filters(e *Engine, part *part, pr *probe) bool {
 		part.groups = runs
 	}
 	return true
+}
+
+// fieldOf is the field id of a column in a file, if the file has it.
+func fieldOf(s *query.Segment, column uint32) (uint32, bool) {
+	for i := range s.Columns {
+		if s.Columns[i].ID == column {
+			return fieldID(s.Columns[i]), true
+		}
+	}
+	return 0, false
 }
 
 // fieldsOf are the field ids in a file by column id.

@@ -48,7 +48,7 @@ func openInstance(cfg Config) (*instance, error) {
 		{"allow_unsigned_extensions", "false"},
 		{"allow_persistent_secrets", "false"},
 		{"threads", fmt.Sprint(cfg.Threads)},
-		{"memory_limit", fmt.Sprintf("%dB", cfg.MemoryLimit)},
+		{"memory_limit", fmt.Sprintf("%dB", cfg.MemoryLimit-cfg.PageCache)},
 	} {
 		if duckdb.SetConfig(config, o[0], o[1]) == duckdb.StateError {
 			return nil, fmt.Errorf("configure %s = %s", o[0], o[1])

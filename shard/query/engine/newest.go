@@ -207,7 +207,7 @@ func (p *plan) units(e *Engine, index *schema.Column) (units []unit, total int64
 		}
 		total += part.segment.Rows
 		whole := unit{min: part.min, max: part.max, rows: part.segment.Rows}
-		field := fieldsOf(part.segment)[index.ID]
+		field, _ := fieldOf(part.segment, index.ID)
 		filters := e.filters.get(part.segment.Path)
 		if filters == nil || part.segment.Shared || len(filters.Groups) == 0 {
 			units = append(units, whole)
@@ -270,7 +270,8 @@ func (p *plan) pagesOf(e *Engine, u unit, index *schema.Column) []segment.PageBo
 		return nil
 	}
 	defer file.Close()
-	pages, err := f.PageBounds(file, fieldsOf(u.segment)[index.ID], u.group)
+	field, _ := fieldOf(u.segment, index.ID)
+	pages, err := f.PageBounds(file, field, u.group)
 	if err != nil {
 		return nil
 	}

@@ -249,7 +249,7 @@ func (x *exchange) receive() error {
 				return err
 			}
 		case frameEnd:
-			return nil
+			return x.end(length)
 		case frameAnalysis, frameNeeded, frameError:
 			text, err := readText(waiting{x}, length)
 			if err != nil {
@@ -279,6 +279,20 @@ func (x *exchange) receive() error {
 			return x.broken(fmt.Errorf("frame of kind %d", kind))
 		}
 	}
+}
+
+// end reads what the process says at the end of a query.
+func (x *exchange) end(length int) error {
+	text, err := readText(waiting{x}, length)
+	if err != nil {
+		return err
+	}
+	e, err := decode[ended](&decoder{src: text})
+	if err != nil {
+		return x.broken(err)
+	}
+	x.c.p.report(e.Pages)
+	return nil
 }
 
 // broken is for an answer that makes no sense: the process is not trusted any more.

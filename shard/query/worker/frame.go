@@ -12,10 +12,11 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/shard/query"
+	"cordwood/shard/segment"
 )
 
 // protocolVersion is that of FORMAT.md.
-const protocolVersion = 2
+const protocolVersion = 3
 
 // headerSize is the size of a frame's header: the length of what follows it, the
 // frame's kind, zeros.
@@ -57,6 +58,12 @@ const (
 // analyzeRequest is the message of a frameAnalyze.
 type analyzeRequest struct {
 	SQL, Database string
+}
+
+// ended is the message of a frameEnd.
+type ended struct {
+	// Pages is what the process's cache of pages did since it began.
+	Pages segment.CacheStats
 }
 
 // failure is an errs.Error on its way.

@@ -4,10 +4,14 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"cordwood/shard/segment"
 )
 
 type metrics struct {
 	restarts *prometheus.CounterVec // by reason
+	pages    *prometheus.CounterVec // by result
+	evicted  prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer, w *Worker) (*metrics, error) {
@@ -18,11 +22,30 @@ func newMetrics(reg prometheus.Registerer, w *Worker) (*metrics, error) {
 	for _, reason := range []string{reasonCrash, reasonMemory, reasonStuck, reasonStart} {
 		m.restarts.WithLabelValues(reason)
 	}
+	m.pages = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cordwood_query_page_cache_requests_total",
+		Help: "Pages of segments that queries for single rows, and counts, read: hit (kept from another query) or miss (read from the file).",
+	}, []string{"result"})
+	m.pages.WithLabelValues("hit")
+	m.pages.WithLabelValues("miss")
+	m.evicted = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "cordwood_query_page_cache_evictions_total",
+		Help: "Pages that the query worker kept and gave up for others.",
+	})
 	if reg == nil {
 		return m, nil
 	}
 	gauge := func(name, help string, f func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, f)
+	}
+	pageBytes := func() float64 {
+		var sum int64
+		for _, p := range w.processes() {
+			p.mu.Lock()
+			sum += p.pages.Bytes
+			p.mu.Unlock()
+		}
+		return float64(sum)
 	}
 	// field sums up a size over the processes.
 	field := func(name string) func() float64 {
@@ -38,12 +61,13 @@ func newMetrics(reg prometheus.Registerer, w *Worker) (*metrics, error) {
 		}
 	}
 	for _, c := range []prometheus.Collector{
-		m.restarts,
+		m.restarts, m.pages, m.evicted,
 		gauge("cordwood_query_running", "Queries that the query worker runs now.", func() float64 { return float64(len(w.queries.slots)) }),
 		gauge("cordwood_query_waiting", "Queries that wait for their turn at the query worker.", func() float64 { return float64(w.queries.waiting.Load()) }),
 		gauge("cordwood_query_memory_limit_bytes", "Memory that all queries of this node may take together.", func() float64 { return float64(w.cfg.MemoryLimit) }),
 		gauge("cordwood_query_worker_processes", "Processes of the query worker; more than one while one is replaced.", func() float64 { return float64(len(w.processes())) }),
 		gauge("cordwood_query_worker_resident_bytes", "Memory of the query worker, with what it shares with the server.", field("VmRSS")),
+		gauge("cordwood_query_page_cache_bytes", "Memory of the query worker that holds pages of segments for other queries.", pageBytes),
 		gauge("cordwood_query_worker_private_bytes", "Memory that is the query worker's own.", field("RssAnon")),
 	} {
 		if err := reg.Register(c); err != nil {
@@ -57,4 +81,23 @@ func (p *process) processID() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pid
+}
+
+// report takes note of what the process says of its cache of pages, all since it began;
+// of two queries that end at once the words of the first may come last.
+func (p *process) report(pages segment.CacheStats) {
+	p.mu.Lock()
+	was := p.pages
+	newer := pages.Hits+pages.Misses >= was.Hits+was.Misses
+	if newer {
+		p.pages = pages
+	}
+	p.mu.Unlock()
+	if !newer {
+		return
+	}
+	m := p.w.metrics
+	m.pages.WithLabelValues("hit").Add(float64(max(pages.Hits-was.Hits, 0)))
+	m.pages.WithLabelValues("miss").Add(float64(max(pages.Misses-was.Misses, 0)))
+	m.evicted.Add(float64(max(pages.Evictions-was.Evictions, 0)))
 }

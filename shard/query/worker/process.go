@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/segment"
 )
 
 const (
@@ -66,6 +67,8 @@ type process struct {
 	idle         []*conn
 	// unused ends the process when it fires.
 	unused *time.Timer
+	// pages is what it said last of its cache of pages.
+	pages segment.CacheStats
 	// leaving tells that new queries go to another process, ending that it was asked to end.
 	leaving, ending bool
 	// reason and status tell how it ended, killed when, if somebody killed it.

@@ -18,6 +18,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/shard/query"
 	"cordwood/shard/query/engine"
+	"cordwood/shard/segment"
 )
 
 // The descriptors that the child inherits.
@@ -38,6 +39,7 @@ type runner interface {
 	Analyze(ctx context.Context, sql, database string) (*query.Analysis, error)
 	Needs(ctx context.Context, req *query.Request) ([]query.Need, error)
 	Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error
+	PageCache() segment.CacheStats
 }
 
 func openEngine(cfg engine.Config) (runner, error) { return engine.Open(cfg) }
@@ -292,9 +294,7 @@ func (c *session) run(j job) error {
 	if err != nil {
 		return c.write(message(frameError, failureOf(err)))
 	}
-	end := make([]byte, headerSize)
-	putHeader(end, frameEnd, 0)
-	return c.write(end)
+	return c.write(message(frameEnd, ended{c.server.engine.PageCache()}))
 }
 
 // holdBytes is how large a piece may be to be held back.

@@ -18,6 +18,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/shard/memtable"
 	"cordwood/shard/query"
+	"cordwood/shard/segment"
 )
 
 // TestRows reads rows from shared memory, from memory of the heap, and from none.
@@ -406,7 +407,7 @@ func TestHello(t *testing.T) {
 		hello []byte
 		says  string
 	}{
-		{later, "speaks version 3 of the protocol and the worker version 2"},
+		{later, "speaks version 4 of the protocol and the worker version 3"},
 		{newHello(hello{Types: messageTypes() + 1, Build: "b"}), "sends requests of form"},
 		{newHello(hello{Types: messageTypes(), Build: "c"}), `was built from "c" and the worker from "b"`},
 		{good[:12], "no server of cordwood"},
@@ -507,6 +508,40 @@ func TestMetrics(t *testing.T) {
 	}
 	cancel()
 	wantError(t, await(t, running, "the query"), errs.Cancelled)
+}
+
+// TestPageMetrics looks that what processes say of their caches is added up, also if the
+// words of an older query come later.
+func TestPageMetrics(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	w := openWorker(t, func(c *Config) { c.Registerer = reg })
+	mustAsk(t, w, "SELECT 1")
+	p := w.processes()[0]
+	p.report(segment.CacheStats{Hits: 5, Misses: 3, Evictions: 1, Bytes: 700})
+	p.report(segment.CacheStats{Hits: 9, Misses: 4, Evictions: 2, Bytes: 800})
+	p.report(segment.CacheStats{Hits: 6, Misses: 3, Evictions: 1, Bytes: 900})
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			label := ""
+			for _, l := range m.Label {
+				label += " " + l.GetValue()
+			}
+			got[f.GetName()+label] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	for name, want := range map[string]float64{
+		"cordwood_query_page_cache_requests_total hit": 9, "cordwood_query_page_cache_requests_total miss": 4,
+		"cordwood_query_page_cache_evictions_total": 2, "cordwood_query_page_cache_bytes": 800,
+	} {
+		if got[name] != want {
+			t.Errorf("%s: got %v, want %v", name, got[name], want)
+		}
+	}
 }
 
 func TestValidate(t *testing.T) {
