@@ -106,6 +106,8 @@ type HTTPConfig struct {
 	EnableCORS     bool
 	// CORSAllowedOrigins is the list of origins; empty: any.
 	CORSAllowedOrigins []string
+	// ProtectConfig asks for a user at /config too.
+	ProtectConfig bool
 }
 
 // RPCConfig is the port between nodes.
@@ -221,6 +223,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.Var(&c.HTTP.InflightLimit, "http-inflight-limit", "memory limit of all bodies under way; 0: an eighth of the machine's")
 	fs.StringVar(&c.HTTP.InflightPolicy, "http-inflight-policy", "wait", "at that limit: wait (up to 10 s) or fail")
 	fs.BoolVar(&c.HTTP.EnableCORS, "http-enable-cors", true, "answer cross-origin requests of browsers")
+	fs.BoolVar(&c.HTTP.ProtectConfig, "http-protect-config", false, "show /config to users only, once there are any")
 	fs.StringSliceVar(&c.HTTP.CORSAllowedOrigins, "http-cors-allowed-origins", nil, "origins allowed; none: any")
 	fs.StringVar(&c.RPC.Addr, "rpc-addr", "127.0.0.1:4001", "address for nodes: gRPC and raft on one port")
 	fs.StringVar(&c.RPC.Advertise, "advertise-addr", "", "where other nodes reach this one, HOST:PORT; none: the rpc address")

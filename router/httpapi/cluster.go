@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -236,7 +237,10 @@ func (s *Server) handleStart(w http.ResponseWriter, r *http.Request) {
 	request := &ClusterRequest{}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(request); err != nil {
+	if err := d.Decode(request); err != nil || d.More() {
+		if err == nil {
+			err = errors.New("there is more after it")
+		}
 		WriteError(w, r, errs.New(errs.InvalidArguments, "the request is no operation: %v; an example is {\"kind\":\"shard-add\",\"count\":1}", err))
 		return
 	}

@@ -1,0 +1,78 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestAuthMatrix sends every operation that is described, as every kind of user. Nobody and
+// wrong passwords are 401, users without the permission 403, and others get further. The
+// description is held against the table of routes by tests of router/httpapi, so a new
+// route comes here by itself.
+func TestAuthMatrix(t *testing.T) {
+	s := start(t, "--http-protect-config")
+	may := map[string][]string{
+		"signed-in": {"ingest", "query", "admin"},
+		"read":      {"query", "admin"},
+		"write":     {"ingest", "admin"},
+		"manage":    {"admin"},
+	}
+	n := 0
+	for path, item := range s.doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			permission := op.Extensions["x-permission"].(string)
+			if path == "/config" { // --http-protect-config
+				permission = "signed-in"
+			}
+			if permission != "open" && may[permission] == nil {
+				t.Errorf("%s %s: permission %q is none", method, path, permission)
+				continue
+			}
+			// Requests that change nothing: they name nothing that there is.
+			at := strings.NewReplacer("{name}", "none", "{id}", "1000").Replace(path)
+			for _, user := range []string{"-", "wrong", "ingest", "query", "admin"} {
+				n++
+				want := 0
+				switch {
+				case permission == "open":
+				case user == "-" || user == "wrong":
+					want = http.StatusUnauthorized
+				case !slices.Contains(may[permission], user):
+					want = http.StatusForbidden
+				}
+				a := s.send(t, request{method: method, path: at, user: user})
+				what := fmt.Sprintf("%s %s as %s", method, at, user)
+				if refused := a.status == 401 || a.status == 403; refused != (want != 0) || want != 0 && a.status != want {
+					t.Errorf("%s: %d, want %d (0: any but 401 and 403): %.200s", what, a.status, want, a.body)
+				}
+				if a.status == 401 && a.header.Get("WWW-Authenticate") != "" {
+					t.Errorf("%s: browsers would ask for a password", what)
+				}
+				if a.status >= 500 {
+					t.Errorf("%s: %d %.200s", what, a.status, a.body)
+				}
+			}
+		}
+	}
+	if n < 200 {
+		t.Errorf("only %d requests were sent", n)
+	}
+	// The same header under its other name, which goes first.
+	if a := s.send(t, request{method: "GET", path: "/v1/pipelines", user: "-", header: []string{"x-svc-auth", credentials("query")}}); a.status != 200 {
+		t.Errorf("x-svc-auth: %d", a.status)
+	}
+	if a := s.send(t, request{method: "GET", path: "/v1/pipelines", user: "query", header: []string{"x-svc-auth", credentials("wrong")}}); a.status != 401 {
+		t.Errorf("a wrong x-svc-auth beside a good Authorization: %d", a.status)
+	}
+	// What SQL may do is up to the statement.
+	for user, want := range map[string][2]int{"query": {200, 403}, "ingest": {403, 200}, "admin": {200, 200}} {
+		for i, statement := range []string{"SELECT+1", "CREATE+DATABASE+IF+NOT+EXISTS+shop"} {
+			if a := s.send(t, request{method: "GET", path: "/v1/sql?sql=" + statement, user: user}); a.status != want[i] {
+				t.Errorf("%s as %s: %d, want %d", statement, user, a.status, want[i])
+			}
+		}
+	}
+}

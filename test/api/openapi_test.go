@@ -1,0 +1,274 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3filter"
+)
+
+const asJSON = "application/json"
+
+// sent is a request with the status that it is answered with.
+type sent struct {
+	request
+	status int
+	// wrong says that the description tells already that the request is no good.
+	wrong bool
+}
+
+const pipelineText = `processors:
+  - date: {field: t, formats: ['%Y-%m-%dT%H:%M:%SZ']}
+transform:
+  - {field: t, type: timestamp, index: timestamp}
+  - {field: m, type: string}
+`
+
+// ingestion are requests to a path that stores logs.
+func ingestion(path string) []sent {
+	to := path + "?table=logs&pipeline_name=svc_identity"
+	post := func(path, kind, body string, header ...string) request {
+		if kind != "" {
+			header = append(header, "Content-Type", kind)
+		}
+		return request{method: "POST", path: path, body: body, header: header}
+	}
+	return []sent{
+		{request: post(to, asJSON, `[{"a":1,"m":"x"},{"a":2}]`, "Idempotency-Key", "k1"), status: 200},
+		{request: post(to, asJSON, `{"a":1}`, "x-svc-db-name", "public", "x-svc-hints", "ttl=7d", "x-svc-pipeline-params", "max_nested_levels=3"), status: 200},
+		{request: post(to, "application/x-ndjson", "{\"a\":3}\n"), status: 200},
+		{request: post(to, "text/plain; charset=utf-8", "a line\n"), status: 200},
+		{request: post(to, asJSON, "[]"), status: 200},
+		{request: post(to+"&skip_error=true&on_reject=store", asJSON, `[{"a":1},{"a":"x"}]`), status: 200},
+		{request: post(path+"?table=logs", asJSON, `[]`, "x-svc-pipeline-name", "svc_identity"), status: 200},
+		{request: post(path+"?pipeline_name=svc_identity", asJSON, `[]`), status: 400, wrong: true},
+		{request: post(to+"&skip_error=yes", asJSON, `[]`), status: 400, wrong: true},
+		{request: post(to+"&on_reject=keep", asJSON, `[]`), status: 400, wrong: true},
+		{request: post(to+"&custom_time_index=ts", asJSON, `[]`), status: 400, wrong: true},
+		{request: post(to, asJSON, `[`), status: 400, wrong: true},
+		{request: post(to, asJSON, `[{"a":"x"}]`), status: 400},
+		{request: post(to+"&db=nowhere", asJSON, `[]`), status: 400},
+		{request: post(path+"?table=logs&pipeline_name=none", asJSON, `[]`), status: 400},
+		{request: post(path+"?table=a/b&pipeline_name=svc_identity", asJSON, `[]`), status: 400, wrong: true},
+		{request: post(to, asJSON, `[]`, "Idempotency-Key", strings.Repeat("k", 256)), status: 400, wrong: true},
+		{request: post(to, "image/png", `x`), status: 400, wrong: true},
+		{request: post(to, "", `[]`), status: 400, wrong: true},
+		{request: post(to, asJSON, `[]`, "x-svc-timeout", "soon"), status: 400},
+		{request: post(to, asJSON, `[{"a":1}]`, "x-svc-timeout", "1ns"), status: 408},
+		{request: post(to, asJSON, `[]`, "Content-Encoding", "lzma"), status: 415},
+		{request: post(to, asJSON, `["`+strings.Repeat("x", 2<<20)+`"]`), status: 413},
+	}
+}
+
+// management are requests to the paths of pipelines, below prefix.
+func management(prefix, name, dryRun string) []sent {
+	at := prefix + "/" + name
+	yaml := []string{"Content-Type", "application/x-yaml"}
+	form := []string{"Content-Type", "multipart/form-data; boundary=b"}
+	dry := func(query, body string) request {
+		return request{method: "POST", path: dryRun + query, body: body, header: []string{"Content-Type", asJSON}}
+	}
+	return []sent{
+		{request: request{method: "POST", path: at, body: pipelineText, header: yaml}, status: 200},
+		{request: request{method: "POST", path: at, body: "dispatcher: {field: k, rules: [{value: v, table_suffix: s, pipeline: gone}]}", header: []string{"Content-Type", "text/plain"}}, status: 200},
+		{request: request{method: "POST", path: at, body: "--b\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\n" + pipelineText + "\r\n--b--\r\n", header: form}, status: 200},
+		{request: request{method: "POST", path: at, body: "processors: [{nope: {}}]", header: yaml}, status: 400},
+		{request: request{method: "POST", path: prefix + "/svc_x", body: pipelineText, header: yaml}, status: 400},
+		{request: request{method: "POST", path: prefix + "/a%20b", body: pipelineText, header: yaml}, status: 400, wrong: true},
+		{request: request{method: "POST", path: at, header: yaml}, status: 400, wrong: true},
+		{request: request{method: "POST", path: at, body: "{}", header: []string{"Content-Type", asJSON}}, status: 415, wrong: true},
+		{request: request{method: "POST", path: at, body: strings.Repeat("#", 2<<20), header: yaml}, status: 413, wrong: true},
+		{request: request{method: "GET", path: at}, status: 200},
+		{request: request{method: "GET", path: at + "?version=" + url.QueryEscape("2020-01-02T03:04:05Z")}, status: 400},
+		{request: request{method: "GET", path: at + "?version=old"}, status: 400, wrong: true},
+		{request: request{method: "DELETE", path: at + "?version=" + url.QueryEscape("2020-01-02 03:04:05.123")}, status: 200},
+		{request: request{method: "DELETE", path: at}, status: 400, wrong: true},
+		{request: dry("", `{"pipeline_name":"`+name+`","data":"{\"t\":\"2024-01-01T00:00:00Z\",\"m\":\"x\"}"}`), status: 200},
+		{request: dry("?trace=true&table=logs", `{"pipeline_name":"`+name+`","data":[{"t":"2024-01-01T00:00:00Z","m":"x"},{"t":1}]}`), status: 200},
+		{request: dry("?pipeline_name=svc_identity&skip_error=true", `[{"a":1},{"a":"x"}]`), status: 200},
+		{request: dry("", `{"pipeline":"processors: [{nope: {}}]","data":"{}"}`), status: 400},
+		{request: dry("?trace=yes", `{}`), status: 400, wrong: true},
+		{request: request{method: "POST", path: dryRun, body: "x", header: []string{"Content-Type", "image/png"}}, status: 400, wrong: true},
+	}
+}
+
+// everything are requests to every operation, in order.
+func everything() []sent {
+	out := slices.Concat(
+		ingestion("/v1/ingest"), ingestion("/v1/events/logs"),
+		management("/v1/pipelines", "edge", "/v1/pipelines/_dryrun"),
+		management("/v1/events/pipelines", "old", "/v1/events/pipelines/dryrun"),
+	)
+	get := func(path string, status int, wrong bool, header ...string) {
+		out = append(out, sent{request{method: "GET", path: path, header: header}, status, wrong})
+	}
+	post := func(path, kind, body string, status int, wrong bool) {
+		r := request{method: "POST", path: path, body: body}
+		if kind != "" {
+			r.header = []string{"Content-Type", kind}
+		}
+		out = append(out, sent{r, status, wrong})
+	}
+	post("/v1/events/pipelines/_dryrun?pipeline_name=edge", "application/x-ndjson", `{"t":"2024-01-01T00:00:00Z"}`, 200, false)
+	post("/v1/events/pipelines/_dryrun", asJSON, `{}`, 400, false)
+	get("/v1/pipelines", 200, false)
+	get("/v1/pipelines?name=edge", 200, false)
+	get("/v1/pipelines?name=a&name=b", 400, false)
+	get("/v1/pipelines/edge/ddl?table=x", 200, false)
+	get("/v1/pipelines/edge/ddl", 400, true)
+	get("/v1/pipelines/svc_identity/ddl?table=x", 400, false)
+
+	query := "/v1/sql?sql=" + url.QueryEscape("SELECT * FROM logs")
+	for _, form := range []string{"svcdb_v1", "ndjson", "csv", "csvWithNames", "csvWithNamesAndTypes", "table", "arrow", "parquet"} {
+		get(query+"&format="+form, 200, false)
+	}
+	get(query+"&limit=2&allow_partial=true&db=public", 200, false, "x-svc-timezone", "UTC", "x-svc-timeout", "10s")
+	get("/v1/sql?sql="+url.QueryEscape("CREATE DATABASE IF NOT EXISTS shop; SHOW DATABASES; DESC logs"), 200, false)
+	get("/v1/sql", 400, true)
+	get(query+"&format=xml", 400, true)
+	get(query+"&limit=-1", 400, true)
+	get(query+"&allow_partial=perhaps", 400, true)
+	get("/v1/sql?sql=SELEC", 400, false)
+	get("/v1/sql?sql="+url.QueryEscape("SELECT * FROM nowhere"), 400, false)
+	get("/v1/sql?sql="+url.QueryEscape("SELECT 'x'::INT"), 400, false)
+	get(query, 408, false, "x-svc-timeout", "1ns")
+	post("/v1/sql", "application/sql", "SELECT 1", 200, false)
+	post("/v1/sql?format=csv", "text/plain", "SELECT 1", 200, false)
+	post("/v1/sql", "application/x-www-form-urlencoded", "sql=SELECT+1&limit=3", 200, false)
+	post("/v1/sql?sql=SELECT+1", "application/sql", "SELECT 1", 400, false)
+	post("/v1/sql", asJSON, `{"sql":"SELECT 1"}`, 400, true)
+	post("/v1/sql", "", "", 400, false)
+	out = append(out, sent{request{method: "POST", path: "/v1/sql", body: "x", header: []string{"Content-Encoding", "lzma", "Content-Type", "application/sql"}}, 415, false})
+	post("/v1/sql", "application/sql", strings.Repeat(" ", 2<<20), 413, false)
+
+	get("/v1/tail?table=logs&since=1h&where="+url.QueryEscape("a >= 1"), 200, false, "x-svc-timeout", "50ms")
+	get("/v1/tail?table=logs", 200, false, "x-svc-timeout", "50ms", "Accept", "text/event-stream")
+	get("/v1/tail", 400, true)
+	get("/v1/tail?table=none", 400, false)
+	get("/v1/tail?table=logs&where=)", 400, false)
+	get("/v1/tail?table=logs&since=yesterday", 400, false)
+
+	get("/v1/cluster", 200, false)
+	get("/v1/cluster", 400, false, "x-svc-timeout", "soon")
+	get("/v1/cluster/plan", 200, false)
+	get("/v1/cluster/plan", 400, false, "x-svc-timeout", "soon")
+	operations := "/v1/cluster/operations"
+	post(operations, asJSON, `{"kind":"shard-add","count":1}`, 200, false)
+	post(operations, asJSON, `{"kind":"rebalance-pause"}`, 200, false)
+	post(operations, asJSON, `{"kind":"shard-dance"}`, 400, true)
+	post(operations, asJSON, `{"kind":"shard-add","colour":"red"}`, 400, true)
+	post(operations, asJSON, `{"kind":"shard-add"} {}`, 400, false)
+	post(operations, asJSON, "", 400, true)
+	post(operations, asJSON, `{"kind":"`+strings.Repeat("x", 70_000)+`"}`, 413, true)
+	get(operations, 200, false)
+	get(operations, 400, false, "x-svc-timeout", "soon")
+	get(operations+"/1000", 404, false)
+	get(operations+"/one", 400, true)
+	out = append(out, sent{request{method: "DELETE", path: operations + "/1000"}, 404, false})
+
+	for _, path := range []string{"/health", "/v1/health", "/ready"} {
+		get(path, 200, false)
+		post(path, "", "", 200, false)
+	}
+	for _, path := range []string{"/", "/status", "/metrics", "/config", "/v1/openapi.json", "/ready?for=writes"} {
+		get(path, 200, false)
+	}
+	get("/v1/openapi.json", 400, false, "x-svc-timeout", "soon")
+	get("/admin/rpc", 426, true)
+	get("/admin/rpc", 101, false, "Upgrade", "cordwood-rpc", "Connection", "Upgrade")
+	return out
+}
+
+// TestOpenAPI sends them, and holds requests and answers against the description. Every
+// operation has to come, and to have gone well and badly.
+func TestOpenAPI(t *testing.T) {
+	s := start(t, "--http-body-limit", "1MiB")
+	good, bad := map[string]bool{}, map[string]bool{}
+	check := func(c sent) answer {
+		name := fmt.Sprintf("%s %.120s %.60q %q", c.method, c.path, c.body, c.header)
+		in, err := s.described(c.request)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return answer{}
+		}
+		err = openapi3filter.ValidateRequest(context.Background(), in)
+		if (err != nil) != c.wrong {
+			t.Errorf("%s: by the description the request is wrong: %v", name, err)
+		}
+		// The validation has read the body.
+		if in, err = s.described(c.request); err != nil {
+			t.Fatal(err)
+		}
+		a := s.send(t, c.request)
+		if a.status != c.status {
+			t.Errorf("%s: status %d, want %d: %.300s", name, a.status, c.status, a.body)
+			return a
+		}
+		if err := checkAnswer(in, a); err != nil {
+			t.Errorf("%s: %d: %v", name, a.status, err)
+		}
+		key := c.method + " " + in.Route.Path
+		good[key] = good[key] || a.status < 300
+		bad[key] = bad[key] || a.status >= 400
+		return a
+	}
+	for _, c := range everything() {
+		a := check(c)
+		if in, err := s.described(c.request); c.method == "GET" && err == nil && s.doc.Paths.Value(in.Route.Path).Head != nil {
+			c.method = "HEAD"
+			if head := check(c); len(head.body) > 0 || head.header.Get("Content-Type") != a.header.Get("Content-Type") {
+				t.Errorf("HEAD %s: %d bytes of type %q; GET has %q", c.path, len(head.body), head.header.Get("Content-Type"), a.header.Get("Content-Type"))
+			}
+		}
+	}
+	s.checkOperation(t, check)
+	for path, item := range s.doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			key := method + " " + path
+			if !good[key] {
+				t.Errorf("%s was never asked well", key)
+			}
+			if !bad[key] && op.Extensions["x-permission"] != "open" {
+				t.Errorf("%s was never asked badly", key)
+			}
+		}
+	}
+	if t.Failed() {
+		t.Logf("asked were %d operations", len(slices.Collect(maps.Keys(good))))
+	}
+}
+
+// checkOperation asks for an operation that there is, and has it end.
+func (s *server) checkOperation(t *testing.T, check func(sent) answer) {
+	t.Helper()
+	a := check(sent{request: request{method: "GET", path: "/v1/cluster/operations"}, status: 200})
+	var list struct {
+		Operations []struct {
+			ID json.Number `json:"id"`
+		} `json:"operations"`
+	}
+	d := json.NewDecoder(bytes.NewReader(a.body))
+	if err := d.Decode(&list); err != nil || len(list.Operations) == 0 {
+		t.Fatalf("no operation: %v: %s", err, a.body)
+	}
+	at := "/v1/cluster/operations/" + list.Operations[0].ID.String()
+	check(sent{request: request{method: "GET", path: at}, status: 200})
+	check(sent{request: request{method: "HEAD", path: at}, status: 200})
+	// One that has ended is not cancelled; both are described.
+	in, err := s.described(request{method: "DELETE", path: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := s.send(t, request{method: "DELETE", path: at}); a.status == 200 {
+		check(sent{request: request{method: "DELETE", path: at}, status: 200})
+	} else if err := checkAnswer(in, a); err != nil {
+		t.Errorf("DELETE %s: %v", at, err)
+	}
+}
