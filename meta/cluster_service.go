@@ -69,6 +69,9 @@ func prepareSetSettings(s *metapb.SetSettings) error {
 // minVersion is the version of the cluster that a command needs. What is new in a version
 // is refused before, because members that do not know it would halt.
 func minVersion(cmd *metapb.Command) uint32 {
+	if cmd.GetChangeShard().GetMadeAnew() != nil {
+		return metapb.ProtocolAnew
+	}
 	switch cmd.Op.(type) {
 	case *metapb.Command_SetNodeState, *metapb.Command_RemoveNode, *metapb.Command_SetSettings,
 		*metapb.Command_CreateShard, *metapb.Command_ChangeShard, *metapb.Command_PlaceTable,

@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,7 +89,7 @@ func TestClusterStateIsRestored(t *testing.T) {
 	}
 	want := state()
 	for _, part := range []string{
-		"settings replication=1 initial_shards=0 rebalance_paused=true", "zone=a state=draining", "protocol=1-2",
+		"settings replication=1 initial_shards=0 rebalance_paused=true", "zone=a state=draining", fmt.Sprintf("protocol=1-%d", metapb.MaxProtocol),
 		"shard 1 incarnation=1 version=3 want=2 replicas=n1,n2,n3 learners= founders=n1,n2 removed=", "operation 2 rebalance state=running", "epoch 1 on shard ",
 	} {
 		if !strings.Contains(want, part) {

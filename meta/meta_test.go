@@ -422,7 +422,7 @@ func TestInspect(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"cluster c1 of version 2, applied index ", "2 databases, 1 tables", "node n1 ", "shard 1 incarnation=1 version=0 want=0 replicas=n1 ",
+		fmt.Sprintf("cluster c1 of version %d, applied index ", metapb.MaxProtocol), "2 databases, 1 tables", "node n1 ", "shard 1 incarnation=1 version=0 want=0 replicas=n1 ",
 		"database web ttl='7days' created=", "table 1 web.a version=1", "  epoch 1 on shard 1", `  column 2 "host" String TAG`,
 		"dropped table 2 public.b at index ",
 	} {

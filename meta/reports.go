@@ -133,6 +133,9 @@ func checkReport(req *metapb.ReportRequest) error {
 	if err := checkText("node id", req.NodeId, true); err != nil {
 		return err
 	}
+	if n := len(req.LeftShards); n > maxReplicaReports {
+		req.LeftShards = req.LeftShards[:maxReplicaReports] // whatever lies on a disk is no reason to refuse the rest
+	}
 	if n := len(req.Replicas); n > maxReplicaReports {
 		return errs.New(errs.InvalidArguments, "Report of node %s: %d replicas, at most %d are possible", req.NodeId, n, maxReplicaReports)
 	}

@@ -88,6 +88,8 @@ func applyChangeShard(tx *catalog.Tx, cmd *metapb.ChangeShard, c *change) (*meta
 		}
 	case *metapb.ChangeShard_Recovered:
 		err = recovered(s, change.Recovered)
+	case *metapb.ChangeShard_MadeAnew:
+		err = madeAnew(tx, s, change.MadeAnew.NodeIds)
 	case *metapb.ChangeShard_Want:
 		s.Want = change.Want
 	default:
@@ -137,6 +139,28 @@ func recovered(s *metapb.Shard, r *metapb.Recovered) error {
 	}
 	s.Want = max(s.Want, uint32(len(s.Replicas)))
 	s.Incarnation, s.Replicas, s.Learners, s.Founders = r.Incarnation, []string{r.NodeId}, nil, []string{r.NodeId}
+	return nil
+}
+
+// anewStep is what a shard's incarnation grows by when it is made anew: 'cordwood recover' on a
+// folder of before, which adds one, leads to none that the cluster takes back. It is part of the
+// state machine.
+const anewStep = 1000
+
+// madeAnew begins a new incarnation of a shard without rows. What was placed somewhere before
+// is left on disk where it is, by nodes that come back too.
+func madeAnew(tx *catalog.Tx, s *metapb.Shard, nodes []string) error {
+	for _, id := range nodes {
+		if slices.Contains(s.Removed, id) {
+			return errs.New(errs.InvalidArguments, "Shard %d: node %s has not deleted the replica that it had before; wait until it has", s.Id, id)
+		}
+		if err := checkTakes(tx, id); err != nil {
+			return err
+		}
+	}
+	s.Want = max(s.Want, uint32(len(s.Replicas)))
+	s.Incarnation += anewStep
+	s.AnewIncarnation, s.Replicas, s.Learners, s.Founders = s.Incarnation, nodes, nil, nodes
 	return nil
 }
 

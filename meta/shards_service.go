@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"fmt"
 	"slices"
 
 	"cordwood/proto/errs"
@@ -19,21 +20,29 @@ const (
 )
 
 func prepareCreateShard(s *metapb.CreateShard) error {
-	if n := len(s.Replicas); n == 0 || n > maxWant {
-		return errs.New(errs.InvalidArguments, "Create a shard on %d nodes: 1 to %d are possible", n, maxWant)
-	}
-	for i, id := range s.Replicas {
-		if err := checkText("node id", id, true); err != nil {
-			return err
-		}
-		if slices.Contains(s.Replicas[:i], id) {
-			return errs.New(errs.InvalidArguments, "Create a shard: node %s is given twice", id)
-		}
+	if err := checkFounders("Create a shard", s.Replicas); err != nil {
+		return err
 	}
 	if s.Want == 0 {
 		s.Want = uint32(len(s.Replicas))
 	}
 	return checkWant(s.Want)
+}
+
+// checkFounders refuses nodes that cannot make a group together.
+func checkFounders(what string, nodes []string) error {
+	if n := len(nodes); n == 0 || n > maxWant {
+		return errs.New(errs.InvalidArguments, "%s on %d nodes: 1 to %d are possible", what, n, maxWant)
+	}
+	for i, id := range nodes {
+		if err := checkText("node id", id, true); err != nil {
+			return err
+		}
+		if slices.Contains(nodes[:i], id) {
+			return errs.New(errs.InvalidArguments, "%s: node %s is given twice", what, id)
+		}
+	}
+	return nil
 }
 
 func checkWant(n uint32) error {
@@ -56,6 +65,8 @@ func prepareChangeShard(s *metapb.ChangeShard) error {
 		node = change.Forget
 	case *metapb.ChangeShard_Recovered:
 		node = change.Recovered.GetNodeId()
+	case *metapb.ChangeShard_MadeAnew:
+		return checkFounders(fmt.Sprintf("Make shard %d anew", s.ShardId), change.MadeAnew.GetNodeIds())
 	case *metapb.ChangeShard_Want:
 		return checkWant(change.Want)
 	default:

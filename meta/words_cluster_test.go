@@ -50,6 +50,8 @@ func clusterCommand(word string, a args) *metapb.Command {
 				c.Change = &metapb.ChangeShard_Forget{Forget: v}
 			case "want":
 				c.Change = &metapb.ChangeShard_Want{Want: a.number("want")}
+			case "anew":
+				c.Change = &metapb.ChangeShard_MadeAnew{MadeAnew: &metapb.MadeAnew{NodeIds: strings.Split(v, ",")}}
 			case "recovered":
 				c.Change = &metapb.ChangeShard_Recovered{Recovered: &metapb.Recovered{NodeId: v, Incarnation: a.number("as")}}
 			}

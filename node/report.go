@@ -65,6 +65,7 @@ func (n *node) newReport() *metapb.ReportRequest {
 	}
 	if n.host != nil {
 		r.Replicas = n.host.Reports()
+		r.LeftShards = n.host.Left()
 	}
 	return r
 }

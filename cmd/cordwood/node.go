@@ -76,14 +76,15 @@ func newNodeUndrainCommand() *cobra.Command {
 }
 
 func newNodeDecommissionCommand() *cobra.Command {
-	var wait, yes bool
+	var wait, yes, force bool
 	cmd := &cobra.Command{
 		Use:   "decommission NODE",
 		Short: "Move everything away from a node for good",
 		Long: `Move all replicas away from a node, and take it out of the metadata group. A node that does
 not answer any more can be decommissioned too: its replicas are made anew from those on
 other nodes, and the cluster forgets it. One that answers is to be stopped afterwards, and
-forgotten by 'cordwood node remove'.`,
+forgotten by 'cordwood node remove'. A voter of the metadata group whose place no other node can
+take stays, unless --force says that the group may tolerate less from then on.`,
 		Example: "  cordwood node decommission n3 --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -92,16 +93,23 @@ forgotten by 'cordwood node remove'.`,
 					return err
 				}
 			}
-			return begin(cmd, &httpapi.ClusterRequest{Kind: "node-decommission", Node: args[0]}, wait)
+			return begin(cmd, &httpapi.ClusterRequest{Kind: "node-decommission", Node: args[0], Force: force}, wait)
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	forceFlag(cmd, &force)
 	waitFlag(cmd, &wait)
 	return cmd
 }
 
+// forceFlag is the flag --force of commands that take nodes out of the cluster.
+func forceFlag(cmd *cobra.Command, force *bool) {
+	cmd.Flags().BoolVar(force, "force", false, "also if the metadata group then tolerates fewer failures")
+}
+
 func newNodeRemoveCommand() *cobra.Command {
-	return &cobra.Command{
+	var force bool
+	cmd := &cobra.Command{
 		Use:   "remove NODE",
 		Short: "Forget a node that is stopped and holds nothing",
 		Long: `Forget a node that is stopped and holds nothing, as one without the role shard, or one that was
@@ -109,7 +117,9 @@ decommissioned. It can come back with an empty data folder only.`,
 		Example: "  cordwood node remove n3",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return begin(cmd, &httpapi.ClusterRequest{Kind: "node-remove", Node: args[0]}, false)
+			return begin(cmd, &httpapi.ClusterRequest{Kind: "node-remove", Node: args[0], Force: force}, false)
 		},
 	}
+	forceFlag(cmd, &force)
+	return cmd
 }

@@ -18,7 +18,7 @@ import (
 // newNodeScaleCommand is for orchestrators, which start and stop the last ones of a row of
 // nodes: the pods NAME-0, NAME-1, … of a StatefulSet.
 func newNodeScaleCommand() *cobra.Command {
-	to := 0
+	to, force := 0, false
 	cmd := &cobra.Command{
 		Use:   "scale NAME --to N",
 		Short: "Prepare nodes NAME-0, NAME-1, … to be N, before those that are too many stop",
@@ -36,10 +36,11 @@ others cannot hold what they hold, nothing is done, and the status is 1.`,
 			if err != nil {
 				return err
 			}
-			return a.scale(cmd, args[0], to)
+			return a.scale(cmd, args[0], to, force)
 		},
 	}
 	cmd.Flags().IntVar(&to, "to", 0, "how many of these nodes there are to be")
+	forceFlag(cmd, &force)
 	return cmd
 }
 
@@ -51,7 +52,7 @@ func ordinal(node, row string) (int, bool) {
 }
 
 // scale decommissions the nodes of a row from number to on, and has those before it take part.
-func (a *clusterAPI) scale(cmd *cobra.Command, row string, to int) error {
+func (a *clusterAPI) scale(cmd *cobra.Command, row string, to int, force bool) error {
 	status, err := a.status(cmd.Context())
 	if err != nil {
 		return err
@@ -84,7 +85,7 @@ func (a *clusterAPI) scale(cmd *cobra.Command, row string, to int) error {
 			// not come back with the folder that it kept.
 			fmt.Fprintf(out, "node %s holds nothing\n", n.Name)
 		default:
-			id, err := a.decommission(cmd, status, &n)
+			id, err := a.decommission(cmd, status, &n, force)
 			if err != nil {
 				return errors.Join(fmt.Errorf("decommission node %s: %w", n.Name, err), a.undo(cmd, begun))
 			}
@@ -127,11 +128,11 @@ func roomFor(status *httpapi.ClusterStatus, row string, to int) error {
 
 // decommission begins to empty a node, or finds the operation that does it already, as when
 // this command was interrupted and runs again.
-func (a *clusterAPI) decommission(cmd *cobra.Command, status *httpapi.ClusterStatus, n *httpapi.ClusterNode) (uint64, error) {
+func (a *clusterAPI) decommission(cmd *cobra.Command, status *httpapi.ClusterStatus, n *httpapi.ClusterNode, force bool) (uint64, error) {
 	if id := decommissioning(status, n); id != 0 {
 		return id, nil
 	}
-	answer, err := a.request(cmd, &httpapi.ClusterRequest{Kind: "node-decommission", Node: n.ID})
+	answer, err := a.request(cmd, &httpapi.ClusterRequest{Kind: "node-decommission", Node: n.ID, Force: force})
 	if err != nil {
 		return 0, err
 	}

@@ -22,7 +22,7 @@ func newShardCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newShardListCommand(), newShardAddCommand(), newShardMoveCommand(), newShardReplicasCommand(), newShardRebuildCommand(), newShardSplitCommand())
+	cmd.AddCommand(newShardListCommand(), newShardAddCommand(), newShardMoveCommand(), newShardReplicasCommand(), newShardRebuildCommand(), newShardSplitCommand(), newShardDropCommand())
 	return cmd
 }
 
@@ -170,6 +170,54 @@ hot table is spread by its option partitions instead.`,
 			return begin(cmd, &httpapi.ClusterRequest{Kind: "shard-split-hot", Shard: shard}, wait)
 		},
 	}
+	waitFlag(cmd, &wait)
+	return cmd
+}
+
+func newShardDropCommand() *cobra.Command {
+	var typed string
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "drop SHARD",
+		Short: "Give up the rows of a shard whose nodes are lost for good",
+		Long: `Give up the rows of a shard whose nodes are lost for good, so that its tables can be written
+and read again: the shard begins anew, without rows, on other nodes. It is refused while a replica
+answers. What is lost is shown, and the number of the shard has to be typed, or given by --confirm.
+If a node comes back after that, its rows are left on its disk and not taken back.`,
+		Example: "  cordwood shard drop 3 --wait\n  cordwood shard drop 3 --confirm 3 --wait",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			shard, err := shardNumber(args[0])
+			if err != nil {
+				return err
+			}
+			a, err := newClusterAPI(cmd)
+			if err != nil {
+				return err
+			}
+			r := &httpapi.ClusterRequest{Kind: "shard-drop", Shard: shard}
+			answer, err := a.request(cmd, r)
+			if err != nil {
+				return err
+			}
+			if answer.Confirm != "" {
+				fmt.Fprintln(cmd.ErrOrStderr(), answer.Message)
+				if r.Confirm = typed; typed == "" {
+					if r.Confirm, err = ask(cmd, "type the number of the shard to give it up: ", fmt.Sprintf("say --confirm %s", answer.Confirm)); err != nil {
+						return err
+					}
+				}
+				if r.Confirm != answer.Confirm {
+					return fmt.Errorf("%q is not the number of shard %d: nothing was changed", r.Confirm, shard)
+				}
+				if answer, err = a.request(cmd, r); err != nil {
+					return err
+				}
+			}
+			return a.follow(cmd, answer, wait)
+		},
+	}
+	cmd.Flags().StringVar(&typed, "confirm", "", "`SHARD` again, instead of typing it")
 	waitFlag(cmd, &wait)
 	return cmd
 }

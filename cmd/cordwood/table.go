@@ -255,19 +255,28 @@ func newRemovalCommand(db *string, verb, short, statement, done string) *cobra.C
 
 // confirm asks on the terminal, and fails unless the answer is yes.
 func confirm(cmd *cobra.Command, question string) error {
-	if cmd.InOrStdin() != io.Reader(os.Stdin) || !isatty.IsTerminal(os.Stdin.Fd()) {
-		return usageError{errors.New("nobody can be asked here: say --yes")}
-	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)
-	answer, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
+	answer, err := ask(cmd, question+" [y/N] ", "say --yes")
+	if err != nil {
 		return err
 	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
+	switch strings.ToLower(answer) {
 	case "y", "yes":
 		return nil
 	}
 	return errors.New("nothing was changed")
+}
+
+// ask has whoever sits there type something; instead is what to do where nobody does.
+func ask(cmd *cobra.Command, question, instead string) (string, error) {
+	if cmd.InOrStdin() != io.Reader(os.Stdin) || !isatty.IsTerminal(os.Stdin.Fd()) {
+		return "", usageError{fmt.Errorf("nobody can be asked here: %s", instead)}
+	}
+	fmt.Fprint(cmd.ErrOrStderr(), question)
+	answer, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return strings.TrimSpace(answer), nil
 }
 
 func changeTable(cmd *cobra.Command, db, table, statement, done string) error {

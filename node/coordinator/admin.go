@@ -221,7 +221,7 @@ func (p *picture) describeShard(s *metapb.Shard) httpapi.ClusterShard {
 func (p *picture) describeOperation(op *metapb.Operation) httpapi.ClusterOperation {
 	out := httpapi.ClusterOperation{
 		ID: op.Id, Kind: op.Kind, State: stateName(op.State), Subject: subject(p, op), Step: op.Step, Attempt: op.Attempt, Reason: op.Reason,
-		Shard: op.ShardId, ToShards: op.ToShards, Replicas: op.Want, DoneBytes: op.DoneBytes, TotalBytes: op.TotalBytes,
+		Shard: about(op), ToShards: op.ToShards, Replicas: op.Want, DoneBytes: op.DoneBytes, TotalBytes: op.TotalBytes,
 		Parent: op.Parent, By: op.RequestedBy, Cancel: op.Cancel, Created: time.Unix(0, op.CreatedUnixNano).UTC(), Updated: time.Unix(0, op.UpdatedUnixNano).UTC(),
 	}
 	for _, n := range []struct {

@@ -154,7 +154,12 @@ func TestStartRefuses(t *testing.T) {
 		want string // of the error; empty: it is begun, or done
 	}{
 		{httpapi.ClusterRequest{Kind: "paint"}, `there is no operation "paint": there are shard-add`},
-		{httpapi.ClusterRequest{Kind: KindShardAdd, Count: 1000}, "1 to 256 shards"},
+		{httpapi.ClusterRequest{Kind: KindShardAdd, Count: 1000}, "1 to 256 can be made"},
+		{httpapi.ClusterRequest{Kind: KindShardAdd, Replicas: 2}, "2 replicas survive the loss of 0 nodes, as 1 would"},
+		{httpapi.ClusterRequest{Kind: KindShardAdd, Replicas: 7}, "a shard of 7 replicas needs as many nodes that hold shards, and 3 are up: add 4"},
+		{httpapi.ClusterRequest{Kind: KindShardAdd, Replicas: 8}, "1, 3, 5 or 7 are possible"},
+		{httpapi.ClusterRequest{Kind: KindReplicaChange, Shard: 1, Replicas: 2}, "have 1 or 3"},
+		{httpapi.ClusterRequest{Kind: KindReplicaChange, Shard: 1}, "1, 3, 5 or 7 are possible"},
 		{httpapi.ClusterRequest{Kind: KindShardAdd}, ""},
 		{httpapi.ClusterRequest{Kind: KindShardMove, Shard: 1, From: "node-a"}, "needs shard, from and to"},
 		{httpapi.ClusterRequest{Kind: KindShardMove, Shard: 1, From: "node-a", To: "node-x"}, `there is no node "node-x": there are node-a, node-b, node-c`},
@@ -184,6 +189,41 @@ func TestStartRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestVoterWithoutSuccessor: a voter of the metadata group whose place nobody can take leaves
+// only by force, and status shows that the group tolerates less.
+func TestVoterWithoutSuccessor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t).node("a", "b", "c", "d:shard").shard(3, "a", "b", "d").voting("a", "b", "c")
+		cat := catalog{&process{w: w, leads: true}, false}
+		admin := NewAdmin(cat)
+		for _, kind := range []string{KindNodeDecommission, requestRemove} {
+			w.stopping["c"] = kind == requestRemove
+			_, err := admin.Start(t.Context(), &httpapi.ClusterRequest{Kind: kind, Node: "c"}, "ann")
+			if err == nil || !strings.Contains(err.Error(), "one of 3 voters of the metadata group, and no other node") || !strings.Contains(err.Error(), "--force") {
+				t.Errorf("%s: %v", kind, err)
+			}
+		}
+		w.stopping["c"] = false
+		if _, err := admin.Start(t.Context(), &httpapi.ClusterRequest{Kind: KindNodeDecommission, Node: "c", Force: true}, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		run(t, w, 10*time.Minute, w.idle)
+		s, err := admin.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := cat.text(s); len(w.voters) != 2 || !strings.Contains(got, "tolerance 0 ") || !strings.Contains(got, "warning: the metadata group has 2 voters, which tolerate no more than 1 do: 0 may fail -> add a node with the role meta") {
+			t.Errorf("voters %v, status %s", w.voters, got)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t).node("a", "b", "c", "e:meta").shard(1, "a").voting("a", "b", "c")
+		if _, err := NewAdmin(catalog{&process{w: w, leads: true}, false}).Start(t.Context(), &httpapi.ClusterRequest{Kind: KindNodeDecommission, Node: "c"}, "ann"); err != nil {
+			t.Errorf("with a node that can take its place: %v", err)
+		}
+	})
 }
 
 // TestNodesAreEmptiedOneByOne refuses to empty a node if another one, whose operation has

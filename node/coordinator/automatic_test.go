@@ -149,7 +149,7 @@ func TestAutomatic(t *testing.T) {
 		{"a newer version is used when all know it", 5 * time.Minute, func(w *world) {
 			w.node("a").shard(1, "a").voting("a")
 			w.version = 1
-		}, func(w *world) bool { return w.version == 2 }, func(w *world) bool { return time.Since(w.began) < time.Minute }},
+		}, func(w *world) bool { return w.version == 3 }, func(w *world) bool { return time.Since(w.began) < time.Minute }},
 		{"old operations are forgotten", time.Minute, func(w *world) {
 			w.node("a").shard(1, "a").voting("a")
 			for range 300 {

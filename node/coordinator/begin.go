@@ -42,6 +42,9 @@ func (a *Admin) Start(ctx context.Context, r *httpapi.ClusterRequest, user strin
 	if err != nil {
 		return nil, err
 	}
+	if answer := p.consent(op, r); answer != nil {
+		return answer, nil
+	}
 	// What it would do first says whether it can be done at all.
 	if d := decide(p, op); d.end == metapb.OperationState_OPERATION_STATE_FAILED {
 		return nil, errs.New(errs.InvalidArguments, "%s", p.relabel(d.reason))
@@ -55,6 +58,21 @@ func (a *Admin) Start(ctx context.Context, r *httpapi.ClusterRequest, user strin
 	}
 	d := p.describeOperation(result.Operation)
 	return &httpapi.ClusterAnswer{Operation: &d}, nil
+}
+
+// consent asks for a confirmation of what cannot be taken back; nil: it was given, or none is
+// needed.
+func (p *picture) consent(op *metapb.Operation, r *httpapi.ClusterRequest) *httpapi.ClusterAnswer {
+	if op.Kind != KindShardDrop || decide(p, op).end == metapb.OperationState_OPERATION_STATE_FAILED {
+		return nil
+	}
+	id := op.Notes[noteShard]
+	if r.Confirm == id {
+		return nil
+	}
+	return &httpapi.ClusterAnswer{Confirm: id, Message: fmt.Sprintf(
+		"shard %s is given up for good, with %s. The shard begins anew without rows, so that its tables can be written and read again. If its node comes back, what it has is left on its disk and not taken back. Requests with an Idempotency-Key that are repeated may be stored again",
+		id, op.Notes[noteLoss])}
 }
 
 func bad(format string, args ...any) error { return errs.New(errs.InvalidArguments, format, args...) }
@@ -77,8 +95,16 @@ func (a *Admin) operation(p *picture, r *httpapi.ClusterRequest) (*metapb.Operat
 	switch r.Kind {
 	case KindShardAdd:
 		count := cmp.Or(r.Count, 1)
-		if count < 1 || count > maxNewShards || r.Replicas < 0 || r.Replicas > 7 {
-			return nil, bad("%d shards of %d replicas are asked for: 1 to %d shards of 1 to 7 replicas can be made at a time", count, r.Replicas, maxNewShards)
+		if count < 1 || count > maxNewShards {
+			return nil, bad("%d shards are asked for: 1 to %d can be made at a time", count, maxNewShards)
+		}
+		if r.Replicas != 0 {
+			if why := refuseReplicas(r.Replicas); why != "" {
+				return nil, bad("%s", why)
+			}
+		}
+		if _, why := p.homes(int(cmp.Or(uint32(r.Replicas), p.status.GetSettings().GetReplication(), 1)), ""); why != "" {
+			return nil, bad("%s", why)
 		}
 		op.Notes[noteCount], op.Want = strconv.Itoa(count), uint32(r.Replicas)
 	case KindShardMove:
@@ -91,14 +117,27 @@ func (a *Admin) operation(p *picture, r *httpapi.ClusterRequest) (*metapb.Operat
 		}
 		op.NodeId, op.FromNode, op.ToNode = "", op.NodeId, op.NodeId
 	case KindReplicaChange:
-		if r.Shard == 0 || r.Replicas < 1 || r.Replicas > 7 {
-			return nil, bad("replica-change needs shard, and replicas from 1 to 7")
+		if r.Shard == 0 {
+			return nil, bad("replica-change needs shard and replicas")
+		}
+		if why := refuseReplicas(r.Replicas); why != "" {
+			return nil, bad("%s", why)
 		}
 		op.Want = uint32(r.Replicas)
 	case KindShardSplitHot:
 		if r.Shard == 0 {
 			return nil, bad("shard-split-hot needs shard")
 		}
+	case KindShardDrop:
+		s := p.shards[r.Shard]
+		if s == nil {
+			return nil, bad("shard-drop needs the number of a shard that there is; %d is none", r.Shard)
+		}
+		if other := p.runs(func(o *metapb.Operation) bool { return o.Kind == KindShardDrop && about(o) == s.Id }); other != nil {
+			return nil, bad("operation %d gives shard %d up already", other.Id, s.Id)
+		}
+		op.ShardId = 0
+		op.Notes[noteShard], op.Notes[noteWas], op.Notes[noteLoss] = strconv.FormatUint(uint64(s.Id), 10), strconv.FormatUint(uint64(s.Incarnation), 10), p.loss(s)
 	case KindTableMove, KindTablePartition:
 		if err := a.tableOperation(op, r); err != nil {
 			return nil, err
@@ -116,6 +155,11 @@ func (a *Admin) operation(p *picture, r *httpapi.ClusterRequest) (*metapb.Operat
 		if why := p.refuseEmptying(op.NodeId); why != "" && !r.ForRestart {
 			return nil, bad("%s", why)
 		}
+		if r.Kind == KindNodeDecommission && !r.Force {
+			if why := p.weakensMeta(op.NodeId); why != "" {
+				return nil, bad("%s", why)
+			}
+		}
 	case KindRebalance:
 		if p.status.GetSettings().GetRebalancePaused() {
 			return nil, bad("rebalancing is paused: 'cordwood cluster resume rebalance' lets it go on")
@@ -126,8 +170,19 @@ func (a *Admin) operation(p *picture, r *httpapi.ClusterRequest) (*metapb.Operat
 	return op, nil
 }
 
+// refuseReplicas says why a shard cannot have so many replicas; empty: it can.
+func refuseReplicas(n int) string {
+	switch {
+	case n < 1 || n > 7:
+		return fmt.Sprintf("%d replicas are asked for: 1, 3, 5 or 7 are possible", n)
+	case n%2 == 0:
+		return fmt.Sprintf("%d replicas survive the loss of %d nodes, as %d would, since more than half must be up to write: have %d or %d", n, n/2-1, n-1, n-1, n+1)
+	}
+	return ""
+}
+
 var kinds = []string{
-	KindShardAdd, KindShardMove, KindShardSplitHot, KindReplicaChange, KindReplicaRebuild, KindTableMove, KindTablePartition, KindNodeDrain,
+	KindShardAdd, KindShardMove, KindShardSplitHot, KindShardDrop, KindReplicaChange, KindReplicaRebuild, KindTableMove, KindTablePartition, KindNodeDrain,
 	requestUndrain, KindNodeDecommission, requestRemove, KindRebalance, requestPause, requestResume,
 }
 
@@ -240,6 +295,9 @@ func (a *Admin) removeNode(ctx context.Context, p *picture, r *httpapi.ClusterRe
 		return nil, bad("node %s is being drained: wait until that has ended", label)
 	}
 	if m := p.member(id); m != nil {
+		if why := p.weakensMeta(id); why != "" && !r.Force {
+			return nil, bad("%s", why)
+		}
 		if m.Voter && !p.metaSafeWithout(id) {
 			return nil, bad("without node %s the metadata group would have no majority: bring its other voters back, or add a node with the role meta", label)
 		}

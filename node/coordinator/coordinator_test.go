@@ -140,6 +140,15 @@ func scenarios() []scenario {
 			func(w *world) bool { return on(w, 1, "b", "c", "d") },
 		},
 		{
+			"give a lost shard up", func(w *world) *world {
+				w.node("a", "b", "c").shard(1, "a").shard(1, "b")
+				w.down["b"] = time.Now().Add(-time.Minute)
+				return w
+			},
+			&metapb.Operation{Kind: KindShardDrop, Notes: map[string]string{noteShard: "2", noteWas: "1", noteLoss: "all"}},
+			func(w *world) bool { return on(w, 2, "c") && w.groups[2].leader == "c" },
+		},
+		{
 			"replace a dead one", func(w *world) *world {
 				w.node("a", "b", "c", "d").shard(3, "a", "b", "c").shard(1, "d")
 				w.down["c"] = time.Now().Add(-time.Minute)

@@ -23,6 +23,7 @@ const (
 	KindReplicaRebuild   = "replica-rebuild"
 	KindReplicaChange    = "replica-change"
 	KindRebalance        = "rebalance"
+	KindShardDrop        = "shard-drop"
 )
 
 // The notes that operations keep.
@@ -45,6 +46,10 @@ const (
 	noteFailed   = "failed"   // parts that did not come to their end
 	noteName     = "name"     // of a node that may be forgotten at the end
 	noteInitial  = "initial"  // the shards of a new cluster
+	// The shard that is given up. It is not the record's own, since another operation may wait
+	// for that shard in vain, and would keep this one from being begun.
+	noteShard = "shard"
+	noteLoss  = "loss" // what is given up, in words
 
 	modeRestart = "restart"
 )
@@ -160,6 +165,8 @@ func (p *picture) next(op *metapb.Operation) decision {
 		return p.drainNode(op)
 	case KindRebalance:
 		return p.rebalance(op)
+	case KindShardDrop:
+		return p.dropShard(op)
 	}
 	return failed(op.Step, "this program does not know operations of kind %q: start one of the same version as the node that began it", op.Kind)
 }

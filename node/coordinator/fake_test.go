@@ -90,7 +90,7 @@ func (w *world) whole(g *fakeGroup) int {
 func newWorld(t testing.TB) *world {
 	return &world{
 		t: t, nodes: map[string]*metapb.Node{}, down: map[string]time.Time{}, stopping: map[string]bool{}, shards: map[uint32]*metapb.Shard{}, groups: map[uint32]*fakeGroup{},
-		tables: map[uint64]*schema.Table{}, ops: map[uint64]*metapb.Operation{}, settings: &metapb.Settings{}, version: 2, bytes: 10 << 20,
+		tables: map[uint64]*schema.Table{}, ops: map[uint64]*metapb.Operation{}, settings: &metapb.Settings{}, version: 3, bytes: 10 << 20,
 		ingest: map[uint64]float64{}, began: time.Now(), changed: make(chan struct{}), defined: map[uint32]map[uint64]uint32{},
 	}
 }
@@ -102,7 +102,7 @@ func (w *world) node(words ...string) *world {
 		id, zone, _ := strings.Cut(word, "/")
 		w.nodes[id] = &metapb.Node{
 			Id: id, Name: "node-" + id, Zone: zone, Roles: strings.Split(cmp.Or(roles, "router,meta,shard"), ","),
-			RegisteredUnixNano: time.Now().UnixNano(), MaxProtocol: 2,
+			RegisteredUnixNano: time.Now().UnixNano(), MaxProtocol: 3,
 		}
 	}
 	return w
@@ -274,7 +274,7 @@ func (w *world) status() *metapb.StatusResponse {
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.nodes)) {
 		n := &metapb.NodeStatus{Node: proto.CloneOf(w.nodes[id]), Report: &metapb.ReportRequest{
-			NodeId: id, Process: 1, DiskCapacity: 1 << 40, DiskUsed: 1 << 30, MaxProtocol: 2, Stopping: w.stopping[id],
+			NodeId: id, Process: 1, DiskCapacity: 1 << 40, DiskUsed: 1 << 30, MaxProtocol: 3, Stopping: w.stopping[id],
 		}}
 		if since := w.down[id]; !since.IsZero() {
 			n.SilentNanos = int64(now.Sub(since))
@@ -286,7 +286,7 @@ func (w *world) status() *metapb.StatusResponse {
 			if !open || now.Before(at) {
 				continue
 			}
-			r := &metapb.ReplicaReport{ShardId: sid, Incarnation: 1, State: "Follower", Leader: g.leader, SegmentBytes: w.bytes, LastIndex: 1000, AppliedIndex: 1000}
+			r := &metapb.ReplicaReport{ShardId: sid, Incarnation: w.shards[sid].Incarnation, State: "Follower", Leader: g.leader, SegmentBytes: w.bytes, LastIndex: 1000, AppliedIndex: 1000}
 			ready, has := g.ready[id]
 			r.CaughtUp = has && !now.Before(ready)
 			if !r.CaughtUp {
@@ -297,7 +297,7 @@ func (w *world) status() *metapb.StatusResponse {
 			case damagedSegment:
 				r.DamagedSegments, r.Damaged = 2, []*metapb.DamagedSegment{{File: "shards/1/segments/7.parquet", Rows: 99, Reason: "checksum"}}
 			case damagedLog:
-				r = &metapb.ReplicaReport{ShardId: sid, Incarnation: 1, State: stateFailed, FilesDamaged: true, Reason: "the log is damaged"}
+				r = &metapb.ReplicaReport{ShardId: sid, Incarnation: w.shards[sid].Incarnation, State: stateFailed, FilesDamaged: true, Reason: "the log is damaged"}
 			}
 			if g.leader == id && w.down[id].IsZero() {
 				r.State, r.Voters, r.Learners, r.Term = "Leader", slices.Clone(g.voters), slices.Clone(g.learners), 5
@@ -461,6 +461,20 @@ func (w *world) changeShard(c *metapb.ChangeShard) error {
 		s.Learners, s.Replicas, s.Removed = cut(s.Learners, x.Remove), cut(s.Replicas, x.Remove), append(s.Removed, x.Remove)
 		if len(s.Replicas) == 0 {
 			w.fail("shard %d is listed nowhere", s.Id)
+		}
+	case *metapb.ChangeShard_MadeAnew:
+		if w.votes(g) >= majority(len(g.voters)) {
+			w.fail("shard %d is made anew although it works", s.Id)
+		}
+		if slices.ContainsFunc(x.MadeAnew.NodeIds, func(id string) bool { return slices.Contains(s.Removed, id) }) {
+			return refused("it has one still")
+		}
+		s.Want = max(s.Want, uint32(len(s.Replicas)))
+		s.Incarnation += 1000
+		s.Replicas, s.Learners, s.Founders = x.MadeAnew.NodeIds, nil, x.MadeAnew.NodeIds
+		w.groups[s.Id] = &fakeGroup{voters: s.Replicas, ready: map[string]time.Time{}, opened: map[string]time.Time{}, gone: map[string]time.Time{}, damaged: map[string]string{}}
+		for _, n := range s.Replicas {
+			w.groups[s.Id].ready[n] = time.Now()
 		}
 	case *metapb.ChangeShard_Want:
 		s.Want = x.Want

@@ -89,7 +89,7 @@ func (d *diagnosis) leaderlessShards() {
 		case len(away) == 0:
 			d.add(critical, "wait some seconds; if that stays, look at the logs of "+p.labels(s.Replicas), "shard %d has no leader: its rows can be neither written nor read", s.Id)
 		case len(s.Replicas) == 1:
-			d.add(critical, fmt.Sprintf("start node %s again with its data folder: the rows are there; if they are lost for good, restore them from a backup", p.labels(away)),
+			d.add(critical, fmt.Sprintf("start node %s again with its data folder: the rows are there; if they are lost for good, 'cordwood shard drop %d' has the shard begin anew without them", p.labels(away), s.Id),
 				"shard %d is unavailable: its only replica is on node %s, which does not answer", s.Id, p.labels(away))
 		case p.tolerance(s.Replicas) < 0:
 			d.add(critical, fmt.Sprintf("start nodes %s again; if most of the replicas are lost for good, see 'cordwood recover --help'", p.labels(away)),
@@ -121,8 +121,12 @@ func (d *diagnosis) metadata() {
 			"the metadata group has %d voters, of which %s does not answer: if another one fails, schemas and placement cannot change", len(p.metaVoters()), p.labels(silent))
 	case len(silent) > 0:
 		d.add(warning, "start it again", "voter %s of the metadata group does not answer", p.labels(silent))
-	case len(p.metaVoters()) == 2:
-		d.add(info, "add a node with the role meta", "the metadata group has two voters, which tolerate no more than one does")
+	case len(p.metaVoters())%2 == 0:
+		severity := info
+		if slices.ContainsFunc(p.status.Shards, func(s *metapb.Shard) bool { return want(s) > 2 }) {
+			severity = warning // others are to survive the loss of a node
+		}
+		d.add(severity, "add a node with the role meta, which becomes a voter by itself", "the metadata group has %d voters, which tolerate no more than %d do: %d may fail", len(p.metaVoters()), len(p.metaVoters())-1, max(tolerance, 0))
 	}
 }
 
@@ -327,6 +331,16 @@ func (d *diagnosis) versions() {
 // notes are no faults, and yet worth a line.
 func (d *diagnosis) notes() {
 	p := d.p
+	for _, n := range p.status.Nodes {
+		if left := n.GetReport().GetLeftShards(); len(left) > 0 && !n.Down {
+			var ids []string
+			for _, id := range left {
+				ids = append(ids, strconv.FormatUint(uint64(id), 10))
+			}
+			d.add(info, "they are never read or deleted by the cluster; what is not needed may be removed from the folder shards of its data folder",
+				"node %s has folders of shards %s that the cluster does not use: it places them elsewhere, or made them anew", p.label(n.Node.GetId()), few(ids))
+		}
+	}
 	if p.status.GetSettings().GetRebalancePaused() {
 		d.add(info, "'cordwood cluster resume rebalance' ends that", "rebalancing is paused: replicas and tables are not moved for balance")
 	}

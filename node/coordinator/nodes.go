@@ -167,6 +167,8 @@ func (p *picture) whyHeld(op *metapb.Operation, held []*metapb.Shard, plan place
 			}
 		}
 		switch {
+		case p.groups[s.Id].leader == "" && p.keepLost(s) == "":
+			text = fmt.Sprintf("%s: start it again; if what is there is lost for good, 'cordwood shard drop %d' gives its rows up", p.leaderless(s), s.Id)
 		case text != "":
 		case !slices.Contains(s.Replicas, op.NodeId) && slices.Contains(s.Removed, op.NodeId):
 			text = "its files are being removed"
@@ -224,8 +226,8 @@ func subject(p *picture, o *metapb.Operation) string {
 			return "table " + t.Database + "." + t.Name
 		}
 		return fmt.Sprintf("table %d", o.TableId)
-	case o.ShardId != 0:
-		return fmt.Sprintf("shard %d", o.ShardId)
+	case about(o) != 0:
+		return fmt.Sprintf("shard %d", about(o))
 	case o.NodeId != "" && p.nodes[o.NodeId] == nil:
 		return "node " + cmp.Or(o.Notes[noteName], o.NodeId)
 	case o.NodeId != "":

@@ -97,8 +97,8 @@ func (p *picture) makeShard(op *metapb.Operation, made, count int) decision {
 }
 
 // homes chooses the nodes of a new shard: first, if it is set and can take one, then those
-// with the fewest replicas, in zones that have none yet as long as there are such.
-func (p *picture) homes(n int, first string) (nodes []string, why string) {
+// with the fewest replicas, in zones that have none yet as long as there are such; none of not.
+func (p *picture) homes(n int, first string, not ...string) (nodes []string, why string) {
 	have, heads := map[string]int{}, map[string]int{}
 	for _, s := range p.status.Shards {
 		for i, id := range slices.Concat(s.Replicas, s.Learners) {
@@ -110,7 +110,7 @@ func (p *picture) homes(n int, first string) (nodes []string, why string) {
 	}
 	up := 0
 	for _, node := range p.status.Nodes {
-		if p.takes(node.GetNode().GetId()) == "" {
+		if id := node.GetNode().GetId(); p.takes(id) == "" && !slices.Contains(not, id) {
 			up++
 		}
 	}
@@ -122,7 +122,7 @@ func (p *picture) homes(n int, first string) (nodes []string, why string) {
 		best := ""
 		for _, node := range p.status.Nodes {
 			id := node.GetNode().GetId()
-			if p.takes(id) != "" || slices.Contains(nodes, id) {
+			if p.takes(id) != "" || slices.Contains(nodes, id) || slices.Contains(not, id) {
 				continue
 			}
 			if best == "" || p.betterHome(id, best, first, zones, have, heads) {

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -61,6 +62,26 @@ func (p *picture) metaTolerance(without string) int {
 // metaSafeWithout tells whether the group works, and tolerates no less, without a voter.
 // A node that is to go may lower what it tolerates, if nobody can take its place.
 func (p *picture) metaSafeWithout(id string) bool { return p.metaTolerance(id) >= 0 }
+
+// weakensMeta says what the metadata group will lack without a voter whose place nobody can
+// take; empty: nothing.
+func (p *picture) weakensMeta(id string) string {
+	if m := p.member(id); m == nil || !m.Voter {
+		return ""
+	}
+	n := len(p.metaVoters())
+	before, after := n-majority(n), n-1-majority(n-1)
+	for _, other := range p.status.Nodes {
+		if o := other.GetNode().GetId(); o != id && p.mayVote(o) && (p.member(o) == nil || !p.member(o).Voter) {
+			return ""
+		}
+	}
+	if n < 2 || after >= before {
+		return "" // a group of one keeps its voter anyway
+	}
+	return fmt.Sprintf("node %s is one of %d voters of the metadata group, and no other node with the role meta can take its place: with %d, %s may fail instead of %d before the cluster cannot change any more. Add a node with the role meta first, or say --force (force in the API)",
+		p.label(id), n, n-1, []string{"none", "one", "two"}[min(after, 2)], before)
+}
 
 // metaSuccessor is the voter that leads after a node; empty: there is none.
 func (p *picture) metaSuccessor(after string) string {

@@ -85,7 +85,7 @@ type Host struct {
 	// busy are shards that are being opened or removed, failed those that did not open.
 	busy    map[uint32]bool
 	failed  map[uint32]*failure
-	unknown int // folders of shards that are not placed here
+	unknown []uint32 // shards of which there are folders that the cluster does not use
 	closed  bool
 
 	working sync.WaitGroup // what is being opened and removed
@@ -228,9 +228,36 @@ func (h *Host) follow(ctx context.Context) {
 				sole := len(holders) == 1
 				h.begin(m.Id, func() { h.open(m, voter, sole) })
 			}
+		case h.outdated(m):
+			h.begin(m.Id, func() { h.retire(m) })
 		}
 	}
 	h.count(known)
+}
+
+// outdated tells whether a replica is open here of a group that was given up, in a shard that
+// is placed elsewhere now.
+func (h *Host) outdated(m *metapb.Shard) bool {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	s := h.shards[m.Id]
+	return s != nil && s.Incarnation() < m.Incarnation
+}
+
+// retire closes a replica of a group that was given up. Its folder is left where it is.
+func (h *Host) retire(m *metapb.Shard) {
+	h.mu.Lock()
+	s := h.shards[m.Id]
+	delete(h.shards, m.Id)
+	h.mu.Unlock()
+	if s == nil {
+		return
+	}
+	h.cfg.Logger.Warn("the group of a replica was given up while this node was away: its rows are no longer part of the shard; the replica is closed, and its folder left alone",
+		"shard", m.Id, "folder", h.dir(m.Id), "incarnation", s.Incarnation(), "now", m.Incarnation)
+	if err := s.Close(context.Background()); err != nil {
+		h.cfg.Logger.Info("a replica of an earlier incarnation closed with an error", "shard", m.Id, "err", err)
+	}
 }
 
 // wants tells whether a replica is to be opened now.
@@ -315,6 +342,9 @@ func (h *Host) openShard(m *metapb.Shard, voter bool) (*shard.Shard, error) {
 		o.Founders = m.Replicas[:1]
 	}
 	created := h.cfg.Created(m.Id)
+	if have, _, err := shard.FolderIncarnation(o.Dir); err == nil && m.AnewIncarnation == m.Incarnation && have > 0 && have < m.Incarnation {
+		created = false // what was created is set aside: the shard begins anew, without its rows
+	}
 	if _, err := os.Stat(o.Dir); created && errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open shard %d: its folder %s %w: restore it from a backup, or have the cluster make the replica anew with 'cordwood shard rebuild'", m.Id, o.Dir, errFolderGone)
 	}

@@ -273,6 +273,52 @@ func TestRemovedReplica(t *testing.T) {
 	}
 }
 
+// TestShardMadeAnew has a shard made anew: rows of before do not come back, neither where it is
+// placed again nor where it was, and nothing is deleted.
+func TestShardMadeAnew(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	cat, made := &catalog{changed: make(chan struct{})}, &created{}
+	cat.set(1, 2)
+	h := newHost(t, dir, cat, made)
+	if err := start(ctx, h); err != nil {
+		t.Fatal(err)
+	}
+	running, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- h.Run(running) }()
+	cat.change(&metapb.Shard{Id: 1, Incarnation: 1001, AnewIncarnation: 1001, Replicas: []string{"other"}, Founders: []string{"other"}})
+	cat.change(&metapb.Shard{Id: 2, Incarnation: 1001, AnewIncarnation: 1001, Replicas: []string{"me"}, Founders: []string{"me"}})
+	for {
+		s, ok := h.Shard(2)
+		if _, open := h.Shard(1); !open && ok && s.Incarnation() == 1001 && s.Leads() {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("open: %v, reports %v; want shard 2 of incarnation 1001 with a leader", ids(h), h.Reports())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	h.follow(ctx)
+	if got := h.Left(); !slices.Equal(got, []uint32{1, 2}) {
+		t.Errorf("folders that are left: %v, want those of 1 and 2", got)
+	}
+	for _, folder := range []string{"1", "2", "2.incarnation-1"} {
+		if _, err := os.Stat(filepath.Join(dir, folder)); err != nil {
+			t.Error(err)
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if err := h.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestFailedReplica goes on without a replica that does not open, and reports it.
 func TestFailedReplica(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -83,19 +84,30 @@ func (h *Host) count(known map[uint32]bool) {
 	if err != nil {
 		return
 	}
-	var unknown []string
+	var unknown []uint32
 	for _, e := range entries {
-		if id, err := strconv.ParseUint(e.Name(), 10, 32); err == nil && !known[uint32(id)] {
-			unknown = append(unknown, e.Name())
+		// Folders that were set aside are called ID.incarnation-N.
+		name, _, _ := strings.Cut(e.Name(), ".incarnation-")
+		if id, err := strconv.ParseUint(name, 10, 32); err == nil && (!known[uint32(id)] || name != e.Name()) && !slices.Contains(unknown, uint32(id)) {
+			unknown = append(unknown, uint32(id))
 		}
 	}
+	slices.Sort(unknown)
 	h.mu.Lock()
-	before := h.unknown
-	h.unknown = len(unknown)
+	before := len(h.unknown)
+	h.unknown = unknown
 	h.mu.Unlock()
 	if len(unknown) > before {
 		h.cfg.Logger.Warn("folders of shards that the cluster does not place on this node are left alone", "dir", h.cfg.Dir, "shards", unknown)
 	}
+}
+
+// Left lists the shards of which there is a folder here that the cluster does not use: it
+// places the shard elsewhere, or made it anew. They are ascending.
+func (h *Host) Left() []uint32 {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.unknown
 }
 
 // register makes the metrics.
@@ -112,7 +124,7 @@ func (h *Host) register(r prometheus.Registerer) {
 	}
 	gauge("cordwood_node_replicas", "Replicas of shards that are open on this node.", func() int { return len(h.shards) })
 	gauge("cordwood_node_replicas_failed", "Replicas that are placed on this node and do not open.", func() int { return len(h.failed) })
-	gauge("cordwood_node_unknown_shards", "Folders of shards that the cluster does not place on this node; they are left alone.", func() int { return h.unknown })
+	gauge("cordwood_node_unknown_shards", "Folders of shards that the cluster does not place on this node; they are left alone.", func() int { return len(h.unknown) })
 	r.MustRegister(h.metrics...)
 }
 

@@ -191,7 +191,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52, 0}
 }
 
 type ProposeRequest struct {
@@ -2400,9 +2400,11 @@ type Shard struct {
 	// Grows by one with every change of the shard.
 	Version uint32 `protobuf:"varint,7,opt,name=version,proto3" json:"version,omitempty"`
 	// Nodes whose replica is no longer part of the group and is to be removed from disk.
-	Removed       []string `protobuf:"bytes,8,rep,name=removed,proto3" json:"removed,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Removed []string `protobuf:"bytes,8,rep,name=removed,proto3" json:"removed,omitempty"`
+	// The last incarnation that was made anew without rows; 0: none was.
+	AnewIncarnation uint32 `protobuf:"varint,9,opt,name=anew_incarnation,json=anewIncarnation,proto3" json:"anew_incarnation,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Shard) Reset() {
@@ -2489,6 +2491,13 @@ func (x *Shard) GetRemoved() []string {
 		return x.Removed
 	}
 	return nil
+}
+
+func (x *Shard) GetAnewIncarnation() uint32 {
+	if x != nil {
+		return x.AnewIncarnation
+	}
+	return 0
 }
 
 // SetNodeState changes what is to become of a node.
@@ -2820,6 +2829,7 @@ type ChangeShard struct {
 	//	*ChangeShard_Want
 	//	*ChangeShard_Forget
 	//	*ChangeShard_Recovered
+	//	*ChangeShard_MadeAnew
 	Change        isChangeShard_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2930,6 +2940,15 @@ func (x *ChangeShard) GetRecovered() *Recovered {
 	return nil
 }
 
+func (x *ChangeShard) GetMadeAnew() *MadeAnew {
+	if x != nil {
+		if x, ok := x.Change.(*ChangeShard_MadeAnew); ok {
+			return x.MadeAnew
+		}
+	}
+	return nil
+}
+
 type isChangeShard_Change interface {
 	isChangeShard_Change()
 }
@@ -2965,6 +2984,11 @@ type ChangeShard_Recovered struct {
 	Recovered *Recovered `protobuf:"bytes,15,opt,name=recovered,proto3,oneof"`
 }
 
+type ChangeShard_MadeAnew struct {
+	// The shard is made anew, because what it held is lost for good. Since version 3.
+	MadeAnew *MadeAnew `protobuf:"bytes,16,opt,name=made_anew,json=madeAnew,proto3,oneof"`
+}
+
 func (*ChangeShard_AddLearner) isChangeShard_Change() {}
 
 func (*ChangeShard_Promote) isChangeShard_Change() {}
@@ -2976,6 +3000,54 @@ func (*ChangeShard_Want) isChangeShard_Change() {}
 func (*ChangeShard_Forget) isChangeShard_Change() {}
 
 func (*ChangeShard_Recovered) isChangeShard_Change() {}
+
+func (*ChangeShard_MadeAnew) isChangeShard_Change() {}
+
+// MadeAnew begins a new incarnation of a shard, without rows, on nodes that found its group
+// together. What former replicas have on disk is left where it is.
+type MadeAnew struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	NodeIds       []string               `protobuf:"bytes,1,rep,name=node_ids,json=nodeIds,proto3" json:"node_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MadeAnew) Reset() {
+	*x = MadeAnew{}
+	mi := &file_metapb_meta_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MadeAnew) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MadeAnew) ProtoMessage() {}
+
+func (x *MadeAnew) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MadeAnew.ProtoReflect.Descriptor instead.
+func (*MadeAnew) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *MadeAnew) GetNodeIds() []string {
+	if x != nil {
+		return x.NodeIds
+	}
+	return nil
+}
 
 // Recovered names the one replica of a shard's new incarnation. It is refused if the
 // shard has no replica on that node, or has that incarnation already.
@@ -2989,7 +3061,7 @@ type Recovered struct {
 
 func (x *Recovered) Reset() {
 	*x = Recovered{}
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3001,7 +3073,7 @@ func (x *Recovered) String() string {
 func (*Recovered) ProtoMessage() {}
 
 func (x *Recovered) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3014,7 +3086,7 @@ func (x *Recovered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovered.ProtoReflect.Descriptor instead.
 func (*Recovered) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Recovered) GetNodeId() string {
@@ -3044,7 +3116,7 @@ type PlaceTable struct {
 
 func (x *PlaceTable) Reset() {
 	*x = PlaceTable{}
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3056,7 +3128,7 @@ func (x *PlaceTable) String() string {
 func (*PlaceTable) ProtoMessage() {}
 
 func (x *PlaceTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3069,7 +3141,7 @@ func (x *PlaceTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceTable.ProtoReflect.Descriptor instead.
 func (*PlaceTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PlaceTable) GetTableId() uint64 {
@@ -3138,7 +3210,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3150,7 +3222,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3163,7 +3235,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Operation) GetId() uint64 {
@@ -3339,7 +3411,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3351,7 +3423,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3364,7 +3436,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -3384,7 +3456,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3396,7 +3468,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3409,7 +3481,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -3427,7 +3499,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3439,7 +3511,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3452,7 +3524,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
 }
 
 type ReadIndexResponse struct {
@@ -3465,7 +3537,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3477,7 +3549,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3490,7 +3562,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -3549,7 +3621,7 @@ type ReplicaReport struct {
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3561,7 +3633,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3574,7 +3646,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -3745,7 +3817,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3757,7 +3829,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3770,7 +3842,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -3806,7 +3878,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3818,7 +3890,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3831,7 +3903,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -3859,17 +3931,19 @@ type ReportRequest struct {
 	DiskFull     bool             `protobuf:"varint,6,opt,name=disk_full,json=diskFull,proto3" json:"disk_full,omitempty"`
 	Replicas     []*ReplicaReport `protobuf:"bytes,7,rep,name=replicas,proto3" json:"replicas,omitempty"`
 	// It is stopping: leaders should go elsewhere.
-	Stopping      bool   `protobuf:"varint,8,opt,name=stopping,proto3" json:"stopping,omitempty"`
-	Version       string `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`
-	MinProtocol   uint32 `protobuf:"varint,10,opt,name=min_protocol,json=minProtocol,proto3" json:"min_protocol,omitempty"`
-	MaxProtocol   uint32 `protobuf:"varint,11,opt,name=max_protocol,json=maxProtocol,proto3" json:"max_protocol,omitempty"`
+	Stopping    bool   `protobuf:"varint,8,opt,name=stopping,proto3" json:"stopping,omitempty"`
+	Version     string `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`
+	MinProtocol uint32 `protobuf:"varint,10,opt,name=min_protocol,json=minProtocol,proto3" json:"min_protocol,omitempty"`
+	MaxProtocol uint32 `protobuf:"varint,11,opt,name=max_protocol,json=maxProtocol,proto3" json:"max_protocol,omitempty"`
+	// Shards of which the node has a folder although they are not placed on it.
+	LeftShards    []uint32 `protobuf:"varint,12,rep,packed,name=left_shards,json=leftShards,proto3" json:"left_shards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3881,7 +3955,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3894,7 +3968,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -3974,6 +4048,13 @@ func (x *ReportRequest) GetMaxProtocol() uint32 {
 	return 0
 }
 
+func (x *ReportRequest) GetLeftShards() []uint32 {
+	if x != nil {
+		return x.LeftShards
+	}
+	return nil
+}
+
 type ReportResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The state of the cluster's nodes that have not reported for a while: ids.
@@ -3985,7 +4066,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3997,7 +4078,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4010,7 +4091,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -4035,7 +4116,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4047,7 +4128,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4060,7 +4141,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 type NodeStatus struct {
@@ -4078,7 +4159,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4090,7 +4171,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4103,7 +4184,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -4155,7 +4236,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4167,7 +4248,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4180,7 +4261,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -4274,7 +4355,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4286,7 +4367,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4299,7 +4380,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -4340,7 +4421,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4352,7 +4433,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4365,7 +4446,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -4392,7 +4473,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4404,7 +4485,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4417,7 +4498,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -4442,7 +4523,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4454,7 +4535,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4467,7 +4548,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -4538,7 +4619,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4550,7 +4631,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4563,7 +4644,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -4661,7 +4742,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4673,7 +4754,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4686,7 +4767,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -4718,7 +4799,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4730,7 +4811,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4743,7 +4824,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 type WatchRequest struct {
@@ -4754,7 +4835,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4766,7 +4847,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4779,7 +4860,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
 }
 
 // WatchResponse carries changed objects. The first one of a stream has
@@ -4812,7 +4893,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4824,7 +4905,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4837,7 +4918,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -5135,7 +5216,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x05state\x18\t \x01(\x0e2\x18.cordwood.meta.NodeStateR\x05state\x12!\n" +
 	"\fmin_protocol\x18\n" +
 	" \x01(\rR\vminProtocol\x12!\n" +
-	"\fmax_protocol\x18\v \x01(\rR\vmaxProtocol\"\xd5\x01\n" +
+	"\fmax_protocol\x18\v \x01(\rR\vmaxProtocol\"\x80\x02\n" +
 	"\x05Shard\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x1a\n" +
@@ -5144,7 +5225,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\bfounders\x18\x05 \x03(\tR\bfounders\x12\x12\n" +
 	"\x04want\x18\x06 \x01(\rR\x04want\x12\x18\n" +
 	"\aversion\x18\a \x01(\rR\aversion\x12\x18\n" +
-	"\aremoved\x18\b \x03(\tR\aremoved\"W\n" +
+	"\aremoved\x18\b \x03(\tR\aremoved\x12)\n" +
+	"\x10anew_incarnation\x18\t \x01(\rR\x0fanewIncarnation\"W\n" +
 	"\fSetNodeState\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12.\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x18.cordwood.meta.NodeStateR\x05state\"%\n" +
@@ -5162,7 +5244,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\vCreateShard\x12\x1a\n" +
 	"\breplicas\x18\x01 \x03(\tR\breplicas\x12\x12\n" +
 	"\x04want\x18\x02 \x01(\rR\x04want\x12\x19\n" +
-	"\bshard_id\x18\x03 \x01(\rR\ashardId\"\x8f\x02\n" +
+	"\bshard_id\x18\x03 \x01(\rR\ashardId\"\xc7\x02\n" +
 	"\vChangeShard\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\rR\aversion\x12!\n" +
@@ -5173,8 +5255,11 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x06remove\x18\f \x01(\tH\x00R\x06remove\x12\x14\n" +
 	"\x04want\x18\r \x01(\rH\x00R\x04want\x12\x18\n" +
 	"\x06forget\x18\x0e \x01(\tH\x00R\x06forget\x128\n" +
-	"\trecovered\x18\x0f \x01(\v2\x18.cordwood.meta.RecoveredH\x00R\trecoveredB\b\n" +
-	"\x06change\"F\n" +
+	"\trecovered\x18\x0f \x01(\v2\x18.cordwood.meta.RecoveredH\x00R\trecovered\x126\n" +
+	"\tmade_anew\x18\x10 \x01(\v2\x17.cordwood.meta.MadeAnewH\x00R\bmadeAnewB\b\n" +
+	"\x06change\"%\n" +
+	"\bMadeAnew\x12\x19\n" +
+	"\bnode_ids\x18\x01 \x03(\tR\anodeIds\"F\n" +
 	"\tRecovered\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\"Z\n" +
@@ -5253,7 +5338,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\">\n" +
 	"\vTableIngest\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\xfd\x02\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\x9e\x03\n" +
 	"\rReportRequest\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x18\n" +
 	"\aprocess\x18\x02 \x01(\x04R\aprocess\x12$\n" +
@@ -5266,7 +5351,9 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\aversion\x18\t \x01(\tR\aversion\x12!\n" +
 	"\fmin_protocol\x18\n" +
 	" \x01(\rR\vminProtocol\x12!\n" +
-	"\fmax_protocol\x18\v \x01(\rR\vmaxProtocol\"Q\n" +
+	"\fmax_protocol\x18\v \x01(\rR\vmaxProtocol\x12\x1f\n" +
+	"\vleft_shards\x18\f \x03(\rR\n" +
+	"leftShards\"Q\n" +
 	"\x0eReportResponse\x12\x16\n" +
 	"\x06silent\x18\x01 \x03(\tR\x06silent\x12'\n" +
 	"\x0fcluster_version\x18\x02 \x01(\rR\x0eclusterVersion\"\x0f\n" +
@@ -5397,7 +5484,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -5437,38 +5524,39 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*Settings)(nil),                 // 35: cordwood.meta.Settings
 	(*CreateShard)(nil),              // 36: cordwood.meta.CreateShard
 	(*ChangeShard)(nil),              // 37: cordwood.meta.ChangeShard
-	(*Recovered)(nil),                // 38: cordwood.meta.Recovered
-	(*PlaceTable)(nil),               // 39: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 40: cordwood.meta.Operation
-	(*PutOperation)(nil),             // 41: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 42: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 43: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 44: cordwood.meta.ReadIndexResponse
-	(*ReplicaReport)(nil),            // 45: cordwood.meta.ReplicaReport
-	(*DamagedSegment)(nil),           // 46: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 47: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 48: cordwood.meta.ReportRequest
-	(*ReportResponse)(nil),           // 49: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 50: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 51: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 52: cordwood.meta.StatusResponse
-	(*MemberStatus)(nil),             // 53: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 54: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 55: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 56: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 57: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 58: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 59: cordwood.meta.FoundResponse
-	(*WatchRequest)(nil),             // 60: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 61: cordwood.meta.WatchResponse
-	nil,                              // 62: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 63: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 64: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 65: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 66: cordwood.meta.Operation.NotesEntry
-	(*schemapb.Table)(nil),           // 67: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 68: cordwood.schema.Column
-	(*schemapb.Database)(nil),        // 69: cordwood.schema.Database
+	(*MadeAnew)(nil),                 // 38: cordwood.meta.MadeAnew
+	(*Recovered)(nil),                // 39: cordwood.meta.Recovered
+	(*PlaceTable)(nil),               // 40: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 41: cordwood.meta.Operation
+	(*PutOperation)(nil),             // 42: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 43: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 44: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 45: cordwood.meta.ReadIndexResponse
+	(*ReplicaReport)(nil),            // 46: cordwood.meta.ReplicaReport
+	(*DamagedSegment)(nil),           // 47: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 48: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 49: cordwood.meta.ReportRequest
+	(*ReportResponse)(nil),           // 50: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 51: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 52: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 53: cordwood.meta.StatusResponse
+	(*MemberStatus)(nil),             // 54: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 55: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 56: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 57: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 58: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 59: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 60: cordwood.meta.FoundResponse
+	(*WatchRequest)(nil),             // 61: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 62: cordwood.meta.WatchResponse
+	nil,                              // 63: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 64: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 65: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 66: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 67: cordwood.meta.Operation.NotesEntry
+	(*schemapb.Table)(nil),           // 68: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 69: cordwood.schema.Column
+	(*schemapb.Database)(nil),        // 70: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	5,  // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
@@ -5493,80 +5581,81 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	25, // 19: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
 	36, // 20: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
 	37, // 21: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	39, // 22: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	41, // 23: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	42, // 24: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	40, // 22: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	42, // 23: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	43, // 24: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
 	16, // 25: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	67, // 26: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	68, // 26: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
 	26, // 27: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
 	30, // 28: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	40, // 29: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	41, // 29: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
 	29, // 30: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	62, // 31: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	63, // 32: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	63, // 31: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	64, // 32: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
 	15, // 33: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
 	14, // 34: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	68, // 35: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	64, // 36: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	68, // 37: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	68, // 38: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	67, // 39: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	68, // 40: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	69, // 35: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	65, // 36: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	69, // 37: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	69, // 38: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	68, // 39: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	69, // 40: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
 	19, // 41: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
 	20, // 42: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	65, // 43: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	66, // 43: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
 	26, // 44: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
 	26, // 45: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
 	0,  // 46: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
 	0,  // 47: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
 	35, // 48: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	38, // 49: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
-	1,  // 50: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	66, // 51: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	40, // 52: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	47, // 53: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	46, // 54: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	45, // 55: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	29, // 56: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	48, // 57: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	35, // 58: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	53, // 59: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	51, // 60: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	30, // 61: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	40, // 62: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	2,  // 63: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	29, // 64: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	69, // 65: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	67, // 66: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	29, // 67: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	30, // 68: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	26, // 69: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	26, // 70: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	40, // 71: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	35, // 72: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	3,  // 73: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	60, // 74: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	27, // 75: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	43, // 76: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	48, // 77: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	50, // 78: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	54, // 79: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	56, // 80: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	58, // 81: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	4,  // 82: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	61, // 83: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	28, // 84: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	44, // 85: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	49, // 86: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	52, // 87: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	55, // 88: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	57, // 89: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	59, // 90: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	82, // [82:91] is the sub-list for method output_type
-	73, // [73:82] is the sub-list for method input_type
-	73, // [73:73] is the sub-list for extension type_name
-	73, // [73:73] is the sub-list for extension extendee
-	0,  // [0:73] is the sub-list for field type_name
+	39, // 49: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
+	38, // 50: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
+	1,  // 51: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	67, // 52: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	41, // 53: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	48, // 54: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	47, // 55: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	46, // 56: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	29, // 57: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	49, // 58: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	35, // 59: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	54, // 60: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	52, // 61: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	30, // 62: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	41, // 63: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	2,  // 64: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	29, // 65: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	70, // 66: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	68, // 67: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	29, // 68: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	30, // 69: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	26, // 70: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	26, // 71: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	41, // 72: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	35, // 73: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	3,  // 74: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	61, // 75: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	27, // 76: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	44, // 77: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	49, // 78: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	51, // 79: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	55, // 80: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	57, // 81: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	59, // 82: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	4,  // 83: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	62, // 84: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	28, // 85: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	45, // 86: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	50, // 87: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	53, // 88: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	56, // 89: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	58, // 90: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	60, // 91: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	83, // [83:92] is the sub-list for method output_type
+	74, // [74:83] is the sub-list for method input_type
+	74, // [74:74] is the sub-list for extension type_name
+	74, // [74:74] is the sub-list for extension extendee
+	0,  // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -5614,6 +5703,7 @@ func file_metapb_meta_proto_init() {
 		(*ChangeShard_Want)(nil),
 		(*ChangeShard_Forget)(nil),
 		(*ChangeShard_Recovered)(nil),
+		(*ChangeShard_MadeAnew)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5621,7 +5711,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   64,
+			NumMessages:   65,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

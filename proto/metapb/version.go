@@ -8,11 +8,14 @@ package metapb
 //
 //	1  one node
 //	2  several nodes: membership, placement and operations; ids of proposals
+//	3  shards that are made anew
 const (
 	// MinProtocol is the oldest version that this program understands.
 	MinProtocol = 1
 	// MaxProtocol is the newest one.
-	MaxProtocol = 2
+	MaxProtocol = 3
 	// ProtocolCluster is the version that brought clusters of several nodes.
 	ProtocolCluster = 2
+	// ProtocolAnew is the version that lets shards be made anew when their rows are lost.
+	ProtocolAnew = 3
 )

@@ -134,7 +134,7 @@ type ClusterOperation struct {
 // ClusterRequest asks for an operation. Nodes are given by name or id, tables as
 // DATABASE.TABLE.
 type ClusterRequest struct {
-	// Kind is one of shard-add, shard-move, shard-split-hot, replica-change, replica-rebuild,
+	// Kind is one of shard-add, shard-move, shard-split-hot, shard-drop, replica-change, replica-rebuild,
 	// table-move, table-partition, node-drain, node-undrain, node-decommission, node-remove, rebalance,
 	// rebalance-pause and rebalance-resume.
 	Kind       string   `json:"kind"`
@@ -149,6 +149,11 @@ type ClusterRequest struct {
 	Partitions int      `json:"partitions,omitempty"`
 	// ForRestart has node-drain move leaders away only.
 	ForRestart bool `json:"for_restart,omitempty"`
+	// Force has node-decommission and node-remove take a voter out of the metadata group although
+	// nobody can take its place.
+	Force bool `json:"force,omitempty"`
+	// Confirm is what ClusterAnswer.Confirm asks for, for what cannot be taken back.
+	Confirm string `json:"confirm,omitempty"`
 }
 
 // ClusterAnswer is what became of a request: the operation that was begun, or, of what is
@@ -156,6 +161,9 @@ type ClusterRequest struct {
 type ClusterAnswer struct {
 	Operation *ClusterOperation `json:"operation,omitempty"`
 	Message   string            `json:"message,omitempty"`
+	// Confirm, if set, says that nothing was done: what Message says is done if the request is
+	// sent again with this in its confirm.
+	Confirm string `json:"confirm,omitempty"`
 }
 
 // ClusterPlan is what a rebalance would do, and what it could not.
