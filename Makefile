@@ -88,11 +88,11 @@ bench: ## Benchmarks of the hot paths, COUNT=6 times each, in the form that benc
 bench-e2e: build ## Load a real server and print rows per CPU-second beside the figures to reach; ARGS='-only app -runs 3', '-nodes 3' for a cluster
 	$(GO) run ./test/bench -bin $(BIN) $(ARGS)
 
-helm-test: build ## Lint the Helm chart, compare what it renders, check every object of it
-	cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 10m ./helmtest
+helm-test: build ## Lint the Helm chart, compare what it renders, check every object of it; alert rules and dashboards
+	cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 10m ./helmtest ./monitortest
 
-helm-docs: ## Write the chart's README and the golden files again
-	cd deploy/tools && $(GO) test -count 1 -timeout 10m ./helmtest -update
+helm-docs: ## Write the chart's README, its rules and dashboards and the golden files again
+	cd deploy/tools && $(GO) test -count 1 -timeout 10m ./monitortest -update && $(GO) test -count 1 -timeout 10m ./helmtest -update
 
 image: build ## Make the container image without a daemon: dist/image (OCI layout) and dist/image.tar (docker load)
 	@rm -rf dist/image dist/image.tar && mkdir -p dist

@@ -18,8 +18,8 @@ type Limit struct {
 	n  int
 }
 
-// NewLimit returns a Limit of max values besides Others.
-func NewLimit(max int) *Limit { return &Limit{max: max} }
+// NewLimit returns a Limit of so many values besides Others.
+func NewLimit(most int) *Limit { return &Limit{max: most} }
 
 // Of is the value to use for name: itself, or Others.
 func (l *Limit) Of(name string) string {
