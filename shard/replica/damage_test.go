@@ -22,7 +22,7 @@ import (
 // entriesOf opens a log and returns its entries as text.
 func entriesOf(dir string, kind LogKind) (entries []string, err error) {
 	g := newGuard(time.Minute, nil, nil, func(error) {})
-	b, err := openBackend(Config{Dir: dir, Log: kind, SegmentBytes: 64 << 10}, g, newHCLogger(Config{}.withDefaults().Logger))
+	b, _, err := openBackend(Config{Dir: dir, Log: kind, SegmentBytes: 64 << 10}, g, newHCLogger(Config{}.withDefaults().Logger))
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func makeLog(t *testing.T, dir string, kind LogKind) []string {
 		t.Fatal(err)
 	}
 	g := newGuard(time.Minute, nil, nil, func(err error) { t.Error(err) })
-	b, err := openBackend(Config{Dir: dir, Log: kind, SegmentBytes: 64 << 10}, g, newHCLogger(Config{}.withDefaults().Logger))
+	b, _, err := openBackend(Config{Dir: dir, Log: kind, SegmentBytes: 64 << 10}, g, newHCLogger(Config{}.withDefaults().Logger))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestTornAppend(t *testing.T) {
 func appendTo(t *testing.T, dir string, index uint64) {
 	t.Helper()
 	g := newGuard(time.Minute, nil, nil, func(err error) { t.Error(err) })
-	b, err := openBackend(Config{Dir: dir, SegmentBytes: 64 << 10}, g, newHCLogger(Config{}.withDefaults().Logger))
+	b, _, err := openBackend(Config{Dir: dir, SegmentBytes: 64 << 10}, g, newHCLogger(Config{}.withDefaults().Logger))
 	if err != nil {
 		t.Fatal(err)
 	}

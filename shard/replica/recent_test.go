@@ -102,7 +102,7 @@ func openStore(t *testing.T, dir string, kind LogKind) *logStore {
 		t.Fatal(err)
 	}
 	g := newGuard(cfg.AppendDeadline, cfg.Logger, nil, func(err error) { t.Error(err) })
-	backend, err := openBackend(cfg, g, newHCLogger(cfg.Logger))
+	backend, _, err := openBackend(cfg, g, newHCLogger(cfg.Logger))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,7 +116,7 @@ func recoverMember(cfg RecoverConfig) (found Copy, err error) {
 	g := newGuard(10*time.Second, nil, nil, func(err error) { broken = err })
 	defer g.close()
 	full := Config{Dir: cfg.Dir, Log: cfg.Log}.withDefaults()
-	b, err := openBackend(full, g, logger)
+	b, _, err := openBackend(full, g, logger)
 	if err != nil {
 		return found, err
 	}

@@ -461,7 +461,7 @@ func TestBootstrapAfterItWasCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := newGuard(time.Minute, nil, nil, func(error) {})
-	b, err := openBackend(Config{Dir: dir, SegmentBytes: 8 << 20}, g, newHCLogger(Config{}.withDefaults().Logger))
+	b, _, err := openBackend(Config{Dir: dir, SegmentBytes: 8 << 20}, g, newHCLogger(Config{}.withDefaults().Logger))
 	if err != nil {
 		t.Fatal(err)
 	}

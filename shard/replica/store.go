@@ -2,7 +2,6 @@ package replica
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -27,27 +25,31 @@ import (
 // boltFile is the log's file name if it is a Bolt.
 const boltFile = "raft.db"
 
-func openBackend(cfg Config, g *guard, logger hclog.Logger) (Store, error) {
+// openBackend opens the log. marks are how large it is where it is known without reading
+// it again, which is up to its newest file.
+func openBackend(cfg Config, g *guard, logger hclog.Logger) (store Store, marks []mark, err error) {
 	if cfg.Store != nil {
-		return cfg.Store()
+		store, err = cfg.Store()
+		return store, nil, err
 	}
 	dir := filepath.Join(cfg.Dir, "log")
 	if cfg.Log == Bolt {
 		if err := checkBoltLog(filepath.Join(dir, boltFile)); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		store, err := raftboltdb.New(raftboltdb.Options{
+		store, err = raftboltdb.New(raftboltdb.Options{
 			Path: filepath.Join(dir, boltFile), MsgpackUseNewTimeFormat: true,
 			BoltOptions: &bbolt.Options{Timeout: 2 * time.Second, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType},
 		})
 		if errors.Is(err, bolterrors.ErrTimeout) {
 			err = fmt.Errorf("%w: another process has %s open", err, dir)
 		}
-		return store, err
+		return store, nil, err
 	}
 	meta := &walMeta{guard: g}
-	return wal.Open(dir, wal.WithSegmentSize(cfg.SegmentBytes), wal.WithLogger(logger),
+	store, err = wal.Open(dir, wal.WithSegmentSize(cfg.SegmentBytes), wal.WithLogger(logger),
 		wal.WithMetaStore(meta), wal.WithSegmentFiler(segment.NewFiler(dir, &walFS{fs.New(), g, meta})))
+	return store, meta.sealed, err
 }
 
 // checkBoltLog checks the pages of a log before it is opened. A file that another
@@ -93,6 +95,34 @@ type logStore struct {
 
 func newLogStore(b Store, g *guard, m *metrics, kind LogKind) *logStore {
 	return &logStore{guard: g, backend: b, metrics: m, sums: kind == Bolt, loading: true, others: map[uint64]struct{}{}}
+}
+
+// preload tells how large the log is up to covered, the index of the newest snapshot: raft
+// reads only what is behind that. What marks do not tell is read if the log is small; of a WAL
+// the newest file is not counted then.
+func (s *logStore) preload(marks []mark, covered uint64) error {
+	first, err := s.backend.FirstIndex()
+	if err != nil || first == 0 {
+		return err
+	}
+	for _, m := range marks {
+		if m.index >= first && m.index <= covered {
+			s.sizes.add(m.index, m.end)
+		}
+	}
+	if !s.sums {
+		return nil
+	}
+	for index := first; index <= covered; index++ {
+		var l raft.Log
+		if err := s.backend.GetLog(index, &l); errors.Is(err, raft.ErrLogNotFound) {
+			break // the log ends before the snapshot does
+		} else if err != nil {
+			return err
+		}
+		s.sizes.add(index, entryBytes(&l))
+	}
+	return nil
 }
 
 // loaded ends the phase in which raft reads the log through once, and Bytes
@@ -348,80 +378,4 @@ func checkSum(l *raft.Log) error {
 	}
 	l.Extensions = nil
 	return nil
-}
-
-// entryBytes is the size of an entry on disk, about.
-func entryBytes(l *raft.Log) int64 { return int64(len(l.Data)+len(l.Extensions)) + 32 }
-
-// sizes knows about how many bytes a range of entries has, in little memory: a
-// mark for every markBytes of log.
-type sizes struct {
-	base, end int64 // bytes ever added before the first kept entry, and in all
-	marks     []mark
-}
-
-type mark struct {
-	index uint64 // last entry of the mark
-	end   int64  // bytes ever added up to it
-}
-
-const markBytes = 64 << 10
-
-func (s *sizes) total() int64 { return s.end - s.base }
-
-// after is the bytes of the marks that end behind index.
-func (s *sizes) after(index uint64) int64 {
-	at, _ := slices.BinarySearchFunc(s.marks, index, func(m mark, index uint64) int { return cmp.Compare(m.index, index+1) })
-	if at == len(s.marks) {
-		return 0
-	}
-	return s.end - s.before(at)
-}
-
-// from is the last entry that must go so that at most so many bytes are left.
-func (s *sizes) from(bytes int64) uint64 {
-	last := uint64(0)
-	for i := range s.marks {
-		if s.end-s.before(i) <= bytes {
-			break
-		}
-		last = s.marks[i].index
-	}
-	return last
-}
-
-// add counts an entry; those at or after index are forgotten, as they are overwritten.
-func (s *sizes) add(index uint64, bytes int64) {
-	s.cutTail(index)
-	s.end += bytes
-	if n := len(s.marks); n == 0 || s.marks[n-1].end-s.before(n-1) >= markBytes {
-		s.marks = append(s.marks, mark{})
-	}
-	s.marks[len(s.marks)-1] = mark{index: index, end: s.end}
-}
-
-// before is the bytes ever added before mark i.
-func (s *sizes) before(i int) int64 {
-	if i == 0 {
-		return s.base
-	}
-	return s.marks[i-1].end
-}
-
-// cutHead forgets the entries up to and including index.
-func (s *sizes) cutHead(index uint64) {
-	n := 0
-	for n < len(s.marks) && s.marks[n].index <= index {
-		s.base = s.marks[n].end
-		n++
-	}
-	s.marks = append(s.marks[:0], s.marks[n:]...)
-}
-
-// cutTail forgets the entries from index on.
-func (s *sizes) cutTail(index uint64) {
-	for n := len(s.marks); n > 0 && s.marks[n-1].index >= index; n = len(s.marks) {
-		s.end = s.before(n - 1)
-		s.marks = s.marks[:n-1]
-	}
 }

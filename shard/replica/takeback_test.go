@@ -17,7 +17,7 @@ func TestEntriesTakenBack(t *testing.T) {
 		want := makeLog(t, dir, kind)
 		for round, first := range []uint64{uint64(len(want)), uint64(len(want)) - 2, 8} {
 			g := newGuard(time.Minute, nil, nil, func(err error) { t.Error(err) })
-			b, err := openBackend(Config{Dir: dir, Log: kind, SegmentBytes: 64 << 10}, g, newHCLogger(Config{}.withDefaults().Logger))
+			b, _, err := openBackend(Config{Dir: dir, Log: kind, SegmentBytes: 64 << 10}, g, newHCLogger(Config{}.withDefaults().Logger))
 			if err != nil {
 				t.Fatalf("%s, round %d: %v", kind, round, err)
 			}

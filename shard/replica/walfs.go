@@ -113,6 +113,9 @@ const keyWritten = "cordwood-written"
 type walMeta struct {
 	metadb.BoltMetaDB
 	guard *guard
+	// sealed are the finished files as they were when the list was read: the last entry and
+	// the bytes of the entries of each.
+	sealed []mark
 }
 
 var _ types.MetaStore = (*walMeta)(nil)
@@ -120,6 +123,16 @@ var _ types.MetaStore = (*walMeta)(nil)
 // Load reads the list of segments, and vouches for the files before the library
 // cuts or removes any of them.
 func (m *walMeta) Load(dir string) (types.PersistentState, error) {
+	state, err := m.load(dir)
+	for i := range state.Segments {
+		if si := &state.Segments[i]; err == nil && !si.SealTime.IsZero() {
+			m.sealed = append(m.sealed, mark{si.MaxIndex, int64(si.IndexStart)}) //nolint:gosec // an offset in a file
+		}
+	}
+	return state, err
+}
+
+func (m *walMeta) load(dir string) (types.PersistentState, error) {
 	if err := checkWALMeta(dir); err != nil {
 		return types.PersistentState{}, err
 	}

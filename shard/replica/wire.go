@@ -41,8 +41,15 @@ type wire struct {
 	// told is the highest index that a leader said is committed.
 	told atomic.Uint64
 
-	mu    sync.Mutex
+	// ended is closed when the member is about to stop.
+	ended <-chan struct{}
+	// leads tells whether this member leads another one, in a term.
+	leads func(id raft.ServerID, term uint64) bool
+
+	mu    sync.Mutex // guards the fields below
 	peers map[string]peerProgress
+	// away has the members that did not answer their last append.
+	away map[string]absence
 }
 
 // peerProgress is what the last answer of a member said.
@@ -60,7 +67,7 @@ type wireWithPreVote struct {
 
 // newWire returns the wire over t, and what raft is to be given.
 func newWire(t raft.Transport, stuck func() bool, refuse func(string) string, last func() uint64) (*wire, raft.Transport) {
-	w := &wire{Transport: t, refuse: refuse, last: last, out: make(chan raft.RPC), done: make(chan struct{}), stuck: stuck, peers: map[string]peerProgress{}}
+	w := &wire{Transport: t, refuse: refuse, last: last, out: make(chan raft.RPC), done: make(chan struct{}), stuck: stuck, peers: map[string]peerProgress{}, away: map[string]absence{}}
 	w.end = sync.OnceFunc(func() { close(w.done) })
 	if pre, ok := t.(raft.WithPreVote); ok {
 		return w, wireWithPreVote{w, pre}
@@ -168,6 +175,10 @@ func (w *wire) heard(id raft.ServerID, resp *raft.AppendEntriesResponse) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.peers[string(id)] = peerProgress{time.Now(), resp.LastLog}
+	if away, ok := w.away[string(id)]; ok {
+		close(away.back)
+		delete(w.away, string(id))
+	}
 }
 
 // progress is what is known of a member; the zero value if it never answered.
@@ -182,9 +193,18 @@ func (w *wire) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *ra
 	if w.stuck() {
 		return errStuck
 	}
+	beat := isHeartbeat(args)
+	if !beat {
+		if err := w.awaitBack(id, args.Term); err != nil {
+			return err
+		}
+	}
 	err := w.Transport.AppendEntries(id, addr, args, resp)
-	if err == nil {
+	switch {
+	case err == nil:
 		w.heard(id, resp)
+	case !beat:
+		w.lost(id, args.Term)
 	}
 	return err
 }

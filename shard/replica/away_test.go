@@ -1,0 +1,114 @@
+package replica
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/hashicorp/raft"
+)
+
+// cutOff is a transport that reaches nobody while it is cut off.
+type cutOff struct {
+	*raft.InmemTransport
+	mu             sync.Mutex
+	cut            bool
+	appends, beats int // tried while it was
+}
+
+func (c *cutOff) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	c.mu.Lock()
+	cut := c.cut
+	if cut {
+		if isHeartbeat(args) {
+			c.beats++
+		} else {
+			c.appends++
+		}
+	}
+	c.mu.Unlock()
+	if cut {
+		return errors.New("cut off")
+	}
+	return c.InmemTransport.AppendEntries(id, addr, args, resp)
+}
+
+func (c *cutOff) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
+	return nil, raft.ErrPipelineReplicationNotSupported
+}
+
+// TestAppendsWaitForAMemberToComeBack has a member be away for many heartbeats: appends to
+// it are not tried meanwhile, because each failure would make raft wait longer before the
+// next one, up to 10 s, and they go on when it answers again.
+func TestAppendsWaitForAMemberToComeBack(t *testing.T) {
+	ids := []string{"n1", "n2", "n3"}
+	trans := map[string]*cutOff{}
+	for _, id := range ids {
+		_, inmem := raft.NewInmemTransport(raft.ServerAddress(id))
+		trans[id] = &cutOff{InmemTransport: inmem}
+	}
+	for _, a := range ids {
+		for _, b := range ids {
+			trans[a].Connect(raft.ServerAddress(b), trans[b].InmemTransport)
+		}
+	}
+	var members []*Replica
+	for _, id := range ids {
+		var only raft.Transport = trans[id]
+		if id == "n1" {
+			only = &toOne{cutOff: trans[id], id: "n3"}
+		}
+		r, err := Open(Config{Group: "test", NodeID: id, Dir: t.TempDir(), FSM: &list{}, Bootstrap: true, Founders: ids, Transport: only, Log: WAL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Close() })
+		members = append(members, r)
+	}
+	leader := waitAny(t, members[0], members[1], members[2])
+	if leader != members[0] {
+		if err := leader.Change(within(t), Lead, "n1"); err != nil {
+			t.Fatal(err)
+		}
+		leader = members[0]
+		if err := leader.WaitLeader(within(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := trans["n1"]
+	link.mu.Lock()
+	link.cut = true
+	link.mu.Unlock()
+	var last Applied
+	for appends, beats := 0, 0; appends <= 2 && beats < 8; {
+		var err error
+		if last, err = leader.Propose(within(t), []byte("a")); err != nil {
+			t.Fatal(err)
+		}
+		link.mu.Lock()
+		appends, beats = link.appends, link.beats
+		link.mu.Unlock()
+		if appends > 2 {
+			t.Errorf("%d appends were tried while the member was away, besides %d heartbeats", appends, beats)
+		}
+	}
+	link.mu.Lock()
+	link.cut = false
+	link.mu.Unlock()
+	if err := members[2].WaitApplied(within(t), last.Index); err != nil {
+		t.Error(err)
+	}
+}
+
+// toOne is cut off from one member only.
+type toOne struct {
+	*cutOff
+	id raft.ServerID
+}
+
+func (c *toOne) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	if id != c.id {
+		return c.InmemTransport.AppendEntries(id, addr, args, resp)
+	}
+	return c.cutOff.AppendEntries(id, addr, args, resp)
+}
