@@ -30,7 +30,7 @@ func (l *Load) Warm(t testing.TB) {
 func (l *Load) Fault(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.faults = append(l.faults, fault{time.Now(), fmt.Sprintf(format, args...)})
+	l.faults = append(l.faults, breakage{time.Now(), fmt.Sprintf(format, args...)})
 }
 
 // Gaps are the longest waits of any writer that each fault fell into or came before, up to

@@ -50,6 +50,8 @@ type Options struct {
 	Pause time.Duration
 	// Timeout is how long a client waits for an answer; 0: 15 s.
 	Timeout time.Duration
+	// Transport carries the requests; nil: one that keeps connections.
+	Transport http.RoundTripper
 }
 
 // Load is writers, and what they were told.
@@ -64,7 +66,7 @@ type Load struct {
 	mu       sync.Mutex
 	requests []*request
 	answers  map[string]int
-	faults   []fault
+	faults   []breakage
 	gaps     []gap
 	began    time.Time
 	// rude are answers that no client should ever get.
@@ -90,7 +92,7 @@ type gap struct {
 	writer   string
 }
 
-type fault struct {
+type breakage struct {
 	at   time.Time
 	what string
 }
@@ -111,10 +113,13 @@ func Start(opt Options) *Load {
 	if opt.Timeout == 0 {
 		opt.Timeout = 15 * time.Second
 	}
+	if opt.Transport == nil {
+		opt.Transport = &http.Transport{MaxIdleConnsPerHost: 16}
+	}
 	l := &Load{
 		opt: opt, answers: map[string]int{}, began: time.Now(),
 		stop: make(chan struct{}), healed: make(chan struct{}),
-		client: &http.Client{Timeout: opt.Timeout, Transport: &http.Transport{MaxIdleConnsPerHost: 16}},
+		client: &http.Client{Timeout: opt.Timeout, Transport: opt.Transport},
 	}
 	n := 0
 	for _, kind := range []struct {

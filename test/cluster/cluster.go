@@ -30,6 +30,8 @@ type Node struct {
 	Dir  string
 	HTTP string // http://127.0.0.1:PORT; https with --tls-cert
 	RPC  string
+	// Client sends what Do sends; nil: http.DefaultClient.
+	Client *http.Client
 	// Admin is the port of the administrator, http://127.0.0.1:PORT; of nodes of a Cluster.
 	Admin string
 
@@ -256,7 +258,11 @@ func (n *Node) Do(method, path string, body io.Reader, header ...string) (*Answe
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := http.DefaultClient.Do(req)
+	client := http.DefaultClient
+	if n.Client != nil {
+		client = n.Client
+	}
+	resp, err := client.Do(req)
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,9 @@
 package fault_test
 
 import (
-	"bytes"
-	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,30 +13,6 @@ import (
 	"cordwood/test/fault"
 	"cordwood/test/load"
 )
-
-// kindOf names the kind of a file of a data folder, or nothing for files without content.
-func kindOf(file string) string {
-	base := filepath.Base(file)
-	for _, k := range []struct{ suffix, kind string }{
-		{"IDENTITY", "identity"},
-		{"state.db", "metadata state"},
-		{"raft.db", "metadata log"},
-		{"MANIFEST", "manifest"},
-		{".parquet", "segment"},
-		{".wal", "log"},
-		{"wal-meta.db", "stable store"},
-		{"state.bin", "snapshot"},
-		{"meta.json", "snapshot head"},
-	} {
-		if strings.HasSuffix(base, k.suffix) {
-			return k.kind
-		}
-	}
-	return ""
-}
-
-// slack tells which kinds have bytes that mean nothing: free pages, room for more.
-var slack = map[string]bool{"metadata state": true, "metadata log": true, "stable store": true, "log": true, "snapshot head": true}
 
 // TestDamage damages a sound data folder in one place at a time, over all kinds of
 // files: it changes a byte, or cuts a file. Each is found by the doctor, at the start
@@ -58,7 +30,7 @@ func TestDamage(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	master, l := soundFolder(t, rng)
-	files := filesByKind(t, master)
+	files := fault.FilesByKind(t, master)
 	kinds := make([]string, 0, len(files))
 	for kind := range files {
 		kinds = append(kinds, kind)
@@ -76,7 +48,7 @@ func TestDamage(t *testing.T) {
 		if err := os.CopyFS(n.Dir, os.DirFS(master)); err != nil {
 			t.Fatal(err)
 		}
-		what := damage(t, rng, n.Dir, files[kind][rng.IntN(len(files[kind]))])
+		what := fault.Damage(t, rng, n.Dir, files[kind][rng.IntN(len(files[kind]))])
 		found := outcome(t, n, l, what)
 		if err := os.RemoveAll(n.Dir); err != nil {
 			t.Fatal(err)
@@ -85,7 +57,7 @@ func TestDamage(t *testing.T) {
 		case found != "":
 			how[found]++
 			byKind[kind]++
-		case slack[kind] && !strings.Contains(what, "cut"):
+		case fault.Slack(kind) && !strings.Contains(what, "cut"):
 			unused++
 		default:
 			t.Errorf("%s: nothing finds it", what)
@@ -139,62 +111,13 @@ func soundFolder(t *testing.T, rng *rand.Rand) (string, *load.Load) {
 	return n.Dir, l
 }
 
-func filesByKind(t *testing.T, dir string) map[string][]string {
-	t.Helper()
-	files := map[string][]string{}
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		rel, err := filepath.Rel(dir, path)
-		if kind := kindOf(rel); kind != "" {
-			files[kind] = append(files[kind], rel)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
-// damage changes a byte of a file, or cuts it, and says what it did.
-func damage(t *testing.T, rng *rand.Rand, dir, file string) string {
-	t.Helper()
-	path := filepath.Join(dir, file)
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	used := len(bytes.TrimRight(b, "\x00"))
-	if rng.IntN(5) == 0 {
-		to := rng.IntN(used)
-		if err := os.Truncate(path, int64(to)); err != nil {
-			t.Fatal(err)
-		}
-		return fmt.Sprintf("%s cut from %d to %d bytes", file, len(b), to)
-	}
-	at := rng.IntN(used)
-	for slack[kindOf(file)] && b[at] == 0 { // most zeros of such a file mean nothing
-		at = rng.IntN(used)
-	}
-	was := b[at]
-	b[at] ^= byte(1 + rng.IntN(255))
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("%s: byte %d of %d changed from %02x to %02x", file, at, len(b), was, b[at])
-}
-
-var named = regexp.MustCompile(`damaged|corrupt|newer version|lost|missing|belongs|gone|restore|cannot`)
-
 // outcome starts a server on a damaged folder and says what finds the damage.
 func outcome(t *testing.T, n *cluster.Node, l *load.Load, what string) (found string) {
 	t.Helper()
 	doctor := fault.Doctor(t, n.Dir).Result == "damaged"
 	if err := n.TryStart(10 * time.Second); err != nil {
 		n.Kill()
-		if !named.MatchString(err.Error()) {
+		if !fault.SaysWhy(err) {
 			t.Errorf("%s: the server does not start and does not say why: %v", what, err)
 		}
 		return "the start"

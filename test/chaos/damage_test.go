@@ -1,0 +1,243 @@
+package chaos
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/test/cluster"
+	"cordwood/test/fault"
+)
+
+// TestDamage damages files of one replica of three at a time, of all kinds, while rows are
+// written: a byte is changed, or a file cut. Whatever it was, the damaged node or its replica
+// is found and says why, no query lacks a row or has a wrong one, and within a minute the
+// replica is made anew from the others.
+func TestDamage(t *testing.T) {
+	together(t)
+	for _, part := range []struct {
+		name  string
+		kinds []string
+	}{
+		{"replica", []string{"log", "stable store", "manifest", "segment", "snapshot", "snapshot head"}},
+		{"node", []string{"metadata log", "segment", "metadata state", "log", "identity", "stable store"}},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			t.Parallel()
+			damageOften(t, part.kinds, rounds(len(part.kinds), 100))
+		})
+	}
+}
+
+func damageOften(t *testing.T, kinds []string, wanted int) {
+	r := dice(t)
+	// So few rows that all of them can be read again and again, in so many files that each
+	// kind is there.
+	c, l := start(t, cluster.Spec{All: 3, Shards: 1, Args: []string{"--shard-flush-age", "1s", "--scrub-interval", "5s"}},
+		Options{Keyed: 3, Once: 1, Pause: 300 * time.Millisecond})
+	d := &damages{t: t, c: c, l: l, r: r, how: map[string]int{}}
+	unused := 0
+	for i := 0; d.count() < wanted; i++ {
+		kind := kinds[i%len(kinds)]
+		found := d.one(kind)
+		if found == "" {
+			if unused++; unused > 3*wanted {
+				t.Fatalf("%d of the changed bytes mean nothing", unused)
+			}
+		} else {
+			d.how[found]++
+		}
+		d.right()
+	}
+	t.Logf("%d damages, found by %v; %d more changed bytes mean nothing; 0 wrong rows", d.count(), d.how, unused)
+	end(t, c, l, 3)
+}
+
+// damages are those of one cluster.
+type damages struct {
+	t   *testing.T
+	c   *cluster.Cluster
+	l   *Load
+	r   *rand.Rand
+	how map[string]int
+}
+
+func (d *damages) count() (n int) {
+	for _, v := range d.how {
+		n += v
+	}
+	return n
+}
+
+// one damages one file of any node, and says what found it; nothing, if the byte means
+// nothing.
+func (d *damages) one(kind string) string {
+	d.t.Helper()
+	n := d.c.Nodes[d.r.IntN(3)]
+	var files []string
+	cluster.Eventually(d.t, 30*time.Second, func() error {
+		if files = fault.FilesByKind(d.t, n.Dir)[kind]; len(files) == 0 {
+			return fmt.Errorf("node %s has no %s", n.Name, kind)
+		}
+		return nil
+	})
+	before := d.rebuilt()
+	n.Stop()
+	files = fault.FilesByKind(d.t, n.Dir)[kind]
+	if len(files) == 0 {
+		d.t.Fatalf("node %s has no %s after its end", n.Name, kind)
+	}
+	file := files[d.r.IntN(len(files))]
+	whole, err := os.ReadFile(filepath.Join(n.Dir, file))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	what := n.Name + ": " + fault.Damage(d.t, d.r, n.Dir, file)
+	doctor := fault.Doctor(d.t, n.Dir).Result == "damaged"
+	d.l.Fault("%s", what)
+	begin := time.Now()
+	if err := n.TryStart(20 * time.Second); err != nil {
+		// Without its metadata, or its name, a node is nothing: it does not start, and says so.
+		if !fault.SaysWhy(err) {
+			d.t.Errorf("%s: the node does not start and does not say why: %v", what, err)
+		}
+		n.Kill()
+		if err := os.WriteFile(filepath.Join(n.Dir, file), whole, 0o600); err != nil {
+			d.t.Fatal(err)
+		}
+		n.Start()
+		d.sound(what, func() error { return nil })
+		d.t.Logf("%s: found by the start", what)
+		return "the start"
+	}
+	if !doctor && (!fault.Slack(kind) || strings.Contains(what, "cut")) {
+		d.t.Errorf("%s: the doctor does not find it", what)
+	}
+	if !doctor {
+		d.sound(what, func() error { return nil })
+		return ""
+	}
+	if kind == "snapshot head" {
+		// Raft takes the snapshot before it, if there is one: none holds any rows.
+		d.sound(what, func() error { return nil })
+		return "the doctor"
+	}
+	d.sound(what, func() error {
+		if now := d.rebuilt(); now == before {
+			return fmt.Errorf("%s: the replica was not made anew", what)
+		}
+		return nil
+	})
+	d.t.Logf("%s: made anew after %s", what, time.Since(begin).Round(100*time.Millisecond))
+	return "its node, and it was made anew"
+}
+
+// rebuilt is how many replicas were made anew.
+func (d *damages) rebuilt() (done int) {
+	d.t.Helper()
+	cluster.Eventually(d.t, 30*time.Second, func() error {
+		var all struct {
+			Operations []struct{ Kind, State string }
+		}
+		if err := ask(d.c, "/v1/cluster/operations", &all); err != nil {
+			return err
+		}
+		done = 0
+		for _, op := range all.Operations {
+			if op.Kind == "replica-rebuild" && op.State == "done" {
+				done++
+			}
+		}
+		return nil
+	})
+	return done
+}
+
+// sound waits a minute for the cluster to say that all is well, and for more.
+func (d *damages) sound(what string, more func() error) {
+	d.t.Helper()
+	cluster.Eventually(d.t, time.Minute, func() error {
+		if err := more(); err != nil {
+			return err
+		}
+		var status struct {
+			Problems []struct{ Text string }
+			Shards   []struct{ State string }
+		}
+		if err := ask(d.c, "/v1/cluster", &status); err != nil {
+			return err
+		}
+		for _, p := range status.Problems {
+			if !strings.HasSuffix(p.Text, "% full") { // which the disk of this machine may be
+				return fmt.Errorf("%s: the cluster says: %s", what, p.Text)
+			}
+		}
+		if len(status.Shards) != 1 || status.Shards[0].State != "ok" {
+			return fmt.Errorf("%s: the cluster says %+v", what, status.Shards)
+		}
+		return nil
+	})
+}
+
+// right reads all tables through every node while rows come: what was acknowledged before
+// is there, and nothing is there that nobody sent.
+func (d *damages) right() {
+	d.t.Helper()
+	for _, n := range d.c.Nodes {
+		before := d.l.ackedRows()
+		var s *Stored
+		cluster.Eventually(d.t, 30*time.Second, func() (err error) {
+			s, err = d.l.ReadAll(n)
+			return err
+		})
+		if len(s.strange) > 0 {
+			d.t.Fatalf("%s shows %d rows that hold what nobody sent, as %s", n.Name, len(s.strange), s.strange[0])
+		}
+		for row, table := range before {
+			if got := s.tables[table][row]; got != 1 {
+				d.t.Fatalf("%s shows row %d of writer %s %d times", n.Name, row.row, row.writer, got)
+			}
+		}
+	}
+	d.l.AwaitAcked(d.t, 100)
+}
+
+// ackedRows are the rows that were acknowledged so far, with their tables, of writers
+// whose rows are there once.
+func (l *Load) ackedRows() map[rowID]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := map[rowID]int{}
+	for _, r := range l.requests {
+		if !r.acked || r.manner == Again {
+			continue
+		}
+		for row := r.first; row < r.first+r.rows; row++ {
+			out[rowID{r.writer, int64(row)}] = l.table(r, row)
+		}
+	}
+	return out
+}
+
+// ask reads a page of any node that answers.
+func ask(c *cluster.Cluster, path string, into any) (err error) {
+	for _, n := range c.Routers {
+		if !n.Running() {
+			continue
+		}
+		var a *cluster.Answer
+		if a, err = n.Do(http.MethodGet, path, nil); err == nil && a.Status != http.StatusOK {
+			err = fmt.Errorf("%s of %s: %d %s", path, n.Name, a.Status, a.Body)
+		}
+		if err == nil {
+			return json.Unmarshal(a.Body, into)
+		}
+	}
+	return err
+}
