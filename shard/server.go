@@ -183,7 +183,7 @@ func (s *server) ready(ctx context.Context, id uint32) (*Shard, error) {
 
 func querySegment(table *schema.Table, seg Segment) query.Segment {
 	q := query.Segment{
-		Path: seg.Path, Damaged: seg.Damaged, Shared: seg.Shared(), Order: seg.Order, Rows: seg.Span.Rows, MinTime: seg.Span.MinTime, MaxTime: seg.Span.MaxTime,
+		Path: seg.Path, CRC: seg.FileCRC, Damaged: seg.Damaged, Shared: seg.Shared(), Order: seg.Order, Rows: seg.Span.Rows, MinTime: seg.Span.MinTime, MaxTime: seg.Span.MaxTime,
 		Columns: make([]query.SegmentColumn, 0, len(seg.Columns)),
 	}
 	for i := range seg.Columns {

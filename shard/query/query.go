@@ -163,6 +163,9 @@ func MergeOf(t *schema.Table) Merge {
 // Segment is a Parquet file with rows of a table. The file stays until Query returns.
 type Segment struct {
 	Path string
+	// CRC is the CRC-32C of the file: what is known of one of another content, that had the
+	// path before, is not of this one.
+	CRC uint32
 	// Shared tells that the file has rows of other tables too: this table's are those
 	// whose first column, cordwood_table (a UINT64), is the table's id. Rows are sorted
 	// by it, and row groups have its bounds.

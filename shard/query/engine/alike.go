@@ -280,7 +280,7 @@ func (p *plan) alikeIn(e *Engine, s *source, i int, timeType schema.Type) (out [
 	if part.segment.Shared || p.hasColumn("file_row_number") {
 		return nil
 	}
-	f := e.filters.get(part.segment.Path)
+	f := e.filters.get(part.segment)
 	if f == nil {
 		return nil
 	}

@@ -184,7 +184,7 @@ func (p *plan) countsOf(ctx context.Context, e *Engine, pt *part, s *source, c *
 		return nil, nil
 	}
 	at := slices.IndexFunc(columns, func(have segment.Column) bool { return have.ID == c.ID })
-	filters := e.filters.get(pt.segment.Path)
+	filters := e.filters.get(pt.segment)
 	if at < 0 || filters == nil {
 		return nil, nil
 	}

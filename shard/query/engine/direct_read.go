@@ -193,7 +193,7 @@ func (d *directRun) places(out *directRows) (places []*place, ok bool) {
 
 // placesOf are the places of a segment: rows that were looked up by a value, or row groups.
 func (d *directRun) placesOf(out *directRows, pt *part) (places []*place, ok bool) {
-	filters := d.engine.filters.get(pt.segment.Path)
+	filters := d.engine.filters.get(pt.segment)
 	if filters == nil || len(filters.Groups) == 0 {
 		return nil, false
 	}

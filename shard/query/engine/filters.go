@@ -23,46 +23,54 @@ type filterCache struct {
 	mu     sync.Mutex
 	limit  int
 	size   int
-	byPath map[string]*list.Element
+	byFile map[fileKey]*list.Element
 	order  *list.List // of filterEntry, newest first
 }
 
+// fileKey names the content of a file: a replica that is made anew may use the paths of
+// the one before.
+type fileKey struct {
+	path string
+	crc  uint32
+}
+
 type filterEntry struct {
-	path    string
+	fileKey
 	filters *segment.Filters
 }
 
 func newFilterCache(limit int, pages *segment.PageCache) *filterCache {
-	return &filterCache{limit: limit, pages: pages, byPath: make(map[string]*list.Element), order: list.New()}
+	return &filterCache{limit: limit, pages: pages, byFile: make(map[fileKey]*list.Element), order: list.New()}
 }
 
 // get returns the filters of a file, or nil if they cannot be read: then the engine
 // will say why when it reads the file.
-func (c *filterCache) get(path string) *segment.Filters {
+func (c *filterCache) get(s *query.Segment) *segment.Filters {
+	key := fileKey{s.Path, s.CRC}
 	c.mu.Lock()
-	if e := c.byPath[path]; e != nil {
+	if e := c.byFile[key]; e != nil {
 		c.order.MoveToFront(e)
 		c.mu.Unlock()
 		return e.Value.(filterEntry).filters
 	}
 	c.mu.Unlock()
-	f, err := segment.ReadFilters(vfs.OS, path)
+	f, err := segment.ReadFilters(vfs.OS, s.Path)
 	if err != nil {
 		return nil
 	}
 	f.Cached(c.pages)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.byPath[path] != nil {
+	if c.byFile[key] != nil {
 		return f
 	}
-	c.byPath[path] = c.order.PushFront(filterEntry{path, f})
+	c.byFile[key] = c.order.PushFront(filterEntry{key, f})
 	c.size += f.Size()
 	for c.size > c.limit && c.order.Len() > 1 {
 		last := c.order.Back()
 		c.order.Remove(last)
 		entry := last.Value.(filterEntry)
-		delete(c.byPath, entry.path)
+		delete(c.byFile, entry.fileKey)
 		c.size -= entry.filters.Size()
 	}
 	return f
@@ -71,7 +79,7 @@ func (c *filterCache) get(path string) *segment.Filters {
 // filters asks the filters of a segment's row groups which of them may have rows that
 // matter, and tells whether one may.
 func (p *plan) filters(e *Engine, part *part, pr *probe) bool {
-	f := e.filters.get(part.segment.Path)
+	f := e.filters.get(part.segment)
 	if f == nil || len(f.Groups) == 0 {
 		return true
 	}

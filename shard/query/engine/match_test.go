@@ -233,7 +233,7 @@ func indexed(t testing.TB, dir string, columns []schema.Column, groupRows int, b
 		t.Fatal(err)
 	}
 	for _, m := range metas {
-		s := query.Segment{Path: filepath.Join(dir, segment.FileName(m.ID)), Rows: m.Rows, MinTime: m.MinTime, MaxTime: m.MaxTime}
+		s := query.Segment{Path: filepath.Join(dir, segment.FileName(m.ID)), CRC: m.FileCRC, Rows: m.Rows, MinTime: m.MinTime, MaxTime: m.MaxTime}
 		for _, c := range m.Columns {
 			s.Columns = append(s.Columns, query.SegmentColumn{ID: c.ID, FieldID: c.FieldID, Name: c.Name, Type: c.Type})
 		}

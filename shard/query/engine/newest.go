@@ -208,7 +208,7 @@ func (p *plan) units(e *Engine, index *schema.Column) (units []unit, total int64
 		total += part.segment.Rows
 		whole := unit{min: part.min, max: part.max, rows: part.segment.Rows}
 		field, _ := fieldOf(part.segment, index.ID)
-		filters := e.filters.get(part.segment.Path)
+		filters := e.filters.get(part.segment)
 		if filters == nil || part.segment.Shared || len(filters.Groups) == 0 {
 			units = append(units, whole)
 			continue
@@ -261,7 +261,7 @@ func (p *plan) pagesOf(e *Engine, u unit, index *schema.Column) []segment.PageBo
 	if u.segment == nil || e.wholeFiles {
 		return nil
 	}
-	f := e.filters.get(u.segment.Path)
+	f := e.filters.get(u.segment)
 	if f == nil {
 		return nil
 	}

@@ -85,7 +85,7 @@ func (p *plan) lend(e *Engine, pt *part, timeType schema.Type, need []int, budge
 	if !ok {
 		return nil, false
 	}
-	f := e.filters.get(pt.segment.Path)
+	f := e.filters.get(pt.segment)
 	if f == nil {
 		return nil, false
 	}

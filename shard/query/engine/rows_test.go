@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -146,3 +147,50 @@ func TestRowsOfSegments(t *testing.T) {
 }
 
 func first(rows []string) string { return strings.Join(rows[:min(len(rows), 5)], "\n") }
+
+// TestAnotherFile has another file take the path of one that was read before, as when a
+// replica is made anew: nothing of the old one is seen.
+func TestAnotherFile(t *testing.T) {
+	dir := t.TempDir()
+	e := openEngine(t, dir)
+	columns := cols("ts:TimestampSecond", "id:String", "status:Int64", "path:String")
+	columns[1].Index = &schema.Index{Kind: schema.SkippingIndex, Options: schema.DefaultIndexOptions(schema.SkippingIndex)}
+	for round := range 3 {
+		var rows [][]any
+		for i := range 20_000 {
+			rows = append(rows, []any{i, fmt.Sprintf("id%08d", (i*7919+round)%20_000), 200 + (i+round)%3, fmt.Sprintf("/%d/%d", round, i%100)})
+		}
+		tab := indexed(t, dir, columns, 20_000, batch(t, columns, rows...))
+		for range 4 { // the last ones from what is kept
+			got, err := ask(e, "SELECT * FROM t WHERE id = 'id00000007'", tab)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := slices.IndexFunc(rows, func(row []any) bool { return row[1] == "id00000007" })
+			if len(got.rows) != 1 || !strings.Contains(got.rows[0], rows[at][3].(string)) {
+				t.Errorf("round %d: one id: %v, want row %d: %v", round, got.rows, at, rows[at])
+			}
+			if got, err = ask(e, "SELECT ts, path FROM t WHERE status = 201 ORDER BY ts DESC LIMIT 2", tab); err != nil {
+				t.Fatal(err)
+			}
+			if len(got.rows) != 2 || !strings.Contains(got.rows[0], fmt.Sprintf("/%d/", round)) {
+				t.Errorf("round %d: newest rows: %v", round, got.rows)
+			}
+			if got, err = ask(e, "SELECT status, count(*) FROM t GROUP BY status ORDER BY status", tab); err != nil {
+				t.Fatal(err)
+			}
+			want := make([]int, 3)
+			for _, row := range rows {
+				want[row[2].(int)-200]++
+			}
+			for i, row := range got.rows {
+				if !strings.Contains(row, fmt.Sprint(want[i])) {
+					t.Errorf("round %d: by status: %v, want %v", round, got.rows, want)
+				}
+			}
+		}
+	}
+	if e.direct.Load() != 24 || e.PageCache().Hits == 0 {
+		t.Errorf("%d statements answered without the engine, %+v", e.direct.Load(), e.PageCache())
+	}
+}

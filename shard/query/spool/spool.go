@@ -179,7 +179,7 @@ func (s *Spool) write() error {
 	}
 	for i := range metas {
 		m := &metas[i]
-		seg := query.Segment{Path: filepath.Join(s.dir.path, segment.FileName(m.ID)), Order: m.ID, Rows: m.Rows, MinTime: m.MinTime, MaxTime: m.MaxTime}
+		seg := query.Segment{Path: filepath.Join(s.dir.path, segment.FileName(m.ID)), CRC: m.FileCRC, Order: m.ID, Rows: m.Rows, MinTime: m.MinTime, MaxTime: m.MaxTime}
 		for _, c := range m.Columns {
 			seg.Columns = append(seg.Columns, query.SegmentColumn{ID: c.ID, FieldID: c.FieldID, Name: c.Name, Type: c.Type})
 		}
