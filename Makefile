@@ -7,7 +7,8 @@ VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo d
 COMMIT     := $(shell git rev-parse HEAD 2>/dev/null)
 BRANCH     := $(shell git rev-parse --abbrev-ref HEAD 2>/dev/null)
 DATE       := $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
-LDFLAGS    := -s -w -X main.buildVersion=$(VERSION) -X main.buildCommit=$(COMMIT) -X main.buildBranch=$(BRANCH) -X main.buildDate=$(DATE)
+LDBRANCH    = -X main.buildBranch=$(BRANCH)
+LDFLAGS     = -s -w -X main.buildVersion=$(VERSION) -X main.buildCommit=$(COMMIT) -X main.buildDate=$(DATE) $(LDBRANCH)
 
 # Tools are run at a pinned version and stay out of go.mod. A tool of that name on
 # the PATH is not used: another version may think otherwise.
@@ -24,7 +25,7 @@ DEBVERSION ?= $(shell echo '$(VERSION)' | sed 's/^v//; /^[0-9][0-9]*[.]/!s/^/0.0
 RACE_PKGS  := ./node/... ./router/httpapi/... ./router/write/... ./router/query/... ./meta/... \
               ./shard ./shard/replica/... ./shard/memtable/... ./shard/manifest/... ./shard/query/... ./shard/shardclient/...
 
-.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e helm-test helm-docs image deb package-test clean
+.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e helm-test helm-docs licences image deb dist dist-test package-test clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,19 +95,48 @@ helm-test: build ## Lint the Helm chart, compare what it renders, check every ob
 helm-docs: ## Write the chart's README, its rules and dashboards and the golden files again
 	cd deploy/tools && $(GO) test -count 1 -timeout 10m ./monitortest -update && $(GO) test -count 1 -timeout 10m ./helmtest -update
 
-image: build ## Make the container image without a daemon: dist/image (OCI layout) and dist/image.tar (docker load)
+licences: build ## Collect the licence texts of everything that is linked in: dist/licences
+	@mkdir -p dist
+	cd deploy/tools && $(GO) run ./release -bin $(CURDIR)/$(BIN) -licences $(CURDIR)/dist/licences
+
+image: licences ## Make the container image without a daemon: dist/image (OCI layout) and dist/image.tar (docker load)
 	@rm -rf dist/image dist/image.tar && mkdir -p dist
 	cd deploy/tools && SOURCE_DATE_EPOCH=$(EPOCH) $(GO) run ./image -bin $(CURDIR)/$(BIN) -version $(VERSION) -name cordwood:latest \
-		-oci $(CURDIR)/dist/image -tar $(CURDIR)/dist/image.tar
+		-licences $(CURDIR)/dist/licences -oci $(CURDIR)/dist/image -tar $(CURDIR)/dist/image.tar
 
-deb: build ## Make the Debian package, in dist
-	@mkdir -p dist
-	BIN=$(BIN) ARCH=$$($(GO) env GOARCH) VERSION=$(DEBVERSION) SOURCE_DATE_EPOCH=$(EPOCH) \
+deb: licences ## Make the Debian package, in dist
+	BIN=$(BIN) LICENCES=dist/licences ARCH=$$($(GO) env GOARCH) VERSION=$(DEBVERSION) SOURCE_DATE_EPOCH=$(EPOCH) \
 		$(NFPM) package -f deploy/deb/nfpm.yaml -p deb -t dist
 
-package-test: deb ## Check the image, the Debian package and the systemd unit
-	cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 5m ./image
+# The architectures that this machine has a C compiler for.
+HOSTARCH   := $(shell $(GO) env GOHOSTARCH)
+TRIPLE_amd64 := x86_64-linux-gnu
+TRIPLE_arm64 := aarch64-linux-gnu
+DIST_ARCHES  ?= $(HOSTARCH) $(foreach a,$(filter-out $(HOSTARCH),amd64 arm64),$(if $(shell command -v $(TRIPLE_$(a))-g++),$(a)))
+# Where the archives go.
+DIST         ?= dist/release
+
+dist: LDBRANCH =
+dist: ## Make the archives of a release with SHA256SUMS and SBOMs, in dist/release; DIST_ARCHES='amd64 arm64'
+	@rm -rf $(DIST) && mkdir -p $(DIST)/build
+	@# The branch is left out: the same commit gives the same bytes.
+	set -e; for arch in $(HOSTARCH) $(filter-out $(HOSTARCH),$(DIST_ARCHES)); do \
+	  case $$arch in $(HOSTARCH)) unset CC CXX;; amd64) export CC=$(TRIPLE_amd64)-gcc CXX=$(TRIPLE_amd64)-g++;; arm64) export CC=$(TRIPLE_arm64)-gcc CXX=$(TRIPLE_arm64)-g++;; esac; \
+	  echo "building for linux/$$arch"; \
+	  CGO_ENABLED=1 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(DIST)/build/$$arch ./cmd/cordwood; \
+	  (cd deploy/tools && SOURCE_DATE_EPOCH=$(EPOCH) $(GO) run ./release -bin $(abspath $(DIST))/build/$$arch -runs $(abspath $(DIST))/build/$(HOSTARCH) \
+	    -version $(VERSION) -out $(abspath $(DIST))); \
+	done
+	cd deploy/tools && $(GO) run ./release -sums $(abspath $(DIST))
+	@rm -rf $(DIST)/build; ls -l $(DIST)
+
+dist-test: dist ## Check the archives: sums, what is in them, that the program runs, that they can be made again byte for byte
+	deploy/dist/check.sh $(DIST) $(HOSTARCH) $(VERSION)
+
+package-test: deb ## Check the image, the Debian package, the systemd unit and this machine's archive
+	cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 5m ./image ./release
 	deploy/deb/check.sh dist/cordwood_$(DEBVERSION)_$$($(GO) env GOARCH).deb
+	$(MAKE) --no-print-directory dist-test DIST_ARCHES=$(HOSTARCH)
 
 clean: ## Remove what was built
 	rm -rf bin dist

@@ -3,7 +3,7 @@
 set -eu
 deb=$1
 list=$(dpkg-deb --contents "$deb")
-for want in ./usr/bin/cordwood ./lib/systemd/system/cordwood.service ./etc/cordwood/cordwood.yaml ./usr/share/doc/cordwood/copyright; do
+for want in ./usr/bin/cordwood ./lib/systemd/system/cordwood.service ./etc/cordwood/cordwood.yaml ./usr/share/doc/cordwood/copyright ./usr/share/doc/cordwood/licences/LIST; do
   echo "$list" | grep -q " $want\$" || { echo "$deb: $want is missing" >&2; exit 1; }
 done
 dir=$(mktemp -d)

@@ -26,6 +26,16 @@ func program(t *testing.T) string {
 	return "/bin/ls"
 }
 
+// texts is a folder of licence texts.
+func texts(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "LIST"), []byte("a licence"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 func oneImage(t *testing.T, dir string) v1.Image {
 	t.Helper()
 	index, err := layout.ImageIndexFromPath(dir)
@@ -56,7 +66,7 @@ func TestLayout(t *testing.T) {
 	var image v1.Image
 	for _, name := range []string{"a", "b"} {
 		dir := filepath.Join(t.TempDir(), name)
-		if err := run(options{bin: bin, sysroot: "/", version: "1.2.3", oci: dir}); err != nil {
+		if err := run(options{bin: bin, licences: texts(t), sysroot: "/", version: "1.2.3", oci: dir}); err != nil {
 			t.Fatal(err)
 		}
 		image = oneImage(t, dir)
@@ -102,7 +112,9 @@ func TestLayout(t *testing.T) {
 	}
 	for name, mode := range map[string]int64{
 		"usr/bin/cordwood": 0o755, "etc/passwd": 0o644, "etc/ssl/certs/ca-certificates.crt": 0o644,
-		"usr/share/zoneinfo/Europe/Berlin": 0o644, "tmp/": 0o1777, "data/": 0o750, "usr/lib/libc.so.6": 0o755,
+		"usr/share/zoneinfo/Europe/Berlin": 0o644, "tmp/": 0o1777, "usr/share/doc/cordwood/licences/LIST": 0o644,
+		"usr/share/doc/libc6/copyright": 0o644, "usr/share/doc/tzdata/copyright": 0o644, "usr/share/doc/ca-certificates/copyright": 0o644, "usr/share/common-licenses/GPL-2": 0o644,
+		"data/": 0o750, "usr/lib/libc.so.6": 0o755,
 	} {
 		if h := headers[name]; h == nil || h.Mode != mode || h.ModTime.Unix() != 1700000000 {
 			t.Errorf("%s is %+v", name, h)
@@ -126,7 +138,7 @@ func TestRuns(t *testing.T) {
 		t.Skip("chroot needs root")
 	}
 	dir := filepath.Join(t.TempDir(), "root")
-	if err := run(options{bin: bin, sysroot: "/", rootfs: dir}); err != nil {
+	if err := run(options{bin: bin, licences: texts(t), sysroot: "/", rootfs: dir}); err != nil {
 		t.Fatal(err)
 	}
 	out, err := exec.Command("chroot", "--userspec=65532:65532", dir, "/usr/bin/cordwood", "--help").CombinedOutput()
@@ -144,17 +156,17 @@ func TestRefuses(t *testing.T) {
 		o    options
 		want string
 	}{
-		{options{}, "-bin and one of"},
-		{options{bin: text, oci: text + "2"}, "no program for Linux"},
-		{options{bin: program(t), oci: t.TempDir(), sysroot: "/"}, "exists"},
-		{options{bin: program(t), oci: text + "2", sysroot: t.TempDir()}, "give -sysroot"},
+		{options{}, "-bin, -licences and one of"},
+		{options{bin: text, licences: texts(t), oci: text + "2"}, "no program for Linux"},
+		{options{bin: program(t), licences: texts(t), oci: t.TempDir(), sysroot: "/"}, "exists"},
+		{options{bin: program(t), licences: texts(t), oci: text + "2", sysroot: t.TempDir()}, "give -sysroot"},
 	} {
 		if err := run(c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: got %v, want %q", c.o, err, c.want)
 		}
 	}
 	t.Setenv("SOURCE_DATE_EPOCH", "yesterday")
-	if err := run(options{bin: program(t), oci: text + "2"}); err == nil || !strings.Contains(err.Error(), "SOURCE_DATE_EPOCH") {
+	if err := run(options{bin: program(t), licences: texts(t), oci: text + "2"}); err == nil || !strings.Contains(err.Error(), "SOURCE_DATE_EPOCH") {
 		t.Errorf("got %v", err)
 	}
 }

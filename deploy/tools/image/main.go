@@ -1,12 +1,14 @@
 // Command image makes the container image of cordwood from a binary, without a daemon and
 // without a registry, or only the files that it consists of.
 //
-//	go run ./image -bin bin/cordwood -oci dist/image           an OCI layout
-//	go run ./image -bin bin/cordwood -tar dist/image.tar       for docker load
-//	go run ./image -bin bin/cordwood -rootfs /rootfs           the files, for a Dockerfile
+//	go run ./image -bin bin/cordwood -licences dist/licences -oci dist/image        an OCI layout
+//	go run ./image -bin bin/cordwood -licences dist/licences -tar dist/image.tar    for docker load
+//	go run ./image -bin bin/cordwood -licences dist/licences -rootfs /rootfs        the files, for a Dockerfile
 //
-// The image holds the binary, the shared libraries that it needs, certificates of public authorities, time zones, and a user without rights; no shell. The same
-// input gives the same bytes.
+// The image holds the binary, the shared libraries that it needs, certificates of public
+// authorities, time zones, the licence texts of all of these, and a user without rights; no shell. The same input
+// gives the same bytes. The texts of what comes from the system are those of Debian's packages, and so the system must be
+// Debian or one like it.
 package main
 
 import (
@@ -23,6 +25,7 @@ func main() {
 	flag.StringVar(&o.sysroot, "sysroot", "/", "`FOLDER` where the libraries of the program's architecture are")
 	flag.StringVar(&o.version, "version", "", "version that the image is labelled with")
 	flag.StringVar(&o.ref, "name", "cordwood:latest", "name of the image in a file for docker load")
+	flag.StringVar(&o.licences, "licences", "", "`FOLDER` with the licence texts of what is linked into the program, by ./release")
 	flag.StringVar(&o.oci, "oci", "", "write an OCI layout to this `FOLDER`, which must not exist")
 	flag.StringVar(&o.tar, "tar", "", "write a `FILE` for docker load")
 	flag.StringVar(&o.rootfs, "rootfs", "", "write the files to this `FOLDER`, which must not exist")
@@ -35,18 +38,19 @@ func main() {
 
 type options struct {
 	bin, sysroot, version, ref string
+	licences                   string
 	oci, tar, rootfs           string
 }
 
 func run(o options) error {
-	if o.bin == "" || o.oci == "" && o.tar == "" && o.rootfs == "" {
-		return fmt.Errorf("-bin and one of -oci, -tar and -rootfs are needed")
+	if o.bin == "" || o.licences == "" || o.oci == "" && o.tar == "" && o.rootfs == "" {
+		return fmt.Errorf("-bin, -licences and one of -oci, -tar and -rootfs are needed")
 	}
 	made, err := epoch(os.Getenv("SOURCE_DATE_EPOCH"))
 	if err != nil {
 		return err
 	}
-	root, err := collect(o.bin, o.sysroot)
+	root, err := collect(o.bin, o.sysroot, o.licences)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,8 @@ import (
 type rootFS struct {
 	arch  string // as Go calls it
 	files []file // sorted by name, folders before what is in them
+	// taken are the files of systems that are in it.
+	taken []taken
 }
 
 // file is a file, or a folder if it has no data.
@@ -41,7 +43,7 @@ var machines = map[elf.Machine]struct {
 }
 
 // collect finds what the program needs at run time.
-func collect(bin, sysroot string) (*rootFS, error) {
+func collect(bin, sysroot, licences string) (*rootFS, error) {
 	r := &rootFS{}
 	data, err := os.ReadFile(bin)
 	if err != nil {
@@ -66,6 +68,7 @@ func collect(bin, sysroot string) (*rootFS, error) {
 		return nil, fmt.Errorf("certificates of public authorities, from the package ca-certificates: %w", err)
 	}
 	r.add("etc/ssl/certs/ca-certificates.crt", authorities, 0o644)
+	r.taken = append(r.taken, taken{"/", "/usr/sbin/update-ca-certificates"}, taken{"/", "/usr/share/zoneinfo/UTC"})
 	if err := r.addZones("/usr/share/zoneinfo"); err != nil {
 		return nil, err
 	}
@@ -73,6 +76,12 @@ func collect(bin, sysroot string) (*rootFS, error) {
 	r.add("etc/group", []byte("root:x:0:\ncordwood:x:65532:\n"), 0o644)
 	// Names of the machine's own files come before DNS.
 	r.add("etc/nsswitch.conf", []byte("hosts: files dns\n"), 0o644)
+	if err := r.addLicences(licences); err != nil {
+		return nil, err
+	}
+	if err := r.addCopyrights(); err != nil {
+		return nil, err
+	}
 	r.finish()
 	return r, nil
 }
@@ -122,6 +131,7 @@ func (r *rootFS) addLibraries(program *elf.File, sysroot string, dirs []string) 
 		return err
 	}
 	r.add(strings.TrimPrefix(interpreter, "/"), data, 0o755)
+	r.taken = append(r.taken, taken{sysroot, at})
 	for len(todo) > 0 {
 		name := todo[0]
 		todo = todo[1:]
@@ -138,6 +148,7 @@ func (r *rootFS) addLibraries(program *elf.File, sysroot string, dirs []string) 
 		}
 		// The loader's own default folder, whatever the system keeps it in.
 		r.add(path.Join("usr/lib", name), data, 0o755)
+		r.taken = append(r.taken, taken{sysroot, at})
 		library, err := elf.Open(at)
 		if err != nil {
 			return fmt.Errorf("%s: %w", at, err)
