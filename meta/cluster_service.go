@@ -72,9 +72,14 @@ func minVersion(cmd *metapb.Command) uint32 {
 	if cmd.GetChangeShard().GetMadeAnew() != nil {
 		return metapb.ProtocolAnew
 	}
-	switch cmd.Op.(type) {
+	switch op := cmd.Op.(type) {
+	case *metapb.Command_PlaceTable:
+		if op.PlaceTable.GetStep() != metapb.PlaceTable_STEP_UNSPECIFIED {
+			return metapb.ProtocolHandoff
+		}
+		return metapb.ProtocolCluster
 	case *metapb.Command_SetNodeState, *metapb.Command_RemoveNode, *metapb.Command_SetSettings,
-		*metapb.Command_CreateShard, *metapb.Command_ChangeShard, *metapb.Command_PlaceTable,
+		*metapb.Command_CreateShard, *metapb.Command_ChangeShard,
 		*metapb.Command_PutOperation, *metapb.Command_DropOperations:
 		return metapb.ProtocolCluster
 	}

@@ -86,13 +86,13 @@ func applyDropDatabase(tx *catalog.Tx, cmd *metapb.DropDatabase, now int64, c *c
 		if err != nil {
 			return nil, err
 		}
-		if err := tx.DropTable(t, c.Index, now); err != nil {
+		if err := dropTable(tx, t, now, c); err != nil {
 			return nil, err
 		}
 	}
 	if err := tx.DropDatabase(cmd.Name); err != nil {
 		return nil, err
 	}
-	c.DroppedDatabases, c.DroppedTables = []string{cmd.Name}, ids
-	return &metapb.Result{DroppedTables: ids}, nil
+	c.DroppedDatabases = []string{cmd.Name}
+	return &metapb.Result{DroppedTables: c.DroppedTables}, nil
 }

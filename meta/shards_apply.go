@@ -191,6 +191,9 @@ func without(list []string, s string) ([]string, bool) {
 // applyPlaceTable has other shards take a table's writes from the next epoch on. If that
 // was done already, nothing changes.
 func applyPlaceTable(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) (*metapb.Result, error) {
+	if cmd.Step != metapb.PlaceTable_STEP_UNSPECIFIED {
+		return applyHandoff(tx, cmd, now, c)
+	}
 	t, err := tx.TableByID(cmd.TableId)
 	if err != nil {
 		return nil, err
@@ -210,21 +213,13 @@ func applyPlaceTable(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *chang
 	switch {
 	case epoch != cmd.Epoch:
 		return nil, errs.New(errs.RequestOutdated, "Table `%s` is in epoch %d and not %d: it was placed anew meanwhile; look at it again", name, epoch, cmd.Epoch)
-	case len(cmd.ShardIds) > 1 && t.Options[schema.OptionAppendMode] != "true":
-		return nil, errs.New(errs.InvalidArguments, "Table `%s` cannot be spread over %d shards: it merges rows of the same identity (append_mode is not true), and those must lie in one shard", name, len(cmd.ShardIds))
 	case epoch > 0 && t.Options[schema.OptionAppendMode] != "true":
-		return nil, errs.New(errs.InvalidArguments, "Table `%s` cannot be moved to another shard: it merges rows of the same identity (append_mode is not true), and its stored rows stay where they are; move the replicas of its shard instead", name)
+		return nil, errs.New(errs.InvalidArguments, "Table `%s` merges rows of the same identity (append_mode is not true): it gets other shards by a handoff, together with its rows", name)
 	case len(t.Placement) >= catalog.MaxEpochs:
 		return nil, errs.New(errs.InvalidArguments, "Table `%s` was placed %d times, the most that are possible", name, len(t.Placement))
 	}
-	for _, id := range cmd.ShardIds {
-		s, err := tx.Shard(id)
-		if err != nil {
-			return nil, err
-		}
-		if s == nil {
-			return nil, errs.New(errs.ShardNotFound, "Table `%s` cannot be placed on shard %d: there is no such shard", name, id)
-		}
+	if err := needShards(tx, name, cmd.ShardIds); err != nil {
+		return nil, err
 	}
 	old := &schemapb.Table{Placement: slices.Clone(t.Placement)}
 	t.Placement = append(t.Placement, &schemapb.Placement{Epoch: epoch + 1, ShardId: cmd.ShardIds[0], MoreShards: cmd.ShardIds[1:], SinceUnixNano: now})

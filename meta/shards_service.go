@@ -76,7 +76,14 @@ func prepareChangeShard(s *metapb.ChangeShard) error {
 }
 
 func preparePlaceTable(p *metapb.PlaceTable) error {
-	if n := len(p.ShardIds); n == 0 || n > maxPartitions {
+	places := p.Step == metapb.PlaceTable_STEP_UNSPECIFIED || p.Step == metapb.PlaceTable_STEP_BEGIN
+	if _, known := metapb.PlaceTable_Step_name[int32(p.Step)]; !known {
+		return errs.New(errs.InvalidArguments, "Place table %d: step %d is not known", p.TableId, p.Step)
+	}
+	if !places && len(p.ShardIds) > 0 {
+		return errs.New(errs.InvalidArguments, "Place table %d: the shards of a handoff are given when it begins", p.TableId)
+	}
+	if n := len(p.ShardIds); places && (n == 0 || n > maxPartitions) {
 		return errs.New(errs.InvalidArguments, "Place table %d on %d shards: 1 to %d are possible", p.TableId, n, maxPartitions)
 	}
 	for i, id := range p.ShardIds {

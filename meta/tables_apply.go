@@ -353,8 +353,8 @@ func applyDropTable(tx *catalog.Tx, cmd *metapb.DropTable, now int64, c *change)
 	if err != nil {
 		return nil, err
 	}
-	c.DroppedTables = []uint64{t.Id}
-	return &metapb.Result{DroppedTables: c.DroppedTables}, tx.DropTable(t, c.Index, now)
+	err = dropTable(tx, t, now, c)
+	return &metapb.Result{DroppedTables: c.DroppedTables}, err
 }
 
 // applyTruncateTable drops the table and creates it again as it is, under a new
@@ -365,14 +365,14 @@ func applyTruncateTable(tx *catalog.Tx, cmd *metapb.TruncateTable, now int64, c 
 	if err != nil {
 		return nil, err
 	}
-	c.DroppedTables = []uint64{t.Id}
-	if err := tx.DropTable(t, c.Index, now); err != nil {
+	if err := dropTable(tx, t, now, c); err != nil {
 		return nil, err
 	}
 	if t.Id, err = tx.NextTableID(); err != nil {
 		return nil, err
 	}
-	t.Placement = t.Placement[len(t.Placement)-1:]
+	reopen(t, now)
+	t.OriginId, t.Placement = 0, t.Placement[len(t.Placement)-1:]
 	if t.Restored.GetComplete() {
 		t.Restored = nil // its rows are no longer those of the backup
 	}

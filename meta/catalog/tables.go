@@ -80,6 +80,12 @@ func (t *Tx) DropTable(table *schemapb.Table, index uint64, unixNano int64) erro
 	return t.put(bucketDropped, u64(d.ID), d.encode())
 }
 
+// DropCopy remembers that the id of the copy which a table names is gone.
+func (t *Tx) DropCopy(table *schemapb.Table, index uint64, unixNano int64) error {
+	d := Dropped{ID: table.Handoff.TableId, Database: table.Database, Name: table.Name, Index: index, UnixNano: unixNano}
+	return t.put(bucketDropped, u64(d.ID), d.encode())
+}
+
 // TablesFrom lists tables by id, from the first one after the given id. It stops
 // after limit tables or once they have bytes bytes, whichever is first; done tells
 // that there are no more.

@@ -138,6 +138,66 @@ func (OperationState) EnumDescriptor() ([]byte, []int) {
 	return file_metapb_meta_proto_rawDescGZIP(), []int{1}
 }
 
+type PlaceTable_Step int32
+
+const (
+	// The shards take the writes, and earlier rows stay where they are.
+	PlaceTable_STEP_UNSPECIFIED PlaceTable_Step = 0
+	// A handoff to the shards begins, with a new id. One that was begun before is given up.
+	PlaceTable_STEP_BEGIN PlaceTable_Step = 1
+	// Writes wait: the next epoch is closed.
+	PlaceTable_STEP_CLOSE PlaceTable_Step = 2
+	// The copy takes the table's place, name and writes; the rows of the former id are dead.
+	PlaceTable_STEP_FINISH PlaceTable_Step = 3
+	// The copy is dropped, and the shards of before take the writes.
+	PlaceTable_STEP_GIVE_UP PlaceTable_Step = 4
+)
+
+// Enum value maps for PlaceTable_Step.
+var (
+	PlaceTable_Step_name = map[int32]string{
+		0: "STEP_UNSPECIFIED",
+		1: "STEP_BEGIN",
+		2: "STEP_CLOSE",
+		3: "STEP_FINISH",
+		4: "STEP_GIVE_UP",
+	}
+	PlaceTable_Step_value = map[string]int32{
+		"STEP_UNSPECIFIED": 0,
+		"STEP_BEGIN":       1,
+		"STEP_CLOSE":       2,
+		"STEP_FINISH":      3,
+		"STEP_GIVE_UP":     4,
+	}
+)
+
+func (x PlaceTable_Step) Enum() *PlaceTable_Step {
+	p := new(PlaceTable_Step)
+	*p = x
+	return p
+}
+
+func (x PlaceTable_Step) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PlaceTable_Step) Descriptor() protoreflect.EnumDescriptor {
+	return file_metapb_meta_proto_enumTypes[2].Descriptor()
+}
+
+func (PlaceTable_Step) Type() protoreflect.EnumType {
+	return &file_metapb_meta_proto_enumTypes[2]
+}
+
+func (x PlaceTable_Step) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PlaceTable_Step.Descriptor instead.
+func (PlaceTable_Step) EnumDescriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{37, 0}
+}
+
 type ChangeMembersRequest_Change int32
 
 const (
@@ -178,11 +238,11 @@ func (x ChangeMembersRequest_Change) String() string {
 }
 
 func (ChangeMembersRequest_Change) Descriptor() protoreflect.EnumDescriptor {
-	return file_metapb_meta_proto_enumTypes[2].Descriptor()
+	return file_metapb_meta_proto_enumTypes[3].Descriptor()
 }
 
 func (ChangeMembersRequest_Change) Type() protoreflect.EnumType {
-	return &file_metapb_meta_proto_enumTypes[2]
+	return &file_metapb_meta_proto_enumTypes[3]
 }
 
 func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
@@ -3105,11 +3165,18 @@ func (x *Recovered) GetIncarnation() uint32 {
 
 // PlaceTable has other shards take a table's writes from the next epoch on. It is
 // refused if the table's epoch is not the given one.
+//
+// A table that merges rows gets other shards only together with all its rows, in steps
+// that name the handoff: its rows are copied into a table of another id, which takes its
+// name in the end.
 type PlaceTable struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	TableId       uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
-	Epoch         uint32                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	ShardIds      []uint32               `protobuf:"varint,3,rep,packed,name=shard_ids,json=shardIds,proto3" json:"shard_ids,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	TableId  uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	Epoch    uint32                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	ShardIds []uint32               `protobuf:"varint,3,rep,packed,name=shard_ids,json=shardIds,proto3" json:"shard_ids,omitempty"`
+	Step     PlaceTable_Step        `protobuf:"varint,4,opt,name=step,proto3,enum=cordwood.meta.PlaceTable_Step" json:"step,omitempty"`
+	// The handoff that the step is of, but for STEP_BEGIN: another one is refused.
+	HandoffId     uint64 `protobuf:"varint,5,opt,name=handoff_id,json=handoffId,proto3" json:"handoff_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3163,6 +3230,20 @@ func (x *PlaceTable) GetShardIds() []uint32 {
 		return x.ShardIds
 	}
 	return nil
+}
+
+func (x *PlaceTable) GetStep() PlaceTable_Step {
+	if x != nil {
+		return x.Step
+	}
+	return PlaceTable_STEP_UNSPECIFIED
+}
+
+func (x *PlaceTable) GetHandoffId() uint64 {
+	if x != nil {
+		return x.HandoffId
+	}
+	return 0
 }
 
 // Operation is work of the cluster on itself that takes more than one step. It goes on
@@ -5262,12 +5343,23 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\bnode_ids\x18\x01 \x03(\tR\anodeIds\"F\n" +
 	"\tRecovered\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12 \n" +
-	"\vincarnation\x18\x02 \x01(\rR\vincarnation\"Z\n" +
+	"\vincarnation\x18\x02 \x01(\rR\vincarnation\"\x8e\x02\n" +
 	"\n" +
 	"PlaceTable\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x1b\n" +
-	"\tshard_ids\x18\x03 \x03(\rR\bshardIds\"\x82\x06\n" +
+	"\tshard_ids\x18\x03 \x03(\rR\bshardIds\x122\n" +
+	"\x04step\x18\x04 \x01(\x0e2\x1e.cordwood.meta.PlaceTable.StepR\x04step\x12\x1d\n" +
+	"\n" +
+	"handoff_id\x18\x05 \x01(\x04R\thandoffId\"_\n" +
+	"\x04Step\x12\x14\n" +
+	"\x10STEP_UNSPECIFIED\x10\x00\x12\x0e\n" +
+	"\n" +
+	"STEP_BEGIN\x10\x01\x12\x0e\n" +
+	"\n" +
+	"STEP_CLOSE\x10\x02\x12\x0f\n" +
+	"\vSTEP_FINISH\x10\x03\x12\x10\n" +
+	"\fSTEP_GIVE_UP\x10\x04\"\x82\x06\n" +
 	"\tOperation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x123\n" +
@@ -5483,179 +5575,181 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 	return file_metapb_meta_proto_rawDescData
 }
 
-var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
 var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
-	(ChangeMembersRequest_Change)(0), // 2: cordwood.meta.ChangeMembersRequest.Change
-	(*ProposeRequest)(nil),           // 3: cordwood.meta.ProposeRequest
-	(*ProposeResponse)(nil),          // 4: cordwood.meta.ProposeResponse
-	(*Command)(nil),                  // 5: cordwood.meta.Command
-	(*Result)(nil),                   // 6: cordwood.meta.Result
-	(*Bootstrap)(nil),                // 7: cordwood.meta.Bootstrap
-	(*RegisterNode)(nil),             // 8: cordwood.meta.RegisterNode
-	(*RegisterSession)(nil),          // 9: cordwood.meta.RegisterSession
-	(*CreateDatabase)(nil),           // 10: cordwood.meta.CreateDatabase
-	(*DropDatabase)(nil),             // 11: cordwood.meta.DropDatabase
-	(*AlterDatabase)(nil),            // 12: cordwood.meta.AlterDatabase
-	(*EnsureSchema)(nil),             // 13: cordwood.meta.EnsureSchema
-	(*ProposalPart)(nil),             // 14: cordwood.meta.ProposalPart
-	(*TableDemand)(nil),              // 15: cordwood.meta.TableDemand
-	(*Conflict)(nil),                 // 16: cordwood.meta.Conflict
-	(*CreateTable)(nil),              // 17: cordwood.meta.CreateTable
-	(*AlterTable)(nil),               // 18: cordwood.meta.AlterTable
-	(*SetOptions)(nil),               // 19: cordwood.meta.SetOptions
-	(*UnsetOptions)(nil),             // 20: cordwood.meta.UnsetOptions
-	(*DropTable)(nil),                // 21: cordwood.meta.DropTable
-	(*TruncateTable)(nil),            // 22: cordwood.meta.TruncateTable
-	(*PutPipeline)(nil),              // 23: cordwood.meta.PutPipeline
-	(*DeletePipeline)(nil),           // 24: cordwood.meta.DeletePipeline
-	(*RestorePipeline)(nil),          // 25: cordwood.meta.RestorePipeline
-	(*PipelineVersion)(nil),          // 26: cordwood.meta.PipelineVersion
-	(*ReadPipelinesRequest)(nil),     // 27: cordwood.meta.ReadPipelinesRequest
-	(*ReadPipelinesResponse)(nil),    // 28: cordwood.meta.ReadPipelinesResponse
-	(*Node)(nil),                     // 29: cordwood.meta.Node
-	(*Shard)(nil),                    // 30: cordwood.meta.Shard
-	(*SetNodeState)(nil),             // 31: cordwood.meta.SetNodeState
-	(*RemoveNode)(nil),               // 32: cordwood.meta.RemoveNode
-	(*SetClusterVersion)(nil),        // 33: cordwood.meta.SetClusterVersion
-	(*SetSettings)(nil),              // 34: cordwood.meta.SetSettings
-	(*Settings)(nil),                 // 35: cordwood.meta.Settings
-	(*CreateShard)(nil),              // 36: cordwood.meta.CreateShard
-	(*ChangeShard)(nil),              // 37: cordwood.meta.ChangeShard
-	(*MadeAnew)(nil),                 // 38: cordwood.meta.MadeAnew
-	(*Recovered)(nil),                // 39: cordwood.meta.Recovered
-	(*PlaceTable)(nil),               // 40: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 41: cordwood.meta.Operation
-	(*PutOperation)(nil),             // 42: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 43: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 44: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 45: cordwood.meta.ReadIndexResponse
-	(*ReplicaReport)(nil),            // 46: cordwood.meta.ReplicaReport
-	(*DamagedSegment)(nil),           // 47: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 48: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 49: cordwood.meta.ReportRequest
-	(*ReportResponse)(nil),           // 50: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 51: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 52: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 53: cordwood.meta.StatusResponse
-	(*MemberStatus)(nil),             // 54: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 55: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 56: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 57: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 58: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 59: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 60: cordwood.meta.FoundResponse
-	(*WatchRequest)(nil),             // 61: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 62: cordwood.meta.WatchResponse
-	nil,                              // 63: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 64: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 65: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 66: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 67: cordwood.meta.Operation.NotesEntry
-	(*schemapb.Table)(nil),           // 68: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 69: cordwood.schema.Column
-	(*schemapb.Database)(nil),        // 70: cordwood.schema.Database
+	(PlaceTable_Step)(0),             // 2: cordwood.meta.PlaceTable.Step
+	(ChangeMembersRequest_Change)(0), // 3: cordwood.meta.ChangeMembersRequest.Change
+	(*ProposeRequest)(nil),           // 4: cordwood.meta.ProposeRequest
+	(*ProposeResponse)(nil),          // 5: cordwood.meta.ProposeResponse
+	(*Command)(nil),                  // 6: cordwood.meta.Command
+	(*Result)(nil),                   // 7: cordwood.meta.Result
+	(*Bootstrap)(nil),                // 8: cordwood.meta.Bootstrap
+	(*RegisterNode)(nil),             // 9: cordwood.meta.RegisterNode
+	(*RegisterSession)(nil),          // 10: cordwood.meta.RegisterSession
+	(*CreateDatabase)(nil),           // 11: cordwood.meta.CreateDatabase
+	(*DropDatabase)(nil),             // 12: cordwood.meta.DropDatabase
+	(*AlterDatabase)(nil),            // 13: cordwood.meta.AlterDatabase
+	(*EnsureSchema)(nil),             // 14: cordwood.meta.EnsureSchema
+	(*ProposalPart)(nil),             // 15: cordwood.meta.ProposalPart
+	(*TableDemand)(nil),              // 16: cordwood.meta.TableDemand
+	(*Conflict)(nil),                 // 17: cordwood.meta.Conflict
+	(*CreateTable)(nil),              // 18: cordwood.meta.CreateTable
+	(*AlterTable)(nil),               // 19: cordwood.meta.AlterTable
+	(*SetOptions)(nil),               // 20: cordwood.meta.SetOptions
+	(*UnsetOptions)(nil),             // 21: cordwood.meta.UnsetOptions
+	(*DropTable)(nil),                // 22: cordwood.meta.DropTable
+	(*TruncateTable)(nil),            // 23: cordwood.meta.TruncateTable
+	(*PutPipeline)(nil),              // 24: cordwood.meta.PutPipeline
+	(*DeletePipeline)(nil),           // 25: cordwood.meta.DeletePipeline
+	(*RestorePipeline)(nil),          // 26: cordwood.meta.RestorePipeline
+	(*PipelineVersion)(nil),          // 27: cordwood.meta.PipelineVersion
+	(*ReadPipelinesRequest)(nil),     // 28: cordwood.meta.ReadPipelinesRequest
+	(*ReadPipelinesResponse)(nil),    // 29: cordwood.meta.ReadPipelinesResponse
+	(*Node)(nil),                     // 30: cordwood.meta.Node
+	(*Shard)(nil),                    // 31: cordwood.meta.Shard
+	(*SetNodeState)(nil),             // 32: cordwood.meta.SetNodeState
+	(*RemoveNode)(nil),               // 33: cordwood.meta.RemoveNode
+	(*SetClusterVersion)(nil),        // 34: cordwood.meta.SetClusterVersion
+	(*SetSettings)(nil),              // 35: cordwood.meta.SetSettings
+	(*Settings)(nil),                 // 36: cordwood.meta.Settings
+	(*CreateShard)(nil),              // 37: cordwood.meta.CreateShard
+	(*ChangeShard)(nil),              // 38: cordwood.meta.ChangeShard
+	(*MadeAnew)(nil),                 // 39: cordwood.meta.MadeAnew
+	(*Recovered)(nil),                // 40: cordwood.meta.Recovered
+	(*PlaceTable)(nil),               // 41: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 42: cordwood.meta.Operation
+	(*PutOperation)(nil),             // 43: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 44: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 45: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 46: cordwood.meta.ReadIndexResponse
+	(*ReplicaReport)(nil),            // 47: cordwood.meta.ReplicaReport
+	(*DamagedSegment)(nil),           // 48: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 49: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 50: cordwood.meta.ReportRequest
+	(*ReportResponse)(nil),           // 51: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 52: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 53: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 54: cordwood.meta.StatusResponse
+	(*MemberStatus)(nil),             // 55: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 56: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 57: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 58: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 59: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 60: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 61: cordwood.meta.FoundResponse
+	(*WatchRequest)(nil),             // 62: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 63: cordwood.meta.WatchResponse
+	nil,                              // 64: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 65: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 66: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 67: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 68: cordwood.meta.Operation.NotesEntry
+	(*schemapb.Table)(nil),           // 69: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 70: cordwood.schema.Column
+	(*schemapb.Database)(nil),        // 71: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
-	5,  // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
-	6,  // 1: cordwood.meta.ProposeResponse.result:type_name -> cordwood.meta.Result
-	7,  // 2: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
-	8,  // 3: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
-	9,  // 4: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
-	31, // 5: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
-	32, // 6: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
-	33, // 7: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
-	34, // 8: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
-	10, // 9: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
-	11, // 10: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
-	12, // 11: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
-	13, // 12: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
-	17, // 13: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
-	18, // 14: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
-	21, // 15: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
-	22, // 16: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
-	23, // 17: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
-	24, // 18: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
-	25, // 19: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
-	36, // 20: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
-	37, // 21: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	40, // 22: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	42, // 23: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	43, // 24: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
-	16, // 25: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	68, // 26: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	26, // 27: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	30, // 28: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	41, // 29: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
-	29, // 30: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	63, // 31: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	64, // 32: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
-	15, // 33: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	14, // 34: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	69, // 35: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	65, // 36: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	69, // 37: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	69, // 38: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	68, // 39: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	69, // 40: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	19, // 41: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	20, // 42: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	66, // 43: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	26, // 44: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	26, // 45: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	6,  // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
+	7,  // 1: cordwood.meta.ProposeResponse.result:type_name -> cordwood.meta.Result
+	8,  // 2: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
+	9,  // 3: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
+	10, // 4: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
+	32, // 5: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
+	33, // 6: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
+	34, // 7: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
+	35, // 8: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
+	11, // 9: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
+	12, // 10: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
+	13, // 11: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
+	14, // 12: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
+	18, // 13: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
+	19, // 14: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
+	22, // 15: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
+	23, // 16: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
+	24, // 17: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
+	25, // 18: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
+	26, // 19: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
+	37, // 20: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
+	38, // 21: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
+	41, // 22: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	43, // 23: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	44, // 24: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	17, // 25: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	69, // 26: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	27, // 27: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	31, // 28: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
+	42, // 29: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	30, // 30: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	64, // 31: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	65, // 32: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	16, // 33: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	15, // 34: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
+	70, // 35: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	66, // 36: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	70, // 37: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	70, // 38: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	69, // 39: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	70, // 40: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	20, // 41: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	21, // 42: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	67, // 43: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	27, // 44: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	27, // 45: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
 	0,  // 46: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
 	0,  // 47: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
-	35, // 48: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	39, // 49: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
-	38, // 50: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
-	1,  // 51: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	67, // 52: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	41, // 53: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	48, // 54: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	47, // 55: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	46, // 56: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	29, // 57: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	49, // 58: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	35, // 59: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	54, // 60: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	52, // 61: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	30, // 62: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	41, // 63: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	2,  // 64: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	29, // 65: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	70, // 66: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	68, // 67: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	29, // 68: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	30, // 69: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	26, // 70: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	26, // 71: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	41, // 72: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	35, // 73: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	3,  // 74: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	61, // 75: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	27, // 76: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	44, // 77: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	49, // 78: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	51, // 79: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	55, // 80: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	57, // 81: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	59, // 82: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	4,  // 83: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	62, // 84: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	28, // 85: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	45, // 86: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	50, // 87: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	53, // 88: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	56, // 89: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	58, // 90: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	60, // 91: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	83, // [83:92] is the sub-list for method output_type
-	74, // [74:83] is the sub-list for method input_type
-	74, // [74:74] is the sub-list for extension type_name
-	74, // [74:74] is the sub-list for extension extendee
-	0,  // [0:74] is the sub-list for field type_name
+	36, // 48: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
+	40, // 49: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
+	39, // 50: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
+	2,  // 51: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
+	1,  // 52: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	68, // 53: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	42, // 54: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	49, // 55: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	48, // 56: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	47, // 57: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	30, // 58: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	50, // 59: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	36, // 60: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	55, // 61: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	53, // 62: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	31, // 63: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	42, // 64: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	3,  // 65: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	30, // 66: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	71, // 67: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	69, // 68: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	30, // 69: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	31, // 70: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	27, // 71: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	27, // 72: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	42, // 73: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	36, // 74: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	4,  // 75: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	62, // 76: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	28, // 77: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	45, // 78: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	50, // 79: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	52, // 80: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	56, // 81: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	58, // 82: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	60, // 83: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	5,  // 84: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	63, // 85: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	29, // 86: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	46, // 87: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	51, // 88: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	54, // 89: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	57, // 90: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	59, // 91: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	61, // 92: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	84, // [84:93] is the sub-list for method output_type
+	75, // [75:84] is the sub-list for method input_type
+	75, // [75:75] is the sub-list for extension type_name
+	75, // [75:75] is the sub-list for extension extendee
+	0,  // [0:75] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -5710,7 +5804,7 @@ func file_metapb_meta_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      4,
 			NumMessages:   65,
 			NumExtensions: 0,
 			NumServices:   2,

@@ -9,13 +9,16 @@ package metapb
 //	1  one node
 //	2  several nodes: membership, placement and operations; ids of proposals
 //	3  shards that are made anew
+//	4  tables that merge rows get other shards, and are spread
 const (
 	// MinProtocol is the oldest version that this program understands.
 	MinProtocol = 1
 	// MaxProtocol is the newest one.
-	MaxProtocol = 3
+	MaxProtocol = 4
 	// ProtocolCluster is the version that brought clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolAnew is the version that lets shards be made anew when their rows are lost.
 	ProtocolAnew = 3
+	// ProtocolHandoff is the version that brought tables which are handed over.
+	ProtocolHandoff = 4
 )

@@ -181,6 +181,9 @@ type Placement struct {
 	More    []uint32
 	// Since is the clock, in nanoseconds since 1970, of who proposed it; 0: not known.
 	Since int64
+	// Closed says that the shards keep the rows and take no writes; Handed, that they handed
+	// them over to those of the next epoch, and have none.
+	Closed, Handed bool
 }
 
 // Shards lists the shards, ShardID first.
@@ -188,6 +191,9 @@ func (p Placement) Shards() []uint32 { return append([]uint32{p.ShardID}, p.More
 
 // String names the shards: "shard 7", "shards 4, 7".
 func (p Placement) String() string {
+	if p.Closed {
+		return "no shard while its rows are handed over"
+	}
 	text := "shard "
 	if len(p.More) > 0 {
 		text = "shards "
@@ -203,7 +209,7 @@ func (p Placement) String() string {
 
 // Takes tells whether writes go to the shard.
 func (p Placement) Takes(shard uint32) bool {
-	return p.ShardID == shard || slices.Contains(p.More, shard)
+	return !p.Closed && (p.ShardID == shard || slices.Contains(p.More, shard))
 }
 
 // Table is a table as the metadata group knows it.
@@ -223,8 +229,41 @@ type Table struct {
 	CreatedUnixNano int64
 	// Restored says from which backup the table comes; nil: from none.
 	Restored *Restored
+	// Handoff is set while the rows are handed over to other shards.
+	Handoff *Handoff
+	// OriginID is the id that the table had before its rows were first handed over; 0:
+	// they never were. See Origin.
+	OriginID uint64
 
 	byName map[string]int
+}
+
+// Handoff is a copy of a table's rows that is being made in other shards. It takes the
+// table's name when it is complete, and until then is a table that nobody can name.
+type Handoff struct {
+	// ID is the id of the copy.
+	ID     uint64
+	Shards []uint32
+}
+
+// Origin is what the table's id was when it was made: its id, unless rows were handed over.
+func (t *Table) Origin() uint64 {
+	if t.OriginID != 0 {
+		return t.OriginID
+	}
+	return t.ID
+}
+
+// Copy is the table that the rows of t are copied into: t by another id, whose shards are
+// those of the handoff. It is nil if there is none.
+func (t *Table) Copy() *Table {
+	if t.Handoff == nil {
+		return nil
+	}
+	c := *t
+	c.ID, c.OriginID, c.Handoff = t.Handoff.ID, t.Origin(), nil
+	c.Placement = []Placement{{Epoch: 1, ShardID: t.Handoff.Shards[0], More: t.Handoff.Shards[1:]}}
+	return c.Index()
 }
 
 // Restored says from which backup a table comes.
@@ -293,6 +332,9 @@ func (t *Table) Writable() Placement {
 func (t *Table) Shards() []uint32 {
 	var out []uint32
 	for i := len(t.Placement) - 1; i >= 0; i-- {
+		if t.Placement[i].Handed {
+			break // and so did all before
+		}
 		for _, id := range t.Placement[i].Shards() {
 			if !slices.Contains(out, id) {
 				out = append(out, id)
@@ -306,7 +348,7 @@ func (t *Table) Shards() []uint32 {
 func FromProto(p *schemapb.Table) *Table {
 	t := &Table{
 		ID: p.Id, Database: p.Database, Name: p.Name, Version: p.Version, MinWriterVersion: p.MinWriterVersion,
-		NextColumnID: p.NextColumnId, Options: p.Options, CreatedUnixNano: p.CreatedUnixNano,
+		NextColumnID: p.NextColumnId, Options: p.Options, CreatedUnixNano: p.CreatedUnixNano, OriginID: p.OriginId,
 		Columns: make([]Column, len(p.Columns)), Placement: make([]Placement, len(p.Placement)),
 	}
 	for i, c := range p.Columns {
@@ -315,8 +357,11 @@ func FromProto(p *schemapb.Table) *Table {
 	if r := p.Restored; r != nil {
 		t.Restored = &Restored{BackupID: r.BackupId, Complete: r.Complete}
 	}
+	if h := p.Handoff; h != nil && len(h.ShardIds) > 0 {
+		t.Handoff = &Handoff{ID: h.TableId, Shards: h.ShardIds}
+	}
 	for i, pl := range p.Placement {
-		t.Placement[i] = Placement{Epoch: pl.Epoch, ShardID: pl.ShardId, More: pl.MoreShards, Since: pl.SinceUnixNano}
+		t.Placement[i] = Placement{Epoch: pl.Epoch, ShardID: pl.ShardId, More: pl.MoreShards, Since: pl.SinceUnixNano, Closed: pl.Closed, Handed: pl.Handed}
 	}
 	return t.Index()
 }
@@ -325,7 +370,7 @@ func FromProto(p *schemapb.Table) *Table {
 func (t *Table) ToProto() *schemapb.Table {
 	p := &schemapb.Table{
 		Id: t.ID, Database: t.Database, Name: t.Name, Version: t.Version, MinWriterVersion: t.MinWriterVersion,
-		NextColumnId: t.NextColumnID, Options: t.Options, CreatedUnixNano: t.CreatedUnixNano,
+		NextColumnId: t.NextColumnID, Options: t.Options, CreatedUnixNano: t.CreatedUnixNano, OriginId: t.OriginID,
 	}
 	for _, c := range t.Columns {
 		p.Columns = append(p.Columns, c.ToProto())
@@ -333,8 +378,13 @@ func (t *Table) ToProto() *schemapb.Table {
 	if r := t.Restored; r != nil {
 		p.Restored = &schemapb.Restored{BackupId: r.BackupID, Complete: r.Complete}
 	}
+	if h := t.Handoff; h != nil {
+		p.Handoff = &schemapb.Handoff{TableId: h.ID, ShardIds: h.Shards}
+	}
 	for _, pl := range t.Placement {
-		p.Placement = append(p.Placement, &schemapb.Placement{Epoch: pl.Epoch, ShardId: pl.ShardID, MoreShards: pl.More, SinceUnixNano: pl.Since})
+		p.Placement = append(p.Placement, &schemapb.Placement{
+			Epoch: pl.Epoch, ShardId: pl.ShardID, MoreShards: pl.More, SinceUnixNano: pl.Since, Closed: pl.Closed, Handed: pl.Handed,
+		})
 	}
 	return p
 }

@@ -393,6 +393,10 @@ type Placement struct {
 	MoreShards []uint32 `protobuf:"varint,3,rep,packed,name=more_shards,json=moreShards,proto3" json:"more_shards,omitempty"`
 	// Clock of the member that proposed it.
 	SinceUnixNano int64 `protobuf:"varint,4,opt,name=since_unix_nano,json=sinceUnixNano,proto3" json:"since_unix_nano,omitempty"`
+	// The shards keep the table's rows and take no writes: those wait for the next epoch.
+	Closed bool `protobuf:"varint,5,opt,name=closed,proto3" json:"closed,omitempty"`
+	// The shards handed the table's rows over to those of the next epoch, and have none.
+	Handed        bool `protobuf:"varint,6,opt,name=handed,proto3" json:"handed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -455,6 +459,75 @@ func (x *Placement) GetSinceUnixNano() int64 {
 	return 0
 }
 
+func (x *Placement) GetClosed() bool {
+	if x != nil {
+		return x.Closed
+	}
+	return false
+}
+
+func (x *Placement) GetHanded() bool {
+	if x != nil {
+		return x.Handed
+	}
+	return false
+}
+
+// Handoff is a copy of a table's rows that is being made in other shards: those of the
+// next epoch. It is a table of its own in all but name.
+type Handoff struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id that the table will have.
+	TableId       uint64   `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	ShardIds      []uint32 `protobuf:"varint,2,rep,packed,name=shard_ids,json=shardIds,proto3" json:"shard_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Handoff) Reset() {
+	*x = Handoff{}
+	mi := &file_schemapb_schema_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Handoff) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Handoff) ProtoMessage() {}
+
+func (x *Handoff) ProtoReflect() protoreflect.Message {
+	mi := &file_schemapb_schema_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Handoff.ProtoReflect.Descriptor instead.
+func (*Handoff) Descriptor() ([]byte, []int) {
+	return file_schemapb_schema_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Handoff) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
+func (x *Handoff) GetShardIds() []uint32 {
+	if x != nil {
+		return x.ShardIds
+	}
+	return nil
+}
+
 type Table struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Never reused; a table created again under the same name has a new one.
@@ -474,14 +547,18 @@ type Table struct {
 	Placement       []*Placement `protobuf:"bytes,9,rep,name=placement,proto3" json:"placement,omitempty"`
 	CreatedUnixNano int64        `protobuf:"varint,10,opt,name=created_unix_nano,json=createdUnixNano,proto3" json:"created_unix_nano,omitempty"`
 	// Set if a restore made the table.
-	Restored      *Restored `protobuf:"bytes,15,opt,name=restored,proto3" json:"restored,omitempty"`
+	Restored *Restored `protobuf:"bytes,15,opt,name=restored,proto3" json:"restored,omitempty"`
+	// Set while its rows are handed over.
+	Handoff *Handoff `protobuf:"bytes,16,opt,name=handoff,proto3" json:"handoff,omitempty"`
+	// The id that the table had before its rows were first handed over; 0: they never were.
+	OriginId      uint64 `protobuf:"varint,17,opt,name=origin_id,json=originId,proto3" json:"origin_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Table) Reset() {
 	*x = Table{}
-	mi := &file_schemapb_schema_proto_msgTypes[3]
+	mi := &file_schemapb_schema_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -493,7 +570,7 @@ func (x *Table) String() string {
 func (*Table) ProtoMessage() {}
 
 func (x *Table) ProtoReflect() protoreflect.Message {
-	mi := &file_schemapb_schema_proto_msgTypes[3]
+	mi := &file_schemapb_schema_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -506,7 +583,7 @@ func (x *Table) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Table.ProtoReflect.Descriptor instead.
 func (*Table) Descriptor() ([]byte, []int) {
-	return file_schemapb_schema_proto_rawDescGZIP(), []int{3}
+	return file_schemapb_schema_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Table) GetId() uint64 {
@@ -586,6 +663,20 @@ func (x *Table) GetRestored() *Restored {
 	return nil
 }
 
+func (x *Table) GetHandoff() *Handoff {
+	if x != nil {
+		return x.Handoff
+	}
+	return nil
+}
+
+func (x *Table) GetOriginId() uint64 {
+	if x != nil {
+		return x.OriginId
+	}
+	return 0
+}
+
 // Restored says from which backup a table comes.
 type Restored struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -598,7 +689,7 @@ type Restored struct {
 
 func (x *Restored) Reset() {
 	*x = Restored{}
-	mi := &file_schemapb_schema_proto_msgTypes[4]
+	mi := &file_schemapb_schema_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -610,7 +701,7 @@ func (x *Restored) String() string {
 func (*Restored) ProtoMessage() {}
 
 func (x *Restored) ProtoReflect() protoreflect.Message {
-	mi := &file_schemapb_schema_proto_msgTypes[4]
+	mi := &file_schemapb_schema_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -623,7 +714,7 @@ func (x *Restored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restored.ProtoReflect.Descriptor instead.
 func (*Restored) Descriptor() ([]byte, []int) {
-	return file_schemapb_schema_proto_rawDescGZIP(), []int{4}
+	return file_schemapb_schema_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Restored) GetBackupId() string {
@@ -651,7 +742,7 @@ type Database struct {
 
 func (x *Database) Reset() {
 	*x = Database{}
-	mi := &file_schemapb_schema_proto_msgTypes[5]
+	mi := &file_schemapb_schema_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -663,7 +754,7 @@ func (x *Database) String() string {
 func (*Database) ProtoMessage() {}
 
 func (x *Database) ProtoReflect() protoreflect.Message {
-	mi := &file_schemapb_schema_proto_msgTypes[5]
+	mi := &file_schemapb_schema_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -676,7 +767,7 @@ func (x *Database) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Database.ProtoReflect.Descriptor instead.
 func (*Database) Descriptor() ([]byte, []int) {
-	return file_schemapb_schema_proto_rawDescGZIP(), []int{5}
+	return file_schemapb_schema_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Database) GetName() string {
@@ -719,13 +810,18 @@ const file_schemapb_schema_proto_rawDesc = "" +
 	"\aoptions\x18\x02 \x03(\v2#.cordwood.schema.Index.OptionsEntryR\aoptions\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x85\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb5\x01\n" +
 	"\tPlacement\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x19\n" +
 	"\bshard_id\x18\x02 \x01(\rR\ashardId\x12\x1f\n" +
 	"\vmore_shards\x18\x03 \x03(\rR\n" +
 	"moreShards\x12&\n" +
-	"\x0fsince_unix_nano\x18\x04 \x01(\x03R\rsinceUnixNano\"\x80\x04\n" +
+	"\x0fsince_unix_nano\x18\x04 \x01(\x03R\rsinceUnixNano\x12\x16\n" +
+	"\x06closed\x18\x05 \x01(\bR\x06closed\x12\x16\n" +
+	"\x06handed\x18\x06 \x01(\bR\x06handed\"A\n" +
+	"\aHandoff\x12\x19\n" +
+	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x1b\n" +
+	"\tshard_ids\x18\x02 \x03(\rR\bshardIds\"\xd1\x04\n" +
 	"\x05Table\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1a\n" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x12\x12\n" +
@@ -738,7 +834,9 @@ const file_schemapb_schema_proto_rawDesc = "" +
 	"\tplacement\x18\t \x03(\v2\x1a.cordwood.schema.PlacementR\tplacement\x12*\n" +
 	"\x11created_unix_nano\x18\n" +
 	" \x01(\x03R\x0fcreatedUnixNano\x125\n" +
-	"\brestored\x18\x0f \x01(\v2\x19.cordwood.schema.RestoredR\brestored\x1a:\n" +
+	"\brestored\x18\x0f \x01(\v2\x19.cordwood.schema.RestoredR\brestored\x122\n" +
+	"\ahandoff\x18\x10 \x01(\v2\x18.cordwood.schema.HandoffR\ahandoff\x12\x1b\n" +
+	"\torigin_id\x18\x11 \x01(\x04R\boriginId\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"C\n" +
@@ -801,7 +899,7 @@ func file_schemapb_schema_proto_rawDescGZIP() []byte {
 }
 
 var file_schemapb_schema_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_schemapb_schema_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_schemapb_schema_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_schemapb_schema_proto_goTypes = []any{
 	(Type)(0),         // 0: cordwood.schema.Type
 	(Semantic)(0),     // 1: cordwood.schema.Semantic
@@ -809,29 +907,31 @@ var file_schemapb_schema_proto_goTypes = []any{
 	(*Column)(nil),    // 3: cordwood.schema.Column
 	(*Index)(nil),     // 4: cordwood.schema.Index
 	(*Placement)(nil), // 5: cordwood.schema.Placement
-	(*Table)(nil),     // 6: cordwood.schema.Table
-	(*Restored)(nil),  // 7: cordwood.schema.Restored
-	(*Database)(nil),  // 8: cordwood.schema.Database
-	nil,               // 9: cordwood.schema.Index.OptionsEntry
-	nil,               // 10: cordwood.schema.Table.OptionsEntry
-	nil,               // 11: cordwood.schema.Database.OptionsEntry
+	(*Handoff)(nil),   // 6: cordwood.schema.Handoff
+	(*Table)(nil),     // 7: cordwood.schema.Table
+	(*Restored)(nil),  // 8: cordwood.schema.Restored
+	(*Database)(nil),  // 9: cordwood.schema.Database
+	nil,               // 10: cordwood.schema.Index.OptionsEntry
+	nil,               // 11: cordwood.schema.Table.OptionsEntry
+	nil,               // 12: cordwood.schema.Database.OptionsEntry
 }
 var file_schemapb_schema_proto_depIdxs = []int32{
 	0,  // 0: cordwood.schema.Column.type:type_name -> cordwood.schema.Type
 	1,  // 1: cordwood.schema.Column.semantic:type_name -> cordwood.schema.Semantic
 	4,  // 2: cordwood.schema.Column.index:type_name -> cordwood.schema.Index
 	2,  // 3: cordwood.schema.Index.kind:type_name -> cordwood.schema.IndexKind
-	9,  // 4: cordwood.schema.Index.options:type_name -> cordwood.schema.Index.OptionsEntry
+	10, // 4: cordwood.schema.Index.options:type_name -> cordwood.schema.Index.OptionsEntry
 	3,  // 5: cordwood.schema.Table.columns:type_name -> cordwood.schema.Column
-	10, // 6: cordwood.schema.Table.options:type_name -> cordwood.schema.Table.OptionsEntry
+	11, // 6: cordwood.schema.Table.options:type_name -> cordwood.schema.Table.OptionsEntry
 	5,  // 7: cordwood.schema.Table.placement:type_name -> cordwood.schema.Placement
-	7,  // 8: cordwood.schema.Table.restored:type_name -> cordwood.schema.Restored
-	11, // 9: cordwood.schema.Database.options:type_name -> cordwood.schema.Database.OptionsEntry
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	8,  // 8: cordwood.schema.Table.restored:type_name -> cordwood.schema.Restored
+	6,  // 9: cordwood.schema.Table.handoff:type_name -> cordwood.schema.Handoff
+	12, // 10: cordwood.schema.Database.options:type_name -> cordwood.schema.Database.OptionsEntry
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_schemapb_schema_proto_init() }
@@ -846,7 +946,7 @@ func file_schemapb_schema_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_schemapb_schema_proto_rawDesc), len(file_schemapb_schema_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

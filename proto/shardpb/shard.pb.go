@@ -129,7 +129,194 @@ func (x ChangeReplicasRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeReplicasRequest_Change.Descriptor instead.
 func (ChangeReplicasRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{0, 0}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{2, 0}
+}
+
+type HandOverRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	// With its handoff.
+	Table *schemapb.Table `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"`
+	// The shards of the handoff and their nodes, the presumed leader first.
+	Nodes []*ShardNodes `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// Begin; else only tell. A copy is begun once: it is not known what one of another
+	// process has done.
+	Begin bool `protobuf:"varint,4,opt,name=begin,proto3" json:"begin,omitempty"`
+	// Wait so long, in milliseconds, for the copy to be complete.
+	WaitMillis uint32 `protobuf:"varint,5,opt,name=wait_millis,json=waitMillis,proto3" json:"wait_millis,omitempty"`
+	// End it and forget it.
+	End           bool `protobuf:"varint,6,opt,name=end,proto3" json:"end,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandOverRequest) Reset() {
+	*x = HandOverRequest{}
+	mi := &file_shardpb_shard_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandOverRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandOverRequest) ProtoMessage() {}
+
+func (x *HandOverRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandOverRequest.ProtoReflect.Descriptor instead.
+func (*HandOverRequest) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *HandOverRequest) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *HandOverRequest) GetTable() *schemapb.Table {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
+func (x *HandOverRequest) GetNodes() []*ShardNodes {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *HandOverRequest) GetBegin() bool {
+	if x != nil {
+		return x.Begin
+	}
+	return false
+}
+
+func (x *HandOverRequest) GetWaitMillis() uint32 {
+	if x != nil {
+		return x.WaitMillis
+	}
+	return 0
+}
+
+func (x *HandOverRequest) GetEnd() bool {
+	if x != nil {
+		return x.End
+	}
+	return false
+}
+
+type HandOverResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node does not do it: it has started anew since, or was never asked to.
+	Unknown    bool  `protobuf:"varint,1,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	DoneBytes  int64 `protobuf:"varint,2,opt,name=done_bytes,json=doneBytes,proto3" json:"done_bytes,omitempty"`
+	TotalBytes int64 `protobuf:"varint,3,opt,name=total_bytes,json=totalBytes,proto3" json:"total_bytes,omitempty"`
+	// The copy has all rows but those of the last moments.
+	CaughtUp bool `protobuf:"varint,4,opt,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty"`
+	// The shard takes no more rows by its log, and the copy has all of them.
+	Complete bool `protobuf:"varint,5,opt,name=complete,proto3" json:"complete,omitempty"`
+	// Why it failed, in words: it has to be begun anew, with a new handoff.
+	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
+	// Why it stands still, in words.
+	Waits         string `protobuf:"bytes,7,opt,name=waits,proto3" json:"waits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandOverResponse) Reset() {
+	*x = HandOverResponse{}
+	mi := &file_shardpb_shard_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandOverResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandOverResponse) ProtoMessage() {}
+
+func (x *HandOverResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandOverResponse.ProtoReflect.Descriptor instead.
+func (*HandOverResponse) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *HandOverResponse) GetUnknown() bool {
+	if x != nil {
+		return x.Unknown
+	}
+	return false
+}
+
+func (x *HandOverResponse) GetDoneBytes() int64 {
+	if x != nil {
+		return x.DoneBytes
+	}
+	return 0
+}
+
+func (x *HandOverResponse) GetTotalBytes() int64 {
+	if x != nil {
+		return x.TotalBytes
+	}
+	return 0
+}
+
+func (x *HandOverResponse) GetCaughtUp() bool {
+	if x != nil {
+		return x.CaughtUp
+	}
+	return false
+}
+
+func (x *HandOverResponse) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+func (x *HandOverResponse) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *HandOverResponse) GetWaits() string {
+	if x != nil {
+		return x.Waits
+	}
+	return ""
 }
 
 type ChangeReplicasRequest struct {
@@ -143,7 +330,7 @@ type ChangeReplicasRequest struct {
 
 func (x *ChangeReplicasRequest) Reset() {
 	*x = ChangeReplicasRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[0]
+	mi := &file_shardpb_shard_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -155,7 +342,7 @@ func (x *ChangeReplicasRequest) String() string {
 func (*ChangeReplicasRequest) ProtoMessage() {}
 
 func (x *ChangeReplicasRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[0]
+	mi := &file_shardpb_shard_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -168,7 +355,7 @@ func (x *ChangeReplicasRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeReplicasRequest.ProtoReflect.Descriptor instead.
 func (*ChangeReplicasRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{0}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ChangeReplicasRequest) GetShardId() uint32 {
@@ -202,7 +389,7 @@ type ChangeReplicasResponse struct {
 
 func (x *ChangeReplicasResponse) Reset() {
 	*x = ChangeReplicasResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[1]
+	mi := &file_shardpb_shard_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -214,7 +401,7 @@ func (x *ChangeReplicasResponse) String() string {
 func (*ChangeReplicasResponse) ProtoMessage() {}
 
 func (x *ChangeReplicasResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[1]
+	mi := &file_shardpb_shard_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -227,7 +414,7 @@ func (x *ChangeReplicasResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeReplicasResponse.ProtoReflect.Descriptor instead.
 func (*ChangeReplicasResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{1}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ChangeReplicasResponse) GetVoters() []string {
@@ -253,7 +440,7 @@ type ReadBarrierRequest struct {
 
 func (x *ReadBarrierRequest) Reset() {
 	*x = ReadBarrierRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[2]
+	mi := &file_shardpb_shard_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -265,7 +452,7 @@ func (x *ReadBarrierRequest) String() string {
 func (*ReadBarrierRequest) ProtoMessage() {}
 
 func (x *ReadBarrierRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[2]
+	mi := &file_shardpb_shard_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -278,7 +465,7 @@ func (x *ReadBarrierRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadBarrierRequest.ProtoReflect.Descriptor instead.
 func (*ReadBarrierRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{2}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ReadBarrierRequest) GetShardId() uint32 {
@@ -297,7 +484,7 @@ type ReadBarrierResponse struct {
 
 func (x *ReadBarrierResponse) Reset() {
 	*x = ReadBarrierResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[3]
+	mi := &file_shardpb_shard_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -309,7 +496,7 @@ func (x *ReadBarrierResponse) String() string {
 func (*ReadBarrierResponse) ProtoMessage() {}
 
 func (x *ReadBarrierResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[3]
+	mi := &file_shardpb_shard_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -322,7 +509,7 @@ func (x *ReadBarrierResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadBarrierResponse.ProtoReflect.Descriptor instead.
 func (*ReadBarrierResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{3}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ReadBarrierResponse) GetIndex() uint64 {
@@ -342,7 +529,7 @@ type DefineTablesRequest struct {
 
 func (x *DefineTablesRequest) Reset() {
 	*x = DefineTablesRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[4]
+	mi := &file_shardpb_shard_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -354,7 +541,7 @@ func (x *DefineTablesRequest) String() string {
 func (*DefineTablesRequest) ProtoMessage() {}
 
 func (x *DefineTablesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[4]
+	mi := &file_shardpb_shard_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -367,7 +554,7 @@ func (x *DefineTablesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefineTablesRequest.ProtoReflect.Descriptor instead.
 func (*DefineTablesRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{4}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DefineTablesRequest) GetShardId() uint32 {
@@ -393,7 +580,7 @@ type DefineTablesResponse struct {
 
 func (x *DefineTablesResponse) Reset() {
 	*x = DefineTablesResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[5]
+	mi := &file_shardpb_shard_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -405,7 +592,7 @@ func (x *DefineTablesResponse) String() string {
 func (*DefineTablesResponse) ProtoMessage() {}
 
 func (x *DefineTablesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[5]
+	mi := &file_shardpb_shard_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -418,7 +605,7 @@ func (x *DefineTablesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefineTablesResponse.ProtoReflect.Descriptor instead.
 func (*DefineTablesResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{5}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DefineTablesResponse) GetIndex() uint64 {
@@ -439,7 +626,7 @@ type BatchKey struct {
 
 func (x *BatchKey) Reset() {
 	*x = BatchKey{}
-	mi := &file_shardpb_shard_proto_msgTypes[6]
+	mi := &file_shardpb_shard_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -451,7 +638,7 @@ func (x *BatchKey) String() string {
 func (*BatchKey) ProtoMessage() {}
 
 func (x *BatchKey) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[6]
+	mi := &file_shardpb_shard_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -464,7 +651,7 @@ func (x *BatchKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchKey.ProtoReflect.Descriptor instead.
 func (*BatchKey) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{6}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *BatchKey) GetSession() uint64 {
@@ -491,7 +678,7 @@ type CheckKeysRequest struct {
 
 func (x *CheckKeysRequest) Reset() {
 	*x = CheckKeysRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[7]
+	mi := &file_shardpb_shard_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -503,7 +690,7 @@ func (x *CheckKeysRequest) String() string {
 func (*CheckKeysRequest) ProtoMessage() {}
 
 func (x *CheckKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[7]
+	mi := &file_shardpb_shard_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -516,7 +703,7 @@ func (x *CheckKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckKeysRequest.ProtoReflect.Descriptor instead.
 func (*CheckKeysRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{7}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CheckKeysRequest) GetShardId() uint32 {
@@ -543,7 +730,7 @@ type CheckKeysResponse struct {
 
 func (x *CheckKeysResponse) Reset() {
 	*x = CheckKeysResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[8]
+	mi := &file_shardpb_shard_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -555,7 +742,7 @@ func (x *CheckKeysResponse) String() string {
 func (*CheckKeysResponse) ProtoMessage() {}
 
 func (x *CheckKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[8]
+	mi := &file_shardpb_shard_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -568,7 +755,7 @@ func (x *CheckKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckKeysResponse.ProtoReflect.Descriptor instead.
 func (*CheckKeysResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{8}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CheckKeysResponse) GetAppended() []bool {
@@ -599,7 +786,7 @@ type ScanRequest struct {
 
 func (x *ScanRequest) Reset() {
 	*x = ScanRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[9]
+	mi := &file_shardpb_shard_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -611,7 +798,7 @@ func (x *ScanRequest) String() string {
 func (*ScanRequest) ProtoMessage() {}
 
 func (x *ScanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[9]
+	mi := &file_shardpb_shard_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -624,7 +811,7 @@ func (x *ScanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanRequest.ProtoReflect.Descriptor instead.
 func (*ScanRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{9}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ScanRequest) GetShardId() uint32 {
@@ -695,7 +882,7 @@ type ScanResponse struct {
 
 func (x *ScanResponse) Reset() {
 	*x = ScanResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[10]
+	mi := &file_shardpb_shard_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -707,7 +894,7 @@ func (x *ScanResponse) String() string {
 func (*ScanResponse) ProtoMessage() {}
 
 func (x *ScanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[10]
+	mi := &file_shardpb_shard_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -720,7 +907,7 @@ func (x *ScanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanResponse.ProtoReflect.Descriptor instead.
 func (*ScanResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{10}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ScanResponse) GetArrowIpc() []byte {
@@ -750,7 +937,7 @@ type WriteRequest struct {
 
 func (x *WriteRequest) Reset() {
 	*x = WriteRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[11]
+	mi := &file_shardpb_shard_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -762,7 +949,7 @@ func (x *WriteRequest) String() string {
 func (*WriteRequest) ProtoMessage() {}
 
 func (x *WriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[11]
+	mi := &file_shardpb_shard_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -775,7 +962,7 @@ func (x *WriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteRequest.ProtoReflect.Descriptor instead.
 func (*WriteRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{11}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *WriteRequest) GetShardId() uint32 {
@@ -811,7 +998,7 @@ type WriteResponse struct {
 
 func (x *WriteResponse) Reset() {
 	*x = WriteResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[12]
+	mi := &file_shardpb_shard_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -823,7 +1010,7 @@ func (x *WriteResponse) String() string {
 func (*WriteResponse) ProtoMessage() {}
 
 func (x *WriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[12]
+	mi := &file_shardpb_shard_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -836,7 +1023,7 @@ func (x *WriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResponse.ProtoReflect.Descriptor instead.
 func (*WriteResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{12}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *WriteResponse) GetIndex() uint64 {
@@ -863,7 +1050,7 @@ type TableName struct {
 
 func (x *TableName) Reset() {
 	*x = TableName{}
-	mi := &file_shardpb_shard_proto_msgTypes[13]
+	mi := &file_shardpb_shard_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -875,7 +1062,7 @@ func (x *TableName) String() string {
 func (*TableName) ProtoMessage() {}
 
 func (x *TableName) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[13]
+	mi := &file_shardpb_shard_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -888,7 +1075,7 @@ func (x *TableName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableName.ProtoReflect.Descriptor instead.
 func (*TableName) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{13}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TableName) GetDatabase() string {
@@ -916,7 +1103,7 @@ type AnalyzeRequest struct {
 
 func (x *AnalyzeRequest) Reset() {
 	*x = AnalyzeRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[14]
+	mi := &file_shardpb_shard_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -928,7 +1115,7 @@ func (x *AnalyzeRequest) String() string {
 func (*AnalyzeRequest) ProtoMessage() {}
 
 func (x *AnalyzeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[14]
+	mi := &file_shardpb_shard_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -941,7 +1128,7 @@ func (x *AnalyzeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeRequest.ProtoReflect.Descriptor instead.
 func (*AnalyzeRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{14}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AnalyzeRequest) GetSql() string {
@@ -970,7 +1157,7 @@ type AnalyzeResponse struct {
 
 func (x *AnalyzeResponse) Reset() {
 	*x = AnalyzeResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[15]
+	mi := &file_shardpb_shard_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -982,7 +1169,7 @@ func (x *AnalyzeResponse) String() string {
 func (*AnalyzeResponse) ProtoMessage() {}
 
 func (x *AnalyzeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[15]
+	mi := &file_shardpb_shard_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -995,7 +1182,7 @@ func (x *AnalyzeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeResponse.ProtoReflect.Descriptor instead.
 func (*AnalyzeResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{15}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AnalyzeResponse) GetTables() []*TableName {
@@ -1033,7 +1220,7 @@ type QueryTable struct {
 
 func (x *QueryTable) Reset() {
 	*x = QueryTable{}
-	mi := &file_shardpb_shard_proto_msgTypes[16]
+	mi := &file_shardpb_shard_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1045,7 +1232,7 @@ func (x *QueryTable) String() string {
 func (*QueryTable) ProtoMessage() {}
 
 func (x *QueryTable) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[16]
+	mi := &file_shardpb_shard_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1058,7 +1245,7 @@ func (x *QueryTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryTable.ProtoReflect.Descriptor instead.
 func (*QueryTable) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{16}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *QueryTable) GetName() *TableName {
@@ -1139,7 +1326,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[17]
+	mi := &file_shardpb_shard_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1338,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[17]
+	mi := &file_shardpb_shard_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1351,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{17}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *QueryRequest) GetSql() string {
@@ -1233,7 +1420,7 @@ type ShardNodes struct {
 
 func (x *ShardNodes) Reset() {
 	*x = ShardNodes{}
-	mi := &file_shardpb_shard_proto_msgTypes[18]
+	mi := &file_shardpb_shard_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1245,7 +1432,7 @@ func (x *ShardNodes) String() string {
 func (*ShardNodes) ProtoMessage() {}
 
 func (x *ShardNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[18]
+	mi := &file_shardpb_shard_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1258,7 +1445,7 @@ func (x *ShardNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardNodes.ProtoReflect.Descriptor instead.
 func (*ShardNodes) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{18}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ShardNodes) GetShardId() uint32 {
@@ -1287,7 +1474,7 @@ type QueryChunk struct {
 
 func (x *QueryChunk) Reset() {
 	*x = QueryChunk{}
-	mi := &file_shardpb_shard_proto_msgTypes[19]
+	mi := &file_shardpb_shard_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1486,7 @@ func (x *QueryChunk) String() string {
 func (*QueryChunk) ProtoMessage() {}
 
 func (x *QueryChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[19]
+	mi := &file_shardpb_shard_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1499,7 @@ func (x *QueryChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryChunk.ProtoReflect.Descriptor instead.
 func (*QueryChunk) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{19}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *QueryChunk) GetArrowIpc() []byte {
@@ -1346,7 +1533,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[20]
+	mi := &file_shardpb_shard_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1358,7 +1545,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[20]
+	mi := &file_shardpb_shard_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1371,7 +1558,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{20}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TailRequest) GetShardId() uint32 {
@@ -1429,7 +1616,7 @@ type TailChunk struct {
 
 func (x *TailChunk) Reset() {
 	*x = TailChunk{}
-	mi := &file_shardpb_shard_proto_msgTypes[21]
+	mi := &file_shardpb_shard_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1441,7 +1628,7 @@ func (x *TailChunk) String() string {
 func (*TailChunk) ProtoMessage() {}
 
 func (x *TailChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[21]
+	mi := &file_shardpb_shard_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1454,7 +1641,7 @@ func (x *TailChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailChunk.ProtoReflect.Descriptor instead.
 func (*TailChunk) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{21}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TailChunk) GetArrowIpc() []byte {
@@ -1485,7 +1672,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[22]
+	mi := &file_shardpb_shard_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1497,7 +1684,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[22]
+	mi := &file_shardpb_shard_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1510,7 +1697,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{22}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StatsRequest) GetSegments() bool {
@@ -1543,7 +1730,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[23]
+	mi := &file_shardpb_shard_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1555,7 +1742,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[23]
+	mi := &file_shardpb_shard_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1568,7 +1755,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{23}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StatsResponse) GetShards() []*ShardStats {
@@ -1610,7 +1797,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[24]
+	mi := &file_shardpb_shard_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1622,7 +1809,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[24]
+	mi := &file_shardpb_shard_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1635,7 +1822,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{24}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ShardStats) GetShardId() uint32 {
@@ -1798,7 +1985,7 @@ type TableStats struct {
 
 func (x *TableStats) Reset() {
 	*x = TableStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[25]
+	mi := &file_shardpb_shard_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1810,7 +1997,7 @@ func (x *TableStats) String() string {
 func (*TableStats) ProtoMessage() {}
 
 func (x *TableStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[25]
+	mi := &file_shardpb_shard_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1823,7 +2010,7 @@ func (x *TableStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStats.ProtoReflect.Descriptor instead.
 func (*TableStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{25}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TableStats) GetTableId() uint64 {
@@ -1871,7 +2058,7 @@ type SegmentStats struct {
 
 func (x *SegmentStats) Reset() {
 	*x = SegmentStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[26]
+	mi := &file_shardpb_shard_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1883,7 +2070,7 @@ func (x *SegmentStats) String() string {
 func (*SegmentStats) ProtoMessage() {}
 
 func (x *SegmentStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[26]
+	mi := &file_shardpb_shard_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1896,7 +2083,7 @@ func (x *SegmentStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentStats.ProtoReflect.Descriptor instead.
 func (*SegmentStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{26}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SegmentStats) GetTableId() uint64 {
@@ -1969,7 +2156,7 @@ type OperationStats struct {
 
 func (x *OperationStats) Reset() {
 	*x = OperationStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[27]
+	mi := &file_shardpb_shard_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1981,7 +2168,7 @@ func (x *OperationStats) String() string {
 func (*OperationStats) ProtoMessage() {}
 
 func (x *OperationStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[27]
+	mi := &file_shardpb_shard_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1994,7 +2181,7 @@ func (x *OperationStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationStats.ProtoReflect.Descriptor instead.
 func (*OperationStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{27}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *OperationStats) GetId() uint64 {
@@ -2067,7 +2254,7 @@ type PinRequest struct {
 
 func (x *PinRequest) Reset() {
 	*x = PinRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[28]
+	mi := &file_shardpb_shard_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2079,7 +2266,7 @@ func (x *PinRequest) String() string {
 func (*PinRequest) ProtoMessage() {}
 
 func (x *PinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[28]
+	mi := &file_shardpb_shard_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2092,7 +2279,7 @@ func (x *PinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinRequest.ProtoReflect.Descriptor instead.
 func (*PinRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{28}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PinRequest) GetShardId() uint32 {
@@ -2138,7 +2325,7 @@ type PinResponse struct {
 
 func (x *PinResponse) Reset() {
 	*x = PinResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[29]
+	mi := &file_shardpb_shard_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2150,7 +2337,7 @@ func (x *PinResponse) String() string {
 func (*PinResponse) ProtoMessage() {}
 
 func (x *PinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[29]
+	mi := &file_shardpb_shard_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2163,7 +2350,7 @@ func (x *PinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinResponse.ProtoReflect.Descriptor instead.
 func (*PinResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{29}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PinResponse) GetPinId() uint64 {
@@ -2227,7 +2414,7 @@ type TableMerging struct {
 
 func (x *TableMerging) Reset() {
 	*x = TableMerging{}
-	mi := &file_shardpb_shard_proto_msgTypes[30]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2239,7 +2426,7 @@ func (x *TableMerging) String() string {
 func (*TableMerging) ProtoMessage() {}
 
 func (x *TableMerging) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[30]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2252,7 +2439,7 @@ func (x *TableMerging) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableMerging.ProtoReflect.Descriptor instead.
 func (*TableMerging) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{30}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TableMerging) GetTableId() uint64 {
@@ -2280,7 +2467,7 @@ type MergeEra struct {
 
 func (x *MergeEra) Reset() {
 	*x = MergeEra{}
-	mi := &file_shardpb_shard_proto_msgTypes[31]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2292,7 +2479,7 @@ func (x *MergeEra) String() string {
 func (*MergeEra) ProtoMessage() {}
 
 func (x *MergeEra) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[31]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2305,7 +2492,7 @@ func (x *MergeEra) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeEra.ProtoReflect.Descriptor instead.
 func (*MergeEra) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{31}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *MergeEra) GetBefore() uint64 {
@@ -2335,7 +2522,7 @@ type ExpiredRows struct {
 
 func (x *ExpiredRows) Reset() {
 	*x = ExpiredRows{}
-	mi := &file_shardpb_shard_proto_msgTypes[32]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2347,7 +2534,7 @@ func (x *ExpiredRows) String() string {
 func (*ExpiredRows) ProtoMessage() {}
 
 func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[32]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2360,7 +2547,7 @@ func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpiredRows.ProtoReflect.Descriptor instead.
 func (*ExpiredRows) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{32}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ExpiredRows) GetTableId() uint64 {
@@ -2412,7 +2599,7 @@ type PinnedSegment struct {
 
 func (x *PinnedSegment) Reset() {
 	*x = PinnedSegment{}
-	mi := &file_shardpb_shard_proto_msgTypes[33]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2424,7 +2611,7 @@ func (x *PinnedSegment) String() string {
 func (*PinnedSegment) ProtoMessage() {}
 
 func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[33]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2437,7 +2624,7 @@ func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinnedSegment.ProtoReflect.Descriptor instead.
 func (*PinnedSegment) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{33}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PinnedSegment) GetId() uint64 {
@@ -2547,7 +2734,7 @@ type SegmentColumn struct {
 
 func (x *SegmentColumn) Reset() {
 	*x = SegmentColumn{}
-	mi := &file_shardpb_shard_proto_msgTypes[34]
+	mi := &file_shardpb_shard_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2559,7 +2746,7 @@ func (x *SegmentColumn) String() string {
 func (*SegmentColumn) ProtoMessage() {}
 
 func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[34]
+	mi := &file_shardpb_shard_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2572,7 +2759,7 @@ func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentColumn.ProtoReflect.Descriptor instead.
 func (*SegmentColumn) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{34}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SegmentColumn) GetId() uint32 {
@@ -2629,7 +2816,7 @@ type SegmentTable struct {
 
 func (x *SegmentTable) Reset() {
 	*x = SegmentTable{}
-	mi := &file_shardpb_shard_proto_msgTypes[35]
+	mi := &file_shardpb_shard_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2641,7 +2828,7 @@ func (x *SegmentTable) String() string {
 func (*SegmentTable) ProtoMessage() {}
 
 func (x *SegmentTable) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[35]
+	mi := &file_shardpb_shard_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2654,7 +2841,7 @@ func (x *SegmentTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentTable.ProtoReflect.Descriptor instead.
 func (*SegmentTable) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{35}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SegmentTable) GetTableId() uint64 {
@@ -2697,7 +2884,7 @@ type ReadSegmentRequest struct {
 
 func (x *ReadSegmentRequest) Reset() {
 	*x = ReadSegmentRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[36]
+	mi := &file_shardpb_shard_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2709,7 +2896,7 @@ func (x *ReadSegmentRequest) String() string {
 func (*ReadSegmentRequest) ProtoMessage() {}
 
 func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[36]
+	mi := &file_shardpb_shard_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2722,7 +2909,7 @@ func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentRequest.ProtoReflect.Descriptor instead.
 func (*ReadSegmentRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{36}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReadSegmentRequest) GetShardId() uint32 {
@@ -2763,7 +2950,7 @@ type ReadSegmentResponse struct {
 
 func (x *ReadSegmentResponse) Reset() {
 	*x = ReadSegmentResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[37]
+	mi := &file_shardpb_shard_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2775,7 +2962,7 @@ func (x *ReadSegmentResponse) String() string {
 func (*ReadSegmentResponse) ProtoMessage() {}
 
 func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[37]
+	mi := &file_shardpb_shard_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2788,7 +2975,7 @@ func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentResponse.ProtoReflect.Descriptor instead.
 func (*ReadSegmentResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{37}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReadSegmentResponse) GetData() []byte {
@@ -2802,7 +2989,25 @@ var File_shardpb_shard_proto protoreflect.FileDescriptor
 
 const file_shardpb_shard_proto_rawDesc = "" +
 	"\n" +
-	"\x13shardpb/shard.proto\x12\x0ecordwood.shard\x1a\x15schemapb/schema.proto\"\x83\x02\n" +
+	"\x13shardpb/shard.proto\x12\x0ecordwood.shard\x1a\x15schemapb/schema.proto\"\xd5\x01\n" +
+	"\x0fHandOverRequest\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12,\n" +
+	"\x05table\x18\x02 \x01(\v2\x16.cordwood.schema.TableR\x05table\x120\n" +
+	"\x05nodes\x18\x03 \x03(\v2\x1a.cordwood.shard.ShardNodesR\x05nodes\x12\x14\n" +
+	"\x05begin\x18\x04 \x01(\bR\x05begin\x12\x1f\n" +
+	"\vwait_millis\x18\x05 \x01(\rR\n" +
+	"waitMillis\x12\x10\n" +
+	"\x03end\x18\x06 \x01(\bR\x03end\"\xd1\x01\n" +
+	"\x10HandOverResponse\x12\x18\n" +
+	"\aunknown\x18\x01 \x01(\bR\aunknown\x12\x1d\n" +
+	"\n" +
+	"done_bytes\x18\x02 \x01(\x03R\tdoneBytes\x12\x1f\n" +
+	"\vtotal_bytes\x18\x03 \x01(\x03R\n" +
+	"totalBytes\x12\x1b\n" +
+	"\tcaught_up\x18\x04 \x01(\bR\bcaughtUp\x12\x1a\n" +
+	"\bcomplete\x18\x05 \x01(\bR\bcomplete\x12\x14\n" +
+	"\x05error\x18\x06 \x01(\tR\x05error\x12\x14\n" +
+	"\x05waits\x18\a \x01(\tR\x05waits\"\x83\x02\n" +
 	"\x15ChangeReplicasRequest\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x17\n" +
 	"\anode_id\x18\x02 \x01(\tR\x06nodeId\x12D\n" +
@@ -3026,7 +3231,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\tMergeRule\x12\x1a\n" +
 	"\x16MERGE_RULE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13MERGE_RULE_LAST_ROW\x10\x01\x12\x1c\n" +
-	"\x18MERGE_RULE_LAST_NON_NULL\x10\x022\xb4\a\n" +
+	"\x18MERGE_RULE_LAST_NON_NULL\x10\x022\x83\b\n" +
 	"\fShardService\x12D\n" +
 	"\x05Write\x12\x1c.cordwood.shard.WriteRequest\x1a\x1d.cordwood.shard.WriteResponse\x12J\n" +
 	"\aAnalyze\x12\x1e.cordwood.shard.AnalyzeRequest\x1a\x1f.cordwood.shard.AnalyzeResponse\x12C\n" +
@@ -3039,7 +3244,8 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\vReadBarrier\x12\".cordwood.shard.ReadBarrierRequest\x1a#.cordwood.shard.ReadBarrierResponse\x12Y\n" +
 	"\fDefineTables\x12#.cordwood.shard.DefineTablesRequest\x1a$.cordwood.shard.DefineTablesResponse\x12P\n" +
 	"\tCheckKeys\x12 .cordwood.shard.CheckKeysRequest\x1a!.cordwood.shard.CheckKeysResponse\x12C\n" +
-	"\x04Scan\x12\x1b.cordwood.shard.ScanRequest\x1a\x1c.cordwood.shard.ScanResponse0\x01B\x18Z\x16cordwood/proto/shardpbb\x06proto3"
+	"\x04Scan\x12\x1b.cordwood.shard.ScanRequest\x1a\x1c.cordwood.shard.ScanResponse0\x01\x12M\n" +
+	"\bHandOver\x12\x1f.cordwood.shard.HandOverRequest\x1a .cordwood.shard.HandOverResponseB\x18Z\x16cordwood/proto/shardpbb\x06proto3"
 
 var (
 	file_shardpb_shard_proto_rawDescOnce sync.Once
@@ -3054,107 +3260,113 @@ func file_shardpb_shard_proto_rawDescGZIP() []byte {
 }
 
 var file_shardpb_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_shardpb_shard_proto_goTypes = []any{
 	(MergeRule)(0),                    // 0: cordwood.shard.MergeRule
 	(ChangeReplicasRequest_Change)(0), // 1: cordwood.shard.ChangeReplicasRequest.Change
-	(*ChangeReplicasRequest)(nil),     // 2: cordwood.shard.ChangeReplicasRequest
-	(*ChangeReplicasResponse)(nil),    // 3: cordwood.shard.ChangeReplicasResponse
-	(*ReadBarrierRequest)(nil),        // 4: cordwood.shard.ReadBarrierRequest
-	(*ReadBarrierResponse)(nil),       // 5: cordwood.shard.ReadBarrierResponse
-	(*DefineTablesRequest)(nil),       // 6: cordwood.shard.DefineTablesRequest
-	(*DefineTablesResponse)(nil),      // 7: cordwood.shard.DefineTablesResponse
-	(*BatchKey)(nil),                  // 8: cordwood.shard.BatchKey
-	(*CheckKeysRequest)(nil),          // 9: cordwood.shard.CheckKeysRequest
-	(*CheckKeysResponse)(nil),         // 10: cordwood.shard.CheckKeysResponse
-	(*ScanRequest)(nil),               // 11: cordwood.shard.ScanRequest
-	(*ScanResponse)(nil),              // 12: cordwood.shard.ScanResponse
-	(*WriteRequest)(nil),              // 13: cordwood.shard.WriteRequest
-	(*WriteResponse)(nil),             // 14: cordwood.shard.WriteResponse
-	(*TableName)(nil),                 // 15: cordwood.shard.TableName
-	(*AnalyzeRequest)(nil),            // 16: cordwood.shard.AnalyzeRequest
-	(*AnalyzeResponse)(nil),           // 17: cordwood.shard.AnalyzeResponse
-	(*QueryTable)(nil),                // 18: cordwood.shard.QueryTable
-	(*QueryRequest)(nil),              // 19: cordwood.shard.QueryRequest
-	(*ShardNodes)(nil),                // 20: cordwood.shard.ShardNodes
-	(*QueryChunk)(nil),                // 21: cordwood.shard.QueryChunk
-	(*TailRequest)(nil),               // 22: cordwood.shard.TailRequest
-	(*TailChunk)(nil),                 // 23: cordwood.shard.TailChunk
-	(*StatsRequest)(nil),              // 24: cordwood.shard.StatsRequest
-	(*StatsResponse)(nil),             // 25: cordwood.shard.StatsResponse
-	(*ShardStats)(nil),                // 26: cordwood.shard.ShardStats
-	(*TableStats)(nil),                // 27: cordwood.shard.TableStats
-	(*SegmentStats)(nil),              // 28: cordwood.shard.SegmentStats
-	(*OperationStats)(nil),            // 29: cordwood.shard.OperationStats
-	(*PinRequest)(nil),                // 30: cordwood.shard.PinRequest
-	(*PinResponse)(nil),               // 31: cordwood.shard.PinResponse
-	(*TableMerging)(nil),              // 32: cordwood.shard.TableMerging
-	(*MergeEra)(nil),                  // 33: cordwood.shard.MergeEra
-	(*ExpiredRows)(nil),               // 34: cordwood.shard.ExpiredRows
-	(*PinnedSegment)(nil),             // 35: cordwood.shard.PinnedSegment
-	(*SegmentColumn)(nil),             // 36: cordwood.shard.SegmentColumn
-	(*SegmentTable)(nil),              // 37: cordwood.shard.SegmentTable
-	(*ReadSegmentRequest)(nil),        // 38: cordwood.shard.ReadSegmentRequest
-	(*ReadSegmentResponse)(nil),       // 39: cordwood.shard.ReadSegmentResponse
-	(*schemapb.Table)(nil),            // 40: cordwood.schema.Table
-	(schemapb.Type)(0),                // 41: cordwood.schema.Type
-	(schemapb.Semantic)(0),            // 42: cordwood.schema.Semantic
+	(*HandOverRequest)(nil),           // 2: cordwood.shard.HandOverRequest
+	(*HandOverResponse)(nil),          // 3: cordwood.shard.HandOverResponse
+	(*ChangeReplicasRequest)(nil),     // 4: cordwood.shard.ChangeReplicasRequest
+	(*ChangeReplicasResponse)(nil),    // 5: cordwood.shard.ChangeReplicasResponse
+	(*ReadBarrierRequest)(nil),        // 6: cordwood.shard.ReadBarrierRequest
+	(*ReadBarrierResponse)(nil),       // 7: cordwood.shard.ReadBarrierResponse
+	(*DefineTablesRequest)(nil),       // 8: cordwood.shard.DefineTablesRequest
+	(*DefineTablesResponse)(nil),      // 9: cordwood.shard.DefineTablesResponse
+	(*BatchKey)(nil),                  // 10: cordwood.shard.BatchKey
+	(*CheckKeysRequest)(nil),          // 11: cordwood.shard.CheckKeysRequest
+	(*CheckKeysResponse)(nil),         // 12: cordwood.shard.CheckKeysResponse
+	(*ScanRequest)(nil),               // 13: cordwood.shard.ScanRequest
+	(*ScanResponse)(nil),              // 14: cordwood.shard.ScanResponse
+	(*WriteRequest)(nil),              // 15: cordwood.shard.WriteRequest
+	(*WriteResponse)(nil),             // 16: cordwood.shard.WriteResponse
+	(*TableName)(nil),                 // 17: cordwood.shard.TableName
+	(*AnalyzeRequest)(nil),            // 18: cordwood.shard.AnalyzeRequest
+	(*AnalyzeResponse)(nil),           // 19: cordwood.shard.AnalyzeResponse
+	(*QueryTable)(nil),                // 20: cordwood.shard.QueryTable
+	(*QueryRequest)(nil),              // 21: cordwood.shard.QueryRequest
+	(*ShardNodes)(nil),                // 22: cordwood.shard.ShardNodes
+	(*QueryChunk)(nil),                // 23: cordwood.shard.QueryChunk
+	(*TailRequest)(nil),               // 24: cordwood.shard.TailRequest
+	(*TailChunk)(nil),                 // 25: cordwood.shard.TailChunk
+	(*StatsRequest)(nil),              // 26: cordwood.shard.StatsRequest
+	(*StatsResponse)(nil),             // 27: cordwood.shard.StatsResponse
+	(*ShardStats)(nil),                // 28: cordwood.shard.ShardStats
+	(*TableStats)(nil),                // 29: cordwood.shard.TableStats
+	(*SegmentStats)(nil),              // 30: cordwood.shard.SegmentStats
+	(*OperationStats)(nil),            // 31: cordwood.shard.OperationStats
+	(*PinRequest)(nil),                // 32: cordwood.shard.PinRequest
+	(*PinResponse)(nil),               // 33: cordwood.shard.PinResponse
+	(*TableMerging)(nil),              // 34: cordwood.shard.TableMerging
+	(*MergeEra)(nil),                  // 35: cordwood.shard.MergeEra
+	(*ExpiredRows)(nil),               // 36: cordwood.shard.ExpiredRows
+	(*PinnedSegment)(nil),             // 37: cordwood.shard.PinnedSegment
+	(*SegmentColumn)(nil),             // 38: cordwood.shard.SegmentColumn
+	(*SegmentTable)(nil),              // 39: cordwood.shard.SegmentTable
+	(*ReadSegmentRequest)(nil),        // 40: cordwood.shard.ReadSegmentRequest
+	(*ReadSegmentResponse)(nil),       // 41: cordwood.shard.ReadSegmentResponse
+	(*schemapb.Table)(nil),            // 42: cordwood.schema.Table
+	(schemapb.Type)(0),                // 43: cordwood.schema.Type
+	(schemapb.Semantic)(0),            // 44: cordwood.schema.Semantic
 }
 var file_shardpb_shard_proto_depIdxs = []int32{
-	1,  // 0: cordwood.shard.ChangeReplicasRequest.change:type_name -> cordwood.shard.ChangeReplicasRequest.Change
-	40, // 1: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
-	8,  // 2: cordwood.shard.CheckKeysRequest.keys:type_name -> cordwood.shard.BatchKey
-	40, // 3: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
-	40, // 4: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
-	15, // 5: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
-	15, // 6: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
-	40, // 7: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
-	18, // 8: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
-	20, // 9: cordwood.shard.QueryRequest.nodes:type_name -> cordwood.shard.ShardNodes
-	15, // 10: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
-	40, // 11: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
-	26, // 12: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
-	27, // 13: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
-	28, // 14: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
-	29, // 15: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
-	35, // 16: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
-	34, // 17: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
-	32, // 18: cordwood.shard.PinResponse.merging:type_name -> cordwood.shard.TableMerging
-	33, // 19: cordwood.shard.TableMerging.eras:type_name -> cordwood.shard.MergeEra
-	0,  // 20: cordwood.shard.MergeEra.rule:type_name -> cordwood.shard.MergeRule
-	36, // 21: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
-	37, // 22: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
-	41, // 23: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
-	42, // 24: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
-	13, // 25: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
-	16, // 26: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
-	19, // 27: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
-	22, // 28: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
-	24, // 29: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
-	30, // 30: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
-	38, // 31: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
-	2,  // 32: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
-	4,  // 33: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
-	6,  // 34: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
-	9,  // 35: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
-	11, // 36: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
-	14, // 37: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
-	17, // 38: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
-	21, // 39: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
-	23, // 40: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
-	25, // 41: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
-	31, // 42: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
-	39, // 43: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
-	3,  // 44: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
-	5,  // 45: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
-	7,  // 46: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
-	10, // 47: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
-	12, // 48: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
-	37, // [37:49] is the sub-list for method output_type
-	25, // [25:37] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	42, // 0: cordwood.shard.HandOverRequest.table:type_name -> cordwood.schema.Table
+	22, // 1: cordwood.shard.HandOverRequest.nodes:type_name -> cordwood.shard.ShardNodes
+	1,  // 2: cordwood.shard.ChangeReplicasRequest.change:type_name -> cordwood.shard.ChangeReplicasRequest.Change
+	42, // 3: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
+	10, // 4: cordwood.shard.CheckKeysRequest.keys:type_name -> cordwood.shard.BatchKey
+	42, // 5: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
+	42, // 6: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
+	17, // 7: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
+	17, // 8: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
+	42, // 9: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
+	20, // 10: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
+	22, // 11: cordwood.shard.QueryRequest.nodes:type_name -> cordwood.shard.ShardNodes
+	17, // 12: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
+	42, // 13: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
+	28, // 14: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
+	29, // 15: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
+	30, // 16: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
+	31, // 17: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
+	37, // 18: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
+	36, // 19: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
+	34, // 20: cordwood.shard.PinResponse.merging:type_name -> cordwood.shard.TableMerging
+	35, // 21: cordwood.shard.TableMerging.eras:type_name -> cordwood.shard.MergeEra
+	0,  // 22: cordwood.shard.MergeEra.rule:type_name -> cordwood.shard.MergeRule
+	38, // 23: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
+	39, // 24: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
+	43, // 25: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
+	44, // 26: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
+	15, // 27: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
+	18, // 28: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
+	21, // 29: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
+	24, // 30: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
+	26, // 31: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
+	32, // 32: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
+	40, // 33: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
+	4,  // 34: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
+	6,  // 35: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
+	8,  // 36: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
+	11, // 37: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
+	13, // 38: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
+	2,  // 39: cordwood.shard.ShardService.HandOver:input_type -> cordwood.shard.HandOverRequest
+	16, // 40: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
+	19, // 41: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
+	23, // 42: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
+	25, // 43: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
+	27, // 44: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
+	33, // 45: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
+	41, // 46: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
+	5,  // 47: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
+	7,  // 48: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
+	9,  // 49: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
+	12, // 50: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
+	14, // 51: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
+	3,  // 52: cordwood.shard.ShardService.HandOver:output_type -> cordwood.shard.HandOverResponse
+	40, // [40:53] is the sub-list for method output_type
+	27, // [27:40] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_shardpb_shard_proto_init() }
@@ -3162,16 +3374,16 @@ func file_shardpb_shard_proto_init() {
 	if File_shardpb_shard_proto != nil {
 		return
 	}
-	file_shardpb_shard_proto_msgTypes[9].OneofWrappers = []any{}
-	file_shardpb_shard_proto_msgTypes[16].OneofWrappers = []any{}
-	file_shardpb_shard_proto_msgTypes[20].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[11].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[18].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[22].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shardpb_shard_proto_rawDesc), len(file_shardpb_shard_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   38,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -33,6 +33,7 @@ const (
 	ShardService_DefineTables_FullMethodName   = "/cordwood.shard.ShardService/DefineTables"
 	ShardService_CheckKeys_FullMethodName      = "/cordwood.shard.ShardService/CheckKeys"
 	ShardService_Scan_FullMethodName           = "/cordwood.shard.ShardService/Scan"
+	ShardService_HandOver_FullMethodName       = "/cordwood.shard.ShardService/HandOver"
 )
 
 // ShardServiceClient is the client API for ShardService service.
@@ -73,6 +74,9 @@ type ShardServiceClient interface {
 	CheckKeys(ctx context.Context, in *CheckKeysRequest, opts ...grpc.CallOption) (*CheckKeysResponse, error)
 	// Scan sends the rows of one table in one shard that a query on another node needs.
 	Scan(ctx context.Context, in *ScanRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ScanResponse], error)
+	// HandOver has this node's replica of a shard copy the rows of a table into the shards
+	// that the table's handoff names, and follow what is written, or tells how far it is.
+	HandOver(ctx context.Context, in *HandOverRequest, opts ...grpc.CallOption) (*HandOverResponse, error)
 }
 
 type shardServiceClient struct {
@@ -248,6 +252,16 @@ func (c *shardServiceClient) Scan(ctx context.Context, in *ScanRequest, opts ...
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ShardService_ScanClient = grpc.ServerStreamingClient[ScanResponse]
 
+func (c *shardServiceClient) HandOver(ctx context.Context, in *HandOverRequest, opts ...grpc.CallOption) (*HandOverResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(HandOverResponse)
+	err := c.cc.Invoke(ctx, ShardService_HandOver_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ShardServiceServer is the server API for ShardService service.
 // All implementations must embed UnimplementedShardServiceServer
 // for forward compatibility.
@@ -286,6 +300,9 @@ type ShardServiceServer interface {
 	CheckKeys(context.Context, *CheckKeysRequest) (*CheckKeysResponse, error)
 	// Scan sends the rows of one table in one shard that a query on another node needs.
 	Scan(*ScanRequest, grpc.ServerStreamingServer[ScanResponse]) error
+	// HandOver has this node's replica of a shard copy the rows of a table into the shards
+	// that the table's handoff names, and follow what is written, or tells how far it is.
+	HandOver(context.Context, *HandOverRequest) (*HandOverResponse, error)
 	mustEmbedUnimplementedShardServiceServer()
 }
 
@@ -331,6 +348,9 @@ func (UnimplementedShardServiceServer) CheckKeys(context.Context, *CheckKeysRequ
 }
 func (UnimplementedShardServiceServer) Scan(*ScanRequest, grpc.ServerStreamingServer[ScanResponse]) error {
 	return status.Error(codes.Unimplemented, "method Scan not implemented")
+}
+func (UnimplementedShardServiceServer) HandOver(context.Context, *HandOverRequest) (*HandOverResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method HandOver not implemented")
 }
 func (UnimplementedShardServiceServer) mustEmbedUnimplementedShardServiceServer() {}
 func (UnimplementedShardServiceServer) testEmbeddedByValue()                      {}
@@ -534,6 +554,24 @@ func _ShardService_Scan_Handler(srv interface{}, stream grpc.ServerStream) error
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ShardService_ScanServer = grpc.ServerStreamingServer[ScanResponse]
 
+func _ShardService_HandOver_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(HandOverRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ShardServiceServer).HandOver(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ShardService_HandOver_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ShardServiceServer).HandOver(ctx, req.(*HandOverRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ShardService_ServiceDesc is the grpc.ServiceDesc for ShardService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -568,6 +606,10 @@ var ShardService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CheckKeys",
 			Handler:    _ShardService_CheckKeys_Handler,
+		},
+		{
+			MethodName: "HandOver",
+			Handler:    _ShardService_HandOver_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -1,0 +1,167 @@
+package meta
+
+import (
+	"slices"
+	"time"
+
+	"cordwood/meta/catalog"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schemapb"
+)
+
+// After the log: tables that merge rows and get other shards, with all their rows.
+//
+//	begin     the table names a copy of it: an id, and shards
+//	close     the next epoch is closed: nobody takes writes
+//	finish    the copy is the table: its id, its shards, the epoch after that
+//	give up   the copy is dropped; if the table was closed, its shards are open again
+//
+// A copy that was begun and not finished has an id that is dropped in the end, as that of
+// a table is: whoever still writes into it is refused, and its rows are removed.
+
+// keyHistory is how long shards that have handed a table over are remembered: for longer
+// than requests with a key may be repeated.
+const keyHistory = 2 * time.Hour
+
+// applyHandoff is the steps of PlaceTable but the one without a name.
+func applyHandoff(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) (*metapb.Result, error) {
+	t, err := tx.TableByID(cmd.TableId)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return nil, errs.New(errs.TableNotFound, "Table %d not found; it may have been dropped, or handed over", cmd.TableId)
+	}
+	name := catalog.TableName(t.Database, t.Name)
+	if len(t.Placement) == 0 {
+		return nil, errs.New(errs.IllegalState, "Table `%s` has no shard whose rows could be handed over", name)
+	}
+	last := t.Placement[len(t.Placement)-1]
+	switch {
+	case last.Epoch != cmd.Epoch:
+		return nil, errs.New(errs.RequestOutdated, "Table `%s` is in epoch %d and not %d: it was placed anew meanwhile; look at it again", name, last.Epoch, cmd.Epoch)
+	case cmd.Step == metapb.PlaceTable_STEP_BEGIN:
+		return beginHandoff(tx, t, cmd, now, c)
+	case t.Handoff.GetTableId() != cmd.HandoffId || t.Handoff == nil:
+		return nil, errs.New(errs.RequestOutdated, "Table `%s`: handoff %d is not the one under way; look at it again", name, cmd.HandoffId)
+	}
+	switch cmd.Step {
+	case metapb.PlaceTable_STEP_CLOSE:
+		if last.Closed {
+			return nil, errs.New(errs.RequestOutdated, "Table `%s` is closed already", name)
+		}
+		t.Placement = append(t.Placement, &schemapb.Placement{
+			Epoch: last.Epoch + 1, ShardId: last.ShardId, MoreShards: last.MoreShards, SinceUnixNano: now, Closed: true,
+		})
+	case metapb.PlaceTable_STEP_GIVE_UP:
+		if err := forgetHandoff(tx, t, c, now); err != nil {
+			return nil, err
+		}
+		reopen(t, now)
+	case metapb.PlaceTable_STEP_FINISH:
+		if !last.Closed {
+			return nil, errs.New(errs.IllegalState, "Table `%s` still takes writes: it cannot be handed over before it is closed", name)
+		}
+		return finishHandoff(tx, t, now, c)
+	}
+	t.Version++
+	c.Tables = []*schemapb.Table{t}
+	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.PutTable(t)
+}
+
+func beginHandoff(tx *catalog.Tx, t *schemapb.Table, cmd *metapb.PlaceTable, now int64, c *change) (*metapb.Result, error) {
+	name := catalog.TableName(t.Database, t.Name)
+	switch {
+	case t.Placement[len(t.Placement)-1].Closed:
+		return nil, errs.New(errs.IllegalState, "Table `%s` is closed: the handoff under way has to be given up first", name)
+	case len(t.Placement) >= catalog.MaxEpochs:
+		return nil, errs.New(errs.InvalidArguments, "Table `%s` was placed %d times, the most that are possible", name, len(t.Placement))
+	}
+	if err := needShards(tx, name, cmd.ShardIds); err != nil {
+		return nil, err
+	}
+	if err := forgetHandoff(tx, t, c, now); err != nil {
+		return nil, err
+	}
+	id, err := tx.NextTableID()
+	if err != nil {
+		return nil, err
+	}
+	t.Handoff = &schemapb.Handoff{TableId: id, ShardIds: cmd.ShardIds}
+	t.Version++
+	c.Tables = []*schemapb.Table{t}
+	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.PutTable(t)
+}
+
+// finishHandoff puts the copy in the table's place.
+func finishHandoff(tx *catalog.Tx, t *schemapb.Table, now int64, c *change) (*metapb.Result, error) {
+	h := t.Handoff
+	t.Handoff = nil
+	if err := tx.DropTable(t, c.Index, now); err != nil {
+		return nil, err
+	}
+	c.DroppedTables = []uint64{t.Id}
+	if t.OriginId == 0 {
+		t.OriginId = t.Id
+	}
+	closed := t.Placement[len(t.Placement)-1]
+	var history []*schemapb.Placement
+	for i, p := range t.Placement[:len(t.Placement)-1] {
+		if until := t.Placement[i+1].SinceUnixNano; now-until <= int64(keyHistory) {
+			p.Handed = true
+			history = append(history, p)
+		}
+	}
+	t.Id, t.Version = h.TableId, t.Version+1
+	t.Placement = append(history, &schemapb.Placement{Epoch: closed.Epoch + 1, ShardId: h.ShardIds[0], MoreShards: h.ShardIds[1:], SinceUnixNano: now})
+	c.Tables = []*schemapb.Table{t}
+	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.CreateTable(t)
+}
+
+// forgetHandoff drops the copy that a table names, if there is one.
+func forgetHandoff(tx *catalog.Tx, t *schemapb.Table, c *change, now int64) error {
+	if t.Handoff == nil {
+		return nil
+	}
+	c.DroppedTables = append(c.DroppedTables, t.Handoff.TableId)
+	if err := tx.DropCopy(t, c.Index, now); err != nil {
+		return err
+	}
+	t.Handoff = nil
+	return nil
+}
+
+// reopen has the shards of a table that is closed take its writes again.
+func reopen(t *schemapb.Table, now int64) {
+	if last := t.Placement[len(t.Placement)-1]; last.Closed {
+		t.Placement = slices.Clone(t.Placement[:len(t.Placement)-1])
+		before := t.Placement[len(t.Placement)-1]
+		t.Placement[len(t.Placement)-1] = &schemapb.Placement{
+			Epoch: last.Epoch + 1, ShardId: before.ShardId, MoreShards: before.MoreShards, SinceUnixNano: before.SinceUnixNano,
+		}
+	}
+}
+
+// dropTable drops a table, with the copy of it that is being made.
+func dropTable(tx *catalog.Tx, t *schemapb.Table, now int64, c *change) error {
+	if err := forgetHandoff(tx, t, c, now); err != nil {
+		return err
+	}
+	c.DroppedTables = append(c.DroppedTables, t.Id)
+	return tx.DropTable(t, c.Index, now)
+}
+
+// needShards refuses shards that do not exist.
+func needShards(tx *catalog.Tx, table string, ids []uint32) error {
+	for _, id := range ids {
+		s, err := tx.Shard(id)
+		if err != nil {
+			return err
+		}
+		if s == nil {
+			return errs.New(errs.ShardNotFound, "Table `%s` cannot be placed on shard %d: there is no such shard", table, id)
+		}
+	}
+	return nil
+}
