@@ -260,6 +260,7 @@ func (s *Shard) applyDrop(index, term uint64, e *entry) {
 	}
 	delete(s.segments, e.tableID)
 	s.endTails(e.tableID, tableGone(s.cfg.ID, e.tableID))
+	s.tellHandoffs(e.tableID)
 	s.appliedIndex, s.appliedTerm = index, term
 }
 

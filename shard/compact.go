@@ -174,6 +174,9 @@ func (s *Shard) pick() []compaction.Segment {
 func (s *Shard) candidate(l *liveSegment, now time.Time) (seg compaction.Segment, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	if s.handed(l) {
+		return seg, false
+	}
 	seg = compaction.Segment{ID: l.ID, Order: l.Order, Bytes: l.Bytes, Rows: l.Rows}
 	first := true
 	lo, hi := int64(0), int64(0) // days

@@ -22,6 +22,7 @@ import (
 func (s *Shard) define(d *tableDef) {
 	old := s.state.tables[d.ID]
 	s.state.define(d)
+	s.tellHandoffs(d.ID)
 	if old != nil && s.state.tables[d.ID] == d && d.merge != old.merge {
 		s.active.Cut(d.ID, old.merge)
 	}

@@ -63,7 +63,8 @@ func shardsOf(t *shardpb.QueryTable) []uint32 {
 // gather gives the engine what the query may read: rows of shards that this node leads as
 // they lie here, seen at one index of a shard's log; others are fetched. A table in
 // several shards is the union of its rows there: rows of one identity are in one shard
-// only, because the metadata does not spread tables whose rows merge.
+// only, because those of tables that merge them are spread by their tags, and handed over
+// when the table gets other shards.
 func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest) (_ *gathered, err error) {
 	g := &gathered{views: map[uint32]*View{}}
 	defer func() {
@@ -145,6 +146,9 @@ func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard m
 			return unreachable(id)
 		}
 		views[id] = v
+		if err := sh.gone(tables...); err != nil {
+			return err
+		}
 	}
 	return nil
 }

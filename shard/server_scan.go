@@ -39,6 +39,9 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 		return unreachable(req.ShardId)
 	}
 	defer v.Close()
+	if err := sh.gone(req.Table.Id); err != nil {
+		return err
+	}
 	qt := query.Table{Database: req.Table.Database, Name: req.Table.Name, Schema: schema.FromProto(req.Table), ExpiredBefore: req.ExpiredBefore}
 	show(&qt, v, req.Table.Id)
 	if req.AllowPartial {

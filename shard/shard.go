@@ -112,11 +112,13 @@ type Shard struct {
 	closing, closed           bool
 	tails                     tails
 	ingested                  ingested
+	handoffs                  map[uint64]*handoff // by the id of the copy
 	// shared is set from before another replica is added.
 	shared bool
 
 	operations operations
 	installs   installs
+	handing    sync.WaitGroup
 
 	queue         *queue
 	decoded       sync.Map     // *byte, the first of an entry on its way, to []decoded
@@ -292,6 +294,7 @@ func (s *Shard) close(ctx context.Context) error {
 		}
 	}
 	s.stopInstalls()
+	s.endHandoffs()
 	close(s.stop)
 	s.watching.Wait()
 	s.flusher.Wait()

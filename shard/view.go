@@ -152,6 +152,20 @@ func (s *Shard) ReadView(tableIDs ...uint64) *View {
 	return s.readViewLocked(tableIDs...)
 }
 
+// gone tells whether one of the tables was dropped here, as far as is remembered: its
+// rows may be somewhere else by another id, so a view that was taken before the call may be
+// all that there is, or may have nothing.
+func (s *Shard) gone(tableIDs ...uint64) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, id := range tableIDs {
+		if _, gone := s.state.dropped[id]; gone {
+			return tableGone(s.cfg.ID, id)
+		}
+	}
+	return nil
+}
+
 // readViewLocked is ReadView with mu held.
 func (s *Shard) readViewLocked(tableIDs ...uint64) *View {
 	v := &View{segments: make(map[uint64][]*liveSegment, len(tableIDs)), batches: make(map[uint64][]*column.Batch, len(tableIDs)), merging: make(map[uint64]merging, len(tableIDs))}

@@ -18,7 +18,7 @@ import (
 // done, or nil.
 func automatic(p *picture) *act {
 	for _, rule := range []func(*picture) *act{
-		(*picture).initialShards, (*picture).tendMeta, (*picture).repairShards, (*picture).rebuildReplicas, (*picture).shardsForNewNodes,
+		(*picture).initialShards, (*picture).tendMeta, (*picture).repairShards, (*picture).rebuildReplicas, (*picture).dropCopies, (*picture).shardsForNewNodes,
 		(*picture).partitionTables, (*picture).spreadTables, (*picture).leadSound,
 		(*picture).balanceReplicas, (*picture).balanceLeaders, (*picture).raiseVersion, (*picture).trimHistory,
 	} {
@@ -192,7 +192,7 @@ func (p *picture) partitionTables() *act {
 	for _, id := range slices.Sorted(maps.Keys(p.tables)) {
 		t := p.tables[id]
 		text := t.Options[schema.OptionPartitions]
-		if text == "" || !movable(t) || p.runs(func(op *metapb.Operation) bool { return op.TableId == id }) != nil {
+		if text == "" || p.runs(func(op *metapb.Operation) bool { return op.TableId == id }) != nil {
 			continue
 		}
 		have := len(t.Writable().Shards())

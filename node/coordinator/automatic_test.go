@@ -103,13 +103,21 @@ func TestAutomatic(t *testing.T) {
 			w.nodes["b"].State = metapb.NodeState_NODE_STATE_DRAINED
 		}, func(w *world) bool { return time.Since(w.began) > time.Minute }, func(w *world) bool { return !slices.Equal(sorted(w.voters), []string{"a", "b", "c"}) }},
 		{"a new node gets shards and hot tables", 20 * time.Minute, func(w *world) {
-			w.node("a").shard(1, "a").shard(1, "a").table(1, nil, 1).table(2, nil, 1).table(3, map[string]string{}, 2).voting("a")
-			w.ingest = map[uint64]float64{1: 20 << 20, 2: 20 << 20, 3: 50 << 20}
+			w.node("a").shard(1, "a").shard(1, "a").table(1, nil, 1).table(2, nil, 1).table(3, nil, 2).voting("a")
+			w.ingest = map[uint64]float64{1: 20 << 20, 2: 20 << 20}
 			w.later(time.Second, func() { w.node("b") })
 		}, func(w *world) bool {
 			home := func(id uint64) string { return w.groups[w.tables[id].Writable().ShardID].leader }
-			return w.idle() && len(w.shards) == 4 && home(1) == "b" && home(2) == "b"
+			return w.idle() && len(w.shards) == 4 && home(1) != home(2)
 		}, func(w *world) bool { return w.tables[3].Writable().Epoch != 1 }},
+		{"a hot table that merges goes to a new node", 20 * time.Minute, func(w *world) {
+			w.node("a").shard(1, "a").shard(1, "a").table(1, map[string]string{}, 1).table(2, map[string]string{}, 1).voting("a")
+			w.ingest = map[uint64]float64{1: 20 << 20, 2: 20 << 20}
+			w.later(time.Second, func() { w.node("b") })
+		}, func(w *world) bool {
+			home := func(name string) string { return w.groups[w.copyOf(name).Writable().ShardID].leader }
+			return w.idle() && len(w.shards) == 4 && home("t1") != home("t2")
+		}, nil},
 		{"a node that comes back from a drain gets replicas", 30 * time.Minute, func(w *world) {
 			w.node("a", "b").shard(1, "a").shard(1, "a").shard(1, "a").shard(1, "a").voting("a")
 			w.ops[1] = &metapb.Operation{Id: 1, Kind: KindNodeDrain, NodeId: "b", State: metapb.OperationState_OPERATION_STATE_DONE, EndedUnixNano: 1}
@@ -139,8 +147,8 @@ func TestAutomatic(t *testing.T) {
 			w.node("a", "b").shard(1, "a").shard(1, "b").shard(1, "a").voting("a")
 			w.table(1, map[string]string{"append_mode": "true", "partitions": "2"}, 1).table(2, map[string]string{"partitions": "2"}, 1)
 		}, func(w *world) bool {
-			return w.idle() && slices.Equal(w.tables[1].Writable().Shards(), []uint32{1, 2})
-		}, func(w *world) bool { return len(w.tables[2].Writable().Shards()) != 1 }},
+			return w.idle() && slices.Equal(w.tables[1].Writable().Shards(), []uint32{1, 2}) && len(w.copyOf("t2").Writable().Shards()) == 2
+		}, nil},
 		{"a hot table gets partitions", 30 * time.Minute, func(w *world) {
 			w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").voting("a")
 			w.table(1, map[string]string{"append_mode": "true", "partitions": "auto"}, 1)
@@ -149,7 +157,7 @@ func TestAutomatic(t *testing.T) {
 		{"a newer version is used when all know it", 5 * time.Minute, func(w *world) {
 			w.node("a").shard(1, "a").voting("a")
 			w.version = 1
-		}, func(w *world) bool { return w.version == 3 }, func(w *world) bool { return time.Since(w.began) < time.Minute }},
+		}, func(w *world) bool { return w.version == metapb.MaxProtocol }, func(w *world) bool { return time.Since(w.began) < time.Minute }},
 		{"old operations are forgotten", time.Minute, func(w *world) {
 			w.node("a").shard(1, "a").voting("a")
 			for range 300 {
@@ -233,7 +241,7 @@ func TestRefused(t *testing.T) {
 		{&metapb.Operation{Kind: KindReplicaChange, ShardId: 1, Want: 8}, "from 1 to 7 are possible"},
 		{&metapb.Operation{Kind: KindTableMove, TableId: 9, ToShards: []uint32{1}}, "there is no table with id 9"},
 		{&metapb.Operation{Kind: KindTableMove, TableId: 1, ToShards: []uint32{9}}, "there is no shard 9"},
-		{&metapb.Operation{Kind: KindTableMove, TableId: 2, ToShards: []uint32{2}}, "table public.t2 merges rows of one identity"},
+		{&metapb.Operation{Kind: KindTableMove, TableId: 2, ToShards: []uint32{2}}, "can be moved or spread once the cluster uses protocol version 3, now it uses 2"},
 		{&metapb.Operation{Kind: KindNodeDrain, NodeId: "x"}, "there is no node x"},
 		{&metapb.Operation{Kind: "shard-paint"}, `does not know operations of kind "shard-paint"`},
 	} {
@@ -241,6 +249,7 @@ func TestRefused(t *testing.T) {
 		w.table(1, nil, 1).table(2, map[string]string{}, 1)
 		w.down["d"] = time.Now().Add(-time.Minute)
 		w.nodes["e"].State = metapb.NodeState_NODE_STATE_DRAINED
+		w.version = metapb.ProtocolCluster
 		p := newPicture(time.Now(), Config{}.withDefaults(), w.status(), []*schema.Table{w.tables[1], w.tables[2]}, nil)
 		d := decide(p, c.op)
 		if d.end != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(d.reason, c.want) {

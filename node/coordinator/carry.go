@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -42,12 +43,12 @@ func record(p *picture, op *metapb.Operation, d decision, f *failure) *metapb.Op
 	}
 	next.Notes = withNotes(op.Notes, d.notes)
 	switch {
-	case d.do != nil && d.step == op.Step:
+	case d.do != nil && !d.do.reads && d.step == op.Step:
 		next.Attempt++
-	case d.do != nil || d.step != op.Step:
+	case d.do != nil && !d.do.reads || d.step != op.Step:
 		next.Attempt = 1
 	}
-	must := d.do != nil || d.step != op.Step || d.again || !maps.Equal(next.Notes, op.Notes) || !slices.Equal(next.ToShards, op.ToShards)
+	must := d.do != nil && !d.do.reads || d.step != op.Step || d.again || !maps.Equal(next.Notes, op.Notes) || !slices.Equal(next.ToShards, op.ToShards)
 	if d.end != metapb.OperationState_OPERATION_STATE_UNSPECIFIED {
 		next.State, next.EndedUnixNano = d.end, p.now.UnixNano()
 		must = true
@@ -181,6 +182,8 @@ func (c *Coordinator) perform(ctx context.Context, p *picture, a *act) outcome {
 		return c.changeGroup(ctx, a.replicas)
 	case a.define != nil:
 		return outcome{err: c.define(ctx, p, a.define)}
+	case a.handover != nil:
+		return c.handOver(ctx, a.handover)
 	}
 	return outcome{err: c.startAll(ctx, p, a.starts)}
 }
@@ -237,6 +240,40 @@ func (c *Coordinator) define(ctx context.Context, p *picture, a *defineAct) erro
 		return fmt.Errorf("ask node %s: %w", a.leader, errs.FromGRPC(err))
 	}
 	return nil
+}
+
+// handOver asks the nodes at once; what those answer that do is noted even if one does not.
+func (c *Coordinator) handOver(ctx context.Context, a *handoverAct) outcome {
+	o := outcome{copy: a.table.Handoff.ID, copies: map[uint32]copying{}}
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for shard, node := range a.from {
+		group.Go(func() {
+			resp, err := c.askCopier(ctx, a, shard, node)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				o.err = errors.Join(o.err, fmt.Errorf("ask node %s about shard %d: %w", node, shard, err))
+				return
+			}
+			o.copies[shard] = copying{resp, node}
+		})
+	}
+	group.Wait()
+	return o
+}
+
+func (c *Coordinator) askCopier(ctx context.Context, a *handoverAct, shard uint32, node string) (*shardpb.HandOverResponse, error) {
+	conn, err := c.cfg.Dial(node)
+	if err != nil {
+		return nil, err
+	}
+	req := &shardpb.HandOverRequest{ShardId: shard, Table: a.table.ToProto(), Nodes: a.nodes, Begin: a.begin}
+	if !a.begin {
+		req.WaitMillis = uint32(askWait.Milliseconds())
+	}
+	resp, err := shardpb.NewShardServiceClient(conn).HandOver(ctx, req)
+	return resp, errs.FromGRPC(err)
 }
 
 // cancelCommand marks an operation to be cancelled.

@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -213,6 +214,7 @@ type leading struct {
 	busy     map[uint64]bool // operations with a call under way; automaticID: the cluster's own
 	failures map[uint64]*failure
 	answered map[uint32]membership
+	copies   map[uint64]map[uint32]copying // by id of the copy
 	meter    *meter
 	hotSince map[uint64]time.Time
 
@@ -238,6 +240,9 @@ type outcome struct {
 	err   error
 	shard uint32 // 0: none
 	group membership
+	// What was answered of a handoff, by shard.
+	copy   uint64 // 0: none
+	copies map[uint32]copying
 }
 
 // look takes a picture of the cluster and begins what is to be done.
@@ -285,6 +290,13 @@ func (l *leading) picture(status *metapb.StatusResponse) *picture {
 	now := time.Now()
 	p := newPicture(now, l.cfg, status, tables, l.answered)
 	p.rates = l.meter.read(now, status)
+	p.copies = map[uint64]map[uint32]copying{}
+	for _, t := range tables {
+		if t.Handoff != nil && l.copies[t.Handoff.ID] != nil {
+			p.copies[t.Handoff.ID] = maps.Clone(l.copies[t.Handoff.ID])
+		}
+	}
+	l.copies = maps.Clone(p.copies)
 
 	var there []string
 	for _, n := range status.Nodes {
@@ -337,6 +349,14 @@ func (l *leading) take(o outcome) {
 	delete(l.busy, o.id)
 	if o.shard != 0 {
 		l.answered[o.shard] = o.group
+	}
+	if o.copy != 0 {
+		answers := maps.Clone(l.copies[o.copy])
+		if answers == nil {
+			answers = map[uint32]copying{}
+		}
+		maps.Copy(answers, o.copies)
+		l.copies[o.copy] = answers
 	}
 	if o.err == nil {
 		delete(l.failures, o.id)

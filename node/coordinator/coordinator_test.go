@@ -76,6 +76,9 @@ func (w *world) describe() string {
 	for id, op := range w.ops {
 		fmt.Fprintf(&b, "\noperation %d %s %s, step %q: %s %v", id, op.Kind, stateName(op.State), op.Step, op.Reason, op.Notes)
 	}
+	for id, t := range w.tables {
+		fmt.Fprintf(&b, "\ntable %d %s: %v, handoff %v", id, t.Name, t.Placement, t.Handoff)
+	}
 	for id, s := range w.shards {
 		fmt.Fprintf(&b, "\nshard %d: %v %v removed %v, group %+v", id, s.Replicas, s.Learners, s.Removed, *w.groups[id])
 	}
@@ -104,6 +107,11 @@ func (w *world) idle() bool {
 
 // settled checks what holds once nothing runs: the metadata are what the groups are.
 func (w *world) settledCheck() {
+	for id, t := range w.tables {
+		if t.Writable().Closed || t.Handoff != nil {
+			w.fail("table %d is being handed over still: %v, %v", id, t.Handoff, t.Placement)
+		}
+	}
 	for id, s := range w.shards {
 		g := w.groups[id]
 		same := func(a, b []string) bool { return slices.Equal(sorted(a), sorted(b)) }
@@ -128,7 +136,7 @@ func scenarios() []scenario {
 	on := func(w *world, id uint32, nodes ...string) bool {
 		return slices.Equal(sorted(w.shards[id].Replicas), sorted(nodes))
 	}
-	return []scenario{
+	return append(handoffs(), []scenario{
 		{
 			"move one replica", func(w *world) *world { return w.node("a", "b").shard(1, "a").shard(1, "b") },
 			&metapb.Operation{Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "b"},
@@ -268,7 +276,7 @@ func scenarios() []scenario {
 			&metapb.Operation{Kind: KindShardSplitHot, ShardId: 1},
 			func(w *world) bool { return w.tables[1].Writable().ShardID == 2 || w.tables[2].Writable().ShardID == 2 },
 		},
-	}
+	}...)
 }
 
 func (s scenario) start(t *testing.T) *world {

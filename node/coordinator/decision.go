@@ -42,6 +42,10 @@ const (
 	noteEpoch    = "epoch"    // of the table before it was placed
 	noteOld      = "old"      // shards that took the table's writes before
 	noteSealed   = "sealed"   // those that know that they no longer do
+	noteCopy     = "copy"     // id of the copy of a table that merges rows
+	noteCopies   = "copies"   // how often one was begun
+	noteCopiers  = "copiers"  // nodes that were asked to copy, by shard
+	noteWhy      = "why"      // the last one was given up
 	noteMoves    = "moves"    // parts begun so far
 	noteFailed   = "failed"   // parts that did not come to their end
 	noteName     = "name"     // of a node that may be forgotten at the end
@@ -82,6 +86,9 @@ type act struct {
 	replicas *replicasAct
 	define   *defineAct
 	members  *metapb.ChangeMembersRequest
+	handover *handoverAct
+	// reads tells that the call changes nothing: it needs no record.
+	reads bool
 	// starts are operations to begin. One that is refused, as something else is done with
 	// its shard or table, is left out.
 	starts []*metapb.Operation

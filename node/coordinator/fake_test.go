@@ -47,6 +47,11 @@ type world struct {
 	changed  chan struct{}
 	defined  map[uint32]map[uint64]uint32 // shard, table: epoch
 
+	copies    map[uint64]map[uint32]*fakeCopy // of tables that are handed over, by shard
+	lastCopy  uint64
+	restarted map[string]time.Time
+	broken    map[string]int // questions about copies that a node answers with an error
+
 	// effects counts the calls that change something; at killAt the caller dies, with its
 	// call made or not.
 	effects, killAt int
@@ -90,8 +95,9 @@ func (w *world) whole(g *fakeGroup) int {
 func newWorld(t testing.TB) *world {
 	return &world{
 		t: t, nodes: map[string]*metapb.Node{}, down: map[string]time.Time{}, stopping: map[string]bool{}, shards: map[uint32]*metapb.Shard{}, groups: map[uint32]*fakeGroup{},
-		tables: map[uint64]*schema.Table{}, ops: map[uint64]*metapb.Operation{}, settings: &metapb.Settings{}, version: 3, bytes: 10 << 20,
+		tables: map[uint64]*schema.Table{}, ops: map[uint64]*metapb.Operation{}, settings: &metapb.Settings{}, version: metapb.MaxProtocol, bytes: 10 << 20,
 		ingest: map[uint64]float64{}, began: time.Now(), changed: make(chan struct{}), defined: map[uint32]map[uint64]uint32{},
+		copies: map[uint64]map[uint32]*fakeCopy{}, lastCopy: 1000, restarted: map[string]time.Time{}, broken: map[string]int{},
 	}
 }
 
@@ -102,7 +108,7 @@ func (w *world) node(words ...string) *world {
 		id, zone, _ := strings.Cut(word, "/")
 		w.nodes[id] = &metapb.Node{
 			Id: id, Name: "node-" + id, Zone: zone, Roles: strings.Split(cmp.Or(roles, "router,meta,shard"), ","),
-			RegisteredUnixNano: time.Now().UnixNano(), MaxProtocol: 3,
+			RegisteredUnixNano: time.Now().UnixNano(), MaxProtocol: metapb.MaxProtocol,
 		}
 	}
 	return w
@@ -274,7 +280,7 @@ func (w *world) status() *metapb.StatusResponse {
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.nodes)) {
 		n := &metapb.NodeStatus{Node: proto.CloneOf(w.nodes[id]), Report: &metapb.ReportRequest{
-			NodeId: id, Process: 1, DiskCapacity: 1 << 40, DiskUsed: 1 << 30, MaxProtocol: 3, Stopping: w.stopping[id],
+			NodeId: id, Process: 1, DiskCapacity: 1 << 40, DiskUsed: 1 << 30, MaxProtocol: metapb.MaxProtocol, Stopping: w.stopping[id],
 		}}
 		if since := w.down[id]; !since.IsZero() {
 			n.SilentNanos = int64(now.Sub(since))
@@ -383,15 +389,7 @@ func (w *world) apply(cmd *metapb.Command) (*metapb.Result, error) {
 	case *metapb.Command_ChangeShard:
 		return &metapb.Result{}, w.changeShard(op.ChangeShard)
 	case *metapb.Command_PlaceTable:
-		t := w.tables[op.PlaceTable.TableId]
-		if t == nil || t.Writable().Epoch != op.PlaceTable.Epoch {
-			return nil, refused("the table is in another epoch")
-		}
-		next := *t
-		next.Placement = append(slices.Clone(t.Placement), schema.Placement{
-			Epoch: op.PlaceTable.Epoch + 1, ShardID: op.PlaceTable.ShardIds[0], More: op.PlaceTable.ShardIds[1:], Since: cmd.TimeUnixNano,
-		})
-		w.tables[t.ID] = &next
+		return w.place(op.PlaceTable, cmd.TimeUnixNano)
 	default:
 		w.fail("an unknown command: %v", cmd)
 	}
@@ -530,6 +528,9 @@ func (c conn) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallO
 
 func (c conn) Invoke(ctx context.Context, _ string, args, reply any, _ ...grpc.CallOption) error {
 	w := c.p.w
+	if req, ok := args.(*shardpb.HandOverRequest); ok {
+		time.Sleep(time.Duration(req.WaitMillis/10) * time.Millisecond)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !c.p.leads || ctx.Err() != nil {
@@ -538,8 +539,17 @@ func (c conn) Invoke(ctx context.Context, _ string, args, reply any, _ ...grpc.C
 	if !w.down[c.node].IsZero() {
 		return errors.New("the node does not answer")
 	}
+	if req, ok := args.(*shardpb.HandOverRequest); ok && !req.Begin { // it changes nothing
+		resp, err := w.handOver(c.node, req)
+		proto.Merge(reply.(proto.Message), resp)
+		return err
+	}
 	return w.effect(func() error {
 		switch req := args.(type) {
+		case *shardpb.HandOverRequest:
+			resp, err := w.handOver(c.node, req)
+			proto.Merge(reply.(proto.Message), resp)
+			return err
 		case *shardpb.ChangeReplicasRequest:
 			if err := w.changeReplicas(c.node, req); err != nil {
 				return err
@@ -555,6 +565,7 @@ func (c conn) Invoke(ctx context.Context, _ string, args, reply any, _ ...grpc.C
 					w.defined[req.ShardId] = map[uint64]uint32{}
 				}
 				w.defined[req.ShardId][t.Id] = t.Placement[len(t.Placement)-1].Epoch
+				w.seal(req.ShardId, t)
 			}
 		default:
 			return fmt.Errorf("no such call: %T", args)

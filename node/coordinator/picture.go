@@ -22,6 +22,8 @@ type picture struct {
 	groups map[uint32]*group
 	tables map[uint64]*schema.Table
 	rates  rates
+	// copies are what was answered of handoffs, by the id of the copy and by shard.
+	copies map[uint64]map[uint32]copying
 	// stable is how long the set of nodes that hold shards has not changed.
 	stable time.Duration
 	// measured is for how long rates have been taken.
@@ -333,7 +335,7 @@ func (p *picture) tableLoads() []placement.TableLoad {
 		for _, id := range shards {
 			out = append(out, placement.TableLoad{
 				ID: t.ID, Shard: id, Rate: p.rates.table[t.ID] / float64(len(shards)),
-				Fixed: busy[t.ID] || len(shards) > 1 || !movable(t) || !settled,
+				Fixed: busy[t.ID] || len(shards) > 1 || !settled,
 			})
 		}
 	}

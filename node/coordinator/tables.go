@@ -20,11 +20,18 @@ const (
 )
 
 // moveTable is table-move and table-partition: other shards take a table's writes. Its
-// rows stay where they are and are found there.
+// rows stay where they are and are found there, unless the table merges them: see
+// handOver.
 func (p *picture) moveTable(op *metapb.Operation) decision {
 	t := p.tables[op.TableId]
 	if t == nil {
+		if c := p.handedOver(op); c != nil {
+			return finished("%s have the rows of table %s.%s and take its writes", shardNames(c.Writable().Shards()), c.Database, c.Name)
+		}
 		return failed("end", "there is no table with id %d: it was dropped or truncated", op.TableId)
+	}
+	if !movable(t) || t.Handoff != nil {
+		return p.handOver(op, t)
 	}
 	now := t.Writable()
 	if op.Notes[noteEpoch] == "" {
@@ -86,8 +93,8 @@ func (p *picture) refusePlace(t *schema.Table, to []uint32) string {
 			return "the writes cannot go there: " + p.leaderless(p.shards[id])
 		}
 	}
-	if !movable(t) && !slices.Equal(to, t.Writable().Shards()) {
-		return fmt.Sprintf("table %s.%s merges rows of one identity (append_mode is not true), which must lie in one shard: move the whole shard, or make another table", t.Database, t.Name)
+	if v := p.status.GetClusterVersion(); !movable(t) && v < metapb.ProtocolHandoff {
+		return fmt.Sprintf("table %s.%s merges rows of one identity (append_mode is not true): it can be moved or spread once the cluster uses protocol version %d, now it uses %d; upgrade all nodes", t.Database, t.Name, metapb.ProtocolHandoff, v)
 	}
 	return ""
 }

@@ -45,7 +45,12 @@ func (s *Service) delete(ctx context.Context, st *statement.Delete, database str
 		return 0, err
 	}
 	defer leave()
-	stream, err := s.deletable(ctx, t, st.Where)
+	stream, _, err := s.follow(ctx, st, func() (r *stream, _ []string, err error) {
+		if t, err = s.writable(st.Name, database); err == nil {
+			r, err = s.deletable(ctx, t, st.Where)
+		}
+		return r, nil, err
+	})
 	if err != nil {
 		return 0, explainKeys(t, st.Where, err)
 	}
@@ -96,16 +101,11 @@ func (s *Service) deletable(ctx context.Context, t *schema.Table, where string) 
 	}
 	qt := s.queryTable(&shardpb.TableName{Database: t.Database, Name: t.Name}, t, keys.ToProto())
 	head := "SELECT " + strings.Join(names, ", ") + " FROM " + schema.QuoteIdent(t.Database) + "." + schema.QuoteIdent(t.Name) + " WHERE ("
-	body, err := s.cfg.Shards.Query(ctx, &shardpb.QueryRequest{
+	r, err := s.ask(ctx, &shardpb.QueryRequest{
 		Sql: head + where + "\n)", Database: t.Database, Tables: []*shardpb.QueryTable{qt},
 	})
 	if err != nil {
 		return nil, statement.InCondition(err, len(head))
-	}
-	r := &stream{src: body}
-	if err := r.open(); err != nil {
-		r.close()
-		return nil, err
 	}
 	return r, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
@@ -26,31 +27,64 @@ func (s *Service) query(ctx context.Context, q *statement.Query, req *Request, e
 	if err != nil {
 		return err
 	}
-	tables, missing, err := s.queryTables(ctx, q.Text, analysis.Tables)
+	stream, missing, err := s.follow(ctx, q, func() (*stream, []string, error) {
+		tables, missing, err := s.queryTables(ctx, q.Text, analysis.Tables)
+		if err != nil {
+			return nil, nil, err
+		}
+		qr := &shardpb.QueryRequest{Sql: q.Text, Database: req.Database, Tables: tables, AllowPartial: req.AllowPartial}
+		if req.Limited && !analysis.Explain {
+			qr.Limit = req.Limit
+		}
+		stream, err := s.ask(ctx, qr)
+		return stream, missing, err
+	})
 	if err != nil {
 		return err
 	}
-	qr := &shardpb.QueryRequest{Sql: q.Text, Database: req.Database, Tables: tables, AllowPartial: req.AllowPartial}
-	if req.Limited && !analysis.Explain {
-		qr.Limit = req.Limit
-	}
-	body, err := s.cfg.Shards.Query(ctx, qr)
-	if err != nil {
-		return err
-	}
-	partial := missing
-	if p, ok := body.(interface{ Partial() []string }); ok {
-		partial = append(partial, p.Partial()...)
-	}
-	stream := &stream{src: body}
 	defer stream.close()
-	if err := stream.open(); err != nil {
-		return err
+	partial := missing
+	if p, ok := stream.src.(interface{ Partial() []string }); ok {
+		partial = append(partial, p.Partial()...)
 	}
 	if req.Limited {
 		return each(ctx, Result{Rows: &limited{Rows: stream, left: req.Limit}, Partial: partial})
 	}
 	return each(ctx, Result{Rows: stream, Partial: partial})
+}
+
+// ask sends a query, and returns its answer once that has begun.
+func (s *Service) ask(ctx context.Context, qr *shardpb.QueryRequest) (*stream, error) {
+	body, err := s.cfg.Shards.Query(ctx, qr)
+	if err != nil {
+		return nil, err
+	}
+	r := &stream{src: body}
+	if err := r.open(); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// followTries is how often a query follows tables whose rows have gone elsewhere.
+const followTries = 5
+
+// follow has a query asked once more, with the tables as they are then, if one of them has
+// another id by now: it was truncated, or its rows were handed over to other shards.
+func (s *Service) follow(ctx context.Context, st statement.Statement, ask func() (*stream, []string, error)) (*stream, []string, error) {
+	for try := 1; ; try++ {
+		r, missing, err := ask()
+		if err == nil || errs.ReasonOf(err) != errs.TableGone {
+			return r, missing, err
+		}
+		if try == followTries {
+			return nil, nil, errs.New(errs.TableUnavailable, "a table that the statement reads keeps changing its place; try again").WithRetryAfter(time.Second)
+		}
+		if err := s.fresh(ctx, st); err != nil {
+			return nil, nil, err
+		}
+	}
 }
 
 // queryTables finds each table that a statement reads, and tells what their rows lack

@@ -342,6 +342,39 @@ func (w *Writer) awaitNewer(ctx context.Context, req *request) error {
 	}
 }
 
+// awaitOpen waits while nobody takes the writes of a table whose rows are handed over, and
+// tells whether it had to: then tables are looked at anew.
+func (w *Writer) awaitOpen(ctx context.Context, req *request) (waited bool, err error) {
+	var timer *time.Timer
+	for {
+		changed := w.cfg.Meta.Changed()
+		closed := ""
+		for _, t := range req.pending() {
+			if !t.table.Writable().Closed {
+				continue
+			}
+			if now, ok := w.cfg.Meta.Table(t.rows.Database, t.rows.Table); ok && now.Writable().Closed {
+				closed = t.name()
+			}
+			waited = true
+		}
+		if closed == "" {
+			return waited, nil
+		}
+		if timer == nil {
+			timer = time.NewTimer(w.cfg.ClosedWait)
+			defer timer.Stop()
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			return true, errs.New(errs.TableUnavailable, "the rows of table %s are handed over to other shards; retry", closed).WithRetryAfter(time.Second)
+		case <-ctx.Done():
+			return true, errs.Wrap(ctxCode(ctx), ctx.Err(), "the rows of table %s are handed over to other shards", closed)
+		}
+	}
+}
+
 // stale names a target that failed, and tells whether the table of any such target is
 // no longer what its rows were sent with.
 func (w *Writer) stale(req *request) (name string, newer bool) {

@@ -37,7 +37,8 @@ const keyMemory = 30 * time.Minute
 // batchID is the identity of a batch.
 type batchID struct{ session, seq uint64 }
 
-// id is the identity of rows from..to of the nth part of a request for a table. It is the
+// id is the identity of rows from..to of the nth part of a request for a table, which is
+// called by the id that it was made with. It is the
 // same whenever, and by whomever, the same request is sent again, as long as it is the
 // same table and its rows are cut in the same way; if they are not, they are other rows.
 func (k Key) id(table uint64, nth, from, to int) batchID {
@@ -68,10 +69,10 @@ func (r *request) identify(key Key) {
 	r.keyed = true
 	nth := map[uint64]int{}
 	for _, t := range r.targets {
-		n := nth[t.table.ID]
-		nth[t.table.ID]++
+		n := nth[t.table.Origin()]
+		nth[t.table.Origin()]++
 		for _, j := range t.jobs {
-			j.id = key.id(t.table.ID, n, j.from, j.to)
+			j.id = key.id(t.table.Origin(), n, j.from, j.to)
 		}
 	}
 }

@@ -85,6 +85,9 @@ type Config struct {
 	// RefreshWait bounds the wait for the local view after a shard said that it is old.
 	// The default value is 2 s.
 	RefreshWait time.Duration
+	// ClosedWait bounds the wait for a table whose rows are handed over. The default value
+	// is 8 s.
+	ClosedWait time.Duration
 
 	// Logger takes what an operator should know. The default value discards it.
 	Logger *slog.Logger
@@ -97,6 +100,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MaxBatchBytes, 8<<20)
 	setDefault(&c.MaxCallBytes, 16<<20)
 	setDefault(&c.RefreshWait, 2*time.Second)
+	setDefault(&c.ClosedWait, 8*time.Second)
 	if c.Session == 0 {
 		c.Session = drawSession()
 	}
@@ -177,6 +181,12 @@ func (w *Writer) WriteKeyed(ctx context.Context, out *pipeline.Output, key Key) 
 	for round := 1; ; round++ {
 		if err := w.ensure(ctx, req); err != nil {
 			return Result{}, w.fail(req, err)
+		}
+		if waited, err := w.awaitOpen(ctx, req); err != nil {
+			return Result{}, w.fail(req, err)
+		} else if waited {
+			round-- // nothing was tried
+			continue
 		}
 		req.identify(key)
 		err := w.send(ctx, w.session.id, req)

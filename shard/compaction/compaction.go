@@ -61,6 +61,31 @@ type Job struct {
 	PieceRows int64
 	// Limiter may be nil.
 	Limiter *Limiter
+	// emit takes the rows instead of files: see Rows.
+	emit func(batches []*column.Batch, rows []segment.RowRef) error
+}
+
+// Rows gives emit the rows of the one table of the inputs that job.Table knows, as Run
+// would write them: by tags and time, in pieces. What emit is given is its own until it
+// returns. Nothing is written.
+func Rows(ctx context.Context, job Job, emit func(batches []*column.Batch, rows []segment.RowRef) error) (err error) {
+	job.emit = emit
+	r := &run{job: job, ctx: ctx, pacer: job.Limiter.pacer(), res: &Result{}, tables: map[uint64]*Table{}}
+	defer func() {
+		for _, c := range r.cursors {
+			err = errors.Join(err, c.close())
+		}
+	}()
+	if err := r.open(); err != nil {
+		return err
+	}
+	for _, t := range r.tables {
+		if t == nil {
+			continue
+		}
+		return r.table(t.Def, &output{Spec: segment.Spec{Tables: []segment.TableColumns{{Table: t.Def}}}})
+	}
+	return nil
 }
 
 // Result is what a compaction did.
@@ -322,12 +347,18 @@ func (r *run) flush(def *schema.Table, t *Table, o *output) error {
 	if t.DropDeleted && (t.Merge != query.Append || t.Modes != nil) {
 		rows = merge.WithoutDeleted(batches, rows)
 	}
-	if len(rows) > 0 {
-		if err := r.cut(o); err != nil {
-			return err
+	write := r.job.emit
+	if write == nil {
+		write = func(batches []*column.Batch, rows []segment.RowRef) error {
+			if len(rows) > 0 {
+				if err := r.cut(o); err != nil {
+					return err
+				}
+			}
+			return o.w.Append(def, batches, rows)
 		}
 	}
-	if err := o.w.Append(def, batches, rows); err != nil {
+	if err := write(batches, rows); err != nil {
 		return err
 	}
 	o.rows += int64(len(rows))

@@ -48,7 +48,7 @@ func (r *run) open() error {
 			}
 		}
 		t := r.tables[in.Meta.TableID]
-		if c.lazy = !in.Meta.Shared() && t != nil && (len(t.Def.Tags()) == 0 || len(r.job.Inputs) == 1); c.lazy {
+		if c.lazy = r.job.emit == nil && !in.Meta.Shared() && t != nil && (len(t.Def.Tags()) == 0 || len(r.job.Inputs) == 1); c.lazy {
 			c.waits, c.from = true, in.Meta.MinTime
 			continue
 		}

@@ -1,0 +1,172 @@
+package coordinator
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
+)
+
+// fakeCopy is what one shard has copied of a table's rows, by the rules of package shard:
+// it catches up after a while, and is complete once the shard knows that the table is
+// closed. It dies with its node.
+type fakeCopy struct {
+	node     string
+	caught   time.Time
+	complete time.Time // zero: the shard still takes rows
+}
+
+// place is the steps by which a table gets other shards with its rows. It fails the test
+// when rows would be lost.
+func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error) {
+	t := w.tables[cmd.TableId]
+	if t == nil || t.Writable().Epoch != cmd.Epoch {
+		return nil, refused("the table is in another epoch")
+	}
+	next := *t
+	next.Placement, next.Version = slices.Clone(t.Placement), t.Version+1
+	last := &next.Placement[len(next.Placement)-1]
+	switch {
+	case cmd.Step == metapb.PlaceTable_STEP_UNSPECIFIED:
+		if !t.AppendMode() {
+			w.fail("table %d merges rows, and they would lie in two shards", t.ID)
+		}
+		next.Placement = append(next.Placement, schema.Placement{Epoch: cmd.Epoch + 1, ShardID: cmd.ShardIds[0], More: cmd.ShardIds[1:], Since: now})
+	case cmd.Step == metapb.PlaceTable_STEP_BEGIN:
+		if last.Closed {
+			return nil, refused("it is closed")
+		}
+		w.lastCopy++
+		next.Handoff = &schema.Handoff{ID: w.lastCopy, Shards: cmd.ShardIds}
+	case t.Handoff == nil || t.Handoff.ID != cmd.HandoffId:
+		return nil, refused("another handoff")
+	case cmd.Step == metapb.PlaceTable_STEP_CLOSE:
+		if last.Closed {
+			return nil, refused("it is closed")
+		}
+		next.Placement = append(next.Placement, schema.Placement{Epoch: cmd.Epoch + 1, ShardID: last.ShardID, More: last.More, Since: now, Closed: true})
+	case cmd.Step == metapb.PlaceTable_STEP_GIVE_UP:
+		next.Handoff = nil
+		if last.Closed {
+			next.Placement = next.Placement[:len(next.Placement)-1]
+			next.Placement[len(next.Placement)-1].Epoch = last.Epoch + 1
+		}
+	case cmd.Step == metapb.PlaceTable_STEP_FINISH:
+		for _, id := range last.Shards() {
+			c := w.copies[t.Handoff.ID][id]
+			if !last.Closed || c == nil || c.complete.IsZero() || time.Now().Before(c.complete) {
+				w.fail("table %d is handed over without all rows of shard %d: %+v", t.ID, id, c)
+			}
+		}
+		delete(w.tables, t.ID)
+		next.ID, next.Handoff = t.Handoff.ID, nil
+		next.Placement = append(next.Placement[:len(next.Placement)-1], schema.Placement{Epoch: cmd.Epoch + 1, ShardID: t.Handoff.Shards[0], More: t.Handoff.Shards[1:], Since: now})
+	}
+	w.tables[next.ID] = &next
+	return &metapb.Result{}, nil
+}
+
+// handOver answers for a node that is to copy a table.
+func (w *world) handOver(node string, req *shardpb.HandOverRequest) (*shardpb.HandOverResponse, error) {
+	id := req.Table.Handoff.TableId
+	if w.copies[id] == nil {
+		w.copies[id] = map[uint32]*fakeCopy{}
+	}
+	c := w.copies[id][req.ShardId]
+	if req.Begin {
+		if g := w.groups[req.ShardId]; g.leader == "" {
+			return nil, errors.New("nobody leads")
+		}
+		switch {
+		case c == nil:
+			c = &fakeCopy{node: node, caught: time.Now().Add(2 * time.Second)}
+			w.copies[id][req.ShardId] = c
+		case c.node != node:
+			w.fail("shard %d copies table %d on node %s into what node %s has copied", req.ShardId, req.Table.Id, node, c.node)
+		}
+	}
+	restart := w.restarted[node]
+	if c == nil || c.node != node || !time.Now().Before(restart) && restart.After(c.caught.Add(-2*time.Second)) {
+		return &shardpb.HandOverResponse{Unknown: true}, nil
+	}
+	resp := &shardpb.HandOverResponse{DoneBytes: 50, TotalBytes: 100, CaughtUp: !time.Now().Before(c.caught)}
+	if w.broken[node] > 0 {
+		w.broken[node]--
+		resp.Error = "the disk is broken"
+	}
+	if resp.Complete = !c.complete.IsZero() && !time.Now().Before(c.complete); resp.Complete {
+		resp.DoneBytes = 100
+	}
+	return resp, nil
+}
+
+// seal has a shard know a definition, and its copies be complete a moment later.
+func (w *world) seal(shard uint32, t *schemapb.Table) {
+	if h := t.Handoff; h != nil && t.Placement[len(t.Placement)-1].Closed {
+		if c := w.copies[h.TableId][shard]; c != nil && c.complete.IsZero() {
+			c.complete = time.Now().Add(100 * time.Millisecond)
+		}
+	}
+}
+
+// copyOf is the table that a table has become.
+func (w *world) copyOf(name string) *schema.Table {
+	for _, t := range w.tables {
+		if t.Name == name {
+			return t
+		}
+	}
+	return &schema.Table{Placement: []schema.Placement{{}}}
+}
+
+// handoffs are scenarios of tables that merge rows.
+func handoffs() []scenario {
+	merges := map[string]string{"append_mode": "false"}
+	moved := func(shards ...uint32) func(w *world) bool {
+		return func(w *world) bool {
+			t := w.copyOf("t7")
+			return slices.Equal(t.Writable().Shards(), shards) && t.Handoff == nil && !t.Writable().Closed
+		}
+	}
+	return []scenario{
+		{
+			"hand a table over", func(w *world) *world { return w.node("a", "b").shard(1, "a").shard(1, "b").table(7, merges, 1) },
+			&metapb.Operation{Kind: KindTableMove, TableId: 7, ToShards: []uint32{2}}, moved(2),
+		},
+		{
+			"spread a table that merges", func(w *world) *world {
+				return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, merges, 1)
+			},
+			&metapb.Operation{Kind: KindTablePartition, TableId: 7, Notes: map[string]string{noteCount: "3"}}, moved(1, 2, 3),
+		},
+		{
+			"spread it less", func(w *world) *world {
+				return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, merges, 1, 2, 3)
+			},
+			&metapb.Operation{Kind: KindTablePartition, TableId: 7, Notes: map[string]string{noteCount: "1"}}, moved(1),
+		},
+		{
+			"hand over by nodes that fail", func(w *world) *world {
+				w.node("a", "b", "c").shard(3, "a", "b", "c").shard(1, "b").table(7, merges, 1)
+				w.broken["a"] = 2
+				w.restarted["a"] = time.Now().Add(4500 * time.Millisecond)
+				return w
+			},
+			&metapb.Operation{Kind: KindTableMove, TableId: 7, ToShards: []uint32{2}}, moved(2),
+		},
+		{
+			"a copy that nobody makes", func(w *world) *world {
+				w.node("a", "b").shard(1, "a").shard(1, "b").table(7, merges, 1).table(8, nil, 1)
+				t := w.tables[7]
+				t.Placement = append(t.Placement, schema.Placement{Epoch: 2, ShardID: 1, Closed: true})
+				t.Handoff = &schema.Handoff{ID: 99, Shards: []uint32{2}}
+				return w
+			},
+			&metapb.Operation{Kind: KindTableMove, TableId: 8, ToShards: []uint32{2}}, moved(1),
+		},
+	}
+}

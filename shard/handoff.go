@@ -1,0 +1,338 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
+	"cordwood/shard/query"
+)
+
+// This file hands the rows of a table that merges them over to other shards: it copies
+// them into another table there, round by round, until the shard takes no more and the
+// copy has all. handoff_rows.go reads the rows, handoff_push.go sends them.
+//
+//	round 1     flush, then what there is of each identity, as one row
+//	round 2 …   flush, then what was written since, deletions included
+//	last round  begun after the log said that the table is closed
+//
+// Rounds follow each other in the copy's log, so what is later here is later there.
+
+const (
+	// maxHandoffs bounds those of a shard.
+	maxHandoffs = 64
+	// handoffPause is the time between rounds that found little.
+	handoffPause = 500 * time.Millisecond
+	// handoffSoon is how long a round may take for the copy to count as caught up: writes
+	// wait for about as long in the last one.
+	handoffSoon = 500 * time.Millisecond
+	// handoffOrphan is after what time without a question a handoff ends: nobody carries
+	// it out any more, and the table's segments are not compacted meanwhile.
+	handoffOrphan = 10 * time.Minute
+	// handoffForget is for how long one that has ended is remembered without a question.
+	handoffForget = time.Minute
+)
+
+// handoff is one table's, by this replica and this process. Who asks for it anew after
+// either has changed must take another copy.
+type handoff struct {
+	s       *Shard
+	tableID uint64
+	copy    *schema.Handoff
+	cancel  func()
+	changed chan struct{} // signals that the log told of the table
+
+	// Of the round under way, and what it goes on from.
+	given   *tableDef // by who asked
+	through uint64    // the highest order of the segments that were read
+	merge   query.Merge
+	eras    int
+	targets []*target
+
+	mu    sync.Mutex // guards the rest
+	asked time.Time
+	nodes map[uint32][]string
+	state HandoffState
+	done  chan struct{} // closed when it is complete, or failed
+}
+
+// HandoffState is how far a handoff is.
+type HandoffState struct {
+	// Done and Total are bytes of segments; what is read twice counts twice.
+	Done, Total int64
+	// CaughtUp: the copy has all but what was written in the last moments. Complete: the
+	// shard takes no more by its log, and the copy has everything.
+	CaughtUp, Complete bool
+	// Err is why it has ended; the copy is of no use. Waits is why it stands still.
+	Err   error
+	Waits string
+}
+
+// HandOver begins to copy the rows of a table into the shards that its handoff names;
+// nodes are those of each of these shards, the likely leader first. A handoff that was
+// begun already goes on.
+func (s *Shard) HandOver(table *schemapb.Table, nodes map[uint32][]string) error {
+	stored, err := marshalTables([]*schemapb.Table{table})
+	if err != nil {
+		return errs.Wrap(errs.InvalidArguments, err, "shard %d: hand over", s.cfg.ID)
+	}
+	defs, err := parseTables(stored)
+	if err != nil {
+		return errs.Wrap(errs.InvalidArguments, err, "shard %d: hand over", s.cfg.ID)
+	}
+	d := defs[0]
+	if d.Handoff == nil || d.ID == 0 || d.fault != nil {
+		return errs.New(errs.InvalidArguments, "shard %d: hand over table %d: no handoff of it is under way, or it cannot be read", s.cfg.ID, d.ID)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch _, gone := s.state.dropped[d.ID]; {
+	case s.handoffs[d.Handoff.ID] != nil:
+		return nil
+	case gone:
+		return tableGone(s.cfg.ID, d.ID)
+	case s.closing:
+		return errs.New(errs.ShardNotReady, "shard %d: it is closing", s.cfg.ID)
+	case s.sweepHandoffs() >= maxHandoffs:
+		return errs.New(errs.ShardBusy, "shard %d: %d tables are handed over already; try again later", s.cfg.ID, maxHandoffs).WithReason(errs.Busy)
+	case s.cfg.Peers == nil:
+		return errs.New(errs.IllegalState, "shard %d: it knows no other nodes", s.cfg.ID)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	h := &handoff{
+		s: s, tableID: d.ID, copy: d.Handoff, cancel: cancel, changed: make(chan struct{}, 1), given: d,
+		asked: time.Now(), nodes: nodes, done: make(chan struct{}),
+	}
+	if s.handoffs == nil {
+		s.handoffs = map[uint64]*handoff{}
+	}
+	s.handoffs[h.copy.ID] = h
+	s.handing.Go(func() { h.run(ctx) })
+	return nil
+}
+
+// Handoff tells how far a handoff is, after up to wait or once it has come to its end;
+// ok is false if this process does not know it.
+func (s *Shard) Handoff(ctx context.Context, copyID uint64, nodes map[uint32][]string, wait time.Duration) (st HandoffState, ok bool) {
+	s.mu.RLock()
+	h := s.handoffs[copyID]
+	s.mu.RUnlock()
+	if h == nil {
+		return st, false
+	}
+	h.mu.Lock()
+	h.asked = time.Now()
+	if len(nodes) > 0 {
+		h.nodes = nodes
+	}
+	h.mu.Unlock()
+	if wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-h.done:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.state, true
+}
+
+// sweepHandoffs forgets those that have ended and that nobody asks about, and counts the
+// others; mu is held.
+func (s *Shard) sweepHandoffs() int {
+	maps.DeleteFunc(s.handoffs, func(_ uint64, h *handoff) bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return !h.holds() && time.Since(h.asked) > handoffForget
+	})
+	return len(s.handoffs)
+}
+
+// EndHandoff ends a handoff and forgets it.
+func (s *Shard) EndHandoff(copyID uint64) {
+	s.mu.Lock()
+	h := s.handoffs[copyID]
+	delete(s.handoffs, copyID)
+	s.mu.Unlock()
+	if h != nil {
+		h.cancel()
+	}
+}
+
+// endHandoffs ends them all, and waits.
+func (s *Shard) endHandoffs() {
+	s.mu.RLock()
+	all := slices.Collect(maps.Values(s.handoffs))
+	s.mu.RUnlock()
+	for _, h := range all {
+		h.cancel()
+	}
+	s.handing.Wait()
+}
+
+// handed tells whether a segment has rows of a table that is being handed over: what was
+// written since a round is told by the order of segments, which compaction changes. mu
+// is held.
+func (s *Shard) handed(l *liveSegment) bool {
+	for _, h := range s.handoffs {
+		if h.holds() && l.span(h.tableID).Rows > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *handoff) holds() bool {
+	select {
+	case <-h.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// tellHandoffs wakes those of a table; mu is held.
+func (s *Shard) tellHandoffs(tableID uint64) {
+	for _, h := range s.handoffs {
+		if h.tableID == tableID {
+			select {
+			case h.changed <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+func (h *handoff) run(ctx context.Context) {
+	s := h.s
+	ended := s.operations.begin("handoff", fmt.Sprintf("table %d to %d shards", h.tableID, len(h.copy.Shards)), 0)
+	err := h.rounds(ctx)
+	ended(err)
+	if err == nil {
+		s.cfg.Logger.Info("the rows of a table were copied to other shards", "table", h.tableID, "copy", h.copy.ID, "shards", h.copy.Shards)
+	} else if !errors.Is(err, context.Canceled) {
+		s.cfg.Logger.Warn("could not copy the rows of a table to other shards", "table", h.tableID, "copy", h.copy.ID, "error", err)
+	}
+	h.mu.Lock()
+	h.state.Err, h.state.Complete = err, err == nil
+	close(h.done)
+	h.mu.Unlock()
+	s.wakeCompactor()
+}
+
+// errGivenUp ends a handoff whose copy will not be the table.
+var errGivenUp = errors.New("the handoff was given up")
+
+// rounds copies until the copy has everything.
+func (h *handoff) rounds(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	h.open(ctx, cancel)
+	defer h.close()
+	generation := h.s.generationNow()
+	for round := 1; ; round++ {
+		start := time.Now()
+		last, err := h.closed()
+		if err == nil {
+			err = h.s.Flush(ctx)
+		}
+		if err == nil && h.s.generationNow() != generation {
+			err = errReplaced
+		}
+		if err == nil {
+			err = h.round(ctx, round == 1)
+		}
+		if err != nil {
+			return cause(ctx, err)
+		}
+		if last {
+			return nil
+		}
+		soon := time.Since(start) < handoffSoon
+		h.mu.Lock()
+		h.state.CaughtUp = h.state.CaughtUp || soon
+		orphan := time.Since(h.asked) > handoffOrphan
+		h.mu.Unlock()
+		if orphan {
+			return fmt.Errorf("nobody has asked for it in %s", handoffOrphan)
+		}
+		if !soon {
+			continue
+		}
+		timer := time.NewTimer(handoffPause)
+		select {
+		case <-h.changed:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// closed tells whether the log says that the shard takes no more rows of the table until
+// the copy has taken its place.
+func (h *handoff) closed() (bool, error) {
+	h.s.mu.RLock()
+	defer h.s.mu.RUnlock()
+	if _, gone := h.s.state.dropped[h.tableID]; gone {
+		return false, tableGone(h.s.cfg.ID, h.tableID)
+	}
+	d := h.s.state.tables[h.tableID]
+	if d == nil || d.Version < h.given.Version {
+		return false, nil
+	}
+	if d.Handoff == nil || d.Handoff.ID != h.copy.ID {
+		return false, errGivenUp
+	}
+	return d.Writable().Closed, nil
+}
+
+// HandOver has a shard of this node copy a table into others, or tells how far it is.
+func (s *server) HandOver(ctx context.Context, req *shardpb.HandOverRequest) (*shardpb.HandOverResponse, error) {
+	sh, ok := s.cfg.Shards(req.ShardId)
+	if !ok {
+		return nil, errs.ToGRPC(unreachable(req.ShardId))
+	}
+	id := req.GetTable().GetHandoff().GetTableId()
+	if id == 0 {
+		return nil, errs.ToGRPC(errs.New(errs.InvalidArguments, "shard %d: hand over: the table names no handoff", req.ShardId))
+	}
+	if req.End {
+		sh.EndHandoff(id)
+		return &shardpb.HandOverResponse{Unknown: true}, nil
+	}
+	nodes := map[uint32][]string{}
+	for _, n := range req.Nodes {
+		nodes[n.ShardId] = n.NodeIds
+	}
+	if req.Begin {
+		if _, err := s.ready(ctx, req.ShardId); err != nil {
+			return nil, errs.ToGRPC(err)
+		}
+		if err := sh.HandOver(req.Table, nodes); err != nil {
+			return nil, errs.ToGRPC(err)
+		}
+	}
+	st, known := sh.Handoff(ctx, id, nodes, min(time.Duration(req.WaitMillis)*time.Millisecond, maxHandoffWait))
+	resp := &shardpb.HandOverResponse{
+		Unknown: !known, DoneBytes: st.Done, TotalBytes: st.Total, CaughtUp: st.CaughtUp, Complete: st.Complete, Waits: st.Waits,
+	}
+	if st.Err != nil {
+		resp.Error = st.Err.Error()
+	}
+	return resp, nil
+}
+
+// maxHandoffWait bounds for how long one question waits.
+const maxHandoffWait = 5 * time.Second

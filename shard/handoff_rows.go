@@ -1,0 +1,237 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/compaction"
+	"cordwood/shard/query"
+	"cordwood/shard/segment"
+)
+
+// round sends the rows of the segments that are new since the last one; all of the first
+// one, of which only what counts.
+func (h *handoff) round(ctx context.Context, first bool) error {
+	job, live, err := h.job(first)
+	defer func() {
+		for _, l := range live {
+			l.unref()
+		}
+	}()
+	if err != nil || len(live) == 0 {
+		return err
+	}
+	rows, size := int64(0), int64(0)
+	for _, l := range live {
+		rows += l.span(h.tableID).Rows
+		size += l.bytes(h.tableID)
+	}
+	h.mu.Lock()
+	before := h.state.Done
+	h.state.Total = before + size
+	h.mu.Unlock()
+	t := job.Table(h.tableID)
+	split := newSplitter(h, t)
+	read := int64(0)
+	err = compaction.Rows(ctx, *job, func(batches []*column.Batch, refs []segment.RowRef) error {
+		read += int64(len(refs))
+		h.mu.Lock()
+		h.state.Done = before + int64(float64(size)*float64(min(read, rows))/float64(rows))
+		h.mu.Unlock()
+		return split.add(ctx, batches, refs)
+	})
+	if err == nil {
+		err = split.finish(ctx)
+	}
+	if err == nil {
+		h.through = live[len(live)-1].Order
+		h.mu.Lock()
+		h.state.Done = before + size
+		h.mu.Unlock()
+	}
+	if err != nil && isDamage(err) {
+		h.s.findDamaged(live)
+	}
+	return err
+}
+
+// job is what is to be read: the segments, each with a reference, by rising order.
+func (h *handoff) job(first bool) (job *compaction.Job, live []*liveSegment, err error) {
+	s := h.s
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if _, gone := s.state.dropped[h.tableID]; gone {
+		return nil, nil, tableGone(s.cfg.ID, h.tableID)
+	}
+	// What lies here merges by the definition that the shard has, and the copy is to do
+	// alike: it hears of a newer one as this shard does, or when it is the table.
+	d := s.state.tables[h.tableID]
+	if d == nil {
+		d = h.given
+	}
+	eras := s.erasOf(h.tableID)
+	switch {
+	case first:
+		h.merge, h.eras = d.merge, len(eras)
+	case h.merge != d.merge || h.eras != len(eras):
+		return nil, nil, fmt.Errorf("table %q came to merge its rows in another way: it has to be handed over from the beginning", d.Name)
+	}
+	for _, l := range s.segments[h.tableID] {
+		if !first && l.Order <= h.through {
+			continue
+		}
+		if l.damage.Load() != nil {
+			return nil, live, fmt.Errorf("segment %s is damaged: rows of table %q would be lost; have the replica made anew, or give its rows up", l.path, d.Name)
+		}
+		l.refs.Add(1)
+		live = append(live, l)
+	}
+	x := s.state.expired[h.tableID]
+	t := &compaction.Table{Def: d.Table, Merge: d.merge, Before: x.Before, Order: x.Order, DropDeleted: first}
+	if first && len(eras) > 0 {
+		now := d.merge
+		t.Modes = func(order uint64) query.Merge { return eras.Segment(order, now) }
+	}
+	job = &compaction.Job{Config: segment.Config{FS: s.cfg.FS, Dir: s.segmentDir}, Table: func(id uint64) *compaction.Table {
+		if id == h.tableID {
+			return t
+		}
+		return nil
+	}}
+	for _, l := range live {
+		job.Inputs = append(job.Inputs, compaction.Input{Meta: &l.Meta, Path: l.path})
+	}
+	return job, live, nil
+}
+
+// The size of a batch that is sent, in rows and, about, in bytes.
+const (
+	handoffRows  = 8192
+	handoffBytes = 1 << 20
+)
+
+// splitter puts rows into a builder for each shard of the copy.
+type splitter struct {
+	h     *handoff
+	table *schema.Table
+	def   *copyDef
+	part  *column.Partitioner
+	parts []*column.Builder
+	cols  []map[uint32]*column.Col // of parts, by id
+	views []map[uint32]*column.View
+}
+
+func newSplitter(h *handoff, t *compaction.Table) *splitter {
+	n := len(h.copy.Shards)
+	s := &splitter{h: h, table: t.Def, def: newCopyDef(t.Def, h.copy), part: column.NewPartitioner(t.Def, n)}
+	for range n {
+		s.parts = append(s.parts, nil)
+		s.cols = append(s.cols, nil)
+	}
+	return s
+}
+
+// add adds rows, which are by tags and time, and so of one batch for a while.
+func (s *splitter) add(ctx context.Context, batches []*column.Batch, refs []segment.RowRef) error {
+	s.views = s.views[:0]
+	for _, b := range batches {
+		byID := make(map[uint32]*column.View, len(b.Cols))
+		for i := range b.Cols {
+			v := &b.Cols[i]
+			if s.keeps(v) {
+				byID[v.ID] = v
+			}
+		}
+		s.views = append(s.views, byID)
+	}
+	used := -1
+	for _, r := range refs {
+		if int(r.Batch) != used {
+			used = int(r.Batch)
+			s.part.Use(func(id uint32) column.Values {
+				if v := s.views[used][id]; v != nil {
+					return v
+				}
+				return nil
+			})
+		}
+		at := s.part.Of(int(r.Row))
+		s.copyRow(at, s.views[used], int(r.Row))
+		if b := s.parts[at]; b.Rows() >= handoffRows || b.Rows()&127 == 0 && b.ByteSize() >= handoffBytes {
+			if err := s.send(ctx, at); err != nil {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// keeps tells whether a column goes along: it is the table's, or says what is deleted.
+func (s *splitter) keeps(v *column.View) bool {
+	if v.ID == schema.DeletedColumnID {
+		return !s.table.AppendMode()
+	}
+	for i := range s.table.Columns {
+		if c := &s.table.Columns[i]; c.ID == v.ID {
+			return c.Type == v.Type
+		}
+	}
+	return false
+}
+
+func (s *splitter) copyRow(at int, views map[uint32]*column.View, row int) {
+	b := s.parts[at]
+	if b == nil {
+		b = &column.Builder{}
+		s.parts[at], s.cols[at] = b, map[uint32]*column.Col{}
+		// The time index comes first.
+		s.cols[at][s.table.TimeIndex().ID] = b.Add(*s.table.TimeIndex())
+	}
+	for id, v := range views {
+		if v.IsNull(row) {
+			continue
+		}
+		c := s.cols[at][id]
+		if c == nil {
+			c = b.Add(schema.Column{ID: id, Type: v.Type, Semantic: schema.Field})
+			s.cols[at][id] = c
+		}
+		switch {
+		case v.Type.IsBytes():
+			c.SetBytes(b.Rows(), v.Bytes(row))
+		case v.Type.IsFloat():
+			c.SetFloat(b.Rows(), v.Float(row))
+		default:
+			c.SetInt(b.Rows(), v.Int(row))
+		}
+	}
+	b.EndRow()
+}
+
+// send gives the rows of a shard to who sends them.
+func (s *splitter) send(ctx context.Context, at int) error {
+	b := s.parts[at]
+	if b == nil || b.Rows() == 0 {
+		return nil
+	}
+	s.parts[at] = nil
+	b.Finish()
+	return s.h.targets[at].push(ctx, s.def, b)
+}
+
+// finish sends what is left, and waits until the shards have everything.
+func (s *splitter) finish(ctx context.Context) error {
+	for at := range s.parts {
+		if err := s.send(ctx, at); err != nil {
+			return err
+		}
+	}
+	for _, t := range s.h.targets {
+		if err := t.flush(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
