@@ -130,6 +130,7 @@ func (o *opened) crash() {
 		o.queue.close()
 		o.committers.Wait()
 		o.stopInstalls()
+		o.endHandoffs()
 		close(o.stop)
 		o.watching.Wait()
 		o.flusher.Wait()
