@@ -124,7 +124,16 @@ func printTable(p *printer, t *schemapb.Table) {
 		for _, id := range pl.MoreShards {
 			more += fmt.Sprintf(",%d", id)
 		}
+		if pl.Closed {
+			more += ", closed"
+		}
+		if pl.Handed {
+			more += ", handed over"
+		}
 		p.line("  epoch %d on shard %d%s", pl.Epoch, pl.ShardId, more)
+	}
+	if h := t.Handoff; h != nil {
+		p.line("  is handed over to shards %v as table %d", h.ShardIds, h.TableId)
 	}
 	for _, c := range t.Columns {
 		col := schema.ColumnFromProto(c)

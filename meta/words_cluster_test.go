@@ -58,8 +58,11 @@ func clusterCommand(word string, a args) *metapb.Command {
 		}
 		return &metapb.Command{Op: &metapb.Command_ChangeShard{ChangeShard: c}}
 	case "place":
-		p := &metapb.PlaceTable{TableId: id, Epoch: a.number("epoch")}
-		for _, s := range strings.Split(a.options["shards"], ",") {
+		p := &metapb.PlaceTable{TableId: id, Epoch: a.number("epoch"), HandoffId: uint64(a.number("copy"))}
+		if step := a.options["step"]; step != "" {
+			p.Step = metapb.PlaceTable_Step(metapb.PlaceTable_Step_value["STEP_"+strings.ReplaceAll(strings.ToUpper(step), " ", "_")])
+		}
+		for _, s := range strings.FieldsFunc(a.options["shards"], func(r rune) bool { return r == ',' }) {
 			n, _ := strconv.ParseUint(s, 10, 32)
 			p.ShardIds = append(p.ShardIds, uint32(n))
 		}

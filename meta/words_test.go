@@ -253,9 +253,18 @@ func describeTable(t *schemapb.Table) string {
 	}
 	for _, p := range t.Placement {
 		s += fmt.Sprintf(" @%d", p.ShardId)
+		if p.Closed {
+			s += "closed"
+		}
+		if p.Handed {
+			s += "handed"
+		}
 		for _, id := range p.MoreShards {
 			s += fmt.Sprintf("+%d", id)
 		}
+	}
+	if t.Handoff != nil {
+		s += fmt.Sprintf(" copy%d", t.Handoff.TableId)
 	}
 	for _, c := range t.Columns {
 		s += fmt.Sprintf(" %s:%s/%d", c.Name, strings.ToLower(schema.Type(c.Type).String()), c.Id)
