@@ -38,9 +38,15 @@ func (s *Shard) MakeRoom() {
 	}
 }
 
-// fits refuses a batch of rows while the disk is full. Deletes are let through: they
-// are how room is made.
+// fits refuses a batch of rows while the disk is full. Deletes are let through, because they
+// are how room is made, unless the log waits for room already.
 func (s *Shard) fits(b *column.Batch) error {
+	if s.replica.LogWaits() {
+		s.metrics.busy.Inc()
+		return errs.New(errs.StorageUnavailable,
+			"shard %d: the disk of node %s has no room left, and its log waits for some: nothing can be written; remove other files from it, or make it larger",
+			s.cfg.ID, s.cfg.NodeID).WithReason(errs.Busy).WithRetryAfter(5 * time.Second)
+	}
 	if s.cfg.Space() != SpaceFull {
 		return nil
 	}

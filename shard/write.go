@@ -83,6 +83,10 @@ func (s *Shard) writeLogged(ctx context.Context, p *pending) (index uint64, need
 			return 0, nil, errs.Wrap(ctxCode(ctx.Err()), ctx.Err(), "shard %d: write waited for its turn", s.cfg.ID)
 		}
 		p.copied.Wait()
+		if s.replica.LogWaits() {
+			return 0, nil, errs.Wrap(errs.StorageUnavailable, ctx.Err(), "shard %d: write: the outcome is unknown: the disk of node %s has no room left, and its log waits for some",
+				s.cfg.ID, s.cfg.NodeID).WithReason(errs.OutcomeUnknown).WithRetryAfter(5 * time.Second)
+		}
 		return 0, nil, errs.Wrap(ctxCode(ctx.Err()), ctx.Err(), "shard %d: write: the outcome is unknown", s.cfg.ID).WithReason(errs.OutcomeUnknown)
 	}
 	return p.index, p.need, p.err

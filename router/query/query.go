@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -215,7 +216,7 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 		if err == nil {
 			err = s.run(ctx, st, &req, each)
 		}
-		err = s.explain(ctx, err, begin.Sub(start)+time.Since(begin))
+		err = s.explain(ctx, st, err, begin.Sub(start)+time.Since(begin))
 		s.metrics.observe(st, err, time.Since(begin))
 		if err != nil {
 			return err
@@ -245,10 +246,12 @@ func (s *Service) fresh(ctx context.Context, st statement.Statement) error {
 }
 
 // explain makes an error that came about because time was up, or the client went away, say so.
-func (s *Service) explain(ctx context.Context, err error, after time.Duration) error {
+func (s *Service) explain(ctx context.Context, st statement.Statement, err error, after time.Duration) error {
 	switch {
 	case err == nil:
 		return nil
+	case !st.Rows() && errs.ReasonOf(err) == errs.OutcomeUnknown && errs.From(err).Status() == http.StatusServiceUnavailable:
+		return err // rows may have been written: that must be said, whatever else is so
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) || timeIsUp(ctx, err):
 		return &errs.Error{Code: errs.QueryTimeout, Err: err, Msg: fmt.Sprintf(
 			"the query was cancelled after %s, when its time was up; ask for less, or allow more by the header x-svc-timeout", after.Round(time.Millisecond))}

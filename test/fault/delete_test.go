@@ -1,0 +1,91 @@
+package fault_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/test/cluster"
+	"cordwood/test/fault"
+)
+
+// TestDeleteWithoutRoom deletes more rows than a disk has room to note, while it is full to
+// its last byte: the answer is 503 with a time to come back, and says how far it came or that
+// this is not known. The server goes on, and once there is room the same statement deletes the rest.
+func TestDeleteWithoutRoom(t *testing.T) {
+	disk := fault.NewDisk(t, "ext4", 96)
+	n := cluster.NewAt(t, filepath.Join(disk.Dir, "data"), "--shards", "1", "--shard-flush-age", "1s", "--disk-reserve", "8MiB")
+	n.Start()
+	if _, err := n.Query("CREATE TABLE big (svc_timestamp TIMESTAMP(9) TIME INDEX, id STRING PRIMARY KEY) WITH (append_mode='false')"); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	const posts, rows = 20, 10_000
+	for range posts {
+		var body strings.Builder
+		for range rows {
+			fmt.Fprintf(&body, "{\"id\":\"%016x%016x%016x\"}\n", r.Uint64(), r.Uint64(), r.Uint64())
+		}
+		a, err := n.Do("POST", "/v1/ingest?table=big&pipeline_name=svc_identity", strings.NewReader(body.String()), "Content-Type", "application/x-ndjson")
+		if err != nil || a.Status != 200 {
+			t.Fatalf("%v: %s", err, a.Body)
+		}
+	}
+	count := func() string {
+		t.Helper()
+		out, err := n.Query("SELECT count(*) FROM big")
+		if err != nil {
+			t.Fatalf("a query fails: %v", err)
+		}
+		return string(out[0][0].(json.Number))
+	}
+	filler := fill(t, disk, 0)
+	wait(t, 20*time.Second, "the disk is found full", func() bool {
+		a, err := n.Do("GET", "/ready?for=writes", nil)
+		return err == nil && a.Status == 503
+	})
+	form := strings.NewReader(url.Values{"sql": {"DELETE FROM big WHERE id >= ''"}}.Encode())
+	a, err := n.Do("POST", "/v1/sql", form, "Content-Type", "application/x-www-form-urlencoded", "x-svc-timeout", "5s")
+	if err != nil {
+		t.Fatalf("the server does not answer: %v", err)
+	}
+	t.Logf("full: %d, Retry-After %q: %s", a.Status, a.Header.Get("Retry-After"), a.Body)
+	if a.Status != 503 || a.Header.Get("Retry-After") == "" || !strings.Contains(string(a.Body), "DELETE FROM public.big") {
+		t.Errorf("full: %d %s, want 503 with Retry-After that names the statement", a.Status, a.Body)
+	}
+	if !n.Running() {
+		t.Fatal("full: the server has ended")
+	}
+	before := count()
+	if before == "0" {
+		t.Error("full: all rows are deleted: the test does not test what it is for")
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, 30*time.Second, "the rest is deleted", func() bool {
+		_, err := n.Query("DELETE FROM big WHERE id >= ''")
+		if err != nil && !strings.Contains(err.Error(), "503") {
+			t.Errorf("room again: %v", err)
+		}
+		return err == nil
+	})
+	if got := count(); got != "0" {
+		t.Errorf("room again: %s rows are left of %s", got, before)
+	}
+	n.Kill()
+	n.Start()
+	if got := count(); got != "0" {
+		t.Errorf("killed and started again: %s rows are back", got)
+	}
+	n.Stop()
+	if r := fault.Doctor(t, n.Dir); r.Result == "damaged" {
+		t.Errorf("the doctor says %+v", r)
+	}
+}
