@@ -2,26 +2,29 @@ package cluster
 
 import (
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 )
 
-// TestRestoreKeepsMerging restores tables whose rows came to merge in another way: what
-// was replaced or deleted before stays so, and what was kept stays kept, whether the
-// shard had heard of the change when the backup was made or not.
-func TestRestoreKeepsMerging(t *testing.T) {
-	t.Parallel()
-	source := New(t, "--shards", "2")
+// mergingTables are tables whose rows came to merge in another way, and the options with
+// which they are made.
+var mergingTables = map[string]string{"row": "", "fields": ", merge_mode='last_non_null'", "unheard": "", "twice": "", "back": "", "memory": ""}
+
+// mergingSource makes a cluster with such tables, and backs it up again and again; last is
+// the backup that is as the cluster is.
+func mergingSource(t *testing.T) (source *Node, repository string, last made) {
+	t.Helper()
+	source = New(t, "--shards", "2")
 	source.Start()
-	repository := filepath.Join(t.TempDir(), "repository")
+	repository = filepath.Join(t.TempDir(), "repository")
 	const (
 		make1 = "CREATE TABLE %s (ts TIMESTAMP TIME INDEX, id STRING PRIMARY KEY, a STRING, b STRING) WITH (append_mode='false'%s)"
 		more  = "INSERT INTO %[1]s VALUES (%[2]d, 'x', 'more', NULL), (%[2]d, 'x', 'most', NULL), (%[2]d, 'z', NULL, 'more')"
 	)
 	at := time.Now().UnixMilli() // files of today are not merged yet
-	merged := map[string]string{"row": "", "fields": ", merge_mode='last_non_null'", "unheard": "", "twice": "", "back": "", "memory": ""}
-	for name, mode := range merged {
+	for name, mode := range mergingTables {
 		source.Rows(t, fmt.Sprintf(make1, name, mode))
 	}
 	for i, round := range []string{
@@ -30,7 +33,7 @@ func TestRestoreKeepsMerging(t *testing.T) {
 		"DELETE FROM %[1]s WHERE id = 'z' AND ts = epoch_ms(%[2]d)",
 		"INSERT INTO %[1]s VALUES (%[2]d, 'y', NULL, 'late')",
 	} {
-		for name := range merged {
+		for name := range mergingTables {
 			source.Rows(t, fmt.Sprintf(round, name, at))
 			if name == "twice" && i == 1 {
 				source.Rows(t, "ALTER TABLE twice SET 'merge_mode'='last_non_null'")
@@ -55,27 +58,38 @@ func TestRestoreKeepsMerging(t *testing.T) {
 	}
 	backUp(t, source, repository)
 	source.Rows(t, "ALTER TABLE row SET 'partitions'='2'")
-	last := backUp(t, source, repository)
+	last = backUp(t, source, repository)
+	return source, repository, last
+}
+
+// sameMerging compares all that is seen of these tables on two clusters.
+func sameMerging(t *testing.T, what string, source, target *Node) {
+	t.Helper()
+	for name := range mergingTables {
+		for _, sql := range []string{"SELECT * FROM " + name + " ORDER BY id, a, b", "SHOW CREATE TABLE " + name} {
+			want, got := source.Rows(t, sql), target.Rows(t, sql)
+			if fmt.Sprint(want) != fmt.Sprint(got) {
+				t.Errorf("%s: %s:\n source %v\n target %v", what, sql, want, got)
+			}
+		}
+	}
+}
+
+// TestRestoreKeepsMerging restores tables whose rows came to merge in another way: what
+// was replaced or deleted before stays so, and what was kept stays kept, whether the
+// shard had heard of the change when the backup was made or not.
+func TestRestoreKeepsMerging(t *testing.T) {
+	t.Parallel()
+	source, repository, last := mergingSource(t)
 	mustCommand(t, "backup", "verify", repository, "--deep")
 
 	target := New(t, "--shards", "3")
 	target.Start()
 	mustCommand(t, "restore", repository, "--server", target.HTTP, "--backup", last.ID)
-	compare := func(what string) {
-		t.Helper()
-		for name := range merged {
-			for _, sql := range []string{"SELECT * FROM " + name + " ORDER BY id, a, b", "SHOW CREATE TABLE " + name} {
-				want, got := source.Rows(t, sql), target.Rows(t, sql)
-				if fmt.Sprint(want) != fmt.Sprint(got) {
-					t.Errorf("%s: %s:\n source %v\n target %v", what, sql, want, got)
-				}
-			}
-		}
-	}
-	compare("restored")
+	sameMerging(t, "restored", source, target)
 	target.Stop()
 	target.Start()
-	compare("restored and started again")
+	sameMerging(t, "restored and started again", source, target)
 
 	// The backup of what was restored is as good.
 	again := filepath.Join(t.TempDir(), "again")
@@ -83,5 +97,53 @@ func TestRestoreKeepsMerging(t *testing.T) {
 	target = New(t, "--shards", "1")
 	target.Start()
 	mustCommand(t, "restore", again, "--server", target.HTTP)
-	compare("restored twice")
+	sameMerging(t, "restored twice", source, target)
+}
+
+// TestRestoreOfMergingGoesOn kills restores of such tables at growing distances from their
+// beginning, so in every era of some of them; those that follow end with the same tables.
+func TestRestoreOfMergingGoesOn(t *testing.T) {
+	t.Parallel()
+	source, repository, last := mergingSource(t)
+	target := New(t, "--shards", "3")
+	target.Start()
+	rows := func(n *Node) (sum int64) {
+		for name := range mergingTables {
+			if out, err := n.Query("SELECT count(*) FROM " + name); err == nil { // else it is not there yet
+				sum += number(t, out[0][0])
+			}
+		}
+		return sum
+	}
+	killed, all := 0, rows(source)
+	for _, share := range []int64{0, 20, 40, 60, 80, 95} {
+		cmd := exec.Command(Binary(t), "restore", repository, "--server", target.HTTP, "--backup", last.ID, "--rate", "40KiB")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		done := false
+		until(t, "some rows", func() bool {
+			select {
+			case err := <-ended:
+				ended <- err
+				done = true
+			default:
+			}
+			return done || rows(target) > all*share/100
+		})
+		_ = cmd.Process.Kill() // it may be done by now
+		if <-ended != nil {
+			killed++
+		}
+	}
+	if killed < 3 {
+		t.Errorf("%d restores were killed before they were done, want at least 3", killed)
+	}
+	mustCommand(t, "restore", repository, "--server", target.HTTP, "--backup", last.ID)
+	sameMerging(t, "restored at last", source, target)
+	mustCommand(t, "restore", repository, "--server", target.HTTP, "--backup", last.ID, "--into-existing")
+	sameMerging(t, "and once more", source, target)
+	t.Logf("%d restores were killed; the tables have %d rows", killed, all)
 }
