@@ -106,7 +106,7 @@ func TestDirectRows(t *testing.T) {
 	for seed := range uint64(4) {
 		before := e.direct.Load()
 		r := rand.New(rand.NewPCG(seed, 78))
-		tab := segmented(t, r, t.TempDir(), query.Merge(seed/3))
+		tab := segmented(t, r, query.Merge(seed/3), false)
 		tab.Schema.Columns[3].NotNull = seed == 2 // then nulls show the default
 		if r.IntN(3) == 0 {
 			before := int64(r.IntN(100_000))
@@ -190,7 +190,7 @@ func compareDirect(t *testing.T, e, plain *Engine, tab query.Table, sql, all, or
 // TestDirectLimit looks that the limit of a request counts.
 func TestDirectLimit(t *testing.T) {
 	e := openEngine(t, "/")
-	tab := segmented(t, rand.New(rand.NewPCG(3, 3)), t.TempDir(), query.Append)
+	tab := segmented(t, rand.New(rand.NewPCG(3, 3)), query.Append, false)
 	for sql, want := range map[string]int{
 		"SELECT id FROM t ORDER BY ts DESC":                  7,
 		"SELECT id FROM t ORDER BY ts DESC LIMIT 3":          3,

@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,12 +12,71 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
+	"cordwood/shard/segment"
+	"cordwood/shard/vfs"
 )
 
-// segmented is a table of a few segments as shards write them, and a batch: with nulls,
-// late rows, rows marked deleted, a column that some files lack, and one that has
-// another name by now.
-func segmented(t testing.TB, r *rand.Rand, dir string, merge query.Merge) query.Table {
+// sharedWith writes a file of three tables, of which the second one, of id 1, has the rows
+// of a batch, and the others, with a column that is like one of its own and one that is not,
+// have rows that would be found if they were its.
+func sharedWith(t testing.TB, columns []schema.Column, groupRows int, b *column.Batch) query.Segment {
+	t.Helper()
+	tab := table("t", columns)
+	tab.Schema.ID = 1
+	mark := -1
+	for i, c := range columns {
+		if c.ID == schema.DeletedColumnID {
+			mark = i
+		}
+	}
+	others := cols("ts:"+columns[0].Type.String(), "host:String", "id:String", "n:String")
+	spec := segment.Spec{Shared: true}
+	tables := []query.Table{table("a", others), tab, table("z", others)}
+	for i, x := range tables {
+		x.Schema.ID = uint64(i)
+		spec.Tables = append(spec.Tables, segment.TableColumns{Table: x.Schema})
+	}
+	dir := t.TempDir()
+	w, err := segment.NewWriter(segment.Config{FS: vfs.OS, Dir: dir, RowGroupRows: groupRows, NextID: func() uint64 { return 1 }}, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range tables {
+		of := b
+		if i != 1 {
+			var rows [][]any
+			for n := range 3000 {
+				rows = append(rows, []any{n * 60, "h1", fmt.Sprint("id", n*5), "77"})
+			}
+			of = batch(t, others, rows...)
+		}
+		refs := make([]segment.RowRef, of.Rows)
+		for row := range refs {
+			refs[row] = segment.RowRef{Time: of.Column(1).Int(row), Row: uint32(row)}
+		}
+		segment.Sort(x.Schema, []*column.Batch{of}, refs)
+		if err := w.Append(x.Schema, []*column.Batch{of}, refs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	span := m.Tables[1]
+	s := query.Segment{Path: filepath.Join(dir, segment.FileName(m.ID)), Shared: true, Rows: span.Rows, MinTime: span.MinTime, MaxTime: span.MaxTime}
+	for _, c := range m.Columns {
+		if have := tab.Schema.Column(c.TableName()); have != nil && have.ID == c.ID && have.Type == c.Type && have.Semantic == c.Semantic || mark >= 0 && c.ID == schema.DeletedColumnID {
+			s.Columns = append(s.Columns, query.SegmentColumn{ID: c.ID, FieldID: c.FieldID, Name: c.Name, Type: c.Type})
+		}
+	}
+	return s
+}
+
+// segmented is a table of a few segments as shards write them, some of which may be shared
+// with others, and a batch: with nulls, late rows, rows marked deleted, a column that some
+// files lack, and one that has another name by now.
+func segmented(t testing.TB, r *rand.Rand, merge query.Merge, shared bool) query.Table {
 	unit := []string{"Second", "Millisecond", "Nanosecond"}[r.IntN(3)]
 	columns := cols("ts:Timestamp"+unit, "host:String", "id:String", "n:Int64", "k:UInt32", "f:Float64", "ok:Boolean", "body:Json", "old:String")
 	for _, i := range []int{2, 3, 4} {
@@ -68,6 +129,12 @@ func segmented(t testing.TB, r *rand.Rand, dir string, merge query.Merge) query.
 			tab.Batches = []*column.Batch{b}
 			break
 		}
+		if shared && r.IntN(2) == 0 {
+			s := sharedWith(t, used, 2000+r.IntN(9000), b)
+			s.Order = uint64(part) + 1
+			tab.Segments = append(tab.Segments, s)
+			continue
+		}
 		file := indexed(t, t.TempDir(), used, 6000+r.IntN(9000), b)
 		for i := range file.Segments {
 			file.Segments[i].Order = uint64(part) + 1
@@ -87,16 +154,24 @@ func segmented(t testing.TB, r *rand.Rand, dir string, merge query.Merge) query.
 }
 
 // TestRowsOfSegments compares statements for which single rows are read with the same
-// over whole files, on tables of every kind.
+// over whole files, on tables of every kind: of own files, of files shared with other
+// tables, and with a file that is set aside.
 func TestRowsOfSegments(t *testing.T) {
 	e, whole := openEngine(t, "/"), openEngine(t, "/")
 	whole.wholeFiles = true
 	e.minAttempt, whole.minAttempt = 100, 100
-	lent := 0
-	for seed := range uint64(9) {
+	lent, lentShared, refused, answered := 0, 0, 0, 0
+	for seed := range uint64(15) {
 		r := rand.New(rand.NewPCG(seed, 77))
-		dir := t.TempDir()
-		tab := segmented(t, r, dir, query.Merge(seed%3))
+		shared, aside := seed >= 9, seed%9 >= 3 && seed%2 == 1
+		tab := segmented(t, r, query.Merge(seed%3), shared)
+		if aside {
+			// Nobody can read it: what is answered is without it, and rightly so.
+			tab.Segments[1].Damaged = "a byte is not what it was"
+			if err := os.Remove(tab.Segments[1].Path); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if r.IntN(3) == 0 {
 			before := int64(r.IntN(100_000))
 			tab.ExpiredBefore = &before
@@ -128,21 +203,44 @@ func TestRowsOfSegments(t *testing.T) {
 			if strings.Contains(sql, ", ALL") {
 				sql = "SELECT ts, host, f, body, k FROM t ORDER BY ts DESC, host, f, k LIMIT 10"
 			}
+			if aside {
+				// Either both need the file, and say so, or neither does.
+				_, err := ask(whole, sql, tab)
+				_, err2 := ask(e, sql, tab)
+				if (err == nil) != (err2 == nil) || err != nil && (!strings.Contains(err.Error(), "damaged") || err.Error() != err2.Error()) {
+					t.Errorf("seed %d, %s: %v; over whole files: %v", seed, sql, err2, err)
+				}
+				if err != nil {
+					refused++
+					continue
+				}
+				answered++
+			}
 			got, want := mustQuery(t, e, sql, tab), mustQuery(t, whole, sql, tab)
 			if strings.Join(got, "\n") != strings.Join(want, "\n") {
 				t.Errorf("seed %d, merge %d, %s: got %d rows, want %d\n%s\n%s", seed, tab.Merge, sql, len(got), len(want), first(got), first(want))
 			}
+			if aside {
+				continue // the newest rows may do without a file that the plan of all has
+			}
 			plan := strings.Join(mustQuery(t, e, "EXPLAIN "+sql, tab), " ")
 			if strings.Contains(plan, "rows read by the index of pages") {
 				lent++
+				if shared {
+					lentShared++
+				}
 			}
 			if strings.Contains(strings.Join(mustQuery(t, whole, "EXPLAIN "+sql, tab), " "), "rows read by the index of pages") {
 				t.Errorf("%s: not read from whole files", sql)
 			}
 		}
 	}
-	if lent < 20 {
-		t.Errorf("single rows were read for %d statements", lent)
+	t.Logf("single rows were read for %d statements, for %d from shared files among others; with a file set aside %d were refused, %d answered", lent, lentShared, refused, answered)
+	if lent < 20 || lentShared < 5 {
+		t.Errorf("single rows were read for %d statements, for %d from shared files among others", lent, lentShared)
+	}
+	if refused < 5 || answered < 5 {
+		t.Errorf("with a file set aside %d statements were refused, %d were answered", refused, answered)
 	}
 }
 
