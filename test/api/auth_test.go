@@ -13,6 +13,7 @@ import (
 // description is held against the table of routes by tests of router/httpapi, so a new
 // route comes here by itself.
 func TestAuthMatrix(t *testing.T) {
+	t.Parallel()
 	s := start(t, "--http-protect-config")
 	may := map[string][]string{
 		"signed-in": {"ingest", "query", "admin"},

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -44,15 +45,19 @@ type server struct {
 	router routers.Router
 }
 
-func start(t *testing.T, args ...string) *server {
-	t.Helper()
-	// What has no decoder there is text to the validator.
+// registerDecoders has bodies that the validator has no decoder for taken as text.
+var registerDecoders = sync.OnceFunc(func() {
 	for _, kind := range []string{
 		"application/x-ndjson", "application/sql", "text/yaml", "application/yaml", "application/x-yaml", "text/csv", "text/html", "text/event-stream",
 		"application/vnd.apache.arrow.stream", "application/vnd.apache.parquet",
 	} {
 		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.PlainBodyDecoder)
 	}
+})
+
+func start(t *testing.T, args ...string) *server {
+	t.Helper()
+	registerDecoders()
 	s := &server{Node: cluster.New(t, append([]string{"--user-provider", users}, args...)...)}
 	s.Start()
 	a := s.send(t, request{method: "GET", path: "/v1/openapi.json"})

@@ -25,6 +25,7 @@ var hostileNames = []string{
 // TestHostileNames uses them wherever the API takes a name. No answer is an error of the
 // server, each has the shape of answers, and no file of that name comes to be.
 func TestHostileNames(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	folder := filepath.Dir(s.Dir)
 	rows := request{method: "POST", body: `[{"a":1}]`, header: []string{"Content-Type", asJSON}}
@@ -149,6 +150,7 @@ func (s *server) talk(t *testing.T, text, method string) []answer {
 // TestSmuggling sends requests whose end may be seen at two places, and line ends where
 // they do not belong. There is one answer for what there is one request of.
 func TestSmuggling(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	const inner = "DELETE /v1/pipelines/x?version=1 HTTP/1.1\r\nHost: x\r\n\r\n"
 	auth := "Authorization: " + credentials("admin") + "\r\n"
@@ -192,6 +194,7 @@ func TestSmuggling(t *testing.T) {
 // TestMethods sends every method to every path that is described: what a path does not
 // have is 405 and says what it has, in the shape of errors.
 func TestMethods(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	for path, item := range s.doc.Paths.Map() {
 		have := item.Operations()

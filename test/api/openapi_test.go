@@ -189,6 +189,7 @@ func everything() []sent {
 // TestOpenAPI sends them, and holds requests and answers against the description. Every
 // operation has to come, and to have gone well and badly.
 func TestOpenAPI(t *testing.T) {
+	t.Parallel()
 	s := start(t, "--http-body-limit", "1MiB")
 	good, bad := map[string]bool{}, map[string]bool{}
 	check := func(c sent) answer {

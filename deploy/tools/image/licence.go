@@ -92,11 +92,11 @@ func commonLicences(text []byte) []string {
 // packageOf asks Debian's dpkg which package a file is of. It may be known by its name
 // without, or with, the /usr that /lib has become.
 func packageOf(f taken) (string, error) {
-	real, err := filepath.EvalSymlinks(f.at)
+	target, err := filepath.EvalSymlinks(f.at)
 	if err != nil {
 		return "", err
 	}
-	for _, at := range []string{f.at, real} {
+	for _, at := range []string{f.at, target} {
 		name := filepath.Join("/", strings.TrimPrefix(at, filepath.Clean(f.root)))
 		for _, name := range []string{name, strings.TrimPrefix(name, "/usr"), "/usr" + name} {
 			out, err := exec.Command("dpkg-query", "--admindir="+filepath.Join(f.root, "var/lib/dpkg"), "--search", name).Output()
