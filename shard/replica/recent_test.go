@@ -132,6 +132,7 @@ func TestAppendsThatTellNothingAreNotSent(t *testing.T) {
 	p := &wirePipeline{AppendPipeline: c, w: w, sent: time.Now()}
 	send := func(want int, args raft.AppendEntriesRequest) {
 		t.Helper()
+		p.sent = p.sent.Add(-timerPause)
 		if _, err := p.AppendEntries(&args, &raft.AppendEntriesResponse{}); err != nil {
 			t.Fatal(err)
 		}
@@ -145,6 +146,10 @@ func TestAppendsThatTellNothingAreNotSent(t *testing.T) {
 	send(2, raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6}) // what is committed
 	send(2, raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6})
 	send(3, raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6, Entries: entries}) // again: not for us to judge
+	if _, err := p.AppendEntries(&raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6}, nil); err != nil || c.sent != 4 {
+		t.Errorf("no timer asked for an append, and it was not sent: raft would ask again and again: %v", err)
+	}
+	c.sent--
 	p.told = p.told.Add(-repeatAfter)
 	send(4, raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6})
 	send(5, raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6})

@@ -240,6 +240,11 @@ type wirePipeline struct {
 // knowledge is what an append without entries tells a member.
 type knowledge struct{ term, prevIndex, prevTerm, commit uint64 }
 
+// timerPause is how long after another append one must come to be taken for that of a
+// timer. While raft waits for a member to catch up, before it hands leadership over, it asks for appends
+// without a pause and relies on it that a pipeline that is full blocks.
+const timerPause = 5 * time.Millisecond
+
 // repeatAfter is after how long an append that tells nothing new is sent all the same.
 const repeatAfter = time.Second
 
@@ -277,8 +282,10 @@ func (p *wirePipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft
 	if p.w.stuck() {
 		return nil, errStuck
 	}
-	idle := time.Since(p.sent) >= idleAfter
-	p.sent = time.Now()
+	now := time.Now()
+	pause := now.Sub(p.sent)
+	p.sent = now
+	idle := pause >= idleAfter
 	n := len(args.Entries)
 	if idle && n > 0 && args.Entries[n-1].Index < p.w.last() {
 		return nil, errBehind
@@ -288,7 +295,7 @@ func (p *wirePipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft
 		last := args.Entries[n-1]
 		tells.prevIndex, tells.prevTerm = last.Index, last.Term
 	}
-	if n == 0 && tells == p.known && p.sent.Sub(p.told) < repeatAfter {
+	if n == 0 && tells == p.known && pause >= timerPause && p.sent.Sub(p.told) < repeatAfter {
 		return unsent{args, resp}, nil
 	}
 	p.told, p.known = p.sent, tells

@@ -108,11 +108,22 @@ func noEOF(err error) error {
 	return err
 }
 
-// handle is how raft's messages are encoded; the same as by raft's own transport.
-var handle = &codec.MsgpackHandle{}
+// handle is how raft's messages are encoded; the same as by raft's own transport. An entry
+// of up to initLength bytes is read into memory of its size at once: a larger one grows.
+var handle = &codec.MsgpackHandle{BasicHandle: codec.BasicHandle{DecodeOptions: codec.DecodeOptions{MaxInitLen: initLength}}}
+
+const initLength = 2 << 20
 
 func encode(v any) ([]byte, error) {
 	var b []byte
+	if args, ok := v.(*raft.AppendEntriesRequest); ok {
+		// Or the entries would be copied again and again while the buffer grows.
+		size := 256
+		for _, l := range args.Entries {
+			size += len(l.Data) + len(l.Extensions) + 128
+		}
+		b = make([]byte, 0, size)
+	}
 	err := codec.NewEncoderBytes(&b, handle).Encode(v)
 	return b, err
 }
