@@ -193,12 +193,17 @@ func timedOut(ctx context.Context, e *errs.Error) bool {
 	return e.Code == errs.DeadlineExceeded && ctx.Err() == nil
 }
 
-// giveUp is the error of ask. Without several members it is that of the one.
+// giveUp is the error of ask.
 func (m *members) giveUp(ctx context.Context, what string, known int, unknown bool, last *errs.Error) error {
-	if known <= 1 || ctx.Err() == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) || known <= 1 && last.Code != errs.DeadlineExceeded && !errors.Is(last, context.DeadlineExceeded) {
 		return last
 	}
 	e := errs.Wrap(errs.ShardNotReady, last, "%s: none of %d members of the metadata group answered as its leader in time; are most of them up?", what, known)
+	if known <= 1 {
+		// It is there: its log waits for the disk.
+		e = errs.Wrap(errs.ShardNotReady, last, "%s: it did not answer in time, is its disk full, or slow? The outcome is unknown", what)
+		unknown = true
+	}
 	e.Code, e.RetryAfter, e.Leader = errs.ShardNotReady, time.Second, ""
 	if unknown {
 		e.Reason = errs.OutcomeUnknown

@@ -52,3 +52,23 @@ func TestNobodyLeads(t *testing.T) {
 		}
 	})
 }
+
+// TestAloneAndSilent: a call that the only member does not answer, whose log may wait for room on
+// the disk, says so, and that it may have been carried out.
+func TestAloneAndSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMembers(Config{
+			Members: func() []string { return []string{"n1"} }, TryTimeout: 2 * time.Second,
+			Dial: func(string) (grpc.ClientConnInterface, error) { return nil, nil },
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		err := m.ask(ctx, "drop a table", true, func(ctx context.Context, _ metapb.MetaClient) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if e := errs.From(err); e.Status() != 503 || e.RetryAfter == 0 || e.Reason != errs.OutcomeUnknown || !strings.Contains(err.Error(), "disk") {
+			t.Errorf("the call says %v (%+v)", err, e)
+		}
+	})
+}
