@@ -56,6 +56,7 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 		Service: service, Bodies: bodies, Start: httpapi.StartOf, Timeout: n.cfg.Query.Timeout, Logger: n.log,
 		WriteError: httpapi.WriteError,
 		Permission: httpapi.Permission,
+		Named:      httpapi.NamedNodes,
 	})
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 	n.operators = newOperatorServer(&forwardMeta{forward: f}, &forwardShards{forward: f, pins: map[uint64]pinned{}})
 	n.onStop("calls of operators", n.operators.stop)
 	config := httpapi.Config{
-		Tunnel:  n.operators.serve,
+		Tunnel: n.operators.serve, NodeNames: n.nameNodes,
 		Catalog: client, Writer: writer, Bodies: bodies, SQL: sql, Tail: follow, Pipelines: client, Cluster: coordinator.NewAdmin(client),
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.GeoIPDatabase}},
 		NoClientVariables: !n.cfg.ClientVariables,

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -132,7 +133,7 @@ func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard m
 		if _, ok := s.cfg.Shards(id); !ok && s.cfg.Scan != nil {
 			continue
 		}
-		sh, err := s.present(ctx, id, req.AnyReplica, 0)
+		sh, err := s.present(ctx, id, req.AnyReplica, time.Duration(req.MaxStalenessNanos), 0)
 		if err != nil {
 			// Another node may lead it; if none of the others is known to have it, this is why
 			// the query fails.
@@ -286,7 +287,7 @@ func (s *server) needs(ctx context.Context, req *shardpb.QueryRequest, tables []
 func (s *server) fetchOne(ctx context.Context, req *shardpb.QueryRequest, t *shardpb.QueryTable, shard uint32, nodes []string, need query.Need, table *schema.Table) (sp *spool.Spool, missing []string, err error) {
 	scan := &shardpb.ScanRequest{
 		ShardId: shard, Table: t.Table, Columns: need.Columns, Where: need.Where, ExpiredBefore: t.ExpiredBefore,
-		AllowPartial: req.AllowPartial, AnyReplica: req.AnyReplica,
+		AllowPartial: req.AllowPartial, AnyReplica: req.AnyReplica, MaxStalenessNanos: req.MaxStalenessNanos,
 	}
 	for try := 1; ; try++ {
 		if sp, err = s.cfg.Spool.New(table, need.IDs); err != nil {

@@ -423,6 +423,49 @@ func TestUnreadyReplicaIsLeft(t *testing.T) {
 	}
 }
 
+// TestAnyReplica: a read that any replica may answer is answered by a follower, also while nobody
+// leads, unless what it has is too old or nobody knows how old it is.
+func TestAnyReplica(t *testing.T) {
+	g := newGroup(t, nil, "n1", "n2", "n3")
+	leader := g.leader()
+	g.put(batch(head(1, 9, 1), "a"))
+	followers := g.followers(leader)
+	o := followers[0]
+	g.barrier(leader, o)
+	s := NewServer(ServerConfig{Shards: g.node(o.cfg.NodeID).get}).(*server)
+	known := func() bool { _, known := o.replica.Staleness(); return known }
+	for ctx := wait(t); !known(); {
+		select {
+		case <-ctx.Done():
+			t.Fatal("the follower never knew how old its rows may be")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	read := func(most time.Duration) error {
+		_, err := s.present(t.Context(), testShard, true, most, 0)
+		return err
+	}
+	if err := read(time.Hour); err != nil {
+		t.Errorf("a follower: %v", err)
+	}
+	if err := read(1); errs.ReasonOf(err) != errs.NotLeader || !strings.Contains(err.Error(), "behind") {
+		t.Errorf("a follower that is too far behind: %v, want to be sent to another one", err)
+	}
+	if _, err := s.present(t.Context(), testShard, false, 0, 0); errs.ReasonOf(err) != errs.NotLeader {
+		t.Errorf("a follower where all is to be shown: %v", err)
+	}
+	g.stop(leader.cfg.NodeID)
+	g.stop(followers[1].cfg.NodeID)
+	if err := read(time.Hour); err != nil {
+		t.Errorf("a follower while nobody leads: %v", err)
+	}
+	g.stop(o.cfg.NodeID)
+	g.open(o.cfg.NodeID, nil)
+	if err := read(time.Hour); err == nil || !strings.Contains(err.Error(), "not known how far behind") {
+		t.Errorf("a replica that has heard of nobody: %v", err)
+	}
+}
+
 // TestGrow has a shard of one replica get two more, which need its segments, because
 // its log was cut, and rows that were never in it.
 func TestGrow(t *testing.T) {

@@ -30,7 +30,7 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 	if req.Table == nil || req.Table.Id == 0 {
 		return errs.New(errs.InvalidArguments, "scan: the table's definition is missing")
 	}
-	sh, err := s.present(ctx, req.ShardId, req.AnyReplica, req.MinIndex)
+	sh, err := s.present(ctx, req.ShardId, req.AnyReplica, time.Duration(req.MaxStalenessNanos), req.MinIndex)
 	if err != nil {
 		return err
 	}
@@ -78,8 +78,12 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 
 // present waits until a shard of this node shows everything that was acknowledged before
 // the call: it leads, and the other replicas agree that it does. Any replica will do if
-// anyReplica is set; then it shows at least what is up to minIndex.
-func (s *server) present(ctx context.Context, id uint32, anyReplica bool, minIndex uint64) (*Shard, error) {
+// anyReplica is set, if what it shows is no older than maxStaleness, or that is 0; then it shows
+// at least what is up to minIndex.
+func (s *server) present(ctx context.Context, id uint32, anyReplica bool, maxStaleness time.Duration, minIndex uint64) (*Shard, error) {
+	if anyReplica && maxStaleness > 0 {
+		return s.recent(ctx, id, maxStaleness, minIndex)
+	}
 	sh, err := s.ready(ctx, id)
 	if err != nil {
 		return nil, err
@@ -93,6 +97,32 @@ func (s *server) present(ctx context.Context, id uint32, anyReplica bool, minInd
 	}
 	if minIndex > 0 {
 		wait, cancel := context.WithTimeout(ctx, readyWait)
+		defer cancel()
+		if err := sh.WaitApplied(wait, minIndex); err != nil {
+			return nil, errs.Wrap(errs.ShardNotReady, err, "shard %d: it has not caught up to index %d", id, minIndex).WithRetryAfter(time.Second)
+		}
+	}
+	return sh, nil
+}
+
+// recent is a shard of this node, whoever leads it, or nobody, that shows everything that was
+// acknowledged longer ago than maxStaleness.
+func (s *server) recent(ctx context.Context, id uint32, maxStaleness time.Duration, minIndex uint64) (*Shard, error) {
+	sh, ok := s.cfg.Shards(id)
+	if !ok {
+		return nil, unreachable(id)
+	}
+	age, known := sh.replica.Staleness()
+	if !known || age > maxStaleness {
+		what := "it is not known how far behind it is"
+		if known {
+			what = fmt.Sprintf("it is up to %s behind", age.Round(time.Millisecond))
+		}
+		return nil, errs.New(errs.ShardNotReady, "shard %d: the replica on node %s cannot be read, %s, and %s is allowed", id, sh.cfg.NodeID, what, maxStaleness).
+			WithLeader(sh.Leader()).WithRetryAfter(time.Second)
+	}
+	if minIndex > 0 {
+		wait, cancel := context.WithTimeout(ctx, leaveAfter)
 		defer cancel()
 		if err := sh.WaitApplied(wait, minIndex); err != nil {
 			return nil, errs.Wrap(errs.ShardNotReady, err, "shard %d: it has not caught up to index %d", id, minIndex).WithRetryAfter(time.Second)

@@ -44,7 +44,7 @@ func (s *server) tail(req *shardpb.TailRequest, stream grpc.ServerStreamingServe
 		return errs.New(errs.InvalidArguments, "tail: the table's name or its definition is missing")
 	}
 	ctx := stream.Context()
-	sh, err := s.present(ctx, req.ShardId, false, 0)
+	sh, err := s.present(ctx, req.ShardId, false, 0, 0)
 	if err != nil {
 		return err
 	}

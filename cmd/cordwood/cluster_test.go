@@ -90,6 +90,8 @@ func TestClusterCommands(t *testing.T) {
 		{"shard move 3 --from a", done, 2, []string{"--to NODE are needed"}, ""},
 		{"shard add --count 0", done, 2, []string{"--count 0: at least 1"}, ""},
 		{"table move app", done, 2, []string{"--to SHARD is needed"}, ""},
+		{"table move app --to a,b", done, 2, []string{`--to: "a" is no shard: shards are numbered from 1`}, ""},
+		{"node decommission n3 --yes --force", done, 0, nil, `POST /v1/cluster/operations {"kind":"node-decommission","node":"n3","force":true}`},
 		{"node decommission n3", done, 2, []string{"say --yes"}, ""},
 	} {
 		t.Run(c.args, func(t *testing.T) {
@@ -107,5 +109,55 @@ func TestClusterCommands(t *testing.T) {
 				t.Errorf("the server was asked\n%s\nwant %s", all, c.asks)
 			}
 		})
+	}
+}
+
+// TestStatusOfUnreadyServer: what a server that is not ready says is shown at once.
+func TestStatusOfUnreadyServer(t *testing.T) {
+	asked := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, `{"code":4006,"error":"not ready: waiting for all seeds to answer"}`)
+	}))
+	defer s.Close()
+	for _, args := range []string{"cluster status", "node list", "shard list"} {
+		asked = 0
+		_, errOut, status := runCluster(append(strings.Fields(args), "--server", s.URL)...)
+		if status != exitFailed || asked != 1 || !strings.Contains(errOut, "waiting for all seeds to answer") {
+			t.Errorf("%s: asked %d times, status %d: %s", args, asked, status, errOut)
+		}
+	}
+}
+
+// TestShardDropWantsItsNumber: what is lost is shown, and nothing is done before the number of the
+// shard was given.
+func TestShardDropWantsItsNumber(t *testing.T) {
+	var asked []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked = append(asked, string(body))
+		answer := httpapi.ClusterAnswer{Confirm: "3", Message: "shard 3 is given up for good, with all rows of public.a"}
+		if strings.Contains(string(body), `"confirm":"3"`) {
+			answer = httpapi.ClusterAnswer{Operation: &httpapi.ClusterOperation{ID: 7, Kind: "shard-drop", Subject: "shard 3"}}
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	defer s.Close()
+	for _, c := range []struct {
+		args, want string
+		asks       int
+		status     int
+	}{
+		{"shard drop 3", "say --confirm 3", 1, exitUsage},
+		{"shard drop 3 --confirm 4", `"4" is not the number of shard 3: nothing was changed`, 1, exitFailed},
+		{"shard drop 3 --confirm 3", "operation 7: shard-drop shard 3", 2, exitOK},
+	} {
+		asked = nil
+		out, errOut, status := runCluster(append(strings.Fields(c.args), "--server", s.URL)...)
+		if status != c.status || len(asked) != c.asks || !strings.Contains(out+errOut, c.want) || !strings.Contains(errOut, "all rows of public.a") {
+			t.Errorf("%s: status %d, asked %q\n%s%s", c.args, status, asked, out, errOut)
+		}
 	}
 }

@@ -127,7 +127,7 @@ func (o *ingestOptions) query() url.Values {
 
 // newClient makes a client from the flags that all commands share. note is told what a
 // person should know while a request waits.
-func newClient(cmd *cobra.Command, note func(text string)) (*client.Client, error) {
+func newClient(cmd *cobra.Command, note func(text string), change ...func(*client.Config)) (*client.Client, error) {
 	server, err := cmd.Flags().GetString("server")
 	if err != nil {
 		return nil, err
@@ -136,12 +136,16 @@ func newClient(cmd *cobra.Command, note func(text string)) (*client.Client, erro
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.New(client.Config{
+	cfg := client.Config{
 		Server: server, User: user, UserAgent: "cordwood-cli",
 		OnRetry: func(cause error, wait time.Duration) {
 			note(fmt.Sprintf("%v; trying again in %v", cause, wait.Round(100*time.Millisecond)))
 		},
-	})
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	c, err := client.New(cfg)
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -24,11 +24,14 @@ type clusterAPI struct {
 	client *client.Client
 }
 
-func newClusterAPI(cmd *cobra.Command) (*clusterAPI, error) {
+func newClusterAPI(cmd *cobra.Command, change ...func(*client.Config)) (*clusterAPI, error) {
 	errOut := cmd.ErrOrStderr()
-	c, err := newClient(cmd, func(text string) { fmt.Fprintln(errOut, text) })
+	c, err := newClient(cmd, func(text string) { fmt.Fprintln(errOut, text) }, change...)
 	return &clusterAPI{client: c}, err
 }
+
+// asIs is for commands that show how things are now: a server that is not ready is an answer.
+func asIs(cfg *client.Config) { cfg.Attempts = 1 }
 
 // maxClusterAnswer bounds what is read of an answer, in bytes.
 const maxClusterAnswer = 64 << 20
@@ -60,7 +63,7 @@ func (a *clusterAPI) status(ctx context.Context) (*httpapi.ClusterStatus, error)
 
 // askStatus asks the server for the state of the cluster.
 func askStatus(cmd *cobra.Command) (*clusterAPI, *httpapi.ClusterStatus, error) {
-	a, err := newClusterAPI(cmd)
+	a, err := newClusterAPI(cmd, asIs)
 	if err != nil {
 		return nil, nil, err
 	}

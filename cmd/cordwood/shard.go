@@ -223,7 +223,7 @@ If a node comes back after that, its rows are left on its disk and not taken bac
 }
 
 func newTableMoveCommand(db *string) *cobra.Command {
-	var to []uint
+	var to []string
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "move TABLE",
@@ -241,13 +241,17 @@ rows are spread over them. TABLE may be written as DATABASE.TABLE.`,
 			if cmd.Flags().Changed("db") || !strings.Contains(args[0], ".") {
 				r.Table = *db + "." + args[0]
 			}
-			for _, id := range to {
-				r.ToShards = append(r.ToShards, uint32(id))
+			for _, text := range to {
+				id, err := shardNumber(text)
+				if err != nil {
+					return usageError{fmt.Errorf("--to: %w", err)}
+				}
+				r.ToShards = append(r.ToShards, id)
 			}
 			return begin(cmd, r, wait)
 		},
 	}
-	cmd.Flags().UintSliceVar(&to, "to", nil, "`SHARD` that takes the writes; several with commas")
+	cmd.Flags().StringSliceVar(&to, "to", nil, "`SHARD` that takes the writes; several with commas")
 	waitFlag(cmd, &wait)
 	return cmd
 }

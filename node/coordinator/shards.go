@@ -85,6 +85,14 @@ func shardNames(ids []uint32) string {
 	return "shards " + strings.Join(out, ", ")
 }
 
+// shardsTake are shards, and the verb that goes with so many.
+func shardsTake(ids []uint32) string {
+	if len(ids) == 1 {
+		return shardNames(ids) + " takes"
+	}
+	return shardNames(ids) + " take"
+}
+
 func (p *picture) makeShard(op *metapb.Operation, made, count int) decision {
 	replicas := int(cmp.Or(op.Want, p.status.GetSettings().GetReplication(), 1))
 	nodes, why := p.homes(replicas, op.ToNode)

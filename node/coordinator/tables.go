@@ -45,7 +45,7 @@ func (p *picture) moveTable(op *metapb.Operation) decision {
 		if op.Cancel {
 			return cancelled("the writes of table %s.%s stay where they were", t.Database, t.Name)
 		}
-		return call(stepPlace, fmt.Sprintf("%s take the writes of table %s.%s", shardNames(op.ToShards), t.Database, t.Name), &act{
+		return call(stepPlace, fmt.Sprintf("%s the writes of table %s.%s", shardsTake(op.ToShards), t.Database, t.Name), &act{
 			what: "place table", propose: p.command(func(c *metapb.Command) {
 				c.Op = &metapb.Command_PlaceTable{PlaceTable: &metapb.PlaceTable{TableId: t.ID, Epoch: now.Epoch, ShardIds: op.ToShards}}
 			}),
@@ -71,7 +71,7 @@ func (p *picture) beginMove(op *metapb.Operation, t *schema.Table) decision {
 		return failed("end", "%s", why)
 	}
 	if slices.Equal(to, t.Writable().Shards()) {
-		return finished("%s take the writes of table %s.%s already", shardNames(to), t.Database, t.Name)
+		return finished("%s the writes of table %s.%s already", shardsTake(to), t.Database, t.Name)
 	}
 	d := decision{step: stepPlace, reason: "begins", again: true, toShards: to}
 	return d.note(noteEpoch, strconv.FormatUint(uint64(t.Writable().Epoch), 10)).note(noteOld, idList(t.Writable().Shards()))
@@ -119,7 +119,7 @@ func (p *picture) seal(op *metapb.Operation, t *schema.Table) decision {
 		d.then = map[string]string{noteSealed: strings.Join(append(sealed, text), ",")}
 		return d
 	}
-	return finished("%s take the writes of table %s.%s", shardNames(takes), t.Database, t.Name)
+	return finished("%s the writes of table %s.%s", shardsTake(takes), t.Database, t.Name)
 }
 
 func idList(ids []uint32) string {

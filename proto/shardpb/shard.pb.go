@@ -779,9 +779,11 @@ type ScanRequest struct {
 	// Any replica may answer, not only the leader.
 	AnyReplica bool `protobuf:"varint,7,opt,name=any_replica,json=anyReplica,proto3" json:"any_replica,omitempty"`
 	// The replica must have applied so much of the log.
-	MinIndex      uint64 `protobuf:"varint,8,opt,name=min_index,json=minIndex,proto3" json:"min_index,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MinIndex uint64 `protobuf:"varint,8,opt,name=min_index,json=minIndex,proto3" json:"min_index,omitempty"`
+	// For any_replica: how old what it shows may be; 0: any age.
+	MaxStalenessNanos int64 `protobuf:"varint,9,opt,name=max_staleness_nanos,json=maxStalenessNanos,proto3" json:"max_staleness_nanos,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *ScanRequest) Reset() {
@@ -866,6 +868,13 @@ func (x *ScanRequest) GetAnyReplica() bool {
 func (x *ScanRequest) GetMinIndex() uint64 {
 	if x != nil {
 		return x.MinIndex
+	}
+	return 0
+}
+
+func (x *ScanRequest) GetMaxStalenessNanos() int64 {
+	if x != nil {
+		return x.MaxStalenessNanos
 	}
 	return 0
 }
@@ -1319,9 +1328,11 @@ type QueryRequest struct {
 	AnyReplica bool `protobuf:"varint,16,opt,name=any_replica,json=anyReplica,proto3" json:"any_replica,omitempty"`
 	// Where the shards that are not on the node can be had: replicas by shard, the
 	// presumed leader first.
-	Nodes         []*ShardNodes `protobuf:"bytes,17,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Nodes []*ShardNodes `protobuf:"bytes,17,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// For any_replica: how old what is shown may be; 0: any age.
+	MaxStalenessNanos int64 `protobuf:"varint,18,opt,name=max_staleness_nanos,json=maxStalenessNanos,proto3" json:"max_staleness_nanos,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *QueryRequest) Reset() {
@@ -1408,6 +1419,13 @@ func (x *QueryRequest) GetNodes() []*ShardNodes {
 		return x.Nodes
 	}
 	return nil
+}
+
+func (x *QueryRequest) GetMaxStalenessNanos() int64 {
+	if x != nil {
+		return x.MaxStalenessNanos
+	}
+	return 0
 }
 
 type ShardNodes struct {
@@ -3037,7 +3055,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12,\n" +
 	"\x04keys\x18\x02 \x03(\v2\x18.cordwood.shard.BatchKeyR\x04keys\"/\n" +
 	"\x11CheckKeysResponse\x12\x1a\n" +
-	"\bappended\x18\x01 \x03(\bR\bappended\"\xa8\x02\n" +
+	"\bappended\x18\x01 \x03(\bR\bappended\"\xd8\x02\n" +
 	"\vScanRequest\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12,\n" +
 	"\x05table\x18\x02 \x01(\v2\x16.cordwood.schema.TableR\x05table\x12\x18\n" +
@@ -3047,7 +3065,8 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\rallow_partial\x18\x06 \x01(\bR\fallowPartial\x12\x1f\n" +
 	"\vany_replica\x18\a \x01(\bR\n" +
 	"anyReplica\x12\x1b\n" +
-	"\tmin_index\x18\b \x01(\x04R\bminIndexB\x11\n" +
+	"\tmin_index\x18\b \x01(\x04R\bminIndex\x12.\n" +
+	"\x13max_staleness_nanos\x18\t \x01(\x03R\x11maxStalenessNanosB\x11\n" +
 	"\x0f_expired_before\"E\n" +
 	"\fScanResponse\x12\x1b\n" +
 	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\x12\x18\n" +
@@ -3080,7 +3099,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\vmore_shards\x18\a \x03(\rR\n" +
 	"moreShards\x12\x19\n" +
 	"\bleft_out\x18\b \x03(\rR\aleftOutB\x11\n" +
-	"\x0f_expired_before\"\x9a\x02\n" +
+	"\x0f_expired_before\"\xca\x02\n" +
 	"\fQueryRequest\x12\x10\n" +
 	"\x03sql\x18\x01 \x01(\tR\x03sql\x12\x1a\n" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x122\n" +
@@ -3090,7 +3109,8 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\rallow_partial\x18\x0f \x01(\bR\fallowPartial\x12\x1f\n" +
 	"\vany_replica\x18\x10 \x01(\bR\n" +
 	"anyReplica\x120\n" +
-	"\x05nodes\x18\x11 \x03(\v2\x1a.cordwood.shard.ShardNodesR\x05nodes\"B\n" +
+	"\x05nodes\x18\x11 \x03(\v2\x1a.cordwood.shard.ShardNodesR\x05nodes\x12.\n" +
+	"\x13max_staleness_nanos\x18\x12 \x01(\x03R\x11maxStalenessNanos\"B\n" +
 	"\n" +
 	"ShardNodes\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x19\n" +

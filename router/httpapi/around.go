@@ -65,6 +65,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	other := s.metrics.route("other")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x, r := begin(w, r, s.log, other)
+		x.nodeNames = s.cfg.NodeNames
 		defer func() {
 			p := recover()
 			if p != nil {

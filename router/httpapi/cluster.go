@@ -5,9 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -249,7 +252,7 @@ func (s *Server) handleStart(w http.ResponseWriter, r *http.Request) {
 		if err == nil {
 			err = errors.New("there is more after it")
 		}
-		WriteError(w, r, errs.New(errs.InvalidArguments, "the request is no operation: %v; an example is {\"kind\":\"shard-add\",\"count\":1}", err))
+		WriteError(w, r, errs.New(errs.InvalidArguments, "the request is no operation: %s; an example is {\"kind\":\"shard-add\",\"count\":1}", jsonFault(err)))
 		return
 	}
 	user := ""
@@ -258,6 +261,27 @@ func (s *Server) handleStart(w http.ResponseWriter, r *http.Request) {
 	}
 	answer, err := s.cfg.Cluster.Start(r.Context(), request, user)
 	answerCluster(w, r, answer, err)
+}
+
+// jsonFault is an error of JSON without the types of this program.
+func jsonFault(err error) string {
+	typed, syntax := (*json.UnmarshalTypeError)(nil), (*json.SyntaxError)(nil)
+	switch {
+	case errors.As(err, &typed):
+		want := map[reflect.Kind]string{reflect.String: "a string", reflect.Bool: "true or false", reflect.Slice: "a list", reflect.Struct: "an object"}[typed.Type.Kind()]
+		if want == "" {
+			want = "a whole number, not below 0 and not too large"
+		}
+		if typed.Field == "" {
+			return fmt.Sprintf("it is a JSON %s, and %s is needed", typed.Value, want)
+		}
+		return fmt.Sprintf("%s is a JSON %s, and %s is needed", typed.Field, typed.Value, want)
+	case errors.As(err, &syntax):
+		return fmt.Sprintf("it is not valid JSON at byte %d: %s", syntax.Offset, syntax)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "it ends too early"
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
 func (s *Server) handleCancel(w http.ResponseWriter, r *http.Request) {

@@ -46,7 +46,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	h := w.Header()
-	msg := e.ClientMessage()
+	msg := x.named(e.ClientMessage())
 	millis := x.millis()
 	h.Set(headerErrCode, strconv.Itoa(int(e.Code)))
 	h.Set(headerErrMsg, headerText(msg))

@@ -22,6 +22,8 @@ type exchange struct {
 	// plainTimeout answers a time-out without a body.
 	plainTimeout bool
 	identity     *auth.Identity
+	// nodeNames puts the names of nodes in the place of their ids; nil: they stay.
+	nodeNames func(string) string
 
 	status int // 0 while no header was written
 	bytes  int64
@@ -73,6 +75,17 @@ func (x *exchange) routeName() string {
 
 // millis is the time that the request has taken so far.
 func (x *exchange) millis() int64 { return time.Since(x.start).Milliseconds() }
+
+// named is a text with nodes called by their names.
+func (x *exchange) named(text string) string {
+	if x.nodeNames == nil {
+		return text
+	}
+	return x.nodeNames(text)
+}
+
+// NamedNodes is a text that answers a request, with nodes called by their names.
+func NamedNodes(r *http.Request, text string) string { return exchangeOf(r).named(text) }
 
 // timedOut tells whether the request's time is up.
 func (x *exchange) timedOut() bool {

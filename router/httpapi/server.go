@@ -67,6 +67,9 @@ type Config struct {
 	// with what their user may do; it must not block for long. Without it their path does
 	// not exist.
 	Tunnel func(conn net.Conn, canRead, canWrite bool)
+	// NodeNames puts the names of nodes in the place of their ids in a text. The default value
+	// changes nothing.
+	NodeNames func(text string) string
 	// Cluster describes the cluster and begins operations. Without it the paths under
 	// /v1/cluster do not exist.
 	Cluster Cluster

@@ -169,6 +169,9 @@ type Request struct {
 	// AllowPartial leaves out what cannot be read instead of failing; Result.Partial
 	// lists it.
 	AllowPartial bool
+	// MaxStaleness, if not 0, lets any replica answer whose rows are no older than that, and
+	// does not wait for what other routers changed of tables.
+	MaxStaleness time.Duration
 	// Timeout bounds all statements together, with what the client takes to read the
 	// answer; 0: Config.Timeout.
 	Timeout time.Duration
@@ -209,7 +212,10 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 	}
 	for i, st := range req.Statements {
 		begin := time.Now()
-		err := s.fresh(ctx, st)
+		var err error
+		if _, rows := st.(*statement.Query); req.MaxStaleness == 0 || !rows {
+			err = s.fresh(ctx, st)
+		}
 		if err == nil && i == 0 {
 			err = s.checkDatabase(req.Database)
 		}

@@ -32,7 +32,7 @@ func (s *Service) query(ctx context.Context, q *statement.Query, req *Request, e
 		if err != nil {
 			return nil, nil, err
 		}
-		qr := &shardpb.QueryRequest{Sql: q.Text, Database: req.Database, Tables: tables, AllowPartial: req.AllowPartial}
+		qr := &shardpb.QueryRequest{Sql: q.Text, Database: req.Database, Tables: tables, AllowPartial: req.AllowPartial, AnyReplica: req.MaxStaleness > 0, MaxStalenessNanos: int64(req.MaxStaleness)}
 		if req.Limited && !analysis.Explain {
 			qr.Limit = req.Limit
 		}

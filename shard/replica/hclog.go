@@ -7,6 +7,7 @@ import (
 	"log"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 )
@@ -37,7 +38,7 @@ func slogLevel(l hclog.Level) slog.Level {
 }
 
 func (h *hcLogger) Log(level hclog.Level, msg string, args ...any) {
-	l := slogLevel(level)
+	l, msg := lostPeers.rewrite(slogLevel(level), msg, args, time.Now())
 	if !h.out.Enabled(context.Background(), l) {
 		return
 	}

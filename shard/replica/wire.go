@@ -39,7 +39,8 @@ type wire struct {
 	last func() uint64
 
 	// told is the highest index that a leader said is committed.
-	told atomic.Uint64
+	told  atomic.Uint64
+	fresh freshness
 
 	// ended is closed when the member is about to stop.
 	ended <-chan struct{}
@@ -92,6 +93,7 @@ func (w *wire) run() {
 			switch req := rpc.Command.(type) {
 			case *raft.AppendEntriesRequest:
 				raise(&w.told, req.LeaderCommitIndex)
+				w.fresh.note(req, time.Now())
 			case *raft.InstallSnapshotRequest:
 				w.running.Add(1)
 				go func() {
@@ -195,6 +197,7 @@ func (w *wire) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *ra
 	}
 	beat := isHeartbeat(args)
 	if !beat {
+		w.fresh.note(args, time.Now()) // what it tells others it knows itself, also when it leads no more
 		if err := w.awaitBack(id, args.Term); err != nil {
 			return err
 		}
@@ -283,6 +286,7 @@ func (p *wirePipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft
 		return nil, errStuck
 	}
 	now := time.Now()
+	p.w.fresh.note(args, now)
 	pause := now.Sub(p.sent)
 	p.sent = now
 	idle := pause >= idleAfter

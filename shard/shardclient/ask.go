@@ -3,7 +3,9 @@ package shardclient
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -18,6 +20,9 @@ const (
 	signOfLife = time.Second
 	// partialRounds is how often the nodes are asked for a read that can do without them.
 	partialRounds = 2
+	// downWait is how long a read waits for nodes none of which can be connected to: there is
+	// no election to wait for, and a process that starts again may be back.
+	downWait = 2 * time.Second
 )
 
 // asking is a call that changes nothing, to whichever node answers.
@@ -46,10 +51,11 @@ func (c *Client) ask(ctx context.Context, a asking, call func(ctx context.Contex
 	}
 	start, backoff := time.Now(), c.cfg.MinBackoff
 	last := error(errs.New(errs.ShardUnreachable, "no node with shards is known"))
+	reached := false // a node answered, be it with a refusal
 	for round := 1; ; round++ {
 		nodes := a.nodes()
 		several := len(nodes) > 1
-		var asked []string
+		var asked, faults []string
 		for len(nodes) > 0 {
 			node := nodes[0]
 			nodes, asked = nodes[1:], append(asked, node)
@@ -70,7 +76,11 @@ func (c *Client) ask(ctx context.Context, a asking, call func(ctx context.Contex
 			if !unreachable(err) {
 				return nil, err
 			}
-			last = errs.Wrap(errs.ShardUnreachable, err, "node %s", node)
+			reached = reached || !cut(err)
+			faults = append(faults, fmt.Sprintf("node %s: %s", node, reason(err)))
+			e := errs.Wrap(errs.ShardUnreachable, err, "node %s", node)
+			e.Msg = strings.Join(faults, "; ")
+			last = e
 			if ctx.Err() != nil {
 				break
 			}
@@ -85,7 +95,11 @@ func (c *Client) ask(ctx context.Context, a asking, call func(ctx context.Contex
 		if a.leader && ctx.Err() == nil {
 			c.leaderless(a.shard)
 		}
-		if len(asked) == 0 || round == a.rounds || time.Since(start) > c.cfg.ReadWait || !sleep(ctx, jitter(backoff)) {
+		patience := c.cfg.ReadWait
+		if !reached {
+			patience = min(patience, downWait)
+		}
+		if len(asked) == 0 || round == a.rounds || time.Since(start) > patience || !sleep(ctx, jitter(backoff)) {
 			return nil, errs.Wrap(errs.ShardUnreachable, last, "%s", a.what)
 		}
 		backoff = min(2*backoff, c.cfg.MaxBackoff)
@@ -125,6 +139,15 @@ func (c *Client) askOne(ctx context.Context, dial func(string) (grpc.ClientConnI
 		c.health(node).spoke()
 	}
 	return nil, err
+}
+
+// reason is an error for people: of a connection, what became of it.
+func reason(err error) string {
+	text := errs.From(err).Msg
+	if i := strings.LastIndex(text, "dial tcp "); i >= 0 && cut(err) {
+		text = strings.Trim(text[i:], `"`)
+	}
+	return text
 }
 
 var errSilent = errs.New(errs.ShardUnreachable, "it gave no sign of life in time")

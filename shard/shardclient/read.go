@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -41,8 +42,13 @@ func (c *Client) Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadC
 	if err != nil {
 		return nil, err
 	}
-	a := asking{what: "query", leader: len(shards) == 1 && !req.AllowPartial, shard: first, nodes: func() []string { return c.queryNodes(shards, req.AllowPartial) }}
-	if req.AllowPartial {
+	a := asking{what: "query", leader: len(shards) == 1 && !req.AllowPartial && !req.AnyReplica, shard: first, nodes: func() []string {
+		if req.AnyReplica {
+			return c.anyFirst(c.queryNodes(shards, req.AllowPartial))
+		}
+		return c.queryNodes(shards, req.AllowPartial)
+	}}
+	if req.AllowPartial || req.AnyReplica {
 		a.rounds = partialRounds
 	}
 	r, err := stream(ctx, c, a, func(ctx context.Context, client shardpb.ShardServiceClient) (grpc.ServerStreamingClient[shardpb.QueryChunk], error) {
@@ -64,9 +70,12 @@ func (c *Client) Scan(ctx context.Context, nodes []string, req *shardpb.ScanRequ
 				list = append(slices.Clip(list), n)
 			}
 		}
+		if req.AnyReplica {
+			return c.anyFirst(list)
+		}
 		return list
 	}}
-	if req.AllowPartial {
+	if req.AllowPartial || req.AnyReplica {
 		a.rounds = partialRounds
 	}
 	r, err := stream(ctx, c, a, func(ctx context.Context, client shardpb.ShardServiceClient) (grpc.ServerStreamingClient[shardpb.ScanResponse], error) {
@@ -173,6 +182,30 @@ func (c *Client) queryNodes(shards []uint32, anyNode bool) []string {
 		return cmp.Compare(leads[b], leads[a])
 	})
 	return nodes
+}
+
+// anyFirst orders nodes for a read that any replica may answer: the own node first, then the
+// others in any order, so that leaders do not get all of them, and last those that did not
+// answer lately.
+func (c *Client) anyFirst(nodes []string) []string {
+	own := ""
+	if all := c.cfg.Nodes(); len(all) > 0 {
+		own = all[0]
+	}
+	out := slices.Clone(nodes)
+	rand.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	now := time.Now()
+	rank := func(id string) int {
+		switch {
+		case c.health(id).down(now):
+			return 2
+		case id == own:
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+	return out
 }
 
 // healthy lists the nodes with shards, those that did not answer lately last.

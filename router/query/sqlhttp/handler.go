@@ -36,6 +36,9 @@ type Config struct {
 	Service Executor
 	// WriteError answers a request with an error. Required.
 	WriteError func(w http.ResponseWriter, r *http.Request, err error)
+	// Named is a text that answers r, with nodes called by their names. The default value
+	// changes nothing.
+	Named func(r *http.Request, text string) string
 	// Permission tells what the user that sent r may do. The default value is everything.
 	Permission func(r *http.Request) (canRead, canWrite bool)
 	// Start tells when r came in. The default value is when the handler got it.
@@ -177,7 +180,7 @@ func (h *Handler) collect(a *answer, r *http.Request, in *input) error {
 		if res.Rows == nil {
 			return buf.Append(append(strconv.AppendInt([]byte(`{"affectedrows":`), res.AffectedRows, 10), '}'))
 		}
-		partial = append(partial, res.Partial...)
+		partial = append(partial, h.named(r, res.Partial)...)
 		_, err := format.AppendRecords(buf, res.Rows)
 		return err
 	})
@@ -212,7 +215,7 @@ func (h *Handler) stream(a *answer, r *http.Request, in *input) error {
 			return nil
 		}
 		rows = true
-		tellPartial(a.w, res.Partial)
+		tellPartial(a.w, h.named(r, res.Partial))
 		a.until, _ = ctx.Deadline()
 		_, err := format.Write(a, in.format, res.Rows)
 		return err

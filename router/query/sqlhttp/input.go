@@ -58,6 +58,9 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 	default:
 		return nil, errs.New(errs.InvalidArguments, "parameter allow_partial is %.40q: it must be true or false", partial)
 	}
+	if in.query.MaxStaleness, err = staleness(p.get("consistency"), p.get("max_staleness")); err != nil {
+		return nil, err
+	}
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -172,6 +175,32 @@ func timeout(text string) (time.Duration, error) {
 		return ttl.D, nil
 	}
 	return 0, errs.New(errs.InvalidArguments, "Invalid x-svc-timeout: %.40q is no duration; write it as 30s", text)
+}
+
+// How old rows of consistency=any may be: by default, at least and at most. Leaders tell their
+// replicas each second what was acknowledged.
+const defaultStaleness, minStaleness, maxStaleness = 10 * time.Second, 2 * time.Second, 24 * time.Hour
+
+// staleness reads how old rows may be; 0: everything that was acknowledged is shown.
+func staleness(consistency, most string) (time.Duration, error) {
+	switch consistency {
+	case "", "linear":
+		if most != "" {
+			return 0, errs.New(errs.InvalidArguments, "parameter max_staleness goes with consistency=any only")
+		}
+		return 0, nil
+	case "any":
+	default:
+		return 0, errs.New(errs.InvalidArguments, "parameter consistency is %.40q: it must be linear, which shows all that was acknowledged, or any", consistency)
+	}
+	if most == "" {
+		return defaultStaleness, nil
+	}
+	d, err := time.ParseDuration(most)
+	if err != nil || d < minStaleness || d > maxStaleness {
+		return 0, errs.New(errs.InvalidArguments, "parameter max_staleness is %.40q: it must be a duration from %s to %s", most, minStaleness, maxStaleness)
+	}
+	return d, nil
 }
 
 // timezone refuses what sessions cannot have.

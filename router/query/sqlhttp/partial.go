@@ -14,6 +14,18 @@ const headerPartial = "x-svc-partial"
 // maxPartialHeader bounds that list, in bytes.
 const maxPartialHeader = 4096
 
+// named calls nodes by their names in what an answer lacks.
+func (h *Handler) named(r *http.Request, partial []string) []string {
+	if h.cfg.Named == nil {
+		return partial
+	}
+	out := make([]string, len(partial))
+	for i, text := range partial {
+		out[i] = h.cfg.Named(r, text)
+	}
+	return out
+}
+
 // tellPartial says in the header what is missing.
 func tellPartial(w http.ResponseWriter, partial []string) {
 	if len(partial) == 0 {
