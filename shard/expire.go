@@ -200,3 +200,21 @@ func (s *Shard) hasExpiredWhole(d *tableDef, before int64) (yes bool, partly []*
 	}
 	return yes, partly
 }
+
+// instant is a time index as a time, or the nearest that is one.
+func instant(t, unit int64) time.Time {
+	seconds := floorDiv(t, unit)
+	const most = 1 << 40 // some 35,000 years
+	if seconds > most || seconds < -most {
+		return time.Unix(min(max(seconds, -most), most), 0)
+	}
+	return time.Unix(seconds, (t-seconds*unit)*(int64(time.Second)/unit))
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
