@@ -14,12 +14,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -40,17 +36,6 @@ type Catalog interface {
 	DroppedTables() []uint64
 	// Changed returns a channel that is closed at the next change.
 	Changed() <-chan struct{}
-}
-
-// Opening is what a replica is opened with.
-type Opening struct {
-	ID, Incarnation uint32
-	// Dir is its folder.
-	Dir string
-	// Bootstrap tells that there is nothing in it yet and that the node is one of
-	// Founders, who make the group together.
-	Bootstrap bool
-	Founders  []string
 }
 
 // Config is what a Host works with. All but Registerer and Logger are required.
@@ -92,15 +77,6 @@ type Host struct {
 	changed chan struct{}  // something was opened or removed
 	fatal   chan error     // what the node cannot go on with
 	metrics []prometheus.Collector
-}
-
-// failure is why a replica is not open.
-type failure struct {
-	incarnation uint32
-	err         error
-	again       time.Time // when it is tried again
-	pause       time.Duration
-	damaged     bool // its files are damaged or gone
 }
 
 // New returns a Host without shards.
@@ -244,22 +220,6 @@ func (h *Host) outdated(m *metapb.Shard) bool {
 	return s != nil && s.Incarnation() < m.Incarnation
 }
 
-// retire closes a replica of a group that was given up. Its folder is left where it is.
-func (h *Host) retire(m *metapb.Shard) {
-	h.mu.Lock()
-	s := h.shards[m.Id]
-	delete(h.shards, m.Id)
-	h.mu.Unlock()
-	if s == nil {
-		return
-	}
-	h.cfg.Logger.Warn("the group of a replica was given up while this node was away: its rows are no longer part of the shard; the replica is closed, and its folder left alone",
-		"shard", m.Id, "folder", h.dir(m.Id), "incarnation", s.Incarnation(), "now", m.Incarnation)
-	if err := s.Close(context.Background()); err != nil {
-		h.cfg.Logger.Info("a replica of an earlier incarnation closed with an error", "shard", m.Id, "err", err)
-	}
-}
-
 // wants tells whether a replica is to be opened now.
 func (h *Host) wants(m *metapb.Shard) bool {
 	h.mu.RLock()
@@ -271,135 +231,17 @@ func (h *Host) wants(m *metapb.Shard) bool {
 	return f == nil || f.incarnation != m.Incarnation || time.Now().After(f.again)
 }
 
-// begin does f for a shard in a goroutine of its own, unless something is done for it
-// already.
-func (h *Host) begin(id uint32, f func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed || h.busy[id] {
-		return
-	}
-	h.busy[id] = true
-	h.working.Go(func() {
-		f()
-		h.mu.Lock()
-		delete(h.busy, id)
-		h.mu.Unlock()
-		select {
-		case h.changed <- struct{}{}:
-		default:
-		}
-	})
-}
-
 // retryAfter is how long a replica that did not open waits, at first and at most.
 const (
 	retryAfter = 5 * time.Second
 	retryMost  = 5 * time.Minute
 )
 
-// open opens a replica. One that fails is reported and tried again; only where all rows
-// of the cluster lie on this node it is better not to go on.
-func (h *Host) open(m *metapb.Shard, voter, sole bool) {
-	s, err := h.openShard(m, voter)
-	h.mu.Lock()
-	before := h.failed[m.Id]
-	delete(h.failed, m.Id)
-	closed := h.closed
-	switch {
-	case err != nil && (!sole || errors.Is(err, errRecovered)):
-		f := &failure{incarnation: m.Incarnation, err: err, pause: retryAfter, damaged: errors.Is(err, errFolderGone) || shard.IsDamaged(err)}
-		if before != nil {
-			f.pause = min(2*before.pause, retryMost)
-		}
-		f.again = time.Now().Add(f.pause)
-		h.failed[m.Id] = f
-	case err == nil && !closed:
-		h.shards[m.Id] = s
-	}
-	h.mu.Unlock()
-	switch {
-	case errors.Is(err, errRecovered):
-		h.cfg.Logger.Info("a replica that was recovered waits for the metadata", "shard", m.Id, "err", err)
-	case err != nil && sole:
-		select {
-		case h.fatal <- err:
-		default:
-		}
-	case err != nil:
-		h.cfg.Logger.Error("a replica is not open; it is tried again, and the node goes on without it", "shard", m.Id, "err", err)
-	case closed:
-		_ = s.Close(context.Background()) // what it holds is in its log
-	}
-}
-
-func (h *Host) openShard(m *metapb.Shard, voter bool) (*shard.Shard, error) {
-	if err := h.incarnation(m); err != nil {
-		return nil, err
-	}
-	o := Opening{ID: m.Id, Incarnation: m.Incarnation, Dir: h.dir(m.Id), Founders: m.Founders}
-	if len(o.Founders) == 0 && len(m.Replicas) > 0 {
-		o.Founders = m.Replicas[:1]
-	}
-	created := h.cfg.Created(m.Id)
-	if have, _, err := shard.FolderIncarnation(o.Dir); err == nil && m.AnewIncarnation == m.Incarnation && have > 0 && have < m.Incarnation {
-		created = false // what was created is set aside: the shard begins anew, without its rows
-	}
-	if _, err := os.Stat(o.Dir); created && errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("open shard %d: its folder %s %w: restore it from a backup, or have the cluster make the replica anew with 'cordwood shard rebuild'", m.Id, o.Dir, errFolderGone)
-	}
-	o.Bootstrap = !created && voter && slices.Contains(o.Founders, h.cfg.NodeID)
-	if !o.Bootstrap {
-		o.Founders = nil
-	}
-	s, err := h.cfg.Open(o)
-	if err != nil {
-		return nil, fmt.Errorf("open shard %d: %w", m.Id, err)
-	}
-	if err := h.cfg.MarkCreated([]uint32{m.Id}); err != nil {
-		return nil, errors.Join(fmt.Errorf("note that shard %d exists: %w", m.Id, err), s.Close(context.Background()))
-	}
-	return s, nil
-}
-
 // errFolderGone is why a replica that this node had made does not open.
 var errFolderGone = errors.New("is gone, with the rows in it")
 
 // errRecovered is why a replica that was recovered is not open yet.
 var errRecovered = errors.New("the metadata was told that it was recovered, and has not said so yet")
-
-// incarnation closes a replica of a group that was given up, and tells the metadata of
-// one that an operator made the first of a new group.
-func (h *Host) incarnation(m *metapb.Shard) error {
-	h.mu.Lock()
-	old := h.shards[m.Id]
-	delete(h.shards, m.Id)
-	h.mu.Unlock()
-	if old != nil {
-		if err := old.Close(context.Background()); err != nil {
-			h.cfg.Logger.Info("a replica of an earlier incarnation closed with an error", "shard", m.Id, "err", err)
-		}
-	}
-	have, recovered, err := shard.FolderIncarnation(h.dir(m.Id))
-	if err != nil {
-		return fmt.Errorf("open shard %d: %w", m.Id, err)
-	}
-	if have <= m.Incarnation || !recovered {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	if err := h.cfg.Recovered(ctx, m, have); err != nil {
-		return fmt.Errorf("open shard %d: its folder was recovered as incarnation %d: tell the metadata so: %w", m.Id, have, err)
-	}
-	h.cfg.Logger.Warn("a shard goes on with its one replica that was recovered here; what only the others had is lost", "shard", m.Id, "incarnation", have)
-	return fmt.Errorf("open shard %d as incarnation %d: %w", m.Id, have, errRecovered)
-}
-
-// dir is the folder of a shard.
-func (h *Host) dir(id uint32) string {
-	return filepath.Join(h.cfg.Dir, strconv.FormatUint(uint64(id), 10))
-}
 
 // Waits tells in words which replicas cannot do their part yet; empty: all can, but for
 // those that failed.
