@@ -127,9 +127,9 @@ dist: ## Make the archives of a release with SHA256SUMS and SBOMs, in dist/relea
 	@rm -rf $(DIST) && mkdir -p $(DIST)/build
 	@# The branch is left out: the same commit gives the same bytes.
 	set -e; for arch in $(HOSTARCH) $(filter-out $(HOSTARCH),$(DIST_ARCHES)); do \
-	  case $$arch in $(HOSTARCH)) unset CC CXX;; amd64) export CC=$(TRIPLE_amd64)-gcc CXX=$(TRIPLE_amd64)-g++;; arm64) export CC=$(TRIPLE_arm64)-gcc CXX=$(TRIPLE_arm64)-g++;; esac; \
+	  case $$arch in $(HOSTARCH)) tools=;; amd64) tools="CC=$(TRIPLE_amd64)-gcc CXX=$(TRIPLE_amd64)-g++";; arm64) tools="CC=$(TRIPLE_arm64)-gcc CXX=$(TRIPLE_arm64)-g++";; esac; \
 	  echo "building for linux/$$arch"; \
-	  CGO_ENABLED=1 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(DIST)/build/$$arch ./cmd/cordwood; \
+	  env $$tools CGO_ENABLED=1 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(DIST)/build/$$arch ./cmd/cordwood; \
 	  (cd deploy/tools && SOURCE_DATE_EPOCH=$(EPOCH) $(GO) run ./release -bin $(abspath $(DIST))/build/$$arch -runs $(abspath $(DIST))/build/$(HOSTARCH) \
 	    -version $(VERSION) -out $(abspath $(DIST))); \
 	done

@@ -148,8 +148,8 @@ func everything() []sent {
 	out = append(out, sent{request{method: "POST", path: "/v1/sql", body: "x", header: []string{"Content-Encoding", "lzma", "Content-Type", "application/sql"}}, 415, false})
 	post("/v1/sql", "application/sql", strings.Repeat(" ", 2<<20), 413, false)
 
-	get("/v1/tail?table=logs&since=1h&where="+url.QueryEscape("a >= 1"), 200, false, "x-svc-timeout", "50ms")
-	get("/v1/tail?table=logs", 200, false, "x-svc-timeout", "50ms", "Accept", "text/event-stream")
+	get("/v1/tail?table=logs&since=1h&where="+url.QueryEscape("a >= 1"), 200, false, "x-svc-timeout", "1s")
+	get("/v1/tail?table=logs", 200, false, "x-svc-timeout", "1s", "Accept", "text/event-stream")
 	get("/v1/tail", 400, true)
 	get("/v1/tail?table=none", 400, false)
 	get("/v1/tail?table=logs&where=)", 400, false)
