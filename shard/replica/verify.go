@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
@@ -205,8 +206,11 @@ func verifySnapshots(dir string, content func(io.Reader) error) (newest, command
 			continue
 		}
 		meta, err := verifySnapshot(filepath.Join(dir, e.Name()))
-		if err != nil {
-			return 0, 0, fmt.Errorf("snapshot %s: %w; restore the directory from a replica or a backup", filepath.Join(dir, e.Name()), err)
+		switch {
+		case errors.Is(err, ErrUnsupported):
+			return 0, 0, fmt.Errorf("snapshot %s: %w", filepath.Join(dir, e.Name()), err)
+		case err != nil:
+			return 0, 0, damagedf("snapshot %s: %w; restore the directory from a replica or a backup", filepath.Join(dir, e.Name()), err)
 		}
 		if meta.Index >= newest {
 			newest, path = meta.Index, filepath.Join(dir, e.Name())
@@ -261,6 +265,16 @@ func verifySnapshot(dir string) (m snapshotMeta, err error) {
 	var term, index uint64
 	if n, err := fmt.Sscanf(filepath.Base(dir), "%d-%d-", &term, &index); n != 2 || err != nil || term != m.Term || index != m.Index || m.ID != filepath.Base(dir) {
 		return m, fmt.Errorf("meta.json: it is of term %d, index %d, id %q", m.Term, m.Index, m.ID)
+	}
+	// Nothing sums up what raft notes of the members. Another name of a member would have it
+	// wait for votes of a node that there is not; but each name is there twice.
+	if !utf8.Valid(b) {
+		return m, damagedf("meta.json is damaged: it is no text")
+	}
+	for _, s := range m.Configuration.Servers {
+		if string(s.ID) != string(s.Address) {
+			return m, damagedf("meta.json is damaged: it has a member %q with the address %q, and both are the id of a node", s.ID, s.Address)
+		}
 	}
 	if m.Version > raft.SnapshotVersionMax {
 		return m, fmt.Errorf("raft's version is %d: %w", m.Version, ErrUnsupported)

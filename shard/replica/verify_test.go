@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,9 +10,17 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// TestRenamedField changes a name in what raft noted of a snapshot: what was noted
-// under it would be missing, and the group without its members.
-func TestRenamedField(t *testing.T) {
+// TestDamagedHead changes what raft noted of a snapshot: what was noted under another name
+// would be missing, and the group without its members, or with one that there is not.
+func TestDamagedHead(t *testing.T) {
+	t.Run("a field", func(t *testing.T) { damageHead(t, `"Configuration"`, `"Configulation"`) })
+	t.Run("no text", func(t *testing.T) { damageHead(t, `"ID":"n1"`, "\"ID\":\"n\xb1\"") })
+	t.Run("a member", func(t *testing.T) { damageHead(t, `"ID":"n1"`, `"ID":"n3"`) })
+	t.Run("no JSON", func(t *testing.T) { damageHead(t, `"Index"`, "\"In\x03ex\"") })
+}
+
+func damageHead(t *testing.T, was, is string) {
+	t.Helper()
 	dir := t.TempDir()
 	r := mustOpen(t, config(dir, WAL, &list{}))
 	mustPropose(t, r, "a1")
@@ -29,14 +38,14 @@ func TestRenamedField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := strings.Replace(string(text), `"Configuration"`, `"Configulation"`, 1)
+	changed := strings.Replace(string(text), was, is, 1)
 	if changed == string(text) {
 		t.Fatalf("no such name in %s", text)
 	}
 	if err := os.WriteFile(metas[0], []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(config(dir, WAL, &list{})); err == nil || !strings.Contains(err.Error(), "Configulation") {
+	if _, err := Open(config(dir, WAL, &list{})); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "meta.json") {
 		t.Errorf("opened with %v", err)
 	}
 }
