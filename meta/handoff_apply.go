@@ -76,7 +76,7 @@ func beginHandoff(tx *catalog.Tx, t *schemapb.Table, cmd *metapb.PlaceTable, now
 	case t.Placement[len(t.Placement)-1].Closed:
 		return nil, errs.New(errs.IllegalState, "Table `%s` is closed: the handoff under way has to be given up first", name)
 	case len(t.Placement) >= catalog.MaxEpochs:
-		return nil, errs.New(errs.InvalidArguments, "Table `%s` was placed %d times, the most that are possible", name, len(t.Placement))
+		return nil, errs.New(errs.InvalidArguments, "Table `%s` was placed %d times, the most that are possible: truncate it, or copy its rows into a new table, to move it again", name, len(t.Placement))
 	}
 	if err := needShards(tx, name, cmd.ShardIds); err != nil {
 		return nil, err

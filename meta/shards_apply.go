@@ -216,7 +216,7 @@ func applyPlaceTable(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *chang
 	case epoch > 0 && t.Options[schema.OptionAppendMode] != "true":
 		return nil, errs.New(errs.InvalidArguments, "Table `%s` merges rows of the same identity (append_mode is not true): it gets other shards by a handoff, together with its rows", name)
 	case len(t.Placement) >= catalog.MaxEpochs:
-		return nil, errs.New(errs.InvalidArguments, "Table `%s` was placed %d times, the most that are possible", name, len(t.Placement))
+		return nil, errs.New(errs.InvalidArguments, "Table `%s` was placed %d times, the most that are possible: truncate it, or copy its rows into a new table, to move it again", name, len(t.Placement))
 	}
 	if err := needShards(tx, name, cmd.ShardIds); err != nil {
 		return nil, err

@@ -101,6 +101,7 @@ type Discovery struct {
 
 	mu    sync.Mutex // guards the fields below
 	conns map[string]*grpc.ClientConn
+	names map[string]string // by address: of the seed that it was found by
 	said  string // what was last told to wait for
 	last  view   // what was seen last
 }
@@ -116,7 +117,7 @@ func New(cfg Config) *Discovery {
 	if cfg.Pause == 0 {
 		cfg.Pause = time.Second
 	}
-	return &Discovery{cfg: cfg, conns: map[string]*grpc.ClientConn{}}
+	return &Discovery{cfg: cfg, conns: map[string]*grpc.ClientConn{}, names: map[string]string{}}
 }
 
 // Hello tells who this node is, and notes who asks.
@@ -279,7 +280,7 @@ func (d *Discovery) client(addr string) (metapb.DiscoveryClient, error) {
 	if c == nil {
 		var err error
 		c, err = grpc.NewClient("passthrough:///"+addr,
-			grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return d.cfg.Dialer.Dial(ctx, addr, "h2") }),
+			grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return d.cfg.Dialer.DialNamed(ctx, addr, d.nameOf(addr), "h2") }),
 			grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithConnectParams(grpc.ConnectParams{
 				Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: 500 * time.Millisecond},
@@ -301,6 +302,7 @@ func (d *Discovery) forgetConns(addrs []string) {
 		if !slices.Contains(addrs, addr) {
 			_ = c.Close() // nothing is under way on it
 			delete(d.conns, addr)
+			delete(d.names, addr)
 		}
 	}
 }

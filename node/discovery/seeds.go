@@ -41,9 +41,21 @@ func (d *Discovery) resolve(ctx context.Context) (addrs, faults []string) {
 			faults = append(faults, fmt.Sprintf("%s (the name has no address)", seed))
 		}
 		for _, ip := range found {
-			addrs = append(addrs, net.JoinHostPort(ip, port))
+			addr := net.JoinHostPort(ip, port)
+			addrs = append(addrs, addr)
+			d.mu.Lock()
+			d.names[addr] = host
+			d.mu.Unlock()
 		}
 	}
 	slices.Sort(addrs)
 	return slices.Compact(addrs), faults
+}
+
+// nameOf is the name by which an address was found, which its certificate must be for; empty: it
+// was given as it is.
+func (d *Discovery) nameOf(addr string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.names[addr]
 }

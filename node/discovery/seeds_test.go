@@ -1,0 +1,27 @@
+package discovery
+
+import (
+	"context"
+	"slices"
+	"testing"
+)
+
+// TestNameOfSeed: what is found by a name is checked by that name, and an address by itself, whether
+// or not it was found before.
+func TestNameOfSeed(t *testing.T) {
+	d := New(Config{
+		Seeds: []string{"dns:nodes.example:4001", "10.0.0.9:4001"},
+		Resolve: func(context.Context, string) ([]string, error) {
+			return []string{"10.0.0.1", "10.0.0.2"}, nil
+		},
+	})
+	addrs, faults := d.resolve(t.Context())
+	if !slices.Equal(addrs, []string{"10.0.0.1:4001", "10.0.0.2:4001", "10.0.0.9:4001"}) || len(faults) > 0 {
+		t.Fatal(addrs, faults)
+	}
+	for addr, want := range map[string]string{"10.0.0.1:4001": "nodes.example", "10.0.0.2:4001": "nodes.example", "10.0.0.9:4001": ""} {
+		if got := d.nameOf(addr); got != want {
+			t.Errorf("the certificate of %s is checked for %q, want %q", addr, got, want)
+		}
+	}
+}
