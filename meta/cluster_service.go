@@ -5,6 +5,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 )
 
 // Before the log: the cluster as a whole.
@@ -96,6 +97,23 @@ func checkGate(cmd *metapb.Command, version uint32) error {
 	}
 	if version < metapb.ProtocolCluster {
 		cmd.Id = nil
+	}
+	return nil
+}
+
+// checkSpread refuses new tables that merge rows and are spread, while there may be
+// programs that do not know where each row belongs.
+func checkSpread(cmd *metapb.Command, version uint32) error {
+	if version >= metapb.ProtocolHandoff {
+		return nil
+	}
+	if c := cmd.GetCreateTable(); c != nil {
+		return schema.CheckPartitions(c.Table.GetOptions())
+	}
+	for _, d := range cmd.GetEnsureSchema().GetTables() {
+		if err := schema.CheckPartitions(d.Options); err != nil {
+			return err
+		}
 	}
 	return nil
 }

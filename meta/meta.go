@@ -284,6 +284,9 @@ func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.Propos
 		err = prepare(cmd)
 	}
 	if err == nil {
+		err = checkSpread(cmd, m.machine.version.Load())
+	}
+	if err == nil {
 		err = m.checkRemoved(cmd)
 	}
 	if err != nil {

@@ -299,6 +299,11 @@ func applyAlterTable(tx *catalog.Tx, cmd *metapb.AlterTable, c *change) (*metapb
 		err = catalog.DropColumn(t, alter.DropColumn)
 	case *metapb.AlterTable_SetOptions:
 		changed, err = catalog.SetOptions(t, alter.SetOptions.GetOptions())
+		if err == nil && tx.ClusterVersion() < metapb.ProtocolHandoff {
+			if err = schema.CheckPartitions(t.Options); err != nil {
+				err = errs.Wrap(errs.InvalidArguments, err, "table `%s`", catalog.TableName(t.Database, t.Name))
+			}
+		}
 	case *metapb.AlterTable_UnsetOptions:
 		changed, err = catalog.UnsetOptions(t, alter.UnsetOptions.GetKeys())
 	case *metapb.AlterTable_RenameTo:

@@ -230,7 +230,8 @@ func newTableMoveCommand(db *string) *cobra.Command {
 		Short: "Have another shard take a table's writes",
 		Long: `Have another shard take a table's writes, at once and without a pause. Rows that are stored
 stay where they are until they expire, and queries find them there. With several shards
-rows are spread over them. TABLE may be written as DATABASE.TABLE.`,
+rows are spread over them. A table that merges rows takes its stored rows along: writes wait for
+a moment in the end. TABLE may be written as DATABASE.TABLE.`,
 		Example: "  cordwood table move access --to 4 --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -237,9 +237,6 @@ func SetOptions(t *schemapb.Table, options map[string]string) (changed bool, err
 	if merged[schema.OptionAppendMode] == "true" && merged[schema.OptionMergeMode] == schema.MergeLastNonNull {
 		return false, errs.New(errs.InvalidArguments, "Invalid table options of table `%s`, merge_mode: last_non_null with append_mode: true; only last_row is allowed with append mode", TableName(t.Database, t.Name))
 	}
-	if err := schema.CheckPartitions(merged); err != nil {
-		return false, errs.Wrap(errs.InvalidArguments, err, "table `%s`", TableName(t.Database, t.Name))
-	}
 	changed = len(merged) != len(t.Options)
 	for k, v := range merged {
 		changed = changed || t.Options[k] != v

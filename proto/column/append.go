@@ -63,3 +63,25 @@ func (c *Col) appendCol(at int, from *Col) {
 	c.nulls += from.nulls
 	c.n = n
 }
+
+// AppendSome appends some rows of src, which must not have a row under way, to the
+// complete rows of b, in the given order. See AppendRows.
+func (b *Builder) AppendSome(src *Builder, rows []int) {
+	src.Finish()
+	for i, from := range src.cols {
+		c := b.columnFor(i, from)
+		for n, row := range rows {
+			switch at := b.rows + n; {
+			case from.IsNull(row):
+				c.SetNull(at)
+			case from.Type.IsBytes():
+				c.SetBytes(at, from.Bytes(row))
+			case from.Type.IsFloat():
+				c.SetFloat(at, from.Float(row))
+			default:
+				c.SetInt(at, from.Int(row))
+			}
+		}
+	}
+	b.rows += len(rows)
+}

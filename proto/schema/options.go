@@ -175,16 +175,15 @@ func StoredOptions(options map[string]string, logWrite bool) (map[string]string,
 			stored[OptionComment] = CreatedOnInsertion
 		}
 	}
-	return stored, CheckPartitions(stored)
+	return stored, nil
 }
 
-// CheckPartitions refuses options of a table whose rows would be spread over several
-// shards although rows of one identity have to meet in one. Its error has code
-// InvalidArguments.
+// CheckPartitions refuses options of a table that merges rows and is to be spread over
+// several shards, which old programs do not know. Its error has code InvalidArguments.
 func CheckPartitions(options map[string]string) error {
 	if n := options[OptionPartitions]; n != "" && n != "1" && options[OptionAppendMode] != "true" {
 		return errs.New(errs.InvalidArguments,
-			"Invalid table options, partitions: %s without append_mode: true; rows of one identity are merged, for which they must lie in one shard. Set append_mode to true or partitions to 1", n)
+			"Invalid table options, partitions: %s without append_mode: true; that is possible once all nodes are upgraded. Until then set append_mode to true or partitions to 1", n)
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func TestStoredOptions(t *testing.T) {
 			map[string]string{"append_mode": "true", "partitions": "4", "comment": "c"},
 			"",
 		},
-		{"partitions of a table that merges", map[string]string{"partitions": "auto"}, false, nil, "without append_mode: true"},
+		{"partitions of a table that merges", map[string]string{"partitions": "auto"}, false, map[string]string{"partitions": "auto"}, ""},
 		{"one partition is none", map[string]string{"partitions": "1"}, false, map[string]string{"partitions": "1"}, ""},
 		{"bad value", map[string]string{"ttl": "abc"}, true, nil, "key: ttl, value: abc"},
 	} {

@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
@@ -121,6 +122,7 @@ type fakeShards struct {
 	asked    int
 	queried  *shardpb.QueryRequest
 	closed   bool
+	gone     int           // so many queries find that a table is not there any more
 	block    chan struct{} // if set, Query waits for it or its context
 }
 
@@ -134,7 +136,12 @@ func (s *fakeShards) Query(ctx context.Context, req *shardpb.QueryRequest) (io.R
 	}
 	s.mu.Lock()
 	s.queried = req
+	s.gone--
+	gone := s.gone >= 0
 	s.mu.Unlock()
+	if gone {
+		return nil, errs.New(errs.TableNotFound, "shard 2: table id 1 was dropped").WithReason(errs.TableGone)
+	}
 	if s.block != nil {
 		select {
 		case <-s.block:

@@ -50,7 +50,7 @@ type part struct {
 func combinable(jobs []*job) bool {
 	rows, bytes := 0, 0
 	for _, j := range jobs {
-		if j.from > 0 || j.to < j.target.rows.Rows.Rows() || j.target.deletes {
+		if j.from > 0 || j.to < j.builder().Rows() || j.target.deletes {
 			return false
 		}
 		rows += j.to
@@ -100,7 +100,7 @@ func (c *combiner) add(sessionID uint64, jobs []*job) *pack {
 		return nil
 	}
 	for _, j := range jobs {
-		p.part(j.target.table).AppendRows(j.target.rows.Rows)
+		p.part(j.target.table).AppendRows(j.builder())
 		p.rows += j.to
 		p.bytes += j.bytes
 	}

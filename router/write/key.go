@@ -38,10 +38,10 @@ const keyMemory = 30 * time.Minute
 type batchID struct{ session, seq uint64 }
 
 // id is the identity of rows from..to of the nth part of a request for a table, which is
-// called by the id that it was made with. It is the
+// called by the id that it was made with; path is that of a partition, if they were cut so. It is the
 // same whenever, and by whomever, the same request is sent again, as long as it is the
 // same table and its rows are cut in the same way; if they are not, they are other rows.
-func (k Key) id(table uint64, nth, from, to int) batchID {
+func (k Key) id(table uint64, nth, from, to int, path uint64) batchID {
 	b := make([]byte, 0, 128+len(k.Text)+len(k.User))
 	b = append(b, "cordwood request key 1"...)
 	for _, text := range []string{k.Text, k.User} {
@@ -51,6 +51,9 @@ func (k Key) id(table uint64, nth, from, to int) batchID {
 	b = binary.BigEndian.AppendUint64(b, table)
 	for _, n := range []int{nth, from, to} {
 		b = binary.BigEndian.AppendUint64(b, uint64(n))
+	}
+	if path != 0 {
+		b = binary.BigEndian.AppendUint64(b, path)
 	}
 	sum := sha256.Sum256(b)
 	return batchID{binary.BigEndian.Uint64(sum[:]) | column.KeyedBit, binary.BigEndian.Uint64(sum[8:])}
@@ -72,7 +75,11 @@ func (r *request) identify(key Key) {
 		n := nth[t.table.Origin()]
 		nth[t.table.Origin()]++
 		for _, j := range t.jobs {
-			j.id = key.id(t.table.Origin(), n, j.from, j.to)
+			if p := j.part; p != nil {
+				j.id = key.id(t.table.Origin(), n, p.from, p.to, p.path)
+			} else {
+				j.id = key.id(t.table.Origin(), n, j.from, j.to, 0)
+			}
 		}
 	}
 }

@@ -17,15 +17,16 @@ import (
 // TestKeyIdentity: the identity depends on every part of what it is made of, and on
 // nothing else; its session says that it is one.
 func TestKeyIdentity(t *testing.T) {
-	base := Key{"k", "u"}.id(5, 0, 0, 10)
-	if base.session&column.KeyedBit == 0 || base != (Key{"k", "u"}).id(5, 0, 0, 10) {
+	base := Key{"k", "u"}.id(5, 0, 0, 10, 0)
+	if base.session&column.KeyedBit == 0 || base != (Key{"k", "u"}).id(5, 0, 0, 10, 0) {
 		t.Fatal(base)
 	}
 	seen := map[batchID]string{base: "base"}
 	for name, id := range map[string]batchID{
-		"key": Key{"l", "u"}.id(5, 0, 0, 10), "user": Key{"k", "v"}.id(5, 0, 0, 10), "table": Key{"k", "u"}.id(6, 0, 0, 10),
-		"part": Key{"k", "u"}.id(5, 1, 0, 10), "from": Key{"k", "u"}.id(5, 0, 1, 10), "to": Key{"k", "u"}.id(5, 0, 0, 11),
-		"border": Key{"ku", ""}.id(5, 0, 0, 10),
+		"key": Key{"l", "u"}.id(5, 0, 0, 10, 0), "user": Key{"k", "v"}.id(5, 0, 0, 10, 0), "table": Key{"k", "u"}.id(6, 0, 0, 10, 0),
+		"part": Key{"k", "u"}.id(5, 1, 0, 10, 0), "from": Key{"k", "u"}.id(5, 0, 1, 10, 0), "to": Key{"k", "u"}.id(5, 0, 0, 11, 0),
+		"path":   Key{"k", "u"}.id(5, 0, 0, 10, 1),
+		"border": Key{"ku", ""}.id(5, 0, 0, 10, 0),
 	} {
 		if other, same := seen[id]; same {
 			t.Errorf("%s: the same as %s", name, other)
@@ -100,7 +101,7 @@ func spread(m *fakeMeta, s *fakeShards, t *testing.T, placement ...schema.Placem
 	old, _ := m.Table("public", "a")
 	moved := *old
 	moved.Version++
-	moved.Placement = placement
+	moved.Placement, moved.Options = placement, map[string]string{"append_mode": "true"}
 	m.put(&moved)
 	s.got = nil
 }

@@ -30,6 +30,7 @@ type target struct {
 	deletes bool
 	group   int
 	jobs    []*job
+	divided bool // the jobs are cut by partitions
 }
 
 // job is the rows that become one batch.
@@ -45,6 +46,8 @@ type job struct {
 	avoid []uint32
 	// id is the batch's identity, if the request has a key.
 	id batchID
+	// part, if not nil, has the job's rows, of one partition.
+	part *partition
 }
 
 // newRequest cuts the rows of out into batches. Tables without rows are left out.

@@ -87,14 +87,16 @@ func (w *Writer) route(t *target) {
 	place := t.table.Writable()
 	if len(place.More) == 0 {
 		for _, j := range t.jobs {
-			j.shard = place.ShardID
+			if j.part == nil {
+				j.shard = place.ShardID
+			}
 		}
 		return
 	}
 	list := place.Shards()
 	for _, j := range t.jobs {
 		switch {
-		case j.acked:
+		case j.acked, j.part != nil: // the latter has its shard
 		case j.id != batchID{}:
 			j.shard = j.id.shard(list)
 		default:
@@ -118,7 +120,7 @@ func (r *request) again() (stale, ok bool) {
 			case errs.SchemaStale, errs.WrongEpoch, errs.TableGone:
 				stale = true
 			case errs.Busy, errs.NotLeader:
-				if j.id != (batchID{}) || len(j.avoid)+1 >= len(t.table.Writable().Shards()) {
+				if j.part != nil || j.id != (batchID{}) || len(j.avoid)+1 >= len(t.table.Writable().Shards()) {
 					return false, false
 				}
 				moved = append(moved, j)

@@ -144,7 +144,7 @@ func callLength(jobs []*job, maxBytes int) int {
 func (w *Writer) call(ctx context.Context, sessionID uint64, shard uint32, jobs []*job) error {
 	return w.sendBatches(ctx, sessionID, shard, len(jobs), func(i int) piece {
 		j := jobs[i]
-		return piece{j.target.table, j.target.rows.Rows, j.from, j.to, j.id}
+		return piece{j.target.table, j.builder(), j.from, j.to, j.id}
 	})
 }
 

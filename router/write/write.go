@@ -188,6 +188,7 @@ func (w *Writer) WriteKeyed(ctx context.Context, out *pipeline.Output, key Key) 
 			round-- // nothing was tried
 			continue
 		}
+		req.divide()
 		req.identify(key)
 		err := w.send(ctx, w.session.id, req)
 		if err == nil {

@@ -1,0 +1,90 @@
+package write
+
+import "cordwood/proto/column"
+
+// partition is which rows of a table that merges them a job has, once they are cut by
+// partitions: each has one shard that takes it, and only that one.
+type partition struct {
+	table uint64
+	epoch uint32
+	of    int // partitions
+	// rows are the job's own: some of those of its target.
+	rows *column.Builder
+	// path tells the parts of a request with a key apart: by how its rows were cut.
+	path uint64
+	// from and to are those of the job that was cut first.
+	from, to int
+}
+
+// builder has the rows of the job.
+func (j *job) builder() *column.Builder {
+	if j.part != nil {
+		return j.part.rows
+	}
+	return j.target.rows.Rows
+}
+
+// divide cuts the jobs that are not stored of tables that merge rows and are spread, so
+// that each has rows of one partition.
+func (r *request) divide() {
+	for _, t := range r.pending() {
+		if place := t.table.Writable(); !t.table.AppendMode() && (len(place.More) > 0 || t.divided) {
+			t.divided = true
+			t.divide(place.Shards())
+		}
+	}
+}
+
+func (t *target) divide(shards []uint32) {
+	place := t.table.Writable()
+	var jobs []*job
+	part := column.NewPartitioner(t.table, len(shards))
+	for _, j := range t.jobs {
+		if p := j.part; j.acked || p != nil && p.table == t.table.ID && p.epoch == place.Epoch {
+			jobs = append(jobs, j)
+			continue
+		}
+		jobs = append(jobs, j.divide(part, t.table.ID, place.Epoch, shards)...)
+	}
+	t.jobs = jobs
+}
+
+// divide returns jobs for the partitions that rows of j are in.
+func (j *job) divide(part *column.Partitioner, table uint64, epoch uint32, shards []uint32) (out []*job) {
+	src := j.builder()
+	byID := make(map[uint32]*column.Col, len(src.Cols()))
+	for _, c := range src.Cols() {
+		byID[c.ID] = c
+	}
+	part.Use(func(id uint32) column.Values {
+		if c := byID[id]; c != nil {
+			return c
+		}
+		return nil
+	})
+	rows := make([][]int, len(shards))
+	for row := j.from; row < j.to; row++ {
+		at := part.Of(row)
+		rows[at] = append(rows[at], row)
+	}
+	from, to, path := j.from, j.to, uint64(0)
+	if j.part != nil {
+		from, to, path = j.part.from, j.part.to, j.part.path
+	}
+	for at, list := range rows {
+		if len(list) == 0 {
+			continue
+		}
+		b := &column.Builder{}
+		b.AppendSome(src, list)
+		b.Finish()
+		out = append(out, &job{
+			target: j.target, to: len(list), bytes: b.ByteSize(), shard: shards[at],
+			part: &partition{
+				table: table, epoch: epoch, of: len(shards), rows: b, from: from, to: to,
+				path: (path*(1<<20)+uint64(len(shards)))*(1<<10) + uint64(at) + 1,
+			},
+		})
+	}
+	return out
+}
