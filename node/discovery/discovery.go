@@ -102,8 +102,8 @@ type Discovery struct {
 	mu    sync.Mutex // guards the fields below
 	conns map[string]*grpc.ClientConn
 	names map[string]string // by address: of the seed that it was found by
-	said  string // what was last told to wait for
-	last  view   // what was seen last
+	said  string            // what was last told to wait for
+	last  view              // what was seen last
 }
 
 // New returns a Discovery.
@@ -280,7 +280,9 @@ func (d *Discovery) client(addr string) (metapb.DiscoveryClient, error) {
 	if c == nil {
 		var err error
 		c, err = grpc.NewClient("passthrough:///"+addr,
-			grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return d.cfg.Dialer.DialNamed(ctx, addr, d.nameOf(addr), "h2") }),
+			grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+				return d.cfg.Dialer.DialNamed(ctx, addr, d.nameOf(addr), "h2")
+			}),
 			grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithConnectParams(grpc.ConnectParams{
 				Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: 500 * time.Millisecond},
