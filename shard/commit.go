@@ -23,6 +23,8 @@ type pending struct {
 	mem     *memtable.Memtable
 	// unlogged tells which batches do not go through the log.
 	unlogged []bool
+	// crowded is since when it waits for room in memory; zero: it did not have to.
+	crowded time.Time
 	// copied is done when the entry has a copy of the write.
 	copied sync.WaitGroup
 

@@ -116,6 +116,8 @@ type Config struct {
 	// stay in the log for followers, if they are not the replica's default values.
 	heartbeat time.Duration
 	trailing  uint64
+	// roomWait is how long a write waits for room in memory; tests set it.
+	roomWait time.Duration
 	// Space says how much room there is on the disk. It is asked for every write. The
 	// default value always says SpaceOK.
 	Space func() Space
@@ -136,6 +138,7 @@ func (c Config) withDefaults() Config {
 	c.QueueBytes = or(c.QueueBytes, 64<<20)
 	c.QueueWrites = or(c.QueueWrites, 4096)
 	c.GroupBytes = or(c.GroupBytes, 1<<20)
+	c.roomWait = or(c.roomWait, defaultRoomWait)
 	c.TailBytes = or(c.TailBytes, 16<<20)
 	c.LogDeadline = or(c.LogDeadline, 10*time.Second)
 	if c.Space == nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -374,5 +375,36 @@ func TestBudget(t *testing.T) {
 	}
 	if budget.Used() != 0 || budget.shards.Load() != 0 {
 		t.Errorf("%d bytes, %d shards left in the budget", budget.Used(), budget.shards.Load())
+	}
+}
+
+// TestWriteWaitsForFlush has flushes begin only when memory is full: a write then waits for
+// the room that they make, rather than being refused.
+func TestWriteWaitsForFlush(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.FlushBytes, cfg.MemoryLimit, cfg.roomWait = 100<<10, 300<<10, time.Minute
+	var s *opened
+	var ended atomic.Bool
+	var flushes atomic.Int64
+	cfg.FS = vfs.Hook(vfs.OS, func(op vfs.Op) error {
+		if op.Kind == vfs.OpCreate && strings.Contains(op.Path, ".parquet") {
+			for !ended.Load() && s.room(21_000) == nil { // a write of 20,000 bytes and something has none
+				runtime.Gosched()
+			}
+			flushes.Add(1)
+		}
+		return nil
+	})
+	s = openShard(t, cfg)
+	t.Cleanup(func() { ended.Store(true) }) // before it is closed
+	const writes = 100
+	for i := uint64(1); i <= writes; i++ {
+		if _, err := s.put(batch(head(1, 9, i), strings.Repeat(fmt.Sprint(i%10), 20_000))); err != nil {
+			t.Fatalf("write %d: %v", i, err)
+		}
+	}
+	ended.Store(true)
+	if n := len(s.rows(1)); n != writes || flushes.Load() == 0 {
+		t.Errorf("%d rows of %d, %d flushes", n, writes, flushes.Load())
 	}
 }

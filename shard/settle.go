@@ -151,6 +151,7 @@ func (s *Shard) publish(u *unsettled) {
 		rows += f.mem.Rows()
 		f.mem.Unref()
 	}
+	s.tellFreed()
 	for _, seg := range dead {
 		seg.unref()
 	}

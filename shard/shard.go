@@ -121,8 +121,9 @@ type Shard struct {
 	handing    sync.WaitGroup
 
 	queue         *queue
-	decoded       sync.Map     // *byte, the first of an entry on its way, to []decoded
-	promised      atomic.Int64 // inflated bytes of the writes that are queued or on their way
+	decoded       sync.Map                      // *byte, the first of an entry on its way, to []decoded
+	promised      atomic.Int64                  // inflated bytes of the writes that are queued or on their way
+	freed         atomic.Pointer[chan struct{}] // closed, and replaced, when a flush made room
 	wake          chan string
 	flushRequests chan chan error
 	stop          chan struct{}
@@ -152,6 +153,8 @@ func Open(cfg Config) (*Shard, error) {
 		resting: map[uint64]time.Time{}, compactWake: make(chan struct{}, 1),
 		wake: make(chan string, 1), flushRequests: make(chan chan error), stop: make(chan struct{}),
 	}
+	freed := make(chan struct{})
+	s.freed.Store(&freed)
 	s.metrics = newMetrics(cfg, s)
 	if err := s.open(); err != nil {
 		s.metrics.unregister()

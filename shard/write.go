@@ -43,11 +43,10 @@ func (s *Shard) Write(ctx context.Context, batches [][]byte, tables []*schemapb.
 	if err := s.replica.CheckLeads(); err != nil {
 		return 0, nil, err
 	}
-	if err := s.room(0); err != nil {
-		s.metrics.busy.Inc()
+	if err := s.awaitRoom(ctx, p, 0); err != nil {
 		return 0, nil, err
 	}
-	index, need, err = s.precheck(p)
+	index, need, err = s.precheck(ctx, p)
 	if err != nil || len(need) > 0 || index > 0 {
 		p.release()
 		return index, need, err
@@ -69,8 +68,7 @@ func (s *Shard) Write(ctx context.Context, batches [][]byte, tables []*schemapb.
 
 // writeLogged puts a write into the log and waits until it is applied.
 func (s *Shard) writeLogged(ctx context.Context, p *pending) (index uint64, need []uint64, err error) {
-	if err := s.enqueue(p); err != nil {
-		s.metrics.busy.Inc()
+	if err := s.enqueue(ctx, p); err != nil {
 		p.release()
 		return 0, nil, err
 	}
@@ -93,16 +91,68 @@ func (s *Shard) writeLogged(ctx context.Context, p *pending) (index uint64, need
 }
 
 // enqueue puts a write into the queue, if there is room for it in memory.
-func (s *Shard) enqueue(p *pending) error {
-	if err := s.room(p.inflated); err != nil {
+func (s *Shard) enqueue(ctx context.Context, p *pending) error {
+	if err := s.awaitRoom(ctx, p, p.inflated); err != nil {
 		return err
 	}
 	s.promised.Add(p.inflated)
 	if err := s.queue.push(p); err != nil {
 		s.promised.Add(-p.inflated)
+		s.metrics.busy.Inc()
 		return err
 	}
 	return nil
+}
+
+// defaultRoomWait is how long a write waits for room in memory before it is refused, in all. A
+// flush mostly makes some sooner than a client comes back that was refused, which is asked to
+// stay away for a second: the shard would be idle meanwhile.
+const defaultRoomWait = time.Second
+
+// roomCheck is how often a write that waits looks for room that another shard made.
+const roomCheck = 100 * time.Millisecond
+
+// awaitRoom is room, after waiting for it if flushes go on.
+func (s *Shard) awaitRoom(ctx context.Context, p *pending, inflated int64) error {
+	for {
+		freed := *s.freed.Load()
+		err := s.room(inflated)
+		if err == nil {
+			return nil
+		}
+		if p.crowded.IsZero() {
+			p.crowded = s.now()
+		}
+		left := s.cfg.roomWait - s.now().Sub(p.crowded)
+		if errs.ReasonOf(err) != errs.Busy || left <= 0 || s.flushFails() {
+			s.metrics.busy.Inc()
+			return err
+		}
+		t := time.NewTimer(min(left, roomCheck))
+		select {
+		case <-freed:
+		case <-t.C:
+		case <-s.stop:
+		case <-ctx.Done():
+			t.Stop()
+			s.metrics.busy.Inc()
+			return err
+		}
+		t.Stop()
+	}
+}
+
+// flushFails tells whether the last flush failed.
+func (s *Shard) flushFails() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.flushErr != nil
+}
+
+// tellFreed wakes the writes that wait for room.
+func (s *Shard) tellFreed() {
+	next := make(chan struct{})
+	close(*s.freed.Swap(&next))
 }
 
 // room refuses a write of so many bytes if it would overfill the memtables, counting
@@ -131,7 +181,7 @@ func (s *Shard) room(inflated int64) error {
 // precheck refuses on the leader, before it costs anything, what Apply would refuse;
 // and what Apply could not even decode, because there it would end every replica. A
 // non-zero index means that every batch was appended before.
-func (s *Shard) precheck(w *pending) (index uint64, need []uint64, err error) {
+func (s *Shard) precheck(ctx context.Context, w *pending) (index uint64, need []uint64, err error) {
 	defs, err := parseTables(w.tables)
 	if err != nil {
 		return 0, nil, errs.Wrap(errs.InvalidArguments, err, "shard %d: write: table definition", s.cfg.ID).WithReason(errs.BadBatch)
@@ -191,14 +241,13 @@ func (s *Shard) precheck(w *pending) (index uint64, need []uint64, err error) {
 		// every replica.
 		w.unlogged[i] = fresh[i] && !keyed(&headers[i]) && known.tables[headers[i].TableID].skipWAL && alone
 	}
-	return 0, nil, s.decode(w, fresh, &known)
+	return 0, nil, s.decode(ctx, w, fresh, &known)
 }
 
 // decode decodes the batches of a write that are to be appended into the memory of the
 // active memtable, and refuses what its table would not take.
-func (s *Shard) decode(w *pending, fresh []bool, known *admission) error {
-	if err := s.room(w.inflated); err != nil {
-		s.metrics.busy.Inc()
+func (s *Shard) decode(ctx context.Context, w *pending, fresh []bool, known *admission) error {
+	if err := s.awaitRoom(ctx, w, w.inflated); err != nil {
 		return err
 	}
 	s.mu.RLock()

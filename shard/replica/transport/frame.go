@@ -110,7 +110,13 @@ func noEOF(err error) error {
 
 // handle is how raft's messages are encoded; the same as by raft's own transport. An entry
 // of up to initLength bytes is read into memory of its size at once: a larger one grows.
-var handle = &codec.MsgpackHandle{BasicHandle: codec.BasicHandle{DecodeOptions: codec.DecodeOptions{MaxInitLen: initLength}}}
+var handle = newHandle()
+
+func newHandle() *codec.MsgpackHandle {
+	h := &codec.MsgpackHandle{}
+	h.MaxInitLen = initLength
+	return h
+}
 
 const initLength = 2 << 20
 
