@@ -167,7 +167,7 @@ func (r *run) abort(o *output) error {
 func (r *run) write(t placed) (err error) {
 	o := t.out
 	if o.w == nil {
-		if o.w, err = segment.NewWriter(r.job.Config, o.Spec); err != nil {
+		if err = r.create(o); err != nil {
 			return err
 		}
 	}
@@ -199,15 +199,29 @@ func (r *run) finish(o *output) error {
 
 // cut begins another file if the one that is being written has enough rows. There must be
 // rows to follow.
-func (r *run) cut(o *output) (err error) {
+func (r *run) cut(o *output) error {
 	if r.job.PieceRows == 0 || o.Shared || o.rows < r.job.PieceRows {
 		return nil
 	}
 	if err := r.finish(o); err != nil {
 		return err
 	}
-	o.w, err = segment.NewWriter(r.job.Config, o.Spec)
-	return err
+	return r.create(o)
+}
+
+// create begins a file; if it cannot be made its id is given back.
+func (r *run) create(o *output) error {
+	cfg, id := r.job.Config, uint64(0)
+	cfg.NextID = func() uint64 { id = r.job.Config.NextID(); return id }
+	w, err := segment.NewWriter(cfg, o.Spec)
+	if err != nil {
+		if id != 0 {
+			r.job.Abandoned(id)
+		}
+		return err
+	}
+	o.w = w
+	return nil
 }
 
 // table merges the rows of a table.
