@@ -241,7 +241,7 @@ func TestRefused(t *testing.T) {
 		{&metapb.Operation{Kind: KindReplicaChange, ShardId: 1, Want: 8}, "from 1 to 7 are possible"},
 		{&metapb.Operation{Kind: KindTableMove, TableId: 9, ToShards: []uint32{1}}, "there is no table with id 9"},
 		{&metapb.Operation{Kind: KindTableMove, TableId: 1, ToShards: []uint32{9}}, "there is no shard 9"},
-		{&metapb.Operation{Kind: KindTableMove, TableId: 2, ToShards: []uint32{2}}, "can be moved or spread once the cluster uses protocol version 3, now it uses 2"},
+		{&metapb.Operation{Kind: KindTableMove, TableId: 2, ToShards: []uint32{2}}, fmt.Sprintf("can be moved or spread once the cluster uses protocol version %d, now it uses 2", metapb.ProtocolHandoff)},
 		{&metapb.Operation{Kind: KindNodeDrain, NodeId: "x"}, "there is no node x"},
 		{&metapb.Operation{Kind: "shard-paint"}, `does not know operations of kind "shard-paint"`},
 	} {
