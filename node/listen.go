@@ -27,6 +27,9 @@ type httpServer struct {
 	server  *http.Server
 	addr    net.Addr
 	done    chan error
+	// leaving has each answer end its connection: a client that keeps one would else send a
+	// request just when it is closed, and not know what became of it.
+	leaving atomic.Bool
 }
 
 // Timeouts of a connection, against clients that send a byte a minute. A request's
@@ -46,6 +49,9 @@ func listenHTTP(addr string, tlsConf *tls.Config, before http.Handler) (*httpSer
 	s.setHandler(before)
 	s.server = &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if s.leaving.Load() {
+				w.Header().Set("Connection", "close")
+			}
 			(*s.handler.Load()).ServeHTTP(w, r)
 		}),
 		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,

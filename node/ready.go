@@ -88,9 +88,15 @@ func (n *node) operations(other http.HandlerFunc) http.Handler {
 	return mux
 }
 
-// leave makes the node unready for good, or until it is taken back with an empty text.
+// leave makes the node unready for good, or until it is taken back with an empty text. Clients
+// are told to connect anew, which takes them elsewhere behind a load balancer.
 func (n *node) leave(why string) {
 	n.leaving.Store(why)
+	for _, port := range []*httpServer{n.users, n.usersV1} {
+		if port != nil {
+			port.leaving.Store(why != "")
+		}
+	}
 	n.tellService()
 	select {
 	case n.hurry <- struct{}{}:
