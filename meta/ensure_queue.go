@@ -12,6 +12,7 @@ import (
 	"cordwood/meta/catalog"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/tracing"
 	"cordwood/shard/replica"
 )
 
@@ -247,7 +248,14 @@ func (m *Meta) logEnsures(ctx context.Context, calls []*ensureCall) {
 		all.Parts = nil // some have no id: what is remembered would be of others
 	}
 	first := calls[0].cmd
-	resp, err := m.log(ctx, &metapb.Command{
+	proposal := ctx
+	for _, c := range calls {
+		if tracing.Recording(c.ctx) { // the entry belongs to the first trace
+			proposal = tracing.Carry(ctx, c.ctx)
+			break
+		}
+	}
+	resp, err := m.log(proposal, &metapb.Command{
 		TimeUnixNano: first.TimeUnixNano, MaxTables: first.MaxTables,
 		Op: &metapb.Command_EnsureSchema{EnsureSchema: all},
 	})

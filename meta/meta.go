@@ -204,7 +204,7 @@ func (m *Meta) cutLog() {
 		case <-m.machine.cut:
 		}
 		if err := m.replica.Snapshot(); err != nil {
-			m.cfg.Logger.Warn("the metadata log was not cut; it is tried again when it has grown as much again", "err", err)
+			m.cfg.Logger.Warn("the metadata log was not cut; it is tried again when it has grown as much again", "error", err)
 		}
 	}
 }

@@ -35,13 +35,13 @@ func (n *node) openNodePort(source *certs.Source) error {
 	if n.advertise == "" {
 		n.advertise = port.Addr().String()
 	}
-	if n.rpc, err = newRPCServer(n.calls); err != nil {
+	if n.rpc, err = newRPCServer(n.serverOptions(), n.traceOptions()); err != nil {
 		return err
 	}
 	dialer := rpcport.Dialer{TLS: source}
 	n.nodes = registry.New(registry.Config{
 		NodeID: n.data.nodeID, Local: n.rpc.conn, LocalTail: n.rpc.tails, Member: n.greeting, Dialer: dialer,
-		File: n.cfg.dir("PEERS"), Options: connOptions(window), TailOptions: connOptions(tailWindow), Logger: n.log,
+		File: n.cfg.dir("PEERS"), Options: append(connOptions(window), n.traceOptions()...), TailOptions: append(connOptions(tailWindow), n.traceOptions()...), Logger: n.log,
 	})
 	n.onStop("connections to other nodes", func(context.Context) error { return n.nodes.Close() })
 	n.discovery = discovery.New(discovery.Config{
@@ -198,7 +198,7 @@ func (n *node) register(ctx context.Context) error {
 	if err == nil || try.Err() == nil || ctx.Err() != nil {
 		return err
 	}
-	n.log.Warn("the metadata group has no leader; this node serves as the cluster knew it, and is registered later", "err", err)
+	n.log.Warn("the metadata group has no leader; this node serves as the cluster knew it, and is registered later", "error", err)
 	n.run("registering this node", func(ctx context.Context) error {
 		err := n.proposeTelling(ctx, "register this node", cmd, func(string) {})
 		if err == nil {

@@ -58,6 +58,7 @@ type Config struct {
 	Shard ShardConfig
 	Disk  DiskConfig
 	Log   LogConfig
+	Trace TraceConfig
 
 	// AutoCreateTable lets ingestion create missing tables and columns. Default true.
 	AutoCreateTable bool
@@ -196,6 +197,17 @@ type LogConfig struct {
 	Format string
 }
 
+// TraceConfig is where traces go.
+type TraceConfig struct {
+	// Endpoint is the URL of a collector that takes OTLP over HTTP. The default value is
+	// empty: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT, else traces
+	// are off.
+	Endpoint string
+	// SampleRatio is the part of requests that are traced, of those whose clients do not
+	// say by a traceparent. Default 1.
+	SampleRatio float64
+}
+
 // Flags declares every setting on fs, with its default, bound to c.
 func (c *Config) Flags(fs *pflag.FlagSet) {
 	host, err := os.Hostname()
@@ -257,6 +269,8 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.Var(&c.Disk.ScrubRate, "scrub-rate", "bytes a second that this reads; 0: never")
 	fs.StringVar(&c.Log.Level, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&c.Log.Format, "log-format", "", "text or json (default: text on a terminal, else json)")
+	fs.StringVar(&c.Trace.Endpoint, "trace-endpoint", "", "`URL` of an OpenTelemetry collector for traces (OTLP over HTTP), as http://127.0.0.1:4318; none: that of OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT, else no traces. OTEL_EXPORTER_OTLP_HEADERS and its other variables, OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES are read as well")
+	fs.Float64Var(&c.Trace.SampleRatio, "trace-sample-ratio", 1, "part of requests that are traced, 0 to 1, unless a client's header traceparent says whether")
 	fs.BoolVar(&c.AutoCreateTable, "auto-create-table", true, "let ingestion create tables and columns")
 	fs.BoolVar(&c.ClientVariables, "client-variables", true, "let records that clients send set svc_ttl, svc_table_suffix and other variables; false: such records fail")
 	fs.StringVar(&c.GeoIPDatabase, "geoip-database", "", "`FILE` with places of addresses (MaxMind DB) for the processor geoip; none: pipelines cannot use it")
@@ -352,6 +366,7 @@ func (c *Config) Validate() error {
 	if f := c.Log.Format; f != "" && f != "text" && f != "json" {
 		bad("--log-format %q: want text or json", f)
 	}
+	c.Trace.validate(bad)
 	if c.GeoIPDatabase != "" {
 		if _, err := os.Stat(c.GeoIPDatabase); err != nil {
 			bad("--geoip-database: %w", err)

@@ -100,7 +100,7 @@ func (d *disk) run(ctx context.Context) error {
 		}
 		err := d.look()
 		if err != nil && !failing {
-			d.log.Warn("the room on the disk cannot be asked for; what was known of it stays", "path", d.path, "err", err)
+			d.log.Warn("the room on the disk cannot be asked for; what was known of it stays", "path", d.path, "error", err)
 		}
 		failing = err != nil
 	}

@@ -89,6 +89,8 @@ type rpcServer struct {
 	conn   *localConn
 	remote *grpc.ClientConn // what conn does not call directly
 	tails  *grpc.ClientConn // for calls whose answers nobody may read for a while
+	// options are those of remote and tails besides the usual ones.
+	options []grpc.DialOption
 }
 
 // localBuffer is what may be under way between roles of the process before the
@@ -112,16 +114,16 @@ func connOptions(window int32) []grpc.DialOption {
 	}
 }
 
-// newRPCServer returns a server without services, and the connections to it.
-func newRPCServer(calls *callMetrics) (_ *rpcServer, err error) {
-	s := &rpcServer{local: bufconn.Listen(localBuffer)}
-	s.server = grpc.NewServer(
-		grpc.ChainUnaryInterceptor(calls.unary), grpc.ChainStreamInterceptor(calls.stream),
+// newRPCServer returns a server without services, and the connections to it. around are
+// what goes around its calls, calls what goes around those of this process.
+func newRPCServer(around []grpc.ServerOption, calls []grpc.DialOption) (_ *rpcServer, err error) {
+	s := &rpcServer{local: bufconn.Listen(localBuffer), options: calls}
+	s.server = grpc.NewServer(append([]grpc.ServerOption{
 		grpc.MaxRecvMsgSize(shardclient.MaxMessageBytes), grpc.MaxSendMsgSize(shardclient.MaxMessageBytes),
-		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(2*window), grpc.ConnectionTimeout(handshakeTimeout),
+		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(2 * window), grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
-	)
+	}, around...)...)
 	if s.remote, err = s.dialLocal(window); err == nil {
 		s.tails, err = s.dialLocal(tailWindow)
 	}
@@ -141,7 +143,7 @@ func (s *rpcServer) dialLocal(window int32) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///this-node", append([]grpc.DialOption{
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return s.local.DialContext(ctx) }),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-	}, connOptions(window)...)...)
+	}, append(connOptions(window), s.options...)...)...)
 }
 
 // serve begins to answer; every service must have been registered before. What ends it is

@@ -16,7 +16,7 @@ import (
 
 // groups are the first words of flag names that become a level in YAML: the flag
 // --http-addr is the key http.addr.
-var groups = map[string]bool{"http": true, "rpc": true, "tls": true, "query": true, "shard": true, "log": true}
+var groups = map[string]bool{"http": true, "rpc": true, "tls": true, "query": true, "shard": true, "log": true, "trace": true}
 
 // EnvPrefix begins the environment variable of every setting.
 const EnvPrefix = "CORDWOOD_"
@@ -156,6 +156,11 @@ func settings(fs *pflag.FlagSet) map[string]any {
 			n, err := fs.GetInt(f.Name)
 			if err == nil {
 				v = n
+			}
+		case "float64":
+			x, err := fs.GetFloat64(f.Name)
+			if err == nil {
+				v = x
 			}
 		case "stringSlice":
 			list, err := fs.GetStringSlice(f.Name)

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"cordwood/proto/shardpb"
+	"cordwood/proto/tracing"
 )
 
 // localConn is the connection to the services of this process. Writes to shards, which
@@ -16,7 +17,7 @@ import (
 // the service itself; all else goes through gRPC in memory.
 //
 // A direct call means the same to both sides: deadline and cancellation come with the
-// context, of whose values the service sees none, and an error arrives as the gRPC status
+// context, of whose values the service sees the trace alone, and an error arrives as the gRPC status
 // that would have crossed the network. The request is lent, not copied: a service that is
 // called directly keeps nothing of it once it has answered, and changes nothing in it.
 type localConn struct {
@@ -42,7 +43,9 @@ func (c *localConn) Invoke(ctx context.Context, method string, args, reply any, 
 		return status.FromContextError(err).Err()
 	}
 	if req, ok := args.(*shardpb.AnalyzeRequest); ok {
-		resp, err := c.shards.Analyze(detached{ctx}, req)
+		inner, span := tracing.Start(detach(ctx), methodName(method))
+		resp, err := c.shards.Analyze(inner, req)
+		span.End(err)
 		if err != nil {
 			return asStatus(err)
 		}
@@ -51,7 +54,9 @@ func (c *localConn) Invoke(ctx context.Context, method string, args, reply any, 
 		out.Tables, out.Explain = resp.Tables, resp.Explain
 		return nil
 	}
-	resp, err := c.shards.Write(detached{ctx}, args.(*shardpb.WriteRequest))
+	inner, span := tracing.Start(detach(ctx), methodName(method))
+	resp, err := c.shards.Write(inner, args.(*shardpb.WriteRequest))
+	span.End(err)
 	if err != nil {
 		return asStatus(err)
 	}
@@ -95,7 +100,11 @@ func (c *localConn) close(ctx context.Context) {
 	}
 }
 
-// detached is a context without its values, which no network would carry either.
+// detach is a context without its values, which no network would carry either, but for
+// the trace.
+func detach(ctx context.Context) context.Context { return tracing.Carry(detached{ctx}, ctx) }
+
+// detached is a context without its values.
 type detached struct{ context.Context }
 
 func (detached) Value(any) any { return nil }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"cordwood/proto/shardpb"
+	"cordwood/proto/tracing"
 )
 
 // NewStream begins a call with a stream.
@@ -59,7 +60,9 @@ func (q *localQuery) CloseSend() error {
 	}
 	go func() {
 		defer q.conn.calls.Done()
-		q.err = q.conn.shards.Query(q.req, &localAnswer{query: q, ctx: detached{q.ctx}})
+		ctx, span := tracing.Start(detach(q.ctx), methodName(shardpb.ShardService_Query_FullMethodName))
+		q.err = q.conn.shards.Query(q.req, &localAnswer{query: q, ctx: ctx})
+		span.End(q.err)
 		close(q.done)
 	}()
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mattn/go-isatty"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // newLogger returns the node's logger, which writes to w as the configuration says,
@@ -35,7 +36,7 @@ func newLogger(c *Config, w io.Writer, level *slog.LevelVar, lines *prometheus.C
 	return slog.New(&logHandler{Handler: h, lines: lines}), nil
 }
 
-// logHandler counts the lines.
+// logHandler counts the lines, and puts the trace into those of a request that is traced.
 type logHandler struct {
 	slog.Handler
 	lines *prometheus.CounterVec // by level
@@ -44,6 +45,9 @@ type logHandler struct {
 // Handle writes a line.
 func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 	h.lines.WithLabelValues(levelName(r.Level)).Inc()
+	if span := trace.SpanContextFromContext(ctx); span.IsSampled() {
+		r.AddAttrs(slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()))
+	}
 	return h.Handler.Handle(ctx, r)
 }
 

@@ -37,6 +37,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 
 	"cordwood/meta"
 	"cordwood/meta/metaclient"
@@ -134,6 +135,7 @@ type node struct {
 	registry *prometheus.Registry
 	lines    *prometheus.CounterVec // of the log, by level
 	calls    *callMetrics
+	tracer   trace.Tracer // nil: there are no traces
 
 	// process differs for each life of the process.
 	process uint64
@@ -187,7 +189,7 @@ func (n *node) failStop(err error) {
 		// The log may go to the disk that does not answer.
 		said := make(chan struct{})
 		go func() {
-			n.log.Error("a log cannot be trusted any more; ending at once, to start again from what is on disk", "err", err, "status", exitFailStop)
+			n.log.Error("a log cannot be trusted any more; ending at once, to start again from what is on disk", "error", err, "status", exitFailStop)
 			close(said)
 		}()
 		select {
@@ -235,7 +237,7 @@ func (n *node) stop(ctx context.Context) error {
 		c := n.closers[i]
 		begin := time.Now()
 		err := c.close(ctx)
-		n.log.Debug("stopped", "part", c.name, "took", time.Since(begin), "err", err)
+		n.log.Debug("stopped", "part", c.name, "took", time.Since(begin), "error", err)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("stop %s: %w", c.name, err))
 		}

@@ -137,7 +137,7 @@ func (n *node) leavingNodes(ctx context.Context) (ids []string) {
 	defer cancel()
 	status, err := n.meta.Status(ctx)
 	if err != nil {
-		n.log.Info("which other nodes are about to stop is not known", "err", err)
+		n.log.Info("which other nodes are about to stop is not known", "error", err)
 		return nil
 	}
 	return leavingOf(status, n.data.nodeID)

@@ -77,7 +77,7 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 		Warnings:   n.disk.warnings,
 		Status:     httpapi.Status{Version: n.proc.Version.Version, Commit: n.proc.Version.Commit, Branch: n.proc.Version.Branch, Date: n.proc.Version.Date, GoVersion: runtime.Version(), Hostname: n.cfg.NodeName},
 		ConfigText: func() string { return n.proc.ConfigText },
-		Logger:     n.log, Registerer: n.registry, Gatherer: n.registry,
+		Tracer:     n.tracer, Logger: n.log, Registerer: n.registry, Gatherer: n.registry,
 	}
 	// A nil provider in the interface would not be nil.
 	if users != nil {

@@ -27,6 +27,9 @@ func (n *node) start(ctx context.Context) error {
 	}
 	n.data = data
 	n.onStop("data folder", func(context.Context) error { return data.close() })
+	if err := n.openTracing(); err != nil {
+		return err
+	}
 	if err := n.watchDisk(); err != nil {
 		return err
 	}
@@ -136,7 +139,7 @@ func (n *node) authenticator() (*auth.Provider, error) {
 			case <-n.proc.Reload:
 			}
 			if err := p.Reload(); err != nil {
-				n.log.Error("users not read again, the last good list stays", "err", err)
+				n.log.Error("users not read again, the last good list stays", "error", err)
 			}
 		}
 	})

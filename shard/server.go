@@ -13,6 +13,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/tracing"
 	"cordwood/shard/query"
 	"cordwood/shard/query/spool"
 	"cordwood/shard/segment"
@@ -116,7 +117,10 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 		return err
 	}
 	ctx := stream.Context()
-	g, err := s.gather(ctx, req)
+	gathering, span := tracing.Start(ctx, "gather rows")
+	g, err := s.gather(gathering, req)
+	span.Number("tables", int64(len(req.Tables)))
+	span.End(err)
 	if err != nil {
 		return errs.ToGRPC(err)
 	}
@@ -128,7 +132,8 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 	}
 	var sent answer
 	defer sent.end()
-	return errs.ToGRPC(s.examine(ctx, req, s.cfg.Engine.Query(ctx, &query.Request{
+	running, span := tracing.Start(ctx, "run query")
+	err = s.examine(ctx, req, s.cfg.Engine.Query(running, &query.Request{
 		SQL: req.Sql, Database: req.Database, Tables: g.tables, Limit: req.Limit, Timezone: req.Timezone,
 	}, func(ipc []byte) error {
 		for len(ipc) > 0 {
@@ -140,7 +145,9 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 			ipc = ipc[n:]
 		}
 		return nil
-	})))
+	}))
+	span.End(err)
+	return errs.ToGRPC(err)
 }
 
 // show lets the table of a query have the rows of a view.

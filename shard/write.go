@@ -8,6 +8,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schemapb"
+	"cordwood/proto/tracing"
 )
 
 // maxWriteInflated bounds what the batches of one Write may have inflated, in bytes:
@@ -68,6 +69,15 @@ func (s *Shard) Write(ctx context.Context, batches [][]byte, tables []*schemapb.
 
 // writeLogged puts a write into the log and waits until it is applied.
 func (s *Shard) writeLogged(ctx context.Context, p *pending) (index uint64, need []uint64, err error) {
+	ctx, span := tracing.Start(ctx, "raft propose and apply")
+	if span.On() {
+		span.Number("shard", int64(s.cfg.ID))
+		span.Number("bytes", int64(p.bytes))
+		defer func() {
+			span.Number("index", int64(index))
+			span.End(err)
+		}()
+	}
 	if err := s.enqueue(ctx, p); err != nil {
 		p.release()
 		return 0, nil, err

@@ -149,7 +149,7 @@ func (c *creation) run(ctx context.Context) error {
 		if losses++; losses > maxPinLosses {
 			return err
 		}
-		c.cfg.Logger.Warn("the connection to a shard was lost; what it has is listed anew", "err", err)
+		c.cfg.Logger.Warn("the connection to a shard was lost; what it has is listed anew", "error", err)
 		if err := c.pin(ctx); err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func (c *creation) send(ctx context.Context, s *shardCopy, seg *backuppb.Segment
 			}
 			seg.Segment.Damaged = true
 			c.cfg.Logger.Warn("a segment is damaged in the cluster and not in the backup; 'cordwood doctor' on its node says more",
-				"shard", s.shard.Id, "segment", seg.Segment.Id, "rows", seg.Segment.Rows, "err", err)
+				"shard", s.shard.Id, "segment", seg.Segment.Id, "rows", seg.Segment.Rows, "error", err)
 			return nil
 		}
 		if err != nil {

@@ -96,7 +96,7 @@ func (r *Repository) Restore(ctx context.Context, cfg RestoreConfig) (*RestoreRe
 		return nil, err
 	} else {
 		// It may be on a medium that takes no files; then nobody removes any either.
-		cfg.Logger.Debug("the repository could not be locked", "err", err)
+		cfg.Logger.Debug("the repository could not be locked", "error", err)
 	}
 	b, err := r.Find(ctx, cfg.Backup)
 	if err != nil {

@@ -431,7 +431,7 @@ func (s *restoration) send(ctx context.Context, c call) error {
 		if ctx.Err() != nil || errs.From(err).Status() < 500 {
 			return err
 		}
-		s.cfg.Logger.Warn("rows could not be written; they are sent again", "shard", c.shard, "try", try, "err", err)
+		s.cfg.Logger.Warn("rows could not be written; they are sent again", "shard", c.shard, "try", try, "error", err)
 	}
 	return err
 }

@@ -252,7 +252,7 @@ func (l *leading) look(ctx context.Context) {
 	cancel()
 	if err != nil {
 		if ctx.Err() == nil && l.statusError != err.Error() {
-			l.log.Warn("the state of the cluster cannot be read; tried again", "err", err)
+			l.log.Warn("the state of the cluster cannot be read; tried again", "error", err)
 			l.statusError = err.Error()
 		}
 		return

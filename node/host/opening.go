@@ -50,7 +50,7 @@ func (h *Host) retire(m *metapb.Shard) {
 	h.cfg.Logger.Warn("the group of a replica was given up while this node was away: its rows are no longer part of the shard; the replica is closed, and its folder left alone",
 		"shard", m.Id, "folder", h.dir(m.Id), "incarnation", s.Incarnation(), "now", m.Incarnation)
 	if err := s.Close(context.Background()); err != nil {
-		h.cfg.Logger.Info("a replica of an earlier incarnation closed with an error", "shard", m.Id, "err", err)
+		h.cfg.Logger.Info("a replica of an earlier incarnation closed with an error", "shard", m.Id, "error", err)
 	}
 }
 
@@ -97,14 +97,14 @@ func (h *Host) open(m *metapb.Shard, voter, sole bool) {
 	h.mu.Unlock()
 	switch {
 	case errors.Is(err, errRecovered):
-		h.cfg.Logger.Info("a replica that was recovered waits for the metadata", "shard", m.Id, "err", err)
+		h.cfg.Logger.Info("a replica that was recovered waits for the metadata", "shard", m.Id, "error", err)
 	case err != nil && sole:
 		select {
 		case h.fatal <- err:
 		default:
 		}
 	case err != nil:
-		h.cfg.Logger.Error("a replica is not open; it is tried again, and the node goes on without it", "shard", m.Id, "err", err)
+		h.cfg.Logger.Error("a replica is not open; it is tried again, and the node goes on without it", "shard", m.Id, "error", err)
 	case closed:
 		_ = s.Close(context.Background()) // what it holds is in its log
 	}
@@ -148,7 +148,7 @@ func (h *Host) incarnation(m *metapb.Shard) error {
 	h.mu.Unlock()
 	if old != nil {
 		if err := old.Close(context.Background()); err != nil {
-			h.cfg.Logger.Info("a replica of an earlier incarnation closed with an error", "shard", m.Id, "err", err)
+			h.cfg.Logger.Info("a replica of an earlier incarnation closed with an error", "shard", m.Id, "error", err)
 		}
 	}
 	have, recovered, err := shard.FolderIncarnation(h.dir(m.Id))

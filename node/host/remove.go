@@ -28,7 +28,7 @@ func (h *Host) remove(ctx context.Context, m *metapb.Shard) {
 		err = h.cfg.Forget(ctx, m)
 	}
 	if err != nil && ctx.Err() == nil {
-		h.cfg.Logger.Warn("a removed replica is not gone yet; it is tried again", "shard", m.Id, "err", err)
+		h.cfg.Logger.Warn("a removed replica is not gone yet; it is tried again", "shard", m.Id, "error", err)
 		return
 	}
 	h.cfg.Logger.Info("a removed replica is gone from this node", "shard", m.Id)
@@ -42,7 +42,7 @@ func (h *Host) drop(ctx context.Context, id uint32) error {
 	h.mu.Unlock()
 	if s != nil {
 		if err := s.Close(ctx); err != nil {
-			h.cfg.Logger.Info("a removed replica closed with an error", "shard", id, "err", err)
+			h.cfg.Logger.Info("a removed replica closed with an error", "shard", id, "error", err)
 		}
 	}
 	// The folder gets another name before the note of it goes: whatever happens between,
@@ -72,7 +72,7 @@ func (h *Host) sweep() {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(h.cfg.Dir, e.Name())); err != nil {
-			h.cfg.Logger.Warn("the folder of a removed replica is not deleted", "folder", e.Name(), "err", err)
+			h.cfg.Logger.Warn("the folder of a removed replica is not deleted", "folder", e.Name(), "error", err)
 		}
 	}
 }

@@ -26,13 +26,13 @@ func (h *Host) tellTables(ctx context.Context, s *shard.Shard) {
 			continue
 		}
 		if err := s.DropTable(ctx, id); err != nil && ctx.Err() == nil {
-			h.cfg.Logger.Warn("rows of a dropped table stay for now", "shard", s.ID(), "table", id, "err", err)
+			h.cfg.Logger.Warn("rows of a dropped table stay for now", "shard", s.ID(), "table", id, "error", err)
 		}
 	}
 	if len(changed) == 0 {
 		return
 	}
 	if err := s.DefineTable(ctx, changed...); err != nil && ctx.Err() == nil {
-		h.cfg.Logger.Warn("changes of tables do not take effect yet", "shard", s.ID(), "tables", len(changed), "err", err)
+		h.cfg.Logger.Warn("changes of tables do not take effect yet", "shard", s.ID(), "tables", len(changed), "error", err)
 	}
 }

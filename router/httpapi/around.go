@@ -89,7 +89,7 @@ func (s *Server) panicked(x *exchange, r *http.Request, p any) {
 		x.broken = true
 		return
 	}
-	s.log.ErrorContext(r.Context(), "panic while answering", "method", r.Method, "path", r.URL.Path,
+	s.log.ErrorContext(x.context(r), "panic while answering", "method", r.Method, "path", r.URL.Path,
 		"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	s.metrics.panics.Inc()
 	if !x.broken {
@@ -103,7 +103,7 @@ func (s *Server) finish(x *exchange, r *http.Request) {
 	}
 	x.counts.answered(x.status, time.Since(x.start))
 	if s.log.Enabled(r.Context(), slog.LevelDebug) {
-		s.log.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "remote", r.RemoteAddr, "answer", x)
+		s.log.DebugContext(x.context(r), "request", "method", r.Method, "path", r.URL.Path, "remote", r.RemoteAddr, "answer", x)
 	}
 }
 

@@ -25,6 +25,9 @@ type exchange struct {
 	// nodeNames puts the names of nodes in the place of their ids; nil: they stay.
 	nodeNames func(string) string
 
+	// traced is the request's context with its span; nil if it has no trace.
+	traced context.Context
+
 	status int // 0 while no header was written
 	bytes  int64
 	broken bool // the answer is not whole

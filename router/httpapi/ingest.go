@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/tracing"
 	"cordwood/router/ingest/native"
 	"cordwood/router/pipeline"
 	"cordwood/router/write"
@@ -70,7 +71,10 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 		s.metrics.keyed.Inc()
 	}
 	begin := time.Now()
+	_, span := tracing.Start(r.Context(), "read body")
 	data, release, err := s.readBody(x, r)
+	span.Number("bytes", int64(len(data)))
+	span.End(err)
 	if err != nil {
 		return ingestResult{}, s.failedAt("body", err)
 	}
@@ -92,7 +96,7 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 	for run := 1; ; run++ {
 		res, err := s.ingestOnce(r.Context(), x, p, kind, data)
 		if errors.Is(err, write.ErrSchemaChanged) && run < maxPipelineRuns {
-			s.log.DebugContext(r.Context(), "pipeline runs again", "table", p.table, "run", run+1, "err", err)
+			s.log.DebugContext(r.Context(), "pipeline runs again", "table", p.table, "run", run+1, "error", err)
 			continue
 		}
 		if err == nil {
@@ -133,8 +137,11 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 	if store {
 		kept.Runner, runner = runner, kept
 	}
+	_, span := tracing.Start(ctx, "pipeline")
+	span.Text("pipeline", p.pipeline)
 	leave, err := s.running.enter(ctx)
 	if err != nil {
+		span.End(err)
 		return ingestResult{}, s.failedAt("busy", err)
 	}
 	start := time.Now()
@@ -145,6 +152,7 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 	}
 	leave()
 	s.metrics.pipelineSeconds.Observe(time.Since(start).Seconds())
+	span.End(err)
 	if err != nil {
 		return ingestResult{}, s.failedAt("pipeline", err)
 	}
@@ -152,7 +160,12 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 		return ingestResult{}, s.failedAt("write", context.DeadlineExceeded)
 	}
 	start = time.Now()
-	written, err := s.cfg.Writer.WriteKeyed(ctx, out, p.key)
+	writing, span := tracing.Start(ctx, "write")
+	span.Text("db", p.database)
+	span.Text("table", p.table)
+	written, err := s.cfg.Writer.WriteKeyed(writing, out, p.key)
+	span.Number("rows", int64(written.Rows))
+	span.End(err)
 	s.metrics.writeSeconds.Observe(time.Since(start).Seconds())
 	if err != nil {
 		if !errors.Is(err, write.ErrSchemaChanged) {

@@ -220,6 +220,8 @@ func (s *Server) guard(rt route) http.Handler {
 			rt.handler(w, r)
 			return
 		}
+		r, end := s.trace(x, r, rt)
+		defer end()
 		r, cancel, err := s.withDeadline(x, r, rt)
 		if err != nil {
 			WriteError(w, r, err)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
@@ -118,6 +119,8 @@ type Config struct {
 	// value is empty.
 	ConfigText func() string
 
+	// Tracer begins the traces of requests. The default value is nil: there are none.
+	Tracer oteltrace.Tracer
 	// Logger takes requests at debug level, internal errors and panics at error level.
 	// The default value discards them.
 	Logger *slog.Logger

@@ -13,20 +13,28 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/tracing"
 	"cordwood/router/query/statement"
 )
 
 // query has the engine of a shard node run the statement.
-func (s *Service) query(ctx context.Context, q *statement.Query, req *Request, each func(context.Context, Result) error) error {
+func (s *Service) query(ctx context.Context, q *statement.Query, req *Request, each func(context.Context, Result) error) (err error) {
+	_, span := tracing.Start(ctx, "wait for a turn")
 	leave, err := s.gate.enter(ctx)
+	span.End(err)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	analysis, err := s.cfg.Shards.Analyze(ctx, &shardpb.AnalyzeRequest{Sql: q.Text, Database: req.Database})
+	stage, span := tracing.Start(ctx, "analyze")
+	analysis, err := s.cfg.Shards.Analyze(stage, &shardpb.AnalyzeRequest{Sql: q.Text, Database: req.Database})
+	span.End(err)
 	if err != nil {
 		return err
 	}
+	// Until the whole answer has been written.
+	ctx, span = tracing.Start(ctx, "query shards")
+	defer func() { span.End(err) }()
 	stream, missing, err := s.follow(ctx, q, func() (*stream, []string, error) {
 		tables, missing, err := s.queryTables(ctx, q.Text, analysis.Tables)
 		if err != nil {

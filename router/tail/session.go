@@ -272,7 +272,7 @@ func (s *session) end(ctx context.Context) {
 		return
 	}
 	if e.Code.Masked() {
-		s.h.cfg.Logger.ErrorContext(ctx, "tail ended", "err", cause)
+		s.h.cfg.Logger.ErrorContext(ctx, "tail ended", "error", cause)
 	}
 	msg := append([]byte(nil), `{"error":`...)
 	msg = value.AppendJSONString(msg, e.ClientMessage())

@@ -7,6 +7,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/proto/tracing"
 )
 
 // The largest requests that are combined, and what a pack may hold. A larger request
@@ -34,6 +35,9 @@ type combiner struct {
 type pack struct {
 	parts       []part
 	rows, bytes int
+
+	// traced is the context of the first request with a trace, to which the call belongs.
+	traced context.Context
 
 	done chan struct{} // closed when err is set
 	err  error
@@ -71,7 +75,9 @@ func (w *Writer) combiner(shard uint32) *combiner {
 // write stores the jobs together with those of other requests. sent is false if nothing was
 // stored and the jobs are to be sent by themselves: what is wrong may be with the others.
 func (c *combiner) write(ctx context.Context, sessionID uint64, jobs []*job) (sent bool, err error) {
-	p := c.add(sessionID, jobs)
+	ctx, span := tracing.Start(ctx, "write with others")
+	defer func() { span.End(err) }()
+	p := c.add(ctx, sessionID, jobs)
 	if p == nil {
 		return false, nil
 	}
@@ -87,7 +93,7 @@ func (c *combiner) write(ctx context.Context, sessionID uint64, jobs []*job) (se
 }
 
 // add copies the jobs' rows into the next pack; nil if it has no room for them.
-func (c *combiner) add(sessionID uint64, jobs []*job) *pack {
+func (c *combiner) add(ctx context.Context, sessionID uint64, jobs []*job) *pack {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.open
@@ -103,6 +109,9 @@ func (c *combiner) add(sessionID uint64, jobs []*job) *pack {
 		p.part(j.target.table).AppendRows(j.builder())
 		p.rows += j.to
 		p.bytes += j.bytes
+	}
+	if p.traced == nil && tracing.Recording(ctx) {
+		p.traced = ctx
 	}
 	if !c.busy {
 		c.busy = true
@@ -144,7 +153,11 @@ func (c *combiner) send(sessionID uint64) {
 			return
 		}
 		c.mu.Unlock()
-		err := c.w.sendBatches(context.Background(), sessionID, c.shard, len(p.parts), func(i int) piece {
+		ctx := context.Background()
+		if p.traced != nil {
+			ctx = tracing.Carry(ctx, p.traced)
+		}
+		err := c.w.sendBatches(ctx, sessionID, c.shard, len(p.parts), func(i int) piece {
 			rows := p.parts[i].rows
 			return piece{table: p.parts[i].table, rows: rows, to: rows.Rows()}
 		})

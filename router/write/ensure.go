@@ -12,6 +12,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
+	"cordwood/proto/tracing"
 )
 
 // ensure sees to it that every pending target has its table, with all its columns, and
@@ -180,7 +181,9 @@ func (w *Writer) change(ctx context.Context, lacking []*target) error {
 	if err != nil {
 		return err
 	}
+	ctx, span := tracing.Start(ctx, "ensure schema")
 	tables, err := w.schemas.ensure(ctx, demands)
+	span.End(err)
 	if err != nil {
 		return w.refused(lacking, err)
 	}

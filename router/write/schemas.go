@@ -14,6 +14,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
+	"cordwood/proto/tracing"
 )
 
 const (
@@ -47,6 +48,7 @@ type schemas struct {
 // demand is what one request asks for.
 type demand struct {
 	tables []*metapb.TableDemand // not changed
+	ctx    context.Context       // of the request, for its trace
 
 	done   chan struct{} // closed when the rest is set
 	result []*schema.Table
@@ -67,7 +69,7 @@ func (s *schemas) ensure(ctx context.Context, tables []*metapb.TableDemand) ([]*
 		return nil, err
 	}
 	changed := s.meta.Changed()
-	d := &demand{tables: tables, done: make(chan struct{})}
+	d := &demand{tables: tables, ctx: ctx, done: make(chan struct{})}
 	s.mu.Lock()
 	s.waiting = append(s.waiting, d)
 	if !s.busy {
@@ -204,7 +206,14 @@ func (s *schemas) send(list []*demand) {
 	for i, name := range order {
 		demands[i] = joined[name]
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), changeWait)
+	ctx := context.Background()
+	for _, d := range open {
+		if tracing.Recording(d.ctx) { // the command belongs to the first trace
+			ctx = tracing.Carry(ctx, d.ctx)
+			break
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, changeWait)
 	defer cancel()
 	tables, err := s.command(ctx, demands)
 	if err != nil && len(open) > 1 && (final(err) || isConflict(err)) {

@@ -10,6 +10,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
+	"cordwood/proto/tracing"
 )
 
 // maxParallelShards bounds the shards that one request is sent to at a time.
@@ -190,7 +191,12 @@ func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32
 		batches[i] = buf.b[from:to:to]
 		from = to
 	}
+	ctx, span := tracing.Start(ctx, "write to shard")
+	span.Number("shard", int64(shard))
+	span.Number("batches", int64(n))
+	span.Number("bytes", int64(len(buf.b)))
 	_, err := w.cfg.Shards.Write(ctx, shard, batches, func(ids []uint64) []*schemapb.Table { return w.definitions(ids, n, at) })
+	span.End(err)
 	if err != nil {
 		return err
 	}

@@ -198,7 +198,7 @@ func (w *Writer) WriteKeyed(ctx context.Context, out *pipeline.Output, key Key) 
 		if !ok || round == maxRounds {
 			return Result{}, w.fail(req, err)
 		}
-		w.log.DebugContext(ctx, "rows are sent again", "a shard knows a newer table", stale, "round", round, "err", err)
+		w.log.DebugContext(ctx, "rows are sent again", "stale", stale, "round", round, "error", err)
 		if !stale {
 			continue
 		}

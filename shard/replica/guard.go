@@ -122,7 +122,7 @@ func (g *guard) whileFull(what string, full func(error) bool, do func() error) e
 	}
 	g.waiting.Add(1)
 	defer g.waiting.Add(-1)
-	g.logger.Error("the disk is full: the log waits for room; free some, or make it larger", "what", what, "err", err)
+	g.logger.Error("the disk is full: the log waits for room; free some, or make it larger", "what", what, "error", err)
 	since := time.Now()
 	for full(err) {
 		if g.full != nil {

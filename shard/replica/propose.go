@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/tracing"
 )
 
 var (
@@ -37,7 +38,11 @@ type Applied struct {
 //	OutcomeUnknown  appended or not: leadership lost, store error, shutdown, or ctx
 //	                ended while the entry was on its way
 //	(none)          not appended: ctx had ended before
-func (r *Replica) Propose(ctx context.Context, data []byte) (Applied, error) {
+func (r *Replica) Propose(ctx context.Context, data []byte) (_ Applied, err error) {
+	_, span := tracing.Start(ctx, "raft propose and apply")
+	span.Text("group", r.cfg.Group)
+	span.Number("bytes", int64(len(data)))
+	defer func() { span.End(err) }()
 	if err := ctx.Err(); err != nil {
 		return Applied{}, errs.Wrap(ctxCode(err), err, "propose to %s", r.cfg.Group)
 	}

@@ -84,7 +84,7 @@ func (c *Client) ask(ctx context.Context, a asking, call func(ctx context.Contex
 			if ctx.Err() != nil {
 				break
 			}
-			c.log.DebugContext(ctx, a.what+" is tried on the next node", "node", node, "err", err)
+			c.log.DebugContext(ctx, a.what+" is tried on the next node", "node", node, "error", err)
 			if leader := errs.From(err).Leader; leader != "" && !slices.Contains(asked, leader) && !c.health(leader).down(time.Now()) {
 				nodes = append([]string{leader}, slices.DeleteFunc(slices.Clone(nodes), func(id string) bool { return id == leader })...)
 				if a.leader {

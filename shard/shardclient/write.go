@@ -136,7 +136,7 @@ func (w *writeAttempts) run(ctx context.Context) (uint64, error) {
 				return 0, w.fail(ctx)
 			}
 			w.c.metrics.retries.WithLabelValues(reasonLabel(a.err)).Inc()
-			w.c.log.DebugContext(ctx, "a call to a shard is tried again", "call", w.what, "shard", w.shard, "node", node, "try", w.tries, "err", a.err)
+			w.c.log.DebugContext(ctx, "a call to a shard is tried again", "call", w.what, "shard", w.shard, "node", node, "try", w.tries, "error", a.err)
 			if v.same {
 				if pause = errs.From(a.err).RetryAfter; !w.bide() {
 					return 0, w.fail(ctx)

@@ -120,7 +120,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !a.started:
 		h.cfg.WriteError(w, r, err)
 	default:
-		h.cfg.Logger.WarnContext(r.Context(), "SQL answer broken off", "format", a.format.String(), "err", err)
+		h.cfg.Logger.WarnContext(r.Context(), "SQL answer broken off", "format", a.format.String(), "error", err)
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -68,7 +68,7 @@ func (e *Engine) Query(ctx context.Context, req *query.Request, emit func(ipc []
 		return contextError(ctx)
 	}
 	if isBroken(err) {
-		e.cfg.Logger.Error("query engine: query failed", "err", err, "sql", req.SQL)
+		e.cfg.Logger.Error("query engine: query failed", "error", err, "sql", req.SQL)
 	}
 	return toClient(err, r.text)
 }

@@ -297,7 +297,7 @@ func (x *exchange) end(length int) error {
 
 // broken is for an answer that makes no sense: the process is not trusted any more.
 func (x *exchange) broken(err error) error {
-	x.c.p.w.log.Error("query worker: the process gave an answer that makes no sense and is killed", "pid", x.c.p.pid, "err", err)
+	x.c.p.w.log.Error("query worker: the process gave an answer that makes no sense and is killed", "pid", x.c.p.pid, "error", err)
 	x.c.p.kill()
 	return errBroken
 }

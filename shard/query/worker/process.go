@@ -127,7 +127,7 @@ func (p *process) start() error {
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 			// Most queries need no temporary files, and a full disk is no reason to refuse them.
 			// The engine makes the folder when it needs it, and its error then says what is wrong.
-			p.w.log.Warn("query worker: no room for a folder of temporary files: queries that need them will fail", "err", err)
+			p.w.log.Warn("query worker: no room for a folder of temporary files: queries that need them will fail", "error", err)
 		} else if err != nil {
 			return fmt.Errorf("make its folder of temporary files: %w", err)
 		}
@@ -372,13 +372,13 @@ func (p *process) finish(wasReady bool, err error) {
 
 	if p.tempDir != "" {
 		if err := os.RemoveAll(p.tempDir); err != nil {
-			p.w.log.Warn("query worker: temporary files of a process that has ended stay", "err", err)
+			p.w.log.Warn("query worker: temporary files of a process that has ended stay", "error", err)
 		}
 	}
 	switch reason {
 	case "":
 	case reasonStart:
-		p.w.log.Error("query worker: the process cannot start; queries fail", "pid", pid, "err", err, "output", p.output.text())
+		p.w.log.Error("query worker: the process cannot start; queries fail", "pid", pid, "error", err, "output", p.output.text())
 	case reasonStuck:
 		p.w.log.Warn("query worker: killed a process with a query that did not stop", "pid", pid, "queries", users)
 	default:
