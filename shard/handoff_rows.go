@@ -198,14 +198,7 @@ func (s *splitter) copyRow(at int, views map[uint32]*column.View, row int) {
 			c = b.Add(schema.Column{ID: id, Type: v.Type, Semantic: schema.Field})
 			s.cols[at][id] = c
 		}
-		switch {
-		case v.Type.IsBytes():
-			c.SetBytes(b.Rows(), v.Bytes(row))
-		case v.Type.IsFloat():
-			c.SetFloat(b.Rows(), v.Float(row))
-		default:
-			c.SetInt(b.Rows(), v.Int(row))
-		}
+		c.SetFrom(b.Rows(), v, row)
 	}
 	b.EndRow()
 }

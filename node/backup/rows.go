@@ -369,28 +369,16 @@ func (t *restoredTable) convert(b *column.Batch, cutoff int64) (rows *column.Bui
 		if c.Type != v.Type {
 			return nil, 0, 0, fmt.Errorf("column %s is %s, in the file it is %s", c.Name, c.Type, v.Type)
 		}
-		copyColumn(out.Add(c), v, kept)
+		to := out.Add(c)
+		for at, row := range kept {
+			to.SetFrom(at, v, row)
+		}
 	}
 	for range kept {
 		out.EndRow()
 	}
 	out.Finish()
 	return out, len(kept), gone, nil
-}
-
-func copyColumn(to *column.Col, from *column.View, rows []int) {
-	for at, i := range rows {
-		switch {
-		case from.IsNull(i):
-			to.SetNull(at)
-		case from.Type.IsBytes():
-			to.SetBytes(at, from.Bytes(i))
-		case from.Type.IsFloat():
-			to.SetFloat(at, from.Float(i))
-		default:
-			to.SetInt(at, from.Int(i))
-		}
-	}
 }
 
 // newSession registers a session for batch numbers.

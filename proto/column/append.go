@@ -64,6 +64,21 @@ func (c *Col) appendCol(at int, from *Col) {
 	c.n = n
 }
 
+// SetFrom sets the value of a row to one of another column of the same type, which may be
+// null.
+func (c *Col) SetFrom(row int, v *View, from int) {
+	switch {
+	case v.IsNull(from):
+		c.SetNull(row)
+	case v.Type.IsBytes():
+		c.SetBytes(row, v.Bytes(from))
+	case v.Type.IsFloat():
+		c.SetFloat(row, v.Float(from))
+	default:
+		c.SetInt(row, v.Int(from))
+	}
+}
+
 // AppendSome appends some rows of src, which must not have a row under way, to the
 // complete rows of b, in the given order. See AppendRows.
 func (b *Builder) AppendSome(src *Builder, rows []int) {

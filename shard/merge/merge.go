@@ -187,7 +187,7 @@ func (m *merger) join(rows []segment.RowRef) segment.RowRef {
 				m.columns[v.ID] = c
 			}
 			if !c.Has(m.rows) {
-				set(c, m.rows, v, int(rows[i].Row))
+				c.SetFrom(m.rows, v, int(rows[i].Row))
 			}
 		}
 	}
@@ -220,16 +220,4 @@ func (m *merger) finish() {
 	m.batches = append(m.batches[:len(m.batches):len(m.batches)], b)
 	m.joined.Reset()
 	m.columns, m.rows = nil, 0
-}
-
-// set copies a value.
-func set(c *column.Col, row int, v *column.View, from int) {
-	switch {
-	case v.Type.IsBytes():
-		c.SetBytes(row, v.Bytes(from))
-	case v.Type.IsFloat():
-		c.SetFloat(row, v.Float(from))
-	default:
-		c.SetInt(row, v.Int(from))
-	}
 }

@@ -1,7 +1,6 @@
 package fault_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -37,19 +36,9 @@ func TestDeleteWithoutRoom(t *testing.T) {
 			t.Fatalf("%v: %s", err, a.Body)
 		}
 	}
-	count := func() string {
-		t.Helper()
-		out, err := n.Query("SELECT count(*) FROM big")
-		if err != nil {
-			t.Fatalf("a query fails: %v", err)
-		}
-		return string(out[0][0].(json.Number))
-	}
+	count := func() string { return countOf(t, n, "big") }
 	filler := fill(t, disk, 0)
-	wait(t, 20*time.Second, "the disk is found full", func() bool {
-		a, err := n.Do("GET", "/ready?for=writes", nil)
-		return err == nil && a.Status == 503
-	})
+	awaitFull(t, n)
 	form := strings.NewReader(url.Values{"sql": {"DELETE FROM big WHERE id >= ''"}}.Encode())
 	a, err := n.Do("POST", "/v1/sql", form, "Content-Type", "application/x-www-form-urlencoded", "x-svc-timeout", "5s")
 	if err != nil {

@@ -1,6 +1,7 @@
 package fault_test
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -149,4 +150,23 @@ func wait(t *testing.T, limit time.Duration, what string, done func() bool) {
 			t.Fatalf("after %s it is not so that %s", limit, what)
 		}
 	}
+}
+
+// countOf is how many rows a table has.
+func countOf(t *testing.T, n *cluster.Node, table string) string {
+	t.Helper()
+	out, err := n.Query("SELECT count(*) FROM " + table)
+	if err != nil {
+		t.Fatalf("a query fails: %v", err)
+	}
+	return string(out[0][0].(json.Number))
+}
+
+// awaitFull waits until the server knows that its disk is full.
+func awaitFull(t *testing.T, n *cluster.Node) {
+	t.Helper()
+	wait(t, 20*time.Second, "the disk is found full", func() bool {
+		a, err := n.Do("GET", "/ready?for=writes", nil)
+		return err == nil && a.Status == 503
+	})
 }

@@ -1,7 +1,6 @@
 package fault_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -37,19 +36,9 @@ func TestStatementsOnFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	count := func() string {
-		t.Helper()
-		out, err := n.Query("SELECT count(*) FROM thinned")
-		if err != nil {
-			t.Fatalf("a query fails: %v", err)
-		}
-		return string(out[0][0].(json.Number))
-	}
+	count := func() string { return countOf(t, n, "thinned") }
 	filler := fill(t, disk, 0)
-	wait(t, 20*time.Second, "the disk is found full", func() bool {
-		a, err := n.Do("GET", "/ready?for=writes", nil)
-		return err == nil && a.Status == 503
-	})
+	awaitFull(t, n)
 	const (
 		thin = "DELETE FROM thinned WHERE id = 'id0'"
 		drop = "DROP TABLE dropped"

@@ -15,8 +15,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"strconv"
-	"time"
+
+	"cordwood/deploy/tools/epoch"
 )
 
 func main() {
@@ -46,7 +46,7 @@ func run(o options) error {
 	if o.bin == "" || o.licences == "" || o.oci == "" && o.tar == "" && o.rootfs == "" {
 		return fmt.Errorf("-bin, -licences and one of -oci, -tar and -rootfs are needed")
 	}
-	made, err := epoch(os.Getenv("SOURCE_DATE_EPOCH"))
+	made, err := epoch.Of(os.Getenv("SOURCE_DATE_EPOCH"))
 	if err != nil {
 		return err
 	}
@@ -82,16 +82,4 @@ func run(o options) error {
 	}
 	fmt.Println(digest)
 	return nil
-}
-
-// epoch is the time that everything in the image carries: that of SOURCE_DATE_EPOCH, or 1970.
-func epoch(text string) (time.Time, error) {
-	if text == "" {
-		return time.Unix(0, 0).UTC(), nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 {
-		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH=%q: want seconds since 1970", text)
-	}
-	return time.Unix(n, 0).UTC(), nil
 }

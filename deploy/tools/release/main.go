@@ -14,8 +14,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
+
+	"cordwood/deploy/tools/epoch"
 )
 
 func main() {
@@ -43,7 +44,7 @@ func run(o options) error {
 	if o.bin == "" && o.sums == "" || o.bin != "" && o.licences == "" && o.out == "" {
 		return fmt.Errorf("-sums, or -bin with -licences or -out, is needed")
 	}
-	made, err := epoch(os.Getenv("SOURCE_DATE_EPOCH"))
+	made, err := epoch.Of(os.Getenv("SOURCE_DATE_EPOCH"))
 	if err != nil {
 		return err
 	}
@@ -94,16 +95,4 @@ func release(o options, c *content, made time.Time) error {
 	}
 	files = append(files, file{name: "sbom.cdx.json", data: sbom, mode: 0o644})
 	return writeArchive(filepath.Join(o.out, name+".tar.gz"), name, files, made)
-}
-
-// epoch is the time that everything carries: that of SOURCE_DATE_EPOCH, or 1970.
-func epoch(text string) (time.Time, error) {
-	if text == "" {
-		return time.Unix(0, 0).UTC(), nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 {
-		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH=%q: want seconds since 1970", text)
-	}
-	return time.Unix(n, 0).UTC(), nil
 }
