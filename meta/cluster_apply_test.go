@@ -141,6 +141,23 @@ func TestApplyCluster(t *testing.T) {
 			{"place 6 epoch=5 step=close copy=7", "m=6 v12 @2+3 @2closed+3 copy7 time:timestampnanosecond/1! k:string/2# x:float64/3"},
 			{"drop m", "dropped [7 6]"},
 		}},
+		{"a copy is given up if a shard of it began anew", [][2]string{
+			{"bootstrap c1 shards=3", "cluster c1"},
+			{"node n1", "cluster c1"},
+			{"create m time:ts9! append_mode=false", "m=1 v1 @3 time:timestampnanosecond/1! append_mode=false"},
+			{"place 1 epoch=1 step=begin shards=2", "m=1 v2 @3 copy2 time:timestampnanosecond/1! append_mode=false"},
+			{"change-shard 2 v=0 anew=n1", "shard 2 v1 want1 [n1] learners[] founders[n1] removed[]"}, // gets the rows
+			{"place 1 epoch=1 step=close copy=2", "m=1 v3 @3 @3closed copy2 time:timestampnanosecond/1! append_mode=false"},
+			{"place 1 epoch=2 step=finish copy=2", "m=1 v4 @3 time:timestampnanosecond/1! append_mode=false; dropped [2]"},
+			{"place 1 epoch=3 step=begin shards=1,2", "m=1 v5 @3 copy3 time:timestampnanosecond/1! append_mode=false"},
+			{"place 1 epoch=3 step=close copy=3", "m=1 v6 @3 @3closed copy3 time:timestampnanosecond/1! append_mode=false"},
+			{"change-shard 3 v=0 as=2 recovered=n1", "shard 3 v1 want1 [n1] learners[] founders[n1] removed[]"}, // has the rows
+			{"place 1 epoch=4 step=finish copy=3", "m=1 v7 @3 time:timestampnanosecond/1! append_mode=false; dropped [3]"},
+			{"place 1 epoch=5 step=begin shards=1,2", "m=1 v8 @3 copy4 time:timestampnanosecond/1! append_mode=false"},
+			{"change-shard 2 v=1 want=1", "shard 2 v2 want1 [n1] learners[] founders[n1] removed[]"}, // loses nothing
+			{"place 1 epoch=5 step=close copy=4", "m=1 v9 @3 @3closed copy4 time:timestampnanosecond/1! append_mode=false"},
+			{"place 1 epoch=6 step=finish copy=4", "m=4 v10 @3handed @1+2 time:timestampnanosecond/1! append_mode=false; dropped [1]"},
+		}},
 		{"operations", [][2]string{
 			{"bootstrap c1 shards=1", "cluster c1"},
 			{"op shard-move shard=1", "op 1 v1 shard-move running"},

@@ -1,6 +1,7 @@
 package meta
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -14,7 +15,8 @@ import (
 //
 //	begin     the table names a copy of it: an id, and shards
 //	close     the next epoch is closed: nobody takes writes
-//	finish    the copy is the table: its id, its shards, the epoch after that
+//	finish    the copy is the table: its id, its shards, the epoch after that; given up
+//	          instead if a shard of either began anew since the copy was begun
 //	give up   the copy is dropped; if the table was closed, its shards are open again
 //
 // A copy that was begun and not finished has an id that is dropped in the end, as that of
@@ -63,7 +65,17 @@ func applyHandoff(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) 
 		if !last.Closed {
 			return nil, errs.New(errs.IllegalState, "Table `%s` still takes writes: it cannot be handed over before it is closed", name)
 		}
-		return finishHandoff(tx, t, now, c)
+		lost, err := beganAnew(tx, t)
+		if err != nil {
+			return nil, err
+		}
+		if !lost {
+			return finishHandoff(tx, t, now, c)
+		}
+		if err := forgetHandoff(tx, t, c, now); err != nil {
+			return nil, err
+		}
+		reopen(t, now)
 	}
 	t.Version++
 	c.Tables = []*schemapb.Table{t}
@@ -89,9 +101,33 @@ func beginHandoff(tx *catalog.Tx, t *schemapb.Table, cmd *metapb.PlaceTable, now
 		return nil, err
 	}
 	t.Handoff = &schemapb.Handoff{TableId: id, ShardIds: cmd.ShardIds}
+	if t.Handoff.Incarnations, err = incarnations(tx, t); err != nil {
+		return nil, err
+	}
 	t.Version++
 	c.Tables = []*schemapb.Table{t}
 	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.PutTable(t)
+}
+
+// incarnations are those of the shards that have a table's rows, and that get them.
+func incarnations(tx *catalog.Tx, t *schemapb.Table) (map[uint32]uint32, error) {
+	out := map[uint32]uint32{}
+	for _, id := range slices.Concat(catalog.Writable(t), t.Handoff.ShardIds) {
+		s, err := tx.Shard(id)
+		if err != nil {
+			return nil, err
+		}
+		out[id] = s.GetIncarnation()
+	}
+	return out, nil
+}
+
+// beganAnew tells whether a shard that takes part in a handoff was recovered or made anew
+// since the copy was begun. Of the copy such a shard may have lost rows that were sent to it
+// once; of the table it may have lost rows that the copy has, or not all of.
+func beganAnew(tx *catalog.Tx, t *schemapb.Table) (bool, error) {
+	now, err := incarnations(tx, t)
+	return !maps.Equal(now, t.Handoff.Incarnations), err
 }
 
 // finishHandoff puts the copy in the table's place.

@@ -41,7 +41,10 @@ func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error)
 			return nil, refused("it is closed")
 		}
 		w.lastCopy++
-		next.Handoff = &schema.Handoff{ID: w.lastCopy, Shards: cmd.ShardIds}
+		next.Handoff = &schema.Handoff{ID: w.lastCopy, Shards: cmd.ShardIds, Incarnations: map[uint32]uint32{}}
+		for _, id := range slices.Concat(last.Shards(), cmd.ShardIds) {
+			next.Handoff.Incarnations[id] = w.shards[id].Incarnation
+		}
 	case t.Handoff == nil || t.Handoff.ID != cmd.HandoffId:
 		return nil, refused("another handoff")
 	case cmd.Step == metapb.PlaceTable_STEP_CLOSE:
@@ -49,7 +52,8 @@ func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error)
 			return nil, refused("it is closed")
 		}
 		next.Placement = append(next.Placement, schema.Placement{Epoch: cmd.Epoch + 1, ShardID: last.ShardID, More: last.More, Since: now, Closed: true})
-	case cmd.Step == metapb.PlaceTable_STEP_GIVE_UP:
+	case cmd.Step == metapb.PlaceTable_STEP_GIVE_UP, cmd.Step == metapb.PlaceTable_STEP_FINISH && w.beganAnew(t.Handoff):
+		w.givenUp = append(w.givenUp, t.Handoff.ID)
 		next.Handoff = nil
 		if last.Closed {
 			next.Placement = next.Placement[:len(next.Placement)-1]
@@ -68,6 +72,16 @@ func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error)
 	}
 	w.tables[next.ID] = &next
 	return &metapb.Result{}, nil
+}
+
+// beganAnew tells whether a shard of a handoff has another incarnation by now.
+func (w *world) beganAnew(h *schema.Handoff) bool {
+	for id, was := range h.Incarnations {
+		if w.shards[id].Incarnation != was {
+			return true
+		}
+	}
+	return false
 }
 
 // handOver answers for a node that is to copy a table.
@@ -97,6 +111,10 @@ func (w *world) handOver(node string, req *shardpb.HandOverRequest) (*shardpb.Ha
 	if w.broken[node] > 0 {
 		w.broken[node]--
 		resp.Error = "the disk is broken"
+	}
+	if s := w.shards[w.anew]; s != nil && resp.CaughtUp { // once
+		s.Incarnation += 1000
+		w.anew = 0
 	}
 	if resp.Complete = !c.complete.IsZero() && !time.Now().Before(c.complete); resp.Complete {
 		resp.DoneBytes = 100
@@ -157,6 +175,15 @@ func handoffs() []scenario {
 				return w
 			},
 			&metapb.Operation{Kind: KindTableMove, TableId: 7, ToShards: []uint32{2}}, moved(2),
+		},
+		{
+			"hand over to a shard that is made anew meanwhile", func(w *world) *world {
+				w.node("a", "b").shard(1, "a").shard(1, "b").table(7, merges, 1)
+				w.anew = 2
+				return w
+			},
+			&metapb.Operation{Kind: KindTableMove, TableId: 7, ToShards: []uint32{2}},
+			func(w *world) bool { return moved(2)(w) && slices.Contains(w.givenUp, 1001) },
 		},
 		{
 			"a copy that nobody makes", func(w *world) *world {

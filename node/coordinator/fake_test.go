@@ -50,6 +50,8 @@ type world struct {
 	copies    map[uint64]map[uint32]*fakeCopy // of tables that are handed over, by shard
 	lastCopy  uint64
 	restarted map[string]time.Time
+	anew      uint32         // a shard that is made anew when a copy has caught up
+	givenUp   []uint64       // copies
 	broken    map[string]int // questions about copies that a node answers with an error
 
 	// effects counts the calls that change something; at killAt the caller dies, with its

@@ -78,6 +78,11 @@ func (p *picture) handOver(op *metapb.Operation, t *schema.Table) decision {
 		d := decision{step: stepBegin, reason: "begins", again: true}
 		return d.note(noteCopy, strconv.FormatUint(h.ID, 10)).note(noteCopiers, "").note(noteSealed, "")
 	}
+	for _, id := range slices.Sorted(maps.Keys(h.Incarnations)) {
+		if p.shards[id].GetIncarnation() != h.Incarnations[id] { // the finish would give it up
+			return p.giveUp(op, t, fmt.Sprintf("shard %d was recovered or made anew since the copy was begun, and may have lost rows", id))
+		}
+	}
 	closed := t.Writable().Closed
 	from := copiers(op.Notes[noteCopiers])
 	answers := p.copies[h.ID]

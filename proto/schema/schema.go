@@ -244,6 +244,8 @@ type Handoff struct {
 	// ID is the id of the copy.
 	ID     uint64
 	Shards []uint32
+	// Incarnations are those of the shards that take part, when the copy was begun.
+	Incarnations map[uint32]uint32
 }
 
 // Origin is what the table's id was when it was made: its id, unless rows were handed over.
@@ -358,7 +360,7 @@ func FromProto(p *schemapb.Table) *Table {
 		t.Restored = &Restored{BackupID: r.BackupId, Complete: r.Complete}
 	}
 	if h := p.Handoff; h != nil && len(h.ShardIds) > 0 {
-		t.Handoff = &Handoff{ID: h.TableId, Shards: h.ShardIds}
+		t.Handoff = &Handoff{ID: h.TableId, Shards: h.ShardIds, Incarnations: h.Incarnations}
 	}
 	for i, pl := range p.Placement {
 		t.Placement[i] = Placement{Epoch: pl.Epoch, ShardID: pl.ShardId, More: pl.MoreShards, Since: pl.SinceUnixNano, Closed: pl.Closed, Handed: pl.Handed}
@@ -379,7 +381,7 @@ func (t *Table) ToProto() *schemapb.Table {
 		p.Restored = &schemapb.Restored{BackupId: r.BackupID, Complete: r.Complete}
 	}
 	if h := t.Handoff; h != nil {
-		p.Handoff = &schemapb.Handoff{TableId: h.ID, ShardIds: h.Shards}
+		p.Handoff = &schemapb.Handoff{TableId: h.ID, ShardIds: h.Shards, Incarnations: h.Incarnations}
 	}
 	for _, pl := range t.Placement {
 		p.Placement = append(p.Placement, &schemapb.Placement{

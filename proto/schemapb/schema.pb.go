@@ -478,8 +478,11 @@ func (x *Placement) GetHanded() bool {
 type Handoff struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id that the table will have.
-	TableId       uint64   `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
-	ShardIds      []uint32 `protobuf:"varint,2,rep,packed,name=shard_ids,json=shardIds,proto3" json:"shard_ids,omitempty"`
+	TableId  uint64   `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	ShardIds []uint32 `protobuf:"varint,2,rep,packed,name=shard_ids,json=shardIds,proto3" json:"shard_ids,omitempty"`
+	// Incarnations of the shards that have the rows and of those that get them, by shard,
+	// when the copy was begun. One that has another by now may have lost rows.
+	Incarnations  map[uint32]uint32 `protobuf:"bytes,3,rep,name=incarnations,proto3" json:"incarnations,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -524,6 +527,13 @@ func (x *Handoff) GetTableId() uint64 {
 func (x *Handoff) GetShardIds() []uint32 {
 	if x != nil {
 		return x.ShardIds
+	}
+	return nil
+}
+
+func (x *Handoff) GetIncarnations() map[uint32]uint32 {
+	if x != nil {
+		return x.Incarnations
 	}
 	return nil
 }
@@ -818,10 +828,14 @@ const file_schemapb_schema_proto_rawDesc = "" +
 	"moreShards\x12&\n" +
 	"\x0fsince_unix_nano\x18\x04 \x01(\x03R\rsinceUnixNano\x12\x16\n" +
 	"\x06closed\x18\x05 \x01(\bR\x06closed\x12\x16\n" +
-	"\x06handed\x18\x06 \x01(\bR\x06handed\"A\n" +
+	"\x06handed\x18\x06 \x01(\bR\x06handed\"\xd2\x01\n" +
 	"\aHandoff\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x1b\n" +
-	"\tshard_ids\x18\x02 \x03(\rR\bshardIds\"\xd1\x04\n" +
+	"\tshard_ids\x18\x02 \x03(\rR\bshardIds\x12N\n" +
+	"\fincarnations\x18\x03 \x03(\v2*.cordwood.schema.Handoff.IncarnationsEntryR\fincarnations\x1a?\n" +
+	"\x11IncarnationsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xd1\x04\n" +
 	"\x05Table\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1a\n" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x12\x12\n" +
@@ -899,7 +913,7 @@ func file_schemapb_schema_proto_rawDescGZIP() []byte {
 }
 
 var file_schemapb_schema_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_schemapb_schema_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_schemapb_schema_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_schemapb_schema_proto_goTypes = []any{
 	(Type)(0),         // 0: cordwood.schema.Type
 	(Semantic)(0),     // 1: cordwood.schema.Semantic
@@ -912,8 +926,9 @@ var file_schemapb_schema_proto_goTypes = []any{
 	(*Restored)(nil),  // 8: cordwood.schema.Restored
 	(*Database)(nil),  // 9: cordwood.schema.Database
 	nil,               // 10: cordwood.schema.Index.OptionsEntry
-	nil,               // 11: cordwood.schema.Table.OptionsEntry
-	nil,               // 12: cordwood.schema.Database.OptionsEntry
+	nil,               // 11: cordwood.schema.Handoff.IncarnationsEntry
+	nil,               // 12: cordwood.schema.Table.OptionsEntry
+	nil,               // 13: cordwood.schema.Database.OptionsEntry
 }
 var file_schemapb_schema_proto_depIdxs = []int32{
 	0,  // 0: cordwood.schema.Column.type:type_name -> cordwood.schema.Type
@@ -921,17 +936,18 @@ var file_schemapb_schema_proto_depIdxs = []int32{
 	4,  // 2: cordwood.schema.Column.index:type_name -> cordwood.schema.Index
 	2,  // 3: cordwood.schema.Index.kind:type_name -> cordwood.schema.IndexKind
 	10, // 4: cordwood.schema.Index.options:type_name -> cordwood.schema.Index.OptionsEntry
-	3,  // 5: cordwood.schema.Table.columns:type_name -> cordwood.schema.Column
-	11, // 6: cordwood.schema.Table.options:type_name -> cordwood.schema.Table.OptionsEntry
-	5,  // 7: cordwood.schema.Table.placement:type_name -> cordwood.schema.Placement
-	8,  // 8: cordwood.schema.Table.restored:type_name -> cordwood.schema.Restored
-	6,  // 9: cordwood.schema.Table.handoff:type_name -> cordwood.schema.Handoff
-	12, // 10: cordwood.schema.Database.options:type_name -> cordwood.schema.Database.OptionsEntry
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	11, // 5: cordwood.schema.Handoff.incarnations:type_name -> cordwood.schema.Handoff.IncarnationsEntry
+	3,  // 6: cordwood.schema.Table.columns:type_name -> cordwood.schema.Column
+	12, // 7: cordwood.schema.Table.options:type_name -> cordwood.schema.Table.OptionsEntry
+	5,  // 8: cordwood.schema.Table.placement:type_name -> cordwood.schema.Placement
+	8,  // 9: cordwood.schema.Table.restored:type_name -> cordwood.schema.Restored
+	6,  // 10: cordwood.schema.Table.handoff:type_name -> cordwood.schema.Handoff
+	13, // 11: cordwood.schema.Database.options:type_name -> cordwood.schema.Database.OptionsEntry
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_schemapb_schema_proto_init() }
@@ -946,7 +962,7 @@ func file_schemapb_schema_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_schemapb_schema_proto_rawDesc), len(file_schemapb_schema_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
