@@ -14,6 +14,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
 	"cordwood/shard/query/spool"
@@ -73,7 +74,7 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest) (_ *gath
 			g.release()
 		}
 	}()
-	byShard := map[uint32][]uint64{}
+	byShard := map[uint32][]*schemapb.Table{}
 	for _, t := range req.Tables {
 		if t.Name == nil || t.Table == nil {
 			return nil, errs.New(errs.InvalidArguments, "query: a table lacks its name or its definition")
@@ -82,7 +83,7 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest) (_ *gath
 			continue
 		}
 		for _, id := range shardsOf(t) {
-			byShard[id] = append(byShard[id], t.Table.Id)
+			byShard[id] = append(byShard[id], t.Table)
 		}
 	}
 	if err := s.views(ctx, req, byShard, g.views); err != nil {
@@ -128,12 +129,12 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest) (_ *gath
 
 // views makes views of those shards that this node can show: it leads them, or any
 // replica will do.
-func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard map[uint32][]uint64, views map[uint32]*View) error {
-	for id, tables := range byShard {
+func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard map[uint32][]*schemapb.Table, views map[uint32]*View) error {
+	for id, of := range byShard {
 		if _, ok := s.cfg.Shards(id); !ok && s.cfg.Scan != nil {
 			continue
 		}
-		sh, err := s.present(ctx, id, req.AnyReplica, time.Duration(req.MaxStalenessNanos), 0)
+		sh, err := s.present(ctx, id, req.AnyReplica, time.Duration(req.MaxStalenessNanos), 0, of...)
 		if err != nil {
 			// Another node may lead it; if none of the others is known to have it, this is why
 			// the query fails.
@@ -141,6 +142,10 @@ func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard m
 				continue
 			}
 			return err
+		}
+		tables := make([]uint64, len(of))
+		for i, t := range of {
+			tables[i] = t.Id
 		}
 		v := sh.ReadView(tables...)
 		if v == nil {

@@ -298,6 +298,16 @@ func (h *handoff) closed() (bool, error) {
 	return d.Writable().Closed, nil
 }
 
+// tookOver tells whether a replica has all rows of a table that was handed over to its
+// shard: its log has told it that the copy is the table. A copy has epoch 1 and the table
+// a later one, and nobody knows of that before the last row of the copy is in the log.
+func (s *Shard) tookOver(tableID uint64) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	d := s.state.tables[tableID]
+	return d != nil && d.Writable().Epoch > 1
+}
+
 // HandOver has a shard of this node copy a table into others, or tells how far it is.
 func (s *server) HandOver(ctx context.Context, req *shardpb.HandOverRequest) (*shardpb.HandOverResponse, error) {
 	sh, ok := s.cfg.Shards(req.ShardId)

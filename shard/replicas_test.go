@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
@@ -448,6 +449,34 @@ func TestAnyReplica(t *testing.T) {
 	if err := read(time.Hour); err != nil {
 		t.Errorf("a follower: %v", err)
 	}
+
+	// A table that was handed over to the shard: the copy is there, and not known to be all.
+	copied := def(5)
+	copied.Placement[0].Epoch = 1
+	if _, _, err := leader.Write(wait(t), [][]byte{batch(column.Header{TableID: 5, Epoch: 1, SchemaVersion: 1, Session: 9, Seq: 9}, "c")}, []*schemapb.Table{copied}); err != nil {
+		t.Fatal(err)
+	}
+	handed := def(5)
+	handed.Version, handed.OriginId = 2, 4
+	any := func(o *opened) error {
+		g.barrier(leader, o)
+		s := NewServer(ServerConfig{Shards: g.node(o.cfg.NodeID).get}).(*server)
+		_, err := s.present(t.Context(), testShard, true, time.Hour, 0, def(1), handed)
+		return err
+	}
+	if err := any(o); errs.ReasonOf(err) != errs.NotLeader {
+		t.Errorf("a follower that has a copy, perhaps not all of it: %v, want to be sent to the leader", err)
+	}
+	if err := any(leader); err != nil {
+		t.Errorf("the leader, which has all of the copy: %v", err)
+	}
+	if _, err := leader.Seal(wait(t), []*schemapb.Table{handed}); err != nil {
+		t.Fatal(err)
+	}
+	if err := any(o); err != nil {
+		t.Errorf("a follower that knows that it has all of the copy: %v", err)
+	}
+
 	if err := read(1); errs.ReasonOf(err) != errs.NotLeader || !strings.Contains(err.Error(), "behind") {
 		t.Errorf("a follower that is too far behind: %v, want to be sent to another one", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
 )
@@ -30,7 +31,7 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 	if req.Table == nil || req.Table.Id == 0 {
 		return errs.New(errs.InvalidArguments, "scan: the table's definition is missing")
 	}
-	sh, err := s.present(ctx, req.ShardId, req.AnyReplica, time.Duration(req.MaxStalenessNanos), req.MinIndex)
+	sh, err := s.present(ctx, req.ShardId, req.AnyReplica, time.Duration(req.MaxStalenessNanos), req.MinIndex, req.Table)
 	if err != nil {
 		return err
 	}
@@ -79,8 +80,12 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 // present waits until a shard of this node shows everything that was acknowledged before
 // the call: it leads, and the other replicas agree that it does. Any replica will do if
 // anyReplica is set, if what it shows is no older than maxStaleness, or that is 0; then it shows
-// at least what is up to minIndex.
-func (s *server) present(ctx context.Context, id uint32, anyReplica bool, maxStaleness time.Duration, minIndex uint64) (*Shard, error) {
+// at least what is up to minIndex. Of tables that were handed over to the shard it shows all
+// rows of before.
+func (s *server) present(ctx context.Context, id uint32, anyReplica bool, maxStaleness time.Duration, minIndex uint64, tables ...*schemapb.Table) (*Shard, error) {
+	if anyReplica && !s.tookOver(id, tables) {
+		anyReplica = false // who leads the shard has them
+	}
 	if anyReplica && maxStaleness > 0 {
 		return s.recent(ctx, id, maxStaleness, minIndex)
 	}
@@ -103,6 +108,13 @@ func (s *server) present(ctx context.Context, id uint32, anyReplica bool, maxSta
 		}
 	}
 	return sh, nil
+}
+
+// tookOver tells whether the replica of a shard on this node has all rows of tables that
+// were handed over to it.
+func (s *server) tookOver(id uint32, tables []*schemapb.Table) bool {
+	sh, ok := s.cfg.Shards(id)
+	return !ok || !slices.ContainsFunc(tables, func(t *schemapb.Table) bool { return t.GetOriginId() != 0 && !sh.tookOver(t.Id) })
 }
 
 // recent is a shard of this node, whoever leads it, or nobody, that shows everything that was

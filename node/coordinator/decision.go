@@ -46,6 +46,7 @@ const (
 	noteCopies   = "copies"   // how often one was begun
 	noteCopiers  = "copiers"  // nodes that were asked to copy, by shard
 	noteWhy      = "why"      // the last one was given up
+	noteTold     = "told"     // shards that know that they have all of the copy
 	noteMoves    = "moves"    // parts begun so far
 	noteFailed   = "failed"   // parts that did not come to their end
 	noteName     = "name"     // of a node that may be forgotten at the end

@@ -147,6 +147,11 @@ func handoffs() []scenario {
 	moved := func(shards ...uint32) func(w *world) bool {
 		return func(w *world) bool {
 			t := w.copyOf("t7")
+			for _, id := range shards { // replicas may be read
+				if t.ID > 1000 && w.defined[id][t.ID] != t.Writable().Epoch {
+					return false
+				}
+			}
 			return slices.Equal(t.Writable().Shards(), shards) && t.Handoff == nil && !t.Writable().Closed
 		}
 	}

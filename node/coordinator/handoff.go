@@ -23,12 +23,14 @@ import (
 //	seal     the present shards know that from their log
 //	last     they copy what was written until then
 //	finish   the copy is the table
+//	tell     the new shards know from their log that they have all of it
 //	undo     the copy is given up, and the present shards take writes again
 const (
 	stepBegin  = "begin"
 	stepClose  = "close"
 	stepLast   = "last"
 	stepFinish = "finish"
+	stepTell   = "tell"
 )
 
 const (
@@ -141,6 +143,25 @@ func (p *picture) handedOver(op *metapb.Operation) *schema.Table {
 		return nil
 	}
 	return p.tables[id]
+}
+
+// tellNew tells the new shards that the copy is the table: replicas that know it by their
+// log have all of it, and until then only their leader may be read. Writes tell it, too, so
+// nothing waits for a shard that has no leader.
+func (p *picture) tellNew(op *metapb.Operation, t *schema.Table) decision {
+	told, shards := list(op.Notes[noteTold]), t.Writable().Shards()
+	for _, id := range shards {
+		text, g := strconv.FormatUint(uint64(id), 10), p.groups[id]
+		if slices.Contains(told, text) || g == nil || g.leader == "" {
+			continue
+		}
+		d := call(stepTell, fmt.Sprintf("shard %d is told that it has all rows", id), &act{
+			what: "define table", define: &defineAct{shard: id, leader: g.leader, tableID: t.ID},
+		})
+		d.then = map[string]string{noteTold: strings.Join(append(told, text), ",")}
+		return d
+	}
+	return finished("%s have the rows of table %s.%s and take its writes", shardNames(shards), t.Database, t.Name)
 }
 
 // place is a step of the metadata.

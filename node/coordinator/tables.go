@@ -26,7 +26,7 @@ func (p *picture) moveTable(op *metapb.Operation) decision {
 	t := p.tables[op.TableId]
 	if t == nil {
 		if c := p.handedOver(op); c != nil {
-			return finished("%s have the rows of table %s.%s and take its writes", shardNames(c.Writable().Shards()), c.Database, c.Name)
+			return p.tellNew(op, c)
 		}
 		return failed("end", "there is no table with id %d: it was dropped or truncated", op.TableId)
 	}
