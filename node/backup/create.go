@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -101,6 +102,8 @@ type creation struct {
 	cluster string
 	b       *backuppb.Backup
 	shards  []*shardCopy
+	// before are the ids of tables before any of the pins that are held.
+	before map[uint64]bool
 
 	newBytes, newSegments atomic.Int64
 }
@@ -125,17 +128,7 @@ func (c *creation) close() {
 const maxPinLosses = 20
 
 func (c *creation) run(ctx context.Context) error {
-	for _, s := range c.cfg.Source.Shards() {
-		c.shards = append(c.shards, &shardCopy{shard: s})
-	}
-	if c.cluster == "" || len(c.shards) == 0 {
-		return errors.New("the cluster has no shards: wait until it is ready")
-	}
-	if err := c.pin(ctx); err != nil {
-		return err
-	}
-	// After the shards: no row is in the backup whose table is not.
-	if err := c.metadata(ctx); err != nil {
+	if err := c.pinAll(ctx); err != nil {
 		return err
 	}
 	for losses := 0; ; {
@@ -150,10 +143,7 @@ func (c *creation) run(ctx context.Context) error {
 			return err
 		}
 		c.cfg.Logger.Warn("the connection to a shard was lost; what it has is listed anew", "error", err)
-		if err := c.pin(ctx); err != nil {
-			return err
-		}
-		if err := c.metadata(ctx); err != nil {
+		if err := c.pinAll(ctx); err != nil {
 			return err
 		}
 	}
@@ -234,14 +224,19 @@ func (c *creation) metadata(ctx context.Context) error {
 		return fmt.Errorf("write the metadata: %w", err)
 	}
 	tables := uint64(0)
+	moved := error(nil)
 	err = c.cfg.Source.Metadata(ctx, func(rec *backuppb.Record) error {
-		if rec.GetTable() != nil {
+		if t := rec.GetTable(); t != nil {
 			tables++
+			moved = cmp.Or(moved, c.moved(t))
 		}
 		return w.record(rec)
 	})
 	if err != nil {
 		return fmt.Errorf("read the metadata: %w", err)
+	}
+	if moved != nil {
+		return moved
 	}
 	size, sum, err := w.close()
 	if err != nil {

@@ -30,6 +30,10 @@ type fakeCluster struct {
 	cut func(read int) error
 	// lose closes the pins that are open.
 	lost []chan struct{}
+	// move, if set, is called before a shard is pinned, and moved says how many times the
+	// table 2 was handed over.
+	move  func(shard uint32)
+	moved uint64
 }
 
 type fakeSegment struct {
@@ -69,7 +73,13 @@ func (f *fakeCluster) Shards() []*metapb.Shard {
 
 func (f *fakeCluster) Metadata(_ context.Context, each func(*backuppb.Record) error) error {
 	for i := range f.tables {
-		if err := each(&backuppb.Record{Of: &backuppb.Record_Table{Table: &schemapb.Table{Id: uint64(i), Name: fmt.Sprint("t", i)}}}); err != nil {
+		t := &schemapb.Table{Id: uint64(i), Name: fmt.Sprint("t", i)}
+		f.mu.Lock()
+		if i == 2 && f.moved > 0 {
+			t.Id, t.OriginId, t.Placement = 100+f.moved, 2, []*schemapb.Placement{{Epoch: 3, ShardId: 1}}
+		}
+		f.mu.Unlock()
+		if err := each(&backuppb.Record{Of: &backuppb.Record_Table{Table: t}}); err != nil {
 			return err
 		}
 	}
@@ -79,6 +89,9 @@ func (f *fakeCluster) Metadata(_ context.Context, each func(*backuppb.Record) er
 func (f *fakeCluster) Pin(_ context.Context, shard uint32) (Pin, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.move != nil {
+		f.move(shard)
+	}
 	p := &fakePin{f: f, segments: f.shards[shard], lost: make(chan struct{})}
 	f.lost = append(f.lost, p.lost)
 	return p, nil

@@ -1,0 +1,71 @@
+package backup
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// TestTableMoves hands a table over while the shards are pinned: what the backup names is
+// where its rows are.
+func TestTableMoves(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		// times is how often a table moves while shards are pinned; lost: at first it moves
+		// when a pin was lost.
+		times int
+		lost  bool
+		want  string
+	}{
+		{name: "once", times: 1},
+		{name: "some times", times: 5},
+		{name: "when a pin was lost", times: 1, lost: true},
+		{name: "for ever", times: 1 << 30, want: "in each of 10 tries"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, _ := dirRepository(t)
+			f := newFakeCluster(3)
+			// pinned is how often the table had moved when a shard was pinned last.
+			pinned := map[uint32]uint64{}
+			armed := !c.lost
+			f.move = func(shard uint32) {
+				if armed && shard == 2 && f.moved < uint64(c.times) {
+					f.moved++
+				}
+				pinned[shard] = f.moved
+			}
+			if c.lost {
+				f.cut = func(read int) error {
+					if read == 3 {
+						f.mu.Lock()
+						armed = true
+						f.mu.Unlock()
+						f.lose()
+						return errors.New("the connection was lost")
+					}
+					return nil
+				}
+			}
+			_, err := r.Create(wait(t), CreateConfig{Source: f, Version: "test"})
+			if c.want != "" {
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Fatalf("got %v, want %q", err, c.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if f.moved != uint64(c.times) {
+				t.Errorf("the table moved %d times, want %d: the test shows nothing", f.moved, c.times)
+			}
+			for shard, n := range pinned {
+				if n != f.moved {
+					t.Errorf("shard %d was pinned when the table had moved %d times of %d", shard, n, f.moved)
+				}
+			}
+		})
+	}
+}
