@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Ends everything that up.sh started. `down.sh --clean` also deletes what it wrote, but the programs.
+. "$(dirname "$0")/env.sh"
+for n in $NODES; do "$here/node.sh" down "$n"; done
+for p in coredns scheduler controller-manager apiserver etcd; do stop $p; done
+ip link del kt0 2>/dev/null || true
+[ ! -f "$K/sysctls" ] || { sysctl -q -p "$K/sysctls" && rm "$K/sysctls"; }
+[ "${1:-}" != --clean ] || rm -rf "$K/etcd" "$K/pki" "$K/log" "$K/run" "$K"/node-* "$K"/*.conf "$K/Corefile"
