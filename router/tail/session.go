@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,7 @@ type session struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
 	tableID uint64
+	origin  uint64       // what the table's id was when it was made
 	table   atomic.Value // its name, for messages; a string
 	events  bool
 	cancel  context.CancelCauseFunc
@@ -41,7 +43,7 @@ type session struct {
 }
 
 func newSession(h *Handler, w http.ResponseWriter, t *schema.Table, events bool, cancel context.CancelCauseFunc) *session {
-	s := &session{h: h, w: w, rc: http.NewResponseController(w), tableID: t.ID, events: events, cancel: cancel}
+	s := &session{h: h, w: w, rc: http.NewResponseController(w), tableID: t.ID, origin: t.Origin(), events: events, cancel: cancel}
 	s.table.Store(t.Database + "." + t.Name)
 	return s
 }
@@ -248,12 +250,40 @@ func timeUp(ctx context.Context) bool {
 	return ok && time.Until(deadline) < early
 }
 
+// learnMove is for how long the end of a tail waits for the metadata to say what became of
+// its table: the shard may have heard of it earlier.
+const learnMove = time.Second
+
+// tableGone tells what became of a table whose id a shard knows no more.
+func (s *session) tableGone() *errs.Error {
+	timer := time.NewTimer(learnMove)
+	defer timer.Stop()
+	meta := s.h.cfg.Meta
+	for late := false; !late; {
+		changed := meta.Changed()
+		if _, ok := meta.TableByID(s.tableID); !ok {
+			break
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			late = true
+		}
+	}
+	full, _ := s.table.Load().(string)
+	database, name, _ := strings.Cut(full, ".")
+	if t, ok := meta.Table(database, name); ok && t.ID != s.tableID && t.Origin() == s.origin {
+		return errs.New(errs.ShardNotReady, "the rows of table %s were moved to other shards; follow again", full)
+	}
+	return errs.New(errs.TableNotFound, "table %s was dropped or truncated", full)
+}
+
 // end sends the final event, unless the client has left or asked for an end.
 func (s *session) end(ctx context.Context) {
 	cause := context.Cause(ctx)
 	e := errs.From(cause)
 	if e.Reason == errs.TableGone {
-		e = errs.New(errs.TableNotFound, "table %s was dropped or truncated", s.table.Load())
+		e = s.tableGone()
 	}
 	reason := "client"
 	switch {
