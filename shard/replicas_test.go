@@ -458,22 +458,22 @@ func TestAnyReplica(t *testing.T) {
 	}
 	handed := def(5)
 	handed.Version, handed.OriginId = 2, 4
-	any := func(o *opened) error {
+	anyRead := func(o *opened) error {
 		g.barrier(leader, o)
 		s := NewServer(ServerConfig{Shards: g.node(o.cfg.NodeID).get}).(*server)
 		_, err := s.present(t.Context(), testShard, true, time.Hour, 0, def(1), handed)
 		return err
 	}
-	if err := any(o); errs.ReasonOf(err) != errs.NotLeader {
+	if err := anyRead(o); errs.ReasonOf(err) != errs.NotLeader {
 		t.Errorf("a follower that has a copy, perhaps not all of it: %v, want to be sent to the leader", err)
 	}
-	if err := any(leader); err != nil {
+	if err := anyRead(leader); err != nil {
 		t.Errorf("the leader, which has all of the copy: %v", err)
 	}
 	if _, err := leader.Seal(wait(t), []*schemapb.Table{handed}); err != nil {
 		t.Fatal(err)
 	}
-	if err := any(o); err != nil {
+	if err := anyRead(o); err != nil {
 		t.Errorf("a follower that knows that it has all of the copy: %v", err)
 	}
 
