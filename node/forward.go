@@ -38,7 +38,7 @@ func (f *forward) leader(ctx context.Context, what string, nodes func() []string
 	last := error(errs.New(errs.ShardUnreachable, "%s: no node is known that has it", what))
 	for range forwardRounds {
 		asked := map[string]bool{}
-		queue := nodes()
+		queue := slices.Clone(nodes()) // it is the caller's, perhaps that of the metadata
 		for len(queue) > 0 {
 			node := queue[0]
 			queue = queue[1:]

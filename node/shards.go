@@ -226,7 +226,7 @@ func (n *node) newShardClient() *shardclient.Client {
 func (n *node) replicas(id uint32) []string {
 	for _, s := range n.meta.Shards() {
 		if s.Id == id {
-			return s.Replicas
+			return slices.Clone(s.Replicas) // the list in the copy of the metadata is everybody's
 		}
 	}
 	return nil
