@@ -81,6 +81,7 @@ func (a *Admin) Status(ctx context.Context) (*httpapi.ClusterStatus, error) {
 	if err != nil {
 		return a.withoutLeader(err), nil
 	}
+	p.trusting = true
 	out := a.describe(p)
 	out.Problems = diagnose(p)
 	out.Health = health(out.Problems)
@@ -167,7 +168,7 @@ func (p *picture) describeNode(n *metapb.NodeStatus, led map[string]int) httpapi
 		out.State = "drained"
 	case n.Report == nil:
 		out.State = "unknown"
-	case n.Report.Stopping:
+	case n.GetReport().GetStopping():
 		out.State = "stopping"
 	}
 	if m := p.member(id); m != nil {
@@ -201,6 +202,8 @@ func (p *picture) describeShard(s *metapb.Shard) httpapi.ClusterShard {
 		out.Learners = append(out.Learners, p.label(id))
 	}
 	switch {
+	case p.untold(s):
+		out.State = "unknown"
 	case g.leader == "":
 		out.State = "no leader"
 	case p.hushed(g.leader):

@@ -115,6 +115,19 @@ func TestStatusInWords(t *testing.T) {
 			w.down["c"] = time.Now().Add(-4 * time.Second)
 			w.groups[2].leader = ""
 		}, false, []string{"broken\n", "tolerance -1 ", "node-c silent\n", "shard 2 is unavailable: node node-c, which holds it, was last heard of 4s ago -> look whether node node-c runs", "node node-c was last heard of 4s ago; after 10s it counts as down"}, "node-c up"},
+		{"a majority was killed a moment ago", func(w *world) {
+			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
+			w.down["b"], w.down["c"] = time.Now().Add(-4*time.Second), time.Now().Add(-4*time.Second)
+			w.groups[1].leader = "b"
+		}, false, []string{"broken\n", "shard 1 may have no leader: 2 of its 3 replicas, on node-b, node-c, were last heard of 4s ago -> look whether nodes node-b, node-c run"}, "elect"},
+		{"a leader of the metadata that has not heard of anybody yet", func(w *world) {
+			w.node("a", "b", "c").shard(3, "a", "b", "c").shard(1, "c").voting("a", "b", "c")
+			w.unheard = map[string]bool{"a": true, "b": true, "c": true}
+		}, false, []string{"degraded\n", "how nodes node-a, node-b, node-c are is not known yet", "ask again in a few seconds", "1 unknown", "node-b unknown"}, "critical"},
+		{"disks fill up", func(w *world) {
+			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
+			w.used = map[string]int64{"a": 950 << 30, "c": 1000 << 30}
+		}, false, []string{"degraded\n", "warning: disks are filling up: node-c 98 %, node-a 93 % -> "}, "critical"},
 		{"an operation waits", func(w *world) {
 			w.node("a", "b").shard(1, "a").voting("a")
 			w.ops[1] = &metapb.Operation{Id: 1, Kind: KindNodeDrain, NodeId: "a", State: metapb.OperationState_OPERATION_STATE_RUNNING, Step: stepParts, Reason: "for Godot", UpdatedUnixNano: time.Now().Add(-time.Hour).UnixNano()}

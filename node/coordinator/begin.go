@@ -285,7 +285,7 @@ func (a *Admin) removeNode(ctx context.Context, p *picture, r *httpapi.ClusterRe
 			return nil, bad("node %s has a replica of shard %d: 'cordwood node decommission %s' moves it away first", label, s.Id, label)
 		}
 	}
-	if n := p.nodes[id]; p.alive(id) && !n.Report.Stopping {
+	if n := p.nodes[id]; p.alive(id) && !n.GetReport().GetStopping() {
 		return nil, bad("node %s answered a moment ago: stop its process, and try again %s after it has ended", label, p.cfg.DownAfter)
 	}
 	if slices.Contains(p.unheard(), id) {

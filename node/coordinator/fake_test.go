@@ -32,6 +32,9 @@ type world struct {
 	nodes    map[string]*metapb.Node
 	down     map[string]time.Time // since when
 	stopping map[string]bool
+	// unheard are nodes that have not reported to this leader, used the bytes on the disks of nodes.
+	unheard  map[string]bool
+	used     map[string]int64
 	shards   map[uint32]*metapb.Shard
 	groups   map[uint32]*fakeGroup
 	tables   map[uint64]*schema.Table
@@ -288,6 +291,9 @@ func (w *world) status() *metapb.StatusResponse {
 			n.SilentNanos = int64(now.Sub(since))
 			n.Down = now.Sub(since) > 10*time.Second
 		}
+		if used := w.used[id]; used > 0 {
+			n.Report.DiskUsed = used
+		}
 		for _, sid := range slices.Sorted(maps.Keys(w.shards)) {
 			g := w.groups[sid]
 			at, open := g.opened[id]
@@ -319,6 +325,9 @@ func (w *world) status() *metapb.StatusResponse {
 				}
 			}
 			n.Report.Replicas = append(n.Report.Replicas, r)
+		}
+		if w.unheard[id] {
+			n.Report = nil
 		}
 		st.Nodes = append(st.Nodes, n)
 	}

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,6 +27,7 @@ func diagnose(p *picture) []httpapi.ClusterProblem {
 	d.metadata()
 	d.downNodes()
 	d.silentNodes()
+	d.unheardNodes()
 	d.damagedReplicas()
 	d.missingReplicas()
 	d.unreadyReplicas()
@@ -68,7 +70,7 @@ func (d *diagnosis) leaderlessShards() {
 	p := d.p
 	for _, s := range p.status.Shards {
 		leader := p.groups[s.Id].leader
-		if leader != "" && !p.hushed(leader) {
+		if leader != "" && !p.hushed(leader) || p.untold(s) {
 			continue
 		}
 		var away, hushed []string
@@ -84,6 +86,9 @@ func (d *diagnosis) leaderlessShards() {
 		case len(away) == 0 && len(hushed) == len(s.Replicas):
 			d.add(critical, fmt.Sprintf("look whether node %s runs, and start it again if not: the rows are on its disk", p.labels(hushed)),
 				"shard %d is unavailable: node %s, which holds it, was last heard of %s ago", s.Id, p.labels(hushed), round(p.silent(hushed[0])))
+		case len(away) == 0 && 2*len(hushed) >= len(s.Replicas):
+			d.add(critical, fmt.Sprintf("look whether nodes %s run, and start them again if not: the other replicas are no majority", p.labels(hushed)),
+				"shard %d may have no leader: %d of its %d replicas, on %s, were last heard of %s ago", s.Id, len(hushed), len(s.Replicas), p.labels(hushed), round(p.silent(hushed[0])))
 		case len(away) == 0 && len(hushed) > 0:
 			d.add(critical, "wait some seconds: the other replicas elect a leader", "shard %d may have no leader: node %s was last heard of %s ago", s.Id, p.labels(hushed), round(p.silent(hushed[0])))
 		case len(away) == 0:
@@ -271,16 +276,30 @@ const diskWarning = 0.85
 
 func (d *diagnosis) disks() {
 	p := d.p
+	var filling []*metapb.NodeStatus
 	for _, n := range p.status.Nodes {
 		r := n.GetReport()
 		switch {
 		case r.GetDiskFull():
 			d.add(critical, "free space on it, shorten the ttl of tables, or move shards to other nodes", "the disk of node %s is full: it takes no rows", p.label(n.Node.GetId()))
-		case r.GetDiskCapacity() > 0 && float64(r.DiskUsed) > diskWarning*float64(r.DiskCapacity):
-			d.add(warning, "add a node or space, or shorten the ttl of tables", "the disk of node %s is %.0f %% full", p.label(n.Node.GetId()), 100*float64(r.DiskUsed)/float64(r.DiskCapacity))
+		case r.GetDiskCapacity() > 0 && diskUse(r) > diskWarning:
+			filling = append(filling, n)
 		}
 	}
+	if len(filling) == 0 {
+		return
+	}
+	// One line: nodes often share a disk, or fill up together.
+	slices.SortStableFunc(filling, func(a, b *metapb.NodeStatus) int { return cmp.Compare(diskUse(b.Report), diskUse(a.Report)) })
+	var texts []string
+	for _, n := range filling {
+		texts = append(texts, fmt.Sprintf("%s %.0f %%", p.label(n.Node.GetId()), 100*diskUse(n.Report)))
+	}
+	d.add(warning, "add nodes or space, or shorten the ttl of tables", "disks are filling up: %s", few(texts))
 }
+
+// diskUse is the part of a node's disk that is used.
+func diskUse(r *metapb.ReportRequest) float64 { return float64(r.DiskUsed) / float64(r.DiskCapacity) }
 
 // maxSkew is by how much the clock of a node may be off.
 const maxSkew = 2 * time.Second

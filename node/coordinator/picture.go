@@ -31,6 +31,10 @@ type picture struct {
 	// hot is for how long tables with partitions=auto have been above what one shard
 	// should take.
 	hot map[uint64]time.Duration
+	// trusting takes nodes that are not heard of yet for alive: for what is shown, in which
+	// the first second of a new leader is not to look like the loss of everything. What is
+	// decided waits instead.
+	trusting bool
 }
 
 // group is the raft group of a shard, as its leader says.
@@ -114,7 +118,13 @@ func (p *picture) replica(node string, s *metapb.Shard) *metapb.ReplicaReport {
 // alive tells whether a node has reported lately.
 func (p *picture) alive(node string) bool {
 	n := p.nodes[node]
-	return n != nil && !n.Down && n.Report != nil
+	return n != nil && !n.Down && (n.Report != nil || p.trusting)
+}
+
+// untold tells whether it is not known yet how a shard is: nobody has said that it leads,
+// and a node that may was not heard of yet.
+func (p *picture) untold(s *metapb.Shard) bool {
+	return p.groups[s.Id].leader == "" && slices.ContainsFunc(p.unheard(), func(id string) bool { return slices.Contains(s.Replicas, id) })
 }
 
 // unheard are the nodes of which it is not known whether they are alive: they have not
@@ -166,9 +176,9 @@ func (p *picture) takes(id string) (why string) {
 		return fmt.Sprintf("node %s is drained: 'cordwood node undrain' lets it take part again", p.name(id))
 	case !p.alive(id):
 		return fmt.Sprintf("node %s does not answer", p.name(id))
-	case n.Report.Stopping:
+	case n.GetReport().GetStopping():
 		return fmt.Sprintf("node %s is stopping", p.name(id))
-	case n.Report.DiskFull:
+	case n.GetReport().GetDiskFull():
 		return fmt.Sprintf("the disk of node %s is full", p.name(id))
 	}
 	return ""

@@ -103,7 +103,7 @@ func (p *picture) keepDamaged(s *metapb.Shard, g *group, node string) (why strin
 		return fmt.Sprintf("node %s is drained: its replica goes away with that", p.name(node)), true
 	case !p.alive(node):
 		return fmt.Sprintf("node %s does not answer", p.name(node)), false
-	case p.nodes[node].Report.Stopping || p.nodes[node].Report.DiskFull:
+	case p.nodes[node].GetReport().GetStopping() || p.nodes[node].GetReport().GetDiskFull():
 		return p.takes(node), false
 	case g.leader == "":
 		return p.leaderless(s), false
@@ -116,7 +116,7 @@ func (p *picture) keepDamaged(s *metapb.Shard, g *group, node string) (why strin
 		switch {
 		case !p.alive(id) || r == nil:
 			lacking = append(lacking, fmt.Sprintf("node %s does not answer", p.name(id)))
-		case p.nodes[id].Report.Stopping:
+		case p.nodes[id].GetReport().GetStopping():
 			lacking = append(lacking, fmt.Sprintf("node %s is stopping", p.name(id)))
 		case p.damaged(id, s):
 			lacking = append(lacking, fmt.Sprintf("the replica on node %s is damaged, too: restore the files that it names", p.name(id)))

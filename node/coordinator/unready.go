@@ -17,6 +17,14 @@ const silentAfter = 3 * time.Second
 // hushed tells whether a node that counts as alive has not been heard of for a moment.
 func (p *picture) hushed(id string) bool { return p.alive(id) && p.silent(id) >= silentAfter }
 
+// unheardNodes tells of nodes of which a new leader of the metadata group does not know yet.
+func (d *diagnosis) unheardNodes() {
+	if ids := d.p.unheard(); len(ids) > 0 {
+		d.add(warning, "ask again in a few seconds", "how nodes %s are is not known yet: they have not reported to the leader of the metadata group, which has led for %s",
+			d.p.labels(ids), round(time.Duration(d.p.status.LeadingNanos)))
+	}
+}
+
 // silentNodes tells of nodes that will count as down soon.
 func (d *diagnosis) silentNodes() {
 	p := d.p
@@ -30,7 +38,7 @@ func (d *diagnosis) silentNodes() {
 // unready says why a replica that votes cannot do its part although its node answers; empty:
 // it can, its node does not answer, or its files are damaged, which is told elsewhere.
 func (p *picture) unready(id string, s *metapb.Shard) string {
-	if !p.alive(id) || !slices.Contains(s.Replicas, id) || p.damaged(id, s) {
+	if !p.alive(id) || p.nodes[id].Report == nil || !slices.Contains(s.Replicas, id) || p.damaged(id, s) {
 		return ""
 	}
 	g, r := p.groups[s.Id], p.replica(id, s)

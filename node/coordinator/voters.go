@@ -100,7 +100,7 @@ func (p *picture) metaSuccessor(after string) string {
 // mayVote tells whether a node may be a voter of the metadata group.
 func (p *picture) mayVote(id string) bool {
 	n := p.nodes[id]
-	return n != nil && inMeta(n.Node) && p.alive(id) && !n.Report.Stopping && !p.retiring(id) &&
+	return n != nil && inMeta(n.Node) && p.alive(id) && !n.GetReport().GetStopping() && !p.retiring(id) &&
 		n.Node.State != metapb.NodeState_NODE_STATE_DRAINED // it may have been decommissioned
 }
 
