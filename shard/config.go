@@ -59,6 +59,8 @@ type Config struct {
 	FlushLogBytes int64
 	// FlushAge is how long a row stays in a memtable at most. The default value is 5 min.
 	FlushAge time.Duration
+	// Now is the clock, which tests set. The default value is time.Now.
+	Now func() time.Time
 	// FlushIdle is how long no row may have come before a memtable of at least an eighth
 	// of FlushBytes is flushed: what is there is sorted and compressed while nothing else
 	// is to do, and queries read it faster from then on. The default value is 5 s.
@@ -131,6 +133,9 @@ func (c Config) withDefaults() Config {
 	c.FlushBytes = or(c.FlushBytes, 64<<20)
 	c.FlushLogBytes = or(c.FlushLogBytes, 128<<20)
 	c.FlushAge = or(c.FlushAge, 5*time.Minute)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	c.FlushIdle = or(c.FlushIdle, 5*time.Second)
 	c.ShareBytes = or(c.ShareBytes, 8<<20)
 	c.SplitBytes = or(c.SplitBytes, 64<<20)

@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,13 +14,33 @@ import (
 	"cordwood/shard/segment"
 )
 
+// clock is a time that a test sets.
+type clock struct{ now atomic.Pointer[time.Time] }
+
+func clockAt(at time.Time) *clock {
+	c := &clock{}
+	c.set(at)
+	return c
+}
+
+func (c *clock) set(at time.Time) { c.now.Store(&at) }
+func (c *clock) Now() time.Time   { return *c.now.Load() }
+
 // TestExpireRowGroups: row groups that have expired leave the disk although most of their
 // file has not; a file all of which expires within a flush interval is left to go by itself.
 func TestExpireRowGroups(t *testing.T) {
 	const rows = 2*segment.DefaultRowGroupRows + 100
-	s := openShard(t, testConfig(t))
-	s.stopCompactor()
-	s.ttlFor(map[uint64]time.Duration{1: time.Hour, 2: time.Hour})
+	var s *opened
+	time0 := clockAt(time.Unix(0, 0))
+	open := func(flushAge time.Duration) {
+		cfg := testConfig(t)
+		cfg.FlushAge, cfg.Now = flushAge, time0.Now
+		time0.set(time.Unix(0, 0))
+		s = openShard(t, cfg)
+		s.stopCompactor()
+		s.ttlFor(map[uint64]time.Duration{1: time.Hour, 2: time.Hour})
+	}
+	open(time.Hour)
 	write := func(table uint64, step int64) {
 		t.Helper()
 		d := def(table)
@@ -39,6 +60,7 @@ func TestExpireRowGroups(t *testing.T) {
 	}
 	expire := func(table uint64, at time.Time) (rows int64, files int) {
 		t.Helper()
+		time0.set(at)
 		if err := s.expireAt(at); err != nil {
 			t.Fatal(err)
 		}
@@ -69,12 +91,13 @@ func TestExpireRowGroups(t *testing.T) {
 		}
 	}
 	// The same in some 82 seconds, which is less than a flush interval.
+	open(30 * time.Second)
 	write(2, 1)
-	s.Shard.cfg.FlushAge = 30 * time.Second
 	if got, _ := expire(2, time.Unix(0, 0).Add(time.Hour+60*time.Second)); got != rows {
 		t.Errorf("a file that goes soon was written anew: %d rows, want %d", got, rows)
 	}
-	s.Shard.cfg.FlushAge = 10 * time.Second
+	open(10 * time.Second)
+	write(2, 1)
 	if got, _ := expire(2, time.Unix(0, 0).Add(time.Hour+61*time.Second)); got != rows-61_000 {
 		t.Errorf("a file that does not go soon: %d rows, want %d", got, rows-61_000)
 	}
@@ -87,12 +110,13 @@ func TestExpiredOneIntervalLate(t *testing.T) {
 	const groups, step = 24, 10 // milliseconds from row to row
 	const rows = groups * segment.DefaultRowGroupRows
 	cfg := testConfig(t)
-	cfg.FlushBytes = 1 << 30
+	time0 := clockAt(time.Unix(0, 0))
+	cfg.FlushBytes, cfg.Now = 1<<30, time0.Now
+	cfg.FlushAge = 2 * time.Minute // a row group is of almost seven
 	s := openShard(t, cfg)
 	s.stopCompactor()
 	ttl := 6 * time.Hour
 	s.ttlFor(map[uint64]time.Duration{1: ttl})
-	s.Shard.cfg.FlushAge = 2 * time.Minute // a row group is of almost seven
 	d := def(1)
 	d.Columns = append(d.Columns[:1], d.Columns[2])
 	for i := range groups {
@@ -115,7 +139,7 @@ func TestExpiredOneIntervalLate(t *testing.T) {
 	size, most, seen := s.segments[1][0].Bytes, 0, map[uint64]int64{}
 	for at := time.Duration(0); ; at += s.Shard.cfg.FlushAge {
 		now := time.Unix(0, 0).Add(ttl + at)
-		s.now = func() time.Time { return now }
+		time0.set(now)
 		if err := s.expireAt(now); err != nil {
 			t.Fatal(err)
 		}
@@ -161,9 +185,11 @@ func TestExpiredOneIntervalLate(t *testing.T) {
 // TestExpiredAmongOthers: the rows of a table with a ttl that lie in a file with those of
 // others go, however few they are.
 func TestExpiredAmongOthers(t *testing.T) {
-	s := openShard(t, testConfig(t))
+	time0 := clockAt(time.Unix(0, 0))
+	cfg := testConfig(t)
+	cfg.FlushAge, cfg.Now = time.Minute, time0.Now
+	s := openShard(t, cfg)
 	s.stopCompactor()
-	s.Shard.cfg.FlushAge = time.Minute
 	s.ttlFor(map[uint64]time.Duration{1: 8 * time.Hour})
 	s.mustPut(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "b", "c", "d", "e"))
 	s.flush()
@@ -172,7 +198,7 @@ func TestExpiredAmongOthers(t *testing.T) {
 		want int64
 	}{{0, 5}, {59 * time.Minute, 5}, {61 * time.Minute, 4}} {
 		now := time.Unix(1, 0).Add(8*time.Hour + time.Millisecond + step.at)
-		s.now = func() time.Time { return now }
+		time0.set(now)
 		if err := s.expireAt(now); err != nil {
 			t.Fatal(err)
 		}

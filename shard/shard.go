@@ -148,7 +148,7 @@ func Open(cfg Config) (*Shard, error) {
 	}
 	cfg = cfg.withDefaults()
 	s := &Shard{
-		cfg: cfg, segmentDir: filepath.Join(cfg.Dir, segmentDirName), now: time.Now, applyIDs: map[batchID]struct{}{},
+		cfg: cfg, segmentDir: filepath.Join(cfg.Dir, segmentDirName), now: cfg.Now, applyIDs: map[batchID]struct{}{},
 		live: map[uint64]*liveSegment{}, segments: map[uint64][]*liveSegment{}, queue: newQueue(cfg.ID, cfg.QueueBytes, cfg.QueueWrites),
 		resting: map[uint64]time.Time{}, compactWake: make(chan struct{}, 1),
 		wake: make(chan string, 1), flushRequests: make(chan chan error), stop: make(chan struct{}),
