@@ -2,6 +2,7 @@ package replica
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -67,8 +68,17 @@ func TestAppendsWaitForAMemberToComeBack(t *testing.T) {
 	}
 	leader := waitAny(t, members[0], members[1], members[2])
 	if leader != members[0] {
-		if err := leader.Change(within(t), Lead, "n1"); err != nil {
-			t.Fatal(err)
+		// A member that has only just begun is not ready to lead.
+		ctx := within(t)
+		for {
+			err := leader.Change(ctx, Lead, "n1")
+			if err == nil {
+				break
+			}
+			if ctx.Err() != nil {
+				t.Fatal(err)
+			}
+			runtime.Gosched()
 		}
 		leader = members[0]
 		if err := leader.WaitLeader(within(t)); err != nil {
