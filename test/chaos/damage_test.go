@@ -169,7 +169,7 @@ func (d *damages) sound(what string, more func() error) {
 			return err
 		}
 		for _, p := range status.Problems {
-			if !strings.HasSuffix(p.Text, "% full") { // which the disk of this machine may be
+			if !strings.HasPrefix(p.Text, "disks are filling up") { // which the disk of this machine may be
 				return fmt.Errorf("%s: the cluster says: %s", what, p.Text)
 			}
 		}

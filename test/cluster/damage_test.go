@@ -142,7 +142,7 @@ func TestDamagedReplica(t *testing.T) {
 			}
 			ill := 0
 			for _, p := range status.Problems {
-				if !strings.HasSuffix(p.Text, "% full") { // which the disk of this machine may be
+				if !strings.HasPrefix(p.Text, "disks are filling up") { // which the disk of this machine may be
 					ill++
 				}
 			}
