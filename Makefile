@@ -14,6 +14,7 @@ LDFLAGS     = -s -w -X main.buildVersion=$(VERSION) -X main.buildCommit=$(COMMIT
 # the PATH is not used: another version may think otherwise.
 GOLANGCI   := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BUF        := $(GO) run github.com/bufbuild/buf/cmd/buf@v1.57.2
+GOTESTSUM  := $(GO) run gotest.tools/gotestsum@v1.13.0
 NFPM       := $(GO) run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.4
 
 # What packages carry: the time of the commit, and a version that begins with a number.
@@ -43,12 +44,17 @@ TESTFLAGS  := -vet=off -ldflags '-s -w'
 # they find no more, and take four times as long.
 COMPARE    := ^Test(DirectConditions|DirectRows|RowsOfSegments|Newest|Merge|Alike|Counted)$$
 
+# Tests of several processes or nodes depend on what else the machine does: one that
+# fails is run once more by itself, and the summary shows both runs. A data race, or more
+# than three failures, is never run again.
+RERUN      := $(GOTESTSUM) --format pkgname-and-test-fails --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race
+
 test: build ## Everything that must pass
 	$(GO) vet ./...
-	$(GO) test $(TESTFLAGS) -race -timeout 8m -skip '$(COMPARE)' $(RACE_PKGS)
+	$(RERUN) --packages='$(RACE_PKGS)' -- $(TESTFLAGS) -race -timeout 8m -skip '$(COMPARE)'
 	$(GO) test $(TESTFLAGS) -timeout 8m $$($(GO) list ./... | grep -v '^cordwood/test/' | grep -vxFf <($(GO) list $(RACE_PKGS))) ./shard/query/engine
 	@# Real processes: these tests mostly wait, so that many run beside one another. The longest come first.
-	CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test $(TESTFLAGS) -parallel 4 -timeout 8m ./test/chaos ./test/cluster ./test/simulation ./test/...
+	CORDWOOD_BIN=$(CURDIR)/$(BIN) $(RERUN) --packages='./test/chaos ./test/cluster ./test/simulation ./test/...' -- $(TESTFLAGS) -parallel 4 -timeout 8m
 	$(GO) run ./deploy/demo -bin $(BIN) --exit
 
 check: lint build ## Format, lint, build and short tests: before every commit

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ import (
 
 // testNode is a node with shards and an engine of its own.
 type testNode struct {
+	mu     sync.RWMutex // of what shards point to, for the server; the test changes it
 	shards []*opened
 	spool  *spool.Dir
 	srv    *grpc.Server
@@ -79,6 +81,8 @@ func newTestNodes(t *testing.T, place map[string][]uint32) *testNodes {
 		n.srv = grpc.NewServer()
 		shardpb.RegisterShardServiceServer(n.srv, NewServer(ServerConfig{
 			Shards: func(id uint32) (*Shard, bool) {
+				n.mu.RLock()
+				defer n.mu.RUnlock()
 				for _, s := range n.shards {
 					if s.ID() == id {
 						return s.Shard, true
@@ -115,6 +119,17 @@ func eachKey(m map[string][]uint32, yield func(string) bool) {
 			return
 		}
 	}
+}
+
+// reopen has a shard crash and opens it again, while other nodes may ask for it.
+func (c *testNodes) reopen(id uint32) {
+	c.t.Helper()
+	s := c.shard(id)
+	again := s.reopen()
+	n := c.nodes[s.cfg.NodeID]
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	*s = *again
 }
 
 func (c *testNodes) shard(id uint32) *opened {

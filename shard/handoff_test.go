@@ -175,7 +175,7 @@ func (w *mergeWorld) disturb(restarts bool) {
 	case 2:
 		if restarts {
 			s.flush()
-			*s = *s.reopen()
+			w.reopen(s.ID())
 		}
 	}
 }
@@ -240,7 +240,7 @@ func (w *mergeWorld) move(to []uint32) (ok bool) {
 		w.write()
 		s := w.shard(from[0])
 		s.flush()
-		*s = *s.reopen()
+		w.reopen(s.ID())
 		if resp := w.handOver(&shardpb.HandOverRequest{ShardId: from[0]}); !resp.Unknown {
 			w.t.Fatalf("a shard that was restarted knows of its handoff: %v", resp)
 		}
@@ -337,12 +337,11 @@ func TestHandOverTargetKilled(t *testing.T) {
 	w.ids++
 	w.change(func(d *schemapb.Table) { d.Handoff = &schemapb.Handoff{TableId: w.ids, ShardIds: []uint32{3}} })
 	w.handOver(&shardpb.HandOverRequest{ShardId: 1, Begin: true})
-	target := w.shard(3)
-	*target = *target.reopen()
+	w.reopen(3)
 	w.write()
 	for !w.handOver(&shardpb.HandOverRequest{ShardId: 1, WaitMillis: 20}).CaughtUp {
 	}
-	*target = *target.reopen()
+	w.reopen(3)
 	w.write()
 	w.change(func(d *schemapb.Table) {
 		d.Placement = append(d.Placement, &schemapb.Placement{Epoch: 2, ShardId: 1, Closed: true})
@@ -356,7 +355,7 @@ func TestHandOverTargetKilled(t *testing.T) {
 			t.Fatal(resp.Error)
 		}
 	}
-	*target = *target.reopen() // nothing of it may be in memory alone
+	w.reopen(3) // nothing of it may be in memory alone
 	w.change(func(d *schemapb.Table) {
 		d.Id, d.Handoff, d.Placement = d.Handoff.TableId, nil, []*schemapb.Placement{{Epoch: 3, ShardId: 3}}
 	})
