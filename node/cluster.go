@@ -186,7 +186,7 @@ const registerPatience = 3 * time.Second
 func (n *node) register(ctx context.Context) error {
 	cmd := &metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: &metapb.RegisterNode{Node: &metapb.Node{
 		Id: n.data.nodeID, Name: n.cfg.NodeName, RpcAddr: n.advertise, HttpAddr: n.users.addr.String(),
-		Roles: n.cfg.Roles, Version: n.proc.Version.Version, Zone: n.cfg.Zone,
+		Roles: n.cfg.Roles, Version: n.proc.Version.Version, Zone: n.cfg.place(),
 		MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol,
 	}}}}
 	if !n.registered() {

@@ -26,6 +26,9 @@ type Config struct {
 	NodeName string
 	// Zone is where the node is; replicas of a shard are spread over zones. May be empty.
 	Zone string
+	// Machine is what the node runs on, if others may run there too. It stands for the zone
+	// where that is empty. May be empty.
+	Machine string
 	// Roles are what the node does: router, meta, shard. Default all.
 	Roles []string
 	// Seeds are the rpc addresses of other nodes, or dns:NAME:PORT; none: a new node is a
@@ -218,6 +221,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.DataDir, "data-dir", "./cordwood-data", "folder of everything that the node keeps")
 	fs.StringVar(&c.NodeName, "node-name", host, "name of the node, for people")
 	fs.StringVar(&c.Zone, "zone", "", "zone of the node: the replicas of a shard are spread over zones")
+	fs.StringVar(&c.Machine, "machine", "", "name of the machine, where several nodes may run on one: stands for --zone where that is empty")
 	fs.StringSliceVar(&c.Roles, "roles", allRoles, "what the node does: router (serves users), meta (may be a member of the metadata group), shard (holds rows)")
 	fs.StringSliceVar(&c.Seeds, "seeds", nil, "rpc addresses of other nodes, HOST:PORT, or dns:NAME:PORT for all addresses of a name, looked up again and again; none: a new node is a cluster of its own")
 	fs.IntVar(&c.MetaBootstrapExpect, "meta-bootstrap-expect", 1, "empty nodes with the role meta that found a cluster together: 1, 3 or 5, the same on all")

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"net"
 	"slices"
 
@@ -49,6 +50,9 @@ func (c *Config) validateCluster(bad func(format string, args ...any)) {
 	if len(c.Zone) > 255 {
 		bad("--zone has %d bytes, at most 255 are possible", len(c.Zone))
 	}
+	if len(c.Machine) > 255 {
+		bad("--machine has %d bytes, at most 255 are possible", len(c.Machine))
+	}
 	if len(c.Seeds) > 0 {
 		if c.RPC.Advertise == "" && unspecified(c.RPC.Addr) {
 			bad("--rpc-addr %s is no address that other nodes can dial: set --advertise-addr", c.RPC.Addr)
@@ -76,3 +80,6 @@ func unspecified(addr string) bool {
 	ip := net.ParseIP(host)
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
+
+// place is what replicas are spread over: the zone, or the machine where there are no zones.
+func (c *Config) place() string { return cmp.Or(c.Zone, c.Machine) }

@@ -48,6 +48,26 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
+// TestPlace: nodes that share a machine are as of one zone, unless there are zones.
+func TestPlace(t *testing.T) {
+	for _, c := range []struct {
+		env  map[string]string
+		want string
+	}{
+		{map[string]string{}, ""},
+		{map[string]string{"CORDWOOD_ZONE": "", "CORDWOOD_MACHINE": "m1"}, "m1"},
+		{map[string]string{"CORDWOOD_ZONE": "z1", "CORDWOOD_MACHINE": "m1"}, "z1"},
+	} {
+		config, _, err := load(t, "", c.env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := config.place(); got != c.want {
+			t.Errorf("%v: %q, want %q", c.env, got, c.want)
+		}
+	}
+}
+
 func TestLoadErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		file string

@@ -84,7 +84,11 @@ func TestStatusInWords(t *testing.T) {
 			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.nodes["d"].State = metapb.NodeState_NODE_STATE_DRAINED
 			w.down["d"] = time.Now().Add(-time.Minute)
-		}, false, []string{"degraded\n", "node node-d has not answered for 1m0s; it was emptied and holds nothing -> 'cordwood node remove node-d', or start it again"}, "critical"},
+		}, false, []string{"ok\n", "info: node node-d has not answered for 1m0s; it was emptied and holds nothing -> 'cordwood node remove node-d', if it is not to come back"}, "warning"},
+		{"a router", func(w *world) {
+			w.node("a", "b", "c", "r:router").shard(3, "a", "b", "c").voting("a", "b", "c")
+			w.down["r"] = time.Now().Add(-time.Minute)
+		}, false, []string{"degraded\n", "router node-r has not answered for 1m0s; it holds nothing -> start it again; if it is gone for good, 'cordwood node remove node-r'"}, "decommission"},
 		{"and nobody can take its place", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.down["c"] = time.Now().Add(-20 * time.Minute)

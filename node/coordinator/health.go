@@ -148,9 +148,15 @@ func (d *diagnosis) downNodes() {
 				replicas++
 			}
 		}
-		if replicas == 0 && p.leaving(id) && p.member(id) == nil {
-			d.add(warning, fmt.Sprintf("'cordwood node remove %s', or start it again", p.label(id)),
+		if p.emptied(id) {
+			// Whoever emptied it wanted it to stop, and may want it back.
+			d.add(info, fmt.Sprintf("'cordwood node remove %s', if it is not to come back", p.label(id)),
 				"node %s has not answered for %s; it was emptied and holds nothing", p.label(id), round(p.silent(id)))
+			continue
+		}
+		if slices.Equal(n.Node.GetRoles(), []string{"router"}) {
+			d.add(warning, fmt.Sprintf("start it again; if it is gone for good, 'cordwood node remove %s'", p.label(id)),
+				"router %s has not answered for %s; it holds nothing", p.label(id), round(p.silent(id)))
 			continue
 		}
 		next := ""

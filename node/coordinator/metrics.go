@@ -23,7 +23,7 @@ var (
 	toleranceDesc       = prometheus.NewDesc("cordwood_cluster_failure_tolerance", "How many more nodes may fail, in the worst case, until a shard or the metadata group stops; negative: one has.", nil, nil)
 	unavailableDesc     = prometheus.NewDesc("cordwood_cluster_unavailable_shards", "Shards without a leader.", nil, nil)
 	operationsDesc      = prometheus.NewDesc("cordwood_cluster_operations", "Operations that are remembered, by kind and state: running, done, failed or cancelled.", []string{"kind", "state"}, nil)
-	nodesDownDesc       = prometheus.NewDesc("cordwood_cluster_nodes_down", "Nodes that do not answer.", nil, nil)
+	nodesDownDesc       = prometheus.NewDesc("cordwood_cluster_nodes_down", "Nodes that do not answer, but those that were emptied.", nil, nil)
 	nodesDesc           = prometheus.NewDesc("cordwood_cluster_nodes", "Nodes of the cluster.", nil, nil)
 	shardsDesc          = prometheus.NewDesc("cordwood_cluster_shards", "Shards of the cluster.", nil, nil)
 	oldestDesc          = prometheus.NewDesc("cordwood_cluster_operation_oldest_age_seconds", "Age of the oldest operation that has not ended; 0 if there is none.", nil, nil)
@@ -97,7 +97,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	for _, n := range p.status.Nodes {
-		if n.Down {
+		if n.Down && !p.emptied(n.GetNode().GetId()) {
 			down++
 		}
 	}

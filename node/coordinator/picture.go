@@ -190,6 +190,11 @@ func (p *picture) leaving(id string) bool {
 	return state == metapb.NodeState_NODE_STATE_DRAINING || state == metapb.NodeState_NODE_STATE_DRAINED
 }
 
+// emptied tells whether a node is on its way out and nothing needs it any more.
+func (p *picture) emptied(id string) bool {
+	return p.leaving(id) && p.member(id) == nil && !slices.ContainsFunc(p.status.Shards, func(s *metapb.Shard) bool { return slices.Contains(s.Replicas, id) })
+}
+
 // want is how many replicas a shard is to have.
 func want(s *metapb.Shard) int {
 	if s.Want > 0 {

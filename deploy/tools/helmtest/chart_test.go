@@ -204,7 +204,7 @@ func TestConfigSchema(t *testing.T) {
 		t.Skip("CORDWOOD_BIN names no server: `make helm-test` does")
 	}
 	chartSets := []string{
-		"admin-addr", "advertise-addr", "cluster-id", "data-dir", "http.addr", "http.v1-addr", "meta-bootstrap-expect", "node-name",
+		"admin-addr", "advertise-addr", "cluster-id", "data-dir", "http.addr", "http.v1-addr", "machine", "meta-bootstrap-expect", "node-name",
 		"replication", "roles", "rpc.addr", "rpc.tls-ca", "rpc.tls-cert", "rpc.tls-key", "seeds", "shards", "shutdown-grace",
 		"tls.cert", "tls.client-ca", "tls.key", "user-file", "user-provider", "zone",
 	}

@@ -99,6 +99,9 @@ spec:
           {{- else }}
           valueFrom: {fieldRef: {fieldPath: "metadata.labels['topology.kubernetes.io/zone']"}}
           {{- end }}
+        # Where there are no zones, replicas of a shard keep to different machines.
+        - name: CORDWOOD_MACHINE
+          valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
         - name: CORDWOOD_CLUSTER_ID
           valueFrom:
             secretKeyRef:
