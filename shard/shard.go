@@ -180,6 +180,11 @@ func (s *Shard) open() (err error) {
 	if s.manifest, err = manifest.Open(s.manifestConfig()); err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.manifest.Close())
+		}
+	}()
 	st := s.manifest.State()
 	if n := s.manifest.TornBytes(); n > 0 {
 		s.cfg.Logger.Info("left out an edit of the manifest that was not finished", "bytes", n)

@@ -49,7 +49,12 @@ func openBackend(cfg Config, g *guard, logger hclog.Logger) (store Store, marks 
 	meta := &walMeta{guard: g}
 	store, err = wal.Open(dir, wal.WithSegmentSize(cfg.SegmentBytes), wal.WithLogger(logger),
 		wal.WithMetaStore(meta), wal.WithSegmentFiler(segment.NewFiler(dir, &walFS{fs.New(), g, meta})))
-	return store, meta.sealed, err
+	if err != nil {
+		// The library leaves the list open, and whoever opens the log next would wait for its
+		// lock for ever.
+		return nil, nil, errors.Join(err, meta.Close())
+	}
+	return store, meta.sealed, nil
 }
 
 // checkBoltLog checks the pages of a log before it is opened. A file that another

@@ -1,0 +1,85 @@
+package shard
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// openFiles lists the files below a folder that this process has open.
+func openFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skipf("the files that are open cannot be listed here: %v", err)
+	}
+	var open []string
+	for _, e := range entries {
+		if path, err := os.Readlink(filepath.Join("/proc/self/fd", e.Name())); err == nil && strings.HasPrefix(path, dir) {
+			open = append(open, path)
+		}
+	}
+	slices.Sort(open)
+	return open
+}
+
+// TestDamagedShardIsTriedAgain opens a shard with a damaged file twice, as a node does that
+// waits for the replica to be made anew. Each time the damage is told, nothing stays open or
+// locked, and the shard opens once the file is as it was.
+func TestDamagedShardIsTriedAgain(t *testing.T) {
+	for _, kind := range []string{"raft/log/*.wal", "raft/log/wal-meta.db", "raft/snapshots/*/state.bin", "MANIFEST"} {
+		t.Run(filepath.Base(kind), func(t *testing.T) {
+			cfg := testConfig(t)
+			cfg.Registerer = prometheus.NewRegistry()
+			s := openShard(t, cfg)
+			s.mustPut(batch(head(1, 9, 1), "a"))
+			s.flush()
+			s.mustPut(batch(head(1, 9, 2), "b"))
+			s.crash()
+			_ = s.manifest.Close() // a test's crash leaves it open
+			paths, err := filepath.Glob(filepath.Join(cfg.Dir, kind))
+			if err != nil || len(paths) == 0 {
+				t.Fatalf("%v, %v", paths, err)
+			}
+			sound, err := os.ReadFile(paths[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			bad := slices.Clone(sound)
+			bad[25] ^= 1
+			if err := os.WriteFile(paths[0], bad, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				failed := make(chan error, 1)
+				go func() {
+					_, err := Open(cfg)
+					failed <- err
+				}()
+				select {
+				case err = <-failed:
+				case <-time.After(time.Minute):
+					t.Fatal("it waits for something that the one before it left locked")
+				}
+				if !IsDamaged(err) {
+					t.Fatalf("opened with %v", err)
+				}
+				if left := openFiles(t, cfg.Dir); len(left) > 0 {
+					t.Errorf("it is not open, and these are: %q", left)
+				}
+			}
+			if err := os.WriteFile(paths[0], sound, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			again := openShard(t, cfg)
+			if got := again.rows(1); !slices.Equal(got, []string{"a", "b"}) {
+				t.Errorf("rows are %q", got)
+			}
+		})
+	}
+}
