@@ -69,6 +69,9 @@ type Process struct {
 // written: what is in memory must not be trusted, and nothing may be closed in order.
 const exitFailStop = 70
 
+// exitCutStop is the status with which it ends when a part did not stop in time.
+const exitCutStop = 71
+
 // SettingsError is a fault of what the settings name, as a file of users that does not
 // exist. Nothing was started, and no data folder was made.
 type SettingsError struct{ Err error }
@@ -106,10 +109,32 @@ func Run(ctx context.Context, cfg *Config, proc Process) error {
 		// Asked to stop while still starting.
 		err = nil
 	}
-	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.ShutdownGrace)
-	defer cancel()
-	return errors.Join(err, n.stop(stopCtx))
+	return errors.Join(err, n.stopInTime(context.WithoutCancel(ctx)))
 }
+
+// stopInTime is stop within the time for it; a part that hangs has the process end all the same.
+func (n *node) stopInTime(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.ShutdownGrace)
+	defer cancel()
+	defer time.AfterFunc(n.cfg.ShutdownGrace+stopExtra, n.cutStop).Stop()
+	return n.stop(ctx)
+}
+
+// stopExtra is how much longer than its time a stop may take before it is cut short. What
+// keeps to the time needs a moment to give up.
+const stopExtra = 5 * time.Second
+
+// cutStop ends a process whose stop hangs. What was acknowledged is in the log, from which
+// the next start takes it.
+func (n *node) cutStop() {
+	part, _ := n.stopping.Load().(string)
+	n.log.Error("the stop took too long and is cut short; what was acknowledged is in the log, and the next start reads it from there (not rows of tables with skip_wal)",
+		"part", part, "grace", n.cfg.ShutdownGrace, "status", exitCutStop)
+	exit(exitCutStop)
+}
+
+// exit is os.Exit, but for tests.
+var exit = os.Exit
 
 func newNode(cfg *Config, proc Process) *node {
 	return &node{
@@ -156,6 +181,8 @@ type node struct {
 	// waiting is what the node waits for; empty once it serves. leaving is why it should
 	// not be used although it does.
 	waiting, leaving atomic.Value
+	// stopping names the part that is being stopped.
+	stopping atomic.Value
 	// hurry has a report sent at once.
 	hurry chan struct{}
 	// failed takes the error of a part that cannot go on.
@@ -227,7 +254,9 @@ func (n *node) stop(ctx context.Context) error {
 	var errs []error
 	n.service.Stopping()
 	n.leave("stopping")
+	n.stopping.Store("leadership of groups")
 	n.handOver(ctx, true)
+	n.stopping.Store("requests of users")
 	for _, port := range []*httpServer{n.users, n.usersV1} {
 		if port != nil {
 			errs = append(errs, port.close(ctx))
@@ -235,6 +264,7 @@ func (n *node) stop(ctx context.Context) error {
 	}
 	for i := len(n.closers) - 1; i >= 0; i-- {
 		c := n.closers[i]
+		n.stopping.Store(c.name)
 		begin := time.Now()
 		err := c.close(ctx)
 		n.log.Debug("stopped", "part", c.name, "took", time.Since(begin), "error", err)

@@ -1,8 +1,10 @@
 package replica
 
 import (
+	"errors"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -153,4 +155,41 @@ func TestAppendsThatTellNothingAreNotSent(t *testing.T) {
 	p.told = p.told.Add(-repeatAfter)
 	send(4, raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6})
 	send(5, raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6})
+}
+
+// full is a pipeline that answers the first append, and has room for no other one.
+type full struct {
+	answers chan raft.AppendFuture
+	closed  chan struct{}
+	once    sync.Once
+}
+
+func (f *full) AppendEntries(*raft.AppendEntriesRequest, *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	<-f.closed
+	return nil, raft.ErrPipelineShutdown
+}
+func (f *full) Consumer() <-chan raft.AppendFuture { return f.answers }
+func (f *full) Close() error                       { f.once.Do(func() { close(f.closed) }); return nil }
+
+// After an answer that is no success raft takes no more of them. What it sends nevertheless
+// must not wait for ever: raft could not be stopped any more.
+func TestPipelineEndsWithWhoTakesItsAnswers(t *testing.T) {
+	for name, answer := range map[string]raft.AppendEntriesResponse{
+		"refused": {Term: 2}, "newer term": {Term: 3, Success: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &full{answers: make(chan raft.AppendFuture, 1), closed: make(chan struct{})}
+			w := &wire{stuck: func() bool { return false }, last: func() uint64 { return 6 }, peers: map[string]peerProgress{}}
+			p := &wirePipeline{AppendPipeline: f, w: w, id: "b", out: make(chan raft.AppendFuture), done: make(chan struct{}), sent: time.Now()}
+			go p.run()
+			f.answers <- unsent{&raft.AppendEntriesRequest{Term: 2}, &answer}
+			<-p.Consumer() // and nothing after it
+			if _, err := p.AppendEntries(&raft.AppendEntriesRequest{Term: 2, Entries: entries(5, 6, 2)}, nil); !errors.Is(err, raft.ErrPipelineShutdown) {
+				t.Errorf("an append after the last answer: %v", err)
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }

@@ -258,16 +258,25 @@ const idleAfter = 300 * time.Millisecond
 // errBehind is why a pipeline ends.
 var errBehind = errors.New("the member is behind, and nothing is written: it is sent all that it lacks without a pipeline")
 
+// run hands the answers on. After one that is no success raft takes no more of them, and may
+// nevertheless go on to send: the pipeline is closed then, so that it does not wait for room
+// for ever, and with it whoever wants to stop raft.
 func (p *wirePipeline) run() {
 	for {
 		select {
 		case f := <-p.AppendPipeline.Consumer():
-			if f.Error() == nil {
+			failed := f.Error() != nil
+			if !failed {
 				p.w.heard(p.id, f.Response())
+				failed = !f.Response().Success || f.Response().Term > f.Request().Term
 			}
 			select {
 			case p.out <- f:
 			case <-p.done:
+				return
+			}
+			if failed {
+				_ = p.AppendPipeline.Close() // raft closes it once more, and gets the error then
 				return
 			}
 		case <-p.done:
