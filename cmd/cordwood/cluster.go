@@ -71,6 +71,8 @@ func printStatus(w io.Writer, s *httpapi.ClusterStatus) error {
 		fmt.Fprintf(w, "too much has failed already: %s does not work\n", s.LimitedBy)
 	case s.FailureTolerance == 0:
 		fmt.Fprintf(w, "no node may fail: %s would stop\n", s.LimitedBy)
+	case s.Health == "broken":
+		fmt.Fprintf(w, "something does not work, see below; what works survives the failure of any %s\n", count(s.FailureTolerance, "node"))
 	default:
 		fmt.Fprintf(w, "any %s may fail\n", count(s.FailureTolerance, "node"))
 	}
@@ -144,10 +146,7 @@ func nodeTable(w io.Writer, nodes []httpapi.ClusterNode) {
 		if n.State == "down" || n.State == "silent" {
 			state = fmt.Sprintf("%s %s", n.State, time.Duration(n.SilentSeconds*float64(time.Second)).Round(time.Second))
 		}
-		disk := "-"
-		if n.DiskCapacity > 0 {
-			disk = fmt.Sprintf("%d %%", 100*n.DiskUsed/n.DiskCapacity)
-		}
+		disk := percent(n.DiskUsed, n.DiskCapacity)
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", n.Name, state, strings.Join(n.Roles, ","), dash(n.Zone), dash(n.Meta),
 			n.Replicas, n.Leads, formatSize(n.Bytes), disk, n.RPCAddr)
 	}
@@ -182,15 +181,37 @@ func operationTable(w io.Writer, ops []httpapi.ClusterOperation, states bool) {
 			if op.TotalBytes > 0 {
 				done = fmt.Sprintf("%s of %s", formatSize(op.DoneBytes), formatSize(op.TotalBytes))
 			}
-			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", op.ID, op.Kind, op.Subject, op.Step, done, op.By, op.Reason)
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", op.ID, op.Kind, op.Subject, op.Step, done, op.By, one(op.Reason))
 			continue
 		}
 		end := time.Now()
 		if op.Ended != nil {
 			end = *op.Ended
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", op.ID, op.Kind, op.Subject, op.State, end.Sub(op.Created).Round(100*time.Millisecond), op.By, op.Reason)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", op.ID, op.Kind, op.Subject, op.State, end.Sub(op.Created).Round(100*time.Millisecond), op.By, one(op.Reason))
 	}
+}
+
+// percent is the part of a disk that is used; - if its size is not known.
+func percent(used, of int64) string {
+	if of <= 0 || of >= 1<<50 {
+		return "-"
+	}
+	return fmt.Sprintf("%d %%", 100*used/of)
+}
+
+// one is a text on one line, for a table.
+func one(text string) string {
+	const limit = 160
+	first, rest, more := strings.Cut(strings.TrimSpace(text), "\n")
+	first = strings.TrimSpace(first)
+	if more && strings.TrimSpace(rest) != "" {
+		first += " …"
+	}
+	if r := []rune(first); len(r) > limit {
+		first = string(r[:limit-1]) + "…"
+	}
+	return first
 }
 
 func dash(text string) string {
@@ -219,7 +240,13 @@ func newClusterOperationsCommand() *cobra.Command {
 				return usageError{fmt.Errorf("--wait needs the ID of an operation")}
 			}
 			var list []httpapi.ClusterOperation
+			detail := func(w io.Writer) { operationTable(w, list, true) }
 			if len(args) == 1 {
+				detail = func(w io.Writer) {
+					if len(list) == 1 { // --running may have left it out
+						operationDetail(w, &list[0])
+					}
+				}
 				id, err := operationNumber(args[0])
 				if err != nil {
 					return err
@@ -238,13 +265,53 @@ func newClusterOperationsCommand() *cobra.Command {
 			if running {
 				list = slices.DeleteFunc(list, func(op httpapi.ClusterOperation) bool { return op.State != "running" })
 			}
-			return printList(cmd.OutOrStdout(), output, list, func(w io.Writer) { operationTable(w, list, true) })
+			return printList(cmd.OutOrStdout(), output, list, detail)
 		},
 	}
 	listOutput(cmd, &output)
 	cmd.Flags().BoolVar(&running, "running", false, "only those that run")
 	waitFlag(cmd, &wait)
 	return cmd
+}
+
+// operationDetail prints all of one operation.
+func operationDetail(w io.Writer, op *httpapi.ClusterOperation) {
+	line := func(name, format string, args ...any) {
+		if text := fmt.Sprintf(format, args...); text != "" {
+			fmt.Fprintf(w, "%s\t%s\n", name, strings.ReplaceAll(text, "\n", "\n\t"))
+		}
+	}
+	line("operation", "%d", op.ID)
+	line("kind", "%s", op.Kind)
+	line("about", "%s", op.Subject)
+	line("from", "%s", op.From)
+	line("to", "%s", op.To)
+	if len(op.ToShards) > 0 {
+		line("to shards", "%s", strings.Trim(fmt.Sprint(op.ToShards), "[]"))
+	}
+	state := op.State
+	if op.Cancel && op.State == "running" {
+		state += ", being cancelled"
+	}
+	line("state", "%s", state)
+	line("step", "%s, try %d", op.Step, op.Attempt)
+	if op.TotalBytes > 0 {
+		line("done", "%s of %s", formatSize(op.DoneBytes), formatSize(op.TotalBytes))
+	}
+	if op.ETASeconds != nil {
+		line("left", "about %s", time.Duration(*op.ETASeconds*float64(time.Second)).Round(time.Second))
+	}
+	if op.Parent != 0 {
+		line("part of", "operation %d", op.Parent)
+	}
+	line("asked for by", "%s", op.By)
+	line("begun", "%s", op.Created.Format(time.RFC3339))
+	if op.Ended != nil {
+		line("ended", "%s, after %s", op.Ended.Format(time.RFC3339), op.Ended.Sub(op.Created).Round(100*time.Millisecond))
+	} else {
+		line("last step", "%s", op.Updated.Format(time.RFC3339))
+	}
+	line("reason", "%s", op.Reason)
 }
 
 func operationNumber(text string) (uint64, error) {
@@ -336,7 +403,11 @@ gained. --plan only shows.`,
 				return err
 			}
 			if !yes {
-				if err := confirm(cmd, "move them, and hot tables after them?"); err != nil {
+				question := "move them, and hot tables after them?"
+				if len(plan.Moves) == 0 {
+					question = "look for hot tables, and move those?"
+				}
+				if err := confirm(cmd, question); err != nil {
 					return err
 				}
 			}
@@ -354,16 +425,29 @@ func printPlan(w io.Writer, plan *httpapi.ClusterPlan) error {
 	if plan.Paused {
 		fmt.Fprintln(w, "rebalancing is paused: 'cordwood cluster resume rebalance' ends that")
 	}
-	if len(plan.Moves) == 0 && len(plan.Blocked) == 0 {
-		fmt.Fprintln(w, "no replica is to be moved")
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	if len(plan.Nodes) > 0 {
+		fmt.Fprintln(t, "NODE\tREPLICAS\tDISK\tINGEST\tLOAD")
+		for _, n := range plan.Nodes {
+			fmt.Fprintf(t, "%s\t%d\t%s\t%.0f %%\t%.2f\n", n.Node, n.Replicas, percent(n.DiskUsed, n.DiskCapacity), 100*n.IngestShare, n.Load)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
 	}
 	for _, b := range plan.Blocked {
 		fmt.Fprintf(w, "cannot be done: %s\n", b)
 	}
-	if len(plan.Moves) == 0 {
+	switch {
+	case len(plan.Moves) > 0:
+	case plan.Even != "":
+		fmt.Fprintf(w, "no replica is to be moved: %s\n", plan.Even)
+		return nil
+	default:
+		fmt.Fprintln(w, "no replica is to be moved")
 		return nil
 	}
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "SHARD\tFROM\tTO\tBYTES\tREASON")
 	for _, m := range plan.Moves {
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\n", m.Shard, dash(m.From), dash(m.To), formatSize(m.Bytes), m.Reason)

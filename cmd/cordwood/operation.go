@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -166,9 +167,10 @@ func (a *clusterAPI) wait(cmd *cobra.Command, id uint64) error {
 
 // operationLine is a running operation in one line.
 func operationLine(op *httpapi.ClusterOperation) string {
-	line := fmt.Sprintf("operation %d: %s", op.ID, op.Reason)
+	reason := strings.ReplaceAll(op.Reason, "\n", "; ")
+	line := fmt.Sprintf("operation %d: %s", op.ID, reason)
 	if op.Step != "" {
-		line = fmt.Sprintf("operation %d, %s: %s", op.ID, op.Step, op.Reason)
+		line = fmt.Sprintf("operation %d, %s: %s", op.ID, op.Step, reason)
 	}
 	if op.TotalBytes > 0 {
 		line += fmt.Sprintf(" (%s of %s", formatSize(op.DoneBytes), formatSize(op.TotalBytes))

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -12,11 +13,71 @@ func (p *planner) balance() {
 	for p.uneven() {
 		s, from, to := p.bestMove()
 		if s == nil || len(p.plan.Moves) > 0 && s.Bytes > budget {
+			if len(p.plan.Moves) == 0 {
+				p.plan.Even = p.stuck()
+			}
 			return
 		}
 		budget -= s.Bytes
-		p.move(s, from.ID, to, fmt.Sprintf("balance: node %s has a load of %.2f, node %s one of %.2f", from.ID, p.score(from), to.ID, p.score(to)))
+		p.move(s, from.ID, to, fmt.Sprintf("balance: node %s has %d replicas and a load of %.2f, node %s %d and %.2f", from.ID, from.replicas, p.score(from), to.ID, to.replicas, p.score(to)))
 	}
+	if len(p.plan.Moves) == 0 {
+		p.plan.Even = p.even()
+	}
+}
+
+// even says why nodes that are not uneven are left as they are.
+func (p *planner) even() string {
+	nodes := p.up()
+	if len(nodes) < 2 {
+		return fmt.Sprintf("there are %d nodes that can take replicas, and balance needs two", len(nodes))
+	}
+	scores, counts := p.spans(nodes)
+	return fmt.Sprintf("the loads of the nodes are at most %.2f apart, and their numbers of replicas %d: replicas are moved from %.2f and %d on",
+		scores.high-scores.low, int(counts.high-counts.low), p.limits.Spread*scores.mean, p.lopsidedFrom(counts))
+}
+
+// stuck says why nodes are left as they are although they are uneven.
+func (p *planner) stuck() string {
+	nodes := p.up()
+	least := slices.MinFunc(nodes, func(a, b *nodeState) int {
+		return cmp.Or(cmp.Compare(a.replicas, b.replicas), cmp.Compare(p.score(a), p.score(b)), cmp.Compare(a.ID, b.ID))
+	})
+	switch {
+	case !slices.ContainsFunc(p.shards, func(s *Shard) bool { return !s.Busy }):
+		return "something is done with each shard already: ask again when that has ended"
+	case least.moves >= p.limits.NodeMoves:
+		return fmt.Sprintf("node %s, which has least, takes part in %d moves: ask again when they have ended", least.ID, least.moves)
+	case float64(least.Used) > p.limits.MustFill*float64(least.Capacity):
+		return fmt.Sprintf("node %s, which has least, could take more, but %d %% of its disk are used, and no replica goes where it is more than %.0f %%: add space",
+			least.ID, 100*least.Used/max(least.Capacity, 1), 100*p.limits.MustFill)
+	case !slices.ContainsFunc(nodes, func(n *nodeState) bool { return n != least && p.roomFrom(n, least, 0) }):
+		return fmt.Sprintf("node %s, which has least, could take more, but %d %% of its disk are used: above %.0f %% it takes replicas only from nodes whose disks are as full",
+			least.ID, 100*least.Used/max(least.Capacity, 1), 100*p.limits.Fill)
+	}
+	return "the nodes are not even, but no move of a single replica makes them more so"
+}
+
+// span is the range of a measure of nodes.
+type span struct{ low, high, mean float64 }
+
+// spans are those of the scores, and of the numbers of replicas.
+func (p *planner) spans(nodes []*nodeState) (scores, counts span) {
+	measure := func(of func(*nodeState) float64) span {
+		s := span{low: of(nodes[0]), high: of(nodes[0])}
+		for _, n := range nodes {
+			x := of(n)
+			s.low, s.high, s.mean = min(s.low, x), max(s.high, x), s.mean+x/float64(len(nodes))
+		}
+		return s
+	}
+	return measure(p.score), measure(func(n *nodeState) float64 { return float64(n.replicas) })
+}
+
+// lopsidedFrom is by how many replicas two nodes have to differ to be uneven. With many nodes,
+// or full disks, one node without any changes the scores little, and yet it should have some.
+func (p *planner) lopsidedFrom(counts span) int {
+	return max(2, int(2*p.limits.Spread*counts.mean)+1)
 }
 
 // up are the nodes among which shards are balanced.
@@ -24,18 +85,14 @@ func (p *planner) up() []*nodeState {
 	return slices.DeleteFunc(slices.Clone(p.nodes), func(n *nodeState) bool { return n.State != Up })
 }
 
-// uneven tells whether two scores differ by more than the limit.
+// uneven tells whether two scores, or two numbers of replicas, differ by more than the limit.
 func (p *planner) uneven() bool {
 	nodes := p.up()
 	if len(nodes) < 2 {
 		return false
 	}
-	lowest, highest, sum := p.score(nodes[0]), p.score(nodes[0]), 0.0
-	for _, n := range nodes {
-		x := p.score(n)
-		lowest, highest, sum = min(lowest, x), max(highest, x), sum+x
-	}
-	return highest-lowest > p.limits.Spread*sum/float64(len(nodes))
+	scores, counts := p.spans(nodes)
+	return scores.high-scores.low > p.limits.Spread*scores.mean || int(counts.high-counts.low) >= p.lopsidedFrom(counts)
 }
 
 // least is the smallest gain that is worth a move. It keeps rounding errors, and
@@ -71,12 +128,22 @@ func (p *planner) bestMove() (shard *Shard, from, to *nodeState) {
 
 // allowed tells whether a replica of s may move from a to b.
 func (p *planner) allowed(s *Shard, a, b *nodeState) bool {
-	if b.State != Up || b.moves >= p.limits.NodeMoves || slices.Contains(s.Replicas, b.ID) ||
-		float64(b.Used+s.Bytes) > p.limits.Fill*float64(b.Capacity) {
+	if b.State != Up || b.moves >= p.limits.NodeMoves || slices.Contains(s.Replicas, b.ID) || !p.roomFrom(a, b, s.Bytes) {
 		return false
 	}
 	// Never more replicas in one zone than before.
 	return b.Zone == a.Zone || b.Zone == "" || p.sameZone(s, b) == 0
+}
+
+// sameFill is by how much of a disk it may be fuller than another one to count as as full.
+const sameFill = 0.01
+
+// roomFrom tells whether a replica of so many bytes may go from a to b for balance: there is
+// room, or both disks are about as full, as when they are one.
+func (p *planner) roomFrom(a, b *nodeState, bytes int64) bool {
+	fill := func(used, capacity int64) float64 { return float64(used) / float64(max(capacity, 1)) }
+	after := fill(b.Used+bytes, b.Capacity)
+	return after <= p.limits.Fill || after <= p.limits.MustFill && after <= fill(a.Used, a.Capacity)+sameFill
 }
 
 // gain is by how much a move lowers the sum of the squares of the scores, which, as

@@ -63,6 +63,23 @@ type Blocked struct {
 type Plan struct {
 	Moves   []Move
 	Blocked []Blocked
+	// Loads are the nodes that may take replicas, by id, as they are before the plan.
+	Loads []NodeLoad
+	// Even says in words why nothing is moved for balance. It is empty if something is, and
+	// if there is something else to do first.
+	Even string
+}
+
+// NodeLoad is what counts for the balance of nodes.
+type NodeLoad struct {
+	Node     string
+	Replicas int
+	// Capacity and Used are bytes of its disk, Ingest what its replicas take in, in bytes a
+	// second.
+	Capacity, Used int64
+	Ingest         float64
+	// Score weighs these; 1 would be a full disk that has all replicas and takes everything in.
+	Score float64
 }
 
 // Limits bound a plan. The zero value means the defaults.
@@ -74,8 +91,9 @@ type Limits struct {
 	// MustFill is the same for moves that have to be: repairs, and away from nodes that are
 	// drained. A node below Fill is preferred. Default: 0.9.
 	MustFill float64
-	// Spread is by how much of their mean the scores of two nodes may differ before
-	// shards are moved for balance. Default: 0.1.
+	// Spread is by how much of their mean the scores of two nodes may differ, and by how
+	// much of theirs half of the numbers of their replicas, before shards are moved for
+	// balance. Default: 0.1.
 	Spread float64
 	// Share is how much of all bytes one plan may move for balance. Default: 0.05, but
 	// always one shard.
@@ -101,6 +119,9 @@ func (l Limits) withDefaults() Limits {
 // balance lowers the variance of the nodes' scores.
 func Make(nodes []Node, shards []Shard, limits Limits) Plan {
 	p := newPlanner(nodes, shards, limits.withDefaults())
+	for _, n := range p.up() {
+		p.plan.Loads = append(p.plan.Loads, NodeLoad{n.ID, n.replicas, n.Capacity, n.Used, n.ingest, p.score(n)})
+	}
 	for _, step := range []func(*Shard){p.repair, p.drain, p.trim, p.separate} {
 		for _, s := range p.shards {
 			if !s.Busy {

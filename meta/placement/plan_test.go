@@ -30,6 +30,8 @@ func house(words ...string) []Node {
 			n.Moves = 2
 		case "tight":
 			n.Used = 80 * gib
+		case "crowded":
+			n.Used = 86 * gib
 		case "full":
 			n.Used = 92 * gib
 		}
@@ -103,6 +105,14 @@ func TestMake(t *testing.T) {
 		{"the surplus one is on the drained node", house("a", "b:draining"), []Shard{of(1, 1, "a", "b")}, []string{"shard 1: b -> "}},
 		{"zones apart", house("a/1", "b/1", "c/2", "d/3"), []Shard{of(1, 3, "a", "b", "c")}, []string{"shard 1: a -> d"}},
 		{"a new node gets a share", house("a", "b"), []Shard{of(1, 1, "a"), of(2, 1, "a"), of(3, 1, "a"), of(4, 1, "a")}, []string{"shard 1: a -> b"}},
+		{
+			"an empty node among many gets some", append(house("a", "b", "c", "d", "e"), Node{ID: "f", Capacity: 100 * gib, Used: 4 * gib}),
+			[]Shard{{ID: 1, Want: 1, Replicas: []string{"a"}}, {ID: 2, Want: 1, Replicas: []string{"a"}}, {ID: 3, Want: 1, Replicas: []string{"b"}}, {ID: 4, Want: 1, Replicas: []string{"b"}},
+				{ID: 5, Want: 1, Replicas: []string{"c"}}, {ID: 6, Want: 1, Replicas: []string{"d"}}, {ID: 7, Want: 1, Replicas: []string{"e"}}},
+			[]string{"shard 1: a -> f"},
+		},
+		{"an empty node on the same full disk gets a share", house("a:crowded", "b:crowded"), []Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20}, {ID: 2, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20}}, []string{"shard 1: a -> b"}},
+		{"an empty node with a fuller disk gets none", house("a", "b:crowded"), []Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20}, {ID: 2, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20}}, []string{}},
 		{"one large shard cannot be balanced", house("a", "b"), []Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Bytes: 60 * gib}}, []string{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -115,6 +125,9 @@ func TestMake(t *testing.T) {
 				if m.Reason == "" {
 					t.Errorf("shard %d moves without a reason", m.Shard)
 				}
+			}
+			if (got.Even == "") != (len(got.Moves)+len(got.Blocked) > 0) {
+				t.Errorf("%d moves, %d blocked, and why there is nothing to even out: %q", len(got.Moves), len(got.Blocked), got.Even)
 			}
 			slices.Reverse(nodes)
 			shards := slices.Clone(c.shards)

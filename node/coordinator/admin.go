@@ -237,6 +237,8 @@ func (p *picture) describeOperation(op *metapb.Operation) httpapi.ClusterOperati
 	}
 	if t := p.tables[op.TableId]; t != nil {
 		out.Table = t.Database + "." + t.Name
+	} else if op.TableId != 0 {
+		out.Table = op.Notes[noteName]
 	}
 	if op.EndedUnixNano != 0 {
 		ended := endTime(op).UTC()
@@ -282,6 +284,19 @@ func (a *Admin) Plan(ctx context.Context) (*httpapi.ClusterPlan, error) {
 	}
 	plan := placement.Make(p.placementNodes(), p.placementShards(), placement.Limits{})
 	out := &httpapi.ClusterPlan{Moves: []httpapi.ClusterMove{}, Blocked: []string{}, Paused: p.status.GetSettings().GetRebalancePaused()}
+	out.Nodes, out.Even = []httpapi.ClusterLoad{}, p.relabel(plan.Even)
+	ingest := 0.0
+	for _, l := range plan.Loads {
+		ingest += l.Ingest
+	}
+	for _, l := range plan.Loads {
+		load := httpapi.ClusterLoad{Node: p.label(l.Node), Replicas: l.Replicas, DiskUsed: l.Used, DiskCapacity: l.Capacity, Load: l.Score}
+		if ingest > 0 {
+			load.IngestShare = l.Ingest / ingest
+		}
+		out.Nodes = append(out.Nodes, load)
+	}
+	slices.SortFunc(out.Nodes, func(a, b httpapi.ClusterLoad) int { return cmp.Compare(a.Node, b.Node) })
 	for _, m := range plan.Moves {
 		move := httpapi.ClusterMove{Shard: m.Shard, Bytes: m.Bytes, Reason: p.relabel(m.Reason)}
 		if m.From != "" {

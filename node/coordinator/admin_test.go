@@ -73,26 +73,30 @@ func TestStatusInWords(t *testing.T) {
 	}{
 		{"all is well", func(w *world) { w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c") }, false, []string{"ok\n"}, ":"},
 		{"one node is away", func(w *world) {
-			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
+			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.down["c"] = time.Now().Add(-3 * time.Minute)
 		}, false, []string{
-			"degraded\n", "node node-c has not answered for 3m0s; its 1 replicas are replaced in 12m0s where others are left -> start it again",
-			"'cordwood node decommission node-c'", "shard 1: 2 of 3 replicas answer -> nothing: the replicas are replaced when their nodes have been silent for 15m0s",
+			"degraded\n", "node node-c has not answered for 3m; its replica is replaced in 12m where others are left -> start it again",
+			"'cordwood node decommission node-c'", "shard 1: 2 of 3 replicas answer -> nothing: the replicas are replaced when their nodes have been silent for 15m",
 			"the metadata group has 3 voters, of which node-c does not answer",
 		}, "critical"},
 		{"one that was emptied and stopped", func(w *world) {
 			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.nodes["d"].State = metapb.NodeState_NODE_STATE_DRAINED
 			w.down["d"] = time.Now().Add(-time.Minute)
-		}, false, []string{"ok\n", "info: node node-d has not answered for 1m0s; it was emptied and holds nothing -> 'cordwood node remove node-d', if it is not to come back"}, "warning"},
+		}, false, []string{"ok\n", "info: node node-d has not answered for 1m; it was emptied and holds nothing -> 'cordwood node remove node-d', if it is not to come back"}, "warning"},
 		{"a router", func(w *world) {
 			w.node("a", "b", "c", "r:router").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.down["r"] = time.Now().Add(-time.Minute)
-		}, false, []string{"degraded\n", "router node-r has not answered for 1m0s; it holds nothing -> start it again; if it is gone for good, 'cordwood node remove node-r'"}, "decommission"},
+		}, false, []string{"degraded\n", "router node-r has not answered for 1m; it holds nothing -> start it again; if it is gone for good, 'cordwood node remove node-r'"}, "decommission"},
+		{"one is away, and nobody can take its place", func(w *world) {
+			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
+			w.down["c"] = time.Now().Add(-3 * time.Minute)
+		}, false, []string{"its replica is not replaced: 2 nodes are up, none of them without a replica: add a node"}, "are replaced when"},
 		{"and nobody can take its place", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.down["c"] = time.Now().Add(-20 * time.Minute)
-		}, false, []string{"are being replaced where others are left", "2 of 3 replicas answer -> node c is down; 2 nodes are up, none of them without a replica: add a node"}, "critical"},
+		}, false, []string{"its replica is not replaced: 2 nodes are up, none of them without a replica: add a node", "2 of 3 replicas answer -> node node-c is down; 2 nodes are up, none of them without a replica: add a node"}, "critical"},
 		{"the only replica", func(w *world) {
 			w.node("a", "b").shard(1, "a").shard(1, "b").voting("a")
 			w.down["b"] = time.Now().Add(-time.Minute)

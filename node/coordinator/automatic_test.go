@@ -239,7 +239,7 @@ func TestRefused(t *testing.T) {
 		{&metapb.Operation{Kind: KindReplicaRepair, ShardId: 1, FromNode: "a"}, "shard 1 has one replica, on node node-a: it cannot be given up"},
 		{&metapb.Operation{Kind: KindReplicaChange, ShardId: 1, Want: 5}, "shard 1 cannot have 5 replicas: has 3 of 5 replicas; 3 nodes are up, none of them without a replica: add a node"},
 		{&metapb.Operation{Kind: KindReplicaChange, ShardId: 1, Want: 8}, "from 1 to 7 are possible"},
-		{&metapb.Operation{Kind: KindTableMove, TableId: 9, ToShards: []uint32{1}}, "there is no table with id 9"},
+		{&metapb.Operation{Kind: KindTableMove, TableId: 9, ToShards: []uint32{1}}, "table 9 is gone"},
 		{&metapb.Operation{Kind: KindTableMove, TableId: 1, ToShards: []uint32{9}}, "there is no shard 9"},
 		{&metapb.Operation{Kind: KindTableMove, TableId: 2, ToShards: []uint32{2}}, fmt.Sprintf("can be moved or spread once the cluster uses protocol version %d, now it uses 2", metapb.ProtocolHandoff)},
 		{&metapb.Operation{Kind: KindNodeDrain, NodeId: "x"}, "there is no node x"},

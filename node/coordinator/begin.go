@@ -195,7 +195,7 @@ func (a *Admin) tableOperation(op *metapb.Operation, r *httpapi.ClusterRequest) 
 	if !found {
 		return errs.New(errs.TableNotFound, "table %s does not exist", r.Table)
 	}
-	op.TableId = t.ID
+	op.TableId, op.Notes[noteName] = t.ID, r.Table
 	switch {
 	case op.Kind == KindTableMove && len(r.ToShards) == 0:
 		return bad("table-move needs to_shards")
@@ -246,9 +246,13 @@ func (p *picture) refuseEmptying(id string) string {
 		if !slices.Contains(s.Replicas, id) {
 			continue
 		}
-		if missing := want(s) - others; missing > 0 {
-			return fmt.Sprintf("node %s cannot be emptied: shard %d wants %d replicas, and without it %d nodes can hold one: add %d, or have the shard keep fewer with 'cordwood shard replicas %d %d'",
-				p.label(id), s.Id, want(s), others, missing, s.Id, max(others, 1))
+		missing := want(s) - others
+		switch fewer := others - (others+1)%2; { // numbers of replicas are odd
+		case missing > 0 && fewer > 0:
+			return fmt.Sprintf("node %s cannot be emptied: shard %d wants %s, and without it %s can hold one: add %s, or have the shard keep fewer with 'cordwood shard replicas %d %d'",
+				p.label(id), s.Id, plural(want(s), "replica"), plural(others, "node"), plural(missing, "node"), s.Id, fewer)
+		case missing > 0:
+			return fmt.Sprintf("node %s cannot be emptied: shard %d wants %s, and no other node can hold one: add %s with the role shard", p.label(id), s.Id, plural(want(s), "replica"), plural(missing, "node"))
 		}
 	}
 	return ""

@@ -30,7 +30,7 @@ func record(p *picture, op *metapb.Operation, d decision, f *failure) *metapb.Op
 	next := proto.CloneOf(op)
 	next.Step, next.Reason = d.step, d.reason
 	if f != nil {
-		next.Reason = fmt.Sprintf("%s; the last try failed: %s", d.reason, f.err)
+		next.Reason = fmt.Sprintf("%s; the last try failed: %s", d.reason, p.spell(f.err.Error()))
 	}
 	if len(next.Reason) > maxReason {
 		next.Reason = strings.ToValidUTF8(next.Reason[:maxReason], "") + "…"
@@ -42,6 +42,9 @@ func record(p *picture, op *metapb.Operation, d decision, f *failure) *metapb.Op
 		next.ToShards = d.toShards
 	}
 	next.Notes = withNotes(op.Notes, d.notes)
+	if t := p.tables[op.TableId]; t != nil && next.Notes[noteName] == "" {
+		next.Notes = withNotes(next.Notes, map[string]string{noteName: t.Database + "." + t.Name})
+	}
 	switch {
 	case d.do != nil && !d.do.reads && d.step == op.Step:
 		next.Attempt++
@@ -89,7 +92,7 @@ func (c *Coordinator) carry(ctx context.Context, p *picture, op, next *metapb.Op
 	o := c.perform(ctx, p, d.do)
 	if o.err != nil {
 		c.metrics.failed(op.Kind, op.Step)
-		c.log.Warn("a step of an operation failed; tried again", append(fields(op), "call", d.do.what, "err", o.err)...)
+		c.log.Warn("a step of an operation failed; tried again", append(fields(op), "call", d.do.what, "error", p.spell(o.err.Error()))...)
 		return o
 	}
 	if d.then != nil {
@@ -158,11 +161,11 @@ func (c *Coordinator) tell(before, after *metapb.Operation) {
 // unasked makes a call of the cluster's own.
 func (c *Coordinator) unasked(ctx context.Context, p *picture, a *act) outcome {
 	o := c.perform(ctx, p, a)
-	level := c.log.Info
 	if o.err != nil {
-		level = c.log.Warn
+		c.log.Warn("a step of the cluster failed; tried again", "call", a.what, "error", p.spell(o.err.Error()))
+	} else {
+		c.log.Info("cluster step", "call", a.what)
 	}
-	level("cluster step", "call", a.what, "err", o.err)
 	return o
 }
 

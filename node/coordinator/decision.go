@@ -49,7 +49,7 @@ const (
 	noteTold     = "told"     // shards that know that they have all of the copy
 	noteMoves    = "moves"    // parts begun so far
 	noteFailed   = "failed"   // parts that did not come to their end
-	noteName     = "name"     // of a node that may be forgotten at the end
+	noteName     = "name"     // of a node or a table that may be gone at the end
 	noteInitial  = "initial"  // the shards of a new cluster
 	// The shard that is given up. It is not the record's own, since another operation may wait
 	// for that shard in vain, and would keep this one from being begun.

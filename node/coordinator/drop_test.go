@@ -29,7 +29,7 @@ func TestShardDrop(t *testing.T) {
 		}, "2", "node node-b was heard of 4s ago, and may be alive", ""},
 		{
 			"no confirmation", func(w *world) { w.down["b"] = time.Now().Add(-time.Minute) }, "", "",
-			"all rows of public.t7, older rows of public.t8 (about 10485760 bytes, up to entry 1000 of its log; on node node-b, last heard of 1m0s ago)",
+			"all rows of public.t7, older rows of public.t8 (about 10485760 bytes, up to entry 1000 of its log; on node node-b, last heard of 1m ago)",
 		},
 		{"the wrong one", func(w *world) { w.down["b"] = time.Now().Add(-time.Minute) }, "3", "", "shard 2 is given up for good"},
 		{"another replica is there", func(w *world) {

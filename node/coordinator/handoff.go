@@ -115,7 +115,7 @@ func (p *picture) handOver(op *metapb.Operation, t *schema.Table) decision {
 	}
 	switch {
 	case complete && closed:
-		return call(stepFinish, fmt.Sprintf("%s have the rows of table %s and take its writes", shardNames(h.Shards), name), p.place("finish the handoff of", t, metapb.PlaceTable_STEP_FINISH)).progress(done, total)
+		return call(stepFinish, fmt.Sprintf("%s the rows of table %s and %s its writes", shardsHave(h.Shards), name, takeOf(h.Shards)), p.place("finish the handoff of", t, metapb.PlaceTable_STEP_FINISH)).progress(done, total)
 	case closed && p.now.Sub(time.Unix(0, t.Writable().Since)) > closedFor:
 		return p.giveUp(op, t, fmt.Sprintf("writes waited for %s, and the copy was not complete %s", closedFor, waits))
 	case closed:
@@ -161,7 +161,7 @@ func (p *picture) tellNew(op *metapb.Operation, t *schema.Table) decision {
 		d.then = map[string]string{noteTold: strings.Join(append(told, text), ",")}
 		return d
 	}
-	return finished("%s have the rows of table %s.%s and take its writes", shardNames(shards), t.Database, t.Name)
+	return finished("%s the rows of table %s.%s and %s its writes", shardsHave(shards), t.Database, t.Name, takeOf(shards))
 }
 
 // place is a step of the metadata.

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -122,8 +123,12 @@ func (d *diagnosis) metadata() {
 	}
 	switch tolerance := p.metaTolerance(""); {
 	case len(silent) > 0 && tolerance <= 0:
-		d.add(warning, "start them again; a voter whose node is lost is replaced after a while, if another node has the role meta",
-			"the metadata group has %d voters, of which %s does not answer: if another one fails, schemas and placement cannot change", len(p.metaVoters()), p.labels(silent))
+		it, does := "it", "does"
+		if len(silent) > 1 {
+			it, does = "them", "do"
+		}
+		d.add(warning, fmt.Sprintf("start %s again; a voter whose node is lost is replaced after a while, if another node has the role meta", it),
+			"the metadata group has %d voters, of which %s %s not answer: if another one fails, schemas and placement cannot change", len(p.metaVoters()), p.labels(silent), does)
 	case len(silent) > 0:
 		d.add(warning, "start it again", "voter %s of the metadata group does not answer", p.labels(silent))
 	case len(p.metaVoters())%2 == 0:
@@ -137,6 +142,15 @@ func (d *diagnosis) metadata() {
 
 func (d *diagnosis) downNodes() {
 	p := d.p
+	blocked := p.blockedRepairs()
+	homeless := func(id string) string {
+		for _, s := range p.status.Shards {
+			if slices.Contains(s.Replicas, id) && len(s.Replicas) > 1 && blocked[s.Id] != "" {
+				return blocked[s.Id]
+			}
+		}
+		return ""
+	}
 	for _, n := range p.status.Nodes {
 		id := n.GetNode().GetId()
 		if !n.Down {
@@ -159,24 +173,54 @@ func (d *diagnosis) downNodes() {
 				"router %s has not answered for %s; it holds nothing", p.label(id), round(p.silent(id)))
 			continue
 		}
-		next := ""
+		next, its := "", "its replica is"
+		if replicas > 1 {
+			its = fmt.Sprintf("its %d replicas are", replicas)
+		}
+		why := strings.TrimPrefix(homeless(id), fmt.Sprintf("node %s is down; ", p.label(id)))
 		switch left := p.cfg.ReplaceAfter - p.silent(id); {
 		case replicas == 0:
+		case why != "":
+			next = fmt.Sprintf("; %s not replaced: %s", its, why)
 		case left > 0:
-			next = fmt.Sprintf("; its %d replicas are replaced in %s where others are left", replicas, round(left))
+			next = fmt.Sprintf("; %s replaced in %s where others are left", its, round(left))
 		default:
-			next = fmt.Sprintf("; its %d replicas are being replaced where others are left", replicas)
+			next = fmt.Sprintf("; %s being replaced where others are left", its)
 		}
 		d.add(warning, fmt.Sprintf("start it again; if it is lost for good, 'cordwood node decommission %s'", p.label(id)),
 			"node %s has not answered for %s%s", p.label(id), round(p.silent(id)), next)
 	}
 }
 
-func round(d time.Duration) time.Duration {
+// round is a time for people: to the second, above a minute to half a minute.
+func round(d time.Duration) string {
+	unit := time.Second
 	if d > time.Minute {
-		return d.Round(time.Minute / 2)
+		unit = time.Minute / 2
 	}
-	return d.Round(time.Second)
+	text := d.Round(unit).String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+// blockedRepairs says of shards why they would get no new replicas for those on nodes that
+// are down, also before that is tried.
+func (p *picture) blockedRepairs() map[uint32]string {
+	nodes := p.placementNodes()
+	for i, n := range nodes {
+		if p.nodes[n.ID].Down {
+			nodes[i].State = placement.Down
+		}
+	}
+	out := map[uint32]string{}
+	for _, b := range placement.Make(nodes, p.placementShards(), placement.Limits{NodeMoves: 1 << 20}).Blocked {
+		out[b.Shard] = p.relabel(b.Reason)
+	}
+	return out
 }
 
 // damagedReplicas tells of replicas whose files are damaged, and what is done about it.
@@ -218,17 +262,14 @@ func (d *diagnosis) damagedReplicas() {
 // done about it.
 func (d *diagnosis) missingReplicas() {
 	p := d.p
-	blocked := map[uint32]string{}
-	for _, b := range placement.Make(p.placementNodes(), p.placementShards(), placement.Limits{}).Blocked {
-		blocked[b.Shard] = b.Reason
-	}
+	blocked := p.blockedRepairs()
 	groups, order := map[string][]string{}, []string{}
 	for _, s := range p.status.Shards {
 		living := len(p.livingReplicas(s))
 		if living >= want(s) || p.groups[s.Id].leader == "" {
 			continue
 		}
-		advice := "nothing: the replicas are replaced when their nodes have been silent for " + p.cfg.ReplaceAfter.String()
+		advice := "nothing: the replicas are replaced when their nodes have been silent for " + round(p.cfg.ReplaceAfter)
 		if op := p.runs(func(o *metapb.Operation) bool { return o.ShardId == s.Id }); op != nil {
 			advice = fmt.Sprintf("nothing: operation %d (%s) is at it", op.Id, op.Kind)
 		} else if why := blocked[s.Id]; why != "" {
@@ -403,6 +444,27 @@ func (p *picture) label(id string) string {
 		return id
 	}
 	return name
+}
+
+// plural is a number of things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// nodeID finds ids of nodes, which are ULIDs.
+var nodeID = regexp.MustCompile(`\b[0-9A-HJKMNP-TV-Z]{26}\b`)
+
+// spell calls the nodes in the text of an error by their names, with their addresses.
+func (p *picture) spell(text string) string {
+	return nodeID.ReplaceAllStringFunc(text, func(id string) string {
+		if n := p.nodes[id].GetNode(); n.GetRpcAddr() != "" {
+			return fmt.Sprintf("%s (%s)", p.label(id), n.RpcAddr)
+		}
+		return id
+	})
 }
 
 func (p *picture) labels(ids []string) string {

@@ -225,6 +225,9 @@ func subject(p *picture, o *metapb.Operation) string {
 		if t := p.tables[o.TableId]; t != nil {
 			return "table " + t.Database + "." + t.Name
 		}
+		if name := o.Notes[noteName]; name != "" {
+			return "table " + name // its rows have moved under another id, or it was dropped
+		}
 		return fmt.Sprintf("table %d", o.TableId)
 	case about(o) != 0:
 		return fmt.Sprintf("shard %d", about(o))
@@ -315,8 +318,10 @@ func (p *picture) rebalance(op *metapb.Operation) decision {
 		return wait(stepParts, "rebalancing is paused: 'cordwood cluster resume rebalance' lets it go on; %d parts still run", len(running))
 	}
 	begun, _ := strconv.Atoi(op.Notes[noteMoves])
+	even := ""
 	if begun < maxRebalance {
 		plan := placement.Make(p.placementNodes(), p.placementShards(), placement.Limits{})
+		even = p.relabel(plan.Even)
 		var parts []*metapb.Operation
 		for _, m := range plan.Moves {
 			parts = append(parts, p.movePart(op, m))
@@ -336,9 +341,16 @@ func (p *picture) rebalance(op *metapb.Operation) decision {
 		return p.waitFor(op, running, ended)
 	}
 	if begun == 0 {
-		return finished("the cluster is balanced: nothing was moved")
+		return finished("nothing was moved: %s; no table is so hot that another shard should take it", even)
 	}
-	return finished("the cluster is balanced: %d parts were moved", begun)
+	return finished("%s moved, and the rest stays: %s", partsWere(begun), cmp.Or(even, "that are as many as one rebalance moves"))
+}
+
+func partsWere(n int) string {
+	if n == 1 {
+		return "1 part was"
+	}
+	return fmt.Sprintf("%d parts were", n)
 }
 
 func (p *picture) tableParts(op *metapb.Operation) []*metapb.Operation {

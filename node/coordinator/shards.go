@@ -85,12 +85,22 @@ func shardNames(ids []uint32) string {
 	return "shards " + strings.Join(out, ", ")
 }
 
-// shardsTake are shards, and the verb that goes with so many.
-func shardsTake(ids []uint32) string {
+// shardsTake and shardsHave are shards, and the verb that goes with so many; takeOf is the
+// verb alone.
+func shardsTake(ids []uint32) string { return shardNames(ids) + " " + takeOf(ids) }
+
+func shardsHave(ids []uint32) string {
 	if len(ids) == 1 {
-		return shardNames(ids) + " takes"
+		return shardNames(ids) + " has"
 	}
-	return shardNames(ids) + " take"
+	return shardNames(ids) + " have"
+}
+
+func takeOf(ids []uint32) string {
+	if len(ids) == 1 {
+		return "takes"
+	}
+	return "take"
 }
 
 func (p *picture) makeShard(op *metapb.Operation, made, count int) decision {

@@ -28,7 +28,7 @@ func (p *picture) moveTable(op *metapb.Operation) decision {
 		if c := p.handedOver(op); c != nil {
 			return p.tellNew(op, c)
 		}
-		return failed("end", "there is no table with id %d: it was dropped or truncated", op.TableId)
+		return failed("end", "%s is gone: it was dropped or truncated", subject(p, op))
 	}
 	if !movable(t) || t.Handoff != nil {
 		return p.handOver(op, t)

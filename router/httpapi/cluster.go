@@ -174,6 +174,20 @@ type ClusterPlan struct {
 	Moves   []ClusterMove `json:"moves" yaml:"moves"`
 	Blocked []string      `json:"blocked" yaml:"blocked"`
 	Paused  bool          `json:"paused" yaml:"paused"`
+	// Nodes are what was looked at; Even is why nothing is moved for balance, if nothing is.
+	Nodes []ClusterLoad `json:"nodes" yaml:"nodes"`
+	Even  string        `json:"even" yaml:"even"`
+}
+
+// ClusterLoad is what counts of a node for balance. Load weighs the used part of its disk
+// (half), its part of what all replicas take in (0.3) and its part of all replicas (0.2).
+type ClusterLoad struct {
+	Node         string  `json:"node" yaml:"node"`
+	Replicas     int     `json:"replicas" yaml:"replicas"`
+	DiskUsed     int64   `json:"disk_used" yaml:"disk_used"`
+	DiskCapacity int64   `json:"disk_capacity" yaml:"disk_capacity"`
+	IngestShare  float64 `json:"ingest_share" yaml:"ingest_share"`
+	Load         float64 `json:"load" yaml:"load"`
 }
 
 // ClusterMove is one step of a plan.

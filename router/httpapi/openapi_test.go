@@ -109,7 +109,7 @@ func TestSchemasOfStructs(t *testing.T) {
 	doc := described(t, newWhole(t))
 	for name, value := range map[string]any{
 		"ClusterStatus": ClusterStatus{}, "ClusterProblem": ClusterProblem{}, "ClusterNode": ClusterNode{}, "ClusterShard": ClusterShard{},
-		"ClusterOperation": ClusterOperation{}, "ClusterAnswer": ClusterAnswer{}, "ClusterPlan": ClusterPlan{},
+		"ClusterOperation": ClusterOperation{}, "ClusterAnswer": ClusterAnswer{}, "ClusterPlan": ClusterPlan{}, "ClusterLoad": ClusterLoad{},
 		"ClusterMove": ClusterMove{}, "Status": Status{}, "DryRunForm": dryRunForm{}, "ClusterRequest": ClusterRequest{},
 	} {
 		schema := doc.Components.Schemas[name]
