@@ -11,6 +11,7 @@
 package shardclient
 
 import (
+	"context"
 	"log/slog"
 	"maps"
 	"slices"
@@ -131,6 +132,10 @@ type target struct {
 	leader string // the node that last answered as leader; "" if not known
 	// lost is since when no replica answered as leader; zero: one did last.
 	lost time.Time
+	// found is closed when one does again.
+	found chan struct{}
+	// scouted: a write that waits looks for the leader soon, and others need not.
+	scouted bool
 }
 
 // load is how many bytes are on their way to all shards, or wait.
@@ -150,7 +155,7 @@ func (c *Client) target(shard uint32) *target {
 	defer c.mu.Unlock()
 	t := c.shards[shard]
 	if t == nil {
-		t = &target{queue: newWindow(c.cfg.QueueBytes, c.cfg.QueueWait)}
+		t = &target{queue: newWindow(c.cfg.QueueBytes, c.cfg.QueueWait), found: make(chan struct{})}
 		c.shards[shard] = t
 	}
 	return t
@@ -253,8 +258,37 @@ func (c *Client) learn(shard uint32, node string) {
 func (c *Client) found(shard uint32, node string) {
 	t := c.target(shard)
 	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.lost.IsZero() {
+		close(t.found)
+		t.found = make(chan struct{})
+	}
 	t.leader, t.lost = node, time.Time{}
+}
+
+// scoutEvery is how long nobody looks for the leader of a shard that writes wait for.
+const scoutEvery = 200 * time.Millisecond
+
+// awaitLeader waits before a shard without a leader is asked again: for backoff, or until
+// another write has found the leader. Of all that wait one waits for scoutEvery at most, so
+// that an election costs no write a second more, and many do not ask all the time. It is
+// false if ctx ends before.
+func (c *Client) awaitLeader(ctx context.Context, shard uint32, backoff time.Duration) bool {
+	t := c.target(shard)
+	t.mu.Lock()
+	found, scout := t.found, !t.scouted && backoff > scoutEvery
+	if scout {
+		t.scouted, backoff = true, scoutEvery
+	}
 	t.mu.Unlock()
+	if scout {
+		defer func() {
+			t.mu.Lock()
+			t.scouted = false
+			t.mu.Unlock()
+		}()
+	}
+	return sleepUntil(ctx, found, jitter(backoff))
 }
 
 // verdict is what an answer lets us do next.

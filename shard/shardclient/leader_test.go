@@ -168,3 +168,34 @@ func TestBusyShardIsNotAskedForEver(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestWritesShareTheLookForALeader: of the writes that wait for a leader one looks for it
+// soon, whatever their pauses are, and the others go on when it is found.
+func TestWritesShareTheLookForALeader(t *testing.T) {
+	node := &scripted{index: 5}
+	for range 12 {
+		node.script = append(node.script, refuse(errs.NotLeader, errs.ShardNotReady))
+	}
+	cl := newCluster(t, node).client(t, func(c *Config) {
+		c.MinBackoff, c.MaxBackoff, c.WriteTimeout = time.Minute, time.Minute, 10*time.Minute
+	})
+	begin := time.Now()
+	failures := make(chan error, 4)
+	for range cap(failures) {
+		go func() {
+			_, err := cl.Write(t.Context(), 1, batches, noTables)
+			failures <- err
+		}()
+	}
+	for range cap(failures) {
+		if err := <-failures; err != nil {
+			t.Error(err)
+		}
+	}
+	if took := time.Since(begin); took > 30*time.Second {
+		t.Errorf("the writes took %s, and one could have found the leader within seconds", took)
+	}
+	if got := len(node.writes()); got != 12+cap(failures) {
+		t.Errorf("%d tries, want those of the script and one of each write", got)
+	}
+}

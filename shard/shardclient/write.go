@@ -147,10 +147,16 @@ func (w *writeAttempts) run(ctx context.Context) (uint64, error) {
 			w.c.forget(w.shard, node)
 			nodes = w.hinted(a.err, asked, nodes)
 		}
-		if pause == 0 {
+		rested := false
+		switch {
+		case w.spent():
+		case pause > 0:
+			rested = sleep(ctx, max(pause, jitter(backoff)))
+		default:
 			w.c.leaderless(w.shard)
+			rested = w.c.awaitLeader(ctx, w.shard, backoff)
 		}
-		if w.spent() || !sleep(ctx, max(pause, jitter(backoff))) {
+		if !rested {
 			return 0, w.fail(ctx)
 		}
 		backoff = min(2*backoff, w.c.cfg.MaxBackoff)
@@ -354,7 +360,10 @@ func jitter(d time.Duration) time.Duration {
 }
 
 // sleep pauses for d; false if the context ended, or would end, before.
-func sleep(ctx context.Context, d time.Duration) bool {
+func sleep(ctx context.Context, d time.Duration) bool { return sleepUntil(ctx, nil, d) }
+
+// sleepUntil is sleep that ends early, and is true, when early is closed.
+func sleepUntil(ctx context.Context, early <-chan struct{}, d time.Duration) bool {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
 		return false
 	}
@@ -362,6 +371,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	defer t.Stop()
 	select {
 	case <-t.C:
+		return true
+	case <-early:
 		return true
 	case <-ctx.Done():
 		return false
