@@ -44,6 +44,12 @@ type Config struct {
 	Replication int
 	// ShutdownGrace is how long a shutdown may take. Default 30s.
 	ShutdownGrace time.Duration
+	// PartitionHotBytes is what one shard should take in of a table with partitions=auto at
+	// most, in bytes a second, and PartitionHotAfter for how long the table must exceed that
+	// until it gets a partition more. Those of the node that leads the metadata group count.
+	// Default 16MiB and 5m.
+	PartitionHotBytes ByteSize
+	PartitionHotAfter time.Duration
 
 	// UserFile holds lines user[:mode]=password; empty: no authentication.
 	UserFile string
@@ -229,6 +235,9 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.IntVar(&c.Shards, "shards", 4, "shards of a new cluster, 1 to 64")
 	fs.IntVar(&c.Replication, "replication", 1, "replicas of each shard of a new cluster: 1, 3 or 5")
 	fs.DurationVar(&c.ShutdownGrace, "shutdown-grace", 30*time.Second, "how long a shutdown may take")
+	c.PartitionHotBytes = 16 << 20
+	fs.Var(&c.PartitionHotBytes, "partition-hot-bytes", "bytes a second of one table that one shard should take in: beyond that one with partitions=auto gets one more; the same on all nodes with the role meta")
+	fs.DurationVar(&c.PartitionHotAfter, "partition-hot-after", 5*time.Minute, "for how long a table must exceed that")
 	fs.StringVar(&c.UserFile, "user-file", "", "users, lines `user[:rw|ro|wo]=password`, read again on SIGHUP; none: no authentication")
 	fs.StringVar(&c.UserProvider, "user-provider", "", "other source of users: static_user_provider:file:PATH, static_user_provider:cmd:u=p,…, watch_file_user_provider:PATH")
 	fs.StringVar(&c.HTTP.Addr, "http-addr", "127.0.0.1:4000", "address for users: ingestion and SQL")
@@ -301,6 +310,12 @@ func (c *Config) Validate() error {
 	c.validateCluster(bad)
 	if c.ShutdownGrace <= 0 {
 		bad("--shutdown-grace %s: want a positive duration, as 30s", c.ShutdownGrace)
+	}
+	if c.PartitionHotBytes < 1<<10 {
+		bad("--partition-hot-bytes %s: want at least 1KiB", c.PartitionHotBytes)
+	}
+	if c.PartitionHotAfter < time.Second {
+		bad("--partition-hot-after %s: want at least 1s", c.PartitionHotAfter)
 	}
 	if c.UserFile != "" && c.UserProvider != "" {
 		bad("--user-file and --user-provider are both set: choose one")
