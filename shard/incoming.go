@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -182,14 +183,71 @@ func (in incoming) unname(st *manifest.State) error {
 	return in.fs.SyncDir(in.dir)
 }
 
-// keep removes all files but those that are named.
+// partName is the name of what came of a file before, while it is copied into a new one.
+func partName(path string) string { return path + ".part" }
+
+// goOn makes the file in which a fetched one arrives, and puts there what came of it in an
+// attempt that did not end: it need not be synced, because the file is checked when it is whole.
+// at is its length, at most size, and crc its checksum.
+func (in incoming) goOn(path string, size int64) (f vfs.File, at int64, crc uint32, err error) {
+	temp, part := segment.TempName(path), partName(path)
+	have, err := in.fs.Stat(temp)
+	if err == nil {
+		// An attempt that was ended while it copied has less than the one before it.
+		if old, oerr := in.fs.Stat(part); oerr != nil || old < have {
+			err = in.fs.Rename(temp, part)
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, 0, err
+	}
+	if f, err = in.fs.Create(temp); err != nil {
+		return nil, 0, 0, err
+	}
+	if have, err = in.fs.Stat(part); errors.Is(err, fs.ErrNotExist) {
+		return f, 0, 0, nil
+	}
+	if err == nil && have <= size {
+		at, crc, err = in.copyPart(f, part)
+	}
+	if err = errors.Join(err, in.fs.Remove(part)); err != nil {
+		return nil, 0, 0, errors.Join(err, f.Close())
+	}
+	return f, at, crc, nil
+}
+
+// copyPart copies a file, and returns its length and checksum.
+func (in incoming) copyPart(to vfs.File, name string) (at int64, crc uint32, err error) {
+	from, err := in.fs.Open(name)
+	if err != nil {
+		return 0, 0, err
+	}
+	buf := make([]byte, 1<<20)
+	for err == nil {
+		var n int
+		n, err = from.ReadAt(buf, at)
+		if _, werr := to.Write(buf[:n]); werr != nil {
+			err = werr
+			break
+		}
+		at += int64(n)
+		crc = crc32.Update(crc, castagnoli, buf[:n])
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return at, crc, errors.Join(err, from.Close())
+}
+
+// keep removes all files but those that are named, and what has come of them.
 func (in incoming) keep(wanted map[string]bool) error {
 	names, err := in.names()
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if wanted[name] || name == aheadFileName {
+		whole := strings.TrimSuffix(strings.TrimSuffix(name, segment.TempName("")), partName(""))
+		if wanted[whole] || name == aheadFileName {
 			continue
 		}
 		if err := in.fs.Remove(in.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {

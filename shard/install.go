@@ -304,11 +304,12 @@ func (s *Shard) fetchSegment(ctx context.Context, client shardpb.ShardServiceCli
 		return err
 	}
 	temp := segment.TempName(path)
-	f, err := in.fs.Create(temp)
+	f, at, crc, err := in.goOn(path, m.Bytes)
 	if err != nil {
 		return err
 	}
-	at, crc := int64(0), uint32(0)
+	s.installs.done.Add(at)
+	ours := false // what went wrong is our disk
 	take := func(b []byte) error {
 		if at+int64(len(b)) > m.Bytes {
 			return fmt.Errorf("segment %d has %d bytes, more came", m.ID, m.Bytes)
@@ -317,6 +318,7 @@ func (s *Shard) fetchSegment(ctx context.Context, client shardpb.ShardServiceCli
 			return err
 		}
 		if _, err := f.Write(b); err != nil {
+			ours = true
 			return err
 		}
 		at += int64(len(b))
@@ -335,8 +337,9 @@ func (s *Shard) fetchSegment(ctx context.Context, client shardpb.ShardServiceCli
 			err = nil
 		}
 	}
+	whole := err == nil
 	switch {
-	case err != nil:
+	case !whole:
 	case at != m.Bytes:
 		err = fmt.Errorf("segment %d has %d bytes, %d came", m.ID, m.Bytes, at)
 	case crc != m.FileCRC:
@@ -344,11 +347,14 @@ func (s *Shard) fetchSegment(ctx context.Context, client shardpb.ShardServiceCli
 	default:
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		s.installs.done.Add(-at)
-		return errors.Join(err, in.fs.Remove(temp))
+	if err = errors.Join(err, f.Close()); err == nil {
+		return in.fs.Rename(temp, path)
 	}
-	return in.fs.Rename(temp, path)
+	s.installs.done.Add(-at)
+	if !whole && !ours { // the next attempt goes on behind what is here
+		return err
+	}
+	return errors.Join(err, in.fs.Remove(temp))
 }
 
 // brokenStream is the error of a stream that ended before its time.
