@@ -81,6 +81,36 @@ func newNetwork(t *testing.T, c *cluster.Cluster) *network {
 	return n
 }
 
+// wide adds to each namespace a second network, wan0, which the nodes use among themselves: all
+// its packets go through a Switch. The i-th node is its port i.
+func (n *network) wide(c *cluster.Cluster) *Switch {
+	n.t.Helper()
+	var names []string
+	var addresses [][4]byte
+	for i, node := range n.nodes {
+		a := [4]byte{10, 214, 77, byte(i + 1)}
+		address := fmt.Sprintf("%d.%d.%d.%d", a[0], a[1], a[2], a[3])
+		for _, step := range [][]string{
+			{"-n", n.name(i), "tuntap", "add", "dev", "wan0", "mode", "tun"},
+			{"-n", n.name(i), "addr", "add", address + "/24", "dev", "wan0"},
+			{"-n", n.name(i), "link", "set", "wan0", "mtu", fmt.Sprint(switchMTU), "up"},
+		} {
+			if err := n.ip(step...); err != nil {
+				n.t.Skipf("no TUN devices here: %v", err)
+			}
+		}
+		node.Between(address)
+		names, addresses = append(names, n.name(i)), append(addresses, a)
+	}
+	c.Seed()
+	s, err := NewSwitch("wan0", names, addresses)
+	if err != nil {
+		n.t.Skipf("no TUN devices here: %v", err)
+	}
+	n.t.Cleanup(s.Close)
+	return s
+}
+
 // cut has packets from one node to another go nowhere; heal takes that back.
 func (n *network) cut(from, to int)  { n.route("add", from, to) }
 func (n *network) heal(from, to int) { n.route("del", from, to) }

@@ -36,6 +36,7 @@ type Node struct {
 	Admin string
 
 	cluster *Cluster // nil outside of one
+	between string   // where other nodes reach it, if not at RPC
 
 	t    testing.TB
 	args []string

@@ -102,7 +102,11 @@ func (c *Cluster) Add(roles string) *Node {
 func (c *Cluster) seeds() string {
 	var seeds []string
 	for _, n := range c.Metas {
-		seeds = append(seeds, n.RPC)
+		if n.between != "" {
+			seeds = append(seeds, n.between)
+		} else {
+			seeds = append(seeds, n.RPC)
+		}
 	}
 	return strings.Join(seeds, ",")
 }
@@ -132,6 +136,14 @@ func (n *Node) Within(host string, command ...string) {
 	n.set("--http-addr", host+":4000")
 	n.set("--rpc-addr", host+":4001")
 	n.set("--admin-addr", host+":4002")
+}
+
+// Between has other nodes reach a node that is Within a host at another address of that host
+// than this process does. Seed must follow.
+func (n *Node) Between(host string) {
+	n.between = host + ":4001"
+	n.set("--rpc-addr", "0.0.0.0:4001")
+	n.set("--advertise-addr", n.between)
 }
 
 // set changes a flag, or adds it.
