@@ -95,7 +95,7 @@ func Run(ctx context.Context, cfg *Config, proc Process) error {
 		log.Warn("systemd will not learn how this node is", "error", err)
 	}
 	defer n.service.Close()
-	n.wait("the data folder")
+	n.wait("its files of settings and its data folder")
 	err = n.start(ctx)
 	if err == nil {
 		n.announce()

@@ -166,52 +166,6 @@ func (n *node) startShards() error {
 	return nil
 }
 
-// awaitShards waits until the cluster has shards, and every replica of this node can do
-// its part.
-func (n *node) awaitShards(ctx context.Context) error {
-	for {
-		waits := n.whyNoShards()
-		if waits == "" && n.host != nil {
-			waits = n.host.Waits()
-		}
-		if waits == "" {
-			// Who asks for the state of the cluster as soon as the node is ready is not to
-			// hear of shards that have no leader yet.
-			n.reportNow(ctx)
-			n.wait("")
-			return nil
-		}
-		n.wait(waits)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case err := <-n.failed:
-			return err
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-// whyNoShards says what is missing for the first shards of a new cluster; empty if there
-// are any.
-func (n *node) whyNoShards() string {
-	if len(n.meta.Shards()) > 0 {
-		return ""
-	}
-	want := n.meta.Settings()
-	holders := 0
-	for _, m := range n.meta.Nodes() {
-		if slices.Contains(m.Roles, roleShard) {
-			holders++
-		}
-	}
-	text := "the first shards to be made"
-	if need := int(max(want.GetReplication(), 1)); holders < need {
-		text += fmt.Sprintf(": their %d replicas need as many nodes with the role shard, and there are %d", need, holders)
-	}
-	return text
-}
-
 // newShardClient makes the client of all shards of the cluster.
 func (n *node) newShardClient() *shardclient.Client {
 	return shardclient.New(shardclient.Config{

@@ -46,9 +46,14 @@ func (n *node) start(ctx context.Context) error {
 		// It may have to wait for other machines, whose start must not wait for this one.
 		n.service.Ready()
 	}
+	n.wait("the first answers of its seeds")
+	if len(n.cfg.Seeds) == 0 {
+		n.wait("the cluster that it is by itself")
+	}
 	if err := n.findCluster(ctx); err != nil {
 		return err
 	}
+	n.wait("the metadata of the cluster")
 	if err := n.openNetwork(); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func automatic(p *picture) *act {
 	for _, rule := range []func(*picture) *act{
 		(*picture).initialShards, (*picture).tendMeta, (*picture).repairShards, (*picture).rebuildReplicas, (*picture).dropCopies, (*picture).shardsForNewNodes,
 		(*picture).partitionTables, (*picture).spreadTables, (*picture).leadSound,
-		(*picture).balanceReplicas, (*picture).balanceLeaders, (*picture).raiseVersion, (*picture).trimHistory,
+		(*picture).balanceReplicas, (*picture).balanceLeaders, (*picture).forgetReplaced, (*picture).raiseVersion, (*picture).trimHistory,
 	} {
 		if a := rule(p); a != nil {
 			return a
@@ -295,6 +295,39 @@ func (p *picture) restarting(id string) bool {
 	return slices.ContainsFunc(p.status.Operations, func(op *metapb.Operation) bool {
 		return op.NodeId == id && op.Notes[noteMode] == modeRestart && (op.EndedUnixNano == 0 || p.now.Sub(endTime(op)) < restartTime)
 	})
+}
+
+// forgetReplaced forgets a node that holds nothing and has been silent for a while, if another
+// one with its name answers at its address: it was started there with an empty data folder, as
+// after its disk was lost or 'cordwood recover', and the former one cannot come back beside it.
+func (p *picture) forgetReplaced() *act {
+	for _, n := range p.status.Nodes {
+		id := n.GetNode().GetId()
+		m := p.member(id) // one that learns leaves the group when it is forgotten
+		if !n.Down || p.silent(id) < p.cfg.GiveUpAfter || m != nil && m.Voter || len(p.held(id)) > 0 ||
+			p.runs(func(op *metapb.Operation) bool { return op.NodeId == id || op.FromNode == id || op.ToNode == id }) != nil {
+			continue
+		}
+		if heir := p.heir(n.Node); heir != "" {
+			return &act{what: fmt.Sprintf("forget node %s: node %s has its name, %s, and its address, %s", id, heir, n.Node.Name, n.Node.RpcAddr), propose: p.command(func(c *metapb.Command) {
+				c.Op = &metapb.Command_RemoveNode{RemoveNode: &metapb.RemoveNode{NodeId: id}}
+			})}
+		}
+	}
+	return nil
+}
+
+// heir is a node that answers and that came later, with the name and the address of another one;
+// empty: there is none.
+func (p *picture) heir(n *metapb.Node) string {
+	for _, o := range p.status.Nodes {
+		m := o.GetNode()
+		if m.GetId() != n.GetId() && p.alive(m.GetId()) && o.Report != nil && m.GetName() == n.GetName() &&
+			m.GetRpcAddr() == n.GetRpcAddr() && n.GetRpcAddr() != "" && m.GetRegisteredUnixNano() > n.GetRegisteredUnixNano() {
+			return m.Id
+		}
+	}
+	return ""
 }
 
 // raiseVersion lets the cluster use what all its nodes know, once they have agreed for a

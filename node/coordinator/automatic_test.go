@@ -74,6 +74,22 @@ func TestAutomatic(t *testing.T) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.stopping["a"], w.stopping["b"] = true, true
 		}, func(w *world) bool { return w.voters[0] == "c" && w.groups[1].leader == "c" }, func(w *world) bool { return w.voters[0] == "b" || w.groups[1].leader == "b" }},
+		{"a node that came back empty replaces its former self", 5 * time.Minute, func(w *world) {
+			w.node("a", "b", "c").shard(1, "a").shard(1, "b").voting("a", "b", "c")
+			w.down["x"], w.down["z"] = begin().Add(-20*time.Second), begin().Add(-20*time.Second)
+			w.node("x:meta", "y:meta", "z:meta")
+			for i, id := range []string{"x", "y", "z"} { // y has x's name and address, z the address alone
+				w.nodes[id].Name, w.nodes[id].RpcAddr = "m", "10.0.0.1:4001"
+				w.nodes[id].RegisteredUnixNano += int64(i)
+			}
+			w.nodes["z"].Name = "other"
+		}, func(w *world) bool { return w.nodes["x"] == nil && w.nodes["z"] != nil }, func(w *world) bool { return time.Since(w.began) < 40*time.Second }},
+		{"one that holds something is not forgotten", 5 * time.Minute, func(w *world) {
+			w.node("x", "y").shard(1, "x").shard(1, "y").voting("y")
+			w.nodes["x"].Name, w.nodes["x"].RpcAddr = "n", "10.0.0.1:4001"
+			w.nodes["y"].Name, w.nodes["y"].RpcAddr, w.nodes["y"].RegisteredUnixNano = "n", "10.0.0.1:4001", time.Now().UnixNano()+1
+			w.down["x"] = begin()
+		}, func(w *world) bool { return time.Since(w.began) > 4*time.Minute && w.nodes["x"] != nil }, func(w *world) bool { return w.nodes["x"] == nil }},
 		{"a lost node is replaced", 30 * time.Minute, func(w *world) {
 			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").shard(3, "a", "b", "c").shard(1, "d").voting("a", "b", "c")
 			w.learners = []string{"d"}

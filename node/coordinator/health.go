@@ -168,9 +168,17 @@ func (d *diagnosis) downNodes() {
 				"node %s has not answered for %s; it was emptied and holds nothing", p.label(id), round(p.silent(id)))
 			continue
 		}
-		if slices.Equal(n.Node.GetRoles(), []string{"router"}) {
+		if heir := p.heir(n.Node); heir != "" && replicas == 0 && (p.member(id) == nil || !p.member(id).Voter) {
+			d.add(info, "nothing: it is forgotten in a moment", "node %s does not answer and holds nothing; node %s has come with its name and address", id, heir)
+			continue
+		}
+		if replicas == 0 && p.member(id) == nil {
+			word := "node"
+			if slices.Equal(n.Node.GetRoles(), []string{"router"}) {
+				word = "router"
+			}
 			d.add(warning, fmt.Sprintf("start it again; if it is gone for good, 'cordwood node remove %s'", p.label(id)),
-				"router %s has not answered for %s; it holds nothing", p.label(id), round(p.silent(id)))
+				"%s %s has not answered for %s; it holds nothing", word, p.label(id), round(p.silent(id)))
 			continue
 		}
 		next, its := "", "its replica is"

@@ -197,6 +197,31 @@ func (v *view) by(id string) (peer, bool) {
 	return peer{}, false
 }
 
+// name is a node for people: its name with the address, or its id if it does not answer.
+func (v *view) name(id string) string {
+	p, ok := v.by(id)
+	switch {
+	case !ok:
+		return id
+	case p.Name == "":
+		return fmt.Sprintf("%s (%s)", id, p.addr)
+	}
+	return fmt.Sprintf("%s (%s)", p.Name, p.addr)
+}
+
+// called are nodes for people, of which this one may be one.
+func (d *Discovery) called(v view, ids []string) string {
+	var out []string
+	for _, id := range ids {
+		if id == d.cfg.NodeID && d.cfg.Name != "" {
+			out = append(out, d.cfg.Name)
+		} else {
+			out = append(out, v.name(id))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
 // look asks all seeds who they are, and waits so long for answers.
 func (d *Discovery) look(ctx context.Context, patience time.Duration) view {
 	ctx, cancel := context.WithTimeout(ctx, patience)

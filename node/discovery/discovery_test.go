@@ -83,8 +83,11 @@ type node struct {
 
 func newWorld(t *testing.T, n int, conf func(*Config)) *world {
 	w := &world{t: t}
+	// A host of its own: a port of 127.0.0.1 may be given to a client of another test while a
+	// node that is killed does not listen on it.
+	host := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), rand.IntN(250), 1+rand.IntN(250))
 	for i := range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -384,7 +387,8 @@ func TestNames(t *testing.T) {
 	}
 	w.nodes[0].waits("the name has no address")
 	mu.Lock()
-	names = []string{"127.0.0.1"}
+	host, _, _ := net.SplitHostPort(w.nodes[0].addr)
+	names = []string{host}
 	mu.Unlock()
 	for _, n := range w.nodes {
 		if err := n.found(); err != nil {

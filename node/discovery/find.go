@@ -116,7 +116,7 @@ func (d *Discovery) join(v view, clusters map[string]string, before string) (boo
 	defer d.deciding.Unlock()
 	if promise, promised := d.cfg.State.Promise(); promise != "" && promise != id {
 		if promise != before || !d.void(v, promise, promised) {
-			d.wait(fmt.Sprintf("node %s to say what became of cluster %s, which this node promised to found with it", coordinator(promised), promise))
+			d.wait(fmt.Sprintf("node %s to say what became of cluster %s, which this node promised to found with it", v.name(coordinator(promised)), promise))
 			return false, nil
 		}
 	}
@@ -154,9 +154,9 @@ func (d *Discovery) begin(ctx context.Context, v view, before string) (bool, err
 		return false, err
 	case promise != "":
 		d.deciding.Unlock()
-		text := fmt.Sprintf("node %s to found cluster %s", coordinator(promised), promise)
+		text := fmt.Sprintf("node %s to found cluster %s", v.name(coordinator(promised)), promise)
 		if _, ok := v.by(coordinator(promised)); !ok {
-			text += fmt.Sprintf("; it does not answer: start it with its data folder, or, if that is lost, empty the data folders of nodes %s, in which nothing is yet", strings.Join(promised, ", "))
+			text += fmt.Sprintf("; it does not answer: start it with its data folder, or, if that is lost, empty the data folders of nodes %s, in which nothing is yet", d.called(v, promised))
 		}
 		d.wait(text)
 		return false, nil
@@ -172,7 +172,7 @@ func (d *Discovery) begin(ctx context.Context, v view, before string) (bool, err
 		return false, fmt.Errorf("all %d nodes for the first metadata group are here and empty, but --cluster-id says that cluster %s exists: its metadata is gone; bring the data folders back, or restore a backup into a new cluster, started without --cluster-id", d.cfg.Expect, d.cfg.ClusterID)
 	}
 	if coordinator(founders) != d.cfg.NodeID {
-		d.wait(fmt.Sprintf("node %s to found the cluster", coordinator(founders)))
+		d.wait(fmt.Sprintf("node %s to found the cluster", v.name(coordinator(founders))))
 		return false, nil
 	}
 	return d.found(ctx, v, founders)
@@ -187,7 +187,7 @@ func (d *Discovery) ready(v view) (missing string, founders []string) {
 		switch {
 		case !slices.Contains(p.Roles, RoleMeta):
 		case p.PromisedClusterId != "":
-			return fmt.Sprintf("cluster %s, which nodes %s are about to found", p.PromisedClusterId, strings.Join(p.Founders, ", ")), nil
+			return fmt.Sprintf("cluster %s, which nodes %s are about to found", p.PromisedClusterId, d.called(v, p.Founders)), nil
 		case int(p.Expect) != d.cfg.Expect:
 			return fmt.Sprintf("the same --meta-bootstrap-expect everywhere: it is %d at %s and %d here", p.Expect, p.addr, d.cfg.Expect), nil
 		default:
@@ -220,7 +220,7 @@ func (d *Discovery) found(ctx context.Context, v view, founders []string) (bool,
 	if err != nil {
 		return false, err
 	}
-	d.wait(fmt.Sprintf("nodes %s to agree to found cluster %s", strings.Join(founders, ", "), id))
+	d.wait(fmt.Sprintf("nodes %s to agree to found cluster %s", d.called(v, founders), id))
 	refusal := d.ask(ctx, v, id, founders)
 	d.deciding.Lock()
 	defer d.deciding.Unlock()
@@ -253,7 +253,7 @@ func (d *Discovery) ask(ctx context.Context, v view, id string, founders []strin
 				_, err = client.Found(ctx, &metapb.FoundRequest{ClusterId: id, Founders: founders, NodeId: d.cfg.NodeID})
 			}
 			if err != nil {
-				refusals[i] = fmt.Errorf("node %s at %s: %w", node, p.addr, short(err))
+				refusals[i] = fmt.Errorf("node %s: %w", v.name(node), short(err))
 			}
 		})
 	}

@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -262,7 +264,20 @@ func (h *Host) Waits() string {
 		return ""
 	}
 	slices.Sort(waiting)
-	return fmt.Sprintf("%d shards, to have a leader and to catch up with it: %v", len(waiting), waiting[:min(len(waiting), 8)])
+	const most = 8
+	var texts []string
+	for _, id := range waiting[:min(len(waiting), most)] {
+		texts = append(texts, strconv.FormatUint(uint64(id), 10))
+	}
+	text := "shard "
+	if len(waiting) > 1 {
+		text = "shards "
+	}
+	text += strings.Join(texts, ", ")
+	if len(waiting) > most {
+		text += fmt.Sprintf(" and %d more", len(waiting)-most)
+	}
+	return text + " to have a leader, and its replica here to catch up with it"
 }
 
 // Shard returns the open shard of that id.

@@ -113,6 +113,7 @@ func Run(cfg Config, w io.Writer) error {
 	p.line("Before any other node that was a member is started again, run on it:")
 	p.line("  cordwood recover --group meta --retire --accept-data-loss --data-dir FOLDER")
 	p.line("Else those could go on as a metadata group of their own. Then start this node first.")
+	p.line("Members whose folders are lost stay listed as down. One that is started with an empty folder at the address, and with the name, of a former one takes its place: the cluster forgets that a minute later. Others are forgotten by 'cordwood node remove NODE'.")
 	return p.err
 }
 

@@ -1,0 +1,140 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cordwood/proto/metapb"
+)
+
+// awaitShards waits until the cluster has shards, every replica of this node can do its part,
+// and, in a cluster that nobody has written to yet, all shards have had a leader. After that the
+// node is ready for good: see DESIGN.md.
+func (n *node) awaitShards(ctx context.Context) error {
+	first := firstLeaders{ask: n.meta.Status}
+	told := false // the metadata know how the replicas of this node are
+	for {
+		waits := n.whyNoShards()
+		if waits == "" && n.host != nil {
+			waits = n.host.Waits()
+		}
+		if waits == "" && !told {
+			// Who asks for the state of the cluster as soon as the node is ready is not to
+			// hear of shards that have no leader yet; nor are other nodes.
+			n.reportNow(ctx)
+			told = true
+		}
+		if waits == "" && n.unused() {
+			waits = first.waits(ctx, n.meta.Shards())
+		}
+		if waits == "" {
+			n.wait("")
+			return nil
+		}
+		n.wait(waits)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-n.failed:
+			return err
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// whyNoShards says what is missing for the first shards of a new cluster; empty if they are
+// there.
+func (n *node) whyNoShards() string {
+	holders := 0
+	for _, m := range n.meta.Nodes() {
+		if slices.Contains(m.Roles, roleShard) {
+			holders++
+		}
+	}
+	return missingShards(len(n.meta.Shards()), n.meta.Settings(), holders, n.unused())
+}
+
+// missingShards is whyNoShards for so many shards, nodes that hold shards, and a cluster that
+// nobody has written to.
+func missingShards(have int, set *metapb.Settings, holders int, unused bool) string {
+	left := int(set.GetInitialShards())
+	if have > 0 && (left == 0 || !unused) {
+		return ""
+	}
+	text := "the first shards to be made"
+	if have > 0 {
+		text += fmt.Sprintf(": %d of %d are", have, have+left)
+	}
+	if need := int(max(set.GetReplication(), 1)); holders < need {
+		text += fmt.Sprintf(": their %d replicas need as many nodes with the role shard, and there are %d", need, holders)
+	}
+	return text
+}
+
+// unused tells whether the cluster has no table: then nobody depends on it yet, and a node may
+// wait for what a cluster that is used must not make it wait for.
+func (n *node) unused() bool {
+	for _, d := range n.meta.Databases() {
+		if len(n.meta.Tables(d.Name)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// firstLeaders waits for the first leaders of a new cluster's shards, those on other nodes, too:
+// the first writes are not to meet shards that are still electing. It gives up after patience,
+// since a cluster without tables may also be an old one of which a node is lost.
+type firstLeaders struct {
+	ask   func(context.Context) (*metapb.StatusResponse, error)
+	began time.Time
+	asked time.Time
+	text  string // what was found to be missing when that was asked
+}
+
+const (
+	firstPatience = 30 * time.Second
+	firstPause    = 200 * time.Millisecond
+)
+
+// waits says which shards have had no leader yet; empty: all have, or it took too long.
+func (f *firstLeaders) waits(ctx context.Context, shards []*metapb.Shard) string {
+	if f.began.IsZero() {
+		f.began = time.Now()
+	}
+	if time.Since(f.began) > firstPatience {
+		return ""
+	}
+	if !f.asked.IsZero() && time.Since(f.asked) < firstPause {
+		return f.text
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	status, err := f.ask(ctx)
+	f.asked = time.Now()
+	if err != nil {
+		f.text = "the metadata group to say whether the first shards have leaders: " + err.Error()
+		return f.text
+	}
+	led := map[uint32]bool{}
+	for _, m := range status.Nodes {
+		for _, r := range m.GetReport().GetReplicas() {
+			led[r.ShardId] = led[r.ShardId] || r.State == "Leader"
+		}
+	}
+	var without []string
+	for _, s := range shards {
+		if !led[s.Id] {
+			without = append(without, strconv.FormatUint(uint64(s.Id), 10))
+		}
+	}
+	f.text = ""
+	if len(without) > 0 {
+		f.text = fmt.Sprintf("the first shards to have leaders; without one: %s", strings.Join(without[:min(len(without), 8)], ", "))
+	}
+	return f.text
+}
