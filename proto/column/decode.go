@@ -118,7 +118,7 @@ func inflatePacked(f frame, body []byte) error {
 	if err != nil || len(packed) != f.packed {
 		return corrupt("block", headerSize, fmt.Sprintf("%d packed bytes", f.packed), fmt.Sprintf("%d (%v)", len(packed), err))
 	}
-	return unpack(body, packed, f.columns)
+	return unpack(body, packed, f.columns, f.bits)
 }
 
 // decoder checks the columns one by one. Sections follow each other without gap or

@@ -180,6 +180,7 @@ func (e *encoder) putDictionary(d *entry, values []byte, width uint8) {
 		end += w.to - w.from
 		e.body = le.AppendUint32(e.body, end)
 	}
+	e.offer(candidate{kind: offsetSection, at: d.offsets, size: len(e.body) - d.offsets})
 	e.endSection()
 	if width > 0 {
 		d.codes = len(e.body)
@@ -195,6 +196,7 @@ func (e *encoder) putDictionary(d *entry, values []byte, width uint8) {
 				le.PutUint16(out[2*i:], c)
 			}
 		}
+		e.offer(candidate{kind: numberSection, width: width, at: d.codes, size: len(out), validity: d.validity})
 		e.endSection()
 	}
 	d.data = len(e.body)
@@ -202,4 +204,5 @@ func (e *encoder) putDictionary(d *entry, values []byte, width uint8) {
 		e.body = append(e.body, values[w.from:w.to]...)
 	}
 	e.endValues(d)
+	e.offer(candidate{kind: textSection, at: d.data, size: d.dataLen})
 }

@@ -55,6 +55,7 @@ type encoder struct {
 	codes      []uint16
 	slots      []uint64 // hash table of the dictionary
 	words      []span   // entries of the dictionary
+	wide       []uint64 // those of the section that is being packed
 }
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}
@@ -116,8 +117,8 @@ func (e *encoder) encode(dst []byte, cols []*Col, h Header, from, to int) []byte
 func (e *encoder) seal(dst []byte, h Header, columns int) []byte {
 	start := len(dst)
 	flags, content := uint16(0), e.body
-	if packed := e.pack(); packed != nil {
-		flags, content = flagPacked, packed
+	if packed := e.pack(h.Rows); packed != nil {
+		flags, content = flagPacked|flagBits, packed
 	}
 	if most := s2.MaxEncodedLen(len(content)); cap(dst)-start >= headerSize+most {
 		block := s2.Encode(dst[start+headerSize:start+headerSize+most], content)
@@ -222,6 +223,7 @@ func (e *encoder) numbers(d *entry, c *Col, from, to int) (lo, hi int64) {
 	if d.nulls > 0 {
 		e.zeroNulls(out, len(vals), int(d.width))
 	}
+	e.offer(candidate{kind: numberSection, width: d.width, at: d.data, size: d.dataLen, validity: d.validity})
 	e.endSection()
 	return lo, hi
 }
@@ -298,7 +300,7 @@ func (e *encoder) floats(d *entry, vals []uint64) {
 	} else {
 		e.body = e.body[:d.data+8*len(vals)]
 		narrow(e.body[d.data:], vals, 0, 8)
-		e.offer(packDecimal, d.data, 8*len(vals))
+		e.offer(candidate{kind: floatSection, width: 8, at: d.data, size: 8 * len(vals), validity: d.validity})
 	}
 	d.dataLen = len(e.body) - d.data
 	e.endSection()
@@ -325,10 +327,10 @@ func (e *encoder) bytes(d *entry, c *Col, from, to int) {
 		out = out[4:]
 		end = v
 	}
-	e.offer(packLengths, d.offsets, len(e.body)-d.offsets)
+	e.offer(candidate{kind: offsetSection, at: d.offsets, size: len(e.body) - d.offsets})
 	e.endSection()
 	e.values(d, c.bytes[start:end])
-	e.offer(packHex, d.data, d.dataLen)
+	e.offer(candidate{kind: textSection, at: d.data, size: d.dataLen})
 }
 
 // values appends the byte section of a Plain column or of a dictionary.

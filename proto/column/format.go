@@ -24,6 +24,8 @@ const (
 
 	// flagPacked tells that the block holds a packed body.
 	flagPacked = 1
+	// flagBits tells that it is packed by ways that flagPacked alone does not know.
+	flagBits = 2
 
 	offVersion = 4
 	offFlags   = 6
@@ -103,7 +105,8 @@ type frame struct {
 	Header
 	columns int
 	body    int
-	packed  int // size of the packed body; 0 if the block holds the body itself
+	packed  int  // size of the packed body; 0 if the block holds the body itself
+	bits    bool // it is packed by all ways, not only those of flagPacked
 	block   []byte
 }
 
@@ -165,7 +168,7 @@ func parseHeader(src []byte) (frame, error) {
 		return frame{}, corrupt("header", 0, fmt.Sprintf("%d bytes", headerSize), fmt.Sprintf("%d bytes", len(src)))
 	}
 	flags := le.Uint16(src[offFlags:])
-	if unknown := flags &^ flagPacked; unknown != 0 {
+	if unknown := flags &^ (flagPacked | flagBits); unknown != 0 {
 		return frame{}, &ErrUnsupported{Version: version, Supported: version, Flags: unknown}
 	}
 	rows, columns, body := le.Uint32(src[offRows:]), le.Uint32(src[offColumns:]), le.Uint32(src[offBody:])
@@ -181,15 +184,17 @@ func parseHeader(src []byte) (frame, error) {
 		return frame{}, corrupt("inflated size", offBody, fmt.Sprintf("at least %d bytes for %d columns", columns*entrySize+tailSize, columns), body)
 	case uint64(block) != uint64(len(src)-headerSize):
 		return frame{}, corrupt("block size", offBlock, len(src)-headerSize, block)
+	case flags == flagBits:
+		return frame{}, corrupt("flags", offFlags, fmt.Sprintf("%#x with %#x", flagPacked, flagBits), flags)
 	case le.Uint32(src[offSpare:]) != 0:
 		return frame{}, corrupt("header spare", offSpare, 0, le.Uint32(src[offSpare:]))
 	}
-	f := frame{columns: int(columns), body: int(body), block: src[headerSize:]}
+	f := frame{columns: int(columns), body: int(body), block: src[headerSize:], bits: flags&flagBits != 0}
 	n, err := s2.DecodedLen(f.block)
 	if flags&flagPacked != 0 {
 		f.packed = n
 		// Packed it is smaller, but for the list.
-		if most := f.body + 4 + 2*f.columns*packSize; err != nil || n > most {
+		if most := f.body + 4 + 3*f.columns*packSize; err != nil || n > most {
 			return frame{}, corrupt("block", headerSize, fmt.Sprintf("at most %d packed bytes", most), fmt.Sprintf("%d (%v)", n, err))
 		}
 	} else if err != nil || n != f.body {

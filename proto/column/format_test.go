@@ -5,9 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"flag"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -107,23 +110,50 @@ func TestGoldenV1(t *testing.T) {
 	}
 }
 
-// TestGoldenPacked reads a batch with sections packed in every way.
+// TestGoldenPacked reads batches with sections packed in every way: the first three, and all.
 func TestGoldenPacked(t *testing.T) {
-	src := golden(t, "v1-packed.batch", func() []byte { return packedBuilder().Encode(nil, goldenHeader) })
-	got, err := Decode(src, nil)
+	for _, c := range []struct {
+		file  string
+		build func() *Builder
+		flags uint16
+		ways  string
+	}{
+		{"v1-packed.batch", packedBuilder, flagPacked, "1 2 3"},
+		{"v1-bits.batch", bitsBuilder, flagPacked | flagBits, "1 2 3 4 5 6 7 8"},
+	} {
+		src := golden(t, c.file, func() []byte { return c.build().Encode(nil, goldenHeader) })
+		got, err := Decode(src, nil)
+		if err != nil {
+			t.Fatal(c.file, err)
+		}
+		b := c.build()
+		b.Finish()
+		mustMatch(t, b, 0, b.Rows(), got)
+		if flags := binary.LittleEndian.Uint16(src[offFlags:]); flags != c.flags {
+			t.Errorf("%s: flags %#x", c.file, flags)
+		}
+		if ways := waysOf(t, src); ways != c.ways {
+			t.Errorf("%s is packed by the ways %s, want %s", c.file, ways, c.ways)
+		}
+		again, err := Decode(b.Encode(nil, goldenHeader), nil)
+		if err != nil || !bytes.Equal(again.Mem, got.Mem) {
+			t.Errorf("%s: the same rows are laid out differently now (%v)", c.file, err)
+		}
+	}
+}
+
+// waysOf lists the ways by which sections of a batch are packed.
+func waysOf(t *testing.T, src []byte) string {
+	packed, err := s2.Decode(nil, src[headerSize:])
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := packedBuilder()
-	b.Finish()
-	mustMatch(t, b, 0, b.Rows(), got)
-	if flags := binary.LittleEndian.Uint16(src[offFlags:]); flags != flagPacked {
-		t.Errorf("flags %#x", flags)
+	end := len(packed) - 4
+	ways := map[string]bool{}
+	for at := end - packSize*int(binary.LittleEndian.Uint32(packed[end:])); at < end; at += packSize {
+		ways[strconv.Itoa(int(packed[at+12]))] = true
 	}
-	again, err := Decode(b.Encode(nil, goldenHeader), nil)
-	if err != nil || !bytes.Equal(again.Mem, got.Mem) {
-		t.Errorf("the same rows are laid out differently now (%v)", err)
-	}
+	return strings.Join(slices.Sorted(maps.Keys(ways)), " ")
 }
 
 func TestGoldenFuture(t *testing.T) {

@@ -17,7 +17,6 @@ import (
 func FuzzDecode(f *testing.F) {
 	f.Add(golden(f, "v1.batch", nil), false)
 	f.Add(golden(f, "v2-invented.batch", nil), false)
-	f.Add(golden(f, "v1-packed.batch", nil), false)
 	f.Add([]byte(magic), false)
 	for seed := range uint64(6) {
 		b := randomBuilder(rand.New(rand.NewPCG(seed, 3)), int(seed*13))
@@ -29,12 +28,15 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(append(src[:headerSize:headerSize], batch.Mem...), true)
 	}
-	packed := golden(f, "v1-packed.batch", nil)
-	inner, err := s2.Decode(nil, packed[headerSize:])
-	if err != nil {
-		f.Fatal(err)
+	for _, name := range []string{"v1-packed.batch", "v1-bits.batch"} {
+		packed := golden(f, name, nil)
+		inner, err := s2.Decode(nil, packed[headerSize:])
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(packed, false)
+		f.Add(append(packed[:headerSize:headerSize], inner...), true)
 	}
-	f.Add(append(packed[:headerSize:headerSize], inner...), true)
 	f.Fuzz(func(t *testing.T, src []byte, raw bool) {
 		if raw {
 			src = sealRaw(src)
