@@ -30,6 +30,7 @@ type state struct {
 	dbs       map[string]*schemapb.Database
 	byID      map[uint64]entry
 	byName    map[string]map[string]entry // database, table
+	lists     map[string]*tableList       // by database, of those that were asked for
 	shards    map[uint32]*metapb.Shard
 	nodes     map[string]*metapb.Node
 	dropped   map[uint64]struct{}
@@ -43,7 +44,7 @@ type state struct {
 func newState() *state {
 	return &state{
 		dbs: map[string]*schemapb.Database{}, byID: map[uint64]entry{}, byName: map[string]map[string]entry{},
-		shards: map[uint32]*metapb.Shard{}, nodes: map[string]*metapb.Node{}, dropped: map[uint64]struct{}{},
+		lists: map[string]*tableList{}, shards: map[uint32]*metapb.Shard{}, nodes: map[string]*metapb.Node{}, dropped: map[uint64]struct{}{},
 		pipelines:  map[string][]*metapb.PipelineVersion{},
 		operations: map[uint64]*metapb.Operation{}, settings: &metapb.Settings{},
 	}
@@ -97,6 +98,7 @@ func (s *state) put(t *schema.Table, index uint64) {
 	}
 	if named, taken := names[t.Name]; !taken || named.table.ID == t.ID || named.index <= index {
 		names[t.Name] = e
+		s.touch(t)
 	}
 }
 
@@ -115,6 +117,7 @@ func (s *state) unname(t *schema.Table) {
 		return
 	}
 	delete(names, t.Name)
+	s.touch(t)
 	if len(names) == 0 {
 		delete(s.byName, t.Database)
 	}
@@ -298,15 +301,17 @@ func (v *view) tableByID(id uint64) (*schema.Table, bool) {
 	return e.table, ok
 }
 
+// tables returns the tables of a database by name. The list is never changed.
 func (v *view) tables(database string) []*schema.Table {
 	v.mu.RLock()
-	out := make([]*schema.Table, 0, len(v.state.byName[database]))
-	for _, e := range v.state.byName[database] {
-		out = append(out, e.table)
-	}
+	list, ok := v.state.listed(database)
 	v.mu.RUnlock()
-	slices.SortFunc(out, func(a, b *schema.Table) int { return strings.Compare(a.Name, b.Name) })
-	return out
+	if ok {
+		return list
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.state.list(database)
 }
 
 func (v *view) shardList() []*metapb.Shard {

@@ -70,7 +70,9 @@ func (m *fakeMeta) Table(database, name string) (*schema.Table, bool) {
 }
 
 func (m *fakeMeta) Tables(database string) []*schema.Table {
-	return slices.DeleteFunc(slices.Clone(m.tables), func(t *schema.Table) bool { return t.Database != database })
+	list := slices.DeleteFunc(slices.Clone(m.tables), func(t *schema.Table) bool { return t.Database != database })
+	slices.SortFunc(list, func(a, b *schema.Table) int { return strings.Compare(a.Name, b.Name) })
+	return list
 }
 
 func (m *fakeMeta) TableByID(id uint64) (*schema.Table, bool) {

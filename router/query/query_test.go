@@ -310,8 +310,8 @@ svc shop 7days "ttl='7days'" 6
 svc svc_private NULL "" NULL
 `},
 		{"INFORMATION_SCHEMA.TABLES", `svc public logs BASE TABLE 1 mito 2 2 5 70 NULL append_mode='true', comment='it''s' it's 7
-svc shop orders BASE TABLE 2 mito 1 3 0 0 7days "" NULL 0
 svc shop gone BASE TABLE 3 mito 1 3 0 0 instant ttl='instant' NULL 0
+svc shop orders BASE TABLE 2 mito 1 3 0 0 7days "" NULL 0
 svc information_schema schemata SYSTEM VIEW 9223372036854775809 NULL 1 NULL NULL NULL NULL "" NULL NULL
 `},
 		{"information_schema.columns", `svc public logs ts 1 NULL NO TimestampMillisecond TIMESTAMP(3) PRI TIMESTAMP

@@ -116,7 +116,11 @@ func (s *Service) queryTables(ctx context.Context, sql string, names []*shardpb.
 			if err != nil {
 				return nil, nil, err
 			}
-			qt, err := t.encode(facts)
+			var unused []string
+			if len(names) == 1 {
+				unused = t.unused(sql)
+			}
+			qt, err := t.encode(facts, unused)
 			if err != nil {
 				return nil, nil, errs.Wrap(errs.Internal, err, "make the rows of %s.%s", name.Database, name.Name)
 			}

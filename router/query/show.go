@@ -65,9 +65,14 @@ func (s *Service) showTables(st *statement.ShowTables, database string) (array.R
 		return nil, err
 	}
 	var rows [][]string
+	skip := st.Page.Offset
+	full := func() bool { return st.Page.Limited && uint64(len(rows)) >= st.Page.Limit }
 	add := func(name, kind string) {
 		switch {
 		case !like(st.Like, name):
+		case skip > 0:
+			skip--
+		case full():
 		case st.Full:
 			rows = append(rows, []string{name, kind})
 		default:
@@ -75,27 +80,42 @@ func (s *Service) showTables(st *statement.ShowTables, database string) (array.R
 		}
 	}
 	if schema.ReservedDatabase(database) {
-		for _, t := range systemTables {
-			if strings.EqualFold(t.database, database) {
-				add(t.name, systemView)
-			}
-		}
-		if strings.EqualFold(database, schema.PrivateDatabase) {
-			for _, t := range s.cfg.Meta.Tables(schema.PrivateDatabase) {
-				add(t.Name, baseTable)
-			}
-		}
+		addInternal(database, s.cfg.Meta.Tables(schema.PrivateDatabase), add)
 	} else {
-		for _, t := range s.cfg.Meta.Tables(database) {
+		tables := s.cfg.Meta.Tables(database)
+		if st.Like == nil { // each table is a row: a page costs its rows
+			n := min(skip, uint64(len(tables)))
+			tables, skip = tables[n:], skip-n
+		}
+		for _, t := range tables {
+			if full() {
+				break
+			}
 			add(t.Name, baseTable)
 		}
 	}
-	slices.SortFunc(rows, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
-	rows = page(rows, st.Page)
 	if st.Full {
 		return textRows([]string{"Tables", "Table_type"}, rows), nil
 	}
 	return textRows([]string{"Tables"}, rows), nil
+}
+
+// addInternal adds the tables of a database of the server by name.
+func addInternal(database string, tables []*schema.Table, add func(name, kind string)) {
+	kinds := map[string]string{}
+	for _, t := range systemTables {
+		if strings.EqualFold(t.database, database) {
+			kinds[t.name] = systemView
+		}
+	}
+	if strings.EqualFold(database, schema.PrivateDatabase) {
+		for _, t := range tables {
+			kinds[t.Name] = baseTable
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		add(name, kinds[name])
+	}
 }
 
 // page is a part of a list.

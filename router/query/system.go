@@ -61,6 +61,19 @@ func (t *systemTable) schema() *schema.Table {
 	return def.Index()
 }
 
+// unused are the columns that a statement which reads no other table does not name.
+func (t *systemTable) unused(sql string) (names []string) {
+	if !statement.OnlyUses(sql, t.namesBut()) {
+		return nil
+	}
+	for _, c := range t.columns {
+		if statement.OnlyUses(sql, t.namesBut(c.Name)) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 // namesBut are the names of its columns and of the table as a query writes it, without some.
 func (t *systemTable) namesBut(without ...string) []string {
 	names := []string{t.database + "." + t.name}
@@ -78,10 +91,10 @@ const (
 	systemBatchBytes = 4 << 20
 )
 
-// encode makes the rows and returns them inline.
-func (t *systemTable) encode(f *facts) (*shardpb.QueryTable, error) {
+// encode makes the rows and returns them inline. Columns that unused names may be left null.
+func (t *systemTable) encode(f *facts, unused []string) (*shardpb.QueryTable, error) {
 	def := t.schema()
-	w := &rowWriter{header: column.Header{TableID: def.ID, SchemaVersion: def.Version}, def: def}
+	w := &rowWriter{header: column.Header{TableID: def.ID, SchemaVersion: def.Version}, def: def, unused: unused}
 	if err := t.rows(f, w); err != nil {
 		return nil, err
 	}
@@ -96,19 +109,30 @@ type rowWriter struct {
 	b       column.Builder
 	cols    []*column.Col
 	batches [][]byte
+	unused  []string // columns that nobody reads
 }
+
+// uses tells whether somebody reads a column.
+func (w *rowWriter) uses(name string) bool { return !slices.Contains(w.unused, name) }
 
 // add adds a row. Its values are in the order of the columns: string, int64, int,
 // uint32, uint64 or nil, as the column's type wants.
 func (w *rowWriter) add(values ...any) {
 	if w.b.Rows() == 0 && len(w.cols) == 0 {
 		for _, c := range w.def.Columns {
-			w.cols = append(w.cols, w.b.Add(c))
+			col := w.b.Add(c)
+			if !w.uses(c.Name) {
+				col = nil
+			}
+			w.cols = append(w.cols, col)
 		}
 	}
 	row := w.b.Rows()
 	for i, v := range values {
 		col := w.cols[i]
+		if col == nil {
+			continue
+		}
 		switch v := v.(type) {
 		case nil:
 			col.SetNull(row)

@@ -62,15 +62,20 @@ var tablesTable = &systemTable{
 				return err
 			}
 		}
+		withOptions := w.uses("options")
 		for _, d := range f.databases() {
 			for _, t := range f.tables(d.Name) {
+				options := ""
+				if withOptions {
+					options = optionsText(t.Options)
+				}
 				ttl := t.Options[schema.OptionTTL]
 				if ttl == "" {
 					ttl = d.Options[schema.OptionTTL]
 				}
 				s := sizes[t.ID]
 				w.add(catalogName, t.Database, t.Name, baseTable, t.ID, engineName, t.Version, t.Writable().ShardID, s.rows, s.bytes,
-					orNull(ttl), optionsText(t.Options), orNull(t.Options[schema.OptionComment]), t.CreatedUnixNano)
+					orNull(ttl), options, orNull(t.Options[schema.OptionComment]), t.CreatedUnixNano)
 			}
 		}
 		for _, t := range f.system {
