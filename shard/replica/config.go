@@ -111,6 +111,11 @@ type Config struct {
 	MaxEntryBytes int
 	// SegmentBytes is the size of a WAL segment. The default value is 2 MiB.
 	SegmentBytes int
+
+	// needless is the index up to which damaged entries of a WAL may be cut off; cut is called
+	// if that was done.
+	needless uint64
+	cut      func()
 }
 
 func (c Config) withDefaults() Config {

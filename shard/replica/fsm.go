@@ -302,6 +302,9 @@ type snapshotAdapter struct {
 }
 
 func (s *snapshotAdapter) Persist(sink raft.SnapshotSink) error {
+	if summed, ok := sink.(*snapshotSink); ok {
+		s.header.meta = summed.sum
+	}
 	if _, err := sink.Write(s.header.encode()); err != nil {
 		s.adapter.setSnapshotErr(err)
 		return err
@@ -327,11 +330,15 @@ const (
 // ErrUnsupported is returned for a snapshot that a newer version wrote.
 var ErrUnsupported = errors.New("written by a newer version of this program")
 
-type header struct{ index, term uint64 }
+type header struct {
+	index, term uint64
+	meta        uint32 // noteSum of what raft notes beside the snapshot; 0: not known
+}
 
 func (h header) encode() []byte {
 	b := make([]byte, headerBytes)
 	copy(b, snapshotMagic)
+	binary.LittleEndian.PutUint32(b[4:], h.meta<<8)
 	b[4] = snapshotVersion
 	binary.LittleEndian.PutUint64(b[8:], h.index)
 	binary.LittleEndian.PutUint64(b[16:], h.term)
@@ -349,5 +356,5 @@ func readHeader(r io.Reader) (header, error) {
 	if b[4] != snapshotVersion {
 		return header{}, fmt.Errorf("snapshot header: version is %d, want %d: %w", b[4], snapshotVersion, ErrUnsupported)
 	}
-	return header{index: binary.LittleEndian.Uint64(b[8:]), term: binary.LittleEndian.Uint64(b[16:])}, nil
+	return header{index: binary.LittleEndian.Uint64(b[8:]), term: binary.LittleEndian.Uint64(b[16:]), meta: binary.LittleEndian.Uint32(b[4:]) >> 8}, nil
 }

@@ -20,6 +20,7 @@ type metrics struct {
 	appendBytes   prometheus.Counter
 	failures      prometheus.Counter
 	changes       prometheus.Counter
+	cut           prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer, group string) *metrics {
@@ -38,6 +39,9 @@ func newMetrics(reg prometheus.Registerer, group string) *metrics {
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "cordwood_raft_log_failures_total", Help: "Failures of the raft log that ended the replica.",
 		}),
+		cut: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "cordwood_raft_log_damage_cut_total", Help: "Times that the log was found damaged when it was opened, in entries that the state holds and nobody needs, and these were cut off: nothing is lost, and the disk is not to be trusted.",
+		}),
 		changes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "cordwood_raft_leadership_changes_total", Help: "Times that this member began or ceased to lead its group.",
 		}),
@@ -45,7 +49,7 @@ func newMetrics(reg prometheus.Registerer, group string) *metrics {
 	if reg != nil {
 		m.reg = prometheus.WrapRegistererWith(prometheus.Labels{"group": group}, reg)
 	}
-	m.register(m.appendSeconds, m.fsyncSeconds, m.appendBytes, m.failures, m.changes)
+	m.register(m.appendSeconds, m.fsyncSeconds, m.appendBytes, m.failures, m.changes, m.cut)
 	return m
 }
 

@@ -21,6 +21,14 @@ func (r *Replica) open() (err error) {
 		r.fail(err)
 	})
 	g.synced = r.metrics.synced
+	if err := sweepSnapshots(filepath.Join(cfg.Dir, "snapshots")); err != nil {
+		return fmt.Errorf("snapshots: %w", err)
+	}
+	newest, command, err := verifySnapshots(filepath.Join(cfg.Dir, "snapshots"), nil)
+	if err != nil {
+		return err
+	}
+	cfg.needless, cfg.cut = needless(cfg, newest, command), r.metrics.cut.Inc
 	backend, marks, err := openBackend(cfg, g, logger)
 	if err != nil {
 		return err
@@ -30,13 +38,7 @@ func (r *Replica) open() (err error) {
 			err = errors.Join(err, backend.Close())
 		}
 	}()
-	if err := sweepSnapshots(filepath.Join(cfg.Dir, "snapshots")); err != nil {
-		return fmt.Errorf("snapshots: %w", err)
-	}
-	if _, _, err := verifySnapshots(filepath.Join(cfg.Dir, "snapshots"), nil); err != nil {
-		return err
-	}
-	snaps, err := raft.NewFileSnapshotStoreWithLogger(cfg.Dir, 2, logger)
+	snaps, err := openSnapshots(cfg.Dir, logger)
 	if err != nil {
 		return fmt.Errorf("snapshots: %w", err)
 	}

@@ -121,7 +121,7 @@ func recoverMember(cfg RecoverConfig) (found Copy, err error) {
 		return found, err
 	}
 	defer func() { err = errors.Join(err, broken, b.Close()) }()
-	snaps, err := raft.NewFileSnapshotStoreWithLogger(cfg.Dir, 2, logger)
+	snaps, err := openSnapshots(cfg.Dir, logger)
 	if err != nil {
 		return found, err
 	}
@@ -151,12 +151,12 @@ func recoverMember(cfg RecoverConfig) (found Copy, err error) {
 
 // recoverAhead makes a snapshot of a state that has more than the log, which goes: what
 // is appended next must come behind the state.
-func recoverAhead(cfg RecoverConfig, group raft.Configuration, store *logStore, snaps raft.SnapshotStore) error {
-	sink, err := snaps.Create(raft.SnapshotVersionMax, cfg.StateIndex, cfg.StateTerm, group, cfg.StateIndex, newLoopback(raft.ServerAddress(cfg.NodeID)))
+func recoverAhead(cfg RecoverConfig, group raft.Configuration, store *logStore, snaps *snapshotStore) error {
+	sink, err := snaps.create(raft.SnapshotVersionMax, cfg.StateIndex, cfg.StateTerm, group, cfg.StateIndex, newLoopback(raft.ServerAddress(cfg.NodeID)))
 	if err != nil {
 		return err
 	}
-	_, err = sink.Write(header{index: cfg.StateIndex, term: cfg.StateTerm}.encode())
+	_, err = sink.Write(header{index: cfg.StateIndex, term: cfg.StateTerm, meta: sink.sum}.encode())
 	if err == nil {
 		err = cfg.State(sink)
 	}

@@ -491,7 +491,7 @@ func TestMetrics(t *testing.T) {
 	want := []string{
 		"cordwood_raft_applied_index", "cordwood_raft_apply_lag_entries", "cordwood_raft_commit_index", "cordwood_raft_last_index",
 		"cordwood_raft_leader", "cordwood_raft_leader_known", "cordwood_raft_leadership_changes_total", "cordwood_raft_learners",
-		"cordwood_raft_log_append_bytes_total", "cordwood_raft_log_append_seconds", "cordwood_raft_log_bytes", "cordwood_raft_log_failures_total",
+		"cordwood_raft_log_append_bytes_total", "cordwood_raft_log_append_seconds", "cordwood_raft_log_bytes", "cordwood_raft_log_damage_cut_total", "cordwood_raft_log_failures_total",
 		"cordwood_raft_log_fsync_seconds", "cordwood_raft_log_oldest_age_seconds", "cordwood_raft_term", "cordwood_raft_voters",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(values))); diff != "" {

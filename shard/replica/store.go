@@ -46,9 +46,10 @@ func openBackend(cfg Config, g *guard, logger hclog.Logger) (store Store, marks 
 		}
 		return store, nil, err
 	}
-	meta := &walMeta{guard: g}
-	store, err = wal.Open(dir, wal.WithSegmentSize(cfg.SegmentBytes), wal.WithLogger(logger),
-		wal.WithMetaStore(meta), wal.WithSegmentFiler(segment.NewFiler(dir, &walFS{fs.New(), g, meta})))
+	meta := &walMeta{guard: g, needless: cfg.needless, cut: cfg.cut}
+	filer := segment.NewFiler(dir, &walFS{fs.New(), g, meta})
+	meta.filer = filer
+	store, err = wal.Open(dir, wal.WithSegmentSize(cfg.SegmentBytes), wal.WithLogger(logger), wal.WithMetaStore(meta), wal.WithSegmentFiler(filer))
 	if err != nil {
 		// The library leaves the list open, and whoever opens the log next would wait for its
 		// lock for ever.

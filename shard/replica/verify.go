@@ -5,14 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc64"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
@@ -41,7 +38,11 @@ type Verified struct {
 // gets the data of each command in the log, snapshot the content of the newest
 // snapshot. It must not run beside a process that has the replica open.
 func Verify(dir string, command func(index uint64, data []byte) error, snapshot func(io.Reader) error) (v Verified, err error) {
-	if v.Snapshot, v.SnapshotCommand, err = verifySnapshots(filepath.Join(dir, "snapshots"), snapshot); err != nil {
+	newest, lastCommand, err := verifySnapshots(filepath.Join(dir, "snapshots"), snapshot)
+	if newest != nil {
+		v.Snapshot, v.SnapshotCommand = newest.Index, lastCommand
+	}
+	if err != nil {
 		return v, err
 	}
 	logDir := filepath.Join(dir, "log")
@@ -188,142 +189,4 @@ func verifyBoltLog(path string, v *Verified, command func(uint64, []byte) error)
 		}
 	}
 	return nil
-}
-
-// verifySnapshots checks every snapshot and returns what the newest one covers, and
-// the last command in it.
-func verifySnapshots(dir string, content func(io.Reader) error) (newest, command uint64, err error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, 0, nil
-	}
-	if err != nil {
-		return 0, 0, err
-	}
-	path := ""
-	for _, e := range entries {
-		if !e.IsDir() || strings.HasSuffix(e.Name(), ".tmp") {
-			continue
-		}
-		meta, err := verifySnapshot(filepath.Join(dir, e.Name()))
-		switch {
-		case errors.Is(err, ErrUnsupported):
-			return 0, 0, fmt.Errorf("snapshot %s: %w", filepath.Join(dir, e.Name()), err)
-		case err != nil:
-			return 0, 0, damagedf("snapshot %s: %w; restore the directory from a replica or a backup", filepath.Join(dir, e.Name()), err)
-		}
-		if meta.Index >= newest {
-			newest, path = meta.Index, filepath.Join(dir, e.Name())
-		}
-	}
-	if path == "" {
-		return newest, 0, nil
-	}
-	f, err := os.Open(filepath.Join(path, "state.bin"))
-	if err != nil {
-		return newest, 0, err
-	}
-	defer f.Close()
-	h, err := readHeader(f)
-	if err == nil && content != nil {
-		err = content(f)
-	}
-	if err != nil {
-		return newest, h.index, fmt.Errorf("snapshot %s: %w", path, err)
-	}
-	return newest, h.index, nil
-}
-
-// sweepSnapshots removes what crashes left of snapshots that were not finished; raft
-// leaves them where they are.
-func sweepSnapshots(dir string) error {
-	unfinished, err := filepath.Glob(filepath.Join(dir, "*.tmp"))
-	for _, path := range unfinished {
-		err = errors.Join(err, os.RemoveAll(path))
-	}
-	return err
-}
-
-// snapshotMeta is what raft's file snapshot store keeps beside a snapshot.
-type snapshotMeta struct {
-	raft.SnapshotMeta
-	CRC []byte
-}
-
-// verifySnapshot compares a snapshot with what raft noted of it, and that with the
-// name of its directory, which says some of it again.
-func verifySnapshot(dir string) (m snapshotMeta, err error) {
-	b, err := os.ReadFile(filepath.Join(dir, "meta.json"))
-	if err != nil {
-		return m, err
-	}
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields() // a name that was changed would leave its field out
-	if err := dec.Decode(&m); err != nil {
-		return m, fmt.Errorf("meta.json: %w", err)
-	}
-	var term, index uint64
-	if n, err := fmt.Sscanf(filepath.Base(dir), "%d-%d-", &term, &index); n != 2 || err != nil || term != m.Term || index != m.Index || m.ID != filepath.Base(dir) {
-		return m, fmt.Errorf("meta.json: it is of term %d, index %d, id %q", m.Term, m.Index, m.ID)
-	}
-	// Nothing sums up what raft notes of the members. Another name of a member would have it
-	// wait for votes of a node that there is not; but each name is there twice.
-	if !utf8.Valid(b) {
-		return m, damagedf("meta.json is damaged: it is no text")
-	}
-	for _, s := range m.Configuration.Servers {
-		if string(s.ID) != string(s.Address) {
-			return m, damagedf("meta.json is damaged: it has a member %q with the address %q, and both are the id of a node", s.ID, s.Address)
-		}
-	}
-	if m.Version > raft.SnapshotVersionMax {
-		return m, fmt.Errorf("raft's version is %d: %w", m.Version, ErrUnsupported)
-	}
-	f, err := os.Open(filepath.Join(dir, "state.bin"))
-	if err != nil {
-		return m, err
-	}
-	defer f.Close()
-	h := crc64.New(crc64.MakeTable(crc64.ECMA))
-	n, err := io.Copy(h, f)
-	if err != nil {
-		return m, err
-	}
-	if n != m.Size || string(h.Sum(nil)) != string(m.CRC) {
-		return m, damagedf("state.bin is damaged: it has %d bytes with checksum %x, want %d with %x", n, h.Sum(nil), m.Size, m.CRC)
-	}
-	return m, nil
-}
-
-// InspectSnapshot prints a snapshot's directory as text: what raft notes of it, whether
-// its checksum is right, the header, and the content if it is text.
-func InspectSnapshot(w io.Writer, dir string) error {
-	m, err := verifySnapshot(dir)
-	if err != nil {
-		return fmt.Errorf("inspect snapshot %s: %w", dir, err)
-	}
-	f, err := os.Open(filepath.Join(dir, "state.bin"))
-	if err != nil {
-		return fmt.Errorf("inspect snapshot: %w", err)
-	}
-	defer f.Close()
-	h, err := readHeader(f)
-	if err != nil {
-		return fmt.Errorf("inspect snapshot %s: %w", dir, err)
-	}
-	_, err = fmt.Fprintf(w, "snapshot %s: index %d, term %d, %d bytes, checksum %x is right\nlast command %d of term %d\n", m.ID, m.Index, m.Term, m.Size, m.CRC, h.index, h.term)
-	for _, s := range m.Configuration.Servers {
-		if err == nil {
-			_, err = fmt.Fprintf(w, "  %s %s at %s\n", s.Suffrage, s.ID, s.Address)
-		}
-	}
-	first := make([]byte, 1)
-	if n, _ := f.Read(first); err != nil || n == 0 || first[0] != '{' {
-		return err
-	}
-	if _, err := w.Write(first); err != nil {
-		return err
-	}
-	_, err = io.Copy(w, f)
-	return err
 }

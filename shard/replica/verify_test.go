@@ -16,6 +16,8 @@ func TestDamagedHead(t *testing.T) {
 	t.Run("a field", func(t *testing.T) { damageHead(t, `"Configuration"`, `"Configulation"`) })
 	t.Run("no text", func(t *testing.T) { damageHead(t, `"ID":"n1"`, "\"ID\":\"n\xb1\"") })
 	t.Run("a member", func(t *testing.T) { damageHead(t, `"ID":"n1"`, `"ID":"n3"`) })
+	t.Run("a voter", func(t *testing.T) { damageHead(t, `"Suffrage":0`, `"Suffrage":1`) })
+	t.Run("whose members", func(t *testing.T) { damageHead(t, `"ConfigurationIndex":1`, `"ConfigurationIndex":3`) })
 	t.Run("no JSON", func(t *testing.T) { damageHead(t, `"Index"`, "\"In\x03ex\"") })
 }
 

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 
 	wal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/metadb"
@@ -52,6 +55,28 @@ func (e *ErrCorrupt) Error() string {
 		e.File, e.Offset, e.What)
 }
 
+// scanBuffers hold files that are checked: there may be hundreds, and a new buffer for each
+// takes longer than the check.
+var scanBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// readInto reads a file into buf, or a larger one, and returns that.
+func readInto(buf []byte, path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return buf, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return buf, err
+	}
+	b := slices.Grow(buf, int(info.Size()))[:info.Size()]
+	if _, err = io.ReadFull(f, b); err != nil {
+		return buf, fmt.Errorf("read %s: %w", path, err)
+	}
+	return b, nil
+}
+
 // walScan is what a segment file of the log holds.
 type walScan struct {
 	path       string
@@ -73,7 +98,10 @@ type walScan struct {
 // are zero, or nothing at all. Anything else at the end is damage, as is anything
 // unsound that has a sound commit behind it.
 func scanWAL(path string, entry func(index uint64, offset int64, b []byte) error) (*walScan, error) {
-	b, err := os.ReadFile(path)
+	buf := scanBuffers.Get().(*[]byte) //nolint:forcetypeassert // nothing else is put there
+	defer scanBuffers.Put(buf)
+	b, err := readInto((*buf)[:0], path)
+	*buf = b
 	if err != nil {
 		return nil, err
 	}
@@ -229,6 +257,13 @@ func (s *walScan) torn(b []byte, start int) bool {
 
 // commitBehind tells whether a sound commit begins and ends between from and end.
 func commitBehind(b []byte, from, end int) bool {
+	_, found := nextCommit(b, from, end)
+	return found
+}
+
+// nextCommit finds where the first sound commit between from and end begins, which is
+// behind another one, whatever state that is in.
+func nextCommit(b []byte, from, end int) (start int, found bool) {
 	var commits []int
 	for at := (from + walFrame - 1) &^ (walFrame - 1); at+walFrame <= end && len(commits) < walCandidates; at += walFrame {
 		if b[at] == walCommit && b[at+1]|b[at+2]|b[at+3] == 0 {
@@ -240,12 +275,12 @@ func commitBehind(b []byte, from, end int) bool {
 		for _, next := range commits[i+1:] {
 			crc = crc32.Update(crc, castagnoli, b[prev:next])
 			if next > c+walFrame && binary.LittleEndian.Uint32(b[next+4:]) == crc {
-				return true
+				return c + walFrame, true
 			}
 			prev = next
 		}
 	}
-	return false
+	return 0, false
 }
 
 // dataEnd is the offset behind the last frame-sized piece of b that is not zero.
@@ -347,6 +382,9 @@ func checkWALSegment(dir string, state types.PersistentState, i int) (*walScan, 
 	s, err := scanWAL(path, nil)
 	if last && errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // it is listed before it is made
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &ErrCorrupt{File: path, What: "it is missing"}
 	}
 	if err != nil {
 		return nil, err

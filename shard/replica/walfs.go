@@ -113,6 +113,12 @@ const keyWritten = "cordwood-written"
 type walMeta struct {
 	metadb.BoltMetaDB
 	guard *guard
+	// filer makes files of the log.
+	filer types.SegmentFiler
+	// needless is the index up to which damaged entries may be cut off, and cut is told of it
+	// if that was done.
+	needless uint64
+	cut      func()
 	// sealed are the finished files as they were when the list was read: the last entry and
 	// the bytes of the entries of each.
 	sealed []mark
@@ -149,7 +155,12 @@ func (m *walMeta) load(dir string) (types.PersistentState, error) {
 	}
 	tail, err := checkWAL(dir, state, written)
 	if err != nil {
-		return state, err
+		if state, err = m.cutDamage(dir, state, written, err); err != nil {
+			return state, err
+		}
+		if tail, err = checkWAL(dir, state, written); err != nil {
+			return state, err
+		}
 	}
 	if tail == nil {
 		return state, nil

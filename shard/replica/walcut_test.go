@@ -1,0 +1,217 @@
+package replica
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// stopped makes a group of one whose log has files before and behind a snapshot, and
+// returns its state.
+func stopped(t *testing.T, dir string, behind int) *list {
+	t.Helper()
+	cfg := config(dir, WAL, &list{})
+	cfg.SegmentBytes = 16 << 10
+	state, _ := cfg.FSM.(*list)
+	r := mustOpen(t, cfg)
+	long := strings.Repeat("x", 500)
+	write := func(prefix string, n int) {
+		for _, w := range words(prefix, 1, n) {
+			mustPropose(t, r, w+long)
+		}
+	}
+	write("a", 40)
+	if err := r.Snapshot(); err != nil {
+		t.Fatal(err)
+	}
+	write("b", 3)
+	if err := r.Snapshot(); err != nil {
+		t.Fatal(err)
+	}
+	if behind > 0 {
+		write("c", behind)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+// TestDamageThatNobodyNeeds damages each file of the log of a group of one in many places. It
+// opens with everything, and goes on, if the damage is in entries that the state holds; it
+// says that the log is damaged else, and changes nothing. With another member in the
+// snapshot nothing is cut at all.
+func TestDamageThatNobodyNeeds(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		behind int
+	}{{"all is in the state", 0}, {"entries behind the snapshot", 5}, {"files behind the snapshot", 60}} {
+		t.Run(test.name, func(t *testing.T) {
+			master := t.TempDir()
+			state := stopped(t, master, test.behind)
+			want := state.all()
+			files, err := filepath.Glob(filepath.Join(master, "log", "*"+walSuffix))
+			if err != nil || len(files) == 0 {
+				t.Fatalf("%v, %v", files, err)
+			}
+			rng := rand.New(rand.NewPCG(4, uint64(test.behind))) //nolint:gosec // a test
+			opened, refused, harmless := 0, 0, 0
+			for _, file := range files {
+				sound, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				offsets := damageOffsets(rng, sound)
+				rng.Shuffle(len(offsets), func(i, j int) { offsets[i], offsets[j] = offsets[j], offsets[i] })
+				for i, at := range offsets[:min(len(offsets), 25)] {
+					dir := t.TempDir()
+					copyDir(t, dir, master)
+					target := filepath.Join(dir, "log", filepath.Base(file))
+					bad := slices.Clone(sound)
+					what := "changed"
+					if bad[at] ^= byte(1 + rng.IntN(255)); i%5 == 4 {
+						bad, what = sound[:at], "cut"
+					}
+					if err := os.WriteFile(target, bad, 0o600); err != nil {
+						t.Fatal(err)
+					}
+					reg := prometheus.NewRegistry()
+					cfg := config(dir, WAL, state.reopened())
+					cfg.Registerer = reg
+					r, err := Open(cfg)
+					if err != nil {
+						refused++
+						if after, rerr := os.ReadFile(target); !errors.Is(err, ErrDamaged) || rerr != nil || !bytes.Equal(after, bad) {
+							t.Errorf("%s %s at %d: not as it was, or: %v, %v", filepath.Base(file), what, at, err, rerr)
+						}
+						continue
+					}
+					if err := r.WaitLeader(within(t)); err != nil {
+						t.Fatal(err)
+					}
+					if counterValue(t, reg, "cordwood_raft_log_damage_cut_total") == 0 {
+						harmless++
+					} else {
+						opened++
+					}
+					mustPropose(t, r, "later")
+					if err := r.Close(); err != nil {
+						t.Fatal(err)
+					}
+					again := state.reopened()
+					r = mustOpen(t, config(dir, WAL, again))
+					if got := again.all(); !slices.Equal(got, append(slices.Clone(want), "later")) {
+						t.Errorf("%s %s at %d: %d commands, want %d and one", filepath.Base(file), what, at, len(got), len(want))
+					}
+					if err := r.Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			t.Logf("%d files: %d damages cut off, %d refused, %d of unused bytes", len(files), opened, refused, harmless)
+			if opened == 0 || test.behind > 0 && refused == 0 {
+				t.Errorf("%d damages were cut off, and %d refused", opened, refused)
+			}
+		})
+	}
+}
+
+func counterValue(t *testing.T, reg *prometheus.Registry, name string) (sum float64) {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			for _, m := range f.GetMetric() {
+				sum += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+// TestCutOnlyAlone says up to which index entries are not needed.
+func TestCutOnlyAlone(t *testing.T) {
+	dir := t.TempDir()
+	state := stopped(t, dir, 1)
+	newest, command, err := verifySnapshots(filepath.Join(dir, "snapshots"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := config(dir, WAL, state.reopened())
+	if got := needless(cfg, newest, command); got != newest.Index {
+		t.Errorf("alone: %d, want %d", got, newest.Index)
+	}
+	behind := cfg
+	behind.FSM = &durableList{applied: command - 1}
+	if got := needless(behind, newest, command); got != 0 {
+		t.Errorf("the state holds less than the snapshot: %d", got)
+	}
+	others := *newest
+	others.Configuration.Servers = append(slices.Clone(others.Configuration.Servers), others.Configuration.Servers[0])
+	if got := needless(cfg, &others, command); got != 0 {
+		t.Errorf("there is another member: %d", got)
+	}
+	if got := needless(cfg, nil, 0); got != 0 {
+		t.Errorf("no snapshot: %d", got)
+	}
+}
+
+// BenchmarkVerifyLog is the check of a log before it is opened.
+func BenchmarkVerifyLog(b *testing.B) {
+	const size = 128 << 20
+	dir := b.TempDir()
+	cfg := Config{Group: "b", NodeID: "n1", Dir: dir, FSM: discard{}, Bootstrap: true}
+	r, err := Open(cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := r.WaitLeader(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	data := make([]byte, 64<<10)
+	for i := range data {
+		data[i] = byte(i * 7)
+	}
+	for range size / len(data) {
+		if _, err := r.Propose(b.Context(), data); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		b.Fatal(err)
+	}
+	state, written, err := readWALMeta(filepath.Join(dir, "log"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(size)
+	b.ResetTimer()
+	before := cpuTime(b)
+	for range b.N {
+		if _, err := checkWAL(filepath.Join(dir, "log"), state, written); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric((cpuTime(b)-before).Seconds()/float64(b.N)*(1<<30)/size, "cpu-s/GiB")
+}
+
+// cpuTime is the time that this process has had of the processors.
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
