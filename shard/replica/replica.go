@@ -59,6 +59,11 @@ type Replica struct {
 	failed   chan struct{} // closed when the replica failed; failErr is set before
 	failErr  error
 
+	// handing guards noTransfers; see transferring.
+	handing     sync.Mutex
+	noTransfers bool
+	transfers   sync.WaitGroup
+
 	snapshotMu sync.Mutex  // one Snapshot at a time, and none while one is installed
 	caughtUp   atomic.Bool // as a follower: has applied what was committed when it was told
 	stop       chan struct{}
@@ -183,7 +188,7 @@ func (r *Replica) fail(err error) {
 		close(r.failed)
 		r.end()
 		if running := r.ref.Load(); running != nil {
-			running.Shutdown() // only asks; waiting would be waiting for ourselves
+			go r.shutdown(running) // only asks; waiting would be waiting for ourselves
 		}
 		r.cfg.Logger.Error("replica failed; this process must restart", "group", r.cfg.Group, "error", err)
 		go r.cfg.FailStop(err)
@@ -206,7 +211,7 @@ func (r *Replica) close() error {
 
 	if r.failure() == nil {
 		if r.raft.State() == raft.Leader && len(r.raft.GetConfiguration().Configuration().Servers) > 1 {
-			if err := r.raft.LeadershipTransfer().Error(); err != nil {
+			if err := (transferring{r, func() raft.Future { return r.raft.LeadershipTransfer() }}).Error(); err != nil {
 				r.cfg.Logger.Info("leadership not handed on", "group", r.cfg.Group, "error", err)
 			}
 		}
@@ -222,7 +227,7 @@ func (r *Replica) close() error {
 	close(r.stop)
 	r.end()
 	r.store.close()
-	err := r.raft.Shutdown().Error()
+	err := r.shutdown(r.raft).Error()
 	r.watching.Wait()
 	err = errors.Join(err, r.store.backend.Close())
 	r.metrics.unregister()
