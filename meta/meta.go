@@ -60,6 +60,8 @@ type Config struct {
 	Founders []string
 	// Logger receives events. The default value discards.
 	Logger *slog.Logger
+	// LogStore, if set, opens the log; see replica.Config.Store.
+	LogStore func() (replica.Store, error)
 	// Registerer receives the metrics. Nil: none are kept.
 	Registerer prometheus.Registerer
 	// FailStop is called once when the group's log or state failed for good, or a
@@ -180,7 +182,7 @@ func Open(cfg Config) (_ *Meta, err error) {
 	}
 	m.metrics.watch(m.machine)
 	m.replica, err = replica.Open(replica.Config{
-		Group: "meta", NodeID: cfg.NodeID, Dir: cfg.Dir, Log: replica.Bolt, FSM: m.machine,
+		Group: "meta", NodeID: cfg.NodeID, Dir: cfg.Dir, Log: replica.Bolt, Store: cfg.LogStore, FSM: m.machine,
 		Bootstrap: cfg.Bootstrap, Founders: cfg.Founders, CommitTimeout: commitTimeout, Transport: cfg.Transport, Logger: cfg.Logger, Registerer: cfg.Registerer, FailStop: cfg.FailStop,
 		HeartbeatTimeout: cfg.HeartbeatTimeout, SnapshotEvery: cfg.SnapshotEvery,
 		AppendDeadline: cfg.LogDeadline, DiskFull: cfg.DiskFull,

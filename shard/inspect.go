@@ -5,7 +5,10 @@ import (
 	"io"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"cordwood/proto/column"
+	"cordwood/proto/schemapb"
 )
 
 // InspectEntry prints the data of one command of a shard's log as text: its kind and
@@ -49,6 +52,39 @@ func InspectEntry(w io.Writer, data []byte) error {
 		}
 	}
 	return p.err
+}
+
+// LoggedWrite is one write of an entry, or the definitions of one that only defines tables.
+type LoggedWrite struct {
+	Tables  []*schemapb.Table
+	Batches [][]byte // encoded
+}
+
+// ReadEntry takes the data of one command of a shard's log apart, for those who follow the
+// log by rules of their own. dropped is the table that it drops, or 0.
+func ReadEntry(data []byte) (writes []LoggedWrite, dropped uint64, err error) {
+	e, err := decodeEntry(data)
+	if err != nil {
+		return nil, 0, err
+	}
+	switch e.kind {
+	case kindDropTable:
+		return nil, e.tableID, nil
+	case kindDefine:
+		e.writes = []entryWrite{{tables: e.tables}}
+	}
+	for i := range e.writes {
+		w := LoggedWrite{Batches: e.writes[i].batches}
+		for _, data := range e.writes[i].tables {
+			t := &schemapb.Table{}
+			if err := proto.Unmarshal(data, t); err != nil {
+				return nil, 0, fmt.Errorf("write %d: table definition: %w", i+1, err)
+			}
+			w.Tables = append(w.Tables, t)
+		}
+		writes = append(writes, w)
+	}
+	return writes, 0, nil
 }
 
 func inspectTables(p *linePrinter, indent string, tables [][]byte) error {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"sort"
+	"strings"
 	"sync"
 )
 
@@ -78,6 +79,36 @@ func (m *Mem) Truncate(name string, size int64) error {
 	f.data = f.data[:size]
 	f.synced = min(f.synced, len(f.data))
 	return nil
+}
+
+// RemoveAll removes a directory and all that is below it, durably.
+func (m *Mem) RemoveAll(dir string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	dir = filepath.Clean(dir)
+	for d := range m.dirs {
+		if d == dir || strings.HasPrefix(d, dir+string(filepath.Separator)) {
+			delete(m.dirs, d)
+		}
+	}
+}
+
+// Files lists every file below a directory, sorted.
+func (m *Mem) Files(dir string) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	dir = filepath.Clean(dir)
+	var out []string
+	for d, in := range m.dirs {
+		if d != dir && !strings.HasPrefix(d, dir+string(filepath.Separator)) {
+			continue
+		}
+		for name := range in.names {
+			out = append(out, filepath.Join(d, name))
+		}
+	}
+	sort.Strings(out)
+	return out
 }
 
 // dir returns the directory that name lies in; m.mu is held.
