@@ -234,7 +234,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.ClusterID, "cluster-id", "", "the cluster that this node is to belong to, which exists: none is founded, even if all nodes are empty")
 	fs.IntVar(&c.Shards, "shards", 4, "shards of a new cluster, 1 to 64")
 	fs.IntVar(&c.Replication, "replication", 1, "replicas of each shard of a new cluster: 1, 3 or 5")
-	fs.DurationVar(&c.ShutdownGrace, "shutdown-grace", 30*time.Second, "how long a shutdown may take")
+	fs.DurationVar(&c.ShutdownGrace, "shutdown-grace", 30*time.Second, "how long a shutdown may take; what hangs five seconds longer is cut off, with status 71")
 	c.PartitionHotBytes = 16 << 20
 	fs.Var(&c.PartitionHotBytes, "partition-hot-bytes", "bytes a second of one table that one shard should take in: beyond that one with partitions=auto gets one more; the same on all nodes with the role meta")
 	fs.DurationVar(&c.PartitionHotAfter, "partition-hot-after", 5*time.Minute, "for how long a table must exceed that")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cordwood/cmd/cordwood/client"
 	"cordwood/router/httpapi"
 )
 
@@ -85,7 +87,11 @@ func printStatus(w io.Writer, s *httpapi.ClusterStatus) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%s, %d without a leader, %d under-replicated\n", count(len(s.Shards), "shard"), withoutLeader(s.Shards), s.UnderReplicated)
+	if len(s.Shards) > 0 && !slices.ContainsFunc(s.Shards, func(sh httpapi.ClusterShard) bool { return sh.State != "unknown" }) {
+		fmt.Fprintf(w, "\n%s; how they are is not known now\n", count(len(s.Shards), "shard"))
+	} else {
+		fmt.Fprintf(w, "\n%s, %d without a leader, %d under-replicated\n", count(len(s.Shards), "shard"), withoutLeader(s.Shards), s.UnderReplicated)
+	}
 	shardTable(t, someShards(s.Shards))
 	if err := t.Flush(); err != nil {
 		return err
@@ -147,8 +153,12 @@ func nodeTable(w io.Writer, nodes []httpapi.ClusterNode) {
 			state = fmt.Sprintf("%s %s", n.State, time.Duration(n.SilentSeconds*float64(time.Second)).Round(time.Second))
 		}
 		disk := percent(n.DiskUsed, n.DiskCapacity)
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", n.Name, state, strings.Join(n.Roles, ","), dash(n.Zone), dash(n.Meta),
-			n.Replicas, n.Leads, formatSize(n.Bytes), disk, n.RPCAddr)
+		leads, bytes := strconv.Itoa(n.Leads), formatSize(n.Bytes)
+		if n.State == "unknown" {
+			leads, bytes = "-", "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", n.Name, state, strings.Join(n.Roles, ","), dash(n.Zone), dash(n.Meta),
+			n.Replicas, leads, bytes, disk, n.RPCAddr)
 	}
 }
 
@@ -165,7 +175,11 @@ func shardTable(w io.Writer, shards []httpapi.ClusterShard) {
 		if len(s.Learners) > 0 {
 			replicas += " +" + strings.Join(s.Learners, ",")
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%d\t%s\n", s.ID, s.State, dash(s.Leader), replicas, s.Want, s.Lag, formatSize(s.Bytes))
+		lag, bytes := strconv.FormatUint(s.Lag, 10), formatSize(s.Bytes)
+		if s.State == "unknown" {
+			lag, bytes = "-", "-"
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\t%s\n", s.ID, s.State, dash(s.Leader), replicas, s.Want, lag, bytes)
 	}
 }
 
@@ -232,7 +246,11 @@ func newClusterOperationsCommand() *cobra.Command {
   cordwood cluster operations 12 --wait`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := newClusterAPI(cmd)
+			var how []func(*client.Config)
+			if !wait {
+				how = append(how, asIs)
+			}
+			a, err := newClusterAPI(cmd, how...)
 			if err != nil {
 				return err
 			}
@@ -384,10 +402,24 @@ func newRebalanceCommand() *cobra.Command {
 		Short: "Show what would even the nodes out, then do it",
 		Long: `Show which replicas would be moved so that the nodes are about evenly loaded, and then move
 them, and hot tables after them. More is planned when that is done, until nothing is to be
-gained. --plan only shows.`,
+gained. --plan only shows.
+
+The load of a node weighs how full its disk is (half), its part of all that is taken in (0.3; less
+while that is below 1 MiB/s for each node) and of all replicas (0.2). Replicas move if two loads differ by more than a tenth, or two numbers of
+replicas by more than a fifth of the mean and by two, to nodes whose disks are at most 80 % full,
+or up to 90 % if those of the others are as full. If nothing is to be moved it says why.
+
+The cluster does the same by itself ten minutes after nodes have come or gone, if they differ by
+three times as much.`,
 		Example: "  cordwood rebalance --plan\n  cordwood rebalance --yes --wait",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "table" && !planOnly {
+				return usageError{fmt.Errorf("--output %s goes with --plan: 'cordwood cluster operations --output %s' shows what is done", output, output)}
+			}
+			if planOnly && (yes || wait) {
+				return usageError{errors.New("--plan only shows what would be done: leave it out, or leave out --yes and --wait")}
+			}
 			a, err := newClusterAPI(cmd)
 			if err != nil {
 				return err
@@ -414,7 +446,7 @@ gained. --plan only shows.`,
 			return begin(cmd, &httpapi.ClusterRequest{Kind: "rebalance"}, wait)
 		},
 	}
-	cmd.Flags().BoolVar(&planOnly, "plan", false, "only show what would be done")
+	cmd.Flags().BoolVar(&planOnly, "plan", false, "only show what would be done; --output json or yaml are for programs")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	waitFlag(cmd, &wait)
 	listOutput(cmd, &output)

@@ -68,7 +68,7 @@ while the server is stopped.`,
 func inspect(w io.Writer, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return fmt.Errorf("inspect: %w", err)
+		return err
 	}
 	if info.IsDir() {
 		return inspectDir(w, path)
@@ -91,7 +91,7 @@ func inspect(w io.Writer, path string) error {
 	}
 	head, err := readHead(path)
 	if err != nil {
-		return fmt.Errorf("inspect: %w", err)
+		return err
 	}
 	switch {
 	case bytes.HasPrefix(head, []byte("PAR1")):
@@ -101,13 +101,13 @@ func inspect(w io.Writer, path string) error {
 	case backup.Framed(head):
 		b, err := os.ReadFile(path)
 		if err != nil {
-			return fmt.Errorf("inspect: %w", err)
+			return err
 		}
 		return backup.Inspect(w, b)
 	case bytes.HasPrefix(head, []byte("CWCB")):
 		b, err := os.ReadFile(path)
 		if err != nil {
-			return fmt.Errorf("inspect: %w", err)
+			return err
 		}
 		return column.Inspect(w, b)
 	case filepath.Base(path) == "IDENTITY":

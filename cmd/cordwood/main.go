@@ -46,7 +46,9 @@ Start a server and try it:
   cordwood serve
   curl -X POST 'http://127.0.0.1:4000/v1/ingest?table=app&pipeline_name=svc_identity' \
        -H 'Content-Type: application/json' -d '{"level":"info","msg":"hello"}'
-  cordwood sql 'SELECT * FROM app'`
+  cordwood sql 'SELECT * FROM app'
+
+The exit status of every command is 0 if it worked, 1 if it failed, and 2 if it was called wrongly.`
 
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{

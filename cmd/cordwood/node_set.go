@@ -120,7 +120,7 @@ func roomFor(status *httpapi.ClusterStatus, row string, to int) error {
 	for _, s := range status.Shards {
 		if leave > 0 && s.Want > stay {
 			return fmt.Errorf("%s cannot be %s: shard %d wants %d replicas, and %d nodes would be left to hold one: keep more, or have it keep fewer with 'cordwood shard replicas %d %d'",
-				row, count(to, "node"), s.ID, s.Want, stay, s.ID, max(stay, 1))
+				row, count(to, "node"), s.ID, s.Want, stay, s.ID, max(stay-(stay+1)%2, 1)) // odd
 		}
 	}
 	return nil

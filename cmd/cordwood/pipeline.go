@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -212,6 +213,17 @@ func (a *pipelineAPI) list(ctx context.Context, name string) ([]listedPipeline, 
 // listOutput is the flag --output of commands that list.
 func listOutput(cmd *cobra.Command, output *string) {
 	cmd.Flags().StringVarP(output, "output", "o", "table", "`FORMAT`: table, json or yaml")
+	// Before anything is asked of a server.
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if !slices.Contains([]string{"table", "json", "yaml"}, *output) {
+			return outputFault(*output)
+		}
+		return nil
+	}
+}
+
+func outputFault(output string) error {
+	return usageError{fmt.Errorf("--output %s: use table, json or yaml", output)}
 }
 
 // printList prints a list: as JSON or YAML, or as a table by what table writes.
@@ -233,7 +245,7 @@ func printList(w io.Writer, output string, list any, table func(w io.Writer)) er
 		}
 		return err
 	}
-	return usageError{fmt.Errorf("--output %s: use table, json or yaml", output)}
+	return outputFault(output)
 }
 
 func newPipelineListCommand() *cobra.Command {

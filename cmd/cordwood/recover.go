@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"cordwood/node/recovery"
@@ -9,7 +12,7 @@ import (
 func newRecoverCommand() *cobra.Command {
 	var cfg recovery.Config
 	cmd := &cobra.Command{
-		Use:   "recover --group GROUP --data-dir FOLDER",
+		Use:   "recover",
 		Short: "Go on with one copy of a shard, or of the metadata, when most others are lost",
 		Long: `Make one copy of a shard, or of the metadata, the only member of its group, after most of
 the others were lost for good. Without a majority a group takes nothing and answers nothing,
@@ -31,18 +34,22 @@ with --retire, before they are started; they could go on as a group of their own
   cordwood recover --group meta --data-dir /var/lib/cordwood --retire --accept-data-loss`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case cfg.Group == "":
+				return usageError{errors.New("say what to recover: --group meta, or --group shard/7")}
+			case cfg.DataDir == "":
+				return usageError{errors.New("say which copy to go on with: --data-dir FOLDER of a node that is stopped")}
+			}
+			if err := recovery.CheckGroup(cfg.Group); err != nil {
+				return usageError{fmt.Errorf("--group: %w", err)}
+			}
 			return recovery.Run(cfg, cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().StringVar(&cfg.Group, "group", "", "`GROUP`: meta, or shard/ and the number of the shard")
-	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "", "`FOLDER` of the node whose copy the group goes on with")
+	cmd.Flags().StringVar(&cfg.Group, "group", "", "`GROUP` to recover (required): meta, or shard/ and the number of the shard")
+	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "", "`FOLDER` of the node whose copy the group goes on with (required)")
 	cmd.Flags().StringArrayVar(&cfg.Compare, "compare", nil, "look at the data `FOLDER` of another member, too; may be repeated")
 	cmd.Flags().BoolVar(&cfg.Accept, "accept-data-loss", false, "do it, and lose what only the other members have")
 	cmd.Flags().BoolVar(&cfg.Retire, "retire", false, "set the metadata of this node aside, after that of another node was recovered")
-	for _, name := range []string{"group", "data-dir"} {
-		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag is defined above
-		}
-	}
 	return cmd
 }

@@ -91,8 +91,16 @@ func (p *planner) uneven() bool {
 	if len(nodes) < 2 {
 		return false
 	}
-	scores, counts := p.spans(nodes)
-	return scores.high-scores.low > p.limits.Spread*scores.mean || int(counts.high-counts.low) >= p.lopsidedFrom(counts)
+	_, counts := p.spans(nodes)
+	return p.farApart() || int(counts.high-counts.low) >= p.lopsidedFrom(counts)
+}
+
+// farApart tells whether two scores differ by more than the limit. While none do, replicas move
+// only from nodes that have more of them: what they take in goes up and down, and they would
+// follow it.
+func (p *planner) farApart() bool {
+	scores, _ := p.spans(p.up())
+	return scores.high-scores.low > p.limits.Spread*scores.mean
 }
 
 // least is the smallest gain that is worth a move. It keeps rounding errors, and
@@ -101,7 +109,7 @@ const least = 1e-6
 
 // bestMove returns the move with the largest gain for its bytes, or nil.
 func (p *planner) bestMove() (shard *Shard, from, to *nodeState) {
-	best := 0.0
+	best, byCount := 0.0, !p.farApart()
 	for _, s := range p.shards {
 		if p.moved[s.ID] || s.Busy {
 			continue
@@ -112,10 +120,11 @@ func (p *planner) bestMove() (shard *Shard, from, to *nodeState) {
 				continue
 			}
 			for _, b := range p.nodes {
-				if !p.allowed(s, a, b) {
+				evens := a.replicas >= b.replicas+2
+				if !p.allowed(s, a, b) || byCount && !evens {
 					continue
 				}
-				gain := p.gain(s, a, b)
+				gain := p.gain(s, a, b, evens)
 				// A move costs something whatever its size.
 				if worth := gain / float64(s.Bytes+1<<20); gain > least && worth > best {
 					best, shard, from, to = worth, s, a, b
@@ -146,9 +155,14 @@ func (p *planner) roomFrom(a, b *nodeState, bytes int64) bool {
 	return after <= p.limits.Fill || after <= p.limits.MustFill && after <= fill(a.Used, a.Capacity)+sameFill
 }
 
+// overshoot is how far a move may reverse the difference of two nodes, as a part of it. One that
+// only exchanges them is not worth its bytes, and would be taken back when something changes.
+const overshoot = 0.5
+
 // gain is by how much a move lowers the sum of the squares of the scores, which, as
-// the mean hardly changes, is the variance but for a factor.
-func (p *planner) gain(s *Shard, a, b *nodeState) float64 {
+// the mean hardly changes, is the variance but for a factor; 0 if it does too much, unless it evens
+// the numbers of replicas out.
+func (p *planner) gain(s *Shard, a, b *nodeState, evens bool) float64 {
 	squares := func() float64 {
 		mean, nodes := 0.0, p.up()
 		for _, n := range nodes {
@@ -161,7 +175,7 @@ func (p *planner) gain(s *Shard, a, b *nodeState) float64 {
 		}
 		return sum
 	}
-	before := squares()
+	before, apart := squares(), p.score(a)-p.score(b)
 	shift := func(n *nodeState, sign int64) {
 		n.Used += sign * s.Bytes
 		n.ingest += float64(sign) * s.Ingest
@@ -169,8 +183,11 @@ func (p *planner) gain(s *Shard, a, b *nodeState) float64 {
 	}
 	shift(a, -1)
 	shift(b, 1)
-	after := squares()
+	after, reversed := squares(), p.score(b)-p.score(a)
 	shift(a, 1)
 	shift(b, -1)
+	if reversed > overshoot*apart && !evens {
+		return 0
+	}
 	return before - after
 }

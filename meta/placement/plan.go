@@ -190,15 +190,17 @@ func newPlanner(nodes []Node, shards []Shard, limits Limits) *planner {
 	return p
 }
 
+// leastIngest is what replicas have to take in for each node, in bytes a second, to count in
+// full: the shares of next to nothing change all the time.
+const leastIngest = 1 << 20
+
 // score is how loaded a node is; 1 would be a full disk that takes everything in.
 func (p *planner) score(n *nodeState) float64 {
 	score := 0.0
 	if n.Capacity > 0 {
 		score += 0.5 * float64(n.Used) / float64(n.Capacity)
 	}
-	if p.ingest > 0 {
-		score += 0.3 * n.ingest / p.ingest
-	}
+	score += 0.3 * n.ingest / max(p.ingest, leastIngest*float64(len(p.nodes)))
 	if p.count > 0 {
 		score += 0.2 * float64(n.replicas) / float64(p.count)
 	}

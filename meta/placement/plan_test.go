@@ -113,6 +113,16 @@ func TestMake(t *testing.T) {
 		},
 		{"an empty node on the same full disk gets a share", house("a:crowded", "b:crowded"), []Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20}, {ID: 2, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20}}, []string{"shard 1: a -> b"}},
 		{"an empty node with a fuller disk gets none", house("a", "b:crowded"), []Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20}, {ID: 2, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20}}, []string{}},
+		{
+			"shares of next to nothing move nothing", house("a", "b", "c"),
+			[]Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Ingest: 5000}, {ID: 2, Want: 1, Replicas: []string{"b"}}, {ID: 3, Want: 1, Replicas: []string{"c"}}, {ID: 4, Want: 1, Replicas: []string{"a"}, Ingest: 5000}},
+			[]string{},
+		},
+		{
+			"shares of much do", house("a", "b", "c"),
+			[]Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Ingest: 50e6}, {ID: 2, Want: 1, Replicas: []string{"b"}}, {ID: 3, Want: 1, Replicas: []string{"c"}}, {ID: 4, Want: 1, Replicas: []string{"a"}, Ingest: 50e6}},
+			[]string{"shard 1: a -> b", "shard 2: b -> c"},
+		},
 		{"one large shard cannot be balanced", house("a", "b"), []Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Bytes: 60 * gib}}, []string{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -97,15 +97,22 @@ func (a *Admin) withoutLeader(err error) *httpapi.ClusterStatus {
 	for _, n := range a.meta.Nodes() {
 		status.Nodes = append(status.Nodes, &metapb.NodeStatus{Node: n})
 	}
-	out := a.describe(a.pictureOf(status))
+	p := a.pictureOf(status)
+	out := a.describe(p)
+	var members []string
+	for _, n := range status.Nodes {
+		if inMeta(n.Node) {
+			members = append(members, n.Node.Id)
+		}
+	}
 	for i := range out.Shards {
 		out.Shards[i].State = "unknown"
 	}
 	out.Health, out.FailureTolerance, out.LimitedBy, out.UnderReplicated = "broken", -1, "the metadata group", 0
 	out.Problems = []httpapi.ClusterProblem{{
 		Severity: critical,
-		Text:     fmt.Sprintf("no leader of the metadata group answers (%v); what is shown is what this node knew before. Rows of tables that exist are still written and read where their shards work; schemas and placement cannot change", err),
-		Advice:   "start the nodes with the role meta: more than half of its voters must answer; if they are lost for good, see 'cordwood recover --help'",
+		Text:     fmt.Sprintf("no leader of the metadata group answers (%v); what is shown is what this node knew before. Rows of tables that exist are still written and read where their shards work; schemas and placement cannot change", p.spell(err.Error())),
+		Advice:   fmt.Sprintf("start the nodes with the role meta (%s): more than half of its voters must answer; if they are lost for good, see 'cordwood recover --help'", p.labels(members)),
 	}}
 	return out
 }
@@ -276,12 +283,27 @@ func (a *Admin) Operations(ctx context.Context) ([]httpapi.ClusterOperation, err
 	return out, nil
 }
 
+// planMeasure is for how long a plan that is asked for looks at what shards take in. Those that
+// are made while the metadata are led know that of the last minute.
+const planMeasure = 2 * time.Second
+
 // Plan implements httpapi.Cluster.
 func (a *Admin) Plan(ctx context.Context) (*httpapi.ClusterPlan, error) {
+	before, err := a.picture(ctx)
+	if err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(planMeasure):
+	}
 	p, err := a.picture(ctx)
 	if err != nil {
 		return nil, err
 	}
+	p.rates.shard = between(before.status, p.status, time.Since(begin))
 	plan := placement.Make(p.placementNodes(), p.placementShards(), placement.Limits{})
 	out := &httpapi.ClusterPlan{Moves: []httpapi.ClusterMove{}, Blocked: []string{}, Paused: p.status.GetSettings().GetRebalancePaused()}
 	out.Nodes, out.Even = []httpapi.ClusterLoad{}, p.relabel(plan.Even)

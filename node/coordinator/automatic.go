@@ -80,7 +80,7 @@ func (p *picture) repairShards() *act {
 		if !repair || g.leader == "" || m.From != "" && m.To != "" && p.drained(m.From) {
 			continue
 		}
-		return p.starting(KindReplicaRepair, m.Reason, func(op *metapb.Operation) {
+		return p.starting(KindReplicaRepair, p.relabel(m.Reason), func(op *metapb.Operation) {
 			op.ShardId, op.FromNode, op.ToNode, op.TotalBytes = m.Shard, m.From, m.To, m.Bytes
 		})
 	}
@@ -259,7 +259,7 @@ func (p *picture) balanceReplicas() *act {
 	if len(plan.Moves) == 0 || len(plan.Blocked) > 0 {
 		return nil
 	}
-	return p.starting(KindRebalance, plan.Moves[0].Reason, func(*metapb.Operation) {})
+	return p.starting(KindRebalance, p.relabel(plan.Moves[0].Reason), func(*metapb.Operation) {})
 }
 
 // balanceLeaders hands one shard on if a node leads many more than another one that has

@@ -49,7 +49,7 @@ func (a *Admin) Start(ctx context.Context, r *httpapi.ClusterRequest, user strin
 	if d := decide(p, op); d.end == metapb.OperationState_OPERATION_STATE_FAILED {
 		return nil, errs.New(errs.InvalidArguments, "%s", p.relabel(d.reason))
 	}
-	op.State, op.RequestedBy, op.Reason = metapb.OperationState_OPERATION_STATE_RUNNING, cmp.Or(user, "anonymous"), "waits for the coordinator"
+	op.State, op.RequestedBy, op.Reason = metapb.OperationState_OPERATION_STATE_RUNNING, cmp.Or(user, "anonymous"), "waits for the leader of the metadata to take it up"
 	result, err := a.meta.Propose(ctx, p.command(func(c *metapb.Command) {
 		c.Op = &metapb.Command_PutOperation{PutOperation: &metapb.PutOperation{Operation: op}}
 	}))
@@ -131,7 +131,7 @@ func (a *Admin) operation(p *picture, r *httpapi.ClusterRequest) (*metapb.Operat
 	case KindShardDrop:
 		s := p.shards[r.Shard]
 		if s == nil {
-			return nil, bad("shard-drop needs the number of a shard that there is; %d is none", r.Shard)
+			return nil, bad("there is no shard %d", r.Shard)
 		}
 		if other := p.runs(func(o *metapb.Operation) bool { return o.Kind == KindShardDrop && about(o) == s.Id }); other != nil {
 			return nil, bad("operation %d gives shard %d up already", other.Id, s.Id)

@@ -195,14 +195,18 @@ func (p *picture) movePart(op *metapb.Operation, m placement.Move) *metapb.Opera
 		kind = KindReplicaRepair
 	}
 	return part(op, kind, func(o *metapb.Operation) {
-		o.ShardId, o.FromNode, o.ToNode, o.TotalBytes, o.Reason = m.Shard, m.From, m.To, m.Bytes, m.Reason
+		o.ShardId, o.FromNode, o.ToNode, o.TotalBytes, o.Reason = m.Shard, m.From, m.To, m.Bytes, p.relabel(m.Reason)
 	})
 }
 
 // begin starts parts of an operation and counts them.
 func (p *picture) begin(op *metapb.Operation, step string, parts []*metapb.Operation) decision {
 	begun, _ := strconv.Atoi(op.Notes[noteMoves])
-	d := call(step, fmt.Sprintf("%d parts begin", len(parts)), &act{what: "start parts", starts: parts})
+	what := "1 part begins"
+	if len(parts) != 1 {
+		what = fmt.Sprintf("%d parts begin", len(parts))
+	}
+	d := call(step, what, &act{what: "start parts", starts: parts})
 	return d.note(noteMoves, strconv.Itoa(begun+len(parts)))
 }
 
@@ -215,7 +219,7 @@ func (p *picture) waitFor(op *metapb.Operation, running, ended []*metapb.Operati
 	if len(words) > 4 {
 		words = append(words[:4], fmt.Sprintf("and %d more", len(words)-4))
 	}
-	return wait(stepParts, "%d parts have ended, %d run: %s", len(ended), len(running), strings.Join(words, ", "))
+	return wait(stepParts, "%s ended, %d under way: %s", plural(len(ended), "part"), len(running), strings.Join(words, ", "))
 }
 
 // subject is what an operation is about, in words.
@@ -249,7 +253,7 @@ func (p *picture) cancelParts(running []*metapb.Operation) decision {
 			return call(stepUndo, fmt.Sprintf("operation %d is cancelled", o.Id), &act{what: "cancel part", propose: p.cancel(o)})
 		}
 	}
-	return wait(stepUndo, "%d parts are being cancelled", len(running))
+	return wait(stepUndo, "%s under way, being cancelled", plural(len(running), "part"))
 }
 
 func (p *picture) cancel(op *metapb.Operation) *metapb.Command {
@@ -312,10 +316,10 @@ func (p *picture) rebalance(op *metapb.Operation) decision {
 		if len(running) > 0 {
 			return p.cancelParts(running)
 		}
-		return cancelled("%s parts were begun; what was moved stays where it is", orZero(op.Notes[noteMoves]))
+		return cancelled("what was moved stays where it is; parts that were begun: %s", orZero(op.Notes[noteMoves]))
 	}
 	if p.status.GetSettings().GetRebalancePaused() {
-		return wait(stepParts, "rebalancing is paused: 'cordwood cluster resume rebalance' lets it go on; %d parts still run", len(running))
+		return wait(stepParts, "rebalancing is paused: 'cordwood cluster resume rebalance' lets it go on; %s under way still", plural(len(running), "part"))
 	}
 	begun, _ := strconv.Atoi(op.Notes[noteMoves])
 	even := ""
@@ -334,7 +338,7 @@ func (p *picture) rebalance(op *metapb.Operation) decision {
 		}
 		if len(running) == 0 && len(plan.Blocked) > 0 {
 			b := plan.Blocked[0]
-			return failed("end", "%d parts were done, and the rest cannot be: shard %d: %s", len(ended), b.Shard, b.Reason)
+			return failed("end", "%s done, and the rest cannot be: shard %d: %s", partsWere(len(ended)), b.Shard, p.relabel(b.Reason))
 		}
 	}
 	if len(running) > 0 {

@@ -306,16 +306,28 @@ func (p *picture) placementNodes() []placement.Node {
 	return out
 }
 
-// placementShards are the shards as the planner sees them.
+// placementShards are the shards as the planner sees them. Those that move are where they will
+// be: else a node would be given replicas again and again until the first of them have come, and
+// then too many.
 func (p *picture) placementShards() []placement.Shard {
-	busy := map[uint32]bool{}
+	busy, moves := map[uint32]bool{}, map[uint32]*metapb.Operation{}
 	for _, op := range p.running() {
 		busy[op.ShardId] = true
+		if op.Kind == KindShardMove || op.Kind == KindReplicaRepair {
+			moves[op.ShardId] = op
+		}
 	}
 	var out []placement.Shard
 	for _, s := range p.status.Shards {
+		replicas := s.Replicas
+		if op := moves[s.Id]; op != nil && !op.Cancel && op.Notes[noteUndo] == "" {
+			replicas = slices.DeleteFunc(slices.Clone(replicas), func(id string) bool { return id == op.FromNode })
+			if op.ToNode != "" && !slices.Contains(replicas, op.ToNode) {
+				replicas = append(replicas, op.ToNode)
+			}
+		}
 		out = append(out, placement.Shard{
-			ID: s.Id, Want: want(s), Replicas: s.Replicas, Bytes: p.groups[s.Id].bytes, Ingest: p.rates.shard[s.Id],
+			ID: s.Id, Want: want(s), Replicas: replicas, Bytes: p.groups[s.Id].bytes, Ingest: p.rates.shard[s.Id],
 			Busy: busy[s.Id] || len(s.Learners) > 0,
 		})
 	}

@@ -17,6 +17,9 @@ type rates struct {
 type meter struct {
 	shards map[meterKey]*gauge
 	tables map[meterKey]*gauge
+	// last is what was read last: a shard that another node leads from now on takes in what it
+	// did before.
+	last rates
 }
 
 // meterKey names a count: it begins anew with each life of a process.
@@ -32,6 +35,8 @@ type gauge struct {
 	at    time.Time
 	rate  float64
 	seen  bool
+	// first says that there is no rate yet to smooth.
+	first bool
 }
 
 // meterMean is over how long rates are smoothed.
@@ -57,10 +62,10 @@ func (m *meter) read(now time.Time, status *metapb.StatusResponse) rates {
 				continue
 			}
 			key := meterKey{node: n.Node.GetId(), process: n.Report.Process, shard: r.ShardId}
-			out.shard[r.ShardId] += update(m.shards, key, r.IngestedBytes, at)
+			out.shard[r.ShardId] += update(m.shards, key, r.IngestedBytes, at, m.last.shard[r.ShardId])
 			for _, t := range r.Tables {
 				key.table = t.TableId
-				out.table[t.TableId] += update(m.tables, key, t.Bytes, at)
+				out.table[t.TableId] += update(m.tables, key, t.Bytes, at, 0) // it may have other shards
 			}
 		}
 	}
@@ -71,18 +76,35 @@ func (m *meter) read(now time.Time, status *metapb.StatusResponse) rates {
 			}
 		}
 	}
+	m.last = out
 	return out
 }
 
-func update(group map[meterKey]*gauge, key meterKey, bytes int64, at time.Time) float64 {
+// between are the rates of shards from one status to a later one; those that another node leads
+// by then are left out.
+func between(first, second *metapb.StatusResponse, took time.Duration) map[uint32]float64 {
+	m := newMeter()
+	begin := time.Time{}.Add(time.Hour)
+	m.read(begin, first)
+	for _, g := range m.shards {
+		g.first = true
+	}
+	return m.read(begin.Add(took), second).shard
+}
+
+// update takes in one count, of which before is the rate that is known from elsewhere.
+func update(group map[meterKey]*gauge, key meterKey, bytes int64, at time.Time, before float64) float64 {
 	g := group[key]
 	if g == nil {
-		g = &gauge{bytes: bytes, at: at}
+		g = &gauge{bytes: bytes, at: at, rate: before}
 		group[key] = g
 	}
 	g.seen = true
 	if took := at.Sub(g.at); took >= time.Second/2 {
 		now := max(0, float64(bytes-g.bytes)/took.Seconds())
+		if g.first {
+			g.rate, g.first = now, false
+		}
 		g.rate += (now - g.rate) * (1 - math.Exp(-float64(took)/float64(meterMean)))
 		g.bytes, g.at = bytes, at
 	}

@@ -217,6 +217,14 @@ func list(text string) []string {
 	return strings.Split(text, ",")
 }
 
+// afterHas leaves out of a reason of the planner how many replicas a shard has on the way there.
+func afterHas(reason string) string {
+	if _, why, ok := strings.Cut(reason, "; "); ok && strings.HasPrefix(reason, "has ") {
+		return why
+	}
+	return reason
+}
+
 // chooseReplicas asks the planner which nodes get a replica of a shard, or lose theirs, so
 // that it has n.
 func (p *picture) chooseReplicas(s *metapb.Shard, n int) (adds, drops []string, why string) {
@@ -238,7 +246,7 @@ func (p *picture) chooseReplicas(s *metapb.Shard, n int) (adds, drops []string, 
 		if i < 0 {
 			for _, b := range plan.Blocked {
 				if b.Shard == s.Id {
-					return nil, nil, fmt.Sprintf("shard %d cannot have %d replicas: %s", s.Id, n, b.Reason)
+					return nil, nil, fmt.Sprintf("shard %d cannot have %d replicas: %s", s.Id, n, afterHas(b.Reason))
 				}
 			}
 			return nil, nil, fmt.Sprintf("shard %d cannot have %d replicas now: nodes that hold some do not answer", s.Id, n)

@@ -77,7 +77,7 @@ func (d *diagnosis) unreadyReplicas() {
 	for _, s := range p.status.Shards {
 		for _, id := range s.Replicas {
 			why := p.unready(id, s)
-			if why == "" || p.groups[s.Id].leader == "" {
+			if leader := p.groups[s.Id].leader; why == "" || leader == "" || p.hushed(leader) { // there is worse to say
 				continue
 			}
 			if strings.HasPrefix(why, "lacks") || strings.HasPrefix(why, "takes") {

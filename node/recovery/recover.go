@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"cordwood/node"
+	"cordwood/node/registry"
 	"cordwood/shard"
 	"cordwood/shard/replica"
 )
@@ -42,10 +43,30 @@ type copyOf struct {
 	folder, node string
 	replica.Copy
 	incarnation uint32
+	addrs       map[string]string // of nodes, as the folder knew them last
+}
+
+// nodes are nodes for people: their ids, with the addresses that they had last.
+func (c *copyOf) nodes(ids []string) string {
+	if len(ids) == 0 {
+		return "none"
+	}
+	var out []string
+	for _, id := range ids {
+		switch addr := c.addrs[id]; {
+		case id == c.node:
+			out = append(out, "this one")
+		case addr != "":
+			out = append(out, fmt.Sprintf("%s (last at %s)", id, addr))
+		default:
+			out = append(out, id)
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 func (c *copyOf) String() string {
-	s := fmt.Sprintf("%s (node %s): entries up to %d, the last one of term %d; voters %v, learners %v", c.folder, c.node, c.LastIndex, c.LastTerm, c.Voters, c.Learners)
+	s := fmt.Sprintf("%s (node %s): entries up to %d, the last one of term %d; voters: %s; learners: %s", c.folder, c.node, c.LastIndex, c.LastTerm, c.nodes(c.Voters), c.nodes(c.Learners))
 	if c.incarnation > 0 {
 		s += fmt.Sprintf("; incarnation %d", c.incarnation)
 	}
@@ -65,7 +86,7 @@ func (c *copyOf) newer(d *copyOf) bool {
 func Run(cfg Config, w io.Writer) error {
 	id, isShard, err := parseGroup(cfg.Group)
 	if err != nil {
-		return err
+		return fmt.Errorf("recover: %w", err)
 	}
 	data, err := node.OpenOffline(cfg.DataDir)
 	if err != nil {
@@ -117,6 +138,12 @@ func Run(cfg Config, w io.Writer) error {
 	return p.err
 }
 
+// CheckGroup says what is wrong with a Config.Group; nil: nothing.
+func CheckGroup(group string) error {
+	_, _, err := parseGroup(group)
+	return err
+}
+
 func parseGroup(group string) (id uint32, isShard bool, err error) {
 	if group == "meta" {
 		return 0, false, nil
@@ -124,14 +151,14 @@ func parseGroup(group string) (id uint32, isShard bool, err error) {
 	number, ok := strings.CutPrefix(group, "shard/")
 	n, perr := strconv.ParseUint(number, 10, 32)
 	if !ok || perr != nil {
-		return 0, false, fmt.Errorf("group %q: want meta, or shard/ and a number as in shard/7", group)
+		return 0, false, fmt.Errorf("%q is no group: want meta, or shard/ and a number as in shard/7", group)
 	}
 	return uint32(n), true, nil
 }
 
 // look reads what a folder has of the group.
 func look(data *node.Offline, id uint32, isShard bool) (*copyOf, error) {
-	c := &copyOf{folder: data.Path, node: data.NodeID}
+	c := &copyOf{folder: data.Path, node: data.NodeID, addrs: registry.Kept(filepath.Join(data.Path, "PEERS"))}
 	if !isShard {
 		var err error
 		c.Copy, err = replica.Peek(filepath.Join(data.Path, "meta"), replica.Bolt)
@@ -173,7 +200,7 @@ func warn(p *printer, cfg Config, mine *copyOf, best bool) {
 	if len(others) == 0 && slices.Contains(mine.Voters, mine.node) {
 		p.line("NOTE: node %s is the only voter already: it needs nobody else, start it instead.", mine.node)
 	}
-	p.line("WARNING: the group goes on with this copy alone. What was acknowledged and is only on nodes %v is lost; what is in this log and was never acknowledged comes about.", others)
+	p.line("WARNING: the group goes on with this copy alone. What was acknowledged and is only on other voters is lost: %s. What is in this log and was never acknowledged comes about.", mine.nodes(others))
 	if !best {
 		p.line("WARNING: another folder that was given has more than this one: recover that one instead.")
 	}

@@ -24,6 +24,20 @@ type keptNode struct {
 	Roles []string `json:"roles,omitempty"`
 }
 
+// Kept is where nodes were last, by id, as the file of a node that does not run has it. It is
+// empty if there is no such file, or it cannot be read.
+func Kept(file string) map[string]string {
+	out := map[string]string{}
+	var k kept
+	if data, err := os.ReadFile(file); err != nil || json.Unmarshal(data, &k) != nil || k.Version != fileVersion {
+		return out
+	}
+	for _, n := range k.Nodes {
+		out[n.ID] = n.Addr
+	}
+	return out
+}
+
 func (r *Registry) load() {
 	if r.cfg.File == "" {
 		return

@@ -164,3 +164,22 @@ func TestDialFollows(t *testing.T) {
 	}
 	raft.Close()
 }
+
+func TestKeptByWhoDoesNotRun(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "PEERS")
+	if got := Kept(file); len(got) != 0 {
+		t.Errorf("of no file: %v", got)
+	}
+	for text, want := range map[string]string{
+		`{"version":1,"nodes":[{"id":"n","addr":"10.0.0.1:4001"}]}`: "10.0.0.1:4001",
+		`{"version":2,"nodes":[{"id":"n","addr":"10.0.0.1:4001"}]}`: "", // it may mean something else
+		`{`: "",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := Kept(file)["n"]; got != want {
+			t.Errorf("%s: n is at %q, want %q", text, got, want)
+		}
+	}
+}

@@ -180,7 +180,7 @@ type ClusterPlan struct {
 }
 
 // ClusterLoad is what counts of a node for balance. Load weighs the used part of its disk
-// (half), its part of what all replicas take in (0.3) and its part of all replicas (0.2).
+// (half), its part of what all replicas take in (0.3, less below 1 MiB/s for each node) and its part of all replicas (0.2).
 type ClusterLoad struct {
 	Node         string  `json:"node" yaml:"node"`
 	Replicas     int     `json:"replicas" yaml:"replicas"`

@@ -1,0 +1,40 @@
+package coordinator
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cordwood/proto/metapb"
+)
+
+// Filling an empty node takes as many moves as it gets replicas: those under way count, so that
+// it is not given too many, which would have to go back.
+func TestRebalanceMovesNoMoreThanNeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.node("a", "b", "c", "d").voting("a", "b", "c")
+		for i := range 8 {
+			nodes := []string{"a", "b", "c"}
+			w.shard(3, slices.Concat(nodes[i%3:], nodes[:i%3])...)
+		}
+		w.request(&metapb.Operation{Kind: KindRebalance})
+		run(t, w, time.Hour, func() bool { return w.ops[1].State == metapb.OperationState_OPERATION_STATE_DONE })
+		moves, held := 0, map[string]int{}
+		for _, op := range w.ops {
+			if op.Kind == KindShardMove {
+				moves++
+			}
+		}
+		for _, s := range w.shards {
+			for _, id := range s.Replicas {
+				held[id]++
+			}
+		}
+		if moves != 6 || held["d"] != 6 || held["a"] != 6 {
+			t.Errorf("%d moves, after which the nodes hold %v: %s", moves, held, w.describe())
+		}
+		time.Sleep(time.Hour) // what happens later is over before the bubble ends
+	})
+}
