@@ -1,0 +1,273 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/shardpb"
+	"cordwood/shard/manifest"
+	"cordwood/shard/segment"
+)
+
+// This file fetches the state of another replica: what its manifest says, and the files
+// of its segments. See install.go for who asks for it.
+
+const (
+	// fetchSilence is how long nothing may come from the other replica.
+	fetchSilence = 30 * time.Second
+	// fetchTries is how often the rest of a file is asked for after the connection broke.
+	fetchTries = 5
+	// fetchSoon is how long fetching may have taken for the state not to be asked for once
+	// more: what came meanwhile would have to be in the leader's log.
+	fetchSoon = 5 * time.Second
+	// fetchRounds bounds how often it is asked for.
+	fetchRounds = 8
+)
+
+// fetchState fetches the state of the shard on another node until it is complete in the
+// folder incoming.
+func (s *Shard) fetchState(ctx context.Context, from string) error {
+	conn, err := s.cfg.Peers(from)
+	if err != nil {
+		return err
+	}
+	in := s.incoming()
+	if err := in.fs.MkdirAll(in.dir); err != nil {
+		return err
+	}
+	if old, err := in.state(); err != nil {
+		return err
+	} else if old != nil {
+		if err := in.unname(old); err != nil {
+			return err
+		}
+	}
+	client := shardpb.NewShardServiceClient(conn)
+	for round := 1; ; round++ {
+		start := time.Now()
+		st, err := s.fetchRound(ctx, client, in)
+		if err != nil {
+			return err
+		}
+		if time.Since(start) <= fetchSoon || round == fetchRounds {
+			return s.complete(in, st)
+		}
+	}
+}
+
+// fetchRound pins the state of the other replica and fetches the files that are not here.
+func (s *Shard) fetchRound(ctx context.Context, client shardpb.ShardServiceClient, in incoming) (*manifest.State, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	pin, st, err := s.pinState(ctx, client, cancel)
+	if err != nil {
+		return nil, cause(ctx, err)
+	}
+	wanted := map[string]bool{}
+	total := int64(0)
+	for i := range st.Segments {
+		wanted[fetchedName(&st.Segments[i])] = true
+		total += st.Segments[i].Bytes
+	}
+	if len(wanted) < len(st.Segments) {
+		return nil, errors.New("two of its segments have the same checksums and size")
+	}
+	if err := in.keep(wanted); err != nil {
+		return nil, err
+	}
+	s.installs.total.Store(total)
+	s.installs.done.Store(0)
+	for i := range st.Segments {
+		if err := s.fetchSegment(ctx, client, in, pin, &st.Segments[i]); err != nil {
+			return nil, cause(ctx, err)
+		}
+	}
+	return st, in.fs.SyncDir(in.dir)
+}
+
+// cause is what ended ctx, if that is why err came.
+func cause(ctx context.Context, err error) error {
+	if c := context.Cause(ctx); c != nil && !errors.Is(c, context.Canceled) {
+		return c
+	}
+	return err
+}
+
+// watchdog ends a context if it is not fed for fetchSilence.
+func watchdog(cancel context.CancelCauseFunc, what string) *time.Timer {
+	return time.AfterFunc(fetchSilence, func() { cancel(fmt.Errorf("%s: nothing came for %s", what, fetchSilence)) })
+}
+
+// pinState pins the state of the other replica for as long as ctx lives, which it ends
+// when the pin is lost.
+func (s *Shard) pinState(ctx context.Context, client shardpb.ShardServiceClient, cancel context.CancelCauseFunc) (pin uint64, st *manifest.State, err error) {
+	dog := watchdog(cancel, "pin")
+	defer func() {
+		if err != nil {
+			dog.Stop()
+		}
+	}()
+	stream, err := client.Pin(ctx, &shardpb.PinRequest{ShardId: s.cfg.ID, State: true, Incarnation: s.cfg.Incarnation}, grpc.MaxCallRecvMsgSize(64<<20))
+	if err != nil {
+		return 0, nil, errs.FromGRPC(err)
+	}
+	var state []byte
+	for complete := false; !complete; {
+		m, err := stream.Recv()
+		if err != nil {
+			return 0, nil, errs.FromGRPC(err)
+		}
+		dog.Reset(fetchSilence)
+		for _, seg := range m.Segments {
+			if seg.Damaged {
+				return 0, nil, fmt.Errorf("segment %d is damaged there: its state cannot be taken over", seg.Id)
+			}
+		}
+		if state = append(state, m.State...); len(state) > maxStateBytes {
+			return 0, nil, fmt.Errorf("its state has more than %d bytes", maxStateBytes)
+		}
+		pin, complete = m.PinId, m.Complete
+	}
+	st, err = manifest.DecodeState("state of the other replica", state)
+	if err != nil {
+		return 0, nil, err
+	}
+	go func() { // until ctx ends
+		defer dog.Stop()
+		for {
+			if _, err := stream.Recv(); err != nil {
+				cancel(fmt.Errorf("the pin was lost: %w", errs.FromGRPC(err)))
+				return
+			}
+			dog.Reset(fetchSilence)
+		}
+	}()
+	return pin, st, nil
+}
+
+// maxStateBytes bounds the state of a shard without its segments.
+const maxStateBytes = 1 << 30
+
+// fetchSegment fetches one file, unless it is here.
+func (s *Shard) fetchSegment(ctx context.Context, client shardpb.ShardServiceClient, in incoming, pin uint64, m *segment.Meta) (err error) {
+	path := in.path(fetchedName(m))
+	if size, err := in.fs.Stat(path); err == nil && size == m.Bytes {
+		s.installs.done.Add(m.Bytes)
+		return nil // it was checked before it got its name
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	temp := segment.TempName(path)
+	f, at, crc, err := in.goOn(path, m.Bytes)
+	if err != nil {
+		return err
+	}
+	s.installs.done.Add(at)
+	ours := false // what went wrong is our disk
+	take := func(b []byte) error {
+		if at+int64(len(b)) > m.Bytes {
+			return fmt.Errorf("segment %d has %d bytes, more came", m.ID, m.Bytes)
+		}
+		if err := s.cfg.Fetch.wait(ctx, len(b)); err != nil {
+			return err
+		}
+		if _, err := f.Write(b); err != nil {
+			ours = true
+			return err
+		}
+		at += int64(len(b))
+		crc = crc32.Update(crc, castagnoli, b)
+		s.installs.done.Add(int64(len(b)))
+		return nil
+	}
+	for try := 1; at < m.Bytes && err == nil; try++ {
+		var got int64
+		before := at
+		err = s.readSegment(ctx, client, &shardpb.ReadSegmentRequest{ShardId: s.cfg.ID, PinId: pin, SegmentId: m.ID, Offset: at}, take)
+		if got = at - before; got > 0 {
+			try = 1
+		}
+		if lost := (*brokenStream)(nil); errors.As(err, &lost) && try < fetchTries && ctx.Err() == nil {
+			err = nil
+		}
+	}
+	whole := err == nil
+	switch {
+	case !whole:
+	case at != m.Bytes:
+		err = fmt.Errorf("segment %d has %d bytes, %d came", m.ID, m.Bytes, at)
+	case crc != m.FileCRC:
+		err = fmt.Errorf("segment %d came with checksum %08x, want %08x: it is damaged there, or on the way", m.ID, crc, m.FileCRC)
+	default:
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		return in.fs.Rename(temp, path)
+	}
+	s.installs.done.Add(-at)
+	if !whole && !ours { // the next attempt goes on behind what is here
+		return err
+	}
+	return errors.Join(err, in.fs.Remove(temp))
+}
+
+// brokenStream is the error of a stream that ended before its time.
+type brokenStream struct{ error }
+
+func (e *brokenStream) Unwrap() error { return e.error }
+
+func (s *Shard) readSegment(ctx context.Context, client shardpb.ShardServiceClient, req *shardpb.ReadSegmentRequest, take func([]byte) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	dog := watchdog(cancel, fmt.Sprintf("read segment %d", req.SegmentId))
+	defer dog.Stop()
+	stream, err := client.ReadSegment(ctx, req)
+	if err != nil {
+		return &brokenStream{errs.FromGRPC(err)}
+	}
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return &brokenStream{cause(ctx, errs.FromGRPC(err))}
+		}
+		dog.Stop() // what takes time now is our disk, or the rate
+		if err := take(m.Data); err != nil {
+			return err
+		}
+		dog.Reset(fetchSilence)
+	}
+}
+
+// complete gives the fetched segments ids of this replica and writes the state down, from
+// when on it can be taken over.
+func (s *Shard) complete(in incoming, st *manifest.State) error {
+	next := *st
+	next.Segments = append([]segment.Meta(nil), st.Segments...)
+	s.ids.raise(st.NextSegmentID)
+	for i := range next.Segments {
+		m := &next.Segments[i]
+		from := fetchedName(m)
+		m.ID = s.ids.take()
+		if err := in.fs.Rename(in.path(from), in.path(segment.FileName(m.ID))); err != nil {
+			return err
+		}
+	}
+	next.NextSegmentID = s.ids.upcoming()
+	// The files that these were about are those of the other replica.
+	next.Reserved, next.Garbage = nil, nil
+	if err := in.fs.SyncDir(in.dir); err != nil {
+		return err
+	}
+	return in.put(stateFileName, stateMagic, next.Encode())
+}
