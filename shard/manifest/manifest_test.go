@@ -2,136 +2,18 @@ package manifest
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
-	"flag"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"cordwood/proto/schema"
-	"cordwood/proto/schemapb"
 	"cordwood/shard/segment"
 	"cordwood/shard/vfs"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func equal(t *testing.T, what string, want, got *State) {
-	t.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
-}
-
-func seg(id, table uint64) segment.Meta {
-	return segment.Meta{
-		ID: id, TableID: table, SchemaVersion: 3, Rows: 10, Bytes: 4096, MinTime: -5, MaxTime: 1 << 60,
-		FooterCRC: 0xfeedbeef, FileCRC: 1, Order: id,
-		Columns: []segment.Column{
-			{ID: 1, FieldID: 1, Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp},
-			{ID: 9, FieldID: 9, Name: "Ünï.code \"x\"", Type: schema.String, Semantic: schema.Tag},
-		},
-	}
-}
-
-func table(id uint64, version uint32) Table {
-	t, err := EncodeTable(&schemapb.Table{
-		Id: id, Database: "public", Name: fmt.Sprint("t", id), Version: version, Options: map[string]string{"ttl": "7days", "comment": "c"},
-		Columns: []*schemapb.Column{{Id: 1, Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_NANOSECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP}},
-	})
-	if err != nil {
-		panic(err)
-	}
-	return t
-}
-
-// edits is a history with every kind of change.
-func edits() []*Edit {
-	return []*Edit{
-		{
-			AppliedIndex: 5, AppliedTerm: 1, Clock: 1000, NextSegmentID: 3, Add: []segment.Meta{seg(1, 7), seg(2, 8)}, Tables: []Table{table(7, 1), table(8, 1)},
-			Sessions: []Session{{ID: 1 << 63, High: 70, Seen: []uint64{1, 1 << 63}, LastUnixNano: 900}},
-		},
-		{AppliedIndex: 9, AppliedTerm: 2, Clock: 2000, Add: []segment.Meta{seg(3, 7), seg(4, 7)}, Tables: []Table{table(7, 2)}},
-		{AppliedIndex: 9, AppliedTerm: 2, Clock: 2000, Remove: []uint64{4}, Drop: []uint64{8}, Sessions: []Session{{ID: 4, High: 1, Seen: []uint64{1}, LastUnixNano: 1}}},
-	}
-}
-
-// shared is a segment of several tables.
-func shared(id uint64, spans ...segment.TableSpan) segment.Meta {
-	m := seg(id, 0)
-	m.SchemaVersion, m.Order, m.Tables = 0, id-1, spans
-	m.Columns[1].FieldID, m.Columns[1].Logical = 2, "ünï"
-	return m
-}
-
-// newEdits is a history with what version 2 has and version 1 has not.
-func newEdits() []*Edit {
-	span := func(table uint64, lo, hi int64) segment.TableSpan {
-		return segment.TableSpan{TableID: table, Rows: 7, MinTime: lo, MaxTime: hi}
-	}
-	return []*Edit{
-		{
-			AppliedIndex: 12, AppliedTerm: 2, Clock: 3000, Add: []segment.Meta{shared(10, span(7, -5, 99), span(9, -1<<63, 1<<63-1), span(1<<40, 1, 1)), shared(11, span(7, 0, 10), span(9, 1, 1)), seg(12, 1<<40), shared(14, span(9, 1, 2)), shared(6, span(7, 0, 9), span(9, 1, 2))},
-			Tables: []Table{table(9, 1), table(1<<40, 3)}, Sessions: []Session{{ID: 4, High: 1, Seen: []uint64{1}, LastUnixNano: 1}, {ID: 4, Unlogged: true, High: 9, Seen: []uint64{3}, LastUnixNano: 2}},
-		},
-		{AppliedIndex: 13, AppliedTerm: 2, Clock: 4000, Drop: []uint64{9}, Expire: []Expiry{{7, 10, 11}, {1 << 40, 1, 5}}, Reserved: []uint64{13, 15}, NextSegmentID: 16},
-		{Swept: true, Garbage: []uint64{5}, Add: []segment.Meta{shared(8, span(77, 1, 2)), shared(13, span(7, 0, 9), span(9, 1, 2), span(1<<40, 1, 1))}, Remove: []uint64{10, 12}, Reserved: []uint64{15}},
-	}
-}
-
-// newFinal is the state that edits and newEdits lead to.
-func newFinal() *State {
-	return &State{
-		AppliedIndex: 13, AppliedTerm: 2, NextSegmentID: 16, Clock: 4000,
-		Segments: []segment.Meta{seg(1, 7), seg(3, 7), newEdits()[0].Add[1], newEdits()[2].Add[1]},
-		Tables:   []Table{table(7, 2), table(1<<40, 3)}, Dropped: []Tombstone{{8, 2000}, {9, 4000}},
-		Expired: []Expiry{{7, 10, 11}, {1 << 40, 1, 5}}, Reserved: []uint64{15}, Garbage: []uint64{5, 8, 10, 12},
-	}
-}
-
-// final is the state that edits lead to.
-func final() *State {
-	return &State{
-		AppliedIndex: 9, AppliedTerm: 2, NextSegmentID: 5, Clock: 2000, Segments: []segment.Meta{seg(1, 7), seg(3, 7)},
-		Tables: []Table{table(7, 2)}, Dropped: []Tombstone{{8, 2000}}, Garbage: []uint64{2, 4}, Sessions: []Session{{ID: 4, High: 1, Seen: []uint64{1}, LastUnixNano: 1}},
-	}
-}
-
-func open(t *testing.T, fsys vfs.FS, dir string) *Manifest {
-	t.Helper()
-	m, err := Open(Config{FS: fsys, Dir: dir, ShardID: 17})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-func mem(t *testing.T) *vfs.Mem {
-	t.Helper()
-	m := vfs.NewMem()
-	if err := m.MkdirAll("/s"); err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-func commit(t *testing.T, m *Manifest, edits ...*Edit) {
-	t.Helper()
-	for _, e := range edits {
-		if err := m.Commit(e); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 func TestCommitAndOpen(t *testing.T) {
 	for _, fsys := range []vfs.FS{vfs.OS, mem(t)} {
@@ -335,52 +217,6 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestGolden reads the file of every released version, and of one to come.
-func TestGolden(t *testing.T) {
-	b := appendHeader(nil, 17)
-	for _, e := range slices.Concat(edits(), newEdits()) {
-		b = appendRecord(b, e)
-	}
-	v2 := filepath.Join("testdata", "v2.manifest")
-	if *update {
-		future := bytes.Clone(b)
-		future[4] = version + 1
-		copy(future, refreshHeader(future))
-		for name, data := range map[string][]byte{v2: b, filepath.Join("testdata", "future.manifest"): future} {
-			if err := os.WriteFile(name, data, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	for name, want := range map[string]*State{filepath.Join("testdata", "v1.manifest"): final(), v2: newFinal()} {
-		golden, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if name == v2 && !bytes.Equal(b, golden) {
-			t.Error("the bytes that version 2 writes have changed")
-		}
-		f, err := parse(name, golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		state := &State{}
-		for i := range f.edits {
-			state = state.apply(&f.edits[i].edit)
-		}
-		equal(t, name, want, state)
-	}
-
-	future, err := os.ReadFile(filepath.Join("testdata", "future.manifest"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	unsupported := (*ErrUnsupported)(nil)
-	if _, err := parse("future", future); !errors.As(err, &unsupported) || unsupported.Version != version+1 {
-		t.Errorf("a file of version %d: %v", version+1, err)
-	}
-}
-
 // TestTombstonesGo forgets dropped tables after a while.
 func TestTombstonesGo(t *testing.T) {
 	m := open(t, mem(t), "/s")
@@ -408,56 +244,4 @@ func TestManyTables(t *testing.T) {
 	if len(got.Tables) != 20_000 || len(got.Segments) != 8 || len(got.Segments[7].Tables) != 20_000 {
 		t.Errorf("%d tables, %d segments", len(got.Tables), len(got.Segments))
 	}
-}
-
-// refreshHeader returns the header of b with a right checksum.
-func refreshHeader(b []byte) []byte {
-	h := appendHeader(nil, 17)
-	h[4] = b[4]
-	return binary.LittleEndian.AppendUint32(h[:12], crc32.Checksum(h[:12], castagnoli))
-}
-
-func TestUnknownField(t *testing.T) {
-	w := writer{(&Edit{AppliedIndex: 3}).append(nil)}
-	w.uint(77, 1)
-	var e Edit
-	r := reader{name: "x"}
-	r.edit(w.b, &e)
-	if unsupported := (*ErrUnsupported)(nil); !errors.As(r.err, &unsupported) || unsupported.Field != 77 {
-		t.Errorf("got %v", r.err)
-	}
-}
-
-func TestInspect(t *testing.T) {
-	var out strings.Builder
-	if err := Inspect(&out, vfs.OS, filepath.Join("testdata", "v2.manifest")); err != nil {
-		t.Fatal(err)
-	}
-	name := filepath.Join("testdata", "inspect.txt")
-	if *update {
-		if err := os.WriteFile(name, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), out.String()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func FuzzParse(f *testing.F) {
-	b := appendHeader(nil, 17)
-	for _, e := range slices.Concat(edits(), newEdits()) {
-		b = appendRecord(b, e)
-	}
-	f.Add(b)
-	f.Add(b[:len(b)-5])
-	f.Fuzz(func(t *testing.T, data []byte) {
-		_, _ = parse("fuzz", data)
-		var e Edit // behind a right checksum
-		(&reader{name: "fuzz"}).edit(data, &e)
-	})
 }
