@@ -1,0 +1,101 @@
+package shard
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/proto/errs"
+)
+
+func TestDropTable(t *testing.T) {
+	s := openShard(t, testConfig(t))
+	s.mustPut(batch(head(1, 9, 1), "a"))
+	s.flush()
+	s.mustPut(batch(head(2, 9, 2), "b"))
+	s.flush()
+	s.mustPut(batch(head(1, 9, 3), "c"))
+	v := s.ReadView(1)
+	ctx := context.Background()
+	for _, id := range []uint64{1, 1, 500} {
+		if err := s.DropTable(ctx, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.rows(1); len(got) != 0 {
+		t.Errorf("rows of a dropped table: %v", got)
+	}
+	s.flush()
+	if got := len(s.files("segments")); got != 2 {
+		t.Errorf("%d files while a view is open", got)
+	}
+	if diff := cmp.Diff([]string{"a", "c"}, viewRows(t, s.Shard.cfg.FS, v, 1)); diff != "" {
+		t.Error(diff)
+	}
+	v.Close()
+	v.Close()
+	if got := len(s.files("segments")); got != 1 {
+		t.Errorf("%d files after the last view", got)
+	}
+	if _, err := s.put(batch(head(1, 9, 4), "d")); errs.ReasonOf(err) != errs.TableGone {
+		t.Errorf("write to a dropped table: %v", err)
+	}
+	s = s.reopen()
+	if _, err := s.put(batch(head(1, 9, 4), "d")); errs.ReasonOf(err) != errs.TableGone {
+		t.Errorf("write to a dropped table after a restart: %v", err)
+	}
+	if diff := cmp.Diff([]string{"b"}, s.rows(2)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestDropReplayed drops a flushed table and crashes before the next flush.
+func TestDropReplayed(t *testing.T) {
+	s := openShard(t, testConfig(t))
+	s.mustPut(batch(head(1, 9, 1), "a"))
+	s.flush()
+	// The drop asks for a flush by itself; it may or may not have come before the crash.
+	if err := s.DropTable(context.Background(), 1); err != nil {
+		t.Fatal(err)
+	}
+	s = s.reopen()
+	if got := s.rows(1); len(got) != 0 {
+		t.Errorf("rows %v", got)
+	}
+	s.mustPut(batch(head(2, 9, 2), "b"))
+	s.flush()
+	if got := s.files("segments"); len(got) != 1 {
+		t.Errorf("files %v", got)
+	}
+}
+
+// TestDropSharing drops one of two tables that share a segment.
+func TestDropSharing(t *testing.T) {
+	s := openShard(t, testConfig(t))
+	s.mustPut(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "b"))
+	s.flush()
+	if err := s.DropTable(context.Background(), 1); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got := s.rows(1); len(got) != 0 {
+			t.Errorf("rows of a dropped table: %v", got)
+		}
+		if diff := cmp.Diff([]string{"b"}, s.rows(2)); diff != "" {
+			t.Error(diff)
+		}
+		if got := s.files("segments"); len(got) != 1 {
+			t.Errorf("files %v", got)
+		}
+		s.flush()
+		s = s.reopen()
+	}
+	if err := s.DropTable(context.Background(), 2); err != nil {
+		t.Fatal(err)
+	}
+	s.flush()
+	if got := s.files("segments"); len(got) != 0 {
+		t.Errorf("files %v", got)
+	}
+}

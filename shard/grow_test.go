@@ -1,0 +1,124 @@
+package shard
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schemapb"
+	"cordwood/shard/replica"
+)
+
+// TestGrow has a shard of one replica get two more, which need its segments, because
+// its log was cut, and rows that were never in it.
+func TestGrow(t *testing.T) {
+	g := newGroup(t, nil, "n1")
+	one := g.leader()
+	unlogged := def(3)
+	unlogged.Options["skip_wal"] = "true"
+	one.mustPut(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "b"))
+	if _, _, err := one.Write(wait(t), [][]byte{batch(head(3, 9, 3), "u")}, []*schemapb.Table{unlogged}); err != nil {
+		t.Fatal(err)
+	}
+	one.flush()
+	one.mustPut(batch(head(3, 9, 4), "v"))
+	one.mustPut(batch(head(1, 9, 5), "c"))
+	for _, id := range []string{"n2", "n3"} {
+		g.addNode(id)
+		g.open(id, nil)
+		g.change(one, replica.AddLearner, id)
+		g.change(one, replica.AddLearner, id)
+		g.change(one, replica.Promote, id)
+		g.change(one, replica.Promote, id)
+	}
+	one.mustPut(batch(head(3, 9, 6), "w"))
+	for _, o := range g.followers(nil) {
+		g.wantRows(o, 1, "a", "c")
+		g.wantRows(o, 2, "b")
+		g.wantRows(o, 3, "u", "v", "w")
+		if names, err := o.incoming().names(); err != nil || o.Shard != one.Shard && !slices.Equal(names, []string{"AHEAD"}) {
+			t.Errorf("node %s: the folder incoming has %v (%v)", o.cfg.NodeID, names, err)
+		}
+	}
+	if err := one.Change(wait(t), replica.Remove, "n1"); errs.CodeOf(err) != errs.IllegalState {
+		t.Errorf("the leader was removed by itself: %v", err)
+	}
+
+	// The first one goes; the others have everything, its duplicates included.
+	g.stop("n1")
+	next := g.leader()
+	g.put(batch(head(1, 9, 5), "c"), batch(head(1, 9, 7), "d"))
+	if err := next.Change(wait(t), replica.Remove, "n1"); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range g.followers(nil) {
+		g.wantRows(o, 1, "a", "c", "d")
+		id := o.cfg.NodeID
+		g.stop(id)
+		o = g.open(id, nil)
+		if err := o.WaitReady(wait(t)); err != nil {
+			t.Fatal(err)
+		}
+		g.wantRows(o, 3, "u", "v", "w")
+		if n := o.lost.Load(); n > 0 {
+			t.Errorf("node %s: %d files were set aside", id, n)
+		}
+	}
+}
+
+// TestFarBehind has a follower be away until the log does not reach back to where it
+// was. What it shows meanwhile stays until nobody looks at it.
+func TestFarBehind(t *testing.T) {
+	g := newGroup(t, func(_ string, cfg *Config) { cfg.TrailingBytes, cfg.trailing = 1, 1 }, "n1", "n2", "n3")
+	leader := g.leader()
+	var want []string
+	seq := uint64(0)
+	put := func() {
+		seq++
+		text := fmt.Sprintf("row-%04d", seq)
+		g.put(batch(head(1, 9, seq), text))
+		want = append(want, text)
+	}
+	put()
+	away := g.followers(leader)[0]
+	g.barrier(leader, away)
+	away.flush()
+	view := away.ReadView(1)
+	defer view.Close()
+	for round := range 3 {
+		seen := slices.Clone(want)
+		g.node(away.cfg.NodeID).setCut(true)
+		for range 20 {
+			put()
+		}
+		leader.flush()
+		put()
+		tail, err := away.Tail(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.node(away.cfg.NodeID).setCut(false)
+		g.wantRows(away, 1, want...)
+		if _, err := tail.Next(wait(t), 1); errs.CodeOf(err) != errs.ShardNotReady {
+			t.Errorf("round %d: a tail goes on with %v although the rows came in another way", round, err)
+		}
+		tail.Close()
+		if round == 0 {
+			if diff := cmp.Diff(seen, viewRows(t, away.Shard.cfg.FS, view, 1)); diff != "" {
+				t.Errorf("an old view changed: %s", diff)
+			}
+			view.Close()
+		}
+		put()
+		away.flush()
+		if round == 1 {
+			id := away.cfg.NodeID
+			g.stop(id)
+			away = g.open(id, nil)
+		}
+	}
+	g.wantRows(away, 1, want...)
+}

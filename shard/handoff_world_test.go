@@ -1,0 +1,298 @@
+package shard
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
+	"cordwood/shard/compaction"
+)
+
+// mergeWorld is a table that merges rows, on shards of two nodes, beside a plain map of
+// what it should hold. The world is the metadata: it says where the table is.
+type mergeWorld struct {
+	*testNodes
+	t       *testing.T
+	rng     *rand.Rand
+	def     *schemapb.Table
+	ids     uint64
+	seq     uint64
+	nonNull bool
+	want    map[string][2]string // by host and ts: a, b
+	moves   int
+}
+
+func newMergeWorld(t *testing.T, seed uint64, mode string) *mergeWorld {
+	w := &mergeWorld{
+		t: t, testNodes: newTestNodes(t, map[string][]uint32{"a": {1, 2}, "b": {3, 4}}), rng: rand.New(rand.NewPCG(seed, 1)), ids: 1, //nolint:gosec // not for secrets
+		nonNull: mode == "last_non_null", want: map[string][2]string{},
+	}
+	for _, n := range w.nodes {
+		for _, s := range n.shards {
+			s.Shard.cfg.Peers = func(id string) (grpc.ClientConnInterface, error) { return w.conns[id], nil }
+			s.cfg.Peers = s.Shard.cfg.Peers
+			s.Shard.cfg.Compaction, s.cfg.Compaction = compaction.NewLimiter(1, 0), compaction.NewLimiter(1, 0)
+		}
+	}
+	w.def = &schemapb.Table{
+		Id: 1, Database: "public", Name: "m", Version: 1, MinWriterVersion: 1, NextColumnId: 5,
+		Options:   map[string]string{"append_mode": "false", "merge_mode": mode, "skip_wal": "true"},
+		Placement: []*schemapb.Placement{{Epoch: 1, ShardId: 1}},
+		Columns: []*schemapb.Column{
+			{Id: 1, Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_MILLISECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP, NotNull: true},
+			{Id: 2, Name: "host", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_TAG},
+			{Id: 3, Name: "a", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
+			{Id: 4, Name: "b", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
+		},
+	}
+	return w
+}
+
+func (w *mergeWorld) table() *schema.Table { return schema.FromProto(w.def) }
+
+// write writes some rows, or deletes some.
+func (w *mergeWorld) write() {
+	w.t.Helper()
+	t := w.table()
+	place := t.Writable()
+	shards := place.Shards()
+	part := column.NewPartitioner(t, len(shards))
+	deletes := w.rng.IntN(4) == 0
+	parts := make([]*column.Builder, len(shards))
+	for range 1 + w.rng.IntN(20) {
+		host, ts := fmt.Sprint("h", w.rng.IntN(12)), int64(w.rng.IntN(6))*40_000_000 // over three days
+		key := fmt.Sprintf("%s|%d", host, ts)
+		one := &column.Builder{}
+		tsCol, hostCol := one.Add(t.Columns[0]), one.Add(t.Columns[1])
+		tsCol.SetInt(0, ts)
+		if host == "h0" {
+			hostCol.SetNull(0)
+			key = fmt.Sprintf("NULL|%d", ts)
+		} else {
+			hostCol.SetString(0, host)
+		}
+		row := [2]string{"NULL", "NULL"}
+		if deletes {
+			one.Add(schema.DeletedColumn()).SetInt(0, 1)
+			delete(w.want, key)
+		} else {
+			for i := range row {
+				if c := one.Add(t.Columns[2+i]); w.rng.IntN(3) > 0 {
+					w.seq++
+					row[i] = fmt.Sprint("v", w.seq)
+					c.SetString(0, row[i])
+				}
+			}
+			if old, ok := w.want[key]; ok && w.nonNull {
+				for i := range row {
+					if row[i] == "NULL" {
+						row[i] = old[i]
+					}
+				}
+			}
+			w.want[key] = row
+		}
+		one.EndRow()
+		one.Finish()
+		byID := map[uint32]*column.Col{}
+		for _, c := range one.Cols() {
+			byID[c.ID] = c
+		}
+		part.Use(func(id uint32) column.Values {
+			if c := byID[id]; c != nil {
+				return c
+			}
+			return nil
+		})
+		at := part.Of(0)
+		if parts[at] == nil {
+			parts[at] = &column.Builder{}
+		}
+		parts[at].AppendRows(one)
+	}
+	for i, b := range parts {
+		if b == nil {
+			continue
+		}
+		b.Finish()
+		w.seq++
+		data := b.Encode(nil, column.Header{TableID: t.ID, Epoch: place.Epoch, SchemaVersion: t.Version, Session: 9, Seq: w.seq})
+		if _, err := w.client.Write(wait(w.t), shards[i], [][]byte{data}, func([]uint64) []*schemapb.Table { return []*schemapb.Table{w.def} }); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// check compares what a query sees with the map.
+func (w *mergeWorld) check(what string) {
+	w.t.Helper()
+	shards := w.table().Shards()
+	req := &shardpb.QueryRequest{Sql: "SELECT coalesce(host, 'NULL'), epoch_ms(ts), a, b FROM m", Database: "public"}
+	for _, id := range shards {
+		for node, n := range w.nodes {
+			if slices.ContainsFunc(n.shards, func(s *opened) bool { return s.ID() == id }) {
+				req.Nodes = append(req.Nodes, &shardpb.ShardNodes{ShardId: id, NodeIds: []string{node}})
+			}
+		}
+	}
+	req.Tables = []*shardpb.QueryTable{{Name: &shardpb.TableName{Database: "public", Name: "m"}, Table: w.def, ShardId: shards[0], MoreShards: shards[1:]}}
+	got, _, err := w.ask(req)
+	if err != nil {
+		w.t.Fatalf("%s: %v", what, err)
+	}
+	want := []string{}
+	for key, row := range w.want {
+		want = append(want, key+"|"+row[0]+"|"+row[1])
+	}
+	sort.Strings(want)
+	if !slices.Equal(got, want) {
+		w.t.Fatalf("%s, table %v: got\n%s\nwant\n%s", what, w.def.Placement, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// disturb flushes, compacts or restarts a shard; a restarted one has flushed what is not
+// in its log.
+func (w *mergeWorld) disturb(restarts bool) {
+	s := w.shard(uint32(1 + w.rng.IntN(4)))
+	switch w.rng.IntN(3) {
+	case 0:
+		s.flush()
+	case 1:
+		if err := s.Compact(wait(w.t)); err != nil {
+			w.t.Fatal(err)
+		}
+	case 2:
+		if restarts {
+			s.flush()
+			w.reopen(s.ID())
+		}
+	}
+}
+
+func (w *mergeWorld) handOver(req *shardpb.HandOverRequest) *shardpb.HandOverResponse {
+	w.t.Helper()
+	req.Table = w.def
+	for node, n := range w.nodes {
+		for _, s := range n.shards {
+			req.Nodes = append(req.Nodes, &shardpb.ShardNodes{ShardId: s.ID(), NodeIds: []string{node}})
+		}
+	}
+	for node, n := range w.nodes {
+		if slices.ContainsFunc(n.shards, func(s *opened) bool { return s.ID() == req.ShardId }) {
+			resp, err := shardpb.NewShardServiceClient(w.conns[node]).HandOver(wait(w.t), req)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			return resp
+		}
+	}
+	w.t.Fatalf("no shard %d", req.ShardId)
+	return nil
+}
+
+// change makes the table another one, as a command of the metadata does.
+func (w *mergeWorld) change(set func(d *schemapb.Table)) {
+	w.def = proto.CloneOf(w.def)
+	w.def.Version++
+	set(w.def)
+}
+
+// move hands the table over to other shards, with writes between all steps; ok is false
+// if it was given up.
+func (w *mergeWorld) move(to []uint32) (ok bool) {
+	w.t.Helper()
+	from := w.table().Writable().Shards()
+	w.ids++
+	w.change(func(d *schemapb.Table) { d.Handoff = &schemapb.Handoff{TableId: w.ids, ShardIds: to} })
+	giveUp := func() bool {
+		dead := w.def.Handoff.TableId
+		w.change(func(d *schemapb.Table) {
+			d.Handoff = nil
+			if last := d.Placement[len(d.Placement)-1]; last.Closed {
+				d.Placement = d.Placement[:len(d.Placement)-1]
+				d.Placement[len(d.Placement)-1].Epoch = last.Epoch + 1
+			}
+		})
+		for _, n := range w.nodes {
+			for _, s := range n.shards {
+				if err := s.DropTable(wait(w.t), dead); err != nil {
+					w.t.Fatal(err)
+				}
+			}
+		}
+		return false
+	}
+	for _, id := range from {
+		w.handOver(&shardpb.HandOverRequest{ShardId: id, Begin: true})
+	}
+	if w.rng.IntN(4) == 0 { // what it has done is not known any more
+		w.write()
+		s := w.shard(from[0])
+		s.flush()
+		w.reopen(s.ID())
+		if resp := w.handOver(&shardpb.HandOverRequest{ShardId: from[0]}); !resp.Unknown {
+			w.t.Fatalf("a shard that was restarted knows of its handoff: %v", resp)
+		}
+		return giveUp()
+	}
+	for range w.rng.IntN(6) {
+		w.write()
+		w.disturb(false)
+	}
+	w.check("while it is copied")
+	for _, id := range from {
+		for !w.handOver(&shardpb.HandOverRequest{ShardId: id, WaitMillis: 20}).CaughtUp {
+		}
+		w.write()
+	}
+	w.change(func(d *schemapb.Table) {
+		last := d.Placement[len(d.Placement)-1]
+		d.Placement = append(d.Placement, &schemapb.Placement{Epoch: last.Epoch + 1, ShardId: last.ShardId, MoreShards: last.MoreShards, Closed: true})
+	})
+	for _, id := range from {
+		if _, err := w.shard(id).Seal(wait(w.t), []*schemapb.Table{w.def}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if w.rng.IntN(5) == 0 {
+		return giveUp()
+	}
+	w.check("while it is closed")
+	for _, id := range from {
+		for {
+			resp := w.handOver(&shardpb.HandOverRequest{ShardId: id, WaitMillis: 1000})
+			if resp.Error != "" || resp.Unknown {
+				w.t.Fatalf("shard %d: %v", id, resp)
+			}
+			if resp.Complete {
+				break
+			}
+		}
+	}
+	old := w.def
+	w.change(func(d *schemapb.Table) {
+		closed := d.Placement[len(d.Placement)-1]
+		d.Id, d.Handoff = d.Handoff.TableId, nil
+		d.Placement = []*schemapb.Placement{{Epoch: closed.Epoch + 1, ShardId: to[0], MoreShards: to[1:]}}
+	})
+	if w.rng.IntN(2) == 0 {
+		w.check("before the former rows go")
+	}
+	for _, id := range from {
+		if err := w.shard(id).DropTable(wait(w.t), old.Id); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.moves++
+	return true
+}
