@@ -16,7 +16,7 @@ import (
 	"cordwood/shard/segment"
 )
 
-// This file puts the state of another replica, which install.go has fetched, in the place
+// This file puts the state of another replica, which fetch.go has fetched, in the place
 // of this one's:
 //
 //	on disk   incoming/* → STATE → (snapshot stored by raft) → AHEAD → incoming/ID → segments/ID
