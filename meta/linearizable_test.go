@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"cordwood/meta/metaclient"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 )
 
 // lossy loses the answers of one in so many proposals that were executed.
@@ -263,16 +265,14 @@ func TestSchemaRace(t *testing.T) {
 	g.same()
 }
 
+// tryEnsure tells of every error that is not the client's.
 func tryEnsure(ctx context.Context, t *testing.T, c *metaclient.Client, name string, want map[string]string) (got, error) {
-	r := &recorder{start: time.Now()}
-	r.ensure(ctx, 0, c, name, want)
-	out := r.ops[0].Output.(got)
-	if out.unknown {
-		t.Errorf("table %s: a server's error", name)
-		return out, errs.New(errs.Internal, "unknown")
+	res, err := c.Propose(ctx, ensure(name, strings.Fields(columnText(want))...))
+	if err == nil {
+		return tableAnswer(schema.FromProto(res.Tables[0])), nil
 	}
-	if out.refused != 0 {
-		return out, errs.New(out.refused, "refused")
+	if code := errs.CodeOf(err); code != errs.InvalidArguments && code != errs.RequestOutdated {
+		t.Errorf("table %s: a server's error: %v", name, err)
 	}
-	return out, nil
+	return got{}, err
 }
