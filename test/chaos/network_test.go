@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,6 +46,7 @@ func newNetwork(t *testing.T, c *cluster.Cluster) *network {
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skipf("network namespaces need ip: %v", err)
 	}
+	alone(t)
 	n := &network{t: t, nodes: c.Nodes}
 	bridge := fmt.Sprintf("cwbr%d", os.Getpid()%10000)
 	t.Cleanup(func() {
@@ -79,6 +82,20 @@ func newNetwork(t *testing.T, c *cluster.Cluster) *network {
 	}
 	c.Seed()
 	return n
+}
+
+// alone waits until no other run on this machine has networks of the same addresses: its
+// clients would talk to these nodes.
+func alone(t *testing.T) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(os.TempDir(), "cordwood-chaos-network.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() }) // which unlocks it
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatalf("lock %s: %v", f.Name(), err)
+	}
 }
 
 // wide adds to each namespace a second network, wan0, which the nodes use among themselves: all
