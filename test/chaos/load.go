@@ -136,9 +136,9 @@ func Start(opt Options) *Load {
 }
 
 // patience is how long, after everything was mended, a writer that must get through tries.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
-// Stop ends the writers. Those that send again until they get an answer have a minute for
+// Stop ends the writers. Those that send again until they get an answer have two minutes for
 // what is under way: everything must be mended by now.
 func (l *Load) Stop() {
 	close(l.stop)

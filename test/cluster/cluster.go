@@ -81,7 +81,7 @@ func NewAt(t testing.TB, dir string, args ...string) *Node {
 func (n *Node) Start() time.Duration {
 	n.t.Helper()
 	begin := time.Now()
-	if err := n.TryStart(time.Minute); err != nil {
+	if err := n.TryStart(Generous(time.Minute)); err != nil {
 		n.t.Fatal(err)
 	}
 	return time.Since(begin)
@@ -231,8 +231,8 @@ func (n *Node) awaitStop() {
 	n.t.Helper()
 	select {
 	case <-n.done:
-	case <-time.After(40 * time.Second):
-		n.t.Fatalf("server still runs 40 s after SIGTERM\n%s", n.log.String())
+	case <-time.After(Generous(40 * time.Second)):
+		n.t.Fatalf("server still runs two minutes after SIGTERM\n%s", n.log.String())
 	}
 	n.cmd = nil
 	if n.err != nil {

@@ -62,7 +62,7 @@ func TestLostShardIsDropped(t *testing.T) {
 		Operation      *struct{ ID int }
 	}
 	drop := fmt.Sprintf(`{"kind":"shard-drop","shard":%d,"confirm":"%d"}`, shard, shard)
-	for deadline := time.Now().Add(time.Minute); answer.Operation == nil; {
+	for deadline := time.Now().Add(Generous(time.Minute)); answer.Operation == nil; {
 		ask("POST", "/v1/cluster/operations", drop, &answer)
 		if time.Now().After(deadline) {
 			t.Fatalf("the shard is not given up: %+v", answer)
@@ -70,13 +70,13 @@ func TestLostShardIsDropped(t *testing.T) {
 		<-time.After(200 * time.Millisecond)
 	}
 	rows := func(want int) (err error) {
-		for deadline := time.Now().Add(30 * time.Second); ; {
+		for deadline := time.Now().Add(Generous(30 * time.Second)); ; {
 			if err = wantRows(first, table, want); err == nil || time.Now().After(deadline) {
 				return err
 			}
 		}
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	for deadline := time.Now().Add(Generous(30 * time.Second)); ; {
 		err := ingest(first, table, 0, 3)
 		if err == nil {
 			break
@@ -95,7 +95,7 @@ func TestLostShardIsDropped(t *testing.T) {
 		}
 	}
 	if a := ask("GET", "/v1/cluster", "", nil); !strings.Contains(string(a.Body), "that the cluster does not use") {
-		for deadline := time.Now().Add(10 * time.Second); !strings.Contains(string(a.Body), "that the cluster does not use"); a = ask("GET", "/v1/cluster", "", nil) {
+		for deadline := time.Now().Add(Generous(10 * time.Second)); !strings.Contains(string(a.Body), "that the cluster does not use"); a = ask("GET", "/v1/cluster", "", nil) {
 			if time.Now().After(deadline) {
 				t.Fatalf("status does not tell of the folder that was left: %s", a.Body)
 			}

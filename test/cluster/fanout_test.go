@@ -86,7 +86,7 @@ func TestLostLeader(t *testing.T) {
 		t.Logf("round %d: 80 requests acknowledged %s after the kill, the slowest took %s", round, time.Since(killed), longest)
 		close(stop)
 		wg.Wait()
-		if longest > 8*time.Second {
+		if longest > Generous(8*time.Second) {
 			t.Errorf("round %d: a request took %s", round, longest)
 		}
 		for _, n := range alive {
@@ -155,7 +155,7 @@ func TestQueryOverNodes(t *testing.T) {
 		start := time.Now()
 		if rows, err := c.Nodes[0].Query("SELECT count(*) FROM " + table); err == nil && fmt.Sprint(rows) == "[[300]]" {
 			there++
-			if took := time.Since(start); took > 3*time.Second {
+			if took := time.Since(start); took > 7*time.Second { // one that is waited for takes 8 s
 				t.Errorf("a table of a node that lives took %s", took)
 			}
 		} else if err != nil && strings.Contains(err.Error(), "5003") {

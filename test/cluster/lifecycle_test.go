@@ -45,8 +45,8 @@ func TestRestart(t *testing.T) {
 		}
 	}
 	// Other tests run beside this one: that takes time from a start, and never gives any.
-	if fastest > 2*time.Second {
-		t.Errorf("of six starts the fastest took %s, want at most 2 s", fastest)
+	if fastest > Generous(2*time.Second) {
+		t.Errorf("of six starts the fastest took %s, want at most 2 s on a machine with nothing else to do", fastest)
 	}
 	if err := n.Ingest("r0", []byte(`{"i":"text"}`)); err == nil {
 		t.Error("a type conflict with a table from before the restart was accepted")
@@ -126,9 +126,9 @@ func TestUsers(t *testing.T) {
 	if err := n.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); query("bob", "b") != 200; {
+	for deadline := time.Now().Add(Generous(10 * time.Second)); query("bob", "b") != 200; {
 		if time.Now().After(deadline) {
-			t.Fatal("bob is still refused 10 s after SIGHUP")
+			t.Fatal("bob is still refused, long after SIGHUP")
 		}
 		<-time.After(10 * time.Millisecond)
 	}

@@ -171,7 +171,7 @@ func (c *Cluster) AwaitReady(limit time.Duration) {
 	var wg sync.WaitGroup
 	for i, n := range c.Nodes {
 		if n.Running() {
-			wg.Go(func() { failures[i] = n.AwaitReady(limit) })
+			wg.Go(func() { failures[i] = n.AwaitReady(Generous(limit)) })
 		}
 	}
 	wg.Wait()
@@ -242,10 +242,16 @@ func (c *Cluster) ClusterID() string {
 	return first
 }
 
+// Generous is how long to wait for what takes d at most on a machine that has nothing else to do:
+// three times as long, if that is not more than two minutes. Where a test waits for something that
+// must happen, the limit only bounds a failure.
+func Generous(d time.Duration) time.Duration { return max(d, min(3*d, 2*time.Minute)) }
+
 // Eventually waits until check returns nil, and fails the test with its last error if
-// that takes longer than limit.
+// that takes longer than limit, generously.
 func Eventually(t testing.TB, limit time.Duration, check func() error) {
 	t.Helper()
+	limit = Generous(limit)
 	for deadline := time.Now().Add(limit); ; {
 		err := check()
 		if err == nil {

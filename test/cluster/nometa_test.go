@@ -23,7 +23,7 @@ func TestRestartWithoutMajority(t *testing.T) {
 	c.Shards[0].Launch()
 	router.Launch()
 	for _, n := range []*Node{c.Shards[0], router} {
-		if err := n.AwaitReady(30 * time.Second); err != nil {
+		if err := n.AwaitReady(Generous(30 * time.Second)); err != nil {
 			t.Fatalf("without a majority of the metadata: %v", err)
 		}
 	}
@@ -35,7 +35,7 @@ func TestRestartWithoutMajority(t *testing.T) {
 	}
 	// The copy of the metadata tells nothing of the leader: somebody has to have asked for a while.
 	var err error
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(Generous(30 * time.Second)); time.Now().Before(deadline); {
 		if err = router.Ingest("new", []byte(`{"i":1}`)); err == nil || strings.Contains(err.Error(), "has had no leader for") {
 			break
 		}
@@ -44,7 +44,7 @@ func TestRestartWithoutMajority(t *testing.T) {
 		t.Errorf("rows of a new table: %v, want what is missing", err)
 	}
 	c.Metas[1].Start()
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	for deadline := time.Now().Add(Generous(30 * time.Second)); ; {
 		if err = ingest(router, "new", 0, 1); err == nil || time.Now().After(deadline) {
 			break
 		}

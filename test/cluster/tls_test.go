@@ -61,7 +61,7 @@ func selfSigned(t *testing.T, dir, name string) (cert, key string) {
 
 // subject is the name in the certificate that a port shows.
 func subject(addr string) (string, error) {
-	conn, err := (&tls.Dialer{NetDialer: &net.Dialer{Timeout: 5 * time.Second}, Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(context.Background(), "tcp", addr) //nolint:gosec // only the name matters
+	conn, err := (&tls.Dialer{NetDialer: &net.Dialer{Timeout: 30 * time.Second}, Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(context.Background(), "tcp", addr) //nolint:gosec // only the name matters
 	if err != nil {
 		return "", err
 	}
@@ -84,7 +84,7 @@ func TestTLS(t *testing.T) {
 		t.Fatalf("the user port shows %q, %v", got, err)
 	}
 	selfSigned(t, userDir, "second")
-	for end := time.Now().Add(20 * time.Second); ; {
+	for end := time.Now().Add(Generous(20 * time.Second)); ; {
 		got, err := subject(users)
 		if err == nil && got == "second" {
 			break
@@ -116,7 +116,7 @@ func TestTLS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		hello, err := metapb.NewDiscoveryClient(conn).Hello(ctx, &metapb.HelloRequest{})
 		cancel()
 		if cerr := conn.Close(); cerr != nil {

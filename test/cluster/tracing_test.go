@@ -69,7 +69,7 @@ func (c *spanCollector) await(t *testing.T, trace string, want map[string]string
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(30 * time.Second); ; <-tick.C {
+	for deadline := time.Now().Add(Generous(30 * time.Second)); ; <-tick.C {
 		missing := map[string]string{}
 		for name, role := range want {
 			missing[name] = role

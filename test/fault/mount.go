@@ -79,7 +79,7 @@ func (d *Disk) Unmount() {
 	d.t.Helper()
 	var out []byte
 	var err error
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		if out, err = exec.Command("umount", d.Dir).CombinedOutput(); err == nil {
 			return
 		}

@@ -91,7 +91,7 @@ func Inject(t testing.TB, pid int, what string) (stop func()) {
 		if err != nil {
 			t.Skipf("strace cannot attach here: %v", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(cluster.Generous(20 * time.Second)):
 		t.Skip("strace does not attach here")
 	}
 	return stop

@@ -46,12 +46,12 @@ func TestFailedSync(t *testing.T) {
 			grows(t, l, n, 20*time.Second)
 			detach := fault.Inject(t, n.Pid(), test.inject)
 			begin := time.Now()
-			wait(t, test.limit+20*time.Second, "the server says that it ends", func() bool {
+			wait(t, test.limit+time.Minute, "the server says that it ends", func() bool {
 				return strings.Contains(n.Log(), "ending at once") || !n.Running()
 			})
 			took := time.Since(begin)
 			detach() // which ends the call that it delays, or the process could not go
-			if status := n.Ended(10 * time.Second); status != 70 {
+			if status := n.Ended(cluster.Generous(10 * time.Second)); status != 70 {
 				t.Fatalf("the server ended with status %d, want 70", status)
 			}
 			close(stop)
