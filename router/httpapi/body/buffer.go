@@ -11,8 +11,10 @@ const (
 	minBufferBits = 12
 	maxBufferBits = 23
 
-	// maxFirstBuffer bounds what is allocated on the word of a Content-Length.
-	maxFirstBuffer = 1 << 20
+	// maxFirstBuffer bounds what is allocated on the word of a Content-Length: thousands of
+	// clients may promise much and send next to nothing. With what follows a body it is a
+	// power of two.
+	maxFirstBuffer = 64<<10 - 1 - Pad
 )
 
 // pools holds free buffers by size; sync.Pool lets go of them when memory is collected.
