@@ -23,7 +23,7 @@ type network struct {
 // address is that of the i-th node, name its namespace.
 func (n *network) address(i int) string { return fmt.Sprintf("10.213.77.%d", i+1) }
 
-func (n *network) name(i int) string { return fmt.Sprintf("cordwood%d-%d", os.Getpid()%10000, i+1) }
+func (n *network) name(i int) string { return fmt.Sprintf("cordwood-chaos-%d", i+1) }
 
 // ip runs ip(8).
 func (n *network) ip(args ...string) error {
@@ -48,21 +48,23 @@ func newNetwork(t *testing.T, c *cluster.Cluster) *network {
 	}
 	alone(t)
 	n := &network{t: t, nodes: c.Nodes}
-	bridge := fmt.Sprintf("cwbr%d", os.Getpid()%10000)
-	t.Cleanup(func() {
+	const bridge = "cwchaos"
+	clean := func() {
 		c.Kill()
 		for i := range n.nodes {
 			_ = n.ip("netns", "del", n.name(i)) // perhaps it was not made
 		}
 		_ = n.ip("link", "del", bridge)
-	})
+	}
+	clean() // of a run that was killed
+	t.Cleanup(clean)
 	steps := [][]string{
 		{"link", "add", bridge, "type", "bridge"},
 		{"addr", "add", "10.213.77.254/24", "dev", bridge},
 		{"link", "set", bridge, "up"},
 	}
 	for i := range c.Nodes {
-		ns, outer := n.name(i), fmt.Sprintf("cwv%d-%d", os.Getpid()%10000, i+1)
+		ns, outer := n.name(i), fmt.Sprintf("cwchaos-%d", i+1)
 		steps = append(steps,
 			[]string{"netns", "add", ns},
 			[]string{"link", "add", outer, "type", "veth", "peer", "name", "eth0", "netns", ns},

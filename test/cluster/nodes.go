@@ -128,6 +128,12 @@ func (n *Node) Move() {
 // Use has the node run another program, from its next start on.
 func (n *Node) Use(bin string) { n.bin = bin }
 
+// Keep has a node that was not started keep its data in another folder.
+func (n *Node) Keep(dir string) {
+	n.Dir = dir
+	n.set("--data-dir", dir)
+}
+
 // Within has a node of a Cluster listen on another host of this machine, at ports that are
 // free there, and be run by a command, as one that enters a network namespace. Seed must
 // follow.
