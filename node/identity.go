@@ -138,14 +138,15 @@ func (d *dataDir) loadIdentity() error {
 	return err
 }
 
-// refuseForeign keeps a node from settling in a folder that holds something else.
+// refuseForeign keeps a node from settling in a folder that holds something else. A first start
+// that was ended while it made the identity leaves a part of that, which nobody has seen.
 func refuseForeign(path string) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return fmt.Errorf("read data folder: %w", err)
 	}
 	for _, e := range entries {
-		if e.Name() != "LOCK" && e.Name() != "lost+found" {
+		if name := e.Name(); name != "LOCK" && name != "lost+found" && name != "IDENTITY.tmp" {
 			return fmt.Errorf("data folder %s has no IDENTITY but holds %q: choose an empty folder as --data-dir, or restore the file IDENTITY", path, e.Name())
 		}
 	}

@@ -62,6 +62,23 @@ func TestDataDirRefused(t *testing.T) {
 	}
 }
 
+// TestFirstStartWasEnded starts a node in a folder in which a first start was killed while it made
+// the identity.
+func TestFirstStartWasEnded(t *testing.T) {
+	for _, part := range []string{"", `{"node_id":"01`} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "IDENTITY.tmp"), []byte(part), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if d := open(t, dir); d.nodeID == "" {
+			t.Error("the node has no id")
+		}
+		if _, err := os.Stat(filepath.Join(dir, "IDENTITY.tmp")); err == nil {
+			t.Error("the part of an identity is still there")
+		}
+	}
+}
+
 func TestDataDirIsLocked(t *testing.T) {
 	dir := t.TempDir()
 	open(t, dir)
