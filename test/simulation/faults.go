@@ -2,11 +2,10 @@ package simulation
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"sync"
 	"time"
-
-	"cordwood/proto/errs"
-	"cordwood/shard/replica"
 )
 
 // fault is one way in which a simulation is broken. It mends itself, or is mended at
@@ -27,10 +26,13 @@ var faults = []fault{
 	{"slow link", (*World).slowLink},
 	{"mend", func(w *World) { w.net.Heal(); w.event("the network is mended") }},
 	{"hand-over", (*World).handOver},
-	{"move", (*World).move},
+	{"move", (*World).moveShard},
 	{"crash of a leader", (*World).crashLeader},
 	{"long crash", (*World).longCrash},
 	{"table move", (*World).moveTable},
+	{"drain", (*World).drain},
+	{"undrain", (*World).undrain},
+	{"cancel", (*World).cancel},
 }
 
 func (w *World) breakSomething() {
@@ -51,7 +53,21 @@ func (w *World) breakSomething() {
 	}
 }
 
-func (w *World) anyNode() *Node { return w.nodes[w.rng.IntN(len(w.nodes))] }
+func (w *World) anyNode() *Node {
+	all := w.allNodes()
+	return all[w.rng.IntN(len(all))]
+}
+
+// anyLeader is the node that leads the metadata group or a shard, by chance, and what it
+// leads; nil if nobody does.
+func (w *World) anyLeader() (*Node, string) {
+	all := w.shards()
+	if k := w.rng.IntN(len(all) + 1); k < len(all) {
+		n, _ := w.leader(all[k].Id)
+		return n, fmt.Sprint("shard ", all[k].Id)
+	}
+	return w.metaLeader(), "the metadata"
+}
 
 // crashOne has a node crash and come back after a while.
 func (w *World) crashOne() {
@@ -64,11 +80,11 @@ func (w *World) crashOne() {
 
 // crashLeader has the leader of a group crash, and come back when another leads.
 func (w *World) crashLeader() {
-	n, _ := w.leader(w.groups[w.rng.IntN(len(w.groups))].ID)
+	n, what := w.anyLeader()
 	if n == nil {
 		return
 	}
-	w.event("crash %s, a leader", n.ID)
+	w.event("crash %s, which leads %s", n.ID, what)
 	n.Crash()
 	time.Sleep(10 * time.Second)
 	w.begin(n)
@@ -85,9 +101,11 @@ func (w *World) longCrash() {
 
 // begin starts a node; that it cannot is a violation.
 func (w *World) begin(n *Node) {
-	if err := w.startNode(n); err != nil {
-		w.event("BUG: start of %s: %v", n.ID, err)
-		w.failed = append(w.failed, "start of node "+n.ID+": "+err.Error())
+	if n.Up() {
+		return
+	}
+	if err := n.Start(); err != nil {
+		w.violation("start of %v", err)
 		return
 	}
 	w.event("%s is back", n.ID)
@@ -95,11 +113,13 @@ func (w *World) begin(n *Node) {
 
 func (w *World) crashAll() {
 	w.event("crash all")
-	for _, n := range w.nodes {
-		n.Crash()
+	var crashing sync.WaitGroup
+	for _, n := range w.allNodes() {
+		crashing.Go(n.Crash)
 	}
+	crashing.Wait()
 	time.Sleep(time.Duration(w.rng.Int64N(int64(3 * time.Second))))
-	for _, n := range w.nodes {
+	for _, n := range w.allNodes() {
 		w.begin(n)
 	}
 }
@@ -117,12 +137,13 @@ func (w *World) restart() {
 
 // split cuts the nodes in two.
 func (w *World) split() (a, b []string) {
-	k := 1 + w.rng.IntN(len(w.nodes)-1)
-	for i, p := range w.rng.Perm(len(w.nodes)) {
+	ids := w.nodeIDs()
+	k := 1 + w.rng.IntN(len(ids)-1)
+	for i, p := range w.rng.Perm(len(ids)) {
 		if i < k {
-			a = append(a, w.nodes[p].ID)
+			a = append(a, ids[p])
 		} else {
-			b = append(b, w.nodes[p].ID)
+			b = append(b, ids[p])
 		}
 	}
 	if w.rng.IntN(2) == 0 {
@@ -154,18 +175,17 @@ func (w *World) bridge() {
 }
 
 func (w *World) isolateLeader() {
-	g := w.groups[w.rng.IntN(len(w.groups))]
-	n, _ := w.leader(g.ID)
+	n, what := w.anyLeader()
 	if n == nil {
 		return
 	}
 	var rest []string
-	for _, o := range w.nodes {
+	for _, o := range w.allNodes() {
 		if o != n {
 			rest = append(rest, o.ID)
 		}
 	}
-	w.event("cut %s, which leads shard %d, from the other nodes", n.ID, g.ID)
+	w.event("cut %s, which leads %s, from the other nodes", n.ID, what)
 	w.net.Cut([]string{n.ID}, rest, false)
 }
 
@@ -176,70 +196,21 @@ func (w *World) slowLink() {
 	w.net.Slow(a.ID, b.ID, d)
 }
 
+// handOver has a leader hand on what it leads, as before a restart.
 func (w *World) handOver() {
-	g := w.groups[w.rng.IntN(len(w.groups))]
-	_, s := w.leader(g.ID)
-	if s == nil {
+	n, what := w.anyLeader()
+	if n == nil {
+		return
+	}
+	p := n.process()
+	if p == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	w.event("hand shard %d over: %v", g.ID, s.StepDown(ctx))
-}
-
-// move replaces a member of a group by a node that has none, as an operation of the
-// cluster does: the new one learns, votes, and the old one leaves.
-func (w *World) move() {
-	g := w.groups[w.rng.IntN(len(w.groups))]
-	have := w.replicas(g.ID)
-	var free []*Node
-	for _, n := range w.nodes {
-		if !slices.Contains(have, n.ID) && !n.has(g.ID) && n.Up() {
-			free = append(free, n)
-		}
+	w.event("%s, which leads %s, hands all that it leads over", n.ID, what)
+	p.host.StepDown(ctx)
+	if p.member != nil {
+		_ = p.member.StepDown(ctx) // nobody may be there to take over
 	}
-	if len(free) == 0 {
-		return
-	}
-	to, from := free[w.rng.IntN(len(free))], have[w.rng.IntN(len(have))]
-	w.event("move a replica of shard %d from %s to %s", g.ID, from, to.ID)
-	if err := to.join(g); err != nil {
-		w.failed = append(w.failed, "join of node "+to.ID+": "+err.Error())
-		return
-	}
-	w.mu.Lock()
-	w.members[g.ID] = append(w.members[g.ID], to.ID)
-	w.mu.Unlock()
-	for _, step := range []struct {
-		kind replica.ChangeKind
-		node string
-	}{{replica.AddLearner, to.ID}, {replica.Promote, to.ID}, {replica.Remove, from}} {
-		if err := w.change(g.ID, step.kind, step.node); err != nil {
-			w.event("move of shard %d: %s %s: %v", g.ID, step.kind, step.node, err)
-			return // what is begun stays: the group is larger, which is harmless
-		}
-	}
-	w.mu.Lock()
-	w.members[g.ID] = slices.DeleteFunc(w.members[g.ID], func(id string) bool { return id == from })
-	w.mu.Unlock()
-	w.node(from).leave(context.Background(), g.ID)
-	w.event("moved a replica of shard %d from %s to %s", g.ID, from, to.ID)
-}
-
-// change tries a change of a group's members until it is made, or for a minute.
-func (w *World) change(id uint32, kind replica.ChangeKind, node string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	var err error = errs.New(errs.ShardNotReady, "no leader was found")
-	for ctx.Err() == nil {
-		if n, s := w.leader(id); s != nil {
-			if kind == replica.Remove && n.ID == node {
-				_ = s.StepDown(ctx) // tried again with the next leader
-			} else if err = s.Change(ctx, kind, node); err == nil {
-				return nil
-			}
-		}
-		time.Sleep(500 * time.Millisecond)
-	}
-	return err
 }

@@ -14,6 +14,8 @@ type Log struct {
 	// Lazy has appends answered before they are synced: the fault that a checker of
 	// lost rows must find. What the last Lazy appends stored is lost at a crash.
 	Lazy int
+	// archive gets what is cut from the head; may be nil.
+	archive *archive
 
 	mu      sync.Mutex
 	gen     int
@@ -53,6 +55,11 @@ func (l *Log) Open() *LogHandle {
 // cut removes the entries from lo to hi, one end of the log.
 func (l *Log) cut(lo, hi uint64) {
 	for i := max(lo, l.first); i <= min(hi, l.last); i++ {
+		// A log is emptied as a whole when a snapshot of another member is installed:
+		// then its entries may be others than the committed ones.
+		if e := l.entries[i]; e != nil && l.archive != nil && lo <= l.first && hi < l.last {
+			l.archive.put(e)
+		}
 		delete(l.entries, i)
 	}
 	switch {

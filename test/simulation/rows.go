@@ -4,47 +4,80 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
+	"cordwood/router/pipeline"
 	"cordwood/shard"
 	"cordwood/shard/segment"
 	"cordwood/shard/vfs"
 )
 
-// definition is the table of a simulation: who wrote a row, and its number.
-func definition(id uint64, placement ...*schemapb.Placement) *schemapb.Table {
-	return &schemapb.Table{
-		Id: id, Database: "public", Name: fmt.Sprint("t", id), Version: 1, MinWriterVersion: 1, NextColumnId: 4,
-		Options: map[string]string{schema.OptionAppendMode: "true"}, Placement: placement,
-		Columns: []*schemapb.Column{
-			{Id: 1, Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_NANOSECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP, NotNull: true},
-			{Id: 2, Name: "writer", Type: schemapb.Type_TYPE_INT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
-			{Id: 3, Name: "number", Type: schemapb.Type_TYPE_INT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
-		},
+// table is a table of a simulation.
+type table struct {
+	name string
+	// merges: rows of one writer and number are one row.
+	merges bool
+}
+
+// columns are who wrote a row, and its number.
+func (t table) columns() []*schemapb.Column {
+	role := schemapb.Semantic_SEMANTIC_FIELD
+	if t.merges {
+		role = schemapb.Semantic_SEMANTIC_TAG
+	}
+	return []*schemapb.Column{
+		{Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_NANOSECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP, NotNull: true},
+		{Name: "writer", Type: schemapb.Type_TYPE_INT64, Semantic: role},
+		{Name: "number", Type: schemapb.Type_TYPE_INT64, Semantic: role},
 	}
 }
 
-// read counts how often a replica has each row of a table.
-func read(fs vfs.FS, s *shard.Shard, table uint64, into map[rowID]int) error {
-	v := s.ReadView(table)
+func (t table) options() map[string]string {
+	if t.merges {
+		return nil
+	}
+	return map[string]string{schema.OptionAppendMode: "true"}
+}
+
+// output is rows as a pipeline yields them.
+func (t table) output(now time.Time, writer, first int64, rows int) *pipeline.Output {
+	b := &column.Builder{}
+	var cols []*column.Col
+	for _, c := range t.columns() {
+		of := schema.ColumnFromProto(c)
+		cols = append(cols, b.Add(of))
+	}
+	for i := range rows {
+		cols[0].SetInt(i, now.UnixNano())
+		cols[1].SetInt(i, writer)
+		cols[2].SetInt(i, first+int64(i))
+		b.EndRow()
+	}
+	return &pipeline.Output{Tables: []*pipeline.TableRows{{Database: schema.DefaultDatabase, Table: t.name, Rows: b, Options: t.options()}}}
+}
+
+// read counts how often a replica has each row of a table, and says how far it is.
+func read(fs vfs.FS, s *shard.Shard, t *schema.Table, into map[rowID]int) (index uint64, err error) {
+	v := s.ReadView(t.ID)
 	if v == nil {
-		return errors.New("the shard is closed")
+		return 0, errors.New("the shard is closed")
 	}
 	defer v.Close()
-	for _, seg := range v.Segments(table) {
-		if err := readSegment(fs, &seg, table, into); err != nil {
-			return fmt.Errorf("segment %s: %w", seg.Path, err)
+	for _, seg := range v.Segments(t.ID) {
+		if err := readSegment(fs, &seg, t, into); err != nil {
+			return 0, fmt.Errorf("segment %s: %w", seg.Path, err)
 		}
 	}
-	for _, b := range v.Batches(table) {
-		count(b, into)
+	for _, b := range v.Batches(t.ID) {
+		count(b, t, into)
 	}
-	return nil
+	return v.AppliedIndex(), nil
 }
 
-func readSegment(fs vfs.FS, seg *shard.Segment, table uint64, into map[rowID]int) error {
+func readSegment(fs vfs.FS, seg *shard.Segment, t *schema.Table, into map[rowID]int) error {
 	r, err := segment.Open(fs, seg.Path, &seg.Meta)
 	if err != nil {
 		return err
@@ -58,14 +91,14 @@ func readSegment(fs vfs.FS, seg *shard.Segment, table uint64, into map[rowID]int
 		if err != nil {
 			return err
 		}
-		if b.TableID == table {
-			count(b, into)
+		if b.TableID == t.ID {
+			count(b, t, into)
 		}
 	}
 }
 
-func count(b *column.Batch, into map[rowID]int) {
-	writer, number := b.Column(2), b.Column(3)
+func count(b *column.Batch, t *schema.Table, into map[rowID]int) {
+	writer, number := b.Column(t.Column("writer").ID), b.Column(t.Column("number").ID)
 	for i := range b.Rows {
 		into[rowID{writer.Int(i), number.Int(i)}]++
 	}

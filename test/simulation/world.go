@@ -1,144 +1,77 @@
-// Package simulation runs shards of several nodes with virtual time, over a network and
-// disks in memory, breaks them in every way that a seed says, and checks what the
-// clients were told against what the replicas hold.
+// Package simulation runs a cluster with virtual time, over a network and disks in memory,
+// breaks it in every way that a seed says, and checks what the clients were told against
+// what the replicas hold.
 //
-// The parts are real, from the routers' write path down to raft and the files: only time,
-// connections, the file system, the raft log and the metadata are simulated. A run is a function
-// of its seed but for the order in which goroutines run.
+// The parts are real, from the routers' write path down to raft and the files, the metadata
+// group and the coordinator included: only time, connections, the file system of shards and
+// the raft logs are simulated. A run is a function of its seed but for the order in which
+// goroutines run. DESIGN.md says what is real, what is checked, and how to run one seed again.
 package simulation
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"cordwood/proto/schemapb"
+	"cordwood/proto/metapb"
 	"cordwood/shard"
 )
-
-// Options say what a run does. They are drawn from the seed; a test may set some.
-type Options struct {
-	Seed    uint64
-	Nodes   int
-	Groups  int
-	Writers int // for each group
-	// Duration is how long the nodes are broken, in virtual time.
-	Duration time.Duration
-	// Delay and Jitter are those of the network.
-	Delay, Jitter time.Duration
-	// Faults are the names of those that may occur; see faults.
-	Faults []string
-	// Pause is the mean time between two faults.
-	Pause time.Duration
-	// Mend has the network be mended before each fault.
-	Mend bool
-
-	// Mutant breaks the system on purpose: a checker has to find it.
-	Mutant Mutant
-	Logger *slog.Logger
-}
-
-// Mutant is a fault of the program that a checker must find.
-type Mutant int
-
-// The mutants.
-const (
-	Sound Mutant = iota
-	// SkipSync answers appends to the log before they are synced.
-	SkipSync
-	// LoseLog has a node come back without its log and files.
-	LoseLog
-	// SkipDedup gives a batch another identity when it is sent again.
-	SkipDedup
-	// AckEarly acknowledges what was only sent.
-	AckEarly
-	// SkipFence takes it that a batch whose fate is unknown was not stored, and sends it to
-	// the shard where the table is now.
-	SkipFence
-	// StaleRead reads from a replica without asking the leader how far it must be.
-	StaleRead
-)
-
-func (o Options) String() string {
-	return fmt.Sprintf("seed %d: %d nodes, %d groups, %d writers each, %s, delay %s to %s, a fault of %s every %s",
-		o.Seed, o.Nodes, o.Groups, o.Writers, o.Duration, o.Delay, o.Delay+o.Jitter, strings.Join(o.Faults, ", "), o.Pause)
-}
-
-// Draw chooses the options of a seed.
-func Draw(seed uint64) Options {
-	rng := rand.New(rand.NewPCG(seed, 1))
-	o := Options{
-		Seed: seed, Nodes: 3 + 2*rng.IntN(2), Groups: 1 + rng.IntN(3), Writers: 1 + rng.IntN(3),
-		Duration: time.Duration(2+rng.IntN(6)) * time.Minute,
-		Delay:    time.Duration(rng.IntN(20)) * time.Millisecond, Jitter: time.Duration(1+rng.IntN(20)) * time.Millisecond,
-		Pause: time.Duration(3+rng.IntN(20)) * time.Second, Logger: slog.New(slog.DiscardHandler),
-	}
-	for _, f := range faults { // a swarm: some faults hide others
-		if rng.IntN(2) == 0 {
-			o.Faults = append(o.Faults, f.name)
-		}
-	}
-	if len(o.Faults) == 0 {
-		o.Faults = []string{faults[rng.IntN(len(faults))].name}
-	}
-	return o
-}
 
 // World is a run.
 type World struct {
 	opt     Options
 	rng     *rand.Rand
 	net     *Network
-	nodes   []*Node
-	groups  []Group
-	tables  []uint64
+	cluster *cluster
+	dir     string
+	tables  []table
 	history *History
+	schemas *schemaHistory
+	watched *watched
+	routers []*router
+	start   time.Time
 
-	metadata *Metadata
-	routers  []*router
-
-	mu      sync.Mutex // guards members
-	members map[uint32][]string
+	mu      sync.Mutex // guards what is below
+	nodes   []*Node
 	events  []string
 	failed  []string // what no node may do
-	start   time.Time
+	closing bool
 }
 
 // Run runs a simulation in a synctest bubble and returns what was found wrong. dir is
 // an empty folder.
 func Run(opt Options, dir string) (*Report, error) {
 	w := &World{
-		opt: opt, rng: rand.New(rand.NewPCG(opt.Seed, 2)), history: newHistory(),
-		members: map[uint32][]string{}, start: time.Now(),
+		opt: opt, rng: rand.New(rand.NewPCG(opt.Seed, 2)), history: newHistory(), dir: dir,
+		schemas: &schemaHistory{start: time.Now()}, watched: newWatched(), start: time.Now(),
 	}
 	w.net = NewNetwork(rand.New(rand.NewPCG(opt.Seed, 3)), opt.Delay, opt.Jitter)
-	w.metadata = newMetadata(rand.New(rand.NewPCG(opt.Seed, 4)))
-	var ids []string
+	w.cluster = &cluster{
+		net: w.net, log: opt.Logger, mutant: opt.Mutant, shards: opt.Groups, archives: newArchives(), failed: w.nodeFailed,
+	}
 	for i := range opt.Nodes {
 		id := fmt.Sprint("n", i+1)
-		n := newNode(id, dir, w.net, opt.Logger)
-		n.mutant = opt.Mutant
-		w.nodes = append(w.nodes, n)
-		ids = append(ids, id)
+		w.nodes = append(w.nodes, newNode(id, dir, w.cluster))
+		if i < 3 {
+			w.cluster.founders = append(w.cluster.founders, id)
+		}
+		if i < opt.Metas {
+			w.cluster.metas = append(w.cluster.metas, id)
+		}
 	}
 	for i := range opt.Groups {
-		g := Group{ID: uint32(i + 1)}
-		for k := range 3 {
-			g.Founders = append(g.Founders, ids[(i+k)%len(ids)])
-		}
-		w.groups = append(w.groups, g)
-		w.members[g.ID] = slices.Clone(g.Founders)
-		w.tables = append(w.tables, uint64(g.ID))
-		w.metadata.put(definition(uint64(g.ID), &schemapb.Placement{Epoch: 1, ShardId: g.ID}))
+		w.tables = append(w.tables, table{name: fmt.Sprint("t", i+1)})
+	}
+	if opt.Merging {
+		w.tables = append(w.tables, table{name: "m1", merges: true})
 	}
 	defer w.close()
 	for _, n := range w.nodes {
-		if err := w.startNode(n); err != nil {
+		if err := n.Start(); err != nil {
 			return nil, err
 		}
 	}
@@ -149,52 +82,118 @@ func Run(opt Options, dir string) (*Report, error) {
 		}
 		w.routers = append(w.routers, r)
 	}
+	if err := w.found(); err != nil {
+		return nil, err
+	}
 	return w.run()
 }
 
-func (w *World) event(format string, args ...any) {
-	w.events = append(w.events, fmt.Sprintf("%8s ", time.Since(w.start).Round(time.Millisecond))+fmt.Sprintf(format, args...))
+// found waits until the cluster has its shards, and makes the tables.
+func (w *World) found() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	meta := w.routers[0].meta
+	for changed := meta.Changed(); len(meta.Shards()) < w.opt.Groups; changed = meta.Changed() {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the cluster has %d shards after %s, want %d", len(meta.Shards()), time.Since(w.start), w.opt.Groups)
+		case <-changed:
+		}
+	}
+	for _, t := range w.tables {
+		if _, err := meta.Propose(ctx, ensure(t.name, t.options(), t.columns())); err != nil {
+			return fmt.Errorf("make table %s: %w", t.name, err)
+		}
+	}
+	w.event("the cluster is made")
+	return nil
 }
 
-// replicas lists the members of a shard, as the metadata would.
-func (w *World) replicas(id uint32) []string {
+func (w *World) event(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.members[id])
+	text := fmt.Sprintf("%8s ", time.Since(w.start).Round(time.Millisecond)) + fmt.Sprintf(format, args...)
+	w.opt.Logger.Info("EVENT " + text)
+	w.events = append(w.events, text)
+}
+
+// violation notes what no node may do.
+func (w *World) violation(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	w.event("BUG: %s", text)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failed = append(w.failed, text)
+}
+
+// nodeFailed is told of a process that ends itself, as it does when a disk cannot be trusted.
+// It is started again soon.
+func (w *World) nodeFailed(n *Node, err error) {
+	if errors.Is(err, errDead) {
+		return
+	}
+	if n.damaged.Load() {
+		w.event("%s ends itself: %v", n.ID, err)
+	} else {
+		w.violation("node %s ends itself: %v", n.ID, err)
+	}
+	go func() {
+		n.Crash()
+		time.Sleep(2 * time.Second)
+		w.mu.Lock()
+		closing := w.closing
+		w.mu.Unlock()
+		if !closing {
+			w.begin(n)
+		}
+	}()
+}
+
+func (w *World) allNodes() []*Node {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.nodes)
 }
 
 func (w *World) nodeIDs() []string {
-	ids := make([]string, len(w.nodes))
-	for i, n := range w.nodes {
-		ids[i] = n.ID
+	var ids []string
+	for _, n := range w.allNodes() {
+		ids = append(ids, n.ID)
 	}
 	return ids
 }
 
-// startNode starts a node with the groups that it has, or should have.
-func (w *World) startNode(n *Node) error {
-	var open []Group
-	for _, g := range w.groups {
-		if n.has(g.ID) || slices.Contains(w.replicas(g.ID), n.ID) {
-			open = append(open, g)
-		}
-	}
-	return n.Start(open)
-}
-
+// node is the node with an id; nil if its disk was lost.
 func (w *World) node(id string) *Node {
-	return w.nodes[slices.IndexFunc(w.nodes, func(n *Node) bool { return n.ID == id })]
+	all := w.allNodes()
+	if i := slices.IndexFunc(all, func(n *Node) bool { return n.ID == id }); i >= 0 {
+		return all[i]
+	}
+	return nil
 }
 
-// leader is the node that leads a group, if one does.
+// leader is the node that leads a shard, if one does.
 func (w *World) leader(id uint32) (*Node, *shard.Shard) {
-	for _, n := range w.nodes {
+	for _, n := range w.allNodes() {
 		if s := n.shard(id); s != nil && s.Leads() {
 			return n, s
 		}
 	}
 	return nil, nil
 }
+
+// metaLeader is the node that leads the metadata group; nil if none does.
+func (w *World) metaLeader() *Node {
+	for _, n := range w.allNodes() {
+		if p := n.process(); p != nil && p.member != nil && p.member.Leads() {
+			return n
+		}
+	}
+	return nil
+}
+
+// shards lists the shards, as a router knows them.
+func (w *World) shards() []*metapb.Shard { return w.routers[0].meta.Shards() }
 
 func (w *World) run() (*Report, error) {
 	writing, stop := context.WithCancel(context.Background())
@@ -212,33 +211,33 @@ func (w *World) run() (*Report, error) {
 			writers.Go(func() { wr.run(writing) })
 		}
 	}
-	reading, stopReading := context.WithCancel(context.Background())
-	var readers sync.WaitGroup
-	defer readers.Wait()
-	defer stopReading()
-	stale := make(chan string, 64)
-	for _, table := range w.tables {
-		readers.Go(func() { w.readAlong(reading, table, stale) })
+	watching, stopWatching := context.WithCancel(context.Background())
+	var watchers sync.WaitGroup
+	defer watchers.Wait()
+	defer stopWatching()
+	for i, table := range w.tables {
+		watchers.Go(func() { w.readAlong(watching, i, table) })
+	}
+	for i, r := range w.routers {
+		rng := rand.New(rand.NewPCG(w.opt.Seed, 10+uint64(i)))
+		watchers.Go(func() { w.schemas.changeSchemas(watching, i, r, rng) })
+		watchers.Go(func() { w.watched.follow(watching, r) })
 	}
 
-	end := w.start.Add(w.opt.Duration)
-	for time.Now().Before(end) {
+	for end := time.Now().Add(w.opt.Duration); time.Now().Before(end); {
 		time.Sleep(w.opt.Pause/2 + time.Duration(w.rng.Int64N(int64(w.opt.Pause))))
 		w.breakSomething()
 	}
 	healed := time.Now()
-	if err := w.heal(); err != nil {
-		return nil, err
-	}
-	r := &Report{Options: w.opt}
+	w.heal()
+	r := &Report{Options: w.opt, schemas: w.schemas}
 	r.Recovery, r.Stuck = w.awaitWritable(healed)
 	stop()
 	writers.Wait()
-	stopReading()
-	readers.Wait()
-	close(stale)
-	for s := range stale {
-		r.Violations = append(r.Violations, s)
+	stopWatching()
+	watchers.Wait()
+	if len(r.Stuck) == 0 {
+		w.awaitOperations()
 	}
 	w.check(r)
 	r.Events, r.Acked, r.Longest = w.events, w.history.acked, w.history.longest
@@ -246,25 +245,25 @@ func (w *World) run() (*Report, error) {
 }
 
 // heal mends the network and starts every node.
-func (w *World) heal() error {
+func (w *World) heal() {
 	w.net.Heal()
 	w.event("heal")
-	for _, n := range w.nodes {
-		if !n.Up() {
-			if err := w.startNode(n); err != nil {
-				return fmt.Errorf("start of node %s: %w", n.ID, err)
-			}
-		}
+	for _, n := range w.allNodes() {
+		w.begin(n)
 	}
-	return nil
 }
 
 func (w *World) close() {
-	for _, n := range w.nodes {
-		n.Crash()
-	}
+	w.mu.Lock()
+	w.closing = true
+	w.mu.Unlock()
 	for _, r := range w.routers {
 		r.close()
 	}
+	var closing sync.WaitGroup
+	for _, n := range w.allNodes() {
+		closing.Go(n.Crash)
+	}
+	closing.Wait()
 	time.Sleep(time.Minute) // of virtual time: what was under way gives up
 }

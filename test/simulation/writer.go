@@ -7,10 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"cordwood/proto/column"
 	"cordwood/proto/errs"
-	"cordwood/proto/schema"
-	"cordwood/router/pipeline"
 	"cordwood/router/write"
 )
 
@@ -72,7 +69,7 @@ func (h *History) ackedRows() []rowID {
 // until it is stored.
 type writer struct {
 	id      int64
-	table   uint64
+	table   table
 	keyed   bool
 	routers []*router
 	history *History
@@ -106,14 +103,14 @@ func (w *writer) store(ctx context.Context, n int, first int64, rows int) fate {
 	if w.keyed {
 		key = write.Key{Text: fmt.Sprint(w.id, "/", n)}
 	}
-	now, told := time.Now().UnixNano(), refused
+	now, told := time.Now(), refused
 	for try := 0; ; try++ {
 		if try > 0 && w.mutant == SkipDedup {
 			key.Text += "again" // the same rows, as another request
 		}
 		// What is under way when the simulation ends is finished.
 		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.timeout)
-		_, err := w.routers[(n+try)%len(w.routers)].writer.WriteKeyed(call, output(w.table, now, w.id, first, rows), key)
+		_, err := w.routers[(n+try)%len(w.routers)].writer.WriteKeyed(call, w.table.output(now, w.id, first, rows), key)
 		cancel()
 		if w.mutant == AckEarly {
 			err = nil
@@ -132,18 +129,4 @@ func (w *writer) store(ctx context.Context, n int, first int64, rows int) fate {
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
-}
-
-// output is rows as a pipeline yields them.
-func output(table uint64, now, writer, first int64, rows int) *pipeline.Output {
-	def := schema.FromProto(definition(table))
-	b := &column.Builder{}
-	ts, by, number := b.Add(def.Columns[0]), b.Add(def.Columns[1]), b.Add(def.Columns[2])
-	for i := range rows {
-		ts.SetInt(i, now)
-		by.SetInt(i, writer)
-		number.SetInt(i, first+int64(i))
-		b.EndRow()
-	}
-	return &pipeline.Output{Tables: []*pipeline.TableRows{{Database: def.Database, Table: def.Name, Rows: b, Existing: def}}}
 }

@@ -1,0 +1,140 @@
+package simulation
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/raft"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard"
+)
+
+// contents are the rows of a shard by the id of their table, and how often each is there.
+type contents map[uint64]map[rowID]int
+
+func (c contents) table(id uint64) map[rowID]int {
+	if c[id] == nil {
+		c[id] = map[rowID]int{}
+	}
+	return c[id]
+}
+
+// ledger is what a shard must hold by its log: the rules of admission once more, as simple as
+// they can be told. A batch is appended once, if the shard takes writes of its epoch, and a
+// write as a whole or not at all.
+type ledger struct {
+	shard   uint32
+	tables  map[uint64]*schema.Table
+	dropped map[uint64]bool
+	seen    map[[2]uint64]bool
+	rows    contents
+	// late are the rows that came with an epoch that was sealed before, and why they must
+	// not be there.
+	late map[uint64]map[rowID]string
+}
+
+// replay follows the log of a shard from its beginning.
+func replay(id uint32, entries []*raft.Log) (*ledger, error) {
+	l := &ledger{
+		shard: id, tables: map[uint64]*schema.Table{}, dropped: map[uint64]bool{}, seen: map[[2]uint64]bool{},
+		rows: contents{}, late: map[uint64]map[rowID]string{},
+	}
+	for _, e := range entries {
+		if e.Type != raft.LogCommand {
+			continue
+		}
+		writes, dropped, err := shard.ReadEntry(e.Data)
+		if err != nil {
+			return nil, fmt.Errorf("entry %d: %w", e.Index, err)
+		}
+		if dropped != 0 {
+			l.dropped[dropped] = true
+			delete(l.tables, dropped)
+			delete(l.rows, dropped)
+		}
+		for _, w := range writes {
+			if err := l.write(e.Index, w); err != nil {
+				return nil, fmt.Errorf("entry %d: %w", e.Index, err)
+			}
+		}
+	}
+	return l, nil
+}
+
+func (l *ledger) write(index uint64, w shard.LoggedWrite) error {
+	for _, p := range w.Tables {
+		t := schema.FromProto(p)
+		have := l.tables[t.ID]
+		if !l.dropped[t.ID] && (have == nil || t.Version > have.Version || t.Version == have.Version && t.Writable().Epoch > have.Writable().Epoch) {
+			l.tables[t.ID] = t
+		}
+	}
+	var take []*column.Batch
+	ids := map[[2]uint64]bool{}
+	for _, data := range w.Batches {
+		b, err := column.Decode(data, nil)
+		if err != nil {
+			return err
+		}
+		id := [2]uint64{b.Session, b.Seq}
+		if b.Session != 0 && (l.seen[id] || ids[id]) {
+			continue
+		}
+		t := l.tables[b.TableID]
+		if t == nil || b.SchemaVersion > t.Version || b.SchemaVersion < t.MinWriterVersion {
+			return nil
+		}
+		if now := t.Writable(); len(t.Placement) > 0 && (b.Epoch != now.Epoch || !now.Takes(l.shard)) {
+			l.refuse(index, b, t)
+			return nil
+		}
+		ids[id] = true
+		take = append(take, b)
+	}
+	for _, b := range take {
+		l.seen[[2]uint64{b.Session, b.Seq}] = true
+		count(b, l.tables[b.TableID], l.rows.table(b.TableID))
+	}
+	return nil
+}
+
+func (l *ledger) refuse(index uint64, b *column.Batch, t *schema.Table) {
+	if b.Epoch >= t.Writable().Epoch {
+		return
+	}
+	rows := map[rowID]int{}
+	count(b, t, rows)
+	for row := range rows {
+		if l.late[t.ID] == nil {
+			l.late[t.ID] = map[rowID]string{}
+		}
+		l.late[t.ID][row] = fmt.Sprintf("accepted with epoch %d at entry %d, after epoch %d was sealed in shard %d", b.Epoch, index, t.Writable().Epoch-1, l.shard)
+	}
+}
+
+// compare holds what a replica has against the ledger. Of tables that merge rows it does not
+// matter how often one is there.
+func (l *ledger) compare(have contents) (out []string) {
+	for id, t := range l.tables {
+		want, got := l.rows.table(id), have.table(id)
+		merges := !t.AppendMode()
+		n := 0
+		for row, k := range got {
+			if why := l.late[id][row]; why != "" && want[row] == 0 {
+				out = append(out, fmt.Sprintf("fence: row %v of table %d was %s", row, id, why))
+			} else if want[row] != k && !(merges && want[row] > 0) {
+				n++
+			}
+		}
+		for row := range want {
+			if got[row] == 0 {
+				n++
+			}
+		}
+		if n > 0 {
+			out = append(out, fmt.Sprintf("shard %d: %d rows of table %d are there another number of times than its log says: %s", l.shard, n, id, difference(want, got)))
+		}
+	}
+	return out
+}

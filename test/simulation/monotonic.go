@@ -1,0 +1,104 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+)
+
+// watched is what readers have seen that must never go back, and what they saw wrong.
+type watched struct {
+	mu         sync.Mutex
+	index      map[string]uint64 // by shard and reader: how far a read must be at least
+	violations []string
+}
+
+func newWatched() *watched { return &watched{index: map[string]uint64{}} }
+
+// maxTold bounds what is told of one kind of fault.
+const maxTold = 20
+
+func (m *watched) bad(format string, args ...any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.violations) < maxTold {
+		m.violations = append(m.violations, fmt.Sprintf(format, args...))
+	}
+}
+
+// read notes how far a read of a shard was. A reader that has seen an index sees it again.
+func (m *watched) read(reader string, shard uint32, node string, index uint64) {
+	key := fmt.Sprint(reader, "/", shard)
+	m.mu.Lock()
+	before := m.index[key]
+	m.index[key] = max(before, index)
+	m.mu.Unlock()
+	if index < before {
+		m.bad("shard %d: a read on %s is at entry %d, the same reader had seen entry %d: it goes back", shard, node, index, before)
+	}
+}
+
+// follow watches a router's copy of the metadata: versions and epochs only grow, and the
+// history of placement only gets longer, by one epoch after another.
+func (m *watched) follow(ctx context.Context, r *router) {
+	tables, shards := map[string]*schema.Table{}, map[uint32]*metapb.Shard{}
+	for ctx.Err() == nil {
+		changed := r.meta.Changed()
+		for _, t := range r.meta.Tables(schema.DefaultDatabase) {
+			if have := tables[t.Name]; have != nil && have != t {
+				if why := follows(have, t); why != "" {
+					m.bad("router %s: table %s: %s", r.id, t.Name, why)
+				}
+			}
+			tables[t.Name] = t
+		}
+		for _, s := range r.meta.Shards() {
+			if have := shards[s.Id]; have != nil && s.Version < have.Version {
+				m.bad("router %s: shard %d goes back from version %d to %d", r.id, s.Id, have.Version, s.Version)
+			}
+			shards[s.Id] = s
+		}
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// follows says why a table cannot be what another one became; empty: it can.
+func follows(before, now *schema.Table) string {
+	switch {
+	case now.ID < before.ID:
+		return fmt.Sprintf("its id goes back from %d to %d", before.ID, now.ID)
+	case now.ID != before.ID && now.OriginID == 0:
+		return "" // another table of that name
+	case now.ID == before.ID && now.Version < before.Version:
+		return fmt.Sprintf("it goes back from version %d to %d", before.Version, now.Version)
+	case now.Writable().Epoch < before.Writable().Epoch:
+		return fmt.Sprintf("it goes back from epoch %d to %d", before.Writable().Epoch, now.Writable().Epoch)
+	}
+	for i := 1; i < len(now.Placement); i++ {
+		if now.Placement[i].Epoch != now.Placement[i-1].Epoch+1 {
+			return fmt.Sprintf("epoch %d follows epoch %d", now.Placement[i].Epoch, now.Placement[i-1].Epoch)
+		}
+	}
+	for _, p := range before.Placement {
+		i := slices.IndexFunc(now.Placement, func(q schema.Placement) bool { return q.Epoch == p.Epoch })
+		if i < 0 {
+			if len(now.Placement) > 0 && p.Epoch < now.Placement[0].Epoch {
+				continue // long past: it was forgotten
+			}
+			return fmt.Sprintf("epoch %d is gone", p.Epoch)
+		}
+		if q := now.Placement[i]; !slices.Equal(q.Shards(), p.Shards()) && !q.Closed && !p.Closed {
+			return fmt.Sprintf("epoch %d was of shards %v and is of %v", p.Epoch, p.Shards(), q.Shards())
+		}
+	}
+	return ""
+}

@@ -1,0 +1,114 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"cordwood/node/coordinator"
+	"cordwood/proto/schema"
+	"cordwood/router/httpapi"
+)
+
+// What an operator asks of the cluster, by the same calls as the HTTP API.
+
+// ask begins an operation; that it is refused is no fault.
+func (w *World) ask(req *httpapi.ClusterRequest) {
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
+	defer cancel()
+	answer, err := w.routers[w.rng.IntN(len(w.routers))].admin.Start(ctx, req, "simulation")
+	switch {
+	case err != nil:
+		w.event("%s is refused: %v", req.Kind, err)
+	case answer.Operation != nil:
+		w.event("operation %d, %s of %s begins", answer.Operation.ID, req.Kind, answer.Operation.Subject)
+	default:
+		w.event("%s: %s", req.Kind, answer.Message)
+	}
+}
+
+// moveShard replaces a member of a group by a node that has none.
+func (w *World) moveShard() {
+	all := w.shards()
+	s := all[w.rng.IntN(len(all))]
+	free := slices.DeleteFunc(w.nodeIDs(), func(id string) bool { return slices.Contains(s.Replicas, id) })
+	if len(free) == 0 || len(s.Replicas) == 0 {
+		return
+	}
+	w.ask(&httpapi.ClusterRequest{
+		Kind: coordinator.KindShardMove, Shard: s.Id, From: s.Replicas[w.rng.IntN(len(s.Replicas))], To: free[w.rng.IntN(len(free))],
+	})
+}
+
+// moveTable has other shards take a table's writes.
+func (w *World) moveTable() {
+	t := w.tables[w.rng.IntN(len(w.tables))]
+	all := w.shards()
+	if len(all) < 2 {
+		return
+	}
+	var to []uint32
+	for _, i := range w.rng.Perm(len(all))[:1+w.rng.IntN(2)] {
+		to = append(to, all[i].Id)
+	}
+	w.ask(&httpapi.ClusterRequest{Kind: coordinator.KindTableMove, Table: schema.DefaultDatabase + "." + t.name, ToShards: to})
+}
+
+// drain empties a node, undrain lets one that was emptied take part again.
+func (w *World) drain() {
+	w.ask(&httpapi.ClusterRequest{Kind: coordinator.KindNodeDrain, Node: w.anyNode().ID, ForRestart: w.rng.IntN(3) == 0})
+}
+
+func (w *World) undrain() {
+	w.ask(&httpapi.ClusterRequest{Kind: "node-undrain", Node: w.anyNode().ID})
+}
+
+// cancel ends an operation that runs.
+func (w *World) cancel() {
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
+	defer cancel()
+	r := w.routers[0]
+	var running []uint64
+	for _, op := range r.meta.Operations() {
+		if op.EndedUnixNano == 0 {
+			running = append(running, op.Id)
+		}
+	}
+	if len(running) == 0 {
+		return
+	}
+	id := running[w.rng.IntN(len(running))]
+	_, err := r.admin.Cancel(ctx, id)
+	w.event("operation %d is cancelled: %v", id, err)
+}
+
+// maxOperation is how long after the end of all faults operations may take to end.
+const maxOperation = 10 * time.Minute
+
+// awaitOperations waits until no operation runs and every shard is as it is wanted.
+func (w *World) awaitOperations() {
+	r, last := w.routers[0], ""
+	for since := time.Now(); time.Since(since) < maxOperation; time.Sleep(time.Second) {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		status, err := r.admin.Status(ctx)
+		cancel()
+		switch {
+		case err != nil:
+			last = err.Error()
+		case len(status.Operations) > 0:
+			op := status.Operations[0]
+			last = fmt.Sprintf("operation %d, %s of %s, is at step %s: %s", op.ID, op.Kind, op.Subject, op.Step, op.Reason)
+		case status.UnderReplicated > 0:
+			last = fmt.Sprintf("%d shards lack replicas: %v", status.UnderReplicated, status.Problems)
+		default:
+			i := slices.IndexFunc(status.Shards, func(s httpapi.ClusterShard) bool { return s.State != "ok" })
+			if i < 0 {
+				w.event("no operation runs any more")
+				return
+			}
+			last = fmt.Sprintf("shard %d is in state %q: %+v", status.Shards[i].ID, status.Shards[i].State, status.Shards[i])
+		}
+	}
+	w.violation("the cluster is not at rest %s after the end of the faults: %s", maxOperation, last)
+}

@@ -1,0 +1,348 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"cordwood/meta"
+	"cordwood/meta/metaclient"
+	"cordwood/node/coordinator"
+	"cordwood/node/host"
+	"cordwood/proto/metapb"
+	"cordwood/proto/shardpb"
+	"cordwood/shard"
+	"cordwood/shard/compaction"
+	"cordwood/shard/memtable"
+	"cordwood/shard/replica"
+	"cordwood/shard/replica/transport"
+	"cordwood/shard/shardclient"
+)
+
+// process is one life of a node: the parts that package node puts together, without the
+// ports, files and settings.
+type process struct {
+	node   *Node
+	number uint64
+	dead   *atomic.Bool
+	raft   *transport.Network
+	server *grpc.Server
+	accept *acceptor
+	member *meta.Meta // nil without the role meta
+	meta   *metaclient.Client
+	host   *host.Host
+
+	ctx    context.Context // of everything that the process does by itself
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+	over   chan struct{} // closed when nothing of it is left
+
+	mu    sync.Mutex
+	conns map[string]*grpc.ClientConn
+}
+
+var processes atomic.Uint64
+
+func newProcess(n *Node) (_ *process, err error) {
+	p := &process{node: n, number: processes.Add(1), dead: &atomic.Bool{}, conns: map[string]*grpc.ClientConn{}, over: make(chan struct{})}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.raft, err = transport.New(transport.Config{
+		ClusterID: clusterID, NodeID: n.ID, Logger: n.log,
+		Dial: func(ctx context.Context, to string) (net.Conn, error) { return p.connect(ctx, to, raftPort) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.server, p.accept = newServer(n.cluster.mutant), newAcceptor()
+	if slices.Contains(n.cluster.metaNodes(), n.ID) {
+		if err := p.openMeta(); err != nil {
+			p.dead.Store(true)
+			p.end()
+			return nil, err
+		}
+	}
+	p.meta = metaclient.New(metaclient.Config{Members: p.members, Dial: p.dial, Logger: n.log})
+	p.openHost()
+	return p, nil
+}
+
+// members lists the nodes that may be members of the metadata group, this one first.
+func (p *process) members() []string {
+	ids := p.node.cluster.metaNodes()
+	slices.SortStableFunc(ids, func(a, b string) int {
+		return boolInt(b == p.node.ID) - boolInt(a == p.node.ID)
+	})
+	return ids
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (p *process) openMeta() error {
+	n := p.node
+	t, err := p.raft.Group("meta")
+	if err != nil {
+		return err
+	}
+	cfg := meta.Config{
+		Dir: filepath.Join(n.dir, "meta"), NodeID: n.ID, Transport: t, Logger: n.log, FailStop: p.fail,
+		LogStore:      func() (replica.Store, error) { return n.store("meta").Open(), nil },
+		SnapshotEvery: 200,
+	}
+	if slices.Contains(n.cluster.founders, n.ID) && !n.hasMeta {
+		cfg.Bootstrap, cfg.Founders = true, n.cluster.founders
+	}
+	if p.member, err = meta.Open(cfg); err != nil {
+		return err
+	}
+	n.hasMeta = true
+	metapb.RegisterMetaServer(p.server, p.member)
+	return nil
+}
+
+func (p *process) openHost() {
+	n := p.node
+	pool := &memtable.Pool{}
+	p.host = host.New(host.Config{
+		Dir: n.shardDir(), NodeID: n.ID, Catalog: p.meta, Logger: n.log,
+		Created: func(id uint32) bool { n.mu.Lock(); defer n.mu.Unlock(); return n.created[id] },
+		MarkCreated: func(ids []uint32) error {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			if p.dead.Load() {
+				return errDead
+			}
+			for _, id := range ids {
+				n.created[id] = true
+			}
+			return nil
+		},
+		MarkGone: func(id uint32) error {
+			if p.dead.Load() {
+				return errDead
+			}
+			return n.gone(id)
+		},
+		Open: func(o host.Opening) (*shard.Shard, error) {
+			group := groupName(o.ID, o.Incarnation)
+			t, err := p.raft.Group(group)
+			if err != nil {
+				return nil, err
+			}
+			log := n.store(group)
+			s, err := shard.Open(shard.Config{
+				ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: n.ID, Bootstrap: o.Bootstrap, Founders: o.Founders, Transport: t, Peers: p.dial,
+				FS: life{n.disk, p.dead}, LogStore: func() (replica.Store, error) { return log.Open(), nil },
+				FlushBytes: 1 << 20, FlushAge: 20 * time.Second, FlushLogBytes: 256 << 10, ShareBytes: 1 << 10, SplitBytes: 16 << 10,
+				TrailingBytes: 8 << 10, Pool: pool, Compaction: compaction.NewLimiter(0, 0), Logger: n.log, FailStop: p.fail,
+			})
+			if err != nil {
+				_ = t.Close() // it only leaves the list of groups
+			}
+			return s, err
+		},
+		Forget: func(ctx context.Context, m *metapb.Shard) error {
+			_, err := p.meta.Propose(ctx, &metapb.Command{Op: &metapb.Command_ChangeShard{ChangeShard: &metapb.ChangeShard{
+				ShardId: m.Id, Version: m.Version, Change: &metapb.ChangeShard_Forget{Forget: n.ID},
+			}}})
+			return err
+		},
+		Recovered: func(context.Context, *metapb.Shard, uint32) error { return errors.New("nothing is recovered here") },
+	})
+	shardpb.RegisterShardServiceServer(p.server, shard.NewServer(shard.ServerConfig{Shards: p.host.Shard, All: p.host.All}))
+}
+
+// fail is the end of a process that cannot trust its log.
+func (p *process) fail(err error) {
+	if !p.dead.Load() {
+		p.node.cluster.failed(p.node, err)
+	}
+}
+
+// serve lets others in, and begins what the process does by itself.
+func (p *process) serve() {
+	n := p.node
+	go func() { _ = p.server.Serve(p.accept) }() // ends with the process
+	n.cluster.net.Listen(n.ID, raftPort, p.raft.Serve)
+	n.cluster.net.Listen(n.ID, grpcPort, p.accept.take)
+	p.run(p.meta.Run)
+	p.run(p.enter)
+}
+
+func (p *process) run(f func(context.Context) error) {
+	p.work.Go(func() {
+		if err := f(p.ctx); err != nil && p.ctx.Err() == nil {
+			p.fail(err)
+		}
+	})
+}
+
+// enter makes the cluster if there is none, registers the node and begins its work.
+func (p *process) enter(ctx context.Context) error {
+	if p.meta.WaitReady(ctx) != nil {
+		return nil // the process ended
+	}
+	n := p.node
+	if p.meta.ClusterID() == "" && slices.Contains(n.cluster.founders, n.ID) {
+		p.propose(ctx, &metapb.Command{Op: &metapb.Command_Bootstrap{Bootstrap: &metapb.Bootstrap{
+			ClusterId: clusterID, Shards: uint32(n.cluster.shards), Replication: 3,
+		}}})
+	}
+	for changed := p.meta.Changed(); p.meta.ClusterID() == "" && ctx.Err() == nil; changed = p.meta.Changed() {
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		}
+	}
+	roles := []string{"shard"}
+	if p.member != nil {
+		roles = append(roles, "meta")
+	}
+	register := &metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: &metapb.RegisterNode{Node: &metapb.Node{
+		Id: n.ID, Name: n.ID, RpcAddr: n.ID, Roles: roles, Version: "simulation", MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol,
+	}}}}
+	if known := func(m *metapb.Node) bool { return m.Id == n.ID }; slices.ContainsFunc(p.meta.Nodes(), known) {
+		p.run(func(ctx context.Context) error { p.propose(ctx, register); return nil })
+	} else {
+		p.propose(ctx, register)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	if p.member != nil {
+		p.run(coordinator.New(coordinator.Config{
+			Meta: p.meta, Dial: p.dial, Leads: p.member.Leads, LeadsChanged: p.member.LeadsChanged, ReplaceAfter: replaceAfter, Logger: n.log,
+		}).Run)
+	}
+	p.run(p.report)
+	if err := p.host.Start(); err != nil {
+		return err
+	}
+	return p.host.Run(ctx)
+}
+
+// replaceAfter is how long a node must be silent until its replicas are replaced.
+const replaceAfter = time.Minute
+
+// propose tries until the command is taken or ctx ends.
+func (p *process) propose(ctx context.Context, cmd *metapb.Command) {
+	for {
+		cmd.TimeUnixNano = time.Now().UnixNano()
+		if _, err := p.meta.Propose(ctx, cmd); err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// report tells the metadata group how the node is, once a second.
+func (p *process) report(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		call, cancel := context.WithTimeout(ctx, 3*time.Second)
+		_, _ = p.meta.Report(call, &metapb.ReportRequest{ // the next one says more
+			NodeId: p.node.ID, Process: p.number, TimeUnixNano: time.Now().UnixNano(), DiskCapacity: 1 << 40, DiskUsed: 1 << 30,
+			Version: "simulation", MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol,
+			Replicas: p.host.Reports(), LeftShards: p.host.Left(),
+		})
+		cancel()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// dial connects to the services of another node.
+func (p *process) dial(to string) (grpc.ClientConnInterface, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c := p.conns[to]; c != nil {
+		return c, nil
+	}
+	c, err := dial(to, p.connect)
+	if err == nil {
+		p.conns[to] = c
+	}
+	return c, err
+}
+
+// connect opens a connection unless the process is dead.
+func (p *process) connect(ctx context.Context, to, port string) (net.Conn, error) {
+	if p.dead.Load() {
+		return nil, errDead
+	}
+	return p.node.cluster.net.Dial(ctx, p.node.ID, to, port)
+}
+
+// dial makes a connection to the services of a node.
+func dial(to string, connect func(ctx context.Context, to, port string) (net.Conn, error)) (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///"+to,
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return connect(ctx, to, grpcPort) }),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(shardclient.MaxMessageBytes), grpc.MaxCallSendMsgSize(shardclient.MaxMessageBytes)),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+}
+
+// stop hands on what the process leads, and closes its shards and its member.
+func (p *process) stop(ctx context.Context) error {
+	handing, cancel := context.WithTimeout(ctx, 8*time.Second)
+	p.host.StepDown(handing)
+	if p.member != nil {
+		_ = p.member.StepDown(handing) // nobody may be there to take over
+	}
+	cancel()
+	p.cancel()
+	p.work.Wait()
+	err := p.host.Close(ctx)
+	if p.member != nil {
+		err = errors.Join(err, p.member.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("stop: %w", err)
+	}
+	return nil
+}
+
+// end ends the goroutines of a process; what they still try fails.
+func (p *process) end() {
+	p.cancel()
+	_ = p.accept.Close()
+	p.server.Stop()
+	dead, cancel := context.WithCancel(context.Background())
+	cancel()
+	var closing sync.WaitGroup
+	if p.host != nil {
+		closing.Go(func() { _ = p.host.Close(dead) }) // a crash has no last words
+	}
+	if p.member != nil {
+		closing.Go(func() { _ = p.member.Close() })
+	}
+	closing.Wait()
+	_ = p.raft.Close()
+	p.work.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		_ = c.Close()
+	}
+	close(p.over)
+}
