@@ -86,7 +86,7 @@ fuzz: ## Each fuzz target for FUZZTIME (30s)
 crash: build ## Kill a real server, and cut its power (as root), again and again under load (ROUNDS=100)
 	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CRASH_ROUNDS=$${ROUNDS:-100} $(GO) test -count 1 -timeout 60m -v ./test/crash
 
-simulation: ## Break shards of many nodes in virtual time, SEEDS=200 different ways
+simulation: ## Break whole clusters in virtual time, SEEDS=200 different ways
 	$(GO) test -count 1 -timeout 60m -v ./test/simulation -seeds $${SEEDS:-200}
 
 chaos: build ## Break disks, files, processes and networks of real servers and clusters under load, for an hour, or ROUNDS of each (as root)

@@ -33,6 +33,8 @@ var faults = []fault{
 	{"drain", (*World).drain},
 	{"undrain", (*World).undrain},
 	{"cancel", (*World).cancel},
+	{"bit flip", (*World).flipBit},
+	{"slow copy", (*World).slowCopy},
 }
 
 func (w *World) breakSomething() {
@@ -194,6 +196,15 @@ func (w *World) slowLink() {
 	d := time.Duration(50+w.rng.IntN(1500)) * time.Millisecond
 	w.event("%s and %s are %s apart", a.ID, b.ID, d)
 	w.net.Slow(a.ID, b.ID, d)
+}
+
+// slowCopy has a router's copy of the metadata lag behind: its way to one node is slow, by
+// which it may follow the metadata, and those to others are not.
+func (w *World) slowCopy() {
+	r, n := w.routers[w.rng.IntN(len(w.routers))], w.anyNode()
+	d := time.Duration(300+w.rng.IntN(1700)) * time.Millisecond
+	w.event("%s and %s are %s apart", r.id, n.ID, d)
+	w.net.Slow(r.id, n.ID, d)
 }
 
 // handOver has a leader hand on what it leads, as before a restart.

@@ -1,28 +1,17 @@
 package simulation
 
 import (
-	"context"
 	"net"
 	"sync"
 
 	"google.golang.org/grpc"
 
-	"cordwood/proto/shardpb"
 	"cordwood/shard/shardclient"
 )
 
 // newServer is the server of a node's services.
-func newServer(m Mutant) *grpc.Server {
-	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(shardclient.MaxMessageBytes), grpc.MaxSendMsgSize(shardclient.MaxMessageBytes)}
-	if m == SkipSeal {
-		options = append(options, grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-			if _, seals := req.(*shardpb.DefineTablesRequest); seals {
-				return &shardpb.DefineTablesResponse{Index: 1}, nil
-			}
-			return handle(ctx, req)
-		}))
-	}
-	return grpc.NewServer(options...)
+func newServer() *grpc.Server {
+	return grpc.NewServer(grpc.MaxRecvMsgSize(shardclient.MaxMessageBytes), grpc.MaxSendMsgSize(shardclient.MaxMessageBytes))
 }
 
 // acceptor is a listener that is given its connections.

@@ -98,7 +98,7 @@ func (n *Node) store(group string) *Log {
 	if l == nil {
 		l = NewLog()
 		l.archive = n.cluster.archives.of(group)
-		if n.cluster.mutant == SkipSync {
+		if n.cluster.mutant == SkipSync && group != "meta" || n.cluster.mutant == SkipMetaSync && group == "meta" {
 			l.Lazy = 3
 		}
 		n.logs[group] = l

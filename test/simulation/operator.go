@@ -88,6 +88,9 @@ const maxOperation = 10 * time.Minute
 
 // awaitOperations waits until no operation runs and every shard is as it is wanted.
 func (w *World) awaitOperations() {
+	if w.flipped {
+		time.Sleep(scrubEvery + 10*time.Second) // until damage has been found and reported
+	}
 	r, last := w.routers[0], ""
 	for since := time.Now(); time.Since(since) < maxOperation; time.Sleep(time.Second) {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

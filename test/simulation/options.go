@@ -39,8 +39,10 @@ type Mutant int
 // The mutants.
 const (
 	Sound Mutant = iota
-	// SkipSync answers appends to the log before they are synced.
+	// SkipSync answers appends to the logs of shards before they are synced, SkipMetaSync
+	// those to the log of the metadata.
 	SkipSync
+	SkipMetaSync
 	// LoseLog has a node come back without its log and files.
 	LoseLog
 	// SkipDedup gives a batch another identity when it is sent again.
@@ -54,8 +56,6 @@ const (
 	StaleRead
 	// StaleCopy reads metadata from a copy without asking the leader how far it must be.
 	StaleCopy
-	// SkipSeal has shards say that they no longer take a table's writes, and go on to.
-	SkipSeal
 )
 
 func (o Options) String() string {

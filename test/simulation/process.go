@@ -62,7 +62,7 @@ func newProcess(n *Node) (_ *process, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p.server, p.accept = newServer(n.cluster.mutant), newAcceptor()
+	p.server, p.accept = newServer(), newAcceptor()
 	if slices.Contains(n.cluster.metaNodes(), n.ID) {
 		if err := p.openMeta(); err != nil {
 			p.dead.Store(true)
@@ -228,6 +228,7 @@ func (p *process) enter(ctx context.Context) error {
 		}).Run)
 	}
 	p.run(p.report)
+	p.run(p.scrub)
 	if err := p.host.Start(); err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package simulation
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"cordwood/proto/schema"
@@ -16,8 +15,8 @@ const maxRecovery = time.Minute
 // awaitWritable waits until rows of each table have been acknowledged again.
 func (w *World) awaitWritable(since time.Time) (longest time.Duration, stuck []string) {
 	for i, table := range w.tables {
-		before := w.ackedOf(i)
-		for len(w.ackedOf(i)) == len(before) {
+		before := w.ackedCount(i)
+		for w.ackedCount(i) == before {
 			if time.Since(since) > maxRecovery {
 				stuck = append(stuck, table.name)
 				break
@@ -30,7 +29,19 @@ func (w *World) awaitWritable(since time.Time) (longest time.Duration, stuck []s
 
 // ackedOf lists the acknowledged rows of the i-th table.
 func (w *World) ackedOf(i int) []rowID {
-	return slices.DeleteFunc(w.history.ackedRows(), func(row rowID) bool { return w.tableOf(row.writer) != i })
+	return w.history.ackedRows(func(writer int64) bool { return w.tableOf(writer) == i })
+}
+
+// ackedCount is how many they are.
+func (w *World) ackedCount(i int) (n int) {
+	w.history.mu.Lock()
+	defer w.history.mu.Unlock()
+	for writer, rows := range w.history.by {
+		if w.tableOf(writer) == i {
+			n += rows
+		}
+	}
+	return n
 }
 
 func (w *World) tableOf(writer int64) int { return (int(writer) - 1) / w.opt.Writers }

@@ -158,7 +158,7 @@ func (h *schemaHistory) changeSchemas(ctx context.Context, client int, r *router
 		cancel()
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Duration(200+rng.IntN(3000)) * time.Millisecond):
+		case <-time.After(time.Duration(100+rng.IntN(1200)) * time.Millisecond):
 		}
 	}
 }

@@ -34,6 +34,7 @@ type World struct {
 	watched *watched
 	routers []*router
 	start   time.Time
+	flipped bool // a bit of some disk was flipped
 
 	mu      sync.Mutex // guards what is below
 	nodes   []*Node
@@ -206,7 +207,7 @@ func (w *World) run() (*Report, error) {
 			id++
 			wr := &writer{
 				id: id, table: table, keyed: id%2 == 0, routers: w.routers, history: w.history,
-				pause: time.Duration(20+w.rng.IntN(200)) * time.Millisecond, timeout: 10 * time.Second, mutant: w.opt.Mutant,
+				pause: time.Duration(50+w.rng.IntN(300)) * time.Millisecond, timeout: 10 * time.Second, mutant: w.opt.Mutant,
 			}
 			writers.Go(func() { wr.run(writing) })
 		}

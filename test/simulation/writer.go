@@ -28,11 +28,13 @@ type History struct {
 	mu    sync.Mutex
 	rows  map[rowID]fate
 	acked int
+	// by is how many rows of each writer are acknowledged.
+	by map[int64]int
 	// longest is the longest time between two acknowledgements of one writer.
 	longest time.Duration
 }
 
-func newHistory() *History { return &History{rows: map[rowID]fate{}} }
+func newHistory() *History { return &History{rows: map[rowID]fate{}, by: map[int64]int{}} }
 
 func (h *History) note(writer, first int64, rows int, f fate) {
 	h.mu.Lock()
@@ -42,6 +44,7 @@ func (h *History) note(writer, first int64, rows int, f fate) {
 	}
 	if f == acked {
 		h.acked += rows
+		h.by[writer] += rows
 	}
 }
 
@@ -51,13 +54,13 @@ func (h *History) gap(d time.Duration) {
 	h.longest = max(h.longest, d)
 }
 
-// ackedRows lists the rows that are acknowledged by now.
-func (h *History) ackedRows() []rowID {
+// ackedRows lists the rows that are acknowledged by now, of those writers.
+func (h *History) ackedRows(of func(writer int64) bool) []rowID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var out []rowID
 	for id, f := range h.rows {
-		if f == acked {
+		if f == acked && of(id.writer) {
 			out = append(out, id)
 		}
 	}
