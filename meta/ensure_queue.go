@@ -150,7 +150,7 @@ func (m *Meta) ensureRound(ctx context.Context, calls []*ensureCall) {
 		return
 	}
 	// What is answered without the log is a read, and must not be one of the past.
-	index, _, err := m.readIndex(ctx)
+	index, _, err := (*m.readIndex.Load())(ctx)
 	if err != nil {
 		fail(calls, err)
 		return
@@ -191,7 +191,7 @@ func (m *Meta) sortEnsures(tx *catalog.Tx, calls []*ensureCall, index uint64) (j
 	for _, c := range calls {
 		refusal := (*errs.Error)(nil)
 		// All that was committed by leaders before is applied, and so remembered.
-		result, err := m.machine.answered(tx, c.cmd)
+		result, err := (*m.machine.answered.Load())(tx, c.cmd)
 		switch {
 		case errors.As(err, &refusal):
 			c.answer(&metapb.ProposeResponse{Index: index, Result: refused(refusal)}, nil)

@@ -12,15 +12,17 @@ import (
 
 // ReadWithoutAsking has a member answer reads without asking others whether it leads.
 func (m *Meta) ReadWithoutAsking() {
-	m.readIndex = func(context.Context) (index, term uint64, err error) {
+	read := indexReader(func(context.Context) (index, term uint64, err error) {
 		if !m.Leads() {
 			return 0, 0, errs.New(errs.ShardNotReady, "not the leader").WithLeader("")
 		}
 		return m.machine.AppliedIndex(), 1, nil
-	}
+	})
+	m.readIndex.Store(&read)
 }
 
 // ForgetProposals has a member execute commands each time that they come.
 func (m *Meta) ForgetProposals() {
-	m.machine.answered = func(*catalog.Tx, *metapb.Command) (*metapb.Result, error) { return nil, nil }
+	forget := answerer(func(*catalog.Tx, *metapb.Command) (*metapb.Result, error) { return nil, nil })
+	m.machine.answered.Store(&forget)
 }

@@ -285,7 +285,11 @@ func (g *group) client(order ...string) *metaclient.Client {
 	return g.clientOf(metaclient.Config{Members: func() []string { return order }, Dial: g.connect, TryTimeout: time.Second})
 }
 
+// patience is how long clients wait for a leader: on a busy machine elections take long.
+const patience = 50 * time.Second
+
 func (g *group) clientOf(cfg metaclient.Config) *metaclient.Client {
+	cfg.LostAfter, cfg.ProposeTimeout = patience, max(cfg.ProposeTimeout, patience)
 	c := metaclient.New(cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -196,7 +196,8 @@ func TestSchemaRace(t *testing.T) {
 	ids := g.ids()
 	before := g.member(g.leader()).Stats().AppliedIndex
 	r := &recorder{start: time.Now()}
-	ctx := within(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
 	var running sync.WaitGroup
 	var conflicts atomic.Int64
 	all := make([]*metaclient.Client, clients)

@@ -24,6 +24,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -130,6 +131,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// indexReader is replica.Replica.ReadIndex.
+type indexReader func(ctx context.Context) (index, term uint64, err error)
+
 // Meta is an open member of the metadata group. It implements metapb.MetaServer.
 type Meta struct {
 	metapb.UnimplementedMetaServer
@@ -141,8 +145,8 @@ type Meta struct {
 	metrics *metrics
 	reports *reports
 	ensures ensures
-	// readIndex is that of the replica; tests put a wrong one in its place.
-	readIndex func(ctx context.Context) (index, term uint64, err error)
+	// readIndex is that of the replica; tests put a wrong one in its place while it is called.
+	readIndex atomic.Pointer[indexReader]
 
 	stop    chan struct{}  // closed by Close
 	cutting sync.WaitGroup // goroutines that use the catalog
@@ -191,7 +195,8 @@ func Open(cfg Config) (_ *Meta, err error) {
 		m.metrics.unregister()
 		return nil, errors.Join(err, cat.Close())
 	}
-	m.readIndex = m.replica.ReadIndex
+	read := indexReader(m.replica.ReadIndex)
+	m.readIndex.Store(&read)
 	m.cutting.Go(m.cutLog)
 	return m, nil
 }

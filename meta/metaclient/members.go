@@ -1,6 +1,7 @@
 package metaclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -19,6 +20,8 @@ type members struct {
 	list func() []string
 	dial func(nodeID string) (grpc.ClientConnInterface, error)
 	try  time.Duration // bounds a call to one of several
+	// lostAfter is Config.LostAfter.
+	lostAfter time.Duration
 
 	mu     sync.Mutex
 	leader string // as far as is known, or ""
@@ -27,7 +30,7 @@ type members struct {
 }
 
 func newMembers(cfg Config) *members {
-	m := &members{list: cfg.Members, dial: cfg.Dial, try: cfg.TryTimeout}
+	m := &members{list: cfg.Members, dial: cfg.Dial, try: cfg.TryTimeout, lostAfter: cmp.Or(cfg.LostAfter, lostAfter)}
 	if cfg.Conn != nil {
 		m.list = func() []string { return []string{""} }
 		m.dial = func(string) (grpc.ClientConnInterface, error) { return cfg.Conn, nil }
@@ -91,9 +94,9 @@ const (
 	shortPause = 20 * time.Millisecond
 	longPause  = 500 * time.Millisecond
 	maxHops    = 3
-	// lostAfter is how long nobody must have led until a call asks everybody once only: an
-	// election takes less, so that waiting is of no use. The calls that are made each second
-	// find out when somebody leads again.
+	// lostAfter is how long nobody must have led until a call asks everybody once only, by
+	// default: an election takes less, so that waiting is of no use. The calls that are made
+	// each second find out when somebody leads again.
 	lostAfter = 5 * time.Second
 )
 
@@ -171,7 +174,7 @@ func (m *members) ask(ctx context.Context, what string, repeat bool, f func(ctx 
 				target = next
 				continue
 			}
-			if since := m.leaderless(); since > lostAfter && len(ids) > 1 {
+			if since := m.leaderless(); since > m.lostAfter && len(ids) > 1 {
 				return m.lostLeader(what, len(ids), since, unknown, last)
 			}
 			// Everybody was asked: begin a new round after a pause, with whoever was named.

@@ -51,6 +51,9 @@ type Config struct {
 	// TryTimeout bounds one call to one of several members, after which the next one is
 	// asked, with twice the time. The default value is 2 s.
 	TryTimeout time.Duration
+	// LostAfter is how long nobody must have answered as the leader until calls ask every
+	// member once only, and fail. The default value is 5 s; tests on busy machines take more.
+	LostAfter time.Duration
 }
 
 // Client is a client of the metadata group.

@@ -64,7 +64,7 @@ func (m *walMeta) cutDamage(dir string, state types.PersistentState, written str
 		return state, err
 	}
 	m.guard.logger.Error("the log was damaged, in entries that the state holds and nobody needs: they were cut off, and nothing is lost; look at the disk, and run 'cordwood doctor' when the server is stopped",
-		"needless_to", m.needless, "error", damage)
+		"index", m.needless, "error", damage)
 	if m.cut != nil {
 		m.cut()
 	}
