@@ -7,3 +7,8 @@ import "context"
 func (m *Meta) StepDown(ctx context.Context, avoid ...string) error {
 	return m.replica.StepDown(ctx, avoid...)
 }
+
+// HandOn is StepDown of a member whose node others cannot reach; see replica.Replica.HandOn.
+func (m *Meta) HandOn(ctx context.Context, avoid ...string) error {
+	return m.replica.HandOn(ctx, avoid...)
+}

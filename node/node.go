@@ -43,6 +43,7 @@ import (
 	"cordwood/meta/metaclient"
 	"cordwood/node/discovery"
 	"cordwood/node/host"
+	"cordwood/node/reach"
 	"cordwood/node/registry"
 	"cordwood/node/rpcport"
 	"cordwood/node/sdnotify"
@@ -171,6 +172,7 @@ type node struct {
 	nodes     *registry.Registry
 	discovery *discovery.Discovery
 	network   *transport.Network
+	reach     *reach.Monitor
 	member    *meta.Meta // nil without the role meta
 	meta      *metaclient.Client
 	host      *host.Host // nil without the role shard

@@ -127,8 +127,8 @@ func (n *node) handOver(ctx context.Context, now bool) {
 	}
 }
 
-// leavingNodes are other nodes that are about to stop too, or to be emptied: what they were
-// given they would only hand on, or back. None are known while nobody leads the metadata.
+// leavingNodes are other nodes that are about to stop too, or to be emptied, or that nobody
+// reaches: what they were given they would only hand on, or back. None are known while nobody leads the metadata.
 func (n *node) leavingNodes(ctx context.Context) (ids []string) {
 	if n.meta == nil {
 		return nil
@@ -146,7 +146,7 @@ func (n *node) leavingNodes(ctx context.Context) (ids []string) {
 func leavingOf(status *metapb.StatusResponse, self string) (ids []string) {
 	for _, m := range status.Nodes {
 		state := m.GetNode().GetState()
-		if id := m.GetNode().GetId(); id != self && (m.GetReport().GetStopping() ||
+		if id := m.GetNode().GetId(); id != self && (m.GetReport().GetStopping() || m.GetReport().GetUnreachable() ||
 			state == metapb.NodeState_NODE_STATE_DRAINING || state == metapb.NodeState_NODE_STATE_DRAINED) {
 			ids = append(ids, id)
 		}

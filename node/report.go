@@ -63,6 +63,12 @@ func (n *node) newReport() *metapb.ReportRequest {
 		Stopping: why != "", Version: n.proc.Version.Version,
 		MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol,
 	}
+	if n.reach != nil {
+		r.Unreachable = n.reach.Unreachable()
+		for _, f := range n.reach.Faults() {
+			r.Unreached = append(r.Unreached, &metapb.Unreached{NodeId: f.Node, Reason: f.Reason})
+		}
+	}
 	if n.host != nil {
 		r.Replicas = n.host.Reports()
 		r.LeftShards = n.host.Left()

@@ -64,6 +64,7 @@ func (n *node) start(ctx context.Context) error {
 	}
 	n.openMetaClient()
 	n.shards = n.newShardClient()
+	n.openReach()
 	if n.cfg.has(roleShard) {
 		if err := n.openShards(memory); err != nil {
 			return err
@@ -80,6 +81,7 @@ func (n *node) start(ctx context.Context) error {
 		}
 	}
 	n.run("reporting", n.report)
+	n.run("asking whether others reach this node", n.reach.Run)
 	if n.cfg.has(roleRouter) {
 		if err := n.openRouter(files.users, memory); err != nil {
 			return err

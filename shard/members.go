@@ -62,6 +62,11 @@ func (s *Shard) StepDown(ctx context.Context, avoid ...string) error {
 	return s.replica.StepDown(ctx, avoid...)
 }
 
+// HandOn is StepDown of a replica whose node others cannot reach; see replica.Replica.HandOn.
+func (s *Shard) HandOn(ctx context.Context, avoid ...string) error {
+	return s.replica.HandOn(ctx, avoid...)
+}
+
 // Leads tells whether this replica leads the shard and has applied all that was
 // committed before it did.
 func (s *Shard) Leads() bool { return s.replica.IsLeader() }

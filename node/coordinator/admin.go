@@ -169,6 +169,8 @@ func (p *picture) describeNode(n *metapb.NodeStatus, led map[string]int) httpapi
 		out.State = "down"
 	case p.hushed(id):
 		out.State = "silent"
+	case p.unreachable(id):
+		out.State = "unreachable"
 	case n.Node.GetState() == metapb.NodeState_NODE_STATE_DRAINING:
 		out.State = "draining"
 	case n.Node.GetState() == metapb.NodeState_NODE_STATE_DRAINED:

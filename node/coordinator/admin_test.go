@@ -132,6 +132,23 @@ func TestStatusInWords(t *testing.T) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").shard(1, "c").voting("a", "b", "c")
 			w.unheard = map[string]bool{"a": true, "b": true, "c": true}
 		}, false, []string{"degraded\n", "how nodes node-a, node-b, node-c are is not known yet", "ask again in a few seconds", "1 unknown", "node-b unknown"}, "critical"},
+		{"a port that nobody reaches", func(w *world) {
+			w.node("a", "b", "c").shard(3, "a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
+			w.groups[1].leader, w.groups[2].leader = "a", "b"
+			w.nodes["c"].RpcAddr, w.shut, w.unreached = "10.0.0.3:4101", map[string]bool{"c": true}, map[string][]string{"c": {"a", "b"}}
+		}, false, []string{
+			"degraded\n", "tolerance 0 ", "warning: node node-c: its port 10.0.0.3:4101 cannot be reached from node-a, node-b (dial tcp: i/o timeout), although its own connections work",
+			"-> let connections to that port in: look at firewalls", "node-c unreachable\n", "1 catching up node-c\n",
+		}, "critical"},
+		{"a port that nobody reaches, of a leader that cannot be replaced", func(w *world) {
+			w.node("a", "b", "c").shard(1, "c").shard(3, "a", "b", "c").voting("a", "b", "c")
+			w.groups[2].leader = "a"
+			w.shut, w.unreached = map[string]bool{"c": true}, map[string][]string{"c": {"a", "b"}}
+		}, false, []string{"broken\n", "critical: node node-c cannot be reached, and shard 1 is led by it all the same: its rows can only be written and read through itself"}, "shard 2 is led"},
+		{"a port that one node does not reach", func(w *world) {
+			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
+			w.unreached = map[string][]string{"c": {"b"}}
+		}, false, []string{"degraded\n", "cannot be reached from node-b (dial tcp: i/o timeout), but from others -> look at the network from node-b to it"}, "unreachable"},
 		{"disks fill up", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.used = map[string]int64{"a": 950 << 30, "c": 1000 << 30}

@@ -33,22 +33,25 @@ type world struct {
 	down     map[string]time.Time // since when
 	stopping map[string]bool
 	// unheard are nodes that have not reported to this leader, used the bytes on the disks of nodes.
-	unheard  map[string]bool
-	used     map[string]int64
-	shards   map[uint32]*metapb.Shard
-	groups   map[uint32]*fakeGroup
-	tables   map[uint64]*schema.Table
-	ops      map[uint64]*metapb.Operation
-	settings *metapb.Settings
-	version  uint32
-	lastOp   uint64
-	voters   []string // of the metadata group
-	learners []string
-	bytes    int64
-	ingest   map[uint64]float64 // bytes a second, by table
-	began    time.Time
-	changed  chan struct{}
-	defined  map[uint32]map[uint64]uint32 // shard, table: epoch
+	// unreached are the nodes that cannot reach one, shut has those that nobody reaches.
+	unheard   map[string]bool
+	unreached map[string][]string
+	shut      map[string]bool
+	used      map[string]int64
+	shards    map[uint32]*metapb.Shard
+	groups    map[uint32]*fakeGroup
+	tables    map[uint64]*schema.Table
+	ops       map[uint64]*metapb.Operation
+	settings  *metapb.Settings
+	version   uint32
+	lastOp    uint64
+	voters    []string // of the metadata group
+	learners  []string
+	bytes     int64
+	ingest    map[uint64]float64 // bytes a second, by table
+	began     time.Time
+	changed   chan struct{}
+	defined   map[uint32]map[uint64]uint32 // shard, table: epoch
 
 	copies    map[uint64]map[uint32]*fakeCopy // of tables that are handed over, by shard
 	lastCopy  uint64
@@ -293,6 +296,10 @@ func (w *world) status() *metapb.StatusResponse {
 		}
 		if used := w.used[id]; used > 0 {
 			n.Report.DiskUsed = used
+		}
+		n.Report.Unreachable = w.shut[id]
+		for _, from := range w.unreached[id] {
+			n.Report.Unreached = append(n.Report.Unreached, &metapb.Unreached{NodeId: from, Reason: "dial tcp: i/o timeout"})
 		}
 		for _, sid := range slices.Sorted(maps.Keys(w.shards)) {
 			g := w.groups[sid]

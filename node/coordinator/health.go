@@ -29,6 +29,7 @@ func diagnose(p *picture) []httpapi.ClusterProblem {
 	d.downNodes()
 	d.silentNodes()
 	d.unheardNodes()
+	d.unreachableNodes()
 	d.damagedReplicas()
 	d.missingReplicas()
 	d.unreadyReplicas()

@@ -180,6 +180,8 @@ func (p *picture) takes(id string) (why string) {
 		return fmt.Sprintf("node %s is stopping", p.name(id))
 	case n.GetReport().GetDiskFull():
 		return fmt.Sprintf("the disk of node %s is full", p.name(id))
+	case p.unreachable(id):
+		return fmt.Sprintf("node %s cannot be reached by others", p.name(id))
 	}
 	return ""
 }
@@ -210,7 +212,7 @@ func majority(n int) int { return n/2 + 1 }
 func (p *picture) tolerance(voters []string) int {
 	living := 0
 	for _, id := range voters {
-		if p.alive(id) {
+		if p.alive(id) && !p.unreachable(id) {
 			living++
 		}
 	}

@@ -304,7 +304,7 @@ func (p *picture) successor(s *metapb.Shard, g *group, not []string) string {
 	best := ""
 	for _, id := range slices.Sorted(slices.Values(g.voters)) {
 		n := p.nodes[id]
-		if slices.Contains(not, id) || id == g.leader || !p.alive(id) || n.GetReport().GetStopping() || !p.caughtUp(s, g, id) {
+		if slices.Contains(not, id) || id == g.leader || !p.alive(id) || p.unreachable(id) || n.GetReport().GetStopping() || !p.caughtUp(s, g, id) {
 			continue
 		}
 		if best == "" || p.standing(id, s, led) < p.standing(best, s, led) {

@@ -47,6 +47,8 @@ func (p *picture) unready(id string, s *metapb.Shard) string {
 		return "is not open yet"
 	case r.State == stateFailed, id == g.leader:
 		return ""
+	case p.unreachable(id):
+		return "is told nothing by the others, which cannot reach it"
 	case r.State == stateInstalling:
 		return fmt.Sprintf("takes over the state of another one (%d of %d bytes)", r.InstallDoneBytes, r.InstallTotalBytes)
 	case g.leader != "" && r.Leader == "":
@@ -77,7 +79,7 @@ func (d *diagnosis) unreadyReplicas() {
 	for _, s := range p.status.Shards {
 		for _, id := range s.Replicas {
 			why := p.unready(id, s)
-			if leader := p.groups[s.Id].leader; why == "" || leader == "" || p.hushed(leader) { // there is worse to say
+			if leader := p.groups[s.Id].leader; why == "" || leader == "" || p.hushed(leader) || p.unreachable(id) { // there is worse to say
 				continue
 			}
 			if strings.HasPrefix(why, "lacks") || strings.HasPrefix(why, "takes") {

@@ -87,7 +87,7 @@ func (p *picture) weakensMeta(id string) string {
 func (p *picture) metaSuccessor(after string) string {
 	var out []string
 	for _, m := range p.metaVoters() {
-		if m.NodeId != after && p.metaAlive(m) && !p.leaving(m.NodeId) && !p.nodes[m.NodeId].GetReport().GetStopping() && m.Lag <= maxMetaLag {
+		if m.NodeId != after && p.metaAlive(m) && !p.unreachable(m.NodeId) && !p.leaving(m.NodeId) && !p.nodes[m.NodeId].GetReport().GetStopping() && m.Lag <= maxMetaLag {
 			out = append(out, m.NodeId)
 		}
 	}
@@ -100,7 +100,7 @@ func (p *picture) metaSuccessor(after string) string {
 // mayVote tells whether a node may be a voter of the metadata group.
 func (p *picture) mayVote(id string) bool {
 	n := p.nodes[id]
-	return n != nil && inMeta(n.Node) && p.alive(id) && !n.GetReport().GetStopping() && !p.retiring(id) &&
+	return n != nil && inMeta(n.Node) && p.alive(id) && !p.unreachable(id) && !n.GetReport().GetStopping() && !p.retiring(id) &&
 		n.Node.State != metapb.NodeState_NODE_STATE_DRAINED // it may have been decommissioned
 }
 

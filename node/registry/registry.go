@@ -309,6 +309,21 @@ func (r *Registry) DialAnew(id string) (conn grpc.ClientConnInterface, closeConn
 	return c, func() { _ = c.Close() }, nil // its calls are over
 }
 
+// Knock opens a connection for calls to a node, and closes it: the error tells why that is
+// not possible. It shares nothing with the connections that are kept.
+func (r *Registry) Knock(ctx context.Context, id string) error {
+	conn, err := r.dial(ctx, id, r.greeting(id), "h2")
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// greeting greets the node that was dialed.
+func (r *Registry) greeting(id string) func(context.Context, net.Conn) error {
+	return func(ctx context.Context, conn net.Conn) error { return rpcport.Greet(ctx, conn, r.cfg.Member(), id) }
+}
+
 func (r *Registry) conn(id string, kind int, options []grpc.DialOption) (grpc.ClientConnInterface, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -342,9 +357,7 @@ func (r *Registry) reachable(id string) (*entry, error) {
 func (r *Registry) newConn(id string, options []grpc.DialOption) (*grpc.ClientConn, error) {
 	c, err := grpc.NewClient("passthrough:///"+id, append([]grpc.DialOption{
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return r.dial(ctx, id, func(ctx context.Context, conn net.Conn) error {
-				return rpcport.Greet(ctx, conn, r.cfg.Member(), id)
-			}, "h2")
+			return r.dial(ctx, id, r.greeting(id), "h2")
 		}),
 		// TLS is part of the dial.
 		grpc.WithTransportCredentials(insecure.NewCredentials()),

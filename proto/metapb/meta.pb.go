@@ -251,7 +251,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53, 0}
 }
 
 type ProposeRequest struct {
@@ -4017,7 +4017,11 @@ type ReportRequest struct {
 	MinProtocol uint32 `protobuf:"varint,10,opt,name=min_protocol,json=minProtocol,proto3" json:"min_protocol,omitempty"`
 	MaxProtocol uint32 `protobuf:"varint,11,opt,name=max_protocol,json=maxProtocol,proto3" json:"max_protocol,omitempty"`
 	// Shards of which the node has a folder although they are not placed on it.
-	LeftShards    []uint32 `protobuf:"varint,12,rep,packed,name=left_shards,json=leftShards,proto3" json:"left_shards,omitempty"`
+	LeftShards []uint32 `protobuf:"varint,12,rep,packed,name=left_shards,json=leftShards,proto3" json:"left_shards,omitempty"`
+	// Nodes that answer this one and cannot reach it at its port; a few of them.
+	Unreached []*Unreached `protobuf:"bytes,13,rep,name=unreached,proto3" json:"unreached,omitempty"`
+	// They are so many that it leads nothing that others can lead.
+	Unreachable   bool `protobuf:"varint,14,opt,name=unreachable,proto3" json:"unreachable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4136,6 +4140,74 @@ func (x *ReportRequest) GetLeftShards() []uint32 {
 	return nil
 }
 
+func (x *ReportRequest) GetUnreached() []*Unreached {
+	if x != nil {
+		return x.Unreached
+	}
+	return nil
+}
+
+func (x *ReportRequest) GetUnreachable() bool {
+	if x != nil {
+		return x.Unreachable
+	}
+	return false
+}
+
+// Unreached is a node that cannot reach another one.
+type Unreached struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	NodeId string                 `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	// Why, in words, with the address.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Unreached) Reset() {
+	*x = Unreached{}
+	mi := &file_metapb_meta_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Unreached) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Unreached) ProtoMessage() {}
+
+func (x *Unreached) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
+func (*Unreached) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *Unreached) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+func (x *Unreached) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type ReportResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The state of the cluster's nodes that have not reported for a while: ids.
@@ -4147,7 +4219,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4159,7 +4231,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4172,7 +4244,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -4197,7 +4269,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4209,7 +4281,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4222,7 +4294,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 type NodeStatus struct {
@@ -4240,7 +4312,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4252,7 +4324,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4265,7 +4337,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -4317,7 +4389,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4329,7 +4401,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4342,7 +4414,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -4436,7 +4508,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4448,7 +4520,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4461,7 +4533,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -4502,7 +4574,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4514,7 +4586,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4527,7 +4599,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -4554,7 +4626,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4566,7 +4638,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4579,7 +4651,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -4604,7 +4676,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4616,7 +4688,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4629,7 +4701,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -4700,7 +4772,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4712,7 +4784,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4725,7 +4797,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -4823,7 +4895,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4835,7 +4907,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4848,7 +4920,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -4880,7 +4952,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4892,7 +4964,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4905,7 +4977,205 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+}
+
+type ReachRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node that asks.
+	NodeId        string `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReachRequest) Reset() {
+	*x = ReachRequest{}
+	mi := &file_metapb_meta_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReachRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReachRequest) ProtoMessage() {}
+
+func (x *ReachRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
+func (*ReachRequest) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *ReachRequest) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+type ReachResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Reached bool                   `protobuf:"varint,1,opt,name=reached,proto3" json:"reached,omitempty"`
+	// Why it was not, in words, with the address.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The node that answers reaches most of the nodes beside the one that asks. If it does
+	// not, it may be cut off itself, and what it says of others means nothing.
+	Connected bool `protobuf:"varint,3,opt,name=connected,proto3" json:"connected,omitempty"`
+	// The node that answers cannot be reached itself, by what others say.
+	Unreachable   bool `protobuf:"varint,4,opt,name=unreachable,proto3" json:"unreachable,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReachResponse) Reset() {
+	*x = ReachResponse{}
+	mi := &file_metapb_meta_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReachResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReachResponse) ProtoMessage() {}
+
+func (x *ReachResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
+func (*ReachResponse) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *ReachResponse) GetReached() bool {
+	if x != nil {
+		return x.Reached
+	}
+	return false
+}
+
+func (x *ReachResponse) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ReachResponse) GetConnected() bool {
+	if x != nil {
+		return x.Connected
+	}
+	return false
+}
+
+func (x *ReachResponse) GetUnreachable() bool {
+	if x != nil {
+		return x.Unreachable
+	}
+	return false
+}
+
+type EchoRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node that asks.
+	NodeId        string `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EchoRequest) Reset() {
+	*x = EchoRequest{}
+	mi := &file_metapb_meta_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EchoRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EchoRequest) ProtoMessage() {}
+
+func (x *EchoRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
+func (*EchoRequest) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
+}
+
+func (x *EchoRequest) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+type EchoResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EchoResponse) Reset() {
+	*x = EchoResponse{}
+	mi := &file_metapb_meta_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EchoResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EchoResponse) ProtoMessage() {}
+
+func (x *EchoResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
+func (*EchoResponse) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
 }
 
 type WatchRequest struct {
@@ -4916,7 +5186,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4928,7 +5198,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4941,7 +5211,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
 }
 
 // WatchResponse carries changed objects. The first one of a stream has
@@ -4974,7 +5244,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4986,7 +5256,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4999,7 +5269,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -5430,7 +5700,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\">\n" +
 	"\vTableIngest\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\x9e\x03\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\xf8\x03\n" +
 	"\rReportRequest\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x18\n" +
 	"\aprocess\x18\x02 \x01(\x04R\aprocess\x12$\n" +
@@ -5445,7 +5715,12 @@ const file_metapb_meta_proto_rawDesc = "" +
 	" \x01(\rR\vminProtocol\x12!\n" +
 	"\fmax_protocol\x18\v \x01(\rR\vmaxProtocol\x12\x1f\n" +
 	"\vleft_shards\x18\f \x03(\rR\n" +
-	"leftShards\"Q\n" +
+	"leftShards\x126\n" +
+	"\tunreached\x18\r \x03(\v2\x18.cordwood.meta.UnreachedR\tunreached\x12 \n" +
+	"\vunreachable\x18\x0e \x01(\bR\vunreachable\"<\n" +
+	"\tUnreached\x12\x17\n" +
+	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"Q\n" +
 	"\x0eReportResponse\x12\x16\n" +
 	"\x06silent\x18\x01 \x03(\tR\x06silent\x12'\n" +
 	"\x0fcluster_version\x18\x02 \x01(\rR\x0eclusterVersion\"\x0f\n" +
@@ -5516,7 +5791,17 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1a\n" +
 	"\bfounders\x18\x02 \x03(\tR\bfounders\x12\x17\n" +
 	"\anode_id\x18\x03 \x01(\tR\x06nodeId\"\x0f\n" +
-	"\rFoundResponse\"\x0e\n" +
+	"\rFoundResponse\"'\n" +
+	"\fReachRequest\x12\x17\n" +
+	"\anode_id\x18\x01 \x01(\tR\x06nodeId\"\x81\x01\n" +
+	"\rReachResponse\x12\x18\n" +
+	"\areached\x18\x01 \x01(\bR\areached\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1c\n" +
+	"\tconnected\x18\x03 \x01(\bR\tconnected\x12 \n" +
+	"\vunreachable\x18\x04 \x01(\bR\vunreachable\"&\n" +
+	"\vEchoRequest\x12\x17\n" +
+	"\anode_id\x18\x01 \x01(\tR\x06nodeId\"\x0e\n" +
+	"\fEchoResponse\"\x0e\n" +
 	"\fWatchRequest\"\x81\x06\n" +
 	"\rWatchResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x14\n" +
@@ -5561,7 +5846,10 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\rChangeMembers\x12#.cordwood.meta.ChangeMembersRequest\x1a$.cordwood.meta.ChangeMembersResponse2\x93\x01\n" +
 	"\tDiscovery\x12B\n" +
 	"\x05Hello\x12\x1b.cordwood.meta.HelloRequest\x1a\x1c.cordwood.meta.HelloResponse\x12B\n" +
-	"\x05Found\x12\x1b.cordwood.meta.FoundRequest\x1a\x1c.cordwood.meta.FoundResponseB\x17Z\x15cordwood/proto/metapbb\x06proto3"
+	"\x05Found\x12\x1b.cordwood.meta.FoundRequest\x1a\x1c.cordwood.meta.FoundResponse2\x8b\x01\n" +
+	"\x04Peer\x12B\n" +
+	"\x05Reach\x12\x1b.cordwood.meta.ReachRequest\x1a\x1c.cordwood.meta.ReachResponse\x12?\n" +
+	"\x04Echo\x12\x1a.cordwood.meta.EchoRequest\x1a\x1b.cordwood.meta.EchoResponseB\x17Z\x15cordwood/proto/metapbb\x06proto3"
 
 var (
 	file_metapb_meta_proto_rawDescOnce sync.Once
@@ -5576,7 +5864,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -5629,27 +5917,32 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*DamagedSegment)(nil),           // 48: cordwood.meta.DamagedSegment
 	(*TableIngest)(nil),              // 49: cordwood.meta.TableIngest
 	(*ReportRequest)(nil),            // 50: cordwood.meta.ReportRequest
-	(*ReportResponse)(nil),           // 51: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 52: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 53: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 54: cordwood.meta.StatusResponse
-	(*MemberStatus)(nil),             // 55: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 56: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 57: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 58: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 59: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 60: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 61: cordwood.meta.FoundResponse
-	(*WatchRequest)(nil),             // 62: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 63: cordwood.meta.WatchResponse
-	nil,                              // 64: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 65: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 66: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 67: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 68: cordwood.meta.Operation.NotesEntry
-	(*schemapb.Table)(nil),           // 69: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 70: cordwood.schema.Column
-	(*schemapb.Database)(nil),        // 71: cordwood.schema.Database
+	(*Unreached)(nil),                // 51: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 52: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 53: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 54: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 55: cordwood.meta.StatusResponse
+	(*MemberStatus)(nil),             // 56: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 57: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 58: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 59: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 60: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 61: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 62: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 63: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 64: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 65: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 66: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 67: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 68: cordwood.meta.WatchResponse
+	nil,                              // 69: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 70: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 71: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 72: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 73: cordwood.meta.Operation.NotesEntry
+	(*schemapb.Table)(nil),           // 74: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 75: cordwood.schema.Column
+	(*schemapb.Database)(nil),        // 76: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	6,  // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
@@ -5678,24 +5971,24 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	43, // 23: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
 	44, // 24: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
 	17, // 25: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	69, // 26: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	74, // 26: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
 	27, // 27: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
 	31, // 28: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
 	42, // 29: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
 	30, // 30: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	64, // 31: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	65, // 32: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	69, // 31: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	70, // 32: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
 	16, // 33: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
 	15, // 34: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	70, // 35: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	66, // 36: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	70, // 37: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	70, // 38: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	69, // 39: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	70, // 40: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	75, // 35: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	71, // 36: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	75, // 37: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	75, // 38: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	74, // 39: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	75, // 40: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
 	20, // 41: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
 	21, // 42: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	67, // 43: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	72, // 43: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
 	27, // 44: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
 	27, // 45: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
 	0,  // 46: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
@@ -5705,51 +5998,56 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	39, // 50: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
 	2,  // 51: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
 	1,  // 52: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	68, // 53: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	73, // 53: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
 	42, // 54: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
 	49, // 55: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
 	48, // 56: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
 	47, // 57: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	30, // 58: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	50, // 59: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	36, // 60: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	55, // 61: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	53, // 62: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	31, // 63: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	42, // 64: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	3,  // 65: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	30, // 66: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	71, // 67: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	69, // 68: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	30, // 69: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	31, // 70: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	27, // 71: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	27, // 72: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	42, // 73: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	36, // 74: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	4,  // 75: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	62, // 76: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	28, // 77: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	45, // 78: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	50, // 79: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	52, // 80: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	56, // 81: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	58, // 82: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	60, // 83: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	5,  // 84: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	63, // 85: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	29, // 86: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	46, // 87: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	51, // 88: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	54, // 89: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	57, // 90: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	59, // 91: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	61, // 92: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	84, // [84:93] is the sub-list for method output_type
-	75, // [75:84] is the sub-list for method input_type
-	75, // [75:75] is the sub-list for extension type_name
-	75, // [75:75] is the sub-list for extension extendee
-	0,  // [0:75] is the sub-list for field type_name
+	51, // 58: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	30, // 59: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	50, // 60: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	36, // 61: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	56, // 62: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	54, // 63: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	31, // 64: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	42, // 65: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	3,  // 66: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	30, // 67: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	76, // 68: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	74, // 69: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	30, // 70: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	31, // 71: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	27, // 72: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	27, // 73: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	42, // 74: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	36, // 75: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	4,  // 76: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	67, // 77: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	28, // 78: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	45, // 79: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	50, // 80: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	53, // 81: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	57, // 82: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	59, // 83: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	61, // 84: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	63, // 85: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	65, // 86: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	5,  // 87: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	68, // 88: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	29, // 89: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	46, // 90: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	52, // 91: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	55, // 92: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	58, // 93: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	60, // 94: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	62, // 95: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	64, // 96: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	66, // 97: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	87, // [87:98] is the sub-list for method output_type
+	76, // [76:87] is the sub-list for method input_type
+	76, // [76:76] is the sub-list for extension type_name
+	76, // [76:76] is the sub-list for extension extendee
+	0,  // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -5805,9 +6103,9 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   65,
+			NumMessages:   70,
 			NumExtensions: 0,
-			NumServices:   2,
+			NumServices:   3,
 		},
 		GoTypes:           file_metapb_meta_proto_goTypes,
 		DependencyIndexes: file_metapb_meta_proto_depIdxs,

@@ -184,6 +184,21 @@ func (r *Replica) StepDown(ctx context.Context, avoid ...string) error {
 	return err
 }
 
+// HandOn is StepDown of a member that others cannot reach: it does nothing unless those of the
+// other voters that answer, and are none of avoid, are a majority without this one. Whoever
+// leads next does not reach this one either.
+func (r *Replica) HandOn(ctx context.Context, avoid ...string) error {
+	if r.raft.State() != raft.Leader || r.soleVoter() {
+		return nil
+	}
+	ready, rest := r.successors(avoid)
+	if voters, _ := r.Members(); len(ready) < len(voters)/2+1 {
+		return errs.New(errs.ShardNotReady, "%s: %s: without this node %d of %d voters have to be ready, and %d are: %s", r.cfg.Group, Lead,
+			len(voters)/2+1, len(voters), len(ready), strings.Join(rest, ", ")).WithReason(errs.Busy).WithRetryAfter(time.Second)
+	}
+	return r.StepDown(ctx, avoid...)
+}
+
 // successors are the voters that may lead now, those with most of the log first, and in words
 // why the rest may not.
 func (r *Replica) successors(avoid []string) (ready []Member, rest []string) {
@@ -191,7 +206,7 @@ func (r *Replica) successors(avoid []string) (ready []Member, rest []string) {
 		switch lag := r.lag(m); {
 		case !m.Voter || m.NodeID == r.cfg.NodeID:
 		case slices.Contains(avoid, m.NodeID):
-			rest = append(rest, fmt.Sprintf("node %s is about to stop or to be emptied", m.NodeID))
+			rest = append(rest, fmt.Sprintf("node %s is about to stop or to be emptied, or cannot be reached", m.NodeID))
 		case m.Silent < 0:
 			rest = append(rest, fmt.Sprintf("node %s has not answered", m.NodeID))
 		case m.Silent > r.cfg.HeartbeatTimeout:

@@ -1,0 +1,182 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"cordwood/node/reach"
+	"cordwood/proto/metapb"
+)
+
+// openReach makes what finds out whether others can reach this node.
+func (n *node) openReach() {
+	h := &handingOn{groups: map[string]*handedOn{}}
+	n.reach = reach.New(reach.Config{
+		Nodes: n.otherNodes, Ask: n.askReach, Try: n.tryNode, Logger: n.log,
+		HandOn: func(ctx context.Context, avoid []string) { n.handOn(ctx, h, avoid) },
+	})
+	metapb.RegisterPeerServer(n.rpc.server, n.reach)
+	n.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "cordwood_node_unreachable", Help: "1 while most of the other nodes that this one reaches say that they cannot reach its port: it leads nothing that others can lead.",
+	}, func() float64 {
+		if n.reach.Unreachable() {
+			return 1
+		}
+		return 0
+	}))
+}
+
+// otherNodes lists the nodes of the cluster but this one.
+func (n *node) otherNodes() (out []reach.Node) {
+	for _, m := range n.meta.Nodes() {
+		if m.Id != n.data.nodeID {
+			out = append(out, reach.Node{ID: m.Id, Router: slices.Contains(m.Roles, roleRouter)})
+		}
+	}
+	return out
+}
+
+// askReach asks another node whether it reaches this one.
+func (n *node) askReach(ctx context.Context, id string) (*metapb.ReachResponse, error) {
+	conn, err := n.nodes.Dial(id)
+	if err != nil {
+		return nil, err
+	}
+	return metapb.NewPeerClient(conn).Reach(ctx, &metapb.ReachRequest{NodeId: n.data.nodeID})
+}
+
+// echoFirst is how long a node may take to answer over the connection that is kept, before
+// it is tried by a new one as well: that one may be dead.
+const echoFirst = 250 * time.Millisecond
+
+// tryNode tries to reach another node.
+func (n *node) tryNode(ctx context.Context, id string) error {
+	conn, err := n.nodes.Dial(id)
+	if err != nil || len(n.nodes.Addrs(id)) == 0 {
+		return reach.ErrUnknown
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	echo, knock := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := metapb.NewPeerClient(conn).Echo(ctx, &metapb.EchoRequest{NodeId: n.data.nodeID})
+		switch status.Code(err) {
+		case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
+		default:
+			err = nil // whatever it says, it was reached
+		}
+		echo <- err
+	}()
+	late := time.NewTimer(echoFirst)
+	defer late.Stop()
+	select {
+	case err := <-echo:
+		if err == nil {
+			return nil
+		}
+		echo = nil
+	case <-late.C:
+	}
+	go func() { knock <- n.nodes.Knock(ctx, id) }()
+	for {
+		select {
+		case err := <-echo:
+			if err == nil {
+				return nil
+			}
+			echo = nil
+		case err := <-knock:
+			if err != nil && ctx.Err() != nil && len(n.nodes.Addrs(id)) > 0 {
+				err = fmt.Errorf("%s: no answer in time: %w", n.nodes.Addrs(id)[0], err)
+			}
+			return err
+		}
+	}
+}
+
+// How long this node waits before it hands the same group on once more: it leads it again,
+// so others may not be able to.
+const (
+	handOnAgain = 5 * time.Second
+	handOnMost  = time.Minute
+	handOnTime  = 5 * time.Second // that one hand-over may take
+)
+
+// handingOn remembers what was handed on.
+type handingOn struct {
+	mu     sync.Mutex
+	groups map[string]*handedOn
+}
+
+type handedOn struct {
+	times int
+	again time.Time
+	fault string
+}
+
+// due tells whether a group may be handed on now.
+func (h *handingOn) due(group string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	g := h.groups[group]
+	if g != nil && time.Since(g.again) > handOnMost {
+		g.times = 0
+	}
+	return g == nil || time.Now().After(g.again)
+}
+
+// tried notes how a hand-over went; news tells that it went another way than the last one.
+func (h *handingOn) tried(group string, err error) (news bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	g := h.groups[group]
+	if g == nil {
+		g = &handedOn{}
+		h.groups[group] = g
+	}
+	if err != nil {
+		news, g.fault = g.fault == "", err.Error()
+		return news // nothing has changed: it is looked at again in the next round
+	}
+	g.fault = ""
+	g.again = time.Now().Add(min(handOnAgain<<min(g.times, 8), handOnMost))
+	g.times++
+	return true
+}
+
+// handOn has others lead what this node leads, where they are enough without it.
+func (n *node) handOn(ctx context.Context, h *handingOn, avoid []string) {
+	ctx, cancel := context.WithTimeout(ctx, handOnTime)
+	defer cancel()
+	var wg sync.WaitGroup
+	give := func(group string, leads bool, handOn func(context.Context, ...string) error) {
+		if !leads || !h.due(group) {
+			return
+		}
+		wg.Go(func() {
+			err := handOn(ctx, avoid...)
+			switch news := h.tried(group, err); {
+			case err == nil:
+				n.log.Warn("handed leadership on, since others cannot reach this node", "group", group)
+			case news:
+				n.log.Warn("others cannot reach this node, and leadership could not be handed on; tried again", "group", group, "error", err)
+			}
+		})
+	}
+	if n.host != nil {
+		for _, s := range n.host.All() {
+			give(fmt.Sprintf("shard-%d", s.ID()), s.Leads(), s.HandOn)
+		}
+	}
+	if n.member != nil {
+		give("meta", n.member.Leads(), n.member.HandOn)
+	}
+	wg.Wait()
+}

@@ -1,0 +1,310 @@
+package reach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"cordwood/proto/metapb"
+)
+
+// world is nodes that ask each other. cut has what cannot be reached from where by a new
+// connection or call; answers come back nevertheless.
+type world struct {
+	mu       sync.Mutex
+	monitors map[string]*Monitor
+	nodes    []Node
+	cut      map[[2]string]bool
+	dead     map[string]bool
+	old      map[string]bool // knows nothing of this service
+	slow     map[string]bool // takes calls, and answers none in time
+	handed   map[string]int
+	avoided  map[string][]string
+}
+
+// newWorld has one node for each word; those that begin with r are routers.
+func newWorld(words string) *world {
+	w := &world{
+		monitors: map[string]*Monitor{}, cut: map[[2]string]bool{}, dead: map[string]bool{}, old: map[string]bool{}, slow: map[string]bool{},
+		handed: map[string]int{}, avoided: map[string][]string{},
+	}
+	for _, id := range strings.Fields(words) {
+		w.nodes = append(w.nodes, Node{id, strings.HasPrefix(id, "r")})
+	}
+	for _, n := range w.nodes {
+		w.monitors[n.ID] = New(Config{
+			Nodes: func() []Node {
+				return slices.DeleteFunc(slices.Clone(w.nodes), func(o Node) bool { return o.ID == n.ID })
+			},
+			Ask: func(ctx context.Context, id string) (*metapb.ReachResponse, error) {
+				return w.ask(ctx, n.ID, id)
+			},
+			Try: func(ctx context.Context, id string) error { return w.try(ctx, n.ID, id) },
+			HandOn: func(_ context.Context, avoid []string) {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.handed[n.ID]++
+				w.avoided[n.ID] = slices.Sorted(slices.Values(avoid))
+			},
+		})
+	}
+	return w
+}
+
+func (w *world) is(set func() bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return set()
+}
+
+func (w *world) ask(ctx context.Context, from, to string) (*metapb.ReachResponse, error) {
+	switch {
+	case w.is(func() bool { return w.cut[[2]string{from, to}] || w.dead[to] }):
+		<-ctx.Done()
+		return nil, status.FromContextError(ctx.Err()).Err()
+	case w.is(func() bool { return w.old[to] }):
+		return nil, status.Error(codes.Unimplemented, "unknown service")
+	}
+	return w.monitors[to].Reach(ctx, &metapb.ReachRequest{NodeId: from})
+}
+
+func (w *world) try(ctx context.Context, from, to string) error {
+	if w.is(func() bool { return w.cut[[2]string{from, to}] || w.dead[to] }) {
+		<-ctx.Done()
+		return fmt.Errorf("dial %s: i/o timeout", to)
+	}
+	if _, err := w.monitors[to].Echo(ctx, &metapb.EchoRequest{NodeId: from}); err != nil {
+		return err
+	}
+	if w.is(func() bool { return w.slow[to] }) {
+		<-ctx.Done()
+		return errors.New("no answer")
+	}
+	return nil
+}
+
+// run has all ask for so long.
+func (w *world) run(t *testing.T, d time.Duration) {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	var wg sync.WaitGroup
+	for id, m := range w.monitors {
+		if !w.dead[id] {
+			wg.Go(func() { _ = m.Run(ctx) })
+		}
+	}
+	wg.Wait()
+}
+
+// deaf cuts all ways to a node; the answers to what it asks come back.
+func (w *world) deaf(id string) {
+	for _, n := range w.nodes {
+		w.cut[[2]string{n.ID, id}] = true
+	}
+}
+
+// mute cuts all ways from a node.
+func (w *world) mute(id string) {
+	for _, n := range w.nodes {
+		w.cut[[2]string{id, n.ID}] = true
+	}
+}
+
+func (w *world) shut() (out []string) {
+	for id, m := range w.monitors {
+		if m.Unreachable() {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestWhoIsUnreachable(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		nodes string
+		set   func(w *world)
+		want  string // those that should lead nothing
+		from  string // node:those who cannot reach it
+		avoid string // node:those that it does not hand to
+	}{
+		{"all is well", "a b c", func(*world) {}, "", "", ""},
+		{"alone", "a", func(*world) {}, "", "", ""},
+		{"a port that nobody reaches", "a b c", func(w *world) { w.deaf("a") }, "a", "a:b c", "a:"},
+		{"two of five", "a b c d e", func(w *world) { w.deaf("a"); w.deaf("b") }, "a b", "a:c d e", "a:"},
+		{"one of ten, of which eight are asked", "a b c d e f g h i j", func(w *world) { w.deaf("a") }, "a", "", "a:"},
+		{"one does not reach it", "a b c d", func(w *world) { w.cut[[2]string{"b", "a"}] = true }, "", "a:b", ""},
+		{"nor do half", "a b c d e", func(w *world) { w.cut[[2]string{"b", "a"}], w.cut[[2]string{"c", "a"}] = true, true }, "", "a:b c", ""},
+		{"who reaches nobody says nothing of others", "a b c", func(w *world) { w.mute("b"); w.dead["c"] = true }, "", "", ""},
+		{"two of three reach nobody", "a b c d", func(w *world) { w.mute("b"); w.mute("c") }, "", "", ""},
+		{"all but one are down", "a b c", func(w *world) { w.deaf("a"); w.dead["c"] = true }, "", "", ""},
+		{"one of the others is down", "a b c d", func(w *world) { w.deaf("a"); w.dead["d"] = true }, "", "", ""},
+		{"one of four others is down", "a b c d e", func(w *world) { w.deaf("a"); w.dead["e"] = true }, "a", "a:b c d", "a:"},
+		{"the only router does not reach it", "a b c d r1", func(w *world) { w.cut[[2]string{"r1", "a"}] = true }, "a", "a:r1", "a:"},
+		{"nor two", "a b c d r1", func(w *world) { w.cut[[2]string{"r1", "a"}], w.cut[[2]string{"r1", "b"}] = true, true }, "a b", "a:r1", "a:b"},
+		{"one of two routers does not", "a b c d r1 r2", func(w *world) { w.cut[[2]string{"r1", "a"}] = true }, "", "a:r1", ""},
+		{"a router that reaches nobody", "a b c d r1", func(w *world) { w.mute("r1") }, "", "", ""},
+		{"older programs have no opinion", "a b c d", func(w *world) { w.deaf("a"); w.old["b"], w.old["c"] = true, true }, "a", "a:d", "a:"},
+		{"cut off altogether", "a b c", func(w *world) { w.deaf("a"); w.mute("a") }, "", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(c.nodes)
+				c.set(w)
+				w.run(t, 6*time.Second)
+				if got := strings.Join(w.shut(), " "); got != c.want {
+					t.Errorf("unreachable are %q, want %q", got, c.want)
+				}
+				for id, m := range w.monitors {
+					var from []string
+					for _, f := range m.Faults() {
+						if !strings.Contains(f.Reason, "i/o timeout") {
+							t.Errorf("%s: the reason is %q", id, f.Reason)
+						}
+						from = append(from, f.Node)
+					}
+					if node, want, _ := strings.Cut(c.from, ":"); node == id && strings.Join(from, " ") != want {
+						t.Errorf("%s cannot be reached from %v, want %s", id, from, want)
+					} else if c.want == "" && c.from == "" && len(from) > 0 {
+						t.Errorf("%s cannot be reached from %v, want from nobody", id, from)
+					}
+					if handed := w.handed[id] > 0; handed != m.Unreachable() {
+						t.Errorf("%s: handed on is %v, unreachable is %v", id, handed, m.Unreachable())
+					}
+					if node, want, _ := strings.Cut(c.avoid, ":"); node == id && strings.Join(w.avoided[id], " ") != want {
+						t.Errorf("%s avoids %v, want %q", id, w.avoided[id], want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestTimes: a shut port is noticed within three seconds and a half, an open one in two and a
+// half, and one that answers slowly only after some more.
+func TestTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("a b c")
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		defer cancel()
+		for _, m := range w.monitors {
+			wg.Go(func() { _ = m.Run(ctx) })
+		}
+		until := func(what string, shut bool, limit time.Duration) time.Duration {
+			t.Helper()
+			begin := time.Now()
+			for w.monitors["a"].Unreachable() != shut {
+				if time.Since(begin) > limit {
+					t.Fatalf("%s: unreachable is still %v after %s", what, !shut, limit)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			return time.Since(begin)
+		}
+		set := func(f func()) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			f()
+		}
+		time.Sleep(3300 * time.Millisecond)
+		set(func() { w.deaf("a") })
+		until("a shut port", true, 3500*time.Millisecond)
+		set(func() { clear(w.cut) })
+		until("an open one", false, 2500*time.Millisecond)
+		set(func() { w.slow["a"] = true })
+		if took := until("a slow node", true, 10*time.Second); took < 4*time.Second {
+			t.Errorf("a node that hears the others try counts as unreachable after %s already", took)
+		}
+		set(func() { clear(w.slow) })
+		until("a node that is quick again", false, 2500*time.Millisecond)
+		if len(w.monitors["a"].Faults()) > 0 {
+			t.Errorf("faults are left: %v", w.monitors["a"].Faults())
+		}
+	})
+}
+
+// TestStoodStill drops the answers of a round in which this process stood still.
+func TestStoodStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stall := time.Duration(0)
+		m := New(Config{
+			Nodes: func() []Node { return []Node{{ID: "b"}, {ID: "c"}} },
+			Ask: func(context.Context, string) (*metapb.ReachResponse, error) {
+				time.Sleep(stall)
+				return &metapb.ReachResponse{Connected: true, Reason: "no answer"}, nil
+			},
+			Try: func(context.Context, string) error { return nil }, HandOn: func(context.Context, []string) {},
+		})
+		for range 5 {
+			stall = 3 * time.Second
+			m.round(t.Context())
+		}
+		if m.Unreachable() || len(m.Faults()) > 0 {
+			t.Error("answers that came after a standstill count")
+		}
+		stall = 0
+		m.round(t.Context())
+		if m.Unreachable() {
+			t.Error("one bad round is enough")
+		}
+		m.round(t.Context())
+		if !m.Unreachable() {
+			t.Error("two bad rounds are not enough")
+		}
+	})
+}
+
+// TestBounds: who asks often, or is not known, costs little.
+func TestBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		m := New(Config{
+			Nodes: func() []Node { return nil },
+			Ask:   func(context.Context, string) (*metapb.ReachResponse, error) { return nil, errors.New("nobody") },
+			Try: func(_ context.Context, id string) error {
+				if id == "x" {
+					return ErrUnknown
+				}
+				<-hold
+				return errors.New(strings.Repeat("ä", 300))
+			},
+			HandOn: func(context.Context, []string) {},
+		})
+		if _, err := m.Reach(t.Context(), &metapb.ReachRequest{NodeId: "x"}); status.Code(err) != codes.FailedPrecondition {
+			t.Errorf("a node that is not known: %v, want no opinion", err)
+		}
+		var wg sync.WaitGroup
+		for range cap(m.trying) {
+			wg.Go(func() {
+				resp, err := m.Reach(t.Context(), &metapb.ReachRequest{NodeId: "a"})
+				if err != nil || resp.Reached || resp.Connected || len(resp.Reason) > maxReason+3 {
+					t.Errorf("got %v, %v", resp, err)
+				}
+			})
+		}
+		synctest.Wait()
+		if _, err := m.Reach(t.Context(), &metapb.ReachRequest{NodeId: "a"}); status.Code(err) != codes.ResourceExhausted {
+			t.Errorf("one more than is tried at a time: %v", err)
+		}
+		close(hold)
+		wg.Wait()
+		for i := range 100 {
+			_, _ = m.Echo(t.Context(), &metapb.EchoRequest{NodeId: fmt.Sprint(i)})
+		}
+		if len(m.heard) > 0 {
+			t.Errorf("%d nodes that were never asked are remembered", len(m.heard))
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package replica
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/proto/errs"
+
+	"github.com/hashicorp/raft"
+)
+
+// group opens a group of several members over a network that can be cut.
+func group(t *testing.T, ids ...string) (members map[string]*Replica, trans map[string]*raft.InmemTransport) {
+	t.Helper()
+	trans, members = map[string]*raft.InmemTransport{}, map[string]*Replica{}
+	for _, id := range ids {
+		_, trans[id] = raft.NewInmemTransport(raft.ServerAddress(id))
+	}
+	for _, a := range ids {
+		for _, b := range ids {
+			trans[a].Connect(raft.ServerAddress(b), trans[b])
+		}
+	}
+	for _, id := range ids {
+		r, err := Open(Config{
+			Group: "test", NodeID: id, Dir: t.TempDir(), FSM: &list{}, Bootstrap: true, Founders: ids, Transport: trans[id], Log: Bolt,
+			HeartbeatTimeout: 300 * time.Millisecond, CommitTimeout: 20 * time.Millisecond,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Close() })
+		members[id] = r
+	}
+	return members, trans
+}
+
+// A leader that nobody reaches, but which reaches the others, leads on by raft. It hands on, but
+// only if the others are enough without it; and it stays a follower that disturbs nobody.
+func TestHandOnOfAnUnreachableLeader(t *testing.T) {
+	ids := []string{"n1", "n2", "n3"}
+	members, trans := group(t, ids...)
+	leader := waitAny(t, members["n1"], members["n2"], members["n3"])
+	mustPropose(t, leader, "a")
+	self := leader.cfg.NodeID
+	var others []string
+	for _, id := range ids {
+		if id != self {
+			others = append(others, id)
+			trans[id].Disconnect(raft.ServerAddress(self)) // the answers go back all the same
+		}
+	}
+	for ctx := within(t); ; { // both have to have answered lately, however slow the machine is
+		ready, _ := leader.successors(nil)
+		if len(ready) == 2 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%d members are ready, want 2", len(ready))
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if leader.raft.State() != raft.Leader {
+		t.Skip("the leader was lost by itself: the machine is too slow")
+	}
+	if _, err := leader.Propose(within(t), []byte("b")); errs.ReasonOf(err) == errs.NotLeader {
+		t.Skip("the leader was lost by itself: the machine is too slow")
+	} else if err != nil { // it leads on
+		t.Fatal(err)
+	}
+	// With one that nobody reaches either the other one could not lead.
+	err := leader.HandOn(within(t), others[0])
+	if e := errs.From(err); err == nil || e.Reason != errs.Busy || !strings.Contains(err.Error(), "without this node 2 of 3 voters have to be ready, and 1 are") {
+		t.Fatalf("hand on where one other is enough: %v, want a refusal", err)
+	}
+	if err := leader.HandOn(within(t)); err != nil {
+		t.Fatalf("hand on: %v", err)
+	}
+	next := proposeAny(t, members[others[0]], members[others[1]], "c")
+	term, led := next.raft.CurrentTerm(), next.LeadsChanged()
+	// It hears of no leader, and stands for election in vain, without raising the term.
+	stand := time.After(4 * leader.cfg.ElectionTimeout)
+	for waits := true; waits; {
+		select {
+		case <-led:
+			t.Skip("the new leader was lost by itself: the machine is too slow")
+		case <-stand:
+			waits = false
+		}
+	}
+	if leader.IsLeader() || next.raft.CurrentTerm() != term {
+		t.Errorf("the unreachable member leads again (%v), or disturbs the others: term %d, was %d", leader.IsLeader(), next.raft.CurrentTerm(), term)
+	}
+	if err := leader.HandOn(within(t)); err != nil {
+		t.Errorf("hand on by a member that does not lead: %v", err)
+	}
+}
