@@ -67,6 +67,7 @@ type entry struct {
 	addrs []string
 	roles []string
 	conns [2]*grpc.ClientConn // for calls, and for tails
+	absence
 }
 
 // maxAddrs is how many addresses of a node are remembered.
@@ -135,6 +136,7 @@ func (r *Registry) Learn(nodes []*metapb.Node) {
 			changed = r.add(e, n.RpcAddr) || changed
 		case e.node == nil || e.node.RpcAddr != n.RpcAddr:
 			changed = r.put(e, n.RpcAddr) || changed
+			e.absence = absence{}
 		}
 		if !slices.Equal(e.roles, n.Roles) {
 			e.roles, changed = n.Roles, true
@@ -163,6 +165,7 @@ func (r *Registry) Seen(id, addr string, roles []string) {
 	}
 	r.mu.Lock()
 	e := r.entry(id)
+	e.absence = absence{} // it is there
 	changed := r.put(e, addr)
 	if e.node == nil && len(roles) > 0 && !slices.Equal(e.roles, roles) {
 		e.roles, changed = roles, true
@@ -238,17 +241,21 @@ func (r *Registry) DialRaft(ctx context.Context, id string) (net.Conn, error) {
 	return r.dial(ctx, id, nil)
 }
 
-// dial tries the addresses of a node one after another. ready, if not nil, must accept
+// dial tries the addresses of a node one after another, but not again at once after all failed. ready, if not nil, must accept
 // the connection.
 func (r *Registry) dial(ctx context.Context, id string, ready func(context.Context, net.Conn) error, protocols ...string) (net.Conn, error) {
 	addrs := r.Addrs(id)
 	if len(addrs) == 0 {
 		return nil, fmt.Errorf("node %s: no address is known", id)
 	}
+	if err := r.away(id); err != nil {
+		return nil, err
+	}
 	var faults []error
 	for _, addr := range addrs {
 		conn, err := r.try(ctx, addr, ready, protocols...)
 		if err == nil {
+			r.reached(id)
 			return conn, nil
 		}
 		faults = append(faults, err)
@@ -256,7 +263,11 @@ func (r *Registry) dial(ctx context.Context, id string, ready func(context.Conte
 			break
 		}
 	}
-	return nil, fmt.Errorf("node %s: %w", id, errors.Join(faults...))
+	err := fmt.Errorf("node %s: %w", id, errors.Join(faults...))
+	if ctx.Err() == nil { // else whoever asked had no time
+		r.missed(id, err)
+	}
+	return nil, err
 }
 
 func (r *Registry) try(ctx context.Context, addr string, ready func(context.Context, net.Conn) error, protocols ...string) (net.Conn, error) {

@@ -40,9 +40,9 @@ type asking struct {
 }
 
 // ask calls the nodes in turn until one answers, be it with an error of the request
-// itself. The call tells of a sign of life by alive; a node that gives none in time is
-// left for the next one. The context of the call that succeeded lives until cancel.
-func (c *Client) ask(ctx context.Context, a asking, call func(ctx context.Context, client shardpb.ShardServiceClient, alive func()) error) (cancel context.CancelFunc, err error) {
+// itself. The call tells of a sign of life by pulse.alive and waits for messages by
+// pulse.receive; a node that gives none in time is left for the next one. The context of the call that succeeded lives until cancel.
+func (c *Client) ask(ctx context.Context, a asking, call func(ctx context.Context, client shardpb.ShardServiceClient, p *pulse) error) (cancel context.CancelFunc, err error) {
 	if a.dial == nil {
 		a.dial = c.cfg.Dial
 	}
@@ -107,7 +107,7 @@ func (c *Client) ask(ctx context.Context, a asking, call func(ctx context.Contex
 }
 
 // askOne calls one node, which must give a sign of life in time; patience 0: at any time.
-func (c *Client) askOne(ctx context.Context, dial func(string) (grpc.ClientConnInterface, error), node string, patience time.Duration, call func(context.Context, shardpb.ShardServiceClient, func()) error) (context.CancelFunc, error) {
+func (c *Client) askOne(ctx context.Context, dial func(string) (grpc.ClientConnInterface, error), node string, patience time.Duration, call func(context.Context, shardpb.ShardServiceClient, *pulse) error) (context.CancelFunc, error) {
 	conn, err := dial(node)
 	if err != nil {
 		c.health(node).silent(time.Now())
@@ -119,7 +119,8 @@ func (c *Client) askOne(ctx context.Context, dial func(string) (grpc.ClientConnI
 		timer := time.AfterFunc(patience, func() { cancel(errSilent) })
 		alive = func() { timer.Stop() }
 	}
-	err = errs.FromGRPC(call(ctx, shardpb.NewShardServiceClient(conn), alive))
+	p := &pulse{conn: conn, cancel: cancel, cause: func() error { return context.Cause(ctx) }, alive: alive, watched: patience > 0, misses: 1}
+	err = errs.FromGRPC(call(ctx, shardpb.NewShardServiceClient(conn), p))
 	alive()
 	switch {
 	case errors.Is(context.Cause(ctx), errSilent):

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
 )
@@ -35,6 +36,7 @@ type scripted struct {
 	hold    chan struct{} // if set, writes wait for it or their context
 	query   func(*shardpb.QueryRequest, grpc.ServerStreamingServer[shardpb.QueryChunk]) error
 	tail    func(*shardpb.TailRequest, grpc.ServerStreamingServer[shardpb.TailChunk]) error
+	peer    metapb.PeerServer // nil: as of an older program
 }
 
 func (s *scripted) Write(ctx context.Context, req *shardpb.WriteRequest) (*shardpb.WriteResponse, error) {
@@ -105,6 +107,9 @@ func newCluster(t *testing.T, nodes ...*scripted) *cluster {
 		lis := bufconn.Listen(1 << 20)
 		srv := grpc.NewServer(grpc.MaxRecvMsgSize(MaxMessageBytes))
 		shardpb.RegisterShardServiceServer(srv, n)
+		if n.peer != nil {
+			metapb.RegisterPeerServer(srv, n.peer)
+		}
 		done := make(chan struct{})
 		go func() { defer close(done); _ = srv.Serve(lis) }()
 		conn, err := grpc.NewClient("passthrough:///"+id, grpc.WithTransportCredentials(insecure.NewCredentials()),

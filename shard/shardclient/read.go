@@ -20,7 +20,7 @@ import (
 // Analyze tells what a SELECT refers to. Any node can; the first that answers does.
 func (c *Client) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error) {
 	var resp *shardpb.AnalyzeResponse
-	_, err := c.ask(ctx, asking{what: "analyze", nodes: c.healthy}, func(ctx context.Context, client shardpb.ShardServiceClient, _ func()) error {
+	_, err := c.ask(ctx, asking{what: "analyze", nodes: c.healthy}, func(ctx context.Context, client shardpb.ShardServiceClient, _ *pulse) error {
 		r, err := client.Analyze(ctx, req, callOptions...)
 		if err == nil {
 			resp = r
@@ -97,20 +97,20 @@ type rows[T any] interface {
 // stream asks nodes for rows and waits for the first message.
 func stream[T any, P rows[T]](ctx context.Context, c *Client, a asking, open func(context.Context, shardpb.ShardServiceClient) (grpc.ServerStreamingClient[T], error)) (*streamReader, error) {
 	var r *streamReader
-	cancel, err := c.ask(ctx, a, func(ctx context.Context, client shardpb.ShardServiceClient, alive func()) error {
+	cancel, err := c.ask(ctx, a, func(ctx context.Context, client shardpb.ShardServiceClient, p *pulse) error {
 		messages, err := open(ctx, client)
 		if err != nil {
 			return err
 		}
 		if _, err := messages.Header(); err == nil {
-			alive()
+			p.alive()
 		}
-		first, err := messages.Recv()
+		first, err := receive(p, messages)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
 		r = &streamReader{rest: P(first).GetArrowIpc(), end: err, partial: P(first).GetPartial(), next: func() ([]byte, error) {
-			m, err := messages.Recv()
+			m, err := receive(p, messages)
 			return P(m).GetArrowIpc(), err
 		}}
 		return nil
@@ -120,6 +120,15 @@ func stream[T any, P rows[T]](ctx context.Context, c *Client, a asking, open fun
 	}
 	r.cancel = cancel
 	return r, nil
+}
+
+// receive waits for the next message, while the node lives.
+func receive[T any](p *pulse, messages grpc.ServerStreamingClient[T]) (m *T, err error) {
+	err = p.receive(func() (err error) {
+		m, err = messages.Recv()
+		return err
+	})
+	return m, err
 }
 
 // ScanReader reads the rows of a scan as an Arrow IPC stream.

@@ -20,13 +20,13 @@ func (c *Client) Tail(ctx context.Context, req *shardpb.TailRequest) (*TailReade
 	}
 	r := &TailReader{}
 	a := asking{what: "tail", leader: true, shard: req.ShardId, nodes: func() []string { return c.order(req.ShardId) }, dial: c.cfg.DialTail}
-	cancel, err := c.ask(ctx, a, func(ctx context.Context, client shardpb.ShardServiceClient, alive func()) error {
+	cancel, err := c.ask(ctx, a, func(ctx context.Context, client shardpb.ShardServiceClient, p *pulse) error {
 		stream, err := client.Tail(ctx, req, callOptions...)
 		if err != nil {
 			return err
 		}
 		if _, err := stream.Header(); err == nil {
-			alive()
+			p.alive()
 		}
 		chunk, err := stream.Recv()
 		if errors.Is(err, io.EOF) {

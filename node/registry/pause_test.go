@@ -1,0 +1,78 @@
+package registry
+
+import (
+	"context"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"cordwood/proto/metapb"
+)
+
+// TestDeadNodeIsDialedSeldom: however many ask for a node that is down, it is dialed a few times
+// a second; and when it is heard of, at once.
+func TestDeadNodeIsDialedSeldom(t *testing.T) {
+	r := newRegistry(t, "")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	var dials atomic.Int64
+	go func() { // it takes connections and ends them: a dial fails, and is counted
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			dials.Add(1)
+			c.Close()
+		}
+	}()
+	r.Seen("a", addr, nil)
+	conn, err := r.Dial("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	begin := time.Now()
+	var wg sync.WaitGroup
+	for range 4 { // as routers do with requests for a shard that the node led
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				_, _ = metapb.NewDiscoveryClient(conn).Hello(ctx, &metapb.HelloRequest{}) // it is down
+				conn.(*grpc.ClientConn).ResetConnectBackoff()
+				_ = r.Knock(ctx, "a")
+				<-time.After(time.Millisecond)
+			}
+		})
+	}
+	wg.Wait()
+	// 4 callers may dial at the same time before one of them notes a failure.
+	most := int64(4 * (4 + time.Since(begin)/mostPause + 1))
+	if n := dials.Load(); n == 0 || n > most {
+		t.Errorf("the node was dialed %d times in %s, want some and at most %d", n, time.Since(begin).Round(time.Millisecond), most)
+	}
+	if err := r.Knock(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "node a: ") {
+		t.Errorf("a dial of a node that is down: %v", err)
+	}
+	l.Close()
+	_, stop := node(t, "a", addr)
+	defer stop()
+	r.mu.Lock()
+	r.nodes["a"].absence.until = time.Now().Add(time.Hour)
+	r.mu.Unlock()
+	if err := r.Knock(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "a moment ago") {
+		t.Errorf("a dial right after one that failed: %v", err)
+	}
+	r.Seen("a", addr, nil)
+	if err := r.Knock(t.Context(), "a"); err != nil {
+		t.Errorf("a dial of a node that was just heard of: %v", err)
+	}
+}
