@@ -20,7 +20,8 @@ const (
 
 // pulse watches the node of a call while that waits for messages. A query may take as long as
 // it needs, but a process that was stopped where it was says nothing for ever, and its
-// connection is given up no sooner than after 15 s.
+// connection is given up no sooner than after 15 s: gRPC takes no shorter keepalive. So the node
+// is asked over the same connection, and only while nothing comes.
 type pulse struct {
 	conn   grpc.ClientConnInterface
 	cancel context.CancelCauseFunc // of the call
