@@ -15,8 +15,29 @@ type Count struct {
 }
 
 // Counts counts the values of a column of a row group, without decoding them. It fails
-// if they are not all codes of a dictionary of at most most entries. r is the file.
+// if they are not all codes of a dictionary of at most most entries. r is the file. What was
+// asked for twice lately is kept with its pages; nobody may change it.
 func (f *Filters) Counts(r io.ReaderAt, group int, c Column, most int) ([]Count, error) {
+	place, ok := f.Groups[group].columns[c.FieldID]
+	if !ok {
+		return f.count(r, group, c, most)
+	}
+	note, keep := f.cache.Note(f.file, place.chunk.data)
+	if list, ok := note.([]Count); ok && len(list) <= most+1 { // and the nulls
+		return list, nil
+	}
+	list, err := f.count(r, group, c, most)
+	if err == nil && keep {
+		size := 0
+		for _, n := range list {
+			size += 40 + len(n.Value)
+		}
+		f.cache.KeepNote(f.file, place.chunk.data, list, size)
+	}
+	return list, err
+}
+
+func (f *Filters) count(r io.ReaderAt, group int, c Column, most int) ([]Count, error) {
 	p := &pageCursor{cursor: cursor{Column: &c}}
 	if err := p.find(f, r, group); err != nil {
 		return nil, fmt.Errorf("row group %d, column %q: %w", group, c.Name, err)

@@ -92,3 +92,48 @@ func numbers(counts map[string]int64) (out []int64) {
 	slices.Sort(out)
 	return out
 }
+
+// TestCountsKept asks for the same counts again and again: from the third time on no page
+// is read, and what comes is the same.
+func TestCountsKept(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 10))
+	tab := wide(t)
+	dir := t.TempDir()
+	m := write(t, dir, tab, fill(t, r, tab, 9000)...)[0]
+	path := filepath.Join(dir, FileName(m.ID))
+	filters, err := ReadFilters(vfs.OS, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := NewPageCache(16 << 20)
+	filters.Cached(cache)
+	file, err := vfs.OS.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	kept := 0
+	for _, c := range m.Columns {
+		for g := range filters.Groups {
+			first, err := filters.Counts(file, g, c, 1000)
+			if err != nil {
+				continue // no dictionary
+			}
+			if _, err := filters.Counts(file, g, c, 1000); err != nil {
+				t.Fatal(err)
+			}
+			third, err := filters.Counts(nil, g, c, 1000)
+			if err != nil || !slices.EqualFunc(first, third, func(a, b Count) bool { return string(a.Value) == string(b.Value) && a.Rows == b.Rows }) {
+				t.Errorf("column %q: %v, %v, want %v", c.Name, third, err, first)
+			}
+			if kept++; len(first) > 2 {
+				if _, err := filters.Counts(file, g, c, 1); err == nil {
+					t.Errorf("column %q: more values than asked for", c.Name)
+				}
+			}
+		}
+	}
+	if kept < 5 {
+		t.Errorf("%d columns were counted", kept)
+	}
+}

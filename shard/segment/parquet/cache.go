@@ -36,12 +36,21 @@ const (
 )
 
 // pageKey names a page: a file by a number that no other one has, and an offset there. Of
-// hashes it is the offset of the chunk.
+// hashes and notes it is the offset of the chunk.
 type pageKey struct {
 	file   uint64
 	offset int64
-	hashes bool
+	kind   keptKind
 }
+
+// keptKind is what is kept.
+type keptKind uint8
+
+const (
+	keptPage keptKind = iota
+	keptHashes
+	keptNote
+)
 
 // loadedPage is a page as it was read. If it is in a Cache nothing of it changes.
 type loadedPage struct {
@@ -51,10 +60,12 @@ type loadedPage struct {
 	body   []byte // decompressed, with padding bytes of capacity behind it; nil for a dictionary that is decoded
 	dict   *Values
 	hashes []uint32
+	note   any
+	noted  int // bytes of the note
 }
 
 func (p *loadedPage) size() int {
-	n := pageOverhead + len(p.body) + 4*len(p.hashes)
+	n := pageOverhead + len(p.body) + 4*len(p.hashes) + p.noted
 	if p.dict != nil {
 		n += len(p.dict.Data) + 4*len(p.dict.Ends) + 8*len(p.dict.Numbers)
 	}
@@ -103,7 +114,7 @@ func (c *Cache) get(key pageKey) (p *loadedPage, keep bool) {
 		return e.Value.(*loadedPage), false
 	}
 	c.misses.Add(1)
-	h := (key.file*0x9E3779B97F4A7C15 ^ uint64(key.offset)) * 0xBF58476D1CE4E5B9
+	h := (key.file*0x9E3779B97F4A7C15 ^ (uint64(key.offset)<<2 | uint64(key.kind))) * 0xBF58476D1CE4E5B9
 	slot := &c.seen[h>>32%seenPages]
 	keep = *slot == key
 	*slot = key
@@ -139,7 +150,7 @@ func (c *Cache) put(p *loadedPage) {
 // Hashes returns what KeepHashes kept of a chunk, whose offset it is, in a file; or nil.
 // Nobody may change it.
 func (c *Cache) Hashes(file uint64, chunk int64) []uint32 {
-	if p, _ := c.get(pageKey{file: file, offset: chunk, hashes: true}); p != nil {
+	if p, _ := c.get(pageKey{file: file, offset: chunk, kind: keptHashes}); p != nil {
 		return p.hashes
 	}
 	return nil
@@ -149,6 +160,24 @@ func (c *Cache) Hashes(file uint64, chunk int64) []uint32 {
 // on: so a value is looked up without the pages that have others.
 func (c *Cache) KeepHashes(file uint64, chunk int64, hashes []uint32) {
 	if c != nil {
-		c.put(&loadedPage{key: pageKey{file: file, offset: chunk, hashes: true}, hashes: hashes})
+		c.put(&loadedPage{key: pageKey{file: file, offset: chunk, kind: keptHashes}, hashes: hashes})
+	}
+}
+
+// Note returns what KeepNote kept of a chunk, whose offset it is, in a file; or nil, and then
+// whether it is worth being kept. Nobody may change it.
+func (c *Cache) Note(file uint64, chunk int64) (note any, keep bool) {
+	p, keep := c.get(pageKey{file: file, offset: chunk, kind: keptNote})
+	if p == nil {
+		return nil, keep
+	}
+	return p.note, false
+}
+
+// KeepNote keeps what was made of the pages of a chunk, of about so many bytes, so that they
+// are not needed for it any more. The note is c's from now on.
+func (c *Cache) KeepNote(file uint64, chunk int64, note any, size int) {
+	if c != nil {
+		c.put(&loadedPage{key: pageKey{file: file, offset: chunk, kind: keptNote}, note: note, noted: size})
 	}
 }
