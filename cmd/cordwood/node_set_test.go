@@ -124,7 +124,7 @@ func TestNodeScaleCountsAllThatLeave(t *testing.T) {
 	s := &nodeSet{status: httpapi.ClusterStatus{Nodes: []httpapi.ClusterNode{
 		setNode("s-0", "up", 1, ""), setNode("s-1", "up", 1, ""), setNode("s-2", "up", 1, ""), setNode("s-3", "up", 0, ""),
 	}, Shards: []httpapi.ClusterShard{{ID: 1, Want: 3}}}}
-	if _, fault := s.run(t, "scale", "s", "--to", "2"); !strings.Contains(fault, "shard 1 wants 3 replicas, and 2 nodes would be left") || len(s.asked) > 0 {
+	if _, fault := s.run(t, "scale", "s", "--to", "2"); !strings.Contains(fault, "shard 1 wants 3 replicas, and 2 nodes would be left") || !strings.Contains(fault, "'cordwood shard replicas 1 1'") || len(s.asked) > 0 {
 		t.Errorf("the error is %q, and it asked for %q", fault, s.asked)
 	}
 	if _, fault := s.run(t, "scale", "s", "--to", "3"); fault != "" {

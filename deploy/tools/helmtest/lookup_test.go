@@ -1,6 +1,7 @@
 package helmtest
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -39,13 +40,17 @@ func running(sets map[string]int64) kubernetes {
 	return kubernetes{fake.NewSimpleDynamicClient(runtime.NewScheme(), objects...)}
 }
 
-func scaleIn(objects []metav1.Object) *batchv1.Job {
+// scaleIn are the jobs before an upgrade, in the order in which they run.
+func scaleIn(objects []metav1.Object) (jobs []*batchv1.Job) {
 	for _, o := range objects {
 		if j, ok := o.(*batchv1.Job); ok && strings.HasSuffix(j.Name, "-scale-in") {
-			return j
+			jobs = append(jobs, j)
 		}
 	}
-	return nil
+	slices.SortFunc(jobs, func(a, b *batchv1.Job) int {
+		return cmp.Compare(a.Annotations["helm.sh/hook-weight"], b.Annotations["helm.sh/hook-weight"])
+	})
+	return jobs
 }
 
 func TestScaleInHook(t *testing.T) {
@@ -68,19 +73,26 @@ func TestScaleInHook(t *testing.T) {
 		if c.live != nil {
 			r.live = running(c.live)
 		}
-		job := scaleIn(decodeAll(t, mustRender(t, r)))
-		if (job != nil) != c.want {
-			t.Errorf("%s: the hook is there: %t", c.name, job != nil)
+		jobs := scaleIn(decodeAll(t, mustRender(t, r)))
+		if (len(jobs) > 0) != c.want {
+			t.Errorf("%s: %d jobs before the upgrade", c.name, len(jobs))
 		}
-		if job == nil {
+		if len(jobs) == 0 {
 			continue
 		}
-		if job.Annotations["helm.sh/hook"] != "pre-upgrade" || job.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyNever {
-			t.Errorf("%s: the job is no hook before the upgrade: %v", c.name, job.Annotations)
-		}
 		var commands []string
-		for _, c := range slices.Concat(job.Spec.Template.Spec.InitContainers, job.Spec.Template.Spec.Containers) {
-			commands = append(commands, strings.Join(c.Args, " "))
+		for _, job := range jobs {
+			spec := job.Spec.Template.Spec
+			if job.Annotations["helm.sh/hook"] != "pre-upgrade" || spec.RestartPolicy != corev1.RestartPolicyNever {
+				t.Errorf("%s: the job is no hook before the upgrade: %v", c.name, job.Annotations)
+			}
+			// Helm shows why it failed: the logs of containers, not of init containers.
+			if job.Annotations["helm.sh/hook-output-log-policy"] != "hook-failed" || len(spec.InitContainers) > 0 {
+				t.Errorf("%s: helm does not show why job %s failed", c.name, job.Name)
+			}
+			for _, c := range spec.Containers {
+				commands = append(commands, strings.Join(c.Args, " "))
+			}
 		}
 		// Rows first: metadata that is about to go still helps to move them.
 		want := []string{"node scale demo-cordwood-shard --to=3", "node scale demo-cordwood-meta --to=3"}
