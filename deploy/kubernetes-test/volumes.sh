@@ -1,7 +1,13 @@
 #!/usr/bin/env bash
 # A storage class of volumes that are directories of a node, and some of each size that the chart
-# asks for by default. They do not move, as those of local disks do not.
+# asks for by default. They do not move, as those of local disks do not. Volumes whose claims are gone are
+# emptied, for others to take them.
 . "$(dirname "$0")/env.sh"
+kubectl get pv -o jsonpath='{range .items[?(@.status.phase=="Released")]}{.metadata.name} {.spec.local.path}{"\n"}{end}' |
+  while read -r name path; do
+    kubectl delete pv "$name" >/dev/null
+    rm -rf "$path"
+  done
 kubectl apply -f - <<YAML >/dev/null
 apiVersion: storage.k8s.io/v1
 kind: StorageClass

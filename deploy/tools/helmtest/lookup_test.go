@@ -2,10 +2,12 @@ package helmtest
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +18,7 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 )
 
-// kubernetes is a cluster that holds StatefulSets.
+// kubernetes is a cluster that holds sets of pods.
 type kubernetes struct{ client *fake.FakeDynamicClient }
 
 func (k kubernetes) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
@@ -101,6 +103,29 @@ func TestScaleInHook(t *testing.T) {
 		}
 		if !slices.Equal(commands, want) {
 			t.Errorf("%s: it runs %q, want %q", c.name, commands, want)
+		}
+	}
+}
+
+// TestAutoscaledRouters: an upgrade leaves as many as there are, also when autoscaling begins.
+func TestAutoscaledRouters(t *testing.T) {
+	values := "mode: cluster\nrouter: {replicas: 2, autoscaling: {enabled: true}}\n"
+	live := kubernetes{fake.NewSimpleDynamicClient(runtime.NewScheme(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "demo-cordwood-router", "namespace": "logs"},
+		"spec": map[string]any{"replicas": int64(7)},
+	}})}
+	for _, c := range []struct {
+		r    request
+		want *int32
+	}{
+		{request{values: values}, nil},
+		{request{values: values, upgrade: true, live: live}, new(int32(7))},
+		{request{values: "mode: cluster\nrouter: {replicas: 2}\n", upgrade: true, live: live}, new(int32(2))},
+	} {
+		for _, o := range decodeAll(t, mustRender(t, c.r)) {
+			if d, ok := o.(*appsv1.Deployment); ok && !reflect.DeepEqual(d.Spec.Replicas, c.want) {
+				t.Errorf("%s: the deployment has another number of routers than wanted: %v", c.r.values, d.Spec.Replicas)
+			}
 		}
 	}
 }

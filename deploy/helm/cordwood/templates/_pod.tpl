@@ -108,6 +108,13 @@ spec:
               name: {{ $v.clusterId.existingSecret | default (printf "%s-cluster-id" (include "cordwood.fullname" .root)) }}
               key: id
               optional: {{ empty (or $v.clusterId.existingSecret $v.clusterId.value) }}
+        {{- if $v.tls.users.enabled }}
+        # For commands of `kubectl exec`.
+        - name: CORDWOOD_SERVER
+          value: {{ include "cordwood.url" .root }}
+        - name: SSL_CERT_DIR
+          value: /etc/ssl/certs:/etc/cordwood/users-tls
+        {{- end }}
         {{- with $set.extraEnv }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
