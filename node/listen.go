@@ -40,7 +40,7 @@ const (
 	maxHeaderBytes    = 64 << 10
 )
 
-func listenHTTP(addr string, tlsConf *tls.Config, before http.Handler) (*httpServer, error) {
+func listenHTTP(addr string, tlsConf *tls.Config, before http.Handler, log *slog.Logger) (*httpServer, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen for users: %w: choose another --http-addr, or stop what uses it", err)
@@ -55,6 +55,7 @@ func listenHTTP(addr string, tlsConf *tls.Config, before http.Handler) (*httpSer
 			(*s.handler.Load()).ServeHTTP(w, r)
 		}),
 		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), // of the form of all others
 	}
 	go func() {
 		if tlsConf == nil {

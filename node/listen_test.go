@@ -1,10 +1,12 @@
 package node
 
 import (
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -13,7 +15,7 @@ import (
 func TestDrainEndsConnections(t *testing.T) {
 	s, err := listenHTTP("127.0.0.1:0", nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "here")
-	}))
+	}), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,4 +45,29 @@ func TestDrainEndsConnections(t *testing.T) {
 			t.Errorf("after %q /drain: %q, %v, the connection is to be closed: %v, want %v", step.method, body, err, resp.Close, step.close)
 		}
 	}
+}
+
+// TestHTTPFaultsAreLogged: what goes wrong before a request is one is in the form of all other lines.
+func TestHTTPFaultsAreLogged(t *testing.T) {
+	r, w := io.Pipe()
+	s, err := listenHTTP("127.0.0.1:0", nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("on purpose") }),
+		slog.New(slog.NewJSONHandler(w, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.close(t.Context()); err != nil && t.Context().Err() == nil {
+			t.Error(err)
+		}
+	})
+	go func() {
+		if resp, err := http.Get("http://" + s.addr.String() + "/"); err == nil {
+			_ = resp.Body.Close()
+		}
+	}()
+	var line struct{ Level, Msg string }
+	if err := json.NewDecoder(r).Decode(&line); err != nil || line.Level != "WARN" || !strings.Contains(line.Msg, "on purpose") {
+		t.Errorf("logged %+v, %v", line, err)
+	}
+	_ = r.Close() // further lines go nowhere
 }

@@ -113,11 +113,11 @@ func (n *node) readFiles() (f settingsFiles, err error) {
 // openUserPort opens the ports for users, with a handler that says what the node waits for.
 func (n *node) openUserPort(conf *tls.Config) (err error) {
 	before := n.beforeReady()
-	if n.users, err = listenHTTP(n.cfg.HTTP.Addr, conf, before); err != nil {
+	if n.users, err = listenHTTP(n.cfg.HTTP.Addr, conf, before, n.log); err != nil {
 		return err
 	}
 	if n.cfg.HTTP.V1Addr != "" {
-		if n.usersV1, err = listenHTTP(n.cfg.HTTP.V1Addr, conf, before); err != nil {
+		if n.usersV1, err = listenHTTP(n.cfg.HTTP.V1Addr, conf, before, n.log); err != nil {
 			return err
 		}
 	}
