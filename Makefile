@@ -26,7 +26,7 @@ DEBVERSION ?= $(shell echo '$(VERSION)' | sed 's/^v//; /^[0-9][0-9]*[.]/!s/^/0.0
 RACE_PKGS  := ./node/... ./router/httpapi/... ./router/write/... ./router/query/... ./meta/... \
               ./shard ./shard/replica/... ./shard/memtable/... ./shard/manifest/... ./shard/query/... ./shard/shardclient/...
 
-.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e helm-test helm-docs licences image deb dist dist-test package-test clean
+.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e helm-test helm-docs kube-test licences image deb dist dist-test package-test clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -110,6 +110,9 @@ helm-docs: ## Write the chart's README, its rules and dashboards and the golden 
 licences: build ## Collect the licence texts of everything that is linked in: dist/licences
 	@mkdir -p dist
 	cd deploy/tools && $(GO) run ./release -bin $(CURDIR)/$(BIN) -licences $(CURDIR)/dist/licences
+
+kube-test: ## Try the chart on a Kubernetes of three nodes that is built and started here; needs root
+	deploy/kubernetes-test/run.sh
 
 image: licences ## Make the container image without a daemon: dist/image (OCI layout) and dist/image.tar (docker load)
 	@rm -rf dist/image dist/image.tar && mkdir -p dist

@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
-# Builds what up.sh needs, of pinned versions and through the Go module proxy, and the images.
-# Half an hour on two cores the first time.
+# Builds what up.sh needs, of pinned versions and through the Go module proxy, and the images. Half an
+# hour on two cores the first time; programs of Kubernetes that are there are left alone.
 . "$(dirname "$0")/env.sh"
 V=1.34.4 DNS=1.12.4 HELM=3.18.6
 mkdir -p "$K/build" "$K/dns" "$K/helm" "$BIN" "$K/images"
 
-# Kubernetes' own go.mod points into its tree: the same modules, by version.
-cd "$K/build"
-printf 'module build\n\ngo 1.24\n' >go.mod
-go mod download k8s.io/kubernetes@v$V
-D=$(go env GOMODCACHE)/k8s.io/kubernetes@v$V
-python3 - "$D" "0.${V#1.}" "$V" >go.mod.new <<'PY'
+missing() { for c in "$@"; do [ -x "$BIN/$c" ] || return 0; done; return 1; }
+parts="kube-apiserver kubelet kube-controller-manager kube-scheduler kube-proxy kubectl"
+
+kubernetes() {
+  # Kubernetes' own go.mod points into its tree: the same modules, by version.
+  cd "$K/build"
+  printf 'module build\n\ngo 1.24\n' >go.mod
+  go mod download k8s.io/kubernetes@v$V
+  D=$(go env GOMODCACHE)/k8s.io/kubernetes@v$V
+  python3 - "$D" "0.${V#1.}" "$V" >go.mod.new <<'PY'
 import re, sys
 d, v, kubernetes = sys.argv[1:]
 g = open(d + "/go.mod").read()
@@ -21,24 +25,32 @@ print("module build\n\ngo", re.search(r"^go (\S+)", g, re.M).group(1))
 print(f"\nrequire k8s.io/kubernetes v{kubernetes}\n\n{req}\nreplace (")
 print("".join(f"\t{m} => {m} v{v}\n" for m in mods) + ")")
 PY
-mv go.mod.new go.mod
-cp "$D/go.sum" .
-for c in kube-apiserver kubelet kube-controller-manager kube-scheduler kube-proxy kubectl; do
-  X=k8s.io/component-base/version
-  go build -mod=mod -ldflags "-s -w -X $X.gitVersion=v$V -X $X.gitMajor=1 -X $X.gitMinor=34" -o "$BIN/$c" "k8s.io/kubernetes/cmd/$c"
-done
+  mv go.mod.new go.mod
+  cp "$D/go.sum" .
+  for c in $parts; do
+    X=k8s.io/component-base/version
+    go build -mod=mod -ldflags "-s -w -X $X.gitVersion=v$V -X $X.gitMajor=1 -X $X.gitMinor=34" -o "$BIN/$c" "k8s.io/kubernetes/cmd/$c"
+  done
+}
 
-cd "$K/dns"
-cp "$here/dns/main.go.txt" main.go
-printf 'module dns\n\ngo 1.24\n' >go.mod
-go get github.com/coredns/coredns@v$DNS
-go build -mod=mod -ldflags "-s -w" -o "$BIN/coredns" .
+dns() {
+  cd "$K/dns"
+  cp "$here/dns/main.go.txt" main.go
+  printf 'module dns\n\ngo 1.24\n' >go.mod
+  go get github.com/coredns/coredns@v$DNS
+  go build -mod=mod -ldflags "-s -w" -o "$BIN/coredns" .
+}
 
-cd "$K/helm"
-printf 'module helm\n\ngo 1.24\n' >go.mod
-go get helm.sh/helm/v3/cmd/helm@v$HELM
-go build -mod=mod -ldflags "-s -w" -o "$BIN/helm" helm.sh/helm/v3/cmd/helm
+helm_program() {
+  cd "$K/helm"
+  printf 'module helm\n\ngo 1.24\n' >go.mod
+  go get helm.sh/helm/v3/cmd/helm@v$HELM
+  go build -mod=mod -ldflags "-s -w" -o "$BIN/helm" helm.sh/helm/v3/cmd/helm
+}
 
+! missing $parts || kubernetes
+! missing coredns || dns
+! missing helm || helm_program
 cd "$here/../.."
 CGO_ENABLED=0 go build -o "$BIN/kube-load" ./deploy/kubernetes-test/load
 "$here/pause.sh"
