@@ -109,8 +109,11 @@ lost_machine() {
     wait_for 60 "a new $pod" kubectl get pod "$pod"
     kubectl wait --for=condition=Ready "pod/$pod" --timeout=120s
   done
-  cordwood cluster status --output json | jq -r '.nodes[] | select(.state | startswith("down")) | select(.roles != ["router"]) | .id' >"$K/lost"
-  while read -r id; do cordwood node decommission "$id" --yes --wait </dev/null; done <"$K/lost"
+  local id
+  while id=$(cordwood cluster status --output json | jq -er 'first(.nodes[] | select(.state == "down" and .roles != ["router"])).id'); do
+    # One that holds nothing goes by itself when the new one of its name is there.
+    cordwood node decommission "$id" --yes --wait || cordwood cluster status --output json | jq -e --arg id "$id" 'all(.nodes[]; .id != $id)'
+  done
   wait_for 120 "all replicas on what is left" tolerates
 }
 
