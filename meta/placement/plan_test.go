@@ -107,8 +107,15 @@ func TestMake(t *testing.T) {
 		{"a new node gets a share", house("a", "b"), []Shard{of(1, 1, "a"), of(2, 1, "a"), of(3, 1, "a"), of(4, 1, "a")}, []string{"shard 1: a -> b"}},
 		{
 			"an empty node among many gets some", append(house("a", "b", "c", "d", "e"), Node{ID: "f", Capacity: 100 * gib, Used: 4 * gib}),
-			[]Shard{{ID: 1, Want: 1, Replicas: []string{"a"}}, {ID: 2, Want: 1, Replicas: []string{"a"}}, {ID: 3, Want: 1, Replicas: []string{"b"}}, {ID: 4, Want: 1, Replicas: []string{"b"}},
-				{ID: 5, Want: 1, Replicas: []string{"c"}}, {ID: 6, Want: 1, Replicas: []string{"d"}}, {ID: 7, Want: 1, Replicas: []string{"e"}}},
+			[]Shard{
+				{ID: 1, Want: 1, Replicas: []string{"a"}},
+				{ID: 2, Want: 1, Replicas: []string{"a"}},
+				{ID: 3, Want: 1, Replicas: []string{"b"}},
+				{ID: 4, Want: 1, Replicas: []string{"b"}},
+				{ID: 5, Want: 1, Replicas: []string{"c"}},
+				{ID: 6, Want: 1, Replicas: []string{"d"}},
+				{ID: 7, Want: 1, Replicas: []string{"e"}},
+			},
 			[]string{"shard 1: a -> f"},
 		},
 		{"an empty node on the same full disk gets a share", house("a:crowded", "b:crowded"), []Shard{{ID: 1, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20}, {ID: 2, Want: 1, Replicas: []string{"a"}, Bytes: 1 << 20}}, []string{"shard 1: a -> b"}},
