@@ -87,10 +87,10 @@ func TestFullDisks(t *testing.T) {
 		l.Fault("all disks are full")
 		cluster.Eventually(t, 30*time.Second, func() error {
 			a, err := c.Routers[0].Do("POST", "/v1/ingest?pipeline_name=svc_identity&table=probe", strings.NewReader(`{"a":1}`), "Content-Type", "application/json")
-			if err != nil || a.Status != 503 || a.Header.Get("Retry-After") == "" {
-				return fmt.Errorf("with all disks full the answer is %v %v, want 503 with Retry-After", a, err)
+			if err == nil && (a.Status != 503 || a.Header.Get("Retry-After") == "") {
+				err = fmt.Errorf("with all disks full the answer is %d %s, want 503 with Retry-After", a.Status, a.Body)
 			}
-			return nil
+			return err
 		})
 		for _, x := range c.Shards {
 			if !x.Running() {
