@@ -86,11 +86,12 @@ func (c *Client) check(ctx context.Context, end context.CancelCauseFunc) {
 		if len(c.members.list()) < 2 {
 			continue
 		}
+		at := c.view.index() // before the question: the answer may be long under way, and the view goes on meanwhile
 		index, err := c.readIndex(ctx)
 		if err != nil {
 			continue // nobody leads: no member is better than this one
 		}
-		if at := c.view.index(); at > index {
+		if at > index {
 			c.cfg.Logger.Warn("the metadata group has lost what this node knew: a majority of it was given up; the metadata is taken as it is now", "known", at, "now", index)
 			c.view.allowBack()
 			end(errBehind)
