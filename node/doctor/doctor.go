@@ -311,7 +311,11 @@ func (d *doctor) shard(id uint32) {
 		}
 		return nil
 	}, shard.CheckSnapshot)
-	d.add(verr, raft, restoreFolder)
+	do := restoreFolder
+	if st, _, err := manifest.Read(manifest.Config{FS: vfs.OS, Dir: d.path(dir), ShardID: id}); err == nil && replica.WillCut(d.path(raft), d.folder.NodeID, st.AppliedIndex, verr) {
+		do = "start the server: the rows of the damaged entries are in segments, and it cuts them off; then look at the disk"
+	}
+	d.add(verr, raft, do)
 	d.knowAll(raft)
 	if v.Torn > 0 {
 		d.find(Note, filepath.Join(raft, "log"), "", "%d bytes of an append that was not finished, and not acknowledged; they are cut off at the next start", v.Torn)

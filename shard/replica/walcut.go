@@ -28,27 +28,76 @@ import (
 // could be sent to, or that this one could be made anew from. 0 if that is not so.
 func needless(cfg Config, newest *snapshotMeta, command uint64) uint64 {
 	durable, ok := cfg.FSM.(Durable)
-	if !ok || newest == nil || durable.AppliedIndex() < command {
+	if !ok {
 		return 0
 	}
-	if servers := newest.Configuration.Servers; len(servers) != 1 || string(servers[0].ID) != cfg.NodeID {
+	return covered(newest, cfg.NodeID, durable.AppliedIndex(), command)
+}
+
+func covered(newest *snapshotMeta, nodeID string, applied, command uint64) uint64 {
+	if newest == nil || applied < command {
+		return 0
+	}
+	if servers := newest.Configuration.Servers; len(servers) != 1 || string(servers[0].ID) != nodeID {
 		return 0
 	}
 	return newest.Index
+}
+
+// WillCut tells whether Open would cut damage that Verify found in the log of a member off,
+// rather than refuse to open. applied is what the state machine holds. It changes
+// nothing.
+func WillCut(dir, nodeID string, applied uint64, damage error) bool {
+	newest, command, err := verifySnapshots(filepath.Join(dir, "snapshots"), nil)
+	if err != nil {
+		return false
+	}
+	index := covered(newest, nodeID, applied, command)
+	if !cuttable(index, damage) {
+		return false
+	}
+	dir = filepath.Join(dir, "log")
+	state, written, err := readWALMeta(dir)
+	if err != nil {
+		return false
+	}
+	state.Segments = behind(state.Segments, index)
+	if len(state.Segments) > 0 && state.Segments[0].BaseIndex <= index {
+		first := state.Segments[0]
+		if _, err := checkWALSegment(dir, state, 0); err != nil {
+			if _, err := salvage(filepath.Join(dir, segment.FileName(first)), first, index); err != nil {
+				return false
+			}
+			state.Segments = state.Segments[1:]
+		}
+	}
+	_, err = checkWAL(dir, state, written)
+	return err == nil
+}
+
+// cuttable tells whether damage may be cut off: it is in a file of entries.
+func cuttable(index uint64, damage error) bool {
+	corrupt := (*ErrCorrupt)(nil)
+	return index > 0 && errors.As(damage, &corrupt) && strings.HasSuffix(corrupt.File, walSuffix)
+}
+
+// behind are the files of the list that have entries behind an index, or may get some.
+func behind(files []types.SegmentInfo, index uint64) []types.SegmentInfo {
+	files = slices.Clone(files)
+	for len(files) > 0 && !files[0].SealTime.IsZero() && files[0].MaxIndex <= index {
+		files = files[1:]
+	}
+	return files
 }
 
 // cutDamage takes damage in entries up to m.needless out of the log. It returns the list of
 // files that is left, which is on disk then, or damage itself, and has changed nothing, if
 // entries are concerned that are needed.
 func (m *walMeta) cutDamage(dir string, state types.PersistentState, written string, damage error) (types.PersistentState, error) {
-	corrupt := (*ErrCorrupt)(nil)
-	if m.needless == 0 || !errors.As(damage, &corrupt) || !strings.HasSuffix(corrupt.File, walSuffix) {
+	if !cuttable(m.needless, damage) {
 		return state, damage
 	}
-	left := slices.Clone(state.Segments)
-	for len(left) > 0 && !left[0].SealTime.IsZero() && left[0].MaxIndex <= m.needless {
-		left = left[1:]
-	}
+	left := behind(state.Segments, m.needless)
 	next := types.PersistentState{NextSegmentID: state.NextSegmentID, Segments: left}
 	if len(left) > 0 && left[0].BaseIndex <= m.needless {
 		if _, err := checkWALSegment(dir, next, 0); err != nil {

@@ -84,10 +84,15 @@ func TestDamageThatNobodyNeeds(t *testing.T) {
 					if err := os.WriteFile(target, bad, 0o600); err != nil {
 						t.Fatal(err)
 					}
+					_, damage := Verify(dir, nil, nil)
+					will := damage != nil && WillCut(dir, "n1", state.AppliedIndex(), damage)
 					reg := prometheus.NewRegistry()
 					cfg := config(dir, WAL, state.reopened())
 					cfg.Registerer = reg
 					r, err := Open(cfg)
+					if cut := err == nil && counterValue(t, reg, "cordwood_raft_log_damage_cut_total") > 0; cut != will {
+						t.Errorf("%s %s at %d: it was cut off: %t, and foretold: %t (%v)", filepath.Base(file), what, at, cut, will, damage)
+					}
 					if err != nil {
 						refused++
 						if after, rerr := os.ReadFile(target); !errors.Is(err, ErrDamaged) || rerr != nil || !bytes.Equal(after, bad) {
