@@ -41,12 +41,13 @@ release() { helm "$1" logs "$chart" -f "$values" --wait --timeout 10m "${@:2}" >
 cordwood() { kubectl exec deploy/logs-cordwood-router -- cordwood "$@"; }
 service() { kubectl get svc logs-cordwood -o jsonpath='http://{.spec.clusterIP}:4000'; }
 
-# under_load RETRIES COMMAND…: the load runs on node 1, which stays. No row may be lost meanwhile, and not more requests than RETRIES may
-# have been answered only when they were sent again.
+# under_load RETRIES COMMAND…: the load runs on node 1, which stays. No row may be lost meanwhile,
+# and not more requests than RETRIES may have been answered only when they were sent again.
 under_load() {
   local retries=$1 again
   shift
-  nsenter --net=/run/netns/kt1 kube-load -url "$(service)" -table "load$((++loads))" -for 1h >"$K/load.log" 2>&1 &
+  loads=$((loads + 1)) # not in the command itself, which is another process
+  nsenter --net=/run/netns/kt1 kube-load -url "$(service)" -table "load$loads" -for 1h >"$K/load.log" 2>&1 &
   load_pid=$!
   sleep 5
   "$@"
