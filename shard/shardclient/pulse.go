@@ -2,6 +2,7 @@ package shardclient
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"google.golang.org/grpc"
@@ -45,7 +46,7 @@ func (p *pulse) receive(recv func() error) error {
 	t := time.AfterFunc(pulseAfter, func() { p.feel(ctx, misses) })
 	defer t.Stop()
 	err := recv()
-	if err != nil && p.cause() == errSilent {
+	if err != nil && errors.Is(p.cause(), errSilent) {
 		return errSilent
 	}
 	if err == nil {
