@@ -27,6 +27,8 @@ type ingestOptions struct {
 	format          string
 	batch           string
 	parallel        int
+	flushAfter      time.Duration
+	forever         bool
 	skipError       bool
 	onReject        string
 	customTimeIndex string
@@ -43,10 +45,15 @@ JSON file, several at a time; rows of one file may therefore be stored in anothe
 
 A batch that the server is too busy for is sent again. A batch that it refuses ends the
 command, unless --skip-error lets it drop the records that fail. What was sent before
-stays stored: the last line says how much that is.`,
+stays stored: the last line says how much that is. Each batch has an idempotency key:
+one whose answer was lost is sent again, and not stored twice.
+
+What comes through a pipe may stand still: a batch of it goes when its first record has
+waited for --flush-after. With --forever the command waits for a server that is away or
+busy, however long that takes; the pipe then waits too.`,
 		Example: `  cordwood ingest --table app app.ndjson
   cordwood ingest --table access --pipeline nginx /var/log/nginx/access.log.*.gz
-  journalctl -o json | cordwood ingest --table journal --custom-time-index '__REALTIME_TIMESTAMP;epoch;us' -`,
+  journalctl -o json --follow | cordwood ingest --forever --table journal --custom-time-index '__REALTIME_TIMESTAMP;epoch;us' -`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runIngest(cmd, args, &o) },
 	}
@@ -58,6 +65,8 @@ stays stored: the last line says how much that is.`,
 	f.StringVar(&o.format, "format", "auto", "`FORMAT` of the files: auto, json, ndjson or text")
 	f.StringVar(&o.batch, "batch", "4MiB", "`SIZE` of a batch; longer lines go alone")
 	f.IntVar(&o.parallel, "parallel", min(4, runtime.GOMAXPROCS(0)), "`NUMBER` of batches to send at a time")
+	f.DurationVar(&o.flushAfter, "flush-after", time.Second, "send what a pipe has brought after `DURATION`, even if it is no full batch; 0 waits until it is")
+	f.BoolVar(&o.forever, "forever", false, "try again without an end while the server is away or busy")
 	f.BoolVar(&o.skipError, "skip-error", false, "drop records that fail instead of refusing their batch")
 	f.StringVar(&o.onReject, "on-reject", "", "`WHAT` becomes of records that --skip-error drops: drop, or store in svc_private.rejects; the server's setting by default")
 	f.StringVar(&o.customTimeIndex, "custom-time-index", "", "`FIELD;KIND;CONFIG` of the time of each record, such as ts;epoch;ms (svc_identity only)")
@@ -79,6 +88,9 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	if batch < 1<<10 || batch > maxRecord {
 		return usageError{fmt.Errorf("--batch %s: it must be 1KiB to %dMiB", o.batch, maxRecord>>20)}
 	}
+	if o.flushAfter < 0 || o.flushAfter > time.Hour {
+		return usageError{fmt.Errorf("--flush-after %v: it must be 0 to 1h", o.flushAfter)}
+	}
 	if o.onReject != "" && o.onReject != "drop" && o.onReject != "store" {
 		return usageError{fmt.Errorf("--on-reject %s: use drop or store", o.onReject)}
 	}
@@ -88,12 +100,12 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	progress := newProgress(cmd.ErrOrStderr(), totalSize(files))
-	c, err := newClient(cmd, progress.note)
+	c, err := newClient(cmd, progress.note, func(c *client.Config) { c.Forever = o.forever })
 	if err != nil {
 		return err
 	}
 	job := &ingestJob{
-		client: c, query: o.query(), format: format, batch: int(batch), parallel: o.parallel,
+		client: c, query: o.query(), format: format, batch: int(batch), parallel: o.parallel, after: o.flushAfter,
 		stdin: cmd.InOrStdin(), progress: progress,
 	}
 	started := time.Now()

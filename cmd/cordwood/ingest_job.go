@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -28,6 +31,7 @@ type ingestJob struct {
 	format   inputFormat
 	batch    int
 	parallel int
+	after    time.Duration // how long a batch of what flows may wait; 0: until it is full
 	stdin    io.Reader
 	progress *progress
 
@@ -96,17 +100,25 @@ func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, 
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	defer done()
+	var live *stream
+	guess := guessFormat
+	if j.after > 0 && flows(in) {
+		live = newStream(ctx, r, done, j.after)
+		r = bufio.NewReaderSize(live, peekBytes)
+		guess = guessByLine
+	} else {
+		defer done()
+	}
 	if err := skipByteOrderMark(r); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	format := j.format
 	if format == formatAuto {
-		if format, err = guessFormat(r); err != nil {
+		if format, err = guess(r); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
-	s := newSplitter(r, format)
+	s := newLiveSplitter(r, live, format)
 	for {
 		var buf []byte
 		select {
@@ -143,7 +155,7 @@ type ingested struct {
 func (j *ingestJob) send(ctx context.Context, p piece) error {
 	resp, err := j.client.Do(ctx, client.Request{
 		Method: http.MethodPost, Path: "/v1/ingest", Query: j.query,
-		Header: http.Header{"Content-Type": {contentTypes[p.format]}}, Body: p.data,
+		Header: http.Header{"Content-Type": {contentTypes[p.format]}, "Idempotency-Key": {rand.Text()}}, Body: p.data,
 	})
 	if err != nil {
 		return err

@@ -71,20 +71,25 @@ func guessFormat(r *bufio.Reader) (inputFormat, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return 0, err
 	}
+	return formatOf(head), nil
+}
+
+// formatOf tells what starts like head.
+func formatOf(head []byte) inputFormat {
 	start := bytes.TrimLeft(head, " \t\r\n")
 	if len(start) == 0 {
-		return formatNDJSON, nil
+		return formatNDJSON
 	}
 	line, _, hasLine := bytes.Cut(start, []byte("\n"))
 	switch {
 	case start[0] == '{' && hasLine && json.Valid(line):
-		return formatNDJSON, nil
+		return formatNDJSON
 	case start[0] == '{' && looksLikeJSON(start):
-		return formatJSON, nil
+		return formatJSON
 	case start[0] == '[' && looksLikeJSON(start):
-		return formatJSON, nil
+		return formatJSON
 	}
-	return formatText, nil
+	return formatText
 }
 
 // skipByteOrderMark skips what some editors put at the start of a file.
@@ -134,43 +139,59 @@ type splitter interface {
 }
 
 func newSplitter(r *bufio.Reader, format inputFormat) splitter {
+	return newLiveSplitter(r, nil, format)
+}
+
+// newLiveSplitter returns a splitter of r, which reads live: a batch also ends when it
+// has waited for its time.
+func newLiveSplitter(r *bufio.Reader, live *stream, format inputFormat) splitter {
 	if format == formatJSON {
-		return &valueSplitter{r: r}
+		return &valueSplitter{r: r, live: live}
 	}
-	return &lineSplitter{r: r}
+	return &lineSplitter{r: r, live: live}
 }
 
 // lineSplitter cuts at line ends.
 type lineSplitter struct {
 	r    *bufio.Reader
-	line int64 // lines that were returned
+	live *stream
+	line int64  // lines that were returned
+	part []byte // of a line whose end had not come when the batch before had to go
 }
 
 func (s *lineSplitter) unit() string { return "lines" }
 
 func (s *lineSplitter) next(buf []byte, target int) (chunk, error) {
-	buf = buf[:0]
-	first := s.line + 1
-	for len(buf) < target {
-		before := len(buf)
+	buf = append(buf[:0], s.part...)
+	s.part = s.part[:0]
+	first, whole := s.line+1, 0 // whole: where the last complete line ends
+	defer s.live.end()
+	for whole < target {
 		var err error
-		if buf, err = s.appendLine(buf); err != nil && !errors.Is(err, io.EOF) {
+		buf, err = s.appendLine(buf, whole)
+		if errors.Is(err, errPause) {
+			s.part = append(s.part, buf[whole:]...)
+			break // there is a line: else nothing would have waited
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
 			return chunk{}, err
 		}
-		if len(buf) == before {
+		if len(buf) == whole {
 			break
 		}
+		whole = len(buf)
 		s.line++
+		s.live.begin()
 	}
-	if len(buf) == 0 {
+	if whole == 0 {
 		return chunk{}, io.EOF
 	}
-	return chunk{data: buf, first: first, last: s.line}, nil
+	return chunk{data: buf[:whole], first: first, last: s.line}, nil
 }
 
-// appendLine appends the next line with its end; nothing at the end of the file.
-func (s *lineSplitter) appendLine(buf []byte) ([]byte, error) {
-	start := len(buf)
+// appendLine appends the next line, which began at start, with its end; nothing at the
+// end of the file.
+func (s *lineSplitter) appendLine(buf []byte, start int) ([]byte, error) {
 	for {
 		part, err := s.r.ReadSlice('\n')
 		buf = append(buf, part...)
@@ -188,6 +209,7 @@ func (s *lineSplitter) appendLine(buf []byte) ([]byte, error) {
 // finds where values end and leaves it to the server to find out whether they are right.
 type valueSplitter struct {
 	r     *bufio.Reader
+	live  *stream
 	value int64 // values that were returned
 	state valueState
 }
@@ -207,8 +229,12 @@ func (s *valueSplitter) unit() string { return "records" }
 func (s *valueSplitter) next(buf []byte, target int) (chunk, error) {
 	buf = append(buf[:0], '[')
 	from := s.value + 1
-	for len(buf) == 1 || len(buf) < target {
+	defer s.live.end()
+	for (len(buf) == 1 || len(buf) < target) && !s.live.late() {
 		found, err := s.seek()
+		if errors.Is(err, errPause) {
+			break // there is a value: else nothing would have waited
+		}
 		if err != nil {
 			return chunk{}, fmt.Errorf("record %d: %w", s.value+1, err)
 		}
@@ -222,6 +248,7 @@ func (s *valueSplitter) next(buf []byte, target int) (chunk, error) {
 			return chunk{}, fmt.Errorf("record %d: %w", s.value+1, err)
 		}
 		s.value++
+		s.live.begin()
 	}
 	if len(buf) == 1 {
 		return chunk{}, io.EOF
@@ -275,6 +302,9 @@ func (s *valueSplitter) appendValue(buf []byte) ([]byte, error) {
 	start := len(buf)
 	for {
 		if _, err := s.peekByte(); err != nil {
+			if errors.Is(err, errPause) {
+				continue // the batch ends behind this value
+			}
 			if errors.Is(err, io.EOF) && v.depth == 0 && !v.inString {
 				return buf, nil
 			}

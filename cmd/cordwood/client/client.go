@@ -42,6 +42,8 @@ type Config struct {
 	// Attempts is how often a request is sent in all while the server answers that it is
 	// busy; 0 is 10.
 	Attempts int
+	// Forever lifts the bound of attempts, also while no connection comes about.
+	Forever bool
 	// OnRetry, if not nil, is told of each wait before it starts.
 	OnRetry func(cause error, wait time.Duration)
 	// Wait waits between two attempts; nil waits for the time given. Tests replace it.
@@ -137,9 +139,16 @@ func (e *Error) Error() string {
 }
 
 // retryable tells whether the same request may be sent again. A write of which a part
-// was stored must not be: its rows would be there twice.
-func (e *Error) retryable() bool {
-	return (e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable) && e.Partial == ""
+// was or may have been stored must not be, unless it has a key: its rows would be there
+// twice.
+func (e *Error) retryable(keyed bool) bool {
+	switch e.Status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return keyed || e.Partial == ""
+	case http.StatusRequestTimeout, http.StatusBadGateway, http.StatusGatewayTimeout:
+		return keyed // the last two are of a load balancer
+	}
+	return false
 }
 
 // maxConnects is how often a server that cannot be connected to is tried, about 3 s in
@@ -150,22 +159,24 @@ const maxConnects = 5
 //
 // It sends the request again, after a wait, while the server answers 429 or 503 or cannot
 // be connected to, and as long as Config.Attempts allows. A connection that breaks after
-// the request was sent is an error: what became of it is unknown. An answer of another
-// status is an *Error.
+// the request was sent is an error, as what became of it is unknown, unless the request
+// has an Idempotency-Key: then it is sent again too. An answer of another status is an
+// *Error.
 func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	pause := firstWait
+	keyed := r.Header.Get("Idempotency-Key") != ""
 	for attempt := 1; ; attempt++ {
 		resp, err := c.send(ctx, r)
-		if err == nil || attempt == c.cfg.Attempts || ctx.Err() != nil {
+		if err == nil || attempt == c.cfg.Attempts && !c.cfg.Forever || ctx.Err() != nil {
 			return resp, err
 		}
 		d := pause/2 + rand.N(pause/2)
 		if e := (*Error)(nil); errors.As(err, &e) {
-			if !e.retryable() {
+			if !e.retryable(keyed) {
 				return nil, err
 			}
 			d = max(d, e.retryAfter)
-		} else if !refused(err) || attempt >= maxConnects {
+		} else if !refused(err) && !keyed || attempt >= maxConnects && !c.cfg.Forever {
 			return nil, err
 		}
 		d = min(d, maxWait)

@@ -131,6 +131,56 @@ func TestDoRetries(t *testing.T) {
 	}
 }
 
+// TestDoRetriesWhatHasAKey: what may have been stored is sent again if the server knows
+// it by its key, and not without.
+func TestDoRetriesWhatHasAKey(t *testing.T) {
+	for _, first := range []answer{
+		{503, map[string]string{"X-Ingest-Partial": "1/2"}, `{"code":5003,"error":"lost"}`},
+		{408, nil, `{"code":3001,"error":"late"}`},
+		{504, nil, "the balancer saw no answer"},
+	} {
+		for key, sent := range map[string]int{"": 1, "k1": 2} {
+			s, asked := server(t, first, answer{200, nil, ""})
+			var waits []time.Duration
+			r := Request{Method: http.MethodPost, Path: "/x", Header: http.Header{}}
+			if key != "" {
+				r.Header.Set("Idempotency-Key", key)
+			}
+			resp, err := newClient(t, Config{Server: s.URL}, &waits).Do(context.Background(), r)
+			if err == nil {
+				resp.Body.Close()
+			}
+			if len(*asked) != sent || (err == nil) != (sent == 2) {
+				t.Errorf("%d with the key %q: %d requests, %v", first.status, key, len(*asked), err)
+			}
+			for _, r := range *asked {
+				if got := r.Header.Get("Idempotency-Key"); got != key {
+					t.Errorf("the key %q went as %q", key, got)
+				}
+			}
+		}
+	}
+}
+
+// TestDoForever: a server that is away for longer than any bound is waited for.
+func TestDoForever(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	s.Close()
+	waits := 0
+	c, err := New(Config{Server: s.URL, Forever: true, Attempts: 2, Wait: func(context.Context, time.Duration) error {
+		if waits++; waits == 50 {
+			return context.Canceled
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Do(context.Background(), Request{Method: http.MethodGet, Path: "/"}); err == nil || waits != 50 {
+		t.Errorf("%d waits, %v", waits, err)
+	}
+}
+
 func TestDoWithoutServer(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"time"
+)
+
+// errPause is what a stream returns, once, when a batch has waited for its time.
+var errPause = errors.New("the time to wait for more is over")
+
+// stream is an input that may stand still for long: a pipe. It is read ahead by a
+// goroutine, so that a read can end early. It is not for use by several goroutines.
+type stream struct {
+	ctx    context.Context
+	after  time.Duration
+	parts  <-chan []byte // what was read; closed after failure was set
+	free   chan<- []byte
+	rest   []byte // of the part that is being handed out
+	part   []byte // all of it
+	failed error  // why parts was closed
+
+	timer   *time.Timer // nil unless a batch waits
+	expired bool        // the timer was reported while nobody could act on it
+}
+
+// newStream reads r until it ends, or, after ctx has ended, until the read under way is
+// over; then it calls done. after is how long a batch may wait.
+func newStream(ctx context.Context, r io.Reader, done func(), after time.Duration) *stream {
+	parts, free := make(chan []byte), make(chan []byte, 2)
+	s := &stream{ctx: ctx, after: after, parts: parts, free: free}
+	for range cap(free) {
+		free <- make([]byte, peekBytes)
+	}
+	go func() {
+		defer done()
+		defer close(parts)
+		for {
+			var b []byte
+			select {
+			case b = <-free:
+			case <-ctx.Done():
+				s.failed = ctx.Err()
+				return
+			}
+			n, err := r.Read(b[:cap(b)])
+			if n > 0 {
+				select {
+				case parts <- b[:n]:
+				case <-ctx.Done():
+					s.failed = ctx.Err()
+					return
+				}
+			} else {
+				free <- b
+			}
+			if err != nil {
+				s.failed = err
+				return
+			}
+		}
+	}()
+	return s
+}
+
+// begin says that a batch has its first record: from now on it waits.
+func (s *stream) begin() {
+	if s != nil && s.timer == nil && !s.expired {
+		s.timer = time.NewTimer(s.after)
+	}
+}
+
+// end says that the batch is complete.
+func (s *stream) end() {
+	if s == nil {
+		return
+	}
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	s.timer, s.expired = nil, false
+}
+
+// late tells whether the batch should go as soon as it can.
+func (s *stream) late() bool { return s != nil && s.expired }
+
+func (s *stream) Read(b []byte) (int, error) {
+	var late <-chan time.Time
+	if s.timer != nil {
+		late = s.timer.C
+		// An input that is never still must not keep a batch for longer.
+		select {
+		case <-late:
+			return 0, s.expire()
+		default:
+		}
+	}
+	if len(s.rest) == 0 {
+		if s.part != nil {
+			s.free <- s.part
+			s.part = nil
+		}
+		select {
+		case part, ok := <-s.parts:
+			if !ok {
+				return 0, s.failed
+			}
+			s.part, s.rest = part, part
+		case <-late:
+			return 0, s.expire()
+		case <-s.ctx.Done():
+			return 0, s.ctx.Err()
+		}
+	}
+	n := copy(b, s.rest)
+	s.rest = s.rest[n:]
+	return n, nil
+}
+
+func (s *stream) expire() error {
+	s.timer, s.expired = nil, true
+	return errPause
+}
+
+// flows tells whether an input may stand still: whatever is no regular file.
+func flows(in io.Reader) bool {
+	f, ok := in.(*os.File)
+	if !ok {
+		return true
+	}
+	info, err := f.Stat()
+	return err != nil || !info.Mode().IsRegular()
+}
+
+// guessByLine looks at the first line of an input that may stand still behind it.
+func guessByLine(r *bufio.Reader) (inputFormat, error) {
+	head, err := peekLine(r)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	return formatOf(head), nil
+}
+
+// peekLine waits for the first line of an input that is not blank, or as much of it as
+// r can hold; it returns all that is there.
+func peekLine(r *bufio.Reader) ([]byte, error) {
+	for want := 1; ; {
+		head, err := r.Peek(want)
+		if len(head) > 0 {
+			head, _ = r.Peek(r.Buffered()) // what is there costs no wait
+		}
+		if err != nil || len(head) >= peekBytes || hasLine(head) {
+			return head, err
+		}
+		want = len(head) + 1
+	}
+}
+
+// hasLine tells whether text has the end of a line that is not blank.
+func hasLine(text []byte) bool {
+	blank := true
+	for _, c := range text {
+		switch c {
+		case ' ', '\t', '\r':
+		case '\n':
+			if !blank {
+				return true
+			}
+		default:
+			blank = false
+		}
+	}
+	return false
+}

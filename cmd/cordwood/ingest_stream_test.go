@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// piped starts the command behind a pipe; batches are the bodies that a server gets.
+func piped(t *testing.T, flags ...string) (in *io.PipeWriter, batches <-chan string, end func() (stdout string, err error)) {
+	t.Helper()
+	bodies := make(chan string, 100)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies <- string(body)
+		fmt.Fprintf(w, `{"output":[{"affectedrows":%d}],"execution_time_ms":1}`, bytes.Count(body, []byte(`"n"`)))
+	}))
+	t.Cleanup(s.Close)
+	r, w := io.Pipe()
+	t.Cleanup(func() { _ = w.Close() })
+	root := newRootCommand()
+	var out bytes.Buffer
+	root.SetArgs(append([]string{"ingest", "--server", s.URL, "--table", "t", "-"}, flags...))
+	root.SetIn(r)
+	root.SetOut(&out)
+	root.SetErr(io.Discard)
+	done := make(chan error, 1)
+	go func() { done <- root.Execute() }()
+	return w, bodies, func() (string, error) {
+		_ = w.Close()
+		err := <-done
+		return out.String(), err
+	}
+}
+
+func write(t *testing.T, w io.Writer, text string) {
+	t.Helper()
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func expect(t *testing.T, batches <-chan string, want string) {
+	t.Helper()
+	select {
+	case got := <-batches:
+		if got != want {
+			t.Fatalf("batch %q, not %q", got, want)
+		}
+	case <-time.After(time.Minute):
+		t.Fatalf("no batch %q", want)
+	}
+}
+
+// TestIngestOfAPipe: what stands still is sent, only whole records are, and none is lost.
+func TestIngestOfAPipe(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		steps [][2]string // what is written, and the batch that comes of it, if any
+		rest  string      // the batch that the end brings
+		rows  int
+	}{
+		{"lines", [][2]string{
+			{"{\"n\":1}\n", "{\"n\":1}\n"},
+			{"{\"n\":2}\n{\"n\":3}\n{\"n\"", "{\"n\":2}\n{\"n\":3}\n"},
+			{":4}\n", "{\"n\":4}\n"},
+			{"{\"n\":5}", ""},
+		}, "{\"n\":5}", 5},
+		{"values", [][2]string{
+			{"[\n{\"n\":1},", "[{\"n\":1}]"},
+			{"{\"n\":2},{\"n\":\n3}", "[{\"n\":2},{\"n\":\n3}]"},
+			{"]", ""},
+		}, "", 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in, batches, end := piped(t, "--flush-after", "200ms", "--parallel", "1")
+			for _, step := range tt.steps {
+				write(t, in, step[0])
+				if step[1] != "" {
+					expect(t, batches, step[1])
+				}
+			}
+			stdout, err := end()
+			if err != nil || !strings.HasPrefix(stdout, fmt.Sprintf("%d rows written", tt.rows)) {
+				t.Fatalf("%v: %s", err, stdout)
+			}
+			if tt.rest != "" {
+				expect(t, batches, tt.rest)
+			}
+			if len(batches) > 0 {
+				t.Errorf("another batch: %q", <-batches)
+			}
+		})
+	}
+}
+
+// TestIngestOfAPipeThatWaits: without a time a batch waits for the end.
+func TestIngestOfAPipeThatWaits(t *testing.T) {
+	in, batches, end := piped(t, "--flush-after", "0")
+	for n := range 50 {
+		write(t, in, fmt.Sprintf("{\"n\":%d}\n", n))
+	}
+	stdout, err := end()
+	if err != nil || !strings.HasPrefix(stdout, "50 rows written") || len(batches) != 1 {
+		t.Errorf("%v: %d batches, %s", err, len(batches), stdout)
+	}
+}
+
+// TestStreamNeverStill: a batch goes in its time although there is always more to read.
+func TestStreamNeverStill(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var closed sync.WaitGroup
+	closed.Add(1)
+	live := newStream(ctx, repeated("{\"n\":1}\n"), closed.Done, 10*time.Millisecond)
+	s := newLiveSplitter(bufio.NewReaderSize(live, peekBytes), live, formatNDJSON)
+	c, err := s.next(nil, 1<<60)
+	if err != nil || !bytes.HasSuffix(c.data, []byte("}\n")) {
+		t.Errorf("%v: %.100q", err, c.data)
+	}
+	cancel()
+	closed.Wait()
+	if err := drain(s); err != context.Canceled { //nolint:errorlint // it comes as it is
+		t.Errorf("after the end of the context: %v", err)
+	}
+}
+
+func drain(s splitter) error {
+	for {
+		if _, err := s.next(nil, 1); err != nil {
+			return err
+		}
+	}
+}
+
+// repeated is a text again and again.
+type repeated string
+
+func (r repeated) Read(b []byte) (int, error) {
+	n := 0
+	for n+len(r) <= len(b) {
+		n += copy(b[n:], r)
+	}
+	return n, nil
+}
+
+// TestIngestKeys: a batch whose answer is lost is sent again under its key, another batch
+// has another one.
+func TestIngestKeys(t *testing.T) {
+	var calls atomic.Int64
+	var mu sync.Mutex
+	keys := map[string]int{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		mu.Lock()
+		keys[r.Header.Get("Idempotency-Key")]++
+		mu.Unlock()
+		if calls.Add(1) == 1 {
+			panic(http.ErrAbortHandler) // the connection breaks without an answer
+		}
+		_, _ = io.WriteString(w, `{"output":[{"affectedrows":1}],"execution_time_ms":1}`)
+	}))
+	defer s.Close()
+	stdout, stderr, err := execute(t, manyLines(100), "ingest", "--server", s.URL, "--table", "t", "--batch", "1KiB", "--parallel", "1", "-")
+	if err != nil {
+		t.Fatalf("%v: %s%s", err, stdout, stderr)
+	}
+	twice := 0
+	for key, n := range keys {
+		if key == "" || n > 2 {
+			t.Errorf("key %q: %d times", key, n)
+		}
+		if n == 2 {
+			twice++
+		}
+	}
+	if twice != 1 || int64(len(keys)) != calls.Load()-1 || len(keys) < 3 {
+		t.Errorf("%d calls: %v", calls.Load(), keys)
+	}
+}
