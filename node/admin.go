@@ -11,10 +11,13 @@ import (
 	"net/http/pprof"
 	"strings"
 	"time"
+
+	"cordwood/router/httpapi/openapi"
 )
 
 const adminIndex = `Administration of this node. Whoever can connect may use it.
 
+GET  /openapi.json         what follows, by OpenAPI
 GET  /health               answers as long as the process lives, whatever it waits for
 GET  /ready                whether the node serves, or what it waits for
 GET  /metrics              metrics in the form of Prometheus
@@ -63,6 +66,7 @@ func (n *node) adminHandler() http.Handler {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = io.WriteString(w, adminIndex)
 	})
+	mux.HandleFunc("GET /openapi.json", n.describeAdmin)
 	// For probes of orchestrators: without TLS, whatever the port for users has.
 	operations := n.operations(http.NotFound)
 	for _, path := range []string{"/health", "/ready", "/metrics"} {
@@ -81,6 +85,16 @@ func (n *node) adminHandler() http.Handler {
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	return mux
+}
+
+func (n *node) describeAdmin(w http.ResponseWriter, _ *http.Request) {
+	doc, err := openapi.Admin(n.proc.Version.Version)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(doc)
 }
 
 func (n *node) setLogLevel(w http.ResponseWriter, r *http.Request) {

@@ -60,7 +60,14 @@ func start(t *testing.T, args ...string) *server {
 	registerDecoders()
 	s := &server{Node: cluster.New(t, append([]string{"--user-provider", users}, args...)...)}
 	s.Start()
-	a := s.send(t, request{method: "GET", path: "/v1/openapi.json"})
+	s.describe(t, "/v1/openapi.json")
+	return s
+}
+
+// describe reads the server's description of itself.
+func (s *server) describe(t *testing.T, path string) {
+	t.Helper()
+	a := s.send(t, request{method: "GET", path: path})
 	var err error
 	if s.doc, err = openapi3.NewLoader().LoadFromData(a.body); err != nil {
 		t.Fatal(err)
@@ -71,7 +78,6 @@ func start(t *testing.T, args ...string) *server {
 	if s.router, err = gorillamux.NewRouter(s.doc); err != nil {
 		t.Fatal(err)
 	}
-	return s
 }
 
 // request is what is sent.

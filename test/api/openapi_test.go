@@ -192,7 +192,38 @@ func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--http-body-limit", "1MiB")
 	good, bad := map[string]bool{}, map[string]bool{}
-	check := func(c sent) answer {
+	check := s.checker(t, good, bad)
+	for _, c := range everything() {
+		a := check(c)
+		if in, err := s.described(c.request); c.method == "GET" && err == nil && s.doc.Paths.Value(in.Route.Path).Head != nil {
+			c.method = "HEAD"
+			if head := check(c); len(head.body) > 0 || head.header.Get("Content-Type") != a.header.Get("Content-Type") {
+				t.Errorf("HEAD %s: %d bytes of type %q; GET has %q", c.path, len(head.body), head.header.Get("Content-Type"), a.header.Get("Content-Type"))
+			}
+		}
+	}
+	s.checkOperation(t, check)
+	for path, item := range s.doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			key := method + " " + path
+			if !good[key] {
+				t.Errorf("%s was never asked well", key)
+			}
+			if !bad[key] && op.Extensions["x-permission"] != "open" {
+				t.Errorf("%s was never asked badly", key)
+			}
+		}
+	}
+	if t.Failed() {
+		t.Logf("asked were %d operations", len(slices.Collect(maps.Keys(good))))
+	}
+}
+
+// checker returns what sends a request, and holds it and its answer against the description.
+// It notes in good and bad which operations were asked so.
+func (s *server) checker(t *testing.T, good, bad map[string]bool) func(sent) answer {
+	return func(c sent) answer {
+		t.Helper()
 		name := fmt.Sprintf("%s %.120s %.60q %q", c.method, c.path, c.body, c.header)
 		in, err := s.described(c.request)
 		if err != nil {
@@ -219,30 +250,6 @@ func TestOpenAPI(t *testing.T) {
 		good[key] = good[key] || a.status < 300
 		bad[key] = bad[key] || a.status >= 400
 		return a
-	}
-	for _, c := range everything() {
-		a := check(c)
-		if in, err := s.described(c.request); c.method == "GET" && err == nil && s.doc.Paths.Value(in.Route.Path).Head != nil {
-			c.method = "HEAD"
-			if head := check(c); len(head.body) > 0 || head.header.Get("Content-Type") != a.header.Get("Content-Type") {
-				t.Errorf("HEAD %s: %d bytes of type %q; GET has %q", c.path, len(head.body), head.header.Get("Content-Type"), a.header.Get("Content-Type"))
-			}
-		}
-	}
-	s.checkOperation(t, check)
-	for path, item := range s.doc.Paths.Map() {
-		for method, op := range item.Operations() {
-			key := method + " " + path
-			if !good[key] {
-				t.Errorf("%s was never asked well", key)
-			}
-			if !bad[key] && op.Extensions["x-permission"] != "open" {
-				t.Errorf("%s was never asked badly", key)
-			}
-		}
-	}
-	if t.Failed() {
-		t.Logf("asked were %d operations", len(slices.Collect(maps.Keys(good))))
 	}
 }
 

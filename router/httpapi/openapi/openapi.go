@@ -10,6 +10,8 @@
 //	x-alias-of: /v1/x      of a path: it has the operations of another one
 //	$ref: '#/x-name'       the value of the key x-name of any file stands here
 //
+// admin.yaml describes the port of the administrator, and is complete in itself.
+//
 // The key x-permission stays: it says what a user must be allowed to. Tests of package
 // httpapi hold the result against the table of routes, and test/api against real answers.
 package openapi
@@ -29,17 +31,34 @@ import (
 //go:embed document/*.yaml
 var files embed.FS
 
+//go:embed admin.yaml
+var admin []byte
+
 // object is a mapping of the document.
 type object = map[string]any
 
 // Document returns the description as JSON. version is that of the program; empty: dev.
 func Document(version string) ([]byte, error) {
-	if version == "" {
-		version = "dev"
-	}
 	doc, err := assemble()
 	if err != nil {
 		return nil, err
+	}
+	return encode(doc, version)
+}
+
+// Admin returns the description of the administrator's port as JSON. version is that of
+// the program; empty: dev.
+func Admin(version string) ([]byte, error) {
+	doc := object{}
+	if err := yaml.Unmarshal(admin, &doc); err != nil {
+		return nil, fmt.Errorf("openapi: admin.yaml: %w", err)
+	}
+	return encode(doc, version)
+}
+
+func encode(doc object, version string) ([]byte, error) {
+	if version == "" {
+		version = "dev"
 	}
 	doc["info"].(object)["version"] = version
 	var out bytes.Buffer
