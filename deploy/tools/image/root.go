@@ -53,7 +53,7 @@ func collect(bin, sysroot, licences string) (*rootFS, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s is no program for Linux: %w", bin, err)
 	}
-	defer program.Close()
+	defer func() { _ = program.Close() }()
 	machine, ok := machines[program.Machine]
 	if !ok {
 		return nil, fmt.Errorf("%s is for %s: there are images for amd64 and arm64", bin, program.Machine)
@@ -154,7 +154,7 @@ func (r *rootFS) addLibraries(program *elf.File, sysroot string, dirs []string) 
 			return fmt.Errorf("%s: %w", at, err)
 		}
 		more, err := library.ImportedLibraries()
-		library.Close()
+		_ = library.Close() // it was only read
 		if err != nil {
 			return fmt.Errorf("%s: %w", at, err)
 		}
