@@ -25,6 +25,7 @@ finish() {
   exit $code
 }
 trap finish EXIT
+trap 'exit 143' INT TERM
 
 # step WHAT COMMAND…: with its time in the summary.
 step() {
@@ -129,7 +130,7 @@ again() {
   local before
   before=$(rows)
   helm uninstall logs --wait
-  kubectl wait --for=delete pod -l app.kubernetes.io/instance=logs,app.kubernetes.io/component!=test --timeout=180s
+  kubectl wait --for=delete pod -l 'app.kubernetes.io/instance=logs,app.kubernetes.io/component in (meta,shard,router)' --timeout=180s
   release install --set image.tag=next
   helm test logs >/dev/null
   [ "$(rows)" = "$before" ] || die "$(rows | tail -1) rows, $(tail -1 <<<"$before") before"
