@@ -88,7 +88,8 @@ func (h *handoff) close() {
 func (t *target) push(ctx context.Context, def *copyDef, b *column.Builder) error {
 	return t.enqueue(ctx, func(ctx context.Context) error {
 		t.seq++
-		data := b.Encode(nil, column.Header{TableID: def.id, Epoch: 1, SchemaVersion: def.version, Session: t.session, Seq: t.seq})
+		// The nodes of the target may be older programs.
+		data := b.Encode(nil, column.Header{TableID: def.id, Epoch: 1, SchemaVersion: def.version, Session: t.session, Seq: t.seq, Older: true})
 		if err := t.h.s.cfg.Fetch.wait(ctx, len(data)); err != nil {
 			return err
 		}

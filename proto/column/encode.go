@@ -56,6 +56,7 @@ type encoder struct {
 	slots      []uint64 // hash table of the dictionary
 	words      []span   // entries of the dictionary
 	wide       []uint64 // those of the section that is being packed
+	older      bool     // nothing is packed in ways that need flagBits
 }
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}
@@ -78,7 +79,7 @@ func (e *encoder) encode(dst []byte, cols []*Col, h Header, from, to int) []byte
 		panic(fmt.Sprintf("column: encode %d rows of %d columns, %d bytes: a batch holds at most %d rows, %d columns and %d bytes",
 			rows, len(cols), bound, MaxRows, MaxColumns, MaxInflated))
 	}
-	e.order, e.candidates = append(e.order[:0], cols...), e.candidates[:0]
+	e.order, e.candidates, e.older = append(e.order[:0], cols...), e.candidates[:0], h.Older
 	slices.SortStableFunc(e.order, func(a, b *Col) int { return cmp.Compare(a.ID, b.ID) })
 	h.Rows, h.MinTime, h.MaxTime = rows, 0, 0
 	e.body = slices.Grow(e.body[:0], bound)[:len(cols)*entrySize]
@@ -118,7 +119,10 @@ func (e *encoder) seal(dst []byte, h Header, columns int) []byte {
 	start := len(dst)
 	flags, content := uint16(0), e.body
 	if packed := e.pack(h.Rows); packed != nil {
-		flags, content = flagPacked|flagBits, packed
+		flags, content = flagPacked, packed
+		if !e.older {
+			flags |= flagBits
+		}
 	}
 	if most := s2.MaxEncodedLen(len(content)); cap(dst)-start >= headerSize+most {
 		block := s2.Encode(dst[start+headerSize:start+headerSize+most], content)

@@ -142,6 +142,23 @@ func TestGoldenPacked(t *testing.T) {
 	}
 }
 
+// TestOlder encodes for programs that know one flag, of which the batch must keep to.
+func TestOlder(t *testing.T) {
+	for name, b := range map[string]*Builder{"packed": packedBuilder(), "bits": bitsBuilder()} {
+		h := goldenHeader
+		h.Older = true
+		src := b.Encode(nil, h)
+		if flags, ways := binary.LittleEndian.Uint16(src[offFlags:]), waysOf(t, src); flags != flagPacked || ways != "1" {
+			t.Errorf("%s: flags %#x, packed by the ways %s", name, flags, ways)
+		}
+		got, err := Decode(src, nil)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		mustMatch(t, b, 0, b.Rows(), got)
+	}
+}
+
 // waysOf lists the ways by which sections of a batch are packed.
 func waysOf(t *testing.T, src []byte) string {
 	packed, err := s2.Decode(nil, src[headerSize:])

@@ -55,7 +55,7 @@ type packedLine struct {
 
 // offer notes a section that may be packed.
 func (e *encoder) offer(c candidate) {
-	if c.size >= minPacked {
+	if c.size >= minPacked && (!e.older || c.kind == textSection) {
 		e.candidates = append(e.candidates, c)
 	}
 }

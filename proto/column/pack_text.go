@@ -16,6 +16,9 @@ func (e *encoder) packText(out, section []byte) (_ []byte, line packedLine, ok b
 	if out, ok = appendHex(out, section); ok {
 		return out, packedLine{how: packHex}, true
 	}
+	if e.older {
+		return out, line, false
+	}
 	if out, line, ok = e.appendTimes(out, section); ok {
 		return out, line, true
 	}

@@ -10,15 +10,18 @@ package metapb
 //	2  several nodes: membership, placement and operations; ids of proposals
 //	3  shards that are made anew
 //	4  tables that merge rows get other shards, and are spread
+//	5  column batches that are packed in more ways
 const (
 	// MinProtocol is the oldest version that this program understands.
 	MinProtocol = 1
 	// MaxProtocol is the newest one.
-	MaxProtocol = 4
+	MaxProtocol = 5
 	// ProtocolCluster is the version that brought clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolAnew is the version that lets shards be made anew when their rows are lost.
 	ProtocolAnew = 3
 	// ProtocolHandoff is the version that brought tables which are handed over.
 	ProtocolHandoff = 4
+	// ProtocolPacking is the version that brought more ways to pack column batches.
+	ProtocolPacking = 5
 )

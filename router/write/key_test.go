@@ -11,6 +11,7 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 )
 
@@ -156,6 +157,23 @@ func TestKeysWaitForTheUpgrade(t *testing.T) {
 	version = 2
 	if res, err = w.WriteKeyed(t.Context(), output(rows("a", 1)), Key{Text: "k"}); err != nil || len(res.Warnings) != 0 || !column.KeyedSession(s.got[1].batch.Session) {
 		t.Error(res, err)
+	}
+}
+
+// TestPackingWaitsForTheUpgrade: nodes of before would end themselves at such an entry.
+func TestPackingWaitsForTheUpgrade(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	version := uint32(metapb.ProtocolPacking - 1)
+	w := newWriter(t, m, s, func(c *Config) { c.ClusterVersion = func() uint32 { return version } })
+	const bits = 2
+	for i, want := range []byte{0, bits} {
+		if _, err := w.Write(t.Context(), output(rows("a", 1000))); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.got[i].flags & bits; got != want {
+			t.Errorf("cluster version %d: flags %#x", version, s.got[i].flags)
+		}
+		version = metapb.ProtocolPacking
 	}
 }
 

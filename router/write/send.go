@@ -8,6 +8,7 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/tracing"
@@ -173,6 +174,7 @@ func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32
 	buf := buffers.Get().(*buffer)
 	defer buf.release()
 	ends := make([]int, n)
+	older := w.cfg.ClusterVersion() < metapb.ProtocolPacking
 	for i := range n {
 		p := at(i)
 		id := p.id
@@ -181,7 +183,7 @@ func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32
 		}
 		buf.b = p.rows.EncodeRange(buf.b, column.Header{
 			TableID: p.table.ID, Epoch: p.table.Writable().Epoch, SchemaVersion: p.table.Version,
-			Session: id.session, Seq: id.seq,
+			Session: id.session, Seq: id.seq, Older: older,
 		}, p.from, p.to)
 		ends[i] = len(buf.b)
 	}

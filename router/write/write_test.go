@@ -136,6 +136,7 @@ func (m *fakeMeta) put(t *schema.Table) {
 type sent struct {
 	shard uint32
 	batch *column.Batch
+	flags byte // of its header, proto/column/FORMAT.md
 }
 
 // fakeShards stores batches, or refuses them as told.
@@ -206,7 +207,7 @@ func (s *fakeShards) Write(_ context.Context, shard uint32, batches [][]byte, ta
 		if defs := tables([]uint64{batch.TableID}); len(defs) != 1 || defs[0].Version < batch.SchemaVersion {
 			return 0, errs.New(errs.TableNotFound, "no definition").WithReason(errs.TableGone)
 		}
-		all, heads = append(all, sent{shard, batch}), append(heads, batch.Header)
+		all, heads = append(all, sent{shard, batch, b[6]}), append(heads, batch.Header)
 	}
 	if s.refuse != nil {
 		if err := s.refuse(s.calls, shard, heads); err != nil {
