@@ -9,6 +9,7 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
@@ -89,7 +90,7 @@ func (t *target) push(ctx context.Context, def *copyDef, b *column.Builder) erro
 	return t.enqueue(ctx, func(ctx context.Context) error {
 		t.seq++
 		// The nodes of the target may be older programs.
-		data := b.Encode(nil, column.Header{TableID: def.id, Epoch: 1, SchemaVersion: def.version, Session: t.session, Seq: t.seq, Older: true})
+		data := b.Encode(nil, column.Header{TableID: def.id, Epoch: 1, SchemaVersion: def.version, Session: t.session, Seq: t.seq, Protocol: metapb.ProtocolHandoff})
 		if err := t.h.s.cfg.Fetch.wait(ctx, len(data)); err != nil {
 			return err
 		}

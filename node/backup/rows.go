@@ -324,7 +324,7 @@ func (c *shardReader) batch(t *restoredTable, b *column.Batch, order uint64) err
 		c.seq++
 		data := rows.EncodeRange(nil, column.Header{
 			TableID: t.to.ID, Epoch: w.Epoch, SchemaVersion: t.to.Version, Session: c.session, Seq: c.seq,
-			Older: c.s.cfg.Target.meta.ClusterVersion() < metapb.ProtocolPacking,
+			Protocol: max(c.s.cfg.Target.meta.ClusterVersion(), metapb.MinProtocol),
 		}, from, to)
 		if err := c.calls.add(w.ShardID, data, rows.SizeBound(from, to), int64(to-from)); err != nil {
 			return err

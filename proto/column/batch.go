@@ -35,9 +35,9 @@ type Header struct {
 	Rows    int
 	// Smallest and largest time index, in its unit. Set by Encode.
 	MinTime, MaxTime int64
-	// Older has Encode pack only as programs before protocol version 5 can read it, for
-	// logs that such a program may read. Decode leaves it false.
-	Older bool
+	// Protocol has Encode keep to what programs of this protocol version read; 0: of the
+	// newest. Decode leaves it 0.
+	Protocol uint32
 }
 
 // KeyedBit is set in the session of a batch that belongs to a request with a key. Session

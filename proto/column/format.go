@@ -26,6 +26,8 @@ const (
 	flagPacked = 1
 	// flagBits tells that it is packed by ways that flagPacked alone does not know.
 	flagBits = 2
+	// bitsSince is the protocol version that brought flagBits.
+	bitsSince = 5
 
 	offVersion = 4
 	offFlags   = 6

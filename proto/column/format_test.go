@@ -146,7 +146,7 @@ func TestGoldenPacked(t *testing.T) {
 func TestOlder(t *testing.T) {
 	for name, b := range map[string]*Builder{"packed": packedBuilder(), "bits": bitsBuilder()} {
 		h := goldenHeader
-		h.Older = true
+		h.Protocol = bitsSince - 1
 		src := b.Encode(nil, h)
 		if flags, ways := binary.LittleEndian.Uint16(src[offFlags:]), waysOf(t, src); flags != flagPacked || ways != "1" {
 			t.Errorf("%s: flags %#x, packed by the ways %s", name, flags, ways)

@@ -174,7 +174,7 @@ func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32
 	buf := buffers.Get().(*buffer)
 	defer buf.release()
 	ends := make([]int, n)
-	older := w.cfg.ClusterVersion() < metapb.ProtocolPacking
+	protocol := max(w.cfg.ClusterVersion(), metapb.MinProtocol)
 	for i := range n {
 		p := at(i)
 		id := p.id
@@ -183,7 +183,7 @@ func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32
 		}
 		buf.b = p.rows.EncodeRange(buf.b, column.Header{
 			TableID: p.table.ID, Epoch: p.table.Writable().Epoch, SchemaVersion: p.table.Version,
-			Session: id.session, Seq: id.seq, Older: older,
+			Session: id.session, Seq: id.seq, Protocol: protocol,
 		}, p.from, p.to)
 		ends[i] = len(buf.b)
 	}
