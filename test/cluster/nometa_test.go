@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,16 @@ func TestRestartWithoutMajority(t *testing.T) {
 	if err := ingest(router, "t", 0, 10); err != nil {
 		t.Fatal(err)
 	}
+	// The table was made by a majority, which the member that is left need not belong to.
+	const applied = `cordwood_raft_applied_index{group="meta"}`
+	made := c.Metas[1].metric(t, applied)
+	made = max(made, c.Metas[2].metric(t, applied))
+	Eventually(t, 30*time.Second, func() error {
+		if has := c.Metas[0].metric(t, applied); has < made {
+			return fmt.Errorf("a member has applied %.0f of %.0f entries of the metadata", has, made)
+		}
+		return nil
+	})
 	c.Metas[1].Kill()
 	c.Metas[2].Kill()
 	router.Kill()
