@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -73,6 +74,9 @@ busy, however long that takes; the pipe then waits too.`,
 	return cmd
 }
 
+// stopGrace is how long what a pipe has brought may take to be sent after a signal.
+const stopGrace = 10 * time.Second
+
 func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	if o.table == "" {
 		return usageError{errors.New("say which table to write to: --table TABLE")}
@@ -97,8 +101,10 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	if o.parallel < 1 || o.parallel > 64 {
 		return usageError{errors.New("--parallel: it must be 1 to 64")}
 	}
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	signalled, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
 	progress := newProgress(cmd.ErrOrStderr(), totalSize(files))
 	c, err := newClient(cmd, progress.note, func(c *client.Config) { c.Forever = o.forever })
 	if err != nil {
@@ -106,8 +112,17 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	}
 	job := &ingestJob{
 		client: c, query: o.query(), format: format, batch: int(batch), parallel: o.parallel, after: o.flushAfter,
-		stdin: cmd.InOrStdin(), progress: progress,
+		stdin: cmd.InOrStdin(), progress: progress, stop: signalled.Done(),
 	}
+	defer context.AfterFunc(signalled, func() {
+		stop() // a second signal ends the program at once
+		if job.live.Load() {
+			// What a pipe has brought cannot be read again.
+			time.AfterFunc(stopGrace, cancel)
+		} else {
+			cancel()
+		}
+	})()
 	started := time.Now()
 	progress.start()
 	err = job.run(ctx, files)

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -34,6 +35,8 @@ type ingestJob struct {
 	after    time.Duration // how long a batch of what flows may wait; 0: until it is full
 	stdin    io.Reader
 	progress *progress
+	stop     <-chan struct{} // closed when a signal comes
+	live     atomic.Bool     // what flows is read: it ends by stop
 
 	mu      sync.Mutex // guards the rest
 	written int64
@@ -62,7 +65,11 @@ func (j *ingestJob) run(sending context.Context, files []string) error {
 	g.Go(func() error {
 		defer close(pieces)
 		for _, file := range files {
-			if err := j.read(ctx, file, pieces, free); err != nil {
+			err := j.read(ctx, file, pieces, free)
+			if errors.Is(err, errStopped) {
+				return nil
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -103,7 +110,9 @@ func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, 
 	var live *stream
 	guess := guessFormat
 	if j.after > 0 && flows(in) {
-		live = newStream(ctx, r, done, j.after)
+		live = newStream(ctx, j.stop, r, done, j.after)
+		j.live.Store(true)
+		defer j.live.Store(false)
 		r = bufio.NewReaderSize(live, peekBytes)
 		guess = guessByLine
 	} else {

@@ -12,10 +12,18 @@ import (
 // errPause is what a stream returns, once, when a batch has waited for its time.
 var errPause = errors.New("the time to wait for more is over")
 
+// errStopped is what a stream returns after it was told to stop, between two records or
+// within one that is not complete.
+var errStopped = errors.New("the program is to end")
+
+// lastPart is how long what has just been read is waited for then.
+const lastPart = 100 * time.Millisecond
+
 // stream is an input that may stand still for long: a pipe. It is read ahead by a
 // goroutine, so that a read can end early. It is not for use by several goroutines.
 type stream struct {
 	ctx    context.Context
+	stop   <-chan struct{}
 	after  time.Duration
 	parts  <-chan []byte // what was read; closed after failure was set
 	free   chan<- []byte
@@ -27,11 +35,12 @@ type stream struct {
 	expired bool        // the timer was reported while nobody could act on it
 }
 
-// newStream reads r until it ends, or, after ctx has ended, until the read under way is
-// over; then it calls done. after is how long a batch may wait.
-func newStream(ctx context.Context, r io.Reader, done func(), after time.Duration) *stream {
+// newStream reads r until it ends, or, after ctx has ended or stop was closed, until the
+// read under way is over; then it calls done. What was read before stop was closed is
+// still handed out. after is how long a batch may wait.
+func newStream(ctx context.Context, stop <-chan struct{}, r io.Reader, done func(), after time.Duration) *stream {
 	parts, free := make(chan []byte), make(chan []byte, 2)
-	s := &stream{ctx: ctx, after: after, parts: parts, free: free}
+	s := &stream{ctx: ctx, stop: stop, after: after, parts: parts, free: free}
 	for range cap(free) {
 		free <- make([]byte, peekBytes)
 	}
@@ -42,6 +51,9 @@ func newStream(ctx context.Context, r io.Reader, done func(), after time.Duratio
 			var b []byte
 			select {
 			case b = <-free:
+			case <-stop:
+				s.failed = errStopped
+				return
 			case <-ctx.Done():
 				s.failed = ctx.Err()
 				return
@@ -106,11 +118,21 @@ func (s *stream) Read(b []byte) (int, error) {
 		select {
 		case part, ok := <-s.parts:
 			if !ok {
-				return 0, s.failed
+				return 0, s.stopped(s.failed)
 			}
 			s.part, s.rest = part, part
 		case <-late:
 			return 0, s.expire()
+		case <-s.stop:
+			select {
+			case part, ok := <-s.parts:
+				if !ok {
+					return 0, s.stopped(s.failed)
+				}
+				s.part, s.rest = part, part
+			case <-time.After(lastPart): // the read under way may never end
+				return 0, s.stopped(errStopped)
+			}
 		case <-s.ctx.Done():
 			return 0, s.ctx.Err()
 		}
@@ -118,6 +140,14 @@ func (s *stream) Read(b []byte) (int, error) {
 	n := copy(b, s.rest)
 	s.rest = s.rest[n:]
 	return n, nil
+}
+
+// stopped has a batch that waits go before the stream ends because it was stopped.
+func (s *stream) stopped(err error) error {
+	if errors.Is(err, errStopped) && s.timer != nil {
+		return s.expire()
+	}
+	return err
 }
 
 func (s *stream) expire() error {

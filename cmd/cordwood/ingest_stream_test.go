@@ -8,15 +8,17 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
 
 // piped starts the command behind a pipe; batches are the bodies that a server gets.
-func piped(t *testing.T, flags ...string) (in *io.PipeWriter, batches <-chan string, end func() (stdout string, err error)) {
+func piped(t *testing.T, flags ...string) (in *io.PipeWriter, batches <-chan string, end *ending) {
 	t.Helper()
 	bodies := make(chan string, 100)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,11 +37,18 @@ func piped(t *testing.T, flags ...string) (in *io.PipeWriter, batches <-chan str
 	root.SetErr(io.Discard)
 	done := make(chan error, 1)
 	go func() { done <- root.Execute() }()
-	return w, bodies, func() (string, error) {
-		_ = w.Close()
-		err := <-done
-		return out.String(), err
-	}
+	return w, bodies, &ending{close: w.Close, wait: func() (string, error) { err := <-done; return out.String(), err }}
+}
+
+// ending ends a command behind a pipe, or waits until it has ended by itself.
+type ending struct {
+	close func() error
+	wait  func() (stdout string, err error)
+}
+
+func (e *ending) now() (stdout string, err error) {
+	_ = e.close()
+	return e.wait()
 }
 
 func write(t *testing.T, w io.Writer, text string) {
@@ -89,7 +98,7 @@ func TestIngestOfAPipe(t *testing.T) {
 					expect(t, batches, step[1])
 				}
 			}
-			stdout, err := end()
+			stdout, err := end.now()
 			if err != nil || !strings.HasPrefix(stdout, fmt.Sprintf("%d rows written", tt.rows)) {
 				t.Fatalf("%v: %s", err, stdout)
 			}
@@ -109,9 +118,24 @@ func TestIngestOfAPipeThatWaits(t *testing.T) {
 	for n := range 50 {
 		write(t, in, fmt.Sprintf("{\"n\":%d}\n", n))
 	}
-	stdout, err := end()
+	stdout, err := end.now()
 	if err != nil || !strings.HasPrefix(stdout, "50 rows written") || len(batches) != 1 {
 		t.Errorf("%v: %d batches, %s", err, len(batches), stdout)
+	}
+}
+
+// TestIngestOfAPipeStopped: a signal has what is complete sent at once, and the rest not.
+func TestIngestOfAPipeStopped(t *testing.T) {
+	in, batches, end := piped(t, "--flush-after", "1h")
+	write(t, in, "{\"n\":1}\n{\"n\":2}\n")
+	write(t, in, "{\"n\":3}\n{\"n\":")
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, batches, "{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n")
+	stdout, err := end.wait()
+	if err != nil || !strings.HasPrefix(stdout, "3 rows written") || len(batches) > 0 {
+		t.Errorf("%v: %s", err, stdout)
 	}
 }
 
@@ -120,7 +144,7 @@ func TestStreamNeverStill(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var closed sync.WaitGroup
 	closed.Add(1)
-	live := newStream(ctx, repeated("{\"n\":1}\n"), closed.Done, 10*time.Millisecond)
+	live := newStream(ctx, nil, repeated("{\"n\":1}\n"), closed.Done, 10*time.Millisecond)
 	s := newLiveSplitter(bufio.NewReaderSize(live, peekBytes), live, formatNDJSON)
 	c, err := s.next(nil, 1<<60)
 	if err != nil || !bytes.HasSuffix(c.data, []byte("}\n")) {
