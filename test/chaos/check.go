@@ -121,14 +121,7 @@ func (l *Load) Compare(s *Stored) (wrong []string) {
 func (l *Load) Check(t testing.TB, nodes ...*cluster.Node) {
 	t.Helper()
 	for _, n := range nodes {
-		var s *Stored
-		cluster.Eventually(t, 30*time.Second, func() (err error) {
-			s, err = l.ReadAll(n)
-			return err
-		})
-		for _, w := range l.Compare(s) {
-			t.Errorf("read through %s: %s", n.Name, w)
-		}
+		l.checkRead(t, "through "+n.Name, func() (*Stored, error) { return l.ReadAll(n) })
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,5 +138,18 @@ func (l *Load) Check(t testing.TB, nodes ...*cluster.Node) {
 			break
 		}
 		t.Error(text)
+	}
+}
+
+// checkRead fails the test unless what is read, as soon as it can be, is what must be there.
+func (l *Load) checkRead(t testing.TB, how string, read func() (*Stored, error)) {
+	t.Helper()
+	var s *Stored
+	cluster.Eventually(t, 30*time.Second, func() (err error) {
+		s, err = read()
+		return err
+	})
+	for _, w := range l.Compare(s) {
+		t.Errorf("read %s: %s", how, w)
 	}
 }

@@ -76,6 +76,6 @@ func end(t testing.TB, c *cluster.Cluster, l *Load, replicas int) {
 	checkReplicas(t, c, replicas)
 	checkPlacement(t, c)
 	if len(c.Shards) == replicas && replicas > 1 {
-		checkEach(t, c, l)
+		checkHeld(t, c, l)
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"cordwood/node/rpcport"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schemapb"
-	"cordwood/proto/shardpb"
 	"cordwood/test/cluster"
 )
 
@@ -40,13 +39,13 @@ func status(c *cluster.Cluster) (*metapb.StatusResponse, error) {
 
 // call calls the metadata service of one node.
 func call(n *cluster.Node, f func(ctx context.Context, m metapb.MetaClient) error) error {
-	return calls(n, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+	return calls(n, 5*time.Second, func(ctx context.Context, conn grpc.ClientConnInterface) error {
 		return f(ctx, metapb.NewMetaClient(conn))
 	})
 }
 
-// calls calls services of one node, as another node does.
-func calls(n *cluster.Node, f func(ctx context.Context, conn grpc.ClientConnInterface) error) error {
+// calls calls services of one node, as another node does, for so long at most.
+func calls(n *cluster.Node, limit time.Duration, f func(ctx context.Context, conn grpc.ClientConnInterface) error) error {
 	id, err := n.Identity()
 	if err != nil {
 		return err
@@ -68,7 +67,7 @@ func calls(n *cluster.Node, f func(ctx context.Context, conn grpc.ClientConnInte
 		return err
 	}
 	defer func() { _ = conn.Close() }() // of a call that was made
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	return f(ctx, conn)
 }
@@ -269,55 +268,4 @@ func follows(before, p *schemapb.Placement) bool {
 	default:
 		return gap%2 == 1
 	}
-}
-
-// checkEach has each of the nodes lead all shards, one after the other, and looks at what
-// its replicas hold: a query is answered by leaders.
-func checkEach(t testing.TB, c *cluster.Cluster, l *Load) {
-	t.Helper()
-	for _, n := range c.Shards {
-		if !n.Running() {
-			continue
-		}
-		cluster.Eventually(t, time.Minute, func() error { return leadAll(c, n) })
-		t.Logf("reading what %s holds", n.Name)
-		l.Check(t, c.Routers[0])
-	}
-}
-
-// leadAll makes n the leader of all shards, and returns nil when it is.
-func leadAll(c *cluster.Cluster, n *cluster.Node) error {
-	id, err := n.Identity()
-	if err != nil {
-		return err
-	}
-	s, err := status(c)
-	if err != nil {
-		return err
-	}
-	leads := 0
-	for _, x := range s.Nodes {
-		at := node(c, x.Node.Id)
-		for _, r := range x.Report.GetReplicas() {
-			if r.ShardId == 0 || r.State != "Leader" || at == nil {
-				continue
-			}
-			if at == n {
-				leads++
-				continue
-			}
-			if err := calls(at, func(ctx context.Context, conn grpc.ClientConnInterface) error {
-				_, err := shardpb.NewShardServiceClient(conn).ChangeReplicas(ctx, &shardpb.ChangeReplicasRequest{
-					ShardId: r.ShardId, NodeId: id.NodeID, Change: shardpb.ChangeReplicasRequest_CHANGE_LEAD,
-				})
-				return err
-			}); err != nil {
-				return fmt.Errorf("have %s hand shard %d to %s: %w", at.Name, r.ShardId, n.Name, err)
-			}
-		}
-	}
-	if leads != len(s.Shards) {
-		return fmt.Errorf("%s leads %d of %d shards, though it was asked to lead all", n.Name, leads, len(s.Shards))
-	}
-	return nil
 }
