@@ -25,6 +25,13 @@ var logs = (&schema.Table{ID: 7, Version: 1, Columns: []schema.Column{
 	{ID: 3, Name: "n", Type: schema.Int64, Semantic: schema.Field},
 }}).Index()
 
+// tagged is a table whose row groups are merged and not copied, with bloom filters.
+var tagged = (&schema.Table{ID: 7, Version: 1, Columns: []schema.Column{
+	{ID: 1, Name: "ts", Type: schema.TimestampMillisecond, Semantic: schema.Timestamp},
+	{ID: 2, Name: "msg", Type: schema.String, Semantic: schema.Tag, Index: &schema.Index{Kind: schema.InvertedIndex, Options: schema.DefaultIndexOptions(schema.InvertedIndex)}},
+	{ID: 3, Name: "n", Type: schema.Int64, Semantic: schema.Field},
+}}).Index()
+
 // writeLogs writes a segment with a row at each of the times.
 func writeLogs(t testing.TB, cfg segment.Config, table *schema.Table, r *rand.Rand, times []int64) segment.Meta {
 	t.Helper()
@@ -166,31 +173,45 @@ func TestCopiedGroups(t *testing.T) {
 	}
 }
 
-// TestCopyOfDamage: a byte that has changed in a row group that would be copied is found.
-func TestCopyOfDamage(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 1))
-	disk := vfs.NewMem()
-	id := uint64(0)
-	cfg := segment.Config{FS: disk, Dir: "d", RowGroupRows: 64, NextID: func() uint64 { id++; return id }}
-	if err := disk.MkdirAll("d"); err != nil {
-		t.Fatal(err)
-	}
-	var metas []segment.Meta
-	for i := range int64(2) {
-		var times []int64
-		for k := range int64(200) {
-			times = append(times, 1000*i+k)
+// TestMergeOfDamage: a byte that has changed in an input is found, wherever it is, whether
+// row groups are copied or merged: the input goes, and nothing could find it later.
+func TestMergeOfDamage(t *testing.T) {
+	for _, overlap := range []int64{0, 100} {
+		r := rand.New(rand.NewPCG(1, 1))
+		disk := vfs.NewMem()
+		id := uint64(0)
+		cfg := segment.Config{FS: disk, Dir: "d", RowGroupRows: 64, NextID: func() uint64 { id++; return id }}
+		if err := disk.MkdirAll("d"); err != nil {
+			t.Fatal(err)
 		}
-		metas = append(metas, writeLogs(t, cfg, logs, r, times))
-	}
-	flip(t, disk, filepath.Join("d", segment.FileName(metas[1].ID)), metas[1].Bytes/4)
-	_, err := Run(context.Background(), job(cfg, &Table{Def: logs}, metas))
-	var damage *segment.ErrCorrupt
-	if !errors.As(err, &damage) {
-		t.Errorf("a damaged row group: %v", err)
-	}
-	if names, err := disk.ReadDir("d"); err != nil || len(names) != 2 {
-		t.Errorf("files after the error: %v, %v", names, err)
+		table := logs
+		if overlap > 0 {
+			table = tagged
+		}
+		var metas []segment.Meta
+		for i := range int64(2) {
+			var times []int64
+			for k := range int64(200) {
+				times = append(times, (200-overlap)*i+k)
+			}
+			metas = append(metas, writeLogs(t, cfg, table, r, times))
+		}
+		path := filepath.Join("d", segment.FileName(metas[1].ID))
+		for at := int64(0); at < metas[1].Bytes; at += 41 {
+			flip(t, disk, path, at)
+			_, err := Run(context.Background(), job(cfg, &Table{Def: table}, metas))
+			var damage *segment.ErrCorrupt
+			if !errors.As(err, &damage) {
+				t.Fatalf("overlap %d, byte %d of %d changed: %v", overlap, at, metas[1].Bytes, err)
+			}
+			if names, err := disk.ReadDir("d"); err != nil || len(names) != 2 {
+				t.Fatalf("files after the error: %v, %v", names, err)
+			}
+			flip(t, disk, path, at) // and back
+		}
+		if _, err := Run(context.Background(), job(cfg, &Table{Def: table}, metas)); err != nil {
+			t.Errorf("overlap %d, sound files: %v", overlap, err)
+		}
 	}
 }
 

@@ -62,13 +62,12 @@ func (r *run) open() error {
 	return nil
 }
 
-// begins opens an input. All of a file is checked of which row groups may be copied: what
-// is copied is not looked at again.
+// begins opens an input. All of its file is checked before: row groups that are copied are
+// not looked at again, filters and indexes not at all, and the file goes, so that nobody
+// would learn that the disk changed it.
 func (r *run) begins(c *cursor) (err error) {
-	if c.lazy {
-		if err := segment.Check(r.job.Config.FS, filepath.Dir(c.in.Path), c.meta, true); err != nil {
-			return err
-		}
+	if err := segment.Check(r.job.Config.FS, filepath.Dir(c.in.Path), c.meta, true); err != nil {
+		return err
 	}
 	c.r, err = segment.Open(r.job.Config.FS, c.in.Path, c.meta)
 	return err
