@@ -3,7 +3,6 @@ package coordinator
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -201,21 +200,6 @@ func (d *diagnosis) downNodes() {
 	}
 }
 
-// round is a time for people: to the second, above a minute to half a minute.
-func round(d time.Duration) string {
-	unit := time.Second
-	if d > time.Minute {
-		unit = time.Minute / 2
-	}
-	text := d.Round(unit).String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-2]
-		}
-	}
-	return text
-}
-
 // blockedRepairs says of shards why they would get no new replicas for those on nodes that
 // are down, also before that is tried.
 func (p *picture) blockedRepairs() map[uint32]string {
@@ -298,14 +282,6 @@ func (d *diagnosis) missingReplicas() {
 		}
 		d.add(warning, advice, "%s %s: %s replicas answer", word, few(groups[key]), numbers)
 	}
-}
-
-// few are the first of many.
-func few(list []string) string {
-	if len(list) > 8 {
-		return strings.Join(list[:8], ", ") + fmt.Sprintf(" and %d more", len(list)-8)
-	}
-	return strings.Join(list, ", ")
 }
 
 // stuckAfter is how long an operation may be at one step without a word of warning.
@@ -438,48 +414,4 @@ func (d *diagnosis) notes() {
 		}
 		d.add(info, fmt.Sprintf("'cordwood shard replicas %s 3' keeps three", alone[0]), "%s: while its node is down, its rows can be neither written nor read", words)
 	}
-}
-
-// label is a node by its name if no other has the same, else by its id.
-func (p *picture) label(id string) string {
-	name := p.name(id)
-	same := 0
-	for _, n := range p.status.Nodes {
-		if n.GetNode().GetName() == name {
-			same++
-		}
-	}
-	if same > 1 {
-		return id
-	}
-	return name
-}
-
-// plural is a number of things.
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
-// nodeID finds ids of nodes, which are ULIDs.
-var nodeID = regexp.MustCompile(`\b[0-9A-HJKMNP-TV-Z]{26}\b`)
-
-// spell calls the nodes in the text of an error by their names, with their addresses.
-func (p *picture) spell(text string) string {
-	return nodeID.ReplaceAllStringFunc(text, func(id string) string {
-		if n := p.nodes[id].GetNode(); n.GetRpcAddr() != "" {
-			return fmt.Sprintf("%s (%s)", p.label(id), n.RpcAddr)
-		}
-		return id
-	})
-}
-
-func (p *picture) labels(ids []string) string {
-	var out []string
-	for _, id := range ids {
-		out = append(out, p.label(id))
-	}
-	return few(out)
 }

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/cmd/cordwood/client"
+	"cordwood/router/httpapi"
+)
+
+func operationTable(w io.Writer, ops []httpapi.ClusterOperation, states bool) {
+	head := "ID\tKIND\tABOUT\tSTEP\tDONE\tBY\tREASON"
+	if states {
+		head = "ID\tKIND\tABOUT\tSTATE\tTOOK\tBY\tREASON"
+	}
+	fmt.Fprintln(w, head)
+	for _, op := range ops {
+		if !states {
+			done := "-"
+			if op.TotalBytes > 0 {
+				done = fmt.Sprintf("%s of %s", formatSize(op.DoneBytes), formatSize(op.TotalBytes))
+			}
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", op.ID, op.Kind, op.Subject, op.Step, done, op.By, one(op.Reason))
+			continue
+		}
+		end := time.Now()
+		if op.Ended != nil {
+			end = *op.Ended
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", op.ID, op.Kind, op.Subject, op.State, end.Sub(op.Created).Round(100*time.Millisecond), op.By, one(op.Reason))
+	}
+}
+
+func newClusterOperationsCommand() *cobra.Command {
+	var output string
+	var running, wait bool
+	cmd := &cobra.Command{
+		Use:   "operations [ID]",
+		Short: "List what the cluster does and did to itself, the newest first",
+		Example: `  cordwood cluster operations
+  cordwood cluster operations --running --output json
+  cordwood cluster operations 12 --wait`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var how []func(*client.Config)
+			if !wait {
+				how = append(how, asIs)
+			}
+			a, err := newClusterAPI(cmd, how...)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 && wait {
+				return usageError{fmt.Errorf("--wait needs the ID of an operation")}
+			}
+			var list []httpapi.ClusterOperation
+			detail := func(w io.Writer) { operationTable(w, list, true) }
+			if len(args) == 1 {
+				detail = func(w io.Writer) {
+					if len(list) == 1 { // --running may have left it out
+						operationDetail(w, &list[0])
+					}
+				}
+				id, err := operationNumber(args[0])
+				if err != nil {
+					return err
+				}
+				if wait {
+					return a.wait(cmd, id)
+				}
+				op, err := a.operation(cmd.Context(), id)
+				if err != nil {
+					return err
+				}
+				list = []httpapi.ClusterOperation{*op}
+			} else if list, err = a.operations(cmd.Context()); err != nil {
+				return err
+			}
+			if running {
+				list = slices.DeleteFunc(list, func(op httpapi.ClusterOperation) bool { return op.State != "running" })
+			}
+			return printList(cmd.OutOrStdout(), output, list, detail)
+		},
+	}
+	listOutput(cmd, &output)
+	cmd.Flags().BoolVar(&running, "running", false, "only those that run")
+	waitFlag(cmd, &wait)
+	return cmd
+}
+
+// operationDetail prints all of one operation.
+func operationDetail(w io.Writer, op *httpapi.ClusterOperation) {
+	line := func(name, format string, args ...any) {
+		if text := fmt.Sprintf(format, args...); text != "" {
+			fmt.Fprintf(w, "%s\t%s\n", name, strings.ReplaceAll(text, "\n", "\n\t"))
+		}
+	}
+	line("operation", "%d", op.ID)
+	line("kind", "%s", op.Kind)
+	line("about", "%s", op.Subject)
+	line("from", "%s", op.From)
+	line("to", "%s", op.To)
+	if len(op.ToShards) > 0 {
+		line("to shards", "%s", strings.Trim(fmt.Sprint(op.ToShards), "[]"))
+	}
+	state := op.State
+	if op.Cancel && op.State == "running" {
+		state += ", being cancelled"
+	}
+	line("state", "%s", state)
+	line("step", "%s, try %d", op.Step, op.Attempt)
+	if op.TotalBytes > 0 {
+		line("done", "%s of %s", formatSize(op.DoneBytes), formatSize(op.TotalBytes))
+	}
+	if op.ETASeconds != nil {
+		line("left", "about %s", time.Duration(*op.ETASeconds*float64(time.Second)).Round(time.Second))
+	}
+	if op.Parent != 0 {
+		line("part of", "operation %d", op.Parent)
+	}
+	line("asked for by", "%s", op.By)
+	line("begun", "%s", op.Created.Format(time.RFC3339))
+	if op.Ended != nil {
+		line("ended", "%s, after %s", op.Ended.Format(time.RFC3339), op.Ended.Sub(op.Created).Round(100*time.Millisecond))
+	} else {
+		line("last step", "%s", op.Updated.Format(time.RFC3339))
+	}
+	line("reason", "%s", op.Reason)
+}
+
+func operationNumber(text string) (uint64, error) {
+	id, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || id == 0 {
+		return 0, usageError{fmt.Errorf("%q is no operation: they are numbered, 'cordwood cluster operations' lists them", text)}
+	}
+	return id, nil
+}
+
+func newClusterCancelCommand() *cobra.Command {
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "cancel ID",
+		Short: "Have an operation end where it can, and undo what it had begun",
+		Long: `Have an operation end at the next step where it can, and undo what it had begun. What cannot
+be undone any more is finished instead.`,
+		Example: "  cordwood cluster cancel 12 --wait",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := operationNumber(args[0])
+			if err != nil {
+				return err
+			}
+			a, err := newClusterAPI(cmd)
+			if err != nil {
+				return err
+			}
+			var answer httpapi.ClusterAnswer
+			if err := a.call(cmd.Context(), http.MethodDelete, "/operations/"+args[0], nil, &answer); err != nil {
+				return err
+			}
+			if !wait {
+				fmt.Fprintf(cmd.OutOrStdout(), "operation %d: %s\n", id, answer.Message)
+				return nil
+			}
+			err = a.wait(cmd, id)
+			if op, e := a.operation(cmd.Context(), id); e == nil && op.State == "cancelled" {
+				fmt.Fprintf(cmd.OutOrStdout(), "cancelled: %s\n", op.Reason)
+				return nil
+			}
+			return err
+		},
+	}
+	waitFlag(cmd, &wait)
+	return cmd
+}
+
+func newClusterPauseCommand(verb, kind, short string) *cobra.Command {
+	return &cobra.Command{
+		Use:       verb + " rebalance",
+		Short:     short,
+		Example:   "  cordwood cluster " + verb + " rebalance",
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: []string{"rebalance"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] != "rebalance" {
+				return usageError{fmt.Errorf("%q cannot be %sd: only rebalance can", args[0], verb)}
+			}
+			return begin(cmd, &httpapi.ClusterRequest{Kind: kind}, false)
+		},
+	}
+}

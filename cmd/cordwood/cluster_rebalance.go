@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/router/httpapi"
+)
+
+func newRebalanceCommand() *cobra.Command {
+	var planOnly, yes, wait bool
+	var output string
+	cmd := &cobra.Command{
+		Use:   "rebalance",
+		Short: "Show what would even the nodes out, then do it",
+		Long: `Show which replicas would be moved so that the nodes are about evenly loaded, and then move
+them, and hot tables after them. More is planned when that is done, until nothing is to be
+gained. --plan only shows.
+
+The load of a node weighs how full its disk is (half), its part of all that is taken in (0.3; less
+while that is below 1 MiB/s for each node) and of all replicas (0.2). Replicas move if two loads differ by more than a tenth, or two numbers of
+replicas by more than a fifth of the mean and by two, to nodes whose disks are at most 80 % full,
+or up to 90 % if those of the others are as full. If nothing is to be moved it says why.
+
+The cluster does the same by itself ten minutes after nodes have come or gone, if they differ by
+three times as much.`,
+		Example: "  cordwood rebalance --plan\n  cordwood rebalance --yes --wait",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "table" && !planOnly {
+				return usageError{fmt.Errorf("--output %s goes with --plan: 'cordwood cluster operations --output %s' shows what is done", output, output)}
+			}
+			if planOnly && (yes || wait) {
+				return usageError{errors.New("--plan only shows what would be done: leave it out, or leave out --yes and --wait")}
+			}
+			a, err := newClusterAPI(cmd)
+			if err != nil {
+				return err
+			}
+			plan := &httpapi.ClusterPlan{}
+			if err := a.call(cmd.Context(), http.MethodGet, "/plan", nil, plan); err != nil {
+				return err
+			}
+			if planOnly && output != "table" {
+				return printList(cmd.OutOrStdout(), output, plan, nil)
+			}
+			if err := printPlan(cmd.OutOrStdout(), plan); err != nil || planOnly {
+				return err
+			}
+			if !yes {
+				question := "move them, and hot tables after them?"
+				if len(plan.Moves) == 0 {
+					question = "look for hot tables, and move those?"
+				}
+				if err := confirm(cmd, question); err != nil {
+					return err
+				}
+			}
+			return begin(cmd, &httpapi.ClusterRequest{Kind: "rebalance"}, wait)
+		},
+	}
+	cmd.Flags().BoolVar(&planOnly, "plan", false, "only show what would be done; --output json or yaml are for programs")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	waitFlag(cmd, &wait)
+	listOutput(cmd, &output)
+	return cmd
+}
+
+func printPlan(w io.Writer, plan *httpapi.ClusterPlan) error {
+	if plan.Paused {
+		fmt.Fprintln(w, "rebalancing is paused: 'cordwood cluster resume rebalance' ends that")
+	}
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	if len(plan.Nodes) > 0 {
+		fmt.Fprintln(t, "NODE\tREPLICAS\tDISK\tINGEST\tLOAD")
+		for _, n := range plan.Nodes {
+			fmt.Fprintf(t, "%s\t%d\t%s\t%.0f %%\t%.2f\n", n.Node, n.Replicas, percent(n.DiskUsed, n.DiskCapacity), 100*n.IngestShare, n.Load)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
+	for _, b := range plan.Blocked {
+		fmt.Fprintf(w, "cannot be done: %s\n", b)
+	}
+	switch {
+	case len(plan.Moves) > 0:
+	case plan.Even != "":
+		fmt.Fprintf(w, "no replica is to be moved: %s\n", plan.Even)
+		return nil
+	default:
+		fmt.Fprintln(w, "no replica is to be moved")
+		return nil
+	}
+	fmt.Fprintln(t, "SHARD\tFROM\tTO\tBYTES\tREASON")
+	for _, m := range plan.Moves {
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\n", m.Shard, dash(m.From), dash(m.To), formatSize(m.Bytes), m.Reason)
+	}
+	return t.Flush()
+}
