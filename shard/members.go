@@ -159,7 +159,7 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 	for _, l := range s.live {
 		out.SegmentBytes += l.Bytes
 		if d := l.damage.Load(); d != nil {
-			out.Damaged = append(out.Damaged, &metapb.DamagedSegment{File: l.path, Rows: l.Rows, Reason: d.reason})
+			out.Damaged = append(out.Damaged, &metapb.DamagedSegment{File: l.path, Rows: l.Rows, Reason: strings.ToValidUTF8(d.reason, "\uFFFD")})
 		}
 	}
 	s.mu.RUnlock()

@@ -300,6 +300,10 @@ func (h *Host) All() []*shard.Shard {
 	return out
 }
 
+// text is what a message may hold: errors quote bytes of damaged files, and a report that
+// cannot be sent would tell of nothing.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
 // Reports says of every replica that is placed here how it is, in the order of the ids.
 func (h *Host) Reports() []*metapb.ReplicaReport {
 	var out []*metapb.ReplicaReport
@@ -308,7 +312,7 @@ func (h *Host) Reports() []*metapb.ReplicaReport {
 	}
 	h.mu.RLock()
 	for id, f := range h.failed {
-		out = append(out, &metapb.ReplicaReport{ShardId: id, Incarnation: f.incarnation, State: "Failed", Reason: f.err.Error(), FilesDamaged: f.damaged})
+		out = append(out, &metapb.ReplicaReport{ShardId: id, Incarnation: f.incarnation, State: "Failed", Reason: text(f.err.Error()), FilesDamaged: f.damaged})
 	}
 	h.mu.RUnlock()
 	slices.SortFunc(out, func(a, b *metapb.ReplicaReport) int { return int(a.ShardId) - int(b.ShardId) })

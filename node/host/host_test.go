@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
@@ -325,7 +327,10 @@ func TestFailedReplica(t *testing.T) {
 	defer cancel()
 	cat, made := &catalog{changed: make(chan struct{})}, &created{}
 	cat.set(1, 2)
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "\x80") // errors may hold any bytes, messages may not
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "2"), []byte("not a folder"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -336,6 +341,9 @@ func TestFailedReplica(t *testing.T) {
 	reports := h.Reports()
 	if len(reports) != 2 || reports[0].State != "Leader" || reports[1].State != "Failed" || !strings.Contains(reports[1].Reason, "open shard 2") {
 		t.Errorf("reports: %v", reports)
+	}
+	if _, err := proto.Marshal(reports[1]); err != nil {
+		t.Error(err)
 	}
 	if err := h.Close(ctx); err != nil {
 		t.Error(err)

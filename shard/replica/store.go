@@ -352,7 +352,7 @@ func appendValueSum(key, val []byte) []byte {
 func cutValueSum(key, stored []byte) ([]byte, error) {
 	n := len(stored) - 4
 	if n < 0 || valueSum(key, stored[:n]) != binary.LittleEndian.Uint32(stored[n:]) {
-		return nil, damagedf("value of %s, % x, is damaged: it does not match its checksum", key, stored)
+		return nil, damagedf("value of %q, % x, is damaged: it does not match its checksum", key, stored)
 	}
 	return stored[:n], nil
 }
