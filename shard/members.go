@@ -147,7 +147,7 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 		}
 	}
 	if err := s.replica.Err(); err != nil {
-		out.Reason = err.Error()
+		out.Reason = strings.ToValidUTF8(err.Error(), "\uFFFD") // it may quote bytes of a damaged file
 	}
 	if s.installs.running.Load() {
 		out.State, out.CaughtUp = "Installing", false
@@ -159,7 +159,7 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 	for _, l := range s.live {
 		out.SegmentBytes += l.Bytes
 		if d := l.damage.Load(); d != nil {
-			out.Damaged = append(out.Damaged, &metapb.DamagedSegment{File: l.path, Rows: l.Rows, Reason: strings.ToValidUTF8(d.reason, "\uFFFD")})
+			out.Damaged = append(out.Damaged, &metapb.DamagedSegment{File: l.path, Rows: l.Rows, Reason: d.reason})
 		}
 	}
 	s.mu.RUnlock()

@@ -26,8 +26,6 @@ const (
 	flagPacked = 1
 	// flagBits tells that it is packed by ways that flagPacked alone does not know.
 	flagBits = 2
-	// bitsSince is the protocol version that brought flagBits.
-	bitsSince = 5
 
 	offVersion = 4
 	offFlags   = 6

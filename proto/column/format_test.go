@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/s2"
 
+	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 )
 
@@ -146,7 +147,7 @@ func TestGoldenPacked(t *testing.T) {
 func TestOlder(t *testing.T) {
 	for name, b := range map[string]*Builder{"packed": packedBuilder(), "bits": bitsBuilder()} {
 		h := goldenHeader
-		h.Protocol = bitsSince - 1
+		h.Protocol = metapb.ProtocolPacking - 1
 		src := b.Encode(nil, h)
 		if flags, ways := binary.LittleEndian.Uint16(src[offFlags:]), waysOf(t, src); flags != flagPacked || ways != "1" {
 			t.Errorf("%s: flags %#x, packed by the ways %s", name, flags, ways)
