@@ -151,8 +151,9 @@ type Meta struct {
 	stop    chan struct{}  // closed by Close
 	cutting sync.WaitGroup // goroutines that use the catalog
 
-	closeOnce sync.Once
-	closeErr  error
+	closing  atomic.Bool
+	closed   chan struct{} // closed when Close is done; closeErr is set before
+	closeErr error
 }
 
 var _ metapb.MetaServer = (*Meta)(nil)
@@ -175,7 +176,7 @@ func Open(cfg Config) (_ *Meta, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Meta{cfg: cfg, catalog: cat, metrics: newMetrics(cfg.Registerer), stop: make(chan struct{})}
+	m := &Meta{cfg: cfg, catalog: cat, metrics: newMetrics(cfg.Registerer), stop: make(chan struct{}), closed: make(chan struct{})}
 	m.reports = &reports{downAfter: cfg.DownAfter, now: cfg.Now}
 	if m.machine, err = newMachine(cat, m.metrics); err != nil {
 		return nil, errors.Join(err, cat.Close())
@@ -241,18 +242,25 @@ func (m *Meta) ClusterID() (id string, err error) {
 }
 
 // Close ends all watches and stops the member. What was answered is durable
-// without it. A second call returns what the first returned.
+// without it. A second call waits for the first and returns what it returned.
 func (m *Meta) Close() error {
-	m.closeOnce.Do(func() {
-		m.machine.hub.close()
-		m.ensures.close()
-		close(m.stop)
-		err := m.replica.Close()
-		m.cutting.Wait() // it may be in a snapshot, which reads the catalog
-		m.closeErr = errors.Join(err, m.catalog.Close())
-		m.metrics.unregister()
-	})
+	if m.closing.CompareAndSwap(false, true) {
+		m.closeErr = m.close()
+		close(m.closed)
+	}
+	<-m.closed
 	return m.closeErr
+}
+
+func (m *Meta) close() error {
+	m.machine.hub.close()
+	m.ensures.close()
+	close(m.stop)
+	err := m.replica.Close()
+	m.cutting.Wait() // it may be in a snapshot, which reads the catalog
+	err = errors.Join(err, m.catalog.Close())
+	m.metrics.unregister()
+	return err
 }
 
 // Propose checks a command, puts it through the log and returns what it brought

@@ -59,8 +59,12 @@ func (s *Shard) Compact(ctx context.Context) error {
 
 // compact does the compaction that is most worth it, and tells whether there was one.
 func (s *Shard) compact(ctx context.Context) (did bool, err error) {
-	s.compactMu.Lock()
-	defer s.compactMu.Unlock()
+	select {
+	case s.compactTurn <- struct{}{}:
+		defer func() { <-s.compactTurn }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
 	if s.cfg.Space() != SpaceOK || len(s.pick()) == 0 {
 		return false, nil
 	}

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -121,4 +122,21 @@ func TestFarBehind(t *testing.T) {
 		}
 	}
 	g.wantRows(away, 1, want...)
+}
+
+// TestChangesTakeTurns has a change of the members wait for another one only as long as
+// its own time lasts.
+func TestChangesTakeTurns(t *testing.T) {
+	s := openShard(t, testConfig(t))
+	s.changing <- struct{}{} // as a Change that waits for another node has it
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := s.Change(ctx, replica.AddLearner, "n2")
+	if errs.CodeOf(err) != errs.ShardNotReady || errs.ReasonOf(err) != errs.Busy {
+		t.Errorf("a change beside another: %v", err)
+	}
+	<-s.changing
+	if err := s.Change(wait(t), replica.Remove, "n2"); err != nil {
+		t.Errorf("a change after it: %v", err)
+	}
 }

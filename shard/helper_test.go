@@ -126,7 +126,7 @@ func wait(t testing.TB) context.Context {
 // crash stops the goroutines without flushing anything, as a kill would. The files
 // stay as they are.
 func (o *opened) crash() {
-	o.closeOnce.Do(func() {
+	_ = o.end(context.Background(), func() error {
 		o.queue.close()
 		o.committers.Wait()
 		o.stopInstalls()
@@ -135,11 +135,12 @@ func (o *opened) crash() {
 		o.watching.Wait()
 		o.flusher.Wait()
 		o.compactStop()
-		o.closeErr = o.Shard.replica.Close()
+		err := o.Shard.replica.Close()
 		o.mu.Lock()
 		o.closed = true
 		o.mu.Unlock()
 		o.metrics.unregister()
+		return err
 	})
 }
 

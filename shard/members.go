@@ -19,8 +19,12 @@ import (
 // and the log is cut, so that the new one gets them with the segments: from then on they
 // go through the log as all others do.
 func (s *Shard) Change(ctx context.Context, kind replica.ChangeKind, node string) error {
-	s.changing.Lock()
-	defer s.changing.Unlock()
+	select {
+	case s.changing <- struct{}{}:
+		defer func() { <-s.changing }()
+	case <-ctx.Done():
+		return errs.Wrap(errs.ShardNotReady, ctx.Err(), "shard %d: %s, node %s: another change of the members is under way; nothing was changed", s.cfg.ID, kind, node).WithReason(errs.Busy).WithRetryAfter(time.Second)
+	}
 	if kind == replica.AddLearner && s.replica.SoleMember() && node != s.cfg.NodeID {
 		if err := s.share(ctx); err != nil {
 			return errs.Wrap(errs.ShardNotReady, err, "shard %d: %s, node %s: the rows that are not in the log", s.cfg.ID, kind, node).WithReason(errs.Busy).WithRetryAfter(time.Second)

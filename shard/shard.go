@@ -77,9 +77,9 @@ type Shard struct {
 	generation     uint64       // how often the state of another replica was taken over
 	unswept        bool         // the manifest lists garbage that sweep has removed
 
-	// compactMu is held by the one compaction that runs; it guards resting, which has
-	// the segments that could not be compacted. It is taken before commitMu.
-	compactMu   sync.Mutex
+	// compactTurn holds a token of the one compaction that runs; it guards resting, which has
+	// the segments that could not be compacted.
+	compactTurn chan struct{}
 	resting     map[uint64]time.Time
 	compacting  atomic.Int64 // 1 while a compaction runs
 	compactDebt atomic.Int64
@@ -90,7 +90,8 @@ type Shard struct {
 	// expiry is used by the flush loop alone.
 	expiry expiryClock
 
-	changing sync.Mutex // one Change at a time; taken before all others
+	// changing holds a token during a Change, which may wait for other nodes: one at a time.
+	changing chan struct{}
 
 	// mu guards everything below. It is held for moments only, and no other lock is
 	// taken under it. The apply goroutine changes state and active under it, and
@@ -130,7 +131,8 @@ type Shard struct {
 	committers    sync.WaitGroup
 	watching      sync.WaitGroup
 	flusher       sync.WaitGroup
-	closeOnce     sync.Once
+	ending        atomic.Bool
+	ended         chan struct{} // closed when Close is done; closeErr is set before
 	closeErr      error
 }
 
@@ -150,7 +152,8 @@ func Open(cfg Config) (*Shard, error) {
 	s := &Shard{
 		cfg: cfg, segmentDir: filepath.Join(cfg.Dir, segmentDirName), now: cfg.Now, applyIDs: map[batchID]struct{}{},
 		live: map[uint64]*liveSegment{}, segments: map[uint64][]*liveSegment{}, queue: newQueue(cfg.ID, cfg.QueueBytes, cfg.QueueWrites),
-		resting: map[uint64]time.Time{}, compactWake: make(chan struct{}, 1),
+		resting: map[uint64]time.Time{}, compactTurn: make(chan struct{}, 1), compactWake: make(chan struct{}, 1),
+		changing: make(chan struct{}, 1), ended: make(chan struct{}),
 		wake: make(chan string, 1), flushRequests: make(chan chan error), stop: make(chan struct{}),
 	}
 	freed := make(chan struct{})
@@ -278,10 +281,25 @@ func (s *Shard) memoryLocked() int64 {
 
 // Close refuses new writes, lets those under way finish, flushes, and stops every
 // goroutine. Rows that could not be flushed are safe in the log; the error says why.
-// Views stay usable. A second call waits for the first and returns what it returned.
+// Views stay usable. A second call waits for the first, as long as its ctx lets it, and
+// returns what it returned.
 func (s *Shard) Close(ctx context.Context) error {
-	s.closeOnce.Do(func() { s.closeErr = s.close(ctx) })
-	return s.closeErr
+	return s.end(ctx, func() error { return s.close(ctx) })
+}
+
+// end has the first call of several do what ends the shard, and the others wait for it.
+func (s *Shard) end(ctx context.Context, do func() error) error {
+	if s.ending.CompareAndSwap(false, true) {
+		s.closeErr = do()
+		close(s.ended)
+		return s.closeErr
+	}
+	select {
+	case <-s.ended:
+		return s.closeErr
+	case <-ctx.Done():
+		return fmt.Errorf("shard %d: close: it is being closed already: %w", s.cfg.ID, ctx.Err())
+	}
 }
 
 func (s *Shard) close(ctx context.Context) error {

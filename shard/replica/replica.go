@@ -21,6 +21,7 @@
 package replica
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -64,14 +65,14 @@ type Replica struct {
 	noTransfers bool
 	transfers   sync.WaitGroup
 
-	snapshotMu sync.Mutex  // one Snapshot at a time, and none while one is installed
-	caughtUp   atomic.Bool // as a follower: has applied what was committed when it was told
-	stop       chan struct{}
-	ended      <-chan struct{} // closed before raft is shut down
-	end        func()          // closes it; may be called again
-	watching   sync.WaitGroup
-	closeOnce  sync.Once
-	closeErr   error
+	snapshots chan struct{} // holds a token during a Snapshot, and while one is installed
+	caughtUp  atomic.Bool   // as a follower: has applied what was committed when it was told
+	stop      chan struct{}
+	ended     <-chan struct{} // closed before raft is shut down
+	end       func()          // closes it; may be called again
+	watching  sync.WaitGroup
+	closed    chan struct{} // closed when Close is done; closeErr is set before
+	closeErr  error
 }
 
 // Open opens or creates the member in cfg.Dir and starts it. On return all
@@ -88,6 +89,7 @@ func Open(cfg Config) (*Replica, error) {
 	cfg = cfg.withDefaults()
 	r := &Replica{
 		cfg: cfg, changed: make(chan struct{}), failed: make(chan struct{}), stop: make(chan struct{}), staging: make(chan struct{}, 1),
+		snapshots: make(chan struct{}, 1), closed: make(chan struct{}),
 		metrics: newMetrics(cfg.Registerer, cfg.Group),
 	}
 	ended := make(chan struct{})
@@ -137,8 +139,12 @@ func (r *Replica) soleVoter() bool {
 // entries. It returns nil, and does nothing, if no
 // entry was ever applied by this process. Calls are taken one after another.
 func (r *Replica) Snapshot() error {
-	r.snapshotMu.Lock()
-	defer r.snapshotMu.Unlock()
+	select {
+	case r.snapshots <- struct{}{}:
+		defer func() { <-r.snapshots }()
+	case <-r.ended:
+		return fmt.Errorf("replica %s: snapshot: %w", r.cfg.Group, cmp.Or(r.failure(), ErrClosed))
+	}
 	if err := r.failure(); err != nil {
 		return fmt.Errorf("replica %s: snapshot: %w", r.cfg.Group, err)
 	}
@@ -200,15 +206,19 @@ func (r *Replica) fail(err error) {
 // acknowledged is durable without it. A second call waits for the first and
 // returns what it returned.
 func (r *Replica) Close() error {
-	r.closeOnce.Do(func() { r.closeErr = r.close() })
+	r.gate.Lock()
+	first := !r.closing
+	r.closing = true
+	r.gate.Unlock()
+	if first {
+		r.closeErr = r.close()
+		close(r.closed)
+	}
+	<-r.closed
 	return r.closeErr
 }
 
 func (r *Replica) close() error {
-	r.gate.Lock()
-	r.closing = true
-	r.gate.Unlock()
-
 	if r.failure() == nil {
 		if r.raft.State() == raft.Leader && len(r.raft.GetConfiguration().Configuration().Servers) > 1 {
 			if err := (transferring{r, func() raft.Future { return r.raft.LeadershipTransfer() }}).Error(); err != nil {

@@ -43,8 +43,13 @@ func (r *Replica) takeSnapshot(rpc raft.RPC, req *raft.InstallSnapshotRequest) {
 	}
 	// No snapshot of our own may be under way: raft would note it as its newest one after
 	// it has installed this one.
-	r.snapshotMu.Lock()
-	defer r.snapshotMu.Unlock()
+	select {
+	case r.snapshots <- struct{}{}:
+		defer func() { <-r.snapshots }()
+	case <-r.wire.done:
+		answers <- raft.RPCResponse{Error: raft.ErrRaftShutdown}
+		return
+	}
 	installed := make(chan raft.RPCResponse, 1)
 	rpc.RespChan = installed
 	if !r.wire.pass(rpc) {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,6 +26,7 @@ func runSeed(t *testing.T, opt Options) (r *Report) {
 	if *verbose {
 		opt.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	}
+	defer watch(opt)()
 	synctest.Test(t, func(t *testing.T) {
 		var err error
 		if r, err = Run(opt, dir); err != nil {
@@ -33,6 +35,25 @@ func runSeed(t *testing.T, opt Options) (r *Report) {
 	})
 	r.Violations = append(r.Violations, r.schemas.check()...) // out of the bubble: it takes real time
 	return r
+}
+
+// watch ends the process if a run takes too long in real time, and tells which goroutines
+// hold virtual time up: it stands still while one waits for a mutex whose owner waits for
+// time to pass, which a program in real time would survive, but not notice either.
+func watch(opt Options) (stop func()) {
+	const limit = 5 * time.Minute // a run takes seconds
+	timer := time.AfterFunc(limit, func() {
+		stacks := make([]byte, 64<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		fmt.Printf("%s: not done after %s of real time; what holds it up, of its bubble or of another:\n", opt, limit)
+		for g := range strings.SplitSeq(string(stacks), "\n\n") {
+			if state, _, _ := strings.Cut(g, "\n"); strings.Contains(state, "synctest bubble") && !strings.Contains(state, "(durable)") {
+				fmt.Printf("%s\n\n", g)
+			}
+		}
+		os.Exit(1)
+	})
+	return func() { timer.Stop() }
 }
 
 // newDir returns a folder for what is on real files, in memory if the system has such a
