@@ -1,0 +1,137 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+)
+
+// This file decides what is restored, before anything is changed.
+
+// plan decides what is restored and whether the cluster has room for it. It changes
+// nothing.
+func (s *restoration) plan(ctx context.Context) error {
+	tables, err := s.readMetadata(ctx)
+	if err != nil {
+		return err
+	}
+	if tables, err = s.choose(tables); err != nil {
+		return err
+	}
+	state, err := s.cfg.Target.state(ctx)
+	if err != nil {
+		return fmt.Errorf("read the metadata of the cluster: %w", err)
+	}
+	if err := s.compare(tables, state); err != nil {
+		return err
+	}
+	return s.planMerging()
+}
+
+// choose leaves out what was not asked for.
+func (s *restoration) choose(tables []*schemapb.Table) ([]*schemapb.Table, error) {
+	var own []*schemapb.Table
+	for _, t := range tables {
+		if schema.ReservedDatabase(t.Database) {
+			s.out.LeftOut = append(s.out.LeftOut, t.Database+"."+t.Name)
+		} else {
+			own = append(own, t)
+		}
+	}
+	s.databases = slices.DeleteFunc(s.databases, func(d *schemapb.Database) bool { return schema.ReservedDatabase(d.Name) })
+	if len(s.cfg.Databases)+len(s.cfg.Tables) == 0 {
+		return own, nil
+	}
+	s.out.LeftOut, s.pipelines = nil, nil
+	databases, names := map[string]bool{}, map[string]bool{}
+	for _, d := range s.cfg.Databases {
+		if _, ok := s.options[d]; !ok {
+			return nil, fmt.Errorf("backup %s has no database %s", s.b.Id, d)
+		}
+		databases[d] = true
+	}
+	for _, name := range s.cfg.Tables {
+		i := slices.IndexFunc(own, func(t *schemapb.Table) bool {
+			return t.Database+"."+t.Name == name || t.Database == schema.DefaultDatabase && t.Name == name
+		})
+		if i < 0 {
+			return nil, fmt.Errorf("backup %s has no table %s: name it as DATABASE.TABLE", s.b.Id, name)
+		}
+		names[own[i].Database+"."+own[i].Name] = true
+	}
+	var chosen []*schemapb.Table
+	for _, t := range own {
+		if databases[t.Database] || names[t.Database+"."+t.Name] {
+			chosen = append(chosen, t)
+			databases[t.Database] = databases[t.Database] || false
+		}
+	}
+	needed := map[string]bool{}
+	for _, t := range chosen {
+		needed[t.Database] = true
+	}
+	s.databases = slices.DeleteFunc(s.databases, func(d *schemapb.Database) bool { return !databases[d.Name] && !needed[d.Name] })
+	return chosen, nil
+}
+
+// compare holds the chosen tables against those of the cluster.
+func (s *restoration) compare(tables []*schemapb.Table, state *metapb.WatchResponse) error {
+	have := map[string]*schemapb.Table{}
+	for _, t := range state.Tables {
+		have[t.Database+"."+t.Name] = t
+	}
+	wanted := map[string]bool{}
+	var inTheWay []string
+	for _, t := range tables {
+		rt := &restoredTable{from: t}
+		wanted[rt.name()] = true
+		if old := have[rt.name()]; old != nil {
+			switch {
+			case old.Restored.GetBackupId() == s.b.Id && !old.Restored.Complete:
+				rt.had = old
+			case s.cfg.Existing == Replace:
+				s.drop = append(s.drop, old)
+			case old.Restored.GetBackupId() == s.b.Id:
+				s.out.Complete = append(s.out.Complete, rt.name())
+				continue
+			default:
+				inTheWay = append(inTheWay, rt.name())
+			}
+		}
+		s.tables = append(s.tables, rt)
+		s.byID[t.Id] = rt
+	}
+	if s.cfg.Existing == Refuse {
+		for _, t := range state.Tables {
+			name := t.Database + "." + t.Name
+			if !wanted[name] && slices.ContainsFunc(s.databases, func(d *schemapb.Database) bool { return d.Name == t.Database }) {
+				inTheWay = append(inTheWay, name)
+			}
+		}
+	}
+	if len(inTheWay) == 0 {
+		return nil
+	}
+	slices.Sort(inTheWay)
+	list := strings.Join(inTheWay[:min(len(inTheWay), 10)], ", ")
+	if n := len(inTheWay); n > 10 {
+		list += fmt.Sprintf(" and %d more", n-10)
+	}
+	if s.cfg.Existing == Refuse {
+		return &InTheWayError{inTheWay, fmt.Sprintf("the cluster is not empty, nothing was changed: in the way: %s: restore into an empty cluster, choose other tables by --database and --table, restore beside them by --into-existing, or drop tables of the same name first by --replace", list)}
+	}
+	return &InTheWayError{inTheWay, fmt.Sprintf("tables of the same name exist, nothing was changed: %s: drop or rename them, or have them dropped by --replace", list)}
+}
+
+// InTheWayError says which tables of the cluster keep a restore from being begun.
+type InTheWayError struct {
+	Tables []string
+	text   string
+}
+
+func (e *InTheWayError) Error() string { return e.text }
