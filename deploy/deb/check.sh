@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks a Debian package: what is in it, and that systemd understands the unit.
+# Checks a Debian package: what is in it, that systemd understands the unit, and starts again what the watchdog ended.
 set -eu
 deb=$1
 list=$(dpkg-deb --contents "$deb")
@@ -7,12 +7,33 @@ for want in ./usr/bin/cordwood ./lib/systemd/system/cordwood.service ./etc/cordw
   echo "$list" | grep -q " $want\$" || { echo "$deb: $want is missing" >&2; exit 1; }
 done
 dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+server=
+trap '[ -z "$server" ] || kill -KILL "$server" 2>/dev/null || true; rm -rf "$dir"' EXIT
 dpkg-deb --raw-extract "$deb" "$dir"
 grep -qx /etc/cordwood/cordwood.yaml "$dir/DEBIAN/conffiles" || { echo "$deb: the settings would be overwritten by an upgrade" >&2; exit 1; }
 for script in postinst prerm postrm; do sh -n "$dir/DEBIAN/$script"; done
 "$dir/usr/bin/cordwood" serve --config "$dir/etc/cordwood/cordwood.yaml" --print-config >"$dir/config"
 grep -qx 'data-dir: /var/lib/cordwood' "$dir/config" || { echo "$deb: the settings name another data folder" >&2; exit 1; }
+
+# With the environment of the unit, the watchdog's signal must not look as wrong settings do: the unit would stay down.
+unit=$dir/lib/systemd/system/cordwood.service
+keep=$(sed -n 's/^RestartPreventExitStatus=//p' "$unit")
+: >"$dir/log"
+# shellcheck disable=SC2046 # one variable a line, without spaces
+env $(sed -n 's/^Environment=//p' "$unit") "$dir/usr/bin/cordwood" serve --data-dir "$dir/data" --http-addr 127.0.0.1:0 --rpc-addr 127.0.0.1:0 >"$dir/log" 2>&1 &
+server=$!
+tries=0
+until grep -q '"msg":"ready"' "$dir/log"; do
+  tries=$((tries + 1))
+  [ $tries -lt 600 ] && kill -0 $server 2>/dev/null || { cat "$dir/log" >&2; echo "$deb: the server does not get ready" >&2; exit 1; }
+  sleep 0.2
+done
+kill -ABRT $server
+status=0
+wait $server || status=$?
+server=
+[ "$status" != "$keep" ] || { echo "$deb: at SIGABRT the server ends with $status, as for wrong settings: systemd would not start it again" >&2; exit 1; }
+
 if command -v systemd-analyze >/dev/null; then
   unit=$dir/cordwood.service
   # The user and the program exist once it is installed.
