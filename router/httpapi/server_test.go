@@ -247,7 +247,13 @@ func TestInFlightLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newFixture(t, func(c *Config) { c.Bodies = bodies })
-	checkError(t, f.ingest("", `{"a":"longer than the limit"}`), 429, errs.RateLimited)
+	checkError(t, f.ingest("", `{"a":"longer than the limit"}`), 413, errs.InvalidArguments)
+	_, release, err := bodies.Read(httptest.NewRequest("POST", "/", strings.NewReader("1234567")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	checkError(t, f.ingest("", `{"a":1}`), 429, errs.RateLimited)
 }
 
 func TestHeaderText(t *testing.T) {

@@ -43,6 +43,9 @@ func (b *slowBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Stop is body.Stopper's.
+func (b *slowBody) Stop() { _ = b.control.SetReadDeadline(time.Unix(1, 0)) }
+
 func (b *slowBody) deadline() time.Time {
 	if !b.last.IsZero() && b.last.Before(b.until) {
 		return b.last
@@ -75,7 +78,7 @@ func (s *Server) readBody(x *exchange, r *http.Request) (data []byte, release fu
 	switch {
 	case err != nil && x.timedOut():
 		err = errs.Wrap(errs.DeadlineExceeded, context.DeadlineExceeded, "read the body")
-	case err != nil && slow.expired:
+	case err != nil && slow.expired && errs.CodeOf(err) != errs.RateLimited:
 		err = errs.New(errs.DeadlineExceeded, "the body did not come in reasonable time, 30 s and 1 s for every 16 KiB: send smaller batches").
 			WithStatus(http.StatusRequestTimeout)
 	case err == nil && limited:

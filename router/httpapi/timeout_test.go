@@ -7,11 +7,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/router/httpapi/body"
 	"cordwood/router/pipeline"
 	"cordwood/router/write"
 )
@@ -107,6 +109,58 @@ func TestTimeoutWhileTheClientStalls(t *testing.T) {
 				t.Errorf("status %d, want %d", answer.StatusCode, tt.status)
 			}
 		})
+	}
+}
+
+// Clients that fill the memory for bodies and then stall hear 429 and when to come back, and
+// others get through.
+func TestStalledBodiesMakeRoom(t *testing.T) {
+	bodies, err := body.New(body.Config{MaxInFlight: 1 << 20, MaxWait: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newPipelineFixture(t, func(c *Config) { c.Bodies = bodies })
+	f.patience = time.Hour
+	srv := httptest.NewServer(f.Handler())
+	defer srv.Close()
+	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	head := "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1048576\r\n\r\n"
+	if _, err := io.WriteString(conn, head+strings.Repeat(" ", 1<<20-100)); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); bodies.InFlight() == 0 && time.Now().Before(deadline); {
+		runtime.Gosched()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, "POST", srv.URL+ingestURL, strings.NewReader(`{"a":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != 200 {
+		t.Errorf("the other: %s", resp.Status)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatalf("no answer: %v", err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != 429 || answer.Header.Get("Retry-After") == "" || !strings.Contains(string(text), "too slowly") {
+		t.Errorf("the one that stalled: %s, %v, %q, %v", answer.Status, answer.Header, text, err)
 	}
 }
 

@@ -7,8 +7,10 @@
 // into them.
 //
 // The limit counts decompressed bytes while they appear, so a small body that would
-// grow without end stops at the limit. The budget is reserved before memory is filled,
-// by the declared length first and then in steps. Buffers come in powers of two, so at
+// grow without end stops at the limit. The budget is reserved before memory is filled:
+// what is announced before the first byte, if there is room, then in steps. What is
+// reserved and does not come is lent to others while they wait, and bodies that come too
+// slowly then are given up (budget.go). Buffers come in powers of two, so at
 // most twice as much as the budget is allocated, and at most a few megabytes of each
 // size are kept until the next garbage collections.
 package body
@@ -54,6 +56,14 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
+// Stopper is a body whose read may be ended from outside. A Reader gives up only such
+// bodies for being slow.
+type Stopper interface {
+	// Stop lets a read that is under way, and those after it, fail soon. It must not wait, and
+	// is not called once Read has returned.
+	Stop()
+}
+
 // Reader reads bodies.
 type Reader struct {
 	cfg     Config
@@ -69,9 +79,9 @@ func New(cfg Config) (*Reader, error) {
 	r := &Reader{cfg: cfg, budget: newBudget(cfg.MaxInFlight)}
 	r.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cordwood_http_bodies_refused_total",
-		Help: "Request bodies refused, by reason: too_large, in_flight, encoding, corrupt.",
+		Help: "Request bodies refused, by reason: too_large, in_flight, slow, encoding, corrupt.",
 	}, []string{"reason"})
-	for _, reason := range []string{"too_large", "in_flight", "encoding", "corrupt"} {
+	for _, reason := range []string{"too_large", "in_flight", "slow", "encoding", "corrupt"} {
 		r.refused.WithLabelValues(reason)
 	}
 	if cfg.Registerer == nil {
@@ -98,8 +108,9 @@ func (r *Reader) InFlight() int64 { return r.budget.used.Load() }
 // The release function must be called once the data is no longer needed; further calls
 // do nothing. After an error there is nothing to release.
 //
-// Errors are *errs.Error: status 413 for a body above the limit, 415 (Unsupported) for an
-// encoding that is not known, 429 (RateLimited) for a spent budget, 400
+// Errors are *errs.Error: status 413 for a body above the limit or the whole budget, 415
+// (Unsupported) for an encoding that is not known, 429 (RateLimited) for a spent budget, or
+// a body that came too slowly while it was, 400
 // (InvalidArguments) for a corrupt or truncated body, and Cancelled or DeadlineExceeded
 // for a request whose context ended.
 func (r *Reader) Read(req *http.Request) (data []byte, release func(), err error) {
@@ -116,14 +127,21 @@ func (r *Reader) Read(req *http.Request) (data []byte, release func(), err error
 	}
 	ctx := req.Context()
 	res := &reservation{budget: r.budget, policy: r.cfg.Policy, maxWait: r.cfg.MaxWait}
+	if s, ok := req.Body.(Stopper); ok {
+		res.stop = s.Stop
+	}
 	buf, n, err := r.readAll(ctx, req, encodings, res)
 	if err != nil {
 		if buf != nil {
 			buf.release()
 		}
 		res.release()
+		if res.broken.Load() {
+			err = errSlow // whatever the end of its read looked like
+		}
 		return nil, nil, r.explain(ctx, err)
 	}
+	res.end(int64(n))
 	data = buf.bytes[:n]
 	clear(buf.bytes[n : n+Pad])
 	var released atomic.Bool
@@ -141,10 +159,10 @@ func (r *Reader) readAll(ctx context.Context, req *http.Request, encodings []enc
 	if r.cfg.MaxBytes > 0 {
 		hint = min(hint, r.cfg.MaxBytes)
 	}
-	if err := res.reserve(ctx, max(hint, 1)); err != nil {
+	if err := res.begin(ctx, hint); err != nil {
 		return nil, 0, err
 	}
-	src := &source{r: req.Body, left: -1}
+	src := &source{r: req.Body, left: -1, res: res}
 	if len(encodings) == 0 {
 		return r.fill(ctx, src, res, hint)
 	}
@@ -174,17 +192,20 @@ func (r *Reader) fill(ctx context.Context, src io.Reader, res *reservation, hint
 			buf = buf.grow(n)
 		}
 		end := len(buf.bytes) - Pad
-		if err := res.reserve(ctx, int64(n)); err != nil {
-			return buf, n, err
+		if int64(n) >= res.window {
+			if err := res.advance(ctx, int64(n)); err != nil {
+				return buf, n, err
+			}
 		}
 		if r.budget.limited() {
-			end = int(min(int64(end), res.held+1)) // one more byte shows the end
+			end = int(min(int64(end), res.window+1)) // one more byte shows the end
 		}
 		if r.cfg.MaxBytes > 0 {
 			end = int(min(int64(end), r.cfg.MaxBytes+1))
 		}
 		m, err := src.Read(buf.bytes[n:end])
 		n += m
+		res.filled.Store(int64(n))
 		if r.cfg.MaxBytes > 0 && int64(n) > r.cfg.MaxBytes {
 			return buf, n, errTooLarge
 		}
@@ -207,7 +228,7 @@ var errTooLarge = errors.New("too large")
 
 func (r *Reader) tooLarge() *errs.Error {
 	r.refused.WithLabelValues("too_large").Inc()
-	return errs.New(errs.InvalidArguments, "reading the request body: more than %d bytes after decompression: send smaller batches or raise http.body_limit",
+	return errs.New(errs.InvalidArguments, "reading the request body: more than %d bytes after decompression: send smaller batches or raise --http-body-limit",
 		r.cfg.MaxBytes).WithStatus(http.StatusRequestEntityTooLarge)
 }
 
@@ -220,6 +241,14 @@ func (r *Reader) explain(ctx context.Context, err error) error {
 		r.refused.WithLabelValues("in_flight").Inc()
 		return errs.New(errs.RateLimited, "reading the request body: %d bytes of requests are in flight already: try again later",
 			r.cfg.MaxInFlight).WithRetryAfter(time.Second)
+	case errors.Is(err, errSlow):
+		r.refused.WithLabelValues("slow").Inc()
+		return errs.New(errs.RateLimited, "reading the request body: it came too slowly while all memory for bodies, %d bytes, was taken: send it again later, or in smaller batches",
+			r.cfg.MaxInFlight).WithRetryAfter(time.Second)
+	case errors.Is(err, errNeverFits):
+		r.refused.WithLabelValues("too_large").Inc()
+		return errs.New(errs.InvalidArguments, "reading the request body: it is larger than the memory for all bodies, %d bytes: send smaller batches or raise --http-inflight-limit",
+			r.cfg.MaxInFlight).WithStatus(http.StatusRequestEntityTooLarge)
 	case ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return errs.Wrap(errs.DeadlineExceeded, ctx.Err(), "reading the request body")
 	case ctx.Err() != nil:

@@ -280,8 +280,10 @@ func TestBudgetFail(t *testing.T) {
 		t.Fatalf("the whole budget: %v", err)
 	}
 	release()
-	if _, _, err = r.Read(request("", lines(200_001), true)); errs.CodeOf(err) != errs.RateLimited {
-		t.Fatalf("more than the whole budget: %v", err)
+	for _, chunked := range []bool{false, true} {
+		if _, _, err = r.Read(request("", lines(200_001), chunked)); errs.From(err).Status() != 413 {
+			t.Fatalf("more than the whole budget: %v", err)
+		}
 	}
 	if r.InFlight() != 0 {
 		t.Errorf("%d bytes in flight", r.InFlight())

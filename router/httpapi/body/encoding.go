@@ -75,11 +75,15 @@ func (e *transportError) Unwrap() error { return e.err }
 type source struct {
 	r    io.Reader
 	left int64 // bytes that may still be read; negative: any number
+	res  *reservation
 }
 
 func (s *source) Read(p []byte) (int, error) {
 	if s.left == 0 {
 		return 0, errTooLarge
+	}
+	if s.res.broken.Load() {
+		return 0, &transportError{errSlow}
 	}
 	if s.left > 0 && int64(len(p)) > s.left {
 		p = p[:s.left]

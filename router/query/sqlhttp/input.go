@@ -2,6 +2,7 @@ package sqlhttp
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"strconv"
@@ -109,6 +110,15 @@ func (p *parameters) get(name string) string {
 	return s
 }
 
+// stopBody is a body whose read may be ended from outside: a body.Stopper.
+type stopBody struct {
+	io.ReadCloser
+	rc *http.ResponseController
+}
+
+// Stop lets reads of the body fail.
+func (b stopBody) Stop() { _ = b.rc.SetReadDeadline(time.Unix(1, 0)) }
+
 // readBody reads a form, or SQL, within the time limit even if the client stops sending.
 func (h *Handler) readBody(a *answer, r *http.Request, p *parameters, limit time.Duration) error {
 	if r.Method != http.MethodPost {
@@ -120,8 +130,11 @@ func (h *Handler) readBody(a *answer, r *http.Request, p *parameters, limit time
 	// Not every connection has deadlines.
 	deadline := time.Now().Add(limit)
 	limited := a.rc.SetReadDeadline(deadline) == nil
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = stopBody{r.Body, a.rc}
+	}
 	data, release, err := h.cfg.Bodies.Read(r)
-	if err != nil && limited && !time.Now().Before(deadline) {
+	if err != nil && limited && !time.Now().Before(deadline) && errs.CodeOf(err) != errs.RateLimited {
 		// The deadline stays: the server reads what is left of a body before it sends
 		// the answer, and would wait for it without end.
 		return &errs.Error{Code: errs.QueryTimeout, Err: err, Msg: fmt.Sprintf(
