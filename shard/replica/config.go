@@ -95,8 +95,9 @@ type Config struct {
 	// MaxAppendEntries is the most entries that one append, and one batch of
 	// applies, holds. The default value is 16.
 	MaxAppendEntries int
-	// SnapshotEvery is the number of entries after which raft takes a snapshot by
-	// itself. The default value, 0, means that only Snapshot takes one.
+	// SnapshotEvery is the number of entries after which the replica takes a snapshot by
+	// itself; it looks every few minutes. The default value, 0, means that only Snapshot
+	// takes one.
 	SnapshotEvery uint64
 	// TrailingLogs is how many entries stay in the log behind a snapshot at least while
 	// the group has other members. The default value is 1 without a transport and 256
@@ -194,11 +195,7 @@ func raftConfig(cfg Config) *raft.Config {
 	c.TrailingLogs = cfg.TrailingLogs
 	c.NoSnapshotRestoreOnStart = true
 	c.NoLegacyTelemetry = true
-	c.SnapshotInterval = 2 * time.Minute
-	c.SnapshotThreshold = cfg.SnapshotEvery
-	if cfg.SnapshotEvery == 0 {
-		c.SnapshotThreshold = math.MaxUint64
-		c.SnapshotInterval = 24 * time.Hour
-	}
+	c.SnapshotThreshold = math.MaxUint64 // see takeSnapshots
+	c.SnapshotInterval = 24 * time.Hour
 	return c
 }

@@ -103,6 +103,9 @@ func Open(cfg Config) (*Replica, error) {
 	}
 	r.watching.Add(1)
 	go r.watchLeadership()
+	if cfg.SnapshotEvery > 0 {
+		r.watching.Go(r.takeSnapshots)
+	}
 	return r, nil
 }
 

@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -24,7 +23,7 @@ type pipeline struct {
 	end  context.CancelFunc
 	done chan struct{}
 
-	sending sync.Mutex // held by AppendEntries; guards closed
+	sending chan struct{} // holds a token of AppendEntries, which may wait; guards closed
 	closed  bool
 }
 
@@ -41,7 +40,7 @@ func (t *Transport) AppendEntriesPipeline(id raft.ServerID, _ raft.ServerAddress
 	if err != nil {
 		return nil, err
 	}
-	pl := &pipeline{t: t, peer: p, link: l, sent: make(chan *future, pipelineDepth), ready: make(chan raft.AppendFuture, pipelineDepth), done: make(chan struct{})}
+	pl := &pipeline{t: t, peer: p, link: l, sent: make(chan *future, pipelineDepth), ready: make(chan raft.AppendFuture, pipelineDepth), done: make(chan struct{}), sending: make(chan struct{}, 1)}
 	pl.ctx, pl.end = context.WithCancel(t.ctx)
 	go pl.collect()
 	return pl, nil
@@ -72,8 +71,8 @@ func (pl *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.Ap
 	if err != nil {
 		return nil, fmt.Errorf("raft network: encode entries of group %s: %w", pl.t.name, err)
 	}
-	pl.sending.Lock()
-	defer pl.sending.Unlock()
+	pl.sending <- struct{}{}
+	defer func() { <-pl.sending }()
 	if pl.closed {
 		return nil, raft.ErrPipelineShutdown
 	}
@@ -127,8 +126,8 @@ func (pl *pipeline) Consumer() <-chan raft.AppendFuture { return pl.ready }
 // Close gives up what is under way. It may be called twice.
 func (pl *pipeline) Close() error {
 	pl.end() // lets a sender and collect go
-	pl.sending.Lock()
-	defer pl.sending.Unlock()
+	pl.sending <- struct{}{}
+	defer func() { <-pl.sending }()
 	pl.closed = true
 	<-pl.done
 	for {
