@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,8 +27,21 @@ func runSeed(t *testing.T, opt Options) (r *Report) {
 	if *verbose {
 		opt.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	}
-	defer watch(opt)()
+	var passed atomic.Int64
+	defer watch(opt, &passed)()
 	synctest.Test(t, func(t *testing.T) {
+		over := make(chan struct{})
+		defer close(over)
+		go func() {
+			for {
+				select {
+				case <-over:
+					return
+				case <-time.After(time.Second):
+					passed.Add(1)
+				}
+			}
+		}()
 		var err error
 		if r, err = Run(opt, dir); err != nil {
 			t.Fatalf("%s: %v", opt, err)
@@ -37,23 +51,56 @@ func runSeed(t *testing.T, opt Options) (r *Report) {
 	return r
 }
 
-// watch ends the process if a run takes too long in real time, and tells which goroutines
-// hold virtual time up: it stands still while one waits for a mutex whose owner waits for
-// time to pass, which a program in real time would survive, but not notice either.
-func watch(opt Options) (stop func()) {
-	const limit = 5 * time.Minute // a run takes seconds
-	timer := time.AfterFunc(limit, func() {
-		stacks := make([]byte, 64<<20)
-		stacks = stacks[:runtime.Stack(stacks, true)]
-		fmt.Printf("%s: not done after %s of real time; what holds it up, of its bubble or of another:\n", opt, limit)
-		for g := range strings.SplitSeq(string(stacks), "\n\n") {
-			if state, _, _ := strings.Cut(g, "\n"); strings.Contains(state, "synctest bubble") && !strings.Contains(state, "(durable)") {
-				fmt.Printf("%s\n\n", g)
+const (
+	// standstill is for how long of real time virtual time may stand still: it passes in
+	// steps of milliseconds of work, so that is long on the busiest machine.
+	standstill = 4 * time.Minute
+	// endless is how many seconds of virtual time no run takes.
+	endless = 2 * 3600
+)
+
+// watch ends the process if virtual time stands still, or passes without end, and tells which
+// goroutines hold it up: it stands still while one waits for a mutex whose owner waits for
+// time to pass, which a program in real time would survive, but not notice either. How long a
+// run takes in real time says nothing: others may use the machine.
+func watch(opt Options, passed *atomic.Int64) (stop func()) {
+	over := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(10 * time.Second)
+		defer tick.Stop()
+		last, since := int64(0), time.Now()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+			}
+			switch now := passed.Load(); {
+			case now > endless:
+				quit(fmt.Sprintf("%s: not done after %d s of virtual time", opt, now), true)
+			case now != last:
+				last, since = now, time.Now()
+			case time.Since(since) > standstill:
+				quit(fmt.Sprintf("%s: virtual time has stood still for %s of real time", opt, standstill), false)
 			}
 		}
-		os.Exit(1)
-	})
-	return func() { timer.Stop() }
+	}()
+	return func() { close(over) }
+}
+
+// quit ends the process with the stacks of the goroutines in bubbles, of this run or of another:
+// of those that wait for others in the bubble if waiting is set, else of those that do not.
+func quit(why string, waiting bool) {
+	stacks := make([]byte, 64<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	fmt.Println(why)
+	for g := range strings.SplitSeq(string(stacks), "\n\n") {
+		state, _, _ := strings.Cut(g, "\n")
+		if strings.Contains(state, "synctest bubble") && strings.Contains(state, "(durable)") == waiting {
+			fmt.Printf("%s\n\n", g)
+		}
+	}
+	os.Exit(1)
 }
 
 // newDir returns a folder for what is on real files, in memory if the system has such a
