@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
@@ -368,5 +369,37 @@ func TestMissingShard(t *testing.T) {
 	left.Tables[0].LeftOut = []uint32{2}
 	if rows, partial, err := c.ask(left); err != nil || !slices.Equal(rows, []string{"3"}) || len(partial) != 1 {
 		t.Fatal(rows, partial, err)
+	}
+}
+
+// TestOutdatedTable: a query of a router that could not read the metadata is refused by a
+// shard that knows the table better, wherever the query runs; its rows may be in other shards.
+func TestOutdatedTable(t *testing.T) {
+	c := newTestNodes(t, map[string][]uint32{"a": {1}, "b": {2}})
+	d := wideDef(1, "logs", map[string]string{"append_mode": "true"}, 1, 2)
+	rng := rand.New(rand.NewPCG(1, 2))
+	c.write(1, wideRows(rng, d, 1, []int{1, 2, 3}), d)
+	c.write(2, wideRows(rng, d, 1, []int{4, 5}), d)
+	req := func(unchecked bool) *shardpb.QueryRequest {
+		return &shardpb.QueryRequest{Sql: "SELECT count(*) FROM logs", Database: "public", Unchecked: unchecked, AllowPartial: true, Tables: []*shardpb.QueryTable{tableOf(d, 1, 2)}}
+	}
+	known := func(unchecked bool, what string) {
+		t.Helper()
+		if rows, partial, err := c.ask(req(unchecked)); err != nil || len(partial) != 0 || !slices.Equal(rows, []string{"5"}) {
+			t.Fatal(what, rows, partial, err)
+		}
+	}
+	known(true, "nothing was changed")
+	for _, id := range []uint32{2, 1} {
+		moved := proto.CloneOf(d)
+		moved.Version++
+		moved.Placement = append(moved.Placement, &schemapb.Placement{Epoch: 2, ShardId: 3})
+		if err := c.shard(id).DefineTable(t.Context(), moved); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := c.ask(req(true)); errs.ReasonOf(err) != errs.SchemaStale || errs.From(err).Status() != 503 {
+			t.Fatalf("shard %d knows that the table was moved: %v", id, err)
+		}
+		known(false, "a router that has read the metadata is not asked for more")
 	}
 }

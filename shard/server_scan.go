@@ -43,6 +43,11 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 	if err := sh.gone(req.Table.Id); err != nil {
 		return err
 	}
+	if req.Unchecked {
+		if err := sh.outdated([]*schemapb.Table{req.Table}); err != nil {
+			return err
+		}
+	}
 	qt := query.Table{Database: req.Table.Database, Name: req.Table.Name, Schema: schema.FromProto(req.Table), ExpiredBefore: req.ExpiredBefore}
 	show(&qt, v, req.Table.Id)
 	if req.AllowPartial {

@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 
 	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
 	"cordwood/shard/memtable"
 	"cordwood/shard/query"
 	"cordwood/shard/segment"
@@ -161,6 +164,22 @@ func (s *Shard) gone(tableIDs ...uint64) error {
 	for _, id := range tableIDs {
 		if _, gone := s.state.dropped[id]; gone {
 			return tableGone(s.cfg.ID, id)
+		}
+	}
+	return nil
+}
+
+// outdated tells whether the shard knows a newer definition of one of the tables than the
+// given one. Who was cut off from the metadata may hold one by which the newest rows are looked
+// for where they no longer go, or without columns that were added.
+func (s *Shard) outdated(tables []*schemapb.Table) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, t := range tables {
+		epoch := schema.FromProto(t).Writable().Epoch
+		if d := s.state.tables[t.Id]; d != nil && (d.Version > t.Version || d.Writable().Epoch > epoch) {
+			return errs.New(errs.TableUnavailable, "shard %d: table %s.%s was changed (version %d, epoch %d) after what the query knows of it (version %d, epoch %d)",
+				s.cfg.ID, t.Database, t.Name, d.Version, d.Writable().Epoch, t.Version, epoch).WithReason(errs.SchemaStale)
 		}
 	}
 	return nil

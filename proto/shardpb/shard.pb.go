@@ -782,8 +782,10 @@ type ScanRequest struct {
 	MinIndex uint64 `protobuf:"varint,8,opt,name=min_index,json=minIndex,proto3" json:"min_index,omitempty"`
 	// For any_replica: how old what it shows may be; 0: any age.
 	MaxStalenessNanos int64 `protobuf:"varint,9,opt,name=max_staleness_nanos,json=maxStalenessNanos,proto3" json:"max_staleness_nanos,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// As in QueryRequest.
+	Unchecked     bool `protobuf:"varint,10,opt,name=unchecked,proto3" json:"unchecked,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ScanRequest) Reset() {
@@ -877,6 +879,13 @@ func (x *ScanRequest) GetMaxStalenessNanos() int64 {
 		return x.MaxStalenessNanos
 	}
 	return 0
+}
+
+func (x *ScanRequest) GetUnchecked() bool {
+	if x != nil {
+		return x.Unchecked
+	}
+	return false
 }
 
 type ScanResponse struct {
@@ -1331,8 +1340,11 @@ type QueryRequest struct {
 	Nodes []*ShardNodes `protobuf:"bytes,17,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	// For any_replica: how old what is shown may be; 0: any age.
 	MaxStalenessNanos int64 `protobuf:"varint,18,opt,name=max_staleness_nanos,json=maxStalenessNanos,proto3" json:"max_staleness_nanos,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// The sender could not ask the metadata group whether its tables are the newest: a shard
+	// that knows a newer definition of one answers nothing.
+	Unchecked     bool `protobuf:"varint,19,opt,name=unchecked,proto3" json:"unchecked,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QueryRequest) Reset() {
@@ -1426,6 +1438,13 @@ func (x *QueryRequest) GetMaxStalenessNanos() int64 {
 		return x.MaxStalenessNanos
 	}
 	return 0
+}
+
+func (x *QueryRequest) GetUnchecked() bool {
+	if x != nil {
+		return x.Unchecked
+	}
+	return false
 }
 
 type ShardNodes struct {
@@ -3055,7 +3074,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12,\n" +
 	"\x04keys\x18\x02 \x03(\v2\x18.cordwood.shard.BatchKeyR\x04keys\"/\n" +
 	"\x11CheckKeysResponse\x12\x1a\n" +
-	"\bappended\x18\x01 \x03(\bR\bappended\"\xd8\x02\n" +
+	"\bappended\x18\x01 \x03(\bR\bappended\"\xf6\x02\n" +
 	"\vScanRequest\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12,\n" +
 	"\x05table\x18\x02 \x01(\v2\x16.cordwood.schema.TableR\x05table\x12\x18\n" +
@@ -3066,7 +3085,9 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\vany_replica\x18\a \x01(\bR\n" +
 	"anyReplica\x12\x1b\n" +
 	"\tmin_index\x18\b \x01(\x04R\bminIndex\x12.\n" +
-	"\x13max_staleness_nanos\x18\t \x01(\x03R\x11maxStalenessNanosB\x11\n" +
+	"\x13max_staleness_nanos\x18\t \x01(\x03R\x11maxStalenessNanos\x12\x1c\n" +
+	"\tunchecked\x18\n" +
+	" \x01(\bR\tuncheckedB\x11\n" +
 	"\x0f_expired_before\"E\n" +
 	"\fScanResponse\x12\x1b\n" +
 	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\x12\x18\n" +
@@ -3099,7 +3120,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\vmore_shards\x18\a \x03(\rR\n" +
 	"moreShards\x12\x19\n" +
 	"\bleft_out\x18\b \x03(\rR\aleftOutB\x11\n" +
-	"\x0f_expired_before\"\xca\x02\n" +
+	"\x0f_expired_before\"\xe8\x02\n" +
 	"\fQueryRequest\x12\x10\n" +
 	"\x03sql\x18\x01 \x01(\tR\x03sql\x12\x1a\n" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x122\n" +
@@ -3110,7 +3131,8 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\vany_replica\x18\x10 \x01(\bR\n" +
 	"anyReplica\x120\n" +
 	"\x05nodes\x18\x11 \x03(\v2\x1a.cordwood.shard.ShardNodesR\x05nodes\x12.\n" +
-	"\x13max_staleness_nanos\x18\x12 \x01(\x03R\x11maxStalenessNanos\"B\n" +
+	"\x13max_staleness_nanos\x18\x12 \x01(\x03R\x11maxStalenessNanos\x12\x1c\n" +
+	"\tunchecked\x18\x13 \x01(\bR\tunchecked\"B\n" +
 	"\n" +
 	"ShardNodes\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x19\n" +

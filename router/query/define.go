@@ -11,13 +11,14 @@ import (
 )
 
 // change executes a statement that answers with a count.
-func (s *Service) change(ctx context.Context, st statement.Statement, database string) (affected int64, err error) {
+func (s *Service) change(ctx context.Context, st statement.Statement, req *Request) (affected int64, err error) {
+	database := req.Database
 	var cmd *metapb.Command
 	switch st := st.(type) {
 	case *statement.Insert:
 		return s.insert(ctx, st, database)
 	case *statement.Delete:
-		return s.delete(ctx, st, database)
+		return s.delete(ctx, st, req)
 	case *statement.CreateDatabase:
 		cmd, err = s.createDatabase(st)
 	case *statement.AlterDatabase:

@@ -26,7 +26,8 @@ const (
 //
 // What it deletes are the rows that are there when it begins; a row that is written with
 // one of these identities while it runs goes too, or comes to stay, as the writes fall.
-func (s *Service) delete(ctx context.Context, st *statement.Delete, database string) (int64, error) {
+func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request) (int64, error) {
+	database := req.Database
 	t, err := s.writable(st.Name, database)
 	if err != nil {
 		return 0, err
@@ -45,9 +46,9 @@ func (s *Service) delete(ctx context.Context, st *statement.Delete, database str
 		return 0, err
 	}
 	defer leave()
-	stream, _, err := s.follow(ctx, st, func() (r *stream, _ []string, err error) {
+	stream, _, err := s.follow(ctx, st, req, func() (r *stream, _ []string, err error) {
 		if t, err = s.writable(st.Name, database); err == nil {
-			r, err = s.deletable(ctx, t, st.Where)
+			r, err = s.deletable(ctx, t, st.Where, req.behind != nil)
 		}
 		return r, nil, err
 	})
@@ -90,7 +91,7 @@ func keyTable(t *schema.Table) *schema.Table {
 
 // deletable runs the query for the identities that are to be deleted. The engine sees the
 // key columns only, so a condition on others does not get far.
-func (s *Service) deletable(ctx context.Context, t *schema.Table, where string) (*stream, error) {
+func (s *Service) deletable(ctx context.Context, t *schema.Table, where string, unchecked bool) (*stream, error) {
 	if len(t.Placement) == 0 {
 		return nil, errs.New(errs.TableUnavailable, "table %s.%s has no shard yet; try again", t.Database, t.Name)
 	}
@@ -102,7 +103,7 @@ func (s *Service) deletable(ctx context.Context, t *schema.Table, where string) 
 	qt := s.queryTable(&shardpb.TableName{Database: t.Database, Name: t.Name}, t, keys.ToProto())
 	head := "SELECT " + strings.Join(names, ", ") + " FROM " + schema.QuoteIdent(t.Database) + "." + schema.QuoteIdent(t.Name) + " WHERE ("
 	r, err := s.ask(ctx, &shardpb.QueryRequest{
-		Sql: head + where + "\n)", Database: t.Database, Tables: []*shardpb.QueryTable{qt},
+		Sql: head + where + "\n)", Database: t.Database, Tables: []*shardpb.QueryTable{qt}, Unchecked: unchecked,
 	})
 	if err != nil {
 		return nil, statement.InCondition(err, len(head))

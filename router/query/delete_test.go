@@ -102,7 +102,7 @@ func TestDeleteInPieces(t *testing.T) {
 	w := mergingWorld(t, 100_000)
 	p := &pieces{}
 	w.cfg.Writer = p
-	d, err := w.delete(t.Context(), parseDelete(t, "DELETE FROM m WHERE true"), "public")
+	d, err := w.delete(t.Context(), parseDelete(t, "DELETE FROM m WHERE true"), &Request{Database: "public"})
 	if err != nil || d != 100_000 || len(p.rows) != 4 {
 		t.Fatalf("%d rows in pieces %v, %v", d, p.rows, err)
 	}

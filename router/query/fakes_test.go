@@ -125,6 +125,7 @@ type fakeShards struct {
 	queried  *shardpb.QueryRequest
 	closed   bool
 	gone     int           // so many queries find that a table is not there any more
+	newer    int           // so many unchecked queries find that a shard knows a newer table
 	block    chan struct{} // if set, Query waits for it or its context
 }
 
@@ -140,7 +141,15 @@ func (s *fakeShards) Query(ctx context.Context, req *shardpb.QueryRequest) (io.R
 	s.queried = req
 	s.gone--
 	gone := s.gone >= 0
+	newer := false
+	if req.Unchecked {
+		s.newer--
+		newer = s.newer >= 0
+	}
 	s.mu.Unlock()
+	if newer {
+		return nil, errs.New(errs.TableUnavailable, "shard 2: table public.logs was changed").WithReason(errs.SchemaStale)
+	}
 	if gone {
 		return nil, errs.New(errs.TableNotFound, "shard 2: table id 1 was dropped").WithReason(errs.TableGone)
 	}

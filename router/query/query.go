@@ -175,6 +175,9 @@ type Request struct {
 	// Timeout bounds all statements together, with what the client takes to read the
 	// answer; 0: Config.Timeout.
 	Timeout time.Duration
+
+	// behind is why the statement that runs may not see what other nodes changed of tables.
+	behind error
 }
 
 // Result is what one statement brought about.
@@ -213,8 +216,9 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 	for i, st := range req.Statements {
 		begin := time.Now()
 		var err error
+		req.behind = nil
 		if _, rows := st.(*statement.Query); req.MaxStaleness == 0 || !rows {
-			err = s.fresh(ctx, st)
+			req.behind, err = s.fresh(ctx, st)
 		}
 		if err == nil && i == 0 {
 			err = s.checkDatabase(req.Database)
@@ -222,6 +226,7 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 		if err == nil {
 			err = s.run(ctx, st, &req, each)
 		}
+		err = unsure(err, req.behind)
 		err = s.explain(ctx, st, err, begin.Sub(start)+time.Since(begin))
 		s.metrics.observe(st, err, time.Since(begin))
 		if err != nil {
@@ -231,24 +236,57 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 	return nil
 }
 
-// freshTimeout bounds how long a statement waits for the metadata of this node to hold
-// what other nodes acknowledged.
+// freshTimeout bounds how long a statement waits for the metadata of this node to hold what
+// other nodes acknowledged. One that changes the metadata waits as long as that change would.
 const freshTimeout = time.Second
 
 // fresh waits for what was acknowledged through other routers before the statement came:
-// tables and columns that it names, and shards that a table's newest rows lie on. When
-// nobody leads the metadata group nothing is acknowledged either; then statements about
-// the metadata are refused, and those about rows go on with what this node knows.
-func (s *Service) fresh(ctx context.Context, st statement.Statement) error {
-	wait, cancel := context.WithTimeout(ctx, freshTimeout)
-	defer cancel()
-	err := s.cfg.Meta.Fresh(wait)
-	if _, rows := st.(*statement.Query); err == nil || rows || !st.Rows() {
-		return nil
+// tables and columns that it names, and shards that a table's newest rows lie on. When that
+// cannot be had, because nobody leads the metadata group or this node does not reach it,
+// statements about the metadata are refused, also those that might have nothing to do, such
+// as DROP TABLE IF EXISTS. Those about rows go on with what this node knows: behind is why it
+// may be too little, which shards then look at.
+func (s *Service) fresh(ctx context.Context, st statement.Statement) (behind, err error) {
+	wait := ctx
+	if aboutRows(st) || st.Rows() {
+		var cancel context.CancelFunc
+		wait, cancel = context.WithTimeout(ctx, freshTimeout)
+		defer cancel()
 	}
-	e := errs.Wrap(errs.ShardNotReady, err, "what other nodes changed cannot be read now").WithRetryAfter(time.Second)
+	behind = s.cfg.Meta.Fresh(wait)
+	if behind == nil || aboutRows(st) {
+		return behind, nil
+	}
+	return behind, unread(behind, "what other nodes changed cannot be read now")
+}
+
+// aboutRows tells whether a statement reads or writes rows of tables.
+func aboutRows(st statement.Statement) bool {
+	switch st.(type) {
+	case *statement.Query, *statement.Insert, *statement.Delete:
+		return true
+	}
+	return false
+}
+
+// unread is the error of a statement that needs metadata which this node cannot have now.
+func unread(behind error, what string) error {
+	e := errs.Wrap(errs.ShardNotReady, behind, "%s", what).WithRetryAfter(time.Second)
 	e.Code, e.Leader = errs.ShardNotReady, ""
 	return e
+}
+
+// unsure changes an error that says that something does not exist: a node that cannot read
+// the metadata does not know that.
+func unsure(err, behind error) error {
+	if behind == nil || err == nil {
+		return err
+	}
+	switch e := errs.From(err); e.Code {
+	case errs.TableNotFound, errs.ColumnNotFound, errs.DatabaseNotFound:
+		return unread(behind, "this node knows of it only what was so before ("+e.Msg+"), and what other nodes changed cannot be read now")
+	}
+	return err
 }
 
 // explain makes an error that came about because time was up, or the client went away, say so.
@@ -299,7 +337,7 @@ func (s *Service) run(ctx context.Context, st statement.Statement, req *Request,
 		}
 		return each(ctx, Result{Rows: rows})
 	}
-	affected, err := s.change(ctx, st, req.Database)
+	affected, err := s.change(ctx, st, req)
 	if err != nil {
 		return err
 	}

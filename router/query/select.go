@@ -35,12 +35,12 @@ func (s *Service) query(ctx context.Context, q *statement.Query, req *Request, e
 	// Until the whole answer has been written.
 	ctx, span = tracing.Start(ctx, "query shards")
 	defer func() { span.End(err) }()
-	stream, missing, err := s.follow(ctx, q, func() (*stream, []string, error) {
+	stream, missing, err := s.follow(ctx, q, req, func() (*stream, []string, error) {
 		tables, missing, err := s.queryTables(ctx, q.Text, analysis.Tables)
 		if err != nil {
 			return nil, nil, err
 		}
-		qr := &shardpb.QueryRequest{Sql: q.Text, Database: req.Database, Tables: tables, AllowPartial: req.AllowPartial, AnyReplica: req.MaxStaleness > 0, MaxStalenessNanos: int64(req.MaxStaleness)}
+		qr := &shardpb.QueryRequest{Sql: q.Text, Database: req.Database, Tables: tables, AllowPartial: req.AllowPartial, AnyReplica: req.MaxStaleness > 0, MaxStalenessNanos: int64(req.MaxStaleness), Unchecked: req.behind != nil}
 		if req.Limited && !analysis.Explain {
 			qr.Limit = req.Limit
 		}
@@ -79,18 +79,19 @@ func (s *Service) ask(ctx context.Context, qr *shardpb.QueryRequest) (*stream, e
 const followTries = 5
 
 // follow has a query asked once more, with the tables as they are then, if one of them has
-// another id by now: it was truncated, or its rows were handed over to other shards.
-func (s *Service) follow(ctx context.Context, st statement.Statement, ask func() (*stream, []string, error)) (*stream, []string, error) {
+// another id by now, because it was truncated, or its rows were handed over to other shards,
+// or if this node could not read the metadata and a shard knows that the table was changed.
+func (s *Service) follow(ctx context.Context, st statement.Statement, req *Request, ask func() (*stream, []string, error)) (*stream, []string, error) {
 	for try := 1; ; try++ {
 		r, missing, err := ask()
-		if err == nil || errs.ReasonOf(err) != errs.TableGone {
+		if reason := errs.ReasonOf(err); err == nil || reason != errs.TableGone && reason != errs.SchemaStale {
 			return r, missing, err
 		}
 		if try == followTries {
 			return nil, nil, errs.New(errs.TableUnavailable, "a table that the statement reads keeps changing its place; try again").WithRetryAfter(time.Second)
 		}
-		if err := s.fresh(ctx, st); err != nil {
-			return nil, nil, err
+		if req.behind, _ = s.fresh(ctx, st); req.behind != nil {
+			return nil, nil, unread(req.behind, errs.From(err).Msg+"; what it is now cannot be read")
 		}
 	}
 }

@@ -38,8 +38,8 @@ type Worker struct {
 	users sync.WaitGroup
 }
 
-// errClosed is answered after Close.
-var errClosed = errs.New(errs.IllegalState, "query worker: closed; the server is shutting down")
+// errClosed is answered after Close: another node may run the query.
+var errClosed = errs.New(errs.ShardNotReady, "query worker: closed; the server is shutting down").WithRetryAfter(time.Second)
 
 // Open returns a Worker. The process is started by the first query.
 func Open(cfg Config) (*Worker, error) {
