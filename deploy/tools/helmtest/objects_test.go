@@ -154,6 +154,11 @@ func TestSelectorsMatchPods(t *testing.T) {
 				}
 			case *appsv1.Deployment:
 				one("Deployment", o.Spec.Selector.MatchLabels, o.Name)
+				for _, c := range o.Spec.Template.Spec.TopologySpreadConstraints {
+					if !slices.Equal(c.MatchLabelKeys, []string{appsv1.DefaultDeploymentUniqueLabelKey}) {
+						t.Errorf("Deployment %s: pods of the version before count when new ones are spread over %s", o.Name, c.TopologyKey)
+					}
+				}
 			case *policyv1.PodDisruptionBudget:
 				one("PodDisruptionBudget", o.Spec.Selector.MatchLabels, o.Name)
 			case *networkingv1.NetworkPolicy:

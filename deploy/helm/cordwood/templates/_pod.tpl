@@ -45,6 +45,10 @@ spec:
       labelSelector:
         matchLabels:
           {{- include "cordwood.selector" $ | nindent 10 }}
+      {{- if eq $.component "router" }}
+      # Those that an upgrade is about to replace do not count, or the new ones would share machines.
+      matchLabelKeys: [pod-template-hash]
+      {{- end }}
     {{- end }}
   {{- end }}
   containers:
