@@ -45,7 +45,12 @@ helm_program() {
   cd "$K/helm"
   printf 'module helm\n\ngo 1.24\n' >go.mod
   go get helm.sh/helm/v3/cmd/helm@v$HELM
-  go build -mod=mod -ldflags "-s -w" -o "$BIN/helm" helm.sh/helm/v3/cmd/helm
+  # Without these `helm template` takes Kubernetes to be older than the chart wants.
+  X=helm.sh/helm/v3/pkg
+  for package in $X/chartutil $X/lint/rules; do
+    flags="${flags:-} -X $package.k8sVersionMajor=1 -X $package.k8sVersionMinor=$(cut -d. -f2 <<<$V)"
+  done
+  go build -mod=mod -ldflags "-s -w$flags" -o "$BIN/helm" helm.sh/helm/v3/cmd/helm
 }
 
 ! missing $parts || kubernetes

@@ -92,6 +92,8 @@ YAML
   for c in cpu cpuacct cpuset memory devices freezer blkio pids hugetlb systemd; do
     [ -d /sys/fs/cgroup/$c ] && mkdir -p "/sys/fs/cgroup/$c/kt-$n"
   done
+  # A machine of its own would not wait for what else is done on this one.
+  [ ! -f "/sys/fs/cgroup/cpu/kt-$n/cpu.shares" ] || echo 4096 >"/sys/fs/cgroup/cpu/kt-$n/cpu.shares"
   cat /sys/fs/cgroup/cpuset/cpuset.cpus >"/sys/fs/cgroup/cpuset/kt-$n/cpuset.cpus"
   cat /sys/fs/cgroup/cpuset/cpuset.mems >"/sys/fs/cgroup/cpuset/kt-$n/cpuset.mems"
 }

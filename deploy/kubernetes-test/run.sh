@@ -40,6 +40,8 @@ step() {
 
 release() { helm "$1" logs "$chart" -f "$values" --wait --timeout 10m "${@:2}" >/dev/null; }
 cordwood() { kubectl exec deploy/logs-cordwood-router -- cordwood "$@"; }
+# status prints it also where the exit status says that something does not work at the moment.
+status() { cordwood cluster status --output json || true; }
 service() { kubectl get svc logs-cordwood -o jsonpath='http://{.spec.clusterIP}:4000'; }
 
 # under_load RETRIES COMMAND…: the load runs on node 1, which stays. No row may be lost meanwhile,
@@ -64,7 +66,7 @@ under_load() {
 }
 loads=0
 
-tolerates() { cordwood cluster status --output json | jq -e '.failure_tolerance >= 1 and all(.shards[]; .state == "ok")'; }
+tolerates() { status | jq -e '.failure_tolerance >= 1 and all(.shards[]; .state == "ok")'; }
 
 install() {
   release install
@@ -84,7 +86,7 @@ upgrade() {
 scale() {
   for n in 5 3; do
     release upgrade --set image.tag=next --set shard.replicas=$n
-    wait_for 120 "$n pods with all replicas" tolerates
+    wait_for 300 "$n pods with all replicas" tolerates
   done
 }
 
@@ -104,7 +106,9 @@ lost_machine() {
   local pods
   pods=$(kubectl get pvc -o json | jq -r '.items[] | select(.spec.volumeName // "" | startswith("node-3-")) | .metadata.name | sub("^data-"; "")')
   wait_for 180 "the pods of the lost machine" sh -c "! kubectl get pods -o wide --no-headers | grep -q node-3"
-  local running=
+  local lost running=
+  # By their ids, as the new ones have the same names.
+  lost=$(status | jq -r --arg pods "$pods" '.nodes[] | select(.name as $n | $pods | split("\n") | index($n)) | .id')
   for pod in $pods; do
     kubectl delete pvc "data-$pod" --wait=false
     # Of a pod that was taken away before, the claim alone is left.
@@ -115,14 +119,13 @@ lost_machine() {
   done
   for pod in $running; do
     wait_for 60 "a new $pod" kubectl get pod "$pod"
-    kubectl wait --for=condition=Ready "pod/$pod" --timeout=120s
+    kubectl wait --for=condition=Ready "pod/$pod" --timeout=300s
   done
-  local id
-  while id=$(cordwood cluster status --output json | jq -er 'first(.nodes[] | select(.state == "down" and .roles != ["router"])).id'); do
-    # One that holds nothing goes by itself when the new one of its name is there.
-    cordwood node decommission "$id" --yes --wait || cordwood cluster status --output json | jq -e --arg id "$id" 'all(.nodes[]; .id != $id)'
+  # One that holds nothing goes by itself when the new one of its name is there.
+  for id in $lost; do
+    cordwood node decommission "$id" --yes --wait || status | jq -e --arg id "$id" 'all(.nodes[]; .id != $id)'
   done
-  wait_for 120 "all replicas on what is left" tolerates
+  wait_for 300 "all replicas on what is left" tolerates
 }
 
 machine_returns() {
