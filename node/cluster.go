@@ -38,7 +38,7 @@ func (n *node) openNodePort(source *certs.Source) error {
 	if n.rpc, err = newRPCServer(n.serverOptions(), n.traceOptions()); err != nil {
 		return err
 	}
-	dialer := rpcport.Dialer{TLS: source}
+	dialer := rpcport.Dialer{TLS: source, ServerName: n.cfg.RPC.TLS.ServerName}
 	n.nodes = registry.New(registry.Config{
 		NodeID: n.data.nodeID, Local: n.rpc.conn, LocalTail: n.rpc.tails, Member: n.greeting, Dialer: dialer,
 		File: n.cfg.dir("PEERS"), Options: append(connOptions(window), n.traceOptions()...), TailOptions: append(connOptions(tailWindow), n.traceOptions()...), Logger: n.log,

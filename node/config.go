@@ -134,6 +134,9 @@ type RPCTLSConfig struct {
 	Cert, Key string
 	// CA signs the certificates of all nodes.
 	CA string
+	// ServerName is what the certificates of other nodes must be for; empty: the host of the
+	// address at which each is reached.
+	ServerName string
 }
 
 // TLSConfig is TLS on the user port.
@@ -262,6 +265,9 @@ func (c *Config) Validate() error {
 	}
 	if t := c.RPC.TLS; (t.Cert == "") != (t.Key == "") || (t.Cert == "") != (t.CA == "") {
 		bad("--rpc-tls-cert, --rpc-tls-key and --rpc-tls-ca go together: set all or none")
+	}
+	if t := c.RPC.TLS; t.ServerName != "" && t.Cert == "" {
+		bad("--rpc-tls-server-name needs --rpc-tls-cert, --rpc-tls-key and --rpc-tls-ca")
 	}
 	if c.TLS.ClientCA != "" && c.TLS.Cert == "" {
 		bad("--tls-client-ca needs --tls-cert and --tls-key")

@@ -205,6 +205,7 @@ func TestClusterSettings(t *testing.T) {
 		{"--rpc-addr 0.0.0.0:4001 --seeds a:1", "set --advertise-addr"},
 		{"--rpc-addr :4001 --seeds a:1", "set --advertise-addr"},
 		{"--advertise-addr a", `--advertise-addr "a"`},
+		{"--rpc-tls-server-name nodes", "--rpc-tls-server-name needs --rpc-tls-cert"},
 	} {
 		cfg, _, err := load(t, "", nil, strings.Fields(c.args)...)
 		if err != nil {

@@ -46,6 +46,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.RPC.TLS.Cert, "rpc-tls-cert", "", "certificate file of this node for the port between nodes (PEM); with a key and a CA only nodes get in")
 	fs.StringVar(&c.RPC.TLS.Key, "rpc-tls-key", "", "key file of this node (PEM)")
 	fs.StringVar(&c.RPC.TLS.CA, "rpc-tls-ca", "", "authority that signs the certificates of all nodes (PEM)")
+	fs.StringVar(&c.RPC.TLS.ServerName, "rpc-tls-server-name", "", "name that the certificates of other nodes must be good for; none: the host of each one's address")
 	fs.StringVar(&c.TLS.Cert, "tls-cert", "", "certificate file of the user port (PEM); read again when it changes")
 	fs.StringVar(&c.TLS.Key, "tls-key", "", "key file of the user port (PEM)")
 	fs.StringVar(&c.TLS.ClientCA, "tls-client-ca", "", "require client certificates signed by this authority (PEM)")

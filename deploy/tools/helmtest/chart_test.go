@@ -205,7 +205,7 @@ func TestConfigSchema(t *testing.T) {
 	}
 	chartSets := []string{
 		"admin-addr", "advertise-addr", "cluster-id", "data-dir", "http.addr", "http.v1-addr", "machine", "meta-bootstrap-expect", "node-name",
-		"replication", "roles", "rpc.addr", "rpc.tls-ca", "rpc.tls-cert", "rpc.tls-key", "seeds", "shards", "shutdown-grace",
+		"replication", "roles", "rpc.addr", "rpc.tls-ca", "rpc.tls-cert", "rpc.tls-key", "rpc.tls-server-name", "seeds", "shards", "shutdown-grace",
 		"tls.cert", "tls.client-ca", "tls.key", "user-file", "user-provider", "zone",
 	}
 	server := serverSettings(t, bin)

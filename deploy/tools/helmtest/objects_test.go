@@ -340,7 +340,7 @@ func TestSignsIn(t *testing.T) {
 		for _, p := range pods(decodeAll(t, mustRender(t, request{values: setValues(t, set), upgrade: true}))) {
 			c := p.spec.Containers[0]
 			if c.Name == "cordwood" {
-				for _, flag := range []string{"--user-provider=", "--tls-cert=", "--tls-key=", "--rpc-tls-cert=", "--rpc-tls-key=", "--rpc-tls-ca="} {
+				for _, flag := range []string{"--user-provider=", "--tls-cert=", "--tls-key=", "--rpc-tls-cert=", "--rpc-tls-key=", "--rpc-tls-ca=", "--rpc-tls-server-name="} {
 					if !slices.ContainsFunc(c.Args, func(a string) bool { return strings.HasPrefix(a, flag) }) {
 						t.Errorf("%s, %s: no %s", set, p.name, flag)
 					}

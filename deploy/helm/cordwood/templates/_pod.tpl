@@ -91,6 +91,11 @@ spec:
         - --rpc-tls-cert=/etc/cordwood/nodes-tls/tls.crt
         - --rpc-tls-key=/etc/cordwood/nodes-tls/tls.key
         - --rpc-tls-ca=/etc/cordwood/nodes-tls/ca.crt
+        {{- if eq $v.mode "cluster" }}
+        # Routers are reached by the addresses of their pods, which no certificate names.
+        {{- $meta := dict "root" .root "component" "meta" }}
+        - --rpc-tls-server-name={{ include "cordwood.component" $meta }}-0.{{ include "cordwood.podDomain" $meta }}
+        {{- end }}
         {{- end }}
       env:
         - name: POD_NAME
