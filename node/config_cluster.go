@@ -22,11 +22,12 @@ func (c *Config) has(role string) bool { return slices.Contains(c.Roles, role) }
 
 // validateCluster reports the faults of what makes the node part of a cluster.
 func (c *Config) validateCluster(bad func(format string, args ...any)) {
-	seen := map[string]bool{}
+	seen, known := map[string]bool{}, true
 	for _, r := range c.Roles {
 		switch {
 		case !slices.Contains(allRoles, r):
 			bad("--roles %q: want some of router, meta, shard", r)
+			known = false
 		case seen[r]:
 			bad("--roles names %s twice", r)
 		}
@@ -66,7 +67,7 @@ func (c *Config) validateCluster(bad func(format string, args ...any)) {
 	if c.Replication > 1 {
 		bad("--replication %d needs --seeds: one node holds one replica", c.Replication)
 	}
-	if !c.has(roleMeta) {
+	if known && !c.has(roleMeta) { // else what is misspelt may have been meant as meta
 		bad("--roles without meta needs --seeds: nodes of the cluster to join")
 	}
 }

@@ -215,5 +215,8 @@ func TestClusterSettings(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.args, err, c.want)
 		}
+		if strings.Contains(c.want, `--roles "`) && strings.Contains(err.Error(), "without meta") {
+			t.Errorf("%s: a second fault follows from the first: %v", c.args, err)
+		}
 	}
 }

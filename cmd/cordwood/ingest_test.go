@@ -206,7 +206,7 @@ func TestIngestReports(t *testing.T) {
 	}
 	bad := writeFile(t, "bad.txt", []byte(strings.Repeat("fine\n", 1000)+"bad\n"))
 	stdout, _, err = execute(t, "", "ingest", bad, "--server", s.URL, "--table", "t", "--batch", "1KiB", "--parallel", "1")
-	if err == nil || !strings.Contains(err.Error(), "bad.txt, lines 821-1001: server answered 400 (code 1004): a record is bad") {
+	if err == nil || !strings.Contains(err.Error(), "bad.txt, lines 821-1001: a record is bad (server answered 400, code 1004)") {
 		t.Errorf("got %v", err)
 	}
 	if !strings.HasPrefix(stdout, "820 rows written, 0 skipped, ") {

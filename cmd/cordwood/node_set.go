@@ -25,7 +25,8 @@ func newNodeScaleCommand() *cobra.Command {
 		Long: `Prepare the nodes NAME-0, NAME-1, … (the pods of a StatefulSet, say) to be N: those from NAME-N
 on are decommissioned, all at once, and those before that were drained take part again. It
 ends when nothing is left on nodes that are too many, so that they may be stopped. If the
-others cannot hold what they hold, nothing is done, and the status is 1.`,
+others cannot hold what they hold, or there is no node of that name, nothing is done, and the
+status is 1.`,
 		Example: "  cordwood node scale cordwood-shard --to 3",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,6 +56,9 @@ func ordinal(node, row string) (int, bool) {
 func (a *clusterAPI) scale(cmd *cobra.Command, row string, to int, force bool) error {
 	status, err := a.status(cmd.Context())
 	if err != nil {
+		return err
+	}
+	if err := knownRow(status, row); err != nil {
 		return err
 	}
 	if err := roomFor(status, row, to); err != nil {
@@ -100,6 +104,19 @@ func (a *clusterAPI) scale(cmd *cobra.Command, row string, to int, force bool) e
 	}
 	fmt.Fprintf(out, "%s may have %s\n", row, count(to, "node"))
 	return nil
+}
+
+// knownRow refuses a row of which there is no node: who misspells it would stop nodes that
+// hold something.
+func knownRow(status *httpapi.ClusterStatus, row string) error {
+	var names []string
+	for _, n := range status.Nodes {
+		if _, ok := ordinal(n.Name, row); ok {
+			return nil
+		}
+		names = append(names, n.Name)
+	}
+	return fmt.Errorf("there is no node %s-0, %s-1 and so on: there are %s; nothing was done", row, row, strings.Join(names, ", "))
 }
 
 // roomFor tells whether the nodes that stay can hold all replicas. The server asks that for one

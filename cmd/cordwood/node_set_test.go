@@ -132,6 +132,16 @@ func TestNodeScaleCountsAllThatLeave(t *testing.T) {
 	}
 }
 
+func TestNodeScaleOfAnUnknownRow(t *testing.T) {
+	s := &nodeSet{status: httpapi.ClusterStatus{Nodes: []httpapi.ClusterNode{setNode("db-shard-0", "up", 2, ""), setNode("solo", "up", 2, "")}}}
+	for _, row := range []string{"db-shrad", "solo", "db-shard-0"} {
+		out, fault := s.run(t, "scale", row, "--to", "1")
+		if !strings.Contains(fault, "there is no node "+row+"-0") || !strings.Contains(fault, "there are db-shard-0, solo") || out != "" {
+			t.Errorf("%s: printed %q, %s", row, out, fault)
+		}
+	}
+}
+
 func TestNodeScaleFailsWithItsOperations(t *testing.T) {
 	s := &nodeSet{outcome: "failed", status: httpapi.ClusterStatus{Nodes: []httpapi.ClusterNode{setNode("s-0", "up", 2, ""), setNode("s-1", "up", 2, "")}}}
 	if out, fault := s.run(t, "scale", "s", "--to", "1"); !strings.Contains(fault, "failed: the reason") || strings.Contains(out, "may have") {

@@ -84,7 +84,7 @@ func TestSQLOutput(t *testing.T) {
 func TestSQLScript(t *testing.T) {
 	s, asked := sqlServer(t)
 	stdout, _, err := execute(t, "SELECT ';' ; -- one; two\n;;SELECT 2;\nfail; SELECT 3", "sql", "--server", s.URL, "--db", "shop", "--timeout", "5m")
-	if err == nil || err.Error() != "server answered 400 (code 4001): no\nsuch table" {
+	if err == nil || err.Error() != "no\nsuch table (server answered 400, code 4001)" {
 		t.Errorf("got %v", err)
 	}
 	if stdout != "<SELECT ';'>\n<SELECT 2>\n" {
@@ -194,7 +194,7 @@ func TestPrompt(t *testing.T) {
 	if !strings.Contains(out.String(), "<SELECT 2>\n") || !strings.HasSuffix(out.String(), promptHelp) {
 		t.Errorf("printed %q", out)
 	}
-	for _, text := range []string{"error: server answered 400 (code 4001): no such table\n", "error: output xml: use table", `error: unknown command \x`, "error: name the database", " ms\n"} {
+	for _, text := range []string{"error: no such table (server answered 400, code 4001)\n", "error: output xml: use table", `error: unknown command \x`, "error: name the database", " ms\n"} {
 		if !strings.Contains(errOut.String(), text) {
 			t.Errorf("no %q in %q", text, errOut)
 		}

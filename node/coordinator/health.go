@@ -127,10 +127,10 @@ func (d *diagnosis) metadata() {
 		if len(silent) > 1 {
 			it, does = "them", "do"
 		}
-		d.add(warning, fmt.Sprintf("start %s again; a voter whose node is lost is replaced after a while, if another node has the role meta", it),
+		d.add(warning, fmt.Sprintf("look whether other nodes reach %s, and start %s again if nothing runs there; a voter whose node is lost is replaced after a while, if another node has the role meta", it, it),
 			"the metadata group has %d voters, of which %s %s not answer: if another one fails, schemas and placement cannot change", len(p.metaVoters()), p.labels(silent), does)
 	case len(silent) > 0:
-		d.add(warning, "start it again", "voter %s of the metadata group does not answer", p.labels(silent))
+		d.add(warning, "look whether other nodes reach it, and start it again if nothing runs there", "voter %s of the metadata group does not answer", p.labels(silent))
 	case len(p.metaVoters())%2 == 0:
 		severity := info
 		if slices.ContainsFunc(p.status.Shards, func(s *metapb.Shard) bool { return want(s) > 2 }) {

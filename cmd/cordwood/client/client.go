@@ -121,13 +121,15 @@ type Error struct {
 	retryAfter time.Duration
 }
 
+// Error is the server's reason, and behind it how it answered.
 func (e *Error) Error() string {
-	s := fmt.Sprintf("server answered %d", e.Status)
+	answer := fmt.Sprintf("server answered %d", e.Status)
 	if e.Code != 0 {
-		s += fmt.Sprintf(" (code %d)", e.Code)
+		answer += fmt.Sprintf(", code %d", e.Code)
 	}
+	s := answer
 	if e.Msg != "" {
-		s += ": " + e.Msg
+		s = e.Msg + " (" + answer + ")"
 	}
 	if e.Status == http.StatusUnauthorized {
 		s += "; give --user NAME:PASSWORD or set CORDWOOD_USER"

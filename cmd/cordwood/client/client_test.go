@@ -87,22 +87,22 @@ func TestDoRetries(t *testing.T) {
 		err    string
 	}{
 		{"busy, then fine", []answer{busy, limited, {200, nil, ""}}, 3, ""},
-		{"busy for ever", []answer{busy}, 4, "server answered 503 (code 4009): busy"},
-		{"other errors are final", []answer{{400, nil, `{"code":1004,"error":"no"}`}}, 1, "server answered 400 (code 1004): no"},
-		{"internal errors are final", []answer{{500, nil, ""}}, 1, "server answered 500: Internal Server Error"},
+		{"busy for ever", []answer{busy}, 4, "busy (server answered 503, code 4009)"},
+		{"other errors are final", []answer{{400, nil, `{"code":1004,"error":"no"}`}}, 1, "no (server answered 400, code 1004)"},
+		{"internal errors are final", []answer{{500, nil, ""}}, 1, "Internal Server Error (server answered 500)"},
 		{
 			"a part was stored",
 			[]answer{{503, map[string]string{"X-Ingest-Partial": "1/2"}, `{"code":5003,"error":"lost"}`}},
 			1,
-			"server answered 503 (code 5003): lost; 1/2 of its parts were stored",
+			"lost (server answered 503, code 5003); 1/2 of its parts were stored",
 		},
 		{
 			"unauthorized",
 			[]answer{{401, nil, `{"code":7003,"error":"who?"}`}},
 			1,
-			"server answered 401 (code 7003): who?; give --user NAME:PASSWORD or set CORDWOOD_USER",
+			"who? (server answered 401, code 7003); give --user NAME:PASSWORD or set CORDWOOD_USER",
 		},
-		{"plain text", []answer{{404, map[string]string{"x-svc-err-code": "7"}, " page not found\n"}}, 1, "server answered 404 (code 7): page not found"},
+		{"plain text", []answer{{404, map[string]string{"x-svc-err-code": "7"}, " page not found\n"}}, 1, "page not found (server answered 404, code 7)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, asked := server(t, tt.script...)
