@@ -173,6 +173,28 @@ func (l *Load) Answers() map[string]int {
 	return out
 }
 
+// WantAnswers fails the test unless every request was answered 200. A router tries for ten
+// seconds, so a 503, and no answer, tell how long something took: the short form, on a machine whose
+// processes may wait longer than that, allows one in twenty.
+func (l *Load) WantAnswers(t testing.TB, during string) {
+	t.Helper()
+	all, late := 0, 0
+	for status, count := range l.Answers() {
+		all += count
+		switch {
+		case status == "200":
+		case !long() && (status == "503" || status == "none"):
+			late += count
+			t.Logf("%d requests were answered %s while %s", count, status, during)
+		default:
+			t.Errorf("%d requests were answered %s while %s", count, status, during)
+		}
+	}
+	if 20*late > all {
+		t.Errorf("%d of %d requests were not answered in time while %s", late, all, during)
+	}
+}
+
 // table is the table of a row: the number of the request counts, or of the row.
 func (l *Load) table(r *request, row int) int {
 	if l.opt.Spread {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -13,11 +14,15 @@ import (
 // sql posts one text and returns the answer.
 func (n *Node) sql(t *testing.T, params, sql string) *Answer {
 	t.Helper()
-	a, err := n.Do("POST", "/v1/sql?"+params, strings.NewReader(sql), "Content-Type", "application/sql")
-	if err != nil {
-		t.Fatal(err)
+	for deadline := time.Now().Add(time.Minute); ; {
+		a, err := n.Do("POST", "/v1/sql?"+params, strings.NewReader(sql), "Content-Type", "application/sql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !workerStarts(a) || time.Now().After(deadline) {
+			return a
+		}
 	}
-	return a
 }
 
 // TestStatements runs statements in order on one server; each must answer as said.

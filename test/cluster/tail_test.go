@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os/exec"
@@ -17,17 +18,24 @@ import (
 // follow begins a tail and returns its lines.
 func (n *Node) follow(t *testing.T, query string) *bufio.Scanner {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, n.HTTP+"/v1/tail?"+query, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = resp.Body.Close() })
+	var resp *http.Response
+	Eventually(t, 20*time.Second, func() error { // the process for queries may take long to start
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, n.HTTP+"/v1/tail?"+query, nil)
+		if err != nil {
+			return err
+		}
+		if resp, err = http.DefaultClient.Do(req); err != nil {
+			return err
+		}
+		t.Cleanup(func() { _ = resp.Body.Close() })
+		if resp.StatusCode == http.StatusServiceUnavailable {
+			text, _ := io.ReadAll(resp.Body) // as far as it comes
+			return fmt.Errorf("tail %s: status %d: %s", query, resp.StatusCode, text)
+		}
+		return nil
+	})
 	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("tail %s: status %d", query, resp.StatusCode)
 	}
