@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -82,7 +83,7 @@ func (j *ingestJob) run(sending context.Context, files []string) error {
 					return ctx.Err()
 				}
 				if err := j.send(sending, p); err != nil {
-					return fmt.Errorf("%s, %s %d-%d: %w", p.file, p.unit, p.first, p.last, err)
+					return fmt.Errorf("%s: %w", p.where(err), err)
 				}
 				free <- p.data
 			}
@@ -158,6 +159,19 @@ type ingested struct {
 	Output []struct {
 		AffectedRows int64 `json:"affectedrows"`
 	} `json:"output"`
+}
+
+// lineIndex is how the server names a line that it cannot read, counted from 0 in the body.
+var lineIndex = regexp.MustCompile(`^invalid (?:JSON|line) at index: ([0-9]+)`)
+
+// where names the line of the file that err is about if the server says it, else the piece.
+func (p *piece) where(err error) string {
+	if m := lineIndex.FindStringSubmatch(err.Error()); m != nil && p.unit == "lines" {
+		if n, err := strconv.ParseInt(m[1], 10, 64); err == nil {
+			return fmt.Sprintf("%s, line %d", p.file, p.first+n)
+		}
+	}
+	return fmt.Sprintf("%s, %s %d-%d", p.file, p.unit, p.first, p.last)
 }
 
 // send sends one batch and counts what became of it.

@@ -18,6 +18,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"cordwood/cmd/cordwood/client"
+
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -194,6 +197,20 @@ func TestIngestInParallelFromManyFiles(t *testing.T) {
 	slices.Sort(expected)
 	if diff := cmp.Diff(expected, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestIngestNamesTheLine(t *testing.T) {
+	for _, tt := range []struct{ unit, reason, want string }{
+		{"lines", "invalid JSON at index: 3: unexpected character 'b'", "app.log, line 104"},
+		{"lines", "invalid line at index: 0: it is not valid UTF-8", "app.log, line 101"},
+		{"lines", "record 3: column n: expected Int64", "app.log, lines 101-200"},
+		{"records", "invalid JSON at index: 3: unexpected character 'b'", "app.log, records 101-200"},
+	} {
+		p := piece{chunk: chunk{first: 101, last: 200}, file: "app.log", unit: tt.unit}
+		if got := p.where(&client.Error{Status: 400, Code: 1004, Msg: tt.reason}); got != tt.want {
+			t.Errorf("%s, %s: %s", tt.unit, tt.reason, got)
+		}
 	}
 }
 

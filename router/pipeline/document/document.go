@@ -18,6 +18,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -110,12 +112,12 @@ func Parse(src []byte) (*Node, error) {
 	case errors.Is(err, io.EOF) || err == nil && len(root.Content) == 0:
 		return fail(0, "Yaml parse error: the text holds no document, expected one")
 	case err != nil:
-		return fail(0, "Yaml parse error: %s", yamlText(err))
+		return fail(faultLine(src, err), "Yaml parse error: %s", yamlText(err))
 	}
 	switch err := decoder.Decode(&next); {
 	case errors.Is(err, io.EOF):
 	case err != nil:
-		return fail(0, "Yaml parse error: %s", yamlText(err))
+		return fail(faultLine(src, err), "Yaml parse error: %s", yamlText(err))
 	default:
 		return fail(next.Line, "Yaml parse error: the text holds several documents, expected one")
 	}
@@ -145,7 +147,36 @@ func deepFlow(src []byte) bool {
 	return false
 }
 
-func yamlText(err error) string { return strings.TrimPrefix(err.Error(), "yaml: ") }
+// lineOfYAML is the line that the YAML parser puts before its errors.
+var lineOfYAML = regexp.MustCompile(`^line [0-9]+: `)
+
+// yamlText is an error of the YAML parser without its line.
+func yamlText(err error) string {
+	return lineOfYAML.ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), "")
+}
+
+// faultLine finds the line at which src becomes what the YAML parser refuses by err: the last
+// one of the shortest beginning that it refuses in the same words. Its own line is mostly
+// that of the block around the fault.
+func faultLine(src []byte, err error) int {
+	var ends []int // of lines
+	for i, c := range src {
+		if c == '\n' {
+			ends = append(ends, i+1)
+		}
+	}
+	ends = append(ends, len(src))
+	want := yamlText(err)
+	return 1 + sort.Search(len(ends)-1, func(i int) bool {
+		decoder := yaml.NewDecoder(bytes.NewReader(src[:ends[i]]))
+		for {
+			var n yaml.Node
+			if err := decoder.Decode(&n); err != nil {
+				return !errors.Is(err, io.EOF) && yamlText(err) == want
+			}
+		}
+	})
+}
 
 // measure counts the nodes below y with every alias followed, as often as it occurs.
 func measure(y *yaml.Node, depth int, budget *int) (line int, why string) {

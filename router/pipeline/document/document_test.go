@@ -16,14 +16,19 @@ func TestParseErrors(t *testing.T) {
 		{"empty", "", "Yaml parse error: the text holds no document, expected one"},
 		{"comment", "# nothing\n", "Yaml parse error: the text holds no document, expected one"},
 		{"several", "a: 1\n---\nb: 2\n", "line 2: Yaml parse error: the text holds several documents, expected one"},
-		{"syntax", "a: [1\nb: 2", "Yaml parse error: line 1: did not find expected ',' or ']'"},
+		{"syntax", "a: [1\nb: 2", "line 1: Yaml parse error: did not find expected ',' or ']'"},
+		{"indentation", "processors:\n  - date:\n      field: t\n   bad: x\ntransform: []\n", "line 4: Yaml parse error: did not find expected '-' indicator"},
+		{"two colons", "a: 1\nb: 2\nc: d: e\nf: 3\n", "line 3: Yaml parse error: mapping values are not allowed in this context"},
+		{"a tab", "a:\n  b: 1\n\tc: 2\nd: 3\n", "line 3: Yaml parse error: "},
+		{"an open quote", "a: 1\nb: \"x\nc: 2\nd: 3\n", "line 2: Yaml parse error: "},
+		{"a second document", "a: 1\n---\nb: [\nc: 2\n", "line 4: Yaml parse error: "},
 		{"bytes", "a: \xff", "the document is not valid UTF-8"},
 		{"long", strings.Repeat("#", MaxBytes+1), "the document has 1048577 bytes, at most 1048576 are allowed"},
 		{"bomb", bomb, "more than 200000 nodes"},
 		{"cycle", "a: &a [*a]", "alias inside its own anchor"},
 		{"deep", strings.Repeat("[", 9000), "nested too deep"},
 		{"nested", strings.Repeat("[", 100) + strings.Repeat("]", 100), "nested deeper than 64 levels"},
-		{"unknown anchor", "a: *b", "Yaml parse error: unknown anchor 'b' referenced"},
+		{"unknown anchor", "a: *b", "line 1: Yaml parse error: unknown anchor 'b' referenced"},
 	} {
 		_, err := Parse([]byte(tt.src))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
