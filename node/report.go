@@ -66,7 +66,7 @@ func (n *node) newReport() *metapb.ReportRequest {
 	if n.reach != nil {
 		r.Unreachable = n.reach.Unreachable()
 		for _, f := range n.reach.Faults() {
-			r.Unreached = append(r.Unreached, &metapb.Unreached{NodeId: f.Node, Reason: f.Reason})
+			r.Unreached = append(r.Unreached, &metapb.Unreached{NodeId: f.Node, Reason: f.Reason, Silent: f.Silent})
 		}
 	}
 	if n.host != nil {

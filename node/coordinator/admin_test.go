@@ -77,7 +77,7 @@ func TestStatusInWords(t *testing.T) {
 			w.down["c"] = time.Now().Add(-3 * time.Minute)
 		}, false, []string{
 			"degraded\n", "node node-c has not answered for 3m; its replica is replaced in 12m where others are left -> start it again",
-			"'cordwood node decommission node-c'", "shard 1: 2 of 3 replicas answer -> nothing: the replicas are replaced when their nodes have been silent for 15m",
+			"'cordwood node decommission node-c'; if it runs, look at the network between it and node node-a, which leads the metadata", "shard 1: 2 of 3 replicas answer -> nothing: the replicas are replaced when their nodes have been silent for 15m",
 			"the metadata group has 3 voters, of which node-c does not answer",
 		}, "critical"},
 		{"one that was emptied and stopped", func(w *world) {
@@ -149,6 +149,14 @@ func TestStatusInWords(t *testing.T) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.unreached = map[string][]string{"c": {"b"}}
 		}, false, []string{"degraded\n", "cannot be reached from node-b (dial tcp: i/o timeout), but from others -> look at the network from node-b to it"}, "unreachable"},
+		{"two nodes do not reach each other", func(w *world) {
+			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
+			w.mute = map[string][]string{"b": {"c"}, "c": {"b"}}
+		}, false, []string{"degraded\n", "nodes node-b and node-c do not reach each other, and others reach both -> look at the network between them"}, "its port"},
+		{"one does not hear another, which does not say so", func(w *world) {
+			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
+			w.mute = map[string][]string{"b": {"c"}}
+		}, false, []string{"ok\n"}, "reach"},
 		{"disks fill up", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.used = map[string]int64{"a": 950 << 30, "c": 1000 << 30}

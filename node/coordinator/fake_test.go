@@ -36,22 +36,24 @@ type world struct {
 	// unreached are the nodes that cannot reach one, shut has those that nobody reaches.
 	unheard   map[string]bool
 	unreached map[string][]string
-	shut      map[string]bool
-	used      map[string]int64
-	shards    map[uint32]*metapb.Shard
-	groups    map[uint32]*fakeGroup
-	tables    map[uint64]*schema.Table
-	ops       map[uint64]*metapb.Operation
-	settings  *metapb.Settings
-	version   uint32
-	lastOp    uint64
-	voters    []string // of the metadata group
-	learners  []string
-	bytes     int64
-	ingest    map[uint64]float64 // bytes a second, by table
-	began     time.Time
-	changed   chan struct{}
-	defined   map[uint32]map[uint64]uint32 // shard, table: epoch
+	// mute are the nodes that do not answer one.
+	mute     map[string][]string
+	shut     map[string]bool
+	used     map[string]int64
+	shards   map[uint32]*metapb.Shard
+	groups   map[uint32]*fakeGroup
+	tables   map[uint64]*schema.Table
+	ops      map[uint64]*metapb.Operation
+	settings *metapb.Settings
+	version  uint32
+	lastOp   uint64
+	voters   []string // of the metadata group
+	learners []string
+	bytes    int64
+	ingest   map[uint64]float64 // bytes a second, by table
+	began    time.Time
+	changed  chan struct{}
+	defined  map[uint32]map[uint64]uint32 // shard, table: epoch
 
 	copies    map[uint64]map[uint32]*fakeCopy // of tables that are handed over, by shard
 	lastCopy  uint64
@@ -298,6 +300,9 @@ func (w *world) status() *metapb.StatusResponse {
 			n.Report.DiskUsed = used
 		}
 		n.Report.Unreachable = w.shut[id]
+		for _, from := range w.mute[id] {
+			n.Report.Unreached = append(n.Report.Unreached, &metapb.Unreached{NodeId: from, Silent: true})
+		}
 		for _, from := range w.unreached[id] {
 			n.Report.Unreached = append(n.Report.Unreached, &metapb.Unreached{NodeId: from, Reason: "dial tcp: i/o timeout"})
 		}

@@ -29,6 +29,7 @@ func diagnose(p *picture) []httpapi.ClusterProblem {
 	d.silentNodes()
 	d.unheardNodes()
 	d.unreachableNodes()
+	d.apart()
 	d.damagedReplicas()
 	d.missingReplicas()
 	d.unreadyReplicas()
@@ -195,9 +196,18 @@ func (d *diagnosis) downNodes() {
 		default:
 			next = fmt.Sprintf("; %s being replaced where others are left", its)
 		}
-		d.add(warning, fmt.Sprintf("start it again; if it is lost for good, 'cordwood node decommission %s'", p.label(id)),
+		d.add(warning, fmt.Sprintf("start it again; if it is lost for good, 'cordwood node decommission %s'%s", p.label(id), p.orNetwork(id)),
 			"node %s has not answered for %s%s", p.label(id), round(p.silent(id)), next)
 	}
+}
+
+// orNetwork is what else may be the matter with a node that the leader of the metadata does
+// not hear: others may.
+func (p *picture) orNetwork(id string) string {
+	if leader := p.status.GetLeader(); leader != "" && leader != id {
+		return fmt.Sprintf("; if it runs, look at the network between it and node %s, which leads the metadata and does not hear it", p.label(leader))
+	}
+	return ""
 }
 
 // blockedRepairs says of shards why they would get no new replicas for those on nodes that

@@ -15,12 +15,30 @@ func (p *picture) unreachable(id string) bool {
 	return p.alive(id) && p.nodes[id].GetReport().GetUnreachable()
 }
 
+// apart tells of two nodes that do not reach each other: both report, and each says that the
+// other one does not answer it. Of one that is named by others alone it would not be known
+// whether it just stands still.
+func (d *diagnosis) apart() {
+	p := d.p
+	silent := func(a, b string) bool {
+		return p.alive(a) && !p.hushed(a) && slices.ContainsFunc(p.nodes[a].GetReport().GetUnreached(), func(u *metapb.Unreached) bool { return u.Silent && u.NodeId == b })
+	}
+	for i, n := range p.status.Nodes {
+		for _, other := range p.status.Nodes[i+1:] {
+			if a, b := n.GetNode().GetId(), other.GetNode().GetId(); silent(a, b) && silent(b, a) {
+				d.add(warning, "look at the network between them: what one of them wants of the other fails or takes longer",
+					"nodes %s and %s do not reach each other, and others reach both", p.label(a), p.label(b))
+			}
+		}
+	}
+}
+
 // unreachableNodes tells of nodes that report, but that others cannot reach.
 func (d *diagnosis) unreachableNodes() {
 	p := d.p
 	for _, n := range p.status.Nodes {
 		id := n.GetNode().GetId()
-		from := slices.DeleteFunc(slices.Clone(n.GetReport().GetUnreached()), func(u *metapb.Unreached) bool { return !p.alive(u.NodeId) })
+		from := slices.DeleteFunc(slices.Clone(n.GetReport().GetUnreached()), func(u *metapb.Unreached) bool { return u.Silent || !p.alive(u.NodeId) })
 		if !p.alive(id) || len(from) == 0 && !p.unreachable(id) {
 			continue
 		}

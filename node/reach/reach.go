@@ -76,8 +76,15 @@ const (
 	lateAnswers = 500 * time.Millisecond // beyond Patience: this process stood still
 )
 
-// Fault is a node that answers this one and cannot reach it.
-type Fault struct{ Node, Reason string }
+// silentRounds is how often in a row a node has not answered until it is named as silent.
+const silentRounds = 5
+
+// Fault is a node that answers this one and cannot reach it, or, Silent, one that does not
+// answer.
+type Fault struct {
+	Node, Reason string
+	Silent       bool
+}
 
 // Monitor watches whether others reach this node. See the package comment.
 type Monitor struct {
@@ -91,6 +98,7 @@ type Monitor struct {
 	asked, answered map[string]bool
 	heard           map[string]time.Time // when a node last tried to reach this one
 	faults          map[string]*fault
+	silent          map[string]*fault // did not answer, whether they can reach this node or not
 	points          int
 	shut            bool
 	avoid           []string
@@ -118,7 +126,7 @@ func New(cfg Config) *Monitor {
 	if cfg.Patience == 0 {
 		cfg.Patience = 1500 * time.Millisecond
 	}
-	return &Monitor{cfg: cfg, trying: make(chan struct{}, 64), heard: map[string]time.Time{}, faults: map[string]*fault{}}
+	return &Monitor{cfg: cfg, trying: make(chan struct{}, 64), heard: map[string]time.Time{}, faults: map[string]*fault{}, silent: map[string]*fault{}}
 }
 
 // Run asks until ctx ends, and then returns nil.
@@ -209,6 +217,7 @@ func (m *Monitor) judge(began time.Time, nodes []Node, answers []answer) {
 	slow := false
 	m.avoid = nil
 	for _, a := range answers {
+		m.hear(a)
 		if a.resp == nil {
 			continue
 		}
@@ -257,6 +266,21 @@ func (m *Monitor) judge(began time.Time, nodes []Node, answers []answer) {
 	}
 }
 
+// hear notes whether a node answered.
+func (m *Monitor) hear(a answer) {
+	if a.answered {
+		delete(m.silent, a.node.ID)
+		return
+	}
+	f := m.silent[a.node.ID]
+	if f == nil {
+		f = &fault{}
+		m.silent[a.node.ID] = f
+	}
+	f.at = time.Now()
+	f.rounds++
+}
+
 // tally counts those that reach this node and those that cannot.
 type tally struct{ votes, cannot int }
 
@@ -276,9 +300,11 @@ func (m *Monitor) forget(nodes []Node) {
 	for _, n := range nodes {
 		known[n.ID] = true
 	}
-	for id, f := range m.faults {
-		if !known[id] || time.Since(f.at) > 30*m.cfg.Every {
-			delete(m.faults, id)
+	for _, faults := range []map[string]*fault{m.faults, m.silent} {
+		for id, f := range faults {
+			if !known[id] || time.Since(f.at) > 30*m.cfg.Every {
+				delete(faults, id)
+			}
 		}
 	}
 	for id := range m.heard {
@@ -303,14 +329,20 @@ func (m *Monitor) Unreachable() bool {
 // maxFaults is how many nodes Faults names.
 const maxFaults = 16
 
-// Faults lists nodes that said, twice in a row, that they cannot reach this one, by id.
+// Faults lists nodes that said, twice in a row, that they cannot reach this one, and those
+// that are silent, by id.
 func (m *Monitor) Faults() []Fault {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []Fault
 	for id, f := range m.faults {
 		if f.rounds > 1 {
-			out = append(out, Fault{id, f.reason})
+			out = append(out, Fault{Node: id, Reason: f.reason})
+		}
+	}
+	for id, f := range m.silent {
+		if m.faults[id] == nil && f.rounds >= silentRounds {
+			out = append(out, Fault{Node: id, Silent: true})
 		}
 	}
 	slices.SortFunc(out, func(a, b Fault) int {

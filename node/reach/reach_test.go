@@ -308,3 +308,26 @@ func TestBounds(t *testing.T) {
 		}
 	})
 }
+
+// TestSilent: two nodes that do not reach each other name each other, hand on nothing, and
+// forget it once they do.
+func TestSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("a b c")
+		w.cut[[2]string{"a", "b"}], w.cut[[2]string{"b", "a"}] = true, true
+		w.run(t, 30*time.Second)
+		for id, want := range map[string][]Fault{"a": {{Node: "b", Silent: true}}, "b": {{Node: "a", Silent: true}}, "c": nil} {
+			if got := w.monitors[id].Faults(); !slices.Equal(got, want) {
+				t.Errorf("%s names %v, want %v", id, got, want)
+			}
+			if w.handed[id] > 0 || w.monitors[id].Unreachable() {
+				t.Errorf("%s hands on what it leads", id)
+			}
+		}
+		clear(w.cut)
+		w.run(t, 3*time.Second)
+		if got := w.monitors["a"].Faults(); len(got) > 0 {
+			t.Errorf("a names %v, which answers again", got)
+		}
+	})
+}

@@ -4159,7 +4159,9 @@ type Unreached struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	NodeId string                 `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	// Why, in words, with the address.
-	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// It did not say so: it does not answer the reporting node, which asked several times.
+	Silent        bool `protobuf:"varint,3,opt,name=silent,proto3" json:"silent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4206,6 +4208,13 @@ func (x *Unreached) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Unreached) GetSilent() bool {
+	if x != nil {
+		return x.Silent
+	}
+	return false
 }
 
 type ReportResponse struct {
@@ -5717,10 +5726,11 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\vleft_shards\x18\f \x03(\rR\n" +
 	"leftShards\x126\n" +
 	"\tunreached\x18\r \x03(\v2\x18.cordwood.meta.UnreachedR\tunreached\x12 \n" +
-	"\vunreachable\x18\x0e \x01(\bR\vunreachable\"<\n" +
+	"\vunreachable\x18\x0e \x01(\bR\vunreachable\"T\n" +
 	"\tUnreached\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"Q\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06silent\x18\x03 \x01(\bR\x06silent\"Q\n" +
 	"\x0eReportResponse\x12\x16\n" +
 	"\x06silent\x18\x01 \x03(\tR\x06silent\x12'\n" +
 	"\x0fcluster_version\x18\x02 \x01(\rR\x0eclusterVersion\"\x0f\n" +
