@@ -56,8 +56,12 @@ func newVersionCommand() *cobra.Command {
 					Arch    string `json:"arch"`
 				}{v.Version, v.Commit, v.Date, v.Branch, v.Go, runtime.GOOS, runtime.GOARCH})
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cordwood %s\ncommit   %s\ndate     %s\nbranch   %s\nbuilt by %s %s/%s\n",
-				v.Version, orUnknown(v.Commit), orUnknown(v.Date), orUnknown(v.Branch), v.Go, runtime.GOOS, runtime.GOARCH)
+			branch := ""
+			if v.Branch != "" { // releases are of a commit, whatever branch it was on
+				branch = "branch   " + v.Branch + "\n"
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cordwood %s\ncommit   %s\ndate     %s\n%sbuilt by %s %s/%s\n",
+				v.Version, orUnknown(v.Commit), orUnknown(v.Date), branch, v.Go, runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

@@ -24,7 +24,9 @@ for want in cordwood LICENSE README.md CHANGELOG.md docs/sql.md completions/cord
 done
 cmp "$here/sbom.cdx.json" "$dist/$name.cdx.json"
 cd "$here"
-./cordwood version
+./cordwood version >"$tmp/version"
+cat "$tmp/version"
+! grep -q unknown "$tmp/version" || fail "the program does not know what it was built from"
 ./cordwood version --json | grep -q "\"version\":\"$version\",\"commit\":\"[0-9a-f]\{40\}\",\"date\":\"20[0-9-]*T[0-9:]*Z\"" || fail "the program does not tell what it is"
 bash -n completions/cordwood.bash
 
