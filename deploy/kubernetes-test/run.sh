@@ -98,6 +98,14 @@ too_few() {
   tolerates >/dev/null || die "an upgrade that was refused changed something"
 }
 
+# As before the machine is started again, or upgraded.
+drained_machine() {
+  kubectl drain node-2 --ignore-daemonsets --delete-emptydir-data --timeout=180s
+  kubectl uncordon node-2
+  wait_for 300 "all replicas after the drain" tolerates
+  kubectl wait --for=condition=Ready pod -l 'app.kubernetes.io/component in (meta,shard,router)' --timeout=300s >/dev/null
+}
+
 # What the README of the chart says of a machine that is lost for good.
 lost_machine() {
   "$here/node.sh" kill 3
@@ -152,6 +160,7 @@ step "install and test" install
 step "upgrade of all pods" under_load 0 upgrade
 step "3, 5 and 3 pods with shards" under_load 0 scale
 step "two pods are refused" under_load 0 too_few
+step "a machine is drained" under_load 0 drained_machine
 step "a machine is lost" under_load 40 lost_machine
 step "it comes back" machine_returns
 step "uninstall and install" again
