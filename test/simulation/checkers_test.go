@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
+	"cordwood/shard/replica"
 )
 
 // The checkers themselves: each finds what it is for, made by hand, and nothing else.
@@ -89,6 +91,36 @@ func TestArchiveConflict(t *testing.T) {
 	}
 	if got := all.conflicts(); len(got) != 1 || !strings.Contains(got[0], "entry 4") {
 		t.Errorf("conflicts %q, want one of entry 4", got)
+	}
+}
+
+// TestFlippedLog has a log with a damaged entry be refused, as damage, until it is mended.
+func TestFlippedLog(t *testing.T) {
+	l := NewLog()
+	open := func() (*LogHandle, error) {
+		store, err := l.Open("shard/1/1")
+		if err != nil {
+			return nil, err
+		}
+		return store.(*LogHandle), nil
+	}
+	h, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := uint64(1); i <= 3; i++ {
+		if err := h.StoreLog(&raft.Log{Index: i, Term: 1, Data: []byte("entry")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.Crash()
+	index, mend := l.Flip(func(n int) int { return n - 1 })
+	if _, err := open(); index != 3 || !errors.Is(err, replica.ErrDamaged) || !strings.Contains(err.Error(), "entry 3") {
+		t.Errorf("a flipped bit of entry %d: %v", index, err)
+	}
+	mend()
+	if _, err := open(); err != nil {
+		t.Errorf("mended: %v", err)
 	}
 }
 

@@ -3,9 +3,14 @@ package simulation
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/raft"
+
+	"cordwood/shard/replica"
 )
 
 // Log is the disk of one raft group on one node: what was synced survives Crash, by
@@ -20,6 +25,7 @@ type Log struct {
 	mu      sync.Mutex
 	gen     int
 	entries map[uint64]*raft.Log
+	sums    map[uint64]uint32 // of the data of each entry
 	first   uint64
 	last    uint64
 	recent  []uint64 // the first index of each of the last Lazy appends
@@ -29,7 +35,7 @@ type Log struct {
 
 // NewLog returns an empty log.
 func NewLog() *Log {
-	return &Log{entries: map[uint64]*raft.Log{}, values: map[string][]byte{}, numbers: map[string]uint64{}}
+	return &Log{entries: map[uint64]*raft.Log{}, sums: map[uint64]uint32{}, values: map[string][]byte{}, numbers: map[string]uint64{}}
 }
 
 var errDead = errors.New("the node has crashed")
@@ -45,11 +51,40 @@ func (l *Log) Crash() {
 	}
 }
 
-// Open returns a handle that lives until the next Crash.
-func (l *Log) Open() *LogHandle {
+// Open returns a handle that lives until the next Crash. It checks all entries, as the logs
+// on real files do; name is for the error.
+func (l *Log) Open(name string) (replica.Store, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return &LogHandle{log: l, gen: l.gen}
+	for i, e := range l.entries {
+		if sum := crc32.ChecksumIEEE(e.Data); sum != l.sums[i] {
+			return nil, &replica.ErrCorrupt{File: name, What: fmt.Sprintf("entry %d has checksum %08x, want %08x", i, sum, l.sums[i])}
+		}
+	}
+	return &LogHandle{log: l, gen: l.gen}, nil
+}
+
+// Flip flips a bit of an entry, both as pick says, which is given the number of choices. No
+// handle may be open. It returns the entry's index, and what mends it; 0 if the log has no data.
+func (l *Log) Flip(pick func(n int) int) (index uint64, mend func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := slices.DeleteFunc(slices.Sorted(maps.Keys(l.entries)), func(i uint64) bool { return len(l.entries[i].Data) == 0 })
+	if len(all) == 0 {
+		return 0, nil
+	}
+	index = all[pick(len(all))]
+	whole := l.entries[index]
+	bad := *whole
+	bad.Data = slices.Clone(whole.Data)
+	bit := pick(8 * len(bad.Data))
+	bad.Data[bit/8] ^= 1 << (bit % 8)
+	l.entries[index] = &bad
+	return index, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.entries[index] = whole
+	}
 }
 
 // cut removes the entries from lo to hi, one end of the log.
@@ -61,6 +96,7 @@ func (l *Log) cut(lo, hi uint64) {
 			l.archive.put(e)
 		}
 		delete(l.entries, i)
+		delete(l.sums, i)
 	}
 	switch {
 	case lo <= l.first && hi >= l.last:
@@ -132,7 +168,7 @@ func (h *LogHandle) StoreLogs(entries []*raft.Log) error {
 			}
 			c := *e
 			c.Data = append([]byte(nil), e.Data...)
-			l.entries[e.Index] = &c
+			l.entries[e.Index], l.sums[e.Index] = &c, crc32.ChecksumIEEE(c.Data)
 			l.last = e.Index
 			if l.first == 0 {
 				l.first = e.Index

@@ -15,10 +15,11 @@ import (
 type watched struct {
 	mu         sync.Mutex
 	index      map[string]uint64 // by shard and reader: how far a read must be at least
+	told       map[string]int    // by kind of fault, which is the format of its text
 	violations []string
 }
 
-func newWatched() *watched { return &watched{index: map[string]uint64{}} }
+func newWatched() *watched { return &watched{index: map[string]uint64{}, told: map[string]int{}} }
 
 // maxTold bounds what is told of one kind of fault.
 const maxTold = 20
@@ -26,7 +27,7 @@ const maxTold = 20
 func (m *watched) bad(format string, args ...any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.violations) < maxTold {
+	if m.told[format]++; m.told[format] <= maxTold {
 		m.violations = append(m.violations, fmt.Sprintf(format, args...))
 	}
 }

@@ -56,6 +56,8 @@ const (
 	StaleRead
 	// StaleCopy reads metadata from a copy without asking the leader how far it must be.
 	StaleCopy
+	// SwapEntry has one node take some entries of the leader for the ones before them.
+	SwapEntry
 )
 
 func (o Options) String() string {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -99,7 +100,7 @@ func (p *process) openMeta() error {
 	}
 	cfg := meta.Config{
 		Dir: filepath.Join(n.dir, "meta"), NodeID: n.ID, Transport: t, Logger: n.log, FailStop: p.fail,
-		LogStore:      func() (replica.Store, error) { return n.store("meta").Open(), nil },
+		LogStore:      func() (replica.Store, error) { return n.store("meta").Open("meta") },
 		SnapshotEvery: 200,
 	}
 	if slices.Contains(n.cluster.founders, n.ID) && !n.hasMeta {
@@ -142,10 +143,13 @@ func (p *process) openHost() {
 			if err != nil {
 				return nil, err
 			}
-			log := n.store(group)
+			log, members := n.store(group), raft.Transport(t)
+			if n.cluster.mutant == SwapEntry && n.ID == n.cluster.founders[0] {
+				members = swapEntries(p.ctx, t)
+			}
 			s, err := shard.Open(shard.Config{
-				ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: n.ID, Bootstrap: o.Bootstrap, Founders: o.Founders, Transport: t, Peers: p.dial,
-				FS: life{n.disk, p.dead}, LogStore: func() (replica.Store, error) { return log.Open(), nil },
+				ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: n.ID, Bootstrap: o.Bootstrap, Founders: o.Founders, Transport: members, Peers: p.dial,
+				FS: life{n.disk, p.dead}, LogStore: func() (replica.Store, error) { return log.Open(group) },
 				FlushBytes: 1 << 20, FlushAge: 20 * time.Second, FlushLogBytes: 256 << 10, ShareBytes: 1 << 10, SplitBytes: 16 << 10,
 				TrailingBytes: 8 << 10, Pool: pool, Compaction: compaction.NewLimiter(0, 0), Logger: n.log, FailStop: p.fail,
 			})
