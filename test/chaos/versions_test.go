@@ -1,12 +1,14 @@
 package chaos
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"cordwood/proto/metapb"
 	"cordwood/test/cluster"
 )
 
@@ -21,11 +23,21 @@ func older(t *testing.T) string {
 	if rev == "" {
 		rev = "HEAD~1"
 	}
+	return build(t, repository(t), rev)
+}
+
+func repository(t *testing.T) string {
+	t.Helper()
 	root, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
 	if err != nil {
 		t.Skipf("there is no repository to take another version from: %v", err)
 	}
-	at := strings.TrimSpace(string(root))
+	return strings.TrimSpace(string(root))
+}
+
+// build builds the program of a commit of the repository.
+func build(t *testing.T, at, rev string) string {
+	t.Helper()
 	if err := exec.Command("git", "-C", at, "rev-parse", "--verify", rev+"^{commit}").Run(); err != nil {
 		t.Skipf("the repository has no commit %s, as a shallow clone: git fetch --deepen=1, or set CORDWOOD_OLD_BIN", rev)
 	}
@@ -55,7 +67,28 @@ func older(t *testing.T) string {
 // other to the newer one while rows are written, with a step back in between.
 func TestRollingUpgrade(t *testing.T) {
 	together(t)
-	old, now := older(t), cluster.Binary(t)
+	upgrade(t, older(t))
+}
+
+// TestUpgradeOfProtocol is TestRollingUpgrade from the last commit that spoke the protocol
+// version before this one: what is new in this one must not be said until all nodes know it.
+func TestUpgradeOfProtocol(t *testing.T) {
+	if !long() {
+		t.Skip("it builds an old version: CORDWOOD_CHAOS=1")
+	}
+	together(t)
+	at := repository(t)
+	began, err := exec.Command("git", "-C", at, "log", "--format=%H", "-S", fmt.Sprint("MaxProtocol = ", metapb.MaxProtocol), "--", "proto/metapb/version.go").Output()
+	commits := strings.Fields(string(began))
+	if err != nil || len(commits) == 0 {
+		t.Skipf("the history does not go back to where protocol version %d began (%v): git fetch --unshallow", metapb.MaxProtocol, err)
+	}
+	upgrade(t, build(t, at, commits[len(commits)-1]+"~1"))
+}
+
+func upgrade(t *testing.T, old string) {
+	t.Helper()
+	now := cluster.Binary(t)
 	c := cluster.NewCluster(t, cluster.Spec{All: 3})
 	for _, n := range c.Nodes {
 		n.Use(old)
