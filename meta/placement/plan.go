@@ -355,9 +355,9 @@ func (p *planner) target(s *Shard, alive []string, leaving *nodeState) (best *no
 	case best != nil:
 		return best, ""
 	case free == 0 && spread && len(taken) > 0:
-		return nil, fmt.Sprintf("%d nodes are up, none of them without a replica in a zone without one: add a node in another zone", up)
+		return nil, fmt.Sprintf("of the nodes that are up (%d) none is in a zone without a replica: add a node in another zone", up)
 	case free == 0:
-		return nil, fmt.Sprintf("%d nodes are up, none of them without a replica: add a node", up)
+		return nil, fmt.Sprintf("of the nodes that are up (%d) none is without a replica: add a node", up)
 	case room == 0:
 		return nil, fmt.Sprintf("no node has room for %d bytes below %.0f %% of its disk: add a node or space", s.Bytes, 100*p.limits.MustFill)
 	}

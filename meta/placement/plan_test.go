@@ -76,7 +76,7 @@ func TestMake(t *testing.T) {
 		{
 			"no node for a repair", house("a", "b", "c:down"),
 			[]Shard{of(1, 3, "a", "b", "c")},
-			[]string{"shard 1 blocked: node c is down; 2 nodes are up, none of them without a replica: add a node"},
+			[]string{"shard 1 blocked: node c is down; of the nodes that are up (2) none is without a replica: add a node"},
 		},
 		{
 			"no zone for a repair", house("a/1", "b/2", "c/3:down", "d/2", "e/3:full"),
@@ -85,7 +85,7 @@ func TestMake(t *testing.T) {
 		},
 		{"fewer zones than replicas", house("a/1", "b/2", "c/2:down", "d/1"), []Shard{of(1, 3, "a", "b", "c")}, []string{"shard 1: c -> d"}},
 		{"a silent node is waited for", house("a", "b", "c:away", "d"), []Shard{of(1, 3, "a", "b", "c")}, []string{}},
-		{"a silent node takes nothing", house("a", "b", "c:away"), []Shard{of(1, 3, "a", "b")}, []string{"shard 1 blocked: has 2 of 3 replicas; 2 nodes are up, none of them without a replica: add a node"}},
+		{"a silent node takes nothing", house("a", "b", "c:away"), []Shard{of(1, 3, "a", "b")}, []string{"shard 1 blocked: has 2 of 3 replicas; of the nodes that are up (2) none is without a replica: add a node"}},
 		{"what must move may fill a disk further", house("a:draining", "b:tight"), []Shard{of(1, 1, "a")}, []string{"shard 1: a -> b"}},
 		{"a disk with room is preferred", house("a:draining", "b:tight", "c"), []Shard{of(1, 1, "a"), of(2, 1, "c"), of(3, 1, "c")}, []string{"shard 1: a -> c"}},
 		{"a busy node takes no more", house("a:draining", "b:busy", "c"), []Shard{of(1, 1, "a"), of(2, 1, "c")}, []string{"shard 1: a -> c"}},
@@ -99,7 +99,7 @@ func TestMake(t *testing.T) {
 		{
 			"drain without another node", house("a:draining"),
 			[]Shard{of(1, 1, "a")},
-			[]string{"shard 1 blocked: cannot leave the node that is drained: 0 nodes are up, none of them without a replica: add a node"},
+			[]string{"shard 1 blocked: cannot leave the node that is drained: of the nodes that are up (0) none is without a replica: add a node"},
 		},
 		{"fewer replicas are wanted", house("a", "b", "c"), []Shard{of(1, 1, "a", "b", "c")}, []string{"shard 1: a -> ", "shard 1: b -> "}},
 		{"the surplus one is on the drained node", house("a", "b:draining"), []Shard{of(1, 1, "a", "b")}, []string{"shard 1: b -> "}},

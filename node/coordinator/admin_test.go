@@ -92,11 +92,11 @@ func TestStatusInWords(t *testing.T) {
 		{"one is away, and nobody can take its place", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.down["c"] = time.Now().Add(-3 * time.Minute)
-		}, false, []string{"its replica is not replaced: 2 nodes are up, none of them without a replica: add a node"}, "are replaced when"},
+		}, false, []string{"its replica is not replaced: of the nodes that are up (2) none is without a replica: add a node"}, "are replaced when"},
 		{"and nobody can take its place", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.down["c"] = time.Now().Add(-20 * time.Minute)
-		}, false, []string{"its replica is not replaced: 2 nodes are up, none of them without a replica: add a node", "2 of 3 replicas answer -> node node-c is down; 2 nodes are up, none of them without a replica: add a node"}, "critical"},
+		}, false, []string{"its replica is not replaced: of the nodes that are up (2) none is without a replica: add a node", "2 of 3 replicas answer -> node node-c is down; of the nodes that are up (2) none is without a replica: add a node"}, "critical"},
 		{"the only replica", func(w *world) {
 			w.node("a", "b").shard(1, "a").shard(1, "b").voting("a")
 			w.down["b"] = time.Now().Add(-time.Minute)

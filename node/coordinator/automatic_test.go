@@ -253,7 +253,7 @@ func TestRefused(t *testing.T) {
 		{&metapb.Operation{Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "d"}, "node node-d does not answer"},
 		{&metapb.Operation{Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "e"}, "node node-e is drained: 'cordwood node undrain' lets it take part again"},
 		{&metapb.Operation{Kind: KindReplicaRepair, ShardId: 1, FromNode: "a"}, "shard 1 has one replica, on node node-a: it cannot be given up"},
-		{&metapb.Operation{Kind: KindReplicaChange, ShardId: 1, Want: 5}, "shard 1 cannot have 5 replicas: 3 nodes are up, none of them without a replica: add a node"},
+		{&metapb.Operation{Kind: KindReplicaChange, ShardId: 1, Want: 5}, "shard 1 cannot have 5 replicas: of the nodes that are up (3) none is without a replica: add a node"},
 		{&metapb.Operation{Kind: KindReplicaChange, ShardId: 1, Want: 8}, "from 1 to 7 are possible"},
 		{&metapb.Operation{Kind: KindTableMove, TableId: 9, ToShards: []uint32{1}}, "table 9 is gone"},
 		{&metapb.Operation{Kind: KindTableMove, TableId: 1, ToShards: []uint32{9}}, "there is no shard 9"},
