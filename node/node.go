@@ -183,6 +183,8 @@ type node struct {
 	// waiting is what the node waits for; empty once it serves. leaving is why it should
 	// not be used although it does.
 	waiting, leaving atomic.Value
+	// alone: this node is a router only, and no other node answers it.
+	alone atomic.Bool
 	// stopping names the part that is being stopped.
 	stopping atomic.Value
 	// hurry has a report sent at once.

@@ -21,6 +21,7 @@ func (n *node) openReach() {
 	n.reach = reach.New(reach.Config{
 		Nodes: n.otherNodes, Ask: n.askReach, Try: n.tryNode, Logger: n.log,
 		HandOn: func(ctx context.Context, avoid []string) { n.handOn(ctx, h, avoid) },
+		Alone:  n.setAlone,
 	})
 	metapb.RegisterPeerServer(n.rpc.server, n.reach)
 	n.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

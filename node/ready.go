@@ -45,7 +45,21 @@ func (n *node) unready() []string {
 	if why, _ := n.leaving.Load().(string); why != "" {
 		out = append(out, why)
 	}
+	if n.alone.Load() {
+		out = append(out, "no other node answers this one, which has no rows itself")
+	}
 	return out
+}
+
+// setAlone hears whether other nodes answer. One that is a router only serves nothing without
+// them, and a load balancer has others, which may not be cut off. What nodes with rows or
+// metadata serve, and whether, is for each shard to say.
+func (n *node) setAlone(alone bool) {
+	if n.cfg.has(roleShard) || n.cfg.has(roleMeta) {
+		return
+	}
+	n.alone.Store(alone)
+	n.tellService()
 }
 
 // beforeReady answers users until the router is there.

@@ -52,8 +52,11 @@ type Config struct {
 	// again before it has returned: what is led here is to be led elsewhere, but not by the
 	// nodes of avoid, which nobody reaches either.
 	HandOn func(ctx context.Context, avoid []string)
-	// Logger takes a line when others cannot reach this node, and when they can again. The
-	// default value discards them.
+	// Alone, if not nil, is called with true when no other node has answered for some rounds,
+	// and with false when one does again.
+	Alone func(alone bool)
+	// Logger takes a line when others cannot reach this node, when none answers it, and when
+	// that is over. The default value discards them.
 	Logger *slog.Logger
 
 	// Every is the time from one round to the next. The default value is 1 s.
@@ -76,7 +79,8 @@ const (
 	lateAnswers = 500 * time.Millisecond // beyond Patience: this process stood still
 )
 
-// silentRounds is how often in a row a node has not answered until it is named as silent.
+// silentRounds is how often in a row a node has not answered until it is named as silent, and
+// how many rounds without an answer of anybody make this node alone.
 const silentRounds = 5
 
 // Fault is a node that answers this one and cannot reach it, or, Silent, one that does not
@@ -100,6 +104,7 @@ type Monitor struct {
 	faults          map[string]*fault
 	silent          map[string]*fault // did not answer, whether they can reach this node or not
 	points          int
+	lonely          int // rounds in a row in which no node answered
 	shut            bool
 	avoid           []string
 }
@@ -201,6 +206,31 @@ func (m *Monitor) round(ctx context.Context) {
 	}
 	m.note(asked, answered)
 	m.judge(begin, nodes, answers)
+	m.count(len(asked), len(answered))
+}
+
+// count finds out whether this node is alone.
+func (m *Monitor) count(asked, answered int) {
+	m.mu.Lock()
+	before := m.lonely >= silentRounds
+	if asked > 0 && answered == 0 {
+		m.lonely++
+	} else {
+		m.lonely = 0
+	}
+	alone := m.lonely >= silentRounds
+	m.mu.Unlock()
+	if alone == before {
+		return
+	}
+	if alone {
+		m.cfg.Logger.Warn("no other node answers this one: look at its network")
+	} else {
+		m.cfg.Logger.Info("other nodes answer this one again")
+	}
+	if m.cfg.Alone != nil {
+		m.cfg.Alone(alone)
+	}
 }
 
 func (m *Monitor) note(asked, answered map[string]bool) {

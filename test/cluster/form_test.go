@@ -12,7 +12,7 @@ import (
 // waitsFor waits until the node says that it waits for something, by a part of the text.
 func waitsFor(t *testing.T, n *Node, what string) {
 	t.Helper()
-	Eventually(t, 10*time.Second, func() error {
+	Eventually(t, 20*time.Second, func() error {
 		a, err := n.Do("GET", "/ready", nil)
 		if err != nil {
 			return err

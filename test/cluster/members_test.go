@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -247,5 +248,31 @@ func TestRoles(t *testing.T) {
 	c.Stop()
 	for _, n := range c.Nodes {
 		wantSound(t, n)
+	}
+}
+
+// TestRouterAlone: a router that no other node answers tells load balancers so, and is back
+// when one does. The node with the rows stays ready, whatever it reaches.
+func TestRouterAlone(t *testing.T) {
+	t.Parallel()
+	c := NewCluster(t, Spec{All: 1, Router: 1})
+	c.Start()
+	home, router := c.Nodes[0], c.Nodes[1]
+	const alone = "no other node answers this one"
+	home.Pause()
+	waitsFor(t, router, alone)
+	home.Continue()
+	if err := router.AwaitReady(Generous(10 * time.Second)); err != nil {
+		t.Error(err)
+	}
+	router.Kill()
+	Eventually(t, 30*time.Second, func() error {
+		if !strings.Contains(home.Log(), alone) {
+			return errors.New("the node does not say that nobody answers it")
+		}
+		return nil
+	})
+	if a, err := home.Do("GET", "/ready", nil); err != nil || a.Status != 200 {
+		t.Errorf("the node with the rows: %v %v", a, err)
 	}
 }
