@@ -182,6 +182,24 @@ func TestTempLimit(t *testing.T) {
 	}
 }
 
+// leaving begins a query of a client that goes away when it is told.
+func (n *Node) leaving(t *testing.T, sql string) (leave func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, "GET", n.HTTP+"/v1/sql?sql="+url.QueryEscape(sql), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		if resp, err := http.DefaultClient.Do(req); err == nil {
+			resp.Body.Close()
+		}
+	}()
+	return func() { cancel(); <-gone }
+}
+
 // TestStopQueries ends queries by time and by the client going away.
 func TestStopQueries(t *testing.T) {
 	t.Parallel()
@@ -195,21 +213,9 @@ func TestStopQueries(t *testing.T) {
 	}
 	wantFailure(t, a, 408, 3005, "time was up")
 
-	ctx, leave := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, "GET", n.HTTP+"/v1/sql?sql="+url.QueryEscape(forever), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone := make(chan struct{})
-	go func() {
-		defer close(gone)
-		if resp, err := http.DefaultClient.Do(req); err == nil {
-			resp.Body.Close()
-		}
-	}()
+	leave := n.leaving(t, forever)
 	eventually(t, "the query to run", func() bool { return n.metric(t, "cordwood_query_running") == 1 })
 	leave()
-	<-gone
 	eventually(t, "the query of the client that went away to end", func() bool { return n.metric(t, "cordwood_query_running") == 0 })
 	if diff := cmp.Diff(w, n.workers()); diff != "" {
 		t.Errorf("queries that stop when told cost their process: %s", diff)
@@ -218,15 +224,15 @@ func TestStopQueries(t *testing.T) {
 
 func TestTooManyQueries(t *testing.T) {
 	t.Parallel()
-	n := New(t, "--query-max-concurrent", "1", "--query-max-waiting", "1", "--query-timeout", "10s")
+	n := New(t, "--query-max-concurrent", "1", "--query-max-waiting", "1", "--query-max-wait", "1m", "--query-timeout", "2m")
 	n.Start()
 	n.Rows(t, "SELECT 1") // its process may take long to start
-	first := n.later(t, forever)
+	leave := n.leaving(t, forever)
 	eventually(t, "the query to run", func() bool { return n.metric(t, "cordwood_query_running") == 1 })
 	second := n.later(t, "SELECT 2")
 	eventually(t, "the query to wait", func() bool { return n.metric(t, "cordwood_sql_waiting") == 1 })
 	wantFailure(t, n.sql(t, "", "SELECT 3"), 503, 4009, "1 wait already")
-	wantFailure(t, <-first, 408, 3005, "")
+	leave()
 	if a := <-second; a.Status != 200 {
 		t.Errorf("the query that waited: %d %s", a.Status, a.Body)
 	}
