@@ -57,9 +57,9 @@ func (w *World) finalTables() (out []*schema.Table, err error) {
 // checkShard compares the replicas of a shard with one another and with its log, and returns
 // their rows by table.
 func (w *World) checkShard(r *Report, s *metapb.Shard, tables []*schema.Table, bad func(string, ...any)) map[string]map[rowID]int {
-	_, leader := w.leader(s.Id)
-	if leader == nil {
-		bad("shard %d has no leader", s.Id)
+	leader, err := w.awaitLeader(s.Id)
+	if err != nil {
+		bad("%v", err)
 		return nil
 	}
 	said := leader.Report()

@@ -183,6 +183,17 @@ func (w *World) leader(id uint32) (*Node, *shard.Shard) {
 	return nil, nil
 }
 
+// awaitLeader is the replica that leads a shard, once one does: leadership is handed on now and
+// then, so that leaders are spread over the nodes.
+func (w *World) awaitLeader(id uint32) (*shard.Shard, error) {
+	for begun := time.Now(); time.Since(begun) < maxRecovery; time.Sleep(100 * time.Millisecond) {
+		if _, s := w.leader(id); s != nil {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("shard %d has had no leader for %s", id, maxRecovery)
+}
+
 // metaLeader is the node that leads the metadata group; nil if none does.
 func (w *World) metaLeader() *Node {
 	for _, n := range w.allNodes() {
