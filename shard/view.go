@@ -173,10 +173,14 @@ func (s *Shard) gone(tableIDs ...uint64) error {
 // given one. Who was cut off from the metadata may hold one by which the newest rows are looked
 // for where they no longer go, or without columns that were added.
 func (s *Shard) outdated(tables []*schemapb.Table) error {
+	epochs := make([]uint32, len(tables))
+	for i, t := range tables {
+		epochs[i] = schema.FromProto(t).Writable().Epoch
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for _, t := range tables {
-		epoch := schema.FromProto(t).Writable().Epoch
+	for i, t := range tables {
+		epoch := epochs[i]
 		if d := s.state.tables[t.Id]; d != nil && (d.Version > t.Version || d.Writable().Epoch > epoch) {
 			return errs.New(errs.TableUnavailable, "shard %d: table %s.%s was changed (version %d, epoch %d) after what the query knows of it (version %d, epoch %d)",
 				s.cfg.ID, t.Database, t.Name, d.Version, d.Writable().Epoch, t.Version, epoch).WithReason(errs.SchemaStale)

@@ -289,24 +289,23 @@ func (n *Node) Ingest(table string, body []byte) error {
 	return nil
 }
 
-// workerStarts tells of an answer that says that the process for queries, which had ten
-// seconds to start, has not: on a loaded machine that is no failure.
-func workerStarts(a *Answer) bool {
-	return a.Status == http.StatusServiceUnavailable && bytes.Contains(a.Body, []byte("the query worker is not ready after"))
+// ask posts SQL, again for a minute while the answer is that the process for queries, which
+// had ten seconds to start, has not: on a loaded machine that is no failure.
+func (n *Node) ask(path, contentType, body string) (*Answer, error) {
+	for deadline := time.Now().Add(time.Minute); ; {
+		a, err := n.Do("POST", path, strings.NewReader(body), "Content-Type", contentType)
+		starts := err == nil && a.Status == http.StatusServiceUnavailable && bytes.Contains(a.Body, []byte("the query worker is not ready after"))
+		if !starts || time.Now().After(deadline) {
+			return a, err
+		}
+	}
 }
 
 // Query runs one statement and returns its rows, numbers as json.Number.
 func (n *Node) Query(sql string) ([][]any, error) {
-	var a *Answer
-	for deadline := time.Now().Add(time.Minute); ; {
-		var err error
-		a, err = n.Do("POST", "/v1/sql", strings.NewReader("sql="+url.QueryEscape(sql)), "Content-Type", "application/x-www-form-urlencoded")
-		if err != nil {
-			return nil, err
-		}
-		if !workerStarts(a) || time.Now().After(deadline) {
-			break
-		}
+	a, err := n.ask("/v1/sql", "application/x-www-form-urlencoded", "sql="+url.QueryEscape(sql))
+	if err != nil {
+		return nil, err
 	}
 	if a.Status != http.StatusOK {
 		return nil, fmt.Errorf("%s: %d %s", sql, a.Status, a.Body)

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -14,15 +13,11 @@ import (
 // sql posts one text and returns the answer.
 func (n *Node) sql(t *testing.T, params, sql string) *Answer {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; {
-		a, err := n.Do("POST", "/v1/sql?"+params, strings.NewReader(sql), "Content-Type", "application/sql")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !workerStarts(a) || time.Now().After(deadline) {
-			return a
-		}
+	a, err := n.ask("/v1/sql?"+params, "application/sql", sql)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return a
 }
 
 // TestStatements runs statements in order on one server; each must answer as said.

@@ -1,6 +1,7 @@
 package body
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sync"
@@ -138,12 +139,7 @@ func (b *budget) wait(r *reservation, n int64) *waiter {
 	b.growing = append(b.growing, w)
 	if len(b.growing) == b.holders {
 		// Nobody is left who could end. What the youngest has is free once it has heard.
-		youngest := slices.MaxFunc(b.growing, func(x, y *waiter) int {
-			if x.res.born < y.res.born {
-				return -1
-			}
-			return 1
-		})
+		youngest := slices.MaxFunc(b.growing, func(x, y *waiter) int { return cmp.Compare(x.res.born, y.res.born) })
 		b.leave(youngest)
 		youngest.done <- errBudget
 	}
@@ -194,7 +190,7 @@ func (b *budget) look(want int64) {
 			r.mark, r.marked = filled, now
 		}
 	}
-	slices.SortFunc(slow, func(x, y *reservation) int { return int(y.held>>10 - x.held>>10) })
+	slices.SortFunc(slow, func(x, y *reservation) int { return cmp.Compare(y.held, x.held) })
 	for _, r := range slow {
 		if missing <= 0 {
 			break

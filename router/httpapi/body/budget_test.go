@@ -64,8 +64,13 @@ type crowd struct {
 // client does, and waits until it is under way.
 func (c *crowd) stall(r *Reader, total int64, cl *client) {
 	cl.stopped = make(chan struct{}, 1)
+	c.begin(r, total, cl)
+}
+
+// begin starts to read a body that announces total bytes, and waits until it is under way.
+func (c *crowd) begin(r *Reader, total int64, body io.ReadCloser) {
 	req := httptest.NewRequest(http.MethodPost, "/v1/ingest", nil)
-	req.Body, req.ContentLength = cl, total
+	req.Body, req.ContentLength = body, total
 	c.wg.Go(func() {
 		_, release, err := r.Read(req)
 		if err == nil {
@@ -189,17 +194,8 @@ func TestSteadyBodiesStay(t *testing.T) {
 		r := newReader(t, Config{MaxInFlight: 8 * mib})
 		c := crowd{ends: make(chan error, 1)}
 		cl := &client{data: make([]byte, 4*mib), every: 100 * time.Millisecond, each: 64 << 10}
-		req := httptest.NewRequest(http.MethodPost, "/v1/ingest", nil)
-		req.Body, req.ContentLength = &limited{client: cl, left: 7 * mib}, 7*mib
 		cl.stopped = make(chan struct{}, 1)
-		c.wg.Go(func() {
-			_, release, err := r.Read(req)
-			if err == nil {
-				release()
-			}
-			c.ends <- err
-		})
-		synctest.Wait()
+		c.begin(r, 7*mib, &limited{client: cl, left: 7 * mib})
 		if _, release, err := r.Read(request("", make([]byte, mib), false)); err != nil {
 			t.Errorf("the other: %v", err)
 		} else {
