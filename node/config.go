@@ -114,6 +114,9 @@ type HTTPConfig struct {
 	EnableCORS     bool
 	// CORSAllowedOrigins is the list of origins; empty: any.
 	CORSAllowedOrigins []string
+	// TrustedProxies are addresses and networks of proxies whose X-Forwarded-For and
+	// X-Forwarded-Proto count. Default none.
+	TrustedProxies []string
 	// ProtectConfig asks for a user at /config too.
 	ProtectConfig bool
 }
@@ -257,6 +260,7 @@ func (c *Config) Validate() error {
 	if c.HTTP.Timeout < 0 || c.Query.Timeout <= 0 {
 		bad("--http-timeout must not be negative, and --query-timeout must be positive")
 	}
+	c.validateHTTP(bad)
 	if p := c.HTTP.InflightPolicy; p != "wait" && p != "fail" {
 		bad("--http-inflight-policy %q: want wait or fail", p)
 	}

@@ -142,6 +142,7 @@ func TestValidate(t *testing.T) {
 		{"--http-inflight-policy drop", "wait or fail"},
 		{"--on-reject keep", "want drop or store"},
 		{"--rejects-ttl soon", "--rejects-ttl"},
+		{"--trusted-proxies 10.0.0.0/8,proxy", `--trusted-proxies "proxy": want an address or a network`},
 		{"--geoip-database /no/such/file", "--geoip-database"},
 	} {
 		cfg, _, err := load(t, "", nil, strings.Fields(c.args)...)

@@ -40,6 +40,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&c.HTTP.EnableCORS, "http-enable-cors", true, "answer cross-origin requests of browsers")
 	fs.BoolVar(&c.HTTP.ProtectConfig, "http-protect-config", false, "show /config to users only, once there are any")
 	fs.StringSliceVar(&c.HTTP.CORSAllowedOrigins, "http-cors-allowed-origins", nil, "origins allowed; none: any")
+	fs.StringSliceVar(&c.HTTP.TrustedProxies, "trusted-proxies", nil, "addresses and networks of proxies, as 10.1.0.0/16, whose X-Forwarded-For and X-Forwarded-Proto count; none: the client is who connects")
 	fs.StringVar(&c.RPC.Addr, "rpc-addr", "127.0.0.1:4001", "address for nodes: gRPC and raft on one port")
 	fs.StringVar(&c.RPC.Advertise, "advertise-addr", "", "where other nodes reach this one, HOST:PORT; none: the rpc address")
 	fs.StringVar(&c.AdminAddr, "admin-addr", "", "address for the administrator: metrics, profiles (pprof), log level; knows no users; none: off")

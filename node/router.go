@@ -33,6 +33,10 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 	if err != nil {
 		return err
 	}
+	proxies, err := n.cfg.HTTP.trustedProxies()
+	if err != nil {
+		return err
+	}
 	policy := body.Wait
 	if n.cfg.HTTP.InflightPolicy == "fail" {
 		policy = body.Fail
@@ -70,7 +74,8 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.GeoIPDatabase}},
 		NoClientVariables: !n.cfg.ClientVariables,
 		StoreRejects:      n.cfg.OnReject == onRejectStore, RejectsTTL: n.cfg.RejectsTTL,
-		Timeout: n.cfg.HTTP.Timeout, CORS: n.cfg.HTTP.EnableCORS, CORSOrigins: n.cfg.HTTP.CORSAllowedOrigins, ProtectConfig: n.cfg.HTTP.ProtectConfig,
+		TrustedProxies: proxies,
+		Timeout:        n.cfg.HTTP.Timeout, CORS: n.cfg.HTTP.EnableCORS, CORSOrigins: n.cfg.HTTP.CORSAllowedOrigins, ProtectConfig: n.cfg.HTTP.ProtectConfig,
 		NoAutoCreate: !n.cfg.AutoCreateTable, TimestampColumn: n.cfg.timestampColumn(), MaxColumns: n.cfg.MaxColumns,
 		Ready:      n.unready,
 		Writable:   n.disk.writable,

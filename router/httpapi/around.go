@@ -66,6 +66,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x, r := begin(w, r, s.log, other)
 		x.nodeNames = s.cfg.NodeNames
+		x.client = s.clientAddress(r)
 		defer func() {
 			p := recover()
 			if p != nil {
@@ -89,7 +90,7 @@ func (s *Server) panicked(x *exchange, r *http.Request, p any) {
 		x.broken = true
 		return
 	}
-	s.log.ErrorContext(x.context(r), "panic while answering", "method", r.Method, "path", r.URL.Path,
+	s.log.ErrorContext(x.context(r), "panic while answering", "method", r.Method, "path", r.URL.Path, "remote", x.client,
 		"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	s.metrics.panics.Inc()
 	if !x.broken {
@@ -103,7 +104,7 @@ func (s *Server) finish(x *exchange, r *http.Request) {
 	}
 	x.counts.answered(x.status, time.Since(x.start))
 	if s.log.Enabled(r.Context(), slog.LevelDebug) {
-		s.log.DebugContext(x.context(r), "request", "method", r.Method, "path", r.URL.Path, "remote", r.RemoteAddr, "answer", x)
+		s.log.DebugContext(x.context(r), "request", "method", r.Method, "path", r.URL.Path, "remote", x.client, "answer", x)
 	}
 }
 

@@ -39,10 +39,10 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeOf(r)
 	e, status := resolve(x, err)
 	if status >= 500 && e.Code.Masked() {
-		x.log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "code", int(e.Code), "error", err)
+		x.log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "remote", x.client, "code", int(e.Code), "error", err)
 	}
 	if x.status != 0 {
-		x.log.WarnContext(r.Context(), "answer broken off", "method", r.Method, "path", r.URL.Path, "error", err)
+		x.log.WarnContext(r.Context(), "answer broken off", "method", r.Method, "path", r.URL.Path, "remote", x.client, "error", err)
 		return
 	}
 	h := w.Header()

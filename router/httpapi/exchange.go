@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"cordwood/router/httpapi/auth"
@@ -15,6 +16,8 @@ type exchange struct {
 	http.ResponseWriter
 	log   *slog.Logger
 	start time.Time
+	// client is the address of who sent the request. See Server.clientAddress.
+	client netip.Addr
 	// counts are the metrics of the route.
 	counts *routeMetrics
 	// deadline is when the request's time is up; zero: never.

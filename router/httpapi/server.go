@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -81,6 +82,10 @@ type Config struct {
 	ProtectConfig bool
 	// Tail answers /v1/tail, for users that may read. Without it the path does not exist.
 	Tail http.Handler
+
+	// TrustedProxies are the addresses of proxies whose X-Forwarded-For and
+	// X-Forwarded-Proto count. The default value is none: the client is the peer.
+	TrustedProxies []netip.Prefix
 
 	// Bodies bounds the size of a body and the memory of all bodies under way.
 	// The default value allows 64 MiB for each, and no bound for all.

@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+func TestClientAddress(t *testing.T) {
+	f := newFixture(t, func(c *Config) {
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}
+	})
+	for _, c := range []struct {
+		name, peer string
+		forwarded  []string
+		want       string
+	}{
+		{"a stranger's header counts for nothing", "192.0.2.1:80", []string{"203.0.113.9"}, "192.0.2.1"},
+		{"a proxy without a header", "10.0.0.1:80", nil, "10.0.0.1"},
+		{"one proxy", "10.0.0.1:80", []string{"203.0.113.9"}, "203.0.113.9"},
+		{"the right-most that is no proxy", "10.0.0.1:80", []string{"1.1.1.1, 203.0.113.9, 10.9.9.9"}, "203.0.113.9"},
+		{"what the client wrote itself is not looked at", "10.0.0.1:80", []string{"not an address, 203.0.113.9"}, "203.0.113.9"},
+		{"several lines are one list", "10.0.0.1:80", []string{"1.1.1.1", "203.0.113.9", "10.0.0.7 , 10.0.0.8"}, "203.0.113.9"},
+		{"only proxies: the first of them is the client", "10.0.0.1:80", []string{"10.0.0.3, 10.0.0.2"}, "10.0.0.3"},
+		{"IPv6", "[2001:db8::1]:80", []string{"2001:4860::8, 2001:db8::2"}, "2001:4860::8"},
+		{"IPv6 in brackets with a port", "10.0.0.1:80", []string{"[2001:4860::8]:4711"}, "2001:4860::8"},
+		{"IPv4 with a port", "10.0.0.1:80", []string{"203.0.113.9:4711"}, "203.0.113.9"},
+		{"IPv4 in IPv6 is IPv4", "[::ffff:10.0.0.1]:80", []string{"::ffff:203.0.113.9"}, "203.0.113.9"},
+		{"zones are cut off", "[fe80::1%eth0]:80", nil, "fe80::1"},
+		{"malformed", "10.0.0.1:80", []string{"203.0.113.9, unknown"}, "10.0.0.1"},
+		{"malformed behind a proxy", "10.0.0.1:80", []string{"203.0.113.9, , 10.0.0.2"}, "10.0.0.1"},
+		{"empty", "10.0.0.1:80", []string{""}, "10.0.0.1"},
+		{"no address at all", "@", []string{"203.0.113.9"}, "invalid IP"},
+	} {
+		r := &http.Request{RemoteAddr: c.peer, Header: http.Header{"X-Forwarded-For": c.forwarded}}
+		if got := f.Server.clientAddress(r).String(); got != c.want {
+			t.Errorf("%s: %s with %q is %s, want %s", c.name, c.peer, c.forwarded, got, c.want)
+		}
+	}
+}
+
+func TestForwardedScheme(t *testing.T) {
+	f := newFixture(t, func(c *Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")} })
+	for _, c := range []struct {
+		peer  string
+		lines []string
+		want  string
+	}{
+		{"192.0.2.1:80", []string{"https"}, ""},
+		{"10.0.0.1:80", nil, ""},
+		{"10.0.0.1:80", []string{"https"}, "https"},
+		{"10.0.0.1:80", []string{"http, HTTPS "}, "https"},
+		{"10.0.0.1:80", []string{"https", "http"}, "http"},
+		{"10.0.0.1:80", []string{"gopher"}, ""},
+	} {
+		r := &http.Request{RemoteAddr: c.peer, Header: http.Header{"X-Forwarded-Proto": c.lines}}
+		if got := f.Server.forwardedScheme(r); got != c.want {
+			t.Errorf("%s with %q came by %q, want %q", c.peer, c.lines, got, c.want)
+		}
+	}
+}
+
+// FuzzClientAddress checks that a header never makes the client what it says, unless the
+// peer is trusted, and that any header is read in one pass.
+func FuzzClientAddress(f *testing.F) {
+	for _, seed := range []string{"", ",", "203.0.113.9", "10.0.0.2,", "[::1]:80, 10.0.0.2", "::ffff:10.0.0.1%a,b", strings.Repeat("10.0.0.1,", 100)} {
+		f.Add("10.0.0.1:80", seed)
+		f.Add("192.0.2.1:80", seed)
+	}
+	s := &Server{cfg: Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}
+	f.Fuzz(func(t *testing.T, peer, forwarded string) {
+		r := &http.Request{RemoteAddr: peer, Header: http.Header{"X-Forwarded-For": {forwarded}}}
+		got, from := s.clientAddress(r), peerAddress(r)
+		if !s.trusts(from) && got != from {
+			t.Errorf("%s with %q is %s", peer, forwarded, got)
+		}
+		if got.Zone() != "" || got.Is4In6() {
+			t.Errorf("%s with %q is %s", peer, forwarded, got)
+		}
+	})
+}
