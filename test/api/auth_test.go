@@ -71,7 +71,7 @@ func TestAuthMatrix(t *testing.T) {
 	// What SQL may do is up to the statement.
 	for user, want := range map[string][2]int{"query": {200, 403}, "ingest": {403, 200}, "admin": {200, 200}} {
 		for i, statement := range []string{"SELECT+1", "CREATE+DATABASE+IF+NOT+EXISTS+shop"} {
-			if a := s.send(t, request{method: "GET", path: "/v1/sql?sql=" + statement, user: user}); a.status != want[i] {
+			if a := s.send(t, request{method: "POST", path: "/v1/sql?sql=" + statement, user: user}); a.status != want[i] {
 				t.Errorf("%s as %s: %d, want %d", statement, user, a.status, want[i])
 			}
 		}

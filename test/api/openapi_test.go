@@ -130,7 +130,9 @@ func everything() []sent {
 		get(query+"&format="+form, 200, false)
 	}
 	get(query+"&limit=2&allow_partial=true&db=public", 200, false, "x-svc-timezone", "UTC", "x-svc-timeout", "10s")
-	get("/v1/sql?sql="+url.QueryEscape("CREATE DATABASE IF NOT EXISTS shop; SHOW DATABASES; DESC logs"), 200, false)
+	get("/v1/sql?sql="+url.QueryEscape("SHOW DATABASES; DESC logs"), 200, false)
+	get("/v1/sql?sql="+url.QueryEscape("CREATE DATABASE IF NOT EXISTS shop"), 405, false)
+	post("/v1/sql?sql="+url.QueryEscape("CREATE DATABASE IF NOT EXISTS shop; SHOW DATABASES"), "", "", 200, false)
 	get("/v1/sql", 400, true)
 	get(query+"&format=xml", 400, true)
 	get(query+"&limit=-1", 400, true)

@@ -72,6 +72,7 @@ var statuses = map[int]string{
 	http.StatusUnauthorized:          "A user is needed, or it is not who it says.",
 	http.StatusForbidden:             "The user may not do this.",
 	http.StatusNotFound:              "There is no such thing.",
+	http.StatusMethodNotAllowed:      "The method may not do this; the header Allow names those that may.",
 	http.StatusRequestTimeout:        "The request did not end, or its body did not come, in time.",
 	http.StatusRequestEntityTooLarge: "The body is too large.",
 	http.StatusUnsupportedMediaType:  "The body is of a type, or compressed in a way, that is not known.",
@@ -93,6 +94,8 @@ func errorResponses(headers object) object {
 		case http.StatusServiceUnavailable:
 			h["retry-after"] = ref("headers/RetryAfterAlways")
 			h["x-ingest-partial"] = ref("headers/Partial")
+		case http.StatusMethodNotAllowed:
+			h["allow"] = object{"required": true, "schema": object{"type": "string"}}
 		case http.StatusUpgradeRequired:
 			h["upgrade"] = object{"required": true, "schema": object{"type": "string"}}
 		}

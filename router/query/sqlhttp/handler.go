@@ -23,6 +23,7 @@ import (
 	"cordwood/router/httpapi/body"
 	"cordwood/router/query"
 	"cordwood/router/query/format"
+	"cordwood/router/query/statement"
 )
 
 // Executor runs statements; *query.Service does.
@@ -131,6 +132,10 @@ func (h *Handler) serve(a *answer, r *http.Request) error {
 		return err
 	}
 	a.format = in.format
+	if err := onlyReads(r, in.query.Statements); err != nil {
+		a.w.Header().Set("Allow", http.MethodPost)
+		return err
+	}
 	if err := h.check(r, in); err != nil {
 		return err
 	}
@@ -138,6 +143,21 @@ func (h *Handler) serve(a *answer, r *http.Request) error {
 		return h.collect(a, r, in)
 	}
 	return h.stream(a, r, in)
+}
+
+// onlyReads refuses statements that change something in a request by GET or HEAD, whoever
+// sends it: links, caches, crawlers and pages of other sites make such requests.
+func onlyReads(r *http.Request, statements []statement.Statement) error {
+	if r.Method == http.MethodPost {
+		return nil
+	}
+	for i, st := range statements {
+		if !st.Rows() {
+			return errs.New(errs.Unsupported, "statement %d changes something, and %s requests may only read: send it by POST",
+				i+1, r.Method).WithStatus(http.StatusMethodNotAllowed)
+		}
+	}
+	return nil
 }
 
 // errNotAuthorized is the answer to a user that lacks a permission.

@@ -128,7 +128,7 @@ func TestRequests(t *testing.T) {
 			check: func(r query.Request) bool { return r.Database == "public" && !r.Limited && r.Timeout == 0 },
 		},
 		{
-			name: "several statements", query: "sql=SELECT 1; DROP TABLE a ;SELECT 2", status: 200,
+			name: "several statements", method: "POST", query: "sql=SELECT 1; DROP TABLE a ;SELECT 2", status: 200,
 			want: `{"output":[{"records":{"schema":{"column_schemas":[{"name":"code","data_type":"Int64"}]},"rows":[[200]],"total_rows":1}},{"affectedrows":7},` +
 				`{"records":{"schema":{"column_schemas":[{"name":"code","data_type":"Int64"}]},"rows":[[200]],"total_rows":1}}],"execution_time_ms":0}`,
 		},
@@ -159,10 +159,10 @@ func TestRequests(t *testing.T) {
 		{name: "too fresh", query: "sql=SELECT+1&consistency=any&max_staleness=1s", status: 400, want: "from 2s to 24h"},
 		{name: "staleness of what is not stale", query: "sql=SELECT+1&max_staleness=1m", status: 400, want: "goes with consistency=any"},
 		{name: "limit 0", query: "sql=SELECT+1&limit=0", status: 200, check: func(r query.Request) bool { return r.Limited && r.Limit == 0 }},
-		{name: "no rows", query: "sql=DROP+TABLE+a", status: 200, want: `{"output":[{"affectedrows":7}],"execution_time_ms":0}`},
-		{name: "no rows, ndjson", query: "sql=DROP+TABLE+a&format=ndjson", status: 200, want: `{"affectedrows":7}` + "\n"},
+		{name: "no rows", method: "POST", query: "sql=DROP+TABLE+a", status: 200, want: `{"output":[{"affectedrows":7}],"execution_time_ms":0}`},
+		{name: "no rows, ndjson", method: "POST", query: "sql=DROP+TABLE+a&format=ndjson", status: 200, want: `{"affectedrows":7}` + "\n"},
 		{name: "ndjson", query: "sql=SELECT+1&format=ndjson", status: 200, want: `{"code":200}` + "\n"},
-		{name: "csv after a change", query: "sql=DROP+TABLE+a;SELECT+1&format=csvWithNames", status: 200, want: "code\n200\n"},
+		{name: "csv after a change", method: "POST", query: "sql=DROP+TABLE+a;SELECT+1&format=csvWithNames", status: 200, want: "code\n200\n"},
 
 		{name: "no sql", query: "db=public", status: 400, want: "parameter sql is required"},
 		{name: "empty sql", query: "sql=+", status: 400, want: "parameter sql is required"},
@@ -263,9 +263,35 @@ func TestPermission(t *testing.T) {
 			c.Permission = func(*http.Request) (bool, bool) { return tt.read, tt.write }
 		})
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest("GET", "/v1/sql?sql="+url.QueryEscape(tt.sql), nil))
+		h.ServeHTTP(w, httptest.NewRequest("POST", "/v1/sql?sql="+url.QueryEscape(tt.sql), nil))
 		if w.Code != tt.status || tt.status == 403 && !strings.Contains(w.Body.String(), "User is not authorized to perform this action") {
 			t.Errorf("%s read %v write %v: %d %s", tt.sql, tt.read, tt.write, w.Code, w.Body)
+		}
+	}
+}
+
+// TestGetReads sends every type of statement by GET and HEAD: those that change something do
+// not reach the service, whatever stands before them and whatever the user may do.
+func TestGetReads(t *testing.T) {
+	for sql, reads := range map[string]bool{
+		"SELECT 1": true, "WITH a AS (SELECT 1) SELECT * FROM a": true, "EXPLAIN SELECT 1": true, "EXPLAIN ANALYZE SELECT 1": true,
+		"SHOW TABLES": true, "SHOW DATABASES": true, "SHOW CREATE TABLE t": true, "SHOW CREATE DATABASE d": true, "DESCRIBE t": true,
+		"CREATE DATABASE d": false, "ALTER DATABASE d SET 'ttl'='1d'": false, "DROP DATABASE d": false,
+		"CREATE TABLE t (ts TIMESTAMP TIME INDEX)": false, "ALTER TABLE t ADD COLUMN a STRING": false, "DROP TABLE t": false,
+		"TRUNCATE TABLE t": false, "INSERT INTO t VALUES (1)": false, "DELETE FROM t WHERE ts < 1": false,
+		"/* harmless */ SELECT 1; -- really\n drop table t": false,
+	} {
+		for _, method := range []string{"GET", "HEAD", "POST"} {
+			s := &fakeService{rows: ones(1)}
+			w := httptest.NewRecorder()
+			newHandler(t, s).ServeHTTP(w, httptest.NewRequest(method, "/v1/sql?sql="+url.QueryEscape(sql), nil))
+			refused := !reads && method != "POST"
+			switch {
+			case refused && (w.Code != 405 || w.Header().Get("Allow") != "POST" || !strings.Contains(w.Body.String(), "send it by POST") || s.got.Statements != nil):
+				t.Errorf("%s %s: %d, Allow %q, %s, executed %v", method, sql, w.Code, w.Header().Get("Allow"), w.Body, s.got.Statements)
+			case !refused && (w.Code != 200 || s.got.Statements == nil):
+				t.Errorf("%s %s: %d %s", method, sql, w.Code, w.Body)
+			}
 		}
 	}
 }
