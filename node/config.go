@@ -83,6 +83,9 @@ type Config struct {
 	// DefaultColumnPrefix begins the name of the time index that the server adds:
 	// svc gives svc_timestamp, empty gives timestamp.
 	DefaultColumnPrefix string
+	// PipelineRequestSteps bounds the work of a pipeline on all records of a request. Each byte of
+	// the records adds 100. Default pipeline.DefaultSteps.
+	PipelineRequestSteps int64
 	// MaxColumns bounds the columns of one table. Default 4096.
 	MaxColumns int
 	// MaxTables bounds the tables of the cluster. Default 100000.
@@ -329,6 +332,9 @@ func (c *Config) Validate() error {
 	}
 	if !prefixPattern.MatchString(c.DefaultColumnPrefix) {
 		bad("--default-column-prefix %q: want letters, digits and _", c.DefaultColumnPrefix)
+	}
+	if c.PipelineRequestSteps < 1_000_000 {
+		bad("--pipeline-request-steps %d: want 1000000 or more", c.PipelineRequestSteps)
 	}
 	if c.MaxColumns < 2 || c.MaxColumns > catalog.MaxColumns {
 		bad("--max-columns %d: want 2 to %d", c.MaxColumns, catalog.MaxColumns)

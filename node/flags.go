@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"cordwood/router/pipeline"
 )
 
 // Flags declares every setting on fs, with its default, bound to c.
@@ -82,6 +84,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.OnReject, "on-reject", onRejectDrop, "what becomes of records that skip_error drops: drop, or store in svc_private.rejects")
 	fs.StringVar(&c.RejectsTTL, "rejects-ttl", "7d", "how long stored ones are kept; of consequence when the table is created")
 	fs.StringVar(&c.DefaultColumnPrefix, "default-column-prefix", "svc", "prefix of the time index that the server adds: svc gives svc_timestamp")
+	fs.Int64Var(&c.PipelineRequestSteps, "pipeline-request-steps", pipeline.DefaultSteps, "work of a pipeline on all records of a request, in steps of about 7 ns, to which each byte of the records adds 100")
 	fs.IntVar(&c.MaxColumns, "max-columns", 4096, "columns that a table may have")
 	fs.IntVar(&c.MaxTables, "max-tables", 100_000, "tables that there may be, over all databases")
 	fs.IntVar(&c.MaxTails, "max-tails", 64, "clients that may follow a table (/v1/tail) at a time")

@@ -77,12 +77,13 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 		TrustedProxies: proxies,
 		Timeout:        n.cfg.HTTP.Timeout, CORS: n.cfg.HTTP.EnableCORS, CORSOrigins: n.cfg.HTTP.CORSAllowedOrigins, ProtectConfig: n.cfg.HTTP.ProtectConfig,
 		NoAutoCreate: !n.cfg.AutoCreateTable, TimestampColumn: n.cfg.timestampColumn(), MaxColumns: n.cfg.MaxColumns,
-		Ready:      n.unready,
-		Writable:   n.disk.writable,
-		Warnings:   n.disk.warnings,
-		Status:     httpapi.Status{Version: n.proc.Version.Version, Commit: n.proc.Version.Commit, Branch: n.proc.Version.Branch, Date: n.proc.Version.Date, GoVersion: runtime.Version(), Hostname: n.cfg.NodeName},
-		ConfigText: func() string { return n.proc.ConfigText },
-		Tracer:     n.tracer, Logger: n.log, Registerer: n.registry, Gatherer: n.registry,
+		PipelineSteps: n.cfg.PipelineRequestSteps,
+		Ready:         n.unready,
+		Writable:      n.disk.writable,
+		Warnings:      n.disk.warnings,
+		Status:        httpapi.Status{Version: n.proc.Version.Version, Commit: n.proc.Version.Commit, Branch: n.proc.Version.Branch, Date: n.proc.Version.Date, GoVersion: runtime.Version(), Hostname: n.cfg.NodeName},
+		ConfigText:    func() string { return n.proc.ConfigText },
+		Tracer:        n.tracer, Logger: n.log, Registerer: n.registry, Gatherer: n.registry,
 	}
 	// A nil provider in the interface would not be nil.
 	if users != nil {

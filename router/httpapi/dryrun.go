@@ -190,6 +190,7 @@ func (s *Server) dryRunRequest(r *http.Request, query params.Values, d *dryRun) 
 		q.SkipError = extra.SkipError
 	}
 	q.MaxNestedLevels, q.MaxColumns, q.TimestampColumn = extra.MaxNestedLevels, s.cfg.MaxColumns, s.cfg.TimestampColumn
+	q.Ended, q.Steps = r.Context().Err, s.cfg.PipelineSteps
 	q.Hints, q.Now, q.AutoCreate, q.NoClientVariables = params.ParseHints(r.Header), s.cfg.Now, true, s.cfg.NoClientVariables
 	if text, has := query.Lookup("custom_time_index"); has {
 		q.TimeIndex, err = pipeline.ParseTimeIndex(text)
@@ -272,7 +273,12 @@ type dryOutput struct{ release func() }
 
 // runDry runs the records.
 func (s *Server) runDry(r *http.Request, d *dryRun) (*dryOutput, []*dryTable, error) {
-	failed := func(err error) error { return errs.Wrap(errs.InvalidArguments, err, "Failed to exec pipeline") }
+	failed := func(err error) error {
+		if code := errs.CodeOf(err); code == errs.DeadlineExceeded || code == errs.Cancelled {
+			return err
+		}
+		return errs.Wrap(errs.InvalidArguments, err, "Failed to exec pipeline")
+	}
 	q := d.request
 	q.OnSkip = func(reason pipeline.Reason) { d.skipReasons = append(d.skipReasons, reason) }
 	if d.trace {

@@ -120,6 +120,7 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 		TimeIndex: p.timeIndex, TimestampColumn: s.cfg.TimestampColumn,
 		MaxNestedLevels: p.maxNestedLevels, MaxColumns: s.cfg.MaxColumns,
 		SkipError: p.skipError, IgnoreErrors: p.ignoreErrors,
+		Ended: ctx.Err, Steps: s.cfg.PipelineSteps,
 		Hints: p.hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now, NoClientVariables: s.cfg.NoClientVariables,
 	}
 	opt := native.Options{SkipError: p.skipError, IgnoreErrors: p.ignoreErrors}

@@ -106,6 +106,9 @@ type Config struct {
 	TimestampColumn string
 	// MaxColumns bounds the columns of a table. The default value is 4096.
 	MaxColumns int
+	// PipelineSteps bounds the work of a pipeline on all records of a request. The default
+	// value is pipeline.DefaultSteps.
+	PipelineSteps int64
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
 

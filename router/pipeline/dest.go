@@ -220,8 +220,12 @@ func (d *dest) end(t int64) error {
 	return nil
 }
 
-// checkSize refuses a table whose padding outgrows its values.
+// checkSize refuses a table whose padding outgrows its values. It is called for each row, and
+// looks now and then whether the request is over.
 func (d *dest) checkSize() error {
+	if err := d.s.tick(); err != nil {
+		return err
+	}
 	cells := d.rows.Rows() * len(d.rows.Cols())
 	if cells <= d.maxCells {
 		return nil

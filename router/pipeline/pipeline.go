@@ -32,6 +32,8 @@ const (
 	DefaultNestedLevels    = 10
 	DefaultMaxColumns      = 1024
 	DefaultTimestampColumn = "svc_timestamp"
+	// DefaultSteps is some seconds of a processor core.
+	DefaultSteps = 1_000_000_000
 )
 
 // Request is what a pipeline is told of the request whose records it takes.
@@ -65,6 +67,12 @@ type Request struct {
 	Hints map[string]string
 	// AutoCreate allows tables and columns to be created.
 	AutoCreate bool
+	// Ended reports why nobody waits for the request any more, as context.Context.Err does.
+	// A Runner asks it often, and gives the request up; nil: it goes on to the end.
+	Ended func() error
+	// Steps bounds the work of all records of the request together, to which each record
+	// adds by its length; 0: DefaultSteps. A step takes about 7 ns.
+	Steps int64
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 	// MaxColumns bounds the columns of a table; 0: DefaultMaxColumns.
@@ -77,7 +85,8 @@ type Request struct {
 //
 // A failing record is dropped and counted if Request.SkipError is set. Otherwise, and
 // when a limit of the whole request is reached, the error is an *errs.Error of code
-// InvalidArguments, and the caller gives up the request. Malformed JSON is never
+// InvalidArguments, and the caller gives up the request. When Request.Ended says that the
+// request is over, the code is DeadlineExceeded or Cancelled. Malformed JSON is never
 // skipped here, for only the caller knows where the next record begins: it is a
 // *jsonscan.Error, nothing was stored of the record, and it was not counted.
 type Runner interface {

@@ -7,6 +7,8 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/pipeline/processor"
+	"cordwood/router/vrl"
+	"cordwood/router/vrl/fn"
 	"cordwood/router/vrl/value"
 )
 
@@ -29,6 +31,8 @@ type runner struct {
 	branches []*runner // by rule of the dispatcher
 	trace    *tracer
 
+	work  *fn.Meter // of the runner on top
+	meter fn.Meter
 	json  reader
 	rec   *processor.Record
 	conv  converter
@@ -99,10 +103,15 @@ func newRunner(p *Pipeline, name string, q *Request, lookup Lookup, over *runner
 	}
 	r.listed, r.timePlace = p.columns, p.timePlace
 	if over != nil {
-		r.above, r.start, r.depth, r.trace = &over.sink, over.start, over.depth+1, over.trace
-	} else if q.Trace != nil {
-		r.trace = &tracer{}
+		r.above, r.start, r.depth, r.trace, r.work = &over.sink, over.start, over.depth+1, over.trace, over.work
+	} else {
+		r.work = &r.meter
+		r.work.Start(r.req.Ended, r.req.Steps)
+		if q.Trace != nil {
+			r.trace = &tracer{}
+		}
 	}
+	r.rec.Work = r.work
 	return r, nil
 }
 
@@ -140,14 +149,14 @@ func (r *runner) scan(data []byte, pos int, whole bool) (int, error) {
 		}
 		return next, r.refuse(errNotMap)
 	}
-	return next, r.take(v, data[pos:next])
+	return next, r.take(v, data[pos:next], next-pos)
 }
 
 // TextRecord is the record {"message": line}.
 func (r *runner) TextRecord(line []byte) error {
 	o := r.json.own()
 	o.Add("message", value.NewString(unsafe.String(unsafe.SliceData(line), len(line))))
-	return r.take(o.Value(), nil)
+	return r.take(o.Value(), nil, len(line))
 }
 
 // fatal is an error that fails the request, whatever is to be skipped.
@@ -155,8 +164,34 @@ type fatal struct{ error }
 
 func (e *fatal) Unwrap() error { return e.error }
 
-// take takes a record through the pipeline. text is its source, if it has one.
-func (r *runner) take(v value.Value, text []byte) error {
+// What the work on a record may be: as much as a program may do on its own, and more for
+// records that are long. Reading a record and storing its row takes some steps too.
+const (
+	stepsPerByte       = 100 // of the request
+	recordStepsPerByte = 16
+	recordSteps        = 100
+	bytesPerStep       = 8
+)
+
+// admitWork begins the work on a record of size bytes. Its error ends the request.
+func (r *runner) admitWork(size int) error {
+	r.work.Grant(size * stepsPerByte)
+	b := vrl.DefaultBudget
+	b.Steps += size*recordStepsPerByte + recordSteps
+	_ = r.work.Begin(b)
+	r.work.Spend(recordSteps + size/bytesPerStep)
+	if err := r.work.Err(); err != nil {
+		return r.ended(err)
+	}
+	return nil
+}
+
+// take takes a record through the pipeline. text is its source, if it has one, and size
+// the length of that.
+func (r *runner) take(v value.Value, text []byte, size int) error {
+	if err := r.admitWork(size); err != nil {
+		return err
+	}
 	if r.trace != nil {
 		if text == nil {
 			text = value.AppendJSON(nil, v)
@@ -211,6 +246,9 @@ func (r *runner) process(v value.Value) error {
 			r.trace.before(rec.Value)
 		}
 		if err := step.Apply(rec); err != nil {
+			if over := r.work.Err(); over != nil {
+				return &fatal{r.ended(over)}
+			}
 			if rec.Quiet {
 				return errSkippedProcessor
 			}
@@ -339,7 +377,7 @@ func (r *runner) Release() {
 	}
 	r.empty(nil)
 	r.json.release()
-	r.rec.Value = value.Value{}
+	r.rec.Value, r.rec.Work = value.Value{}, nil
 	clear(r.cells)
 	clear(r.marks)
 	*r = runner{

@@ -1,12 +1,15 @@
 package pipeline
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/pipeline/processor"
+	"cordwood/router/vrl/fn"
 )
 
 // sink is the tables that one pipeline fills in one request.
@@ -32,6 +35,7 @@ type sink struct {
 	start   int64 // nanoseconds since 1970
 	records int
 	skips   skips
+	untick  int // records until tick asks whether the request is over
 	// What the custom time index of the row under way says, in timeUnit.
 	timeValue int64
 	timeSet   bool
@@ -74,6 +78,10 @@ func (s *sink) begin(q *Request) error {
 	}
 	s.start = now().UnixNano()
 	s.minCells = minCells
+	s.untick = 0
+	if s.req.Steps == 0 {
+		s.req.Steps = DefaultSteps
+	}
 	return nil
 }
 
@@ -161,9 +169,38 @@ func (s *sink) setTime(v *cell) error {
 func (s *sink) refuse(err error) error {
 	if s.req.SkipError {
 		s.Refuse(err)
-		return nil
+		return s.tick()
 	}
 	return errs.Wrap(errs.InvalidArguments, err, "record %d", s.records)
+}
+
+// ticks is the number of records after which tick asks whether the request is over.
+const ticks = 256
+
+// tick is called for each record. It returns an error when the request is over.
+func (s *sink) tick() error {
+	if s.untick--; s.untick >= 0 || s.req.Ended == nil {
+		return nil
+	}
+	s.untick = ticks
+	if err := s.req.Ended(); err != nil {
+		return s.ended(err)
+	}
+	return nil
+}
+
+// ended is the error of a request that ended, for the reason that Ended gave, or that took
+// too much work.
+func (s *sink) ended(err error) error {
+	at := s.top().records
+	switch {
+	case errors.Is(err, fn.ErrSteps):
+		return errs.New(errs.InvalidArguments, "record %d: the request needs more work than one may take: %d steps, and %d more for each byte of its records; "+
+			"send fewer records per request, make the pipeline cheaper, or raise --pipeline-request-steps", at, s.req.Steps, stepsPerByte)
+	case errors.Is(err, context.DeadlineExceeded):
+		return errs.Wrap(errs.DeadlineExceeded, err, "record %d: the time of the request was up before all records had gone through the pipeline", at)
+	}
+	return errs.Wrap(errs.Cancelled, err, "record %d: the request ended before all records had gone through the pipeline", at)
 }
 
 // Refuse counts a record that was skipped because of err.

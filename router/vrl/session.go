@@ -40,7 +40,7 @@ func (s *Session) Eval(source string) (value.Value, []*diag.Diagnostic, error) {
 	}
 	f := p.frames.Get().(*fn.Frame)
 	copy(f.Slots, s.values)
-	v, err := p.run(f, &s.event, &s.meta)
+	v, err := p.run(f, nil, &s.event, &s.meta)
 	for name, slot := range p.code.Variables {
 		if slot >= len(s.values) {
 			s.names, s.values = append(s.names, name), append(s.values, f.Slots[slot].Share())

@@ -222,21 +222,32 @@ const maxValues = 4 << 20
 // The value may hold containers of the record. Strings in it and in the record may be
 // parts of those that were there before, or of the program. The error is an *Error.
 func (p *Program) Run(event, meta *value.Value) (value.Value, error) {
+	return p.RunMetered(nil, event, meta)
+}
+
+// RunMetered is Run for a record of a request whose work m bounds: the run spends what m has
+// for the record, instead of the budget of Options. If m ends the run, which an Error
+// of the reason Exhausted tells, m.Err says why. A nil m is none.
+func (p *Program) RunMetered(m *fn.Meter, event, meta *value.Value) (value.Value, error) {
 	f := p.frames.Get().(*fn.Frame)
-	v, err := p.run(f, event, meta)
+	v, err := p.run(f, m, event, meta)
 	f.Release()
 	p.frames.Put(f)
 	return v, err
 }
 
-func (p *Program) run(f *fn.Frame, event, meta *value.Value) (v value.Value, err error) {
+func (p *Program) run(f *fn.Frame, m *fn.Meter, event, meta *value.Value) (v value.Value, err error) {
 	var none value.Value
 	if meta == nil {
 		none = value.NewObject(value.MakeFields(0))
 		meta = &none
 	}
 	f.Reset(event, meta, p.budget)
+	if m != nil {
+		f.Meter(m)
+	}
 	defer func() {
+		f.Settle()
 		if r := recover(); r != nil {
 			// A fault of a function of the library must not take the server down.
 			p.host.Logger.Error("vrl: a program panicked", "panic", r)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"cordwood/router/vrl/fn"
 	"cordwood/router/vrl/value"
 )
 
@@ -47,6 +48,8 @@ type Record struct {
 	Value value.Value
 	// Quiet says that nobody will read the text of errors.
 	Quiet bool
+	// Work bounds the time and memory that the record takes; see Spend and Reserve.
+	Work *fn.Meter
 	// Scratch is memory for a processor to build a text in; it holds nothing from one
 	// use to the next.
 	Scratch []byte
@@ -56,7 +59,8 @@ type Record struct {
 	block []byte
 }
 
-// NewRecord returns the record of a pipeline that uses the names.
+// NewRecord returns the record of a pipeline that uses the names. Its Work is for the
+// caller to set.
 func NewRecord(names *Names) *Record { return &Record{hints: make([]int, len(names.list))} }
 
 // Get returns the value of a field. It is for looking at: to put a container in another

@@ -34,7 +34,7 @@ func compileVRL(o *Options) Apply {
 		return nil
 	}
 	return func(rec *Record) error {
-		v, err := program.Run(&rec.Value, rec.metadata())
+		v, err := program.RunMetered(rec.Work, &rec.Value, rec.metadata())
 		if err != nil {
 			if rec.Quiet {
 				return errQuiet

@@ -21,8 +21,12 @@ type Frame struct {
 	Hints []int32
 	// Host is what the program runs in.
 	Host *Host
-	// Budget is what the run may still spend; see Spend and Reserve.
-	Budget Budget
+
+	// budget is what the run may still spend, but that of its steps rest is set apart until
+	// the meter has looked whether the request is over.
+	budget Budget
+	rest   int
+	meter  *Meter // nil: the run belongs to no request
 
 	stop  Stop
 	fail  failure
@@ -67,10 +71,35 @@ type Site struct {
 	Start, End int
 }
 
-// Reset readies f for a run.
+// Reset readies f for a run that may spend b.
 func (f *Frame) Reset(event, meta *value.Value, b Budget) {
-	f.Event, f.Meta, f.Budget = event, meta, b
+	f.Event, f.Meta, f.budget, f.rest = event, meta, b, 0
 	f.stop = Running
+}
+
+// Meter makes the run, which Reset began, spend what m has for the record under way. Settle
+// ends that.
+func (f *Frame) Meter(m *Meter) {
+	f.meter = m
+	f.budget = Budget{Steps: min(m.Record.Steps, m.slice), Bytes: m.Record.Bytes}
+	f.rest = m.Record.Steps - f.budget.Steps
+	m.slice -= f.budget.Steps
+}
+
+// Settle gives back to the meter what the run did not spend.
+func (f *Frame) Settle() {
+	m := f.meter
+	if m == nil {
+		return
+	}
+	m.Record = Budget{Steps: f.budget.Steps + f.rest, Bytes: f.budget.Bytes}
+	m.slice += f.budget.Steps
+	f.meter = nil
+}
+
+// Left is what the run may still spend.
+func (f *Frame) Left() Budget {
+	return Budget{Steps: max(f.budget.Steps+f.rest, 0), Bytes: f.budget.Bytes}
 }
 
 // Release drops all that the run left in f, so that nothing is kept alive by it. What is
@@ -197,18 +226,36 @@ func (f *Frame) Text() string {
 // Spend takes n steps off the budget. It returns false, after failing the run, if there
 // are not so many.
 func (f *Frame) Spend(n int) bool {
-	if f.Budget.Steps -= n; f.Budget.Steps >= 0 {
+	if f.budget.Steps -= n; f.budget.Steps >= 0 {
 		return true
 	}
-	return f.exhaust("the program needs too much time for this event: its budget of steps is used up")
+	return f.goOn()
+}
+
+// goOn takes steps from the rest after those at hand were spent.
+func (f *Frame) goOn() bool {
+	need := -f.budget.Steps
+	if need > f.rest {
+		return f.exhaust("the program needs too much time for this event: its budget of steps is used up")
+	}
+	// There is a rest only for runs with a meter.
+	slice, ok := f.meter.take(need)
+	if !ok {
+		return f.exhaust("the program was stopped: " + f.meter.Err().Error())
+	}
+	f.rest -= need
+	f.budget.Steps = min(slice, f.rest)
+	f.meter.slice += slice - f.budget.Steps
+	f.rest -= f.budget.Steps
+	return true
 }
 
 // Reserve takes n bytes off the budget for memory. A function calls it before it makes
 // something whose size its arguments determine. It returns false, after failing the run,
 // if there are not so many.
 func (f *Frame) Reserve(n int) bool {
-	if n >= 0 && f.Budget.Bytes >= n {
-		f.Budget.Bytes -= n
+	if n >= 0 && f.budget.Bytes >= n {
+		f.budget.Bytes -= n
 		return true
 	}
 	return f.exhaust("the program needs too much memory for this event: its budget of bytes is used up")
@@ -269,5 +316,5 @@ func (f *Frame) SpendOn(v value.Value) bool {
 	}
 	// Looking at a value costs a fraction of what an operation does.
 	const share = 8
-	return f.Spend(value.Size(v, share*(f.Budget.Steps+1)) / share)
+	return f.Spend(value.Size(v, share*(f.Left().Steps+1)) / share)
 }

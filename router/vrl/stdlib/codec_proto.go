@@ -49,7 +49,7 @@ var encodeProto = &fn.Function{
 			if v.Kind() != value.Object {
 				return f.FailKind("object", v)
 			}
-			if !f.Reserve(64 * value.Size(v, f.Budget.Bytes/64+1)) {
+			if !f.Reserve(64 * value.Size(v, f.Left().Bytes/64+1)) {
 				return value.Value{}, false
 			}
 			w := protoWriter{lossy: args[3].Bool()}

@@ -60,7 +60,7 @@ func jsonSize(v value.Value, indent, depth, limit int) int {
 }
 
 // fits fails the run if what is about to be built is longer than its budget.
-func fits(f *fn.Frame, n int) bool { return n <= f.Budget.Bytes || f.Reserve(n) }
+func fits(f *fn.Frame, n int) bool { return n <= f.Left().Bytes || f.Reserve(n) }
 
 var encodeJSON = &fn.Function{
 	Name:  "encode_json",
@@ -82,7 +82,7 @@ var encodeJSON = &fn.Function{
 		if pretty.Bool() {
 			indent = 2
 		}
-		if !fits(f, jsonSize(v, indent, 1, f.Budget.Bytes)) {
+		if !fits(f, jsonSize(v, indent, 1, f.Left().Bytes)) {
 			return value.Value{}, false
 		}
 		if pretty.Bool() {

@@ -165,7 +165,7 @@ var parseRegexAll = &fn.Function{
 			s := args[0].Text()
 			// What a match takes: its places, and an object with its fields.
 			size := 128 + 16*len(g.re.Names()) + 40*(len(g.named)+len(g.numbers))
-			all := g.re.All(s, min(f.Budget.Steps, f.Budget.Bytes/size)+1)
+			all := g.re.All(s, min(f.Left().Steps, f.Left().Bytes/size)+1)
 			if !f.Spend(len(all)) || !f.Reserve(len(all)*size) {
 				return value.Value{}, false
 			}

@@ -174,7 +174,7 @@ var join = &fn.Function{
 				size += len(sep)
 			}
 			size += x.Len()
-			if size > f.Budget.Bytes {
+			if size > f.Left().Bytes {
 				break // Reserve says so
 			}
 		}

@@ -66,7 +66,7 @@ var httpRequest = &fn.Function{
 		if err != nil {
 			return f.FailErr("HTTP request failed: ", err)
 		}
-		body, err := fetch(client, r, min(maxHTTPBody, f.Budget.Bytes))
+		body, err := fetch(client, r, min(maxHTTPBody, f.Left().Bytes))
 		if err != nil {
 			if !args[6].Bool() {
 				err = fmt.Errorf("%w (headers: %v)", err, r.Header)

@@ -1,0 +1,101 @@
+package httpapi
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/proto/errs"
+)
+
+// busyPipeline spends the budget of steps on every record; a record takes about 13 ms.
+const busyPipeline = `processors:
+- vrl:
+    source: |
+      for_each(array!(.a)) -> |_, _| { for_each(array!(.a)) -> |_, _| { for_each(array!(.a)) -> |_, _| { x = 1 } } }
+      .
+`
+
+func busyRecords(n int) string {
+	return strings.Repeat(`{"a":[`+strings.Repeat("1,", 199)+"1]}\n", n)
+}
+
+const busyURL = "/v1/ingest?table=t&pipeline_name=busy&skip_error=true"
+
+// A request's time limit ends the work of its pipeline, which would take a minute here.
+func TestTimeoutEndsThePipeline(t *testing.T) {
+	f := newPipelineFixture(t, func(c *Config) { c.PipelineSteps = 1 << 60 })
+	f.put(t, "busy", busyPipeline)
+	for _, more := range []string{"", "&on_reject=store"} {
+		start := time.Now()
+		w := f.call("POST", busyURL+more, busyRecords(5000), "Content-Type", "application/x-ndjson", "x-svc-timeout", "200ms")
+		if w.Code != http.StatusRequestTimeout || f.writer.calls != 0 {
+			t.Errorf("status %d, %d writes: %s", w.Code, f.writer.calls, w.Body)
+		}
+		if d := time.Since(start); d > 10*time.Second {
+			t.Errorf("it took %s", d)
+		}
+	}
+	start := time.Now()
+	w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=busy", busyRecords(10), "Content-Type", "application/x-ndjson", "x-svc-timeout", "1ms")
+	if w.Code != http.StatusRequestTimeout {
+		t.Errorf("dry run: status %d after %s: %s", w.Code, time.Since(start), w.Body)
+	}
+}
+
+// A client that goes away ends the work of its pipeline.
+func TestDisconnectEndsThePipeline(t *testing.T) {
+	f := newPipelineFixture(t, func(c *Config) { c.PipelineSteps = 1 << 60 })
+	f.put(t, "busy", busyPipeline)
+	over := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(over)
+		f.Handler().ServeHTTP(w, r)
+	}))
+	defer srv.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, "POST", srv.URL+busyURL, strings.NewReader(busyRecords(5000)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-ndjson")
+	go func() {
+		for len(f.running) == 0 && ctx.Err() == nil {
+			runtime.Gosched()
+		}
+		cancel() // the pipeline runs
+	}()
+	if resp, err := http.DefaultClient.Do(req); err == nil {
+		text, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		t.Fatalf("answered %s: %s", resp.Status, text)
+	}
+	select {
+	case <-over:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the pipeline goes on")
+	}
+	if f.writer.calls != 0 {
+		t.Error("the rows were written")
+	}
+}
+
+// A request has steps for all of its records together.
+func TestRequestSteps(t *testing.T) {
+	f := newPipelineFixture(t, func(c *Config) { c.PipelineSteps = 5_000_000 })
+	f.put(t, "busy", busyPipeline)
+	w := f.call("POST", busyURL, busyRecords(100), "Content-Type", "application/x-ndjson")
+	if text := checkError(t, w, 400, errs.InvalidArguments); !strings.Contains(text, "record 2: ") || !strings.Contains(text, "--pipeline-request-steps") {
+		t.Error(text)
+	}
+	w = f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=busy&trace=true", busyRecords(10), "Content-Type", "application/x-ndjson")
+	if text := checkError(t, w, 400, errs.InvalidArguments); !strings.Contains(text, "record 2: ") {
+		t.Error(text)
+	}
+}
