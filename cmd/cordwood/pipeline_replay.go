@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -298,7 +299,8 @@ func (j *replay) send(ctx context.Context) error {
 	}
 	_, err := j.api.call(ctx, client.Request{
 		Method: http.MethodPost, Path: "/v1/ingest", Query: query,
-		Header: http.Header{"Content-Type": {contentType}}, Body: j.body.Bytes(),
+		// With a key the client may send the batch again if it is unknown whether it was stored.
+		Header: http.Header{"Content-Type": {contentType}, "Idempotency-Key": {"replay-" + rand.Text()}}, Body: j.body.Bytes(),
 	}, &answer)
 	if err != nil {
 		return fmt.Errorf("to table %s through %s: %w", j.to.table, j.to.pipeline, err)

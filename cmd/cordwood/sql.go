@@ -18,6 +18,7 @@ import (
 
 	"cordwood/cmd/cordwood/client"
 	"cordwood/proto/schema"
+	"cordwood/router/query/statement"
 )
 
 func newSQLCommand() *cobra.Command {
@@ -117,15 +118,15 @@ func (s *sqlSession) script(ctx context.Context, r io.Reader) error {
 	defer stop()
 	rest, ran := string(text), false
 	for {
-		var statement string
-		if statement, rest, _ = cutStatement(rest); isBlank(statement) {
+		var text string
+		if text, rest, _ = statement.Cut(rest); statement.IsBlank(text) {
 			if rest != "" {
 				continue
 			}
 			break
 		}
 		ran = true
-		if err := s.run(ctx, statement); err != nil {
+		if err := s.run(ctx, text); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/peterh/liner"
+
+	"cordwood/router/query/statement"
 )
 
 // lineReader asks a person for lines. *liner.State is one.
@@ -100,7 +102,7 @@ func (p *prompt) loop(ctx context.Context) error {
 
 // text is the prompt: the database, or a sign that a statement goes on.
 func (p *prompt) text() string {
-	if isBlank(p.pending) {
+	if statement.IsBlank(p.pending) {
 		return p.session.db + "> "
 	}
 	return strings.Repeat(" ", max(len(p.session.db)-1, 0)) + "-> "
@@ -108,7 +110,7 @@ func (p *prompt) text() string {
 
 // line takes one line, and runs each statement that it completes.
 func (p *prompt) line(ctx context.Context, line string) error {
-	if isBlank(p.pending) {
+	if statement.IsBlank(p.pending) {
 		p.pending = ""
 		if done, err := p.command(ctx, strings.TrimSpace(line)); done {
 			return err
@@ -119,27 +121,34 @@ func (p *prompt) line(ctx context.Context, line string) error {
 	}
 	p.pending += line + "\n"
 	for {
-		statement, rest, complete := cutStatement(p.pending)
+		text, rest, complete := statement.Cut(p.pending)
 		if !complete {
 			return nil
 		}
 		p.pending = rest
-		if !isBlank(statement) {
-			p.run(ctx, statement)
+		if !statement.IsBlank(text) && !p.run(ctx, text) {
+			// What follows on the line may be a part of the statement that was not understood.
+			if !statement.IsBlank(rest) {
+				fmt.Fprintln(p.session.errOut, "the rest of the line was not run")
+			}
+			p.pending = ""
+			return nil
 		}
 	}
 }
 
-// run runs a statement until it ends or Ctrl-C stops it, and prints errors.
-func (p *prompt) run(ctx context.Context, statement string) {
+// run runs a statement until it ends or Ctrl-C stops it. It prints errors, and reports
+// whether there was none.
+func (p *prompt) run(ctx context.Context, text string) bool {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	start := time.Now()
-	if err := p.session.run(ctx, statement); err != nil {
+	if err := p.session.run(ctx, text); err != nil {
 		fmt.Fprintf(p.session.errOut, "error: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
-		return
+		return false
 	}
 	fmt.Fprintf(p.session.errOut, "%d ms\n", time.Since(start).Milliseconds())
+	return true
 }
 
 // command runs what is no SQL. done tells whether it was that.

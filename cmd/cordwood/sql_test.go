@@ -107,40 +107,6 @@ func TestSQLScript(t *testing.T) {
 	}
 }
 
-func TestCutStatement(t *testing.T) {
-	for _, tt := range []struct {
-		text, statement, rest string
-		complete              bool
-	}{
-		{"", "", "", false},
-		{"SELECT 1", "SELECT 1", "", false},
-		{"a;b", "a", "b", true},
-		{"a';';b", "a';'", "b", true},
-		{"'it''s;';b", "'it''s;'", "b", true},
-		{`";";b`, `";"`, "b", true},
-		{"'open;", "'open;", "", false},
-		{"a -- x;y\n;b", "a -- x;y\n", "b", true},
-		{"a -- x;y", "a -- x;y", "", false},
-		{"/* ; /* ; */ ; */;b", "/* ; /* ; */ ; */", "b", true},
-		{"/* ;", "/* ;", "", false},
-		{"$$;$$;b", "$$;$$", "b", true},
-		{"$x$;$$;$x$;b", "$x$;$$;$x$", "b", true},
-		{"$1;b", "$1", "b", true},
-		{"$a", "$a", "", false},
-		{"a-b/c;d", "a-b/c", "d", true},
-	} {
-		statement, rest, complete := cutStatement(tt.text)
-		if statement != tt.statement || rest != tt.rest || complete != tt.complete {
-			t.Errorf("%q: %q, %q, %v", tt.text, statement, rest, complete)
-		}
-	}
-	for text, want := range map[string]bool{"": true, " \n": true, "-- x": true, "/* x */ -- y\n": true, "/": false, "x": false, "'": false} {
-		if isBlank(text) != want {
-			t.Errorf("%q", text)
-		}
-	}
-}
-
 // typed is a person who types these lines; "^C" is Ctrl-C.
 type typed struct {
 	lines   []string
@@ -204,25 +170,29 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
+// TestPromptDropsTheRest: what follows a statement that fails on the same line may be a part
+// of it, so it is not run.
+func TestPromptDropsTheRest(t *testing.T) {
+	s, asked := sqlServer(t)
+	p, _, _, errOut := newPrompt(t, s.URL, `fail; DROP TABLE app;`, `INSERT INTO t VALUES (e'don\'t run; DROP TABLE app; --');`, "SELECT 1;", "exit")
+	if err := p.loop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"fail [public table]", `INSERT INTO t VALUES (e'don\'t run; DROP TABLE app; --') [public table]`, "SELECT 1 [public table]"}
+	if diff := cmp.Diff(want, asked()); diff != "" {
+		t.Error(diff)
+	}
+	if !strings.Contains(errOut.String(), "the rest of the line was not run") {
+		t.Errorf("%q", errOut)
+	}
+}
+
 func TestPromptEnds(t *testing.T) {
 	s, asked := sqlServer(t)
 	p, _, _, _ := newPrompt(t, s.URL, "SELECT 1")
 	if err := p.loop(context.Background()); err != nil || len(asked()) != 0 {
 		t.Errorf("%v, asked %q", err, asked())
 	}
-}
-
-func FuzzCutStatement(f *testing.F) {
-	for _, s := range []string{"a;b", "'a;''b';\"c;\"", "--;\n;", "/*/**/;*/;", "$a$;$a$;$"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		statement, rest, complete := cutStatement(text)
-		if joined := statement + ";" + rest; complete && joined != text || !complete && (statement != text || rest != "") {
-			t.Fatalf("%q: %q, %q, %v", text, statement, rest, complete)
-		}
-		isBlank(text)
-	})
 }
 
 func TestDurationsOfFlags(t *testing.T) {

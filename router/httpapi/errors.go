@@ -27,6 +27,7 @@ const (
 	headerSkipReasons   = "X-Svc-Skip-Reasons"
 	headerWarnings      = "X-Svc-Warnings"
 	headerPartial       = "X-Ingest-Partial"
+	headerOutcome       = "X-Svc-Outcome"
 )
 
 // maxHeaderText bounds free text in a header, in bytes.
@@ -56,6 +57,9 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if partial := (*write.PartialError)(nil); errors.As(err, &partial) {
 		h.Set(headerPartial, strconv.Itoa(partial.Acked)+"/"+strconv.Itoa(partial.Total))
+	}
+	if errs.ReasonOf(err) == errs.OutcomeUnknown {
+		h.Set(headerOutcome, "unknown")
 	}
 	if status == http.StatusRequestTimeout && x.plainTimeout {
 		w.WriteHeader(status)

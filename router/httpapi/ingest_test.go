@@ -203,6 +203,18 @@ func TestIngestAnswersOfTheWriter(t *testing.T) {
 	if got := w.Header().Get("X-Ingest-Partial"); got != "2/5" {
 		t.Fatalf("%q", got)
 	}
+	if got := w.Header().Get("X-Svc-Outcome"); got != "" {
+		t.Errorf("X-Svc-Outcome %q of an outcome that is known", got)
+	}
+
+	f.writer.answer = func(context.Context, int, *pipeline.Output) (write.Result, error) {
+		return write.Result{}, errs.New(errs.ShardUnreachable, "the outcome is unknown").WithReason(errs.OutcomeUnknown)
+	}
+	w = f.ingest("", `{"a":1}`)
+	checkError(t, w, 503, errs.ShardUnreachable)
+	if got := w.Header().Get("X-Svc-Outcome"); got != "unknown" {
+		t.Errorf("X-Svc-Outcome %q", got)
+	}
 }
 
 // changed is the error by which a writer asks for another run.

@@ -117,6 +117,8 @@ type Error struct {
 	// Partial says, as "3/5", that so many parts of a write were stored although the
 	// whole failed; empty if nothing was.
 	Partial string
+	// Unknown says that rows may have been stored although the request failed.
+	Unknown bool
 	// retryAfter is how long the server asks to wait; 0 if it does not say.
 	retryAfter time.Duration
 }
@@ -146,7 +148,7 @@ func (e *Error) Error() string {
 func (e *Error) retryable(keyed bool) bool {
 	switch e.Status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		return keyed || e.Partial == ""
+		return keyed || e.Partial == "" && !e.Unknown
 	case http.StatusRequestTimeout, http.StatusBadGateway, http.StatusGatewayTimeout:
 		return keyed // the last two are of a load balancer
 	}
@@ -160,7 +162,8 @@ const maxConnects = 5
 // Do sends a request and returns its answer, of status 2xx; the caller closes the body.
 //
 // It sends the request again, after a wait, while the server answers 429 or 503 or cannot
-// be connected to, and as long as Config.Attempts allows. A connection that breaks after
+// be connected to, and as long as Config.Attempts allows. An answer that says that rows
+// are or may be stored ends this, unless the request has an Idempotency-Key. A connection that breaks after
 // the request was sent is an error, as what became of it is unknown, unless the request
 // has an Idempotency-Key: then it is sent again too. An answer of another status is an
 // *Error.
@@ -243,6 +246,7 @@ func readError(resp *http.Response) *Error {
 	e := &Error{
 		Status:     resp.StatusCode,
 		Partial:    resp.Header.Get("X-Ingest-Partial"),
+		Unknown:    resp.Header.Get("X-Svc-Outcome") == "unknown",
 		retryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now()),
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))

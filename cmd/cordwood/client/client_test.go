@@ -136,6 +136,7 @@ func TestDoRetries(t *testing.T) {
 func TestDoRetriesWhatHasAKey(t *testing.T) {
 	for _, first := range []answer{
 		{503, map[string]string{"X-Ingest-Partial": "1/2"}, `{"code":5003,"error":"lost"}`},
+		{503, map[string]string{"X-Svc-Outcome": "unknown", "Retry-After": "1"}, `{"code":5003,"error":"the outcome is unknown: lost"}`},
 		{408, nil, `{"code":3001,"error":"late"}`},
 		{504, nil, "the balancer saw no answer"},
 	} {

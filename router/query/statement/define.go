@@ -350,10 +350,13 @@ func (p *parser) alter() Statement {
 	case p.accept("UNSET"):
 		s.Unset = p.optionKeys()
 	case p.accept("RENAME"):
-		p.accept("TO")
+		if !p.accept("TO") {
+			p.expected("TO and the new table name: a column keeps its name;")
+			break
+		}
 		s.RenameTo = p.name("the new table name")
 		if p.err == nil && (p.tok.sym(".") || p.tok.kind != eof) {
-			p.expected("the new table name alone: a table stays in its database and a column keeps its name;")
+			p.expected("the new table name alone: a table stays in its database;")
 		}
 	case p.tok.is("MODIFY") || p.tok.is("ALTER"):
 		p.refuse("ALTER TABLE … %s is not available: a column keeps its type; add another column", strings.ToUpper(p.tok.val))

@@ -200,10 +200,11 @@ var plainWords = strings.Fields("SELECT FROM WHERE AND OR NOT LIKE ILIKE IN IS N
 func OnlyUses(sql string, names []string) bool {
 	l := lexer{src: sql}
 	var before [2]token // the last two
-	for {
+	for n := 0; ; n++ {
 		t, err := l.next()
 		switch {
-		case err != nil:
+		case err != nil, n == 0 && !t.is("SELECT"), t.sym("#"):
+			// FROM t alone means all columns, and #1 is the first one.
 			return false
 		case t.kind == eof:
 			return true

@@ -59,6 +59,9 @@ func TestOnlyUses(t *testing.T) {
 	for sql, want := range map[string]bool{
 		"SELECT a, count(*) FROM d.t WHERE a = 'rows' GROUP BY a ORDER BY 1 LIMIT 3": true,
 		`select distinct "b c" from D.T`:                                             true,
+		"FROM d.t":                                                                   false,
+		"FROM d.t SELECT a":                                                          false,
+		"SELECT #1 FROM d.t":                                                         false,
 		"SELECT * FROM d.t":                                                          false,
 		"SELECT count(a), 2 * 3 FROM d.t":                                            false,
 		"SELECT a FROM d.t ORDER BY rows":                                            false,

@@ -2,6 +2,7 @@ package statement
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -29,6 +30,8 @@ type token struct {
 	from, to int
 	// val is the decoded name or text; the token as written for the other kinds.
 	val string
+	// fault says why a text holds an escape that the engine refuses, too; empty if none does.
+	fault string
 }
 
 // is tells whether t is the keyword kw, which is given in upper case.
@@ -46,7 +49,7 @@ type lexer struct {
 }
 
 // next returns the next token that is no comment. A quote or block comment that
-// does not end is an error.
+// does not end is an error, and so is an escape that the engine does not take.
 func (l *lexer) next() (token, error) {
 	for {
 		t := l.scan()
@@ -55,6 +58,9 @@ func (l *lexer) next() (token, error) {
 			continue
 		case unknown:
 			return t, syntaxError(l.src, t.from, "unterminated %s", t.val)
+		}
+		if t.fault != "" {
+			return t, syntaxError(l.src, t.from, "%s", t.fault)
 		}
 		return t, nil
 	}
@@ -77,7 +83,8 @@ func (l *lexer) scan() token {
 	c := rest[0]
 	switch {
 	case strings.HasPrefix(rest, "--"):
-		if i := strings.IndexByte(rest, '\n'); i >= 0 {
+		// A carriage return ends it, too, as it does for the engine.
+		if i := strings.IndexAny(rest, "\r\n"); i >= 0 {
 			l.pos += i + 1
 		} else {
 			l.pos = len(l.src)
@@ -124,6 +131,7 @@ func isNamePart(c byte) bool { return isNameStart(c) || c >= '0' && c <= '9' || 
 // for one.
 func (l *lexer) quote(from, open int, q byte, k kind, backslash bool) token {
 	var val strings.Builder
+	fault := ""
 	for i := open + 1; i < len(l.src); i++ {
 		c := l.src[i]
 		switch {
@@ -132,10 +140,17 @@ func (l *lexer) quote(from, open int, q byte, k kind, backslash bool) token {
 			i++
 		case c == q:
 			l.pos = i + 1
-			return token{kind: k, from: from, to: l.pos, val: val.String()}
+			return token{kind: k, from: from, to: l.pos, val: val.String(), fault: fault}
 		case c == '\\' && backslash && i+1 < len(l.src):
-			i++
-			val.WriteByte(unescape(l.src[i]))
+			b, n := unescape(l.src[i+1:])
+			val.WriteByte(b)
+			switch escape := l.src[i : i+1+n]; {
+			case escape == `\u` || escape == `\U`:
+				fault = "the escape " + escape + " is not supported; write the character itself"
+			case n > 0 && escape[1] < utf8.RuneSelf && (b == 0 || b >= utf8.RuneSelf):
+				fault = "the escape " + escape + " is not an ASCII character; write the character itself"
+			}
+			i += n
 		default:
 			val.WriteByte(c)
 		}
@@ -148,20 +163,44 @@ func (l *lexer) quote(from, open int, q byte, k kind, backslash bool) token {
 	return token{kind: unknown, from: from, to: l.pos, val: what}
 }
 
-func unescape(c byte) byte {
-	switch c {
+// unescape returns the byte that an escape stands for, and the length of the escape
+// behind its backslash: a letter, one to three octal digits, or x and one or two
+// hexadecimal digits. Any other character stands for itself.
+func unescape(s string) (b byte, length int) {
+	switch s[0] {
 	case 'n':
-		return '\n'
+		return '\n', 1
 	case 't':
-		return '\t'
+		return '\t', 1
 	case 'r':
-		return '\r'
+		return '\r', 1
 	case 'b':
-		return '\b'
+		return '\b', 1
 	case 'f':
-		return '\f'
+		return '\f', 1
+	case 'x':
+		if v, n := digits(s[1:], 16, 2); n > 0 {
+			return v, 1 + n
+		}
 	}
-	return c
+	if v, n := digits(s, 8, 3); n > 0 {
+		return v, n
+	}
+	return s[0], 1
+}
+
+// digits reads at most so many digits of a number in the given base. Of a number that is
+// too large for a byte it returns the low bits, as the engine does.
+func digits(s string, base, most int) (v byte, n int) {
+	for n < min(most, len(s)) {
+		d, err := strconv.ParseUint(s[n:n+1], base, 8)
+		if err != nil {
+			break
+		}
+		v = v*byte(base) + byte(d)
+		n++
+	}
+	return v, n
 }
 
 // dollar reads $tag$text$tag$; ok is false if no such quote begins at from.
@@ -208,9 +247,10 @@ func (l *lexer) blockComment(from int) token {
 func (l *lexer) number(from int) token {
 	for i := from; i < len(l.src); i++ {
 		c := l.src[i]
+		// Without a digit behind it, a minus may begin a comment.
 		sign := (c == '+' || c == '-') && i > from && (l.src[i-1] == 'e' || l.src[i-1] == 'E') &&
-			!strings.HasPrefix(l.src[from:], "0x")
-		if c != '.' && !sign && (!isNamePart(c) || c >= utf8.RuneSelf) {
+			i+1 < len(l.src) && l.src[i+1] >= '0' && l.src[i+1] <= '9' && !strings.HasPrefix(l.src[from:], "0x")
+		if c != '.' && !sign && (!isNamePart(c) || c == '$' || c >= utf8.RuneSelf) {
 			l.pos = i
 			return l.token(number, from)
 		}

@@ -1,6 +1,10 @@
 package statement
 
-import "cordwood/proto/errs"
+import (
+	"strings"
+
+	"cordwood/proto/errs"
+)
 
 // maxStatements bounds how many statements one text may hold.
 const maxStatements = 1000
@@ -35,6 +39,38 @@ func split(src string) ([]piece, error) {
 				from = t.from
 			}
 			last = t.to
+		}
+	}
+}
+
+// Cut cuts the first statement, without its semicolon, off a text. Semicolons in quotes
+// and comments do not end a statement. complete is false if there is no semicolon: then
+// all of the text is the statement. A quote or comment that does not end reaches to the
+// end of the text.
+func Cut(text string) (statement, rest string, complete bool) {
+	l := lexer{src: text}
+	for {
+		t := l.scan()
+		if t.kind == eof {
+			return text, "", false
+		}
+		if t.sym(";") {
+			return text[:t.from], text[t.to:], true
+		}
+	}
+}
+
+// IsBlank reports whether a statement holds nothing but white space and comments.
+func IsBlank(statement string) bool {
+	l := lexer{src: statement}
+	for {
+		switch t := l.scan(); {
+		case t.kind == eof:
+			return true
+		case t.kind == unknown && strings.HasPrefix(statement[t.from:], "/*"):
+			// a comment that does not end yet
+		case t.kind != comment:
+			return false
 		}
 	}
 }
