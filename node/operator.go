@@ -14,29 +14,19 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/shardpb"
+	"cordwood/router/access"
 	"cordwood/shard/shardclient"
 )
 
 // operatorServer answers the calls that backup and restore make of the parts of this
-// node, over connections that came in on the user port: those of users, who may do what
-// their permission says and nothing but what callRules lists.
+// node, over connections that came in on the user port: those of users. What each call and
+// each command needs is in the tables of package access.
 type operatorServer struct {
 	server *grpc.Server
 	conns  chan net.Conn
 	quit   chan struct{}
 	once   sync.Once
 	done   chan error
-}
-
-// callRules are the calls that operators may make: true for those that need the
-// permission to write.
-var callRules = map[string]bool{
-	metapb.Meta_Watch_FullMethodName:                false,
-	metapb.Meta_ReadPipelines_FullMethodName:        false,
-	shardpb.ShardService_Pin_FullMethodName:         false,
-	shardpb.ShardService_ReadSegment_FullMethodName: false,
-	metapb.Meta_Propose_FullMethodName:              true,
-	shardpb.ShardService_Write_FullMethodName:       true,
 }
 
 func newOperatorServer(meta metapb.MetaServer, shards shardpb.ShardServiceServer) *operatorServer {
@@ -67,32 +57,23 @@ func newOperatorServer(meta metapb.MetaServer, shards shardpb.ShardServiceServer
 
 // permit refuses calls that the user of the connection may not make.
 func permit(ctx context.Context, method string, req any) error {
-	write, ok := callRules[method]
-	if !ok {
-		return errs.New(errs.PermissionDenied, "%s is not for operators", method)
-	}
-	addr := userAddr{}
+	caller := access.From(ctx) // nobody
 	if p, ok := peer.FromContext(ctx); ok {
-		addr, _ = p.Addr.(userAddr)
-	}
-	if !addr.canRead || write && !addr.canWrite {
-		return errs.New(errs.PermissionDenied, "the user may not do that: a backup needs the permission to read, a restore that to read and to write")
-	}
-	if p, ok := req.(*metapb.ProposeRequest); ok {
-		switch p.GetCommand().GetOp().(type) {
-		case *metapb.Command_CreateDatabase, *metapb.Command_CreateTable, *metapb.Command_AlterTable, *metapb.Command_DropTable,
-			*metapb.Command_TruncateTable, *metapb.Command_RestorePipeline, *metapb.Command_RegisterSession:
-		default:
-			return errs.New(errs.PermissionDenied, "the command is not for operators")
+		if addr, ok := p.Addr.(userAddr); ok {
+			caller = addr.caller
 		}
 	}
-	return nil
+	need, _ := access.OfCall(method)
+	if p, ok := req.(*metapb.ProposeRequest); ok {
+		need, _ = access.OfCommand(p.GetCommand())
+	}
+	return caller.Require(need)
 }
 
-// userAddr is the address of a user's connection, with what the user may do.
+// userAddr is the address of a user's connection, with the user.
 type userAddr struct {
 	net.Addr
-	canRead, canWrite bool
+	caller *access.Caller
 }
 
 // userConn is a connection of a user.
@@ -104,9 +85,9 @@ type userConn struct {
 func (c userConn) RemoteAddr() net.Addr { return c.addr }
 
 // serve answers the calls on a connection, until one side closes it.
-func (s *operatorServer) serve(c net.Conn, canRead, canWrite bool) {
+func (s *operatorServer) serve(c net.Conn, caller *access.Caller) {
 	select {
-	case s.conns <- userConn{c, userAddr{c.RemoteAddr(), canRead, canWrite}}:
+	case s.conns <- userConn{c, userAddr{c.RemoteAddr(), caller}}:
 	case <-s.quit:
 		c.Close()
 	}

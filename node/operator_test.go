@@ -12,6 +12,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/shardpb"
+	"cordwood/router/access"
 )
 
 // obliging answers every call that reaches it.
@@ -76,18 +77,18 @@ func TestOperatorCalls(t *testing.T) {
 		"bootstrap":       {false, false, propose(&metapb.Command{Op: &metapb.Command_Bootstrap{Bootstrap: &metapb.Bootstrap{}}})},
 		"nothing":         {false, false, propose(&metapb.Command{})},
 	}
-	for user, may := range map[string]struct{ read, write bool }{"reader": {true, false}, "writer": {false, true}, "both": {true, true}} {
+	for user, right := range map[string]access.Right{"reader": access.ReadOnly, "writer": access.WriteOnly, "both": access.ReadWrite} {
 		conn, err := grpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
 				here, there := net.Pipe()
-				go s.serve(there, may.read, may.write)
+				go s.serve(there, &access.Caller{Sender: access.Sender{User: user, Right: right}})
 				return here, nil
 			}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for name, c := range calls {
-			want := may.read && (c.read || c.write && may.write)
+			want := right == access.ReadWrite && c.write || right == access.ReadOnly && c.read
 			err := c.call(conn)
 			if (err == nil) != want || err != nil && errs.CodeOf(errs.FromGRPC(err)) != errs.PermissionDenied {
 				t.Errorf("%s: %s: %v, allowed should be %t", user, name, err, want)
@@ -106,7 +107,7 @@ func TestOperatorConnectionAfterStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	here, there := net.Pipe()
-	s.serve(there, true, true)
+	s.serve(there, &access.Caller{Sender: access.Everybody()})
 	if _, err := here.Read(make([]byte, 1)); err == nil {
 		t.Error("the connection stays open")
 	}

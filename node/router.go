@@ -59,7 +59,6 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 	sql, err := sqlhttp.New(sqlhttp.Config{
 		Service: service, Bodies: bodies, Start: httpapi.StartOf, Timeout: n.cfg.Query.Timeout, Logger: n.log,
 		WriteError: httpapi.WriteError,
-		Permission: httpapi.Permission,
 		Named:      httpapi.NamedNodes,
 	})
 	if err != nil {

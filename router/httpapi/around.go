@@ -16,6 +16,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/router/access"
 	"cordwood/router/httpapi/params"
 )
 
@@ -111,10 +112,10 @@ func (s *Server) finish(x *exchange, r *http.Request) {
 // authenticate finds out who asks.
 func (s *Server) authenticate(x *exchange, r *http.Request) error {
 	if s.cfg.Auth == nil {
-		x.identity = everybody
+		x.caller = access.Caller{Sender: access.Everybody(), Address: x.client}
 		return nil
 	}
-	id, err := s.cfg.Auth.Authenticate(r)
+	sender, err := s.cfg.Auth.Authenticate(r)
 	if err != nil {
 		e := errs.From(err)
 		if e.Status() != http.StatusUnauthorized {
@@ -122,7 +123,7 @@ func (s *Server) authenticate(x *exchange, r *http.Request) error {
 		}
 		return e
 	}
-	x.identity = id
+	x.caller = access.Caller{Sender: sender, Address: x.client}
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"cordwood/proto/errs"
+	"cordwood/router/access"
 )
 
 // Cluster describes the cluster, and begins and cancels its operations.
@@ -202,12 +203,12 @@ type ClusterMove struct {
 // clusterRoutes are those of the cluster.
 func (s *Server) clusterRoutes() []route {
 	return []route{
-		{methods: get, path: "/v1/cluster", needs: canRead, handler: s.handleClusterStatus},
-		{methods: get, path: "/v1/cluster/plan", needs: canRead, handler: s.handleClusterPlan},
-		{methods: get, path: "/v1/cluster/operations", needs: canRead, handler: s.handleOperations},
-		{methods: post, path: "/v1/cluster/operations", needs: canManage, handler: s.handleStart},
-		{methods: get, path: "/v1/cluster/operations/{id}", needs: canRead, handler: s.handleOperation},
-		{methods: del, path: "/v1/cluster/operations/{id}", needs: canManage, handler: s.handleCancel},
+		{methods: get, path: "/v1/cluster", needs: access.Monitor, action: "read the state of the cluster", handler: s.handleClusterStatus},
+		{methods: get, path: "/v1/cluster/plan", needs: access.Monitor, action: "read the state of the cluster", handler: s.handleClusterPlan},
+		{methods: get, path: "/v1/cluster/operations", needs: access.Monitor, action: "read the state of the cluster", handler: s.handleOperations},
+		{methods: post, path: "/v1/cluster/operations", needs: access.Operate, action: "start operation", object: access.Operation, changes: true, handler: s.handleStart},
+		{methods: get, path: "/v1/cluster/operations/{id}", needs: access.Monitor, action: "read the state of the cluster", handler: s.handleOperation},
+		{methods: del, path: "/v1/cluster/operations/{id}", needs: access.Operate, action: "cancel operation", object: access.Operation, changes: true, handler: s.handleCancel},
 	}
 }
 
@@ -269,11 +270,14 @@ func (s *Server) handleStart(w http.ResponseWriter, r *http.Request) {
 		WriteError(w, r, errs.New(errs.InvalidArguments, "the request is no operation: %s; an example is {\"kind\":\"shard-add\",\"count\":1}", jsonFault(err)))
 		return
 	}
-	user := ""
-	if id := exchangeOf(r).identity; id != nil {
-		user = id.User
+	x := exchangeOf(r)
+	if need, known := access.OfOperation(request.Kind); known {
+		if err := x.caller.Require(need); err != nil {
+			WriteError(w, r, err)
+			return
+		}
 	}
-	answer, err := s.cfg.Cluster.Start(r.Context(), request, user)
+	answer, err := s.cfg.Cluster.Start(r.Context(), request, x.caller.User)
 	answerCluster(w, r, answer, err)
 }
 

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"time"
 
-	"cordwood/router/httpapi/auth"
+	"cordwood/router/access"
 )
 
 // exchange is one request and its answer, from the first byte to the last. It is the
@@ -24,7 +24,8 @@ type exchange struct {
 	deadline time.Time
 	// plainTimeout answers a time-out without a body.
 	plainTimeout bool
-	identity     *auth.Identity
+	// caller is who sent the request; until that is known, somebody who may do nothing.
+	caller access.Caller
 	// nodeNames puts the names of nodes in the place of their ids; nil: they stay.
 	nodeNames func(string) string
 
@@ -38,35 +39,41 @@ type exchange struct {
 
 type exchangeKey struct{}
 
+// exchangeContext is the context of a request: it holds the exchange, and in it the caller
+// for whom everything below works.
+type exchangeContext struct {
+	context.Context
+	x *exchange
+}
+
+// Value implements context.Context.
+func (c exchangeContext) Value(key any) any {
+	switch key.(type) {
+	case exchangeKey:
+		return c.x
+	case access.CallerKey:
+		return &c.x.caller
+	}
+	return c.Context.Value(key)
+}
+
 // exchangeOf returns the request's exchange, or a blank one if the request did not come
 // through a Server.
 func exchangeOf(r *http.Request) *exchange {
 	if x, ok := r.Context().Value(exchangeKey{}).(*exchange); ok {
 		return x
 	}
-	return &exchange{log: slog.New(slog.DiscardHandler), start: time.Now(), identity: everybody}
+	return &exchange{log: slog.New(slog.DiscardHandler), start: time.Now(), caller: access.Caller{Sender: access.Everybody()}}
 }
 
 // begin wraps a request that has just come in.
 func begin(w http.ResponseWriter, r *http.Request, log *slog.Logger, counts *routeMetrics) (*exchange, *http.Request) {
-	x := &exchange{ResponseWriter: w, log: log, start: time.Now(), counts: counts, identity: nobody}
-	return x, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
+	x := &exchange{ResponseWriter: w, log: log, start: time.Now(), counts: counts}
+	return x, r.WithContext(exchangeContext{r.Context(), x})
 }
 
-// Who sends requests: while authentication is off, and until it is done.
-var (
-	everybody = &auth.Identity{User: auth.DefaultUser, CanRead: true, CanWrite: true}
-	nobody    = &auth.Identity{}
-)
-
-// IdentityOf tells who sent the request. It is never nil.
-func IdentityOf(r *http.Request) *auth.Identity { return exchangeOf(r).identity }
-
-// Permission tells what the sender of the request may do.
-func Permission(r *http.Request) (canRead, canWrite bool) {
-	id := IdentityOf(r)
-	return id.CanRead, id.CanWrite
-}
+// SenderOf tells who sent the request.
+func SenderOf(r *http.Request) access.Sender { return exchangeOf(r).caller.Sender }
 
 // StartOf tells when the request came in.
 func StartOf(r *http.Request) time.Time { return exchangeOf(r).start }

@@ -17,7 +17,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
-	"cordwood/router/httpapi/auth"
+	"cordwood/router/access"
 	"cordwood/router/pipeline"
 	"cordwood/router/write"
 )
@@ -72,16 +72,20 @@ func (f *fakeWriter) WriteKeyed(ctx context.Context, out *pipeline.Output, key w
 // byUser knows its users by the header Authorization: "rw", "ro" or "wo".
 type byUser struct{}
 
-func (byUser) Authenticate(r *http.Request) (*auth.Identity, error) {
-	switch u := r.Header.Get("Authorization"); u {
-	case "rw", "ro", "wo":
-		return &auth.Identity{User: u, CanRead: u != "wo", CanWrite: u != "ro"}, nil
-	case "":
-		return nil, errs.New(errs.AuthHeaderNotFound, "Not found http or grpc authorization header")
-	case "blank":
-		return nil, errs.New(errs.InvalidArguments, "blank user")
+func (byUser) Authenticate(r *http.Request) (access.Sender, error) {
+	u := r.Header.Get("Authorization")
+	for _, right := range []access.Right{access.ReadWrite, access.ReadOnly, access.WriteOnly} {
+		if u == right.String() {
+			return access.Sender{User: u, Right: right, Proof: "password"}, nil
+		}
 	}
-	return nil, errs.New(errs.UserPasswordMismatch, "Username and password does not match, username: u")
+	switch u {
+	case "":
+		return access.Sender{}, errs.New(errs.AuthHeaderNotFound, "Not found http or grpc authorization header")
+	case "blank":
+		return access.Sender{}, errs.New(errs.InvalidArguments, "blank user")
+	}
+	return access.Sender{}, errs.New(errs.UserPasswordMismatch, "Username and password does not match, username: u")
 }
 
 type fixture struct {

@@ -67,7 +67,7 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 			"the shards of table %s.%s are busy: try again later", p.database, cutText(p.table)).WithRetryAfter(after))
 	}
 	if p.key.Text != "" {
-		p.key.User = x.identity.User
+		p.key.User = x.caller.User
 		s.metrics.keyed.Inc()
 	}
 	begin := time.Now()

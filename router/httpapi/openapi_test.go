@@ -13,6 +13,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gorilla/mux"
+
+	"cordwood/router/access"
 )
 
 // newWhole returns a server that has all routes.
@@ -20,7 +22,7 @@ func newWhole(t testing.TB, change ...func(*Config)) *pipelineFixture {
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	return newPipelineFixture(t, append([]func(*Config){func(c *Config) {
 		c.Cluster, c.SQL, c.Tail = &fakeCluster{}, nothing, nothing
-		c.Tunnel = func(conn net.Conn, _, _ bool) { conn.Close() }
+		c.Tunnel = func(conn net.Conn, _ *access.Caller) { conn.Close() }
 	}}, change...)...)
 }
 
@@ -47,7 +49,7 @@ func TestRoutesAreDescribed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	needs := map[string]permission{}
+	needs := map[string]access.Privilege{}
 	for _, r := range f.routes() {
 		for _, m := range r.methods {
 			needs[m+" "+r.path] = r.needs
@@ -84,7 +86,7 @@ func TestRoutesAreDescribed(t *testing.T) {
 			}
 			// Whoever is asked for a user learns so by the list of ways to say it.
 			asked := op.Security == nil || len(*op.Security) > 0
-			if asked != (needs[key] != open) && path != "/config" {
+			if asked != (needs[key] != access.Open) && path != "/config" {
 				t.Errorf("%s: security is %v, and the route is for %s", key, op.Security, needs[key])
 			}
 		}

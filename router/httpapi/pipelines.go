@@ -165,7 +165,7 @@ func (s *Server) putPipeline(x *exchange, r *http.Request) ([]byte, error) {
 	}
 	version := result.GetPipeline().GetVersion()
 	s.pipelines.Add(name, version, compiled, source)
-	s.log.InfoContext(r.Context(), "pipeline stored", "pipeline", name, "version", pipelines.FormatVersion(version), "user", x.identity.User)
+	s.log.InfoContext(r.Context(), "pipeline stored", "pipeline", name, "version", pipelines.FormatVersion(version), "user", x.caller.User)
 	out := append(appendVersion([]byte(`"pipelines":[`), name, version), "}]"...)
 	return s.appendTargetWarnings(out, name, compiled), nil
 }
@@ -278,7 +278,7 @@ func (s *Server) deletePipeline(x *exchange, r *http.Request) ([]byte, error) {
 	if result.GetPipeline() == nil {
 		return []byte(`"pipelines":[]`), nil
 	}
-	s.log.InfoContext(r.Context(), "pipeline deleted", "pipeline", name, "version", pipelines.FormatVersion(version), "user", x.identity.User)
+	s.log.InfoContext(r.Context(), "pipeline deleted", "pipeline", name, "version", pipelines.FormatVersion(version), "user", x.caller.User)
 	return append(appendVersion([]byte(`"pipelines":[`), name, version), "}]"...), nil
 }
 

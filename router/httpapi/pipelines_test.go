@@ -246,9 +246,9 @@ func TestPipelinePermissions(t *testing.T) {
 		{"DELETE", "/v1/pipelines/edge?version=" + version, true},
 		{"DELETE", "/v1/events/pipelines/edge?version=" + version, true},
 	} {
-		refused, allowed := "wo", "ro"
+		refused, allowed := []string{"wo"}, []string{"ro", "rw"}
 		if tt.write {
-			refused, allowed = "ro", "wo"
+			refused, allowed = []string{"ro", "wo"}, []string{"rw"}
 		}
 		contentType := yamlType
 		if strings.Contains(tt.path, "dryrun") {
@@ -257,12 +257,16 @@ func TestPipelinePermissions(t *testing.T) {
 		if w := f.call(tt.method, tt.path, "{}", "Content-Type", contentType); w.Code != 401 {
 			t.Errorf("%s %s of nobody: %d", tt.method, tt.path, w.Code)
 		}
-		w := f.call(tt.method, tt.path, "{}", "Authorization", refused, "Content-Type", contentType)
-		if w.Code != 403 || !strings.Contains(w.Body.String(), `"code":7006`) {
-			t.Errorf("%s %s as %s: %d %s", tt.method, tt.path, refused, w.Code, w.Body)
+		for _, user := range refused {
+			w := f.call(tt.method, tt.path, "{}", "Authorization", user, "Content-Type", contentType)
+			if w.Code != 403 || !strings.Contains(w.Body.String(), `"code":7006`) {
+				t.Errorf("%s %s as %s: %d %s", tt.method, tt.path, user, w.Code, w.Body)
+			}
 		}
-		if w := f.call(tt.method, tt.path, "{}", "Authorization", allowed, "Content-Type", contentType); w.Code == 401 || w.Code == 403 {
-			t.Errorf("%s %s as %s: %d %s", tt.method, tt.path, allowed, w.Code, w.Body)
+		for _, user := range allowed {
+			if w := f.call(tt.method, tt.path, "{}", "Authorization", user, "Content-Type", contentType); w.Code == 401 || w.Code == 403 {
+				t.Errorf("%s %s as %s: %d %s", tt.method, tt.path, user, w.Code, w.Body)
+			}
 		}
 	}
 }

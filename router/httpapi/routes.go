@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,37 +10,23 @@ import (
 	"github.com/gorilla/mux"
 
 	"cordwood/proto/errs"
+	"cordwood/router/access"
 	"cordwood/router/httpapi/auth"
 )
-
-// permission is what a request must be allowed to, besides being who it says it is.
-type permission int
-
-const (
-	// undeclared is no permission: a route must have one of the others.
-	undeclared permission = iota
-	// open: anybody, without authentication.
-	open
-	// signedIn: any user; the handler decides the rest.
-	signedIn
-	// canRead: users that may read.
-	canRead
-	// canWrite: users that may write.
-	canWrite
-	// canManage: users that may read and write.
-	canManage
-)
-
-// String is the permission in the API's description.
-func (p permission) String() string {
-	return [...]string{"undeclared", "open", "signed-in", "read", "write", "manage"}[p]
-}
 
 // route is one URL. A new one is a line in routes, and its permission is part of it.
 type route struct {
 	methods []string
 	path    string
-	needs   permission
+	// needs is the privilege that the sender must have. A request whose handler finds out
+	// what it needs asks for SignedIn here.
+	needs access.Privilege
+	// action is what the request does, for messages and the log of changes; empty: the name
+	// of the privilege. object is the kind of thing that it is done to.
+	action string
+	object access.ObjectKind
+	// changes: the request changes something, and is logged with who sent it.
+	changes bool
 	handler http.HandlerFunc
 	// ownLimit: the handler reads x-svc-timeout itself.
 	ownLimit bool
@@ -57,17 +44,17 @@ var (
 // routes is every URL that there is.
 func (s *Server) routes() []route {
 	routes := []route{
-		{methods: post, path: "/v1/ingest", needs: canWrite, handler: s.handleIngest},
-		{methods: post, path: "/v1/events/logs", needs: canWrite, handler: s.handleIngest},
+		{methods: post, path: "/v1/ingest", needs: access.Insert, action: "ingest", handler: s.handleIngest},
+		{methods: post, path: "/v1/events/logs", needs: access.Insert, action: "ingest", handler: s.handleIngest},
 
-		{methods: getPost, path: "/v1/health", needs: open, handler: s.handleHealth},
-		{methods: getPost, path: "/health", needs: open, handler: s.handleHealth},
-		{methods: getPost, path: "/ready", needs: open, handler: s.handleReady},
-		{methods: get, path: "/status", needs: open, handler: s.handleStatus},
-		{methods: get, path: "/metrics", needs: open, handler: s.metricsHandler().ServeHTTP},
-		{methods: get, path: "/config", needs: open, handler: s.handleConfig},
-		{methods: get, path: "/", needs: open, handler: s.handleIndex},
-		{methods: get, path: "/v1/openapi.json", needs: signedIn, handler: s.handleOpenAPI},
+		{methods: getPost, path: "/v1/health", needs: access.Open, handler: s.handleHealth},
+		{methods: getPost, path: "/health", needs: access.Open, handler: s.handleHealth},
+		{methods: getPost, path: "/ready", needs: access.Open, handler: s.handleReady},
+		{methods: get, path: "/status", needs: access.Open, handler: s.handleStatus},
+		{methods: get, path: "/metrics", needs: access.Open, handler: s.metricsHandler().ServeHTTP},
+		{methods: get, path: "/config", needs: access.Open, handler: s.handleConfig},
+		{methods: get, path: "/", needs: access.Open, handler: s.handleIndex},
+		{methods: get, path: "/v1/openapi.json", needs: access.SignedIn, handler: s.handleOpenAPI},
 	}
 	if s.cfg.Pipelines != nil {
 		routes = append(routes, s.pipelineRoutes()...)
@@ -77,17 +64,17 @@ func (s *Server) routes() []route {
 	}
 	if s.cfg.ProtectConfig {
 		i := slices.IndexFunc(routes, func(r route) bool { return r.path == "/config" })
-		routes[i].needs = signedIn
+		routes[i].needs = access.SignedIn
 	}
 	if s.cfg.Tunnel != nil {
-		routes = append(routes, route{methods: get[:1], path: "/admin/rpc", needs: canRead, handler: s.handleTunnel, endless: true})
+		routes = append(routes, route{methods: get[:1], path: "/admin/rpc", needs: access.Backup, action: "back up", handler: s.handleTunnel, endless: true})
 	}
 	if s.cfg.SQL != nil {
-		routes = append(routes, route{methods: getPost, path: "/v1/sql", needs: signedIn, handler: s.cfg.SQL.ServeHTTP, ownLimit: true})
+		routes = append(routes, route{methods: getPost, path: "/v1/sql", needs: access.SignedIn, handler: s.cfg.SQL.ServeHTTP, ownLimit: true})
 	}
 	if s.cfg.Tail != nil {
 		routes = append(routes, route{
-			methods: []string{http.MethodGet}, path: "/v1/tail", needs: canRead, handler: s.cfg.Tail.ServeHTTP, ownLimit: true, endless: true,
+			methods: []string{http.MethodGet}, path: "/v1/tail", needs: access.Select, action: "tail", handler: s.cfg.Tail.ServeHTTP, ownLimit: true, endless: true,
 		})
 	}
 	return routes
@@ -97,17 +84,17 @@ func (s *Server) routes() []route {
 // with one, which they would match too.
 func (s *Server) pipelineRoutes() []route {
 	return []route{
-		{methods: post, path: "/v1/pipelines/_dryrun", needs: canRead, handler: s.handleDryRun},
-		{methods: post, path: "/v1/events/pipelines/dryrun", needs: canRead, handler: s.handleDryRun},
-		{methods: post, path: "/v1/events/pipelines/_dryrun", needs: canRead, handler: s.handleDryRun},
-		{methods: get, path: "/v1/pipelines", needs: canRead, handler: s.manage(s.listPipelines)},
-		{methods: post, path: "/v1/pipelines/{name}", needs: canWrite, handler: s.manage(s.putPipeline)},
-		{methods: get, path: "/v1/pipelines/{name}", needs: canRead, handler: s.manage(s.getPipeline)},
-		{methods: del, path: "/v1/pipelines/{name}", needs: canWrite, handler: s.manage(s.deletePipeline)},
-		{methods: get, path: "/v1/pipelines/{name}/ddl", needs: canRead, handler: s.manage(s.pipelineDDL)},
-		{methods: post, path: "/v1/events/pipelines/{name}", needs: canWrite, handler: s.manage(s.putPipeline)},
-		{methods: get, path: "/v1/events/pipelines/{name}", needs: canRead, handler: s.manage(s.getPipeline)},
-		{methods: del, path: "/v1/events/pipelines/{name}", needs: canWrite, handler: s.manage(s.deletePipeline)},
+		{methods: post, path: "/v1/pipelines/_dryrun", needs: access.PipelineRead, action: "dry run", handler: s.handleDryRun},
+		{methods: post, path: "/v1/events/pipelines/dryrun", needs: access.PipelineRead, action: "dry run", handler: s.handleDryRun},
+		{methods: post, path: "/v1/events/pipelines/_dryrun", needs: access.PipelineRead, action: "dry run", handler: s.handleDryRun},
+		{methods: get, path: "/v1/pipelines", needs: access.PipelineRead, action: "read pipeline", object: access.Pipeline, handler: s.manage(s.listPipelines)},
+		{methods: post, path: "/v1/pipelines/{name}", needs: access.PipelineWrite, action: "store pipeline", object: access.Pipeline, changes: true, handler: s.manage(s.putPipeline)},
+		{methods: get, path: "/v1/pipelines/{name}", needs: access.PipelineRead, action: "read pipeline", object: access.Pipeline, handler: s.manage(s.getPipeline)},
+		{methods: del, path: "/v1/pipelines/{name}", needs: access.PipelineWrite, action: "delete pipeline", object: access.Pipeline, changes: true, handler: s.manage(s.deletePipeline)},
+		{methods: get, path: "/v1/pipelines/{name}/ddl", needs: access.PipelineRead, action: "read pipeline", object: access.Pipeline, handler: s.manage(s.pipelineDDL)},
+		{methods: post, path: "/v1/events/pipelines/{name}", needs: access.PipelineWrite, action: "store pipeline", object: access.Pipeline, changes: true, handler: s.manage(s.putPipeline)},
+		{methods: get, path: "/v1/events/pipelines/{name}", needs: access.PipelineRead, action: "read pipeline", object: access.Pipeline, handler: s.manage(s.getPipeline)},
+		{methods: del, path: "/v1/events/pipelines/{name}", needs: access.PipelineWrite, action: "delete pipeline", object: access.Pipeline, changes: true, handler: s.manage(s.deletePipeline)},
 	}
 }
 
@@ -139,7 +126,7 @@ func (s *Server) dispatch(routes []route) (*dispatcher, error) {
 	seen := map[string]bool{}
 	exact := map[string][]exactRoute{}
 	for _, rt := range routes {
-		if rt.needs == undeclared {
+		if rt.needs == access.Undeclared {
 			return nil, fmt.Errorf("httpapi: %s does not say who may use it", rt.path)
 		}
 		handler := s.guard(rt)
@@ -216,7 +203,7 @@ func (s *Server) guard(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchangeOf(r)
 		x.counts = counts
-		if rt.needs == open {
+		if rt.needs == access.Open {
 			rt.handler(w, r)
 			return
 		}
@@ -232,7 +219,7 @@ func (s *Server) guard(rt route) http.Handler {
 			WriteError(w, r, err)
 			return
 		}
-		if err := rt.permit(x.identity); err != nil {
+		if err := x.caller.Require(rt.need(r)); err != nil {
 			WriteError(w, r, err)
 			return
 		}
@@ -240,20 +227,14 @@ func (s *Server) guard(rt route) http.Handler {
 	})
 }
 
-// permit returns an error if the user may not do what the route does.
-func (rt route) permit(id *auth.Identity) error {
-	switch rt.needs {
-	case canRead:
-		return id.Require(auth.Read)
-	case canWrite:
-		return id.Require(auth.Write)
-	case canManage:
-		if err := id.Require(auth.Read); err != nil {
-			return err
-		}
-		return id.Require(auth.Write)
+// need is what the sender of r must be allowed to.
+func (rt route) need(r *http.Request) access.Need {
+	n := access.Need{Privilege: rt.needs, Action: rt.action, Object: access.Object{Kind: rt.object}}
+	if rt.object != access.NoObject {
+		vars := mux.Vars(r)
+		n.Object.Name = cmp.Or(vars["name"], vars["id"])
 	}
-	return nil
+	return n
 }
 
 // refuse answers requests that have no route. Under /v1/ only users learn which paths exist.

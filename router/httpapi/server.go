@@ -25,7 +25,7 @@ import (
 
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
-	"cordwood/router/httpapi/auth"
+	"cordwood/router/access"
 	"cordwood/router/httpapi/body"
 	"cordwood/router/httpapi/openapi"
 	"cordwood/router/pipeline"
@@ -40,7 +40,7 @@ type Catalog interface {
 
 // Authenticator tells who sends a request. Its errors have a code of the 7000s.
 type Authenticator interface {
-	Authenticate(r *http.Request) (*auth.Identity, error)
+	Authenticate(r *http.Request) (access.Sender, error)
 }
 
 // Config is what a Server works with. The parts must be set; the settings have defaults.
@@ -62,13 +62,14 @@ type Config struct {
 	StoreRejects bool
 	// RejectsTTL is how long they are kept. The default value is 7d.
 	RejectsTTL string
-	// SQL answers /v1/sql: it asks Permission what the sender may do, keeps its own time
-	// limit and answers errors by WriteError. Without it the path does not exist.
+	// SQL answers /v1/sql: it asks the caller in the context of a request before each
+	// statement, keeps its own time limit and answers errors by WriteError. Without it the
+	// path does not exist.
 	SQL http.Handler
-	// Tunnel takes connections over which backup and restore call the parts of the node,
-	// with what their user may do; it must not block for long. Without it their path does
-	// not exist.
-	Tunnel func(conn net.Conn, canRead, canWrite bool)
+	// Tunnel takes connections over which backup and restore call the parts of the node.
+	// It asks the caller before each call, and must not block for long. Without it their
+	// path does not exist.
+	Tunnel func(conn net.Conn, caller *access.Caller)
 	// NodeNames puts the names of nodes in the place of their ids in a text. The default value
 	// changes nothing.
 	NodeNames func(text string) string

@@ -35,7 +35,8 @@ func (s *Server) handleTunnel(w http.ResponseWriter, r *http.Request) {
 		conn.Close()
 		return
 	}
-	s.cfg.Tunnel(&bufferedConn{conn, rw.Reader}, x.identity.CanRead, x.identity.CanWrite)
+	caller := x.caller // the exchange ends before the connection
+	s.cfg.Tunnel(&bufferedConn{conn, rw.Reader}, &caller)
 }
 
 // bufferedConn is a connection of which something may have been read already.

@@ -20,6 +20,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/router/access"
 	"cordwood/router/pipeline"
 	"cordwood/router/query/format"
 	"cordwood/router/query/statement"
@@ -296,6 +297,9 @@ func (w *world) run(ctx context.Context, sql string, change ...func(*Request)) (
 		c(&req)
 	}
 	var out strings.Builder
+	if ctx.Value(access.CallerKey{}) == nil {
+		ctx = access.With(ctx, &access.Caller{Sender: access.Everybody()})
+	}
 	err = w.Execute(ctx, req, func(_ context.Context, r Result) error {
 		if r.Rows == nil {
 			out.WriteString("affected " + string(rune('0'+r.AffectedRows)) + "\n")

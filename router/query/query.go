@@ -28,6 +28,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/router/access"
 	"cordwood/router/pipeline"
 	"cordwood/router/query/format"
 	"cordwood/router/query/statement"
@@ -192,7 +193,7 @@ type Result struct {
 	AffectedRows int64
 }
 
-// Execute runs the statements in order and hands each result to each. It stops at the
+// Execute runs the statements in order, for the caller of ctx (package access), and hands each result to each. It stops at the
 // first error, its own or that of each; what statements before it changed stays changed.
 //
 // The error is an *errs.Error with a code of query.md; QueryTimeout if time was up.
@@ -213,10 +214,21 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 	if len(req.Statements) == 0 {
 		return s.checkDatabase(req.Database)
 	}
+	// Nothing is done of a text that does what its sender may not.
+	caller := access.From(ctx)
+	for _, st := range req.Statements {
+		if err := permit(caller, st, req.Database); err != nil {
+			return err
+		}
+	}
 	for i, st := range req.Statements {
 		begin := time.Now()
-		var err error
 		req.behind = nil
+		// A right may be lost while the statements before this one run.
+		err := permit(caller, st, req.Database)
+		if err != nil {
+			return err
+		}
 		if _, rows := st.(*statement.Query); req.MaxStaleness == 0 || !rows {
 			req.behind, err = s.fresh(ctx, st)
 		}
@@ -234,6 +246,12 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 		}
 	}
 	return nil
+}
+
+// permit returns an error if the caller may not run the statement.
+func permit(caller *access.Caller, st statement.Statement, database string) error {
+	need, _ := access.OfStatement(st, database)
+	return caller.Require(need)
 }
 
 // freshTimeout bounds how long a statement waits for the metadata of this node to hold what

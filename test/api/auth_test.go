@@ -16,10 +16,14 @@ func TestAuthMatrix(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--http-protect-config")
 	may := map[string][]string{
-		"signed-in": {"ingest", "query", "admin"},
-		"read":      {"query", "admin"},
-		"write":     {"ingest", "admin"},
-		"manage":    {"admin"},
+		"signed-in":      {"ingest", "query", "admin"},
+		"insert":         {"ingest", "admin"},
+		"select":         {"query", "admin"},
+		"pipeline-read":  {"query", "admin"},
+		"pipeline-write": {"admin"},
+		"monitor":        {"query", "admin"},
+		"operate":        {"admin"},
+		"backup":         {"query", "admin"},
 	}
 	n := 0
 	for path, item := range s.doc.Paths.Map() {
@@ -69,7 +73,7 @@ func TestAuthMatrix(t *testing.T) {
 		t.Errorf("a wrong x-svc-auth beside a good Authorization: %d", a.status)
 	}
 	// What SQL may do is up to the statement.
-	for user, want := range map[string][2]int{"query": {200, 403}, "ingest": {403, 200}, "admin": {200, 200}} {
+	for user, want := range map[string][2]int{"query": {200, 403}, "ingest": {403, 403}, "admin": {200, 200}} {
 		for i, statement := range []string{"SELECT+1", "CREATE+DATABASE+IF+NOT+EXISTS+shop"} {
 			if a := s.send(t, request{method: "POST", path: "/v1/sql?sql=" + statement, user: user}); a.status != want[i] {
 				t.Errorf("%s as %s: %d, want %d", statement, user, a.status, want[i])

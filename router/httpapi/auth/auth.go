@@ -3,8 +3,8 @@
 //
 // The list comes from an option text (static_user_provider:cmd:…, :file:…,
 // watch_file_user_provider:…) or from a user file, both with lines of the form
-// user[:mode]=password. Rights are reading and writing, for the whole server; there are
-// none for single databases or tables.
+// user[:mode]=password. Rights are for the whole server; there are none for single
+// databases or tables. What each right allows is in package access.
 //
 // Open reads the list and fails if it has no users. Run follows a watched file until
 // its context ends; without a watched file it only waits. Reload reads a user file
@@ -27,38 +27,9 @@ import (
 	"unicode/utf8"
 
 	"cordwood/proto/errs"
+	"cordwood/router/access"
 	"cordwood/router/httpapi/params"
 )
-
-// DefaultUser is the user that all requests run as while authentication is off.
-const DefaultUser = "svc"
-
-// Identity is who sends a request. It is shared: do not change it.
-type Identity struct {
-	User     string
-	CanRead  bool
-	CanWrite bool
-}
-
-// Permission is a right that a route asks for.
-type Permission uint8
-
-const (
-	// None asks for valid credentials only.
-	None Permission = iota
-	// Read asks for the right to read.
-	Read
-	// Write asks for the right to write.
-	Write
-)
-
-// Require returns an error of code PermissionDenied (403) if i lacks the right.
-func (i *Identity) Require(p Permission) error {
-	if p == Read && !i.CanRead || p == Write && !i.CanWrite {
-		return errs.New(errs.PermissionDenied, "User is not authorized to perform this action")
-	}
-	return nil
-}
 
 // Config says where the users are. Exactly one of Option and UserFile must be set.
 type Config struct {
@@ -189,58 +160,56 @@ func (p *Provider) Close() error {
 // Authenticate returns who sends r, by the header x-svc-auth or else Authorization.
 // Every error is answered with status 401: AuthHeaderNotFound, InvalidAuthHeader,
 // UserNotFound, UserPasswordMismatch, or InvalidArguments for an empty name or password.
-func (p *Provider) Authenticate(r *http.Request) (*Identity, error) {
+func (p *Provider) Authenticate(r *http.Request) (access.Sender, error) {
 	if p == nil {
-		return &everybody, nil
+		return access.Everybody(), nil
 	}
 	header := params.Header(r.Header, "X-Svc-Auth", "Authorization")
 	if header == "" {
-		return nil, refuse(errs.AuthHeaderNotFound, "Not found http or grpc authorization header")
+		return access.Sender{}, refuse(errs.AuthHeaderNotFound, "Not found http or grpc authorization header")
 	}
 	scheme, rest, _ := strings.Cut(header, " ")
 	switch strings.ToLower(scheme) {
 	case "basic":
 	case "bearer":
-		return nil, refuse(errs.UserPasswordMismatch, "Bearer tokens are not accepted: use Basic authentication")
+		return access.Sender{}, refuse(errs.UserPasswordMismatch, "Bearer tokens are not accepted: use Basic authentication")
 	default:
-		return nil, refuse(errs.InvalidAuthHeader, "Invalid authorization header: unknown scheme, use Basic")
+		return access.Sender{}, refuse(errs.InvalidAuthHeader, "Invalid authorization header: unknown scheme, use Basic")
 	}
 	decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(rest))
 	if err != nil || !utf8.Valid(decoded) {
-		return nil, refuse(errs.InvalidAuthHeader, "Invalid authorization header: Basic is not followed by base64 of user:password")
+		return access.Sender{}, refuse(errs.InvalidAuthHeader, "Invalid authorization header: Basic is not followed by base64 of user:password")
 	}
 	user, password, found := strings.Cut(string(decoded), ":")
 	if !found {
-		return nil, refuse(errs.InvalidAuthHeader, "Invalid authorization header: no colon between user and password")
+		return access.Sender{}, refuse(errs.InvalidAuthHeader, "Invalid authorization header: no colon between user and password")
 	}
 	return p.Check(r.Context(), user, password)
 }
 
-var everybody = Identity{User: DefaultUser, CanRead: true, CanWrite: true}
-
-// Check returns the identity of a user who knows the password, with the errors of
+// Check returns the sender that a user is who knows the password, with the errors of
 // Authenticate. A password that is stored under a slow function is computed for a few
 // requests at a time; the others wait until ctx ends.
-func (p *Provider) Check(ctx context.Context, user, password string) (*Identity, error) {
+func (p *Provider) Check(ctx context.Context, user, password string) (access.Sender, error) {
 	if p == nil {
-		return &everybody, nil
+		return access.Everybody(), nil
 	}
 	if strings.TrimSpace(user) == "" || password == "" {
-		return nil, refuse(errs.InvalidArguments, "Invalid authorization header: blank user name or password")
+		return access.Sender{}, refuse(errs.InvalidArguments, "Invalid authorization header: blank user name or password")
 	}
 	users := p.users.Load()
 	u, found := users.byName[user]
 	if !found {
-		return nil, refuse(errs.UserNotFound, "User not found, username: "+shorten(user))
+		return access.Sender{}, refuse(errs.UserNotFound, "User not found, username: "+shorten(user))
 	}
 	match, err := users.verify(ctx, u, password)
 	if err != nil {
-		return nil, errs.Wrap(errs.Cancelled, err, "checking a password").WithStatus(http.StatusUnauthorized)
+		return access.Sender{}, errs.Wrap(errs.Cancelled, err, "checking a password").WithStatus(http.StatusUnauthorized)
 	}
 	if !match {
-		return nil, refuse(errs.UserPasswordMismatch, "Username and password does not match, username: "+shorten(user))
+		return access.Sender{}, refuse(errs.UserPasswordMismatch, "Username and password does not match, username: "+shorten(user))
 	}
-	return &u.identity, nil
+	return u.sender, nil
 }
 
 func refuse(code errs.Code, msg string) error {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/router/access"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -36,17 +37,22 @@ func inline(t *testing.T, list string) *Provider {
 	return p
 }
 
+// sender is who a user with a password is.
+func sender(user string, right access.Right) *access.Sender {
+	return &access.Sender{User: user, Right: right, Proof: "password"}
+}
+
 func basic(credentials string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(credentials))
 }
 
 func TestAuthenticate(t *testing.T) {
 	p := inline(t, "ann=pw:1,bob:ro=plain:x,eve:WriteOnly=y,mia="+mysqlSecret)
-	ann := &Identity{"ann", true, true}
+	ann := sender("ann", access.ReadWrite)
 	for _, tt := range []struct {
 		name   string
 		header map[string]string
-		want   *Identity
+		want   *access.Sender
 		code   errs.Code
 		text   string
 	}{
@@ -56,8 +62,8 @@ func TestAuthenticate(t *testing.T) {
 		{"scheme in any case", map[string]string{"Authorization": "bASIC" + basic("ann:pw:1")[5:]}, ann, 0, ""},
 		{"x-svc-auth wins", map[string]string{"Authorization": basic("no:one"), "x-svc-auth": basic("ann:pw:1")}, ann, 0, ""},
 		{"x-svc-auth wins, wrong", map[string]string{"Authorization": basic("ann:pw:1"), "x-svc-auth": basic("no:one")}, nil, errs.UserNotFound, "User not found, username: no"},
-		{"read only", map[string]string{"Authorization": basic("bob:x")}, &Identity{"bob", true, false}, 0, ""},
-		{"write only", map[string]string{"Authorization": basic("eve:y")}, &Identity{"eve", false, true}, 0, ""},
+		{"read only", map[string]string{"Authorization": basic("bob:x")}, sender("bob", access.ReadOnly), 0, ""},
+		{"write only", map[string]string{"Authorization": basic("eve:y")}, sender("eve", access.WriteOnly), 0, ""},
 		{"wrong password", map[string]string{"Authorization": basic("ann:pw")}, nil, errs.UserPasswordMismatch, "Username and password does not match, username: ann"},
 		{"mysql hash", map[string]string{"Authorization": basic("mia:secret")}, nil, errs.UserPasswordMismatch, "Username and password does not match, username: mia"},
 		{"unknown user", map[string]string{"Authorization": basic("Ann:pw:1")}, nil, errs.UserNotFound, "User not found, username: Ann"},
@@ -78,14 +84,14 @@ func TestAuthenticate(t *testing.T) {
 				r.Header.Set(k, v)
 			}
 			got, err := p.Authenticate(r)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
 			if tt.want != nil {
-				if err != nil {
-					t.Fatal(err)
+				if diff := cmp.Diff(*tt.want, got); err != nil || diff != "" {
+					t.Fatal(diff, err)
 				}
 				return
+			}
+			if got != (access.Sender{}) {
+				t.Errorf("who is refused is %+v", got)
 			}
 			if e := errs.From(err); e.Code != tt.code || e.Status() != 401 || !strings.Contains(e.Msg, tt.text) || len(e.Msg) > 300 {
 				t.Errorf("got %d, %d, %s", e.Code, e.Status(), e.Msg)
@@ -97,25 +103,13 @@ func TestAuthenticate(t *testing.T) {
 func TestOff(t *testing.T) {
 	var p *Provider
 	id, err := p.Authenticate(httptest.NewRequest(http.MethodGet, "/", nil))
-	if err != nil || *id != (Identity{"svc", true, true}) {
+	if err != nil || id != access.Everybody() {
 		t.Errorf("got %v, %v", id, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if p.Reload() != nil || p.Run(ctx) != nil || p.Close() != nil {
 		t.Error("a nil provider failed")
-	}
-}
-
-func TestRequire(t *testing.T) {
-	ro, wo := Identity{CanRead: true}, Identity{CanWrite: true}
-	for p, want := range map[Permission][2]bool{None: {true, true}, Read: {true, false}, Write: {false, true}} {
-		if (ro.Require(p) == nil) != want[0] || (wo.Require(p) == nil) != want[1] {
-			t.Errorf("permission %d", p)
-		}
-	}
-	if e := errs.From(ro.Require(Write)); e.Code != errs.PermissionDenied || e.Status() != 403 || e.Msg != "User is not authorized to perform this action" {
-		t.Errorf("got %+v", e)
 	}
 }
 
@@ -209,12 +203,12 @@ func TestSlowPasswordsWaitForTheirContext(t *testing.T) {
 
 func TestParseFile(t *testing.T) {
 	users, bad := parseFile("\uFEFF# comment\r\n\r\n  ann = pw \r\nbob:RO=x\n: =y\nnobody\na=b=c\ncarl:admin=x\ndan:=x\nann:wo=2\nbad\xff=1\nlast:rw=" + bcryptSecret)
-	want := map[string]Identity{
-		"ann": {"ann", false, true}, "bob": {"bob", true, false}, "last": {"last", true, true},
+	want := map[string]access.Sender{
+		"ann": *sender("ann", access.WriteOnly), "bob": *sender("bob", access.ReadOnly), "last": *sender("last", access.ReadWrite),
 	}
-	got := map[string]Identity{}
+	got := map[string]access.Sender{}
 	for name, u := range users.byName {
-		got[name] = u.identity
+		got[name] = u.sender
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -71,7 +71,7 @@ func (l *userList) verify(ctx context.Context, u *user, password string) (bool, 
 		return u.password.matches(password), nil
 	}
 	c := l.cache
-	k := c.key(u.identity.User, password)
+	k := c.key(u.sender.User, password)
 	if result, found := c.get(k); found {
 		return result, nil
 	}

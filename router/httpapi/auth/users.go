@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"cordwood/router/access"
 )
 
 // user is one line of a list.
 type user struct {
-	identity Identity
+	sender   access.Sender
 	password verifier
 }
 
@@ -41,10 +43,10 @@ func parseFile(text string) (*userList, []badLine) {
 			bad = append(bad, badLine{n, err.Error()})
 			continue
 		}
-		if _, found := l.byName[u.identity.User]; found {
-			bad = append(bad, badLine{n, fmt.Sprintf("user %s is listed twice, this line replaces the earlier one", u.identity.User)})
+		if _, found := l.byName[u.sender.User]; found {
+			bad = append(bad, badLine{n, fmt.Sprintf("user %s is listed twice, this line replaces the earlier one", u.sender.User)})
 		}
-		l.byName[u.identity.User] = u
+		l.byName[u.sender.User] = u
 	}
 	return l, bad
 }
@@ -59,10 +61,10 @@ func parseInline(text string) (*userList, error) {
 		if err != nil {
 			return nil, fmt.Errorf("auth: static_user_provider:cmd: user %d: %w", n, err)
 		}
-		if _, found := l.byName[u.identity.User]; found {
-			return nil, fmt.Errorf("auth: static_user_provider:cmd: user %s is listed twice", u.identity.User)
+		if _, found := l.byName[u.sender.User]; found {
+			return nil, fmt.Errorf("auth: static_user_provider:cmd: user %s is listed twice", u.sender.User)
 		}
-		l.byName[u.identity.User] = u
+		l.byName[u.sender.User] = u
 	}
 	return l, nil
 }
@@ -86,14 +88,14 @@ func parseUser(s string) (*user, error) {
 	if name == "" {
 		return nil, fmt.Errorf("no user name before =")
 	}
-	u := &user{identity: Identity{User: name, CanRead: true, CanWrite: true}}
+	u := &user{sender: access.Sender{User: name, Right: access.ReadWrite, Proof: "password"}}
 	if hasMode {
 		switch strings.ToLower(mode) {
 		case "rw", "readwrite", "read_write":
 		case "ro", "readonly", "read_only":
-			u.identity.CanWrite = false
+			u.sender.Right = access.ReadOnly
 		case "wo", "writeonly", "write_only":
-			u.identity.CanRead = false
+			u.sender.Right = access.WriteOnly
 		default:
 			return nil, fmt.Errorf("user %s: unknown mode %q: use rw, ro or wo", name, mode)
 		}

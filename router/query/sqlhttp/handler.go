@@ -40,8 +40,6 @@ type Config struct {
 	// Named is a text that answers r, with nodes called by their names. The default value
 	// changes nothing.
 	Named func(r *http.Request, text string) string
-	// Permission tells what the user that sent r may do. The default value is everything.
-	Permission func(r *http.Request) (canRead, canWrite bool)
 	// Start tells when r came in. The default value is when the handler got it.
 	Start func(r *http.Request) time.Time
 	// Bodies reads and decompresses bodies, within its limits. The default value
@@ -66,9 +64,6 @@ type Config struct {
 func (c Config) withDefaults() (Config, error) {
 	if c.Service == nil || c.WriteError == nil {
 		return c, errors.New("sqlhttp: Config.Service and Config.WriteError must be set")
-	}
-	if c.Permission == nil {
-		c.Permission = func(*http.Request) (bool, bool) { return true, true }
 	}
 	if c.Start == nil {
 		c.Start = func(*http.Request) time.Time { return time.Now() }
@@ -160,20 +155,13 @@ func onlyReads(r *http.Request, statements []statement.Statement) error {
 	return nil
 }
 
-// errNotAuthorized is the answer to a user that lacks a permission.
-var errNotAuthorized = errs.New(errs.PermissionDenied, "User is not authorized to perform this action")
-
-// check refuses before anything is run what the user may not do or the format cannot hold.
+// check refuses before anything is run what the format cannot hold.
 func (h *Handler) check(r *http.Request, in *input) error {
 	reading := 0
 	for _, st := range in.query.Statements {
 		if st.Rows() {
 			reading++
 		}
-	}
-	canRead, canWrite := h.cfg.Permission(r)
-	if reading > 0 && !canRead || reading < len(in.query.Statements) && !canWrite {
-		return errNotAuthorized
 	}
 	if reading > 1 && in.format != format.SvcdbV1 {
 		return errs.New(errs.InvalidArguments,

@@ -244,32 +244,6 @@ func TestGzipBody(t *testing.T) {
 	}
 }
 
-func TestPermission(t *testing.T) {
-	for _, tt := range []struct {
-		sql         string
-		read, write bool
-		status      int
-	}{
-		{"SELECT 1", true, false, 200},
-		{"SHOW TABLES", true, false, 200},
-		{"SELECT 1", false, true, 403},
-		{"DESC t", false, true, 403},
-		{"DROP TABLE t", false, true, 200},
-		{"INSERT INTO t VALUES (1)", true, false, 403},
-		{"SELECT 1; CREATE DATABASE d", true, false, 403},
-		{"SELECT 1; CREATE DATABASE d", true, true, 200},
-	} {
-		h := newHandler(t, &fakeService{rows: ones(1)}, func(c *Config) {
-			c.Permission = func(*http.Request) (bool, bool) { return tt.read, tt.write }
-		})
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest("POST", "/v1/sql?sql="+url.QueryEscape(tt.sql), nil))
-		if w.Code != tt.status || tt.status == 403 && !strings.Contains(w.Body.String(), "User is not authorized to perform this action") {
-			t.Errorf("%s read %v write %v: %d %s", tt.sql, tt.read, tt.write, w.Code, w.Body)
-		}
-	}
-}
-
 // TestGetReads sends every type of statement by GET and HEAD: those that change something do
 // not reach the service, whatever stands before them and whatever the user may do.
 func TestGetReads(t *testing.T) {

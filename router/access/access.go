@@ -1,0 +1,200 @@
+// Package access says who may do what. A Sender is who sends something, with the right
+// that the list of users gives. A Need is a privilege on an object. Sender.Require answers
+// whether this sender may do X on object Y.
+//
+// What each statement of SQL, each call of the tunnel for backups, each command in it and
+// each kind of operation needs is in the tables of table.go; what each URL needs is in the
+// table of routes of package httpapi. What stands in no table is refused to everybody.
+//
+// A Caller is a Sender while something is done for them: it travels in the context of the
+// work, and is asked again before each step, since a user can lose a right meanwhile.
+//
+// The package does not check credentials; package auth does. All of it may be used
+// concurrently.
+package access
+
+import (
+	"cmp"
+	"fmt"
+
+	"cordwood/proto/errs"
+)
+
+// Privilege is what somebody must be allowed to, besides being who they say they are.
+type Privilege uint8
+
+// The privileges. The zero value is none: what needs it is refused to everybody, so that
+// a forgotten declaration opens nothing.
+const (
+	Undeclared Privilege = iota
+	// Open: anybody, without authentication.
+	Open
+	// SignedIn: any user; what is done inside asks for more.
+	SignedIn
+	Select
+	Insert
+	Create
+	Alter
+	Drop
+	Delete
+	PipelineRead
+	PipelineWrite
+	Monitor
+	Operate
+	Backup
+	Restore
+	// Nobody: no user has it; only nodes do this.
+	Nobody
+)
+
+var privilegeNames = [...]string{
+	"undeclared", "open", "signed-in", "select", "insert", "create", "alter", "drop", "delete",
+	"pipeline-read", "pipeline-write", "monitor", "operate", "backup", "restore", "nobody",
+}
+
+// String returns the privilege as the description of the API writes it.
+func (p Privilege) String() string { return privilegeNames[p] }
+
+// Right is what the list of users says of a user.
+type Right uint8
+
+// The rights. The zero value allows nothing.
+const (
+	NoRight Right = iota
+	// ReadWrite allows everything.
+	ReadWrite
+	// ReadOnly allows to read rows, pipelines and the state of the cluster, and backups.
+	ReadOnly
+	// WriteOnly allows to ingest, and nothing else.
+	WriteOnly
+)
+
+// String returns the right as the file of users writes it.
+func (r Right) String() string { return [...]string{"none", "rw", "ro", "wo"}[r] }
+
+// rights are the rights that give each privilege, in the order in which a message
+// recommends them.
+var rights = map[Privilege][]Right{
+	SignedIn:      {ReadWrite, ReadOnly, WriteOnly},
+	Select:        {ReadOnly, ReadWrite},
+	Insert:        {WriteOnly, ReadWrite},
+	Create:        {ReadWrite},
+	Alter:         {ReadWrite},
+	Drop:          {ReadWrite},
+	Delete:        {ReadWrite},
+	PipelineRead:  {ReadOnly, ReadWrite},
+	PipelineWrite: {ReadWrite},
+	Monitor:       {ReadOnly, ReadWrite},
+	Operate:       {ReadWrite},
+	Backup:        {ReadOnly, ReadWrite},
+	Restore:       {ReadWrite},
+}
+
+// ObjectKind says what kind of thing something is done to.
+type ObjectKind string
+
+// The kinds of objects, as the log of changes writes them.
+const (
+	NoObject  ObjectKind = ""
+	Database  ObjectKind = "database"
+	Table     ObjectKind = "table"
+	Pipeline  ObjectKind = "pipeline"
+	Operation ObjectKind = "operation"
+	Cluster   ObjectKind = "cluster"
+	Node      ObjectKind = "node"
+)
+
+// Object is what something is done to. Fields that do not apply are empty.
+type Object struct {
+	Kind     ObjectKind
+	Database string
+	Name     string
+}
+
+// String returns the object's name for a message, as public.logs.
+func (o Object) String() string {
+	if o.Database != "" && o.Name != "" {
+		return o.Database + "." + o.Name
+	}
+	return cmp.Or(o.Name, o.Database)
+}
+
+// Need is one thing that a sender wants to do.
+type Need struct {
+	Privilege Privilege
+	// Action is what is done, as "drop table".
+	Action string
+	Object Object
+}
+
+// Sender is who sends something. It is a value: a user whose right changes is another
+// Sender from then on.
+type Sender struct {
+	User  string
+	Right Right
+	// Proof is how the sender proved who they are: password, or none while authentication
+	// is off.
+	Proof string
+	// Version tells the user's credentials from those that they had before. Only the
+	// provider of users looks at it.
+	Version uint64
+}
+
+// DefaultUser is the user that everything runs as while authentication is off.
+const DefaultUser = "svc"
+
+// Everybody is the sender of everything while authentication is off.
+func Everybody() Sender { return Sender{User: DefaultUser, Right: ReadWrite, Proof: "none"} }
+
+// May reports whether the sender may do n. No right depends on the object until there are
+// rights by table.
+func (s Sender) May(n Need) bool {
+	if n.Privilege == Open {
+		return true
+	}
+	for _, r := range rights[n.Privilege] {
+		if r == s.Right {
+			return true
+		}
+	}
+	return false
+}
+
+// Require returns an error of code PermissionDenied (403) if the sender may not do n. Its
+// text says which right allows it.
+func (s Sender) Require(n Need) error {
+	if s.May(n) {
+		return nil
+	}
+	const refused = "User is not authorized to perform this action"
+	enough := rights[n.Privilege]
+	if len(enough) == 0 {
+		return errs.New(errs.PermissionDenied, "%s: %s is for no user", refused, n.what())
+	}
+	has := "has no right"
+	switch s.Right {
+	case WriteOnly:
+		has = "has the right wo and may only ingest"
+	case ReadOnly:
+		has = "has the right ro and may only read"
+	}
+	recommended := enough[0].String()
+	if len(enough) > 1 {
+		recommended += " or " + enough[1].String()
+	}
+	return errs.New(errs.PermissionDenied, "%s: %s %s; %s needs the right %s: send it as another user, or have an administrator change the user's right in the list of users",
+		refused, s.User, has, n.what(), recommended)
+}
+
+// what is the action with its object, for a message.
+func (n Need) what() string {
+	what := cmp.Or(n.Action, n.Privilege.String())
+	if o := n.Object.String(); o != "" {
+		const most = 200
+		if len(o) > most {
+			o = o[:most] + "…"
+		}
+		what += fmt.Sprintf(" %s", o)
+	}
+	return what
+}

@@ -1,0 +1,87 @@
+package access
+
+import (
+	"context"
+	"net/netip"
+
+	"cordwood/proto/errs"
+)
+
+// Work is something that is under way for a sender, and ends when they may no longer do it.
+type Work interface {
+	// Require returns an error if the sender may not do n by the list of users as it is
+	// now. From then on until the work is over, the work also ends when that right is lost.
+	Require(n Need) error
+}
+
+// Caller is a sender for whom something is being done. Its fields do not change while
+// others can see it.
+type Caller struct {
+	Sender
+	// Address is the address of the client; the zero Addr if it has none.
+	Address netip.Addr
+	// RequestID names the request in the log of changes; empty: it has no name.
+	RequestID string
+	// Work is asked whether the sender still may do what comes next. Nil means that rights
+	// do not change meanwhile.
+	Work Work
+}
+
+// Require returns an error if the caller may not do n now.
+func (c *Caller) Require(n Need) error {
+	if c.Work != nil {
+		return c.Work.Require(n)
+	}
+	return c.Sender.Require(n)
+}
+
+// Share returns the key by which what all callers share is divided among them: the user,
+// or the client's address while everybody is the same user. Addresses of IPv6 count by
+// their network of 64 bits, of which one client has as many as it likes.
+func (c *Caller) Share() string {
+	if c.Proof != "" && c.Proof != "none" {
+		return "user " + c.User
+	}
+	return "address " + Network(c.Address).String()
+}
+
+// Network returns what stands for a client's address where clients are counted: the
+// address itself, or of IPv6 its network of 64 bits.
+func Network(a netip.Addr) netip.Addr {
+	a = a.Unmap().WithZone("")
+	if !a.Is6() {
+		return a
+	}
+	p, err := a.Prefix(64)
+	if err != nil {
+		return a // never: 64 bits are fewer than 128
+	}
+	return p.Addr()
+}
+
+// CallerKey is the key of the Caller in a context.
+type CallerKey struct{}
+
+// With returns a context for work that is done for c.
+func With(ctx context.Context, c *Caller) context.Context {
+	return context.WithValue(ctx, CallerKey{}, c)
+}
+
+// From returns for whom the work of ctx is done. Without With that is nobody, who may do
+// nothing.
+func From(ctx context.Context) *Caller {
+	if c, ok := ctx.Value(CallerKey{}).(*Caller); ok {
+		return c
+	}
+	return &nobody
+}
+
+var nobody = Caller{Work: noWork{}}
+
+// noWork refuses everything: a way to the database that does not say who comes by it is a
+// mistake in this program.
+type noWork struct{}
+
+func (noWork) Require(n Need) error {
+	return errs.New(errs.AuthHeaderNotFound, "%s: nobody is signed in", n.what())
+}

@@ -1,0 +1,207 @@
+package access
+
+import (
+	"cmp"
+	"reflect"
+
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/shardpb"
+	"cordwood/router/query/statement"
+)
+
+// Row says what one kind of thing needs.
+type Row struct {
+	Privilege Privilege
+	// Action is what is done, in messages and in the log of changes.
+	Action string
+	// Object is the kind of thing that it is done to.
+	Object ObjectKind
+	// Changes says that it is a change that is logged, with who made it.
+	Changes bool
+}
+
+// need is the row for an object.
+func (r Row) need(o Object) Need {
+	o.Kind = r.Object
+	return Need{Privilege: r.Privilege, Action: r.Action, Object: o}
+}
+
+// statements has a row for each type of statement. Rows that INSERT stores are not
+// logged, as those of ingestion are not.
+var statements = map[reflect.Type]Row{
+	reflect.TypeFor[*statement.Query]():              {Select, "select", NoObject, false},
+	reflect.TypeFor[*statement.ShowDatabases]():      {Select, "show databases", NoObject, false},
+	reflect.TypeFor[*statement.ShowTables]():         {Select, "show tables", Database, false},
+	reflect.TypeFor[*statement.ShowCreateTable]():    {Select, "show create table", Table, false},
+	reflect.TypeFor[*statement.ShowCreateDatabase](): {Select, "show create database", Database, false},
+	reflect.TypeFor[*statement.Describe]():           {Select, "describe table", Table, false},
+	reflect.TypeFor[*statement.CreateDatabase]():     {Create, "create database", Database, true},
+	reflect.TypeFor[*statement.AlterDatabase]():      {Alter, "alter database", Database, true},
+	reflect.TypeFor[*statement.DropDatabase]():       {Drop, "drop database", Database, true},
+	reflect.TypeFor[*statement.CreateTable]():        {Create, "create table", Table, true},
+	reflect.TypeFor[*statement.AlterTable]():         {Alter, "alter table", Table, true},
+	reflect.TypeFor[*statement.DropTable]():          {Drop, "drop table", Table, true},
+	reflect.TypeFor[*statement.TruncateTable]():      {Delete, "truncate table", Table, true},
+	reflect.TypeFor[*statement.Delete]():             {Delete, "delete", Table, true},
+	reflect.TypeFor[*statement.Insert]():             {Insert, "insert", Table, false},
+}
+
+// OfStatement returns what a statement needs, and whether it is a change that is logged.
+// database is that of names without one.
+func OfStatement(st statement.Statement, database string) (n Need, changes bool) {
+	row := statements[reflect.TypeOf(st)]
+	return row.need(statementObject(st, database)), row.Changes
+}
+
+// statementObject is what a statement names. That of a query is up to the engine.
+func statementObject(st statement.Statement, database string) Object {
+	table := func(n statement.Name) Object {
+		return Object{Database: cmp.Or(n.Database, database, schema.DefaultDatabase), Name: n.Table}
+	}
+	switch st := st.(type) {
+	case *statement.ShowTables:
+		return Object{Database: cmp.Or(st.Database, database)}
+	case *statement.ShowCreateDatabase:
+		return Object{Database: st.Database}
+	case *statement.CreateDatabase:
+		return Object{Database: st.Database}
+	case *statement.AlterDatabase:
+		return Object{Database: st.Database}
+	case *statement.DropDatabase:
+		return Object{Database: st.Database}
+	case *statement.ShowCreateTable:
+		return table(st.Name)
+	case *statement.Describe:
+		return table(st.Name)
+	case *statement.CreateTable:
+		return table(st.Name)
+	case *statement.AlterTable:
+		return table(st.Name)
+	case *statement.DropTable:
+		return table(st.Name)
+	case *statement.TruncateTable:
+		return table(st.Name)
+	case *statement.Delete:
+		return table(st.Name)
+	case *statement.Insert:
+		return table(st.Name)
+	}
+	return Object{}
+}
+
+// calls has a row for each call of the services that the tunnel for backups serves. Most
+// are for nodes only.
+var calls = map[string]Row{
+	metapb.Meta_Watch_FullMethodName:         {Backup, "back up", Cluster, false},
+	metapb.Meta_ReadPipelines_FullMethodName: {Backup, "back up", Cluster, false},
+	metapb.Meta_Propose_FullMethodName:       {Restore, "restore", Cluster, false}, // each command has a row of its own
+	metapb.Meta_ReadIndex_FullMethodName:     {Nobody, "call Meta.ReadIndex", NoObject, false},
+	metapb.Meta_Report_FullMethodName:        {Nobody, "call Meta.Report", NoObject, false},
+	metapb.Meta_Status_FullMethodName:        {Nobody, "call Meta.Status", NoObject, false},
+	metapb.Meta_ChangeMembers_FullMethodName: {Nobody, "call Meta.ChangeMembers", NoObject, false},
+
+	shardpb.ShardService_Pin_FullMethodName:            {Backup, "back up", Cluster, true},
+	shardpb.ShardService_ReadSegment_FullMethodName:    {Backup, "back up", Cluster, false},
+	shardpb.ShardService_Write_FullMethodName:          {Restore, "restore", Cluster, true},
+	shardpb.ShardService_Analyze_FullMethodName:        {Nobody, "call ShardService.Analyze", NoObject, false},
+	shardpb.ShardService_Query_FullMethodName:          {Nobody, "call ShardService.Query", NoObject, false},
+	shardpb.ShardService_Tail_FullMethodName:           {Nobody, "call ShardService.Tail", NoObject, false},
+	shardpb.ShardService_Stats_FullMethodName:          {Nobody, "call ShardService.Stats", NoObject, false},
+	shardpb.ShardService_ChangeReplicas_FullMethodName: {Nobody, "call ShardService.ChangeReplicas", NoObject, false},
+	shardpb.ShardService_ReadBarrier_FullMethodName:    {Nobody, "call ShardService.ReadBarrier", NoObject, false},
+	shardpb.ShardService_DefineTables_FullMethodName:   {Nobody, "call ShardService.DefineTables", NoObject, false},
+	shardpb.ShardService_CheckKeys_FullMethodName:      {Nobody, "call ShardService.CheckKeys", NoObject, false},
+	shardpb.ShardService_Scan_FullMethodName:           {Nobody, "call ShardService.Scan", NoObject, false},
+	shardpb.ShardService_HandOver_FullMethodName:       {Nobody, "call ShardService.HandOver", NoObject, false},
+}
+
+// OfCall returns what a call through the tunnel needs, and whether its first one on a
+// connection is a change that is logged.
+func OfCall(method string) (n Need, logged bool) {
+	row, ok := calls[method]
+	if !ok {
+		row = Row{Privilege: Nobody, Action: "call " + method}
+	}
+	return row.need(Object{}), row.Changes
+}
+
+// commands has a row for each command that a call of Propose may carry through the tunnel.
+var commands = map[reflect.Type]Row{
+	reflect.TypeFor[*metapb.Command_CreateDatabase]():    {Restore, "create database", Database, true},
+	reflect.TypeFor[*metapb.Command_CreateTable]():       {Restore, "create table", Table, true},
+	reflect.TypeFor[*metapb.Command_AlterTable]():        {Restore, "alter table", Table, true},
+	reflect.TypeFor[*metapb.Command_DropTable]():         {Restore, "drop table", Table, true},
+	reflect.TypeFor[*metapb.Command_TruncateTable]():     {Restore, "truncate table", Table, true},
+	reflect.TypeFor[*metapb.Command_RestorePipeline]():   {Restore, "store pipeline", Pipeline, true},
+	reflect.TypeFor[*metapb.Command_RegisterSession]():   {Restore, "register session", NoObject, false},
+	reflect.TypeFor[*metapb.Command_Bootstrap]():         {Nobody, "found the cluster", Cluster, true},
+	reflect.TypeFor[*metapb.Command_RegisterNode]():      {Nobody, "register node", Node, true},
+	reflect.TypeFor[*metapb.Command_SetNodeState]():      {Nobody, "set state of node", Node, true},
+	reflect.TypeFor[*metapb.Command_RemoveNode]():        {Nobody, "remove node", Node, true},
+	reflect.TypeFor[*metapb.Command_SetClusterVersion](): {Nobody, "set cluster version", Cluster, true},
+	reflect.TypeFor[*metapb.Command_SetSettings]():       {Nobody, "change settings", Cluster, true},
+	reflect.TypeFor[*metapb.Command_DropDatabase]():      {Nobody, "drop database", Database, true},
+	reflect.TypeFor[*metapb.Command_AlterDatabase]():     {Nobody, "alter database", Database, true},
+	reflect.TypeFor[*metapb.Command_EnsureSchema]():      {Nobody, "ensure schema", Table, true},
+	reflect.TypeFor[*metapb.Command_PutPipeline]():       {Nobody, "store pipeline", Pipeline, true},
+	reflect.TypeFor[*metapb.Command_DeletePipeline]():    {Nobody, "delete pipeline", Pipeline, true},
+	reflect.TypeFor[*metapb.Command_CreateShard]():       {Nobody, "create shard", Cluster, true},
+	reflect.TypeFor[*metapb.Command_ChangeShard]():       {Nobody, "change shard", Cluster, true},
+	reflect.TypeFor[*metapb.Command_PlaceTable]():        {Nobody, "place table", Table, true},
+	reflect.TypeFor[*metapb.Command_PutOperation]():      {Nobody, "start operation", Operation, true},
+	reflect.TypeFor[*metapb.Command_DropOperations]():    {Nobody, "drop operations", Operation, true},
+}
+
+// OfCommand returns what a command of the metadata needs that comes through the tunnel,
+// and whether it is a change that is logged.
+func OfCommand(cmd *metapb.Command) (n Need, changes bool) {
+	row, ok := commands[reflect.TypeOf(cmd.GetOp())]
+	if !ok {
+		row = Row{Privilege: Nobody, Action: "propose an unknown command", Changes: true}
+	}
+	var o Object
+	switch op := cmd.GetOp().(type) {
+	case *metapb.Command_CreateDatabase:
+		o.Database = op.CreateDatabase.GetName()
+	case *metapb.Command_CreateTable:
+		o.Database, o.Name = op.CreateTable.GetTable().GetDatabase(), op.CreateTable.GetTable().GetName()
+	case *metapb.Command_AlterTable:
+		o.Database, o.Name = op.AlterTable.GetDatabase(), op.AlterTable.GetName()
+	case *metapb.Command_DropTable:
+		o.Database, o.Name = op.DropTable.GetDatabase(), op.DropTable.GetName()
+	case *metapb.Command_TruncateTable:
+		o.Database, o.Name = op.TruncateTable.GetDatabase(), op.TruncateTable.GetName()
+	case *metapb.Command_RestorePipeline:
+		o.Name = op.RestorePipeline.GetPipeline().GetName()
+	}
+	return row.need(o), row.Changes
+}
+
+// operations has a row for each kind of operation, and for each request that takes the
+// place of one.
+var operations = map[string]Row{
+	"shard-add":         {Operate, "start operation", Operation, true},
+	"shard-move":        {Operate, "start operation", Operation, true},
+	"shard-split-hot":   {Operate, "start operation", Operation, true},
+	"shard-drop":        {Operate, "start operation", Operation, true},
+	"replica-repair":    {Nobody, "start operation", Operation, true}, // by the cluster itself
+	"replica-rebuild":   {Operate, "start operation", Operation, true},
+	"replica-change":    {Operate, "start operation", Operation, true},
+	"table-move":        {Operate, "start operation", Operation, true},
+	"table-partition":   {Operate, "start operation", Operation, true},
+	"node-drain":        {Operate, "start operation", Operation, true},
+	"node-undrain":      {Operate, "start operation", Operation, true},
+	"node-decommission": {Operate, "start operation", Operation, true},
+	"node-remove":       {Operate, "start operation", Operation, true},
+	"rebalance":         {Operate, "start operation", Operation, true},
+	"rebalance-pause":   {Operate, "start operation", Operation, true},
+	"rebalance-resume":  {Operate, "start operation", Operation, true},
+}
+
+// OfOperation returns what an operation of the kind needs, and whether there is a row for
+// it. A kind without one is no operation.
+func OfOperation(kind string) (n Need, known bool) {
+	row, known := operations[kind]
+	return row.need(Object{Name: kind}), known
+}

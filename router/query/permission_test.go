@@ -1,0 +1,105 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"cordwood/proto/errs"
+	"cordwood/router/access"
+	"cordwood/router/query/statement"
+)
+
+// everyKind is a text of each type of statement.
+var everyKind = map[string]string{
+	"Query": "SELECT 1", "ShowDatabases": "SHOW DATABASES", "ShowTables": "SHOW TABLES", "ShowCreateTable": "SHOW CREATE TABLE logs",
+	"ShowCreateDatabase": "SHOW CREATE DATABASE shop", "Describe": "DESCRIBE logs",
+	"CreateDatabase": "CREATE DATABASE d", "AlterDatabase": "ALTER DATABASE shop SET 'ttl'='1d'", "DropDatabase": "DROP DATABASE shop",
+	"CreateTable": "CREATE TABLE n (ts TIMESTAMP TIME INDEX)", "AlterTable": "ALTER TABLE logs ADD COLUMN x STRING", "DropTable": "DROP TABLE logs",
+	"TruncateTable": "TRUNCATE TABLE logs", "Insert": "INSERT INTO logs (ts) VALUES (1)", "Delete": "DELETE FROM logs WHERE host = 'a'",
+}
+
+// TestEveryKindOfStatement runs each kind of statement for each right. Who may only write
+// may only insert.
+func TestEveryKindOfStatement(t *testing.T) {
+	for kind, text := range everyKind {
+		parsed, err := statement.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := reflect.TypeOf(parsed[0]).Elem().Name(); got != kind {
+			t.Errorf("%s is a %s", text, got)
+		}
+		for _, right := range []access.Right{access.NoRight, access.ReadOnly, access.WriteOnly, access.ReadWrite} {
+			may := right == access.ReadWrite || right == access.ReadOnly && parsed[0].Rows() || right == access.WriteOnly && kind == "Insert"
+			w := newWorld(t)
+			_, err := w.run(by("ann", right), text)
+			if refused := errs.CodeOf(err) == errs.PermissionDenied; refused == may {
+				t.Errorf("%s as %s: %v", text, right, err)
+			}
+			if !may && (len(w.meta.proposed) > 0 || w.writer.rounds > 0) {
+				t.Errorf("%s as %s was refused, and done", text, right)
+			}
+		}
+	}
+	source, err := os.ReadFile("statement/ast.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := regexp.MustCompile(`func \(\*(\w+)\) Rows\(\)`).FindAllSubmatch(source, -1)
+	for _, k := range kinds {
+		if everyKind[string(k[1])] == "" {
+			t.Errorf("statement.%s is not tested", k[1])
+		}
+	}
+	if len(kinds) != len(everyKind) {
+		t.Errorf("%d kinds of statement are tested, and there are %d", len(everyKind), len(kinds))
+	}
+}
+
+// TestNothingOfARefusedText has nothing run of a text of which the sender may not do all.
+func TestNothingOfARefusedText(t *testing.T) {
+	w := newWorld(t)
+	_, err := w.run(by("ship", access.WriteOnly), "INSERT INTO logs (ts) VALUES (1); DROP TABLE logs")
+	if errs.CodeOf(err) != errs.PermissionDenied || !strings.Contains(err.Error(), "drop table public.logs needs the right rw") || w.writer.rounds > 0 {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestNobodyMayNothing has a door that does not say who came by it refused.
+func TestNobodyMayNothing(t *testing.T) {
+	w := newWorld(t)
+	ctx := access.With(t.Context(), access.From(t.Context()))
+	if _, err := w.run(ctx, "SELECT 1"); errs.CodeOf(err) != errs.AuthHeaderNotFound {
+		t.Error(err)
+	}
+}
+
+// expiring may do n things, and then nothing.
+type expiring struct{ n int }
+
+func (e *expiring) Require(access.Need) error {
+	if e.n--; e.n < 0 {
+		return errs.New(errs.AccessDenied, "the right was taken away")
+	}
+	return nil
+}
+
+// TestRightLostBetweenStatements has a text end where its sender lost the right.
+func TestRightLostBetweenStatements(t *testing.T) {
+	w := newWorld(t)
+	ctx := access.With(t.Context(), &access.Caller{Sender: access.Everybody(), Work: &expiring{n: 3 + 1}})
+	_, err := w.run(ctx, "CREATE DATABASE a; CREATE DATABASE b; CREATE DATABASE c")
+	if errs.CodeOf(err) != errs.AccessDenied || len(w.meta.proposed) != 1 {
+		t.Errorf("%v, %s", err, fmt.Sprint(w.meta.proposed))
+	}
+}
+
+// by is a context for a user with a right.
+func by(user string, right access.Right) context.Context {
+	return access.With(context.Background(), &access.Caller{Sender: access.Sender{User: user, Right: right, Proof: "password"}})
+}
