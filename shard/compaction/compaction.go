@@ -150,6 +150,7 @@ type run struct {
 	outputs []*output
 
 	batches []*column.Batch // that rows point to
+	bytes   int64           // of those batches that came since begin
 	modes   []query.Merge   // of the batches, if the table has Modes
 	rows    []segment.RowRef
 	id      *merge.Identity
@@ -265,7 +266,7 @@ func (r *run) table(def *schema.Table, o *output) error {
 
 // full tells whether it is time to write the rows that are merged.
 func (r *run) full(cursors int) bool {
-	return len(r.rows) >= maxReadRows || len(r.batches) >= 4*cursors+4
+	return len(r.rows) >= maxReadRows || len(r.batches) >= 4*cursors+4 || r.bytes >= readBytes
 }
 
 // begin forgets the batches that no cursor is at.
@@ -278,12 +279,14 @@ func (r *run) begin(t *Table, list []*cursor) {
 			r.point(t, c)
 		}
 	}
+	r.bytes = 0 // those have to be in memory in any case
 }
 
 // point makes the batch of a cursor one that rows can point to.
 func (r *run) point(t *Table, c *cursor) {
 	c.at = uint32(len(r.batches))
 	r.batches = append(r.batches, c.b)
+	r.bytes += int64(len(c.b.Mem))
 	if t.Modes != nil {
 		r.modes = append(r.modes, t.Modes(c.meta.Order))
 	}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -261,5 +262,57 @@ func BenchmarkRun(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(8*rows), "ns/row")
 		})
+	}
+}
+
+// TestLargeRows merges rows most of which are short and some a million times as long: what
+// is in memory at a time is bounded by its bytes.
+func TestLargeRows(t *testing.T) {
+	cfg := segment.Config{FS: vfs.OS, Dir: t.TempDir()}
+	id := uint64(0)
+	cfg.NextID = func() uint64 { id++; return id }
+	var inputs []Input
+	want := 0
+	for n := range 2 {
+		var b column.Builder
+		ts, msg := b.Add(tagged.Columns[0]), b.Add(tagged.Columns[1])
+		for i := range 4000 {
+			text := fmt.Sprintf("%08d", 2*i+n)
+			if i%100 == 50 {
+				text += strings.Repeat("x", 1<<20) // a few bytes in the file
+			}
+			ts.SetInt(i, 0)
+			msg.SetString(i, text)
+			want += len(text)
+			b.EndRow()
+		}
+		batch, err := column.Decode(b.Encode(nil, column.Header{TableID: tagged.ID, SchemaVersion: 1}), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		metas, err := segment.Write(cfg, tagged, []*column.Batch{batch})
+		if err != nil || len(metas) != 1 {
+			t.Fatalf("%d segments: %v", len(metas), err)
+		}
+		metas[0].Order = metas[0].ID
+		inputs = append(inputs, Input{Meta: &metas[0], Path: filepath.Join(cfg.Dir, segment.FileName(metas[0].ID))})
+	}
+	job := Job{Config: cfg, Inputs: inputs, Table: func(uint64) *Table { return &Table{Def: tagged, Merge: query.Append} }}
+	got := 0
+	err := Rows(context.Background(), job, func(batches []*column.Batch, rows []segment.RowRef) error {
+		size := 0
+		for _, b := range batches {
+			size += len(b.Mem)
+		}
+		if size > readBytes+16<<20 {
+			t.Errorf("%d batches of %d bytes are in memory", len(batches), size)
+		}
+		for _, r := range rows {
+			got += len(batches[r.Batch].Column(2).Bytes(int(r.Row)))
+		}
+		return nil
+	})
+	if err != nil || got != want {
+		t.Errorf("%d bytes of text, want %d: %v", got, want, err)
 	}
 }

@@ -103,7 +103,7 @@ func TestCopyGroup(t *testing.T) {
 	}
 }
 
-func mustWriter(t *testing.T, cfg Config, spec Spec) *Writer {
+func mustWriter(t testing.TB, cfg Config, spec Spec) *Writer {
 	t.Helper()
 	w, err := NewWriter(cfg, spec)
 	if err != nil {

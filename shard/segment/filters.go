@@ -7,7 +7,6 @@ import (
 	"io"
 	"sync"
 
-	parquetgo "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/bloom"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -80,11 +79,10 @@ func ReadFilters(fsys vfs.FS, path string) (*Filters, error) {
 }
 
 func readFilters(f io.ReaderAt, size int64) (*Filters, error) {
-	pf, err := parquetgo.OpenFile(f, size, parquetgo.SkipPageIndex(true), parquetgo.SkipBloomFilters(true))
+	md, err := parquet.ReadFooter(f, size)
 	if err != nil {
 		return nil, err
 	}
-	md := pf.Metadata()
 	var fields []uint32 // by leaf
 	var elements []*format.SchemaElement
 	for i := range md.Schema {
@@ -92,7 +90,12 @@ func readFilters(f io.ReaderAt, size int64) (*Filters, error) {
 			fields, elements = append(fields, uint32(e.FieldID)), append(elements, e)
 		}
 	}
-	text, _ := pf.Lookup(KeyFulltext)
+	text := ""
+	for i := range md.KeyValueMetadata {
+		if kv := &md.KeyValueMetadata[i]; kv.Key == KeyFulltext {
+			text = kv.Value
+		}
+	}
 	out := &Filters{size: 200 + len(text), index: make(map[chunkID]*pageIndex)}
 	if out.Fulltext, err = parseFulltext(text); err != nil {
 		return nil, err
@@ -101,6 +104,9 @@ func readFilters(f io.ReaderAt, size int64) (*Filters, error) {
 	for i := range md.RowGroups {
 		g := &md.RowGroups[i]
 		group := GroupFilters{First: first, Rows: g.NumRows, columns: make(map[uint32]columnFilter)}
+		if g.NumRows < 0 || g.NumRows > maxGroupRows {
+			return nil, fmt.Errorf("row group %d has %d rows; there may be %d", i, g.NumRows, maxGroupRows)
+		}
 		first += g.NumRows
 		for k := range g.Columns {
 			if k >= len(fields) {
@@ -111,6 +117,9 @@ func readFilters(f io.ReaderAt, size int64) (*Filters, error) {
 				return nil, fmt.Errorf("row group %d, column %d: %w", i, k, err)
 			}
 			c.chunk = placeOf(elements[k], &g.Columns[k])
+			if err := c.chunk.within(size); err != nil {
+				return nil, fmt.Errorf("row group %d, column %d: %w", i, k, err)
+			}
 			group.columns[fields[k]] = c
 			out.size += 200 + c.chunk.indexBytes()
 		}

@@ -105,8 +105,15 @@ func (t *fulltext) group(v *parquet.Values) {
 	for i := range v.Ends {
 		t.buf = t.analyzer.each(v.Entry(i), t.buf, t.token)
 	}
+	if cap(t.buf) > maxTokenBuffer {
+		t.buf = nil
+	}
 	t.end()
 }
+
+// maxTokenBuffer is the most memory for one token that is kept from one row group to the
+// next: a text without a space is one token.
+const maxTokenBuffer = 64 << 10
 
 // token adds a token. They are collected, to size the filter by their number; when
 // there are too many, the largest filter takes them at once.

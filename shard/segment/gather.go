@@ -33,7 +33,7 @@ func appendRuns(runs []run, rows []RowRef) []run {
 type gathered struct {
 	parquet.Values
 	plain bool // byte strings are kept as they are, in no dictionary
-	all   int  // about how many rows the row group will have
+	all   int  // the most rows that the row group will have
 	dict  dictionary
 	// What giveUp leaves.
 	spareData []byte
@@ -41,7 +41,7 @@ type gathered struct {
 	codes     codeTables
 }
 
-// reset empties g and keeps its memory, for a row group of about so many rows. Plain
+// reset empties g and keeps its memory, for a row group of at most so many rows. Plain
 // tells that no dictionary is to be tried.
 func (g *gathered) reset(plain bool, rows int) {
 	g.all = rows
@@ -266,15 +266,9 @@ func grow[T any](s []T, n, all int) []T {
 	return s[:len(s)+n]
 }
 
-// room has room for n bytes; if they must move, for as many as the rows so far let
-// expect.
-func (g *gathered) room(n int) {
-	if cap(g.Data)-len(g.Data) >= n {
-		return
-	}
-	expected := float64(len(g.Data)+n) / float64(max(g.Rows, 1)) * float64(g.all)
-	g.Data = slices.Grow(g.Data, max(n, int(expected)+int(expected)/32-len(g.Data)))
-}
+// room has room for n bytes. It grows by what is there, never by what rows to come may
+// have: one of the first may be a million times as long as all others.
+func (g *gathered) room(n int) { g.Data = slices.Grow(g.Data, n) }
 
 // entries adds byte strings by their codes in a dictionary.
 func (g *gathered) entries(v *column.View, r run, nulls bool) {

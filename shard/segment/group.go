@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"slices"
 	"sync"
 
 	"cordwood/proto/column"
@@ -63,6 +64,12 @@ func (w *Writer) bind(ts *tableSlots, batches []*column.Batch) {
 		}
 		c.views = c.views[:len(batches)]
 		clear(c.views)
+		if c.Type.IsBytes() {
+			c.longest = slices.Grow(c.longest[:0], len(batches))[:len(batches)]
+			for i := range c.longest {
+				c.longest[i] = -1
+			}
+		}
 	}
 	for i, b := range batches {
 		for j := range b.Cols {
@@ -94,6 +101,6 @@ func (w *Writer) group(rows int, staged bool) error {
 			return err
 		}
 	}
-	w.rows = 0
+	w.rows, w.weight = 0, 0
 	return nil
 }

@@ -98,7 +98,7 @@ func (r *Reader) match() error {
 }
 
 // Next returns the next rows, at least one and at most maxRows, in the order of the
-// file. All are of one table, which is Header.TableID; the header has also the rows'
+// file; fewer if they are large. All are of one table, which is Header.TableID; the header has also the rows'
 // times and the schema version of m, and nothing else. A column that is null in all
 // of them is absent. The batch is the caller's, and stays valid after further calls
 // and Close.
@@ -136,7 +136,10 @@ func (r *Reader) next(maxRows int) (*column.Batch, error) {
 			return nil, err
 		}
 	}
-	n := int(min(int64(max(maxRows, 1)), r.left, r.rows, maxBatchRows))
+	n, err := r.bound(int(min(int64(max(maxRows, 1)), r.left, r.rows, maxBatchRows)))
+	if err != nil {
+		return nil, err
+	}
 	h := column.Header{TableID: r.m.TableID, SchemaVersion: r.m.SchemaVersion, Rows: n}
 	if r.m.Shared() {
 		h.TableID = r.m.Tables[r.table].TableID
@@ -148,6 +151,48 @@ func (r *Reader) next(maxRows int) (*column.Batch, error) {
 	r.left -= int64(n)
 	r.rows -= int64(n)
 	return b, nil
+}
+
+const (
+	// heavyGroupBytes is the size of the texts of a row group from which on batches end
+	// with the pages of those columns that have more than heavyChunkBytes.
+	heavyGroupBytes = 16 << 20
+	heavyChunkBytes = 1 << 20
+)
+
+// bound returns how many of the next n rows go into one batch. Pages are bounded in
+// bytes, row groups less, and how large the rows are that come next nothing else tells.
+func (r *Reader) bound(n int) (int, error) {
+	for _, c := range r.cols {
+		if !c.heavy {
+			continue
+		}
+		if c.page == nil || c.row == c.page.Rows {
+			if err := r.build.turn(c, n); err != nil {
+				return 0, fmt.Errorf("column %q: %w", c.Name, err)
+			}
+		}
+		n = min(n, c.page.Rows-c.row)
+	}
+	return n, nil
+}
+
+// weigh marks the columns of a row group whose pages bound a batch.
+func (r *Reader) weigh(g *format.RowGroup, first int) {
+	total := int64(0)
+	heavy := func(i int) int64 {
+		md := &g.Columns[first+i].MetaData
+		if !r.cols[i].Type.IsBytes() || r.cols[i].absent || md.DictionaryPageOffset > 0 {
+			return 0
+		}
+		return md.TotalUncompressedSize
+	}
+	for i := range r.cols {
+		total += heavy(i)
+	}
+	for i, c := range r.cols {
+		c.heavy = total > heavyGroupBytes && heavy(i) > heavyChunkBytes
+	}
 }
 
 // maxBatchRows is the most rows of a batch.
@@ -179,6 +224,7 @@ func (r *Reader) openGroup() error {
 		}
 		r.cols = append(r.cols, c)
 	}
+	r.weigh(g, first)
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 type cursor struct {
 	*Column
 	absent bool // null throughout
+	heavy  bool // a batch ends where its page does
 	chunk  *parquet.ChunkReader
 	page   *parquet.Values
 	row    int // next one of the page

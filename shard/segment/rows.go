@@ -61,6 +61,28 @@ func placeOf(e *format.SchemaElement, c *format.ColumnChunk) chunkPlace {
 	}
 }
 
+// maxGroupRows is the most rows of a row group that is read by its index: no writer of
+// segments ever wrote one of half as many.
+const maxGroupRows = 1 << 22
+
+// within tells what is wrong if the chunk or an index of it is not within a file of so
+// many bytes. What is read of it takes as much memory as it says.
+func (p *chunkPlace) within(size int64) error {
+	start := p.data
+	if p.hasDict() {
+		start = p.dict
+	}
+	switch {
+	case start < 0 || p.bytes < 0 || start > size || p.bytes > size-start:
+		return fmt.Errorf("a chunk of %d bytes at %d in a file of %d", p.bytes, start, size)
+	case p.pages < 0 || p.pagesEnd < p.pages || p.pagesEnd > size:
+		return fmt.Errorf("an offset index from %d up to %d in a file of %d", p.pages, p.pagesEnd, size)
+	case p.bounds < 0 || p.boundsEnd < p.bounds || p.boundsEnd > size:
+		return fmt.Errorf("a column index from %d up to %d in a file of %d", p.bounds, p.boundsEnd, size)
+	}
+	return nil
+}
+
 // hasDict tells whether values may be codes of a dictionary.
 func (p *chunkPlace) hasDict() bool { return p.dict > 0 && p.dict < p.data }
 

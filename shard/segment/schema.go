@@ -19,6 +19,9 @@ type fileColumn struct {
 	// plain tells that byte strings hardly repeated in the row group before.
 	plain bool
 	views []*column.View // by batch, of those at hand; nil where one lacks it
+	// longest is, by batch, the length of the longest text in the view's dictionary; -1
+	// if it is not known.
+	longest []int
 	// staged are the values of the row group under way, if they come in pieces.
 	staged *gathered
 }

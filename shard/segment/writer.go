@@ -50,8 +50,10 @@ type Writer struct {
 	w       *parquet.Writer
 	cols    []*fileColumn // with TableColumn, if the file is shared
 	rows    int           // staged, of the row group under way
+	weight  int64         // of those rows
 	scratch *gathered
 	runs    []run
+	single  [1]run // for fit
 }
 
 // NewWriter creates the file under a temporary name, with the next id of cfg. Its
@@ -128,29 +130,32 @@ func (w *Writer) append(table *schema.Table, batches []*column.Batch, rows []Row
 		return err
 	}
 	w.bind(ts, batches)
-	limit := w.groupRows(batches)
+	limit := w.groupRows()
 	for len(rows) > 0 {
 		part := rows[:min(len(rows), max(limit-w.rows, 1))]
-		rows = rows[len(part):]
 		w.runs = appendRuns(w.runs[:0], part)
-		if w.rows == 0 && (len(part) == limit || w.last && len(rows) == 0) {
+		n, weight, err := w.fit(part)
+		if err != nil {
+			return err
+		}
+		full := w.rows+n >= limit
+		if n < len(part) {
+			part, full = part[:n], true
+			w.runs = appendRuns(w.runs[:0], part)
+		}
+		rows = rows[n:]
+		if w.rows == 0 && (full || w.last && len(rows) == 0) {
 			// All rows of the row group are here: a column at a time suffices.
-			if err := w.group(len(part), false); err != nil {
+			if err := w.group(n, false); err != nil {
 				return err
 			}
 			continue
 		}
-		for _, c := range w.cols {
-			if c.staged == nil {
-				c.staged = scratches.Get().(*gathered)
-			}
-			if w.rows == 0 {
-				c.staged.reset(c.plain, min(limit, len(part)+len(rows)))
-			}
-			c.staged.add(c.Type, c.views, w.runs)
+		if n > 0 {
+			w.stage(min(limit, n+len(rows)))
+			w.rows, w.weight = w.rows+n, w.weight+weight
 		}
-		w.rows += len(part)
-		if w.rows >= limit {
+		if full {
 			if err := w.group(w.rows, true); err != nil {
 				return err
 			}
@@ -159,24 +164,18 @@ func (w *Writer) append(table *schema.Table, batches []*column.Batch, rows []Row
 	return nil
 }
 
-// A row group of large rows, or of many columns, has fewer rows: about so many bytes,
-// so many values.
-const (
-	maxGroupBytes  = 64 << 20
-	maxGroupValues = 1 << 25
-)
-
-// groupRows is the most rows of a row group of such batches.
-func (w *Writer) groupRows(batches []*column.Batch) int {
-	rows, bytes := 0, 0
-	for _, b := range batches {
-		rows, bytes = rows+b.Rows, bytes+len(b.Mem)
+// stage adds the rows of w.runs to the row group under way, which will have at most so
+// many.
+func (w *Writer) stage(rows int) {
+	for _, c := range w.cols {
+		if c.staged == nil {
+			c.staged = scratches.Get().(*gathered)
+		}
+		if w.rows == 0 {
+			c.staged.reset(c.plain, rows)
+		}
+		c.staged.add(c.Type, c.views, w.runs)
 	}
-	limit := min(w.cfg.RowGroupRows, max(maxGroupValues/len(w.cols), 1024))
-	if bytes > 0 {
-		limit = min(limit, max(int(int64(maxGroupBytes)*int64(rows)/int64(bytes)), 1))
-	}
-	return limit
 }
 
 // note brings the meta data up to date with rows to be appended.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
 
@@ -73,7 +72,7 @@ func readThrift(r io.ReaderAt, from, end int64, part string, v any) error {
 	if n, err := r.ReadAt(b, from); n < len(b) && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if err := thrift.Unmarshal(new(thrift.CompactProtocol), b, v); err != nil {
+	if err := unmarshal(b, v); err != nil {
 		return &ErrCorrupt{Offset: from, Part: part, Want: "one", Got: err.Error()}
 	}
 	return nil

@@ -48,7 +48,7 @@ func ReadFooter(r io.ReaderAt, size int64) (*format.FileMetaData, error) {
 		return nil, err
 	}
 	md := new(format.FileMetaData)
-	if err := thrift.Unmarshal(new(thrift.CompactProtocol), b, md); err != nil {
+	if err := unmarshal(b, md); err != nil {
 		return nil, &ErrCorrupt{Offset: size - 8 - n, Part: "footer", Want: "a Parquet footer", Got: err.Error()}
 	}
 	return md, nil
@@ -293,12 +293,16 @@ func (c *ChunkReader) dictionary(h format.DictionaryPageHeader, body []byte) err
 	return nil
 }
 
+// maxPageRows is the most rows of a page that is read: no writer of segments ever wrote
+// a page of half as many.
+const maxPageRows = 1 << 20
+
 // pageLevels reads which rows of a page have a value, into c.levels, and returns how many
 // have, and what is behind that.
 func (c *ChunkReader) pageLevels(h *format.DataPageHeader, body []byte) (values int, rest []byte, err error) {
 	rows := int64(h.NumValues)
-	if rows <= 0 || rows > c.rows {
-		return 0, nil, fmt.Errorf("%d rows, %d are to come", rows, c.rows)
+	if rows <= 0 || rows > c.rows || rows > maxPageRows {
+		return 0, nil, fmt.Errorf("%d rows, %d are to come, and a page has at most %d", rows, c.rows, maxPageRows)
 	}
 	if !c.optional {
 		return int(rows), body, nil
@@ -318,16 +322,13 @@ func (c *ChunkReader) pageLevels(h *format.DataPageHeader, body []byte) (values 
 
 // data decodes a page.
 func (c *ChunkReader) data(h *format.DataPageHeader, body []byte) error {
-	rows := int64(h.NumValues)
-	if rows <= 0 || rows > c.rows {
-		return fmt.Errorf("%d rows, %d are to come", rows, c.rows)
-	}
-	v := &c.page
-	*v = Values{Rows: int(rows)}
 	values, body, err := c.pageLevels(h, body)
 	if err != nil {
 		return err
 	}
+	rows := int64(h.NumValues)
+	v := &c.page
+	*v = Values{Rows: int(rows)}
 	if values < int(rows) {
 		v.Valid = c.levels
 	}

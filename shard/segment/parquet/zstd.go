@@ -30,8 +30,12 @@ func compress(dst, src []byte, level int) []byte {
 }
 
 // decompress reads frames whose content has size bytes, and compares the checksum. It
-// takes the memory of dst, if there is enough.
+// takes the memory of dst, if there is enough. No memory is taken for a size that the
+// frame, whose checksum was compared, does not confirm.
 func decompress(dst, src []byte, size int) ([]byte, error) {
+	if n, ok := contentSize(src); !ok || n != uint64(size) {
+		return nil, fmt.Errorf("a frame of %d bytes after decompression: it has %d", size, n)
+	}
 	if cap(dst) < size+padding {
 		dst = make([]byte, 0, size+padding)
 	}
@@ -51,4 +55,33 @@ func padded(b []byte) []byte {
 		return b
 	}
 	return append(make([]byte, 0, len(b)+padding), b...)
+}
+
+// contentSize returns the size of a frame's content, which writers of segments put into
+// its head; see RFC 8878, 3.1.1.
+func contentSize(frame []byte) (size uint64, ok bool) {
+	if len(frame) < 5 || binary.LittleEndian.Uint32(frame) != 0xFD2FB528 {
+		return 0, false
+	}
+	head := frame[4]
+	at := 6 // behind the window descriptor
+	single := head&0x20 != 0
+	if single {
+		at = 5
+	}
+	at += []int{0, 1, 2, 4}[head&3] // a dictionary's id
+	n := []int{0, 2, 4, 8}[head>>6]
+	if n == 0 && single {
+		n = 1
+	}
+	if n == 0 || len(frame) < at+n {
+		return 0, false
+	}
+	for i := range n {
+		size |= uint64(frame[at+i]) << (8 * i)
+	}
+	if n == 2 {
+		size += 256
+	}
+	return size, true
 }

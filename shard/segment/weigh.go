@@ -1,0 +1,92 @@
+package segment
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"cordwood/proto/column"
+)
+
+// This file bounds the bytes of a row group by those of its rows, which are counted
+// before they are gathered: sizes of texts differ by a factor of a million, so that an
+// average says nothing.
+
+const (
+	// maxGroupBytes is the most weight of the rows of a row group that has several.
+	maxGroupBytes = 64 << 20
+	// maxGroupValues is the most values of a row group, which bounds that of numbers.
+	maxGroupValues = 1 << 25
+	// maxRowBytes is the most weight of one row. A Write to a shard may have less.
+	maxRowBytes = 1 << 30
+	// shortEntry is the length up to which the texts of a dictionary are taken to be as
+	// long as the longest of them: it is not worth more.
+	shortEntry = 64
+)
+
+// groupRows is the most rows of a row group, whatever their size.
+func (w *Writer) groupRows() int {
+	return min(w.cfg.RowGroupRows, max(maxGroupValues/len(w.cols), 1024))
+}
+
+// fit returns how many of the first rows of part the row group under way takes, and
+// their weight. w.runs has part. It is 0 only if the row group has rows already.
+func (w *Writer) fit(part []RowRef) (n int, weight int64, err error) {
+	room := maxGroupBytes - w.weight
+	if weight = w.weigh(w.runs); weight <= room {
+		return len(part), weight, nil
+	}
+	weight = 0
+	for _, r := range part {
+		w.single[0] = run{r.Batch, r.Row, 1}
+		more := w.weigh(w.single[:])
+		if more > maxRowBytes {
+			return 0, 0, fmt.Errorf("a row of %d bytes; there may be %d", more, maxRowBytes)
+		}
+		if weight+more > room && n+w.rows > 0 {
+			break
+		}
+		n, weight = n+1, weight+more
+	}
+	return n, weight, nil
+}
+
+// weigh returns the most bytes that the texts of rows can take in memory. Texts that
+// are in a dictionary count half: they mostly stay in one.
+func (w *Writer) weigh(runs []run) (weight int64) {
+	for _, c := range w.cols {
+		if !c.Type.IsBytes() {
+			continue
+		}
+		plain, coded := int64(0), int64(0)
+		for _, r := range runs {
+			v := c.views[r.batch]
+			switch {
+			case v == nil:
+			case v.Encoding == column.Plain:
+				plain += int64(binary.LittleEndian.Uint32(v.Offsets[4*(r.row+r.n):])) - int64(binary.LittleEndian.Uint32(v.Offsets[4*r.row:]))
+			default:
+				coded += c.codedBytes(v, r)
+			}
+		}
+		weight += plain + coded/2
+	}
+	return weight
+}
+
+// codedBytes returns the most bytes that rows of a column have whose texts are in a
+// dictionary.
+func (c *fileColumn) codedBytes(v *column.View, r run) (n int64) {
+	longest := &c.longest[r.batch]
+	if *longest < 0 {
+		for i := range v.DictLen {
+			*longest = max(*longest, len(v.Entry(i)))
+		}
+	}
+	if *longest <= shortEntry || v.Width == 0 {
+		return int64(*longest) * int64(r.n)
+	}
+	for row := int(r.row); row < int(r.row+r.n); row++ {
+		n += int64(len(v.Entry(v.Code(row))))
+	}
+	return n
+}
