@@ -42,7 +42,7 @@ func (n *node) openAdmin() error {
 	if !loopback(n.cfg.AdminAddr) {
 		n.log.Warn("the port of the administrator is open to the network, and knows no users", "admin_addr", l.Addr().String())
 	}
-	server := &http.Server{Handler: n.adminHandler(), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes}
+	server := &http.Server{Handler: n.guard(n.adminBrowsers, n.adminHandler()), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	n.onStop("port of the administrator", func(ctx context.Context) error {

@@ -114,9 +114,12 @@ type HTTPConfig struct {
 	InflightLimit ByteSize
 	// InflightPolicy is wait (up to 10 s) or fail.
 	InflightPolicy string
-	EnableCORS     bool
-	// CORSAllowedOrigins is the list of origins; empty: any.
+	// CORSAllowedOrigins are the origins whose pages may use the port, as
+	// https://grafana.example.com. Default none.
 	CORSAllowedOrigins []string
+	// Hosts are the names, besides the machine's, by which clients may ask for a port that
+	// knows no users. Default none.
+	Hosts []string
 	// TrustedProxies are addresses and networks of proxies whose X-Forwarded-For and
 	// X-Forwarded-Proto count. Default none.
 	TrustedProxies []string

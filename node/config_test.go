@@ -31,7 +31,7 @@ func load(t *testing.T, file string, env map[string]string, args ...string) (*Co
 }
 
 func TestPrecedence(t *testing.T) {
-	file := "http:\n  addr: 127.0.0.1:1\n  body-limit: 1MiB\n  cors-allowed-origins: [a, b]\nshards: 7\nquery.timeout: 5s\n"
+	file := "http:\n  addr: 127.0.0.1:1\n  body-limit: 1MiB\n  cors-allowed-origins: [https://a.example, https://b.example]\nshards: 7\nquery.timeout: 5s\n"
 	env := map[string]string{"CORDWOOD_HTTP_ADDR": "127.0.0.1:2", "CORDWOOD_SHARDS": "8"}
 	c, _, err := load(t, file, env, "--http-addr", "127.0.0.1:3")
 	if err != nil {
@@ -40,7 +40,7 @@ func TestPrecedence(t *testing.T) {
 	if c.HTTP.Addr != "127.0.0.1:3" || c.Shards != 8 || c.HTTP.BodyLimit != 1<<20 || c.Query.Timeout != 5*time.Second {
 		t.Errorf("flag, environment, file: got %q, %d, %s, %s", c.HTTP.Addr, c.Shards, c.HTTP.BodyLimit, c.Query.Timeout)
 	}
-	if got := strings.Join(c.HTTP.CORSAllowedOrigins, "|"); got != "a|b" {
+	if got := strings.Join(c.HTTP.CORSAllowedOrigins, "|"); got != "https://a.example|https://b.example" {
 		t.Errorf("list from the file: %q", got)
 	}
 	if c.RPC.Addr != "127.0.0.1:4001" || c.Shard.FlushBytes != 64<<20 {
@@ -82,6 +82,8 @@ func TestLoadErrors(t *testing.T) {
 		"no map":                 {"- a\n", nil, "want keys and values"},
 		"a bad environment":      {"", map[string]string{"CORDWOOD_SHUTDOWN_GRACE": "soon"}, `environment variable CORDWOOD_SHUTDOWN_GRACE="soon": want a duration, as 30s or 10m`},
 		"a duration, no unit":    {"", map[string]string{"CORDWOOD_SHUTDOWN_GRACE": "30"}, `CORDWOOD_SHUTDOWN_GRACE="30": the unit is missing, as in 30s or 30m`},
+		"a setting that is gone": {"http:\n  enable-cors: true\n", nil, "c.yaml:2: http.enable-cors: this setting is gone: pages of other sites are refused unless --http-cors-allowed-origins"},
+		"gone, from outside":     {"", map[string]string{"CORDWOOD_HTTP_ENABLE_CORS": "false"}, "CORDWOOD_HTTP_ENABLE_CORS: this setting is gone"},
 		"no flag of the command": {"config: x\n", nil, `unknown key "config"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +97,7 @@ func TestLoadErrors(t *testing.T) {
 
 // TestPrintedConfigLoads feeds what --print-config prints to --config.
 func TestPrintedConfigLoads(t *testing.T) {
-	_, fs, err := load(t, "", nil, "--http-body-limit", "3MiB", "--http-cors-allowed-origins", "x,y", "--tls-cert", "a b")
+	_, fs, err := load(t, "", nil, "--http-body-limit", "3MiB", "--http-cors-allowed-origins", "https://x.example,https://y.example", "--tls-cert", "a b")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,6 +145,9 @@ func TestValidate(t *testing.T) {
 		{"--on-reject keep", "want drop or store"},
 		{"--rejects-ttl soon", "--rejects-ttl"},
 		{"--trusted-proxies 10.0.0.0/8,proxy", `--trusted-proxies "proxy": want an address or a network`},
+		{"--http-hosts logs.example.com:4000", `--http-hosts "logs.example.com:4000": want a name`},
+		{"--http-cors-allowed-origins *", `--http-cors-allowed-origins "*": want an origin`},
+		{"--http-cors-allowed-origins grafana.example.com", `want an origin, SCHEME://HOST`},
 		{"--geoip-database /no/such/file", "--geoip-database"},
 	} {
 		cfg, _, err := load(t, "", nil, strings.Fields(c.args)...)

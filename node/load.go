@@ -37,6 +37,11 @@ func Load(fs *pflag.FlagSet, file string, lookup func(string) (string, bool)) er
 			}
 		}
 	})
+	for _, gone := range removed {
+		if _, ok := lookup(EnvName(gone.flag)); ok {
+			faults = append(faults, fmt.Errorf("environment variable %s: %s", EnvName(gone.flag), gone.instead))
+		}
+	}
 	if file != "" {
 		values, err := readYAML(file)
 		if err != nil {
@@ -46,6 +51,8 @@ func Load(fs *pflag.FlagSet, file string, lookup func(string) (string, bool)) er
 			name := strings.ReplaceAll(kv.key, ".", "-")
 			f := fs.Lookup(name)
 			switch {
+			case Removed(name) != "":
+				faults = append(faults, fmt.Errorf("%s:%d: %s: %s", file, kv.line, kv.key, Removed(name)))
 			case f == nil || commandFlags[name]:
 				faults = append(faults, fmt.Errorf("%s:%d: unknown key %q: did you mean %q?", file, kv.line, kv.key, nearest(fs, kv.key)))
 			case f.Changed:
@@ -61,6 +68,22 @@ func Load(fs *pflag.FlagSet, file string, lookup func(string) (string, bool)) er
 
 // commandFlags are the flags of the command itself, which neither file nor environment set.
 var commandFlags = map[string]bool{"config": true, "print-config": true, "help": true}
+
+// removed are settings of earlier versions, with what to do instead.
+var removed = []struct{ flag, instead string }{
+	{"http-enable-cors", "this setting is gone: pages of other sites are refused unless --http-cors-allowed-origins (http.cors-allowed-origins) names their origins; remove it"},
+}
+
+// Removed says what to do instead of a setting of an earlier version. It is empty for any
+// other name.
+func Removed(flag string) string {
+	for _, r := range removed {
+		if r.flag == flag {
+			return r.instead
+		}
+	}
+	return ""
+}
 
 // EnvName is the environment variable of a flag: CORDWOOD_HTTP_ADDR for http-addr.
 func EnvName(flag string) string {

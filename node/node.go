@@ -47,6 +47,8 @@ import (
 	"cordwood/node/registry"
 	"cordwood/node/rpcport"
 	"cordwood/node/sdnotify"
+	"cordwood/router/httpapi/browser"
+	"cordwood/router/httpapi/peer"
 	"cordwood/shard/replica/transport"
 	"cordwood/shard/shardclient"
 )
@@ -162,6 +164,11 @@ type node struct {
 	lines    *prometheus.CounterVec // of the log, by level
 	calls    *callMetrics
 	tracer   trace.Tracer // nil: there are no traces
+
+	// proxies and browsers are whom the port for users trusts, adminBrowsers that of the
+	// administrator.
+	proxies                 peer.Proxies
+	browsers, adminBrowsers *browser.Rules
 
 	// process differs for each life of the process.
 	process uint64

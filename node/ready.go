@@ -72,9 +72,9 @@ func (n *node) beforeReady() http.Handler {
 
 // serveOperations is the user port of a node that has no router.
 func (n *node) serveOperations() {
-	h := n.operations(func(w http.ResponseWriter, r *http.Request) {
+	h := n.guard(n.browsers, n.operations(func(w http.ResponseWriter, r *http.Request) {
 		httpapi.WriteError(w, r, errs.New(errs.Unsupported, "this node serves no users: it has no role router; ask a node that has it").WithStatus(http.StatusNotFound))
-	})
+	}))
 	n.users.setHandler(h)
 	if n.usersV1 != nil {
 		n.usersV1.setHandler(h)

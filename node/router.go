@@ -33,10 +33,6 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 	if err != nil {
 		return err
 	}
-	proxies, err := n.cfg.HTTP.trustedProxies()
-	if err != nil {
-		return err
-	}
 	policy := body.Wait
 	if n.cfg.HTTP.InflightPolicy == "fail" {
 		policy = body.Fail
@@ -73,8 +69,7 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.GeoIPDatabase}},
 		NoClientVariables: !n.cfg.ClientVariables,
 		StoreRejects:      n.cfg.OnReject == onRejectStore, RejectsTTL: n.cfg.RejectsTTL,
-		TrustedProxies: proxies,
-		Timeout:        n.cfg.HTTP.Timeout, CORS: n.cfg.HTTP.EnableCORS, CORSOrigins: n.cfg.HTTP.CORSAllowedOrigins, ProtectConfig: n.cfg.HTTP.ProtectConfig,
+		Proxies: n.proxies, Browsers: n.browsers, Timeout: n.cfg.HTTP.Timeout, ProtectConfig: n.cfg.HTTP.ProtectConfig,
 		NoAutoCreate: !n.cfg.AutoCreateTable, TimestampColumn: n.cfg.timestampColumn(), MaxColumns: n.cfg.MaxColumns,
 		PipelineSteps: n.cfg.PipelineRequestSteps,
 		Ready:         n.unready,

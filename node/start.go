@@ -21,6 +21,9 @@ func (n *node) start(ctx context.Context) error {
 	if err != nil {
 		return &SettingsError{err}
 	}
+	if err := n.openRules(files.users != nil); err != nil {
+		return &SettingsError{err}
+	}
 	data, err := openDataDir(n.cfg.DataDir)
 	if err != nil {
 		return err
@@ -112,7 +115,7 @@ func (n *node) readFiles() (f settingsFiles, err error) {
 
 // openUserPort opens the ports for users, with a handler that says what the node waits for.
 func (n *node) openUserPort(conf *tls.Config) (err error) {
-	before := n.beforeReady()
+	before := n.guard(n.browsers, n.beforeReady())
 	if n.users, err = listenHTTP(n.cfg.HTTP.Addr, conf, before, n.log); err != nil {
 		return err
 	}

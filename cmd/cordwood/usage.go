@@ -105,6 +105,8 @@ func flagFault(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("--%s needs a value: --%s %s", noValue.GetFlag().Name, noValue.GetFlag().Name, strings.ToUpper(kind))}
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
 		return usageError{fmt.Errorf("there is no flag -%s", unknown.GetSpecifiedName())}
+	case errors.As(err, &unknown) && node.Removed(unknown.GetSpecifiedName()) != "" && cmd.Name() == "serve":
+		return usageError{fmt.Errorf("--%s: %s", unknown.GetSpecifiedName(), node.Removed(unknown.GetSpecifiedName()))}
 	case errors.As(err, &unknown):
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {

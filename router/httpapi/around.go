@@ -23,19 +23,26 @@ import (
 // minCompressed is the size from which answers are compressed, in bytes.
 const minCompressed = 1024
 
-// around puts round the router what every request gets, from the outside in: CORS,
-// compression of the answer, and the exchange with its metrics, log and panic handler.
+// around puts round the router what every request gets, from the outside in: compression
+// of the answer, the exchange with its metrics, log and panic handler, and the rules for
+// browsers.
 func (s *Server) around(router http.Handler) http.Handler {
-	h := s.observe(router)
+	h := s.observe(s.guardBrowsers(router))
 	// The fastest level: of a page of rows the usual one takes a third of the query's CPU time.
 	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.ContentTypeFilter(compressible))
 	if err != nil {
 		panic(err) // only wrong options above make it fail
 	}
-	h = compress(h)
-	if s.cfg.CORS {
-		h = cors.New(cors.Options{
-			AllowedOrigins: s.cfg.CORSOrigins, // none: any
+	return compress(h)
+}
+
+// guardBrowsers refuses requests of pages that may not use this server, and tells browsers
+// which pages may read its answers. Cookies and passwords that a browser remembers are never
+// part of that: such a page sends the credentials that it was given.
+func (s *Server) guardBrowsers(next http.Handler) http.Handler {
+	if origins := s.cfg.Browsers.Origins(); len(origins) > 0 {
+		next = cors.New(cors.Options{
+			AllowedOrigins: origins,
 			AllowedMethods: []string{"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"},
 			AllowedHeaders: []string{"*"},
 			ExposedHeaders: []string{
@@ -44,9 +51,15 @@ func (s *Server) around(router http.Handler) http.Handler {
 			},
 			MaxAge:               600,
 			OptionsSuccessStatus: http.StatusOK,
-		}).Handler(h)
+		}).Handler(next)
 	}
-	return h
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := s.cfg.Browsers.Check(r, exchangeOf(r).client, s.cfg.Proxies.Secure(r)); err != nil {
+			WriteError(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // compressible tells which answers are worth compressing: text, and Arrow, but not
@@ -121,10 +134,21 @@ func (s *Server) authenticate(x *exchange, r *http.Request) error {
 		if e.Status() != http.StatusUnauthorized {
 			e = e.WithStatus(http.StatusUnauthorized)
 		}
+		if asksForPassword(r) {
+			x.Header().Set("WWW-Authenticate", `Basic realm="cordwood"`)
+		}
 		return e
 	}
 	x.caller = access.Caller{Sender: sender, Address: x.client}
 	return nil
+}
+
+// asksForPassword reports whether the client may be told to ask its user for a password. A
+// browser would do that with a dialog of its own, also for what a page fetches by itself. Our
+// page marks its requests, as over plain HTTP browsers send no Sec-Fetch-Mode.
+func asksForPassword(r *http.Request) bool {
+	mode := r.Header.Get("Sec-Fetch-Mode")
+	return r.Header.Get("X-Svc-Page") != "1" && (mode == "" || mode == "navigate")
 }
 
 // withDeadline gives the request its time limit: that of x-svc-timeout, else the

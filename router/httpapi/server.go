@@ -16,7 +16,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -27,7 +26,9 @@ import (
 	"cordwood/proto/schemapb"
 	"cordwood/router/access"
 	"cordwood/router/httpapi/body"
+	"cordwood/router/httpapi/browser"
 	"cordwood/router/httpapi/openapi"
+	"cordwood/router/httpapi/peer"
 	"cordwood/router/pipeline"
 	"cordwood/router/pipelines"
 )
@@ -84,9 +85,12 @@ type Config struct {
 	// Tail answers /v1/tail, for users that may read. Without it the path does not exist.
 	Tail http.Handler
 
-	// TrustedProxies are the addresses of proxies whose X-Forwarded-For and
-	// X-Forwarded-Proto count. The default value is none: the client is the peer.
-	TrustedProxies []netip.Prefix
+	// Proxies are those whose X-Forwarded-For and X-Forwarded-Proto count. The default
+	// value is none: the client is who connects.
+	Proxies peer.Proxies
+	// Browsers decides which requests of browsers are answered; pages of its origins may
+	// read answers. The default value lets no other origin in.
+	Browsers *browser.Rules
 
 	// Bodies bounds the size of a body and the memory of all bodies under way.
 	// The default value allows 64 MiB for each, and no bound for all.
@@ -94,10 +98,6 @@ type Config struct {
 	// Timeout bounds a request that does not name another by x-svc-timeout. The
 	// default value is 0: none.
 	Timeout time.Duration
-	// CORS answers cross-origin requests of browsers: of CORSOrigins, or of any
-	// origin if that is empty. The default value is false.
-	CORS        bool
-	CORSOrigins []string
 
 	// NoAutoCreate refuses to create tables and columns for all of ingestion. The
 	// default value is false.
@@ -155,6 +155,12 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Bodies == nil {
 		var err error
 		if c.Bodies, err = body.New(body.Config{MaxBytes: 64 << 20}); err != nil {
+			return c, err
+		}
+	}
+	if c.Browsers == nil {
+		var err error
+		if c.Browsers, err = browser.New(browser.Config{Users: c.Auth != nil}); err != nil {
 			return c, err
 		}
 	}

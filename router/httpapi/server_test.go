@@ -5,8 +5,10 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +19,8 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/router/access"
 	"cordwood/router/httpapi/body"
+	"cordwood/router/httpapi/browser"
+	"cordwood/router/httpapi/peer"
 )
 
 func TestPermissions(t *testing.T) {
@@ -56,7 +60,7 @@ func TestPermissions(t *testing.T) {
 					t.Errorf("%s %s as %q: %d %s", p.method, p.path, user, w.Code, code)
 				}
 			case want != 0:
-				if w.Code != 401 || code != strconv.Itoa(int(want)) || w.Header().Get("WWW-Authenticate") != "" {
+				if w.Code != 401 || code != strconv.Itoa(int(want)) || w.Header().Get("WWW-Authenticate") == "" {
 					t.Errorf("%s %s as %q: %d %s, want 401 %d", p.method, p.path, user, w.Code, code, want)
 				}
 			case w.Code == 401 || w.Code == 403:
@@ -161,26 +165,145 @@ func TestInformation(t *testing.T) {
 	}
 }
 
+// browsers are rules that let an origin in, of a server with users or not.
+func browsers(t *testing.T, users bool) *browser.Rules {
+	t.Helper()
+	rules, err := browser.New(browser.Config{Users: users, Hostname: "box", Hosts: []string{"example.com"}, Origins: []string{"https://y.example"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules
+}
+
 func TestCORS(t *testing.T) {
-	preflight := []string{"Origin", "https://x.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type,x-svc-hints"}
-	anyOrigin := newFixture(t, func(c *Config) { c.CORS = true; c.Auth = byUser{} })
-	w := anyOrigin.call("OPTIONS", "/v1/ingest", "", preflight...)
-	if h := w.Header(); w.Code != 200 || h.Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(h.Get("Access-Control-Allow-Methods"), "POST") ||
-		!strings.Contains(h.Get("Access-Control-Allow-Headers"), "x-svc-hints") {
+	preflight := func(origin string) []string {
+		return []string{"Origin", origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type,x-svc-hints,authorization"}
+	}
+	// Without settings no other origin is let in, whatever it asks.
+	off := newFixture(t, func(c *Config) { c.Auth = byUser{} })
+	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} {
+		for _, path := range []string{"/", "/health", "/v1/ingest", "/v1/nope", "/metrics"} {
+			w := off.call(method, path, "", preflight("https://x.example")...)
+			if text := checkError(t, w, 403, errs.PermissionDenied); w.Header().Get("Access-Control-Allow-Origin") != "" || !strings.Contains(text, "--http-cors-allowed-origins") {
+				t.Errorf("%s %s: %v %s", method, path, w.Header(), text)
+			}
+		}
+	}
+	some := newFixture(t, func(c *Config) { c.Auth = byUser{}; c.Browsers = browsers(t, true) })
+	w := some.call("OPTIONS", "/v1/ingest", "", preflight("https://y.example")...)
+	if h := w.Header(); w.Code != 200 || h.Get("Access-Control-Allow-Origin") != "https://y.example" || !strings.Contains(h.Get("Access-Control-Allow-Methods"), "POST") ||
+		!strings.Contains(h.Get("Access-Control-Allow-Headers"), "x-svc-hints") || h.Get("Access-Control-Allow-Credentials") != "" {
 		t.Fatal(w.Code, h)
 	}
 	// Errors have the headers too, or a browser would not show them.
-	if w = anyOrigin.call("POST", "/v1/ingest", "", "Origin", "https://x.example"); w.Code != 401 || w.Header().Get("Access-Control-Allow-Origin") != "*" {
+	if w = some.call("POST", "/v1/ingest", "", "Origin", "https://y.example"); w.Code != 401 || w.Header().Get("Access-Control-Allow-Origin") != "https://y.example" ||
+		w.Header().Get("Access-Control-Allow-Credentials") != "" || !slices.Contains(w.Header().Values("Vary"), "Origin") {
 		t.Fatal(w.Code, w.Header())
 	}
-	some := newFixture(t, func(c *Config) { c.CORS = true; c.CORSOrigins = []string{"https://y.example"} })
-	for origin, want := range map[string]string{"https://x.example": "", "https://y.example": "https://y.example"} {
-		if w = some.call("GET", "/health", "", "Origin", origin); w.Header().Get("Access-Control-Allow-Origin") != want {
-			t.Errorf("%s: %v", origin, w.Header())
+	if w = some.call("OPTIONS", "/v1/ingest", "", preflight("https://x.example")...); w.Code != 403 || w.Header().Get("Access-Control-Allow-Origin") != "" {
+		t.Error("an origin that is not named:", w.Code, w.Header())
+	}
+}
+
+// TestBrowsers has every route, those that do not exist included, refuse what the rules do.
+func TestBrowsers(t *testing.T) {
+	everything := func(c *Config) {
+		c.SQL, c.Tail = http.NotFoundHandler(), http.NotFoundHandler()
+		c.Pipelines, c.Cluster = &fakePipelines{}, &fakeCluster{}
+		c.Tunnel = func(net.Conn, *access.Caller) {}
+	}
+	for _, users := range []bool{false, true} {
+		f := newFixture(t, everything, func(c *Config) {
+			if users {
+				c.Auth = byUser{}
+			}
+			c.Browsers = browsers(t, users)
+		})
+		for _, rt := range append(f.routes(), route{methods: get, path: "/nope"}, route{methods: get, path: "/v1/nope"}) {
+			for _, method := range append(rt.methods, "OPTIONS", "TRACE") {
+				for _, c := range []struct {
+					host   string
+					header []string
+					status int
+				}{
+					{"127.0.0.1:4000", []string{"Origin", "http://evil.example"}, 403},
+					{"127.0.0.1:4000", []string{"Origin", "null"}, 403},
+					{"evil.example", []string{"Origin", "http://evil.example"}, 421},
+					{"evil.example", []string{"User-Agent", "Mozilla/5.0"}, 421},
+				} {
+					if c.status == 421 && users {
+						continue
+					}
+					r := httptest.NewRequest(method, strings.NewReplacer("{", "", "}", "").Replace(rt.path), nil)
+					r.Host = c.host
+					r.Header.Set(c.header[0], c.header[1])
+					w := httptest.NewRecorder()
+					f.Handler().ServeHTTP(w, r)
+					if w.Code != c.status || w.Header().Get("X-Svc-Err-Code") != "7006" {
+						t.Errorf("%s %s of %s with %s, users %v: %d %v", method, rt.path, c.host, c.header, users, w.Code, w.Header())
+					}
+				}
+			}
 		}
 	}
-	if w = newFixture(t).call("OPTIONS", "/v1/ingest", "", preflight...); w.Code != 405 || w.Header().Get("Access-Control-Allow-Origin") != "" {
-		t.Error("CORS is off, but", w.Code, w.Header())
+}
+
+// TestClientOfProxy has a proxy on the same machine pass on the requests of others: those that
+// come from this machine are told apart by what the proxy says, if it is trusted.
+func TestClientOfProxy(t *testing.T) {
+	for _, c := range []struct {
+		trusted   bool
+		forwarded string
+		status    int
+	}{
+		{false, "203.0.113.9", 421}, {true, "203.0.113.9", 200}, {true, "127.0.0.1", 421}, {true, "", 421},
+	} {
+		f := newFixture(t, func(conf *Config) {
+			if conf.Browsers = browsers(t, false); c.trusted {
+				conf.Proxies = peer.Proxies{netip.MustParsePrefix("127.0.0.1/32")}
+			}
+		})
+		r := httptest.NewRequest("GET", "/health", nil)
+		r.Host, r.RemoteAddr = "cordwood:4000", "127.0.0.1:5000"
+		if c.forwarded != "" {
+			r.Header.Set("X-Forwarded-For", c.forwarded)
+		}
+		w := httptest.NewRecorder()
+		if f.Handler().ServeHTTP(w, r); w.Code != c.status {
+			t.Errorf("trusted %v, for %q: %d %s, want %d", c.trusted, c.forwarded, w.Code, w.Body, c.status)
+		}
+	}
+}
+
+// TestPasswordDialog: browsers ask for a password where somebody opens an address, and nowhere
+// else.
+func TestPasswordDialog(t *testing.T) {
+	f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
+	for _, c := range []struct {
+		headers []string
+		want    bool
+	}{
+		{nil, true},
+		{[]string{"Sec-Fetch-Mode", "navigate", "Sec-Fetch-Site", "none"}, true},
+		{[]string{"x-svc-page", "1"}, false},
+		{[]string{"Sec-Fetch-Mode", "navigate", "x-svc-page", "1"}, false},
+		{[]string{"Sec-Fetch-Mode", "cors"}, false},
+		{[]string{"Sec-Fetch-Mode", "same-origin", "Sec-Fetch-Site", "same-origin"}, false},
+		{[]string{"Authorization", "wrong"}, true},
+	} {
+		for _, path := range []string{"/v1/openapi.json", "/v1/nope"} {
+			w := f.call("GET", path, "", c.headers...)
+			want := ""
+			if c.want {
+				want = `Basic realm="cordwood"`
+			}
+			if got := w.Header().Get("WWW-Authenticate"); w.Code != 401 || got != want {
+				t.Errorf("%s with %q: %d, %q, want %q", path, c.headers, w.Code, got, want)
+			}
+		}
+	}
+	if w := f.call("POST", "/v1/ingest?table=t&pipeline_name=svc_identity", "{}", "Authorization", "ro"); w.Code != 403 || w.Header().Get("WWW-Authenticate") != "" {
+		t.Errorf("a user that may not: %d %v", w.Code, w.Header())
 	}
 }
 

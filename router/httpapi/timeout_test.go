@@ -97,7 +97,7 @@ func TestTimeoutWhileTheClientStalls(t *testing.T) {
 			if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := io.WriteString(conn, tt.head+"\r\nHost: x\r\nContent-Type: application/json\r\n\r\n"+tt.body); err != nil {
+			if _, err := io.WriteString(conn, tt.head+"\r\nHost: localhost\r\nContent-Type: application/json\r\n\r\n"+tt.body); err != nil {
 				t.Fatal(err)
 			}
 			answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -131,7 +131,7 @@ func TestStalledBodiesMakeRoom(t *testing.T) {
 	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	head := "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1048576\r\n\r\n"
+	head := "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1048576\r\n\r\n"
 	if _, err := io.WriteString(conn, head+strings.Repeat(" ", 1<<20-100)); err != nil {
 		t.Fatal(err)
 	}

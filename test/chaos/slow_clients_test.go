@@ -39,7 +39,7 @@ func TestSlowClients(t *testing.T) {
 				return
 			}
 			defer conn.Close()
-			text := "POST /v1/ingest?pipeline_name=svc_identity&table=slow HTTP/1.1\r\nHost: x\r\n"
+			text := "POST /v1/ingest?pipeline_name=svc_identity&table=slow HTTP/1.1\r\nHost: localhost\r\n"
 			if i%2 == 0 {
 				text += "Content-Type: application/x-ndjson\r\nContent-Length: 1000000\r\n\r\n{\"a\":\""
 			} else {

@@ -74,7 +74,7 @@ func TestTail(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stalled.Close()
-	fmt.Fprint(stalled, "GET /v1/tail?table=app&since=1h HTTP/1.1\r\nHost: x\r\n\r\n")
+	fmt.Fprint(stalled, "GET /v1/tail?table=app&since=1h HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	for k := range 4 {
 		for range total / 6 {
 			<-begun

@@ -70,13 +70,14 @@ func errorCodes() object {
 var statuses = map[int]string{
 	http.StatusBadRequest:            "The request is wrong; send no other like it.",
 	http.StatusUnauthorized:          "A user is needed, or it is not who it says.",
-	http.StatusForbidden:             "The user may not do this.",
+	http.StatusForbidden:             "The user may not do this, or the page of another site that sends it.",
 	http.StatusNotFound:              "There is no such thing.",
 	http.StatusMethodNotAllowed:      "The method may not do this; the header Allow names those that may.",
 	http.StatusRequestTimeout:        "The request did not end, or its body did not come, in time.",
 	http.StatusRequestEntityTooLarge: "The body is too large.",
 	http.StatusUnsupportedMediaType:  "The body is of a type, or compressed in a way, that is not known.",
 	http.StatusUpgradeRequired:       "The connection has to change its protocol.",
+	http.StatusMisdirectedRequest:    "The server has no users, and is not known by the name in the header Host.",
 	http.StatusTooManyRequests:       "Too much at a time.",
 	http.StatusInternalServerError:   "A bug, damage, or too little memory.",
 	http.StatusServiceUnavailable:    "Not now, or not for certain; x-ingest-partial, of ingestion only, says that rows are stored.",
@@ -94,6 +95,8 @@ func errorResponses(headers object) object {
 		case http.StatusServiceUnavailable:
 			h["retry-after"] = ref("headers/RetryAfterAlways")
 			h["x-ingest-partial"] = ref("headers/Partial")
+		case http.StatusUnauthorized:
+			h["www-authenticate"] = ref("headers/Authenticate")
 		case http.StatusMethodNotAllowed:
 			h["allow"] = object{"required": true, "schema": object{"type": "string"}}
 		case http.StatusUpgradeRequired:
@@ -112,14 +115,11 @@ func ref(to string) object { return object{"$ref": "#/components/" + to} }
 // addErrors adds the errors that an operation may answer with, by its permission and by
 // its key x-errors, unless it describes them itself.
 func addErrors(op object) {
-	add := []int{http.StatusInternalServerError}
+	add := []int{http.StatusInternalServerError, http.StatusForbidden, http.StatusMisdirectedRequest}
 	permission := op["x-permission"]
 	if permission != "open" {
 		add = append(add, http.StatusBadRequest, http.StatusUnauthorized, http.StatusRequestTimeout,
 			http.StatusServiceUnavailable, http.StatusGatewayTimeout)
-	}
-	if permission != "open" && permission != "signed-in" {
-		add = append(add, http.StatusForbidden)
 	}
 	more, _ := op["x-errors"].([]any)
 	for _, status := range more {

@@ -1,16 +1,16 @@
-package httpapi
+package peer
 
 import (
+	"crypto/tls"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-func TestClientAddress(t *testing.T) {
-	f := newFixture(t, func(c *Config) {
-		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}
-	})
+func TestAddress(t *testing.T) {
+	proxies := Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}
 	for _, c := range []struct {
 		name, peer string
 		forwarded  []string
@@ -34,14 +34,14 @@ func TestClientAddress(t *testing.T) {
 		{"no address at all", "@", []string{"203.0.113.9"}, "invalid IP"},
 	} {
 		r := &http.Request{RemoteAddr: c.peer, Header: http.Header{"X-Forwarded-For": c.forwarded}}
-		if got := f.Server.clientAddress(r).String(); got != c.want {
+		if got := proxies.Address(r).String(); got != c.want {
 			t.Errorf("%s: %s with %q is %s, want %s", c.name, c.peer, c.forwarded, got, c.want)
 		}
 	}
 }
 
-func TestForwardedScheme(t *testing.T) {
-	f := newFixture(t, func(c *Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")} })
+func TestScheme(t *testing.T) {
+	proxies := Proxies{netip.MustParsePrefix("10.0.0.0/8")}
 	for _, c := range []struct {
 		peer  string
 		lines []string
@@ -55,28 +55,58 @@ func TestForwardedScheme(t *testing.T) {
 		{"10.0.0.1:80", []string{"gopher"}, ""},
 	} {
 		r := &http.Request{RemoteAddr: c.peer, Header: http.Header{"X-Forwarded-Proto": c.lines}}
-		if got := f.Server.forwardedScheme(r); got != c.want {
+		if got := proxies.scheme(r); got != c.want {
 			t.Errorf("%s with %q came by %q, want %q", c.peer, c.lines, got, c.want)
+		}
+		if proxies.Secure(r) != (c.want == "https") {
+			t.Errorf("%s with %q: secure is %v", c.peer, c.lines, proxies.Secure(r))
+		}
+		r.TLS = &tls.ConnectionState{}
+		if proxies.Secure(r) != (c.want != "http") {
+			t.Errorf("%s with %q by TLS: secure is %v", c.peer, c.lines, proxies.Secure(r))
 		}
 	}
 }
 
-// FuzzClientAddress checks that a header never makes the client what it says, unless the
+// FuzzAddress checks that a header never makes the client what it says, unless the
 // peer is trusted, and that any header is read in one pass.
-func FuzzClientAddress(f *testing.F) {
+func FuzzAddress(f *testing.F) {
 	for _, seed := range []string{"", ",", "203.0.113.9", "10.0.0.2,", "[::1]:80, 10.0.0.2", "::ffff:10.0.0.1%a,b", strings.Repeat("10.0.0.1,", 100)} {
 		f.Add("10.0.0.1:80", seed)
 		f.Add("192.0.2.1:80", seed)
 	}
-	s := &Server{cfg: Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}
+	proxies := Proxies{netip.MustParsePrefix("10.0.0.0/8")}
 	f.Fuzz(func(t *testing.T, peer, forwarded string) {
 		r := &http.Request{RemoteAddr: peer, Header: http.Header{"X-Forwarded-For": {forwarded}}}
-		got, from := s.clientAddress(r), peerAddress(r)
-		if !s.trusts(from) && got != from {
+		got, from := proxies.Address(r), address(r)
+		if !proxies.Trust(from) && got != from {
 			t.Errorf("%s with %q is %s", peer, forwarded, got)
 		}
 		if got.Zone() != "" || got.Is4In6() {
 			t.Errorf("%s with %q is %s", peer, forwarded, got)
 		}
 	})
+}
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"10.1.2.3", "10.1.2.3/32"},
+		{"10.1.2.3/16", "10.1.0.0/16"},
+		{" 2001:db8::1 ", "2001:db8::1/128"},
+		{"fe80::1%eth0", "fe80::1/128"},
+		{"::ffff:10.1.2.3", "10.1.2.3/32"},
+		{"::ffff:10.1.2.3/112", "10.1.0.0/16"},
+		{"::ffff:10.1.2.3/90", ""},
+		{"10.1.2.3/33", ""},
+		{"proxy.example.com", ""},
+		{"", ""},
+	} {
+		got, err := Parse([]string{"192.0.2.7", c.text})
+		switch {
+		case c.want == "" && (err == nil || !strings.Contains(err.Error(), strconv.Quote(c.text))):
+			t.Errorf("%q: %v, %v, want an error that quotes it", c.text, got, err)
+		case c.want != "" && (len(got) != 2 || got[1].String() != c.want):
+			t.Errorf("%q: %v, %v, want %q", c.text, got, err, c.want)
+		}
+	}
 }

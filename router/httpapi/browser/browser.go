@@ -1,0 +1,250 @@
+// Package browser decides whether a request that a web browser may have sent is answered:
+// a page of another site must neither use a server that its reader can reach, nor read from
+// it. There are two rules.
+//
+// A page may only use a server of its own origin, or one that allows the page's origin.
+// Browsers mark requests of pages by Origin and Sec-Fetch-Site, which pages cannot change.
+//
+// A server without users only answers to names that it knows. A page can have the name of
+// its own site lead to the address of any server (DNS rebinding), and is then of the same
+// origin as that server. It cannot change the header Host, which has the name.
+//
+// The package knows nothing of routes, users and proxies. Rules may be used concurrently.
+package browser
+
+import (
+	"errors"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"cordwood/proto/errs"
+)
+
+// Config is what Rules are made of.
+type Config struct {
+	// Users says that requests need the password of a user, which no page of another site
+	// has. Host is not checked then.
+	Users bool
+	// Hosts are the names, besides those of the machine, by which clients may ask for the
+	// server. See ParseHost. The default value is none.
+	Hosts []string
+	// Hostname is the name of the machine. The default value is os.Hostname's.
+	Hostname string
+	// Origins are the origins whose pages may use the server. See ParseOrigin. The
+	// default value is none.
+	Origins []string
+}
+
+// Rules decides which requests are answered. See the package comment.
+type Rules struct {
+	users   bool
+	hosts   []host
+	origins map[string]bool
+	cross   *http.CrossOriginProtection
+}
+
+// New returns the rules of a server.
+func New(cfg Config) (*Rules, error) {
+	p := &Rules{users: cfg.Users, origins: map[string]bool{}, cross: http.NewCrossOriginProtection()}
+	if cfg.Hostname == "" {
+		cfg.Hostname, _ = os.Hostname() // a machine without a name has none that is allowed
+	}
+	if name := strings.ToLower(strings.TrimSuffix(cfg.Hostname, ".")); name != "" {
+		short, _, _ := strings.Cut(name, ".")
+		p.hosts = append(p.hosts, host{name: name}, host{name: short}) // one and the same without a dot
+	}
+	for _, text := range cfg.Hosts {
+		h, err := parseHost(text)
+		if err != nil {
+			return nil, err
+		}
+		p.hosts = append(p.hosts, h)
+	}
+	for _, text := range cfg.Origins {
+		origin, err := ParseOrigin(text)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.cross.AddTrustedOrigin(origin); err != nil {
+			return nil, err
+		}
+		p.origins[origin] = true
+	}
+	return p, nil
+}
+
+// Check returns an error of status 421 or 403 if the request is not to be answered. client
+// is the address that it comes from; secure says that it is known to have come by TLS.
+func (p *Rules) Check(r *http.Request, client netip.Addr, secure bool) error {
+	if !p.users && (local(client) || marked(r)) && !p.knows(r.Host) {
+		name := clip(hostName(r.Host))
+		return errs.New(errs.PermissionDenied,
+			"%q is no name of this server: without users it answers browsers, and clients on its own machine, that ask for it by an address, as localhost, by the machine's name or by one of --http-hosts; start it with --http-hosts=%s if that is its name",
+			name, name).WithStatus(http.StatusMisdirectedRequest)
+	}
+	if origin, foreign := p.foreign(r, secure); foreign {
+		return errs.New(errs.PermissionDenied,
+			"the request comes from a page of another site (origin %s, and this server was asked for as %q): name its origin in --http-cors-allowed-origins to let it; a proxy in between must pass on the header Host",
+			clip(origin), clip(r.Host)).WithStatus(http.StatusForbidden)
+	}
+	return nil
+}
+
+// Origins returns the origins whose pages may use the server, in the form in which browsers
+// send them.
+func (p *Rules) Origins() []string { return slices.Sorted(maps.Keys(p.origins)) }
+
+// foreign reports whether a page of another origin sends the request, and which.
+func (p *Rules) foreign(r *http.Request, secure bool) (origin string, foreign bool) {
+	site := r.Header.Get("Sec-Fetch-Site")
+	for _, o := range r.Header["Origin"] {
+		if !p.origins[o] && site != "same-origin" && !sameOrigin(o, r.Host, secure) {
+			return o, true
+		}
+		origin = o
+	}
+	if origin == "" && (site == "cross-site" || site == "same-site") {
+		// A link leads here from anywhere. Images, scripts and whatever else a page of
+		// another site asks for without an Origin make the server work for nothing. Only
+		// those are refused which say that they are no navigation.
+		mode := r.Header.Get("Sec-Fetch-Mode")
+		if origin = "not named"; mode != "" && mode != "navigate" {
+			return origin, true
+		}
+	}
+	return origin, p.cross.Check(r) != nil
+}
+
+// sameOrigin reports whether origin is that of the server which was asked for as host. The
+// scheme is compared where it is known: before a server without TLS a proxy may have it.
+func sameOrigin(origin, host string, secure bool) bool {
+	u, err := url.Parse(origin)
+	if err != nil || u.Host == "" || secure && u.Scheme != "https" {
+		return false
+	}
+	return strings.EqualFold(u.Host, host)
+}
+
+// marked reports whether a browser may have sent the request. Over plain HTTP browsers mark
+// a GET by their name only.
+func marked(r *http.Request) bool {
+	return len(r.Header["Origin"]) > 0 || len(r.Header["Sec-Fetch-Site"]) > 0 ||
+		strings.HasPrefix(r.Header.Get("User-Agent"), "Mozilla/")
+}
+
+// local reports whether the client is on this machine. One without an address is.
+func local(client netip.Addr) bool { return !client.IsValid() || client.IsLoopback() }
+
+// knows reports whether a server without users answers by the name in the header Host. A
+// browser always sends one.
+func (p *Rules) knows(header string) bool {
+	if header == "" {
+		return true
+	}
+	name := hostName(header)
+	if name == "localhost" {
+		return true
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return true
+	}
+	for _, h := range p.hosts {
+		if h.matches(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// hostName returns the name or address in a header Host: without the port, without the
+// brackets of IPv6, without the dot of the root, in lower case. A text that is no header of
+// that form stays as it is, and is no name that anything matches.
+func hostName(header string) string {
+	name := header
+	if h, port, err := net.SplitHostPort(header); err == nil {
+		if strings.Trim(port, "0123456789") != "" {
+			return header
+		}
+		name = h
+		if strings.Contains(h, ":") != strings.HasPrefix(header, "[") {
+			return header
+		}
+	} else if strings.HasPrefix(header, "[") && strings.HasSuffix(header, "]") {
+		if name = header[1 : len(header)-1]; !strings.Contains(name, ":") {
+			return header
+		}
+	}
+	return strings.ToLower(strings.TrimSuffix(name, "."))
+}
+
+// clip bounds a text of the client's in a message.
+func clip(text string) string {
+	const most = 200
+	if len(text) > most {
+		text = text[:most] + "…"
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// host is a name, or all names below one.
+type host struct {
+	name  string
+	below bool // names that end in .name
+	any   bool // all names
+}
+
+func (h host) matches(name string) bool {
+	if h.below {
+		return strings.HasSuffix(name, "."+h.name)
+	}
+	return h.any || name == h.name
+}
+
+// ParseHost checks a name by which a server may be asked for: logs.example.com,
+// *.example.com for every name below example.com, or * for every name.
+func ParseHost(text string) error {
+	_, err := parseHost(text)
+	return err
+}
+
+var errHost = errors.New("want a name as logs.example.com, *.example.com for all below that, or * for any, in ASCII and without a port")
+
+func parseHost(text string) (host, error) {
+	name := strings.ToLower(strings.TrimSpace(text))
+	if name == "*" {
+		return host{any: true}, nil
+	}
+	name, below := strings.CutPrefix(strings.TrimSuffix(name, "."), "*.")
+	if !below {
+		if a, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
+			return host{name: a.String()}, nil // needless, but no mistake
+		}
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return host{}, errHost
+		}
+	}
+	return host{name: name, below: below}, nil
+}
+
+// ParseOrigin returns an origin, as https://grafana.example.com, in the form in which
+// browsers send it: in lower case, without the port that its scheme has by itself.
+func ParseOrigin(text string) (string, error) {
+	text = strings.ToLower(strings.TrimSpace(text))
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || u.Host == "" || u.Host[0] == ':' || strings.Contains(u.Host, "*") ||
+		strings.TrimSuffix(text, "/") != u.Scheme+"://"+u.Host {
+		return "", errors.New("want an origin, SCHEME://HOST or SCHEME://HOST:PORT, as https://grafana.example.com")
+	}
+	if port := u.Port(); u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" {
+		u.Host = strings.TrimSuffix(u.Host, ":"+port)
+	}
+	return u.Scheme + "://" + u.Host, nil
+}

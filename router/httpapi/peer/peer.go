@@ -1,0 +1,142 @@
+// Package peer tells where a request comes from: from who connects, or behind trusted
+// proxies from whom those say.
+package peer
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// Proxies are the addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto count.
+// With none of them a request comes from who connects.
+type Proxies []netip.Prefix
+
+// Parse reads networks, as 10.1.0.0/16, and addresses.
+func Parse(list []string) (Proxies, error) {
+	var out Proxies
+	for _, text := range list {
+		p, err := parseNetwork(strings.TrimSpace(text))
+		if err != nil {
+			return nil, fmt.Errorf("%q: want an address or a network, as 10.1.2.3 or 10.1.0.0/16", text)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// Address returns the address of the client that sent the request: that of the peer, or
+// behind trusted proxies the right-most address of X-Forwarded-For that is no trusted proxy.
+// What stands left of that address was written by the client and proves nothing.
+//
+// The address has no zone, and IPv4 in IPv6 is unwrapped. It is the zero Addr, which is
+// not valid, if the connection has no IP address, as a Unix socket.
+func (p Proxies) Address(r *http.Request) netip.Addr {
+	peer := address(r)
+	if !p.Trust(peer) {
+		return peer
+	}
+	lines := r.Header["X-Forwarded-For"]
+	client := peer
+	for i := len(lines) - 1; i >= 0; i-- {
+		rest, more := lines[i], true
+		for more {
+			var last string
+			if comma := strings.LastIndexByte(rest, ','); comma >= 0 {
+				rest, last = rest[:comma], rest[comma+1:]
+			} else {
+				last, more = rest, false
+			}
+			a, ok := forwarded(last)
+			if !ok {
+				return peer // a header that is malformed counts for nothing
+			}
+			client = a
+			if !p.Trust(a) {
+				return client
+			}
+		}
+	}
+	return client
+}
+
+// Secure reports whether the client is known to have come by TLS.
+func (p Proxies) Secure(r *http.Request) bool {
+	if scheme := p.scheme(r); scheme != "" {
+		return scheme == "https"
+	}
+	return r.TLS != nil
+}
+
+// scheme returns the scheme by which a trusted proxy says that its client came,
+// http or https. It is empty if no trusted proxy says so.
+func (p Proxies) scheme(r *http.Request) string {
+	lines := r.Header["X-Forwarded-Proto"]
+	if len(lines) == 0 || !p.Trust(address(r)) {
+		return ""
+	}
+	// The last proxy appends, as with addresses, or replaces what its client sent.
+	last := lines[len(lines)-1]
+	last = strings.ToLower(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:]))
+	if last != "http" && last != "https" {
+		return ""
+	}
+	return last
+}
+
+// Trust reports whether the address is that of a trusted proxy.
+func (p Proxies) Trust(a netip.Addr) bool {
+	for _, network := range p {
+		if network.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// address returns the address at the other end of the request's connection.
+func address(r *http.Request) netip.Addr {
+	a, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return a.Addr().Unmap().WithZone("")
+}
+
+// forwarded reads one element of X-Forwarded-For: an address, with a port behind
+// some proxies.
+func forwarded(text string) (netip.Addr, bool) {
+	text = strings.TrimSpace(text)
+	if a, err := netip.ParseAddr(text); err == nil {
+		return a.Unmap().WithZone(""), true
+	}
+	if a, err := netip.ParseAddrPort(text); err == nil {
+		return a.Addr().Unmap().WithZone(""), true
+	}
+	return netip.Addr{}, false
+}
+
+// parseNetwork reads a network, or an address as the network of itself. What is IPv4 in
+// IPv6 becomes IPv4, which is how addresses of clients are compared.
+func parseNetwork(text string) (netip.Prefix, error) {
+	if !strings.Contains(text, "/") {
+		a, err := netip.ParseAddr(text)
+		if err != nil {
+			return netip.Prefix{}, err
+		}
+		a = a.Unmap().WithZone("")
+		return netip.PrefixFrom(a, a.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	if a := p.Addr(); a.Is4In6() {
+		if p.Bits() < 96 {
+			return netip.Prefix{}, fmt.Errorf("%s is wider than all of IPv4", text)
+		}
+		p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
+	}
+	return p.Masked(), nil
+}
