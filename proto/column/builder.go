@@ -19,6 +19,7 @@ type Builder struct {
 	rows int
 	free []*Col
 	idle []*Col // columns that OmitUnused left out
+	past int    // rows that Seal took
 }
 
 // Col is one column under construction. All byte strings of a column together must
@@ -29,6 +30,9 @@ type Col struct {
 	first int // row that introduced the column
 	n     int // rows written or padded so far
 	nulls int
+	// past is the number of rows that Seal took, and pastNulls those without a value.
+	past, pastNulls int
+
 	valid []uint64 // of use only if there are nulls: until the first one it is empty
 	fixed []uint64 // numbers, booleans and timestamps; floats as their bits
 	ends  []uint32 // byte strings: end of value i in bytes
@@ -51,7 +55,7 @@ func (b *Builder) Reset() {
 	}
 	clear(b.cols)
 	clear(b.idle)
-	b.cols, b.idle, b.rows = b.cols[:0], b.idle[:0], 0
+	b.cols, b.idle, b.rows, b.past = b.cols[:0], b.idle[:0], 0, 0
 }
 
 // Restart makes b empty for more rows of the same table: its columns stay, those that
@@ -60,7 +64,7 @@ func (b *Builder) Reset() {
 func (b *Builder) Restart() {
 	b.cols = append(b.cols, b.idle...)
 	clear(b.idle)
-	b.idle, b.rows = b.idle[:0], 0
+	b.idle, b.rows, b.past = b.idle[:0], 0, 0
 	for _, c := range b.cols {
 		if c.large() {
 			*c = Col{Column: c.Column}
@@ -73,7 +77,7 @@ func (b *Builder) Restart() {
 func (b *Builder) OmitUnused() {
 	used := b.cols[:0]
 	for _, c := range b.cols {
-		if c.n > c.nulls {
+		if c.Used() {
 			used = append(used, c)
 		} else {
 			b.idle = append(b.idle, c)
@@ -116,6 +120,7 @@ func (b *Builder) Add(c schema.Column) *Col {
 		col = &Col{}
 	}
 	col.Column, col.first = c, b.rows
+	col.past, col.pastNulls = b.past, b.past
 	b.cols = append(b.cols, col)
 	return col
 }

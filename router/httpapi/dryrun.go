@@ -94,12 +94,12 @@ func (s *Server) dryRun(x *exchange, r *http.Request) ([]byte, []pipeline.Reason
 	if err != nil {
 		return nil, nil, err
 	}
-	body, release, err := s.readBody(x, r)
+	body, err := s.readBody(x, r)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer release()
-	d, err := s.readDryRun(r, query, body)
+	defer body.Release()
+	d, err := s.readDryRun(r, query, body.Data)
 	if err != nil {
 		return nil, nil, err
 	}

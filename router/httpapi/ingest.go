@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/tracing"
+	"cordwood/router/httpapi/body"
 	"cordwood/router/ingest/native"
 	"cordwood/router/pipeline"
 	"cordwood/router/write"
@@ -72,13 +74,15 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 	}
 	begin := time.Now()
 	_, span := tracing.Start(r.Context(), "read body")
-	data, release, err := s.readBody(x, r)
-	span.Number("bytes", int64(len(data)))
+	b, err := s.readBody(x, r)
+	if err == nil {
+		span.Number("bytes", int64(len(b.Data)))
+	}
 	span.End(err)
 	if err != nil {
 		return ingestResult{}, s.failedAt("body", err)
 	}
-	defer release()
+	defer b.Release()
 	s.metrics.bodySeconds.Observe(time.Since(begin).Seconds())
 	if err := p.check(s.cfg.Catalog); err != nil {
 		return ingestResult{}, s.failedAt("parameters", err)
@@ -94,7 +98,7 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 		}
 	}
 	for run := 1; ; run++ {
-		res, err := s.ingestOnce(r.Context(), x, p, kind, data)
+		res, err := s.ingestOnce(r.Context(), x, p, kind, b)
 		if errors.Is(err, write.ErrSchemaChanged) && run < maxPipelineRuns {
 			s.log.DebugContext(r.Context(), "pipeline runs again", "table", p.table, "run", run+1, "error", err)
 			continue
@@ -102,7 +106,7 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 		if err == nil {
 			db := s.metrics.dbs.Of(p.database)
 			s.metrics.rows.WithLabelValues(db).Add(float64(res.written.Rows))
-			s.metrics.bytes.WithLabelValues(db).Add(float64(len(data)))
+			s.metrics.bytes.WithLabelValues(db).Add(float64(len(b.Data)))
 			for _, kind := range pipeline.SkipKinds() {
 				if n := res.skippedBy[kind]; n > 0 {
 					s.metrics.skipped.WithLabelValues(db, kind.String()).Add(float64(n))
@@ -114,7 +118,7 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 }
 
 // ingestOnce runs the pipeline over the body, on the tables as they are now, and writes.
-func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, kind native.Kind, data []byte) (ingestResult, error) {
+func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, kind native.Kind, b *body.Body) (ingestResult, error) {
 	q := &pipeline.Request{
 		Database: p.database, Table: p.table, Catalog: s.cfg.Catalog, Pipeline: p.pipeline,
 		TimeIndex: p.timeIndex, TimestampColumn: s.cfg.TimestampColumn,
@@ -130,6 +134,21 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 		kept = newRejects(p, kind, s.cfg.Now().UnixNano(), s.cfg.RejectsTTL, s.cfg.Catalog)
 		q.OnSkip, opt.OnRefuse = kept.onSkip, kept.onRefuse
 	}
+	var leave func()
+	q.Reserve = func(bytes int64) error {
+		if b.TryReserve(bytes) {
+			return nil
+		}
+		leave() // others may go on meanwhile, and make room
+		err := b.Reserve(ctx, bytes)
+		again, busy := s.running.enter(ctx)
+		if busy != nil {
+			leave = func() {}
+			return cmp.Or(err, busy)
+		}
+		leave = again
+		return err
+	}
 	runner, err := newRunner(p.compiled, q, s.lookup(ctx))
 	if err != nil {
 		return ingestResult{}, s.failedAt("pipeline", err)
@@ -140,13 +159,12 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 	}
 	_, span := tracing.Start(ctx, "pipeline")
 	span.Text("pipeline", p.pipeline)
-	leave, err := s.running.enter(ctx)
-	if err != nil {
+	if leave, err = s.running.enter(ctx); err != nil {
 		span.End(err)
 		return ingestResult{}, s.failedAt("busy", err)
 	}
 	start := time.Now()
-	err = native.Read(data, kind, opt, runner)
+	err = native.Read(b.Data, kind, opt, runner)
 	var out *pipeline.Output
 	if err == nil {
 		out, err = runner.Finish()

@@ -29,14 +29,14 @@ func (s *Server) readPipeline(x *exchange, r *http.Request) ([]byte, error) {
 			"invalid content type: %s, expected: application/x-yaml with the pipeline as body, or multipart/form-data with it as the first part", cutText(contentType)).
 			WithStatus(http.StatusUnsupportedMediaType)
 	}
-	data, release, err := s.readBody(x, r)
+	body, err := s.readBody(x, r)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
-	source := data
+	defer body.Release()
+	source := body.Data
 	if form {
-		if source, err = firstPart(data, contentType); err != nil {
+		if source, err = firstPart(source, contentType); err != nil {
 			return nil, err
 		}
 	}

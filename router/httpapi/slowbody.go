@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/router/httpapi/body"
 )
 
 // A client may take its time to send a body, but not for ever: it holds a connection and
@@ -64,9 +65,9 @@ func (s *Server) boundBody(x *exchange, r *http.Request) {
 
 // readBody reads and decompresses the body, within the request's time limit even if the
 // client stops sending, and in reasonable time if it has none.
-func (s *Server) readBody(x *exchange, r *http.Request) (data []byte, release func(), err error) {
+func (s *Server) readBody(x *exchange, r *http.Request) (b *body.Body, err error) {
 	if r.Body == nil || r.Body == http.NoBody {
-		return s.cfg.Bodies.Read(r)
+		return s.cfg.Bodies.Open(r)
 	}
 	control := http.NewResponseController(x.ResponseWriter)
 	slow := &slowBody{ReadCloser: r.Body, control: control, until: x.start.Add(s.patience), last: x.deadline}
@@ -74,7 +75,7 @@ func (s *Server) readBody(x *exchange, r *http.Request) (data []byte, release fu
 	if limited {
 		r.Body = slow
 	}
-	data, release, err = s.cfg.Bodies.Read(r)
+	b, err = s.cfg.Bodies.Open(r)
 	switch {
 	case err != nil && x.timedOut():
 		err = errs.Wrap(errs.DeadlineExceeded, context.DeadlineExceeded, "read the body")
@@ -86,5 +87,5 @@ func (s *Server) readBody(x *exchange, r *http.Request) (data []byte, release fu
 	}
 	// After an error the deadline stays: the server reads what is left of a body before it
 	// sends the answer, and would wait for it without end.
-	return data, release, err
+	return b, err
 }

@@ -37,6 +37,14 @@ type dest struct {
 	born     int // the record that gave the first row
 	heat     warmth
 	warmed   bool // it has columns that no row may use
+
+	// parts are rows that are encoded already, before those in rows.
+	parts      []*column.Sealed
+	partSize   int // the memory of parts
+	pastValues int // values in parts
+	load       int // bytes of which rows were made, those that are not in parts
+	lookAt     int // how many rows there are when cells are counted
+	texts      int // bytes put into the row under way by a pipeline
 }
 
 // mustColumn is a column of the table in which no row may be null.
@@ -213,24 +221,18 @@ func (d *dest) end(t int64) error {
 		m.def.write(m.col, row, d.s.now())
 	}
 	d.time.SetInt(row, v)
-	if row == 0 {
+	if row == 0 && len(d.parts) == 0 {
 		d.born = d.s.records
 	}
 	d.rows.EndRow()
 	return nil
 }
 
-// checkSize refuses a table whose padding outgrows its values. It is called for each row, and
-// looks now and then whether the request is over.
+// checkSize refuses a table whose padding outgrows its values.
 func (d *dest) checkSize() error {
-	if err := d.s.tick(); err != nil {
-		return err
-	}
-	cells := d.rows.Rows() * len(d.rows.Cols())
-	if cells <= d.maxCells {
-		return nil
-	}
-	values := 0
+	rows := d.rows.PastRows() + d.rows.Rows()
+	cells := rows * len(d.rows.Cols())
+	values := d.pastValues
 	for _, c := range d.rows.Cols() {
 		values += c.Len() - c.Nulls()
 	}
@@ -239,7 +241,7 @@ func (d *dest) checkSize() error {
 	}
 	return errs.New(errs.InvalidArguments,
 		"the request's %d rows for table %q have %d columns, nearly all of them empty, which takes too much memory at once; send fewer rows per request",
-		d.rows.Rows(), d.table, len(d.rows.Cols()))
+		rows, d.table, len(d.rows.Cols()))
 }
 
 // drop takes back the row under way.

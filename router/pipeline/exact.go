@@ -64,7 +64,8 @@ func (r *identity) scanExact(pos int, whole bool) (int, error) {
 		return next, r.refuse(err)
 	}
 	r.records++
-	return next, d.checkSize()
+	r.ledger.extra = 48*cap(r.exact.members) + 40*cap(r.exact.leaves) + cap(r.exact.names) + cap(r.exact.keys)
+	return next, d.stored(next - pos)
 }
 
 var errNotMap = WithKind(SkipParse, errs.New(errs.InvalidArguments, "Top level value must be map"))

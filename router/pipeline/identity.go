@@ -101,7 +101,7 @@ func (r *identity) scan(data []byte, pos int, whole bool) (int, error) {
 		}
 		if next := r.scanFast(pos, whole); next >= 0 {
 			r.records++
-			return next, r.home.checkSize()
+			return next, r.home.stored(next - pos)
 		} else if next == outcomeSyntax {
 			return pos, r.syntax
 		}
@@ -148,7 +148,7 @@ func (r *identity) TextRecord(line []byte) error {
 		return r.refuse(err)
 	}
 	r.records++
-	return d.checkSize()
+	return d.stored(len(line))
 }
 
 func (r *identity) textRow(d *dest) error {

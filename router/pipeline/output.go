@@ -16,6 +16,9 @@ const (
 
 // Finish ends the input.
 func (r *identity) Finish() (*Output, error) {
+	if err := r.reserveAll(); err != nil {
+		return nil, err
+	}
 	out := r.output()
 	r.appendTables(out, 0)
 	return out, nil
@@ -30,7 +33,7 @@ func (s *sink) output() *Output {
 func (s *sink) appendTables(out *Output, branch int) {
 	slices.SortStableFunc(s.dests, func(a, b *dest) int { return cmp.Compare(a.born, b.born) })
 	for _, d := range s.dests {
-		if d.rows.Rows() == 0 {
+		if d.rows.Rows() == 0 && len(d.parts) == 0 {
 			continue
 		}
 		discard := d.opts.instant
@@ -47,7 +50,7 @@ func (s *sink) appendTables(out *Output, branch int) {
 		out.Tables = append(out.Tables, &TableRows{
 			Database: s.req.Database, Table: d.table, Branch: branch, Options: d.opts.options,
 			NoCreate: d.opts.noCreate || !s.req.AutoCreate, Discard: discard,
-			Existing: d.existing, Rows: d.rows,
+			Existing: d.existing, Parts: d.parts, Rows: d.rows,
 		})
 	}
 }

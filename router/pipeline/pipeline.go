@@ -77,6 +77,9 @@ type Request struct {
 	Now func() time.Time
 	// MaxColumns bounds the columns of a table; 0: DefaultMaxColumns.
 	MaxColumns int
+	// Reserve, if not nil, is asked for the memory of the request's rows, in all so many bytes,
+	// before there are many more of them. Its error ends the request.
+	Reserve func(bytes int64) error
 	// TimestampColumn names the time index if TimeIndex is nil; "": DefaultTimestampColumn.
 	TimestampColumn string
 }
@@ -139,7 +142,20 @@ type TableRows struct {
 	// Internal allows the table to lie in a database of the server's own. Clients'
 	// records never do.
 	Internal bool
-	// Rows has the time index as its first column. Columns that Existing has carry its
-	// definition; new ones have the ID 0 and are in the order to be created.
+	// Parts are the first rows, those that were encoded already. They take their columns
+	// from Rows.
+	Parts []*column.Sealed
+	// Rows has the other rows, and all columns. The time index is the first. Columns that
+	// Existing has carry its definition; new ones have the ID 0 and are in the order to be
+	// created.
 	Rows *column.Builder
+}
+
+// Count is the number of rows.
+func (t *TableRows) Count() int {
+	n := t.Rows.Rows()
+	for _, p := range t.Parts {
+		n += p.Rows()
+	}
+	return n
 }

@@ -104,6 +104,8 @@ func newRunner(p *Pipeline, name string, q *Request, lookup Lookup, over *runner
 	r.listed, r.timePlace = p.columns, p.timePlace
 	if over != nil {
 		r.above, r.start, r.depth, r.trace, r.work = &over.sink, over.start, over.depth+1, over.trace, over.work
+		r.ledger = over.ledger
+		over.below = append(over.below, &r.sink)
 	} else {
 		r.work = &r.meter
 		r.work.Start(r.req.Ended, r.req.Steps)
@@ -270,8 +272,11 @@ func (r *runner) process(v value.Value) error {
 	}
 	switch rec.Value.Kind() {
 	case value.Object:
-		_, err := r.store()
-		return err
+		d, err := r.store()
+		if err != nil {
+			return err
+		}
+		return d.endRecord()
 	case value.Array:
 		return r.storeMany(rec.Value)
 	}
@@ -347,6 +352,9 @@ func (r *runner) branch(i int) (*runner, error) {
 
 // Finish ends the input.
 func (r *runner) Finish() (*Output, error) {
+	if err := r.reserveAll(); err != nil {
+		return nil, err
+	}
 	out := r.output()
 	r.collect(out, 0)
 	return out, nil

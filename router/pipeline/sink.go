@@ -31,6 +31,8 @@ type sink struct {
 	tables     int // of all sinks together, in the one on top
 	columns    int // of all tables together, in the sink on top
 	minCells   int
+	ledger     *ledger // of the request
+	below      []*sink
 
 	start   int64 // nanoseconds since 1970
 	records int
@@ -82,6 +84,7 @@ func (s *sink) begin(q *Request) error {
 	if s.req.Steps == 0 {
 		s.req.Steps = DefaultSteps
 	}
+	s.ledger = &ledger{due: reserveStep}
 	return nil
 }
 
@@ -112,7 +115,7 @@ func (s *sink) destFor(suffix []byte, opts *optionSet) (*dest, error) {
 	if err := schema.CheckTableName(table); err != nil {
 		return nil, WithKind(SkipTable, err)
 	}
-	d := &dest{s: s, table: table, opts: opts, maxCells: s.minCells}
+	d := &dest{s: s, table: table, opts: opts, maxCells: s.minCells, lookAt: lookRows}
 	if s.req.Catalog != nil {
 		if t, ok := s.req.Catalog.Table(s.req.Database, table); ok {
 			d.existing = t

@@ -25,6 +25,11 @@ func (r *runner) storeMany(v value.Value) error {
 		}
 		r.marks = append(r.marks, mark{d, d.rows.Rows() - 1})
 	}
+	for _, m := range r.marks {
+		if err := m.d.endRecord(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -55,11 +60,12 @@ func (r *runner) store() (*dest, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
+	d.texts = 0
 	if err := r.storeRow(d, rec); err != nil {
 		d.drop()
 		return nil, err
 	}
-	if err := d.checkSize(); err != nil {
+	if err := d.grew(d.texts); err != nil {
 		return nil, &fatal{err}
 	}
 	if r.trace != nil {
@@ -205,7 +211,7 @@ func (d *dest) putListed(col *column.Col, row int, v *cell, t schema.Type) error
 	if col.Type == t {
 		switch {
 		case t.IsBytes():
-			return putBytes(col, row, v.bytes)
+			return d.putBytes(col, row, v.bytes)
 		case t.IsFloat():
 			col.SetFloat(row, v.f)
 		default:

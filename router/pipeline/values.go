@@ -108,7 +108,7 @@ func (d *dest) put(col *column.Col, row int, v *cell) error {
 	switch col.Type {
 	case schema.String:
 		if v.kind == kindString || v.kind == kindText {
-			return putBytes(col, row, v.bytes)
+			return d.putBytes(col, row, v.bytes)
 		}
 	case schema.Int64:
 		if v.kind == kindInt {
@@ -159,7 +159,7 @@ func (d *dest) put(col *column.Col, row int, v *cell) error {
 		col.SetInt(row, v.i)
 		return nil
 	case schema.JSON:
-		return putBytes(col, row, d.s.jsonText(v))
+		return d.putBytes(col, row, d.s.jsonText(v))
 	case schema.TimestampSecond, schema.TimestampMillisecond, schema.TimestampMicrosecond, schema.TimestampNanosecond:
 		if v.kind != kindTime {
 			break
@@ -174,7 +174,8 @@ func (d *dest) put(col *column.Col, row int, v *cell) error {
 	return d.typeError(col, v)
 }
 
-func putBytes(col *column.Col, row int, b []byte) error {
+func (d *dest) putBytes(col *column.Col, row int, b []byte) error {
+	d.texts += len(b)
 	buf := col.BeginBytes(row)
 	if len(buf)+len(b) > maxColumnBytes {
 		return errs.New(errs.InvalidArguments, "column %q: more than %d bytes in one request; send fewer rows per request", col.Name, maxColumnBytes)

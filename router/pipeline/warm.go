@@ -28,7 +28,7 @@ func (s *sink) warmth() warmth {
 // cool returns the request's home if it can serve another request, emptied; else nil.
 func (r *identity) cool() *dest {
 	d := r.home
-	if d == nil || d.err != nil || d.existing == nil || d.opts != r.base || r.trie.full(r.maxNodes) {
+	if d == nil || d.err != nil || d.parts != nil || d.existing == nil || d.opts != r.base || r.trie.full(r.maxNodes) {
 		return nil
 	}
 	if set, err := noOptions(); err != nil || d.opts != set {
@@ -44,6 +44,7 @@ func (r *identity) cool() *dest {
 	d.heat, d.warmed = r.warmth(), true
 	d.rows.Restart()
 	d.s, d.guess = nil, d.guess[:0]
+	d.load, d.lookAt = 0, lookRows
 	return d
 }
 

@@ -54,7 +54,7 @@ type part struct {
 func combinable(jobs []*job) bool {
 	rows, bytes := 0, 0
 	for _, j := range jobs {
-		if j.from > 0 || j.to < j.builder().Rows() || j.target.deletes {
+		if j.from > 0 || j.sealed != nil || j.to < j.builder().Rows() || j.target.deletes {
 			return false
 		}
 		rows += j.to

@@ -129,9 +129,9 @@ func (t *target) checkNotNull() error {
 		switch c := t.given(must.Name); {
 		case c == nil:
 			return t.unfit(errs.New(errs.InvalidArguments, "table %s: missing column %q: it must not be null and has no value in the request", t.name(), must.Name))
-		case c.Nulls() > 0:
+		case c.Nulls()+c.PastNulls() > 0:
 			return t.unfit(errs.New(errs.InvalidArguments, "table %s: column %q must not be null, but %d of %d records have no value for it",
-				t.name(), must.Name, c.Nulls(), c.Len()))
+				t.name(), must.Name, c.Nulls()+c.PastNulls(), t.rows.Count()))
 		}
 	}
 	return nil

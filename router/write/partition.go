@@ -1,6 +1,9 @@
 package write
 
-import "cordwood/proto/column"
+import (
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+)
 
 // partition is which rows of a table that merges them a job has, once they are cut by
 // partitions: each has one shard that takes it, and only that one.
@@ -8,7 +11,8 @@ type partition struct {
 	table uint64
 	epoch uint32
 	of    int // partitions
-	// rows are the job's own: some of those of its target.
+	// rows are the job's own: some of those of its target. They are in job.sealed if that
+	// is set.
 	rows *column.Builder
 	// path tells the parts of a request with a key apart: by how its rows were cut.
 	path uint64
@@ -16,7 +20,7 @@ type partition struct {
 	from, to int
 }
 
-// builder has the rows of the job.
+// builder has the rows of the job, if they are not sealed.
 func (j *job) builder() *column.Builder {
 	if j.part != nil {
 		return j.part.rows
@@ -26,16 +30,19 @@ func (j *job) builder() *column.Builder {
 
 // divide cuts the jobs that are not stored of tables that merge rows and are spread, so
 // that each has rows of one partition.
-func (r *request) divide() {
+func (r *request) divide() error {
 	for _, t := range r.pending() {
 		if place := t.table.Writable(); !t.table.AppendMode() && (len(place.More) > 0 || t.divided) {
 			t.divided = true
-			t.divide(place.Shards())
+			if err := t.divide(place.Shards()); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
-func (t *target) divide(shards []uint32) {
+func (t *target) divide(shards []uint32) error {
 	place := t.table.Writable()
 	var jobs []*job
 	part := column.NewPartitioner(t.table, len(shards))
@@ -44,14 +51,24 @@ func (t *target) divide(shards []uint32) {
 			jobs = append(jobs, j)
 			continue
 		}
-		jobs = append(jobs, j.divide(part, t.table.ID, place.Epoch, shards)...)
+		cut, err := j.divide(part, t.table.ID, place.Epoch, shards)
+		if err != nil {
+			return err
+		}
+		jobs = append(jobs, cut...)
 	}
 	t.jobs = jobs
+	return nil
 }
 
 // divide returns jobs for the partitions that rows of j are in.
-func (j *job) divide(part *column.Partitioner, table uint64, epoch uint32, shards []uint32) (out []*job) {
+func (j *job) divide(part *column.Partitioner, table uint64, epoch uint32, shards []uint32) (out []*job, err error) {
 	src := j.builder()
+	if j.sealed != nil {
+		if src, err = j.sealed.Builder(); err != nil {
+			return nil, errs.Wrap(errs.Internal, err, "table %s", j.target.name())
+		}
+	}
 	byID := make(map[uint32]*column.Col, len(src.Cols()))
 	for _, c := range src.Cols() {
 		byID[c.ID] = c
@@ -63,7 +80,11 @@ func (j *job) divide(part *column.Partitioner, table uint64, epoch uint32, shard
 		return nil
 	})
 	rows := make([][]int, len(shards))
-	for row := j.from; row < j.to; row++ {
+	first, end := j.from-j.base, j.to-j.base
+	if j.sealed != nil {
+		first, end = 0, j.sealed.Rows()
+	}
+	for row := first; row < end; row++ {
 		at := part.Of(row)
 		rows[at] = append(rows[at], row)
 	}
@@ -78,13 +99,17 @@ func (j *job) divide(part *column.Partitioner, table uint64, epoch uint32, shard
 		b := &column.Builder{}
 		b.AppendSome(src, list)
 		b.Finish()
-		out = append(out, &job{
+		next := &job{
 			target: j.target, to: len(list), bytes: b.ByteSize(), shard: shards[at],
 			part: &partition{
 				table: table, epoch: epoch, of: len(shards), rows: b, from: from, to: to,
 				path: (path*(1<<20)+uint64(len(shards)))*(1<<10) + uint64(at) + 1,
 			},
-		})
+		}
+		if j.sealed != nil {
+			next.sealed = b.Seal() // there may be many of them
+		}
+		out = append(out, next)
 	}
-	return out
+	return out, nil
 }

@@ -36,10 +36,14 @@ type target struct {
 // job is the rows that become one batch.
 type job struct {
 	target   *target
-	from, to int
+	from, to int // of all rows of the target
 	bytes    int // about, before encoding
-	acked    bool
-	err      error // of the last try
+	// sealed has the rows if they are encoded already; nil: they are in a builder, which
+	// lacks the first base rows of the target.
+	sealed *column.Sealed
+	base   int
+	acked  bool
+	err    error // of the last try
 
 	// shard takes the rows; avoid are those that could not.
 	shard uint32
@@ -55,8 +59,7 @@ func newRequest(cfg Config, out *pipeline.Output) *request {
 	req := &request{}
 	var groups map[string]int
 	for _, tr := range out.Tables {
-		n := tr.Rows.Rows()
-		if n == 0 {
+		if tr.Count() == 0 {
 			continue
 		}
 		tr.Rows.Finish()
@@ -73,6 +76,7 @@ func newRequest(cfg Config, out *pipeline.Output) *request {
 			}
 			t.group = g
 		}
+		t.addParts()
 		t.cut(cfg)
 		req.targets = append(req.targets, t)
 	}
@@ -81,11 +85,25 @@ func newRequest(cfg Config, out *pipeline.Output) *request {
 
 func isDeletedColumn(c *column.Col) bool { return c.ID == schema.DeletedColumnID }
 
-// cut makes the target's jobs: as few as the limits allow, each of at least one row.
+// addParts makes a job of each part that is encoded.
+func (t *target) addParts() {
+	from := 0
+	for _, p := range t.rows.Parts {
+		t.jobs = append(t.jobs, &job{target: t, from: from, to: from + p.Rows(), bytes: p.ByteSize(), sealed: p})
+		from += p.Rows()
+	}
+}
+
+// cut makes jobs of the rows that are not encoded: as few as the limits allow, each of at
+// least one row.
 func (t *target) cut(cfg Config) {
 	n, size := t.rows.Rows.Rows(), t.rows.Rows.ByteSize()
+	base := t.rows.Count() - n
+	if n == 0 {
+		return
+	}
 	if n <= cfg.MaxBatchRows && size <= cfg.MaxBatchBytes {
-		t.jobs = []*job{{target: t, to: n, bytes: size}}
+		t.jobs = append(t.jobs, &job{target: t, base: base, from: base, to: base + n, bytes: size})
 		return
 	}
 	fixed := 0
@@ -96,20 +114,20 @@ func (t *target) cut(cfg Config) {
 			texts = append(texts, c)
 		}
 	}
-	j := &job{target: t}
+	j := &job{target: t, base: base, from: base}
 	for row := range n {
 		bytes := fixed
 		for _, c := range texts {
 			bytes += len(c.Bytes(row))
 		}
-		if row > j.from && (row-j.from == cfg.MaxBatchRows || j.bytes+bytes > cfg.MaxBatchBytes) {
-			j.to = row
+		if at := base + row; at > j.from && (at-j.from == cfg.MaxBatchRows || j.bytes+bytes > cfg.MaxBatchBytes) {
+			j.to = at
 			t.jobs = append(t.jobs, j)
-			j = &job{target: t, from: row}
+			j = &job{target: t, base: base, from: at}
 		}
 		j.bytes += bytes
 	}
-	j.to = n
+	j.to = base + n
 	t.jobs = append(t.jobs, j)
 }
 
@@ -169,7 +187,7 @@ func (r *request) result() Result {
 		for len(res.Groups) <= t.group {
 			res.Groups = append(res.Groups, Group{})
 		}
-		if n := t.rows.Rows.Rows(); !t.discarded() {
+		if n := t.rows.Count(); !t.discarded() {
 			res.Groups[t.group].AffectedRows += n
 			res.Rows += n
 		}

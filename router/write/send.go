@@ -146,7 +146,7 @@ func callLength(jobs []*job, maxBytes int) int {
 func (w *Writer) call(ctx context.Context, sessionID uint64, shard uint32, jobs []*job) error {
 	return w.sendBatches(ctx, sessionID, shard, len(jobs), func(i int) piece {
 		j := jobs[i]
-		return piece{j.target.table, j.builder(), j.from, j.to, j.id}
+		return piece{table: j.target.table, sealed: j.sealed, rows: j.builder(), from: j.from - j.base, to: j.to - j.base, id: j.id}
 	})
 }
 
@@ -155,6 +155,8 @@ type piece struct {
 	table    *schema.Table
 	rows     *column.Builder
 	from, to int
+	// sealed has the rows if they are encoded; else they are rows from..to.
+	sealed *column.Sealed
 	// id is the identity of the batch; zero: the next number of the session.
 	id batchID
 }
@@ -181,10 +183,17 @@ func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32
 		if id == (batchID{}) {
 			id = batchID{sessionID, seq + uint64(i)}
 		}
-		buf.b = p.rows.EncodeRange(buf.b, column.Header{
+		h := column.Header{
 			TableID: p.table.ID, Epoch: p.table.Writable().Epoch, SchemaVersion: p.table.Version,
 			Session: id.session, Seq: id.seq, Protocol: protocol,
-		}, p.from, p.to)
+		}
+		if p.sealed == nil {
+			buf.b = p.rows.EncodeRange(buf.b, h, p.from, p.to)
+		} else if b, err := p.sealed.Append(buf.b, h); err != nil {
+			return errs.Wrap(errs.Internal, err, "shard %d: table %s.%s", shard, p.table.Database, p.table.Name)
+		} else {
+			buf.b = b
+		}
 		ends[i] = len(buf.b)
 	}
 	batches := make([][]byte, n)

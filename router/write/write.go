@@ -188,7 +188,9 @@ func (w *Writer) WriteKeyed(ctx context.Context, out *pipeline.Output, key Key) 
 			round-- // nothing was tried
 			continue
 		}
-		req.divide()
+		if err := req.divide(); err != nil {
+			return Result{}, w.fail(req, err)
+		}
 		req.identify(key)
 		err := w.send(ctx, w.session.id, req)
 		if err == nil {

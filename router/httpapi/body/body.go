@@ -20,7 +20,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"cordwood/proto/errs"
@@ -79,9 +78,9 @@ func New(cfg Config) (*Reader, error) {
 	r := &Reader{cfg: cfg, budget: newBudget(cfg.MaxInFlight)}
 	r.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cordwood_http_bodies_refused_total",
-		Help: "Request bodies refused, by reason: too_large, in_flight, slow, encoding, corrupt.",
+		Help: "Request bodies refused, by reason: too_large, in_flight, slow, rows, encoding, corrupt.",
 	}, []string{"reason"})
-	for _, reason := range []string{"too_large", "in_flight", "slow", "encoding", "corrupt"} {
+	for _, reason := range []string{"too_large", "in_flight", "slow", "rows", "encoding", "corrupt"} {
 		r.refused.WithLabelValues(reason)
 	}
 	if cfg.Registerer == nil {
@@ -89,7 +88,7 @@ func New(cfg Config) (*Reader, error) {
 	}
 	inFlight := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "cordwood_http_bodies_in_flight_bytes",
-		Help: "Bytes of request bodies reserved and not yet released.",
+		Help: "Bytes of request bodies, and of the rows made of them, reserved and not yet released.",
 	}, func() float64 { return float64(r.budget.used.Load()) })
 	for _, c := range []prometheus.Collector{r.refused, inFlight} {
 		if err := cfg.Registerer.Register(c); err != nil {
@@ -114,19 +113,29 @@ func (r *Reader) InFlight() int64 { return r.budget.used.Load() }
 // (InvalidArguments) for a corrupt or truncated body, and Cancelled or DeadlineExceeded
 // for a request whose context ended.
 func (r *Reader) Read(req *http.Request) (data []byte, release func(), err error) {
+	b, err := r.Open(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	return b.Data, b.Release, nil
+}
+
+// Open is Read, and returns the body with what it holds of the budget, to which memory for
+// what is made of the body may be added.
+func (r *Reader) Open(req *http.Request) (*Body, error) {
 	encodings, err := parseEncodings(req.Header.Values("Content-Encoding"))
 	if err != nil {
 		r.refused.WithLabelValues("encoding").Inc()
-		return nil, nil, err
+		return nil, err
 	}
 	if req.Body == nil || req.Body == http.NoBody {
-		return make([]byte, 0, Pad), func() {}, nil
+		return &Body{Data: make([]byte, 0, Pad), reader: r, res: r.reservation()}, nil
 	}
 	if len(encodings) == 0 && r.cfg.MaxBytes > 0 && req.ContentLength > r.cfg.MaxBytes {
-		return nil, nil, r.tooLarge()
+		return nil, r.tooLarge()
 	}
 	ctx := req.Context()
-	res := &reservation{budget: r.budget, policy: r.cfg.Policy, maxWait: r.cfg.MaxWait}
+	res := r.reservation()
 	if s, ok := req.Body.(Stopper); ok {
 		res.stop = s.Stop
 	}
@@ -139,18 +148,15 @@ func (r *Reader) Read(req *http.Request) (data []byte, release func(), err error
 		if res.broken.Load() {
 			err = errSlow // whatever the end of its read looked like
 		}
-		return nil, nil, r.explain(ctx, err)
+		return nil, r.explain(ctx, err)
 	}
 	res.end(int64(n))
-	data = buf.bytes[:n]
 	clear(buf.bytes[n : n+Pad])
-	var released atomic.Bool
-	return data, func() {
-		if !released.Swap(true) {
-			buf.release()
-			res.release()
-		}
-	}, nil
+	return &Body{Data: buf.bytes[:n], reader: r, buf: buf, res: res}, nil
+}
+
+func (r *Reader) reservation() *reservation {
+	return &reservation{budget: r.budget, policy: r.cfg.Policy, maxWait: r.cfg.MaxWait}
 }
 
 // readAll returns the buffer that holds the decompressed body, and its length.

@@ -172,6 +172,35 @@ func (r *reservation) end(n int64) {
 	}
 }
 
+// hold makes the reservation of a body that was read at least n bytes large. With wait it
+// waits for room as the policy says, else errBudget is returned at once.
+func (r *reservation) hold(ctx context.Context, n int64, wait bool) error {
+	b := r.budget
+	if !b.limited() {
+		if extra := n - r.held; extra > 0 {
+			b.used.Add(extra)
+			r.held = n
+		}
+		return nil
+	}
+	if n > b.size {
+		return errNeverFits
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	extra := min(steps(n), b.size) - r.held
+	switch {
+	case extra <= 0:
+		return nil
+	case wait:
+		return r.acquire(ctx, extra, extra)
+	case !b.fits(r, extra):
+		return errBudget
+	}
+	b.give(r, extra)
+	return nil
+}
+
 // release gives everything back.
 func (r *reservation) release() {
 	b := r.budget

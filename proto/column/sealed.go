@@ -1,0 +1,140 @@
+package column
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"cordwood/proto/metapb"
+)
+
+// Sealed is some rows of a Builder, encoded before the ids of their columns and the batch
+// that they become are known. It takes the memory of an encoded batch, which is mostly a
+// small part of what the rows took in the builder.
+//
+// A Sealed is immutable but for the ids of its columns, which are those of the builder's.
+type Sealed struct {
+	rows, bytes int
+	batch       []byte
+	// cols are the builder's columns that have a value in these rows, ids what batch has for
+	// them: the id that the column had, or a number from firstPlace on.
+	cols []*Col
+	ids  []uint32
+}
+
+// firstPlace is the id in Sealed.batch of the first column that had none.
+const firstPlace = 1 << 31
+
+// Seal takes the complete rows out of b and returns them encoded. The columns stay, pinned, for more rows. There must be no row under way.
+//
+// Col.PastRows and Col.PastNulls tell of the rows that are gone.
+func (b *Builder) Seal() *Sealed {
+	s := &Sealed{rows: b.rows}
+	for _, c := range b.cols {
+		if c.n > c.nulls {
+			c.pad(b.rows)
+			s.bytes += c.ByteSize()
+			id := c.ID
+			if id == 0 {
+				id = firstPlace + uint32(len(s.cols))
+			}
+			s.cols, s.ids = append(s.cols, c), append(s.ids, id)
+		}
+	}
+	s.swap()
+	e := encoders.Get().(*encoder)
+	s.batch = e.encode(nil, s.cols, Header{}, 0, b.rows)
+	e.release()
+	s.swap()
+	b.past += b.rows
+	for _, c := range b.cols {
+		*c = Col{
+			Column: c.Column, first: -1, past: b.past, pastNulls: c.pastNulls + c.nulls + b.rows - c.n,
+			valid: c.valid[:0], fixed: c.fixed[:0], ends: c.ends[:0], bytes: c.bytes[:0],
+		}
+	}
+	b.rows = 0
+	return s
+}
+
+// swap exchanges the ids that the columns have and those in ids.
+func (s *Sealed) swap() {
+	for i, c := range s.cols {
+		c.ID, s.ids[i] = s.ids[i], c.ID
+	}
+}
+
+// same reports whether the columns have the ids that batch has for them.
+func (s *Sealed) same() bool {
+	for i, c := range s.cols {
+		if c.ID != s.ids[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Rows is the number of rows.
+func (s *Sealed) Rows() int { return s.rows }
+
+// Size is the memory that s takes, in bytes.
+func (s *Sealed) Size() int { return cap(s.batch) + 12*cap(s.cols) + 128 }
+
+// ByteSize is about the memory that the rows took in the builder, in bytes.
+func (s *Sealed) ByteSize() int { return s.bytes }
+
+// Append appends the rows as a batch, as EncodeRange does. The columns must have their ids.
+func (s *Sealed) Append(dst []byte, h Header) ([]byte, error) {
+	if s.same() && (h.Protocol == 0 || h.Protocol >= metapb.ProtocolPacking) {
+		start := len(dst)
+		dst = append(dst, s.batch...)
+		restamp(dst[start:], h)
+		return dst, nil
+	}
+	b, err := s.Builder()
+	if err != nil {
+		return nil, err
+	}
+	return b.Encode(dst, h), nil
+}
+
+// restamp writes what h says of itself over the header of an encoded batch.
+func restamp(batch []byte, h Header) {
+	le := binary.LittleEndian
+	le.PutUint64(batch[offTable:], h.TableID)
+	le.PutUint32(batch[offEpoch:], h.Epoch)
+	le.PutUint32(batch[offSchema:], h.SchemaVersion)
+	le.PutUint64(batch[offSession:], h.Session)
+	le.PutUint64(batch[offSeq:], h.Seq)
+	le.PutUint32(batch[offCRC:], checksum(batch))
+}
+
+// Builder returns the rows in a builder of their own, under the ids that the columns have now.
+func (s *Sealed) Builder() (*Builder, error) {
+	batch, err := Decode(s.batch, nil)
+	if err != nil {
+		return nil, fmt.Errorf("rows that were encoded a moment ago: %w", err)
+	}
+	b := &Builder{}
+	for i, c := range s.cols {
+		to := b.Add(c.Column)
+		to.Pin()
+		v := batch.Column(s.ids[i])
+		if v == nil {
+			return nil, fmt.Errorf("rows that were encoded a moment ago: column %q is not there", c.Name)
+		}
+		for row := range s.rows {
+			to.SetFrom(row, v, row)
+		}
+	}
+	b.rows = s.rows
+	return b, nil
+}
+
+// PastRows is the number of rows that Seal took out of the builder so far.
+func (b *Builder) PastRows() int { return b.past }
+
+// PastNulls is the number of rows without a value in the column among those that Seal took.
+func (c *Col) PastNulls() int { return c.pastNulls }
+
+// Used reports whether a row has a value in the column, be it one that Seal took.
+func (c *Col) Used() bool { return c.n > c.nulls || c.past > c.pastNulls }

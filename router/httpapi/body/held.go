@@ -1,0 +1,62 @@
+package body
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"cordwood/proto/errs"
+)
+
+// Body is a body that was read, with its share of the budget.
+type Body struct {
+	// Data is the body, decompressed. At least Pad bytes of capacity follow it, and the first
+	// Pad of them are zero.
+	Data []byte
+
+	reader   *Reader
+	buf      *buffer
+	res      *reservation
+	released bool
+}
+
+// Reserve adds memory for what is made of the body to what it holds: n bytes in all, besides
+// the body. It waits for others to finish as reading the body does. Errors are *errs.Error: status
+// 413 if body and rows are larger than the whole budget, 429 (RateLimited) if there is no
+// room, and Cancelled or DeadlineExceeded if the context ended.
+func (b *Body) Reserve(ctx context.Context, n int64) error {
+	err := b.res.hold(ctx, int64(len(b.Data))+n, true)
+	limit := b.reader.cfg.MaxInFlight
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errNeverFits):
+		b.reader.refused.WithLabelValues("rows").Inc()
+		return errs.New(errs.InvalidArguments,
+			"the body of %d bytes becomes rows of %d bytes so far, and both together may take %d: send smaller batches or raise --http-inflight-limit",
+			len(b.Data), n, limit).WithStatus(http.StatusRequestEntityTooLarge)
+	case errors.Is(err, errBudget):
+		b.reader.refused.WithLabelValues("rows").Inc()
+		return errs.New(errs.RateLimited, "no memory for the rows of the request: of %d bytes for bodies and rows too many are taken already: try again later",
+			limit).WithRetryAfter(time.Second)
+	}
+	return b.reader.explain(ctx, err)
+}
+
+// TryReserve is Reserve if there is room at once; else it changes nothing and reports false.
+func (b *Body) TryReserve(n int64) bool {
+	return b.res.hold(context.Background(), int64(len(b.Data))+n, false) == nil
+}
+
+// Release gives everything back. The data must not be used any more. Further calls do nothing.
+func (b *Body) Release() {
+	if b.released {
+		return
+	}
+	b.released = true
+	if b.buf != nil {
+		b.buf.release()
+	}
+	b.res.release()
+}

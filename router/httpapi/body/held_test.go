@@ -1,0 +1,60 @@
+package body
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cordwood/proto/errs"
+)
+
+// What is made of a body counts as the body does: it waits for room, and is refused if
+// there can never be enough.
+func TestReserveForRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReader(t, Config{MaxInFlight: 8 * mib, MaxWait: 10 * time.Second})
+		open := func() *Body {
+			b, err := r.Open(request("", make([]byte, 2*mib), false))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}
+		a, b := open(), open()
+		if !a.TryReserve(3*mib) || r.InFlight() != 7*mib {
+			t.Fatalf("%d bytes are held", r.InFlight())
+		}
+		if !a.TryReserve(1*mib) || r.InFlight() != 7*mib {
+			t.Fatal("what is held is not enough for less")
+		}
+		if b.TryReserve(2 * mib) {
+			t.Fatal("more is held than there is")
+		}
+		if err := b.Reserve(t.Context(), 7*mib); errs.From(err).Status() != 413 {
+			t.Fatalf("too much for ever: %v", err)
+		}
+		start := time.Now()
+		if err := b.Reserve(t.Context(), 2*mib); errs.CodeOf(err) != errs.RateLimited || time.Since(start) != 10*time.Second {
+			t.Fatalf("after %s: %v", time.Since(start), err)
+		}
+		c := make(chan error)
+		b.Release()
+		b = open() // 1 MiB is free
+		go func() { c <- a.Reserve(t.Context(), 5*mib) }()
+		synctest.Wait()
+		select {
+		case err := <-c:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+		}
+		b.Release()
+		if err := <-c; err != nil {
+			t.Fatal(err)
+		}
+		a.Release()
+		a.Release()
+		if r.InFlight() != 0 {
+			t.Errorf("%d bytes are in flight", r.InFlight())
+		}
+	})
+}
