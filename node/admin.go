@@ -24,7 +24,7 @@ GET  /metrics              metrics in the form of Prometheus
 GET  /log-level            the level of the log
 PUT  /log-level            set it until the restart: debug, info, warn or error in the body
 POST /drain                be about to stop: not ready for new clients, what is led here goes to other
-                           nodes; answers after ?wait=5s. GET does the same, for hooks that can only get
+                           nodes; answers after ?wait=5s ('cordwood admin drain', for hooks as well)
 DELETE /drain              take that back
 GET  /debug/pprof/         profiles of Go: go tool pprof http://HOST:PORT/debug/pprof/profile
 `
@@ -76,7 +76,10 @@ func (n *node) adminHandler() http.Handler {
 		_, _ = io.WriteString(w, strings.ToLower(n.level.Level().String())+"\n")
 	})
 	mux.HandleFunc("PUT /log-level", n.setLogLevel)
-	mux.HandleFunc("GET /drain", n.drain)
+	mux.HandleFunc("GET /drain", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Allow", "POST, DELETE")
+		http.Error(w, "drain: GET only reads: use POST, as 'cordwood admin drain' does, also in a hook", http.StatusMethodNotAllowed)
+	})
 	mux.HandleFunc("POST /drain", n.drain)
 	mux.HandleFunc("DELETE /drain", n.undrain)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)

@@ -8,6 +8,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -35,6 +37,11 @@ const (
 type Config struct {
 	// Server is the base URL; without a scheme it is http.
 	Server string
+	// Flag is what gives the address, for errors. The default value is --server.
+	Flag string
+	// Serve is the command that starts such a server, for errors. The default value is
+	// cordwood serve.
+	Serve string
 	// User is NAME:PASSWORD, or empty.
 	User string
 	// UserAgent names the program.
@@ -79,6 +86,7 @@ func New(cfg Config) (*Client, error) {
 			return nil, errors.New("the user must be given as NAME:PASSWORD")
 		}
 	}
+	c.cfg.Flag, c.cfg.Serve = cmp.Or(c.cfg.Flag, "--server"), cmp.Or(c.cfg.Serve, "cordwood serve")
 	if c.cfg.Attempts <= 0 {
 		c.cfg.Attempts = 10
 	}
@@ -230,13 +238,25 @@ func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
 	return nil, readError(resp)
 }
 
-// explain shortens the error of a request that got no answer.
+// explain says of a request that got no answer what to do about it.
 func (c *Client) explain(err error) error {
 	if e := (*url.Error)(nil); errors.As(err, &e) {
 		err = e.Err
 	}
-	if refused(err) {
-		return fmt.Errorf("no server at %s: start one with 'cordwood serve' or give --server: %w", c.base, err)
+	name := (*net.DNSError)(nil)
+	switch {
+	case errors.As(err, &name) && name.IsNotFound:
+		return fmt.Errorf("no server at %s: the name %q does not resolve, check %s: %w", c.base, name.Name, c.cfg.Flag, err)
+	case errors.As(err, &name):
+		return fmt.Errorf("no server at %s: the name %q could not be looked up: %w", c.base, name.Name, err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("no server at %s: start one with '%s' or give %s: %w", c.base, c.cfg.Serve, c.cfg.Flag, err)
+	case refused(err):
+		return fmt.Errorf("no connection to %s: check %s, and the network in between: %w", c.base, c.cfg.Flag, err)
+	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
+		return fmt.Errorf("%s closed the connection without an answer: it stopped, or this is no port for users (4000 by default; 4001 is the one between nodes): %w", c.base, err)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Errorf("%s speaks HTTP without TLS: write http:// in %s: %w", c.base, c.cfg.Flag, err)
 	}
 	return fmt.Errorf("%s: %w", c.base, err)
 }

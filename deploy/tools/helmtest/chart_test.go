@@ -134,6 +134,7 @@ func TestChartRefuses(t *testing.T) {
 		{"tls: {nodes: {enabled: true}, certManager: {enabled: true}}", "issuerRef.name"},
 		{"drain: {seconds: 100}", "drain.graceSeconds 120"},
 		{"ingress: {enabled: true}", "ingress.hosts"},
+		{"config: {http: {enable-cors: true}}", "config.http.cors-allowed-origins"},
 	} {
 		if _, err := render(request{values: c.values}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.values, err, c.want)

@@ -265,7 +265,8 @@ func TestServersHaveProbes(t *testing.T) {
 			if s := c.StartupProbe; s != nil && s.PeriodSeconds*s.FailureThreshold < 600 {
 				t.Errorf("%s has %d s to start", p.name, s.PeriodSeconds*s.FailureThreshold)
 			}
-			if c.Lifecycle == nil || c.Lifecycle.PreStop == nil || c.Lifecycle.PreStop.HTTPGet == nil || !strings.HasPrefix(c.Lifecycle.PreStop.HTTPGet.Path, "/drain?") {
+			if c.Lifecycle == nil || c.Lifecycle.PreStop == nil || c.Lifecycle.PreStop.Exec == nil ||
+				!strings.HasPrefix(strings.Join(c.Lifecycle.PreStop.Exec.Command, " "), "/usr/bin/cordwood admin drain --wait=") {
 				t.Errorf("%s is not drained before it stops", p.name)
 			}
 			if g := p.spec.TerminationGracePeriodSeconds; g == nil || *g < 60 {

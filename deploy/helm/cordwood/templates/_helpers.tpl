@@ -73,6 +73,15 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{ ternary "https" "http" .Values.tls.users.enabled }}://{{ include "cordwood.fullname" . }}.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}:{{ .Values.service.port }}
 {{- end -}}
 
+{{/* The names by which browsers, and sidecars in the pod, ask for servers without users. */}}
+{{- define "cordwood.hosts" -}}
+{{- $name := include "cordwood.fullname" . -}}
+{{- $in := printf "%s.%s" $name .Release.Namespace -}}
+{{- $hosts := list $name $in (printf "%s.svc" $in) (printf "%s.svc.%s" $in .Values.clusterDomain) -}}
+{{- $hosts = concat $hosts .Values.ingress.hosts .Values.tls.users.dnsNames ((.Values.config.http | default dict).hosts | default list) -}}
+{{ join "," (uniq $hosts) }}
+{{- end -}}
+
 {{- define "cordwood.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532
@@ -120,6 +129,9 @@ capabilities: {drop: [ALL]}
 {{- end -}}
 {{- if lt (int $v.drain.graceSeconds) (add (int $v.drain.seconds) 25 | int) -}}
 {{- fail (printf "drain.graceSeconds %d: want at least 25 more than drain.seconds, to hand on what the pod leads and write its rows" (int $v.drain.graceSeconds)) -}}
+{{- end -}}
+{{- if hasKey ($v.config.http | default dict) "enable-cors" -}}
+{{- fail "config.http.enable-cors is gone: pages of other sites are refused unless config.http.cors-allowed-origins names their origins; remove it" -}}
 {{- end -}}
 {{- if and $v.ingress.enabled (not $v.ingress.hosts) -}}
 {{- fail "ingress.enabled needs ingress.hosts" -}}

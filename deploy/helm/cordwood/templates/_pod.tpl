@@ -77,6 +77,7 @@ spec:
         - --shards={{ $v.shards }}
         - --replication={{ include "cordwood.replication" .root }}
         - --shutdown-grace={{ sub (sub $v.drain.graceSeconds $v.drain.seconds) 15 }}s
+        - --http-hosts={{ include "cordwood.hosts" .root }}
         {{- if $v.config }}
         - --config=/etc/cordwood/config/cordwood.yaml
         {{- end }}
@@ -150,7 +151,7 @@ spec:
         failureThreshold: 2
       lifecycle:
         preStop:
-          httpGet: {path: "/drain?wait={{ $v.drain.seconds }}s", port: admin}
+          exec: {command: [/usr/bin/cordwood, admin, drain, --wait={{ $v.drain.seconds }}s]}
       resources:
         {{- toYaml $set.resources | nindent 8 }}
       volumeMounts:
