@@ -12,6 +12,8 @@ type Work interface {
 	// Require returns an error if the sender may not do n by the list of users as it is
 	// now. From then on until the work is over, the work also ends when that right is lost.
 	Require(n Need) error
+	// End says that the work is over.
+	End()
 }
 
 // Caller is a sender for whom something is being done. Its fields do not change while
@@ -81,6 +83,8 @@ var nobody = Caller{Work: noWork{}}
 // noWork refuses everything: a way to the database that does not say who comes by it is a
 // mistake in this program.
 type noWork struct{}
+
+func (noWork) End() {}
 
 func (noWork) Require(n Need) error {
 	return errs.New(errs.AuthHeaderNotFound, "%s: nobody is signed in", n.what())

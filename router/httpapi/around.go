@@ -128,10 +128,10 @@ func (s *Server) authenticate(x *exchange, r *http.Request) error {
 		x.caller = access.Caller{Sender: access.Everybody(), Address: x.client}
 		return nil
 	}
-	sender, err := s.cfg.Auth.Authenticate(r)
+	sender, err := s.cfg.Auth.Authenticate(r, x.client)
 	if err != nil {
 		e := errs.From(err)
-		if e.Status() != http.StatusUnauthorized {
+		if x.exactRetry = e.Code == errs.RateLimited; !x.exactRetry {
 			e = e.WithStatus(http.StatusUnauthorized)
 		}
 		if asksForPassword(r) {

@@ -38,6 +38,7 @@ const maxHeaderText = 1024
 // has the detail. After the first byte of an answer it does nothing but log.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeOf(r)
+	err = x.lostRight(err)
 	e, status := resolve(x, err)
 	if status >= 500 && e.Code.Masked() {
 		x.log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "remote", x.client, "code", int(e.Code), "error", err)
@@ -53,7 +54,11 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	h.Set(headerErrMsg, headerText(msg))
 	h.Set(headerExecutionTime, strconv.FormatInt(millis, 10))
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
-		h.Set("Retry-After", strconv.Itoa(retrySeconds(e.RetryAfter)))
+		after := retrySeconds(e.RetryAfter)
+		if x.exactRetry {
+			after = int(math.Ceil(e.RetryAfter.Seconds()))
+		}
+		h.Set("Retry-After", strconv.Itoa(after))
 	}
 	if partial := (*write.PartialError)(nil); errors.As(err, &partial) {
 		h.Set(headerPartial, strconv.Itoa(partial.Acked)+"/"+strconv.Itoa(partial.Total))

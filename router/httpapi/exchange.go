@@ -26,6 +26,12 @@ type exchange struct {
 	plainTimeout bool
 	// caller is who sent the request; until that is known, somebody who may do nothing.
 	caller access.Caller
+	// need is what the route asks of the caller.
+	need access.Need
+	// follower ends the request when its user may no longer send it; nil: nothing does.
+	follower *follower
+	// exactRetry: Retry-After is what the error says, not spread.
+	exactRetry bool
 	// nodeNames puts the names of nodes in the place of their ids; nil: they stay.
 	nodeNames func(string) string
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -72,7 +73,14 @@ func (f *fakeWriter) WriteKeyed(ctx context.Context, out *pipeline.Output, key w
 // byUser knows its users by the header Authorization: "rw", "ro" or "wo".
 type byUser struct{}
 
-func (byUser) Authenticate(r *http.Request) (access.Sender, error) {
+func (byUser) Begin(s access.Sender, _ func(error)) access.Work { return unchanging{s} }
+
+// unchanging is the work of a sender who loses no right.
+type unchanging struct{ access.Sender }
+
+func (unchanging) End() {}
+
+func (byUser) Authenticate(r *http.Request, _ netip.Addr) (access.Sender, error) {
 	u := r.Header.Get("Authorization")
 	for _, right := range []access.Right{access.ReadWrite, access.ReadOnly, access.WriteOnly} {
 		if u == right.String() {

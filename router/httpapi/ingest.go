@@ -178,6 +178,10 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 	if x.timedOut() {
 		return ingestResult{}, s.failedAt("write", context.DeadlineExceeded)
 	}
+	// The body may have come for long, and the user may have lost the right meanwhile.
+	if err := x.caller.Require(x.need); err != nil {
+		return ingestResult{}, s.failedAt("write", err)
+	}
 	start = time.Now()
 	writing, span := tracing.Start(ctx, "write")
 	span.Text("db", p.database)

@@ -32,6 +32,9 @@ type route struct {
 	ownLimit bool
 	// endless: the server's own time limit does not hold for it.
 	endless bool
+	// asksAgain: the handler asks the caller itself whether the user still may, before what
+	// cannot be taken back. All other requests are cancelled when the user loses the right.
+	asksAgain bool
 }
 
 var (
@@ -44,8 +47,8 @@ var (
 // routes is every URL that there is.
 func (s *Server) routes() []route {
 	routes := []route{
-		{methods: post, path: "/v1/ingest", needs: access.Insert, action: "ingest", handler: s.handleIngest},
-		{methods: post, path: "/v1/events/logs", needs: access.Insert, action: "ingest", handler: s.handleIngest},
+		{methods: post, path: "/v1/ingest", needs: access.Insert, action: "ingest", handler: s.handleIngest, asksAgain: true},
+		{methods: post, path: "/v1/events/logs", needs: access.Insert, action: "ingest", handler: s.handleIngest, asksAgain: true},
 
 		{methods: getPost, path: "/v1/health", needs: access.Open, handler: s.handleHealth},
 		{methods: getPost, path: "/health", needs: access.Open, handler: s.handleHealth},
@@ -219,7 +222,10 @@ func (s *Server) guard(rt route) http.Handler {
 			WriteError(w, r, err)
 			return
 		}
-		if err := x.caller.Require(rt.need(r)); err != nil {
+		r, done := s.follow(x, r, rt)
+		defer done()
+		x.need = rt.need(r)
+		if err := x.caller.Require(x.need); err != nil {
 			WriteError(w, r, err)
 			return
 		}

@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -39,9 +40,14 @@ type Catalog interface {
 	Table(database, name string) (*schema.Table, bool)
 }
 
-// Authenticator tells who sends a request. Its errors have a code of the 7000s.
+// Authenticator tells who sends a request, and follows whether they still may.
 type Authenticator interface {
-	Authenticate(r *http.Request) (access.Sender, error)
+	// Authenticate returns who sends r from the client's address. Its errors have a code of
+	// the 7000s, or RateLimited.
+	Authenticate(r *http.Request, from netip.Addr) (access.Sender, error)
+	// Begin returns work of a sender. end is called once, with the reason, when they may no
+	// longer do it; it may be nil, and then only Require says what is allowed.
+	Begin(s access.Sender, end func(error)) access.Work
 }
 
 // Config is what a Server works with. The parts must be set; the settings have defaults.

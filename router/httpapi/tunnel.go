@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cordwood/proto/errs"
+	"cordwood/router/access"
 )
 
 // TunnelProtocol is what a client upgrades its connection to, to call the parts of the
@@ -35,17 +36,36 @@ func (s *Server) handleTunnel(w http.ResponseWriter, r *http.Request) {
 		conn.Close()
 		return
 	}
-	caller := x.caller // the exchange ends before the connection
-	s.cfg.Tunnel(&bufferedConn{conn, rw.Reader}, &caller)
+	// The request ends here, and the connection goes on: it is followed by itself.
+	caller, c := x.caller, &tunnelConn{Conn: conn, r: rw.Reader}
+	if s.cfg.Auth != nil {
+		c.work = s.cfg.Auth.Begin(caller.Sender, func(error) { conn.Close() })
+		caller.Work = c.work
+	}
+	if err := caller.Require(x.need); err != nil {
+		_ = c.Close() // nothing was done on it
+		return
+	}
+	s.cfg.Tunnel(c, &caller)
 }
 
-// bufferedConn is a connection of which something may have been read already.
-type bufferedConn struct {
+// tunnelConn is a connection of which something may have been read already, and which
+// closes when its user may no longer use it.
+type tunnelConn struct {
 	net.Conn
-	r *bufio.Reader
+	r    *bufio.Reader
+	work access.Work // nil: its user may do everything
 }
 
-func (c *bufferedConn) Read(p []byte) (int, error) {
+// Close implements net.Conn.
+func (c *tunnelConn) Close() error {
+	if c.work != nil {
+		c.work.End()
+	}
+	return c.Conn.Close()
+}
+
+func (c *tunnelConn) Read(p []byte) (int, error) {
 	if c.r.Buffered() > 0 {
 		return c.r.Read(p)
 	}

@@ -82,6 +82,8 @@ func TestNobodyMayNothing(t *testing.T) {
 // expiring may do n things, and then nothing.
 type expiring struct{ n int }
 
+func (*expiring) End() {}
+
 func (e *expiring) Require(access.Need) error {
 	if e.n--; e.n < 0 {
 		return errs.New(errs.AccessDenied, "the right was taken away")

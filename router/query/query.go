@@ -317,6 +317,8 @@ func (s *Service) explain(ctx context.Context, st statement.Statement, err error
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) || timeIsUp(ctx, err):
 		return &errs.Error{Code: errs.QueryTimeout, Err: err, Msg: fmt.Sprintf(
 			"the query was cancelled after %s, when its time was up; ask for less, or allow more by the header x-svc-timeout", after.Round(time.Millisecond))}
+	case lostRight(ctx) != nil:
+		return lostRight(ctx)
 	case ctx.Err() != nil:
 		return &errs.Error{Code: errs.Cancelled, Err: err, Msg: "the query was cancelled because the client went away"}
 	}
@@ -324,6 +326,16 @@ func (s *Service) explain(ctx context.Context, st statement.Statement, err error
 		return err
 	}
 	return errs.Wrap(errs.Internal, err, "run SQL")
+}
+
+// lostRight is why ctx was cancelled, if that was because the user may no longer do what is
+// done in it.
+func lostRight(ctx context.Context) error {
+	switch cause := context.Cause(ctx); errs.CodeOf(cause) {
+	case errs.AccessDenied, errs.UserPasswordMismatch:
+		return cause
+	}
+	return nil
 }
 
 // timeIsUp tells whether err comes from another process to which the deadline went

@@ -40,6 +40,7 @@ type session struct {
 	wrote time.Time
 	buf   []byte
 	gone  bool // the connection is no more
+	brief bool // what is sent now may take next to no time
 }
 
 func newSession(h *Handler, w http.ResponseWriter, t *schema.Table, events bool, cancel context.CancelCauseFunc) *session {
@@ -201,7 +202,11 @@ func (s *session) send(p []byte) error {
 	stall := time.AfterFunc(s.h.cfg.StallAfter, func() { s.cancel(errStalled) })
 	defer stall.Stop()
 	// Not every connection has deadlines, and there is nothing to be done about that.
-	_ = s.rc.SetWriteDeadline(time.Now().Add(s.h.cfg.StallAfter + s.h.cfg.LingerAfter))
+	patience := s.h.cfg.StallAfter + s.h.cfg.LingerAfter
+	if s.brief {
+		patience = lastWait
+	}
+	_ = s.rc.SetWriteDeadline(time.Now().Add(patience))
 	_, err := s.w.Write(p)
 	if err == nil {
 		err = s.rc.Flush()
@@ -278,6 +283,9 @@ func (s *session) tableGone() *errs.Error {
 	return errs.New(errs.TableNotFound, "table %s was dropped or truncated", full)
 }
 
+// lastWait is how long a client whose user may no longer read may take to hear so.
+const lastWait = 500 * time.Millisecond
+
 // end sends the final event, unless the client has left or asked for an end.
 func (s *session) end(ctx context.Context) {
 	cause := context.Cause(ctx)
@@ -294,6 +302,8 @@ func (s *session) end(ctx context.Context) {
 	case errors.Is(cause, errGone), errors.Is(cause, context.Canceled), e.Code == errs.Cancelled:
 	case e.Code == errs.RateLimited:
 		reason = "slow"
+	case e.Code == errs.UserPasswordMismatch, e.Code == errs.AccessDenied:
+		reason = "access"
 	default:
 		reason = "error"
 	}
@@ -313,5 +323,6 @@ func (s *session) end(ctx context.Context) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.brief = reason == "access"
 	_ = s.send(msg)
 }

@@ -315,6 +315,35 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestLostRight tells the client of a tail why it ends when its user may no longer read.
+func TestLostRight(t *testing.T) {
+	for accept, want := range map[string]string{
+		"":                  `{"error":"the user ann was removed","code":7002}` + "\n",
+		"text/event-stream": "event: error\ndata: " + `{"error":"the user ann was removed","code":7002}` + "\n\n",
+	} {
+		r := newRig(t, nil)
+		cancels := make(chan context.CancelCauseFunc, 1)
+		inner := r.h
+		r.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			ctx, cancel := context.WithCancelCause(req.Context())
+			cancels <- cancel
+			inner.ServeHTTP(w, req.WithContext(ctx))
+		})
+		resp := r.get("table=t", "Accept", accept)
+		a, b := r.twoFeeds()
+		in := bufio.NewReader(resp.Body)
+		lines(t, in, 1)
+		(<-cancels)(errs.New(errs.UserPasswordMismatch, "the user ann was removed"))
+		a.answers <- answer(t, "secret")
+		rest, err := io.ReadAll(in)
+		if err != nil || !strings.HasSuffix(string(rest), want) || strings.Contains(string(rest), "secret") {
+			t.Errorf("the end is %q, %v", rest, err)
+		}
+		<-a.closed
+		<-b.closed
+	}
+}
+
 func TestTooMany(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.MaxOpen = 1 })
 	first := r.get("table=t")

@@ -19,11 +19,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"path"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"cordwood/proto/errs"
@@ -50,13 +52,22 @@ type Provider struct {
 	watch *watcher // nil if file is not watched
 
 	users atomic.Pointer[userList]
+	work  openWork
+
+	now        func() time.Time
+	remembered *remembered
+	guesses    *guesses
+	slow       *slowChecks
 
 	reloading sync.Mutex // one reload at a time, so that the last one wins
+	versions  uint64     // of credentials so far; guarded by reloading
 }
 
 // Open reads the list of users.
 func Open(cfg Config) (*Provider, error) {
-	p := &Provider{log: cfg.Logger}
+	p := &Provider{log: cfg.Logger, now: time.Now, slow: newSlowChecks()}
+	p.work.all = map[*Work]struct{}{}
+	p.remembered, p.guesses = newRemembered(p.now), newGuesses(p.now)
 	if p.log == nil {
 		p.log = slog.Default()
 	}
@@ -80,7 +91,7 @@ func Open(cfg Config) (*Provider, error) {
 			if err != nil {
 				return nil, err
 			}
-			p.users.Store(users)
+			p.publish(users)
 			return p, nil
 		}
 	case "watch_file_user_provider":
@@ -117,8 +128,26 @@ func (p *Provider) load() error {
 	if len(users.byName) == 0 {
 		return fmt.Errorf("auth: user file %s holds no user: write lines of the form user[:rw|ro|wo]=password", p.file)
 	}
-	p.users.Store(users)
+	p.publish(users)
 	return nil
+}
+
+// publish makes a list the valid one, and ends what may not go on by it. Users whose line
+// has the same password as before keep the version of their credentials.
+func (p *Provider) publish(users *userList) {
+	before := p.users.Load()
+	for name, u := range users.byName {
+		if before != nil {
+			if b, ok := before.byName[name]; ok && b.stored == u.stored {
+				u.sender.Version, u.goodAt = b.sender.Version, b.goodAt
+				continue
+			}
+		}
+		p.versions++
+		u.sender.Version = p.versions
+	}
+	p.users.Store(users)
+	p.recheck()
 }
 
 // Reload reads the file of users again. After an error the list is what it was. It does
@@ -158,9 +187,10 @@ func (p *Provider) Close() error {
 }
 
 // Authenticate returns who sends r, by the header x-svc-auth or else Authorization.
-// Every error is answered with status 401: AuthHeaderNotFound, InvalidAuthHeader,
-// UserNotFound, UserPasswordMismatch, or InvalidArguments for an empty name or password.
-func (p *Provider) Authenticate(r *http.Request) (access.Sender, error) {
+// The client's address is from. Errors are answered with status 401: AuthHeaderNotFound,
+// InvalidAuthHeader, UserNotFound, UserPasswordMismatch, or InvalidArguments for an empty
+// name or password; or with 429, RateLimited, after too many failures.
+func (p *Provider) Authenticate(r *http.Request, from netip.Addr) (access.Sender, error) {
 	if p == nil {
 		return access.Everybody(), nil
 	}
@@ -184,32 +214,102 @@ func (p *Provider) Authenticate(r *http.Request) (access.Sender, error) {
 	if !found {
 		return access.Sender{}, refuse(errs.InvalidAuthHeader, "Invalid authorization header: no colon between user and password")
 	}
-	return p.Check(r.Context(), user, password)
+	return p.Check(r.Context(), user, password, from)
 }
 
 // Check returns the sender that a user is who knows the password, with the errors of
 // Authenticate. A password that is stored under a slow function is computed for a few
-// requests at a time; the others wait until ctx ends.
-func (p *Provider) Check(ctx context.Context, user, password string) (access.Sender, error) {
+// requests at a time; others wait for a short time.
+func (p *Provider) Check(ctx context.Context, user, password string, from netip.Addr) (access.Sender, error) {
 	if p == nil {
 		return access.Everybody(), nil
 	}
 	if strings.TrimSpace(user) == "" || password == "" {
 		return access.Sender{}, refuse(errs.InvalidArguments, "Invalid authorization header: blank user name or password")
 	}
-	users := p.users.Load()
-	u, found := users.byName[user]
+	u, found := p.users.Load().byName[user]
+	var match bool
+	var err error
+	switch {
+	case found && u.password.slow():
+		match, err = p.checkSlow(ctx, u, password, from)
+	case found:
+		match, err = p.checkFast(u, password, from)
+	default:
+		err = p.lockedError(user, from)
+	}
+	switch {
+	case err != nil:
+		return access.Sender{}, err
+	case match:
+		return u.sender, nil
+	}
+	if p.guesses.failed(user, from) {
+		p.log.Warn("sign-ins are refused until a minute after the first of too many failures", "user", shorten(user), "remote", from)
+	}
 	if !found {
 		return access.Sender{}, refuse(errs.UserNotFound, "User not found, username: "+shorten(user))
 	}
-	match, err := users.verify(ctx, u, password)
+	return access.Sender{}, refuse(errs.UserPasswordMismatch, "Username and password does not match, username: "+shorten(user))
+}
+
+// checkFast reports whether the password is right. While too many sign-ins have failed,
+// it passes only if it was right not long ago, as with what is remembered of slow checks.
+func (p *Provider) checkFast(u *user, password string, from netip.Addr) (bool, error) {
+	locked := p.lockedError(u.sender.User, from)
+	now := p.now().UnixNano()
+	good := u.goodAt.Load()
+	if locked != nil && now-good > int64(rememberIdle) {
+		return false, locked
+	}
+	if !u.password.matches(password) {
+		return false, locked
+	}
+	if now-good > int64(time.Second) {
+		u.goodAt.Store(now)
+	}
+	return true, nil
+}
+
+// checkSlow reports whether the password is right, as it is remembered or else computed.
+func (p *Provider) checkSlow(ctx context.Context, u *user, password string, from netip.Addr) (bool, error) {
+	key := p.remembered.key(u.sender.User, u.sender.Version, password)
+	if p.remembered.has(key) {
+		return true, nil
+	}
+	if err := p.lockedError(u.sender.User, from); err != nil {
+		return false, err
+	}
+	leave, err := p.slow.enter(ctx, p.guesses.suspect(from))
 	if err != nil {
-		return access.Sender{}, errs.Wrap(errs.Cancelled, err, "checking a password").WithStatus(http.StatusUnauthorized)
+		if errs.CodeOf(err) == errs.RateLimited {
+			return false, err
+		}
+		return false, errs.Wrap(errs.Cancelled, err, "checking a password").WithStatus(http.StatusUnauthorized)
 	}
-	if !match {
-		return access.Sender{}, refuse(errs.UserPasswordMismatch, "Username and password does not match, username: "+shorten(user))
+	defer leave()
+	// While this one waited, the same password may have been found right, or others wrong.
+	if p.remembered.has(key) {
+		return true, nil
 	}
-	return u.sender, nil
+	if err := p.lockedError(u.sender.User, from); err != nil {
+		return false, err
+	}
+	if !u.password.matches(password) {
+		return false, nil
+	}
+	p.remembered.put(key)
+	return true, nil
+}
+
+// lockedError is the answer to a sign-in of a user from an address where too many failed.
+func (p *Provider) lockedError(user string, from netip.Addr) error {
+	left := p.guesses.locked(user, from)
+	if left == 0 {
+		return nil
+	}
+	seconds := (left + time.Second - 1).Truncate(time.Second)
+	return errs.New(errs.RateLimited, "too many failed sign-ins of %s from %s; try again in %d s", shorten(user), from, int(seconds.Seconds())).WithRetryAfter(seconds)
 }
 
 func refuse(code errs.Code, msg string) error {

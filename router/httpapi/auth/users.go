@@ -1,8 +1,10 @@
 package auth
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"cordwood/router/access"
@@ -12,13 +14,16 @@ import (
 type user struct {
 	sender   access.Sender
 	password verifier
+	// stored is the digest of the password as it is stored: whether it was changed.
+	stored [sha256.Size]byte
+	// goodAt is when the password was right last, in nanoseconds of Unix time. Only what
+	// is checked fast uses it; of slow checks the Provider remembers more.
+	goodAt *atomic.Int64
 }
 
-// userList is a list of users that does not change, with what is known about their
-// slow passwords.
+// userList is a list of users. It does not change once it is published.
 type userList struct {
 	byName map[string]*user
-	cache  *cache
 }
 
 // badLine is a line that was ignored, without its text: it may hold a password.
@@ -29,7 +34,7 @@ type badLine struct {
 
 // parseFile reads a file of users. Blank lines and lines that start with # do not count.
 func parseFile(text string) (*userList, []badLine) {
-	l := &userList{byName: map[string]*user{}, cache: newCache()}
+	l := &userList{byName: map[string]*user{}}
 	var bad []badLine
 	n := 0
 	for line := range strings.Lines(strings.TrimPrefix(text, "\uFEFF")) {
@@ -53,7 +58,7 @@ func parseFile(text string) (*userList, []badLine) {
 
 // parseInline reads a list of users joined by commas.
 func parseInline(text string) (*userList, error) {
-	l := &userList{byName: map[string]*user{}, cache: newCache()}
+	l := &userList{byName: map[string]*user{}}
 	n := 0
 	for part := range strings.SplitSeq(text, ",") {
 		n++
@@ -88,7 +93,7 @@ func parseUser(s string) (*user, error) {
 	if name == "" {
 		return nil, fmt.Errorf("no user name before =")
 	}
-	u := &user{sender: access.Sender{User: name, Right: access.ReadWrite, Proof: "password"}}
+	u := &user{sender: access.Sender{User: name, Right: access.ReadWrite, Proof: "password"}, goodAt: &atomic.Int64{}}
 	if hasMode {
 		switch strings.ToLower(mode) {
 		case "rw", "readwrite", "read_write":
@@ -104,6 +109,6 @@ func parseUser(s string) (*user, error) {
 	if err != nil {
 		return nil, fmt.Errorf("user %s: %w", name, err)
 	}
-	u.password = v
+	u.password, u.stored = v, sha256.Sum256([]byte(password))
 	return u, nil
 }

@@ -118,7 +118,7 @@ func addErrors(op object) {
 	add := []int{http.StatusInternalServerError, http.StatusForbidden, http.StatusMisdirectedRequest}
 	permission := op["x-permission"]
 	if permission != "open" {
-		add = append(add, http.StatusBadRequest, http.StatusUnauthorized, http.StatusRequestTimeout,
+		add = append(add, http.StatusBadRequest, http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests,
 			http.StatusServiceUnavailable, http.StatusGatewayTimeout)
 	}
 	more, _ := op["x-errors"].([]any)

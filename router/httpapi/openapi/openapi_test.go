@@ -111,12 +111,12 @@ func TestErrorsOfOperations(t *testing.T) {
 	op := object{"x-permission": "read", "x-errors": []any{413}, "responses": object{"408": own}}
 	addErrors(op)
 	responses := op["responses"].(object)
-	for _, status := range []int{400, 401, 403, 408, 413, 421, 500, 503, 504} {
+	for _, status := range []int{400, 401, 403, 408, 413, 421, 429, 500, 503, 504} {
 		if responses[strconv.Itoa(status)] == nil {
 			t.Errorf("no %d", status)
 		}
 	}
-	if len(responses) != 9 || responses["408"].(object)["description"] != "of its own" || op["x-errors"] != nil {
+	if len(responses) != 10 || responses["408"].(object)["description"] != "of its own" || op["x-errors"] != nil {
 		t.Errorf("%v", op)
 	}
 }

@@ -1,0 +1,121 @@
+package auth
+
+import (
+	"container/list"
+	"hash/maphash"
+	"net/netip"
+	"sync"
+	"time"
+
+	"cordwood/router/access"
+)
+
+// The bounds of guessing.
+const (
+	// guessWindow is the time in which failures of a pair or an address are counted.
+	guessWindow = time.Minute
+	// maxFailures of one user from one address in guessWindow lock that pair until it ends.
+	maxFailures = 10
+	// maxFromAddress failures of one address in guessWindow make it a suspect.
+	maxFromAddress = 300
+	// maxPairs bounds the pairs, and the addresses, that are counted; the oldest go first.
+	maxPairs = 100_000
+)
+
+// guesses counts sign-ins that failed: for each pair of user and address, so that nobody
+// can lock out a user elsewhere or another user at the same address, and for each address.
+type guesses struct {
+	now   func() time.Time
+	seed  maphash.Seed
+	pairs tallies[pair]
+	hosts tallies[netip.Addr]
+}
+
+// pair is a user, by a hash of the name, which may be long, and a client's address.
+type pair struct {
+	user uint64
+	host netip.Addr
+}
+
+func newGuesses(now func() time.Time) *guesses {
+	return &guesses{now: now, seed: maphash.MakeSeed()}
+}
+
+func (g *guesses) pair(user string, from netip.Addr) pair {
+	return pair{maphash.String(g.seed, user), access.Network(from)}
+}
+
+// locked returns for how long sign-ins of the pair are refused; 0: they are not.
+func (g *guesses) locked(user string, from netip.Addr) time.Duration {
+	now := g.now()
+	n, since := g.pairs.count(g.pair(user, from), now)
+	if n < maxFailures {
+		return 0
+	}
+	return max(since.Add(guessWindow).Sub(now), time.Nanosecond)
+}
+
+// suspect reports whether the address failed so often that its checks come last.
+func (g *guesses) suspect(from netip.Addr) bool {
+	n, _ := g.hosts.count(access.Network(from), g.now())
+	return n > maxFromAddress
+}
+
+// failed counts a failure, and reports whether the pair is locked from now on.
+func (g *guesses) failed(user string, from netip.Addr) (locks bool) {
+	now := g.now()
+	g.hosts.add(access.Network(from), now)
+	return g.pairs.add(g.pair(user, from), now) == maxFailures
+}
+
+// tallies counts events by key, each in a window of time that begins with its first event.
+type tallies[K comparable] struct {
+	mu    sync.Mutex // guards what follows
+	byKey map[K]*list.Element
+	order list.List // of *tally, by the beginning of their windows
+}
+
+type tally[K comparable] struct {
+	key   K
+	since time.Time
+	n     int
+}
+
+func (t *tallies[K]) count(k K, now time.Time) (n int, since time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, ok := t.byKey[k]
+	if !ok {
+		return 0, now
+	}
+	c := e.Value.(*tally[K])
+	if now.Sub(c.since) >= guessWindow {
+		return 0, now
+	}
+	return c.n, c.since
+}
+
+// add counts an event, and returns how many there are in its window.
+func (t *tallies[K]) add(k K, now time.Time) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byKey == nil {
+		t.byKey = map[K]*list.Element{}
+	}
+	for e := t.order.Front(); e != nil; e = t.order.Front() {
+		c := e.Value.(*tally[K])
+		if now.Sub(c.since) < guessWindow && len(t.byKey) < maxPairs {
+			break
+		}
+		delete(t.byKey, c.key)
+		t.order.Remove(e)
+	}
+	e, ok := t.byKey[k]
+	if !ok {
+		e = t.order.PushBack(&tally[K]{key: k, since: now})
+		t.byKey[k] = e
+	}
+	c := e.Value.(*tally[K])
+	c.n++
+	return c.n
+}

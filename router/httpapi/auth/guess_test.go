@@ -1,0 +1,333 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cordwood/proto/errs"
+)
+
+// clock is a time that tests move.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) move(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// timed returns a provider of the users in list, and its clock.
+func timed(t *testing.T, list string) (*Provider, *clock) {
+	p, c := inline(t, list), &clock{at: time.Unix(1_700_000_000, 0)}
+	p.now, p.guesses.now, p.remembered.now = c.now, c.now, c.now
+	return p, c
+}
+
+// countingVerifier is a slow check that counts, and waits for hold if that is set.
+type countingVerifier struct {
+	mu   sync.Mutex
+	n    int
+	hold chan struct{}
+}
+
+func (v *countingVerifier) matches(password string) bool {
+	v.mu.Lock()
+	v.n++
+	v.mu.Unlock()
+	if v.hold != nil {
+		<-v.hold
+	}
+	return password == "secret"
+}
+
+func (v *countingVerifier) slow() bool { return true }
+
+func (v *countingVerifier) count() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.n
+}
+
+// code tries to sign in, and returns the code of the answer.
+func code(p *Provider, user, password, from string) errs.Code {
+	_, err := p.Check(context.Background(), user, password, netip.MustParseAddr(from))
+	return errs.CodeOf(err)
+}
+
+// TestSuccessesAreRemembered makes a slow check once for a right password, and each time
+// for a wrong one.
+func TestSuccessesAreRemembered(t *testing.T) {
+	p, c := timed(t, "ann=x")
+	counting := &countingVerifier{}
+	p.users.Load().byName["ann"].password = counting
+	for range 3 {
+		if code(p, "ann", "secret", "192.0.2.7") != 0 || code(p, "ann", "wrong", "192.0.2.7") != errs.UserPasswordMismatch {
+			t.Fatal("wrong answers")
+		}
+	}
+	if counting.n != 1+3 {
+		t.Errorf("%d computations", counting.n)
+	}
+	c.move(rememberIdle + time.Second)
+	code(p, "ann", "secret", "192.0.2.7")
+	if counting.n != 5 {
+		t.Errorf("%d computations after a pause", counting.n)
+	}
+	// In use all the time, but not for ever.
+	for range int(rememberMost/rememberIdle) + 2 {
+		c.move(rememberIdle)
+		code(p, "ann", "secret", "192.0.2.7")
+	}
+	if counting.n != 6 {
+		t.Errorf("%d computations after half a day", counting.n)
+	}
+}
+
+// TestRememberedAreBounded forgets what was used least lately.
+func TestRememberedAreBounded(t *testing.T) {
+	r := newRemembered(time.Now)
+	first, second := r.key("ann", 1, "0"), r.key("ann", 1, "1")
+	r.put(first)
+	r.put(second)
+	for i := range maxRemembered - 1 {
+		r.put(r.key("bob", 1, fmt.Sprint(i)))
+		r.has(first)
+	}
+	if len(r.byKey) != maxRemembered || r.used.Len() != maxRemembered || !r.has(first) || r.has(second) {
+		t.Errorf("%d are kept", len(r.byKey))
+	}
+	if r.key("ann", 1, "x") == r.key("ann", 2, "x") || r.key("a", 1, "nx") == r.key("an", 1, "x") {
+		t.Error("different credentials have the same key")
+	}
+}
+
+// TestGuessing locks one user for one address, and nobody else.
+func TestGuessing(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		p, c := timed(t, "ann=secret,bob=secret")
+		counting := &countingVerifier{}
+		if slow {
+			p.users.Load().byName["ann"].password = counting
+		}
+		for i := range maxFailures {
+			if got := code(p, "ann", "wrong", "192.0.2.7"); got != errs.UserPasswordMismatch {
+				t.Fatalf("failure %d: %d", i+1, got)
+			}
+			c.move(time.Second)
+		}
+		checks := counting.count()
+		_, err := p.Check(context.Background(), "ann", "secret", home)
+		e := errs.From(err)
+		if e.Code != errs.RateLimited || e.Status() != 429 || e.RetryAfter != 50*time.Second || e.Msg != "too many failed sign-ins of ann from 192.0.2.7; try again in 50 s" {
+			t.Fatalf("slow %t: locked, the right password gets %v, %s", slow, err, e.RetryAfter)
+		}
+		if counting.count() != checks {
+			t.Error("a locked pair costs a slow check")
+		}
+		for what, got := range map[string]errs.Code{
+			"ann elsewhere": code(p, "ann", "secret", "192.0.2.8"), "bob at the same address": code(p, "bob", "secret", "192.0.2.7"),
+		} {
+			if got != 0 {
+				t.Errorf("slow %t: %s: %d", slow, what, got)
+			}
+		}
+		// Signed in elsewhere, so these credentials are known to be good, here too.
+		if got := code(p, "ann", "secret", "192.0.2.7"); got != 0 {
+			t.Errorf("slow %t: remembered credentials: %d", slow, got)
+		}
+		if got := code(p, "ann", "wrong", "192.0.2.7"); got != errs.RateLimited {
+			t.Errorf("slow %t: a wrong password: %d", slow, got)
+		}
+		c.move(50 * time.Second)
+		if got := code(p, "ann", "wrong", "192.0.2.7"); got != errs.UserPasswordMismatch {
+			t.Errorf("slow %t: after the minute: %d", slow, got)
+		}
+	}
+}
+
+// TestGuessingOfUnknownUsers locks names that nobody has, too: the answer does not tell.
+func TestGuessingOfUnknownUsers(t *testing.T) {
+	p, _ := timed(t, "ann=secret")
+	for range maxFailures {
+		code(p, "nobody", "x", "192.0.2.7")
+	}
+	if got := code(p, "nobody", "x", "192.0.2.7"); got != errs.RateLimited {
+		t.Error(got)
+	}
+}
+
+// TestGuessingByIPv6 counts all addresses of a network of 64 bits as one client.
+func TestGuessingByIPv6(t *testing.T) {
+	p, _ := timed(t, "ann=secret")
+	for i := range maxFailures {
+		code(p, "ann", "wrong", fmt.Sprintf("2001:db8:1:2::%x", i))
+	}
+	if got := code(p, "ann", "secret", "2001:db8:1:2:ffff::1"); got != errs.RateLimited {
+		t.Errorf("another address of the network: %d", got)
+	}
+	if got := code(p, "ann", "secret", "2001:db8:1:3::1"); got != 0 {
+		t.Errorf("another network: %d", got)
+	}
+}
+
+// TestGuessesAreBounded counts no more than so many pairs, forgets the oldest first, and
+// all of them in time.
+func TestGuessesAreBounded(t *testing.T) {
+	p, c := timed(t, "ann=secret")
+	for range maxFailures {
+		code(p, "ann", "wrong", "192.0.2.7")
+	}
+	for i := range maxPairs {
+		p.guesses.failed(strings.Repeat("long", 50)+fmt.Sprint(i), home)
+		if i == maxPairs/2 && code(p, "ann", "wrong", "192.0.2.7") != errs.RateLimited {
+			t.Error("forgotten too early")
+		}
+	}
+	if n := len(p.guesses.pairs.byKey); n != maxPairs || p.guesses.pairs.order.Len() != n {
+		t.Errorf("%d pairs", n)
+	}
+	if got := code(p, "ann", "wrong", "192.0.2.7"); got != errs.UserPasswordMismatch {
+		t.Errorf("the oldest pair: %d", got)
+	}
+	c.move(guessWindow)
+	p.guesses.failed("ann", home)
+	if n := len(p.guesses.pairs.byKey); n != 1 || len(p.guesses.hosts.byKey) != 1 {
+		t.Errorf("%d pairs after their time", n)
+	}
+}
+
+// waitFor waits until q holds as many checks as wanted.
+func waitFor(t *testing.T, q *slowChecks, waiting, suspects int) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		q.mu.Lock()
+		w, s := q.waiting.Len(), q.suspects.Len()
+		q.mu.Unlock()
+		if w == waiting && s == suspects {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d wait, and %d suspects", w, s)
+		}
+	}
+}
+
+// TestSlowChecks has checks wait for a place, suspects last, and not for ever.
+func TestSlowChecks(t *testing.T) {
+	q := newSlowChecks()
+	q.free, q.wait = 1, time.Hour
+	leave, err := q.enter(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := make(chan string, 3)
+	var wg sync.WaitGroup
+	start := func(name string, suspect bool) {
+		wg.Go(func() {
+			leave, err := q.enter(t.Context(), suspect)
+			if err != nil {
+				t.Error(name, err)
+				return
+			}
+			order <- name
+			leave()
+		})
+	}
+	start("suspect", true)
+	waitFor(t, q, 0, 1)
+	start("first", false)
+	waitFor(t, q, 1, 1)
+	start("second", false)
+	waitFor(t, q, 2, 1)
+	leave()
+	wg.Wait()
+	for _, want := range []string{"first", "second", "suspect"} {
+		if got := <-order; got != want {
+			t.Errorf("%s came, want %s", got, want)
+		}
+	}
+	if q.free != 1 {
+		t.Errorf("%d places are free", q.free)
+	}
+}
+
+// TestSlowChecksAreBounded refuses those for which there is no room: suspects first.
+func TestSlowChecksAreBounded(t *testing.T) {
+	q := newSlowChecks()
+	q.free, q.wait = 0, time.Hour
+	ctx, cancel := context.WithCancel(t.Context())
+	results := make(chan error, 2*maxSlowWaiting)
+	for i := range maxSlowWaiting {
+		go func() { _, err := q.enter(ctx, true); results <- err }()
+		waitFor(t, q, 0, i+1)
+	}
+	if _, err := q.enter(ctx, true); errs.CodeOf(err) != errs.RateLimited || errs.From(err).RetryAfter == 0 {
+		t.Error("one suspect too many:", err)
+	}
+	go func() { _, err := q.enter(ctx, false); results <- err }()
+	waitFor(t, q, 1, maxSlowWaiting-1)
+	if err := <-results; errs.CodeOf(err) != errs.RateLimited {
+		t.Error("a suspect that makes room:", err)
+	}
+	cancel()
+	for range maxSlowWaiting {
+		if err := <-results; err == nil {
+			t.Error("one came in")
+		}
+	}
+	q.wait = time.Millisecond
+	if _, err := q.enter(t.Context(), false); errs.CodeOf(err) != errs.RateLimited {
+		t.Error("waited too long:", err)
+	}
+	waitFor(t, q, 0, 0)
+	// A place that is offered to one who has just given up goes on to the next.
+	c, _ := q.queue(false)
+	q.leave()
+	if err := q.giveUp(c, context.Canceled); err == nil || q.free != 1 {
+		t.Errorf("%v, %d places are free", err, q.free)
+	}
+}
+
+// TestSlowPasswordsWaitForTheirContext answers a client that leaves.
+func TestSlowPasswordsWaitForTheirContext(t *testing.T) {
+	p := inline(t, "ann="+hashBcrypt(t, "secret"))
+	p.slow.free = 0
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := p.Check(ctx, "ann", "secret", home)
+	if errs.From(err).Status() != 401 || errs.CodeOf(err) != errs.Cancelled {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestSuspects has an address with many failures wait behind others.
+func TestSuspects(t *testing.T) {
+	p, c := timed(t, "ann=secret")
+	for i := range maxFromAddress + 1 {
+		if p.guesses.suspect(home) {
+			t.Fatalf("a suspect after %d", i)
+		}
+		p.guesses.failed(fmt.Sprint(i), home)
+	}
+	if !p.guesses.suspect(home) || p.guesses.suspect(netip.MustParseAddr("192.0.2.8")) {
+		t.Error("not who failed is the suspect")
+	}
+	c.move(guessWindow)
+	if p.guesses.suspect(home) {
+		t.Error("for ever")
+	}
+}

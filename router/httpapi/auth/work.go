@@ -1,0 +1,113 @@
+package auth
+
+import (
+	"slices"
+	"sync"
+
+	"cordwood/proto/errs"
+	"cordwood/router/access"
+)
+
+// openWork is all work that is under way, and has to end when its sender may no longer do it.
+type openWork struct {
+	mu  sync.Mutex // guards what follows, and the needs and the end of each
+	all map[*Work]struct{}
+}
+
+// Work is something that is under way for a sender: a request, a tail, a connection. When
+// the list of users changes, each work is held against the new list, and ended if its
+// sender is gone, has another password, or lost a right that the work needs. It implements
+// access.Work.
+type Work struct {
+	p      *Provider
+	sender access.Sender
+	end    func(error)
+
+	needs []access.Need
+	lost  error // why it was ended
+}
+
+// Begin returns work of s, which Authenticate returned. When s may no longer do it, end is
+// called, once, with an error that says why; it may be called at any time before End has
+// returned, and must not block. Without end the work is not followed: Require alone says
+// what is allowed.
+func (p *Provider) Begin(s access.Sender, end func(error)) access.Work {
+	w := &Work{p: p, sender: s, end: end}
+	if end != nil {
+		p.work.mu.Lock()
+		defer p.work.mu.Unlock()
+		p.work.all[w] = struct{}{}
+	}
+	return w
+}
+
+// Require returns an error if the sender may not do n by the list of users as it is now.
+// The work then needs n until it is over.
+func (w *Work) Require(n access.Need) error {
+	if err := w.sender.Require(n); err != nil {
+		return err // what the user never could do
+	}
+	if w.end == nil {
+		return w.p.users.Load().still(w.sender, n)
+	}
+	w.p.work.mu.Lock()
+	defer w.p.work.mu.Unlock()
+	if w.lost != nil {
+		return w.lost
+	}
+	if err := w.p.users.Load().still(w.sender, n); err != nil {
+		return err
+	}
+	// Rights are the same for all objects, so one need for each privilege is enough.
+	if !slices.ContainsFunc(w.needs, func(have access.Need) bool { return have.Privilege == n.Privilege }) {
+		w.needs = append(w.needs, n)
+	}
+	return nil
+}
+
+// End says that the work is over.
+func (w *Work) End() {
+	w.p.work.mu.Lock()
+	defer w.p.work.mu.Unlock()
+	delete(w.p.work.all, w)
+}
+
+// recheck ends the work that may not go on by the list of users as it is now.
+func (p *Provider) recheck() {
+	var ended []*Work
+	p.work.mu.Lock()
+	users := p.users.Load()
+	for w := range p.work.all {
+		err := users.still(w.sender, access.Need{Privilege: access.SignedIn})
+		for i := 0; err == nil && i < len(w.needs); i++ {
+			err = users.still(w.sender, w.needs[i])
+		}
+		if err != nil {
+			w.lost = err
+			delete(p.work.all, w)
+			ended = append(ended, w)
+		}
+	}
+	p.work.mu.Unlock()
+	// Without the lock: what ends may call End.
+	for _, w := range ended {
+		w.end(w.lost)
+	}
+	if len(ended) > 0 {
+		p.log.Info("requests and connections ended, whose users may no longer go on", "count", len(ended))
+	}
+}
+
+// still returns an error if s, who signed in by an earlier list, may not do n by this one.
+func (l *userList) still(s access.Sender, n access.Need) error {
+	u, found := l.byName[s.User]
+	switch {
+	case !found:
+		return refuse(errs.UserPasswordMismatch, "the user "+shorten(s.User)+" was removed from the list of users")
+	case u.sender.Version != s.Version:
+		return refuse(errs.UserPasswordMismatch, "the password of "+shorten(s.User)+" was changed: sign in with the new one")
+	case !u.sender.May(n):
+		return errs.New(errs.AccessDenied, "the right %s was taken away from %s", n.Privilege, shorten(s.User))
+	}
+	return nil
+}
