@@ -21,6 +21,8 @@ const (
 // keyWindow remembers which batches with a key were appended.
 type keyWindow struct {
 	ids map[batchID]struct{}
+	// bodies has, for each session in ids, what the newest of its batches says of the body.
+	bodies map[uint64]uint32
 	// queue has the ids in the order in which they were appended, from head on: their
 	// times ascend, because the clock never goes back.
 	queue []manifest.Key
@@ -28,7 +30,7 @@ type keyWindow struct {
 }
 
 func newKeyWindow(stored []manifest.Key) *keyWindow {
-	w := &keyWindow{ids: make(map[batchID]struct{}, len(stored))}
+	w := &keyWindow{ids: make(map[batchID]struct{}, len(stored)), bodies: make(map[uint64]uint32, len(stored))}
 	for _, k := range stored {
 		w.add(batchID{k.Session, k.Seq}, k.At)
 	}
@@ -40,6 +42,13 @@ func (w *keyWindow) has(id batchID) bool {
 	return ok
 }
 
+// reused tells whether the request's key was used with another body. Keys of routers that put no
+// body into ids have a session for each id, so it tells nothing of them.
+func (w *keyWindow) reused(id batchID) bool {
+	body, ok := w.bodies[id.session]
+	return ok && body != column.KeyedBody(id.seq)
+}
+
 // add notes that a batch was appended at a time of the replicated clock.
 func (w *keyWindow) add(id batchID, now int64) {
 	if w.has(id) {
@@ -49,6 +58,7 @@ func (w *keyWindow) add(id batchID, now int64) {
 		w.pop()
 	}
 	w.ids[id] = struct{}{}
+	w.bodies[id.session] = column.KeyedBody(id.seq)
 	w.queue = append(w.queue, manifest.Key{Session: id.session, Seq: id.seq, At: now})
 }
 
@@ -65,6 +75,9 @@ func (w *keyWindow) len() int { return len(w.queue) - w.head }
 func (w *keyWindow) pop() {
 	k := &w.queue[w.head]
 	delete(w.ids, batchID{k.Session, k.Seq})
+	if w.bodies[k.Session] == column.KeyedBody(k.Seq) {
+		delete(w.bodies, k.Session)
+	}
 	w.head++
 	if w.head > 1024 && w.head > len(w.queue)/2 {
 		w.queue = append(w.queue[:0], w.queue[w.head:]...)

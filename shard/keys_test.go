@@ -2,13 +2,16 @@ package shard
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"cordwood/proto/column"
+	"cordwood/proto/errs"
 	"cordwood/proto/schemapb"
 	"cordwood/shard/manifest"
 )
@@ -86,6 +89,40 @@ func TestKeys(t *testing.T) {
 	}
 	s.mustPut(key(1))
 	see("m", "m", "m")
+}
+
+// TestKeyWithAnotherBody: a request's key with another body is refused with 422 before anything
+// of it is appended, as long as the key is remembered; after a restart and a flush too.
+func TestKeyWithAnotherBody(t *testing.T) {
+	s := openShard(t, testConfig(t))
+	key := func(body uint64, rest uint32) []byte {
+		return batch(head(1, column.KeyedBit|5, column.KeyedSeq(body<<32, rest)), fmt.Sprint("body ", body))
+	}
+	s.mustPut(key(1, 7))
+	refused := func() {
+		t.Helper()
+		for _, other := range [][][]byte{{key(2, 7)}, {key(2, 8)}, {batch(head(1, column.KeyedBit|6, 1), "beside"), key(2, 7)}} {
+			_, err := s.put(other...)
+			if errs.From(err).Status() != 422 || errs.CodeOf(err) != errs.InvalidArguments || !strings.Contains(err.Error(), "Idempotency-Key") {
+				t.Errorf("another body: %v", err)
+			}
+		}
+		if diff := cmp.Diff([]string{"body 1"}, s.rows(1)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	refused()
+	s.mustPut(key(1, 7)) // the same again
+	refused()
+	s = s.reopen()
+	refused()
+	s.flush()
+	s = s.reopen()
+	refused()
+	s.mustPut(key(1, 8)) // the same body that was cut in another way
+	if got := len(s.rows(1)); got != 2 {
+		t.Errorf("%d rows", got)
+	}
 }
 
 // TestKeysOfUnloggedTables: batches with a key go through the log whatever their table.

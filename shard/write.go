@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"cordwood/proto/column"
@@ -224,6 +225,12 @@ func (s *Shard) precheck(ctx context.Context, w *pending) (index uint64, need []
 		case needTable:
 			need = appendNew(need, headers[i].TableID)
 		case admitted:
+			if h := &headers[i]; keyed(h) && s.state.keys.reused(batchID{h.Session, h.Seq}) {
+				s.mu.RUnlock()
+				return 0, nil, errs.New(errs.InvalidArguments,
+					"the Idempotency-Key was used for another body within the last %d minutes, and nothing of this one is stored: send it with a key of its own", int(keyTTL.Minutes())).
+					WithStatus(http.StatusUnprocessableEntity)
+			}
 			fresh[i], some = true, true
 		}
 	}

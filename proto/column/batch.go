@@ -47,6 +47,13 @@ const KeyedBit = 1 << 63
 // KeyedSession tells whether a session is part of the hash of a request's key.
 func KeyedSession(session uint64) bool { return session&KeyedBit != 0 }
 
+// KeyedSeq is the sequence number of a batch whose session is the hash of a request's key
+// without its body: it begins with the hash of that.
+func KeyedSeq(body uint64, rest uint32) uint64 { return body>>32<<32 | uint64(rest) }
+
+// KeyedBody is the part of a sequence number that KeyedSeq took of the hash of the body.
+func KeyedBody(seq uint64) uint32 { return uint32(seq >> 32) }
+
 // Batch is an immutable batch of rows, read in place. It may be read concurrently.
 type Batch struct {
 	Header

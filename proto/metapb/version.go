@@ -11,11 +11,12 @@ package metapb
 //	3  shards that are made anew
 //	4  tables that merge rows get other shards, and are spread
 //	5  column batches that are packed in more ways
+//	6  ids of batches that tell the body of a request with a key
 const (
 	// MinProtocol is the oldest version that this program understands.
 	MinProtocol = 1
 	// MaxProtocol is the newest one.
-	MaxProtocol = 5
+	MaxProtocol = 6
 	// ProtocolCluster is the version that brought clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolAnew is the version that lets shards be made anew when their rows are lost.
@@ -24,4 +25,7 @@ const (
 	ProtocolHandoff = 4
 	// ProtocolPacking is the version that brought more ways to pack column batches.
 	ProtocolPacking = 5
+	// ProtocolKeyBodies is the version from which on the id of a batch of a request with a key
+	// has the hash of the body apart from that of the key.
+	ProtocolKeyBodies = 6
 )

@@ -14,6 +14,8 @@ import (
 	"cordwood/router/ingest/native"
 	"cordwood/router/pipeline"
 	"cordwood/router/write"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // Writer stores what a pipeline made of a request.
@@ -83,6 +85,9 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 		return ingestResult{}, s.failedAt("body", err)
 	}
 	defer b.Release()
+	if p.key.Text != "" {
+		p.key.Body = max(xxhash.Sum64(b.Data), 1)
+	}
 	s.metrics.bodySeconds.Observe(time.Since(begin).Seconds())
 	if err := p.check(s.cfg.Catalog); err != nil {
 		return ingestResult{}, s.failedAt("parameters", err)

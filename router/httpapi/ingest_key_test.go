@@ -13,8 +13,12 @@ import (
 func TestIngestKey(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
 	w := f.ingest("", `{"a":1}`, "Authorization", "rw", "Idempotency-Key", " 8e03978e-40d5 ")
-	if w.Code != 200 || f.writer.key != (write.Key{Text: "8e03978e-40d5", User: "rw"}) {
+	body := f.writer.key.Body
+	if w.Code != 200 || body == 0 || f.writer.key != (write.Key{Text: "8e03978e-40d5", User: "rw", Body: body}) {
 		t.Fatal(w.Code, w.Body, f.writer.key)
+	}
+	if f.ingest("", `{"a":2}`, "Authorization", "rw", "Idempotency-Key", "8e03978e-40d5"); f.writer.key.Body == body {
+		t.Error("another body has the same hash")
 	}
 	if f.ingest("", `{"a":1}`, "Authorization", "rw"); f.writer.key != (write.Key{}) {
 		t.Error(f.writer.key)

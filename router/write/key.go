@@ -12,6 +12,7 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
@@ -24,10 +25,16 @@ type Key struct {
 	Text string
 	// User keeps the keys of users apart.
 	User string
+	// Body is a hash of the request's body, not 0: another body under the same key is refused.
+	// 0: nobody looks.
+	Body uint64
 }
 
 // keysSince is the cluster version from which on shards know keys.
 const keysSince = 2
+
+// bodiesSince is the cluster version from which on routers put the body's hash into ids.
+const bodiesSince = metapb.ProtocolKeyBodies
 
 // keyMemory is for how long after a table's writes went elsewhere the shards of before are
 // asked for keys: for as long as they remember them, and as much again, because their
@@ -41,27 +48,45 @@ type batchID struct{ session, seq uint64 }
 // called by the id that it was made with; path is that of a partition, if they were cut so. It is the
 // same whenever, and by whomever, the same request is sent again, as long as it is the
 // same table and its rows are cut in the same way; if they are not, they are other rows.
+//
+// With the hash of a body, that is the upper half of the sequence number, and the session says
+// nothing of the body: so a shard can tell that a key comes with another one.
 func (k Key) id(table uint64, nth, from, to int, path uint64) batchID {
 	b := make([]byte, 0, 128+len(k.Text)+len(k.User))
-	b = append(b, "cordwood request key 1"...)
+	if k.Body == 0 {
+		b = append(b, "cordwood request key 1"...)
+	} else {
+		b = append(b, "cordwood request key 2"...)
+	}
 	for _, text := range []string{k.Text, k.User} {
 		b = binary.AppendUvarint(b, uint64(len(text)))
 		b = append(b, text...)
 	}
 	b = binary.BigEndian.AppendUint64(b, table)
-	for _, n := range []int{nth, from, to} {
+	for _, n := range []int{nth, from} {
 		b = binary.BigEndian.AppendUint64(b, uint64(n))
+	}
+	if k.Body == 0 {
+		b = binary.BigEndian.AppendUint64(b, uint64(to))
 	}
 	if path != 0 {
 		b = binary.BigEndian.AppendUint64(b, path)
 	}
 	sum := sha256.Sum256(b)
+	if k.Body != 0 {
+		end := sha256.Sum256(binary.BigEndian.AppendUint64(b, uint64(to)))
+		return batchID{binary.BigEndian.Uint64(sum[:]) | column.KeyedBit, column.KeyedSeq(k.Body, binary.BigEndian.Uint32(end[:]))}
+	}
 	return batchID{binary.BigEndian.Uint64(sum[:]) | column.KeyedBit, binary.BigEndian.Uint64(sum[8:])}
 }
 
-// shard is the one of a table's shards that takes the batch: every router says the same.
-func (id batchID) shard(shards []uint32) uint32 {
-	return shards[id.seq%uint64(len(shards))]
+// keyShard is the one of a table's shards that takes a job of a request with a key: every router
+// says the same, whatever the body is.
+func (j *job) keyShard(shards []uint32) uint32 {
+	if j.body {
+		return shards[j.id.session%uint64(len(shards))]
+	}
+	return shards[j.id.seq%uint64(len(shards))]
 }
 
 // identify gives the jobs of a request with a key their identities. Their tables are known.
@@ -75,6 +100,7 @@ func (r *request) identify(key Key) {
 		n := nth[t.table.Origin()]
 		nth[t.table.Origin()]++
 		for _, j := range t.jobs {
+			j.body = key.Body != 0
 			if p := j.part; p != nil {
 				j.id = key.id(t.table.Origin(), n, p.from, p.to, p.path)
 			} else {

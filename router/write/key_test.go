@@ -18,21 +18,43 @@ import (
 // TestKeyIdentity: the identity depends on every part of what it is made of, and on
 // nothing else; its session says that it is one.
 func TestKeyIdentity(t *testing.T) {
-	base := Key{"k", "u"}.id(5, 0, 0, 10, 0)
-	if base.session&column.KeyedBit == 0 || base != (Key{"k", "u"}).id(5, 0, 0, 10, 0) {
+	base := Key{Text: "k", User: "u"}.id(5, 0, 0, 10, 0)
+	if base.session&column.KeyedBit == 0 || base != (Key{Text: "k", User: "u"}).id(5, 0, 0, 10, 0) {
 		t.Fatal(base)
 	}
 	seen := map[batchID]string{base: "base"}
 	for name, id := range map[string]batchID{
-		"key": Key{"l", "u"}.id(5, 0, 0, 10, 0), "user": Key{"k", "v"}.id(5, 0, 0, 10, 0), "table": Key{"k", "u"}.id(6, 0, 0, 10, 0),
-		"part": Key{"k", "u"}.id(5, 1, 0, 10, 0), "from": Key{"k", "u"}.id(5, 0, 1, 10, 0), "to": Key{"k", "u"}.id(5, 0, 0, 11, 0),
-		"path":   Key{"k", "u"}.id(5, 0, 0, 10, 1),
-		"border": Key{"ku", ""}.id(5, 0, 0, 10, 0),
+		"key": Key{Text: "l", User: "u"}.id(5, 0, 0, 10, 0), "user": Key{Text: "k", User: "v"}.id(5, 0, 0, 10, 0), "table": Key{Text: "k", User: "u"}.id(6, 0, 0, 10, 0),
+		"part": Key{Text: "k", User: "u"}.id(5, 1, 0, 10, 0), "from": Key{Text: "k", User: "u"}.id(5, 0, 1, 10, 0), "to": Key{Text: "k", User: "u"}.id(5, 0, 0, 11, 0),
+		"path":   Key{Text: "k", User: "u"}.id(5, 0, 0, 10, 1),
+		"border": Key{Text: "ku", User: ""}.id(5, 0, 0, 10, 0),
 	} {
 		if other, same := seen[id]; same {
 			t.Errorf("%s: the same as %s", name, other)
 		}
 		seen[id] = name
+	}
+}
+
+// TestKeyIdentityWithBody: the session depends on all but the body and the rows' end, so that
+// another body is known to be one, and the body is in the sequence number.
+func TestKeyIdentityWithBody(t *testing.T) {
+	k := Key{Text: "k", User: "u", Body: 1 << 40}
+	other := Key{Text: "k", User: "u", Body: 2 << 40}
+	a, b := k.id(5, 0, 0, 10, 0), other.id(5, 0, 0, 12, 0)
+	if a.session != b.session || a.session&column.KeyedBit == 0 || column.KeyedBody(a.seq) == column.KeyedBody(b.seq) {
+		t.Errorf("%x and %x", a, b)
+	}
+	if c := k.id(5, 0, 0, 11, 0); c.session != a.session || c == a || column.KeyedBody(c.seq) != column.KeyedBody(a.seq) {
+		t.Errorf("rows that end elsewhere: %x and %x", a, c)
+	}
+	for name, c := range map[string]batchID{
+		"key": Key{Text: "l", User: "u", Body: 1 << 40}.id(5, 0, 0, 10, 0), "table": k.id(6, 0, 0, 10, 0), "part": k.id(5, 1, 0, 10, 0),
+		"from": k.id(5, 0, 1, 10, 0), "path": k.id(5, 0, 0, 10, 1), "without a body": Key{Text: "k", User: "u"}.id(5, 0, 0, 10, 0),
+	} {
+		if c.session == a.session {
+			t.Errorf("%s: the same session", name)
+		}
 	}
 }
 

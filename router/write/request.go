@@ -50,6 +50,8 @@ type job struct {
 	avoid []uint32
 	// id is the batch's identity, if the request has a key.
 	id batchID
+	// body says that id has the hash of the body.
+	body bool
 	// part, if not nil, has the job's rows, of one partition.
 	part *partition
 }

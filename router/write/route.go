@@ -98,7 +98,7 @@ func (w *Writer) route(t *target) {
 		switch {
 		case j.acked, j.part != nil: // the latter has its shard
 		case j.id != batchID{}:
-			j.shard = j.id.shard(list)
+			j.shard = j.keyShard(list)
 		default:
 			j.shard = w.partitions.pick(t.table, j.bytes, j.avoid, w.cfg.Shards)
 		}

@@ -167,6 +167,9 @@ func (w *Writer) Write(ctx context.Context, out *pipeline.Output) (Result, error
 // remember keys for 15 minutes, and each the last 200,000 batches. A *PartialError, and
 // an error of reason errs.OutcomeUnknown, are mended by sending the request again.
 //
+// The same key with another body is an error of status 422, and nothing is stored, as long as
+// the shard that is asked remembers the key; two such requests at the same time may both be stored.
+//
 // It is not known again if its rows go to other tables or are cut up differently,
 // because the pipeline or a table has changed.
 func (w *Writer) WriteKeyed(ctx context.Context, out *pipeline.Output, key Key) (Result, error) {
@@ -177,6 +180,9 @@ func (w *Writer) WriteKeyed(ctx context.Context, out *pipeline.Output, key Key) 
 	if key != (Key{}) && w.cfg.ClusterVersion() < keysSince {
 		key = Key{}
 		req.warnings = append(req.warnings, "the header Idempotency-Key has no effect until all nodes are upgraded: a repetition is stored again")
+	}
+	if w.cfg.ClusterVersion() < bodiesSince {
+		key.Body = 0
 	}
 	for round := 1; ; round++ {
 		if err := w.ensure(ctx, req); err != nil {
