@@ -92,6 +92,9 @@ type Config struct {
 	MaxTables int
 	// MaxTails bounds the clients that follow a table at a time. Default 64.
 	MaxTails int
+	// MaxTailsPerUser of them are of one user, or, without users, of one address; 0: half of
+	// MaxTails.
+	MaxTailsPerUser int
 }
 
 // The values of Config.OnReject.
@@ -167,8 +170,13 @@ type QueryConfig struct {
 	Threads int
 	// MaxConcurrent queries run at once; more wait. Default 16.
 	MaxConcurrent int
+	// MaxConcurrentPerUser of them are of one user, or, without users, of one address; 0:
+	// three quarters of MaxConcurrent.
+	MaxConcurrentPerUser int
 	// MaxWaiting queries wait at most; others are refused. Default 64.
 	MaxWaiting int
+	// MaxWaitingPerUser of them are of one user; 0: half of MaxWaiting.
+	MaxWaitingPerUser int
 	// MaxWait is how long a query waits at most. Default 10s.
 	MaxWait time.Duration
 	// TempLimit bounds the temporary files of queries. Default 8GiB.
@@ -293,6 +301,15 @@ func (c *Config) Validate() error {
 	}
 	if c.Query.MaxWaiting < 1 || c.Query.MaxWait <= 0 || c.Query.KillGrace <= 0 {
 		bad("--query-max-waiting, --query-max-wait and --query-kill-grace must be positive")
+	}
+	if n := c.Query.MaxConcurrentPerUser; n < 0 || n > c.Query.MaxConcurrent {
+		bad("--query-max-concurrent-per-user %d: want 1 to --query-max-concurrent, %d, or 0", n, c.Query.MaxConcurrent)
+	}
+	if n := c.Query.MaxWaitingPerUser; n < 0 || n > c.Query.MaxWaiting {
+		bad("--query-max-waiting-per-user %d: want 1 to --query-max-waiting, %d, or 0", n, c.Query.MaxWaiting)
+	}
+	if n := c.MaxTailsPerUser; n < 0 || n > c.MaxTails {
+		bad("--max-tails-per-user %d: want 1 to --max-tails, %d, or 0", n, c.MaxTails)
 	}
 	if m := c.Query.Memory; m != 0 && m < 16<<20 {
 		bad("--query-memory %s: want at least 16MiB, or 0", m)

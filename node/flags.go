@@ -58,7 +58,9 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.Var(&c.Query.Memory, "query-memory", "memory limit of all queries; 0: a quarter of the machine's")
 	fs.IntVar(&c.Query.Threads, "query-threads", 0, "threads of the query engine; 0: one per core")
 	fs.IntVar(&c.Query.MaxConcurrent, "query-max-concurrent", 16, "queries that run at once; more wait")
+	fs.IntVar(&c.Query.MaxConcurrentPerUser, "query-max-concurrent-per-user", 0, "queries of one user, or without users of one address, that run at the same time; 0: three quarters of query-max-concurrent")
 	fs.IntVar(&c.Query.MaxWaiting, "query-max-waiting", 64, "queries that wait at most; others are refused")
+	fs.IntVar(&c.Query.MaxWaitingPerUser, "query-max-waiting-per-user", 0, "queries of one user, or without users of one address, that wait at most; 0: half of query-max-waiting")
 	fs.DurationVar(&c.Query.MaxWait, "query-max-wait", 10*time.Second, "how long a query waits at most before it is refused")
 	c.Query.TempLimit = 8 << 30
 	fs.Var(&c.Query.TempLimit, "query-temp-limit", "temporary files of queries that exceed query-memory, in the data folder")
@@ -88,4 +90,5 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.IntVar(&c.MaxColumns, "max-columns", 4096, "columns that a table may have")
 	fs.IntVar(&c.MaxTables, "max-tables", 100_000, "tables that there may be, over all databases")
 	fs.IntVar(&c.MaxTails, "max-tails", 64, "clients that may follow a table (/v1/tail) at a time")
+	fs.IntVar(&c.MaxTailsPerUser, "max-tails-per-user", 0, "tails of one user, or without users of one address; 0: half of max-tails")
 }

@@ -46,7 +46,8 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 	}
 	service, err := query.New(query.Config{
 		Meta: client, Shards: shards, Writer: writer, Timeout: n.cfg.Query.Timeout, MaxTimeout: n.cfg.Query.MaxTimeout,
-		Running: n.cfg.Query.MaxConcurrent, Waiting: n.cfg.Query.MaxWaiting, MaxWait: n.cfg.Query.MaxWait,
+		Running: n.cfg.Query.MaxConcurrent, RunningPerUser: n.cfg.Query.MaxConcurrentPerUser,
+		Waiting: n.cfg.Query.MaxWaiting, WaitingPerUser: n.cfg.Query.MaxWaitingPerUser, MaxWait: n.cfg.Query.MaxWait,
 		MaxColumns: n.cfg.MaxColumns, Writable: n.disk.writable, Logger: n.log, Registerer: n.registry,
 	})
 	if err != nil {
@@ -97,7 +98,7 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 // openTail makes the handler of tails, which end when their port closes.
 func (n *node) openTail(client *metaclient.Client, shards *shardclient.Client) (*tail.Handler, error) {
 	h, err := tail.New(tail.Config{
-		Meta: client, Analyze: shards.Analyze, WriteError: httpapi.WriteError, MaxOpen: n.cfg.MaxTails,
+		Meta: client, Analyze: shards.Analyze, WriteError: httpapi.WriteError, MaxOpen: n.cfg.MaxTails, MaxOpenPerUser: n.cfg.MaxTailsPerUser,
 		Follow: func(ctx context.Context, req *shardpb.TailRequest) (tail.Reader, error) {
 			r, err := shards.Tail(ctx, req)
 			if err != nil {

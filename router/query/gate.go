@@ -1,51 +1,214 @@
 package query
 
 import (
+	"container/list"
 	"context"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/router/access"
 )
 
-// gate bounds the SELECTs that run, and those that wait for it.
+// gate bounds the SELECTs that run and those that wait for it, and divides the places among
+// users. One user holds at most perUser of them, and the last reserve places go only to
+// users of whom nothing runs, so that another user's first query finds a place. Whose query
+// is next is decided by who runs least, then by who waited longest.
 type gate struct {
-	slots   chan struct{}
-	waiting atomic.Int64
-	most    int64
-	maxWait time.Duration
+	running, perUser, reserve int
+	waiting, waitingPerUser   int
+	maxWait                   time.Duration
+
+	mu     sync.Mutex // guards what follows
+	used   int
+	waits  int
+	shares map[string]*share // of users that run or wait for something
+	grants uint64
+}
+
+// share is what one user runs and waits for.
+type share struct {
+	running int
+	waiting list.List // of *turn
+	last    uint64    // which grant was its last one
+}
+
+// turn is one that waits. ready gets nil when it may run, or why it never will.
+type turn struct {
+	share *share
+	at    *list.Element
+	ready chan error
 }
 
 func newGate(cfg Config) *gate {
-	return &gate{slots: make(chan struct{}, cfg.Running), most: int64(cfg.Waiting), maxWait: cfg.MaxWait}
+	g := &gate{running: cfg.Running, waiting: cfg.Waiting, maxWait: cfg.MaxWait, shares: map[string]*share{}}
+	quarter := max(1, cfg.Running/4)
+	g.perUser = cfg.RunningPerUser
+	if g.perUser == 0 {
+		g.perUser = cfg.Running - quarter
+	}
+	g.perUser = min(max(1, g.perUser), cfg.Running)
+	g.reserve = min(quarter, cfg.Running-g.perUser)
+	if g.waitingPerUser = cfg.WaitingPerUser; g.waitingPerUser == 0 {
+		g.waitingPerUser = max(1, cfg.Waiting/2)
+	}
+	return g
 }
 
-// enter waits for a place; leave gives it back.
+// enter waits for a place for the caller of ctx; leave gives it back.
 func (g *gate) enter(ctx context.Context) (leave func(), err error) {
-	leave = func() { <-g.slots }
-	select {
-	case g.slots <- struct{}{}:
+	key := access.From(ctx).Share()
+	t, err := g.queue(key)
+	if err != nil {
+		return nil, err
+	}
+	leave = func() { g.leave(key) }
+	if t == nil {
 		return leave, nil
-	default:
 	}
-	if g.waiting.Add(1) > g.most {
-		g.waiting.Add(-1)
-		return nil, g.busy("and %d wait already", g.most)
-	}
-	defer g.waiting.Add(-1)
 	timer := time.NewTimer(g.maxWait)
 	defer timer.Stop()
 	select {
-	case g.slots <- struct{}{}:
-		return leave, nil
+	case err = <-t.ready:
 	case <-timer.C:
-		return nil, g.busy("and none ended within %s", g.maxWait)
+		err = g.giveUp(key, t, g.busy("%d queries are running, and none made room for this one within %s", g.running, g.maxWait))
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		err = g.giveUp(key, t, ctx.Err())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return leave, nil
+}
+
+// queue takes a place, and then returns nil, or a place among those that wait.
+func (g *gate) queue(key string) (*turn, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.shares[key]
+	if s == nil {
+		s = &share{}
+		g.shares[key] = s
+	}
+	defer g.forget(key)
+	if g.mayRun(s) {
+		g.grant(s)
+		return nil, nil
+	}
+	if n := s.waiting.Len(); n >= g.waitingPerUser {
+		return nil, g.busy("%d queries of this user are running and %d wait already, which is the most for one user", s.running, n)
+	}
+	if g.waits >= g.waiting && !g.makeRoom(s) {
+		return nil, g.busy("%d queries are running, and %d wait already", g.used, g.waits)
+	}
+	t := &turn{share: s, ready: make(chan error, 1)}
+	t.at = s.waiting.PushBack(t)
+	g.waits++
+	return t, nil
+}
+
+// makeRoom turns away the youngest query of the user of whom most wait, if that is more
+// than there would be of s.
+func (g *gate) makeRoom(s *share) bool {
+	most := s
+	for _, other := range g.shares {
+		if other.waiting.Len() > most.waiting.Len() {
+			most = other
+		}
+	}
+	if most.waiting.Len() <= s.waiting.Len()+1 {
+		return false
+	}
+	last := most.waiting.Back()
+	most.waiting.Remove(last)
+	g.waits--
+	last.Value.(*turn).ready <- g.busy("%d queries are running, and of this user most wait: this one made room for that of another user", g.used)
+	return true
+}
+
+// mayRun reports whether there is a place for one more query of s.
+func (g *gate) mayRun(s *share) bool {
+	free := g.running - g.used
+	return s.running < g.perUser && (free > g.reserve || s.running == 0 && free > 0)
+}
+
+// grant gives a place to s.
+func (g *gate) grant(s *share) {
+	g.used++
+	s.running++
+	g.grants++
+	s.last = g.grants
+}
+
+// leave gives a place back, and lets those run that it is for.
+func (g *gate) leave(key string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.used--
+	g.shares[key].running--
+	g.forget(key)
+	g.next()
+}
+
+// next lets queries run that wait, as long as there are places for them.
+func (g *gate) next() {
+	for {
+		var first *share
+		for _, s := range g.shares {
+			if s.waiting.Len() == 0 || !g.mayRun(s) {
+				continue
+			}
+			if first == nil || s.running < first.running || s.running == first.running && s.last < first.last {
+				first = s
+			}
+		}
+		if first == nil {
+			return
+		}
+		e := first.waiting.Front()
+		first.waiting.Remove(e)
+		g.waits--
+		g.grant(first)
+		e.Value.(*turn).ready <- nil
 	}
 }
 
+// giveUp takes t out of its queue and returns err. If t's turn has come meanwhile, it is
+// given back.
+func (g *gate) giveUp(key string, t *turn, err error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	select {
+	case came := <-t.ready:
+		if came == nil {
+			g.used--
+			t.share.running--
+			g.next()
+		}
+	default:
+		t.share.waiting.Remove(t.at)
+		g.waits--
+	}
+	g.forget(key)
+	return err
+}
+
+// forget drops the share of a user of whom nothing runs or waits.
+func (g *gate) forget(key string) {
+	if s := g.shares[key]; s != nil && s.running == 0 && s.waiting.Len() == 0 {
+		delete(g.shares, key)
+	}
+}
+
+// counts are how many run and how many wait.
+func (g *gate) counts() (running, waiting int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.used, g.waits
+}
+
 func (g *gate) busy(format string, args ...any) error {
-	args = append([]any{cap(g.slots)}, args...)
-	return errs.New(errs.ShardBusy, "%d queries are running, "+format+"; try again later", args...).WithRetryAfter(time.Second)
+	e := errs.New(errs.ShardBusy, format, args...)
+	e.Msg += "; try again later"
+	return e.WithRetryAfter(time.Second)
 }

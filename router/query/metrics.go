@@ -32,10 +32,10 @@ func newMetrics(reg prometheus.Registerer, g *gate) (*metrics, error) {
 	}
 	running := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "cordwood_sql_running", Help: "SELECT statements that run now.",
-	}, func() float64 { return float64(len(g.slots)) })
+	}, func() float64 { running, _ := g.counts(); return float64(running) })
 	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "cordwood_sql_waiting", Help: "SELECT statements that wait for their turn.",
-	}, func() float64 { return float64(g.waiting.Load()) })
+	}, func() float64 { _, waiting := g.counts(); return float64(waiting) })
 	for _, c := range []prometheus.Collector{m.statements, m.seconds, running, waiting} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("query: register metrics: %w", err)

@@ -81,8 +81,13 @@ type Config struct {
 	MaxTimeout time.Duration
 	// Running bounds the SELECTs that run at a time. The default value is 16.
 	Running int
+	// RunningPerUser bounds those of one user, or, without authentication, of one client's
+	// address. The default value is three quarters of Running.
+	RunningPerUser int
 	// Waiting bounds those that wait for their turn. The default value is 64.
 	Waiting int
+	// WaitingPerUser bounds those of one user. The default value is half of Waiting.
+	WaitingPerUser int
 	// MaxWait bounds how long one waits. The default value is 10 s.
 	MaxWait time.Duration
 	// MaxColumns bounds the columns of a table. The default value is 4096.
@@ -130,7 +135,7 @@ func (c Config) Validate() error {
 	if c.Meta == nil || c.Shards == nil || c.Writer == nil {
 		faults = append(faults, errors.New("query: Config.Meta, Config.Shards and Config.Writer must be set"))
 	}
-	if c.Timeout < 0 || c.MaxTimeout < 0 || c.MaxWait < 0 || c.Running < 0 || c.Waiting < 0 || c.MaxColumns < 0 {
+	if c.Timeout < 0 || c.MaxTimeout < 0 || c.MaxWait < 0 || c.Running < 0 || c.RunningPerUser < 0 || c.Waiting < 0 || c.WaitingPerUser < 0 || c.MaxColumns < 0 {
 		faults = append(faults, errors.New("query: limits must not be negative"))
 	}
 	return errors.Join(faults...)

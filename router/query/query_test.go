@@ -251,9 +251,9 @@ func TestGate(t *testing.T) {
 		}
 	}
 	go run()
-	until("one runs", func() bool { return len(w.gate.slots) == 1 })
+	until("one runs", func() bool { running, _ := w.gate.counts(); return running == 1 })
 	go run()
-	until("one waits", func() bool { return w.gate.waiting.Load() == 1 })
+	until("one waits", func() bool { _, waiting := w.gate.counts(); return waiting == 1 })
 	if _, err := w.run(t.Context(), "SELECT 1"); errs.CodeOf(err) != errs.ShardBusy || errs.From(err).RetryAfter == 0 {
 		t.Errorf("third: %v", err)
 	}
@@ -266,7 +266,7 @@ func TestGate(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if len(w.gate.slots) != 0 || w.gate.waiting.Load() != 0 {
+	if running, waiting := w.gate.counts(); running != 0 || waiting != 0 || len(w.gate.shares) != 0 {
 		t.Error("places are lost")
 	}
 	short := newWorld(t, func(c *Config) { c.Running, c.MaxWait = 1, time.Millisecond })

@@ -25,6 +25,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/router/access"
 	"cordwood/router/query/statement"
 )
 
@@ -60,6 +61,9 @@ type Config struct {
 
 	// MaxOpen bounds the tails that are open at a time. The default value is 64.
 	MaxOpen int
+	// MaxOpenPerUser bounds those of one user, or, without authentication, of one client's
+	// address. The default value is half of MaxOpen.
+	MaxOpenPerUser int
 	// Heartbeat is how often a client without rows gets an empty line, or a comment, so
 	// that either side sees that the other is there. The default value is 10 s.
 	Heartbeat time.Duration
@@ -83,6 +87,7 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("tail: Config.Meta, Follow, Analyze and WriteError must be set")
 	}
 	setDefault(&c.MaxOpen, 64)
+	setDefault(&c.MaxOpenPerUser, max(1, c.MaxOpen/2))
 	setDefault(&c.Heartbeat, 10*time.Second)
 	setDefault(&c.StallAfter, 10*time.Second)
 	setDefault(&c.LingerAfter, 2*time.Minute)
@@ -107,7 +112,8 @@ type Handler struct {
 	metrics *metrics
 
 	mu     sync.Mutex
-	open   map[*session]struct{}
+	open   map[*session]string // to whose share each one counts
+	shares map[string]int      // how many each has
 	closed bool
 }
 
@@ -117,7 +123,7 @@ func New(cfg Config) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Handler{cfg: cfg, open: map[*session]struct{}{}}
+	h := &Handler{cfg: cfg, open: map[*session]string{}, shares: map[string]int{}}
 	h.metrics, err = newMetrics(cfg.Registerer, h)
 	return h, err
 }
@@ -136,8 +142,8 @@ func (h *Handler) Close() {
 // errStopping ends the tails of a server that stops.
 var errStopping = errs.New(errs.ShardNotReady, "the server is stopping; follow again in a moment").WithRetryAfter(time.Second)
 
-// enter counts a session among the open ones.
-func (h *Handler) enter(s *session) error {
+// enter counts a session among the open ones, and to a user's share of them.
+func (h *Handler) enter(s *session, share string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -146,15 +152,23 @@ func (h *Handler) enter(s *session) error {
 	case len(h.open) >= h.cfg.MaxOpen:
 		return errs.New(errs.RateLimited, "%d tails are open, which is the most that are allowed (--max-tails); end one, or try again later",
 			len(h.open)).WithRetryAfter(5 * time.Second)
+	case h.shares[share] >= h.cfg.MaxOpenPerUser:
+		return errs.New(errs.RateLimited, "%d tails of this user are open, which is the most that are allowed for one (--max-tails-per-user); end one, or try again later",
+			h.shares[share]).WithRetryAfter(5 * time.Second)
 	}
-	h.open[s] = struct{}{}
+	h.open[s] = share
+	h.shares[share]++
 	return nil
 }
 
 func (h *Handler) leave(s *session) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	share := h.open[s]
 	delete(h.open, s)
+	if h.shares[share]--; h.shares[share] <= 0 {
+		delete(h.shares, share)
+	}
 }
 
 // Open is how many tails are open.
@@ -189,7 +203,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 		defer stop()
 	}
 	s := newSession(h, w, t, in.events, cancel)
-	if err := h.enter(s); err != nil {
+	if err := h.enter(s, access.From(r.Context()).Share()); err != nil {
 		return err
 	}
 	defer h.leave(s)

@@ -25,6 +25,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/router/access"
 )
 
 // answer is an Arrow IPC stream with the rows.
@@ -341,6 +342,31 @@ func TestLostRight(t *testing.T) {
 		}
 		<-a.closed
 		<-b.closed
+	}
+}
+
+// TestTooManyOfOneUser leaves room for the tails of others.
+func TestTooManyOfOneUser(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.MaxOpen = 4 })
+	inner := r.h
+	r.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		caller := &access.Caller{Sender: access.Sender{User: req.Header.Get("User"), Right: access.ReadOnly, Proof: "password"}}
+		inner.ServeHTTP(w, req.WithContext(access.With(req.Context(), caller)))
+	})
+	for i, want := range []struct {
+		user   string
+		status int
+	}{{"greedy", 200}, {"greedy", 200}, {"greedy", 429}, {"ann", 200}, {"ann", 200}, {"bob", 429}} {
+		resp := r.get("table=t", "User", want.user)
+		if resp.StatusCode != want.status {
+			t.Fatalf("tail %d, of %s: %d", i+1, want.user, resp.StatusCode)
+		}
+		if want.user != "greedy" || want.status == 200 {
+			continue
+		}
+		if text, _ := io.ReadAll(resp.Body); !strings.Contains(string(text), "6001 2 tails of this user are open") {
+			t.Errorf("%s", text)
+		}
 	}
 }
 
