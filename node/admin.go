@@ -68,7 +68,7 @@ func (n *node) adminHandler() http.Handler {
 	})
 	mux.HandleFunc("GET /openapi.json", n.describeAdmin)
 	// For probes of orchestrators: without TLS, whatever the port for users has.
-	operations := n.operations(http.NotFound)
+	operations := n.operations(n.allMetrics(), http.NotFound)
 	for _, path := range []string{"/health", "/ready", "/metrics"} {
 		mux.Handle("GET "+path, operations)
 	}

@@ -54,6 +54,10 @@ type Config struct {
 	// UserProvider names another source of users, as static_user_provider:file:PATH.
 	UserProvider string
 
+	// MetricsOpen shows /metrics on the ports for users to anybody, while there are users
+	// without names of databases and tables; else to users that may read. Default true.
+	MetricsOpen bool
+
 	// AdminAddr serves metrics, profiles and the log level, to whoever can connect;
 	// empty: off.
 	AdminAddr string
@@ -126,8 +130,6 @@ type HTTPConfig struct {
 	// TrustedProxies are addresses and networks of proxies whose X-Forwarded-For and
 	// X-Forwarded-Proto count. Default none.
 	TrustedProxies []string
-	// ProtectConfig asks for a user at /config too.
-	ProtectConfig bool
 }
 
 // RPCConfig is the port between nodes.
@@ -259,6 +261,9 @@ func (c *Config) Validate() error {
 	}
 	if c.UserFile != "" && c.UserProvider != "" {
 		bad("--user-file and --user-provider are both set: choose one")
+	}
+	if !c.MetricsOpen && c.UserFile == "" && c.UserProvider == "" {
+		bad("--metrics-open=false needs --user-file or --user-provider: without users nobody can be told apart")
 	}
 	for _, a := range []struct {
 		flag, addr string

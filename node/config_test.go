@@ -84,6 +84,7 @@ func TestLoadErrors(t *testing.T) {
 		"a duration, no unit":    {"", map[string]string{"CORDWOOD_SHUTDOWN_GRACE": "30"}, `CORDWOOD_SHUTDOWN_GRACE="30": the unit is missing, as in 30s or 30m`},
 		"a setting that is gone": {"http:\n  enable-cors: true\n", nil, "c.yaml:2: http.enable-cors: this setting is gone: pages of other sites are refused unless --http-cors-allowed-origins"},
 		"gone, from outside":     {"", map[string]string{"CORDWOOD_HTTP_ENABLE_CORS": "false"}, "CORDWOOD_HTTP_ENABLE_CORS: this setting is gone"},
+		"gone, of the page":      {"http: {protect-config: true}\n", nil, "c.yaml:1: http.protect-config: this setting is gone: once there are users"},
 		"no flag of the command": {"config: x\n", nil, `unknown key "config"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -145,6 +146,7 @@ func TestValidate(t *testing.T) {
 		{"--on-reject keep", "want drop or store"},
 		{"--rejects-ttl soon", "--rejects-ttl"},
 		{"--trusted-proxies 10.0.0.0/8,proxy", `--trusted-proxies "proxy": want an address or a network`},
+		{"--metrics-open=false", "--metrics-open=false needs --user-file"},
 		{"--http-hosts logs.example.com:4000", `--http-hosts "logs.example.com:4000": want a name`},
 		{"--http-cors-allowed-origins *", `--http-cors-allowed-origins "*": want an origin`},
 		{"--http-cors-allowed-origins grafana.example.com", `want an origin, SCHEME://HOST`},

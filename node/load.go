@@ -72,6 +72,7 @@ var commandFlags = map[string]bool{"config": true, "print-config": true, "help":
 // removed are settings of earlier versions, with what to do instead.
 var removed = []struct{ flag, instead string }{
 	{"http-enable-cors", "this setting is gone: pages of other sites are refused unless --http-cors-allowed-origins (http.cors-allowed-origins) names their origins; remove it"},
+	{"http-protect-config", "this setting is gone: once there are users, /config is always for those that may read; remove it"},
 }
 
 // Removed says what to do instead of a setting of an earlier version. It is empty for any

@@ -56,6 +56,9 @@ func TestMetricsPage(t *testing.T) {
 		if m.kind == "counter" != strings.HasSuffix(m.name, "_total") {
 			t.Errorf("%s is a %s: counters, and nothing else, end in _total", m.name, m.kind)
 		}
+		if m.kind != "counter" && (slices.Contains(m.labels, "db") || slices.Contains(m.labels, "table")) {
+			t.Errorf("%s is a %s by database or table: strangers see the sum of all, which only counters have", m.name, m.kind)
+		}
 		if m.kind == "histogram" && !strings.HasSuffix(m.name, "_seconds") && !strings.HasSuffix(m.name, "_bytes") {
 			t.Errorf("histogram %s has no unit in its name: want seconds or bytes", m.name)
 		}

@@ -47,6 +47,7 @@ import (
 	"cordwood/node/registry"
 	"cordwood/node/rpcport"
 	"cordwood/node/sdnotify"
+	"cordwood/router/httpapi/auth"
 	"cordwood/router/httpapi/browser"
 	"cordwood/router/httpapi/peer"
 	"cordwood/shard/replica/transport"
@@ -165,6 +166,8 @@ type node struct {
 	calls    *callMetrics
 	tracer   trace.Tracer // nil: there are no traces
 
+	// userList is who may use the ports for users; nil: everybody.
+	userList *auth.Provider
 	// proxies and browsers are whom the port for users trusts, adminBrowsers that of the
 	// administrator.
 	proxies                 peer.Proxies

@@ -10,6 +10,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/router/access"
 	"cordwood/router/httpapi"
 )
 
@@ -64,7 +65,7 @@ func (n *node) setAlone(alone bool) {
 
 // beforeReady answers users until the router is there.
 func (n *node) beforeReady() http.Handler {
-	return n.operations(func(w http.ResponseWriter, r *http.Request) {
+	return n.operations(n.metricsOfUserPort(), func(w http.ResponseWriter, r *http.Request) {
 		err := errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(n.unready(), "; ")).WithRetryAfter(time.Second)
 		httpapi.WriteError(w, r, err)
 	})
@@ -72,7 +73,7 @@ func (n *node) beforeReady() http.Handler {
 
 // serveOperations is the user port of a node that has no router.
 func (n *node) serveOperations() {
-	h := n.guard(n.browsers, n.operations(func(w http.ResponseWriter, r *http.Request) {
+	h := n.guard(n.browsers, n.operations(n.metricsOfUserPort(), func(w http.ResponseWriter, r *http.Request) {
 		httpapi.WriteError(w, r, errs.New(errs.Unsupported, "this node serves no users: it has no role router; ask a node that has it").WithStatus(http.StatusNotFound))
 	}))
 	n.users.setHandler(h)
@@ -81,8 +82,9 @@ func (n *node) serveOperations() {
 	}
 }
 
-// operations answers what is asked of any node at any time, and has other answer the rest.
-func (n *node) operations(other http.HandlerFunc) http.Handler {
+// operations answers what is asked of any node at any time, by metrics as well, and has other
+// answer the rest.
+func (n *node) operations(metrics http.Handler, other http.HandlerFunc) http.Handler {
 	mux := http.NewServeMux()
 	empty := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -97,9 +99,39 @@ func (n *node) operations(other http.HandlerFunc) http.Handler {
 		}
 		empty(w, r)
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", metrics)
 	mux.HandleFunc("/", other)
 	return mux
+}
+
+// allMetrics is the handler of metrics for those who may read them all.
+func (n *node) allMetrics() http.Handler {
+	return promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{})
+}
+
+// metricsOfUserPort is the handler of metrics on the ports for users, while or where there is
+// no router: the same rules hold as there.
+func (n *node) metricsOfUserPort() http.Handler {
+	switch {
+	case n.userList == nil:
+		return n.allMetrics()
+	case n.cfg.MetricsOpen:
+		return promhttp.HandlerFor(httpapi.PublicMetrics(n.registry), promhttp.HandlerOpts{})
+	}
+	all := n.allMetrics()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sender, err := n.userList.Authenticate(r, n.proxies.Address(r))
+		if err != nil {
+			err = errs.From(err).WithStatus(http.StatusUnauthorized)
+		} else {
+			err = sender.Require(access.Need{Privilege: access.Monitor, Action: "read metrics"})
+		}
+		if err != nil {
+			httpapi.WriteError(w, r, err)
+			return
+		}
+		all.ServeHTTP(w, r)
+	})
 }
 
 // leave makes the node unready for good, or until it is taken back with an empty text. Clients

@@ -70,7 +70,7 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.GeoIPDatabase}},
 		NoClientVariables: !n.cfg.ClientVariables,
 		StoreRejects:      n.cfg.OnReject == onRejectStore, RejectsTTL: n.cfg.RejectsTTL,
-		Proxies: n.proxies, Browsers: n.browsers, Timeout: n.cfg.HTTP.Timeout, ProtectConfig: n.cfg.HTTP.ProtectConfig,
+		Proxies: n.proxies, Browsers: n.browsers, Timeout: n.cfg.HTTP.Timeout, MetricsClosed: !n.cfg.MetricsOpen,
 		NoAutoCreate: !n.cfg.AutoCreateTable, TimestampColumn: n.cfg.timestampColumn(), MaxColumns: n.cfg.MaxColumns,
 		PipelineSteps: n.cfg.PipelineRequestSteps,
 		Ready:         n.unready,

@@ -21,6 +21,7 @@ func (n *node) start(ctx context.Context) error {
 	if err != nil {
 		return &SettingsError{err}
 	}
+	n.userList = files.users
 	if err := n.openRules(files.users != nil); err != nil {
 		return &SettingsError{err}
 	}

@@ -7,9 +7,12 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"cordwood/proto/errs"
+	"cordwood/router/access"
+	"cordwood/router/labels"
 )
 
 // handleHealth tells that the process lives, and nothing else.
@@ -66,12 +69,27 @@ func (s *Server) handleConfig(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(s.cfg.ConfigText())) // the client may be gone
 }
 
+// metricsNeed is what it takes to read /metrics.
+func (s *Server) metricsNeed() access.Privilege {
+	if s.cfg.MetricsClosed {
+		return access.Monitor
+	}
+	return access.Open
+}
+
 func (s *Server) metricsHandler() http.Handler {
-	return promhttp.HandlerFor(s.cfg.Gatherer, promhttp.HandlerOpts{
+	gatherer := s.cfg.Gatherer
+	if s.cfg.Auth != nil && !s.cfg.MetricsClosed {
+		gatherer = PublicMetrics(gatherer)
+	}
+	return promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{
 		DisableCompression: true, // done for all answers alike
 		ErrorHandling:      promhttp.ContinueOnError,
 	})
 }
+
+// PublicMetrics is what strangers may read of metrics: no names of databases and tables.
+func PublicMetrics(g prometheus.Gatherer) prometheus.Gatherer { return labels.Blank(g, "db", "table") }
 
 // handleOpenAPI answers with the description of the API.
 func (s *Server) handleOpenAPI(w http.ResponseWriter, r *http.Request) {

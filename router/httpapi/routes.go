@@ -54,8 +54,8 @@ func (s *Server) routes() []route {
 		{methods: getPost, path: "/health", needs: access.Open, handler: s.handleHealth},
 		{methods: getPost, path: "/ready", needs: access.Open, handler: s.handleReady},
 		{methods: get, path: "/status", needs: access.Open, handler: s.handleStatus},
-		{methods: get, path: "/metrics", needs: access.Open, handler: s.metricsHandler().ServeHTTP},
-		{methods: get, path: "/config", needs: access.Open, handler: s.handleConfig},
+		{methods: get, path: "/metrics", needs: s.metricsNeed(), action: "read metrics", handler: s.metricsHandler().ServeHTTP},
+		{methods: get, path: "/config", needs: access.Monitor, action: "read the configuration", handler: s.handleConfig},
 		{methods: get, path: "/", needs: access.Open, handler: s.handleIndex},
 		{methods: get, path: "/v1/openapi.json", needs: access.SignedIn, handler: s.handleOpenAPI},
 	}
@@ -64,10 +64,6 @@ func (s *Server) routes() []route {
 	}
 	if s.cfg.Cluster != nil {
 		routes = append(routes, s.clusterRoutes()...)
-	}
-	if s.cfg.ProtectConfig {
-		i := slices.IndexFunc(routes, func(r route) bool { return r.path == "/config" })
-		routes[i].needs = access.SignedIn
 	}
 	if s.cfg.Tunnel != nil {
 		routes = append(routes, route{methods: get[:1], path: "/admin/rpc", needs: access.Backup, action: "back up", handler: s.handleTunnel, endless: true})

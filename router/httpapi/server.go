@@ -86,8 +86,9 @@ type Config struct {
 	// Auth tells who asks. The default value is nil: authentication is off, and
 	// everybody may do everything.
 	Auth Authenticator
-	// ProtectConfig asks for a user at /config too. The default value is false.
-	ProtectConfig bool
+	// MetricsClosed asks for a user at /metrics too. The default value is false: anybody may
+	// read them, but while there are users not the names of databases and tables.
+	MetricsClosed bool
 	// Tail answers /v1/tail, for users that may read. Without it the path does not exist.
 	Tail http.Handler
 

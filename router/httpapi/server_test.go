@@ -25,7 +25,7 @@ import (
 
 func TestPermissions(t *testing.T) {
 	sql := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, SenderOf(r).User) })
-	f := newWhole(t, func(c *Config) { c.Auth = byUser{}; c.SQL = sql; c.ProtectConfig = true })
+	f := newWhole(t, func(c *Config) { c.Auth = byUser{}; c.SQL = sql; c.MetricsClosed = true })
 	paths := []struct {
 		method, path string
 		needs        access.Privilege
@@ -173,6 +173,42 @@ func browsers(t *testing.T, users bool) *browser.Rules {
 		t.Fatal(err)
 	}
 	return rules
+}
+
+// TestMetricsOfStrangers: names of databases and tables are for those who may read.
+func TestMetricsOfStrangers(t *testing.T) {
+	const named, blank = `cordwood_ingest_rows_total{db="public"} 2`, `cordwood_ingest_rows_total{db=""} 2`
+	for _, c := range []struct {
+		users, closed bool
+		as            string
+		status        int
+		want          string
+	}{
+		{false, false, "", 200, named},
+		{true, false, "", 200, blank},
+		{true, false, "rw", 200, blank},
+		{true, true, "", 401, "Not found http or grpc authorization header"},
+		{true, true, "wo", 403, "not authorized"},
+		{true, true, "ro", 200, named},
+	} {
+		f := newFixture(t, func(conf *Config) {
+			conf.MetricsClosed = c.closed
+			conf.ConfigText = func() string { return "data-dir" }
+			if c.users {
+				conf.Auth = byUser{}
+			}
+		})
+		f.call("POST", "/v1/ingest?table=t&pipeline_name=svc_identity", `[{"a":1},{"a":2}]`, "Content-Type", "application/json", "Authorization", "rw")
+		w := f.call("GET", "/metrics", "", "Authorization", c.as)
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) || c.want == blank && strings.Contains(w.Body.String(), "public") {
+			t.Errorf("users %v, closed %v, as %q: %d %.300s", c.users, c.closed, c.as, w.Code, w.Body)
+		}
+		// The configuration, with its paths, is never for strangers while there are users.
+		wants := map[string]int{"": 401, "wo": 403, "ro": 200, "rw": 200}
+		if w := f.call("GET", "/config", "", "Authorization", c.as); c.users && w.Code != wants[c.as] || !c.users && w.Code != 200 {
+			t.Errorf("/config, users %v, as %q: %d %s", c.users, c.as, w.Code, w.Body)
+		}
+	}
 }
 
 func TestCORS(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // route comes here by itself.
 func TestAuthMatrix(t *testing.T) {
 	t.Parallel()
-	s := start(t, "--http-protect-config")
+	s := start(t, "--metrics-open=false")
 	may := map[string][]string{
 		"signed-in":      {"ingest", "query", "admin"},
 		"insert":         {"ingest", "admin"},
@@ -29,8 +29,8 @@ func TestAuthMatrix(t *testing.T) {
 	for path, item := range s.doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			permission := op.Extensions["x-permission"].(string)
-			if path == "/config" { // --http-protect-config
-				permission = "signed-in"
+			if path == "/metrics" { // --metrics-open=false
+				permission = "monitor"
 			}
 			if permission != "open" && may[permission] == nil {
 				t.Errorf("%s %s: permission %q is none", method, path, permission)

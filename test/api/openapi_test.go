@@ -183,6 +183,7 @@ func everything() []sent {
 		get(path, 200, false)
 	}
 	get("/v1/openapi.json", 400, false, "x-svc-timeout", "soon")
+	get("/config", 400, false, "x-svc-timeout", "soon")
 	get("/admin/rpc", 426, true)
 	get("/admin/rpc", 101, false, "Upgrade", "cordwood-rpc", "Connection", "Upgrade")
 	return out

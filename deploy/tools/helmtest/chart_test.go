@@ -135,6 +135,8 @@ func TestChartRefuses(t *testing.T) {
 		{"drain: {seconds: 100}", "drain.graceSeconds 120"},
 		{"ingress: {enabled: true}", "ingress.hosts"},
 		{"config: {http: {enable-cors: true}}", "config.http.cors-allowed-origins"},
+		{"config: {metrics-open: false}", "auth.existingSecret"},
+		{"config: {http: {protect-config: true}}", "for those that may read"},
 	} {
 		if _, err := render(request{values: c.values}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.values, err, c.want)

@@ -55,6 +55,10 @@ type (
 					ServerName string    `json:"serverName"`
 					CA         secretKey `json:"ca"`
 				} `json:"tlsConfig"`
+				BasicAuth struct {
+					Username corev1.SecretKeySelector `json:"username"`
+					Password corev1.SecretKeySelector `json:"password"`
+				} `json:"basicAuth"`
 			} `json:"endpoints"`
 		} `json:"spec"`
 	}

@@ -133,6 +133,12 @@ capabilities: {drop: [ALL]}
 {{- if hasKey ($v.config.http | default dict) "enable-cors" -}}
 {{- fail "config.http.enable-cors is gone: pages of other sites are refused unless config.http.cors-allowed-origins names their origins; remove it" -}}
 {{- end -}}
+{{- if hasKey ($v.config.http | default dict) "protect-config" -}}
+{{- fail "config.http.protect-config is gone: once there are users, /config is always for those that may read; remove it" -}}
+{{- end -}}
+{{- if and (not $v.auth.existingSecret) (eq (toString (index $v.config "metrics-open")) "false") -}}
+{{- fail "config.metrics-open=false needs auth.existingSecret: without users nobody can be told apart" -}}
+{{- end -}}
 {{- if and $v.ingress.enabled (not $v.ingress.hosts) -}}
 {{- fail "ingress.enabled needs ingress.hosts" -}}
 {{- end -}}
