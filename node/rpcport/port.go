@@ -250,7 +250,7 @@ func (p *Port) sort(raw net.Conn) (conn net.Conn, take func(net.Conn), err error
 		}
 		return conn, p.calls.give, raw.SetDeadline(time.Time{})
 	default:
-		return nil, nil, fmt.Errorf("it begins with %q: not a connection of a node", head)
+		return nil, nil, notANode(conn, string(head))
 	}
 	return &begun{conn, head}, take, raw.SetDeadline(time.Time{})
 }

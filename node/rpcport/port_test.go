@@ -115,11 +115,11 @@ func TestSort(t *testing.T) {
 		}
 	}
 	conn = dial(t, p)
-	if _, err := conn.Write([]byte("GET / HTTP/1.1\r\n")); err != nil {
+	if _, err := conn.Write([]byte("what is this?\r\n")); err != nil {
 		t.Fatal(err)
 	}
 	if b, _ := io.ReadAll(conn); len(b) > 0 { // closed, or reset
-		t.Errorf("a browser is answered with %q", b)
+		t.Errorf("a stranger is answered with %q", b)
 	}
 }
 

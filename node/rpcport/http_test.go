@@ -1,0 +1,31 @@
+package rpcport
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestHTTP: a client of HTTP learns that it has the wrong port, whatever it sends.
+func TestHTTP(t *testing.T) {
+	p := listen(t, time.Minute)
+	for method, body := range map[string]string{"GET": "", "POST": strings.Repeat("x", 8<<10), "DELETE": "", "PUT": "y", "OPTIONS": ""} {
+		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+p.Addr().String()+"/v1/sql", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Close = true
+		resp, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Errorf("%s: %v", method, err)
+			continue
+		}
+		text, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusBadRequest || string(text) != httpText {
+			t.Errorf("%s: %d %q, %v", method, resp.StatusCode, text, err)
+		}
+	}
+}
