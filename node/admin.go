@@ -9,9 +9,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"strings"
 	"time"
 
+	"cordwood/proto/errs"
+	"cordwood/router/access"
+	"cordwood/router/audit"
 	"cordwood/router/httpapi/openapi"
 )
 
@@ -107,11 +111,19 @@ func (n *node) setLogLevel(w http.ResponseWriter, r *http.Request) {
 		level, err = parseLevel(strings.TrimSpace(string(text)))
 	}
 	if err != nil {
+		n.recordAdmin(r, "set log level", string(text), errs.Wrap(errs.InvalidArguments, err, "set the log level"))
 		http.Error(w, fmt.Sprintf("set the log level: %v", err), http.StatusBadRequest)
 		return
 	}
 	before := n.level.Level()
+	// Before a higher level hides the line, or once a lower one shows it.
+	if level > before {
+		n.recordAdmin(r, "set log level", string(text), nil)
+	}
 	n.level.Set(level)
+	if level <= before {
+		n.recordAdmin(r, "set log level", string(text), nil)
+	}
 	n.log.Warn("log level set by the administrator", "level", level, "before", before)
 	_, _ = io.WriteString(w, strings.ToLower(level.String())+"\n")
 }
@@ -131,12 +143,14 @@ func (n *node) drain(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("wait"); text != "" {
 		d, err := time.ParseDuration(text)
 		if err != nil || d < 0 || d > drainMost {
-			http.Error(w, fmt.Sprintf("drain: wait=%q: want a duration from 0s to %s", text, drainMost), http.StatusBadRequest)
+			err := errs.New(errs.InvalidArguments, "drain: wait=%q: want a duration from 0s to %s", text, drainMost)
+			n.recordAdmin(r, "drain node", "", err)
+			http.Error(w, err.Msg, http.StatusBadRequest)
 			return
 		}
 		wait = d
 	}
-	n.log.Info("drained by the administrator", "wait", wait)
+	n.recordAdmin(r, "drain node", "", nil)
 	n.leave("about to stop: drained by the administrator")
 	n.handOver(r.Context(), false)
 	select {
@@ -146,10 +160,22 @@ func (n *node) drain(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "drained\n")
 }
 
-func (n *node) undrain(w http.ResponseWriter, _ *http.Request) {
-	n.log.Info("no longer drained")
+func (n *node) undrain(w http.ResponseWriter, r *http.Request) {
+	n.recordAdmin(r, "undrain node", "", nil)
 	n.leave("")
 	_, _ = io.WriteString(w, "back\n")
+}
+
+// recordAdmin writes down what somebody changed, or tried to, by the administrator's port.
+// That port knows no users.
+func (n *node) recordAdmin(r *http.Request, action, text string, err error) {
+	caller := &access.Caller{Sender: access.Everybody()}
+	caller.Proof = "admin-addr"
+	if peer, perr := netip.ParseAddrPort(r.RemoteAddr); perr == nil {
+		caller.Address = peer.Addr().Unmap()
+	}
+	need := access.Need{Privilege: access.Operate, Action: action, Object: access.Object{Kind: access.Node, Name: n.cfg.NodeName}}
+	audit.New(n.log).Record(r.Context(), audit.Change{By: caller, Need: need, Statement: strings.TrimSpace(text), Err: err})
 }
 
 // parseLevel reads one of the four levels.

@@ -10,7 +10,7 @@ import (
 
 func TestAdmin(t *testing.T) {
 	var log bytes.Buffer
-	n := &node{registry: newRegistry(Version{Version: "v1"}), hurry: make(chan struct{}, 1), disk: &disk{}, data: &dataDir{}}
+	n := &node{registry: newRegistry(Version{Version: "v1"}), hurry: make(chan struct{}, 1), disk: &disk{}, data: &dataDir{}, cfg: &Config{NodeName: "n1"}}
 	n.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: &n.level}))
 	h := n.adminHandler()
 	for _, c := range []struct {
@@ -55,5 +55,16 @@ func TestAdmin(t *testing.T) {
 	n.log.Debug("seen now")
 	if !strings.Contains(log.String(), "seen now") || !strings.Contains(log.String(), "log level set") {
 		t.Errorf("the log:\n%s", log.String())
+	}
+	for _, change := range []string{
+		`auth=admin-addr address=192.0.2.1 action="set log level" object_kind=node database="" object=n1 statement=loud outcome=failed code=1004`,
+		`action="set log level" object_kind=node database="" object=n1 statement=DEBUG outcome=ok code=0`,
+		`action="drain node" object_kind=node database="" object=n1 statement="" outcome=failed code=1004`,
+		`action="drain node" object_kind=node database="" object=n1 statement="" outcome=ok code=0`,
+		`action="undrain node" object_kind=node database="" object=n1 statement="" outcome=ok code=0`,
+	} {
+		if !strings.Contains(log.String(), change) {
+			t.Errorf("the log lacks %s:\n%s", change, log.String())
+		}
 	}
 }

@@ -24,7 +24,7 @@ func TestDrainEndsConnections(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	n := &node{registry: newRegistry(Version{}), hurry: make(chan struct{}, 1), disk: &disk{}, data: &dataDir{}, users: s, log: slog.New(slog.DiscardHandler)}
+	n := &node{registry: newRegistry(Version{}), hurry: make(chan struct{}, 1), disk: &disk{}, data: &dataDir{}, cfg: &Config{}, users: s, log: slog.New(slog.DiscardHandler)}
 	admin := n.adminHandler()
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)

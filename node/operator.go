@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -15,6 +16,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/shardpb"
 	"cordwood/router/access"
+	"cordwood/router/audit"
 	"cordwood/shard/shardclient"
 )
 
@@ -27,27 +29,18 @@ type operatorServer struct {
 	quit   chan struct{}
 	once   sync.Once
 	done   chan error
+	// changes takes what is done and refused.
+	changes *audit.Log
 }
 
-func newOperatorServer(meta metapb.MetaServer, shards shardpb.ShardServiceServer) *operatorServer {
-	s := &operatorServer{conns: make(chan net.Conn), quit: make(chan struct{}), done: make(chan error, 1)}
+func newOperatorServer(meta metapb.MetaServer, shards shardpb.ShardServiceServer, changes *audit.Log) *operatorServer {
+	s := &operatorServer{conns: make(chan net.Conn), quit: make(chan struct{}), done: make(chan error, 1), changes: changes}
 	s.server = grpc.NewServer(
 		grpc.MaxRecvMsgSize(shardclient.MaxMessageBytes), grpc.MaxSendMsgSize(shardclient.MaxMessageBytes),
 		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(2*window),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 30 * time.Second}),
-		grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-			if err := permit(ctx, info.FullMethod, req); err != nil {
-				return nil, errs.ToGRPC(err)
-			}
-			return next(ctx, req)
-		}),
-		grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-			if err := permit(stream.Context(), info.FullMethod, nil); err != nil {
-				return errs.ToGRPC(err)
-			}
-			return next(srv, stream)
-		}),
+		grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream),
 	)
 	metapb.RegisterMetaServer(s.server, meta)
 	shardpb.RegisterShardServiceServer(s.server, shards)
@@ -55,25 +48,84 @@ func newOperatorServer(meta metapb.MetaServer, shards shardpb.ShardServiceServer
 	return s
 }
 
-// permit refuses calls that the user of the connection may not make.
-func permit(ctx context.Context, method string, req any) error {
-	caller := access.From(ctx) // nobody
-	if p, ok := peer.FromContext(ctx); ok {
-		if addr, ok := p.Addr.(userAddr); ok {
-			caller = addr.caller
-		}
-	}
-	need, _ := access.OfCall(method)
-	if p, ok := req.(*metapb.ProposeRequest); ok {
-		need, _ = access.OfCommand(p.GetCommand())
-	}
-	return caller.Require(need)
+// operatorConn is what is known of a user's connection.
+type operatorConn struct {
+	caller *access.Caller
+	// backup and restore are set once the begin of either was written down.
+	backup, restore atomic.Bool
+	// refused counts calls that were; of each connection some are written down.
+	refused atomic.Int32
 }
 
-// userAddr is the address of a user's connection, with the user.
+// maxRefused bounds the lines of log about calls that one connection was refused.
+const maxRefused = 10
+
+// connOf is the connection that a call came by. One that is not of a user may do nothing.
+func connOf(ctx context.Context) *operatorConn {
+	if p, ok := peer.FromContext(ctx); ok {
+		if addr, ok := p.Addr.(userAddr); ok {
+			return addr.conn
+		}
+	}
+	return &operatorConn{caller: access.From(ctx)}
+}
+
+// unary makes a call that has one answer, if the user may, and writes down what it changed.
+func (s *operatorServer) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	conn := connOf(ctx)
+	if err := s.permit(ctx, conn, info.FullMethod, req); err != nil {
+		return nil, errs.ToGRPC(err)
+	}
+	answer, err := next(ctx, req)
+	if p, ok := req.(*metapb.ProposeRequest); ok {
+		if need, changes := access.OfCommand(p.GetCommand()); changes {
+			if err != nil {
+				s.changes.Record(ctx, audit.Change{By: conn.caller, Need: need, Err: errs.FromGRPC(err)})
+			} else {
+				s.changes.Record(ctx, audit.Change{By: conn.caller, Need: need})
+			}
+		}
+	}
+	return answer, err
+}
+
+// stream makes a call that has many answers, if the user may.
+func (s *operatorServer) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	if err := s.permit(stream.Context(), connOf(stream.Context()), info.FullMethod, nil); err != nil {
+		return errs.ToGRPC(err)
+	}
+	return next(srv, stream)
+}
+
+// permit refuses calls that the user of the connection may not make, and writes down that a
+// backup or a restore begins.
+func (s *operatorServer) permit(ctx context.Context, conn *operatorConn, method string, req any) error {
+	need, begins := access.OfCall(method)
+	if p, ok := req.(*metapb.ProposeRequest); ok {
+		need, _ = access.OfCommand(p.GetCommand())
+		begins = need.Privilege == access.Restore
+	}
+	if err := conn.caller.Require(need); err != nil {
+		if conn.refused.Add(1) <= maxRefused {
+			s.changes.Record(ctx, audit.Change{By: conn.caller, Need: need, Err: err})
+		}
+		return err
+	}
+	begun, action := &conn.backup, "back up"
+	if need.Privilege == access.Restore {
+		begun, action = &conn.restore, "restore"
+	}
+	if begins && !begun.Swap(true) {
+		begin := access.Need{Privilege: need.Privilege, Action: action, Object: access.Object{Kind: access.Cluster}}
+		s.changes.Record(ctx, audit.Change{By: conn.caller, Need: begin, Message: "begins"})
+	}
+	return nil
+}
+
+// userAddr is the address of a user's connection, with what is known of it.
 type userAddr struct {
 	net.Addr
-	caller *access.Caller
+	conn *operatorConn
 }
 
 // userConn is a connection of a user.
@@ -87,7 +139,7 @@ func (c userConn) RemoteAddr() net.Addr { return c.addr }
 // serve answers the calls on a connection, until one side closes it.
 func (s *operatorServer) serve(c net.Conn, caller *access.Caller) {
 	select {
-	case s.conns <- userConn{c, userAddr{c.RemoteAddr(), caller}}:
+	case s.conns <- userConn{c, userAddr{c.RemoteAddr(), &operatorConn{caller: caller}}}:
 	case <-s.quit:
 		c.Close()
 	}

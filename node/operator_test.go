@@ -1,8 +1,12 @@
 package node
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"net"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +17,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/shardpb"
 	"cordwood/router/access"
+	"cordwood/router/audit"
 )
 
 // obliging answers every call that reaches it.
@@ -39,7 +44,8 @@ func (obliging) Pin(_ *shardpb.PinRequest, s grpc.ServerStreamingServer[shardpb.
 
 // TestOperatorCalls makes calls as users of each kind.
 func TestOperatorCalls(t *testing.T) {
-	s := newOperatorServer(obliging{}, obliging{})
+	var log lockedBuffer
+	s := newOperatorServer(obliging{}, obliging{}, audit.New(slog.New(slog.NewTextHandler(&log, nil))))
 	defer func() {
 		if err := s.stop(context.Background()); err != nil {
 			t.Error(err)
@@ -81,7 +87,7 @@ func TestOperatorCalls(t *testing.T) {
 		conn, err := grpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
 				here, there := net.Pipe()
-				go s.serve(there, &access.Caller{Sender: access.Sender{User: user, Right: right}})
+				go s.serve(there, &access.Caller{Sender: access.Sender{User: user, Right: right, Proof: "password"}})
 				return here, nil
 			}))
 		if err != nil {
@@ -98,11 +104,35 @@ func TestOperatorCalls(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	text := log.String()
+	for line, want := range map[string]int{
+		`principal=reader auth=password address="" action="back up" object_kind=cluster database="" object="" statement="" outcome=ok`:                   1,
+		`principal=both auth=password address="" action=restore object_kind=cluster database="" object="" statement="" outcome=ok`:                       1,
+		`principal=both auth=password address="" action="create table" object_kind=table database="" object="" statement="" outcome=ok`:                  1,
+		`principal=reader auth=password address="" action="create table" object_kind=table database="" object="" statement="" outcome=refused code=7006`: 1,
+		`principal=both auth=password address="" action="register node" object_kind=node database="" object="" statement="" outcome=refused code=7006`:   1,
+	} {
+		if n := strings.Count(text, line); n != want {
+			t.Errorf("%d lines, want %d, with %s:\n%s", n, want, line, text)
+		}
+	}
+}
+
+// lockedBuffer takes the log of several goroutines.
+type lockedBuffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(p)
 }
 
 // TestOperatorConnectionAfterStop hands over a connection when nobody answers any more.
 func TestOperatorConnectionAfterStop(t *testing.T) {
-	s := newOperatorServer(obliging{}, obliging{})
+	s := newOperatorServer(obliging{}, obliging{}, audit.New(nil))
 	if err := s.stop(context.Background()); err != nil {
 		t.Fatal(err)
 	}

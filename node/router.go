@@ -7,6 +7,7 @@ import (
 	"cordwood/meta/metaclient"
 	"cordwood/node/coordinator"
 	"cordwood/proto/shardpb"
+	"cordwood/router/audit"
 	"cordwood/router/httpapi"
 	"cordwood/router/httpapi/auth"
 	"cordwood/router/httpapi/body"
@@ -62,7 +63,7 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 		return err
 	}
 	f := &forward{members: n.metaMembers, replicas: n.replicas, dial: n.nodes.Dial}
-	n.operators = newOperatorServer(&forwardMeta{forward: f}, &forwardShards{forward: f, pins: map[uint64]pinned{}})
+	n.operators = newOperatorServer(&forwardMeta{forward: f}, &forwardShards{forward: f, pins: map[uint64]pinned{}}, audit.New(n.log))
 	n.onStop("calls of operators", n.operators.stop)
 	config := httpapi.Config{
 		Tunnel: n.operators.serve, NodeNames: n.nameNodes,

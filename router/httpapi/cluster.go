@@ -271,6 +271,7 @@ func (s *Server) handleStart(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x := exchangeOf(r)
+	x.statement, x.need.Object.Name = string(text), request.Kind
 	if need, known := access.OfOperation(request.Kind); known {
 		if err := x.caller.Require(need); err != nil {
 			WriteError(w, r, err)
@@ -278,6 +279,7 @@ func (s *Server) handleStart(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	answer, err := s.cfg.Cluster.Start(r.Context(), request, x.caller.User)
+	x.unchanged = err == nil && answer.Confirm != ""
 	answerCluster(w, r, answer, err)
 }
 

@@ -40,6 +40,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeOf(r)
 	err = x.lostRight(err)
 	e, status := resolve(x, err)
+	x.failed = e
 	if status >= 500 && e.Code.Masked() {
 		x.log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "remote", x.client, "code", int(e.Code), "error", err)
 	}

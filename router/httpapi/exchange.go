@@ -28,6 +28,12 @@ type exchange struct {
 	caller access.Caller
 	// need is what the route asks of the caller.
 	need access.Need
+	// statement and message say more of a change in its line of the log.
+	statement, message string
+	// unchanged: nothing was done, and nothing refused; the sender was asked to confirm.
+	unchanged bool
+	// failed is the error that was answered; nil: none was.
+	failed error
 	// follower ends the request when its user may no longer send it; nil: nothing does.
 	follower *follower
 	// exactRetry: Retry-After is what the error says, not spread.

@@ -165,7 +165,7 @@ func (s *Server) putPipeline(x *exchange, r *http.Request) ([]byte, error) {
 	}
 	version := result.GetPipeline().GetVersion()
 	s.pipelines.Add(name, version, compiled, source)
-	s.log.InfoContext(r.Context(), "pipeline stored", "pipeline", name, "version", pipelines.FormatVersion(version), "user", x.caller.User)
+	x.message = "version " + pipelines.FormatVersion(version)
 	out := append(appendVersion([]byte(`"pipelines":[`), name, version), "}]"...)
 	return s.appendTargetWarnings(out, name, compiled), nil
 }
@@ -268,6 +268,7 @@ func (s *Server) deletePipeline(x *exchange, r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	x.message = "version " + pipelines.FormatVersion(version)
 	result, err := s.cfg.Pipelines.Propose(r.Context(), &metapb.Command{
 		TimeUnixNano: s.cfg.Now().UnixNano(),
 		Op:           &metapb.Command_DeletePipeline{DeletePipeline: &metapb.DeletePipeline{Name: name, Version: version}},
@@ -276,9 +277,9 @@ func (s *Server) deletePipeline(x *exchange, r *http.Request) ([]byte, error) {
 		return nil, err
 	}
 	if result.GetPipeline() == nil {
+		x.message += " did not exist"
 		return []byte(`"pipelines":[]`), nil
 	}
-	s.log.InfoContext(r.Context(), "pipeline deleted", "pipeline", name, "version", pipelines.FormatVersion(version), "user", x.caller.User)
 	return append(appendVersion([]byte(`"pipelines":[`), name, version), "}]"...), nil
 }
 

@@ -3,15 +3,19 @@ package httpapi
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gorilla/mux"
 
 	"cordwood/proto/errs"
 	"cordwood/router/access"
+	"cordwood/router/audit"
 	"cordwood/router/httpapi/auth"
+	"cordwood/router/httpapi/params"
 )
 
 // route is one URL. A new one is a line in routes, and its permission is part of it.
@@ -218,15 +222,45 @@ func (s *Server) guard(rt route) http.Handler {
 			WriteError(w, r, err)
 			return
 		}
+		if !rt.asksAgain {
+			x.caller.RequestID = requestID(r)
+		}
 		r, done := s.follow(x, r, rt)
 		defer done()
 		x.need = rt.need(r)
+		if rt.changes {
+			answered := false
+			defer func() { s.record(x, r, answered) }()
+			defer func() { answered = x.status != 0 }()
+		}
 		if err := x.caller.Require(x.need); err != nil {
 			WriteError(w, r, err)
 			return
 		}
 		rt.handler(w, r)
 	})
+}
+
+// requestID is the name of a request in the log of changes: what the client sent in
+// x-request-id, or else a random one.
+func requestID(r *http.Request) string {
+	const most = 128
+	if id := params.Header(r.Header, "X-Request-Id"); id != "" && len(id) <= most {
+		return strings.ToValidUTF8(id, "")
+	}
+	return strconv.FormatUint(rand.Uint64()|1<<63, 16)
+}
+
+// record writes down what became of a request that changes something.
+func (s *Server) record(x *exchange, r *http.Request, answered bool) {
+	err := x.failed
+	switch {
+	case x.unchanged:
+		return
+	case !answered:
+		err = errs.New(errs.Internal, "the request was not answered")
+	}
+	s.changes.Record(x.context(r), audit.Change{By: &x.caller, Need: x.need, Statement: x.statement, Message: x.message, Err: err})
 }
 
 // need is what the sender of r must be allowed to.

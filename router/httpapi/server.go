@@ -26,6 +26,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/router/access"
+	"cordwood/router/audit"
 	"cordwood/router/httpapi/body"
 	"cordwood/router/httpapi/browser"
 	"cordwood/router/httpapi/openapi"
@@ -220,6 +221,7 @@ type Server struct {
 	log       *slog.Logger
 	metrics   *metrics
 	running   running
+	changes   *audit.Log
 	pipelines *pipelines.Cache[*pipeline.Pipeline] // nil without Config.Pipelines
 	whole     http.Handler
 	public    http.Handler
@@ -241,7 +243,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, patience: bodyPatience, running: newRunning()}
+	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, patience: bodyPatience, running: newRunning(), changes: audit.New(cfg.Logger)}
 	if s.pipelines, err = newPipelines(cfg); err != nil {
 		return nil, err
 	}

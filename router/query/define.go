@@ -43,7 +43,6 @@ func (s *Service) change(ctx context.Context, st statement.Statement, req *Reque
 	if _, err := s.cfg.Meta.Propose(ctx, cmd); err != nil {
 		return 0, err
 	}
-	s.log.InfoContext(ctx, "schema changed by SQL", "statement", kindOf(st))
 	return 0, nil
 }
 

@@ -92,16 +92,17 @@ func TestOneUserLeavesRoom(t *testing.T) {
 // to who has least, whoever waited longer.
 func TestManyGreedyUsers(t *testing.T) {
 	g := newGate(Config{Running: 8, Waiting: 64, MaxWait: time.Hour})
-	first := hold(t, g, "a", 6) // all but the reserve
+	one, rest := hold(t, g, "a", 1), hold(t, g, "a", 5) // all but the reserve
 	defer hold(t, g, "b", 1)()
 	defer hold(t, g, "c", 1)()
 	in := make(chan string, 100)
 	line(t, g, "a", 5, in)
 	line(t, g, "late", 1, in)
-	first()
+	one()
 	if got := <-in; got != "late" {
 		t.Errorf("%s came in first", got)
 	}
+	rest()
 	for range 5 {
 		if got := <-in; got != "a" {
 			t.Error(got)

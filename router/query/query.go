@@ -29,6 +29,7 @@ import (
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
 	"cordwood/router/access"
+	"cordwood/router/audit"
 	"cordwood/router/pipeline"
 	"cordwood/router/query/format"
 	"cordwood/router/query/statement"
@@ -147,6 +148,7 @@ type Service struct {
 	log     *slog.Logger
 	metrics *metrics
 	gate    *gate
+	changes *audit.Log
 }
 
 // New returns a Service. Meta, Shards and Writer must be set.
@@ -155,7 +157,7 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	s := &Service{cfg: cfg, log: cfg.Logger, gate: newGate(cfg)}
+	s := &Service{cfg: cfg, log: cfg.Logger, gate: newGate(cfg), changes: audit.New(cfg.Logger)}
 	var err error
 	if s.metrics, err = newMetrics(cfg.Registerer, s.gate); err != nil {
 		return nil, err
@@ -167,6 +169,9 @@ func New(cfg Config) (*Service, error) {
 type Request struct {
 	// Statements come from statement.Parse.
 	Statements []statement.Statement
+	// Texts are what statement.Texts makes of the same text, for the log of changes. Without
+	// them its lines lack the statements.
+	Texts []string
 	// Database is that of names without one; empty: public.
 	Database string
 	// Limit is the most rows of each statement, if Limited is set.
@@ -221,8 +226,9 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 	}
 	// Nothing is done of a text that does what its sender may not.
 	caller := access.From(ctx)
-	for _, st := range req.Statements {
+	for i, st := range req.Statements {
 		if err := permit(caller, st, req.Database); err != nil {
+			s.record(ctx, &req, i, err)
 			return err
 		}
 	}
@@ -232,6 +238,7 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 		// A right may be lost while the statements before this one run.
 		err := permit(caller, st, req.Database)
 		if err != nil {
+			s.record(ctx, &req, i, err)
 			return err
 		}
 		if _, rows := st.(*statement.Query); req.MaxStaleness == 0 || !rows {
@@ -245,6 +252,7 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 		}
 		err = unsure(err, req.behind)
 		err = s.explain(ctx, st, err, begin.Sub(start)+time.Since(begin))
+		s.record(ctx, &req, i, err)
 		s.metrics.observe(st, err, time.Since(begin))
 		if err != nil {
 			return err
@@ -257,6 +265,19 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 func permit(caller *access.Caller, st statement.Statement, database string) error {
 	need, _ := access.OfStatement(st, database)
 	return caller.Require(need)
+}
+
+// record writes down what became of a statement, if it changes something.
+func (s *Service) record(ctx context.Context, req *Request, i int, err error) {
+	need, changes := access.OfStatement(req.Statements[i], req.Database)
+	if !changes {
+		return
+	}
+	text := ""
+	if i < len(req.Texts) {
+		text = req.Texts[i]
+	}
+	s.changes.Record(ctx, audit.Change{By: access.From(ctx), Need: need, Statement: text, Err: err})
 }
 
 // freshTimeout bounds how long a statement waits for the metadata of this node to hold what

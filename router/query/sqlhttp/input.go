@@ -11,6 +11,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/router/access"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/query"
 	"cordwood/router/query/format"
@@ -82,8 +83,16 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 		return nil, errs.New(errs.InvalidArguments, "the SQL has %d bytes, which is more than the %d allowed; /v1/ingest takes rows in bulk",
 			len(sql), h.cfg.MaxTextBytes).WithStatus(http.StatusRequestEntityTooLarge)
 	}
-	in.query.Statements, err = statement.Parse(sql)
-	return in, err
+	if in.query.Statements, err = statement.Parse(sql); err != nil {
+		return nil, err
+	}
+	for _, st := range in.query.Statements {
+		if _, changes := access.OfStatement(st, ""); changes {
+			in.query.Texts = statement.Texts(sql)
+			break
+		}
+	}
+	return in, nil
 }
 
 // parameters are those of the query string and of a form. The first error sticks.

@@ -31,6 +31,19 @@ func Parse(src string) ([]Statement, error) {
 	return statements, nil
 }
 
+// Texts returns the text of each statement of src, which Parse has read.
+func Texts(src string) []string {
+	pieces, err := split(src)
+	if err != nil {
+		return nil
+	}
+	texts := make([]string, len(pieces))
+	for i, p := range pieces {
+		texts[i] = src[p.from:p.to]
+	}
+	return texts
+}
+
 // parser reads one statement by recursive descent. The first error sticks: after
 // it every method does nothing and tok is the end.
 type parser struct {

@@ -1,0 +1,88 @@
+package query
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"net/netip"
+	"testing"
+
+	"cordwood/router/access"
+	"cordwood/router/query/statement"
+)
+
+// changeLines are the lines of changes in a log, without what is not about them.
+func changeLines(t *testing.T, log *bytes.Buffer) (lines []map[string]any) {
+	t.Helper()
+	for line := range bytes.Lines(log.Bytes()) {
+		m := map[string]any{}
+		if err := json.Unmarshal(line, &m); err != nil {
+			t.Fatal(err)
+		}
+		if m["msg"] == "change" {
+			lines = append(lines, m)
+		}
+	}
+	return lines
+}
+
+// TestChangesAreWrittenDown runs every kind of statement as who may do it, as who may not,
+// and while the metadata fails: those that change something leave one line, others none.
+func TestChangesAreWrittenDown(t *testing.T) {
+	objects := map[string][2]string{
+		"CreateDatabase": {"d", ""}, "AlterDatabase": {"shop", ""}, "DropDatabase": {"shop", ""}, "CreateTable": {"public", "n"},
+		"AlterTable": {"public", "logs"}, "DropTable": {"public", "logs"}, "TruncateTable": {"public", "logs"}, "Delete": {"public", "logs"},
+	}
+	for kind, text := range everyKind {
+		for _, right := range []access.Right{access.ReadWrite, access.ReadOnly} {
+			var log bytes.Buffer
+			w := newWorld(t, func(c *Config) { c.Logger = slog.New(slog.NewJSONHandler(&log, nil)) })
+			ctx := access.With(t.Context(), &access.Caller{
+				Sender: access.Sender{User: "ann", Right: right, Proof: "password"}, Address: netip.MustParseAddr("192.0.2.7"), RequestID: "r1",
+			})
+			_, err := w.run(ctx, text, func(r *Request) { r.Texts = statement.Texts(text) })
+			lines := changeLines(t, &log)
+			object, changes := objects[kind]
+			if !changes {
+				if len(lines) > 0 {
+					t.Errorf("%s as %s is written down: %v", text, right, lines)
+				}
+				continue
+			}
+			outcome, code := "ok", float64(0)
+			switch {
+			case right == access.ReadOnly:
+				outcome, code = "refused", 7006
+			case err != nil:
+				outcome, code = "failed", 1001 // DELETE from a table that keeps every row
+			}
+			if len(lines) != 1 {
+				t.Errorf("%s as %s: %d lines", text, right, len(lines))
+				continue
+			}
+			for key, want := range map[string]any{
+				"principal": "ann", "auth": "password", "address": "192.0.2.7", "request_id": "r1", "statement": text,
+				"database": object[0], "object": object[1], "outcome": outcome, "code": code,
+			} {
+				if lines[0][key] != want {
+					t.Errorf("%s as %s: %s is %v, want %v", text, right, key, lines[0][key], want)
+				}
+			}
+		}
+	}
+}
+
+// TestEachStatementIsWrittenDown has a line for each statement of a text, with its own text.
+func TestEachStatementIsWrittenDown(t *testing.T) {
+	var log bytes.Buffer
+	w := newWorld(t, func(c *Config) { c.Logger = slog.New(slog.NewJSONHandler(&log, nil)) })
+	text := "CREATE DATABASE a; SELECT 1; DROP TABLE nope; DROP DATABASE b"
+	if _, err := w.run(t.Context(), text, func(r *Request) { r.Texts = statement.Texts(text) }); err == nil {
+		t.Fatal("there is no table nope")
+	}
+	lines := changeLines(t, &log)
+	if len(lines) != 2 || lines[0]["statement"] != "CREATE DATABASE a" || lines[0]["outcome"] != "ok" ||
+		lines[1]["statement"] != "DROP TABLE nope" || lines[1]["outcome"] != "failed" || lines[1]["code"] != float64(4001) {
+		t.Errorf("%v", lines)
+	}
+}
