@@ -1,0 +1,202 @@
+// Package secret has the nodes of a cluster prove themselves to each other by a secret that all
+// of them know.
+//
+// From the secret each node derives the same authority, an Ed25519 key, by HKDF. With it a node
+// signs a certificate for its own id, whose key is random and never leaves the process, and by
+// it a node checks the certificates of others: mutual TLS 1.3, without files of certificates
+// and without the secret ever going over the wire.
+//
+// A file holds the secret, in one line. While it has two lines, the first one signs and both
+// are accepted, so that a cluster changes its secret without a stop.
+//
+// A Source is opened once; the configurations that it gives may be used for as long as the
+// process lives. Run reads the file again when it changes. All methods may be called
+// concurrently.
+package secret
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// FileName is the name of the secret that a node makes in its data folder.
+const FileName = "cluster-secret"
+
+// Bounds of a secret, in bytes, and of the file that holds it.
+const (
+	MinBytes = 32
+	MaxBytes = 1024
+	maxFile  = 4 << 10
+)
+
+// minDistinct is how many different bytes a secret has at least: a random one has more, and
+// what stands in examples often fewer.
+const minDistinct = 8
+
+// derivation names what is derived. Part of the format: all nodes must derive the same.
+const derivation = "cordwood cluster authority, version 1"
+
+// Secret is what a file holds: the authority that signs, and perhaps a second one that is
+// accepted.
+type Secret struct{ authorities []*authority }
+
+// authority is what a line of the file amounts to.
+type authority struct {
+	key  ed25519.PrivateKey
+	root *x509.Certificate
+}
+
+// Read reads a file. Its error says what is wrong and how to make a good one.
+func Read(file string) (*Secret, error) {
+	text, err := readFile(file)
+	if err != nil {
+		return nil, err
+	}
+	s, err := Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("secret of the cluster %s: %w", file, err)
+	}
+	return s, nil
+}
+
+func readFile(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the secret of the cluster: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("read the secret of the cluster: %w", err)
+	}
+	return text, nil
+}
+
+const howToMake = "make one with: cordwood new-secret FILE"
+
+// Parse understands the text of a file: one line or two, white space around them aside.
+func Parse(text []byte) (*Secret, error) {
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("it has more than %d bytes: %s", maxFile, howToMake)
+	}
+	s := &Secret{}
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		if len(s.authorities) == 2 {
+			return nil, errors.New("it has more than two lines: the first is the secret, a second one is accepted beside it while the secret is changed")
+		}
+		if err := checkLine(line); err != nil {
+			return nil, fmt.Errorf("line %d: %w", len(s.authorities)+1, err)
+		}
+		a, err := derive(line)
+		if err != nil {
+			return nil, err
+		}
+		s.authorities = append(s.authorities, a)
+	}
+	if len(s.authorities) == 0 {
+		return nil, errors.New("it is empty: " + howToMake)
+	}
+	return s, nil
+}
+
+func checkLine(line []byte) error {
+	if len(line) < MinBytes || len(line) > MaxBytes {
+		return fmt.Errorf("it has %d bytes, want %d to %d: %s", len(line), MinBytes, MaxBytes, howToMake)
+	}
+	seen := [256]bool{}
+	distinct := 0
+	for _, b := range line {
+		if b < ' ' || b > '~' {
+			return errors.New("it has bytes that are no printable ASCII characters: " + howToMake)
+		}
+		if !seen[b] {
+			seen[b] = true
+			distinct++
+		}
+	}
+	if distinct < minDistinct {
+		return fmt.Errorf("it has only %d different characters and can be guessed: %s", distinct, howToMake)
+	}
+	return nil
+}
+
+// derive makes the authority of a line. It is the same wherever and whenever it is made, but
+// for nothing that anybody compares.
+func derive(line []byte) (*authority, error) {
+	seed, err := hkdf.Key(sha256.New, line, nil, derivation, ed25519.SeedSize)
+	if err != nil {
+		return nil, fmt.Errorf("derive the authority of the cluster: %w", err)
+	}
+	key := ed25519.NewKeyFromSeed(seed)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "cordwood cluster"},
+		// It goes to nobody, and ends with the secret alone.
+		NotBefore: time.Unix(0, 0), NotAfter: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(nil, template, template, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("derive the authority of the cluster: %w", err)
+	}
+	root, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("derive the authority of the cluster: %w", err)
+	}
+	return &authority{key: key, root: root}, nil
+}
+
+// ReadableByAll tells whether every account of the machine may read the file.
+func ReadableByAll(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().Perm()&0o004 != 0
+}
+
+// Make writes a new secret to a file that only its owner may read. It is on disk when Make
+// returns.
+func Make(file string) error {
+	random := make([]byte, 32)
+	_, _ = rand.Read(random) // never fails
+	if err := write(file, append(base64.RawURLEncoding.AppendEncode(nil, random), '\n')); err != nil {
+		return fmt.Errorf("write the secret of the cluster: %w", err)
+	}
+	return nil
+}
+
+func write(file string, text []byte) error {
+	temp := file + ".tmp"
+	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, file); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(file))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

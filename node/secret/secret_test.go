@@ -1,0 +1,313 @@
+package secret
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	first  = "the first secret of the cluster, 0123456789"
+	second = "another secret of the cluster, abcdefghijkl"
+)
+
+// write makes a file with that text.
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), FileName)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func open(t *testing.T, node, text string, now func() time.Time) *Source {
+	t.Helper()
+	s, err := Open(Config{File: writeFile(t, text), Node: node, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestParse: what is no secret is refused in words that say how to make one.
+func TestParse(t *testing.T) {
+	for name, c := range map[string]struct {
+		text, want string
+	}{
+		"one line":                      {first, ""},
+		"with white space":              {"\n  " + first + " \r\n\n", ""},
+		"two lines":                     {first + "\n" + second + "\n", ""},
+		"random in base64":              {"3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs=\n", ""},
+		"the longest":                   {strings.Repeat("abcdefgh", MaxBytes/8), ""},
+		"nothing":                       {"", "it is empty: make one with"},
+		"white space":                   {" \n\n", "it is empty"},
+		"too short":                     {"0123456789012345678901234567890", "line 1: it has 31 bytes, want 32 to 1024"},
+		"the second too short":          {first + "\nshort", "line 2: it has 5 bytes"},
+		"too long":                      {strings.Repeat("abcdefgh", MaxBytes/8) + "x", "it has 1025 bytes"},
+		"three lines":                   {first + "\n" + second + "\n" + first + "x", "more than two lines"},
+		"a file that is something else": {strings.Repeat(first+"\n", 200), "more than"},
+		"bytes that are no text":        {string([]byte{1, 2, 3}) + first, "no printable ASCII"},
+		"all the same":                  {strings.Repeat("a", 40), "only 1 different characters"},
+	} {
+		_, err := Parse([]byte(c.text))
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestDerivation: programs of all versions derive the same authority of a secret.
+func TestDerivation(t *testing.T) {
+	s, err := Parse([]byte(first))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := hex.EncodeToString(s.authorities[0].root.RawSubjectPublicKeyInfo[12:])
+	if want := "6b58d902ac2510daba98e2e34671eb4100413dfc2b5a1687475a0cc85c3dd5c0"; got != want {
+		t.Errorf("the key of the authority is %s, want %s", got, want)
+	}
+}
+
+// TestMake makes secrets that only their owner may read, each another one.
+func TestMake(t *testing.T) {
+	dir := t.TempDir()
+	var texts [][]byte
+	for _, name := range []string{"a", "b"} {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file+".tmp", []byte("left over"), 0o666); err != nil { //nolint:gosec // as a crash may leave it
+			t.Fatal(err)
+		}
+		if err := Make(file); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(file); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != 0o600 || ReadableByAll(file) {
+			t.Errorf("mode %v, want 0600", info.Mode())
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, text)
+	}
+	if bytes.Equal(texts[0], texts[1]) {
+		t.Error("two secrets are the same")
+	}
+	if err := os.Chmod(filepath.Join(dir, "a"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if !ReadableByAll(filepath.Join(dir, "a")) {
+		t.Error("a file that all may read does not count as one")
+	}
+}
+
+// shake makes TLS of two ends, and returns what each end says of it.
+func shake(t *testing.T, client, server *tls.Config) (proved tls.ConnectionState, called, answered error) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	a, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	b, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	for _, c := range []net.Conn{a, b} {
+		if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secure := tls.Server(b, server)
+	done := make(chan error, 1)
+	go func() {
+		err := secure.Handshake()
+		if err == nil {
+			_, err = secure.Write([]byte{1})
+		}
+		if err == nil {
+			_, err = secure.Read(make([]byte, 1))
+		}
+		done <- err
+	}()
+	c := tls.Client(a, client)
+	called = c.Handshake()
+	if called == nil { // the server's refusal comes after that
+		_, called = c.Read(make([]byte, 1))
+	}
+	if called == nil {
+		_, called = c.Write([]byte{1})
+	}
+	if called != nil {
+		_ = a.Close() // the server may still wait
+	}
+	answered = <-done
+	return secure.ConnectionState(), called, answered
+}
+
+// TestProof: nodes of one secret accept each other, and only those, also while it is changed.
+func TestProof(t *testing.T) {
+	for name, c := range map[string]struct {
+		client, server string
+		dialed         string
+		ok             bool
+	}{
+		"one secret":                     {first, first, "b", true},
+		"whoever is there":               {first, first, "", true},
+		"another node":                   {first, first, "c", false},
+		"other secrets":                  {first, second, "b", false},
+		"the new one too early":          {first, second + "\n" + first, "b", false},
+		"both accept two":                {first + "\n" + second, second + "\n" + first, "b", true},
+		"one has both, and uses the old": {first + "\n" + second, first, "b", true},
+		"one has the new one only":       {second, second + "\n" + first, "b", true},
+		"one has the old one only":       {second, first + "\n" + second, "b", false},
+	} {
+		client, server := open(t, "a", c.client, nil), open(t, "b", c.server, nil)
+		state, called, answered := shake(t, client.Client("", c.dialed, "h2"), server.Server("h2"))
+		if (called == nil) != c.ok || (answered == nil) != c.ok {
+			t.Errorf("%s: the client says %v, the server %v; want it to work: %v", name, called, answered, c.ok)
+		}
+		if c.ok && (server.Node(state) != "a" || state.Version != tls.VersionTLS13) {
+			t.Errorf("%s: the server sees node %q, TLS %x", name, server.Node(state), state.Version)
+		}
+	}
+}
+
+// TestStrangers: who has no certificate, one of another authority, or an older TLS is refused.
+func TestStrangers(t *testing.T) {
+	server := open(t, "b", first, nil)
+	foreign := open(t, "a", second, nil)
+	all := func() *tls.Config { return &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}} } //nolint:gosec // a stranger does not check
+	with := func(change func(*tls.Config)) *tls.Config { c := all(); change(c); return c }
+	cert, err := foreign.certificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine, err := open(t, "a", first, nil).certificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		config *tls.Config
+		want   error
+	}{
+		"no certificate":    {all(), nil},
+		"of another secret": {with(func(c *tls.Config) { c.Certificates = []tls.Certificate{*cert} }), ErrDiffers},
+		"TLS 1.2":           {with(func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12; c.Certificates = []tls.Certificate{*mine} }), nil},
+		"certificate, wrong key": {with(func(c *tls.Config) {
+			c.Certificates = []tls.Certificate{{Certificate: mine.Certificate, PrivateKey: cert.PrivateKey}}
+		}), nil},
+	} {
+		_, called, answered := shake(t, c.config, server.Server("h2"))
+		if called == nil || answered == nil || c.want != nil && !errors.Is(answered, c.want) {
+			t.Errorf("%s: the client says %v, the server %v", name, called, answered)
+		}
+	}
+}
+
+// TestClocks: a clock that is off by less than a day cuts no node off, and one that is off by more
+// is named; a certificate is made anew before it ends, and when the clock is set back.
+func TestClocks(t *testing.T) {
+	right := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		off time.Duration
+		ok  bool
+	}{{0, true}, {14 * time.Hour, true}, {-14 * time.Hour, true}, {23 * time.Hour, true}, {-23 * time.Hour, true}, {-25 * time.Hour, false}, {80 * time.Hour, false}, {-56 * 365 * 24 * time.Hour, false}} {
+		client := open(t, "a", first, func() time.Time { return right.Add(c.off) })
+		server := open(t, "b", first, func() time.Time { return right })
+		_, called, answered := shake(t, client.Client("", "b"), server.Server())
+		if (called == nil && answered == nil) != c.ok {
+			t.Errorf("a clock that is %v off: the client says %v, the server %v; want it to work: %v", c.off, called, answered, c.ok)
+		}
+		if !c.ok && !strings.Contains(errors.Join(called, answered).Error(), "the clocks differ") {
+			t.Errorf("a clock that is %v off: %v, %v; want both clocks named", c.off, called, answered)
+		}
+	}
+	now := right
+	s := open(t, "a", first, func() time.Time { return now })
+	last := ""
+	for _, c := range []struct {
+		step  time.Duration
+		anew  bool
+		until time.Duration
+	}{{0, true, 24 * time.Hour}, {11 * time.Hour, false, 13 * time.Hour}, {time.Hour, true, 24 * time.Hour}, {-24 * 400 * time.Hour, true, 24 * time.Hour}} {
+		now = now.Add(c.step)
+		cert, err := s.certificate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := cert.Leaf.SerialNumber.String(); (got != last) != c.anew || cert.Leaf.NotAfter.Sub(now) != c.until {
+			t.Errorf("after %v: made anew %v, ends in %v; want %v, %v", c.step, got != last, cert.Leaf.NotAfter.Sub(now), c.anew, c.until)
+		}
+		last = cert.Leaf.SerialNumber.String()
+	}
+}
+
+// TestRotation: a changed file is used, and what no file accepts any more is not trusted; a file that
+// is at fault changes nothing.
+func TestRotation(t *testing.T) {
+	client, server := open(t, "a", first, nil), open(t, "b", first, nil)
+	told := 0
+	server.OnChange(func() { told++ })
+	state, called, answered := shake(t, client.Client("", "b"), server.Server())
+	if called != nil || answered != nil {
+		t.Fatal(called, answered)
+	}
+	for _, c := range []struct {
+		text         string
+		trusts, told bool
+		fails        bool
+	}{
+		{first + "\n" + second, true, true, false},
+		{second + "\n" + first, true, true, false},
+		{second + "\n" + first, true, false, false},
+		{"", true, false, true},
+		{second, false, true, false},
+	} {
+		if err := os.WriteFile(server.File(), []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before := told
+		if err := server.Reload(); (err != nil) != c.fails {
+			t.Errorf("%q: %v", c.text, err)
+		}
+		if err := server.Trusts(state); (err == nil) != c.trusts || err != nil && !errors.Is(err, ErrDiffers) {
+			t.Errorf("%q: a connection of before: %v", c.text, err)
+		}
+		if (told != before) != c.told {
+			t.Errorf("%q: told of a change %v, want %v", c.text, told != before, c.told)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{first, first + "\n" + second, "", "\xff", strings.Repeat("\n", 100)} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := Parse(text)
+		if err == nil && (len(s.authorities) < 1 || len(s.authorities) > 2) {
+			t.Fatalf("%d authorities", len(s.authorities))
+		}
+	})
+}
