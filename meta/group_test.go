@@ -114,7 +114,7 @@ func (g *group) start(id string, founders []string) *member {
 			if err != nil {
 				return
 			}
-			m.accepted.Go(func() { m.network.Serve(conn) })
+			m.accepted.Go(func() { m.network.Serve(conn, "") })
 		}
 	})
 	m.conn, err = grpc.NewClient(m.rpc.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))

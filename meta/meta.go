@@ -313,6 +313,9 @@ func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.Propos
 	if cmd.GetEnsureSchema() != nil {
 		return m.ensure(ctx, cmd)
 	}
+	if r := cmd.GetRegisterNode(); r != nil {
+		return m.register(ctx, cmd, r.Node)
+	}
 	return m.log(ctx, cmd)
 }
 

@@ -1,6 +1,12 @@
 package meta
 
 import (
+	"context"
+	"strings"
+
+	"google.golang.org/grpc/peer"
+
+	"cordwood/meta/catalog"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 )
@@ -29,6 +35,30 @@ func prepareRegisterNode(r *metapb.RegisterNode) error {
 		return errs.New(errs.InvalidArguments, "Register node %s: its protocol versions are %d to %d", n.Id, n.MinProtocol, n.MaxProtocol)
 	}
 	return nil
+}
+
+// register is log of a node's registration. A node that was not known gets a line in the log of
+// the leader: who reads it should know every node of the cluster.
+func (m *Meta) register(ctx context.Context, cmd *metapb.Command, n *metapb.Node) (*metapb.ProposeResponse, error) {
+	known := false
+	err := m.catalog.View(func(tx *catalog.Tx) error {
+		had, err := tx.Node(n.Id)
+		known = had != nil
+		return err
+	})
+	if err != nil {
+		return nil, errs.Wrap(errs.StorageUnavailable, err, "look for node %s", n.Id)
+	}
+	resp, err := m.log(ctx, cmd)
+	if err != nil || known || resp.Result.GetErrorCode() != 0 {
+		return resp, err
+	}
+	from := ""
+	if p, ok := peer.FromContext(ctx); ok && p.Addr.Network() == "tcp" { // else it is this process
+		from = p.Addr.String()
+	}
+	m.cfg.Logger.Info("node joined", "name", n.Name, "node", n.Id, "addr", n.RpcAddr, "roles", strings.Join(n.Roles, ","), "from", from)
+	return resp, nil
 }
 
 func prepareRegisterSession(r *metapb.RegisterSession) error {

@@ -14,6 +14,7 @@ func (n *node) announce() {
 	if n.cfg.Unprotected() {
 		n.log.Warn("anybody who reaches this address may read and write: set --user-file", "http_addr", n.users.addr.String())
 	}
+	n.warnUnprotected()
 	if IsTerminal(n.proc.Stderr) {
 		fmt.Fprint(n.proc.Stderr, n.banner())
 	}

@@ -13,6 +13,7 @@ import (
 func (c *Config) CheckFiles(logger *slog.Logger) error {
 	_, userErr := c.TLS.tlsConfig(logger)
 	_, rpcErr := c.RPC.TLS.source(logger)
+	protectErr := c.checkProtection()
 	var users *auth.Provider
 	var err error
 	if c.UserFile != "" || c.UserProvider != "" {
@@ -21,7 +22,7 @@ func (c *Config) CheckFiles(logger *slog.Logger) error {
 			err = users.Close()
 		}
 	}
-	return errors.Join(userErr, rpcErr, err)
+	return errors.Join(userErr, rpcErr, protectErr, err)
 }
 
 // Unprotected tells whether everybody who reaches the user port may read and write, and

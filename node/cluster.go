@@ -14,7 +14,6 @@ import (
 
 	"cordwood/meta"
 	"cordwood/meta/catalog"
-	"cordwood/node/certs"
 	"cordwood/node/discovery"
 	"cordwood/node/registry"
 	"cordwood/node/rpcport"
@@ -24,13 +23,18 @@ import (
 )
 
 // openNodePort opens the port between nodes, on which others may ask who this one is.
-func (n *node) openNodePort(source *certs.Source) error {
-	port, err := rpcport.Listen(rpcport.Config{Addr: n.cfg.RPC.Addr, TLS: source, Logger: n.log, Timeout: handshakeTimeout})
+func (n *node) openNodePort() error {
+	port, err := rpcport.Listen(rpcport.Config{
+		Addr: n.cfg.RPC.Addr, Credentials: n.protection.credentials, Insecure: n.cfg.RPC.Insecure, Logger: n.log, Timeout: handshakeTimeout,
+	})
 	if err != nil {
 		return fmt.Errorf("listen for nodes: %w: choose another --rpc-addr, or stop what uses it", err)
 	}
 	n.port = port
 	n.onStop("port between nodes", func(context.Context) error { return port.Close() })
+	if n.protection.secret != nil {
+		n.protection.secret.OnChange(port.Recheck)
+	}
 	n.advertise = n.cfg.RPC.Advertise
 	if n.advertise == "" {
 		n.advertise = port.Addr().String()
@@ -38,7 +42,7 @@ func (n *node) openNodePort(source *certs.Source) error {
 	if n.rpc, err = newRPCServer(n.serverOptions(), n.traceOptions()); err != nil {
 		return err
 	}
-	dialer := rpcport.Dialer{TLS: source, ServerName: n.cfg.RPC.TLS.ServerName}
+	dialer := rpcport.Dialer{Credentials: n.protection.credentials, Insecure: n.cfg.RPC.Insecure, Logger: n.log}
 	n.nodes = registry.New(registry.Config{
 		NodeID: n.data.nodeID, Local: n.rpc.conn, LocalTail: n.rpc.tails, Member: n.greeting, Dialer: dialer,
 		File: n.cfg.dir("PEERS"), Options: append(connOptions(window), n.traceOptions()...), TailOptions: append(connOptions(tailWindow), n.traceOptions()...), Logger: n.log,

@@ -138,8 +138,15 @@ type RPCConfig struct {
 	Addr string
 	// Advertise is where other nodes reach this one; empty: Addr.
 	Advertise string
-	// TLS is mutual TLS between nodes: all three files, or none.
+	// TLS is mutual TLS between nodes by certificates in files: all three files, or none.
 	TLS RPCTLSConfig
+	// SecretFile holds the secret of the cluster, by which nodes prove themselves to each other
+	// without files of certificates. Empty: that in the data folder, if the node founded the
+	// cluster alone.
+	SecretFile string
+	// Insecure lets the node start without either beyond this machine, and has it take and
+	// make calls without TLS as well if it has one.
+	Insecure bool
 }
 
 // RPCTLSConfig names the files of mutual TLS between nodes, in PEM form. They are
@@ -288,6 +295,9 @@ func (c *Config) Validate() error {
 	}
 	if t := c.RPC.TLS; (t.Cert == "") != (t.Key == "") || (t.Cert == "") != (t.CA == "") {
 		bad("--rpc-tls-cert, --rpc-tls-key and --rpc-tls-ca go together: set all or none")
+	}
+	if c.RPC.TLS.Cert != "" && c.RPC.SecretFile != "" {
+		bad("--cluster-secret-file and --rpc-tls-cert are both set: choose one; to change from the one to the other, see docs/cluster.md")
 	}
 	if t := c.RPC.TLS; t.ServerName != "" && t.Cert == "" {
 		bad("--rpc-tls-server-name needs --rpc-tls-cert, --rpc-tls-key and --rpc-tls-ca")

@@ -46,6 +46,8 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.RPC.Advertise, "advertise-addr", "", "where other nodes reach this one, HOST:PORT; none: the rpc address")
 	fs.BoolVar(&c.MetricsOpen, "metrics-open", true, "show /metrics to anybody, while there are users without the names of databases and tables; false: to users that may read, with them")
 	fs.StringVar(&c.AdminAddr, "admin-addr", "", "address for the administrator: metrics, profiles (pprof), log level; knows no users; none: off")
+	fs.StringVar(&c.RPC.SecretFile, "cluster-secret-file", "", "`FILE` with the secret of the cluster, of at least 32 characters, the same on all nodes: only those that know it get in, by TLS; read again when it changes (two lines: the first is used, both are accepted); none: that which a node without --seeds makes as cluster-secret in its data folder")
+	fs.BoolVar(&c.RPC.Insecure, "rpc-insecure", false, "start without a secret of the cluster and without certificates for nodes although other machines reach --rpc-addr: whoever does is a node; with one of them, take calls without TLS as well, while a cluster that runs is given it")
 	fs.StringVar(&c.RPC.TLS.Cert, "rpc-tls-cert", "", "certificate file of this node for the port between nodes (PEM); with a key and a CA only nodes get in")
 	fs.StringVar(&c.RPC.TLS.Key, "rpc-tls-key", "", "key file of this node (PEM)")
 	fs.StringVar(&c.RPC.TLS.CA, "rpc-tls-ca", "", "authority that signs the certificates of all nodes (PEM)")

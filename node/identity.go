@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"github.com/oklog/ulid/v2"
+
+	"cordwood/node/secret"
 )
 
 // formatVersion is the version of the data folder's layout. A newer one is refused.
@@ -138,6 +140,10 @@ func (d *dataDir) loadIdentity() error {
 	return err
 }
 
+// mayPrecede are the files that may be in a data folder without an identity. The secret of the
+// cluster may have been put there for a node that is to join.
+var mayPrecede = []string{"LOCK", "lost+found", "IDENTITY.tmp", secret.FileName}
+
 // refuseForeign keeps a node from settling in a folder that holds something else. A first start
 // that was ended while it made the identity leaves a part of that, which nobody has seen.
 func refuseForeign(path string) error {
@@ -146,7 +152,7 @@ func refuseForeign(path string) error {
 		return fmt.Errorf("read data folder: %w", err)
 	}
 	for _, e := range entries {
-		if name := e.Name(); name != "LOCK" && name != "lost+found" && name != "IDENTITY.tmp" {
+		if name := e.Name(); !slices.Contains(mayPrecede, name) {
 			return fmt.Errorf("data folder %s has no IDENTITY but holds %q: choose an empty folder as --data-dir, or restore the file IDENTITY", path, e.Name())
 		}
 	}

@@ -157,8 +157,8 @@ func readYAML(file string) ([]yamlValue, error) {
 	return out, walk("", doc.Content[0])
 }
 
-// secret are settings whose value is not printed.
-func secret(name, value string) string {
+// hidden is the value of a setting as it may be printed.
+func hidden(name, value string) string {
 	if name == "user-provider" && strings.Contains(value, ":cmd:") {
 		return "static_user_provider:cmd:(hidden)"
 	}
@@ -172,7 +172,7 @@ func settings(fs *pflag.FlagSet) map[string]any {
 		if commandFlags[f.Name] {
 			return
 		}
-		var v any = secret(f.Name, f.Value.String())
+		var v any = hidden(f.Name, f.Value.String())
 		switch f.Value.Type() {
 		case "bool":
 			v = f.Value.String() == "true"

@@ -157,7 +157,11 @@ type node struct {
 	// service is nil if systemd does not wait for news.
 	service *sdnotify.Notifier
 
-	data     *dataDir
+	data *dataDir
+	// protection is how nodes prove themselves to each other.
+	protection protection
+	// reloads are read again on SIGHUP.
+	reloads  []reload
 	disk     *disk
 	users    *httpServer
 	usersV1  *httpServer // nil if off

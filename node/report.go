@@ -61,7 +61,10 @@ func (n *node) newReport() *metapb.ReportRequest {
 		NodeId: n.data.nodeID, Process: n.process, TimeUnixNano: time.Now().UnixNano(),
 		DiskCapacity: int64(total), DiskUsed: int64(total - min(free, total)), DiskFull: n.disk.space() == shard.SpaceFull,
 		Stopping: why != "", Version: n.proc.Version.Version,
-		MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol,
+		MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol, Protection: n.protection.kind,
+	}
+	if n.protection.credentials != nil {
+		r.PlainNodes = n.nodes.Plain()
 	}
 	if n.reach != nil {
 		r.Unreachable = n.reach.Unreachable()

@@ -31,6 +31,12 @@ func (n *node) start(ctx context.Context) error {
 	}
 	n.data = data
 	n.onStop("data folder", func(context.Context) error { return data.close() })
+	if err := n.protect(files); err != nil {
+		return err
+	}
+	if n.proc.Reload != nil && len(n.reloads) > 0 {
+		n.run("reading files of settings again", n.reloadFiles)
+	}
 	if err := n.openTracing(); err != nil {
 		return err
 	}
@@ -43,7 +49,7 @@ func (n *node) start(ctx context.Context) error {
 	if err := n.openAdmin(); err != nil {
 		return err
 	}
-	if err := n.openNodePort(files.rpcTLS); err != nil {
+	if err := n.openNodePort(); err != nil {
 		return err
 	}
 	if len(n.cfg.Seeds) > 0 {
@@ -110,6 +116,9 @@ func (n *node) readFiles() (f settingsFiles, err error) {
 	if f.rpcTLS, err = n.cfg.RPC.TLS.source(n.log); err != nil {
 		return f, err
 	}
+	if err := n.cfg.checkProtection(); err != nil {
+		return f, err
+	}
 	f.users, err = n.authenticator()
 	return f, err
 }
@@ -139,20 +148,6 @@ func (n *node) authenticator() (*auth.Provider, error) {
 	}
 	n.onStop("users", func(context.Context) error { return p.Close() })
 	n.run("watching the users", p.Run)
-	if n.proc.Reload == nil {
-		return p, nil
-	}
-	n.run("reading users again", func(ctx context.Context) error {
-		for {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-n.proc.Reload:
-			}
-			if err := p.Reload(); err != nil {
-				n.log.Error("users not read again, the last good list stays", "error", err)
-			}
-		}
-	})
+	n.reloads = append(n.reloads, reload{"users", p.Reload})
 	return p, nil
 }

@@ -126,7 +126,7 @@ func (g *group) addNode(id string) *groupNode {
 			if err != nil {
 				return
 			}
-			go n.network.Serve(c)
+			go n.network.Serve(c, "")
 		}
 	}()
 	srv := grpc.NewServer()

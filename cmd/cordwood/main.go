@@ -65,7 +65,7 @@ func newRootCommand() *cobra.Command {
 		addClientFlags(client)
 		root.AddCommand(client)
 	}
-	root.AddCommand(newServeCommand(), newAdminCommand(), newRecoverCommand(), newInspectCommand(), newVRLCommand(), newVersionCommand(), newQueryWorkerCommand())
+	root.AddCommand(newServeCommand(), newSecretCommand(), newAdminCommand(), newRecoverCommand(), newInspectCommand(), newVRLCommand(), newVersionCommand(), newQueryWorkerCommand())
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	settle(root)

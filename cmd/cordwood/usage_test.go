@@ -57,6 +57,9 @@ func TestServeReadsNamedFilesFirst(t *testing.T) {
 		{"--tls-cert", empty, "--tls-key", empty},
 		{"--rpc-tls-cert", empty, "--rpc-tls-key", empty, "--rpc-tls-ca", empty},
 		{"--geoip-database", "/no/such/file"},
+		{"--cluster-secret-file", "/no/such/file"},
+		{"--cluster-secret-file", empty},
+		{"--seeds", "127.0.0.1:1", "--rpc-addr", "0.0.0.0:0", "--advertise-addr", "127.0.0.1:1"},
 	} {
 		dir := filepath.Join(t.TempDir(), "data")
 		var stderr bytes.Buffer

@@ -37,6 +37,7 @@ func diagnose(p *picture) []httpapi.ClusterProblem {
 	d.disks()
 	d.clocks()
 	d.versions()
+	d.unprotected()
 	d.notes()
 	slices.SortStableFunc(d.out, func(a, b httpapi.ClusterProblem) int {
 		return slices.Index(severities, a.Severity) - slices.Index(severities, b.Severity)

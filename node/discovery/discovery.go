@@ -29,7 +29,10 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	grpcpeer "google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 
 	"cordwood/node/rpcport"
 	"cordwood/proto/errs"
@@ -102,8 +105,13 @@ type Discovery struct {
 	mu    sync.Mutex // guards the fields below
 	conns map[string]*grpc.ClientConn
 	names map[string]string // by address: of the seed that it was found by
-	said  string            // what was last told to wait for
-	last  view              // what was seen last
+	// refusals are the addresses that could not be dialed since one of the two nodes did not
+	// prove itself, and proven the ids that others have proved to have; both by address.
+	refusals map[string]error
+	proven   map[string]string
+	toldOf   map[string]string // by address: the refusal that was last told
+	said     string            // what was last told to wait for
+	last     view              // what was seen last
 }
 
 // New returns a Discovery.
@@ -117,11 +125,26 @@ func New(cfg Config) *Discovery {
 	if cfg.Pause == 0 {
 		cfg.Pause = time.Second
 	}
-	return &Discovery{cfg: cfg, conns: map[string]*grpc.ClientConn{}, names: map[string]string{}}
+	return &Discovery{cfg: cfg, conns: map[string]*grpc.ClientConn{}, names: map[string]string{}, refusals: map[string]error{}, proven: map[string]string{}, toldOf: map[string]string{}}
+}
+
+// isFrom refuses a call that says that it is from another node than has proved to call.
+func isFrom(ctx context.Context, node string) error {
+	p, ok := grpcpeer.FromContext(ctx)
+	if !ok {
+		return nil // it came from no network
+	}
+	if proven := rpcport.NodeOf(p.Addr); proven != "" && node != "" && proven != node {
+		return errs.ToGRPC(errs.New(errs.PermissionDenied, "the call says that it is from node %s, and its certificate is for node %s", node, proven))
+	}
+	return nil
 }
 
 // Hello tells who this node is, and notes who asks.
-func (d *Discovery) Hello(_ context.Context, req *metapb.HelloRequest) (*metapb.HelloResponse, error) {
+func (d *Discovery) Hello(ctx context.Context, req *metapb.HelloRequest) (*metapb.HelloResponse, error) {
+	if err := isFrom(ctx, req.NodeId); err != nil {
+		return nil, err
+	}
 	d.deciding.Lock()
 	cluster, founders := d.cfg.State.Cluster()
 	promise, promised := d.cfg.State.Promise()
@@ -140,7 +163,10 @@ func (d *Discovery) Hello(_ context.Context, req *metapb.HelloRequest) (*metapb.
 }
 
 // Found has this node promise to belong to a new cluster.
-func (d *Discovery) Found(_ context.Context, req *metapb.FoundRequest) (*metapb.FoundResponse, error) {
+func (d *Discovery) Found(ctx context.Context, req *metapb.FoundRequest) (*metapb.FoundResponse, error) {
+	if err := isFrom(ctx, req.NodeId); err != nil {
+		return nil, err
+	}
 	refuse := func(format string, args ...any) (*metapb.FoundResponse, error) {
 		return nil, errs.ToGRPC(errs.New(errs.IllegalState, "node %s does not found cluster %s: "+format, append([]any{d.cfg.NodeID, req.ClusterId}, args...)...))
 	}
@@ -235,7 +261,11 @@ func (d *Discovery) look(ctx context.Context, patience time.Duration) view {
 	}
 	wg.Wait()
 	for i, addr := range addrs {
+		unproven := (*rpcport.Unproven)(nil)
 		switch a := answers[i]; {
+		case errors.As(failed[i], &unproven):
+			d.refused(addr, unproven)
+			v.silent = append(v.silent, fmt.Sprintf("%s (refused this node: %v)", addr, unproven))
 		case failed[i] != nil:
 			v.silent = append(v.silent, fmt.Sprintf("%s (%v)", addr, failed[i]))
 		case a.NodeId == d.cfg.NodeID && a.Process == d.cfg.Process, a.NodeId == "":
@@ -279,6 +309,17 @@ func (d *Discovery) hello(ctx context.Context, addr string) (*metapb.HelloRespon
 		ClusterId: cluster, NodeId: d.cfg.NodeID, MinProtocol: d.cfg.Lowest, MaxProtocol: d.cfg.Highest,
 		AdvertiseAddr: d.cfg.Addr, Roles: d.cfg.Roles,
 	}, grpc.WaitForReady(true))
+	d.mu.Lock()
+	refusal, proven := d.refusals[addr], d.proven[addr]
+	d.mu.Unlock()
+	switch {
+	case err != nil && refusal != nil:
+		return nil, refusal
+	case status.Code(err) == codes.Unauthenticated:
+		return nil, &rpcport.Unproven{Reason: short(err).Error(), Err: err}
+	case err == nil && proven != "" && resp.NodeId != proven:
+		return nil, fmt.Errorf("it says that it is node %s, and its certificate is for node %s", resp.NodeId, proven)
+	}
 	return resp, short(err)
 }
 
@@ -306,7 +347,7 @@ func (d *Discovery) client(addr string) (metapb.DiscoveryClient, error) {
 		var err error
 		c, err = grpc.NewClient("passthrough:///"+addr,
 			grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
-				return d.cfg.Dialer.DialNamed(ctx, addr, d.nameOf(addr), "h2")
+				return d.dial(ctx, addr)
 			}),
 			grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithConnectParams(grpc.ConnectParams{
@@ -321,6 +362,23 @@ func (d *Discovery) client(addr string) (metapb.DiscoveryClient, error) {
 	return metapb.NewDiscoveryClient(c), nil
 }
 
+// dial connects to an address, whoever is there, and notes what that proved.
+func (d *Discovery) dial(ctx context.Context, addr string) (net.Conn, error) {
+	conn, err := d.cfg.Dialer.Dial(ctx, rpcport.Target{Addr: addr, Name: d.nameOf(addr)}, "h2")
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.refusals, addr)
+	delete(d.proven, addr)
+	unproven := (*rpcport.Unproven)(nil)
+	switch {
+	case errors.As(err, &unproven):
+		d.refusals[addr] = unproven
+	case err == nil:
+		d.proven[addr] = d.cfg.Dialer.Proven(conn)
+	}
+	return conn, err
+}
+
 // forgetConns closes the connections to what is no seed any more.
 func (d *Discovery) forgetConns(addrs []string) {
 	d.mu.Lock()
@@ -330,6 +388,9 @@ func (d *Discovery) forgetConns(addrs []string) {
 			_ = c.Close() // nothing is under way on it
 			delete(d.conns, addr)
 			delete(d.names, addr)
+			delete(d.refusals, addr)
+			delete(d.proven, addr)
+			delete(d.toldOf, addr)
 		}
 	}
 }
@@ -349,6 +410,17 @@ func (d *Discovery) wait(text string) {
 	d.cfg.Waiting(text)
 	if news {
 		d.cfg.Logger.Info("waiting", "for", text)
+	}
+}
+
+// refused tells in the log that a seed refused this node, or this node the seed, when that is news.
+func (d *Discovery) refused(addr string, err error) {
+	d.mu.Lock()
+	news := d.toldOf[addr] != err.Error()
+	d.toldOf[addr] = err.Error()
+	d.mu.Unlock()
+	if news {
+		d.cfg.Logger.Warn("a seed refused this node", "addr", addr, "error", err)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"cordwood/meta"
 	"cordwood/node"
+	"cordwood/node/secret"
 	"cordwood/shard"
 	"cordwood/shard/manifest"
 	"cordwood/shard/replica"
@@ -337,7 +338,7 @@ func readSegment(dir string, m *segment.Meta) error {
 
 // strangers names files that no part of the folder explains.
 func (d *doctor) strangers() {
-	for _, name := range []string{"PEERS", "meta/FENCED"} {
+	for _, name := range []string{"PEERS", "meta/FENCED", secret.FileName} {
 		if exists(d.path(name)) {
 			d.know(name)
 		}

@@ -67,6 +67,7 @@ type entry struct {
 	addrs []string
 	roles []string
 	conns [2]*grpc.ClientConn // for calls, and for tails
+	plain bool                // it was last called without TLS
 	absence
 }
 
@@ -253,7 +254,7 @@ func (r *Registry) dial(ctx context.Context, id string, ready func(context.Conte
 	}
 	var faults []error
 	for _, addr := range addrs {
-		conn, err := r.try(ctx, addr, ready, protocols...)
+		conn, err := r.try(ctx, rpcport.Target{Addr: addr, Node: id}, ready, protocols...)
 		if err == nil {
 			r.reached(id)
 			return conn, nil
@@ -270,18 +271,43 @@ func (r *Registry) dial(ctx context.Context, id string, ready func(context.Conte
 	return nil, err
 }
 
-func (r *Registry) try(ctx context.Context, addr string, ready func(context.Context, net.Conn) error, protocols ...string) (net.Conn, error) {
+func (r *Registry) try(ctx context.Context, t rpcport.Target, ready func(context.Context, net.Conn) error, protocols ...string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.DialTimeout)
 	defer cancel()
-	conn, err := r.cfg.Dialer.Dial(ctx, addr, protocols...)
-	if err != nil || ready == nil {
-		return conn, err
-	}
-	if err := ready(ctx, conn); err != nil {
-		conn.Close()
+	conn, err := r.cfg.Dialer.Dial(ctx, t, protocols...)
+	if err != nil {
 		return nil, err
 	}
+	if ready != nil {
+		if err := ready(ctx, conn); err != nil {
+			conn.Close()
+			return nil, err
+		}
+	}
+	r.notePlain(t.Node, rpcport.IsPlain(conn))
 	return conn, nil
+}
+
+// notePlain notes whether the newest connection to a node is one without TLS.
+func (r *Registry) notePlain(id string, plain bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.nodes[id]; e != nil {
+		e.plain = plain
+	}
+}
+
+// Plain lists the nodes that were last called without TLS, by id.
+func (r *Registry) Plain() (out []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, e := range r.nodes {
+		if e.plain {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Dial returns the connection for calls to a node. It does not block: a node that cannot

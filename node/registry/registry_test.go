@@ -95,7 +95,7 @@ func node(t *testing.T, id, addr string) (string, func()) {
 	s := grpc.NewServer()
 	metapb.RegisterDiscoveryServer(s, answer{id: id})
 	go func() { _ = s.Serve(p.Calls()) }()
-	p.Join(rpcport.Member{ClusterID: "c", NodeID: id, Lowest: 1, Highest: 1}, func(c net.Conn) { c.Close() })
+	p.Join(rpcport.Member{ClusterID: "c", NodeID: id, Lowest: 1, Highest: 1}, func(c net.Conn, _ string) { c.Close() })
 	stop := func() {
 		s.Stop()
 		if err := p.Close(); err != nil {

@@ -1,46 +1,87 @@
 package rpcport
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
-
-	"cordwood/node/certs"
 )
 
 // Dialer opens connections to the ports of other nodes.
 type Dialer struct {
-	// TLS, if not nil, is the certificate of this node.
-	TLS *certs.Source
-	// ServerName, if not empty, is what the certificates of all nodes must be for, wherever they
-	// are reached: for nodes whose addresses no certificate can name.
-	ServerName string
+	// Credentials, if not nil, are those of this node.
+	Credentials Credentials
+	// Insecure has a node be called without TLS if that is not possible with it: while a
+	// cluster changes from the one to the other.
+	Insecure bool
+	// Logger takes calls without TLS that Insecure allowed. The default value discards.
+	Logger *slog.Logger
 }
 
-// Dial connects to an address, HOST:PORT. With TLS the other side's certificate must be
-// for HOST, or for ServerName. protocols are what is offered by ALPN.
-func (d Dialer) Dial(ctx context.Context, addr string, protocols ...string) (net.Conn, error) {
-	return d.DialNamed(ctx, addr, "", protocols...)
+// Target is a node to connect to.
+type Target struct {
+	// Addr is where it is, HOST:PORT.
+	Addr string
+	// Name is the name by which the address was found, if it was. Certificates in files must be
+	// for that; without it they must be for the address's host.
+	Name string
+	// Node is its id, which a certificate by the cluster's secret must be for; empty: any node
+	// of the cluster will do.
+	Node string
 }
 
-// DialNamed is Dial of an address that was found by a name: with TLS the certificate must be for
-// that. Without a name it must be for the address's own host. ServerName wins over both.
-func (d Dialer) DialNamed(ctx context.Context, addr, name string, protocols ...string) (net.Conn, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
-	if err != nil || d.TLS == nil {
+// Dial connects to a node. protocols are what is offered by ALPN. The error is an *Unproven if
+// the nodes did not prove themselves to each other.
+func (d Dialer) Dial(ctx context.Context, t Target, protocols ...string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", t.Addr)
+	if err != nil || d.Credentials == nil {
 		return conn, err
 	}
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		conn.Close()
+	secure, err := d.secure(ctx, conn, t, protocols)
+	if err == nil || !d.Insecure || ctx.Err() != nil {
+		return secure, err
+	}
+	plain, perr := (&net.Dialer{}).DialContext(ctx, "tcp", t.Addr)
+	if perr != nil {
 		return nil, err
 	}
-	secure := tls.Client(conn, d.TLS.Client(cmp.Or(d.ServerName, name, host), protocols...))
+	if d.Logger != nil {
+		d.Logger.Debug("a node is called without TLS, which --rpc-insecure allows", "addr", t.Addr, "node", t.Node, "error", err)
+	}
+	return plain, nil
+}
+
+// secure makes TLS of a connection, which it closes if that fails.
+func (d Dialer) secure(ctx context.Context, conn net.Conn, t Target, protocols []string) (net.Conn, error) {
+	name := t.Name
+	if name == "" {
+		host, _, err := net.SplitHostPort(t.Addr)
+		if err != nil {
+			conn.Close()
+			return nil, err
+		}
+		name = host
+	}
+	secure := tls.Client(conn, d.Credentials.Client(name, t.Node, protocols...))
 	if err := secure.HandshakeContext(ctx); err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("TLS with %s: %w", addr, err)
+		return nil, fmt.Errorf("TLS with %s: %w", t.Addr, explain(err, d.Credentials, true))
 	}
 	return secure, nil
+}
+
+// IsPlain tells whether nobody has proved anything on a connection that Dial returned.
+func IsPlain(conn net.Conn) bool {
+	_, secure := conn.(*tls.Conn)
+	return !secure
+}
+
+// Proven is the id that the other side of a connection that Dial returned has proved to have;
+// empty if it has not.
+func (d Dialer) Proven(conn net.Conn) string {
+	if secure, ok := conn.(*tls.Conn); ok && d.Credentials != nil {
+		return d.Credentials.Node(secure.ConnectionState())
+	}
+	return ""
 }

@@ -52,7 +52,7 @@ func named(t *testing.T, name string) *certs.Source {
 // TestServerName: a node whose address no certificate names is reached under the name that all have.
 func TestServerName(t *testing.T) {
 	source := named(t, "nodes.example")
-	p, err := Listen(Config{Addr: "127.0.0.1:0", TLS: source})
+	p, err := Listen(Config{Addr: "127.0.0.1:0", Credentials: Files{Source: source}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestServerName(t *testing.T) {
 		{"others.example", "nodes.example", false},
 	} {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		conn, err := Dialer{TLS: source, ServerName: c.server}.DialNamed(ctx, p.Addr().String(), c.found)
+		conn, err := Dialer{Credentials: Files{source, c.server}}.Dial(ctx, Target{Addr: p.Addr().String(), Name: c.found})
 		cancel()
 		if (err == nil) != c.ok {
 			t.Errorf("server name %q, found as %q: %v", c.server, c.found, err)

@@ -54,9 +54,12 @@ func readGreeting(r io.Reader) (*greeting, error) {
 	return g, nil
 }
 
-// judge chooses the protocol version, or 0 and the reason why there is none.
-func (m *Member) judge(g *greeting) (version uint16, reason string) {
+// judge chooses the protocol version, or 0 and the reason why there is none. proven is the id that
+// the other side has proved to have; empty if it has not.
+func (m *Member) judge(g *greeting, proven string) (version uint16, reason string) {
 	switch {
+	case proven != "" && g.NodeID != proven:
+		reason = fmt.Sprintf("it says that it is node %s, and its certificate is for node %s", g.NodeID, proven)
 	case m == nil:
 		reason = "this node belongs to no cluster yet, or is still starting"
 	case g.ClusterID != m.ClusterID:

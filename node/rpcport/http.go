@@ -3,9 +3,7 @@ package rpcport
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"time"
 )
 
 // httpMethods are the first bytes of requests of HTTP/1.
@@ -15,13 +13,6 @@ var httpMethods = map[string]bool{
 
 const httpText = "this is the port between nodes (--rpc-addr): users and their tools use that of --http-addr, 4000 by default\n"
 
-// How much is read of such a request, and for how long, so that its client gets the answer:
-// the system resets a connection that is closed with bytes unread.
-const (
-	httpDrained   = 64 << 10
-	httpDrainTime = 500 * time.Millisecond
-)
-
 // notANode returns the error of a connection that begins with head, which no node sends. A
 // client of HTTP is told that it has the wrong port.
 func notANode(conn net.Conn, head string) error {
@@ -30,12 +21,8 @@ func notANode(conn net.Conn, head string) error {
 	}
 	wrong := errors.New("a request of HTTP, which is for the port for users")
 	_, err := fmt.Fprintf(conn, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(httpText), httpText)
-	if err != nil || conn.SetDeadline(time.Now().Add(httpDrainTime)) != nil {
-		return wrong // the client is gone
+	if err == nil { // else the client is gone
+		linger(conn)
 	}
-	if half, ok := conn.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite() // likewise
-	}
-	_, _ = io.CopyN(io.Discard, conn, httpDrained)
 	return wrong
 }

@@ -10,7 +10,12 @@ import (
 
 // TestHTTP: a client of HTTP learns that it has the wrong port, whatever it sends.
 func TestHTTP(t *testing.T) {
-	p := listen(t, time.Minute)
+	wrongPort(t, listen(t, time.Minute))
+	wrongPort(t, open(t, Config{Credentials: knows(t, "me", ours)}, nil))
+}
+
+func wrongPort(t *testing.T, p *Port) {
+	t.Helper()
 	for method, body := range map[string]string{"GET": "", "POST": strings.Repeat("x", 8<<10), "DELETE": "", "PUT": "y", "OPTIONS": ""} {
 		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+p.Addr().String()+"/v1/sql", strings.NewReader(body))
 		if err != nil {

@@ -1,8 +1,9 @@
-// Package rpcport is the one port between nodes: it tells raft's connections, calls of
-// nodes of the cluster and calls of strangers apart by their first bytes, behind mutual
-// TLS if that is set, and hands each to whom it is for.
+// Package rpcport is the one port between nodes: it has those that connect prove by mutual TLS
+// that they belong to the cluster, tells raft's connections, calls of nodes of the cluster and
+// calls of nodes that belong to none yet apart by their first bytes, and hands each to whom it
+// is for.
 //
-// Life cycle: Listen opens the port; strangers are served from then on. Join lets the
+// Life cycle: Listen opens the port; nodes of no cluster are served from then on. Join lets the
 // nodes of the cluster in, once this node belongs to one. Close ends everything that was
 // not handed on; connections that were belong to those who took them. All may be called
 // concurrently.
@@ -11,17 +12,19 @@
 package rpcport
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
-	"cordwood/node/certs"
 	"cordwood/proto/handshake"
 )
 
@@ -29,9 +32,11 @@ import (
 type Config struct {
 	// Addr is HOST:PORT.
 	Addr string
-	// TLS, if not nil, is the certificate of this node; only those that show one of the
-	// same authority get in.
-	TLS *certs.Source
+	// Credentials, if not nil, are those of this node; only those that show the like get in.
+	Credentials Credentials
+	// Insecure lets those in as well that come without TLS, while a cluster changes from the
+	// one to the other.
+	Insecure bool
 	// Logger takes refused connections. The default value discards.
 	Logger *slog.Logger
 	// Timeout is how long a connection may take to tell what it is, its TLS handshake
@@ -39,8 +44,9 @@ type Config struct {
 	Timeout time.Duration
 }
 
-// maxUndecided is how many connections may be about to tell what they are. More are
-// closed: nodes try again.
+// maxUndecided is how many connections may be about to prove and to tell what they are. With
+// one more the oldest is closed: a node takes milliseconds, so the oldest is the least likely
+// one.
 const maxUndecided = 256
 
 // Port is an open port.
@@ -50,14 +56,17 @@ type Port struct {
 	tls       *tls.Config
 	strangers *handover
 	calls     *handover
-	undecided chan struct{}
 	serving   sync.WaitGroup
 
 	mu     sync.Mutex // guards the fields below
 	member *Member
-	raft   func(net.Conn)
-	conns  map[net.Conn]struct{} // not handed on yet
-	closed bool
+	raft   func(conn net.Conn, node string)
+	// undecided are the connections that were not handed on yet, with their numbers in the
+	// order in which they came; proven are those that were, and have shown a certificate.
+	undecided map[net.Conn]uint64
+	proven    map[*proven]struct{}
+	last      uint64
+	closed    bool
 	// untold counts the connections that were refused since told, without a line in the log.
 	untold int
 	told   time.Time
@@ -77,10 +86,10 @@ func Listen(cfg Config) (*Port, error) {
 	}
 	p := &Port{
 		cfg: cfg, listener: l, strangers: newHandover(l.Addr()), calls: newHandover(l.Addr()),
-		undecided: make(chan struct{}, maxUndecided), conns: map[net.Conn]struct{}{},
+		undecided: map[net.Conn]uint64{}, proven: map[*proven]struct{}{},
 	}
-	if cfg.TLS != nil {
-		p.tls = cfg.TLS.Server("h2")
+	if cfg.Credentials != nil {
+		p.tls = cfg.Credentials.Server("h2")
 	}
 	p.serving.Add(1)
 	go p.accept()
@@ -99,8 +108,9 @@ func (p *Port) Strangers() net.Listener { return p.strangers }
 func (p *Port) Calls() net.Listener { return p.calls }
 
 // Join lets nodes of the cluster in, as me. raft is given their raft connections, each
-// on a goroutine of its own, and closes them.
-func (p *Port) Join(me Member, raft func(net.Conn)) {
+// on a goroutine of its own, and closes them. node is the id that the other side has proved to
+// have; empty if it has not.
+func (p *Port) Join(me Member, raft func(conn net.Conn, node string)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.member, p.raft = &me, raft
@@ -111,7 +121,7 @@ func (p *Port) Join(me Member, raft func(net.Conn)) {
 func (p *Port) Close() error {
 	p.mu.Lock()
 	p.closed = true
-	for c := range p.conns {
+	for c := range p.undecided {
 		c.Close()
 	}
 	p.mu.Unlock()
@@ -141,12 +151,6 @@ func (p *Port) accept() {
 			time.Sleep(50 * time.Millisecond)
 			continue
 		}
-		select {
-		case p.undecided <- struct{}{}:
-		default:
-			conn.Close()
-			continue
-		}
 		if !p.keep(conn) {
 			conn.Close()
 			return
@@ -159,28 +163,43 @@ func (p *Port) accept() {
 	}
 }
 
+// keep notes a connection that has not told what it is. It returns false once the port is closed.
 func (p *Port) keep(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return false
 	}
-	p.conns[conn] = struct{}{}
+	if len(p.undecided) >= maxUndecided {
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(p.undecided)), func(a, b net.Conn) int { return cmp.Compare(p.undecided[a], p.undecided[b]) })
+		delete(p.undecided, oldest)
+		oldest.Close()
+	}
+	p.last++
+	p.undecided[conn] = p.last
 	return true
 }
 
-func (p *Port) forget(conn net.Conn) {
+// decided forgets a connection that has told what it is. It returns false if it was closed to make
+// room for others.
+func (p *Port) decided(conn net.Conn) bool {
 	p.mu.Lock()
-	delete(p.conns, conn)
-	p.mu.Unlock()
+	defer p.mu.Unlock()
+	_, kept := p.undecided[conn]
+	delete(p.undecided, conn)
+	return kept
 }
 
 // serve finds out what a connection is, and hands it on.
 func (p *Port) serve(raw net.Conn) {
 	conn, take, err := p.sort(raw)
-	<-p.undecided
-	p.forget(raw)
+	if !p.decided(raw) {
+		err = fmt.Errorf("%d connections have not told yet what they are: the oldest of them is closed", maxUndecided)
+	}
 	if err != nil {
+		if conn != nil {
+			conn.Close()
+		}
 		raw.Close()
 		p.refused(raw, err)
 		return
@@ -213,46 +232,113 @@ func (p *Port) sort(raw net.Conn) (conn net.Conn, take func(net.Conn), err error
 	if err := raw.SetDeadline(time.Now().Add(p.cfg.Timeout)); err != nil {
 		return nil, nil, err
 	}
-	conn = raw
-	if p.tls != nil {
-		secure := tls.Server(raw, p.tls)
-		if err := secure.HandshakeContext(context.Background()); err != nil {
-			return nil, nil, fmt.Errorf("TLS: %w", err)
-		}
-		conn = secure
-	}
-	head := make([]byte, 4)
-	if _, err := io.ReadFull(conn, head); err != nil {
-		return nil, nil, err
+	conn, head, node, err := p.prove(raw)
+	if err != nil {
+		return conn, nil, err
 	}
 	p.mu.Lock()
 	member, raft := p.member, p.raft
 	p.mu.Unlock()
-	switch string(head) {
+	switch head {
 	case magicHTTP2:
 		take = p.strangers.give
 	case magicRaft:
 		if raft == nil {
-			return nil, nil, errors.New("a raft connection, and this node belongs to no cluster yet")
+			return conn, nil, errors.New("a raft connection, and this node belongs to no cluster yet")
 		}
-		take = raft
+		take = func(conn net.Conn) { raft(conn, node) }
 	case magicCalls:
 		g, err := readGreeting(conn)
 		if err != nil {
-			return nil, nil, err
+			return conn, nil, err
 		}
-		version, reason := member.judge(g)
+		version, reason := member.judge(g, node)
 		if err := handshake.Answer(conn, magicCalls, version, reason); err != nil {
-			return nil, nil, err
+			return conn, nil, err
 		}
 		if version == 0 {
-			return nil, nil, errors.New(reason)
+			return conn, nil, errors.New(reason)
 		}
 		return conn, p.calls.give, raw.SetDeadline(time.Time{})
 	default:
-		return nil, nil, notANode(conn, string(head))
+		return conn, nil, notANode(conn, head)
 	}
-	return &begun{conn, head}, take, raw.SetDeadline(time.Time{})
+	return &begun{conn, []byte(head)}, take, raw.SetDeadline(time.Time{})
+}
+
+// recordHandshake is the byte that TLS begins with.
+const recordHandshake = 0x16
+
+// prove has the other side of a connection prove that it belongs to the cluster. head is what it
+// says first, and node the id that it has proved to have, if any.
+func (p *Port) prove(raw net.Conn) (conn net.Conn, head, node string, err error) {
+	begin, err := readHead(raw)
+	if err != nil {
+		return nil, "", "", err
+	}
+	switch isTLS := begin[0] == recordHandshake; {
+	case p.tls == nil && isTLS:
+		return nil, "", "", errors.New(reasonTLS)
+	case !isTLS && p.tls != nil && !p.cfg.Insecure:
+		return nil, "", "", tellPlain(raw, begin)
+	case !isTLS:
+		return raw, begin, "", nil
+	}
+	secure := tls.Server(&begun{raw, []byte(begin)}, p.tls)
+	if err := secure.HandshakeContext(context.Background()); err != nil {
+		return nil, "", "", fmt.Errorf("TLS: %w", explain(err, p.cfg.Credentials, false))
+	}
+	node = p.cfg.Credentials.Node(secure.ConnectionState())
+	conn = p.watch(secure, node)
+	head, err = readHead(conn)
+	return conn, head, node, err
+}
+
+func readHead(conn net.Conn) (string, error) {
+	head := make([]byte, len(magicCalls))
+	_, err := io.ReadFull(conn, head)
+	return string(head), err
+}
+
+// proven is a connection whose other side has shown a certificate.
+type proven struct {
+	*tls.Conn
+	port *Port
+	addr nodeAddr
+}
+
+// watch keeps a connection, so that it ends when its certificate is not good any more.
+func (p *Port) watch(secure *tls.Conn, node string) *proven {
+	c := &proven{secure, p, nodeAddr{secure.RemoteAddr(), node}}
+	p.mu.Lock()
+	p.proven[c] = struct{}{}
+	p.mu.Unlock()
+	return c
+}
+
+// RemoteAddr is that of net.Conn, with the id of the node.
+func (c *proven) RemoteAddr() net.Addr { return c.addr }
+
+// Close is that of net.Conn.
+func (c *proven) Close() error {
+	c.port.mu.Lock()
+	delete(c.port.proven, c)
+	c.port.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// Recheck closes the connections whose certificates are not good any more, as after a change of
+// the cluster's secret. Nodes connect again.
+func (p *Port) Recheck() {
+	p.mu.Lock()
+	all := slices.Collect(maps.Keys(p.proven))
+	p.mu.Unlock()
+	for _, c := range all {
+		if err := p.cfg.Credentials.Trusts(c.ConnectionState()); err != nil {
+			p.cfg.Logger.Warn("closed a connection of another node", "from", c.addr.String(), "node", c.addr.node, "error", err)
+			_ = c.Close() // its reader sees the end
+		}
+	}
 }
 
 // begun is a connection of which the first bytes were read already.

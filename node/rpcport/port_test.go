@@ -31,7 +31,7 @@ func dial(t *testing.T, p *Port) net.Conn {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	conn, err := Dialer{}.Dial(ctx, p.Addr().String())
+	conn, err := Dialer{}.Dial(ctx, Target{Addr: p.Addr().String()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestSort(t *testing.T) {
 		t.Errorf("before Join: %v, want a refusal", err)
 	}
 	raft := make(chan string, 1)
-	p.Join(me, func(conn net.Conn) {
+	p.Join(me, func(conn net.Conn, _ string) {
 		defer conn.Close()
 		b, err := io.ReadAll(io.LimitReader(conn, 6))
 		if err != nil {
@@ -126,7 +126,7 @@ func TestSort(t *testing.T) {
 // TestSilent cuts off who does not say what it is, at the beginning and within a greeting.
 func TestSilent(t *testing.T) {
 	p := listen(t, 50*time.Millisecond)
-	p.Join(Member{ClusterID: "c", NodeID: "me", Highest: 1}, func(conn net.Conn) { conn.Close() })
+	p.Join(Member{ClusterID: "c", NodeID: "me", Highest: 1}, func(conn net.Conn, _ string) { conn.Close() })
 	for _, head := range []string{"", "CW", "CWPC", "CWPC\x01\x00\x01\x00\x05ab"} {
 		conn := dial(t, p)
 		if _, err := conn.Write([]byte(head)); err != nil {
@@ -167,7 +167,7 @@ func FuzzGreeting(f *testing.F) {
 		if !bytes.HasPrefix(b, out) {
 			t.Fatalf("%x read and written is %x", b, out)
 		}
-		_, reason := (&Member{ClusterID: "c", NodeID: "m", Lowest: 1, Highest: 2}).judge(g)
+		_, reason := (&Member{ClusterID: "c", NodeID: "m", Lowest: 1, Highest: 2}).judge(g, "")
 		if len(reason) > handshake.MaxReason {
 			t.Fatalf("a reason of %d bytes", len(reason))
 		}

@@ -138,6 +138,71 @@ func (OperationState) EnumDescriptor() ([]byte, []int) {
 	return file_metapb_meta_proto_rawDescGZIP(), []int{1}
 }
 
+// Protection is what the port between nodes asks of who connects.
+type Protection int32
+
+const (
+	// A node of before there was such a thing does not say.
+	Protection_PROTECTION_UNSPECIFIED Protection = 0
+	// Certificates in files.
+	Protection_PROTECTION_CERTIFICATES Protection = 1
+	// The secret of the cluster.
+	Protection_PROTECTION_SECRET Protection = 2
+	// Nothing; but only its own machine reaches the port.
+	Protection_PROTECTION_MACHINE Protection = 3
+	// One of the first two is there, and who comes without is let in, too.
+	Protection_PROTECTION_OPTIONAL Protection = 4
+	// Nothing.
+	Protection_PROTECTION_NONE Protection = 5
+)
+
+// Enum value maps for Protection.
+var (
+	Protection_name = map[int32]string{
+		0: "PROTECTION_UNSPECIFIED",
+		1: "PROTECTION_CERTIFICATES",
+		2: "PROTECTION_SECRET",
+		3: "PROTECTION_MACHINE",
+		4: "PROTECTION_OPTIONAL",
+		5: "PROTECTION_NONE",
+	}
+	Protection_value = map[string]int32{
+		"PROTECTION_UNSPECIFIED":  0,
+		"PROTECTION_CERTIFICATES": 1,
+		"PROTECTION_SECRET":       2,
+		"PROTECTION_MACHINE":      3,
+		"PROTECTION_OPTIONAL":     4,
+		"PROTECTION_NONE":         5,
+	}
+)
+
+func (x Protection) Enum() *Protection {
+	p := new(Protection)
+	*p = x
+	return p
+}
+
+func (x Protection) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Protection) Descriptor() protoreflect.EnumDescriptor {
+	return file_metapb_meta_proto_enumTypes[2].Descriptor()
+}
+
+func (Protection) Type() protoreflect.EnumType {
+	return &file_metapb_meta_proto_enumTypes[2]
+}
+
+func (x Protection) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Protection.Descriptor instead.
+func (Protection) EnumDescriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{2}
+}
+
 type PlaceTable_Step int32
 
 const (
@@ -182,11 +247,11 @@ func (x PlaceTable_Step) String() string {
 }
 
 func (PlaceTable_Step) Descriptor() protoreflect.EnumDescriptor {
-	return file_metapb_meta_proto_enumTypes[2].Descriptor()
+	return file_metapb_meta_proto_enumTypes[3].Descriptor()
 }
 
 func (PlaceTable_Step) Type() protoreflect.EnumType {
-	return &file_metapb_meta_proto_enumTypes[2]
+	return &file_metapb_meta_proto_enumTypes[3]
 }
 
 func (x PlaceTable_Step) Number() protoreflect.EnumNumber {
@@ -238,11 +303,11 @@ func (x ChangeMembersRequest_Change) String() string {
 }
 
 func (ChangeMembersRequest_Change) Descriptor() protoreflect.EnumDescriptor {
-	return file_metapb_meta_proto_enumTypes[3].Descriptor()
+	return file_metapb_meta_proto_enumTypes[4].Descriptor()
 }
 
 func (ChangeMembersRequest_Change) Type() protoreflect.EnumType {
-	return &file_metapb_meta_proto_enumTypes[3]
+	return &file_metapb_meta_proto_enumTypes[4]
 }
 
 func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
@@ -4021,7 +4086,11 @@ type ReportRequest struct {
 	// Nodes that answer this one and cannot reach it at its port; a few of them.
 	Unreached []*Unreached `protobuf:"bytes,13,rep,name=unreached,proto3" json:"unreached,omitempty"`
 	// They are so many that it leads nothing that others can lead.
-	Unreachable   bool `protobuf:"varint,14,opt,name=unreachable,proto3" json:"unreachable,omitempty"`
+	Unreachable bool `protobuf:"varint,14,opt,name=unreachable,proto3" json:"unreachable,omitempty"`
+	// How others have to prove to it that they belong to the cluster.
+	Protection Protection `protobuf:"varint,15,opt,name=protection,proto3,enum=cordwood.meta.Protection" json:"protection,omitempty"`
+	// Nodes that it last called without TLS although it could with TLS.
+	PlainNodes    []string `protobuf:"bytes,16,rep,name=plain_nodes,json=plainNodes,proto3" json:"plain_nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4152,6 +4221,20 @@ func (x *ReportRequest) GetUnreachable() bool {
 		return x.Unreachable
 	}
 	return false
+}
+
+func (x *ReportRequest) GetProtection() Protection {
+	if x != nil {
+		return x.Protection
+	}
+	return Protection_PROTECTION_UNSPECIFIED
+}
+
+func (x *ReportRequest) GetPlainNodes() []string {
+	if x != nil {
+		return x.PlainNodes
+	}
+	return nil
 }
 
 // Unreached is a node that cannot reach another one.
@@ -5709,7 +5792,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\">\n" +
 	"\vTableIngest\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\xf8\x03\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\xd4\x04\n" +
 	"\rReportRequest\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x18\n" +
 	"\aprocess\x18\x02 \x01(\x04R\aprocess\x12$\n" +
@@ -5726,7 +5809,12 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\vleft_shards\x18\f \x03(\rR\n" +
 	"leftShards\x126\n" +
 	"\tunreached\x18\r \x03(\v2\x18.cordwood.meta.UnreachedR\tunreached\x12 \n" +
-	"\vunreachable\x18\x0e \x01(\bR\vunreachable\"T\n" +
+	"\vunreachable\x18\x0e \x01(\bR\vunreachable\x129\n" +
+	"\n" +
+	"protection\x18\x0f \x01(\x0e2\x19.cordwood.meta.ProtectionR\n" +
+	"protection\x12\x1f\n" +
+	"\vplain_nodes\x18\x10 \x03(\tR\n" +
+	"plainNodes\"T\n" +
 	"\tUnreached\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x16\n" +
@@ -5845,7 +5933,15 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x17OPERATION_STATE_RUNNING\x10\x01\x12\x18\n" +
 	"\x14OPERATION_STATE_DONE\x10\x02\x12\x1d\n" +
 	"\x19OPERATION_STATE_CANCELLED\x10\x03\x12\x1a\n" +
-	"\x16OPERATION_STATE_FAILED\x10\x042\xae\x04\n" +
+	"\x16OPERATION_STATE_FAILED\x10\x04*\xa2\x01\n" +
+	"\n" +
+	"Protection\x12\x1a\n" +
+	"\x16PROTECTION_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17PROTECTION_CERTIFICATES\x10\x01\x12\x15\n" +
+	"\x11PROTECTION_SECRET\x10\x02\x12\x16\n" +
+	"\x12PROTECTION_MACHINE\x10\x03\x12\x17\n" +
+	"\x13PROTECTION_OPTIONAL\x10\x04\x12\x13\n" +
+	"\x0fPROTECTION_NONE\x10\x052\xae\x04\n" +
 	"\x04Meta\x12H\n" +
 	"\aPropose\x12\x1d.cordwood.meta.ProposeRequest\x1a\x1e.cordwood.meta.ProposeResponse\x12D\n" +
 	"\x05Watch\x12\x1b.cordwood.meta.WatchRequest\x1a\x1c.cordwood.meta.WatchResponse0\x01\x12\\\n" +
@@ -5873,191 +5969,193 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 	return file_metapb_meta_proto_rawDescData
 }
 
-var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
 var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
-	(PlaceTable_Step)(0),             // 2: cordwood.meta.PlaceTable.Step
-	(ChangeMembersRequest_Change)(0), // 3: cordwood.meta.ChangeMembersRequest.Change
-	(*ProposeRequest)(nil),           // 4: cordwood.meta.ProposeRequest
-	(*ProposeResponse)(nil),          // 5: cordwood.meta.ProposeResponse
-	(*Command)(nil),                  // 6: cordwood.meta.Command
-	(*Result)(nil),                   // 7: cordwood.meta.Result
-	(*Bootstrap)(nil),                // 8: cordwood.meta.Bootstrap
-	(*RegisterNode)(nil),             // 9: cordwood.meta.RegisterNode
-	(*RegisterSession)(nil),          // 10: cordwood.meta.RegisterSession
-	(*CreateDatabase)(nil),           // 11: cordwood.meta.CreateDatabase
-	(*DropDatabase)(nil),             // 12: cordwood.meta.DropDatabase
-	(*AlterDatabase)(nil),            // 13: cordwood.meta.AlterDatabase
-	(*EnsureSchema)(nil),             // 14: cordwood.meta.EnsureSchema
-	(*ProposalPart)(nil),             // 15: cordwood.meta.ProposalPart
-	(*TableDemand)(nil),              // 16: cordwood.meta.TableDemand
-	(*Conflict)(nil),                 // 17: cordwood.meta.Conflict
-	(*CreateTable)(nil),              // 18: cordwood.meta.CreateTable
-	(*AlterTable)(nil),               // 19: cordwood.meta.AlterTable
-	(*SetOptions)(nil),               // 20: cordwood.meta.SetOptions
-	(*UnsetOptions)(nil),             // 21: cordwood.meta.UnsetOptions
-	(*DropTable)(nil),                // 22: cordwood.meta.DropTable
-	(*TruncateTable)(nil),            // 23: cordwood.meta.TruncateTable
-	(*PutPipeline)(nil),              // 24: cordwood.meta.PutPipeline
-	(*DeletePipeline)(nil),           // 25: cordwood.meta.DeletePipeline
-	(*RestorePipeline)(nil),          // 26: cordwood.meta.RestorePipeline
-	(*PipelineVersion)(nil),          // 27: cordwood.meta.PipelineVersion
-	(*ReadPipelinesRequest)(nil),     // 28: cordwood.meta.ReadPipelinesRequest
-	(*ReadPipelinesResponse)(nil),    // 29: cordwood.meta.ReadPipelinesResponse
-	(*Node)(nil),                     // 30: cordwood.meta.Node
-	(*Shard)(nil),                    // 31: cordwood.meta.Shard
-	(*SetNodeState)(nil),             // 32: cordwood.meta.SetNodeState
-	(*RemoveNode)(nil),               // 33: cordwood.meta.RemoveNode
-	(*SetClusterVersion)(nil),        // 34: cordwood.meta.SetClusterVersion
-	(*SetSettings)(nil),              // 35: cordwood.meta.SetSettings
-	(*Settings)(nil),                 // 36: cordwood.meta.Settings
-	(*CreateShard)(nil),              // 37: cordwood.meta.CreateShard
-	(*ChangeShard)(nil),              // 38: cordwood.meta.ChangeShard
-	(*MadeAnew)(nil),                 // 39: cordwood.meta.MadeAnew
-	(*Recovered)(nil),                // 40: cordwood.meta.Recovered
-	(*PlaceTable)(nil),               // 41: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 42: cordwood.meta.Operation
-	(*PutOperation)(nil),             // 43: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 44: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 45: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 46: cordwood.meta.ReadIndexResponse
-	(*ReplicaReport)(nil),            // 47: cordwood.meta.ReplicaReport
-	(*DamagedSegment)(nil),           // 48: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 49: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 50: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 51: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 52: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 53: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 54: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 55: cordwood.meta.StatusResponse
-	(*MemberStatus)(nil),             // 56: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 57: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 58: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 59: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 60: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 61: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 62: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 63: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 64: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 65: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 66: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 67: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 68: cordwood.meta.WatchResponse
-	nil,                              // 69: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 70: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 71: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 72: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 73: cordwood.meta.Operation.NotesEntry
-	(*schemapb.Table)(nil),           // 74: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 75: cordwood.schema.Column
-	(*schemapb.Database)(nil),        // 76: cordwood.schema.Database
+	(Protection)(0),                  // 2: cordwood.meta.Protection
+	(PlaceTable_Step)(0),             // 3: cordwood.meta.PlaceTable.Step
+	(ChangeMembersRequest_Change)(0), // 4: cordwood.meta.ChangeMembersRequest.Change
+	(*ProposeRequest)(nil),           // 5: cordwood.meta.ProposeRequest
+	(*ProposeResponse)(nil),          // 6: cordwood.meta.ProposeResponse
+	(*Command)(nil),                  // 7: cordwood.meta.Command
+	(*Result)(nil),                   // 8: cordwood.meta.Result
+	(*Bootstrap)(nil),                // 9: cordwood.meta.Bootstrap
+	(*RegisterNode)(nil),             // 10: cordwood.meta.RegisterNode
+	(*RegisterSession)(nil),          // 11: cordwood.meta.RegisterSession
+	(*CreateDatabase)(nil),           // 12: cordwood.meta.CreateDatabase
+	(*DropDatabase)(nil),             // 13: cordwood.meta.DropDatabase
+	(*AlterDatabase)(nil),            // 14: cordwood.meta.AlterDatabase
+	(*EnsureSchema)(nil),             // 15: cordwood.meta.EnsureSchema
+	(*ProposalPart)(nil),             // 16: cordwood.meta.ProposalPart
+	(*TableDemand)(nil),              // 17: cordwood.meta.TableDemand
+	(*Conflict)(nil),                 // 18: cordwood.meta.Conflict
+	(*CreateTable)(nil),              // 19: cordwood.meta.CreateTable
+	(*AlterTable)(nil),               // 20: cordwood.meta.AlterTable
+	(*SetOptions)(nil),               // 21: cordwood.meta.SetOptions
+	(*UnsetOptions)(nil),             // 22: cordwood.meta.UnsetOptions
+	(*DropTable)(nil),                // 23: cordwood.meta.DropTable
+	(*TruncateTable)(nil),            // 24: cordwood.meta.TruncateTable
+	(*PutPipeline)(nil),              // 25: cordwood.meta.PutPipeline
+	(*DeletePipeline)(nil),           // 26: cordwood.meta.DeletePipeline
+	(*RestorePipeline)(nil),          // 27: cordwood.meta.RestorePipeline
+	(*PipelineVersion)(nil),          // 28: cordwood.meta.PipelineVersion
+	(*ReadPipelinesRequest)(nil),     // 29: cordwood.meta.ReadPipelinesRequest
+	(*ReadPipelinesResponse)(nil),    // 30: cordwood.meta.ReadPipelinesResponse
+	(*Node)(nil),                     // 31: cordwood.meta.Node
+	(*Shard)(nil),                    // 32: cordwood.meta.Shard
+	(*SetNodeState)(nil),             // 33: cordwood.meta.SetNodeState
+	(*RemoveNode)(nil),               // 34: cordwood.meta.RemoveNode
+	(*SetClusterVersion)(nil),        // 35: cordwood.meta.SetClusterVersion
+	(*SetSettings)(nil),              // 36: cordwood.meta.SetSettings
+	(*Settings)(nil),                 // 37: cordwood.meta.Settings
+	(*CreateShard)(nil),              // 38: cordwood.meta.CreateShard
+	(*ChangeShard)(nil),              // 39: cordwood.meta.ChangeShard
+	(*MadeAnew)(nil),                 // 40: cordwood.meta.MadeAnew
+	(*Recovered)(nil),                // 41: cordwood.meta.Recovered
+	(*PlaceTable)(nil),               // 42: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 43: cordwood.meta.Operation
+	(*PutOperation)(nil),             // 44: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 45: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 46: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 47: cordwood.meta.ReadIndexResponse
+	(*ReplicaReport)(nil),            // 48: cordwood.meta.ReplicaReport
+	(*DamagedSegment)(nil),           // 49: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 50: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 51: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 52: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 53: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 54: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 55: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 56: cordwood.meta.StatusResponse
+	(*MemberStatus)(nil),             // 57: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 58: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 59: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 60: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 61: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 62: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 63: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 64: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 65: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 66: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 67: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 68: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 69: cordwood.meta.WatchResponse
+	nil,                              // 70: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 71: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 72: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 73: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 74: cordwood.meta.Operation.NotesEntry
+	(*schemapb.Table)(nil),           // 75: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 76: cordwood.schema.Column
+	(*schemapb.Database)(nil),        // 77: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
-	6,  // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
-	7,  // 1: cordwood.meta.ProposeResponse.result:type_name -> cordwood.meta.Result
-	8,  // 2: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
-	9,  // 3: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
-	10, // 4: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
-	32, // 5: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
-	33, // 6: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
-	34, // 7: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
-	35, // 8: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
-	11, // 9: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
-	12, // 10: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
-	13, // 11: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
-	14, // 12: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
-	18, // 13: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
-	19, // 14: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
-	22, // 15: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
-	23, // 16: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
-	24, // 17: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
-	25, // 18: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
-	26, // 19: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
-	37, // 20: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
-	38, // 21: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	41, // 22: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	43, // 23: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	44, // 24: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
-	17, // 25: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	74, // 26: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	27, // 27: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	31, // 28: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	42, // 29: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
-	30, // 30: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	69, // 31: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	70, // 32: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
-	16, // 33: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	15, // 34: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	75, // 35: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	71, // 36: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	75, // 37: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	75, // 38: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	74, // 39: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	75, // 40: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	20, // 41: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	21, // 42: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	72, // 43: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	27, // 44: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	27, // 45: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	7,  // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
+	8,  // 1: cordwood.meta.ProposeResponse.result:type_name -> cordwood.meta.Result
+	9,  // 2: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
+	10, // 3: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
+	11, // 4: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
+	33, // 5: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
+	34, // 6: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
+	35, // 7: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
+	36, // 8: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
+	12, // 9: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
+	13, // 10: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
+	14, // 11: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
+	15, // 12: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
+	19, // 13: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
+	20, // 14: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
+	23, // 15: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
+	24, // 16: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
+	25, // 17: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
+	26, // 18: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
+	27, // 19: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
+	38, // 20: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
+	39, // 21: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
+	42, // 22: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	44, // 23: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	45, // 24: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	18, // 25: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	75, // 26: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	28, // 27: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	32, // 28: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
+	43, // 29: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	31, // 30: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	70, // 31: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	71, // 32: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	17, // 33: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	16, // 34: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
+	76, // 35: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	72, // 36: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	76, // 37: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	76, // 38: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	75, // 39: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	76, // 40: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	21, // 41: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	22, // 42: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	73, // 43: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	28, // 44: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	28, // 45: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
 	0,  // 46: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
 	0,  // 47: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
-	36, // 48: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	40, // 49: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
-	39, // 50: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
-	2,  // 51: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
+	37, // 48: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
+	41, // 49: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
+	40, // 50: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
+	3,  // 51: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
 	1,  // 52: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	73, // 53: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	42, // 54: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	49, // 55: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	48, // 56: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	47, // 57: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	51, // 58: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	30, // 59: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	50, // 60: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	36, // 61: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	56, // 62: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	54, // 63: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	31, // 64: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	42, // 65: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	3,  // 66: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	30, // 67: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	76, // 68: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	74, // 69: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	30, // 70: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	31, // 71: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	27, // 72: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	27, // 73: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	42, // 74: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	36, // 75: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	4,  // 76: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	67, // 77: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	28, // 78: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	45, // 79: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	50, // 80: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	53, // 81: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	57, // 82: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	59, // 83: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	61, // 84: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	63, // 85: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	65, // 86: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	5,  // 87: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	68, // 88: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	29, // 89: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	46, // 90: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	52, // 91: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	55, // 92: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	58, // 93: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	60, // 94: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	62, // 95: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	64, // 96: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	66, // 97: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	87, // [87:98] is the sub-list for method output_type
-	76, // [76:87] is the sub-list for method input_type
-	76, // [76:76] is the sub-list for extension type_name
-	76, // [76:76] is the sub-list for extension extendee
-	0,  // [0:76] is the sub-list for field type_name
+	74, // 53: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	43, // 54: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	50, // 55: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	49, // 56: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	48, // 57: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	52, // 58: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,  // 59: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	31, // 60: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	51, // 61: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	37, // 62: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	57, // 63: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	55, // 64: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	32, // 65: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	43, // 66: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	4,  // 67: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	31, // 68: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	77, // 69: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	75, // 70: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	31, // 71: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	32, // 72: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	28, // 73: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	28, // 74: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	43, // 75: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	37, // 76: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	5,  // 77: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	68, // 78: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	29, // 79: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	46, // 80: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	51, // 81: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	54, // 82: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	58, // 83: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	60, // 84: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	62, // 85: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	64, // 86: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	66, // 87: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	6,  // 88: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	69, // 89: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	30, // 90: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	47, // 91: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	53, // 92: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	56, // 93: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	59, // 94: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	61, // 95: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	63, // 96: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	65, // 97: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	67, // 98: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	88, // [88:99] is the sub-list for method output_type
+	77, // [77:88] is the sub-list for method input_type
+	77, // [77:77] is the sub-list for extension type_name
+	77, // [77:77] is the sub-list for extension extendee
+	0,  // [0:77] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -6112,7 +6210,7 @@ func file_metapb_meta_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
-			NumEnums:      4,
+			NumEnums:      5,
 			NumMessages:   70,
 			NumExtensions: 0,
 			NumServices:   3,

@@ -50,10 +50,14 @@ func calls(n *cluster.Node, limit time.Duration, f func(ctx context.Context, con
 	if err != nil {
 		return err
 	}
+	dialer, err := n.Dialer("test")
+	if err != nil {
+		return err
+	}
 	me := rpcport.Member{ClusterID: id.ClusterID, NodeID: "test", Lowest: metapb.MinProtocol, Highest: metapb.MaxProtocol}
 	conn, err := grpc.NewClient("passthrough:///"+n.RPC, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
-			conn, err := rpcport.Dialer{}.Dial(ctx, addr)
+			conn, err := dialer.Dial(ctx, rpcport.Target{Addr: addr})
 			if err != nil {
 				return nil, err
 			}

@@ -100,7 +100,7 @@ func TestThreeNodes(t *testing.T) {
 	check("with another address of one")
 
 	t.Run("another cluster's node", func(t *testing.T) {
-		foreign := New(t)
+		foreign := New(t, "--rpc-insecure") // without a secret, as this cluster
 		foreign.Start()
 		foreign.Stop()
 		foreign.set("--seeds", c.Nodes[0].RPC)

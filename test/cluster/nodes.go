@@ -11,6 +11,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"cordwood/node/rpcport"
+	"cordwood/node/secret"
 )
 
 // Spec says what a Cluster consists of.
@@ -136,8 +139,9 @@ func (n *Node) Keep(dir string) {
 
 // Within has a node of a Cluster listen on another host of this machine, at ports that are
 // free there, and be run by a command, as one that enters a network namespace. Seed must
-// follow.
+// follow. Other machines could reach it there, so that the cluster has a secret.
 func (n *Node) Within(host string, command ...string) {
+	n.cluster.Secret()
 	n.HTTP, n.RPC, n.Admin, n.wrap = "http://"+host+":4000", host+":4001", "http://"+host+":4002", command
 	n.set("--http-addr", host+":4000")
 	n.set("--rpc-addr", host+":4001")
@@ -150,6 +154,37 @@ func (n *Node) Between(host string) {
 	n.between = host + ":4001"
 	n.set("--rpc-addr", "0.0.0.0:4001")
 	n.set("--advertise-addr", n.between)
+}
+
+// Secret gives all nodes the secret of the cluster, from their next start on, and returns the
+// file that holds it.
+func (c *Cluster) Secret() string {
+	c.t.Helper()
+	file := filepath.Join(c.dir, secret.FileName)
+	if _, err := os.Stat(file); err != nil {
+		if err := secret.Make(file); err != nil {
+			c.t.Fatal(err)
+		}
+		c.spec.Args = append(slices.Clone(c.spec.Args), secretFlag, file)
+	}
+	for _, n := range c.Nodes {
+		n.set(secretFlag, file)
+	}
+	return file
+}
+
+const secretFlag = "--cluster-secret-file"
+
+// Dialer opens connections to the node as another node does, which is called by that id.
+func (n *Node) Dialer(id string) (rpcport.Dialer, error) {
+	file := filepath.Join(n.Dir, secret.FileName)
+	if i := slices.Index(n.args, secretFlag); i >= 0 {
+		file = n.args[i+1]
+	} else if _, err := os.Stat(file); err != nil {
+		return rpcport.Dialer{}, nil
+	}
+	source, err := secret.Open(secret.Config{File: file, Node: id})
+	return rpcport.Dialer{Credentials: source}, err
 }
 
 // set changes a flag, or adds it.

@@ -180,7 +180,7 @@ func (p *process) fail(err error) {
 func (p *process) serve() {
 	n := p.node
 	go func() { _ = p.server.Serve(p.accept) }() // ends with the process
-	n.cluster.net.Listen(n.ID, raftPort, p.raft.Serve)
+	n.cluster.net.Listen(n.ID, raftPort, func(conn net.Conn) { p.raft.Serve(conn, "") })
 	n.cluster.net.Listen(n.ID, grpcPort, p.accept.take)
 	p.run(p.meta.Run)
 	p.run(p.enter)

@@ -82,8 +82,9 @@ func (n *Network) greet(conn net.Conn, node string, c class) error {
 	return handshake.ReadAnswer(conn, magic, minVersion, maxVersion)
 }
 
-// accept reads a greeting and answers it.
-func (n *Network) accept(conn net.Conn) (*hello, error) {
+// accept reads a greeting and answers it. proven is the id that the other side has proved to have;
+// empty if it has not.
+func (n *Network) accept(conn net.Conn, proven string) (*hello, error) {
 	if err := conn.SetDeadline(time.Now().Add(n.cfg.Timeout)); err != nil {
 		return nil, err
 	}
@@ -91,7 +92,7 @@ func (n *Network) accept(conn net.Conn) (*hello, error) {
 	if err != nil {
 		return nil, err // not our protocol: no answer would be understood
 	}
-	version, reason := n.judge(h)
+	version, reason := n.judge(h, proven)
 	if err := handshake.Answer(conn, magic, version, reason); err != nil {
 		return nil, err
 	}
@@ -102,8 +103,10 @@ func (n *Network) accept(conn net.Conn) (*hello, error) {
 }
 
 // judge chooses the protocol version, or 0 and the reason why there is none.
-func (n *Network) judge(h *hello) (version uint16, reason string) {
+func (n *Network) judge(h *hello, proven string) (version uint16, reason string) {
 	switch {
+	case proven != "" && h.from != proven:
+		reason = fmt.Sprintf("it says that it is node %s, and its certificate is for node %s", h.from, proven)
 	case h.cluster != n.cfg.ClusterID:
 		reason = fmt.Sprintf("node %s belongs to cluster %s, this is cluster %s", h.from, h.cluster, n.cfg.ClusterID)
 	case h.to != n.cfg.NodeID:

@@ -162,8 +162,9 @@ func (n *Network) peer(id raft.ServerID) (*peer, error) {
 }
 
 // Serve serves a connection that another node opened, until it breaks or the network
-// is closed. It closes conn.
-func (n *Network) Serve(conn net.Conn) {
+// is closed. It closes conn. node is the id that the other side has proved to have; empty if
+// connections prove none.
+func (n *Network) Serve(conn net.Conn, node string) {
 	n.mu.Lock()
 	if n.closed {
 		n.mu.Unlock()
@@ -180,7 +181,7 @@ func (n *Network) Serve(conn net.Conn) {
 		n.mu.Unlock()
 		n.serving.Done()
 	}()
-	h, err := n.accept(conn)
+	h, err := n.accept(conn, node)
 	if err != nil {
 		n.cfg.Logger.Warn("raft network: refused a connection", "from", conn.RemoteAddr().String(), "error", err)
 		return

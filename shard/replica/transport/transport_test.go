@@ -54,7 +54,7 @@ func newHouse(t testing.TB, change func(*Config), ids ...string) *house {
 				if err != nil {
 					return
 				}
-				accepting.Go(func() { n.Serve(conn) })
+				accepting.Go(func() { n.Serve(conn, "") })
 			}
 		})
 		t.Cleanup(func() {

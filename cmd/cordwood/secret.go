@@ -1,0 +1,50 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/node/secret"
+)
+
+func newSecretCommand() *cobra.Command {
+	var keep bool
+	cmd := &cobra.Command{
+		Use:   "new-secret FILE",
+		Short: "Make a secret for a cluster, in a file that only you may read",
+		Long: `Make a secret for a cluster, in a file that only you may read. Give all nodes of the cluster a
+copy as --cluster-secret-file: only those that know it are let in.
+
+A second line in the file is accepted as well, so that a cluster changes its secret without a
+stop: see docs/cluster.md.`,
+		Example: "  cordwood new-secret cluster-secret\n  cordwood serve --cluster-secret-file cluster-secret --seeds …",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file := args[0]
+			_, err := os.Lstat(file)
+			switch {
+			case err == nil && keep:
+				if _, err := secret.Read(file); err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s holds a secret; it is left as it is\n", file)
+				return nil
+			case err == nil:
+				return fmt.Errorf("%s exists: name another file, or give --keep to leave a secret that is there as it is", file)
+			case !errors.Is(err, fs.ErrNotExist):
+				return err
+			}
+			if err := secret.Make(file); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "wrote a new secret to %s: give all nodes of the cluster a copy, as --cluster-secret-file\n", file)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&keep, "keep", false, "leave a file that holds a secret as it is, for scripts that may run again")
+	return cmd
+}

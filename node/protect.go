@@ -1,0 +1,197 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"cordwood/meta"
+	"cordwood/meta/catalog"
+	"cordwood/node/registry"
+	"cordwood/node/rpcport"
+	"cordwood/node/secret"
+	"cordwood/proto/metapb"
+)
+
+// How nodes prove to each other that they belong to the cluster: by certificates in files, by
+// the secret of the cluster, or, on one machine or where that is asked for, not at all.
+
+// howToProtect names both ways.
+const howToProtect = "give all nodes of the cluster the same --cluster-secret-file (make one with: cordwood new-secret FILE), " +
+	"or certificates (--rpc-tls-cert, --rpc-tls-key, --rpc-tls-ca); --rpc-insecure starts without either"
+
+// errUnprotected says why a node does not start.
+func (c *Config) errUnprotected() error {
+	return fmt.Errorf("--rpc-addr %s can be reached from other machines, and whoever reaches it would be a node of the cluster, which may read and write everything: %s", c.RPC.Addr, howToProtect)
+}
+
+// secretFile is where the secret of the cluster is: where the settings say, or in the data
+// folder of a node that founded the cluster alone. Empty: nowhere.
+func (c *Config) secretFile() string {
+	if c.RPC.SecretFile != "" {
+		return c.RPC.SecretFile
+	}
+	if own := c.dir(secret.FileName); isFile(own) {
+		return own
+	}
+	return ""
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}
+
+// checkProtection reads the secret of the cluster, if there is one. Its error is for settings
+// with which no node starts, whatever its data folder holds.
+func (c *Config) checkProtection() error {
+	if c.RPC.TLS.Cert != "" {
+		return nil
+	}
+	if file := c.secretFile(); file != "" {
+		_, err := secret.Read(file)
+		return err
+	}
+	if len(c.Seeds) > 0 && !loopback(c.RPC.Addr) && !c.RPC.Insecure {
+		return c.errUnprotected()
+	}
+	return nil
+}
+
+// protection is how this node and others prove themselves to each other.
+type protection struct {
+	credentials rpcport.Credentials // nil: they do not
+	secret      *secret.Source      // nil: not by a secret
+	// kind is that for the state of the cluster.
+	kind metapb.Protection
+}
+
+// protect decides how nodes prove themselves, and makes the secret of a cluster that is this
+// node alone.
+func (n *node) protect(files settingsFiles) error {
+	defer func() { n.protection.kind = n.kindOfProtection() }()
+	if files.rpcTLS != nil {
+		n.protection.credentials = rpcport.Files{Source: files.rpcTLS, ServerName: n.cfg.RPC.TLS.ServerName}
+		return nil
+	}
+	file := n.cfg.secretFile()
+	if file == "" && !n.cfg.RPC.Insecure {
+		others, err := n.hasOthers()
+		if err != nil {
+			return err
+		}
+		switch {
+		case len(n.cfg.Seeds) == 0 && !others:
+			file = n.cfg.dir(secret.FileName)
+			if err := secret.Make(file); err != nil {
+				return err
+			}
+			n.log.Info("made the secret of the cluster: nodes that are to join it need a copy, as --cluster-secret-file", "file", file)
+		case !loopback(n.cfg.RPC.Addr):
+			return &SettingsError{n.cfg.errUnprotected()}
+		}
+	}
+	if file == "" {
+		return nil
+	}
+	source, err := secret.Open(secret.Config{File: file, Node: n.data.nodeID, Logger: n.log})
+	if err != nil {
+		return &SettingsError{err}
+	}
+	if secret.ReadableByAll(file) {
+		n.log.Warn("every account of this machine may read the secret of the cluster: take the right from others (chmod o-r)", "file", file)
+	}
+	n.protection.credentials, n.protection.secret = source, source
+	n.reloads = append(n.reloads, reload{"the secret of the cluster", source.Reload})
+	n.run("watching the secret of the cluster", source.Run)
+	return nil
+}
+
+// hasOthers tells whether the cluster of this node has, or had when it was last looked at, nodes
+// besides this one.
+func (n *node) hasOthers() (bool, error) {
+	other := func(id string) bool { return id != n.data.nodeID }
+	cluster, founders := n.data.Cluster()
+	if slices.ContainsFunc(founders, other) {
+		return true, nil
+	}
+	if _, promised := n.data.Promise(); slices.ContainsFunc(promised, other) {
+		return true, nil
+	}
+	for id := range registry.Kept(n.cfg.dir("PEERS")) {
+		if cluster != "" && other(id) {
+			return true, nil
+		}
+	}
+	file := n.cfg.dir("meta", meta.StateFile)
+	if !isFile(file) {
+		return false, nil
+	}
+	c, err := catalog.Open(file)
+	if err != nil {
+		return false, fmt.Errorf("look into the metadata: %w", err)
+	}
+	var nodes []*metapb.Node
+	err = c.View(func(tx *catalog.Tx) (err error) { nodes, err = tx.Nodes(); return err })
+	if err = errors.Join(err, c.Close()); err != nil {
+		return false, fmt.Errorf("look into the metadata: %w", err)
+	}
+	return slices.ContainsFunc(nodes, func(m *metapb.Node) bool { return other(m.Id) }), nil
+}
+
+func (n *node) kindOfProtection() metapb.Protection {
+	switch {
+	case n.protection.credentials == nil && !loopback(n.cfg.RPC.Addr):
+		return metapb.Protection_PROTECTION_NONE
+	case n.protection.credentials == nil:
+		return metapb.Protection_PROTECTION_MACHINE
+	case n.cfg.RPC.Insecure:
+		return metapb.Protection_PROTECTION_OPTIONAL
+	case n.protection.secret != nil:
+		return metapb.Protection_PROTECTION_SECRET
+	}
+	return metapb.Protection_PROTECTION_CERTIFICATES
+}
+
+// warnUnprotected tells at the start what protects nothing.
+func (n *node) warnUnprotected() {
+	p := n.protection.kind
+	users := n.cfg.UserFile != "" || n.cfg.UserProvider != ""
+	addr := n.port.Addr().String()
+	switch {
+	case p == metapb.Protection_PROTECTION_MACHINE && users:
+		n.log.Warn("every account of this machine may call this node as another node of the cluster, which asks for no user: "+howToProtect, "rpc_addr", addr)
+	case p == metapb.Protection_PROTECTION_MACHINE:
+		n.log.Warn("every account of this machine may call this node as another node of the cluster: "+howToProtect, "rpc_addr", addr)
+	case p == metapb.Protection_PROTECTION_OPTIONAL:
+		n.log.Warn("--rpc-insecure: whoever reaches this address may call this node as another node of the cluster; leave it out once all nodes have the secret or certificates", "rpc_addr", addr)
+	case p == metapb.Protection_PROTECTION_NONE && users:
+		n.log.Warn("--rpc-insecure: whoever reaches this address may call this node as another node of the cluster, which asks for no user: "+howToProtect, "rpc_addr", addr)
+	case p == metapb.Protection_PROTECTION_NONE:
+		n.log.Warn("--rpc-insecure: whoever reaches this address may call this node as another node of the cluster: "+howToProtect, "rpc_addr", addr)
+	}
+}
+
+// reload is what is read again on SIGHUP.
+type reload struct {
+	what string
+	read func() error
+}
+
+// reloadFiles reads files of settings again whenever that is asked for.
+func (n *node) reloadFiles(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-n.proc.Reload:
+		}
+		for _, r := range n.reloads {
+			if err := r.read(); err != nil {
+				n.log.Error("not read again; what was read before stays in use", "what", r.what, "error", err)
+			}
+		}
+	}
+}

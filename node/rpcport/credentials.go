@@ -1,0 +1,109 @@
+package rpcport
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	"cordwood/node/certs"
+	"cordwood/node/secret"
+)
+
+// Credentials are how nodes prove to each other that they belong to the cluster. *secret.Source
+// and Files are.
+type Credentials interface {
+	// Server returns the configuration for connections that others open. protocols are those
+	// offered by ALPN.
+	Server(protocols ...string) *tls.Config
+	// Client returns that for a connection to a node: host is its address's, or the name by
+	// which that was found, and node its id, or empty if anybody of the cluster will do.
+	Client(host, node string, protocols ...string) *tls.Config
+	// Node is the id that the other side has proved to have; empty if certificates name none.
+	Node(tls.ConnectionState) string
+	// Trusts returns nil if the certificate of a connection is still good.
+	Trusts(tls.ConnectionState) error
+}
+
+// Files are credentials in files: any certificate of the authority is a node of the cluster.
+type Files struct {
+	*certs.Source
+	// ServerName, if not empty, is what the certificates of all nodes must be for, wherever they
+	// are reached: for nodes whose addresses no certificate can name.
+	ServerName string
+}
+
+// Client is that of Credentials: the other side's certificate must be for host, or for
+// ServerName.
+func (f Files) Client(host, _ string, protocols ...string) *tls.Config {
+	return f.Source.Client(cmp.Or(f.ServerName, host), protocols...)
+}
+
+// Node is empty: the certificates are for addresses.
+func (f Files) Node(tls.ConnectionState) string { return "" }
+
+// Trusts returns nil: a certificate is looked at once, as everywhere.
+func (f Files) Trusts(tls.ConnectionState) error { return nil }
+
+// What is told of connections between nodes that do not prove themselves to each other.
+const (
+	adviceSecret = "give both nodes a copy of the cluster's secret: --cluster-secret-file"
+
+	reasonPlain = "this cluster lets in only nodes that prove to belong to it, and the node that called does not: give it a copy of the cluster's secret (--cluster-secret-file), " +
+		"or certificates (--rpc-tls-cert, --rpc-tls-key, --rpc-tls-ca) if this cluster uses those"
+	reasonTLS = "it begins with TLS, and this node has neither a secret of the cluster nor certificates: " + adviceSecret + ", or both certificates"
+)
+
+// Unproven is the error of a connection on which one node did not prove to the other that it
+// belongs to the cluster. It says what to do.
+type Unproven struct {
+	Reason string
+	Err    error // the cause; may be nil
+}
+
+func (e *Unproven) Error() string { return e.Reason }
+
+// Unwrap returns the cause.
+func (e *Unproven) Unwrap() error { return e.Err }
+
+// explain puts the failure of a TLS handshake in words for people. called tells that this node
+// opened the connection.
+func explain(err error, credentials Credentials, called bool) error {
+	_, bySecret := credentials.(*secret.Source)
+	switch text := err.Error(); {
+	case bySecret && errors.Is(err, secret.ErrDiffers):
+		return &Unproven{"the secret of the cluster differs; " + adviceSecret, err}
+	case errors.Is(err, secret.ErrOtherNode):
+		return err
+	case bySecret && strings.Contains(text, "remote error: tls: "):
+		// The words of an alert do not tell more.
+		return &Unproven{"the other side does not accept the certificate of this node; the secret of the cluster differs, or clocks do: " + adviceSecret, err}
+	case bySecret && strings.Contains(text, "didn't provide a certificate"):
+		return &Unproven{"the node that called shows no certificate; " + adviceSecret, err}
+	case called && isNoTLS(err):
+		return &Unproven{"the other side does not speak TLS: it has no secret of the cluster and no certificate, or is an older version; " + adviceSecret, err}
+	}
+	return err
+}
+
+// isNoTLS tells whether a handshake failed as it does with a side that does not know TLS.
+func isNoTLS(err error) bool {
+	header := tls.RecordHeaderError{}
+	return errors.As(err, &header) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// nodeAddr is the address of a connection whose other side has proved to be a node.
+type nodeAddr struct {
+	net.Addr
+	node string
+}
+
+// NodeOf is the id that the other side of a connection with this address has proved to have;
+// empty if it has not.
+func NodeOf(addr net.Addr) string {
+	a, _ := addr.(nodeAddr)
+	return a.node
+}

@@ -1,0 +1,105 @@
+package rpcport
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"cordwood/proto/handshake"
+)
+
+// Bounds of what is read of a connection that is refused.
+const (
+	maxRefused  = 64 << 10
+	lingerTime  = time.Second
+	maxPreamble = 16 << 10
+)
+
+// grpcUnauthenticated is the status of a call by somebody who has not proved who it is.
+const grpcUnauthenticated = "16"
+
+// tellPlain tells who connects without TLS, in the form that it expects, why it is refused. head is
+// what it has sent first.
+func tellPlain(conn net.Conn, head string) error {
+	switch head {
+	case magicRaft, magicCalls:
+		if err := handshake.Answer(conn, head, 0, reasonPlain); err != nil {
+			return err
+		}
+	case magicHTTP2:
+		if err := refuseCall(&begun{conn, []byte(head)}, reasonPlain); err != nil {
+			return err
+		}
+	default:
+		return notANode(conn, head)
+	}
+	linger(conn)
+	return errors.New("it came without TLS: " + reasonPlain)
+}
+
+// linger lets the other side read what was written: to close a connection with bytes that
+// nobody has read throws away what is under way to the other side.
+func linger(conn net.Conn) {
+	half, ok := conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || conn.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, conn, maxRefused) // until the other side closes
+}
+
+// refuseCall answers the first gRPC call of a connection with a status. It is the least of
+// HTTP/2 that does so: who has not proved anything gets no server, and takes no memory of one.
+func refuseCall(conn io.ReadWriter, reason string) error {
+	in := &io.LimitedReader{R: conn, N: maxRefused}
+	preface := make([]byte, len(http2.ClientPreface))
+	if _, err := io.ReadFull(in, preface); err != nil {
+		return err
+	}
+	if string(preface) != http2.ClientPreface {
+		return fmt.Errorf("it begins with %q: not a connection of a node", preface)
+	}
+	frames := http2.NewFramer(conn, in)
+	frames.SetMaxReadFrameSize(maxPreamble)
+	if err := frames.WriteSettings(); err != nil {
+		return err
+	}
+	for {
+		f, err := frames.ReadFrame()
+		if err != nil {
+			return err
+		}
+		switch f := f.(type) {
+		case *http2.SettingsFrame:
+			if !f.IsAck() {
+				if err := frames.WriteSettingsAck(); err != nil {
+					return err
+				}
+			}
+		case *http2.HeadersFrame:
+			var block bytes.Buffer
+			enc := hpack.NewEncoder(&block)
+			for _, h := range []hpack.HeaderField{
+				{Name: ":status", Value: "200"},
+				{Name: "content-type", Value: "application/grpc"},
+				{Name: "grpc-status", Value: grpcUnauthenticated},
+				{Name: "grpc-message", Value: strings.ReplaceAll(reason, "%", "%25")},
+			} {
+				if err := enc.WriteField(h); err != nil {
+					return err
+				}
+			}
+			// First, so that no other call is begun on this connection.
+			if err := frames.WriteGoAway(f.StreamID, http2.ErrCodeNo, nil); err != nil {
+				return err
+			}
+			return frames.WriteHeaders(http2.HeadersFrameParam{StreamID: f.StreamID, BlockFragment: block.Bytes(), EndStream: true, EndHeaders: true})
+		}
+	}
+}

@@ -1,0 +1,424 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"cordwood/node/rpcport"
+	"cordwood/node/secret"
+	"cordwood/proto/metapb"
+	"cordwood/proto/shardpb"
+)
+
+// says waits until the log of a node has all of the texts.
+func says(t *testing.T, n *Node, texts ...string) {
+	t.Helper()
+	Eventually(t, Generous(30*time.Second), func() error {
+		for _, text := range texts {
+			if !strings.Contains(n.Log(), text) {
+				return fmt.Errorf("the log of %s does not say %q", n.Dir, text)
+			}
+		}
+		return nil
+	})
+}
+
+// TestStrangerStaysOut: who reaches the port between nodes of a server is no node of its cluster
+// without its secret, and is with it.
+func TestStrangerStaysOut(t *testing.T) {
+	t.Parallel()
+	n := New(t, "--shards", "1")
+	n.Start()
+	file := filepath.Join(n.Dir, secret.FileName)
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("the secret of a cluster that was just founded: %v, %v", info, err)
+	}
+	says(t, n, "made the secret of the cluster", file)
+	if err := n.Ingest("t", []byte(`{"i":0}`)); err != nil {
+		t.Fatal(err)
+	}
+
+	other := filepath.Join(t.TempDir(), "secret")
+	if err := secret.Make(other); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		args           []string
+		stranger, node string // what their logs say
+	}{
+		"without a secret":    {nil, "a seed refused this node", "it came without TLS"},
+		"with another secret": {[]string{"--cluster-secret-file", other}, "the secret of the cluster differs", "the secret of the cluster differs"},
+	} {
+		stranger := New(t, append([]string{"--roles", "router", "--node-name", name, "--seeds", n.RPC}, c.args...)...)
+		stranger.Launch()
+		says(t, stranger, c.stranger, "--cluster-secret-file")
+		says(t, n, "refused a connection to the port between nodes", c.node, "--cluster-secret-file")
+		if _, err := stranger.Query("SELECT count(*) FROM t"); err == nil {
+			t.Errorf("%s: a stranger reads rows", name)
+		}
+		stranger.Kill()
+	}
+	if strings.Contains(n.Log(), "node joined") && strings.Count(n.Log(), "node joined") != 1 {
+		t.Errorf("a stranger joined:\n%s", n.Log())
+	}
+
+	friend := New(t, "--roles", "router", "--node-name", "friend", "--seeds", n.RPC, "--cluster-secret-file", file)
+	friend.Start()
+	if err := wantRows(friend, "t", 1); err != nil {
+		t.Error(err)
+	}
+	id, err := friend.Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, n, "node joined", "name=friend", "node="+id.NodeID, "addr="+friend.RPC)
+	// The secret stays.
+	n.Stop()
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Start()
+	if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
+		t.Errorf("after a restart the secret is another one, %v", err)
+	}
+	if err := wantRows(friend, "t", 1); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUnprotectedAddress: a node that other machines could reach does not start without a proof of
+// who belongs to its cluster, unless it is told to.
+func TestUnprotectedAddress(t *testing.T) {
+	t.Parallel()
+	_, port, err := net.SplitHostPort(freeAddr(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--seeds", "127.0.0.1:" + port, "--advertise-addr", "127.0.0.1:" + port}
+	n := New(t, args...)
+	n.set("--rpc-addr", "0.0.0.0:"+port)
+	if err := n.TryStart(30 * time.Second); err == nil || !strings.Contains(n.Log(), "--cluster-secret-file") || !strings.Contains(n.Log(), "--rpc-tls-cert") {
+		t.Errorf("it starts: %v\n%s", err, n.Log())
+	}
+	if _, err := os.Stat(n.Dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it left a data folder: %v", err)
+	}
+	n = New(t, append(args, "--rpc-insecure", "--shards", "1")...)
+	n.set("--rpc-addr", "0.0.0.0:"+port)
+	n.Start()
+	says(t, n, "--rpc-insecure: whoever reaches this address")
+	if text := problems(t, n); !strings.Contains(text, "whoever reaches the port between nodes of") {
+		t.Errorf("the state of the cluster has the problems %s", text)
+	}
+}
+
+// problems are those of the state of the cluster.
+func problems(t *testing.T, n *Node) string {
+	t.Helper()
+	a, err := n.Do("GET", "/v1/cluster", nil)
+	if err != nil || a.Status != 200 {
+		t.Fatal(a, err)
+	}
+	var s struct{ Problems json.RawMessage }
+	if err := json.Unmarshal(a.Body, &s); err != nil {
+		t.Fatal(err)
+	}
+	return string(s.Problems)
+}
+
+// TestSecretOfRunningCluster gives a cluster that runs without a secret one, and then another one,
+// while rows are written: no write fails.
+func TestSecretOfRunningCluster(t *testing.T) {
+	t.Parallel()
+	c := NewCluster(t, Spec{All: 3})
+	c.Start()
+	if text := problems(t, c.Nodes[0]); !strings.Contains(text, "every account of the machine of n1, n2, n3") {
+		t.Errorf("without a secret the state of the cluster has the problems %s", text)
+	}
+	var writing sync.WaitGroup
+	stop, written := make(chan struct{}), 0
+	defer func() { // also when the test fails
+		select {
+		case <-stop:
+		default:
+			close(stop)
+		}
+		writing.Wait()
+	}()
+	writing.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if err := ingestAnywhere(c, "t", written); err != nil {
+				t.Error(err)
+				return
+			}
+			written++
+		}
+	})
+	roll := func(what string, change func(n *Node)) {
+		t.Helper()
+		for _, n := range c.Nodes {
+			n.Stop()
+			change(n)
+			n.Start()
+			Eventually(t, Generous(time.Minute), func() error { return notReady(c) })
+		}
+		t.Log(what)
+	}
+	file := c.Secret()
+	roll("with the secret and without", func(n *Node) { n.args = append(n.args, "--rpc-insecure") })
+	Eventually(t, Generous(30*time.Second), func() error {
+		if text := problems(t, c.Nodes[0]); !strings.Contains(text, "leave --rpc-insecure out: all nodes have the secret") {
+			return fmt.Errorf("while both are allowed the problems are %s", text)
+		}
+		return nil
+	})
+	roll("with the secret alone", func(n *Node) { n.args = n.args[:len(n.args)-1] })
+	Eventually(t, Generous(30*time.Second), func() error {
+		if text := problems(t, c.Nodes[0]); strings.Contains(text, "rpc-insecure") || strings.Contains(text, "every account") {
+			return fmt.Errorf("with the secret the problems are %s", text)
+		}
+		return nil
+	})
+
+	// Another secret: known, used, and the old one forgotten, without a restart.
+	old, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := secret.Make(file + ".new"); err != nil {
+		t.Fatal(err)
+	}
+	next, err := os.ReadFile(file + ".new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range []string{string(old) + string(next), string(next) + string(old), string(next)} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range c.Nodes {
+			Eventually(t, Generous(30*time.Second), func() error {
+				if strings.Count(n.Log(), "secret of the cluster read again") <= i {
+					return fmt.Errorf("%s has not read the secret again", n.Name)
+				}
+				return nil
+			})
+		}
+	}
+	Eventually(t, Generous(time.Minute), func() error { return notReady(c) })
+	c.Nodes[2].Stop()
+	c.Nodes[2].Start()
+	close(stop)
+	writing.Wait()
+	for _, n := range c.Nodes {
+		if err := wantRows(n, "t", written); err != nil {
+			t.Error(err)
+		}
+	}
+	if written < 10 {
+		t.Errorf("only %d rows were written meanwhile", written)
+	}
+}
+
+// ingestAnywhere writes row i by the first node that runs, as a load balancer would.
+func ingestAnywhere(c *Cluster, table string, i int) (err error) {
+	for deadline := time.Now().Add(Generous(30 * time.Second)); time.Now().Before(deadline); {
+		for _, n := range c.Nodes {
+			a, rerr := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+table, strings.NewReader(fmt.Sprintf(`{"i":%d}`, i)),
+				"Content-Type", "application/x-ndjson", "Idempotency-Key", fmt.Sprint(table, i))
+			if rerr == nil && a.Status == 200 {
+				return nil
+			}
+			if err = rerr; err == nil {
+				err = fmt.Errorf("row %d: %d %s", i, a.Status, a.Body)
+			}
+		}
+	}
+	return err
+}
+
+// notReady says what is wrong with the replicas of a cluster; nil if all is well.
+func notReady(c *Cluster) error {
+	for _, n := range c.Nodes {
+		a, err := n.Do("GET", "/v1/cluster", nil)
+		if err != nil {
+			return err
+		}
+		var s struct {
+			FailureTolerance int `json:"failure_tolerance"`
+		}
+		if err := json.Unmarshal(a.Body, &s); err != nil {
+			return err
+		}
+		if a.Status != 200 || s.FailureTolerance < 1 {
+			return fmt.Errorf("%s: %d, the cluster tolerates %d failures", n.Name, a.Status, s.FailureTolerance)
+		}
+	}
+	return nil
+}
+
+// TestNothingWithoutProof calls every method of every service of a node, and its raft, as somebody
+// who has proved nothing, has another secret, or says to be another node than has proved: nothing of
+// it is reached.
+func TestNothingWithoutProof(t *testing.T) {
+	t.Parallel()
+	n := New(t, "--shards", "1")
+	n.Start()
+	id, err := n.Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := filepath.Join(t.TempDir(), "foreign")
+	if err := secret.Make(foreign); err != nil {
+		t.Fatal(err)
+	}
+	source, err := secret.Open(secret.Config{File: foreign, Node: "stranger"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	member, err := n.Dialer("stranger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	me := rpcport.Member{ClusterID: id.ClusterID, NodeID: "stranger", Lowest: metapb.MinProtocol, Highest: metapb.MaxProtocol}
+	twin := me
+	twin.NodeID = "somebody-else"
+	greet := func(m rpcport.Member) func(context.Context, net.Conn) error {
+		return func(ctx context.Context, conn net.Conn) error { return rpcport.Greet(ctx, conn, m, id.NodeID) }
+	}
+	callers := map[string]struct {
+		dialer rpcport.Dialer
+		greet  func(context.Context, net.Conn) error // nil: Discovery's way
+		ok     bool
+	}{
+		"no proof":                           {rpcport.Dialer{}, greet(me), false},
+		"no proof, without a greeting":       {rpcport.Dialer{}, nil, false},
+		"another secret":                     {rpcport.Dialer{Credentials: source}, greet(me), false},
+		"another secret, without a greeting": {rpcport.Dialer{Credentials: source}, nil, false},
+		"another node":                       {member, greet(twin), false},
+		"a node":                             {member, greet(me), true}, // or the test would prove nothing
+	}
+	methods := methodsOf(t)
+	for name, c := range callers {
+		conn, err := grpc.NewClient("passthrough:///"+n.RPC, grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+				conn, err := c.dialer.Dial(ctx, rpcport.Target{Addr: addr}, "h2")
+				if err == nil && c.greet != nil {
+					err = c.greet(ctx, conn)
+				}
+				return conn, err
+			}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, method := range methods {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method)
+			if err == nil {
+				_ = stream.SendMsg(&emptypb.Empty{}) // what became of it is seen by RecvMsg
+				_ = stream.CloseSend()
+				err = stream.RecvMsg(&emptypb.Empty{})
+			}
+			cancel()
+			code := status.Code(err)
+			refused := code == codes.Unauthenticated || code == codes.Unavailable && !strings.Contains(err.Error(), "is not open on this node")
+			if refused == c.ok {
+				t.Errorf("%s: %s answers %v", name, method, err)
+			}
+		}
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+		if c.greet == nil {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		from := "stranger"
+		if strings.Contains(name, "another node") {
+			from = twin.NodeID
+		}
+		if answer := callRaft(ctx, c.dialer, n.RPC, id.ClusterID, from, id.NodeID); (answer == "") != c.ok {
+			t.Errorf("%s: raft answers %q", name, answer)
+		}
+		cancel()
+	}
+}
+
+// methodsOf lists all methods that the packages of this program have for calls between nodes.
+func methodsOf(t *testing.T) (out []string) {
+	t.Helper()
+	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		for i := range f.Services().Len() {
+			s := f.Services().Get(i)
+			if !strings.HasPrefix(string(s.FullName()), "cordwood.") {
+				continue
+			}
+			for j := range s.Methods().Len() {
+				out = append(out, fmt.Sprintf("/%s/%s", s.FullName(), s.Methods().Get(j).Name()))
+			}
+		}
+		return true
+	})
+	for _, want := range []string{metapb.Discovery_Hello_FullMethodName, metapb.Meta_Propose_FullMethodName, shardpb.ShardService_Write_FullMethodName, metapb.Peer_Echo_FullMethodName} {
+		found := false
+		for _, m := range out {
+			found = found || m == want
+		}
+		if !found {
+			t.Fatalf("%s is not among the methods %v", want, out)
+		}
+	}
+	return out
+}
+
+// callRaft greets the raft of a node. It returns why that is refused; empty if it is not.
+func callRaft(ctx context.Context, d rpcport.Dialer, addr, cluster, from, to string) string {
+	conn, err := d.Dial(ctx, rpcport.Target{Addr: addr})
+	if err != nil {
+		return err.Error()
+	}
+	defer conn.Close()
+	hello := []byte("CWRT\x01\x00\x01\x00\x01")
+	for _, name := range []string{cluster, from, to} {
+		hello = append(append(hello, byte(len(name))), name...)
+	}
+	if _, err := conn.Write(hello); err != nil {
+		return err.Error()
+	}
+	head := make([]byte, 8)
+	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		return err.Error()
+	}
+	if _, err := io.ReadFull(conn, head); err != nil {
+		return err.Error()
+	}
+	if head[4] == 0 {
+		reason, _ := io.ReadAll(conn)
+		return "refused: " + string(reason)
+	}
+	return ""
+}
