@@ -207,8 +207,8 @@ func TestConfigSchema(t *testing.T) {
 		t.Skip("CORDWOOD_BIN names no server: `make helm-test` does")
 	}
 	chartSets := []string{
-		"admin-addr", "advertise-addr", "cluster-id", "data-dir", "http.addr", "http.v1-addr", "machine", "meta-bootstrap-expect", "node-name",
-		"replication", "roles", "rpc.addr", "rpc.tls-ca", "rpc.tls-cert", "rpc.tls-key", "rpc.tls-server-name", "seeds", "shards", "shutdown-grace",
+		"admin-addr", "advertise-addr", "cluster-id", "cluster-secret-file", "data-dir", "http.addr", "http.v1-addr", "machine", "meta-bootstrap-expect", "node-name",
+		"replication", "roles", "rpc.addr", "rpc.insecure", "rpc.tls-ca", "rpc.tls-cert", "rpc.tls-key", "rpc.tls-server-name", "seeds", "shards", "shutdown-grace",
 		"tls.cert", "tls.client-ca", "tls.key", "user-file", "user-provider", "zone",
 	}
 	server := serverSettings(t, bin)

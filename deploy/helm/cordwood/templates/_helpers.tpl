@@ -69,6 +69,55 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{ .Values.tls.nodes.existingSecret | default (printf "%s-nodes-tls" (include "cordwood.fullname" .)) }}
 {{- end -}}
 
+{{/* The values of the secret of the cluster; `--reuse-values` has none of an older chart. */}}
+{{- define "cordwood.clusterSecret" -}}
+{{ (.Values.clusterSecret | default dict).existingSecret | default (printf "%s-cluster" (include "cordwood.fullname" .)) }}
+{{- end -}}
+
+{{/* Whether the chart makes the secret of the cluster. */}}
+{{- define "cordwood.ownClusterSecret" -}}
+{{ not (or .Values.tls.nodes.enabled (.Values.clusterSecret | default dict).existingSecret) }}
+{{- end -}}
+
+{{/* Whether pods take calls of nodes without TLS as well. If the values do not say: as long as pods may run
+     that have not what the others are going to ask for. Pods of an older chart have neither the secret of the
+     cluster nor certificates, and nobody calls a single pod. */}}
+{{- define "cordwood.rpcInsecure" -}}
+{{- $given := (.Values.clusterSecret | default dict).insecure -}}
+{{- $insecure := false -}}
+{{- if not (kindIs "invalid" $given) -}}
+{{- $insecure = $given -}}
+{{- else if not (and (eq .Values.mode "single") (eq (int .Values.single.replicas) 1)) -}}
+{{- $needed := ternary "nodes-tls" "cluster-secret" .Values.tls.nodes.enabled -}}
+{{- $other := ternary "cluster-secret" "nodes-tls" .Values.tls.nodes.enabled -}}
+{{- $kinds := list (list "StatefulSet" "single") -}}
+{{- if eq .Values.mode "cluster" -}}
+{{- $kinds = list (list "StatefulSet" "meta") (list "StatefulSet" "shard") (list "Deployment" "router") -}}
+{{- end -}}
+{{- range $k := $kinds -}}
+{{- $live := lookup "apps/v1" (first $k) $.Release.Namespace (include "cordwood.component" (dict "root" $ "component" (last $k))) -}}
+{{- if $live -}}
+{{- $pod := dig "spec" "template" "spec" dict $live -}}
+{{- $has := false -}}
+{{- $hasOther := false -}}
+{{- range $pod.volumes -}}
+{{- if eq .name $needed -}}{{- $has = true -}}{{- end -}}
+{{- if eq .name $other -}}{{- $hasOther = true -}}{{- end -}}
+{{- end -}}
+{{- $open := false -}}
+{{- range $pod.containers -}}{{- if has "--rpc-insecure" (.args | default list) -}}{{- $open = true -}}{{- end -}}{{- end -}}
+{{- if and $hasOther (not $open) -}}
+{{- fail "the pods that run take calls of nodes by the other way only, the secret of the cluster or tls.nodes, and would not understand those of the upgrade: upgrade with the values of before and clusterSecret.insecure=true first, then to these values, and when all pods are replaced set it to null" -}}
+{{- end -}}
+{{- $status := $live.status | default dict -}}
+{{- $rolled := and (eq (int $status.updatedReplicas) (int $live.spec.replicas)) (eq (int $status.replicas) (int $live.spec.replicas)) (ge (int $status.observedGeneration) (int (dig "metadata" "generation" 0 $live))) -}}
+{{- if or (not $has) (and $open (not $rolled)) -}}{{- $insecure = true -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{ $insecure }}
+{{- end -}}
+
 {{- define "cordwood.url" -}}
 {{ ternary "https" "http" .Values.tls.users.enabled }}://{{ include "cordwood.fullname" . }}.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}:{{ .Values.service.port }}
 {{- end -}}

@@ -88,6 +88,13 @@ spec:
         - --tls-cert=/etc/cordwood/users-tls/tls.crt
         - --tls-key=/etc/cordwood/users-tls/tls.key
         {{- end }}
+        {{- if not $v.tls.nodes.enabled }}
+        - --cluster-secret-file=/etc/cordwood/cluster/secret
+        {{- end }}
+        {{- if eq (include "cordwood.rpcInsecure" .root) "true" }}
+        # Until every pod has what nodes prove themselves by.
+        - --rpc-insecure
+        {{- end }}
         {{- if $v.tls.nodes.enabled }}
         - --rpc-tls-cert=/etc/cordwood/nodes-tls/tls.crt
         - --rpc-tls-key=/etc/cordwood/nodes-tls/tls.key
@@ -168,6 +175,8 @@ spec:
         {{- end }}
         {{- if $v.tls.nodes.enabled }}
         - {name: nodes-tls, mountPath: /etc/cordwood/nodes-tls, readOnly: true}
+        {{- else }}
+        - {name: cluster-secret, mountPath: /etc/cordwood/cluster, readOnly: true}
         {{- end }}
   volumes:
     - name: tmp
@@ -194,6 +203,12 @@ spec:
     {{- if $v.tls.nodes.enabled }}
     - name: nodes-tls
       secret: {secretName: {{ include "cordwood.nodesSecret" .root }}, defaultMode: 0440}
+    {{- else }}
+    - name: cluster-secret
+      secret:
+        secretName: {{ include "cordwood.clusterSecret" .root }}
+        defaultMode: 0440
+        items: [{key: secret, path: secret}]
     {{- end }}
 {{- end -}}
 
