@@ -140,7 +140,7 @@ func (s *Shard) applyWrites(index, term uint64, e *entry, ready []decoded) (*app
 	}
 	s.cfg.Budget.add(bytes - s.activeBytes)
 	s.activeBytes = bytes
-	wake := bytes >= s.cfg.FlushBytes || bytes >= s.cfg.Budget.share()
+	wake := bytes >= s.cfg.FlushBytes || s.active.Rows() >= s.cfg.FlushBytes/rowBytes || bytes >= s.cfg.Budget.share()
 	s.mu.Unlock()
 
 	clear(link) // the memtable has them; a stale pointer here would keep them
@@ -259,6 +259,7 @@ func (s *Shard) applyDrop(index, term uint64, e *entry) {
 		f.mem.Drop(e.tableID)
 	}
 	delete(s.segments, e.tableID)
+	delete(s.aside.segments, e.tableID)
 	s.endTails(e.tableID, tableGone(s.cfg.ID, e.tableID))
 	s.tellHandoffs(e.tableID)
 	s.appliedIndex, s.appliedTerm = index, term
@@ -294,6 +295,9 @@ func (s *Shard) applyExpire(index, term uint64, e *entry) {
 			continue
 		}
 		s.active.Expire(c.tableID, c.before)
+		for _, mem := range s.asideMems(c.tableID) {
+			mem.Expire(c.tableID, c.before)
+		}
 		for _, f := range s.frozen {
 			f.mem.Expire(c.tableID, c.before)
 		}

@@ -96,15 +96,22 @@ func (s *Shard) compact(ctx context.Context) (did bool, err error) {
 	if len(live) == 0 {
 		return false, nil // they went in the meantime
 	}
-	size := int64(0)
+	size, ids := int64(0), []uint64(nil)
 	for _, l := range live {
 		size += l.Bytes
+		ids = append(ids, l.ID)
 	}
 	ended := s.operations.begin("compaction", fmt.Sprintf("%d segments", len(live)), size)
 	defer func() { ended(err) }()
 	s.compacting.Store(1)
 	defer s.compacting.Store(0)
-	res, err := compaction.Run(ctx, *job)
+	s.compactions.begin(ids...)
+	var res *compaction.Result
+	err = s.guarded(fmt.Sprintf("compact segments %d", ids), func() error {
+		res, err = compaction.Run(ctx, *job)
+		return err
+	})
+	s.compactions.end(ids...)
 	if err != nil {
 		if isDamage(err) {
 			s.findDamaged(live)
@@ -157,7 +164,7 @@ func (s *Shard) pick() []compaction.Segment {
 	s.mu.RUnlock()
 	list := make([]compaction.Segment, 0, len(live))
 	for _, l := range live {
-		if _, rests := s.resting[l.ID]; rests || l.damage.Load() != nil {
+		if _, rests := s.resting[l.ID]; rests || l.Raw || l.damage.Load() != nil || s.compactions.deaths(l.ID) >= deathsGivenUp {
 			continue
 		}
 		if seg, ok := s.candidate(l, now); ok {

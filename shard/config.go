@@ -118,6 +118,8 @@ type Config struct {
 	// stay in the log for followers, if they are not the replica's default values.
 	heartbeat time.Duration
 	trailing  uint64
+	// spoil is called for each table that is about to be written to a segment; tests panic in it.
+	spoil func(table uint64)
 	// roomWait is how long a write waits for room in memory; tests set it.
 	roomWait time.Duration
 	// Space says how much room there is on the disk. It is asked for every write. The

@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -47,6 +46,9 @@ func (s *Shard) erasOf(tableID uint64) (eras query.Eras) {
 			eras = append(eras, query.Era{Before: math.MaxUint64, Batches: before + c.At, Merge: c.Merge})
 		}
 		before += len(m.Batches(tableID))
+	}
+	for _, mem := range s.asideMems(tableID) {
+		add(mem)
 	}
 	for _, f := range s.frozen {
 		add(f.mem)
@@ -164,13 +166,15 @@ func (s *Shard) stages(todo []*frozen) []stage {
 }
 
 // writeStages writes the rows of a flush and notes in the edit which files, and which
-// eras, come of it. After an error none of the files is left.
-func (s *Shard) writeStages(stages []stage, edit *manifest.Edit) error {
+// eras, come of it; and for which tables no files can be made, and why. The files in the
+// edit are there after an error, too.
+func (s *Shard) writeStages(stages []stage, edit *manifest.Edit) (faults map[uint64]string, err error) {
+	faults = map[uint64]string{}
 	eras := map[uint64][]manifest.Era{}
 	for _, st := range stages {
-		metas, err := s.writeTables(st.rows)
+		metas, err := s.writeTables(st.rows, faults)
 		if err != nil {
-			return errors.Join(err, s.removeNew(edit.Add))
+			return nil, err
 		}
 		edit.Add = append(edit.Add, metas...)
 		if len(st.ends) == 0 {
@@ -189,5 +193,5 @@ func (s *Shard) writeStages(stages []stage, edit *manifest.Edit) error {
 	for _, id := range slices.Sorted(maps.Keys(eras)) {
 		edit.Merging = append(edit.Merging, manifest.Merging{TableID: id, Eras: eras[id]})
 	}
-	return nil
+	return faults, nil
 }

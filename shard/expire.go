@@ -192,9 +192,12 @@ func (s *Shard) hasExpiredWhole(d *tableDef, before int64) (yes bool, partly []*
 			partly = append(partly, l)
 		}
 	}
-	mems := []*frozen{{mem: s.active}}
-	for _, f := range append(mems, s.frozen...) {
-		for _, b := range f.mem.Batches(d.ID) {
+	mems := append(s.asideMems(d.ID), s.active)
+	for _, f := range s.frozen {
+		mems = append(mems, f.mem)
+	}
+	for _, mem := range mems {
+		for _, b := range mem.Batches(d.ID) {
 			yes = yes || b.MaxTime < before
 		}
 	}

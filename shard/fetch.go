@@ -259,7 +259,7 @@ func (s *Shard) complete(in incoming, st *manifest.State) error {
 		m := &next.Segments[i]
 		from := fetchedName(m)
 		m.ID = s.ids.take()
-		if err := in.fs.Rename(in.path(from), in.path(segment.FileName(m.ID))); err != nil {
+		if err := in.fs.Rename(in.path(from), in.path(m.FileName())); err != nil {
 			return err
 		}
 	}

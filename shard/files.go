@@ -85,7 +85,7 @@ const (
 func (s *Shard) sweep(st *manifest.State) error {
 	live := make(map[string]bool, len(st.Segments))
 	for i := range st.Segments {
-		live[segment.FileName(st.Segments[i].ID)] = true
+		live[st.Segments[i].FileName()] = true
 	}
 	names, err := s.cfg.FS.ReadDir(s.segmentDir)
 	if err != nil {
@@ -95,6 +95,9 @@ func (s *Shard) sweep(st *manifest.State) error {
 	for _, name := range names {
 		path := filepath.Join(s.segmentDir, name)
 		number, isSegment := strings.CutSuffix(name, segment.Suffix)
+		if !isSegment {
+			number, isSegment = strings.CutSuffix(name, segment.RawSuffix)
+		}
 		id, perr := strconv.ParseUint(number, 10, 64)
 		switch {
 		case live[name]:

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"cordwood/shard/manifest"
 	"cordwood/shard/memtable"
 	"cordwood/shard/replica"
+	"cordwood/shard/segment"
 )
 
 // frozen is a memtable that takes no more rows, with the state as it was when the
@@ -93,9 +95,10 @@ func (s *Shard) flushFrozen() error {
 		if len(todo) == 0 {
 			return nil
 		}
-		edit, err := s.writeSegments(todo)
+		u, err := s.writeSegments(todo)
 		if err == nil {
-			err = s.commit(&unsettled{edit: edit, n: len(todo), generation: generation})
+			u.n, u.generation = len(todo), generation
+			err = s.commit(u)
 		}
 		if err != nil {
 			return fmt.Errorf("shard %d: flush up to index %d: %w", s.cfg.ID, todo[len(todo)-1].index, err)
@@ -104,11 +107,31 @@ func (s *Shard) flushFrozen() error {
 }
 
 // writeSegments writes the rows of frozen memtables to segments, whose names are
-// durable on return, and returns the edit that makes them live. After an error none
-// of the files is left.
-func (s *Shard) writeSegments(todo []*frozen) (edit *manifest.Edit, err error) {
+// durable on return, and returns the edit that makes them live. Rows of which no segment
+// can be made go aside, so that they hold up nothing else. After an error none of the
+// files is left.
+func (s *Shard) writeSegments(todo []*frozen) (*unsettled, error) {
+	untried := s.untried()
+	for {
+		u, faults, err := s.tryWrite(todo, untried)
+		if err == nil && len(faults) == 0 {
+			return u, nil
+		}
+		u.forget()
+		if err = errors.Join(err, s.removeNew(u.edit.Add)); err != nil {
+			return nil, err
+		}
+		maps.Copy(untried, faults)
+	}
+}
+
+// tryWrite is writeSegments, with the rows of the untried tables put aside. It returns for
+// which other tables the rows cannot be written, and why: all of a table goes into
+// segments or nothing, so it has to be called again then.
+func (s *Shard) tryWrite(todo []*frozen, untried map[uint64]string) (u *unsettled, faults map[uint64]string, err error) {
 	last := todo[len(todo)-1]
-	edit = &manifest.Edit{AppliedIndex: last.index, AppliedTerm: last.term, Clock: last.clock, Sessions: last.sessions, Keys: last.keys}
+	edit := &manifest.Edit{AppliedIndex: last.index, AppliedTerm: last.term, Clock: last.clock, Sessions: last.sessions, Keys: last.keys}
+	u = &unsettled{edit: edit, raws: map[uint64]loadedRaw{}}
 	changed := map[uint64]manifest.Table{}
 	expired := map[uint64]manifest.Expiry{}
 	s.mu.RLock() // a drop may take a table out of a frozen memtable
@@ -121,11 +144,20 @@ func (s *Shard) writeSegments(todo []*frozen) (edit *manifest.Edit, err error) {
 		}
 		edit.Drop = append(edit.Drop, f.drops...)
 	}
-	stages := s.stages(todo)
+	again := s.asideAgain(untried, edit)
+	stages := s.stages(append(again, todo...))
+	raws := rawsOf(todo, untried)
 	s.mu.RUnlock()
+	for id := range untried {
+		for _, st := range stages {
+			delete(st.rows, id)
+			delete(st.ends, id)
+		}
+	}
 	for _, id := range edit.Drop {
 		delete(changed, id)
 		delete(expired, id)
+		raws = slices.DeleteFunc(raws, func(raw *segment.Raw) bool { return raw.TableID == id })
 		for _, st := range stages {
 			delete(st.rows, id)
 			delete(st.ends, id)
@@ -137,5 +169,14 @@ func (s *Shard) writeSegments(todo []*frozen) (edit *manifest.Edit, err error) {
 	for _, id := range slices.Sorted(maps.Keys(expired)) {
 		edit.Expire = append(edit.Expire, expired[id])
 	}
-	return edit, s.writeStages(stages, edit)
+	faults, err = s.writeStages(stages, edit)
+	var done []uint64
+	if err == nil && len(faults) == 0 {
+		for _, st := range stages {
+			done = slices.AppendSeq(done, maps.Keys(st.rows))
+		}
+		err = s.setAside(u, raws)
+	}
+	s.flushing.end(done...)
+	return u, faults, err
 }

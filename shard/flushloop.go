@@ -8,6 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
+
+	"cordwood/shard/segment"
 )
 
 // This file is about when a shard is flushed.
@@ -24,6 +27,10 @@ const (
 	flushRetry   = "retry"
 	flushRequest = "request"
 )
+
+// rowBytes is what a row takes while it is flushed, besides its values: rows that are all
+// alike take nothing else, so that there could be a billion of them in little memory.
+const rowBytes = int64(unsafe.Sizeof(segment.RowRef{}))
 
 const (
 	// memoryIdle is for how long nobody must have asked for memory for rows before free
@@ -126,7 +133,7 @@ func (s *Shard) flushReason() string {
 		return flushRetry
 	case s.appliedIndex <= s.flushed.Load() && s.active.Empty():
 		return ""
-	case s.activeBytes >= s.cfg.FlushBytes:
+	case s.activeBytes >= s.cfg.FlushBytes || s.active.Rows() >= s.cfg.FlushBytes/rowBytes:
 		return flushBytes
 	case logBytes >= s.cfg.FlushLogBytes:
 		return flushLog

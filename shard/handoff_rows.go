@@ -78,6 +78,9 @@ func (h *handoff) job(first bool) (job *compaction.Job, live []*liveSegment, err
 	case h.merge != d.merge || h.eras != len(eras):
 		return nil, nil, fmt.Errorf("table %q came to merge its rows in another way: it has to be handed over from the beginning", d.Name)
 	}
+	if len(s.aside.segments[h.tableID]) > 0 {
+		return nil, nil, fmt.Errorf("rows of table %q cannot be written to segments, and would be lost: start a newer version, or drop the table", d.Name)
+	}
 	for _, l := range s.segments[h.tableID] {
 		if !first && l.Order <= h.through {
 			continue

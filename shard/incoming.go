@@ -175,7 +175,7 @@ func (in incoming) unname(st *manifest.State) error {
 	}
 	for i := range st.Segments {
 		m := &st.Segments[i]
-		err := in.fs.Rename(in.path(segment.FileName(m.ID)), in.path(fetchedName(m)))
+		err := in.fs.Rename(in.path(m.FileName()), in.path(fetchedName(m)))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

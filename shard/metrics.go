@@ -98,6 +98,16 @@ func newMetrics(cfg Config, s *Shard) *metrics {
 		return float64(len(s.live))
 	}))
 	gauge("cordwood_shard_segments_damaged", "Live segments that are damaged and set aside: their rows are missing.", locked(func() float64 { return float64(s.damagedLocked()) }))
+	gauge("cordwood_shard_aside_rows", "Rows that cannot be written to segments and are kept aside, in memory and on disk.", locked(func() float64 {
+		n := int64(0)
+		for _, list := range s.aside.segments {
+			for _, l := range list {
+				n += l.rows.Rows()
+			}
+		}
+		return float64(n)
+	}))
+	gauge("cordwood_shard_aside_bytes", "Memory of rows that cannot be written to segments.", locked(func() float64 { return float64(s.asideBytes()) }))
 	gauge("cordwood_shard_tails", "Tails that follow a table.", locked(func() float64 { return float64(s.tails.open) }))
 	gauge("cordwood_shard_compaction_debt_bytes", "Bytes of segments that should be merged.", func() float64 { return float64(s.compactDebt.Load()) })
 	gauge("cordwood_shard_compactions_running", "1 while a compaction runs.", func() float64 { return float64(s.compacting.Load()) })

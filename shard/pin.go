@@ -48,6 +48,10 @@ func (s *Shard) Pin(ctx context.Context) (*Pinned, error) {
 		s.mu.RUnlock()
 		return nil, unreachable(s.cfg.ID)
 	}
+	if n := len(s.aside.segments); n > 0 {
+		s.mu.RUnlock()
+		return nil, errs.New(errs.IllegalState, "shard %d: rows of %d tables cannot be written to segments, and would be missing (cordwood cluster status names them): start a newer version, or drop the tables", s.cfg.ID, n)
+	}
 	p.Index = s.flushed.Load() // set with the segments, under mu
 	seen := map[uint64]bool{}
 	for _, list := range s.segments {

@@ -60,12 +60,12 @@ func IsDamaged(err error) bool {
 // the whole of a file that was found damaged before. Damage does not keep the shard
 // from starting; the segment is set aside when it is made live.
 func (s *Shard) checkSegment(m *segment.Meta) error {
-	path := filepath.Join(s.segmentDir, segment.FileName(m.ID))
+	path := filepath.Join(s.segmentDir, m.FileName())
 	marked := false
 	if _, err := s.cfg.FS.Stat(path + DamagedSuffix); err == nil {
 		marked = true
 	}
-	err := segment.Check(s.cfg.FS, s.segmentDir, m, marked)
+	err := segment.Check(s.cfg.FS, s.segmentDir, m, marked || m.Raw)
 	switch {
 	case err == nil && !marked:
 		return nil

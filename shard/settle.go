@@ -20,6 +20,16 @@ type unsettled struct {
 	n    int // how many of the frozen memtables it covers
 	// generation is that of the state that the edit was made for.
 	generation uint64
+	// raws are the raw segments that the edit adds, by id.
+	raws map[uint64]loadedRaw
+}
+
+// forget lets go of what an edit that will not be committed was to show.
+func (u *unsettled) forget() {
+	for _, r := range u.raws {
+		r.mem.Unref()
+	}
+	u.raws = nil
 }
 
 // commit makes an edit durable and shows what it changes to new views. If the edit
@@ -29,9 +39,11 @@ func (s *Shard) commit(u *unsettled) error {
 	s.commitMu.Lock()
 	defer s.commitMu.Unlock()
 	if err := s.settleLocked(); err != nil {
+		u.forget()
 		return errors.Join(err, s.removeNew(u.edit.Add))
 	}
 	if u.generation != s.generation || !s.listed(u.edit.Remove) {
+		u.forget()
 		return errors.Join(errReplaced, s.removeNew(u.edit.Add))
 	}
 	u.edit.Reserved, u.edit.NextSegmentID = s.ids.reserved(u.edit.Add)
@@ -62,7 +74,7 @@ func (s *Shard) generationNow() uint64 {
 // removeNew removes the files of segments that never became live.
 func (s *Shard) removeNew(metas []segment.Meta) (err error) {
 	for i := range metas {
-		err = errors.Join(err, s.cfg.FS.Remove(filepath.Join(s.segmentDir, segment.FileName(metas[i].ID))))
+		err = errors.Join(err, s.cfg.FS.Remove(filepath.Join(s.segmentDir, metas[i].FileName())))
 		s.ids.done(metas[i].ID)
 	}
 	return err
@@ -114,6 +126,9 @@ func (s *Shard) publish(u *unsettled) {
 	s.learnEras(s.manifest.State().Merging)
 	for _, m := range u.edit.Add {
 		bytes += m.Bytes
+		if r, ok := u.raws[m.ID]; ok {
+			s.loaded[m.ID] = r
+		}
 		if _, ok := listed[m.ID]; ok {
 			s.addLive(m)
 			continue
@@ -126,6 +141,9 @@ func (s *Shard) publish(u *unsettled) {
 			delete(s.live, id)
 			dead = append(dead, l)
 			gone[l] = true
+			if l.rows != nil {
+				s.hideAside(l)
+			}
 			of[l.TableID] = struct{}{}
 			for _, t := range l.Tables {
 				of[t.TableID] = struct{}{}

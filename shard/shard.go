@@ -87,6 +87,10 @@ type Shard struct {
 	compactor   sync.WaitGroup
 	compactStop func() // ends the compaction loop
 
+	// flushing and compactions remember what the process before this one died over, by table
+	// and by segment.
+	flushing, compactions *deathbook
+
 	// expiry is used by the flush loop alone.
 	expiry expiryClock
 
@@ -108,6 +112,8 @@ type Shard struct {
 	live                      map[uint64]*liveSegment
 	segments                  map[uint64][]*liveSegment
 	eras                      map[uint64][]manifest.Era // of the manifest
+	aside                     aside
+	loaded                    map[uint64]loadedRaw // raw segments that newSegment has not made yet
 	appliedIndex, appliedTerm uint64
 	flushErr                  error // of the last flush
 	closing, closed           bool
@@ -152,6 +158,7 @@ func Open(cfg Config) (*Shard, error) {
 	s := &Shard{
 		cfg: cfg, segmentDir: filepath.Join(cfg.Dir, segmentDirName), now: cfg.Now, applyIDs: map[batchID]struct{}{},
 		live: map[uint64]*liveSegment{}, segments: map[uint64][]*liveSegment{}, queue: newQueue(cfg.ID, cfg.QueueBytes, cfg.QueueWrites),
+		aside: aside{segments: map[uint64][]*liveSegment{}, retry: map[uint64]time.Time{}}, loaded: map[uint64]loadedRaw{},
 		resting: map[uint64]time.Time{}, compactTurn: make(chan struct{}, 1), compactWake: make(chan struct{}, 1),
 		changing: make(chan struct{}, 1), ended: make(chan struct{}),
 		wake: make(chan string, 1), flushRequests: make(chan chan error), stop: make(chan struct{}),
@@ -180,6 +187,8 @@ func (s *Shard) open() (err error) {
 	if err := s.cfg.FS.MkdirAll(s.segmentDir); err != nil {
 		return err
 	}
+	s.flushing = openDeathbook(filepath.Join(s.cfg.Dir, FlushingFile), s.cfg.Logger)
+	s.compactions = openDeathbook(filepath.Join(s.cfg.Dir, CompactingFile), s.cfg.Logger)
 	if s.manifest, err = manifest.Open(s.manifestConfig()); err != nil {
 		return err
 	}
@@ -200,6 +209,13 @@ func (s *Shard) open() (err error) {
 		if err := s.checkSegment(&m); err != nil {
 			return err
 		}
+		if m.Raw && s.foundDamaged[m.ID] == nil {
+			mem, reason, err := s.loadRaw(&m)
+			if err != nil {
+				return err
+			}
+			s.loaded[m.ID] = loadedRaw{mem, reason}
+		}
 		s.addLive(m)
 	}
 	s.learnEras(st.Merging)
@@ -217,6 +233,11 @@ func (s *Shard) open() (err error) {
 			s.cfg.Budget.join(-1)
 			s.cfg.Budget.add(-s.activeBytes)
 			s.active.Unref()
+			for _, l := range s.live {
+				if l.rows != nil {
+					l.rows.Unref()
+				}
+			}
 		}
 	}()
 
@@ -279,6 +300,15 @@ func (s *Shard) memoryLocked() int64 {
 	return n
 }
 
+// rowsLocked is the number of rows of all memtables; mu is held.
+func (s *Shard) rowsLocked() int64 {
+	n := s.active.Rows()
+	for _, f := range s.frozen {
+		n += f.mem.Rows()
+	}
+	return n
+}
+
 // Close refuses new writes, lets those under way finish, flushes, and stops every
 // goroutine. Rows that could not be flushed are safe in the log; the error says why.
 // Views stay usable. A second call waits for the first, as long as its ctx lets it, and
@@ -333,6 +363,11 @@ func (s *Shard) close(ctx context.Context) error {
 	mems := []*memtable.Memtable{s.active}
 	for _, f := range s.frozen {
 		mems = append(mems, f.mem)
+	}
+	for _, l := range s.live {
+		if l.rows != nil {
+			mems = append(mems, l.rows)
+		}
 	}
 	s.mu.Unlock()
 	for _, m := range mems {

@@ -8,7 +8,6 @@ import (
 
 	"cordwood/proto/shardpb"
 	"cordwood/shard/memtable"
-	"cordwood/shard/segment"
 )
 
 // Stats describes the shard; with segments set it lists them too.
@@ -46,6 +45,9 @@ func (s *Shard) StatsOf(req *shardpb.StatsRequest) *shardpb.ShardStats {
 	mems := []*memtable.Memtable{s.active}
 	for _, f := range s.frozen {
 		mems = append(mems, f.mem)
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.aside.segments)) {
+		mems = append(mems, s.asideMems(id)...)
 	}
 	out.TableCount = int64(len(s.state.tables))
 	for _, m := range mems {
@@ -116,7 +118,7 @@ func (s *Shard) tableStatsLocked(out *shardpb.ShardStats, mems []*memtable.Memta
 		for _, l := range s.segments[id] {
 			span := l.span(id)
 			out.Segments = append(out.Segments, &shardpb.SegmentStats{
-				TableId: id, File: segment.FileName(l.ID), Rows: span.Rows, Bytes: l.bytes(id), MinTime: span.MinTime, MaxTime: span.MaxTime,
+				TableId: id, File: l.FileName(), Rows: span.Rows, Bytes: l.bytes(id), MinTime: span.MinTime, MaxTime: span.MaxTime,
 				Quarantined: l.damaged(),
 			})
 		}

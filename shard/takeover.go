@@ -94,6 +94,10 @@ func (s *Shard) takeOver(in incoming, fetched *manifest.State) error {
 			return err
 		}
 	}
+	raws, err := s.loadRaws(next.Segments)
+	if err != nil {
+		return err
+	}
 	if err := s.manifest.Replace(&next); err != nil {
 		// Which of the two states is on disk is not known, and nothing may be added to the
 		// wrong one: the start finds out.
@@ -116,6 +120,7 @@ func (s *Shard) takeOver(in incoming, fetched *manifest.State) error {
 	s.frozen, s.active = nil, memtable.New(s.cfg.Pool)
 	s.activeBytes, s.activeSince, s.activeLast = 0, time.Time{}, time.Time{}
 	s.learnEras(next.Merging)
+	s.aside.segments, s.loaded = map[uint64][]*liveSegment{}, raws
 	for _, m := range next.Segments {
 		s.addLive(m)
 	}
@@ -132,6 +137,7 @@ func (s *Shard) takeOver(in incoming, fetched *manifest.State) error {
 		m.Unref()
 	}
 	for _, u := range begun {
+		u.forget()
 		if err := s.removeNew(u.edit.Add); err != nil {
 			s.cfg.Logger.Warn("files of a flush that was given up stay behind until the next start", "error", err)
 		}
@@ -166,7 +172,7 @@ func (s *Shard) garbageOf(st *manifest.State) []uint64 {
 // moveIn moves the file of a fetched segment to its place, unless that was done before a
 // crash.
 func (s *Shard) moveIn(in incoming, m *segment.Meta) error {
-	name := segment.FileName(m.ID)
+	name := m.FileName()
 	err := s.cfg.FS.Rename(in.path(name), filepath.Join(s.segmentDir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = segment.Check(s.cfg.FS, s.segmentDir, m, false)

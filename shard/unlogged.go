@@ -121,7 +121,7 @@ func (s *Shard) linkUnlogged(batches [][]byte, p *pending) (index uint64, need [
 	bytes := s.active.Bytes()
 	s.cfg.Budget.add(bytes - s.activeBytes)
 	s.activeBytes = bytes
-	if bytes >= s.cfg.FlushBytes || bytes >= s.cfg.Budget.share() {
+	if bytes >= s.cfg.FlushBytes || s.active.Rows() >= s.cfg.FlushBytes/rowBytes || bytes >= s.cfg.Budget.share() {
 		s.wakeFlusher()
 	}
 	s.metrics.rows.Add(float64(rows))

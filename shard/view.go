@@ -28,19 +28,29 @@ type liveSegment struct {
 	verified atomic.Int64
 	// groups are its row groups, once somebody had to know them.
 	groups atomic.Pointer[[]segment.Group]
+	// rows are those of a raw segment, and reason why it is one.
+	rows   *memtable.Memtable
+	reason string
 	// gone is called with the last reference, if the manifest does not list it any more.
 	gone func(*liveSegment)
 }
 
 func (s *Shard) newSegment(m segment.Meta) *liveSegment {
-	l := &liveSegment{Meta: m, path: filepath.Join(s.segmentDir, segment.FileName(m.ID)), gone: s.removeSegment}
+	l := &liveSegment{Meta: m, path: filepath.Join(s.segmentDir, m.FileName()), gone: s.removeSegment}
 	l.refs.Store(1)
 	l.damage.Store(s.foundDamaged[m.ID])
+	if r, ok := s.loaded[m.ID]; ok {
+		l.rows, l.reason = r.mem, r.reason
+		delete(s.loaded, m.ID)
+	}
 	return l
 }
 
 func (l *liveSegment) unref() {
 	if l.refs.Add(-1) == 0 {
+		if l.rows != nil {
+			l.rows.Unref()
+		}
 		l.gone(l)
 	}
 }
@@ -70,6 +80,10 @@ func (l *liveSegment) bytes(tableID uint64) int64 {
 func (s *Shard) addLive(m segment.Meta) {
 	l := s.newSegment(m)
 	s.live[m.ID] = l
+	if l.rows != nil {
+		s.addAside(l)
+		return
+	}
 	add := func(t segment.TableSpan) {
 		if s.state.dead(t, m.Order) || m.Shared() && s.state.tables[t.TableID] == nil {
 			return
@@ -196,6 +210,14 @@ func (s *Shard) readViewLocked(tableIDs ...uint64) *View {
 		return nil
 	}
 	v.index = s.appliedIndex
+	for i, id := range tableIDs {
+		if containsID(tableIDs[:i], id) {
+			continue
+		}
+		for _, mem := range s.asideMems(id) {
+			v.take(mem, tableIDs[i:i+1])
+		}
+	}
 	for _, f := range s.frozen {
 		v.take(f.mem, tableIDs)
 	}

@@ -170,7 +170,7 @@ func (s *Shard) tellFreed() {
 // what is on its way into them. An empty shard takes a write of any size.
 func (s *Shard) room(inflated int64) error {
 	s.mu.RLock()
-	used, closing, ferr := s.memoryLocked(), s.closing, s.flushErr
+	used, closing, ferr := max(s.memoryLocked(), s.rowsLocked()*rowBytes), s.closing, s.flushErr
 	s.mu.RUnlock()
 	if used += s.promised.Load(); used > 0 {
 		used += inflated
@@ -284,6 +284,9 @@ func (s *Shard) decode(ctx context.Context, w *pending, fresh []bool, known *adm
 			return err
 		}
 		if err := s.fits(b); err != nil {
+			return err
+		}
+		if err := s.takes(b.TableID); err != nil {
 			return err
 		}
 		w.decoded[i] = b

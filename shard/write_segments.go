@@ -33,6 +33,9 @@ type part struct {
 	columns []uint32
 	batches []*column.Batch
 	rows    []segment.RowRef
+	// day and days are the partition; own tells that the table gets a file of its own.
+	day, days int64
+	own       bool
 }
 
 // sharedBy is what the tables of a shared file have in common: their physical table,
@@ -40,38 +43,51 @@ type part struct {
 type sharedBy struct {
 	database, physical string
 	day, days          int64
+	// apart is a table that is written by itself, because a process died over it.
+	apart uint64
 }
 
 // writeTables writes the rows of tables to segments, whose names are durable on
-// return. After an error none of the files is left.
-func (s *Shard) writeTables(tables map[uint64]*flushTable) (metas []segment.Meta, err error) {
+// return, and notes for which of them no files can be made, and why: of these some files
+// may have been. After an error none of the files is left.
+func (s *Shard) writeTables(tables map[uint64]*flushTable, faults map[uint64]string) (metas []segment.Meta, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.removeNew(metas))
 			metas = nil
 		}
 	}()
-	cfg := segment.Config{FS: s.cfg.FS, Dir: s.segmentDir, NextID: s.ids.take}
+	write := func(parts []part) error {
+		more, err := s.writeParts(parts, faults)
+		metas = append(metas, more...)
+		return err
+	}
 	shared := map[sharedBy][]part{}
 	for _, id := range slices.Sorted(maps.Keys(tables)) {
 		t := tables[id]
-		parts, err := segment.Partitions(t.def.Table, t.batches)
-		if err != nil {
-			return metas, fmt.Errorf("write segments of table %d: %w", id, err)
+		if t.bytes >= notedBytes {
+			s.flushing.begin(id)
 		}
-		for _, span := range parts {
-			p := newPart(t, span.Rows)
+		parts, err := s.partsOf(id, t)
+		if err != nil {
+			faults[id] = err.Error()
+			continue
+		}
+		apart := s.flushing.deaths(id) >= deathsApart
+		for _, p := range parts {
 			if t.def.physical == "" && (t.own || len(p.columns) > maxSharedColumns) {
-				m, err := s.writeOwn(cfg, p)
-				if err != nil {
+				p.own = true
+				if err := write([]part{p}); err != nil {
 					return metas, err
 				}
-				metas = append(metas, m)
 				continue
 			}
-			by := sharedBy{physical: t.def.physical, day: span.Day, days: span.Days}
+			by := sharedBy{physical: t.def.physical, day: p.day, days: p.days}
 			if by.physical != "" {
 				by.database = t.def.Database
+			}
+			if apart {
+				by.apart = id
 			}
 			shared[by] = append(shared[by], p)
 		}
@@ -79,17 +95,14 @@ func (s *Shard) writeTables(tables map[uint64]*flushTable) (metas []segment.Meta
 	for _, by := range slices.SortedFunc(maps.Keys(shared), sharedBy.compare) {
 		for list := shared[by]; len(list) > 0; {
 			n := fitting(list)
-			var m segment.Meta
 			if by.physical == "" && len(list) == 1 && list[0].merge == query.Append {
 				// Nobody to share with. A table that merges rows would have to stay by itself.
-				m, err = s.writeOwn(cfg, list[0])
-			} else {
-				m, err = s.writeShared(cfg, list[:n])
+				list[0].own = true
 			}
-			if err != nil {
+			if err := write(list[:n]); err != nil {
 				return metas, err
 			}
-			metas, list = append(metas, m), list[n:]
+			list = list[n:]
 		}
 	}
 	if len(metas) > 0 {
@@ -100,8 +113,53 @@ func (s *Shard) writeTables(tables map[uint64]*flushTable) (metas []segment.Meta
 	return metas, nil
 }
 
+// notedBytes is the size from which on it is noted of a table by itself that its rows are
+// being put in order.
+const notedBytes = 1 << 20
+
+// partsOf puts the rows of a table in the order of files. An error is of the rows.
+func (s *Shard) partsOf(id uint64, t *flushTable) (parts []part, err error) {
+	err = s.guarded(fmt.Sprintf("put the rows of table %d in order", id), func() error {
+		spans, err := segment.Partitions(t.def.Table, t.batches)
+		if err != nil {
+			return err
+		}
+		for _, span := range spans {
+			p := newPart(t, span.Rows)
+			p.day, p.days = span.Day, span.Days
+			parts = append(parts, p)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("write segments of table %d: %w", id, err)
+	}
+	return parts, nil
+}
+
+// writeParts writes one file; if that cannot be because of the rows, two with half of the
+// tables each, until it is known which table's they are.
+func (s *Shard) writeParts(parts []part, faults map[uint64]string) ([]segment.Meta, error) {
+	m, err := s.writeOne(parts)
+	switch {
+	case err == nil:
+		return []segment.Meta{m}, nil
+	case !isOfRows(err):
+		return nil, err
+	case len(parts) == 1:
+		faults[parts[0].table.ID] = err.Error()
+		return nil, nil
+	}
+	metas, err := s.writeParts(parts[:len(parts)/2], faults)
+	if err != nil {
+		return metas, err
+	}
+	more, err := s.writeParts(parts[len(parts)/2:], faults)
+	return append(metas, more...), err
+}
+
 func (a sharedBy) compare(b sharedBy) int {
-	return cmp.Or(cmp.Compare(a.database, b.database), cmp.Compare(a.physical, b.physical), cmp.Compare(a.day, b.day), cmp.Compare(a.days, b.days))
+	return cmp.Or(cmp.Compare(a.database, b.database), cmp.Compare(a.physical, b.physical), cmp.Compare(a.day, b.day), cmp.Compare(a.days, b.days), cmp.Compare(a.apart, b.apart))
 }
 
 // newPart puts rows of a table in the order of a file, one for each identity if the
@@ -141,15 +199,16 @@ func fitting(parts []part) int {
 	return len(parts)
 }
 
-func (s *Shard) writeOwn(cfg segment.Config, p part) (segment.Meta, error) {
-	return s.writeFile(cfg, segment.Spec{Tables: []segment.TableColumns{{Table: p.table, Columns: p.columns}}}, []part{p})
-}
-
-func (s *Shard) writeShared(cfg segment.Config, parts []part) (segment.Meta, error) {
-	spec := segment.Spec{Shared: true}
+// writeOne writes parts to one file, a shared one unless the only part gets its own.
+func (s *Shard) writeOne(parts []part) (segment.Meta, error) {
+	cfg := segment.Config{FS: s.cfg.FS, Dir: s.segmentDir, NextID: s.ids.take}
+	spec := segment.Spec{Shared: !parts[0].own}
+	ids := make([]uint64, 0, len(parts))
 	for _, p := range parts {
 		spec.Tables = append(spec.Tables, segment.TableColumns{Table: p.table, Columns: p.columns})
+		ids = append(ids, p.table.ID)
 	}
+	s.flushing.begin(ids...)
 	return s.writeFile(cfg, spec, parts)
 }
 
@@ -158,18 +217,24 @@ func (s *Shard) writeFile(cfg segment.Config, spec segment.Spec, parts []part) (
 	if err != nil {
 		return m, err
 	}
-	for i, p := range parts {
-		write := w.Append
-		if i == len(parts)-1 {
-			write = w.AppendLast
+	err = s.guarded(fmt.Sprintf("write the rows of %d tables, the first of which is %d", len(parts), parts[0].table.ID), func() error {
+		if s.cfg.spoil != nil {
+			for _, p := range parts {
+				s.cfg.spoil(p.table.ID)
+			}
 		}
-		if err = write(p.table, p.batches, p.rows); err != nil {
-			break
+		for i, p := range parts {
+			write := w.Append
+			if i == len(parts)-1 {
+				write = w.AppendLast
+			}
+			if err := write(p.table, p.batches, p.rows); err != nil {
+				return err
+			}
 		}
-	}
-	if err == nil {
 		m, err = w.Finish()
-	}
+		return err
+	})
 	if err != nil {
 		s.ids.done(w.ID())
 		return m, errors.Join(err, w.Abort())

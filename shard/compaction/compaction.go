@@ -114,7 +114,10 @@ func Run(ctx context.Context, job Job) (res *Result, err error) {
 		for _, c := range r.cursors {
 			err = errors.Join(err, c.close())
 		}
-		if err == nil {
+		fault := recover()
+		if fault != nil {
+			defer panic(fault) // once no file is left
+		} else if err == nil {
 			return
 		}
 		for _, o := range r.outputs {

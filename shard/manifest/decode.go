@@ -170,6 +170,8 @@ func (r *reader) segment(b []byte, m *segment.Meta) {
 			m.Order = f.v
 		case segSpans:
 			m.Tables = r.spans(f.b)
+		case segRaw:
+			m.Raw = f.v != 0
 		default:
 			return false
 		}

@@ -125,6 +125,9 @@ func appendSegment(m *segment.Meta) []byte {
 	if len(m.Tables) > 0 {
 		w.bytes(segSpans, appendSpans(nil, m.Tables))
 	}
+	if m.Raw {
+		w.uint(segRaw, 1)
+	}
 	return w.b
 }
 

@@ -55,6 +55,7 @@ const (
 	// Since version 2.
 	segOrder = 11
 	segSpans = 12
+	segRaw   = 13
 
 	colID       = 1
 	colName     = 2

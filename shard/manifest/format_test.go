@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cordwood/shard/segment"
 	"cordwood/shard/vfs"
 )
 
@@ -115,4 +116,16 @@ func FuzzParse(f *testing.F) {
 		var e Edit // behind a right checksum
 		(&reader{name: "fuzz"}).edit(data, &e)
 	})
+}
+
+// TestRawSegment keeps whether a segment is raw.
+func TestRawSegment(t *testing.T) {
+	want := Edit{Add: []segment.Meta{seg(1, 7), seg(2, 7)}}
+	want.Add[1].Raw = true
+	var got Edit
+	r := &reader{name: "test"}
+	r.edit(want.append(nil), &got)
+	if diff := cmp.Diff(want, got); diff != "" || r.err != nil {
+		t.Error(diff, r.err)
+	}
 }

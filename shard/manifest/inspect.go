@@ -58,7 +58,7 @@ func (p *printer) edit(e *Edit) {
 		p.segment(&e.Add[i])
 	}
 	for _, id := range e.Remove {
-		p.line("  remove segment %s", segment.FileName(id))
+		p.line("  remove segment %016d", id)
 	}
 	for _, t := range e.Tables {
 		def, err := t.Decode()
@@ -110,7 +110,11 @@ func (p *printer) segment(m *segment.Meta) {
 		of = fmt.Sprintf("shared by %d tables", len(m.Tables))
 	}
 	p.line("  segment %s: %s, order %d, %d rows, %d bytes, time %d to %d, footer crc %08x, file crc %08x",
-		segment.FileName(m.ID), of, m.Order, m.Rows, m.Bytes, m.MinTime, m.MaxTime, m.FooterCRC, m.FileCRC)
+		m.FileName(), of, m.Order, m.Rows, m.Bytes, m.MinTime, m.MaxTime, m.FooterCRC, m.FileCRC)
+	if m.Raw {
+		p.line("    raw: its rows could not be written in the usual form, and are in memory")
+		return
+	}
 	for _, t := range m.Tables {
 		p.line("    table %d: %d rows, time %d to %d", t.TableID, t.Rows, t.MinTime, t.MaxTime)
 	}

@@ -36,7 +36,7 @@ func (e *ErrCorrupt) Error() string {
 // and the checksum of its footer; with whole also the checksum of all of it, for
 // which it reads the file. A missing file satisfies errors.Is with fs.ErrNotExist.
 func Check(fsys vfs.FS, dir string, m *Meta, whole bool) error {
-	return check(fsys, filepath.Join(dir, FileName(m.ID)), m, whole)
+	return check(fsys, filepath.Join(dir, m.FileName()), m, whole)
 }
 
 func check(fsys vfs.FS, path string, m *Meta, whole bool) error {

@@ -37,6 +37,9 @@ type Meta struct {
 	// Tables are, for a shared file, the tables that have rows in it, ascending by id,
 	// as their rows are; nil for a file of one table.
 	Tables []TableSpan
+	// Raw tells that the file is no Parquet file: it has batches as they lay in memory.
+	// Its rows are read into memory when the shard is opened.
+	Raw bool
 }
 
 // TableSpan is what a shared file holds of one table.
@@ -70,8 +73,16 @@ type Column struct {
 // Suffix ends the names of segment files.
 const Suffix = ".parquet"
 
-// FileName is the base name of a segment's file.
+// FileName is the base name of the file of a segment that is not raw.
 func FileName(id uint64) string { return fmt.Sprintf("%016d%s", id, Suffix) }
+
+// FileName is the base name of the segment's file.
+func (m *Meta) FileName() string {
+	if m.Raw {
+		return fmt.Sprintf("%016d%s", m.ID, RawSuffix)
+	}
+	return FileName(m.ID)
+}
 
 // tempSuffix ends the name under which a segment is written.
 const tempSuffix = ".tmp"

@@ -125,16 +125,28 @@ func writeFile(cfg Config, table *schema.Table, batches []*column.Batch, rows []
 	return m, nil
 }
 
+// ErrRows is the error for rows of which no file can be made, whatever the disk does:
+// trying again does not help. It comes as a *ErrRows.
+type ErrRows struct{ Err error }
+
+// Error is that of Err.
+func (e *ErrRows) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *ErrRows) Unwrap() error { return e.Err }
+
 // checksummer counts and checksums what goes into a file.
 type checksummer struct {
-	f   io.Writer
-	n   int64
-	crc uint32
+	f      io.Writer
+	n      int64
+	crc    uint32
+	failed bool // a write did
 }
 
 func (c *checksummer) Write(p []byte) (int, error) {
 	n, err := c.f.Write(p)
 	c.n += int64(n)
 	c.crc = crc32.Update(c.crc, castagnoli, p[:n])
+	c.failed = c.failed || err != nil
 	return n, err
 }

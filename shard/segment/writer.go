@@ -60,7 +60,7 @@ type Writer struct {
 // tables must have time indexes, its columns, if it is shared, be at most MaxSlots.
 func NewWriter(cfg Config, spec Spec) (*Writer, error) {
 	if len(spec.Tables) == 0 || len(spec.Tables) > 1 && !spec.Shared {
-		return nil, fmt.Errorf("write segment: %d tables for one file, shared: %v", len(spec.Tables), spec.Shared)
+		return nil, &ErrRows{fmt.Errorf("write segment: %d tables for one file, shared: %v", len(spec.Tables), spec.Shared)}
 	}
 	if cfg.RowGroupRows <= 0 {
 		cfg.RowGroupRows = DefaultRowGroupRows
@@ -73,7 +73,7 @@ func NewWriter(cfg Config, spec Spec) (*Writer, error) {
 	}
 	slots, err := newSlots(&spec)
 	if err != nil {
-		return nil, fmt.Errorf("write segment: %w", err)
+		return nil, &ErrRows{fmt.Errorf("write segment: %w", err)}
 	}
 	w := &Writer{cfg: cfg, spec: spec, slots: slots}
 	w.meta = Meta{ID: cfg.NextID(), Order: cfg.Order, Columns: slots.columns}
@@ -113,9 +113,17 @@ func (w *Writer) appendRows(table *schema.Table, batches []*column.Batch, rows [
 		return w.err
 	}
 	if w.err = w.append(table, batches, rows); w.err != nil {
-		w.err = fmt.Errorf("write segment %s: %w", FileName(w.meta.ID), w.err)
+		w.err = w.blame(fmt.Errorf("write segment %s: %w", FileName(w.meta.ID), w.err))
 	}
 	return w.err
+}
+
+// blame says of an error that the rows are to blame, unless a write to the file failed.
+func (w *Writer) blame(err error) error {
+	if w.out.failed {
+		return err
+	}
+	return &ErrRows{err}
 }
 
 func (w *Writer) append(table *schema.Table, batches []*column.Batch, rows []RowRef) error {
@@ -229,15 +237,15 @@ func (w *Writer) Finish() (Meta, error) {
 func (w *Writer) finish() error {
 	if w.rows > 0 {
 		if err := w.group(w.rows, true); err != nil {
-			return err
+			return w.blame(err)
 		}
 	}
 	kv, err := w.metadata()
 	if err != nil {
-		return err
+		return w.blame(err)
 	}
 	if err := w.w.Close("cordwood", kv); err != nil {
-		return err
+		return w.blame(err)
 	}
 	w.meta.Bytes, w.meta.FileCRC = w.out.n, w.out.crc
 	if w.meta.FooterCRC, err = footerCRC(w.f, w.meta.Bytes); err != nil {

@@ -1,0 +1,35 @@
+package shard
+
+import (
+	"testing"
+	"time"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+)
+
+// TestRowsAllAlike flushes rows that take next to no memory by their number: putting them
+// in order takes some for each.
+func TestRowsAllAlike(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.FlushBytes = 1 << 20
+	s := openShard(t, cfg)
+	var b column.Builder
+	ts := b.Add(schema.FromProto(def(1)).Columns[0])
+	const rows = 100_000
+	for i := range rows {
+		ts.SetInt(i, 1000)
+		b.EndRow()
+	}
+	data := b.Encode(nil, head(1, 1, 1))
+	if size, err := column.InflatedSize(data); err != nil || size > 1000 {
+		t.Fatalf("%d rows that are alike have %d bytes: %v", rows, size, err)
+	}
+	index := s.mustPut(data)
+	for deadline := time.Now().Add(30 * time.Second); s.flushed.Load() < index; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d rows are not flushed", rows)
+		}
+	}
+	s.close()
+}

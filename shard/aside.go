@@ -1,0 +1,275 @@
+package shard
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/shard/manifest"
+	"cordwood/shard/memtable"
+	"cordwood/shard/query"
+	"cordwood/shard/segment"
+)
+
+// This file is about rows that cannot be written to segments for a reason of their own.
+// They are kept in raw segments and in memory, so that the log can be cut, the tables
+// beside them are flushed, and queries see all rows. See DESIGN.md, *Rows set aside*.
+
+// asideRetry is how long rows that are set aside wait at least for the next attempt to
+// write them to segments.
+const asideRetry = 10 * time.Minute
+
+// aside says which tables have rows in raw segments; mu guards it.
+type aside struct {
+	// segments are the raw segments of a table, by rising order.
+	segments map[uint64][]*liveSegment
+	// retry is when the rows of a table may be tried again; a table that is not here was not
+	// tried since the process began. The flush loop alone uses it.
+	retry map[uint64]time.Time
+}
+
+// isOfRows tells whether err says that rows cannot be written, as opposed to a disk that
+// does not take them.
+func isOfRows(err error) bool {
+	rows := (*segment.ErrRows)(nil)
+	return errors.As(err, &rows)
+}
+
+// loadRaw reads a raw segment into memory.
+func (s *Shard) loadRaw(m *segment.Meta) (*memtable.Memtable, string, error) {
+	mem := memtable.New(s.cfg.Pool)
+	raw, err := segment.ReadRaw(s.cfg.FS, s.segmentDir, m, mem.Alloc)
+	if err != nil {
+		mem.Unref()
+		return nil, "", err
+	}
+	fill(mem, raw)
+	return mem, raw.Reason, nil
+}
+
+// loadRaws reads the raw ones of some segments.
+func (s *Shard) loadRaws(list []segment.Meta) (map[uint64]loadedRaw, error) {
+	out := map[uint64]loadedRaw{}
+	for i := range list {
+		if !list[i].Raw {
+			continue
+		}
+		mem, reason, err := s.loadRaw(&list[i])
+		if err != nil {
+			for _, r := range out {
+				r.mem.Unref()
+			}
+			return nil, err
+		}
+		out[list[i].ID] = loadedRaw{mem, reason}
+	}
+	return out, nil
+}
+
+// fill links the batches of a raw segment, which lie in the memory of mem.
+func fill(mem *memtable.Memtable, raw *segment.Raw) {
+	cuts := raw.Cuts
+	for i, b := range raw.Batches {
+		for len(cuts) > 0 && cuts[0].At <= i {
+			mem.Cut(raw.TableID, query.Merge(cuts[0].Merge))
+			cuts = cuts[1:]
+		}
+		mem.Append(b)
+	}
+	for _, c := range cuts {
+		mem.Cut(raw.TableID, query.Merge(c.Merge))
+	}
+}
+
+// copyRaw puts the batches of a raw segment that was just written into memory of their own.
+func (s *Shard) copyRaw(raw *segment.Raw) (*memtable.Memtable, error) {
+	mem := memtable.New(s.cfg.Pool)
+	own := *raw
+	own.Batches = nil
+	for _, b := range raw.Batches {
+		to, err := mem.Alloc(len(b.Mem))
+		if err == nil {
+			copy(to, b.Mem)
+			b, err = column.Reopen(b.Header, len(b.Cols), to)
+		}
+		if err != nil {
+			mem.Unref()
+			return nil, fmt.Errorf("set rows of table %d aside: %w", raw.TableID, err)
+		}
+		own.Batches = append(own.Batches, b)
+	}
+	fill(mem, &own)
+	return mem, nil
+}
+
+// addAside makes a raw segment one that the rows of its table are in; mu is held.
+func (s *Shard) addAside(l *liveSegment) {
+	if _, gone := s.state.dropped[l.TableID]; gone {
+		return
+	}
+	if x, ok := s.state.expired[l.TableID]; ok && l.Order < x.Order {
+		l.rows.Expire(l.TableID, x.Before)
+	}
+	list := append(slices.Clone(s.aside.segments[l.TableID]), l)
+	slices.SortFunc(list, func(a, b *liveSegment) int { return int(int64(a.Order) - int64(b.Order)) })
+	s.aside.segments[l.TableID] = list
+}
+
+// hideAside takes a raw segment that the manifest does not list any more from its table; mu
+// is held.
+func (s *Shard) hideAside(l *liveSegment) {
+	list := slices.DeleteFunc(slices.Clone(s.aside.segments[l.TableID]), func(x *liveSegment) bool { return x == l })
+	if s.aside.segments[l.TableID] = list; len(list) == 0 {
+		delete(s.aside.segments, l.TableID)
+	}
+}
+
+// asideMems are the rows of a table that are set aside, the oldest first; mu is held.
+func (s *Shard) asideMems(table uint64) (mems []*memtable.Memtable) {
+	for _, l := range s.aside.segments[table] {
+		mems = append(mems, l.rows)
+	}
+	return mems
+}
+
+// asideBytes is the memory of all rows that are set aside; mu is held.
+func (s *Shard) asideBytes() (bytes int64) {
+	for _, list := range s.aside.segments {
+		for _, l := range list {
+			bytes += l.rows.Bytes()
+		}
+	}
+	return bytes
+}
+
+// takes refuses rows of a table of which as many are set aside as memory is meant for.
+func (s *Shard) takes(table uint64) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	list := s.aside.segments[table]
+	if len(list) == 0 || s.asideBytes() < s.cfg.FlushBytes {
+		return nil
+	}
+	s.metrics.busy.Inc()
+	return errs.New(errs.StorageUnavailable, "shard %d: table id %d takes no rows on node %s: %s; start a newer version, which tries again, or drop the table",
+		s.cfg.ID, table, s.cfg.NodeID, list[0].reason).WithReason(errs.Busy).WithRetryAfter(time.Minute)
+}
+
+// Warnings says in words what an operator should do something about. Anybody may read
+// them, so that tables go by their ids.
+func (s *Shard) Warnings() (out []string) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, id := range slices.Sorted(maps.Keys(s.aside.segments)) {
+		rows, list := int64(0), s.aside.segments[id]
+		for _, l := range list {
+			rows += l.rows.Rows()
+		}
+		out = append(out, fmt.Sprintf("shard %d: %d rows of table id %d cannot be written to segments and are kept aside: %s; start a newer version, which tries again, or drop the table",
+			s.cfg.ID, rows, id, strings.ToValidUTF8(list[0].reason, "\uFFFD")))
+	}
+	if s.replica.LogWaits() {
+		out = append(out, fmt.Sprintf("shard %d: the disk has no room left, and the log waits for some: remove other files from it, or make it larger", s.cfg.ID))
+	}
+	if s.flushErr != nil {
+		out = append(out, fmt.Sprintf("shard %d: rows stay in memory and in the log, because they cannot be flushed: %s", s.cfg.ID, strings.ToValidUTF8(s.flushErr.Error(), "\uFFFD")))
+	}
+	return out
+}
+
+// reasonBytes is the most of a reason that is kept.
+const reasonBytes = 1000
+
+// untried are the tables whose rows are not to be tried in this flush, and why: what they
+// have goes aside.
+func (s *Shard) untried() map[uint64]string {
+	out := map[uint64]string{}
+	now := s.now()
+	for _, id := range s.flushing.suspects(deathsGivenUp) {
+		n := s.flushing.deaths(id)
+		if at, known := s.aside.retry[id]; n >= deathsFinal || !known || now.Before(at) {
+			out[id] = fmt.Sprintf("%d processes ended while they wrote its rows", n)
+			if !known {
+				s.aside.retry[id] = now.Add(asideRetry)
+			}
+		}
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for id, list := range s.aside.segments {
+		if _, ok := out[id]; !ok && now.Before(s.aside.retry[id]) {
+			out[id] = list[0].reason
+		}
+	}
+	return out
+}
+
+// setAside writes the rows of tables that cannot be written otherwise to raw segments, and
+// adds them to what a flush commits.
+func (s *Shard) setAside(u *unsettled, raws []*segment.Raw) error {
+	for _, raw := range raws {
+		raw.Reason = raw.Reason[:min(len(raw.Reason), reasonBytes)]
+		m, err := segment.WriteRaw(segment.Config{FS: s.cfg.FS, Dir: s.segmentDir, NextID: s.ids.take}, raw)
+		if err != nil {
+			s.ids.done(m.ID)
+			return err
+		}
+		u.edit.Add = append(u.edit.Add, m)
+		mem, err := s.copyRaw(raw)
+		if err != nil {
+			return err
+		}
+		u.raws[m.ID] = loadedRaw{mem, raw.Reason}
+		s.aside.retry[raw.TableID] = s.now().Add(asideRetry)
+		s.cfg.Logger.Error("rows cannot be written to segments: they are kept aside, can be queried, and are tried again; start a newer version, or drop the table",
+			"table", raw.TableID, "rows", m.Rows, "file", m.FileName(), "reason", raw.Reason)
+	}
+	if len(raws) == 0 {
+		return nil
+	}
+	return s.cfg.FS.SyncDir(s.segmentDir)
+}
+
+// loadedRaw is a raw segment in memory.
+type loadedRaw struct {
+	mem    *memtable.Memtable
+	reason string
+}
+
+// rawsOf are the rows of frozen memtables that go aside; mu is held.
+func rawsOf(todo []*frozen, tables map[uint64]string) (raws []*segment.Raw) {
+	for _, id := range slices.Sorted(maps.Keys(tables)) {
+		raw := &segment.Raw{TableID: id, Reason: tables[id]}
+		for _, f := range todo {
+			for _, c := range f.mem.Cuts(id) {
+				raw.Cuts = append(raw.Cuts, segment.RawCut{At: len(raw.Batches) + c.At, Merge: uint8(c.Merge)})
+			}
+			raw.Batches = append(raw.Batches, f.mem.Batches(id)...)
+		}
+		if len(raw.Batches)+len(raw.Cuts) > 0 {
+			raws = append(raws, raw)
+		}
+	}
+	return raws
+}
+
+// asideAgain are the rows that are set aside and are tried again, as frozen memtables that
+// come before all others. The edit takes their raw segments away. mu is held.
+func (s *Shard) asideAgain(untried map[uint64]string, edit *manifest.Edit) (again []*frozen) {
+	for _, id := range slices.Sorted(maps.Keys(s.aside.segments)) {
+		d := s.state.tables[id]
+		if _, not := untried[id]; not || d == nil || slices.Contains(edit.Drop, id) {
+			continue
+		}
+		for _, l := range s.aside.segments[id] {
+			again = append(again, &frozen{mem: l.rows, defs: map[uint64]*tableDef{id: d}})
+			edit.Remove = append(edit.Remove, l.ID)
+		}
+	}
+	return again
+}

@@ -1,0 +1,240 @@
+package segment
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"path/filepath"
+
+	"cordwood/proto/column"
+	"cordwood/shard/vfs"
+)
+
+// This file is about raw segments: batches of a table as they lay in memory, for rows
+// that cannot be written in the usual form. Nothing is sorted, merged or encoded, so
+// that there is nothing that could fail but the disk. FORMAT.md has the form.
+
+// RawSuffix ends the names of the files of raw segments.
+const RawSuffix = ".rows"
+
+const (
+	rawMagic   = "CWRW"
+	rawVersion = 1
+	rawHead    = 16
+	// rawRecord is the size of a record's head.
+	rawRecord = 64
+
+	rawBatch  = 1
+	rawCut    = 2
+	rawReason = 3
+	rawEnd    = 4
+)
+
+// Raw is what a raw segment holds.
+type Raw struct {
+	TableID uint64
+	Batches []*column.Batch
+	// Cuts say after how many of the batches the rows came to merge in another way.
+	Cuts []RawCut
+	// Reason is why the rows were not written in the usual form.
+	Reason string
+}
+
+// RawCut is a change of how rows merge: At is how many batches came before it, Merge
+// the number of the way in which they merge.
+type RawCut struct {
+	At    int
+	Merge uint8
+}
+
+// WriteRaw writes a raw segment. When it returns nil the file is on disk under its final
+// name; the name is durable after a SyncDir of the directory, which is the caller's.
+// After an error no file is left.
+func WriteRaw(cfg Config, raw *Raw) (m Meta, err error) {
+	m = Meta{ID: cfg.NextID(), TableID: raw.TableID, Raw: true}
+	m.Order = m.ID
+	if len(raw.Batches) == 0 {
+		m.MinTime, m.MaxTime = math.MaxInt64, math.MaxInt64 // what it says of the rows before it never expires
+	}
+	for i, b := range raw.Batches {
+		if i == 0 {
+			m.MinTime, m.MaxTime = b.MinTime, b.MaxTime
+		}
+		m.Rows += int64(b.Rows)
+		m.MinTime, m.MaxTime = min(m.MinTime, b.MinTime), max(m.MaxTime, b.MaxTime)
+		m.SchemaVersion = max(m.SchemaVersion, b.SchemaVersion)
+	}
+	temp := filepath.Join(cfg.Dir, TempName(m.FileName()))
+	fail := func(err error) (Meta, error) {
+		return m, fmt.Errorf("write raw segment %s: %w", m.FileName(), err)
+	}
+	f, err := cfg.FS.Create(temp)
+	if err != nil {
+		return fail(err)
+	}
+	out := &checksummer{f: f}
+	if err = writeRaw(out, raw); err == nil {
+		m.Bytes, m.FileCRC = out.n, out.crc
+		m.FooterCRC, err = footerCRC(f, m.Bytes)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = cfg.FS.Rename(temp, filepath.Join(cfg.Dir, m.FileName()))
+	}
+	if err != nil {
+		return fail(errors.Join(err, cfg.FS.Remove(temp)))
+	}
+	return m, nil
+}
+
+func writeRaw(w io.Writer, raw *Raw) error {
+	head := binary.LittleEndian.AppendUint16([]byte(rawMagic), rawVersion)
+	head = binary.LittleEndian.AppendUint16(head, 0)
+	head = binary.LittleEndian.AppendUint64(head, raw.TableID)
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	record := func(kind, a uint32, numbers [6]uint64, body []byte) error {
+		b := binary.LittleEndian.AppendUint32(nil, kind)
+		b = binary.LittleEndian.AppendUint32(b, a)
+		for _, n := range numbers {
+			b = binary.LittleEndian.AppendUint64(b, n)
+		}
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(body)))
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+		if _, err := w.Write(body); err != nil {
+			return err
+		}
+		_, err := w.Write(make([]byte, -len(body)&7))
+		return err
+	}
+	if err := record(rawReason, 0, [6]uint64{}, []byte(raw.Reason)); err != nil {
+		return err
+	}
+	for _, b := range raw.Batches {
+		versions := uint64(b.Epoch)<<32 | uint64(b.SchemaVersion)
+		numbers := [6]uint64{uint64(b.Rows), versions, b.Session, b.Seq, uint64(b.MinTime), uint64(b.MaxTime)}
+		if err := record(rawBatch, uint32(len(b.Cols)), numbers, b.Mem); err != nil {
+			return err
+		}
+	}
+	for _, c := range raw.Cuts {
+		if err := record(rawCut, uint32(c.Merge), [6]uint64{uint64(c.At)}, nil); err != nil {
+			return err
+		}
+	}
+	return record(rawEnd, uint32(len(raw.Batches)), [6]uint64{}, nil)
+}
+
+// ReadRaw reads a raw segment, of which the manifest says m, and compares all of it with
+// that. Alloc returns memory for a batch, aligned to 8 bytes. Damage is an *ErrCorrupt;
+// a missing file satisfies errors.Is with fs.ErrNotExist.
+func ReadRaw(fsys vfs.FS, dir string, m *Meta, alloc func(n int) ([]byte, error)) (*Raw, error) {
+	if err := Check(fsys, dir, m, false); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, m.FileName())
+	f, err := fsys.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read raw segment: %w", err)
+	}
+	defer f.Close()
+	r := &rawReader{f: f, size: m.Bytes}
+	raw, err := r.read(m.TableID, alloc)
+	switch {
+	case errors.Is(err, errRawDamaged):
+		return nil, &ErrCorrupt{File: path, Part: "content", Offset: r.at, Want: "batches of rows", Got: err.Error()}
+	case err != nil:
+		return nil, fmt.Errorf("read raw segment %s: %w", path, err)
+	case r.crc != m.FileCRC || r.at != m.Bytes:
+		return nil, &ErrCorrupt{File: path, Part: "checksum", Want: fmt.Sprintf("%08x", m.FileCRC), Got: fmt.Sprintf("%08x", r.crc)}
+	}
+	return raw, nil
+}
+
+// errRawDamaged is wrapped by what a rawReader says of bytes that WriteRaw did not write.
+var errRawDamaged = errors.New("it is not as it was written")
+
+// rawReader reads a file front to back, and takes no memory for what is not there.
+type rawReader struct {
+	f        io.ReaderAt
+	at, size int64
+	crc      uint32
+}
+
+func (r *rawReader) full(b []byte) error {
+	if int64(len(b)) > r.size-r.at {
+		return fmt.Errorf("%w: %d bytes wanted, %d are left", errRawDamaged, len(b), r.size-r.at)
+	}
+	if n, err := r.f.ReadAt(b, r.at); n < len(b) {
+		return fmt.Errorf("read %d bytes at %d: %w", len(b), r.at, err)
+	}
+	r.at += int64(len(b))
+	r.crc = crc32.Update(r.crc, castagnoli, b)
+	return nil
+}
+
+func (r *rawReader) read(table uint64, alloc func(int) ([]byte, error)) (*Raw, error) {
+	var head [rawHead]byte
+	if err := r.full(head[:]); err != nil {
+		return nil, err
+	}
+	if string(head[:4]) != rawMagic || binary.LittleEndian.Uint16(head[4:]) != rawVersion || binary.LittleEndian.Uint64(head[8:]) != table {
+		return nil, fmt.Errorf("%w: its head is %x", errRawDamaged, head)
+	}
+	raw := &Raw{TableID: table}
+	for {
+		var b [rawRecord]byte
+		if err := r.full(b[:]); err != nil {
+			return nil, err
+		}
+		kind, a, n := binary.LittleEndian.Uint32(b[:]), binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint64(b[56:])
+		if n > uint64(r.size-r.at) || kind != rawBatch && n > 64<<10 {
+			return nil, fmt.Errorf("%w: a record of %d bytes, %d are left", errRawDamaged, n, r.size-r.at)
+		}
+		number := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8+8*i:]) }
+		var body []byte
+		if kind == rawBatch {
+			var err error
+			if body, err = alloc(int(n)); err != nil {
+				return nil, err
+			}
+		} else {
+			body = make([]byte, n)
+		}
+		var pad [8]byte
+		if err := errors.Join(r.full(body), r.full(pad[:-n&7])); err != nil {
+			return nil, err
+		}
+		switch kind {
+		case rawReason:
+			raw.Reason = string(body)
+		case rawCut:
+			raw.Cuts = append(raw.Cuts, RawCut{At: int(number(0)), Merge: uint8(a)})
+		case rawBatch:
+			h := column.Header{
+				TableID: table, Rows: int(number(0)), Epoch: uint32(number(1) >> 32), SchemaVersion: uint32(number(1)),
+				Session: number(2), Seq: number(3), MinTime: int64(number(4)), MaxTime: int64(number(5)),
+			}
+			batch, err := column.Reopen(h, int(a), body)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", errRawDamaged, err)
+			}
+			raw.Batches = append(raw.Batches, batch)
+		case rawEnd:
+			if int(a) != len(raw.Batches) {
+				return nil, fmt.Errorf("%w: it ends after %d batches of %d", errRawDamaged, len(raw.Batches), a)
+			}
+			return raw, nil
+		default:
+			return nil, fmt.Errorf("%w: a record of kind %d", errRawDamaged, kind)
+		}
+	}
+}
