@@ -68,6 +68,7 @@ func (n *node) watchDisk() error {
 		}),
 	)
 	n.disk = d
+	n.trouble.disk.Store(d)
 	n.run("watching the disk", d.run)
 	return nil
 }
@@ -165,8 +166,14 @@ func (d *disk) writable() error {
 	return d.refusal()
 }
 
+// noRoom is how much room is none, whatever the reserve: a log takes new files of more.
+const noRoom = 1 << 20
+
 // warnings are what an operator should know of the disk.
 func (d *disk) warnings() []string {
+	if free := d.free.Load(); d.space() != shard.SpaceFull && free < min(noRoom, d.total.Load()) {
+		return []string{fmt.Sprintf("the disk of %s has %s left: nothing can be written; delete other files from it, or make it larger", d.path, mib(free))}
+	}
 	if d.space() != shard.SpaceFull {
 		return nil
 	}

@@ -38,6 +38,7 @@ func TestDisk(t *testing.T) {
 		{"what is not known stays", 0, 64 << 20, 64 << 20, errors.New("boom"), shard.SpaceFull, 2},
 		{"it comes back", 0, 32 << 20, 64 << 20, nil, shard.SpaceOK, 2},
 		{"a reserve that was set", 40 << 20, 39 << 20, 64 << 20, nil, shard.SpaceFull, 3},
+		{"no reserve, and no room", 1, 4096, 64 << 20, nil, shard.SpaceOK, 3},
 	} {
 		d.reserve, free, total, failure = test.reserve, test.free, test.total, test.failure
 		if err := d.look(); !errors.Is(err, test.failure) {
@@ -45,6 +46,9 @@ func TestDisk(t *testing.T) {
 		}
 		if got := d.space(); got != test.want || fulls != test.fulls {
 			t.Errorf("%s: space %d, want %d; told %d times, want %d", test.name, got, test.want, fulls, test.fulls)
+		}
+		if warned := len(d.warnings()) > 0; warned != (test.want == shard.SpaceFull || test.free < noRoom) {
+			t.Errorf("%s: warnings %q", test.name, d.warnings())
 		}
 		err := d.writable()
 		if (err != nil) != (test.want == shard.SpaceFull) {

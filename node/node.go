@@ -197,6 +197,11 @@ type node struct {
 	// waiting is what the node waits for; empty once it serves. leaving is why it should
 	// not be used although it does.
 	waiting, leaving atomic.Value
+	// trouble is what /ready asks before start is done.
+	trouble struct {
+		disk atomic.Pointer[disk]
+		host atomic.Pointer[host.Host]
+	}
 	// alone: this node is a router only, and no other node answers it.
 	alone atomic.Bool
 	// stopping names the part that is being stopped.

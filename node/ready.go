@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
@@ -42,6 +43,9 @@ func (n *node) unready() []string {
 	var out []string
 	if w, _ := n.waiting.Load().(string); w != "" {
 		out = append(out, "waiting for "+w)
+		// What it waits for may wait for these.
+		out = append(out, n.refusals()...)
+		out = append(out, n.warnings()...)
 	}
 	if why, _ := n.leaving.Load().(string); why != "" {
 		out = append(out, why)
@@ -50,6 +54,22 @@ func (n *node) unready() []string {
 		out = append(out, "no other node answers this one, which has no rows itself")
 	}
 	return out
+}
+
+// warnings are what does not work on this node although it serves, or why it does not yet.
+func (n *node) warnings() []string {
+	if h := n.trouble.host.Load(); h != nil {
+		return h.Warnings()
+	}
+	return nil
+}
+
+// refusals are why this node takes no rows although it serves.
+func (n *node) refusals() []string {
+	if d := n.trouble.disk.Load(); d != nil {
+		return d.warnings()
+	}
+	return nil
 }
 
 // setAlone hears whether other nodes answer. One that is a router only serves nothing without
@@ -95,6 +115,11 @@ func (n *node) operations(metrics http.Handler, other http.HandlerFunc) http.Han
 	mux.HandleFunc("/ready", func(w http.ResponseWriter, r *http.Request) {
 		if why := n.unready(); len(why) > 0 {
 			httpapi.WriteError(w, r, errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(why, "; ")).WithRetryAfter(time.Second))
+			return
+		}
+		if warnings := append(n.refusals(), n.warnings()...); len(warnings) > 0 {
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(map[string][]string{"warnings": warnings})
 			return
 		}
 		empty(w, r)

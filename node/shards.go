@@ -114,6 +114,7 @@ func (n *node) openShards(memory int64) error {
 		},
 		Forget: n.forgetReplica, Recovered: n.recoveredReplica,
 	})
+	n.trouble.host.Store(n.host)
 	n.onStop("shards", n.host.Close)
 	service := shard.NewServer(shard.ServerConfig{Shards: n.host.Shard, All: n.host.All, Engine: sql, Spool: fetched, Scan: n.scan})
 	shardpb.RegisterShardServiceServer(n.rpc.server, service)

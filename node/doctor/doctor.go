@@ -277,7 +277,11 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 	segments := filepath.Join(dir, "segments")
 	for i := range st.Segments {
 		m := &st.Segments[i]
-		file := filepath.Join(segments, segment.FileName(m.ID))
+		file := filepath.Join(segments, m.FileName())
+		if m.Raw {
+			d.find(Attention, file, "start a newer version, which tries again, or drop the table; its rows are kept and queried meanwhile",
+				"%d rows of table %d could not be written in the usual form", m.Rows, m.TableID)
+		}
 		if err := readSegment(d.path(segments), m); err != nil {
 			d.find(Damage, file, fmt.Sprintf("restore the file from a backup, or give up its %d rows with: cordwood doctor --data-dir %s --forget %s", m.Rows, d.cfg.DataDir, file), "%v", err)
 		}
@@ -297,13 +301,13 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 		switch {
 		case segment.IsTemp(e.Name()):
 			d.find(Note, file, "", "left over from a flush that was not finished; its rows are in the log, and it goes at the next start")
-		case strings.HasSuffix(e.Name(), segment.Suffix):
+		case strings.HasSuffix(e.Name(), segment.Suffix), strings.HasSuffix(e.Name(), segment.RawSuffix):
 			d.find(Note, file, "", "not in the manifest: the next start removes it, or sets it aside in lost+found")
 		default:
 			d.find(Attention, file, "remove it if it is yours", "this is no file of a shard")
 		}
 	}
-	for _, name := range []string{"INCARNATION", "RECOVERED", "raft/FENCED"} {
+	for _, name := range []string{"INCARNATION", "RECOVERED", "raft/FENCED", shard.FlushingFile, shard.CompactingFile} {
 		if file := filepath.Join(dir, name); exists(d.path(file)) {
 			d.know(file)
 		}
@@ -329,7 +333,10 @@ func readSegment(dir string, m *segment.Meta) error {
 	if err := segment.Check(vfs.OS, dir, m, true); err != nil {
 		return err
 	}
-	r, err := segment.Open(vfs.OS, filepath.Join(dir, segment.FileName(m.ID)), m)
+	if m.Raw {
+		return nil // its rows are batches, and the checksum is right
+	}
+	r, err := segment.Open(vfs.OS, filepath.Join(dir, m.FileName()), m)
 	if err != nil {
 		return err
 	}

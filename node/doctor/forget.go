@@ -35,7 +35,7 @@ func readRows(r *segment.Reader, m *segment.Meta) error {
 		rows += int64(b.Rows)
 	}
 	if rows != m.Rows {
-		return fmt.Errorf("segment %s has %d rows, and %d by the manifest", segment.FileName(m.ID), rows, m.Rows)
+		return fmt.Errorf("segment %s has %d rows, and %d by the manifest", m.FileName(), rows, m.Rows)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (d *doctor) forget(file string) (err error) {
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	list := m.State().Segments
-	i := slices.IndexFunc(list, func(m segment.Meta) bool { return segment.FileName(m.ID) == name })
+	i := slices.IndexFunc(list, func(m segment.Meta) bool { return m.FileName() == name })
 	if i < 0 {
 		return errors.New("the manifest does not list it")
 	}

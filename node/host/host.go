@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -278,6 +279,26 @@ func (h *Host) Waits() string {
 		text += fmt.Sprintf(" and %d more", len(waiting)-most)
 	}
 	return text + " to have a leader, and its replica here to catch up with it"
+}
+
+// mostWarnings is how many warnings are told.
+const mostWarnings = 8
+
+// Warnings says in words what is wrong with replicas here: those that did not open, and
+// what the others tell.
+func (h *Host) Warnings() (out []string) {
+	h.mu.RLock()
+	for _, id := range slices.Sorted(maps.Keys(h.failed)) {
+		out = append(out, fmt.Sprintf("the replica of shard %d is not open and is tried again: %s", id, text(h.failed[id].err.Error())))
+	}
+	h.mu.RUnlock()
+	for _, s := range h.All() {
+		out = append(out, s.Warnings()...)
+	}
+	if n := len(out) - mostWarnings; n > 0 {
+		out = append(out[:mostWarnings], fmt.Sprintf("and %d more", n))
+	}
+	return out
 }
 
 // Shard returns the open shard of that id.

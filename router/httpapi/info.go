@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,13 +29,14 @@ func (s *Server) handleReady(w http.ResponseWriter, r *http.Request) {
 		WriteError(w, r, errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(reasons, "; ")))
 		return
 	}
-	warnings := s.cfg.Warnings()
-	if len(warnings) == 0 {
-		writeJSON(w, http.StatusOK, []byte("{}"))
+	refusals := s.cfg.Refusals()
+	if len(refusals) > 0 && r.URL.Query().Get("for") == "writes" {
+		WriteError(w, r, errs.New(errs.StorageUnavailable, "not ready for writes: %s", strings.Join(refusals, "; ")))
 		return
 	}
-	if r.URL.Query().Get("for") == "writes" {
-		WriteError(w, r, errs.New(errs.StorageUnavailable, "not ready for writes: %s", strings.Join(warnings, "; ")))
+	warnings := slices.Concat(refusals, s.cfg.Warnings())
+	if len(warnings) == 0 {
+		writeJSON(w, http.StatusOK, []byte("{}"))
 		return
 	}
 	out, err := json.Marshal(map[string][]string{"warnings": warnings})

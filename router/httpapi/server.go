@@ -130,6 +130,9 @@ type Config struct {
 	// Warnings lists what does not work while the node is ready. The default value
 	// lists nothing.
 	Warnings func() []string
+	// Refusals lists why the node takes no rows at all while it is ready. The default
+	// value lists nothing.
+	Refusals func() []string
 	// Status is what /status tells, besides what the process knows of itself.
 	Status Status
 	// ConfigText is the running configuration as TOML, for /config. The default
@@ -194,6 +197,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Writable == nil {
 		c.Writable = func() error { return nil }
+	}
+	if c.Refusals == nil {
+		c.Refusals = func() []string { return nil }
 	}
 	if c.Warnings == nil {
 		c.Warnings = func() []string { return nil }
