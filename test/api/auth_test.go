@@ -25,7 +25,7 @@ func TestAuthMatrix(t *testing.T) {
 		"operate":        {"admin"},
 		"backup":         {"query", "admin"},
 	}
-	n := 0
+	n, guessed := 0, 0
 	for path, item := range s.doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			permission := op.Extensions["x-permission"].(string)
@@ -50,6 +50,12 @@ func TestAuthMatrix(t *testing.T) {
 				}
 				a := s.send(t, request{method: method, path: at, user: user})
 				what := fmt.Sprintf("%s %s as %s", method, at, user)
+				if a.status == http.StatusTooManyRequests && user == "wrong" && want != 0 && guessed >= 10 {
+					continue // guessing is slowed, for this user from this address
+				}
+				if user == "wrong" && a.status == want {
+					guessed++
+				}
 				if refused := a.status == 401 || a.status == 403; refused != (want != 0) || want != 0 && a.status != want {
 					t.Errorf("%s: %d, want %d (0: any but 401 and 403): %.200s", what, a.status, want, a.body)
 				}
@@ -69,7 +75,7 @@ func TestAuthMatrix(t *testing.T) {
 	if a := s.send(t, request{method: "GET", path: "/v1/pipelines", user: "-", header: []string{"x-svc-auth", credentials("query")}}); a.status != 200 {
 		t.Errorf("x-svc-auth: %d", a.status)
 	}
-	if a := s.send(t, request{method: "GET", path: "/v1/pipelines", user: "query", header: []string{"x-svc-auth", credentials("wrong")}}); a.status != 401 {
+	if a := s.send(t, request{method: "GET", path: "/v1/pipelines", user: "query", header: []string{"x-svc-auth", "Basic cXVlcnk6eA=="}}); a.status != 401 {
 		t.Errorf("a wrong x-svc-auth beside a good Authorization: %d", a.status)
 	}
 	// What SQL may do is up to the statement.
