@@ -14,6 +14,9 @@ func (c *Config) validateHTTP(bad func(format string, args ...any)) {
 	if _, err := peer.Parse(c.HTTP.TrustedProxies); err != nil {
 		bad("--trusted-proxies %w", err)
 	}
+	if c.HTTP.ProxyProtocol && len(c.HTTP.TrustedProxies) == 0 {
+		bad("--proxy-protocol needs --trusted-proxies: from nobody else such headers are taken")
+	}
 	for _, name := range c.HTTP.Hosts {
 		if err := browser.ParseHost(name); err != nil {
 			bad("--http-hosts %q: %w", name, err)

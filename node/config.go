@@ -130,6 +130,9 @@ type HTTPConfig struct {
 	// TrustedProxies are addresses and networks of proxies whose X-Forwarded-For and
 	// X-Forwarded-Proto count. Default none.
 	TrustedProxies []string
+	// ProxyProtocol has each connection of a trusted proxy begin with a header of the PROXY
+	// protocol. Default false.
+	ProxyProtocol bool
 }
 
 // RPCConfig is the port between nodes.

@@ -146,6 +146,7 @@ func TestValidate(t *testing.T) {
 		{"--on-reject keep", "want drop or store"},
 		{"--rejects-ttl soon", "--rejects-ttl"},
 		{"--trusted-proxies 10.0.0.0/8,proxy", `--trusted-proxies "proxy": want an address or a network`},
+		{"--proxy-protocol", "--proxy-protocol needs --trusted-proxies"},
 		{"--metrics-open=false", "--metrics-open=false needs --user-file"},
 		{"--http-hosts logs.example.com:4000", `--http-hosts "logs.example.com:4000": want a name`},
 		{"--http-cors-allowed-origins *", `--http-cors-allowed-origins "*": want an origin`},

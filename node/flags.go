@@ -42,6 +42,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&c.HTTP.CORSAllowedOrigins, "http-cors-allowed-origins", nil, "origins whose pages may use the server, as https://grafana.example.com; none: no page of another site")
 	fs.StringSliceVar(&c.HTTP.Hosts, "http-hosts", nil, "names by which browsers, and clients on the same machine, may ask for a port that knows no users, besides addresses, localhost and the machine's name: logs.example.com, *.example.com, or * for any")
 	fs.StringSliceVar(&c.HTTP.TrustedProxies, "trusted-proxies", nil, "addresses and networks of proxies, as 10.1.0.0/16, whose X-Forwarded-For and X-Forwarded-Proto count; none: the client is who connects")
+	fs.BoolVar(&c.HTTP.ProxyProtocol, "proxy-protocol", false, "have each connection of a trusted proxy begin with a header of the PROXY protocol (version 1 or 2), which tells the client's address, on the ports for users")
 	fs.StringVar(&c.RPC.Addr, "rpc-addr", "127.0.0.1:4001", "address for nodes: gRPC and raft on one port")
 	fs.StringVar(&c.RPC.Advertise, "advertise-addr", "", "where other nodes reach this one, HOST:PORT; none: the rpc address")
 	fs.BoolVar(&c.MetricsOpen, "metrics-open", true, "show /metrics to anybody, while there are users without the names of databases and tables; false: to users that may read, with them")

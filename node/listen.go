@@ -8,15 +8,18 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
+	"github.com/pires/go-proxyproto"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/test/bufconn"
 
 	"cordwood/node/certs"
+	"cordwood/router/httpapi/peer"
 	"cordwood/shard/shardclient"
 )
 
@@ -40,10 +43,21 @@ const (
 	maxHeaderBytes    = 64 << 10
 )
 
-func listenHTTP(addr string, tlsConf *tls.Config, before http.Handler, log *slog.Logger) (*httpServer, error) {
+// listenHTTP opens a port for users. With headed proxies, each connection of one of those has to
+// begin with a header of the PROXY protocol, which tells the client's address; from anybody else
+// such a header is no HTTP, and refused.
+func listenHTTP(addr string, tlsConf *tls.Config, headed peer.Proxies, before http.Handler, log *slog.Logger) (*httpServer, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen for users: %w: choose another --http-addr, or stop what uses it", err)
+	}
+	if len(headed) > 0 {
+		l = &proxyproto.Listener{Listener: l, ReadHeaderTimeout: handshakeTimeout, ConnPolicy: func(c proxyproto.ConnPolicyOptions) (proxyproto.Policy, error) {
+			if from, err := netip.ParseAddrPort(c.Upstream.String()); err == nil && headed.Trust(from.Addr().Unmap().WithZone("")) {
+				return proxyproto.REQUIRE, nil
+			}
+			return proxyproto.SKIP, nil
+		}}
 	}
 	s := &httpServer{addr: l.Addr(), done: make(chan error, 1)}
 	s.setHandler(before)

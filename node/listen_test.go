@@ -4,16 +4,21 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
+	"time"
+
+	"cordwood/router/httpapi/peer"
 )
 
 // TestDrainEndsConnections has clients that keep their connections told, while a node is drained,
 // to make new ones: a load balancer sends those elsewhere.
 func TestDrainEndsConnections(t *testing.T) {
-	s, err := listenHTTP("127.0.0.1:0", nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s, err := listenHTTP("127.0.0.1:0", nil, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "here")
 	}), slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -47,10 +52,58 @@ func TestDrainEndsConnections(t *testing.T) {
 	}
 }
 
+// TestProxyProtocol: connections of trusted proxies tell the client's address first, and those
+// of others may not.
+func TestProxyProtocol(t *testing.T) {
+	open := func(network string) string {
+		s, err := listenHTTP("127.0.0.1:0", nil, peer.Proxies{netip.MustParsePrefix(network)}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, r.RemoteAddr)
+		}), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := s.close(t.Context()); err != nil && t.Context().Err() == nil {
+				t.Error(err)
+			}
+		})
+		return s.addr.String()
+	}
+	trusting, other := open("127.0.0.0/8"), open("10.0.0.0/8")
+	const request = "GET / HTTP/1.0\r\n\r\n"
+	v2 := "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\xcb\x00\x71\x09\xc0\x00\x02\x01\x00\x50\x0f\xa0"
+	for _, c := range []struct{ name, addr, text, want, lack string }{
+		{"a header of version 1", trusting, "PROXY TCP4 203.0.113.9 192.0.2.1 80 4000\r\n" + request, "200 OK", "127.0.0.1"},
+		{"its address", trusting, "PROXY TCP4 203.0.113.9 192.0.2.1 80 4000\r\n" + request, "203.0.113.9:80", "127.0.0.1"},
+		{"a header of version 2", trusting, v2 + request, "203.0.113.9:80", "127.0.0.1"},
+		{"a check of the proxy itself", trusting, "PROXY UNKNOWN\r\n" + request, "127.0.0.1:", "400"},
+		{"a trusted proxy without a header", trusting, request, "", "200 OK"},
+		{"a header that is none", trusting, "PROXY TCP4 garbage\r\n" + request, "", "200 OK"},
+		{"a stranger with a header", other, "PROXY TCP4 203.0.113.9 192.0.2.1 80 4000\r\n" + request, "400 Bad Request", "203.0.113.9"},
+		{"a stranger without one", other, request, "127.0.0.1:", "400"},
+	} {
+		conn, err := net.Dial("tcp", c.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, c.text); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(conn) // some are reset
+		if got := string(answer); !strings.Contains(got, c.want) || strings.Contains(got, c.lack) {
+			t.Errorf("%s: %q, %v; want %q, not %q", c.name, got, err, c.want, c.lack)
+		}
+		_ = conn.Close()
+	}
+}
+
 // TestHTTPFaultsAreLogged: what goes wrong before a request is one is in the form of all other lines.
 func TestHTTPFaultsAreLogged(t *testing.T) {
 	r, w := io.Pipe()
-	s, err := listenHTTP("127.0.0.1:0", nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("on purpose") }),
+	s, err := listenHTTP("127.0.0.1:0", nil, nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("on purpose") }),
 		slog.New(slog.NewJSONHandler(w, nil)))
 	if err != nil {
 		t.Fatal(err)

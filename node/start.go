@@ -6,6 +6,7 @@ import (
 
 	"cordwood/node/certs"
 	"cordwood/router/httpapi/auth"
+	"cordwood/router/httpapi/peer"
 )
 
 // start opens every part, each after those that it calls. What it opened before an
@@ -126,11 +127,15 @@ func (n *node) readFiles() (f settingsFiles, err error) {
 // openUserPort opens the ports for users, with a handler that says what the node waits for.
 func (n *node) openUserPort(conf *tls.Config) (err error) {
 	before := n.guard(n.browsers, n.beforeReady())
-	if n.users, err = listenHTTP(n.cfg.HTTP.Addr, conf, before, n.log); err != nil {
+	var headed peer.Proxies
+	if n.cfg.HTTP.ProxyProtocol {
+		headed = n.proxies
+	}
+	if n.users, err = listenHTTP(n.cfg.HTTP.Addr, conf, headed, before, n.log); err != nil {
 		return err
 	}
 	if n.cfg.HTTP.V1Addr != "" {
-		if n.usersV1, err = listenHTTP(n.cfg.HTTP.V1Addr, conf, before, n.log); err != nil {
+		if n.usersV1, err = listenHTTP(n.cfg.HTTP.V1Addr, conf, headed, before, n.log); err != nil {
 			return err
 		}
 	}
