@@ -166,7 +166,7 @@ func TestTempLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	const spills = "SELECT max(h) FROM (SELECT hash(range) AS h, row_number() OVER (ORDER BY hash(range)) AS r FROM range(20000000))"
-	wantFailure(t, <-n.later(t, spills), 500, 6000, "--query-temp-limit")
+	wantFailure(t, <-n.later(t, spills), 503, 6000, "--query-temp-limit")
 	if got := fmt.Sprint(n.Rows(t, "SELECT a FROM app")); got != "[[1]]" {
 		t.Errorf("rows %s afterwards", got)
 	}

@@ -43,7 +43,7 @@ var codes = []struct {
 	{errs.StorageUnavailable, "the disk is full or fails"},
 	{errs.RequestOutdated, "the request is about an earlier state"},
 	{errs.ShardUnreachable, "a shard does not answer; try again"},
-	{errs.RuntimeResourcesExhausted, "more memory is needed than is allowed"},
+	{errs.RuntimeResourcesExhausted, "more memory is needed than is allowed, or free now; try again"},
 	{errs.RateLimited, "too much at a time; try again"},
 	{errs.UserNotFound, "there is no such user"},
 	{errs.UnsupportedPasswordType, "the user's password cannot be checked over HTTP"},

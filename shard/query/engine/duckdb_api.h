@@ -87,6 +87,18 @@ void duckdb_scalar_function_set_function(duckdb_handle function,
 void duckdb_scalar_function_set_error(duckdb_handle info, const char *error);
 duckdb_state duckdb_register_scalar_function(duckdb_handle connection, duckdb_handle function);
 
+duckdb_handle duckdb_create_decimal_type(uint8_t width, uint8_t scale);
+duckdb_handle duckdb_create_cast_function(void);
+void duckdb_destroy_cast_function(duckdb_handle *cast);
+void duckdb_cast_function_set_source_type(duckdb_handle cast, duckdb_handle type);
+void duckdb_cast_function_set_target_type(duckdb_handle cast, duckdb_handle type);
+void duckdb_cast_function_set_implicit_cast_cost(duckdb_handle cast, int64_t cost);
+void duckdb_cast_function_set_function(duckdb_handle cast,
+                                       bool (*call)(duckdb_handle info, idx_t count, duckdb_handle input, duckdb_handle output));
+void duckdb_cast_function_set_extra_info(duckdb_handle cast, void *extra, duckdb_delete_fn destroy);
+void *duckdb_cast_function_get_extra_info(duckdb_handle info);
+duckdb_state duckdb_register_cast_function(duckdb_handle connection, duckdb_handle cast);
+
 duckdb_state duckdb_pending_prepared_streaming(duckdb_handle statement, duckdb_handle *out);
 
 struct ArrowSchema;

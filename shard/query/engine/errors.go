@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	duckdb "github.com/duckdb/duckdb-go-bindings"
 
@@ -73,7 +75,13 @@ func toClient(err error, r *rewritten) error {
 		}
 		return errs.Wrap(errs.Internal, err, "query engine")
 	}
+	if strings.HasPrefix(e.Message, "Max expression depth") {
+		return errTooDeep
+	}
 	msg := advise(firstLine(e.Message))
+	if isOutOfMemory(e) {
+		return noMemory(e, msg)
+	}
 	if r != nil {
 		if at, perr := strconv.Atoi(e.Position); perr == nil {
 			if at, ok := r.clientPosition(at); ok {
@@ -83,9 +91,6 @@ func toClient(err error, r *rewritten) error {
 	}
 	switch strings.ToLower(e.Kind) {
 	case "parser", "syntax":
-		if strings.HasPrefix(msg, "Max expression depth") {
-			return errTooDeep
-		}
 		return &errs.Error{Code: errs.InvalidSyntax, Msg: msg, Err: err}
 	case "binder", "catalog", "parameter not allowed", "parameter not resolved", "mismatch type", "type mismatch",
 		"dependency", "expression", "not implemented":
@@ -93,18 +98,6 @@ func toClient(err error, r *rewritten) error {
 	case "conversion", "out of range", "invalid input", "divide by zero", "decimal", "invalid type", "unknown type",
 		"constraint", "object size", "sequence":
 		return &errs.Error{Code: errs.InvalidArguments, Msg: msg, Err: err}
-	case "out of memory":
-		if strings.Contains(msg, "failed to offload data block") {
-			// Memory was not the end of it: what it spilled has a bound too.
-			return &errs.Error{
-				Code: errs.RuntimeResourcesExhausted, Err: err,
-				Msg: "the query needs more than --query-memory, and its temporary files more than --query-temp-limit (" + msg + "); narrow its time range or group by fewer values",
-			}
-		}
-		return &errs.Error{
-			Code: errs.RuntimeResourcesExhausted, Err: err,
-			Msg: "the query needs more memory than the engine has (" + msg + "); narrow its time range or group by fewer values",
-		}
 	case "interrupt":
 		return &errs.Error{Code: errs.Cancelled, Msg: "query: interrupted", Err: err}
 	case "permission":
@@ -112,9 +105,42 @@ func toClient(err error, r *rewritten) error {
 	case "io":
 		return &errs.Error{Code: errs.StorageUnavailable, Msg: "query: read a segment: " + msg, Err: err}
 	case "fatal", "internal":
-		return &errs.Error{Code: errs.Internal, Msg: "query engine: " + msg, Err: err}
+		if strings.Contains(e.Message, "database has been invalidated") {
+			return (&errs.Error{
+				Code: errs.External, Err: err,
+				Msg: "the query engine broke down at another query that ran beside this one, and was replaced; nothing was changed: send the query again",
+			}).WithRetryAfter(time.Second)
+		}
+		// A fault of the engine, which this very statement brings about.
+		return &errs.Error{
+			Code: errs.EngineExecuteQuery, Err: err,
+			Msg: "the query engine breaks down at this statement (" + msg + "); write it in another way: the values and types of its arguments are the first to look at",
+		}
 	}
 	return &errs.Error{Code: errs.EngineExecuteQuery, Msg: msg, Err: err}
+}
+
+// memorySigns are what errors of memory say, of the engine and of the C++ library: some have
+// another kind.
+var memorySigns = []string{"std::bad_alloc", "bad allocation", "Allocation failure", "allocation failure", "failed to allocate", "could not allocate"}
+
+// isOutOfMemory tells whether e is for want of memory.
+func isOutOfMemory(e *duckError) bool {
+	return strings.EqualFold(e.Kind, "out of memory") ||
+		slices.ContainsFunc(memorySigns, func(sign string) bool { return strings.Contains(e.Message, sign) })
+}
+
+// noMemory is the error for a client whose statement got no more memory.
+func noMemory(cause error, msg string) error {
+	text := "the query needs more memory than the engine has (" + msg + ")"
+	if strings.Contains(msg, "failed to offload data block") {
+		// Memory was not the end of it: what it spilled has a bound too.
+		text = "the query needs more than --query-memory, and its temporary files more than --query-temp-limit (" + msg + ")"
+	}
+	return (&errs.Error{
+		Code: errs.RuntimeResourcesExhausted, Err: cause,
+		Msg: text + "; narrow its time range, group by fewer values, or try again when fewer queries run",
+	}).WithRetryAfter(time.Second)
 }
 
 var noColumn = regexp.MustCompile(`does not have a column named|^Referenced column .* not found`)
@@ -133,6 +159,7 @@ var (
 		`^Cannot (compare|mix) values of type TIMESTAMP\w* and (type )?(TINYINT|SMALLINT|INTEGER|BIGINT)|` +
 		`^Cannot (compare|mix) values of type (TINYINT|SMALLINT|INTEGER|BIGINT)\w* and (type )?TIMESTAMP`)
 	textAsNumber = regexp.MustCompile(`^Could not convert string '.*' to INT64$`)
+	jsonOf       = regexp.MustCompile(`^No function matches .*'cordwood_depth\([A-Z_]+, (.*)\)'`)
 	searchOf     = regexp.MustCompile(`^No function matches .*'cordwood_matches\((.*), [A-Z_]+\)'`)
 )
 
@@ -144,6 +171,9 @@ func advise(msg string) string {
 			"to_timestamp(seconds), epoch_ms(milliseconds), make_timestamp(microseconds), make_timestamp_ns(nanoseconds)"
 	case textAsNumber.MatchString(msg):
 		return msg + ": it is no integer, and no time as '2026-01-05 10:00:00'"
+	}
+	if m := jsonOf.FindStringSubmatch(msg); m != nil {
+		return "functions of JSON take values of type JSON or texts, not of type " + m[1] + "; use to_json to make JSON of it"
 	}
 	if m := searchOf.FindStringSubmatch(msg); m != nil {
 		return "matches and matches_term search texts, not values of type " + m[1] + "; cast the column, as in matches_term(code::VARCHAR, '404')"

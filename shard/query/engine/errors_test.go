@@ -33,3 +33,50 @@ func TestAdvice(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorKinds looks that what the engine says gets the code and the words that help.
+func TestErrorKinds(t *testing.T) {
+	for _, c := range []struct {
+		message string
+		code    errs.Code
+		status  int
+		want    string
+	}{
+		{`{"exception_type":"Out of Memory","exception_message":"could not allocate block"}`, errs.RuntimeResourcesExhausted, 503, "needs more memory"},
+		{`{"exception_type":"INTERNAL","exception_message":"Memory allocation failure"}`, errs.RuntimeResourcesExhausted, 503, "needs more memory"},
+		{`Parser Error: std::bad_alloc`, errs.RuntimeResourcesExhausted, 503, "try again"},
+		{`std::bad_alloc`, errs.RuntimeResourcesExhausted, 503, "needs more memory"},
+		{`{"exception_type":"INTERNAL","exception_message":"Information loss on integer cast: value 2147483648\nStack Trace: x"}`, errs.EngineExecuteQuery, 500, "value 2147483648"},
+		{`{"exception_type":"FATAL","exception_message":"database has been invalidated because of a previous fatal error"}`, errs.External, 503, "send the query again"},
+		{`{"exception_type":"Binder","exception_message":"Max expression depth limit of 250 exceeded. Use \"SET max_expression_depth TO x\""}`, errs.Unsupported, 400, "nested too deeply"},
+	} {
+		err := errs.From(toClient(engineError(c.message, 0), nil))
+		if err.Code != c.code || err.Status() != c.status || !strings.Contains(err.ClientMessage(), c.want) || strings.Contains(err.Msg, "Stack") {
+			t.Errorf("%s: %d, status %d, %s", c.message, err.Code, err.Status(), err.ClientMessage())
+		}
+		if c.status == 503 && err.RetryAfter == 0 {
+			t.Errorf("%s: nothing says when to try again", c.message)
+		}
+	}
+	wrong := &syntaxTree{Error: true, ErrorType: "parser", ErrorMessage: "std::bad_alloc"}
+	if err := errs.From(wrong.clientError(&statement{comment: -1})); err.Code != errs.RuntimeResourcesExhausted || err.Status() != 503 || err.RetryAfter == 0 {
+		t.Errorf("no memory to parse: %+v", err)
+	}
+}
+
+// TestCommentAdvice names the comment that ends a statement early.
+func TestCommentAdvice(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	for sql, want := range map[string]string{
+		"SELECT -----1":                     "two hyphens begin a comment, here at position 7",
+		"SELECT '--' AS a FROM --x":         "here at position 22",
+		"SELECT '--' /* -- */ FROM t WHERE": "at end of input",
+	} {
+		_, err := e.Analyze(t.Context(), sql, "public")
+		if errs.CodeOf(err) != errs.InvalidSyntax || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", sql, err, want)
+		} else if strings.Contains(err.Error(), "hyphens") != strings.Contains(want, "position") {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}

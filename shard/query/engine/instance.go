@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	duckdb "github.com/duckdb/duckdb-go-bindings"
@@ -10,6 +11,8 @@ import (
 /*
 #include "scan.h"
 #include "match.h"
+#include "cast.h"
+#include "depth.h"
 */
 import "C"
 
@@ -31,6 +34,34 @@ var setupSQL = []string{
 	`CREATE MACRO transaction_timestamp() AS system.main.transaction_timestamp()::TIMESTAMP`,
 	`CREATE MACRO get_current_timestamp() AS system.main.get_current_timestamp()::TIMESTAMP`,
 	`CREATE MACRO to_timestamp(seconds) AS system.main.to_timestamp(seconds)::TIMESTAMP`,
+}
+
+// guardSQL puts a bound on the depth of JSON in front of the functions that call themselves
+// for each level of it: a text of some thousand levels would overflow their stack, and end
+// the process. Others go through the text, or keep to the levels of a path.
+var guardSQL = []string{
+	macro("json_contains(haystack, needle)", "system.main.json_contains(D(haystack), D(needle))"),
+	macro("json_structure(json)", "system.main.json_structure(D(json))"),
+	macro("json_group_structure(json)", fmt.Sprintf("system.main.json_structure(cordwood_depth(%d, json_group_array(json)))->0", maxJSONDepth+1)),
+	macro("json_pretty(json)", "system.main.json_pretty(D(json))"),
+	macro("json_merge_patch(a, b)", "system.main.json_merge_patch(D(a), D(b)), (a, b, c) AS system.main.json_merge_patch(D(a), D(b), D(c)),"+
+		"(a, b, c, d) AS system.main.json_merge_patch(D(a), D(b), D(c), D(d))"),
+	macro("json_transform(json, structure)", "system.main.json_transform(json, S(structure))"),
+	macro("json_transform_strict(json, structure)", "system.main.json_transform_strict(json, S(structure))"),
+	macro("from_json(json, structure)", "system.main.from_json(json, S(structure))"),
+	macro("from_json_strict(json, structure)", "system.main.from_json_strict(json, S(structure))"),
+}
+
+// Bounds on the levels of JSON texts.
+const (
+	maxJSONDepth      = 1000 // that a function goes through level by level
+	maxStructureDepth = 32   // that describe a type: each level is one of the type
+)
+
+// macro returns the statement that makes a macro; in the body, D and S are calls of the bounds.
+func macro(head, body string) string {
+	return "CREATE MACRO " + head + " AS " + strings.NewReplacer(
+		"D(", fmt.Sprintf("cordwood_depth(%d, ", maxJSONDepth), "S(", fmt.Sprintf("cordwood_depth(%d, ", maxStructureDepth)).Replace(body)
 }
 
 // openInstance opens a database that can read files below cfg.Dirs and nothing else,
@@ -84,7 +115,7 @@ func (in *instance) setUp(cfg Config) error {
 		"SET allowed_directories = " + quoteList(cfg.Dirs),
 		"SET enable_external_access = false",
 	}
-	statements = append(statements, setupSQL...)
+	statements = slices.Concat(statements, setupSQL, guardSQL)
 	for _, sql := range append(statements, "SET lock_configuration = true") {
 		if err := s.exec(sql); err != nil {
 			return fmt.Errorf("%s: %w", sql, err)
@@ -99,6 +130,12 @@ func (in *instance) setUp(cfg Config) error {
 			}
 			if !registerTrunc(s) {
 				return fmt.Errorf("register date_trunc of nanoseconds")
+			}
+			if C.cw_cast_register(C.duckdb_handle(s.conn.Ptr)) != 0 {
+				return fmt.Errorf("register the casts that round once")
+			}
+			if C.cw_depth_register(C.duckdb_handle(s.conn.Ptr)) != 0 {
+				return fmt.Errorf("register the bound on the depth of JSON")
 			}
 		}
 	}

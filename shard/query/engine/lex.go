@@ -45,6 +45,22 @@ func normalize(sql string) string {
 	return string(out)
 }
 
+// lineComment returns where the first comment up to the end of a line begins, or -1.
+func lineComment(sql string) int {
+	for i := 0; i < len(sql); {
+		end := skipQuoted(sql, i)
+		switch {
+		case end == i:
+			i++
+		case strings.HasPrefix(sql[i:], "--"):
+			return i
+		default:
+			i = end
+		}
+	}
+	return -1
+}
+
 // quoteAt returns sql with the bare word at in double quotes, and the positions in the
 // result of the quotes it put in. At is a usual name for a column of times; the engine
 // reserves it for a clause that no table here has. AT TIME ZONE stays.

@@ -19,6 +19,7 @@ const (
 	unknown verdict = iota
 	allow
 	bound
+	guard // a macro of ours of that name, with a bound in front, is called
 	deny
 )
 
@@ -31,7 +32,7 @@ var allowedTableFunctions = map[string]bool{
 }
 
 func parseFunctions(list string) map[string]verdict {
-	verdicts := map[string]verdict{"allow": allow, "bound": bound, "deny": deny}
+	verdicts := map[string]verdict{"allow": allow, "bound": bound, "guard": guard, "deny": deny}
 	out := make(map[string]verdict)
 	for line := range strings.Lines(list) {
 		words := strings.Fields(line)
@@ -48,6 +49,10 @@ func parseFunctions(list string) map[string]verdict {
 // call checks a call of a function that is no table function.
 func (w *walker) call(n node) error {
 	name := strings.ToLower(text(n, "function_name"))
+	if export, _ := n["export_state"].(bool); export {
+		// The state is memory of the process, with what lay there before in its gaps.
+		return errs.New(errs.Unsupported, "%s: EXPORT_STATE is not supported; ask for the value of the aggregate", name)
+	}
 	switch name {
 	case "matches", "matches_term": // ours, rewritten
 		return w.search(name, n)
@@ -59,20 +64,29 @@ func (w *walker) call(n node) error {
 		return nil
 	case bound:
 		return w.bounded(name, n)
+	case guard:
+		schema := strings.ToLower(text(n, "schema"))
+		if text(n, "catalog") != "" && schema == "main" || schema == "system" || schema == "pg_catalog" {
+			return errs.New(errs.Unsupported, "%s must be called by its name alone", name)
+		}
+		return nil
 	case deny:
-		return errs.New(errs.Unsupported, "the function %s is not allowed in queries", name)
+		return errs.New(errs.Unsupported, "the function %s is not allowed in queries", excerpt(name))
 	}
-	return errs.New(errs.PlanQuery, "the function %s does not exist", name)
+	return errs.New(errs.PlanQuery, "the function %s does not exist", excerpt(name))
 }
 
 // Bounds on functions that take the length of their result as an argument. The engine
 // allocates such results outside of its memory limit and does not stop in between. A
 // chunk has 2048 rows, so each of these is some megabytes for a thread at a time.
 const (
-	maxPad    = 1000    // lpad, rpad, bar, printf, format: characters
-	maxRepeat = 1000    // repeat of a literal; 16 for anything else
-	maxList   = 10_000  // range, list_resize, equi_width_bins: elements
-	maxGrowth = 100_000 // the product of all repeats and ranges of a statement, which may be nested
+	maxPad    = 1000      // lpad, rpad, bar, printf, format: characters
+	maxRepeat = 1000      // repeat of a literal; 16 for anything else
+	maxList   = 10_000    // range, list_resize, equi_width_bins: elements
+	maxGrowth = 100_000   // the product of all repeats and ranges of a statement, which may be nested
+	maxOffset = 1_000_000 // lag, lead: rows, either way
+	maxSample = 10_000    // reservoir_quantile: values of each group
+	maxUnnest = 100       // unnest: levels at once
 )
 
 func (w *walker) bounded(name string, n node) error {
@@ -83,12 +97,12 @@ func (w *walker) bounded(name string, n node) error {
 	}
 	switch name {
 	case "lpad", "rpad", "bitstring":
-		return w.literal(name, args, 1, maxPad)
+		return w.literal(name, "its length", args, 1, maxPad)
 	case "bar":
 		if len(args) < 4 {
 			return nil
 		}
-		return w.literal(name, args, 3, maxPad)
+		return w.literal(name, "its length", args, 3, maxPad)
 	case "list_resize", "array_resize":
 		return w.grow(name, args, 1, maxList)
 	case "equi_width_bins":
@@ -103,24 +117,76 @@ func (w *walker) bounded(name string, n node) error {
 		return w.grow(name, args, 1, most)
 	case "range", "generate_series":
 		return w.sequence(name, args)
+	case "lag", "lead":
+		return w.offset(name, n)
+	case "reservoir_quantile":
+		return w.literal(name, "the size of its sample", args, 2, maxSample)
+	case "unnest", "unlist":
+		return w.unnest(name, args)
+	case "list_aggregate", "list_aggr", "aggregate", "array_aggregate", "array_aggr":
+		return w.listAggregate(name, args)
 	}
 	return w.template(name, args)
 }
 
-// literal checks that the argument is an integer literal of at most most.
-func (w *walker) literal(name string, args []any, i int, most int64) error {
+// literal checks that the argument, which is what is said, is an integer literal of at most most.
+func (w *walker) literal(name, what string, args []any, i int, most int64) error {
 	if len(args) <= i {
 		return nil // the engine will say what is missing
 	}
 	if v, ok := integer(args[i]); ok && v <= most {
 		return nil
 	}
-	return errs.New(errs.Unsupported, "%s: its length must be given as a literal number of at most %d", name, most)
+	return errs.New(errs.Unsupported, "%s: %s must be given as a literal number of at most %d", name, what, most)
+}
+
+// offset checks the offset of lag and lead, which the engine negates and adds to without a look.
+func (w *walker) offset(name string, n node) error {
+	if n["offset_expr"] == nil {
+		return nil
+	}
+	if v, ok := integer(n["offset_expr"]); ok && v <= maxOffset && v >= -maxOffset {
+		return nil
+	}
+	return errs.New(errs.Unsupported, "%s: its offset must be given as a literal number of at most %d rows", name, maxOffset)
+}
+
+// unnest checks the named argument of unnest; the engine breaks down with one that is null.
+func (w *walker) unnest(name string, args []any) error {
+	for _, v := range args {
+		arg, _ := v.(node)
+		if strings.ToLower(text(arg, "alias")) != "max_depth" {
+			continue
+		}
+		if v, ok := integer(arg); !ok || v < 1 || v > maxUnnest {
+			return errs.New(errs.Unsupported, "%s: max_depth must be given as a literal number from 1 to %d", name, maxUnnest)
+		}
+	}
+	return nil
+}
+
+// listAggregate checks the name of the aggregate, which is an argument: it is one more call.
+func (w *walker) listAggregate(name string, args []any) error {
+	if len(args) < 2 {
+		return nil // the engine will say what is missing
+	}
+	second, _ := args[1].(node)
+	of, ok := textLiteral(second)
+	if !ok {
+		return errs.New(errs.Unsupported, "%s: the name of the aggregate must be a literal text, as in %s(tags, 'max')", name, name)
+	}
+	switch functions[strings.ToLower(of)] {
+	case allow:
+		return nil
+	case unknown:
+		return errs.New(errs.PlanQuery, "%s: the aggregate function %s does not exist", name, excerpt(of))
+	}
+	return errs.New(errs.Unsupported, "%s: the function %s is not allowed there", name, excerpt(of))
 }
 
 // grow is literal for a number by which the size of a result may be multiplied.
 func (w *walker) grow(name string, args []any, i int, most int64) error {
-	if err := w.literal(name, args, i, most); err != nil || len(args) <= i {
+	if err := w.literal(name, "its length", args, i, most); err != nil || len(args) <= i {
 		return err
 	}
 	v, _ := integer(args[i])

@@ -65,12 +65,16 @@ func (e *Engine) Query(ctx context.Context, req *query.Request, emit func(ipc []
 		return r.emitErr
 	}
 	if ctx.Err() != nil {
-		return contextError(ctx)
+		err = contextError(ctx)
+		giveBackAfter(err)
+		return err
 	}
 	if isBroken(err) {
 		e.cfg.Logger.Error("query engine: query failed", "error", err, "sql", req.SQL)
 	}
-	return toClient(err, r.text)
+	err = toClient(err, r.text)
+	giveBackAfter(err)
+	return err
 }
 
 // run is one query under way.

@@ -100,7 +100,7 @@ func (p *searchParser) phrase(i int) {
 }
 
 func (p *searchParser) wrong(format string, args ...any) error {
-	return fmt.Errorf("the query %q at position %d: %s", p.text, p.at, fmt.Sprintf(format, args...))
+	return fmt.Errorf("the query %q at position %d: %s", excerpt(p.text), p.at, fmt.Sprintf(format, args...))
 }
 
 func (p *searchParser) or(depth int) (*term, error) {

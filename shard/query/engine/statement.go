@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"sort"
 	"strings"
 	"sync"
@@ -27,6 +28,8 @@ type statement struct {
 	offset int
 	// quotes are the positions in sql of quotes that the client did not write; see quoteAt.
 	quotes []int
+	// comment is where the first comment of the form -- begins in the text of the client, or -1.
+	comment int
 	// limited tells that the outermost SELECT has a LIMIT or OFFSET.
 	limited bool
 	// tables are the references to tables, columns those to columns by database.
@@ -101,7 +104,9 @@ func (e *Engine) parse(ctx context.Context, sql, database string) (*statement, e
 	st, err := in.parse(sql, database)
 	e.release(in, isBroken(err))
 	if err != nil {
-		return nil, toClient(err, nil)
+		err = toClient(err, nil)
+		giveBackAfter(err)
+		return nil, err
 	}
 	e.cache.put(key, st)
 	return st, nil
@@ -116,12 +121,13 @@ func (in *instance) parse(sql, database string) (*statement, error) {
 	case strings.IndexByte(sql, 0) >= 0:
 		return nil, errs.New(errs.InvalidSyntax, "syntax error at position %d: a NUL character", strings.IndexByte(sql, 0))
 	}
+	comment := lineComment(sql)
 	sql = normalize(sql)
 	prefix, at, err := explain(sql)
 	if err != nil {
 		return nil, err
 	}
-	st := &statement{explain: prefix, sql: sql[at:], offset: at}
+	st := &statement{explain: prefix, sql: sql[at:], offset: at, comment: comment}
 	tree, err := in.tree(st.sql)
 	if err != nil {
 		return nil, err
@@ -198,6 +204,9 @@ func (in *instance) tree(sql string) (*syntaxTree, error) {
 	return tree, nil
 }
 
+// cutShort matches what the parser says of a statement that ends where it should go on.
+var cutShort = regexp.MustCompile(`without selection list|at end of input`)
+
 // clientError is the error for a text that the engine's parser did not take, or that
 // is no SELECT.
 func (t *syntaxTree) clientError(st *statement) error {
@@ -206,8 +215,14 @@ func (t *syntaxTree) clientError(st *statement) error {
 		return errs.New(errs.Unsupported, "%s is not supported: only SELECT, and EXPLAIN of it, can be run here", strings.ToUpper(w))
 	}
 	msg := firstLine(t.ErrorMessage)
+	if e := (&duckError{Kind: t.ErrorType, Message: t.ErrorMessage}); isOutOfMemory(e) {
+		return noMemory(e, msg)
+	}
 	if strings.HasPrefix(msg, "Max expression depth") {
 		return errTooDeep
+	}
+	if st.comment >= 0 && cutShort.MatchString(msg) {
+		return errs.New(errs.InvalidSyntax, "%s; two hyphens begin a comment, here at position %d, up to the end of the line: write - (-1) or - -1", msg, st.comment)
 	}
 	var at int
 	if _, err := fmt.Sscan(t.Position, &at); err == nil {

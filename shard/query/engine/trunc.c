@@ -31,7 +31,7 @@ static void trunc_call(duckdb_handle info, duckdb_handle input, duckdb_handle ou
 			units += 2;
 			continue;
 		}
-		int64_t at = in[i] / 1000;
+		int64_t at = in[i] / 1000 - (in[i] % 1000 < 0);
 		if (at < begin || at >= end) {
 			int64_t by = size[i], unit = at / by;
 			unit -= at % by < 0;

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"cordwood/proto/errs"
 	"cordwood/shard/query"
@@ -24,6 +25,9 @@ type walker struct {
 	stars, maxStars int
 	// These are how many of each are around the node at hand.
 	queries, expressions, subqueries, lambdas int
+	// nested are the lists and structs around the node at hand, deepest the most of them in
+	// its query, levels the sum of these over the queries that have been left.
+	nested, deepest, levels int
 	// notAt is the position of the NOT whose operand is at hand, else -1.
 	notAt int
 }
@@ -31,18 +35,24 @@ type walker struct {
 // Statements beyond these bounds take the engine's planner too much stack, or too
 // long: it cannot be interrupted, and some of its steps double with each level.
 const (
-	maxTables          = 50  // tables read, with CTEs put in wherever they are named
-	maxQueryDepth      = 50  // queries in one another
-	maxExpressionDepth = 250 // expressions in one another
-	maxSubqueryDepth   = 10  // queries that are expressions, in one another
-	maxLambdaDepth     = 10  // lambda functions in one another
-	maxGroupingSets    = 64  // of a GROUP BY
-	maxStars           = 64  // how often * may repeat the columns of an inner query
+	maxTables          = 50   // tables read, with CTEs put in wherever they are named
+	maxQueryDepth      = 50   // queries in one another
+	maxExpressionDepth = 250  // expressions in one another
+	maxSubqueryDepth   = 10   // queries that are expressions, in one another
+	maxLambdaDepth     = 10   // lambda functions in one another
+	maxGroupingSets    = 64   // of a GROUP BY
+	maxStars           = 64   // how often * may repeat the columns of an inner query
+	maxNested          = 32   // lists and structs in one another, and in types
+	maxNestedSum       = 64   // the same, added up over the queries of the statement
+	maxName            = 1024 // bytes of a name; the engine compares wrong ones with all it knows
 )
 
 var errTooDeep = errs.New(errs.Unsupported,
 	"the statement is nested too deeply; there may be %d queries, %d expressions, %d queries as expressions, and %d lambda functions in one another",
 	maxQueryDepth, maxExpressionDepth, maxSubqueryDepth, maxLambdaDepth)
+
+var errTypeTooDeep = errs.New(errs.Unsupported,
+	"the statement nests lists and structs too deeply; there may be %d in one another, %d over all its queries", maxNested, maxNestedSum)
 
 // node is an object of the tree.
 type node = map[string]any
@@ -100,7 +110,14 @@ func (w *walker) walk(v any, s *scope) error {
 				return err
 			}
 		}
+	case string:
+		return w.name(v)
 	case node:
+		if id, ok := v["id"].(string); ok {
+			if err := w.typeOf(id, v); err != nil {
+				return err
+			}
+		}
 		if class, ok := v["class"].(string); ok {
 			return w.expression(class, v, s)
 		}
@@ -116,7 +133,7 @@ func (w *walker) walk(v any, s *scope) error {
 func (w *walker) children(n node, s *scope, skip ...string) error {
 	for key, v := range n {
 		switch v.(type) {
-		case node, []any:
+		case node, []any, string:
 			if slices.Contains(skip, key) {
 				continue
 			}
@@ -126,6 +143,58 @@ func (w *walker) children(n node, s *scope, skip ...string) error {
 		}
 	}
 	return nil
+}
+
+// name bounds a name.
+func (w *walker) name(s string) error {
+	if len(s) > maxName {
+		return errs.New(errs.InvalidArguments, "the name %s has %d bytes; %d are allowed", excerpt(s), len(s), maxName)
+	}
+	return nil
+}
+
+// typeOf checks a type that the statement names.
+func (w *walker) typeOf(id string, n node) error {
+	if info, ok := n["type_info"].(node); ok && id == "UNBOUND" {
+		id = text(info, "name")
+	}
+	switch id = strings.ToUpper(id); id {
+	case "VARIANT":
+		// One is made of JSON level by level, and the stack has an end.
+		return errs.New(errs.Unsupported, "the type VARIANT is not supported; keep the value as JSON, and take it apart with ->, ->> and json_extract")
+	case "AGGREGATE_STATE", "POINTER":
+		return errs.New(errs.Unsupported, "the type %s is not supported", id)
+	}
+	return nil
+}
+
+// nesting are the functions whose value is of a type one level deeper than that of an argument.
+var nesting = map[string]bool{
+	"list_value": true, "list_pack": true, "array_value": true, "row": true, "struct_pack": true, "map": true, "union_value": true,
+	"list": true, "array_agg": true, "histogram": true, "histogram_exact": true, "map_from_entries": true, "struct_insert": true,
+}
+
+// nest counts a list or struct around what follows.
+func (w *walker) nest() error {
+	w.nested++
+	w.deepest = max(w.deepest, w.nested)
+	if w.nested > maxNested {
+		return errTypeTooDeep
+	}
+	return nil
+}
+
+// excerpt is the beginning of a text of the client, for an error.
+func excerpt(s string) string {
+	const most = 100
+	if len(s) <= most {
+		return s
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
 }
 
 // structure visits a query, a table reference or a modifier.
@@ -161,7 +230,13 @@ func (w *walker) query(n node, s *scope) error {
 	if w.queries++; w.queries > maxQueryDepth {
 		return errTooDeep
 	}
-	defer func() { w.queries-- }()
+	nested, deepest := w.nested, w.deepest
+	w.nested, w.deepest = 0, 0
+	defer func() {
+		w.queries--
+		w.levels += w.deepest
+		w.nested, w.deepest = nested, deepest
+	}()
 	if ctes, ok := n["cte_map"].(node); ok {
 		list, _ := ctes["map"].([]any)
 		for _, v := range list {
@@ -183,7 +258,13 @@ func (w *walker) query(n node, s *scope) error {
 	if sets, ok := n["group_sets"].([]any); ok && len(sets) > maxGroupingSets {
 		return errs.New(errs.Unsupported, "GROUP BY makes %d grouping sets; %d are allowed", len(sets), maxGroupingSets)
 	}
-	return w.children(n, s, "cte_map", "group_sets")
+	if err := w.children(n, s, "cte_map", "group_sets"); err != nil {
+		return err
+	}
+	if w.levels+w.deepest > maxNestedSum {
+		return errTypeTooDeep
+	}
+	return nil
 }
 
 // recursion visits the two parts of a recursive CTE; only the second sees the CTE.
@@ -275,7 +356,12 @@ func (w *walker) tableFunction(n node, s *scope) error {
 	f, _ := n["function"].(node)
 	name := strings.ToLower(text(f, "function_name"))
 	if text(f, "class") != "FUNCTION" || !allowedTableFunctions[name] {
-		return errs.New(errs.Unsupported, "the table function %s is not allowed in queries", name)
+		return errs.New(errs.Unsupported, "the table function %s is not allowed in queries", excerpt(name))
+	}
+	if name == "unnest" {
+		if err := w.unnest(name, args(f)); err != nil {
+			return err
+		}
 	}
 	if err := w.children(f, s); err != nil {
 		return err
@@ -302,10 +388,16 @@ func (w *walker) expression(class string, n node, s *scope) error {
 		return nil
 	case "COLUMN_REF":
 		w.column(n)
-		return nil
+		return w.walk(n["column_names"], s)
 	case "FUNCTION", "WINDOW":
 		if err := w.call(n); err != nil {
 			return err
+		}
+		if nesting[strings.ToLower(text(n, "function_name"))] {
+			if err := w.nest(); err != nil {
+				return err
+			}
+			defer func() { w.nested-- }()
 		}
 	case "SUBQUERY":
 		if w.subqueries++; w.subqueries > maxSubqueryDepth {
