@@ -113,6 +113,8 @@ type exchange struct {
 	// sent is when the request was sent, answered whether anything came back.
 	sent     time.Time
 	answered bool
+	// ended tells that the process ended while the request ran, not by order of somebody else.
+	ended bool
 	// emitErr is what emit returned.
 	emitErr error
 	// stopped tells that the child was told to stop, and until that it has so long.
@@ -187,12 +189,14 @@ func (x *exchange) finish(err error) error {
 	case errors.Is(err, errStuck):
 		p.condemn()
 		<-p.ended
+		x.ended = true
 		_ = x.c.c.Close()
 		p.done(true)
 	case errors.Is(err, errBroken):
 		_ = x.c.c.Close()
 		lost := p.lost()
 		early := !x.answered && p.killedWithin(x.sent, notBegun)
+		x.ended = p.brokeDown()
 		p.done(false)
 		if x.emitErr == nil && x.ctx.Err() == nil {
 			if early {
@@ -214,6 +218,14 @@ func (x *exchange) finish(err error) error {
 		return x.emitErr
 	}
 	return contextError(x.ctx)
+}
+
+// statement is what the request is about.
+func (x *exchange) statement() (sql, database string) {
+	if x.query != nil {
+		return x.query.SQL, x.query.Database
+	}
+	return x.analyze.SQL, x.analyze.Database
 }
 
 // isStop tells whether err is that of a query that was told to stop.

@@ -107,6 +107,9 @@ type hello struct {
 type ready struct {
 	// Shared tells that the file of memory could be mapped.
 	Shared bool
+	// Limit is how much memory of its own the process may have, in bytes, as the system
+	// counts it.
+	Limit int64
 }
 
 // messageTypes is the fingerprint of the types of all messages.

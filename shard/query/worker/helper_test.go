@@ -16,6 +16,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sys/unix"
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
@@ -74,6 +75,16 @@ func (d double) Query(ctx context.Context, req *query.Request, emit func([]byte)
 				return nil
 			}
 		}
+	case "exhaust": // takes the memory that the process may have, and keeps it, as fragments do
+		limit, err := dataLimit()
+		used, serr := dataSize("/proc/self/status")
+		if err = errors.Join(err, serr); err != nil {
+			return err
+		}
+		if _, err := unix.Mmap(-1, 0, int(limit-used)-(64<<20), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE); err != nil {
+			return err
+		}
+		return errs.New(errs.RuntimeResourcesExhausted, "no memory")
 	case "segfault":
 		_ = emit(make([]byte, holdBytes+1))
 		*(*int)(nil) = 1
@@ -83,6 +94,23 @@ func (d double) Query(ctx context.Context, req *query.Request, emit func([]byte)
 		return errs.New(errs.PlanQuery, "no plan").WithStatus(418).WithRetryAfter(3 * time.Second).WithReason(errs.TableGone)
 	}
 	return d.runner.Query(ctx, req, emit)
+}
+
+// dataLimit is how much memory this process may have.
+func dataLimit() (int64, error) {
+	var l unix.Rlimit
+	err := unix.Getrlimit(unix.RLIMIT_DATA, &l)
+	return int64(l.Cur), err
+}
+
+func (d double) Analyze(ctx context.Context, sql, database string) (*query.Analysis, error) {
+	if sql == "exhaust" {
+		if limit, err := dataLimit(); err != nil || limit < 0 {
+			return nil, err
+		}
+		return nil, d.Query(ctx, &query.Request{SQL: "exhaust"}, nil)
+	}
+	return d.runner.Analyze(ctx, sql, database)
 }
 
 // openWorker opens a Worker whose child is the test program.

@@ -44,21 +44,21 @@ func lowerPriority(nice int) error {
 }
 
 // limitMemory lets the process have so many bytes of memory of its own more than now.
-// Files and shared memory that it maps do not count.
-func limitMemory(more int64) error {
+// Files and shared memory that it maps do not count. It returns how much that is in all.
+func limitMemory(more int64) (int64, error) {
 	now, err := dataSize("/proc/self/status")
 	if err != nil {
-		return fmt.Errorf("query worker: limit its memory: %w", err)
+		return 0, fmt.Errorf("query worker: limit its memory: %w", err)
 	}
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_DATA, &l); err != nil {
-		return fmt.Errorf("query worker: limit its memory: %w", err)
+		return 0, fmt.Errorf("query worker: limit its memory: %w", err)
 	}
 	limit := min(uint64(now+more), l.Max)
 	if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
-		return fmt.Errorf("query worker: limit its memory to %d bytes: %w", limit, err)
+		return 0, fmt.Errorf("query worker: limit its memory to %d bytes: %w", limit, err)
 	}
-	return nil
+	return int64(limit), nil
 }
 
 // dataSize is what RLIMIT_DATA counts of a process, in bytes.

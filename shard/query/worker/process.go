@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/query/engine"
 	"cordwood/shard/segment"
 )
 
@@ -69,8 +70,13 @@ type process struct {
 	unused *time.Timer
 	// pages is what it said last of its cache of pages.
 	pages segment.CacheStats
-	// leaving tells that new queries go to another process, ending that it was asked to end.
-	leaving, ending bool
+	// limit is what the system lets it have, as statusField counts; 0: unknown.
+	limit int64
+	// leaving tells that new queries go to another process, ending that it was asked to end,
+	// exhausted that it leaves because its memory is used up.
+	leaving, ending, exhausted bool
+	// examining tells that somebody looks at its memory.
+	examining bool
 	// reason and status tell how it ended, killed when, if somebody killed it.
 	reason, status string
 	killed         time.Time
@@ -145,6 +151,7 @@ func (p *process) start() error {
 	cmd := exec.Command(p.w.cfg.Command[0], p.w.cfg.Command[1:]...)
 	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.Env = append(os.Environ(), engine.AllocatorSettings)
 	if m := p.w.cfg.Memory; m != nil {
 		if f, size, err := m.Share(); err == nil {
 			defer f.Close()
@@ -205,7 +212,7 @@ func (p *process) greet() error {
 		return err
 	}
 	p.mu.Lock()
-	p.shared = r.Shared
+	p.shared, p.limit = r.Shared, r.Limit
 	p.mu.Unlock()
 	return nil
 }
@@ -297,9 +304,10 @@ func (p *process) condemn() {
 	p.killIfAlone()
 }
 
-// killIfAlone kills a process that has only queries that do not stop. p.mu is held.
+// killIfAlone kills a process that is to go and has no queries but those that do not stop.
+// p.mu is held.
 func (p *process) killIfAlone() {
-	if p.leaving && p.stuck > 0 && p.users == p.stuck {
+	if p.leaving && (p.stuck > 0 || p.exhausted) && p.users == p.stuck {
 		_ = p.cmd.Process.Kill()
 	}
 }
@@ -341,6 +349,8 @@ func (p *process) finish(wasReady bool, err error) {
 	p.mu.Lock()
 	switch {
 	case p.ending:
+	case p.exhausted && p.stuck == 0:
+		p.reason = reasonMemory
 	case p.leaving:
 		p.reason = reasonStuck
 	case !wasReady:
@@ -379,6 +389,8 @@ func (p *process) finish(wasReady bool, err error) {
 	case "":
 	case reasonStart:
 		p.w.log.Error("query worker: the process cannot start; queries fail", "pid", pid, "error", err, "output", p.output.text())
+	case reasonMemory:
+		p.w.log.Warn("query worker: ended a process that ran out of memory", "pid", pid, "queries", users, "status", p.status, "output", p.output.text())
 	case reasonStuck:
 		p.w.log.Warn("query worker: killed a process with a query that did not stop", "pid", pid, "queries", users)
 	default:
@@ -397,6 +409,13 @@ func (p *process) killedWithin(since time.Time, limit time.Duration) bool {
 	return !p.killed.IsZero() && p.killed.Sub(since) < limit
 }
 
+// brokeDown tells whether the process ended because of what it ran, as far as is known.
+func (p *process) brokeDown() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.exhausted && (p.reason == reasonMemory || p.reason == reasonCrash && p.killed.IsZero())
+}
+
 // lost is the error of a query that the process took along.
 func (p *process) lost() error {
 	select {
@@ -407,11 +426,15 @@ func (p *process) lost() error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch p.reason {
-	case reasonMemory:
+	switch {
+	case p.exhausted && p.reason == reasonMemory:
+		return errs.New(errs.External,
+			"the query worker (process %d) was replaced because other queries had used up its memory; nothing was changed: send the query again", p.pid).WithRetryAfter(time.Second)
+	case p.reason == reasonMemory:
 		return errs.New(errs.RuntimeResourcesExhausted,
-			"the query worker (process %d) ran out of memory while the query ran, and was replaced; narrow its time range or group by fewer values", p.pid)
-	case reasonStuck:
+			"the query worker (process %d) ran out of memory while the query ran, and was replaced; narrow its time range or group by fewer values, or try again when fewer queries run",
+			p.pid).WithRetryAfter(time.Second)
+	case p.reason == reasonStuck:
 		return errs.New(errs.External,
 			"the query worker (process %d) was killed because another query could not be stopped; send the query again", p.pid).WithRetryAfter(time.Second)
 	}

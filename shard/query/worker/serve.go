@@ -87,6 +87,7 @@ func socket(fd uintptr) (*net.UnixConn, error) {
 // server is the child.
 type server struct {
 	engine  runner
+	limit   int64
 	memory  []byte
 	batches batches
 }
@@ -111,7 +112,7 @@ func serve(control *net.UnixConn, build string, open func(engine.Config) (runner
 	if err := s.open(&h.Settings, open); err != nil {
 		return refuse(control, err)
 	}
-	if _, err := control.Write(message(frameReady, ready{Shared: s.memory != nil})); err != nil {
+	if _, err := control.Write(message(frameReady, ready{Shared: s.memory != nil, Limit: s.limit})); err != nil {
 		return fmt.Errorf("query worker: answer the server: %w", err)
 	}
 	oob := make([]byte, unix.CmsgSpace(4))
@@ -168,7 +169,8 @@ func (s *server) open(set *settings, open func(engine.Config) (runner, error)) e
 	if err != nil {
 		return err
 	}
-	return limitMemory(set.HardLimit)
+	s.limit, err = limitMemory(set.HardLimit)
+	return err
 }
 
 // job is a request to run.

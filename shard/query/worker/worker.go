@@ -22,6 +22,8 @@ type Worker struct {
 	parses  *gate
 	cache   *cache
 	metrics *metrics
+	// suspects are statements that ran when processes ended.
+	suspects *suspects
 
 	mu     sync.Mutex // before process.mu
 	closed bool
@@ -48,7 +50,7 @@ func Open(cfg Config) (*Worker, error) {
 	}
 	cfg = cfg.withDefaults()
 	w := &Worker{
-		cfg: cfg, log: cfg.Logger, cache: newCache(cachedStatements), alive: map[*process]struct{}{},
+		cfg: cfg, log: cfg.Logger, cache: newCache(cachedStatements), alive: map[*process]struct{}{}, suspects: newSuspects(),
 		queries: newGate(cfg.Concurrency, cfg.Waiting, cfg.MaxWait),
 		parses:  newGate(cfg.Concurrency, cfg.Waiting, cfg.MaxWait),
 	}
@@ -106,7 +108,8 @@ func (w *Worker) Needs(ctx context.Context, req *query.Request) ([]query.Need, e
 // Query runs a SELECT, or an EXPLAIN of one, as engine.Engine does, but that emit may
 // get the stream in any pieces.
 //
-// Besides the engine's errors it returns errs.ShardBusy if too many queries wait,
+// Besides the engine's errors it returns errs.Unsupported for a statement that ran each time
+// when processes ended lately, errs.ShardBusy if too many queries wait,
 // errs.External if the process ended while the query ran, and
 // errs.RuntimeResourcesExhausted if that was for want of memory. A query that does not
 // stop when its context ends costs the process; Query returns when it is dead.
@@ -133,6 +136,11 @@ func (w *Worker) call(x *exchange) error {
 	w.users.Add(1)
 	w.mu.Unlock()
 	defer w.users.Done()
+	sql, database := x.statement()
+	if err := w.suspects.check(sql, database); err != nil {
+		return err
+	}
+	again := false
 	for {
 		p, err := w.process(x.ctx)
 		if err != nil {
@@ -145,9 +153,21 @@ func (w *Worker) call(x *exchange) error {
 		if err != nil {
 			return errs.Wrap(errs.Internal, err, "query worker")
 		}
-		if err = x.run(c); !errors.Is(err, errGone) {
-			return err
+		err = x.run(c)
+		if errors.Is(err, errGone) {
+			continue
 		}
+		switch {
+		case x.ended:
+			w.suspects.blame(sql, database)
+		case err == nil && x.emit != nil:
+			w.suspects.clear(sql, database)
+		}
+		if !x.ended && errs.CodeOf(err) == errs.RuntimeResourcesExhausted && w.examine(p) && x.emit == nil && !again {
+			again = true // to understand a statement takes little: others had used up the memory
+			continue
+		}
+		return err
 	}
 }
 

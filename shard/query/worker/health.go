@@ -1,0 +1,91 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/shard/query"
+)
+
+const (
+	// leastFree is the part of Config.hardLimit that a process must have left after a query
+	// failed for want of memory: what DuckDB may take by its own limit leaves a third.
+	leastFree = 4
+	// probeWait is how long a healthy process may take for probeSQL.
+	probeWait = time.Second
+)
+
+// probeSQL takes a parse, a plan and some threads, but little time and memory.
+const probeSQL = "SELECT count(*), max(i::VARCHAR) FROM range(10000) r(i)"
+
+// examine looks at a process after a query of it failed for want of memory, and has it
+// replaced if others would fail too: what it has given back may stay counted, in pieces that
+// are of no use. It tells whether the process is replaced.
+func (w *Worker) examine(p *process) bool {
+	p.mu.Lock()
+	skip := p.examining || p.leaving || p.err != nil
+	p.examining = p.examining || !skip
+	pid, limit := p.pid, p.limit
+	p.mu.Unlock()
+	if skip {
+		return p.isLeaving()
+	}
+	defer func() {
+		p.mu.Lock()
+		p.examining = false
+		p.mu.Unlock()
+	}()
+	used, err := dataSize(fmt.Sprintf("/proc/%d/status", pid))
+	if err == nil && limit > 0 && limit-used < w.cfg.hardLimit()/leastFree {
+		p.exhaust("memory", used, "limit", limit)
+		return true
+	}
+	if err := w.probe(p); err != nil {
+		p.exhaust("memory", used, "limit", limit, "error", err)
+		return true
+	}
+	return false
+}
+
+// probe runs a cheap statement on a process.
+func (w *Worker) probe(p *process) error {
+	if !p.use() {
+		return nil // it is about to go anyway
+	}
+	c, err := p.connect()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), probeWait)
+	defer cancel()
+	x := &exchange{ctx: ctx, query: &query.Request{SQL: probeSQL, Database: "public"}, emit: func([]byte) error { return nil }}
+	err = x.run(c)
+	if errs.CodeOf(err) == errs.ShardBusy {
+		return nil
+	}
+	return err
+}
+
+// exhaust has the process replaced because its memory is used up. Its other queries may go
+// on for Config.Drain.
+func (p *process) exhaust(facts ...any) {
+	p.w.replace(p)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.leaving {
+		return
+	}
+	p.leaving, p.exhausted = true, true
+	p.w.log.Warn("query worker: the process has no more memory for other queries and is replaced", append([]any{"pid", p.pid, "others", p.users}, facts...)...)
+	time.AfterFunc(p.w.cfg.Drain, p.kill)
+	p.killIfAlone()
+}
+
+// isLeaving tells whether new queries go to another process.
+func (p *process) isLeaving() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.leaving
+}

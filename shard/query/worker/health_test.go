@@ -1,0 +1,166 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"cordwood/proto/errs"
+)
+
+// TestExhausted has a query use up what the process may have: the next query is answered by
+// another process, those that run on the old one go on.
+func TestExhausted(t *testing.T) {
+	w := openWorker(t)
+	ctx, cancel := context.WithCancel(deadline(t))
+	running := begin(ctx, t, w, "wait")
+	pid := currentPID(w)
+	_, err := ask(deadline(t), w, "exhaust")
+	wantError(t, err, errs.RuntimeResourcesExhausted)
+	if errs.From(err).Status() != 503 {
+		t.Errorf("status %d", errs.From(err).Status())
+	}
+	if got := mustAsk(t, w, "SELECT 41 + 1"); got[0] != "42" {
+		t.Errorf("after it: %v", got)
+	}
+	if currentPID(w) == pid {
+		t.Error("the process is the same")
+	}
+	select {
+	case err := <-running:
+		t.Errorf("the query beside it ended with %v", err)
+	default:
+	}
+	if dead(pid) {
+		t.Error("the process of the query beside it has ended")
+	}
+	cancel()
+	wantError(t, await(t, running, "the query beside it"), errs.Cancelled)
+	eventually(t, "the end of the process", func() bool { return dead(pid) })
+	eventually(t, "the count", func() bool { return restarts(t, w, reasonMemory) == 1 })
+}
+
+// TestExhaustedDrain ends the queries of an exhausted process after a while, and says why.
+func TestExhaustedDrain(t *testing.T) {
+	w := openWorker(t, func(c *Config) { c.Drain = 100 * time.Millisecond })
+	running := begin(deadline(t), t, w, "wait")
+	_, err := ask(deadline(t), w, "exhaust")
+	wantError(t, err, errs.RuntimeResourcesExhausted)
+	err = await(t, running, "the query beside it")
+	wantError(t, err, errs.External, "other queries had used up its memory", "send the query again")
+	if e := errs.From(err); e.Status() != 503 || e.RetryAfter == 0 {
+		t.Errorf("not to be retried: %+v", e)
+	}
+	mustAsk(t, w, "SELECT 1")
+	if w.suspects.count.Load() != 0 {
+		t.Error("a statement is blamed for it")
+	}
+}
+
+// TestHealthy keeps a process whose query had enough of the engine's own limit.
+func TestHealthy(t *testing.T) {
+	w := openWorker(t)
+	mustAsk(t, w, "SELECT 1")
+	pid := currentPID(w)
+	for range 3 {
+		_, err := ask(deadline(t), w, "SELECT len(list(i)) FROM range(100000000) r(i)")
+		wantError(t, err, errs.RuntimeResourcesExhausted, "needs more memory")
+		if e := errs.From(err); e.Status() != 503 || e.RetryAfter == 0 {
+			t.Errorf("not to be retried: %+v", e)
+		}
+		mustAsk(t, w, "SELECT 1")
+	}
+	if currentPID(w) != pid {
+		t.Error("the process was replaced")
+	}
+}
+
+// TestGivesBack has a process count little after queries that took much and were stopped.
+func TestGivesBack(t *testing.T) {
+	w := openWorker(t)
+	mustAsk(t, w, "SELECT 1")
+	size := func() int64 {
+		n, err := dataSize(fmt.Sprintf("/proc/%d/status", currentPID(w)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := size()
+	for range 3 {
+		_, err := ask(deadline(t), w, "SELECT len(list_sort(list(i))) FROM range(100000000) r(i)")
+		wantError(t, err, errs.RuntimeResourcesExhausted)
+	}
+	// The stacks of threads that have begun since, and what Go keeps.
+	if after := size(); after > before+(128<<20) {
+		t.Errorf("%d MiB before, %d MiB after", before>>20, after>>20)
+	}
+}
+
+// TestAnalyzeElsewhere has a statement understood by another process when there was no memory.
+func TestAnalyzeElsewhere(t *testing.T) {
+	w := openWorker(t)
+	_, err := w.Analyze(deadline(t), "exhaust", "public")
+	wantError(t, err, errs.RuntimeResourcesExhausted) // by the second process as well
+	eventually(t, "the counts", func() bool { return restarts(t, w, reasonMemory) == 2 })
+	if _, err := w.Analyze(deadline(t), "SELECT 1", "public"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRefused refuses a statement that has ended a process twice, for a while.
+func TestRefused(t *testing.T) {
+	w := openWorker(t)
+	now := time.Now()
+	w.suspects.now = func() time.Time { return now }
+	for range refuseAt {
+		_, err := ask(deadline(t), w, "segfault")
+		wantError(t, err, errs.External, "send the query again")
+	}
+	mustAsk(t, w, "SELECT 1")
+	pid := currentPID(w)
+	_, err := ask(deadline(t), w, "segfault")
+	wantError(t, err, errs.Unsupported, "refused for 5m0s", "2 times")
+	_, err = w.Analyze(deadline(t), "segfault", "public")
+	wantError(t, err, errs.Unsupported, "refused")
+	if mustAsk(t, w, "SELECT 1"); currentPID(w) != pid {
+		t.Error("the process was replaced")
+	}
+	now = now.Add(refuseFor)
+	_, err = ask(deadline(t), w, "segfault")
+	wantError(t, err, errs.External)
+	_, err = ask(deadline(t), w, "segfault")
+	wantError(t, err, errs.Unsupported, "3 times")
+}
+
+// TestNotRefused forgets a statement that only ran beside another one, as soon as it is answered.
+func TestNotRefused(t *testing.T) {
+	w := openWorker(t)
+	beside := begin(deadline(t), t, w, "wait")
+	_, err := ask(deadline(t), w, "segfault")
+	wantError(t, err, errs.External)
+	wantError(t, await(t, beside, "the query beside it"), errs.External)
+	if n := w.suspects.count.Load(); n != 2 {
+		t.Errorf("%d statements are remembered, want both", n)
+	}
+	for range refuseAt {
+		w.suspects.blame("SELECT 1", "public")
+		if err := w.suspects.check("SELECT 1", "other"); err != nil {
+			t.Error(err)
+		}
+	}
+	wantError(t, w.suspects.check("SELECT 1", "public"), errs.Unsupported)
+	w.suspects.clear("SELECT 1", "public")
+	w.suspects.blame("SELECT 1", "public")
+	mustAsk(t, w, "SELECT 1")
+	w.suspects.blame("SELECT 1", "public")
+	mustAsk(t, w, "SELECT 1")
+	s := newSuspects()
+	for i := range 3 * maxSuspects {
+		s.blame(fmt.Sprint(i), "public")
+	}
+	if n := s.count.Load(); n != maxSuspects || len(s.byKey) != maxSuspects {
+		t.Errorf("%d statements are remembered", n)
+	}
+}

@@ -1,0 +1,109 @@
+package worker
+
+import (
+	"container/list"
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cordwood/proto/errs"
+)
+
+const (
+	// maxSuspects is how many statements are remembered that ran when a process ended.
+	maxSuspects = 256
+	// refuseAt is at how many of such ends a statement is refused, refuseFor for how long
+	// after the last one.
+	refuseAt  = 2
+	refuseFor = 5 * time.Minute
+)
+
+// suspects are the statements that ran when processes ended, which one of them probably
+// brought about. Clients send again what failed, so a statement that takes the process along,
+// and with it the queries of others, would do it again and again. One that was answered is
+// no suspect any more. It is safe for concurrent use.
+type suspects struct {
+	now func() time.Time
+	// count is the number of those remembered, so that nothing is computed as long as it is 0.
+	count atomic.Int64
+
+	mu    sync.Mutex // guards what follows
+	byKey map[suspectKey]*list.Element
+	order list.List // of *suspect, the latest first
+}
+
+type suspectKey [sha256.Size]byte
+
+type suspect struct {
+	key  suspectKey
+	ends int
+	last time.Time
+}
+
+func newSuspects() *suspects {
+	return &suspects{now: time.Now, byKey: map[suspectKey]*list.Element{}}
+}
+
+func keyOf(sql, database string) suspectKey {
+	return sha256.Sum256([]byte(fmt.Sprintf("%d\x00%s%s", len(database), database, sql)))
+}
+
+// check returns the error for a statement that is refused.
+func (s *suspects) check(sql, database string) error {
+	if s.count.Load() == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.byKey[keyOf(sql, database)]
+	if e == nil {
+		return nil
+	}
+	found := e.Value.(*suspect)
+	left := refuseFor - s.now().Sub(found.last)
+	if found.ends < refuseAt || left <= 0 {
+		return nil
+	}
+	left = max(left.Round(time.Second), time.Second)
+	return errs.New(errs.Unsupported,
+		"this statement was running each of the %d times when a query process ended, and is refused for %s; write it in another way, or narrow its time range", found.ends, left)
+}
+
+// blame notes that the statement ran on a process that ended.
+func (s *suspects) blame(sql, database string) {
+	key := keyOf(sql, database)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.byKey[key]
+	if e == nil {
+		e = s.order.PushFront(&suspect{key: key})
+		s.byKey[key] = e
+	}
+	s.order.MoveToFront(e)
+	found := e.Value.(*suspect)
+	found.ends++
+	found.last = s.now()
+	if s.order.Len() > maxSuspects {
+		oldest := s.order.Back()
+		s.order.Remove(oldest)
+		delete(s.byKey, oldest.Value.(*suspect).key)
+	}
+	s.count.Store(int64(s.order.Len()))
+}
+
+// clear forgets a statement that was answered.
+func (s *suspects) clear(sql, database string) {
+	if s.count.Load() == 0 {
+		return
+	}
+	key := keyOf(sql, database)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.byKey[key]; e != nil {
+		s.order.Remove(e)
+		delete(s.byKey, key)
+		s.count.Store(int64(s.order.Len()))
+	}
+}
