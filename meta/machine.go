@@ -47,7 +47,7 @@ type machine struct {
 
 var (
 	_ replica.BatchFSM = (*machine)(nil)
-	_ replica.Durable  = (*machine)(nil)
+	_ replica.Termed   = (*machine)(nil)
 )
 
 // answerer finds the result of a proposal that came before.
@@ -82,6 +82,13 @@ func (s *machine) refresh() (index uint64, err error) {
 
 // AppliedIndex is the index of the last command in the state.
 func (s *machine) AppliedIndex() uint64 { return s.applied.Load() }
+
+// AppliedTerm is the term of that command; 0 if the state cannot be read, which whoever
+// applies the next one finds.
+func (s *machine) AppliedTerm() (term uint64) {
+	_ = s.catalog.View(func(tx *catalog.Tx) error { _, term = tx.Applied(); return nil })
+	return term
+}
 
 // Apply applies one command.
 func (s *machine) Apply(index, term uint64, data []byte) any {

@@ -13,13 +13,16 @@ import (
 type fsm struct{ s *Shard }
 
 var (
-	_ replica.Durable = fsm{}
-	_ replica.Stager  = fsm{}
-	_ replica.Ahead   = fsm{}
+	_ replica.Termed = fsm{}
+	_ replica.Stager = fsm{}
+	_ replica.Ahead  = fsm{}
 )
 
 // AppliedIndex is the index of the last entry that the manifest holds.
 func (f fsm) AppliedIndex() uint64 { return f.s.base }
+
+// AppliedTerm is the term of that entry.
+func (f fsm) AppliedTerm() uint64 { return f.s.appliedTerm }
 
 // AheadIndex is the index up to which the manifest may be ahead of the log, because it
 // was taken over from another replica.

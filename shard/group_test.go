@@ -24,7 +24,7 @@ import (
 // group is a shard with replicas on several nodes, over the real transport and the real
 // service, on loopback addresses.
 type group struct {
-	t     *testing.T
+	t     testing.TB
 	setup func(node string, cfg *Config)
 	// incarnation is that of the shard, 1 if it is 0.
 	incarnation uint32
@@ -46,9 +46,10 @@ type groupNode struct {
 	raftOn  net.Listener
 	conn    *grpc.ClientConn
 
-	mu    sync.Mutex // guards shard and cut
+	mu    sync.Mutex // guards shard, cut and side
 	shard *Shard
 	cut   bool // nobody reaches it, and it reaches nobody
+	side  int  // it reaches the nodes of its side
 
 	cfg  Config
 	open *opened
@@ -66,6 +67,25 @@ func (n *groupNode) setCut(cut bool) {
 	n.cut = cut
 }
 
+func (n *groupNode) sideOf() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.side
+}
+
+// apart tells whether the network lets nothing pass between two nodes.
+func apart(a, b *groupNode) bool { return a.isCut() || b.isCut() || a.sideOf() != b.sideOf() }
+
+// part puts nodes on the other side of the network.
+func (g *group) part(side int, ids ...string) {
+	for _, id := range ids {
+		n := g.node(id)
+		n.mu.Lock()
+		n.side = side
+		n.mu.Unlock()
+	}
+}
+
 func (n *groupNode) setShard(s *Shard) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -79,7 +99,7 @@ func (n *groupNode) get(id uint32) (*Shard, bool) {
 }
 
 // newGroup founds a shard on the given nodes; setup may change their settings.
-func newGroup(t *testing.T, setup func(node string, cfg *Config), founders ...string) *group {
+func newGroup(t testing.TB, setup func(node string, cfg *Config), founders ...string) *group {
 	g := &group{t: t, nodes: map[string]*groupNode{}, setup: setup}
 	for _, id := range founders {
 		g.addNode(id)
@@ -90,7 +110,7 @@ func newGroup(t *testing.T, setup func(node string, cfg *Config), founders ...st
 	return g
 }
 
-func listen(t *testing.T) net.Listener {
+func listen(t testing.TB) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -107,7 +127,7 @@ func (g *group) addNode(id string) *groupNode {
 	var err error
 	n.network, err = transport.New(transport.Config{ClusterID: "test", NodeID: id, Dial: func(ctx context.Context, to string) (net.Conn, error) {
 		peer := g.node(to)
-		if peer == nil || n.isCut() || peer.isCut() {
+		if peer == nil || apart(n, peer) {
 			return nil, fmt.Errorf("node %s cannot be reached", to)
 		}
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", peer.raftOn.Addr().String())
@@ -151,7 +171,7 @@ type cuttable struct {
 }
 
 func (c *cuttable) Write(b []byte) (int, error) {
-	if c.a.isCut() || c.b.isCut() {
+	if apart(c.a, c.b) {
 		c.Close()
 		return 0, net.ErrClosed
 	}
@@ -160,7 +180,7 @@ func (c *cuttable) Write(b []byte) (int, error) {
 
 func (c *cuttable) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if c.a.isCut() || c.b.isCut() {
+	if apart(c.a, c.b) {
 		c.Close()
 		return 0, net.ErrClosed
 	}
@@ -176,7 +196,7 @@ func (g *group) config(id string, founders []string) Config {
 	cfg.FailStop = func(err error) { g.t.Errorf("node %s failed: %v", id, err) }
 	cfg.Peers = func(node string) (grpc.ClientConnInterface, error) {
 		peer := g.node(node)
-		if peer == nil || peer.isCut() || n.isCut() {
+		if peer == nil || apart(n, peer) {
 			return nil, fmt.Errorf("node %s cannot be reached", node)
 		}
 		return peer.conn, nil
@@ -219,7 +239,7 @@ func (g *group) open(id string, founders []string) *opened {
 	return n.open
 }
 
-type testWriter struct{ t *testing.T }
+type testWriter struct{ t testing.TB }
 
 func (w testWriter) Write(b []byte) (int, error) { w.t.Logf("%s", b); return len(b), nil }
 

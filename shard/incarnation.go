@@ -18,12 +18,33 @@ import (
 const (
 	incarnationFileName = "INCARNATION"
 	recoveredFileName   = "RECOVERED"
+	// recoveringFileName is there while Recover works: what it was to do must be done before the
+	// folder is used.
+	recoveringFileName = "RECOVERING"
 )
+
+// errRecovering is why a folder is not used.
+var errRecovering = errors.New("'cordwood recover' was cut short in it: run it again for this shard; until then the replica is not opened, as others may go on without knowing of it")
 
 // FolderIncarnation is the incarnation of the group that the replica in a shard's folder
 // belongs to; 0 if there is no replica in it. recovered tells that the folder was made the
 // only replica of that group by Recover.
 func FolderIncarnation(dir string) (incarnation uint32, recovered bool, err error) {
+	if _, err := os.Stat(filepath.Join(dir, recoveringFileName)); err == nil {
+		return 0, false, fmt.Errorf("%s: %w", dir, errRecovering)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return 0, false, err
+	}
+	incarnation, recovered, err = readIncarnation(dir)
+	if err == nil && incarnation > 0 && !recovered && replica.Fenced(filepath.Join(dir, raftDirName)) {
+		// By a version that had no such file.
+		return 0, false, fmt.Errorf("%s: %w", dir, errRecovering)
+	}
+	return incarnation, recovered, err
+}
+
+// readIncarnation is FolderIncarnation for a folder that may be half recovered.
+func readIncarnation(dir string) (incarnation uint32, recovered bool, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, incarnationFileName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -103,7 +124,17 @@ type Recovery struct {
 func PeekCopy(dir string, id uint32) (Recovery, error) {
 	var r Recovery
 	var err error
-	if r.Before, _, err = FolderIncarnation(dir); err != nil {
+	if r.Before, _, err = readIncarnation(dir); err != nil {
+		return r, err
+	}
+	// One that was cut short has perhaps given the folder its number already.
+	if b, err := os.ReadFile(filepath.Join(dir, recoveringFileName)); err == nil {
+		wanted := uint32(0)
+		if n, err := fmt.Sscanf(string(b), "incarnation %d\n", &wanted); n != 1 || err != nil || wanted == 0 {
+			return r, fmt.Errorf("%s does not say which incarnation was to be made: %q", filepath.Join(dir, recoveringFileName), b)
+		}
+		r.Before = wanted - 1
+	} else if !errors.Is(err, fs.ErrNotExist) {
 		return r, err
 	}
 	if r.Before == 0 {
@@ -122,30 +153,49 @@ func PeekCopy(dir string, id uint32) (Recovery, error) {
 
 // Recover makes the replica in a shard's folder the only one of a new incarnation of the
 // shard: for a shard that has lost most of its replicas for good. What only they have is
-// lost. The folder must not be in use. See replica.Recover.
+// lost. The folder must not be in use. See replica.Recover. If it is cut short the folder
+// is not opened before it has been called again.
 func Recover(dir string, id uint32, nodeID string) (Recovery, error) {
 	r, err := PeekCopy(dir, id)
+	if err == nil {
+		err = r.run(dir, id, nodeID, recoverSteps)
+	}
 	if err != nil {
 		return r, fmt.Errorf("shard %d: recover: %w", id, err)
 	}
+	return r, nil
+}
+
+// recoverSteps is how many steps Recover has.
+const recoverSteps = 5
+
+// run takes the first steps of Recover; tests take some of them.
+func (r *Recovery) run(dir string, id uint32, nodeID string, steps int) error {
 	cfg := replica.RecoverConfig{Dir: filepath.Join(dir, raftDirName), NodeID: nodeID}
 	st, _, err := manifest.Read(manifest.Config{FS: vfs.OS, Dir: dir, ShardID: id})
 	if err == nil {
 		cfg.StateIndex, cfg.StateTerm = st.AppliedIndex, st.AppliedTerm
 		cfg.State = func(w io.Writer) error { return writeSnapshot(w, id, st) }
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return r, fmt.Errorf("shard %d: recover: %w", id, err)
-	}
-	if _, err := replica.Recover(cfg); err != nil {
-		return r, fmt.Errorf("shard %d: %w", id, err)
+		return err
 	}
 	r.Incarnation = r.Before + 1
 	text := fmt.Sprintf("made the only replica of incarnation %d by 'cordwood recover' on node %s, at entry %d of term %d\n", r.Incarnation, nodeID, max(r.LastIndex, r.StateIndex), r.LastTerm)
-	if err := putText(dir, recoveredFileName, text); err != nil {
-		return r, fmt.Errorf("shard %d: recover: %w", id, err)
+	for i, step := range [recoverSteps]func() error{
+		func() error { return putText(dir, recoveringFileName, fmt.Sprintf("incarnation %d\n", r.Incarnation)) },
+		func() error { _, err := replica.Recover(cfg); return err },
+		func() error { return putText(dir, recoveredFileName, text) },
+		func() error { return setIncarnation(dir, r.Incarnation) },
+		func() error {
+			return errors.Join(os.Remove(filepath.Join(dir, recoveringFileName)), vfs.OS.SyncDir(dir))
+		},
+	} {
+		if i == steps {
+			return nil
+		}
+		if err := step(); err != nil {
+			return err
+		}
 	}
-	if err := setIncarnation(dir, r.Incarnation); err != nil {
-		return r, fmt.Errorf("shard %d: recover: %w", id, err)
-	}
-	return r, nil
+	return nil
 }

@@ -56,6 +56,12 @@ func IsDamaged(err error) bool {
 	return errors.As(err, &state) || errors.Is(err, replica.ErrDamaged) || errors.Is(err, errOldManifest)
 }
 
+// Diverged says why the replica in a shard's folder has another past than the others of its
+// group; empty: nobody has found that. See replica.Diverged.
+func Diverged(dir string) (why string, err error) {
+	return replica.Diverged(filepath.Join(dir, raftDirName))
+}
+
 // checkSegment checks at the start what can be checked at once: size and footer, and
 // the whole of a file that was found damaged before. Damage does not keep the shard
 // from starting; the segment is set aside when it is made live.

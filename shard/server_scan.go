@@ -130,6 +130,14 @@ func (s *server) recent(ctx context.Context, id uint32, maxStaleness time.Durati
 		return nil, unreachable(id)
 	}
 	age, known := sh.replica.Staleness()
+	if (!known || age > maxStaleness) && sh.Leads() {
+		// The others can tell at once.
+		index, err := sh.ReadBarrier(ctx)
+		if err != nil {
+			return nil, err
+		}
+		age, known, minIndex = 0, true, max(minIndex, index)
+	}
 	if !known || age > maxStaleness {
 		what := "it is not known how far behind it is"
 		if known {

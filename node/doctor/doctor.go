@@ -312,7 +312,18 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 			d.know(file)
 		}
 	}
-	d.knowAll(filepath.Join(dir, "incoming"))
+	for name, what := range map[string][2]string{
+		"RECOVERING":    {"run 'cordwood recover' for this shard again", "'cordwood recover' was cut short: the replica is not opened"},
+		"raft/DIVERGED": {"have it made anew with 'cordwood shard rebuild', and keep this folder until no row is missed", "the replica holds what its leader had lost, because a disk went back in time: it is not opened"},
+	} {
+		if file := filepath.Join(dir, name); exists(d.path(file)) {
+			d.find(Attention, file, what[0], "%s", what[1])
+			d.know(file)
+		}
+	}
+	for _, name := range []string{"incoming", "expired"} {
+		d.knowAll(filepath.Join(dir, name))
+	}
 	if entries, _ := os.ReadDir(d.path(filepath.Join(dir, "lost+found"))); len(entries) > 0 {
 		d.find(Attention, filepath.Join(dir, "lost+found"), "remove the files if their rows are not missed", "%d segment files that nothing explained were set aside", len(entries))
 		d.knowAll(filepath.Join(dir, "lost+found"))
@@ -345,13 +356,13 @@ func readSegment(dir string, m *segment.Meta) error {
 
 // strangers names files that no part of the folder explains.
 func (d *doctor) strangers() {
-	for _, name := range []string{"PEERS", "meta/FENCED", secret.FileName} {
+	for _, name := range []string{"PEERS", "CLOCK", "meta/FENCED", secret.FileName} {
 		if exists(d.path(name)) {
 			d.know(name)
 		}
 	}
 	// What 'cordwood recover' and new incarnations of shards left behind.
-	for _, pattern := range []string{"meta.retired-*", filepath.Join("shards", "*.incarnation-*")} {
+	for _, pattern := range []string{"meta.retired-*", filepath.Join("shards", "*.incarnation-*"), filepath.Join("shards", "*.diverged-*")} {
 		aside, _ := filepath.Glob(d.path(pattern))
 		for _, path := range aside {
 			rel, _ := filepath.Rel(d.cfg.DataDir, path)

@@ -321,6 +321,36 @@ func TestShardMadeAnew(t *testing.T) {
 	}
 }
 
+// TestDivergedFolder: the folder of a replica that has another past than the others is kept when the
+// replica is made anew.
+func TestDivergedFolder(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	for _, id := range []string{"1", "2"} {
+		if err := os.MkdirAll(filepath.Join(dir, id, "raft"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "1", "raft", "DIVERGED"), []byte("why\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := newHost(t, dir, &catalog{changed: make(chan struct{})}, &created{})
+	for _, id := range []uint32{1, 2, 1} { // once more, as after a crash
+		if err := h.drop(ctx, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(kept) != 1 || !strings.Contains(kept[0], "1.diverged-") {
+		t.Errorf("folders that are left: %v, %v", kept, err)
+	}
+	h.count(nil)
+	if got := h.Left(); !slices.Equal(got, []uint32{1}) {
+		t.Errorf("told are %v, want that of shard 1", got)
+	}
+}
+
 // TestFailedReplica goes on without a replica that does not open, and reports it.
 func TestFailedReplica(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

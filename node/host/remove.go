@@ -10,10 +10,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"cordwood/proto/metapb"
+	"cordwood/shard"
 )
 
 // goneSuffix ends the name of a folder whose replica was removed and which is being
@@ -45,6 +47,9 @@ func (h *Host) drop(ctx context.Context, id uint32) error {
 			h.cfg.Logger.Info("a removed replica closed with an error", "shard", id, "error", err)
 		}
 	}
+	if err := h.keepDiverged(id); err != nil {
+		return err
+	}
 	// The folder gets another name before the note of it goes: whatever happens between,
 	// a folder of that shard is never taken for a new one's.
 	dir := h.dir(id)
@@ -57,6 +62,27 @@ func (h *Host) drop(ctx context.Context, id uint32) error {
 	if err := os.RemoveAll(dir + goneSuffix); err != nil {
 		return fmt.Errorf("delete the folder of shard %d: %w", id, err)
 	}
+	return nil
+}
+
+// divergedMark stands between the number of a shard and the second at which its folder was set
+// aside because it has another past than the others. It may hold the last copy of rows that were
+// acknowledged, so only the operator deletes it.
+const divergedMark = ".diverged-"
+
+// keepDiverged sets the folder of a replica aside that has another past than the others.
+func (h *Host) keepDiverged(id uint32) error {
+	dir := h.dir(id)
+	why, err := shard.Diverged(dir)
+	if err != nil || why == "" {
+		return err
+	}
+	aside := fmt.Sprint(dir, divergedMark, time.Now().Unix())
+	if err := os.Rename(dir, aside); err != nil {
+		return fmt.Errorf("set aside the folder of shard %d: %w", id, err)
+	}
+	h.cfg.Logger.Error("a replica that is made anew has another past than the others: its folder is kept, as rows that were acknowledged may be only there; its segments are Parquet files; delete it when it is not needed",
+		"shard", id, "folder", aside, "why", why)
 	return nil
 }
 
@@ -86,8 +112,9 @@ func (h *Host) count(known map[uint32]bool) {
 	}
 	var unknown []uint32
 	for _, e := range entries {
-		// Folders that were set aside are called ID.incarnation-N.
+		// Folders that were set aside are called ID.incarnation-N or ID.diverged-SECONDS.
 		name, _, _ := strings.Cut(e.Name(), ".incarnation-")
+		name, _, _ = strings.Cut(name, divergedMark)
 		if id, err := strconv.ParseUint(name, 10, 32); err == nil && (!known[uint32(id)] || name != e.Name()) && !slices.Contains(unknown, uint32(id)) {
 			unknown = append(unknown, uint32(id))
 		}

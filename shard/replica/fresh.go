@@ -83,14 +83,15 @@ func (f *freshness) since(applied func(index uint64) bool) (time.Time, bool) {
 
 // Staleness tells how old what this member has applied may be at most, by its own clock:
 // whatever was acknowledged longer ago is there, but for what another leader acknowledged that
-// this member could not hear of for as long as a deposed one goes on, the heartbeat's timeout. It
-// is 0 on the leader. known is false if the member has heard too little since it was opened.
+// this member could not hear of for as long as a deposed one goes on, the heartbeat's timeout. On
+// the leader it is how long ago the newest heartbeats were sent that a majority of voters has
+// answered. known is false if the member has heard too little since it was opened, or leads.
 func (r *Replica) Staleness() (d time.Duration, known bool) {
 	if r.failure() != nil {
 		return 0, false
 	}
-	if r.IsLeader() {
-		return 0, true
+	if term, leads := r.leadsIn(); leads {
+		return r.confirmedAge(term)
 	}
 	at, known := r.wire.fresh.since(r.hasApplied)
 	if !known {

@@ -38,13 +38,14 @@ func (r *Replica) watchLeadership() {
 		case <-r.stop:
 			return
 		case <-r.failed:
-			r.setReady(false)
+			r.setReady(0)
 			return
 		case leads := <-r.raft.LeaderCh():
 			r.metrics.changes.Inc()
-			r.setReady(false)
-			if leads && r.barrier() {
-				r.setReady(true)
+			r.setReady(0)
+			term := r.raft.CurrentTerm()
+			if leads && r.barrier() && r.raft.CurrentTerm() == term {
+				r.setReady(term)
 			}
 		}
 	}
@@ -70,13 +71,15 @@ func (r *Replica) barrier() bool {
 	return false
 }
 
-func (r *Replica) setReady(ready bool) {
+// setReady notes in which term this member leads and has applied all that was committed
+// before; 0: it does not.
+func (r *Replica) setReady(term uint64) {
 	r.leading.Lock()
 	defer r.leading.Unlock()
-	if r.ready == ready {
+	if r.ready == (term > 0) && r.readyTerm == term {
 		return
 	}
-	r.ready = ready
+	r.ready, r.readyTerm = term > 0, term
 	close(r.changed)
 	r.changed = make(chan struct{})
 }

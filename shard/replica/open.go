@@ -16,6 +16,9 @@ func (r *Replica) open() (err error) {
 	if err := makeDirs(filepath.Join(cfg.Dir, "log"), filepath.Join(cfg.Dir, "snapshots")); err != nil {
 		return err
 	}
+	if err := checkMark(cfg.Dir); err != nil {
+		return err
+	}
 	g := newGuard(cfg.AppendDeadline, cfg.Logger.With("group", cfg.Group), cfg.DiskFull, func(err error) {
 		r.metrics.failed()
 		r.fail(err)
@@ -50,6 +53,15 @@ func (r *Replica) open() (err error) {
 	if err := finishInstall(r.store, snaps); err != nil {
 		return err
 	}
+	past := &history{dir: cfg.Dir, held: r.committed}
+	if fsm, ok := cfg.FSM.(Termed); ok {
+		past.command, past.term = fsm.AppliedIndex(), fsm.AppliedTerm()
+	}
+	if err := past.check(r.store); err != nil {
+		return err
+	}
+	r.store.history, snaps.history, snaps.outdated = past, past, r.outdated
+	r.snaps = snaps
 	held := r.fsm.Applied()
 	if ahead, ok := cfg.FSM.(Ahead); ok && held <= ahead.AheadIndex() {
 		held = 0
@@ -117,6 +129,15 @@ func (r *Replica) leads(id raft.ServerID, term uint64) bool {
 		return false
 	}
 	return slices.ContainsFunc(running.GetConfiguration().Configuration().Servers, func(s raft.Server) bool { return s.ID == id })
+}
+
+// committed is the last entry that this member knows to be committed.
+func (r *Replica) committed() uint64 {
+	held := r.fsm.Applied()
+	if running := r.ref.Load(); running != nil {
+		held = max(held, running.CommitIndex())
+	}
+	return held
 }
 
 // lastIndex is the last index of the log, once raft runs.

@@ -66,8 +66,45 @@ func (r *Replica) verifyRounds() {
 		if now == nil {
 			return
 		}
-		now.err = r.raft.VerifyLeader().Error()
+		now.err = r.verifyOnce()
 		close(now.done)
+	}
+}
+
+// verifyOnce asks all members whether this one still leads. Raft sends the heartbeats, but it
+// counts the answers of learners, and answers to what was sent before it was asked: they do not
+// keep others from having elected somebody. The wire tells which voters answered since.
+func (r *Replica) verifyOnce() error {
+	term, round := r.raft.CurrentTerm(), r.wire.rounds.Add(1)
+	asked := make(chan error, 1)
+	r.inflight.Add(1) // the caller is counted, so nobody has stopped waiting
+	go func() {
+		defer r.inflight.Done()
+		asked <- r.raft.VerifyLeader().Error()
+	}()
+	for {
+		changed, moved := r.LeadsChanged(), r.wire.move()
+		switch {
+		case r.raft.CurrentTerm() != term || r.raft.State() != raft.Leader || !r.IsLeader():
+			return raft.ErrLeadershipLost
+		case r.wire.newest.Load() > term:
+			return raft.ErrLeadershipLost // some member knows a newer term, and raft will notice
+		case r.votersConfirmed(term, round):
+			return nil
+		}
+		select {
+		case err := <-asked:
+			if err != nil {
+				return err
+			}
+			asked = nil
+		case <-moved:
+		case <-changed:
+		case <-r.failed:
+			return r.failErr
+		case <-r.stop:
+			return ErrClosed
+		}
 	}
 }
 
@@ -76,10 +113,12 @@ func (r *Replica) verifyRounds() {
 // It has been applied here when it is returned. Only the leader can tell; on others the
 // reason of the error is NotLeader.
 func (r *Replica) ReadIndex(ctx context.Context) (index, term uint64, err error) {
-	if !r.IsLeader() {
+	term, leads := r.leadsIn()
+	if !leads {
 		return 0, 0, r.refusal(raft.ErrNotLeader)
 	}
-	term = r.raft.CurrentTerm()
+	// Whoever was deposed and elected again a moment ago does not know yet what others committed
+	// in between: the term is the one in which everything before was applied.
 	commit := r.raft.CommitIndex()
 	// The only voter needs nobody to tell it that it leads; and its raft may be waiting for
 	// room on the disk, which is no reason not to read. Whoever else came to vote after the
@@ -94,8 +133,6 @@ func (r *Replica) ReadIndex(ctx context.Context) (index, term uint64, err error)
 		}
 		return 0, 0, r.notLeader(err)
 	}
-	// A leader that was deposed and elected again in between applied all that others
-	// committed before it was ready again.
 	if now := r.raft.CurrentTerm(); now != term || !r.IsLeader() {
 		return 0, 0, r.notLeader(fmt.Errorf("the term changed from %d to %d meanwhile", term, now))
 	}

@@ -210,6 +210,12 @@ func readFence(dir string) ([]string, error) {
 	return strings.Fields(string(b)), err
 }
 
+// Fenced tells whether Recover has been at work in a member's directory.
+func Fenced(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, fenceFile))
+	return err == nil
+}
+
 // fence is what refuses requests of the nodes on the list.
 func (r *Replica) fence(nodes []string) func(string) string {
 	return func(node string) string {

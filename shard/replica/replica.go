@@ -36,6 +36,7 @@ type Replica struct {
 	cfg     Config
 	raft    *raft.Raft
 	store   *logStore
+	snaps   *snapshotStore
 	fsm     *fsmAdapter
 	metrics *metrics
 	wire    *wire
@@ -51,10 +52,11 @@ type Replica struct {
 	closing  bool
 	inflight sync.WaitGroup
 
-	// leading guards the three fields below it.
-	leading sync.Mutex
-	ready   bool          // leads, and has applied all that was committed before
-	changed chan struct{} // closed, and replaced, when ready changes
+	// leading guards the four fields below it.
+	leading   sync.Mutex
+	ready     bool          // leads, and has applied all that was committed before
+	readyTerm uint64        // the term in which that is so
+	changed   chan struct{} // closed, and replaced, when one of them changes
 
 	failOnce sync.Once
 	failed   chan struct{} // closed when the replica failed; failErr is set before
@@ -168,10 +170,19 @@ func (r *Replica) Snapshot() error {
 // IsLeader tells whether this replica leads and has applied all that was
 // committed before it did. It may be out of date when it is read.
 func (r *Replica) IsLeader() bool {
+	_, leads := r.leadsIn()
+	return leads
+}
+
+// leadsIn is IsLeader with the term in which everything before it was applied.
+func (r *Replica) leadsIn() (term uint64, leads bool) {
 	r.leading.Lock()
 	defer r.leading.Unlock()
-	return r.ready && r.failure() == nil
+	return r.readyTerm, r.ready && r.failure() == nil
 }
+
+// Term is raft's term, as this replica knows it.
+func (r *Replica) Term() uint64 { return r.raft.CurrentTerm() }
 
 // Failed is closed when the replica has failed for good; Err tells why.
 func (r *Replica) Failed() <-chan struct{} { return r.failed }
@@ -241,6 +252,9 @@ func (r *Replica) close() error {
 	r.end()
 	r.store.close()
 	err := r.shutdown(r.raft).Error()
+	if r.failure() != nil {
+		err = errors.Join(err, r.wire.Close()) // raft does it only for who shuts it down first
+	}
 	r.watching.Wait()
 	err = errors.Join(err, r.store.backend.Close())
 	r.metrics.unregister()

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/hashicorp/go-hclog"
@@ -22,7 +23,14 @@ import (
 // snapshotStore keeps raft's snapshots, each with a checksum of what raft notes beside it:
 // raft's own covers the content only. It lies in the header of the content, which goes to other
 // members as it is; what they note of it is the same.
-type snapshotStore struct{ raft.SnapshotStore }
+type snapshotStore struct {
+	raft.SnapshotStore
+	// installing is the index of the snapshot of another member that raft is to install, and
+	// outdated tells whether this member has come further meanwhile.
+	installing atomic.Uint64
+	outdated   func(index, term uint64) (bool, error)
+	history    *history
+}
 
 // snapshotSink is a snapshot that is written.
 type snapshotSink struct {
@@ -32,11 +40,22 @@ type snapshotSink struct {
 
 func openSnapshots(dir string, logger hclog.Logger) (*snapshotStore, error) {
 	files, err := raft.NewFileSnapshotStoreWithLogger(dir, 2, logger)
-	return &snapshotStore{files}, err
+	return &snapshotStore{SnapshotStore: files}, err
 }
 
-// Create begins a snapshot.
+// Create begins a snapshot. Raft's main goroutine calls it for one that it installs: nothing is
+// appended or committed meanwhile.
 func (s *snapshotStore) Create(version raft.SnapshotVersion, index, term uint64, members raft.Configuration, membersIndex uint64, trans raft.Transport) (raft.SnapshotSink, error) {
+	if s.installing.Load() > 0 {
+		old, err := s.outdated(index, term)
+		if err == nil && old {
+			err = errOutdated
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.history.replaced.Store(true)
+	}
 	return s.create(version, index, term, members, membersIndex, trans)
 }
 

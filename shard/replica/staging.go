@@ -3,6 +3,7 @@ package replica
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -30,6 +31,48 @@ const (
 	stageHold = time.Minute
 )
 
+// errOutdated is why a snapshot is not installed: the member has what it stands for.
+var errOutdated = errors.New("this member has come further than the snapshot meanwhile")
+
+// outdated tells whether this member has applied what a snapshot of another one stands for. Raft
+// would go back to it: it does not compare, and a snapshot may be late, because it was held here
+// while its leader gave up and sent the next one. An error says that the two have a different past,
+// or that nobody can tell.
+func (r *Replica) outdated(index, term uint64) (bool, error) {
+	if r.raft.AppliedIndex() < index {
+		return false, nil
+	}
+	have, known, err := r.termOf(index)
+	switch {
+	case err != nil:
+		return false, err
+	case !known:
+		return false, fmt.Errorf("a snapshot of index %d is late: this member has applied entries up to %d, and cut its log behind it", index, r.raft.AppliedIndex())
+	case have != term:
+		err := r.store.history.diverged("the leader has a snapshot of index %d and term %d, and this replica applied an entry of term %d there", index, term, have)
+		r.store.latch(err)
+		return false, err
+	}
+	return true, nil
+}
+
+// termOf is the term of the entry with an index, if log or newest snapshot still tell.
+func (r *Replica) termOf(index uint64) (term uint64, known bool, err error) {
+	var l raft.Log
+	err = r.store.GetLog(index, &l)
+	if err == nil {
+		return l.Term, true, nil
+	}
+	if !errors.Is(err, raft.ErrLogNotFound) {
+		return 0, false, err
+	}
+	list, err := r.snaps.List()
+	if err != nil || len(list) == 0 || list[0].Index != index {
+		return 0, false, err
+	}
+	return list[0].Term, true, nil
+}
+
 // takeSnapshot gives a snapshot that a leader sends to raft, once what it names is here.
 func (r *Replica) takeSnapshot(rpc raft.RPC, req *raft.InstallSnapshotRequest) {
 	answers := rpc.RespChan
@@ -37,7 +80,17 @@ func (r *Replica) takeSnapshot(rpc raft.RPC, req *raft.InstallSnapshotRequest) {
 		_, _ = io.Copy(io.Discard, rpc.Reader) // the connection must be read to its end
 		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}, Term: r.raft.CurrentTerm()}, err)
 	}
-	if err := r.stage(&rpc, req); err != nil {
+	// A snapshot that is late has nothing fetched for it.
+	old, err := r.outdated(req.LastLogIndex, req.LastLogTerm)
+	if err == nil && old && req.Term >= r.raft.CurrentTerm() {
+		_, _ = io.Copy(io.Discard, rpc.Reader)
+		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}, Term: req.Term, Success: true}, nil)
+		return
+	}
+	if err == nil {
+		err = r.stage(&rpc, req)
+	}
+	if err != nil {
 		refuse(fmt.Errorf("replica %s on node %s: snapshot of index %d is not taken yet: %w", r.cfg.Group, r.cfg.NodeID, req.LastLogIndex, err))
 		return
 	}
@@ -50,6 +103,11 @@ func (r *Replica) takeSnapshot(rpc raft.RPC, req *raft.InstallSnapshotRequest) {
 		answers <- raft.RPCResponse{Error: raft.ErrRaftShutdown}
 		return
 	}
+	r.snaps.installing.Store(req.LastLogIndex)
+	defer func() {
+		r.snaps.installing.Store(0)
+		r.store.history.replaced.Store(false)
+	}()
 	installed := make(chan raft.RPCResponse, 1)
 	rpc.RespChan = installed
 	if !r.wire.pass(rpc) {

@@ -87,6 +87,8 @@ type logStore struct {
 	metrics *metrics
 	// sums has the store put a checksum into every entry: the backend has none.
 	sums bool
+	// history keeps what was applied from being taken back; nil: nothing was.
+	history *history
 
 	mu      sync.Mutex // guards what is below; held for moments only
 	sizes   sizes
@@ -199,6 +201,10 @@ func (s *logStore) StoreLogs(logs []*raft.Log) error {
 	for _, l := range logs {
 		bytes += entryBytes(l)
 	}
+	if err := s.history.storing(logs); err != nil {
+		s.latch(err)
+		return err
+	}
 	stored := logs
 	if s.sums {
 		stored = withSums(logs)
@@ -267,6 +273,14 @@ func (s *logStore) entriesOf(bytes int64, last uint64) uint64 {
 func (s *logStore) DeleteRange(from, to uint64) error {
 	first, err := s.backend.FirstIndex()
 	if err != nil {
+		return err
+	}
+	last, err := s.backend.LastIndex()
+	if err != nil {
+		return err
+	}
+	if err := s.history.cutting(from, to, last); err != nil {
+		s.latch(err)
 		return err
 	}
 	err = s.change(fmt.Sprintf("delete entries %d to %d", from, to), func() error { return s.backend.DeleteRange(from, to) })

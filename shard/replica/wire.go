@@ -2,6 +2,7 @@ package replica
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -47,16 +48,25 @@ type wire struct {
 	// leads tells whether this member leads another one, in a term.
 	leads func(id raft.ServerID, term uint64) bool
 
+	// rounds counts the questions to the other members whether this one still leads.
+	rounds atomic.Uint64
+	// newest is the highest term that a member answered with; it changes with mu held.
+	newest atomic.Uint64
+
 	mu    sync.Mutex // guards the fields below
 	peers map[string]peerProgress
+	// moved is closed, and replaced, when members have answered; nil if nobody waits.
+	moved chan struct{}
 	// away has the members that did not answer their last append.
 	away map[string]absence
 }
 
-// peerProgress is what the last answer of a member said.
+// peerProgress is what the answers of a member said.
 type peerProgress struct {
-	at   time.Time
-	last uint64
+	at   time.Time // when the last one came
+	last uint64    // the end of its log
+	// confirmed is the newest message that it answered as one that follows this member.
+	confirmed confirmation
 }
 
 // wireWithPreVote is a wire over a transport that knows pre-votes; raft looks for the
@@ -176,7 +186,13 @@ func (w *wire) electNow() {
 func (w *wire) heard(id raft.ServerID, resp *raft.AppendEntriesResponse) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.peers[string(id)] = peerProgress{time.Now(), resp.LastLog}
+	if resp.Term > w.newest.Load() {
+		w.newest.Store(resp.Term)
+		w.tell()
+	}
+	p := w.peers[string(id)]
+	p.at, p.last = time.Now(), resp.LastLog
+	w.peers[string(id)] = p
 	if away, ok := w.away[string(id)]; ok {
 		close(away.back)
 		delete(w.away, string(id))
@@ -202,12 +218,20 @@ func (w *wire) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *ra
 			return err
 		}
 	}
+	c := confirmation{term: args.Term, round: w.rounds.Load(), sent: time.Now()}
 	err := w.Transport.AppendEntries(id, addr, args, resp)
 	switch {
+	case err != nil && !beat:
+		w.lost(id, args.Term)
 	case err == nil:
 		w.heard(id, resp)
-	case !beat:
-		w.lost(id, args.Term)
+		if resp.Success && resp.Term == args.Term {
+			w.confirm(id, c)
+		}
+		if beat && resp.Term > args.Term {
+			// For raft any answer to a heartbeat renews the lease.
+			return fmt.Errorf("node %s is in term %d, and this one leads in term %d", id, resp.Term, args.Term)
+		}
 	}
 	return err
 }
@@ -260,16 +284,19 @@ var errBehind = errors.New("the member is behind, and nothing is written: it is 
 
 // run hands the answers on. After one that is no success raft takes no more of them, and may
 // nevertheless go on to send: the pipeline is closed then, so that it does not wait for room
-// for ever, and with it whoever wants to stop raft.
+// for ever, and with it whoever wants to stop raft. An append that was not answered is not handed
+// on: raft would take it for an answer, and go on as leader without one. Its next append finds
+// the pipeline closed.
 func (p *wirePipeline) run() {
 	for {
 		select {
 		case f := <-p.AppendPipeline.Consumer():
-			failed := f.Error() != nil
-			if !failed {
-				p.w.heard(p.id, f.Response())
-				failed = !f.Response().Success || f.Response().Term > f.Request().Term
+			if f.Error() != nil {
+				_ = p.AppendPipeline.Close() // raft closes it once more, and gets the error then
+				return
 			}
+			p.w.heard(p.id, f.Response())
+			failed := !f.Response().Success || f.Response().Term > f.Request().Term
 			select {
 			case p.out <- f:
 			case <-p.done:

@@ -1,0 +1,107 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"cordwood/shard/replica"
+)
+
+// leaseMost is how long a leader that no voter answers may go on: the lease of a second, which
+// begins anew with the last answer, and time for a slow machine.
+const leaseMost = 1200 * time.Millisecond
+
+// isolate parts the leader of a group from the other voters, and lets it keep the learners.
+func (g *group) isolate(l *opened, voters ...string) time.Time {
+	var others []string
+	for _, id := range voters {
+		if id != l.cfg.NodeID {
+			others = append(others, id)
+		}
+	}
+	g.part(1, others...)
+	return time.Now()
+}
+
+// acknowledged waits until the other side has elected a leader and acknowledged a batch, and
+// sends when.
+func (g *group) acknowledged(ctx context.Context, not *opened, data []byte) <-chan time.Time {
+	at := make(chan time.Time, 1)
+	go func() {
+		for ctx.Err() == nil {
+			for _, o := range g.followers(not) {
+				if o.replica.CheckLeads() == nil {
+					if _, err := o.put(data); err == nil {
+						at <- time.Now()
+						return
+					}
+				}
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	return at
+}
+
+// TestLease: a leader that no voter answers any more stops within its lease, and until then it does
+// not say that what it has is newer than it is.
+func TestLease(t *testing.T) {
+	for try := range 3 {
+		t.Run(fmt.Sprint(try), func(t *testing.T) {
+			g := newGroup(t, nil, "a", "b", "c")
+			l := g.leader()
+			l.mustPut(batch(head(1, 9, 1), "old"))
+			cut := g.isolate(l, "a", "b", "c")
+			for ctx := wait(t); l.replica.IsLeader() && ctx.Err() == nil; {
+				asked := time.Since(cut)
+				if d, known := l.replica.Staleness(); known && l.replica.IsLeader() && d < asked-50*time.Millisecond {
+					t.Fatalf("%v after it was cut off it says that it is %v behind", asked, d)
+				}
+				<-time.After(time.Millisecond)
+			}
+			if took := time.Since(cut); took > leaseMost {
+				t.Errorf("it led for %v after it was cut off, want at most %v", took, leaseMost)
+			}
+		})
+	}
+}
+
+// TestLearnerConfirmsNothing: a learner is no part of the majority that elects another leader, so
+// its answers do not make a read of an old leader right.
+func TestLearnerConfirmsNothing(t *testing.T) {
+	for try := range 3 {
+		t.Run(fmt.Sprint(try), func(t *testing.T) {
+			g := newGroup(t, nil, "a", "b", "c")
+			l := g.leader()
+			g.addNode("d")
+			d := g.open("d", nil)
+			g.change(l, replica.AddLearner, "d")
+			l.mustPut(batch(head(1, 9, 1), "old"))
+			g.wantRows(d, 1, "old")
+			cut := g.isolate(l, "a", "b", "c")
+			acked := g.acknowledged(wait(t), l, batch(head(1, 9, 2), "new"))
+			for ctx := wait(t); ctx.Err() == nil; {
+				begun := time.Now()
+				if _, err := l.ReadBarrier(ctx); err != nil {
+					break
+				}
+				if begun.Sub(cut) > 50*time.Millisecond {
+					t.Fatalf("a read that began %v after the leader was cut off from all other voters was confirmed", begun.Sub(cut))
+				}
+			}
+			select {
+			case <-acked: // the other side went on
+			case <-wait(t).Done():
+				t.Fatal("nobody else leads")
+			}
+			if _, err := l.ReadBarrier(wait(t)); err == nil {
+				t.Error("a deposed leader confirms a read")
+			}
+		})
+	}
+}

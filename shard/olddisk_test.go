@@ -1,0 +1,171 @@
+package shard
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cordwood/shard/replica"
+)
+
+// snapshotDisk copies the folder of a replica, which must not be open.
+func (g *group) snapshotDisk(id string) (copied string) {
+	g.t.Helper()
+	copied = filepath.Join(g.t.TempDir(), "old")
+	if err := os.CopyFS(copied, os.DirFS(g.node(id).cfg.Dir)); err != nil {
+		g.t.Fatal(err)
+	}
+	return copied
+}
+
+// setBack puts a copy in the place of a replica's folder.
+func (g *group) setBack(id, copied string) {
+	g.t.Helper()
+	dir := g.node(id).cfg.Dir
+	if err := os.RemoveAll(dir); err != nil {
+		g.t.Fatal(err)
+	}
+	if err := os.CopyFS(dir, os.DirFS(copied)); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// TestOldDisk sets the disk of one replica back, so that it elects a leader that has not got what
+// another one acknowledged. That one does not take it back in silence: it ends, and does not open
+// again before it is made anew.
+func TestOldDisk(t *testing.T) {
+	for _, flushed := range []bool{false, true} {
+		t.Run(fmt.Sprint("flushed ", flushed), func(t *testing.T) {
+			failed := make(chan error, 10)
+			g := newGroup(t, func(_ string, cfg *Config) { cfg.FailStop = func(err error) { failed <- err } }, "a", "b", "c")
+			g.leader()
+			g.put(batch(head(1, 9, 1), "one"))
+			g.wantRows(g.node("c").open, 1, "one")
+			g.stop("c")
+			old := g.snapshotDisk("c")
+			g.open("c", nil)
+			g.stop("b")
+			g.put(batch(head(1, 9, 2), "two")) // by a and c
+			g.wantRows(g.node("a").open, 1, "one", "two")
+			g.wantRows(g.node("c").open, 1, "one", "two")
+			a := g.node("a").open
+			if flushed {
+				a.flush()
+				g.stop("a")
+			} else {
+				g.part(1, "a") // what is only in its log is known to be committed until it ends
+			}
+			g.stop("c")
+			g.setBack("c", old)
+			g.open("c", nil)
+			g.open("b", nil)
+			for i := uint64(3); i < 8; i++ {
+				g.put(batch(head(1, 9, i), fmt.Sprint("new", i)))
+			}
+			if flushed {
+				a = g.open("a", nil)
+			} else {
+				g.part(0, "a")
+			}
+			var err error
+			select {
+			case err = <-failed:
+			case <-wait(t).Done():
+				t.Fatal("it goes on")
+			}
+			if !strings.Contains(err.Error(), "went back in time") {
+				t.Errorf("it ends because of %v", err)
+			}
+			if rows := a.rows(1); len(rows) != 2 || rows[1] != "two" {
+				t.Errorf("a shows %v", rows)
+			}
+			g.stop("a")
+			if _, err := Open(g.joined(g.node("a"))); !IsDamaged(err) {
+				t.Errorf("the replica opens again: %v", err)
+			}
+			if why, err := replica.Diverged(filepath.Join(a.cfg.Dir, raftDirName)); err != nil || why == "" {
+				t.Errorf("the folder says %q, %v", why, err)
+			}
+			if diff := g.leader().rows(1); len(diff) != 6 {
+				t.Errorf("the others show %v", diff)
+			}
+			// Made anew, it is a member again.
+			if err := os.RemoveAll(a.cfg.Dir); err != nil {
+				t.Fatal(err)
+			}
+			l := g.leader()
+			g.change(l, replica.Remove, "a")
+			g.node("a").cfg.Bootstrap = false
+			anew := g.open("a", nil)
+			g.change(l, replica.AddLearner, "a")
+			g.wantRows(anew, 1, l.rows(1)...)
+		})
+	}
+}
+
+// TestRecoverCutShort ends 'recover' after each of its steps. The folder is not opened before it has been
+// run again, so that there is never a second leader; then it is the only replica of the next
+// incarnation, and no other one.
+func TestRecoverCutShort(t *testing.T) {
+	g := newGroup(t, nil, "a", "b", "c")
+	g.put(batch(head(1, 9, 1), "one"))
+	g.wantRows(g.node("a").open, 1, "one")
+	for _, id := range []string{"a", "b", "c"} {
+		g.stop(id)
+	}
+	a := g.node("a")
+	before := g.snapshotDisk("a")
+	for steps := range recoverSteps {
+		g.setBack("a", before)
+		r, err := PeekCopy(a.cfg.Dir, testShard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.run(a.cfg.Dir, testShard, "a", steps); err != nil {
+			t.Fatal(err)
+		}
+		for _, incarnation := range []uint32{1, 2} {
+			g.incarnation = incarnation
+			s, err := Open(g.joined(a))
+			switch {
+			case steps == 0 && incarnation == 1: // nothing was done
+				if err != nil {
+					t.Fatal(err)
+				}
+				(&opened{s, t, a.cfg}).crash()
+			case steps > 0 && err == nil:
+				t.Fatalf("after %d steps it opens as incarnation %d", steps, incarnation)
+			case steps > 0 && !strings.Contains(err.Error(), "cut short"):
+				t.Errorf("after %d steps: %v", steps, err)
+			}
+			if steps == 0 {
+				break
+			}
+		}
+		got, err := Recover(a.cfg.Dir, testShard, "a")
+		if err != nil || got.Before != 1 || got.Incarnation != 2 {
+			t.Fatalf("after %d steps, run again: %+v, %v", steps, got, err)
+		}
+		if have, recovered, err := FolderIncarnation(a.cfg.Dir); have != 2 || !recovered || err != nil {
+			t.Errorf("after %d steps, run again: incarnation %d, recovered %v, %v", steps, have, recovered, err)
+		}
+		g.incarnation = 2
+		o := g.open("a", nil)
+		g.put(batch(head(1, 9, uint64(2+steps)), "more")) //nolint:gosec // a small number
+		if rows := o.rows(1); len(rows) != 2 {
+			t.Errorf("after %d steps, run again: rows %v", steps, rows)
+		}
+		g.stop("a")
+	}
+	// The same by a version that wrote the log first, and was ended after that.
+	g.setBack("a", before)
+	if _, err := replica.Recover(replica.RecoverConfig{Dir: filepath.Join(a.cfg.Dir, raftDirName), NodeID: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	g.incarnation = 1
+	if _, err := Open(g.joined(a)); err == nil || !strings.Contains(err.Error(), "cut short") {
+		t.Errorf("a folder that is half recovered opens: %v", err)
+	}
+}

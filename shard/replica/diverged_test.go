@@ -1,0 +1,191 @@
+package replica
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// lateSnapshot opens a group of two, has the leader take a snapshot and goes on. It returns the
+// follower and its state machine, and what sends the snapshot once more, which a test may change.
+func lateSnapshot(t *testing.T, kind LogKind) (follower *Replica, fsm *list, send func(change func(*raft.InstallSnapshotRequest)) (*raft.InstallSnapshotResponse, error)) {
+	ids := []string{"n1", "n2"}
+	trans, fsms := map[string]*raft.InmemTransport{}, map[string]*list{}
+	for _, id := range ids {
+		_, trans[id] = raft.NewInmemTransport(raft.ServerAddress(id))
+	}
+	trans["n1"].Connect("n2", trans["n2"])
+	trans["n2"].Connect("n1", trans["n1"])
+	var members []*Replica
+	for _, id := range ids {
+		fsms[id] = &list{}
+		r, err := Open(Config{Group: "test", NodeID: id, Dir: t.TempDir(), FSM: fsms[id], Bootstrap: true, Founders: ids, Transport: trans[id], Log: kind, TrailingLogs: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Close() })
+		members = append(members, r)
+	}
+	leader := waitAny(t, members...)
+	follower = members[0]
+	if follower == leader {
+		follower = members[1]
+	}
+	mustPropose(t, leader, "a", "b")
+	if err := leader.Snapshot(); err != nil {
+		t.Fatal(err)
+	}
+	mustPropose(t, leader, "c", "d")
+	index, term, err := leader.ReadIndex(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := follower.WaitApplied(within(t), index); err != nil {
+		t.Fatal(err)
+	}
+	snaps, err := leader.snaps.List()
+	if err != nil || len(snaps) != 1 {
+		t.Fatalf("snapshots: %v, %v", snaps, err)
+	}
+	meta, content, err := leader.snaps.Open(snaps[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = content.Close()
+	id := leader.cfg.NodeID
+	return follower, fsms[follower.cfg.NodeID], func(change func(*raft.InstallSnapshotRequest)) (*raft.InstallSnapshotResponse, error) {
+		req := &raft.InstallSnapshotRequest{
+			RPCHeader:       raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(id), Addr: []byte(id)},
+			SnapshotVersion: meta.Version, Term: term, LastLogIndex: meta.Index, LastLogTerm: meta.Term,
+			Configuration: raft.EncodeConfiguration(meta.Configuration), ConfigurationIndex: meta.ConfigurationIndex, Size: int64(len(b)),
+		}
+		change(req)
+		resp := &raft.InstallSnapshotResponse{}
+		err := trans[id].InstallSnapshot(raft.ServerID(follower.cfg.NodeID), raft.ServerAddress(follower.cfg.NodeID), req, resp, bytes.NewReader(b))
+		return resp, err
+	}
+}
+
+// TestLateSnapshot: a snapshot of what a member has applied already, which was held up on its way,
+// does not set the member back.
+func TestLateSnapshot(t *testing.T) {
+	kinds(t, func(t *testing.T, kind LogKind) {
+		follower, fsm, send := lateSnapshot(t, kind)
+		resp, err := send(func(*raft.InstallSnapshotRequest) {})
+		if err != nil || !resp.Success {
+			t.Errorf("the answer is %+v, %v; the leader would send it for ever", resp, err)
+		}
+		wantList(t, fsm, []string{"a", "b", "c", "d"})
+		if last := follower.Stats().LastIndex; fsm.restored != 0 || last < 4 {
+			t.Errorf("restored %d times, the log ends with %d", fsm.restored, last)
+		}
+		// The same, found only when raft is about to install it.
+		follower.snaps.installing.Store(1)
+		list, err := follower.snaps.List()
+		if err != nil || len(list) != 0 {
+			t.Fatalf("snapshots of the follower: %v, %v", list, err)
+		}
+		if _, err := follower.snaps.Create(raft.SnapshotVersionMax, 3, 2, raft.Configuration{}, 1, nil); err == nil {
+			t.Error("a snapshot that is late by then is installed")
+		}
+		follower.snaps.installing.Store(0)
+	})
+}
+
+// TestSnapshotOfAnotherPast: a member that has applied another entry than the one that a snapshot of
+// its leader ends with does not follow it.
+func TestSnapshotOfAnotherPast(t *testing.T) {
+	kinds(t, func(t *testing.T, kind LogKind) {
+		follower, fsm, send := lateSnapshot(t, kind)
+		if _, err := send(func(req *raft.InstallSnapshotRequest) { req.LastLogTerm += 7 }); err == nil || !strings.Contains(err.Error(), "went back in time") {
+			t.Errorf("the answer is %v", err)
+		}
+		select {
+		case <-follower.Failed():
+		case <-time.After(10 * time.Second):
+			t.Fatal("it goes on")
+		}
+		wantList(t, fsm, []string{"a", "b", "c", "d"})
+		if err := follower.Close(); err != nil {
+			t.Error(err)
+		}
+		if why, err := Diverged(follower.cfg.Dir); err != nil || why == "" {
+			t.Errorf("the mark says %q, %v", why, err)
+		}
+	})
+}
+
+// termed is a list that knows the term of what is durable.
+type termed struct {
+	*list
+	term uint64
+}
+
+func (l termed) AppliedTerm() uint64 { return l.term }
+
+// TestStateOfAnotherPast: a log whose entry is of another term than what the state has at its index
+// does not open, and nothing is changed.
+func TestStateOfAnotherPast(t *testing.T) {
+	kinds(t, func(t *testing.T, kind LogKind) {
+		dir, fsm := t.TempDir(), &list{}
+		r := mustOpen(t, config(dir, kind, fsm))
+		mustPropose(t, r, "a", "b", "c")
+		index, term, err := r.ReadIndex(within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		again := &list{durable: fsm.all(), durableIndex: index, applied: index}
+		if r, err = Open(config(dir, kind, termed{again, term})); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second time because of the mark
+			if _, err := Open(config(dir, kind, termed{again, term + 1})); err == nil || !strings.Contains(err.Error(), "went back in time") {
+				t.Errorf("it opens: %v", err)
+			}
+		}
+	})
+}
+
+// TestHistory: what was applied is not taken back by the log store, whoever asks.
+func TestHistory(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		from, to, last uint64
+		replaced, ok   bool
+	}{
+		{"entries that nobody committed", 8, 10, 10, false, true},
+		{"the last one that was committed", 7, 10, 10, false, false},
+		{"all of the log", 1, 10, 10, false, false},
+		{"all of it, for the state of another member", 1, 10, 10, true, true},
+		{"the beginning, behind a snapshot", 1, 6, 10, false, true},
+	} {
+		h := &history{dir: t.TempDir(), held: func() uint64 { return 7 }}
+		h.replaced.Store(c.replaced)
+		if err := h.cutting(c.from, c.to, c.last); (err == nil) != c.ok {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	h := &history{dir: t.TempDir(), command: 5, term: 2}
+	for _, c := range []struct {
+		index, term uint64
+		ok          bool
+	}{{5, 2, true}, {4, 1, true}, {6, 9, true}, {5, 3, false}} {
+		if err := h.storing([]*raft.Log{{Index: c.index, Term: c.term}}); (err == nil) != c.ok {
+			t.Errorf("an entry %d of term %d: %v", c.index, c.term, err)
+		}
+	}
+}
