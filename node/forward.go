@@ -123,25 +123,40 @@ func (f *forwardMeta) Propose(ctx context.Context, req *metapb.ProposeRequest) (
 	return resp, err
 }
 
-// Watch asks the leader, whose state nobody is ahead of.
+// Watch asks the leader, whose state nobody is ahead of. Any member would answer, also one that lags:
+// that a majority still follows this one is asked first.
 func (f *forwardMeta) Watch(req *metapb.WatchRequest, out grpc.ServerStreamingServer[metapb.WatchResponse]) error {
 	var failed error
 	err := f.leader(out.Context(), metadataGroup, f.members, func(_ string, conn grpc.ClientConnInterface) error {
-		in, err := metapb.NewMetaClient(conn).Watch(out.Context(), req)
+		client := metapb.NewMetaClient(conn)
+		now, err := client.ReadIndex(out.Context(), &metapb.ReadIndexRequest{})
 		if err != nil {
 			return err
 		}
-		first, err := pipe(in.Recv, out.Send)
+		in, err := client.Watch(out.Context(), req)
+		if err != nil {
+			return err
+		}
+		first, err := pipe(in.Recv, func(m *metapb.WatchResponse) error {
+			if m.Index < now.Index {
+				return errs.New(errs.Internal, "the state of %s is that of command %d, and command %d was acknowledged before it was asked for; try again", metadataGroup, m.Index, now.Index)
+			}
+			return out.Send(m)
+		})
 		return streamed(&failed, first, err)
 	})
 	return either(err, failed)
 }
 
-// ReadPipelines asks a member.
+// ReadPipelines asks the leader, for the same reason.
 func (f *forwardMeta) ReadPipelines(req *metapb.ReadPipelinesRequest, out grpc.ServerStreamingServer[metapb.ReadPipelinesResponse]) error {
 	var failed error
 	err := f.leader(out.Context(), metadataGroup, f.members, func(_ string, conn grpc.ClientConnInterface) error {
-		in, err := metapb.NewMetaClient(conn).ReadPipelines(out.Context(), req)
+		client := metapb.NewMetaClient(conn)
+		if _, err := client.ReadIndex(out.Context(), &metapb.ReadIndexRequest{}); err != nil {
+			return err
+		}
+		in, err := client.ReadPipelines(out.Context(), req)
 		if err != nil {
 			return err
 		}

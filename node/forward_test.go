@@ -1,13 +1,95 @@
 package node
 
 import (
+	"context"
+	"net"
 	"slices"
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
 )
+
+// fakeMember is a member of the metadata group that is at a command.
+type fakeMember struct {
+	metapb.UnimplementedMetaServer
+	leader string // empty: it leads
+	index  uint64 // of its state
+	read   uint64 // what it says was acknowledged
+}
+
+func (m *fakeMember) ReadIndex(context.Context, *metapb.ReadIndexRequest) (*metapb.ReadIndexResponse, error) {
+	if m.leader != "" {
+		e := errs.New(errs.ShardNotReady, "it leads not").WithReason(errs.NotLeader)
+		e.Leader = m.leader
+		return nil, errs.ToGRPC(e)
+	}
+	return &metapb.ReadIndexResponse{Index: m.read, Term: 1}, nil
+}
+
+func (m *fakeMember) Watch(_ *metapb.WatchRequest, out grpc.ServerStreamingServer[metapb.WatchResponse]) error {
+	return out.Send(&metapb.WatchResponse{Index: m.index, Reset_: true})
+}
+
+func (m *fakeMember) ReadPipelines(_ *metapb.ReadPipelinesRequest, out grpc.ServerStreamingServer[metapb.ReadPipelinesResponse]) error {
+	if m.leader != "" {
+		return errs.ToGRPC(errs.New(errs.Internal, "a member that lags was asked"))
+	}
+	return nil
+}
+
+// serveMember serves a member and returns a connection to it.
+func serveMember(t *testing.T, m metapb.MetaServer) grpc.ClientConnInterface {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := grpc.NewServer()
+	metapb.RegisterMetaServer(srv, m)
+	go func() { _ = srv.Serve(l) }()
+	t.Cleanup(srv.Stop)
+	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// TestForwardedState: what operators see of the metadata, as backups do, is the leader's state and holds
+// all that was acknowledged, although the member of this node, which is asked first, lags.
+func TestForwardedState(t *testing.T) {
+	behind, leader := &fakeMember{leader: "b", index: 3}, &fakeMember{index: 9, read: 9}
+	conns := map[string]grpc.ClientConnInterface{"a": serveMember(t, behind), "b": serveMember(t, leader)}
+	forwarded := metapb.NewMetaClient(serveMember(t, &forwardMeta{forward: &forward{
+		members: func() []string { return []string{"a", "b"} },
+		dial:    func(node string) (grpc.ClientConnInterface, error) { return conns[node], nil },
+	}}))
+	state := func() (*metapb.WatchResponse, error) {
+		stream, err := forwarded.Watch(t.Context(), &metapb.WatchRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stream.Recv()
+	}
+	if got, err := state(); err != nil || got.Index != 9 {
+		t.Errorf("the state is %v, %v, want the leader's", got, err)
+	}
+	stream, err := forwarded.ReadPipelines(t.Context(), &metapb.ReadPipelinesRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Recv(); errs.CodeOf(errs.FromGRPC(err)) == errs.Internal {
+		t.Error(err)
+	}
+	leader.read = 10 // its state is behind what it says
+	if got, err := state(); err == nil {
+		t.Errorf("a state that lacks what was acknowledged is given: %v", got)
+	}
+}
 
 // TestForwardKeepsTheList: who is named as the leader is asked next, and the list of nodes,
 // which is others' too, stays as it was.

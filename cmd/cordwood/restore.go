@@ -61,7 +61,7 @@ stay, others are emptied and filled anew. Queries see a table while it is being 
 	fs.BoolVar(&intoExisting, "into-existing", false, "restore into databases that have other tables")
 	fs.BoolVar(&replace, "replace", false, "drop tables of the same names first, with their rows")
 	fs.BoolVar(&cfg.NoPipelines, "no-pipelines", false, "leave the pipelines out")
-	fs.BoolVar(&cfg.MetadataOnly, "metadata-only", false, "leave the rows out; such tables are begun anew by a later restore")
+	fs.BoolVar(&cfg.MetadataOnly, "metadata-only", false, "leave the rows out; the tables take rows at once, and a later restore of their rows needs --replace")
 	return cmd
 }
 

@@ -278,7 +278,11 @@ func (s *restoration) makeTable(ctx context.Context, from *schemapb.Table) error
 	}
 	cmd := &metapb.Command{Op: &metapb.Command_TruncateTable{TruncateTable: &metapb.TruncateTable{Database: from.Database, Name: from.Name}}}
 	if rt.had == nil {
-		t := &schemapb.Table{Database: from.Database, Name: from.Name, Options: options, Restored: &schemapb.Restored{BackupId: s.b.Id}}
+		t := &schemapb.Table{Database: from.Database, Name: from.Name, Options: options}
+		if !s.cfg.MetadataOnly {
+			// Until it is complete it takes no rows of others, so that it may be emptied.
+			t.Restored = &schemapb.Restored{BackupId: s.b.Id}
+		}
 		for _, c := range from.Columns {
 			c := proto.CloneOf(c)
 			c.Id = 0

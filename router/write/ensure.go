@@ -45,6 +45,9 @@ func (w *Writer) ensure(ctx context.Context, req *request) error {
 		}
 	}
 	for _, t := range pending {
+		if err := t.restoring(); err != nil {
+			return err
+		}
 		if err := t.adopt(); err != nil {
 			return err
 		}
@@ -53,6 +56,17 @@ func (w *Writer) ensure(ctx context.Context, req *request) error {
 		}
 	}
 	return nil
+}
+
+// restoring refuses rows for a table that a restore has not filled yet: if that is run again it
+// empties the table, and where rows merge, those of the backup come later than what is written now.
+func (t *target) restoring() error {
+	r := t.table.Restored
+	if r == nil || r.Complete {
+		return nil
+	}
+	return errs.New(errs.TableUnavailable, "table %s is being restored from backup %s and takes no rows until it is complete; if the restore broke off, run it again, or drop the table", t.name(), r.BackupID).
+		WithRetryAfter(10 * time.Second)
 }
 
 // maxWarnings bounds the warnings of one answer.

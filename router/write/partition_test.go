@@ -105,6 +105,33 @@ func TestDividesAnew(t *testing.T) {
 	}
 }
 
+// TestRestoring: a table that a restore is filling takes no rows, be it known before or made
+// meanwhile; once it is complete it does.
+func TestRestoring(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	table := merging(t, m, s, schema.Placement{Epoch: 1, ShardID: 1})
+	for _, c := range []struct {
+		restored *schema.Restored
+		taken    bool
+	}{{&schema.Restored{BackupID: "b1"}, false}, {&schema.Restored{BackupID: "b1", Complete: true}, true}, {nil, true}} {
+		next := *table
+		next.Version++
+		next.Restored = c.restored
+		table = &next
+		m.put(table)
+		before := len(s.got)
+		_, err := newWriter(t, m, s).Write(t.Context(), hosts(1))
+		switch {
+		case c.taken && err != nil, !c.taken && err == nil:
+			t.Errorf("restored %+v: %v", c.restored, err)
+		case !c.taken:
+			if e := errs.From(err); e.Code != errs.TableUnavailable || e.Status() != 503 || e.RetryAfter == 0 || len(s.got) != before {
+				t.Errorf("restored %+v: %v, %d batches", c.restored, err, len(s.got)-before)
+			}
+		}
+	}
+}
+
 // TestWaitsWhileClosed: while the rows of a table are handed over nothing is sent, and
 // then everything goes to where they are.
 func TestWaitsWhileClosed(t *testing.T) {
