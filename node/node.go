@@ -41,6 +41,7 @@ import (
 
 	"cordwood/meta"
 	"cordwood/meta/metaclient"
+	"cordwood/node/clocks"
 	"cordwood/node/discovery"
 	"cordwood/node/host"
 	"cordwood/node/reach"
@@ -189,7 +190,8 @@ type node struct {
 	reach     *reach.Monitor
 	member    *meta.Meta // nil without the role meta
 	meta      *metaclient.Client
-	host      *host.Host // nil without the role shard
+	host      *host.Host     // nil without the role shard
+	clocks    *clocks.Clocks // likewise
 	shards    *shardclient.Client
 	// operators answers the calls of backup and restore.
 	operators *operatorServer

@@ -10,6 +10,7 @@ import (
 
 	"cordwood/meta"
 	"cordwood/meta/metaclient"
+	"cordwood/node/clocks"
 	"cordwood/node/host"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
@@ -91,6 +92,9 @@ func (n *node) openShards(memory int64) error {
 		}
 		return schema.EffectiveTTL(t.Options[schema.OptionTTL], database)
 	}
+	if n.clocks, err = clocks.New(clocks.Config{Meta: n.meta, NodeID: n.data.nodeID, File: n.cfg.dir("CLOCK"), Logger: n.log}); err != nil {
+		return err
+	}
 	n.host = host.New(host.Config{
 		Dir: shardDir, NodeID: n.data.nodeID, Catalog: n.meta, Logger: n.log, Registerer: n.registry,
 		Created: n.data.hasShard, MarkCreated: n.data.addShards, MarkGone: n.data.dropShard,
@@ -103,7 +107,7 @@ func (n *node) openShards(memory int64) error {
 				ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: n.data.nodeID, Bootstrap: o.Bootstrap, Founders: o.Founders,
 				Transport: transport, Peers: n.nodes.Dial, Fetch: fetch,
 				FlushBytes: int64(n.cfg.Shard.FlushBytes), FlushAge: n.cfg.Shard.FlushAge,
-				Pool: pool, Budget: budget, Compaction: compactions, TTL: ttl,
+				Pool: pool, Budget: budget, Compaction: compactions, TTL: ttl, Agreed: n.clocks.Agreed, Seen: n.clocks.Seen(),
 				LogDeadline: n.cfg.Disk.WriteDeadline, Space: n.disk.space, DiskFull: n.disk.found,
 				Logger: n.log, Registerer: n.registry, FailStop: n.failStop,
 			})
@@ -162,6 +166,7 @@ func (n *node) startShards() error {
 	if err := n.host.Start(); err != nil {
 		return err
 	}
+	n.run("comparing clocks", n.clocks.Run)
 	n.run("following placement", n.host.Run)
 	n.run("scrubbing", func(ctx context.Context) error { return n.scrub(ctx, n.host) })
 	return nil

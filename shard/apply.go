@@ -118,7 +118,7 @@ func (s *Shard) applyWrites(index, term uint64, e *entry, ready []decoded) (*app
 	}
 
 	s.mu.Lock()
-	s.state.tick(e.time)
+	s.tick(e.time)
 	bytes := s.active.Bytes()
 	first := s.active.Empty()
 	rows := 0
@@ -255,7 +255,7 @@ func appendNew(ids []uint64, id uint64) []uint64 {
 func (s *Shard) applyDrop(index, term uint64, e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state.tick(e.time)
+	s.tick(e.time)
 	s.state.drop(e.tableID)
 	s.active.Drop(e.tableID)
 	for _, f := range s.frozen {
@@ -276,7 +276,7 @@ func (s *Shard) applyDefine(index, term uint64, e *entry) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state.tick(e.time)
+	s.tick(e.time)
 	for _, d := range defs {
 		s.define(d)
 	}
@@ -292,7 +292,7 @@ func (s *Shard) applyExpire(index, term uint64, e *entry) {
 	order := s.ids.upcoming()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state.tick(e.time)
+	s.tick(e.time)
 	for _, c := range e.cutoffs {
 		if !s.state.expire(c, order) {
 			continue

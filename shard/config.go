@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -61,6 +62,9 @@ type Config struct {
 	FlushAge time.Duration
 	// Now is the clock, which tests set. The default value is time.Now.
 	Now func() time.Time
+	// Monotonic tells how much time has passed since some moment, and is not set by anybody. The
+	// default value is the monotonic clock of the process, or, if Now is set, goes by that.
+	Monotonic func() time.Duration
 	// FlushIdle is how long no row may have come before a memtable of at least an eighth
 	// of FlushBytes is flushed: what is there is sorted and compressed while nothing else
 	// is to do, and queries read it faster from then on. The default value is 5 s.
@@ -98,6 +102,13 @@ type Config struct {
 	// TTL returns the ttl of a table that is in force now; it is asked for every table
 	// once every FlushAge. The default value goes by the option of the table alone.
 	TTL func(*schema.Table) schema.TTL
+	// Agreed returns the time that the clocks of a majority of the nodes have come to, and vouches
+	// that what TTL returns is at most a minute old. An error keeps rows from expiring. It must not
+	// block. Nil: there are no other nodes.
+	Agreed func(context.Context) (time.Time, error)
+	// Seen is what the clock of the node said last before this process, as far as that is
+	// known; see clock.go.
+	Seen time.Time
 
 	// FS holds the manifest and the segments; the log is on the real one. The default
 	// value is vfs.OS.
@@ -135,6 +146,14 @@ func (c Config) withDefaults() Config {
 	c.FlushBytes = or(c.FlushBytes, 64<<20)
 	c.FlushLogBytes = or(c.FlushLogBytes, 128<<20)
 	c.FlushAge = or(c.FlushAge, 5*time.Minute)
+	if c.Monotonic == nil && c.Now != nil {
+		now, first := c.Now, c.Now()
+		c.Monotonic = func() time.Duration { return now().Sub(first) }
+	}
+	if c.Monotonic == nil {
+		first := time.Now()
+		c.Monotonic = func() time.Duration { return time.Since(first) }
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -44,7 +44,7 @@ func (s *Shard) DefineTable(ctx context.Context, tables ...*schemapb.Table) erro
 			bytes += len(encoded[n]) + 4
 			n++
 		}
-		e := entry{kind: kindDefine, time: s.now().UnixNano(), tables: encoded[:n]}
+		e := entry{kind: kindDefine, time: s.entryTime(), tables: encoded[:n]}
 		if _, err := s.replica.Propose(ctx, appendEntry(nil, &e)); err != nil {
 			return fmt.Errorf("shard %d: define %d tables, %q.%q first: %w", s.cfg.ID, n, tables[0].Database, tables[0].Name, err)
 		}

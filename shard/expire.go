@@ -23,13 +23,28 @@ type expiryClock struct {
 	mono   time.Time // the last good reading of the monotonic clock
 	wall   time.Time // and of the other at the same moment
 	warned bool
+	held   bool // the time is far ahead of what was seen last
+	// ahead is since when, by the monotonic clock, that is so.
+	ahead time.Duration
 }
 
-// now returns the time by which rows may expire: t, or, if that is too far ahead, what
-// time it should be by the monotonic clock. sound is false the first time that it is.
-func (c *expiryClock) now(t time.Time) (use time.Time, sound bool) { return c.at(t, t.Round(0)) }
+// far tells whether a time is so far ahead of what was seen last that rows must not expire by it
+// yet, and whether that is news.
+func (c *expiryClock) far(mono time.Duration, t, seen time.Time) (hold, news bool) {
+	if seen.IsZero() || t.Sub(seen) <= clockJump {
+		c.held = false
+		return false, false
+	}
+	if !c.held {
+		c.held, c.ahead = true, mono
+		return true, true
+	}
+	return mono-c.ahead < clockSettles, false
+}
 
-// at is now, at a reading of the monotonic and one of the other clock.
+// at returns the time by which rows may expire, at a reading of the monotonic and one of the
+// other clock: the other, or, if that is too far ahead, what it should be by the monotonic one.
+// sound is false the first time that it is.
 func (c *expiryClock) at(mono, wall time.Time) (use time.Time, sound bool) {
 	if c.mono.IsZero() {
 		c.mono, c.wall = mono, wall
@@ -51,12 +66,9 @@ func (c *expiryClock) at(mono, wall time.Time) (use time.Time, sound bool) {
 // expireRows proposes what has expired, if this replica leads, and has the shard flush
 // if something goes. It is called once every Config.FlushAge.
 func (s *Shard) expireRows(ctx context.Context) error {
-	now := s.now()
-	use, sound := s.expiry.now(now)
-	if !sound {
-		s.metrics.clockLeaps.Inc()
-		s.cfg.Logger.Error("the clock leapt ahead: rows expire as if it had not, until the process is started again or the clock is set back",
-			"clock", now.UTC(), "want", use.UTC())
+	use, err := s.expiryTime(ctx)
+	if err != nil {
+		return err
 	}
 	some, err := s.expireBy(ctx, use)
 	if some {
@@ -72,7 +84,7 @@ func (s *Shard) expireBy(ctx context.Context, at time.Time) (some bool, err erro
 	}
 	cutoffs := s.expirable(at)
 	for part := range slices.Chunk(cutoffs, maxCutoffs) {
-		e := entry{kind: kindExpire, time: s.now().UnixNano(), cutoffs: part}
+		e := entry{kind: kindExpire, time: s.entryTime(), cutoffs: part}
 		if _, err := s.replica.Propose(ctx, appendEntry(nil, &e)); err != nil {
 			return some, err
 		}

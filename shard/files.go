@@ -120,6 +120,7 @@ func (s *Shard) sweep(st *manifest.State) error {
 	if err := s.sweepLost(lost); err != nil {
 		return err
 	}
+	s.sweepExpired()
 	s.unswept = len(st.Garbage) > 0
 	if s.unswept {
 		// The next edit of the manifest says that they are gone.
@@ -157,6 +158,9 @@ func (s *Shard) sweepLost(dir string) error {
 // it cannot be removed now, the next start finds and sets it aside.
 func (s *Shard) removeSegment(l *liveSegment) {
 	s.unmark(l)
+	if l.expired && s.keepExpired(l) {
+		return
+	}
 	if err := s.cfg.FS.Remove(l.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.cfg.Logger.Warn("file of a dead segment stays behind", "file", l.path, "error", err)
 	}

@@ -94,6 +94,7 @@ func (s *Shard) flushLoop() {
 				debug.FreeOSMemory()
 			}
 		case <-expire.C:
+			s.sweepExpired()
 			if err := s.expireRows(context.Background()); err != nil {
 				s.cfg.Logger.Warn("expired rows stay for now; they are hidden from queries", "error", err)
 			}
@@ -156,7 +157,7 @@ func (s *Shard) beginLog() error {
 	if !alone {
 		return nil
 	}
-	e := entry{kind: kindWrite, time: s.now().UnixNano()}
+	e := entry{kind: kindWrite, time: s.entryTime()}
 	_, err := s.replica.Propose(context.Background(), appendEntry(nil, &e))
 	return err
 }

@@ -49,7 +49,7 @@ func (s *Shard) share(ctx context.Context) error {
 	s.shared = true
 	s.mu.Unlock()
 	// An entry of its own makes sure that there is something to take a snapshot of.
-	e := entry{kind: kindWrite, time: s.now().UnixNano()}
+	e := entry{kind: kindWrite, time: s.entryTime()}
 	if _, err := s.replica.Propose(ctx, appendEntry(nil, &e)); err != nil {
 		return err
 	}

@@ -138,6 +138,7 @@ func (s *Shard) publish(u *unsettled) {
 	gone, of := map[*liveSegment]bool{}, map[uint64]struct{}{}
 	for id, l := range s.live {
 		if _, ok := listed[id]; !ok {
+			l.expired = s.expiredWhole(l)
 			delete(s.live, id)
 			dead = append(dead, l)
 			gone[l] = true

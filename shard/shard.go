@@ -67,6 +67,8 @@ type Shard struct {
 	ids segmentIDs
 	// lost is how many files are in lost+found.
 	lost atomic.Int64
+	// expiredMu is held while files of expired rows are looked through.
+	expiredMu sync.Mutex
 
 	// commitMu guards the manifest. Flush and compaction hold it while they commit; it
 	// is taken before mu.
@@ -93,6 +95,10 @@ type Shard struct {
 
 	// expiry is used by the flush loop alone.
 	expiry expiryClock
+	// pace bounds the times of the entries that this replica proposes.
+	pace pace
+	// openedAt is when the shard was opened, by Config.Monotonic.
+	openedAt time.Duration
 
 	// changing holds a token during a Change, which may wait for other nodes: one at a time.
 	changing chan struct{}
@@ -102,6 +108,7 @@ type Shard struct {
 	// reads them without, because nobody else changes them.
 	mu          sync.RWMutex
 	state       *state
+	ticked      time.Duration // when, by Config.Monotonic, state.clock was set
 	active      *memtable.Memtable
 	activeBytes int64     // of active, as of the last entry
 	activeSince time.Time // first row in active; zero if there is none
@@ -219,6 +226,8 @@ func (s *Shard) open() (err error) {
 		s.addLive(m)
 	}
 	s.learnEras(st.Merging)
+	s.openedAt = s.cfg.Monotonic()
+	s.ticked = s.openedAt
 	s.ids.next = max(st.NextSegmentID, 1)
 	s.base = st.AppliedIndex
 	s.flushed.Store(st.AppliedIndex)

@@ -28,8 +28,10 @@ const (
 // less of it than the log that they replace.
 const flushSpace = "space"
 
-// MakeRoom has the shard flush soon, which lets it cut its log.
+// MakeRoom removes what is kept of expired rows, and has the shard flush soon, which lets it cut
+// its log.
 func (s *Shard) MakeRoom() {
+	s.sweepExpired()
 	s.mu.RLock()
 	some := s.appliedIndex > s.flushed.Load()
 	s.mu.RUnlock()

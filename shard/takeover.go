@@ -117,6 +117,7 @@ func (s *Shard) takeOver(in incoming, fetched *manifest.State) error {
 		mems = append(mems, f.mem)
 	}
 	s.state, s.live, s.segments = state, map[uint64]*liveSegment{}, map[uint64][]*liveSegment{}
+	s.ticked = s.cfg.Monotonic()
 	s.frozen, s.active = nil, memtable.New(s.cfg.Pool)
 	s.activeBytes, s.activeSince, s.activeLast = 0, time.Time{}, time.Time{}
 	s.learnEras(next.Merging)

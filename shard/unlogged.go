@@ -102,10 +102,10 @@ func (s *Shard) linkUnlogged(batches [][]byte, p *pending) (index uint64, need [
 	if len(need) > 0 {
 		return 0, need, false, nil
 	}
-	now, first, rows := s.now(), s.active.Empty(), 0
+	now, clock, first, rows := s.now(), s.clockLocked(), s.active.Empty(), 0
 	for i, b := range link {
 		s.ingested.add(b.TableID, len(encoded[i]))
-		s.state.noteUnlogged(&b.Header, now.UnixNano())
+		s.state.noteUnlogged(&b.Header, clock)
 		if !s.state.tables[b.TableID].instant {
 			s.active.Append(b)
 			rows += b.Rows

@@ -31,6 +31,8 @@ type liveSegment struct {
 	// rows are those of a raw segment, and reason why it is one.
 	rows   *memtable.Memtable
 	reason string
+	// expired tells that its rows have; it is set when the manifest does not list it any more.
+	expired bool
 	// gone is called with the last reference, if the manifest does not list it any more.
 	gone func(*liveSegment)
 }

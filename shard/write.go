@@ -308,7 +308,7 @@ func (s *Shard) DropTable(ctx context.Context, id uint64) error {
 	if gone {
 		return nil
 	}
-	e := entry{kind: kindDropTable, time: s.now().UnixNano(), tableID: id}
+	e := entry{kind: kindDropTable, time: s.entryTime(), tableID: id}
 	if _, err := s.replica.Propose(ctx, appendEntry(nil, &e)); err != nil {
 		return fmt.Errorf("shard %d: drop table %d: %w", s.cfg.ID, id, err)
 	}

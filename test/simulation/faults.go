@@ -35,6 +35,7 @@ var faults = []fault{
 	{"cancel", (*World).cancel},
 	{"bit flip", (*World).flipBit},
 	{"slow copy", (*World).slowCopy},
+	{"wrong clock", (*World).wrongClock},
 }
 
 func (w *World) breakSomething() {
@@ -69,6 +70,32 @@ func (w *World) anyLeader() (*Node, string) {
 		return n, fmt.Sprint("shard ", all[k].Id)
 	}
 	return w.metaLeader(), "the metadata"
+}
+
+// wrongClock sets the clock of a node wrong by up to two years, or by minutes, or right; it may be
+// started again with it. At most half of the nodes have a wrong one: what a majority says is right.
+func (w *World) wrongClock() {
+	n, wrong := w.anyNode(), 0
+	all := w.allNodes()
+	for _, other := range all {
+		if other != n && other.wrong.Load() != 0 {
+			wrong++
+		}
+	}
+	off := time.Duration(w.rng.Int64N(int64(4*365*24*time.Hour))) - 2*365*24*time.Hour
+	switch {
+	case wrong >= (len(all)-1)/2 || w.rng.IntN(4) == 0:
+		off = 0
+	case w.rng.IntN(2) == 0:
+		off = time.Duration(w.rng.Int64N(int64(4*time.Hour))) - 2*time.Hour
+	}
+	n.wrong.Store(int64(off))
+	w.event("the clock of %s is %s off", n.ID, off)
+	if w.rng.IntN(2) == 0 {
+		w.event("crash %s", n.ID)
+		n.Crash()
+		w.begin(n)
+	}
 }
 
 // crashOne has a node crash and come back after a while.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"cordwood/shard"
 	"cordwood/shard/vfs"
@@ -52,8 +53,11 @@ type Node struct {
 	dir     string
 	cluster *cluster
 	log     *slog.Logger
+	made    time.Time
 	// damaged tells that bits of the disk were flipped.
 	damaged atomic.Bool
+	// wrong is by how much its clock is off.
+	wrong atomic.Int64
 
 	mu       sync.Mutex
 	logs     map[string]*Log // by group
@@ -66,10 +70,15 @@ type Node struct {
 
 func newNode(id, dir string, c *cluster) *Node {
 	return &Node{
-		ID: id, disk: vfs.NewMem(), dir: filepath.Join(dir, id), cluster: c, log: c.log.With("node", id),
+		ID: id, disk: vfs.NewMem(), dir: filepath.Join(dir, id), cluster: c, log: c.log.With("node", id), made: time.Now(),
 		logs: map[string]*Log{}, created: map[uint32]bool{},
 	}
 }
+
+// now is what the clock of the node says, which others may have set; elapsed is how much time has
+// passed.
+func (n *Node) now() time.Time         { return time.Now().Add(time.Duration(n.wrong.Load())).Round(0) }
+func (n *Node) elapsed() time.Duration { return time.Since(n.made) }
 
 // Up tells whether a process runs.
 func (n *Node) Up() bool { return n.process() != nil }

@@ -17,9 +17,11 @@ import (
 
 	"cordwood/meta"
 	"cordwood/meta/metaclient"
+	"cordwood/node/clocks"
 	"cordwood/node/coordinator"
 	"cordwood/node/host"
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/shard"
 	"cordwood/shard/compaction"
@@ -41,6 +43,7 @@ type process struct {
 	member *meta.Meta // nil without the role meta
 	meta   *metaclient.Client
 	host   *host.Host
+	clocks *clocks.Clocks
 
 	ctx    context.Context // of everything that the process does by itself
 	cancel context.CancelFunc
@@ -117,6 +120,7 @@ func (p *process) openMeta() error {
 func (p *process) openHost() {
 	n := p.node
 	pool := &memtable.Pool{}
+	p.clocks, _ = clocks.New(clocks.Config{Meta: p.meta, NodeID: n.ID, Now: n.now, Monotonic: n.elapsed, Logger: n.log}) // without a file
 	p.host = host.New(host.Config{
 		Dir: n.shardDir(), NodeID: n.ID, Catalog: p.meta, Logger: n.log,
 		Created: func(id uint32) bool { n.mu.Lock(); defer n.mu.Unlock(); return n.created[id] },
@@ -151,7 +155,8 @@ func (p *process) openHost() {
 				ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: n.ID, Bootstrap: o.Bootstrap, Founders: o.Founders, Transport: members, Peers: p.dial,
 				FS: life{n.disk, p.dead}, LogStore: func() (replica.Store, error) { return log.Open(group) },
 				FlushBytes: 1 << 20, FlushAge: 20 * time.Second, FlushLogBytes: 256 << 10, ShareBytes: 1 << 10, SplitBytes: 16 << 10,
-				TrailingBytes: 8 << 10, Pool: pool, Compaction: compaction.NewLimiter(0, 0), Logger: n.log, FailStop: p.fail,
+				TrailingBytes: 8 << 10, Now: n.now, Monotonic: n.elapsed, Agreed: p.clocks.Agreed, TTL: func(*schema.Table) schema.TTL { return schema.TTL{D: keep} },
+				Pool: pool, Compaction: compaction.NewLimiter(0, 0), Logger: n.log, FailStop: p.fail,
 			})
 			if err != nil {
 				_ = t.Close() // it only leaves the list of groups
@@ -231,6 +236,7 @@ func (p *process) enter(ctx context.Context) error {
 			Meta: p.meta, Dial: p.dial, Leads: p.member.Leads, LeadsChanged: p.member.LeadsChanged, ReplaceAfter: replaceAfter, Logger: n.log,
 		}).Run)
 	}
+	p.run(p.clocks.Run)
 	p.run(p.report)
 	p.run(p.scrub)
 	if err := p.host.Start(); err != nil {
@@ -239,13 +245,16 @@ func (p *process) enter(ctx context.Context) error {
 	return p.host.Run(ctx)
 }
 
+// keep is the ttl of all tables. A run is shorter, so nothing may expire, whatever the clocks say.
+const keep = time.Hour
+
 // replaceAfter is how long a node must be silent until its replicas are replaced.
 const replaceAfter = time.Minute
 
 // propose tries until the command is taken or ctx ends.
 func (p *process) propose(ctx context.Context, cmd *metapb.Command) {
 	for {
-		cmd.TimeUnixNano = time.Now().UnixNano()
+		cmd.TimeUnixNano = p.node.now().UnixNano()
 		if _, err := p.meta.Propose(ctx, cmd); err == nil {
 			return
 		}
@@ -264,7 +273,7 @@ func (p *process) report(ctx context.Context) error {
 	for {
 		call, cancel := context.WithTimeout(ctx, 3*time.Second)
 		_, _ = p.meta.Report(call, &metapb.ReportRequest{ // the next one says more
-			NodeId: p.node.ID, Process: p.number, TimeUnixNano: time.Now().UnixNano(), DiskCapacity: 1 << 40, DiskUsed: 1 << 30,
+			NodeId: p.node.ID, Process: p.number, TimeUnixNano: p.node.now().UnixNano(), DiskCapacity: 1 << 40, DiskUsed: 1 << 30,
 			Version: "simulation", MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol,
 			Replicas: p.host.Reports(), LeftShards: p.host.Left(),
 		})

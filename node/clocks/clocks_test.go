@@ -1,0 +1,117 @@
+package clocks
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"cordwood/proto/metapb"
+)
+
+// metadata answers with the clocks of nodes, as far as they are off, and says how long ago they told.
+type metadata struct {
+	now     func() time.Time
+	off     map[string]time.Duration
+	down    map[string]bool
+	unfresh error
+}
+
+func (m *metadata) Fresh(context.Context) error { return m.unfresh }
+
+func (m *metadata) Status(context.Context) (*metapb.StatusResponse, error) {
+	r := &metapb.StatusResponse{}
+	for id, off := range m.off {
+		n := &metapb.NodeStatus{Node: &metapb.Node{Id: id}, SilentNanos: int64(time.Second)}
+		n.Report = &metapb.ReportRequest{TimeUnixNano: m.now().Add(off - time.Second).UnixNano()}
+		if m.down[id] {
+			n.Report, n.Down = nil, true
+		}
+		r.Nodes = append(r.Nodes, n)
+	}
+	return r, nil
+}
+
+func TestAgreed(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	unknown := time.Duration(-1 << 62)
+	for _, c := range []struct {
+		name string
+		off  map[string]time.Duration
+		down map[string]bool
+		want time.Duration
+	}{
+		{"alone, as it says", map[string]time.Duration{"me": year}, nil, year},
+		{"two, the earlier one", map[string]time.Duration{"me": year, "b": 0}, nil, 0},
+		{"this one is ahead", map[string]time.Duration{"me": year, "b": 0, "c": time.Second}, nil, time.Second},
+		{"this one is behind", map[string]time.Duration{"me": -year, "b": 0, "c": time.Second}, nil, 0},
+		{"another one is behind", map[string]time.Duration{"me": 0, "b": -year, "c": time.Second}, nil, 0},
+		{"one is down", map[string]time.Duration{"me": year, "b": 0, "c": 0}, map[string]bool{"c": true}, 0},
+		{"most are down", map[string]time.Duration{"me": year, "b": 0, "c": 0}, map[string]bool{"b": true, "c": true}, unknown},
+		{"half are down", map[string]time.Duration{"me": year, "b": 0}, map[string]bool{"b": true}, unknown},
+	} {
+		elapsed := time.Duration(0)
+		m := &metadata{now: func() time.Time { return day.Add(elapsed) }, off: c.off, down: c.down}
+		k, err := New(Config{Meta: m, NodeID: "me", Now: func() time.Time { return m.now().Add(c.off["me"]) }, Monotonic: func() time.Duration { return elapsed }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := k.Agreed(t.Context()); err == nil {
+			t.Errorf("%s: it is known before anybody was asked", c.name)
+		}
+		k.ask(t.Context())
+		elapsed = 30 * time.Second
+		got, err := k.Agreed(t.Context())
+		if (err != nil) != (c.want == unknown) || err == nil && !got.Equal(day.Add(c.want+elapsed)) {
+			t.Errorf("%s: %v, %v, want %v", c.name, got, err, day.Add(c.want+elapsed))
+		}
+		m.unfresh = errors.New("the metadata cannot be asked")
+		k.ask(t.Context())
+		if _, again := k.Agreed(t.Context()); (again != nil) != (err != nil) {
+			t.Errorf("%s: what was known half a minute ago is not any more: %v", c.name, again)
+		}
+		elapsed = 2 * time.Minute
+		if _, err := k.Agreed(t.Context()); err == nil {
+			t.Errorf("%s: an answer of two minutes ago counts", c.name)
+		}
+	}
+}
+
+// TestSeen: what the clock says is known to the next process, unless it started far ahead.
+func TestSeen(t *testing.T) {
+	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	file := filepath.Join(t.TempDir(), "CLOCK")
+	start := func(at time.Time, up time.Duration) time.Time {
+		t.Helper()
+		elapsed := time.Duration(0)
+		now := func() time.Time { return at.Add(elapsed) }
+		k, err := New(Config{
+			Meta: &metadata{now: now, off: map[string]time.Duration{"me": 0}}, NodeID: "me", File: file, Now: now,
+			Monotonic: func() time.Duration { return elapsed },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		elapsed = up
+		k.ask(t.Context())
+		return k.Seen()
+	}
+	for i, c := range []struct {
+		at   time.Time
+		up   time.Duration
+		want time.Time // what the process before left
+	}{
+		{day, time.Minute, time.Time{}},
+		{day.AddDate(1, 0, 0), time.Minute, day.Add(time.Minute)}, // is not noted
+		{day.Add(time.Hour), time.Minute, day.Add(time.Minute)},
+		{day.AddDate(1, 0, 0), 2 * time.Hour, day.Add(time.Hour + time.Minute)}, // is
+		{day, 0, day.AddDate(1, 0, 0).Add(2 * time.Hour)},
+		{day, 0, day},
+	} {
+		if got := start(c.at, c.up); !got.Equal(c.want) {
+			t.Errorf("start %d: the clock was seen at %v, want %v", i, got, c.want)
+		}
+	}
+}

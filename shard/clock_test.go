@@ -1,0 +1,271 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"cordwood/proto/column"
+	"cordwood/shard/manifest"
+	"cordwood/shard/replica"
+)
+
+const month = 30 * 24 * time.Hour
+
+// expiring opens a shard whose table 1 has a ttl of 30 days, on a clock that a test sets; elapsed is
+// the time that passes.
+func expiring(t *testing.T, cfg Config, wall *clock, elapsed *time.Duration) *opened {
+	t.Helper()
+	cfg.Now, cfg.FlushAge = wall.Now, time.Hour
+	cfg.Monotonic = func() time.Duration { return *elapsed }
+	s := openShard(t, cfg)
+	s.ttlFor(map[uint64]time.Duration{1: month})
+	return s
+}
+
+// expireOnce does what the shard does once every FlushAge.
+func (o *opened) expireOnce() {
+	o.t.Helper()
+	if err := o.expireRows(context.Background()); err != nil {
+		o.t.Fatal(err)
+	}
+	o.flush()
+}
+
+// TestClockAheadAtStart: a process that starts with a clock that is a year ahead, and gets the right
+// one within the hour, has nothing expire; if it keeps that time, rows expire by it.
+func TestClockAheadAtStart(t *testing.T) {
+	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	wall, elapsed := clockAt(day), time.Duration(0)
+	cfg := testConfig(t)
+	s := expiring(t, cfg, wall, &elapsed)
+	s.mustPut(batch(head(1, 9, uint64(day.Unix())), "precious")) //nolint:gosec // a time of today
+	s.flush()
+	s.crash()
+
+	wall.set(day.AddDate(1, 0, 0))
+	s = expiring(t, cfg, wall, &elapsed)
+	s.mustPut(batch(head(1, 9, uint64(day.Unix())+1), "of the wrong time")) //nolint:gosec // as above
+	for range 3 {
+		s.expireOnce()
+		elapsed += 15 * time.Minute
+	}
+	told := dto.Metric{}
+	if err := s.metrics.clockLeaps.Write(&told); err != nil || told.GetCounter().GetValue() != 1 {
+		t.Errorf("leaps that were told: %v, %v, want 1", &told, err)
+	}
+	s.crash()
+	wall.set(day.Add(time.Hour)) // NTP is there
+	s = expiring(t, cfg, wall, &elapsed)
+	s.expireOnce()
+	if rows, files := s.rows(1), s.files("segments"); len(rows) != 2 || len(files) == 0 {
+		t.Fatalf("rows %v in files %v, want both", rows, files)
+	}
+	s.crash()
+
+	wall.set(day.AddDate(1, 0, 0)) // the server was off for a year
+	s = expiring(t, cfg, wall, &elapsed)
+	s.expireOnce()
+	elapsed += clockSettles
+	wall.set(wall.Now().Add(clockSettles))
+	if rows := s.rows(1); len(rows) != 2 {
+		t.Fatalf("rows %v", rows)
+	}
+	s.expireOnce()
+	if rows := s.rows(1); len(rows) != 0 {
+		t.Errorf("after an hour rows %v are there, all have expired", rows)
+	}
+	s.mustPut(batch(head(1, 9, 1<<40), "new"))
+	if ahead := time.Unix(0, s.state.clock).Sub(wall.Now()); ahead.Abs() > 2*maxStep {
+		t.Errorf("the replicated clock is %v off, although the time was believed", ahead)
+	}
+}
+
+// TestClockBehindAtStart: with a clock that is a year behind keys and sessions age as ever.
+func TestClockBehindAtStart(t *testing.T) {
+	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	wall, elapsed := clockAt(day), time.Duration(0)
+	cfg := testConfig(t)
+	s := expiring(t, cfg, wall, &elapsed)
+	keyed := head(1, column.KeyedBit|7, 1)
+	s.mustPut(batch(keyed, "once"))
+	s.flush()
+	s.crash()
+	wall.set(day.AddDate(-1, 0, 0))
+	s = expiring(t, cfg, wall, &elapsed)
+	s.mustPut(batch(keyed, "once"))
+	if rows := s.rows(1); len(rows) != 1 {
+		t.Errorf("rows %v, want one", rows)
+	}
+	elapsed += keyTTL + time.Minute
+	s.mustPut(batch(head(1, 9, 2), "another"))
+	if s.HasKey(keyed.Session, keyed.Seq) {
+		t.Error("a key is remembered after its time, because the clock is behind")
+	}
+}
+
+// TestPaceOfClocks has leaders whose clocks differ by days, and jump, take turns: the replicated
+// clock never goes back, and in any while it goes on by about that while.
+func TestPaceOfClocks(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		var passed, ticked time.Duration // by the monotonic clocks of all nodes
+		begun := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+		offset := func() time.Duration { return time.Duration(rng.Int64N(int64(800*24*time.Hour))) - 400*24*time.Hour }
+		wrong := []time.Duration{offset(), offset(), 0}
+		paces := make([]pace, len(wrong))
+		st := mustState(t, testShard, &manifest.State{})
+		st.clock = begun.UnixNano()
+		term, leads := uint64(1), 0
+		type key struct {
+			h     column.Header
+			added time.Duration
+		}
+		var keys []key
+		changes := 0
+		for i := range 2000 {
+			passed += time.Duration(rng.Int64N(int64(5 * time.Second)))
+			switch rng.IntN(400) {
+			case 0:
+				term, leads, changes = term+1, rng.IntN(len(wrong)), changes+1
+				paces[leads] = pace{}
+			case 1:
+				wrong[rng.IntN(len(wrong))] = offset()
+			}
+			before := st.clock
+			st.tick(paces[leads].next(moment{term, st.clock, ticked, passed}, begun.Add(passed+wrong[leads]).UnixNano()))
+			if st.clock > before {
+				ticked = passed
+			}
+			if off := time.Duration(st.clock-begun.UnixNano()) - passed; off < -time.Second || off > time.Duration(changes+1)*maxStep {
+				t.Fatalf("seed %d: after %v and %d leaders the clock is %v off", seed, passed, changes+1, off)
+			}
+			h := column.Header{Session: column.KeyedBit | 7, Seq: uint64(i)}
+			st.note(&h)
+			keys = append(keys, key{h, passed})
+			for _, k := range keys {
+				age := passed - k.added
+				have, _ := st.seen(&k.h)
+				if sure := keyTTL - time.Duration(changes+1)*maxStep; have != (age <= keyTTL) && age < sure || have && age > keyTTL+time.Second {
+					t.Fatalf("seed %d: a key of %v ago is known: %v", seed, age, have)
+				}
+			}
+			if len(keys) > 400 {
+				keys = keys[100:]
+			}
+		}
+	}
+}
+
+// TestKeysWithWrongClocks: a request that is sent again to the next leader, whose clock is hours
+// ahead, is stored once.
+func TestKeysWithWrongClocks(t *testing.T) {
+	ahead := map[string]time.Duration{"a": 0, "b": 5 * time.Hour, "c": 50 * 24 * time.Hour}
+	start := time.Now()
+	g := newGroup(t, func(node string, cfg *Config) {
+		cfg.Now = func() time.Time { return time.Now().Add(ahead[node]) }
+		cfg.Monotonic = func() time.Duration { return time.Since(start) }
+	}, "a", "b", "c")
+	keyed, numbered := head(1, column.KeyedBit|7, 1), head(1, 9, 1)
+	g.put(batch(keyed, "k"), batch(numbered, "n"))
+	for _, id := range []string{"c", "a", "b", "c"} {
+		l := g.leader()
+		if l.cfg.NodeID != id {
+			g.change(l, replica.Lead, id)
+		}
+		for g.leader().cfg.NodeID != id {
+			<-time.After(10 * time.Millisecond)
+		}
+		g.put(batch(keyed, "k"), batch(numbered, "n"))
+		if rows := g.leader().rows(1); len(rows) != 2 {
+			t.Fatalf("on %s: rows %v, want each once", id, rows)
+		}
+	}
+}
+
+// TestExpiryNeedsOthers: rows do not expire by a clock that is ahead of those of a majority, nor while
+// nobody can say what the ttl is now.
+func TestExpiryNeedsOthers(t *testing.T) {
+	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	wall, elapsed := clockAt(day.Add(31*24*time.Hour)), time.Duration(0)
+	agreed, refused := day, error(nil)
+	cfg := testConfig(t)
+	cfg.Agreed = func(context.Context) (time.Time, error) { return agreed, refused }
+	s := expiring(t, cfg, wall, &elapsed)
+	s.mustPut(batch(head(1, 9, uint64(day.Unix())), "row")) //nolint:gosec // a time of today
+	s.expireOnce()
+	if rows := s.rows(1); len(rows) != 1 {
+		t.Fatal("a row expired by one clock against those of the others")
+	}
+	agreed, refused = wall.Now(), errors.New("the metadata cannot be asked")
+	if err := s.expireRows(context.Background()); err == nil || !strings.Contains(err.Error(), refused.Error()) {
+		t.Errorf("expired by an old copy of the ttl: %v", err)
+	}
+	refused = nil
+	s.expireOnce()
+	if rows := s.rows(1); len(rows) != 0 {
+		t.Errorf("rows %v are there", rows)
+	}
+}
+
+// TestExpiredFilesKept: the files of rows that expired stay for a day in a folder of their own, unless
+// the disk is short of room.
+func TestExpiredFilesKept(t *testing.T) {
+	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	wall, elapsed := clockAt(day), time.Duration(0)
+	space := SpaceOK
+	cfg := testConfig(t)
+	cfg.Space = func() Space { return space }
+	s := expiring(t, cfg, wall, &elapsed)
+	s.stopCompactor()
+	pass := func(d time.Duration) {
+		elapsed += d
+		wall.set(wall.Now().Add(d))
+	}
+	kept := func(want int) {
+		t.Helper()
+		got, err := filepath.Glob(filepath.Join(cfg.Dir, expiredDirName, "*"))
+		if err != nil || len(got) != want {
+			t.Errorf("kept are %v, want %d: %v", got, want, err)
+		}
+	}
+	write := func(seq uint64) {
+		s.mustPut(batch(head(1, 9, uint64(wall.Now().Unix())+seq), fmt.Sprint(seq))) //nolint:gosec // a time of today
+		s.flush()
+	}
+	write(1)
+	kept(0)
+	pass(month + time.Hour)
+	s.expireOnce()
+	kept(1)
+	if live := s.files("segments"); len(live) != 0 {
+		t.Errorf("live are %v", live)
+	}
+	pass(20 * time.Hour)
+	s.sweepExpired()
+	kept(1)
+	pass(6 * time.Hour)
+	s.sweepExpired()
+	kept(0)
+	write(2)
+	pass(month + time.Hour)
+	s.expireOnce()
+	kept(1)
+	space = SpaceLow
+	s.MakeRoom()
+	kept(0)
+	space = SpaceOK
+	write(3)
+	if err := s.DropTable(context.Background(), 1); err != nil {
+		t.Fatal(err)
+	}
+	s.flush()
+	kept(0) // nobody dropped it by mistake without saying so
+}
