@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -307,7 +308,7 @@ needs, and files of others, are named but do no harm.
 				return err
 			}
 			if v.Serious() {
-				return errors.New("a backup is not whole: see the list; the next 'cordwood backup' sends what the cluster still has once the damaged files are removed")
+				return errors.New("a backup is not whole: " + mendBackup(args[0], v.Findings))
 			}
 			return nil
 		},
@@ -318,6 +319,38 @@ needs, and files of others, are named but do no harm.
 	cmd.Flags().BoolVar(&cfg.Quick, "quick", false, "compare names and sizes only")
 	cmd.Flags().BoolVar(&cfg.Deep, "deep", false, "also read every row")
 	return cmd
+}
+
+// mendBackup says how to make a repository whole again, as far as the cluster still has what
+// it lacks.
+func mendBackup(repository string, findings []backup.Finding) string {
+	var damaged, manifests []string
+	for _, f := range findings {
+		id, isManifest := backup.ManifestOf(f.Object)
+		switch {
+		case f.Kind != backup.Damaged:
+		case isManifest:
+			manifests = append(manifests, id)
+		default:
+			damaged = append(damaged, f.Object)
+		}
+	}
+	var steps []string
+	if len(manifests) > 0 {
+		steps = append(steps, fmt.Sprintf("give up the backups whose manifests are damaged ('cordwood backup delete %s %s')", repository, strings.Join(manifests[:min(len(manifests), 10)], " ")))
+	}
+	if len(damaged) > 0 {
+		remove := "rm '" + filepath.Join(repository, damaged[0]) + "'"
+		if strings.HasPrefix(repository, "s3://") {
+			remove = "aws s3 rm '" + strings.TrimRight(repository, "/") + "/" + damaged[0] + "'"
+		}
+		which := "the damaged file"
+		if len(damaged) > 1 {
+			which = fmt.Sprintf("each of the %d damaged files", len(damaged))
+		}
+		steps = append(steps, fmt.Sprintf("remove %s (%s)", which, remove))
+	}
+	return strings.Join(append(steps, fmt.Sprintf("make a backup, which sends again what the cluster still has ('cordwood backup %s')", repository)), ", then ")
 }
 
 func printVerified(w io.Writer, v *backup.Verified) {

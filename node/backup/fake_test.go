@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -194,6 +195,11 @@ func mustVerify(t testing.TB, r *Repository) *Verified {
 	v, err := r.Verify(wait(t), VerifyConfig{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, f := range v.Findings {
+		if strings.Contains(f.Text, f.Object) {
+			t.Errorf("the finding about %s names it again: %s", f.Object, f.Text)
+		}
 	}
 	return v
 }

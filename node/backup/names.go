@@ -38,6 +38,9 @@ func parseManifestName(name string) (id string, ok bool) {
 	return id, ok && backupID.MatchString(id)
 }
 
+// ManifestOf returns the backup of which an object is the manifest, if it is one.
+func ManifestOf(object string) (id string, ok bool) { return parseManifestName(object) }
+
 func metadataName(sum []byte) string {
 	return metadataPrefix + hex.EncodeToString(sum) + metadataSuffix
 }

@@ -116,6 +116,15 @@ func (v *verification) found(kind, object, text string, backups ...string) {
 	v.out.Findings = append(v.out.Findings, Finding{Kind: kind, Object: object, Text: text, Backups: backups})
 }
 
+// without is the text of an error about an object, for a list that names the object already.
+func without(object string, err error) string {
+	text := strings.Replace(err.Error(), "manifest "+object+": ", "", 1)
+	for _, begin := range []string{object + " is damaged: ", object + ": "} {
+		text = strings.TrimPrefix(text, begin)
+	}
+	return text
+}
+
 func (v *verification) run(ctx context.Context) error {
 	v.have = map[string]int64{}
 	if err := v.r.store.List(ctx, "", func(o store.Object) error { v.have[o.Name] = o.Size; return nil }); err != nil {
@@ -157,7 +166,7 @@ func (v *verification) manifests(ctx context.Context) error {
 			if errors.Is(err, ErrNewer) {
 				kind = Newer
 			}
-			v.found(kind, manifestName(id), err.Error(), id)
+			v.found(kind, manifestName(id), without(manifestName(id), err), id)
 			continue
 		}
 		v.out.Backups = append(v.out.Backups, id)
@@ -220,7 +229,7 @@ func (v *verification) content(ctx context.Context, w *wanted) error {
 		case errors.Is(err, ErrNewer):
 			kind = Newer
 		}
-		v.found(kind, w.name, err.Error(), w.backups...)
+		v.found(kind, w.name, without(w.name, err), w.backups...)
 		return nil
 	}
 	v.mu.Lock()
