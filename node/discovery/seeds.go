@@ -2,10 +2,13 @@ package discovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"net"
 	"slices"
 	"strings"
+	"time"
 )
 
 // dnsSeed begins a seed that is a name of which all addresses are seeds.
@@ -50,6 +53,26 @@ func (d *Discovery) resolve(ctx context.Context) (addrs, faults []string) {
 	}
 	slices.Sort(addrs)
 	return slices.Compact(addrs), faults
+}
+
+// Try asks each seed who it is, as a node without an id, which nobody notes. It yields those that do
+// not answer in time.
+func (d *Discovery) Try(ctx context.Context, limit time.Duration) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		addrs, faults := d.resolve(ctx)
+		for _, fault := range faults {
+			if !yield(fault, errors.New("its name has no address")) {
+				return
+			}
+		}
+		for _, addr := range addrs {
+			if _, err := d.hello(ctx, addr); err != nil && !yield(addr, err) {
+				return
+			}
+		}
+	}
 }
 
 // nameOf is the name by which an address was found, which its certificate must be for; empty: it

@@ -71,6 +71,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		defer func() { _ = folder.Close() }() // a lock that is let go
 		d.ports()
 		d.folder = folder
+		d.seeds(ctx)
 		if err := d.data(err); err != nil {
 			return nil, err
 		}
@@ -78,6 +79,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	case missing:
 		d.ports()
+		d.seeds(ctx)
 		d.part = "data"
 		d.find(Attention, "", "name it by --data-dir if a server has run here", "there is no data folder %s", cfg.DataDir)
 	default:

@@ -18,7 +18,46 @@ import (
 	"github.com/spf13/pflag"
 
 	"cordwood/node"
+	"cordwood/node/rpcport"
+	"cordwood/node/secret"
 )
+
+// TestSeeds: a seed that knows another secret, or is asked without one, is named with what to do.
+func TestSeeds(t *testing.T) {
+	ours, theirs := filepath.Join(t.TempDir(), "ours"), filepath.Join(t.TempDir(), "theirs")
+	for _, file := range []string{ours, theirs} {
+		if err := secret.Make(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	source, err := secret.Open(secret.Config{File: ours, Node: "seed"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := rpcport.Listen(rpcport.Config{Addr: "127.0.0.1:0", Credentials: source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer port.Close()
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"another secret": {[]string{"--cluster-secret-file", theirs}, "the secret of the cluster differs"},
+		"none":           {nil, "do not let each other in"},
+	} {
+		args := append([]string{"--seeds", port.Addr().String()}, c.args...)
+		if _, got := run(t, Config{DataDir: filepath.Join(t.TempDir(), "none"), Settings: settings(t, args...)}); !strings.Contains(got, c.want) || !strings.Contains(got, "--cluster-secret-file") {
+			t.Errorf("%s: no %q in\n%s", name, c.want, got)
+		}
+	}
+	if err := os.Chmod(ours, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, got := run(t, Config{DataDir: filepath.Join(t.TempDir(), "none"), Settings: settings(t, "--cluster-secret-file", ours, "--rpc-insecure")}); !strings.Contains(got, "chmod o-r "+ours) || !strings.Contains(got, "leave it out once") {
+		t.Errorf("a secret that all may read, and --rpc-insecure:\n%s", got)
+	}
+}
 
 // fakeServer answers by path; what it has no answer for is an error.
 type fakeServer struct {

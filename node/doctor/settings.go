@@ -35,6 +35,7 @@ func (d *doctor) settings() {
 	if c.Unprotected() {
 		d.find(Attention, "", "set --user-file, or listen on 127.0.0.1", "anybody who reaches %s may read and write", c.HTTP.Addr)
 	}
+	d.protection(c)
 	for _, pair := range [][2]string{{c.TLS.Cert, c.TLS.Key}, {c.RPC.TLS.Cert, c.RPC.TLS.Key}} {
 		if pair[0] != "" {
 			d.certificate(pair[0], pair[1])

@@ -1,0 +1,42 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+
+	"cordwood/node"
+	"cordwood/node/rpcport"
+)
+
+// seeds asks each seed of the settings whether it would let this node in, with what the settings
+// have nodes prove themselves by.
+func (d *doctor) seeds(ctx context.Context) {
+	d.part = "settings"
+	c := d.cfg.Settings
+	if c == nil {
+		return
+	}
+	id := "doctor"
+	if d.folder != nil && d.folder.NodeID != "" {
+		id = d.folder.NodeID
+	}
+	for seed, err := range c.TrySeeds(ctx, id, dialWait) {
+		unproven := (*rpcport.Unproven)(nil)
+		switch {
+		case errors.As(err, &unproven):
+			d.find(Attention, "", "give both a copy of the cluster's secret (--cluster-secret-file), or both certificates of one authority", "seed %s and this node do not let each other in: %v", seed, unproven)
+		case err != nil:
+			d.find(Note, "", "start it, if it is to be there", "seed %s does not answer: %v", seed, err)
+		}
+	}
+}
+
+// protection tells what does not keep strangers out of the port between nodes.
+func (d *doctor) protection(c *node.Config) {
+	if c.RPC.Insecure {
+		d.find(Attention, "", "leave it out once all nodes have the secret of the cluster or certificates", "--rpc-insecure: whoever reaches %s may read and write everything, as a node", c.RPC.Addr)
+	}
+	if file := c.SecretReadableByAll(); file != "" {
+		d.find(Attention, "", "chmod o-r "+file, "every account of this machine may read the secret of the cluster, %s", file)
+	}
+}
