@@ -32,6 +32,8 @@ type Col struct {
 	nulls int
 	// past is the number of rows that Seal took, and pastNulls those without a value.
 	past, pastNulls int
+	// pastNegative says that one of those is an integer below 0.
+	pastNegative bool
 
 	valid []uint64 // of use only if there are nulls: until the first one it is empty
 	fixed []uint64 // numbers, booleans and timestamps; floats as their bits

@@ -5,20 +5,23 @@ import (
 	"fmt"
 
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 )
 
 // Sealed is some rows of a Builder, encoded before the ids of their columns and the batch
 // that they become are known. It takes the memory of an encoded batch, which is mostly a
 // small part of what the rows took in the builder.
 //
-// A Sealed is immutable but for the ids of its columns, which are those of the builder's.
+// A Sealed is immutable but for the ids of its columns, which are those of the builder's, and for
+// the type of an Int64 column without negative values, which may become UInt64.
 type Sealed struct {
 	rows, bytes int
 	batch       []byte
 	// cols are the builder's columns that have a value in these rows, ids what batch has for
 	// them: the id that the column had, or a number from firstPlace on.
-	cols []*Col
-	ids  []uint32
+	cols  []*Col
+	ids   []uint32
+	types []schema.Type
 }
 
 // firstPlace is the id in Sealed.batch of the first column that had none.
@@ -37,7 +40,7 @@ func (b *Builder) Seal() *Sealed {
 			if id == 0 {
 				id = firstPlace + uint32(len(s.cols))
 			}
-			s.cols, s.ids = append(s.cols, c), append(s.ids, id)
+			s.cols, s.ids, s.types = append(s.cols, c), append(s.ids, id), append(s.types, c.Type)
 		}
 	}
 	s.swap()
@@ -49,7 +52,8 @@ func (b *Builder) Seal() *Sealed {
 	for _, c := range b.cols {
 		*c = Col{
 			Column: c.Column, first: -1, past: b.past, pastNulls: c.pastNulls + c.nulls + b.rows - c.n,
-			valid: c.valid[:0], fixed: c.fixed[:0], ends: c.ends[:0], bytes: c.bytes[:0],
+			pastNegative: c.Type == schema.Int64 && c.Negative(),
+			valid:        c.valid[:0], fixed: c.fixed[:0], ends: c.ends[:0], bytes: c.bytes[:0],
 		}
 	}
 	b.rows = 0
@@ -63,10 +67,10 @@ func (s *Sealed) swap() {
 	}
 }
 
-// same reports whether the columns have the ids that batch has for them.
+// same reports whether the columns have the ids and types that batch has for them.
 func (s *Sealed) same() bool {
 	for i, c := range s.cols {
-		if c.ID != s.ids[i] {
+		if c.ID != s.ids[i] || c.Type != s.types[i] {
 			return false
 		}
 	}
@@ -77,7 +81,7 @@ func (s *Sealed) same() bool {
 func (s *Sealed) Rows() int { return s.rows }
 
 // Size is the memory that s takes, in bytes.
-func (s *Sealed) Size() int { return cap(s.batch) + 12*cap(s.cols) + 128 }
+func (s *Sealed) Size() int { return cap(s.batch) + 13*cap(s.cols) + 128 }
 
 // ByteSize is about the memory that the rows took in the builder, in bytes.
 func (s *Sealed) ByteSize() int { return s.bytes }
@@ -135,6 +139,20 @@ func (b *Builder) PastRows() int { return b.past }
 
 // PastNulls is the number of rows without a value in the column among those that Seal took.
 func (c *Col) PastNulls() int { return c.pastNulls }
+
+// Negative reports whether an integer of the column is below 0, be it one that Seal took.
+func (c *Col) Negative() bool {
+	if c.pastNegative {
+		return true
+	}
+	for _, v := range c.fixed {
+		if int64(v) < 0 {
+			c.pastNegative = true // asked again for each record that fails
+			return true
+		}
+	}
+	return false
+}
 
 // Used reports whether a row has a value in the column, be it one that Seal took.
 func (c *Col) Used() bool { return c.n > c.nulls || c.past > c.pastNulls }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,6 +40,7 @@ type ingestResult struct {
 	skipped   int
 	skippedBy pipeline.SkipCounts
 	reasons   []pipeline.Reason
+	warnings  []string
 	// stored says that skipped records are in svc_private.rejects.
 	stored    bool
 	writeCost time.Duration
@@ -132,7 +135,8 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 		Ended: ctx.Err, Steps: s.cfg.PipelineSteps,
 		Hints: p.hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now, NoClientVariables: s.cfg.NoClientVariables,
 	}
-	opt := native.Options{SkipError: p.skipError, IgnoreErrors: p.ignoreErrors}
+	repaired := 0
+	opt := native.Options{SkipError: p.skipError, IgnoreErrors: p.ignoreErrors, OnRepair: func() { repaired++ }}
 	store := p.onReject == rejectStore || p.onReject == "" && s.cfg.StoreRejects
 	var kept *rejects
 	if store {
@@ -204,8 +208,12 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 	if store {
 		s.metrics.rejects.Add(float64(kept.rows.Rows()))
 	}
+	warnings := out.Warnings
+	if repaired > 0 {
+		warnings = append(warnings, fmt.Sprintf("%d lines are not valid UTF-8: U+FFFD was stored in the place of what is not", repaired))
+	}
 	return ingestResult{
-		stored: store, written: written, skipped: out.Skipped, skippedBy: out.SkippedBy, reasons: out.Reasons, writeCost: time.Since(start),
+		warnings: warnings, stored: store, written: written, skipped: out.Skipped, skippedBy: out.SkippedBy, reasons: out.Reasons, writeCost: time.Since(start),
 	}, nil
 }
 
@@ -224,7 +232,7 @@ func (s *Server) answerIngest(w http.ResponseWriter, x *exchange, res ingestResu
 	if len(res.reasons) > 0 {
 		h.Set(headerSkipReasons, skipReasons(res.reasons))
 	}
-	for _, warning := range res.written.Warnings {
+	for _, warning := range slices.Concat(res.warnings, res.written.Warnings) {
 		h.Add(headerWarnings, headerText(warning))
 	}
 	millis := strconv.FormatInt(x.millis(), 10)

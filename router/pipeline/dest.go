@@ -40,11 +40,12 @@ type dest struct {
 
 	// parts are rows that are encoded already, before those in rows.
 	parts      []*column.Sealed
-	partSize   int // the memory of parts
-	pastValues int // values in parts
-	load       int // bytes of which rows were made, those that are not in parts
-	lookAt     int // how many rows there are when cells are counted
-	texts      int // bytes put into the row under way by a pipeline
+	partSize   int           // the memory of parts
+	pastValues int           // values in parts
+	load       int           // bytes of which rows were made, those that are not in parts
+	unsigned   []*column.Col // that became UInt64 with the row under way
+	lookAt     int           // how many rows there are when cells are counted
+	texts      int           // bytes put into the row under way by a pipeline
 }
 
 // mustColumn is a column of the table in which no row may be null.
@@ -225,6 +226,7 @@ func (d *dest) end(t int64) error {
 		d.born = d.s.records
 	}
 	d.rows.EndRow()
+	d.unsigned = d.unsigned[:0]
 	return nil
 }
 
@@ -246,14 +248,25 @@ func (d *dest) checkSize() error {
 
 // drop takes back the row under way.
 func (d *dest) drop() {
+	d.signAgain()
 	d.forget(d.rows.Rows())
 	d.rows.DropRow()
 }
 
 // rewind takes back the row under way and all rows from the given one on.
 func (d *dest) rewind(rows int) {
+	d.signAgain()
 	d.forget(rows)
 	d.rows.Rewind(rows)
+}
+
+// signAgain gives columns back the type that they had before the row under way.
+func (d *dest) signAgain() {
+	for _, c := range d.unsigned {
+		c.Type = schema.Int64
+		d.s.top().retyped = true
+	}
+	d.unsigned = d.unsigned[:0]
 }
 
 // forget forgets the columns that rows from the given one on introduced.

@@ -159,25 +159,36 @@ func (m *model) add(index int, line string) {
 	row := map[string]string{"": fmt.Sprintf("now+%d", index)}
 	types := map[string]string{}
 	var names []string
+	collide := false
 	m.flatten("", record, 1, func(name, typ, text string) {
-		if slices.Contains(names, name) {
-			names = slices.DeleteFunc(names, func(n string) bool { return n == name })
-		}
+		collide = collide || slices.Contains(names, name)
 		names = append(names, name)
 		row[name], types[name] = text, typ
 	})
 	for name, typ := range types {
-		if name == "" || m.types[name] != "" && m.types[name] != typ {
+		have := m.types[name]
+		unsigned := have == "Int64" && typ == "UInt64" && !m.negative(name) ||
+			have == "UInt64" && typ == "Int64" && !strings.HasPrefix(row[name], "-")
+		if collide || name == "" || have != "" && have != typ && !unsigned {
 			return
 		}
 	}
 	for _, name := range names {
+		if types[name] == "UInt64" {
+			if m.types[name] != "" {
+				m.types[name] = "UInt64"
+			}
+		}
 		if m.types[name] == "" {
 			m.types[name] = types[name]
 			m.columns = append(m.columns, name)
 		}
 	}
 	m.rows = append(m.rows, row)
+}
+
+func (m *model) negative(name string) bool {
+	return slices.ContainsFunc(m.rows, func(row map[string]string) bool { return strings.HasPrefix(row[name], "-") })
 }
 
 func (m *model) flatten(prefix string, object map[string]any, depth int, emit func(name, typ, text string)) {
@@ -205,6 +216,8 @@ func (m *model) flatten(prefix string, object map[string]any, depth int, emit fu
 		case json.Number:
 			if i, err := v.Int64(); err == nil {
 				emit(name, "Int64", strconv.FormatInt(i, 10))
+			} else if _, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
+				emit(name, "UInt64", v.String())
 			} else {
 				emit(name, "Float64", modelText(v))
 			}

@@ -38,13 +38,12 @@ type leaf struct {
 	name  int // in exact.names
 	nlen  int
 	pos   int
-	depth int  // number of containers around it
-	dead  bool // a later leaf has its name
+	depth int // number of containers around it
 }
 
 // scanExact takes the value at pos by the letter of the rules: of equal keys in an
-// object the last wins, keys are taken in byte order, of equal flattened names the
-// later one wins, and variables choose the table and its options.
+// object the last wins, keys are taken in byte order, fields whose flattened names are equal
+// are an error, and variables choose the table and its options.
 func (r *identity) scanExact(pos int, whole bool) (int, error) {
 	next, err := r.parseExact(pos)
 	if err == nil && whole {
@@ -164,7 +163,9 @@ func (r *identity) rowExact() (*dest, error) {
 		return nil, err
 	}
 	if x.dotted {
-		r.dropOverridden()
+		if err := r.findCollision(); err != nil {
+			return nil, err
+		}
 	}
 	r.timeSet = false
 	if err := r.storeLeaves(d); err != nil {
@@ -196,6 +197,7 @@ func (r *identity) sortMembers(from, to int) []int {
 	kept := list[:0]
 	for k, i := range list {
 		if k+1 < len(list) && bytes.Equal(r.memberKey(&x.members[i]), r.memberKey(&x.members[list[k+1]])) {
+			r.notes.repeated++
 			continue
 		}
 		kept = append(kept, i)
@@ -283,8 +285,8 @@ const maxNames = 4 << 20
 
 func (x *exact) leafName(l *leaf) []byte { return x.names[l.name : l.name+l.nlen] }
 
-// dropOverridden marks leaves whose name a later leaf has as well.
-func (r *identity) dropOverridden() {
+// findCollision returns an error if two leaves have one name.
+func (r *identity) findCollision() error {
 	x := &r.exact
 	x.byName = x.byName[:0]
 	for i := range x.leaves {
@@ -297,18 +299,23 @@ func (r *identity) dropOverridden() {
 		return a - b
 	})
 	for k := 1; k < len(x.byName); k++ {
-		l := &x.leaves[x.byName[k-1]]
-		l.dead = bytes.Equal(x.leafName(l), x.leafName(&x.leaves[x.byName[k]]))
+		if name := x.leafName(&x.leaves[x.byName[k]]); bytes.Equal(name, x.leafName(&x.leaves[x.byName[k-1]])) {
+			return collision(name)
+		}
 	}
+	return nil
+}
+
+// collision is the error of a record two fields of which would be one column.
+func collision(name []byte) error {
+	return &kindError{SkipTable, errs.New(errs.InvalidArguments,
+		"two fields become the column %q: one has the key as it is, the other the keys of objects inside each other; rename one of them", cut(string(name)))}
 }
 
 func (r *identity) storeLeaves(d *dest) error {
 	x := &r.exact
 	for i := range x.leaves {
 		l := &x.leaves[i]
-		if l.dead {
-			continue
-		}
 		if _, err := r.read(l.pos, l.depth); err != nil {
 			return err
 		}

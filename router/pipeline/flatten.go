@@ -23,13 +23,12 @@ type flatLeaf struct {
 	name, end int // in flattening.names
 	value     value.Value
 	isTime    bool // it is the custom time index
-	dead      bool // a later leaf has its name
 }
 
 func (f *flattening) name(l *flatLeaf) []byte { return f.names[l.name:l.end] }
 
 // storeFlat writes the fields of an object as svc_identity does: objects are spread,
-// arrays and objects too deep become texts, and of equal names the later wins.
+// arrays and objects too deep become texts, and fields of equal names are an error.
 func (r *runner) storeFlat(d *dest, o *value.Fields, row int) error {
 	f := &r.flat
 	r.timeSet = false
@@ -38,11 +37,13 @@ func (r *runner) storeFlat(d *dest, o *value.Fields, row int) error {
 		return err
 	}
 	if f.dotted {
-		f.dropOverridden()
+		if err := f.findCollision(); err != nil {
+			return err
+		}
 	}
 	for i := range f.leaves {
 		l := &f.leaves[i]
-		if l.dead || !r.conv.auto(&r.auto, l.value) {
+		if !r.conv.auto(&r.auto, l.value) {
 			continue
 		}
 		if r.auto.kind == kindJSON {
@@ -95,6 +96,7 @@ func (r *runner) flatten(d *dest, o *value.Fields, level int) error {
 		}
 		kind := d.kindOf(f.prefix)
 		if kind == droppedKey {
+			r.top().notes.replaced++
 			continue
 		}
 		from := len(f.names)
@@ -106,15 +108,17 @@ func (r *runner) flatten(d *dest, o *value.Fields, level int) error {
 	return nil
 }
 
-// dropOverridden marks leaves whose name a later leaf has as well.
-func (f *flattening) dropOverridden() {
+// findCollision returns an error if two leaves have one name.
+func (f *flattening) findCollision() error {
 	order := make([]int, len(f.leaves))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return bytes.Compare(f.name(&f.leaves[a]), f.name(&f.leaves[b])) })
 	for k := 1; k < len(order); k++ {
-		l := &f.leaves[order[k-1]]
-		l.dead = bytes.Equal(f.name(l), f.name(&f.leaves[order[k]]))
+		if name := f.name(&f.leaves[order[k]]); bytes.Equal(name, f.name(&f.leaves[order[k-1]])) {
+			return collision(name)
+		}
 	}
+	return nil
 }

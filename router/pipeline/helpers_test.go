@@ -200,6 +200,9 @@ func cellText(c *column.Col, row int) string {
 	case c.Type.IsTimestamp() && c.Int(row) >= testNow && c.Int(row) < testNow+1000000:
 		return fmt.Sprintf("now+%d", c.Int(row)-testNow)
 	}
+	if c.Type == schema.Uint64 {
+		return strconv.FormatUint(uint64(c.Int(row)), 10)
+	}
 	return strconv.FormatInt(c.Int(row), 10)
 }
 

@@ -173,6 +173,7 @@ func (r *identity) putLeaf(d *dest, name []byte, v *cell) error {
 	case timeKey:
 		return r.setTime(v)
 	case droppedKey:
+		r.notes.replaced++
 		return nil
 	}
 	col, err := d.column(name, v.kind.columnType())

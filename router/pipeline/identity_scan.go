@@ -28,10 +28,12 @@ func (r *identity) scanFast(pos int, whole bool) int {
 	if d.err != nil {
 		return outcomeExact
 	}
-	if r.trie.full(r.maxNodes) {
-		r.trie.reset()
+	if r.retyped || r.trie.full(r.maxNodes) {
+		r.trie.reset() // it knows types of columns
+		r.retyped = false
 	}
 	r.stamp++
+	before := r.notes
 	r.timeSet, r.timeSeen = false, false
 	next := r.object(d, r.trie.root, pos+1, 1)
 	if next >= 0 && whole && next < r.text.Len() {
@@ -47,6 +49,7 @@ func (r *identity) scanFast(pos int, whole bool) int {
 			n.col, n.want = nil, kindNone
 		}
 		r.fresh = r.fresh[:0]
+		r.notes = before
 		d.drop()
 		return next
 	}
@@ -202,6 +205,7 @@ func (r *identity) other(d *dest, n *node, pos, depth int) int {
 	case variable:
 		return outcomeExact
 	case droppedKey:
+		r.notes.replaced++
 		next, err := r.text.Skip(pos, depth)
 		if err != nil {
 			return r.fail(err)

@@ -29,7 +29,7 @@ func TestIdentity(t *testing.T) {
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
 			a String: "[1,{\"a\":1.5,\"z\":0}]"
 			b Boolean: 0
-			big Float64: 9.223372036854776e18
+			big UInt64: 9223372036854775808
 			e Float64: 1000.0
 			f Float64: 1.0
 			i Int64: -5
@@ -99,10 +99,41 @@ func TestIdentity(t *testing.T) {
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
 			a Int64: 2`},
-		{"later of colliding names wins", nil, `[{"a.b":1,"a":{"b":2}},{"a":{"b":4},"a.b":3},{"a":{"b":5},"a.b":null}]`, `
+		{"colliding names", nil, `[{"a.b":1,"a":{"b":2}}]`, `!record 0: two fields become the column "a.b"`},
+		{"colliding names the other way round", nil, `[{"a":{"b":2},"a.b":1}]`, `!two fields become the column "a.b"`},
+		{"no name collides with a null", nil, `[{"a":{"b":5},"a.b":null},{"a":{"b":null},"a.b":6}]`, `
+			t
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1
+			a.b Int64: 5 6`},
+		{"an integer beyond int64", nil, `[{"id":12345678901234567890},{"id":12345678901234567891},{"id":3}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1 now+2
-			a.b Int64: 1 3 5`},
+			id UInt64: 12345678901234567890 12345678901234567891 3`},
+		{"a column that turns out unsigned", nil, `[{"id":1},{"x":2},{"id":18446744073709551615}]`, `
+			t
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1 now+2
+			id UInt64: 1 - 18446744073709551615
+			x Int64: - 2 -`},
+		{"unsigned beside a negative", nil, `[{"id":-1},{"id":9223372036854775808}]`, `!column "id": expected Int64 as in an earlier record, actual UInt64: 9223372036854775808`},
+		{"a negative beside unsigned", nil, `[{"id":9223372036854775808},{"id":-1}]`, `!column "id"`},
+		{"a dropped record leaves no type", changes{skipErrors}, `[{"id":1,"z":1},{"id":9223372036854775808,"z":"text"},{"id":-1}]`, `
+			t
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+2
+			id Int64: 1 -1
+			z Int64: 1 -
+			skipped 1 of 3: record 1: column "z": expected Int64 as in an earlier record, actual String: "text"`},
+		{"unsigned in a table's column", changes{having("svc_timestamp TimestampNanosecond ti, u UInt64, j Json")}, `[{"u":9223372036854775808,"j":9223372036854775808}]`, `
+			t
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
+			j Json: "9223372036854775808"
+			u UInt64: 9223372036854775808`},
+		{"unsigned in a signed column", changes{having("svc_timestamp TimestampNanosecond ti, u Int64")}, `[{"u":9223372036854775808}]`, `!expected Int64, actual UInt64: 9223372036854775808`},
+		{"unsigned in a float column", changes{having("svc_timestamp TimestampNanosecond ti, u Float64")}, `[{"u":9223372036854775809}]`, `!without loss`},
+		{"an exact float", nil, `[{"id":18446744073709551616}]`, `
+			t
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
+			id Float64: 1.8446744073709552e19`},
+		{"an integer that nothing holds", nil, `[{"id":18446744073709551617}]`, `!beyond -9223372036854775808 to 18446744073709551615`},
 		{"scalar and object by one key", nil, `[{"a":1},{"a":{"b":2}}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1
@@ -178,12 +209,12 @@ func TestIdentity(t *testing.T) {
 			t
 			a.b TimestampMillisecond TIMESTAMP: 5 6
 			a.c Int64: 1 -`},
-		{"colliding time index", changes{timeIndex("a.b;epoch;ms")}, `[{"a.b":6,"a":{"b":5}}]`, `
+		{"colliding time index", changes{timeIndex("a.b;epoch;ms")}, `[{"a.b":6,"a":{"b":5}}]`, `!two fields become the column "a.b"`},
+		{"the last nanosecond is infinity", changes{timeIndex("at;epoch;ns")}, `[{"at":9223372036854775807}]`, `!out of range, which is -9223372036854775806 to 9223372036854775806`},
+		{"and the first one", changes{timeIndex("at;epoch;us")}, `[{"at":-9223372036854775807}]`, `!out of range`},
+		{"the last time", changes{timeIndex("at;epoch;ns")}, `[{"at":9223372036854775806},{"at":"-9223372036854775806"}]`, `
 			t
-			a.b TimestampMillisecond TIMESTAMP: 6`},
-		{"colliding time index, ignore_errors", changes{timeIndex("a.b;epoch;ns"), ignoreErrors}, `[{"a.b":"bad","a":{"b":5}}]`, `
-			t
-			a.b TimestampNanosecond TIMESTAMP: now+0`},
+			at TimestampNanosecond TIMESTAMP: 9223372036854775806 -9223372036854775806`},
 		{"svc_timestamp is a field then", changes{timeIndex("at;epoch;ms")}, `[{"at":1,"svc_timestamp":2}]`, `
 			t
 			at TimestampMillisecond TIMESTAMP: 1

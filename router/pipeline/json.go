@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"cordwood/proto/errs"
 	"cordwood/router/ingest/jsonscan"
 	"cordwood/router/pipeline/processor"
 	"cordwood/router/vrl/value"
@@ -28,6 +29,8 @@ type reader struct {
 	fields  *value.Fields   // the record's own, used again and again
 	inner   []*value.Fields // the same for objects inside; the first used ones belong to the record
 	used    int
+	// big is the error of a record with an integer that no value holds.
+	big error
 }
 
 // The objects inside records that are kept for the next record.
@@ -137,6 +140,7 @@ func (s *reader) innerFields(sh *shape) *value.Fields {
 func (s *reader) begin(data []byte) jsonscan.Text {
 	s.text = jsonscan.NewText(data)
 	s.src = s.text.Bytes()
+	s.big = nil
 	return s.text
 }
 
@@ -348,6 +352,12 @@ func (s *reader) readValue(sh *shape, k *shapeKey, pos, depth int) (value.Value,
 			return value.NewInt(i), next, nil
 		case jsonscan.Float:
 			return value.NewFloat(f), next, nil
+		case jsonscan.Uint, jsonscan.Inexact:
+			if s.big == nil {
+				s.big = errs.New(errs.InvalidArguments,
+					"the integer %s is beyond -9223372036854775808 to 9223372036854775807, which is what records of a pipeline hold; send it as text", processor.Cut(string(t.Bytes()[pos:next])))
+			}
+			return value.Value{}, next, nil
 		}
 		return value.Value{}, pos, t.NumberError(pos, next)
 	}

@@ -119,6 +119,8 @@ type Output struct {
 	Skipped int
 	// SkippedBy tells how many of the skipped records failed at which step.
 	SkippedBy SkipCounts
+	// Warnings tell what was stored otherwise than it came, with counts.
+	Warnings []string
 	// Reasons are the first few errors that made records skipped.
 	Reasons []Reason
 }

@@ -13,6 +13,12 @@ import (
 	"cordwood/router/ingest/jsonscan"
 )
 
+// The range of stored seconds and milliseconds.
+const (
+	maxSeconds = 9_200_000_000_000
+	maxMillis  = 9_200_000_000_000_000
+)
+
 func TestParseTimeIndex(t *testing.T) {
 	for in, want := range map[string]schema.Type{
 		"at;epoch;s": schema.TimestampSecond, "at;epoch;ms": schema.TimestampMillisecond,
@@ -71,7 +77,9 @@ func TestConvertTime(t *testing.T) {
 		{maxMillis, ms, s, maxSeconds, true},
 		{-maxMillis - 1, ms, ns, 0, false},
 		{1 << 62, us, us, 1 << 62, true},
-		{-1 << 63, ns, ms, -9223372036855, true},
+		{-1<<63 + 2, ns, ms, -9223372036855, true},
+		{-1<<63 + 1, ns, ms, 0, false},
+		{1<<63 - 1, us, us, 0, false},
 		{-1 << 63, us, ms, -9223372036854776, false},
 	} {
 		got, ok := convertTime(tt.v, tt.from, tt.to)
@@ -331,7 +339,7 @@ func TestDefaults(t *testing.T) {
 		{schema.Int64, "'12'", "12"},
 		{schema.Int8, "200", ""},
 		{schema.Uint8, "200", "200"},
-		{schema.Uint64, "18446744073709551615", "-1"},
+		{schema.Uint64, "18446744073709551615", "18446744073709551615"},
 		{schema.Int64, "x", ""},
 		{schema.Float32, "1.5", "1.5"},
 		{schema.Float64, "2", "2.0"},

@@ -41,6 +41,9 @@ type sink struct {
 	// What the custom time index of the row under way says, in timeUnit.
 	timeValue int64
 	timeSet   bool
+	notes     notes // of the request, in the one on top
+	// retyped says that a column got another type, in the one on top.
+	retyped bool
 	// above is the sink of the request whose records come here in part; nil: it is this one.
 	above *sink
 
@@ -156,7 +159,8 @@ func (s *sink) setTime(v *cell) error {
 		err = errs.New(errs.InvalidArguments, "time index %q: expected %s, actual %s: %s", ti.Field, ti.want(), v.kind.columnType(), processor.Cut(string(s.jsonText(v))))
 	}
 	if err == nil && !timeInRange(t, ti.Unit) {
-		err = errs.New(errs.InvalidArguments, "time index %q: %d of %s is out of range", ti.Field, t, ti.Unit)
+		lo, hi := ti.Unit.TimeRange()
+		err = errs.New(errs.InvalidArguments, "time index %q: %d of %s is out of range, which is %d to %d", ti.Field, t, ti.Unit, lo, hi)
 	}
 	if err != nil {
 		if s.req.IgnoreErrors {

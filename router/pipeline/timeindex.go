@@ -88,12 +88,6 @@ func (ti *TimeIndex) want() string {
 	return "a string"
 }
 
-// The range of stored seconds and milliseconds: in microseconds they fit an int64.
-const (
-	maxSeconds = 9_200_000_000_000
-	maxMillis  = 9_200_000_000_000_000
-)
-
 // convertTime converts v between timestamp units, rounding down. ok is false if v or
 // the result is out of range.
 func convertTime(v int64, from, to schema.Type) (_ int64, ok bool) {
@@ -121,13 +115,8 @@ func convertTime(v int64, from, to schema.Type) (_ int64, ok bool) {
 }
 
 func timeInRange(v int64, unit schema.Type) bool {
-	switch unit {
-	case schema.TimestampSecond:
-		return v >= -maxSeconds && v <= maxSeconds
-	case schema.TimestampMillisecond:
-		return v >= -maxMillis && v <= maxMillis
-	}
-	return true
+	lo, hi := unit.TimeRange()
+	return v >= lo && v <= hi
 }
 
 // cut shortens client text for an error message.

@@ -25,6 +25,8 @@ const (
 	kindNull
 	kindTime
 	kindJSON // JSON text of an array or an object, which stays JSON
+	kindUint // integer beyond int64, in cell.i as the bits of a uint64
+	kindBig  // integer that neither uint64 nor float64 holds exactly, as its digits
 )
 
 // columnType is the type that a value gives to a new column.
@@ -32,6 +34,8 @@ func (k valueKind) columnType() schema.Type {
 	switch k {
 	case kindInt:
 		return schema.Int64
+	case kindUint:
+		return schema.Uint64
 	case kindFloat:
 		return schema.Float64
 	case kindBool:
@@ -93,6 +97,10 @@ func (r *identity) read(pos, depth int) (int, error) {
 		v.kind, v.i = kindInt, i
 	case jsonscan.Float:
 		v.kind, v.f = kindFloat, f
+	case jsonscan.Uint:
+		v.kind, v.i = kindUint, i
+	case jsonscan.Inexact:
+		v.kind, v.bytes = kindBig, r.src[pos:next]
 	default:
 		return pos, t.NumberError(pos, next)
 	}
@@ -104,7 +112,13 @@ const maxColumnBytes = 1 << 31
 
 // put writes v, which is not null, to the column. The table's own columns take what
 // they can hold without loss; columns of this batch take their first value's type only.
+//
+// A column of this batch with no integer below 0 becomes UInt64 with the first that is beyond
+// int64.
 func (d *dest) put(col *column.Col, row int, v *cell) error {
+	if v.kind == kindBig && col.Type != schema.JSON {
+		return d.rangeError(col, v)
+	}
 	switch col.Type {
 	case schema.String:
 		if v.kind == kindString || v.kind == kindText {
@@ -112,6 +126,13 @@ func (d *dest) put(col *column.Col, row int, v *cell) error {
 		}
 	case schema.Int64:
 		if v.kind == kindInt {
+			col.SetInt(row, v.i)
+			return nil
+		}
+		if v.kind == kindUint && col.ID == 0 && !col.Negative() {
+			col.Type = schema.Uint64
+			d.unsigned = append(d.unsigned, col)
+			d.s.top().retyped = true
 			col.SetInt(row, v.i)
 			return nil
 		}
@@ -132,6 +153,9 @@ func (d *dest) put(col *column.Col, row int, v *cell) error {
 			col.SetFloat(row, float64(v.i))
 			return nil
 		}
+		if v.kind == kindUint && col.ID != 0 {
+			return d.lossError(col, v)
+		}
 	case schema.Float32:
 		f := v.f
 		switch v.kind {
@@ -150,6 +174,13 @@ func (d *dest) put(col *column.Col, row int, v *cell) error {
 		col.SetFloat(row, f)
 		return nil
 	case schema.Int8, schema.Int16, schema.Int32, schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64:
+		if v.kind == kindUint && col.Type == schema.Uint64 {
+			col.SetInt(row, v.i)
+			return nil
+		}
+		if v.kind == kindUint {
+			return d.lossError(col, v)
+		}
 		if v.kind != kindInt {
 			break
 		}
@@ -199,6 +230,10 @@ func (s *sink) jsonText(v *cell) []byte {
 		b = jsonscan.AppendQuoted(b, v.bytes)
 	case kindInt:
 		b = strconv.AppendInt(b, v.i, 10)
+	case kindUint:
+		b = strconv.AppendUint(b, uint64(v.i), 10)
+	case kindBig:
+		b = append(b, v.bytes...)
 	case kindFloat:
 		b = jsonscan.AppendFloat(b, v.f)
 	case kindBool:
@@ -243,6 +278,16 @@ func (d *dest) typeError(col *column.Col, v *cell) error {
 		err = errs.New(errs.InvalidArguments, "column %q: expected %s as in an earlier record, actual %s: %s", col.Name, col.Type, v.kind.columnType(), shown)
 	}
 	return &kindError{SkipType, &valueError{col.Name, shown, err}}
+}
+
+// rangeError is the error for an integer that no column holds exactly.
+func (d *dest) rangeError(col *column.Col, v *cell) error {
+	if d.s.quiet() {
+		return errSkipped
+	}
+	shown := processor.Cut(string(v.bytes))
+	return &kindError{SkipType, &valueError{col.Name, shown, errs.New(errs.InvalidArguments,
+		"column %q: the integer %s is beyond -9223372036854775808 to 18446744073709551615, and no 64-bit float holds it exactly; send it as text", col.Name, shown)}}
 }
 
 func (d *dest) lossError(col *column.Col, v *cell) error {

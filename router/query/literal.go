@@ -2,6 +2,7 @@ package query
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -129,10 +130,8 @@ func timestampValue(l statement.Literal, t schema.Type, now time.Time) (value, e
 	}
 	text := strings.TrimSpace(l.Text)
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
-		// As for ingestion: in microseconds, in which the engine compares, they fit an int64.
-		const most = 9_200_000_000_000
-		if per := t.UnitsPerSecond(); per <= 1000 && (i > most*per || i < -most*per) {
-			return value{}, mismatch(l, t, ", which cannot hold that moment")
+		if lo, hi := t.TimeRange(); i < lo || i > hi {
+			return value{}, mismatch(l, t, fmt.Sprintf(", which cannot hold that moment: it goes from %d to %d", lo, hi))
 		}
 		return value{i: i}, nil
 	}
@@ -160,7 +159,11 @@ func timeOf(l statement.Literal, t schema.Type, when time.Time) (value, error) {
 	if sec > math.MaxInt64/per-1 || sec < math.MinInt64/per+1 {
 		return value{}, mismatch(l, t, ", which cannot hold that moment")
 	}
-	return value{i: sec*per + int64(when.Nanosecond())/(1e9/per)}, nil
+	i := sec*per + int64(when.Nanosecond())/(1e9/per)
+	if lo, hi := t.TimeRange(); i < lo || i > hi {
+		return value{}, mismatch(l, t, ", which cannot hold that moment")
+	}
+	return value{i: i}, nil
 }
 
 // defaultLiteral checks the literal of a DEFAULT clause and returns the text by which

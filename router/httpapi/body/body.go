@@ -78,9 +78,9 @@ func New(cfg Config) (*Reader, error) {
 	r := &Reader{cfg: cfg, budget: newBudget(cfg.MaxInFlight)}
 	r.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cordwood_http_bodies_refused_total",
-		Help: "Request bodies refused, by reason: too_large, in_flight, slow, rows, encoding, corrupt.",
+		Help: "Request bodies refused, by reason: too_large, in_flight, slow, rows, encoding, corrupt, broken.",
 	}, []string{"reason"})
-	for _, reason := range []string{"too_large", "in_flight", "slow", "rows", "encoding", "corrupt"} {
+	for _, reason := range []string{"too_large", "in_flight", "slow", "rows", "encoding", "corrupt", "broken"} {
 		r.refused.WithLabelValues(reason)
 	}
 	if cfg.Registerer == nil {
@@ -147,6 +147,10 @@ func (r *Reader) Open(req *http.Request) (*Body, error) {
 		res.release()
 		if res.broken.Load() {
 			err = errSlow // whatever the end of its read looked like
+		}
+		if res.cut != nil && !errors.Is(res.cut, context.Canceled) && errors.Is(ctx.Err(), context.Canceled) && !errors.Is(err, errSlow) {
+			r.refused.WithLabelValues("broken").Inc()
+			return nil, errs.Wrap(errs.InvalidArguments, res.cut, "reading the request body: it broke off after %d bytes, before its end; nothing was stored", n)
 		}
 		return nil, r.explain(ctx, err)
 	}

@@ -93,6 +93,7 @@ func (s *source) Read(p []byte) (int, error) {
 		s.left -= int64(n)
 	}
 	if err != nil && err != io.EOF {
+		s.res.cut = err
 		err = &transportError{err}
 	}
 	return n, err

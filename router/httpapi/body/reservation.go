@@ -19,6 +19,9 @@ type reservation struct {
 	// deadline is when it stops to wait: all its waits share it. Set by the first.
 	deadline time.Time
 
+	// cut is why the connection gave no more of the body.
+	cut error
+
 	// filled is how many bytes the body has by now.
 	filled atomic.Int64
 	// broken: it was given up.

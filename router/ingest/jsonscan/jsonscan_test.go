@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 	"testing"
@@ -51,10 +52,13 @@ func TestNumber(t *testing.T) {
 		{"999999999999999999", Int, 999999999999999999, 0},
 		{"9223372036854775807", Int, math.MaxInt64, 0},
 		{"-9223372036854775808", Int, math.MinInt64, 0},
-		{"9223372036854775808", Float, 0, 9223372036854775808},
-		{"-9223372036854775809", Float, 0, -9223372036854775809},
-		{"18446744073709551615", Float, 0, 18446744073709551615},
-		{"99999999999999999999999", Float, 0, 1e23},
+		{"9223372036854775808", Uint, math.MinInt64, 0},
+		{"-9223372036854775809", Inexact, 0, -9223372036854775809},
+		{"-9223372036854777856", Float, 0, -9223372036854777856},
+		{"18446744073709551616", Float, 0, 18446744073709551616},
+		{"18446744073709551617", Inexact, 0, 18446744073709551617},
+		{"18446744073709551615", Uint, -1, 0},
+		{"99999999999999999999999", Inexact, 0, 1e23},
 		{"1.0", Float, 0, 1},
 		{"1e3", Float, 0, 1000},
 		{"1E+3", Float, 0, 1000},
@@ -325,8 +329,18 @@ func checkScalar(t *testing.T, data []byte, want any) {
 	case json.Number:
 		_, kind, i, f := text.Number(pos)
 		wantInt, err := strconv.ParseInt(want.String(), 10, 64)
-		if (err == nil) != (kind == Int) {
+		wantUint, uerr := strconv.ParseUint(want.String(), 10, 64)
+		if (err == nil) != (kind == Int) || (err != nil && uerr == nil) != (kind == Uint) {
 			t.Fatalf("%s is of kind %d", want, kind)
+		}
+		if kind == Uint && uint64(i) != wantUint {
+			t.Fatalf("%s read as %d", want, uint64(i))
+		}
+		if exact, ok := new(big.Int).SetString(want.String(), 10); ok && (kind == Float || kind == Inexact) {
+			back, _ := new(big.Float).SetFloat64(f).Int(nil)
+			if same := back != nil && back.Cmp(exact) == 0; same != (kind == Float) {
+				t.Fatalf("%s is of kind %d, the nearest float is %v", want, kind, f)
+			}
 		}
 		if wantFloat, _ := want.Float64(); kind == Float && f != wantFloat || kind == Int && i != wantInt {
 			t.Fatalf("%s read as %d, %v", want, i, f)

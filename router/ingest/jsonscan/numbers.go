@@ -2,6 +2,7 @@ package jsonscan
 
 import (
 	"math"
+	"math/big"
 	"strconv"
 )
 
@@ -13,8 +14,13 @@ const (
 	BadNumber NumberKind = iota
 	// Int is an integer within int64.
 	Int
-	// Float is a number with a fraction or an exponent, or an integer beyond int64.
+	// Float is a number with a fraction or an exponent, or an integer beyond uint64 that a
+	// float64 holds exactly.
 	Float
+	// Uint is an integer within uint64 and beyond int64.
+	Uint
+	// Inexact is an integer that neither int64, uint64 nor float64 holds exactly.
+	Inexact
 )
 
 var pow10 = [...]float64{
@@ -23,7 +29,7 @@ var pow10 = [...]float64{
 }
 
 // Number reads the number at pos and returns the position after it. i is set for Int
-// and f for Float. -0 is the integer 0. Whether the number may end where it does is
+// and, with the bits of a uint64, for Uint; f for Float, and as the nearest one for Inexact. -0 is the integer 0. Whether the number may end where it does is
 // for the caller to see, from the next byte.
 func (t Text) Number(pos int) (next int, kind NumberKind, i int64, f float64) {
 	src := t.src
@@ -59,7 +65,7 @@ func (t Text) Number(pos int) (next int, kind NumberKind, i int64, f float64) {
 		if neg && digits == 19 && m == 1<<63 {
 			return p, Int, math.MinInt64, 0
 		}
-		return t.slowFloat(pos, p)
+		return t.bigInteger(pos, p, digits)
 	}
 
 	exp := 0
@@ -112,6 +118,28 @@ func (t Text) Number(pos int) (next int, kind NumberKind, i int64, f float64) {
 		return p, Float, 0, f
 	}
 	return t.slowFloat(pos, p)
+}
+
+// bigInteger reads an integer of so many digits that is beyond int64.
+func (t Text) bigInteger(from, to, digits int) (int, NumberKind, int64, float64) {
+	if digits <= 20 {
+		if u, err := strconv.ParseUint(string(t.src[from:to]), 10, 64); err == nil {
+			return to, Uint, int64(u), 0
+		}
+	}
+	_, kind, _, f := t.slowFloat(from, to)
+	if kind == Float {
+		// 309 digits at most: beyond that it is no float64.
+		if n, ok := new(big.Int).SetString(string(t.src[from:to]), 10); !ok || !isExactly(n, f) {
+			kind = Inexact
+		}
+	}
+	return to, kind, 0, f
+}
+
+func isExactly(n *big.Int, f float64) bool {
+	g, accuracy := new(big.Float).SetFloat64(f).Int(nil)
+	return accuracy == big.Exact && g.Cmp(n) == 0
 }
 
 func (t Text) slowFloat(from, to int) (int, NumberKind, int64, float64) {

@@ -77,6 +77,9 @@ type Options struct {
 	// OnRefuse, if not nil, is given the text of each malformed record that is skipped,
 	// before Runner.Refuse is called for it. The text may not be valid UTF-8.
 	OnRefuse func(text []byte)
+	// OnRepair, if not nil, is called for each line of text that is not valid UTF-8, and is stored
+	// with U+FFFD in the place of what is not.
+	OnRepair func()
 }
 
 // MaxBody is the longest body that is read.
@@ -190,6 +193,9 @@ func (s *reader) refuse(text []byte, err func() error) {
 func (s *reader) textLine(line []byte, _ int) error {
 	if !s.valid && !utf8.Valid(line) {
 		line = bytes.ToValidUTF8(line, []byte("\ufffd"))
+		if s.opt.OnRepair != nil {
+			s.opt.OnRepair()
+		}
 	}
 	return s.run.TextRecord(line)
 }

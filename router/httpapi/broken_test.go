@@ -1,0 +1,78 @@
+package httpapi
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/router/httpapi/body"
+)
+
+// A body that breaks off is the client's fault: the answer is 400, not one that tells proxies
+// of a server in trouble.
+func TestBodyThatBreaksOff(t *testing.T) {
+	bodies, err := body.New(body.Config{MaxInFlight: 8 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newPipelineFixture(t, func(c *Config) { c.Bodies = bodies })
+	srv := httptest.NewServer(f.Handler())
+	defer srv.Close()
+	const head = "POST /v1/ingest?table=t&pipeline_name=svc_identity HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+	for name, request := range map[string]string{
+		"shorter than announced": head + "Content-Length: 100\r\n\r\n{\"a\":1}",
+		"a chunk that is cut":    head + "Transfer-Encoding: chunked\r\n\r\n40\r\n{\"a\":1}",
+		"compressed":             head + "Content-Encoding: gzip\r\nContent-Length: 100\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00",
+	} {
+		conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, request); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatalf("%s: no answer: %v", name, err)
+		}
+		text, _ := io.ReadAll(answer.Body)
+		if answer.StatusCode != 400 || !strings.Contains(string(text), `"code":1004`) || !strings.Contains(string(text), "broke off") {
+			t.Errorf("%s: %s: %s", name, answer.Status, text)
+		}
+		_ = answer.Body.Close()
+		_ = conn.Close()
+	}
+	if f.writer.calls != 0 {
+		t.Error("something was written")
+	}
+}
+
+// What is stored otherwise than it came is told in the answer.
+func TestChangesAreTold(t *testing.T) {
+	f := newPipelineFixture(t)
+	for _, tt := range []struct{ ctype, body, want string }{
+		{"application/json", `[{"svc_timestamp":1,"a":1},{"a":2},{"svc_timestamp":3}]`, `2 values of the field "svc_timestamp" were not stored`},
+		{"application/json", `{"a":1,"a":2}`, "1 keys came more than once"},
+		{"text/plain", "fine\n\xff\xfe\n\xff", "2 lines are not valid UTF-8"},
+		{"application/json", `{"a":1}`, ""},
+	} {
+		r := httptest.NewRequest("POST", ingestURL, strings.NewReader(tt.body))
+		r.Header.Set("Content-Type", tt.ctype)
+		w := httptest.NewRecorder()
+		f.Handler().ServeHTTP(w, r)
+		if got := w.Header().Get("X-Svc-Warnings"); w.Code != 200 || tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+			t.Errorf("%q: %d, warnings %q", tt.body, w.Code, got)
+		}
+	}
+}
