@@ -162,14 +162,14 @@ func (d *damages) sound(what string, more func() error) {
 			return err
 		}
 		var status struct {
-			Problems []struct{ Text string }
+			Problems []struct{ Severity, Text string }
 			Shards   []struct{ State string }
 		}
 		if err := ask(d.c, "/v1/cluster", &status); err != nil {
 			return err
 		}
 		for _, p := range status.Problems {
-			if !strings.HasPrefix(p.Text, "disks are filling up") { // which the disk of this machine may be
+			if p.Severity != "info" && !strings.HasPrefix(p.Text, "disks are filling up") { // which the disk of this machine may be
 				return fmt.Errorf("%s: the cluster says: %s", what, p.Text)
 			}
 		}

