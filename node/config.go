@@ -94,6 +94,11 @@ type Config struct {
 	MaxColumns int
 	// MaxTables bounds the tables of the cluster. Default 100000.
 	MaxTables int
+	// MaxNewTablesPerRequest bounds the tables that one ingestion request makes. Default 100.
+	MaxNewTablesPerRequest int
+	// MaxNewTablesPerMinute bounds those that the requests of a user make in a minute, for each
+	// router. Default 1000.
+	MaxNewTablesPerMinute int
 	// MaxTails bounds the clients that follow a table at a time. Default 64.
 	MaxTails int
 	// MaxTailsPerUser of them are of one user, or, without users, of one address; 0: half of
@@ -376,6 +381,12 @@ func (c *Config) Validate() error {
 	}
 	if c.MaxColumns < 2 || c.MaxColumns > catalog.MaxColumns {
 		bad("--max-columns %d: want 2 to %d", c.MaxColumns, catalog.MaxColumns)
+	}
+	if c.MaxNewTablesPerRequest < 1 || c.MaxNewTablesPerRequest > 10_000 {
+		bad("--max-new-tables-per-request %d: want 1 to 10000", c.MaxNewTablesPerRequest)
+	}
+	if c.MaxNewTablesPerMinute < 1 || c.MaxNewTablesPerMinute > 1_000_000 {
+		bad("--max-new-tables-per-minute %d: want 1 to 1000000", c.MaxNewTablesPerMinute)
 	}
 	if c.MaxTables < 1 || c.MaxTables > 1_000_000 {
 		bad("--max-tables %d: want 1 to 1000000", c.MaxTables)

@@ -91,6 +91,8 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.DefaultColumnPrefix, "default-column-prefix", "svc", "prefix of the time index that the server adds: svc gives svc_timestamp")
 	fs.Int64Var(&c.PipelineRequestSteps, "pipeline-request-steps", pipeline.DefaultSteps, "work of a pipeline on all records of a request, in steps of about 7 ns, to which each byte of the records adds 100")
 	fs.IntVar(&c.MaxColumns, "max-columns", 4096, "columns that a table may have")
+	fs.IntVar(&c.MaxNewTablesPerRequest, "max-new-tables-per-request", 100, "tables that one ingestion request may make")
+	fs.IntVar(&c.MaxNewTablesPerMinute, "max-new-tables-per-minute", 1000, "tables that the ingestion requests of a user may make in a minute, for each router")
 	fs.IntVar(&c.MaxTables, "max-tables", 100_000, "tables that there may be, over all databases")
 	fs.IntVar(&c.MaxTails, "max-tails", 64, "clients that may follow a table (/v1/tail) at a time")
 	fs.IntVar(&c.MaxTailsPerUser, "max-tails-per-user", 0, "tails of one user, or without users of one address; 0: half of max-tails")

@@ -73,6 +73,7 @@ func (n *node) openRouter(users *auth.Provider, memory int64) error {
 		StoreRejects:      n.cfg.OnReject == onRejectStore, RejectsTTL: n.cfg.RejectsTTL,
 		Proxies: n.proxies, Browsers: n.browsers, Timeout: n.cfg.HTTP.Timeout, MetricsClosed: !n.cfg.MetricsOpen,
 		NoAutoCreate: !n.cfg.AutoCreateTable, TimestampColumn: n.cfg.timestampColumn(), MaxColumns: n.cfg.MaxColumns,
+		MaxNewTables: n.cfg.MaxNewTablesPerRequest, MaxNewTablesPerMinute: n.cfg.MaxNewTablesPerMinute,
 		PipelineSteps: n.cfg.PipelineRequestSteps,
 		Ready:         n.unready,
 		Writable:      n.disk.writable,

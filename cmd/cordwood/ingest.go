@@ -33,6 +33,7 @@ type ingestOptions struct {
 	skipError       bool
 	onReject        string
 	customTimeIndex string
+	force           bool
 }
 
 func newIngestCommand() *cobra.Command {
@@ -70,6 +71,7 @@ busy, however long that takes; the pipe then waits too.`,
 	f.BoolVar(&o.forever, "forever", false, "try again without an end while the server is away or busy")
 	f.BoolVar(&o.skipError, "skip-error", false, "drop records that fail instead of refusing their batch")
 	f.StringVar(&o.onReject, "on-reject", "", "`WHAT` becomes of records that --skip-error drops: drop, or store in svc_private.rejects; the server's setting by default")
+	f.BoolVar(&o.force, "force", false, "send files too that are not what their names say (.gz, .zst) or have NUL bytes, and so seem to be no text")
 	f.StringVar(&o.customTimeIndex, "custom-time-index", "", "`FIELD;KIND;CONFIG` of the time of each record, such as ts;epoch;ms (svc_identity only)")
 	return cmd
 }
@@ -112,7 +114,7 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	}
 	job := &ingestJob{
 		client: c, query: o.query(), format: format, batch: int(batch), parallel: o.parallel, after: o.flushAfter,
-		stdin: cmd.InOrStdin(), progress: progress, stop: signalled.Done(),
+		stdin: cmd.InOrStdin(), progress: progress, stop: signalled.Done(), force: o.force,
 	}
 	defer context.AfterFunc(signalled, func() {
 		stop() // a second signal ends the program at once

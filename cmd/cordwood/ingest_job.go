@@ -35,6 +35,7 @@ type ingestJob struct {
 	parallel int
 	after    time.Duration // how long a batch of what flows may wait; 0: until it is full
 	stdin    io.Reader
+	force    bool // send what seems to be no text, too
 	progress *progress
 	stop     <-chan struct{} // closed when a signal comes
 	live     atomic.Bool     // what flows is read: it ends by stop
@@ -104,9 +105,13 @@ func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, 
 		defer f.Close()
 		in = f
 	}
-	r, done, err := decompress(j.progress.count(in))
+	r, done, packed, err := decompress(j.progress.count(in))
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
+	}
+	if want := packedByName(file); !j.force && want != "" && packed != want {
+		done()
+		return fmt.Errorf("%s: the name says %s, and the content is not: nothing of it was sent; rename it, or say --force", file, want)
 	}
 	var live *stream
 	guess := guessFormat
@@ -121,6 +126,11 @@ func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, 
 	}
 	if err := skipByteOrderMark(r); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
+	}
+	if live == nil && !j.force {
+		if err := checkText(r); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
 	}
 	format := j.format
 	if format == formatAuto {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -41,28 +43,53 @@ const (
 	peekBytes = 64 << 10
 )
 
-// decompress returns what r holds once unpacked, by its first bytes. close must be called.
-func decompress(r io.Reader) (out *bufio.Reader, closeFn func(), err error) {
+// packedByName is how a file of that name is compressed: gzip, zstd, or "" if it does not say.
+func packedByName(file string) string {
+	switch strings.ToLower(filepath.Ext(file)) {
+	case ".gz", ".gzip":
+		return "gzip"
+	case ".zst", ".zstd":
+		return "zstd"
+	}
+	return ""
+}
+
+// checkText returns an error if the start of a file has a NUL byte, as no log has, and nearly
+// every file that is no text.
+func checkText(r *bufio.Reader) error {
+	head, err := r.Peek(peekBytes)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if at := bytes.IndexByte(head, 0); at >= 0 {
+		return fmt.Errorf("it is no text: byte %d is NUL; nothing of it was sent: say --force if it is meant so", at)
+	}
+	return nil
+}
+
+// decompress returns what r holds once unpacked, by its first bytes, and how it was packed: gzip,
+// zstd or "". close must be called.
+func decompress(r io.Reader) (out *bufio.Reader, closeFn func(), packed string, err error) {
 	in := bufio.NewReaderSize(r, peekBytes)
 	head, err := in.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, nil, err
+		return nil, nil, "", err
 	}
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, nil, fmt.Errorf("gzip: %w", err)
+			return nil, nil, "", fmt.Errorf("gzip: %w", err)
 		}
-		return bufio.NewReaderSize(z, peekBytes), func() { _ = z.Close() }, nil
+		return bufio.NewReaderSize(z, peekBytes), func() { _ = z.Close() }, "gzip", nil
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
 		if err != nil {
-			return nil, nil, fmt.Errorf("zstd: %w", err)
+			return nil, nil, "", fmt.Errorf("zstd: %w", err)
 		}
-		return bufio.NewReaderSize(z, peekBytes), z.Close, nil
+		return bufio.NewReaderSize(z, peekBytes), z.Close, "zstd", nil
 	}
-	return in, func() {}, nil
+	return in, func() {}, "", nil
 }
 
 // guessFormat looks at the start of a file.

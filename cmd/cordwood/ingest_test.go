@@ -252,6 +252,30 @@ func TestIngestReports(t *testing.T) {
 	}
 }
 
+// What is not what its name says, and what is no text, is refused before any of it is sent.
+func TestIngestRefusesGarbage(t *testing.T) {
+	garbage := append([]byte("\x89PNG\r\n"), make([]byte, 3000)...)
+	for name, content := range map[string][]byte{
+		"x.log.gz": []byte("plain text\n"), "y.GZ": garbage, "z.zst": gzipped(t, "a\n"), "binary.log": garbage, "packed.gz": gzipped(t, string(garbage)),
+	} {
+		sent := 0
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			sent++
+			_, _ = io.Copy(io.Discard, r.Body)
+			_, _ = io.WriteString(w, `{"output":[{"affectedrows":1}]}`)
+		}))
+		path := writeFile(t, name, content)
+		_, _, err := execute(t, "", "ingest", path, "--server", s.URL, "--table", "t")
+		if err == nil || !strings.Contains(err.Error(), "--force") || !strings.Contains(err.Error(), name) || sent > 0 {
+			t.Errorf("%s: %v, %d requests", name, err, sent)
+		}
+		if _, _, err := execute(t, "", "ingest", path, "--server", s.URL, "--table", "t", "--force"); err != nil || sent == 0 {
+			t.Errorf("%s with --force: %v, %d requests", name, err, sent)
+		}
+		s.Close()
+	}
+}
+
 func TestIngestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"x"},

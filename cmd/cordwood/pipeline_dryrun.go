@@ -125,7 +125,7 @@ func firstRecords(cmd *cobra.Command, file string, format inputFormat, n int) (d
 		defer f.Close()
 		in = f
 	}
-	r, done, err := decompress(in)
+	r, done, _, err := decompress(in)
 	if err != nil {
 		return "", "", fmt.Errorf("%s: %w", file, err)
 	}

@@ -130,7 +130,7 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 	q := &pipeline.Request{
 		Database: p.database, Table: p.table, Catalog: s.cfg.Catalog, Pipeline: p.pipeline,
 		TimeIndex: p.timeIndex, TimestampColumn: s.cfg.TimestampColumn,
-		MaxNestedLevels: p.maxNestedLevels, MaxColumns: s.cfg.MaxColumns,
+		MaxNestedLevels: p.maxNestedLevels, MaxColumns: s.cfg.MaxColumns, MaxNewTables: s.cfg.MaxNewTables,
 		SkipError: p.skipError, IgnoreErrors: p.ignoreErrors,
 		Ended: ctx.Err, Steps: s.cfg.PipelineSteps,
 		Hints: p.hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now, NoClientVariables: s.cfg.NoClientVariables,
@@ -189,6 +189,9 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 	}
 	// The body may have come for long, and the user may have lost the right meanwhile.
 	if err := x.caller.Require(x.need); err != nil {
+		return ingestResult{}, s.failedAt("write", err)
+	}
+	if err := s.newTables.charge(x.caller.User, out, s.cfg.Now()); err != nil {
 		return ingestResult{}, s.failedAt("write", err)
 	}
 	start = time.Now()

@@ -113,6 +113,9 @@ type Config struct {
 	// TimestampColumn is the time index that is added to records without one. The
 	// default value is svc_timestamp.
 	TimestampColumn string
+	// MaxNewTables bounds the tables that one ingestion request makes, and MaxNewTablesPerMinute
+	// those that the requests of a user make in a minute. The default values are 100 and 1000.
+	MaxNewTables, MaxNewTablesPerMinute int
 	// MaxColumns bounds the columns of a table. The default value is 4096.
 	MaxColumns int
 	// PipelineSteps bounds the work of a pipeline on all records of a request. The default
@@ -189,6 +192,12 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("httpapi: Config.RejectsTTL: %w", err)
 	}
 	c.RejectsTTL = ttl
+	if c.MaxNewTables == 0 {
+		c.MaxNewTables = 100
+	}
+	if c.MaxNewTablesPerMinute == 0 {
+		c.MaxNewTablesPerMinute = 1000
+	}
 	if c.MaxColumns == 0 {
 		c.MaxColumns = 4096
 	}
@@ -227,6 +236,7 @@ type Server struct {
 	log       *slog.Logger
 	metrics   *metrics
 	running   running
+	newTables newTables
 	changes   *audit.Log
 	pipelines *pipelines.Cache[*pipeline.Pipeline] // nil without Config.Pipelines
 	whole     http.Handler
@@ -249,7 +259,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, patience: bodyPatience, running: newRunning(), changes: audit.New(cfg.Logger)}
+	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, patience: bodyPatience, running: newRunning(), newTables: newTables{limit: cfg.MaxNewTablesPerMinute}, changes: audit.New(cfg.Logger)}
 	if s.pipelines, err = newPipelines(cfg); err != nil {
 		return nil, err
 	}

@@ -80,6 +80,8 @@ type Request struct {
 	// Reserve, if not nil, is asked for the memory of the request's rows, in all so many bytes,
 	// before there are many more of them. Its error ends the request.
 	Reserve func(bytes int64) error
+	// MaxNewTables bounds the tables that the request's records make by suffixes; 0: no bound.
+	MaxNewTables int
 	// TimestampColumn names the time index if TimeIndex is nil; "": DefaultTimestampColumn.
 	TimestampColumn string
 }

@@ -42,6 +42,8 @@ type sink struct {
 	timeValue int64
 	timeSet   bool
 	notes     notes // of the request, in the one on top
+	// newTables are those that the request makes, in the one on top.
+	newTables map[string]struct{}
 	// retyped says that a column got another type, in the one on top.
 	retyped bool
 	// above is the sink of the request whose records come here in part; nil: it is this one.
@@ -124,11 +126,32 @@ func (s *sink) destFor(suffix []byte, opts *optionSet) (*dest, error) {
 			d.existing = t
 		}
 	}
+	if d.existing == nil && len(suffix) > 0 { // the request's own is one in any case
+		if err := s.top().newTable(table); err != nil {
+			return nil, err
+		}
+	}
 	d.open()
 	s.top().tables++
 	s.dests = append(s.dests, d)
 	s.byKey[string(key)] = d
 	return d, nil
+}
+
+// newTable counts a table that the request makes beside the one that it names.
+func (s *sink) newTable(name string) error {
+	limit := s.req.MaxNewTables
+	if _, ok := s.newTables[name]; ok || limit <= 0 {
+		return nil
+	}
+	if len(s.newTables) >= limit {
+		return limitError("table %q would be one more than %d new tables in one request (--max-new-tables-per-request); send fewer new ones per request", cut(name), limit)
+	}
+	if s.newTables == nil {
+		s.newTables = map[string]struct{}{}
+	}
+	s.newTables[name] = struct{}{}
+	return nil
 }
 
 // rowTime is the time of the row under way in timeUnit.

@@ -1,0 +1,69 @@
+package httpapi
+
+import (
+	"sync"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/router/pipeline"
+)
+
+// newTables bounds the tables that ingestion of one user makes in a minute. Names of tables may
+// come from records, so whoever gets a text into a log could otherwise take all the tables that
+// there may be within seconds.
+type newTables struct {
+	limit int
+
+	mu    sync.Mutex // guards users
+	users map[string]*minute
+}
+
+// minute is what a user made in the minute that ends then.
+type minute struct {
+	ends time.Time
+	made int
+}
+
+// maxMinutes bounds the users that are remembered; those whose minute is over are forgotten then.
+const maxMinutes = 10_000
+
+// charge counts the tables that out is about to make, all or none of them.
+func (n *newTables) charge(user string, out *pipeline.Output, now time.Time) error {
+	var names map[string]struct{}
+	for _, t := range out.Tables {
+		if t.Existing != nil || t.Internal || t.NoCreate {
+			continue
+		}
+		if names == nil {
+			names = map[string]struct{}{}
+		}
+		names[t.Table] = struct{}{}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m := n.users[user]
+	if m == nil || !now.Before(m.ends) {
+		if len(n.users) >= maxMinutes {
+			for u, old := range n.users {
+				if !now.Before(old.ends) {
+					delete(n.users, u)
+				}
+			}
+		}
+		m = &minute{ends: now.Add(time.Minute)}
+		if n.users == nil {
+			n.users = map[string]*minute{}
+		}
+		n.users[user] = m
+	}
+	if m.made+len(names) > n.limit {
+		return errs.New(errs.RateLimited,
+			"the request would make %d new tables, and user %s made %d within the minute, of %d that a user may make by ingestion (--max-new-tables-per-minute): send to existing tables, or try again later",
+			len(names), user, m.made, n.limit).WithRetryAfter(max(m.ends.Sub(now).Round(time.Second), time.Second))
+	}
+	m.made += len(names)
+	return nil
+}

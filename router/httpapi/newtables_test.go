@@ -1,0 +1,67 @@
+package httpapi
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/router/pipeline"
+)
+
+// suffixes is a body whose records go to n tables.
+func suffixes(prefix string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `{"svc_table_suffix":"_%s%d","a":1}`, prefix, i)
+	}
+	return b.String()
+}
+
+// Tables whose names come from records are bounded by request, and by user and minute.
+func TestNewTablesAreBounded(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	f := newFixture(t, func(c *Config) {
+		c.Auth, c.MaxNewTables, c.MaxNewTablesPerMinute = byUser{}, 10, 25
+		c.Now = func() time.Time { return now }
+	})
+	send := func(user, body string) int { return f.ingest("", body, "Authorization", user).Code }
+	text := checkError(t, f.ingest("", suffixes("a", 11), "Authorization", "rw"), 400, errs.InvalidArguments)
+	if !strings.Contains(text, "10 new tables") || !strings.Contains(text, "--max-new-tables-per-request") || f.writer.calls != 0 {
+		t.Errorf("too many in a request: %s", text)
+	}
+	if w := f.ingest("&skip_error=true", suffixes("a", 11), "Authorization", "rw"); w.Code != 200 || w.Header().Get("X-Svc-Skipped") != "1" {
+		t.Errorf("what is too much is skipped: %d %s", w.Code, w.Body)
+	}
+	if got := send("rw", suffixes("b", 10)); got != 200 {
+		t.Fatalf("within the limits: %d", got)
+	}
+	w := f.ingest("", suffixes("c", 6), "Authorization", "rw")
+	text = checkError(t, w, 429, errs.RateLimited)
+	if !strings.Contains(text, "user rw made 20") || !strings.Contains(text, "--max-new-tables-per-minute") || w.Header().Get("Retry-After") == "" {
+		t.Errorf("too many in a minute: %s, %v", text, w.Header())
+	}
+	if got := send("wo", suffixes("d", 10)); got != 200 {
+		t.Errorf("another user: %d", got)
+	}
+	now = now.Add(time.Minute)
+	if got := send("rw", suffixes("c", 6)); got != 200 {
+		t.Errorf("a minute later: %d", got)
+	}
+}
+
+// The users that are counted are bounded.
+func TestNewTablesForgetUsers(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	n := newTables{limit: 1}
+	out := &pipeline.Output{Tables: []*pipeline.TableRows{{Table: "t"}}}
+	for i := range 3 * maxMinutes {
+		if err := n.charge(fmt.Sprint(i), out, now.Add(time.Duration(i)*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(n.users) > maxMinutes {
+		t.Errorf("%d users are remembered", len(n.users))
+	}
+}
