@@ -52,6 +52,9 @@ func (c *captures) set(rec *Record, values []value.Value) {
 		return
 	}
 	if o.Len() > 2*len(values) || o.Len()+len(values) > 24 { // then sorting costs more than inserting
+		if len(values) > fewCaptures && rec.Spend(len(values)*o.Len()/16) != nil {
+			return // the next step fails the record
+		}
 		for i, v := range values {
 			if v.IsDefined() {
 				rec.Set(c.names[i], v)

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"cordwood/router/pipeline/document"
+	"cordwood/router/vrl/fn"
 	"cordwood/router/vrl/value"
 )
 
@@ -57,8 +58,13 @@ func compileDigest(o *Options) Apply {
 	return fields.EachString(func(rec *Record, fl *Field, s string) error {
 		b := append(rec.Scratch[:0], s...)
 		rec.Scratch = b
-		for _, remove := range steps {
-			b = remove(b)
+		for i := range steps {
+			if m := steps[i].match; m != nil {
+				if err := m.spendOnMatches(rec, fn.Unsafe(b)); err != nil {
+					return err
+				}
+			}
+			b = steps[i].remove(b)
 		}
 		if len(b) == len(s) {
 			rec.Set(fl.Out, value.NewString(s))
@@ -72,12 +78,15 @@ func compileDigest(o *Options) Apply {
 const maxDigestSteps = 64
 
 // remover removes parts of b in place and returns what is left.
-type remover func(b []byte) []byte
+type remover struct {
+	remove func(b []byte) []byte
+	match  *matcher // of a pattern, whose cost must be paid for first; else nil
+}
 
 // presetRemovers has the presets in the order in which messages list them.
 var presetRemovers = []struct {
 	name   string
-	remove remover
+	remove func(b []byte) []byte
 }{
 	{"numbers", removeNumbers},
 	{"quoted", removeQuoted},
@@ -100,7 +109,7 @@ next:
 		}
 		for _, p := range presetRemovers {
 			if strings.EqualFold(p.name, text) {
-				steps = append(steps, p.remove)
+				steps = append(steps, remover{remove: p.remove})
 				continue next
 			}
 		}
@@ -110,19 +119,14 @@ next:
 }
 
 func removeRegex(re *regexp.Regexp) remover {
-	return func(b []byte) []byte {
-		found := re.FindAllIndex(b, -1)
-		if len(found) == 0 {
-			return b
-		}
-		end, from := found[0][0], found[0][1]
-		for _, at := range found[1:] {
-			end += copy(b[end:], b[from:at[0]])
-			from = at[1]
-		}
-		end += copy(b[end:], b[from:])
-		return b[:end]
+	if re == nil {
+		return remover{} // of a pipeline that does not compile
 	}
+	m := newMatcher(re)
+	m.wide = nil
+	return remover{match: &m, remove: func(b []byte) []byte {
+		return re.ReplaceAllLiteral(b, nil)
+	}}
 }
 
 // removeNumbers removes digits of all scripts.

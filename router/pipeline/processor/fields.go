@@ -1,6 +1,7 @@
 package processor
 
 import (
+	"errors"
 	"strings"
 
 	"cordwood/router/pipeline/document"
@@ -139,6 +140,12 @@ func (fs Fields) each(f func(rec *Record, fl *Field, v value.Value) error, nullI
 				}
 				return rec.Missing(fl.In.Text)
 			}
+			if err := rec.spendOn(v); err != nil {
+				return err
+			}
+			if err := rec.spendOnSet(); err != nil {
+				return err
+			}
 			if err := f(rec, fl, v); err != nil {
 				return err
 			}
@@ -163,7 +170,15 @@ func (fs Fields) MapStrings(f func(rec *Record, s string) (value.Value, error)) 
 	return fs.EachString(func(rec *Record, fl *Field, s string) error {
 		v, err := f(rec, s)
 		if err != nil {
+			if e := (*Error)(nil); errors.As(err, &e) {
+				return err // it says all that there is to say
+			}
 			return rec.Fail(fl.In.Text, value.NewString(s), "%s", err)
+		}
+		if n := v.Len(); n > largeText {
+			if err := rec.Reserve(n); err != nil {
+				return err
+			}
 		}
 		rec.Set(fl.Out, v)
 		return nil

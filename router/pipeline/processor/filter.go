@@ -34,6 +34,9 @@ func compileFilter(o *Options) Apply {
 			if !v.IsString() {
 				return rec.WrongType(list[i].In.Text, v, "a string")
 			}
+			if err := rec.spendOn(v); err != nil {
+				return err
+			}
 			if targets.has(rec, v.Str()) == dropIf {
 				rec.Value = value.Value{}
 				return nil

@@ -9,6 +9,7 @@ import (
 
 	"cordwood/router/pipeline/document"
 	"cordwood/router/pipeline/processor/grok"
+	"cordwood/router/vrl/pattern"
 	"cordwood/router/vrl/value"
 )
 
@@ -51,6 +52,9 @@ func compileGrok(o *Options) Apply {
 		}
 		var few [fewPlaces]int
 		for _, p := range patterns {
+			if err := rec.Spend(pattern.Cost(len(s), p.Size())); err != nil {
+				return err
+			}
 			if match := p.Match(s, few[:]); match != nil {
 				return spreadGrok(rec.spread(fl, prefix), p, s, match)
 			}

@@ -144,6 +144,9 @@ func (r *replacement) apply(rec *Record, s string) (value.Value, error) {
 	if r.fixed != "" {
 		return r.replaceFixed(rec, s)
 	}
+	if err := r.spendOnMatches(rec, s); err != nil {
+		return value.None, err
+	}
 	re, mayQuick := r.on(s)
 	if mayQuick && r.quick.Suits(s) {
 		if v, decided, err := r.replaceQuick(rec, s); decided {

@@ -24,6 +24,9 @@ func compileJoin(o *Options) Apply {
 			rec.Set(fl.Out, list.PeekAt(0))
 			return nil
 		}
+		if err := rec.Reserve(list.Len()*len(separator) + 8*value.Weight(v, 1<<30)); err != nil {
+			return err
+		}
 		b := rec.Scratch[:0]
 		for i, x := range list.Peek() {
 			if i > 0 {

@@ -27,6 +27,13 @@ func compileJSONParse(o *Options) Apply {
 		if !v.IsString() {
 			return rec.WrongType(fl.In.Text, v, "a string")
 		}
+		// A number of two characters takes 24 bytes; of most texts it is far less.
+		if err := rec.Reserve(4 * v.Len()); err != nil {
+			return err
+		}
+		if err := rec.Spend(v.Len() / 8); err != nil {
+			return err
+		}
 		parsed, err := value.ParseJSON(v.Str(), value.JSONOptions{})
 		if err != nil {
 			return rec.Fail(fl.In.Text, v, "invalid JSON: %s", err)

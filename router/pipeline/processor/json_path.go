@@ -46,7 +46,13 @@ func compileJSONPath(o *Options) Apply {
 		if v.Object() == nil && v.Array() == nil {
 			return rec.WrongType(fl.In.Text, v, "an array or object")
 		}
-		found, err := path.Select(nil, v, limit)
+		found, steps, err := path.SelectCounted(nil, v, limit)
+		if over := rec.Spend(steps); over != nil {
+			return over
+		}
+		if over := rec.Reserve(len(found) * fieldSize); over != nil {
+			return over
+		}
 		if err != nil {
 			return rec.Fail(fl.In.Text, v, "%s", err)
 		}

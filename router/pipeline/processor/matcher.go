@@ -3,6 +3,7 @@ package processor
 import (
 	"regexp"
 
+	"cordwood/router/vrl/pattern"
 	"cordwood/router/vrl/pattern/quick"
 )
 
@@ -11,9 +12,16 @@ type matcher struct {
 	re    *regexp.Regexp
 	quick *quick.Program // nil if the pattern is not for it
 	wide  *regexp.Regexp // for texts that are not all ASCII; nil if re is for these too
+	// What the expression costs: see pattern.Measure.
+	instructions int
+	loose        bool
 }
 
-func newMatcher(re *regexp.Regexp) matcher { return matcher{re, quick.Compile(re.String()), widen(re)} }
+func newMatcher(re *regexp.Regexp) matcher {
+	m := matcher{re: re, quick: quick.Compile(re.String()), wide: widen(re)}
+	m.instructions, m.loose = pattern.Measure(re.String())
+	return m
+}
 
 // on returns the form of the expression for s, and whether the quick matcher may be asked.
 func (m *matcher) on(s string) (re *regexp.Regexp, mayQuick bool) {

@@ -195,6 +195,10 @@ func (p pairOptions) apply(syntax *pairSyntax) Apply {
 			if !found.given && !p.standalone {
 				continue
 			}
+			if err := rec.Reserve(fieldSize); err != nil {
+				out.done()
+				return err
+			}
 			key := p.text(rec, syntax, found.key, p.trimKey)
 			if key == "" || p.include != nil && !p.include[key] || p.exclude[key] {
 				continue

@@ -87,6 +87,9 @@ func (e *extractor) apply(rec *Record, s string) error {
 	matched := false
 	for i := range e.patterns {
 		p := &e.patterns[i]
+		if err := p.spendOnMatch(rec, s); err != nil {
+			return err
+		}
 		loc := p.find(s, fewLoc[:])
 		if loc == nil {
 			continue

@@ -35,6 +35,9 @@ func compileSelect(o *Options) Apply {
 			}
 			for i := range list {
 				if _, ok := rec.Get(list[i].In); ok {
+					if err := rec.spendOnSet(); err != nil {
+						return err
+					}
 					rec.Delete(list[i].In)
 				}
 			}

@@ -187,7 +187,13 @@ func checked(f *fn.Function, i int, a *argument) fn.Expr {
 	set := p.Kind.Set()
 	const all = kind.StringBit | kind.IntegerBit | kind.FloatBit | kind.BooleanBit | kind.TimestampBit | kind.RegexBit | kind.NullBit | kind.ArrayBit | kind.ObjectBit
 	if set&all == all && !f.Deep {
-		return run
+		return func(fr *fn.Frame) (value.Value, bool) {
+			v, ok := run(fr)
+			if ok && v.IsString() && v.Len() >= fn.BytesPerStep {
+				ok = fr.SpendOn(v)
+			}
+			return v, ok
+		}
 	}
 	want := set.String()
 	return func(fr *fn.Frame) (value.Value, bool) {
@@ -198,7 +204,7 @@ func checked(f *fn.Function, i int, a *argument) fn.Expr {
 		if kind.Bit(v.Kind())&set == 0 {
 			return fr.FailKind(want, v)
 		}
-		// Functions of containers may look at all that is in them.
+		// Functions may look at all of a text, and of what is in a container.
 		if !fr.SpendOn(v) {
 			return v, false
 		}

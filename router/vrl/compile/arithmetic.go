@@ -132,7 +132,7 @@ func arithmetic(out *expr, op string, l, r *expr) {
 			if a.Object() == nil || b.Object() == nil {
 				return errMerge.fail(f, a, b)
 			}
-			return mergeObjects(a, b), true
+			return mergeObjects(f, a, b)
 		})
 	case "*":
 		out.run = both(func(f *fn.Frame, a, b value.Value) (value.Value, bool) {
@@ -179,8 +179,12 @@ func repeat(f *fn.Frame, s value.Value, n int64) (value.Value, bool) {
 	return value.NewBytes(b), true
 }
 
-// mergeObjects returns the fields of a with those of b put over them.
-func mergeObjects(a, b value.Value) value.Value {
+// mergeObjects returns the fields of a with those of b put over them; false if the budget
+// does not suffice.
+func mergeObjects(f *fn.Frame, a, b value.Value) (value.Value, bool) {
+	if !f.SpendOnMerge(a, b) {
+		return value.Value{}, false
+	}
 	x, y := a.Object().Share(), b.Object().Share()
 	o := value.MakeFields(len(x) + len(y))
 	for len(x) > 0 && len(y) > 0 {
@@ -202,5 +206,5 @@ func mergeObjects(a, b value.Value) value.Value {
 	for _, z := range y {
 		o.Add(z.Key, z.Value)
 	}
-	return o.Value()
+	return o.Value(), true
 }

@@ -115,8 +115,8 @@ func (c *compiler) assignErr(n *syntax.Assign, e expr) expr {
 			if !f.Caught() {
 				return v, false
 			}
-			text := value.NewString(f.Text())
-			return text, toOK(f, fallback) && toErr(f, text)
+			text, ok := f.TextValue()
+			return text, ok && toOK(f, fallback) && toErr(f, text)
 		},
 	}
 }
@@ -164,8 +164,8 @@ func (c *compiler) assignMerge(n *syntax.Assign) expr {
 			if n.Err == nil || !f.Caught() {
 				return r, false
 			}
-			text := value.NewString(f.Text())
-			return text, toErr(f, text)
+			text, ok := f.TextValue()
+			return text, ok && toErr(f, text)
 		}
 		if !toErr(f, value.Value{}) {
 			return r, false
@@ -177,8 +177,19 @@ func (c *compiler) assignMerge(n *syntax.Assign) expr {
 		}
 		if len(t.Path) > 0 {
 			// Copy what is shared along the path, and then change the object itself.
-			l = mergeObjects(l, r)
+			if l, ok = mergeObjects(f, l, r); !ok || !f.SpendOnChange(*place, t.Path) {
+				return l, false
+			}
 			return l, value.Insert(place, t.Path, l) == nil
+		}
+		if l.Shared() || r.Len() > fewFields {
+			if l, ok = mergeObjects(f, l, r); ok {
+				*place = l
+			}
+			return l, ok
+		}
+		if !f.Spend(l.Len() / 2) { // each new field moves those behind it
+			return l, false
 		}
 		o := place.MutObject()
 		for _, x := range r.Object().Share() {
@@ -194,6 +205,13 @@ func (c *compiler) assignMerge(n *syntax.Assign) expr {
 		},
 	}
 }
+
+const (
+	// fewFields is up to how many fields are put into an object one by one.
+	fewFields = 8
+	// manyFields is the number of fields of an event from which setting one is charged.
+	manyFields = 64
+)
 
 // target compiles the left side of an assignment of a value of kind k. If it is a field
 // of the event, single makes the code of the whole assignment.
@@ -236,7 +254,11 @@ func (c *compiler) target(n syntax.Node, k kind.Kind, v value.Value, known bool)
 	}
 	c.setRootKind(t, c.rootKind(t).Insert(t.Path, k))
 	to = func(f *fn.Frame, v value.Value) bool {
-		if err := value.Insert(t.Place(f), t.Path, v); err != nil {
+		place := t.Place(f)
+		if !f.SpendOnChange(*place, t.Path) {
+			return false
+		}
+		if err := value.Insert(place, t.Path, v); err != nil {
 			_, ok := f.FailErr("", err)
 			return ok
 		}
@@ -248,6 +270,9 @@ func (c *compiler) target(n syntax.Node, k kind.Kind, v value.Value, known bool)
 			return func(f *fn.Frame) (value.Value, bool) {
 				v, ok := run(f)
 				if !ok {
+					return v, false
+				}
+				if f.Event.Len() > manyFields && !f.SpendOnChange(*f.Event, t.Path) {
 					return v, false
 				}
 				o := f.Event.MutObject()

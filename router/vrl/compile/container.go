@@ -33,6 +33,9 @@ func (c *compiler) array(n *syntax.Array) expr {
 		out.known = false
 	}
 	out.run = func(f *fn.Frame) (value.Value, bool) {
+		if !f.ReserveContainer(len(runs)) {
+			return value.Value{}, false
+		}
 		list := make([]value.Value, len(runs))
 		for i, run := range runs {
 			v, ok := run(f)
@@ -87,6 +90,9 @@ func (c *compiler) object(n *syntax.Object) expr {
 		out.known = false
 	}
 	out.run = func(f *fn.Frame) (value.Value, bool) {
+		if !f.ReserveContainer(len(runs)) {
+			return value.Value{}, false
+		}
 		o := value.MakeFields(len(runs))
 		for i, run := range runs {
 			v, ok := run(f)

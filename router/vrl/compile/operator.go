@@ -161,7 +161,7 @@ func (c *compiler) equality(out *expr, want bool, l, r *expr) {
 			if !ok {
 				return false, false
 			}
-			if a.Kind() >= value.Array && a.Kind() == b.Kind() && !f.SpendOn(a) {
+			if a.Kind() == b.Kind() && !f.SpendOn(a) {
 				return false, false
 			}
 			return value.Equal(a, b) == want, true
@@ -192,6 +192,9 @@ func comparison(out *expr, op string, l, r *expr) {
 		}
 		b, ok := right(f)
 		if !ok {
+			return false, false
+		}
+		if !f.SpendOn(a) {
 			return false, false
 		}
 		order, ok := value.Compare(a, b)

@@ -129,6 +129,21 @@ func (h *Host) KeepPattern(size int) error {
 	return nil
 }
 
+// CompilePattern calls compile, which makes a pattern for the program and returns its size,
+// unless the program has too many already. Patterns that are refused count too: finding out
+// that one is too large takes time.
+func (h *Host) CompilePattern(compile func() (size int, err error)) error {
+	if err := h.KeepPattern(0); err != nil {
+		return err
+	}
+	size, err := compile()
+	if err != nil {
+		h.patterns += pattern.RefusedSize
+		return err
+	}
+	return h.KeepPattern(size)
+}
+
 // Root is what the path of a Target starts from.
 type Root uint8
 

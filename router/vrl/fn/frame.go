@@ -3,6 +3,7 @@ package fn
 import (
 	"fmt"
 	"strconv"
+	"unicode/utf8"
 	"unsafe"
 
 	"cordwood/router/vrl/value"
@@ -190,7 +191,47 @@ func (f *Frame) Through(s *Site) {
 	}
 }
 
-// Text returns the text of the failure.
+// The text of a failure quotes values that a client sent, whose length it must not have.
+const (
+	maxText   = 4 << 10
+	maxQuoted = 512 // bytes of a string, and values of a container
+)
+
+// quotable returns an argument of a message such that quoting it is cheap.
+func quotable(arg any) any {
+	switch x := arg.(type) {
+	case string:
+		return cut(x, maxQuoted)
+	case value.Value:
+		switch {
+		case x.IsString() && x.Len() > maxQuoted:
+			return value.NewString(cut(x.Str(), maxQuoted))
+		case value.Weight(x, maxQuoted) >= maxQuoted:
+			return fmt.Sprintf("(%s of %d elements)", x.Kind(), x.Len())
+		}
+	}
+	return arg
+}
+
+// cut shortens a text to about n bytes.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// TextValue returns the text of the failure as a value, for a program that handles it; false
+// if the budget does not suffice.
+func (f *Frame) TextValue() (value.Value, bool) {
+	text := f.Text()
+	return value.NewString(text), f.Reserve(len(text))
+}
+
+// Text returns the text of the failure. Long values in it are shortened.
 func (f *Frame) Text() string {
 	var b []byte
 	if f.stop != Aborted {
@@ -213,14 +254,21 @@ func (f *Frame) Text() string {
 		b = append(b, ", got "...)
 		b = append(b, x.val.Kind().String()...)
 	case x.format != "":
-		b = fmt.Appendf(b, x.format, x.args...)
+		args := make([]any, len(x.args))
+		for i, arg := range x.args {
+			args[i] = quotable(arg)
+		}
+		b = fmt.Appendf(b, x.format, args...)
 	default:
 		b = append(b, x.text...)
 		if x.err != nil {
 			b = append(b, x.err.Error()...)
 		}
 	}
-	return string(b)
+	if f.stop == Aborted {
+		return string(b) // the program's own words
+	}
+	return cut(string(b), maxText)
 }
 
 // Spend takes n steps off the budget. It returns false, after failing the run, if there
@@ -260,6 +308,9 @@ func (f *Frame) Reserve(n int) bool {
 	}
 	return f.exhaust("the program needs too much memory for this event: its budget of bytes is used up")
 }
+
+// Exhaust fails the run such that no program can handle it, as Spend does.
+func (f *Frame) Exhaust(text string) { f.exhaust(text) }
 
 func (f *Frame) exhaust(text string) bool {
 	f.start(Failed)
@@ -308,13 +359,3 @@ func (f *Frame) Keep(b []byte) (value.Value, bool) {
 
 // Unsafe returns b as a string without copying it: b must not change any more.
 func Unsafe(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
-
-// SpendOn takes off the budget what it costs to look at all of a value.
-func (f *Frame) SpendOn(v value.Value) bool {
-	if k := v.Kind(); k != value.Array && k != value.Object {
-		return true
-	}
-	// Looking at a value costs a fraction of what an operation does.
-	const share = 8
-	return f.Spend(value.Size(v, share*(f.Left().Steps+1)) / share)
-}

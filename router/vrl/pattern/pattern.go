@@ -33,6 +33,10 @@ const MaxSource = 64 << 10
 // is hundreds of those that log lines need.
 const MaxTotal = 32 << 20
 
+// RefusedSize is what a pattern that is refused counts as: so many are looked at that a
+// source has all its faults told, and not so many that it takes long.
+const RefusedSize = MaxTotal / 64
+
 // ErrTotal is the error of programs that keep more.
 var ErrTotal = fmt.Errorf("the patterns of this program take more than %d MiB of memory together; write simpler ones, or split the program", MaxTotal>>20)
 
@@ -42,7 +46,11 @@ type Regex struct {
 	names   []string
 	certain []bool
 	size    int
-	ascii   *regexp.Regexp
+	// instructions and loose are for Cost and Loose.
+	instructions int
+	loose        bool
+
+	ascii *regexp.Regexp
 	// fast matches what ascii does, but may give up; nil if there is none.
 	fast *quick.Program
 	// unicode returns the form for texts that are not ASCII; nil if it is the same.
@@ -63,7 +71,7 @@ func Compile(source string) (*Regex, error) {
 	if err != nil {
 		return nil, err
 	}
-	re, size, err := compile(text)
+	re, tree, size, err := compile(text)
 	if err != nil {
 		return nil, goError(err)
 	}
@@ -71,6 +79,8 @@ func Compile(source string) (*Regex, error) {
 		size += size + p.wide
 	}
 	r := &Regex{source: source, size: size, names: p.names, certain: make([]bool, len(p.names)), ascii: re, fast: quick.Compile(text)}
+	r.instructions, _ = instructions(tree)
+	r.loose = loose(tree)
 	r.certain[0] = true
 	root.markCertain(r.certain)
 	if p.differs {
@@ -79,7 +89,7 @@ func Compile(source string) (*Regex, error) {
 			if err != nil {
 				return re
 			}
-			wide, _, err := compile(text)
+			wide, _, _, err := compile(text)
 			if err != nil {
 				return re // too large with all of Unicode in it
 			}
@@ -104,17 +114,17 @@ var wideSizes = [256]int{'w': 12 << 10, 'd': 1200, 's': 200}
 
 // compile compiles a pattern in Go's syntax, of bounded size, and returns about how much
 // memory it takes.
-func compile(text string) (re *regexp.Regexp, size int, err error) {
-	tree, err := syntax.Parse(text, syntax.Perl)
+func compile(text string) (re *regexp.Regexp, tree *syntax.Regexp, size int, err error) {
+	tree, err = syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
 	n, ranges := instructions(tree)
 	if n > maxInstructions {
-		return nil, 0, &syntax.Error{Code: syntax.ErrLarge, Expr: text}
+		return nil, nil, 0, &syntax.Error{Code: syntax.ErrLarge, Expr: text}
 	}
 	re, err = regexp.Compile(text)
-	return re, n*instructionSize + ranges*rangeSize, err
+	return re, tree, n*instructionSize + ranges*rangeSize, err
 }
 
 // instructions is about what a pattern compiles to, and how many ranges its classes have,

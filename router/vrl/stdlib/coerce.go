@@ -274,12 +274,23 @@ var toRegex = &fn.Function{
 		}
 		re, err := pattern.Compile(strings.Clone(s))
 		if err != nil {
+			if !f.Spend(stepsOfRefused) {
+				return value.Value{}, false
+			}
 			return f.FailErr("could not create regex: ", err)
+		}
+		// Repetitions make much of a short text.
+		if !f.Spend(re.Size()/32) || !f.Reserve(re.Size()) {
+			return value.Value{}, false
 		}
 		compiled.put(re)
 		return value.NewRegex(re), true
 	}},
 }
+
+// stepsOfRefused is what a pattern costs that is refused. It may have been written out at
+// length before it turned out to be too large.
+const stepsOfRefused = 50_000
 
 // compiled holds the patterns that programs made of strings lately.
 var compiled patterns

@@ -58,7 +58,7 @@ var communityID = &fn.Function{
 func flowID(args []value.Value) ([]byte, error) {
 	var addrs [2]netip.Addr
 	for i, side := range []string{"source", "destination"} {
-		a, err := netip.ParseAddr(args[i].Text())
+		a, err := netip.ParseAddr(shortAddress(args[i].Str()))
 		if err != nil {
 			return nil, fmt.Errorf("unable to parse %s IP address: %w", side, err)
 		}

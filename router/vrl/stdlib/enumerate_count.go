@@ -268,7 +268,7 @@ var matchArray = &fn.Function{
 	},
 	Impl: fn.Impl{F3: func(f *fn.Frame, v, re, all value.Value) (value.Value, bool) {
 		for _, x := range v.Array().Peek() {
-			if !chargeMatch(f, x.Str()) {
+			if !chargeMatch(f, re.Regex(), x.Str()) {
 				return value.Value{}, false
 			}
 			// The first that matches decides for some, the first that does not for all.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"cordwood/router/vrl/fn"
 	"cordwood/router/vrl/timefmt"
 	"cordwood/router/vrl/value"
 )
@@ -143,7 +144,7 @@ func dateMatcher(c *call) (string, groksFilter, error) {
 		}
 	}
 	comma := strings.Contains(joda, ",S")
-	return re, textFilter(func(s string) (value.Value, bool) {
+	return re, textFilter(func(_ *fn.Frame, s string) (value.Value, bool) {
 		if strings.Contains(layout, "z") && strings.HasSuffix(s, "Z") && compiled.HasOffset() {
 			s = s[:len(s)-1] + "+00:00"
 			if !strings.Contains(layout, "%:z") {

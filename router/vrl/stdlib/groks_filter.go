@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cordwood/router/vrl/fn"
 	"cordwood/router/vrl/value"
 )
 
@@ -21,7 +22,7 @@ func newFilter(c *call) (groksFilter, error) {
 		return toNumber, nil
 	case "boolean":
 		yes := c.text(0, "true")
-		return textFilter(func(s string) (value.Value, bool) {
+		return textFilter(func(_ *fn.Frame, s string) (value.Value, bool) {
 			return value.NewBool(strings.EqualFold(s, yes)), true
 		}), nil
 	case "nullIf":
@@ -29,37 +30,47 @@ func newFilter(c *call) (groksFilter, error) {
 			return nil, fmt.Errorf("filter nullIf takes one string")
 		}
 		null := c.args[0].text
-		return textFilter(func(s string) (value.Value, bool) {
+		return textFilter(func(_ *fn.Frame, s string) (value.Value, bool) {
 			if s == null {
 				return value.Value{}, true
 			}
 			return value.NewString(s), true
 		}), nil
 	case "json":
-		return textFilter(func(s string) (value.Value, bool) {
+		return textFilter(func(f *fn.Frame, s string) (value.Value, bool) {
+			if !structured(f, s) {
+				return value.Value{}, false
+			}
 			v, err := value.ParseJSON(s, value.JSONOptions{})
 			return v, err == nil
 		}), nil
 	case "rubyhash":
-		return textFilter(func(s string) (value.Value, bool) {
+		return textFilter(func(f *fn.Frame, s string) (value.Value, bool) {
+			if !structured(f, s) {
+				return value.Value{}, false
+			}
 			v, err := parseRuby(s)
 			return v, err == nil
 		}), nil
 	case "querystring":
-		return textFilter(func(s string) (value.Value, bool) {
-			return gather(queryPairs(strings.TrimPrefix(s, "?")), appendTo), true
+		return textFilter(func(f *fn.Frame, s string) (value.Value, bool) {
+			list, ok := queryPairs(f, strings.TrimPrefix(s, "?"))
+			if !ok {
+				return value.Value{}, false
+			}
+			return gather(list, appendTo), true
 		}), nil
 	case "decodeuricomponent":
-		return textFilter(func(s string) (value.Value, bool) {
+		return textFilter(func(_ *fn.Frame, s string) (value.Value, bool) {
 			if d, err := url.PathUnescape(s); err == nil {
 				return value.NewString(value.Lossy(d)), true
 			}
 			return value.NewString(s), true
 		}), nil
 	case "lowercase":
-		return textFilter(func(s string) (value.Value, bool) { return value.NewString(strings.ToLower(s)), true }), nil
+		return textFilter(func(_ *fn.Frame, s string) (value.Value, bool) { return value.NewString(strings.ToLower(s)), true }), nil
 	case "uppercase":
-		return textFilter(func(s string) (value.Value, bool) { return value.NewString(strings.ToUpper(s)), true }), nil
+		return textFilter(func(_ *fn.Frame, s string) (value.Value, bool) { return value.NewString(strings.ToUpper(s)), true }), nil
 	case "xml":
 		return textFilter(xmlFilter), nil
 	case "scale":
@@ -73,14 +84,17 @@ func newFilter(c *call) (groksFilter, error) {
 }
 
 // textFilter makes a filter of strings; other values are dropped.
-func textFilter(f func(s string) (value.Value, bool)) groksFilter {
-	return func(v value.Value) (value.Value, bool) {
-		if !v.IsString() {
+func textFilter(filter func(f *fn.Frame, s string) (value.Value, bool)) groksFilter {
+	return func(f *fn.Frame, v value.Value) (value.Value, bool) {
+		if !v.IsString() || !f.SpendOn(v) {
 			return v, false
 		}
-		return f(v.Str())
+		return filter(f, v.Str())
 	}
 }
+
+// structured takes the cost of a value that is parsed of a text off the budget.
+func structured(f *fn.Frame, s string) bool { return f.Reserve(12*len(s)) && f.Spend(len(s)/4) }
 
 // wholeNumber returns x as an integer if it is one that fits.
 func wholeNumber(x float64) value.Value {
@@ -90,7 +104,7 @@ func wholeNumber(x float64) value.Value {
 	return value.NewFloat(x)
 }
 
-func toInteger(v value.Value) (value.Value, bool) {
+func toInteger(_ *fn.Frame, v value.Value) (value.Value, bool) {
 	switch v.Kind() {
 	case value.Int:
 		return v, true
@@ -106,7 +120,7 @@ func toInteger(v value.Value) (value.Value, bool) {
 	return v, false
 }
 
-func toNumber(v value.Value) (value.Value, bool) {
+func toNumber(_ *fn.Frame, v value.Value) (value.Value, bool) {
 	switch v.Kind() {
 	case value.Int, value.Float:
 		return v, true
@@ -119,11 +133,14 @@ func toNumber(v value.Value) (value.Value, bool) {
 
 // scaleFilter multiplies, exactly: 0.202 times 10 is 2.02.
 func scaleFilter(c *call) (groksFilter, error) {
-	factor, ok := new(big.Rat).SetString(c.text(0, ""))
-	if !ok || len(c.text(0, "")) > maxNumber {
+	var factor *big.Rat
+	if len(c.text(0, "")) <= maxNumber {
+		factor, _ = new(big.Rat).SetString(c.text(0, ""))
+	}
+	if factor == nil {
 		return nil, fmt.Errorf("filter scale takes a number")
 	}
-	return func(v value.Value) (value.Value, bool) {
+	return func(_ *fn.Frame, v value.Value) (value.Value, bool) {
 		text := ""
 		switch v.Kind() {
 		case value.String:
@@ -133,8 +150,11 @@ func scaleFilter(c *call) (groksFilter, error) {
 		case value.Float:
 			text = strconv.FormatFloat(v.Float(), 'f', -1, 64)
 		}
+		if len(text) > maxNumber || strings.ContainsAny(text, "/eEpP_") {
+			return v, false
+		}
 		x, ok := new(big.Rat).SetString(text)
-		if !ok || len(text) > maxNumber || strings.ContainsAny(text, "/eEpP_") {
+		if !ok {
 			return v, false
 		}
 		y, _ := x.Mul(x, factor).Float64()
@@ -143,7 +163,10 @@ func scaleFilter(c *call) (groksFilter, error) {
 }
 
 // xmlFilter parses a text as parse_xml does, with all scalars as texts.
-func xmlFilter(s string) (value.Value, bool) {
+func xmlFilter(f *fn.Frame, s string) (value.Value, bool) {
+	if !f.Reserve(4*len(s)) || !f.Spend(len(s)/2) {
+		return value.Value{}, false
+	}
 	v, err := newXMLReader(s, xmlReader{trim: true, attributes: true, textKey: "value"}).parse()
 	return v, err == nil
 }
@@ -176,7 +199,7 @@ func arrayFilter(c *call) (groksFilter, error) {
 	if separator == "" {
 		return nil, fmt.Errorf("filter array takes a separator that is not empty")
 	}
-	return textFilter(func(s string) (value.Value, bool) {
+	return textFilter(func(f *fn.Frame, s string) (value.Value, bool) {
 		if isBrackets(brackets) {
 			if len(s) < 2 || s[0] != brackets[0] || s[len(s)-1] != brackets[1] {
 				return value.Value{}, false
@@ -185,10 +208,13 @@ func arrayFilter(c *call) (groksFilter, error) {
 		}
 		var list []value.Value
 		for x := range strings.SplitSeq(s, separator) {
+			if !f.Spend(1) || !f.Reserve(roomOfValue) {
+				return value.Value{}, false
+			}
 			v := value.NewString(x)
 			if each != nil {
 				var ok bool
-				if v, ok = each(v); !ok {
+				if v, ok = each(f, v); !ok {
 					return v, false
 				}
 			}
@@ -218,10 +244,13 @@ func keyvalueFilter(c *call) (groksFilter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return textFilter(func(s string) (value.Value, bool) {
+	return textFilter(func(fr *fn.Frame, s string) (value.Value, bool) {
 		var list []value.Field
 		open := slices.Clone(quotes)
 		for s != "" {
+			if !fr.Reserve(roomOfField) {
+				return value.Value{}, false
+			}
 			var pair string
 			pair, s = cutPair(s, separator, delimiter, open)
 			if f, ok := keyvaluePair(pair, separator, quotes, allowed, delimiter != ""); ok {
@@ -311,7 +340,7 @@ func keyvaluePair(s, separator string, quotes []string, allowed func(rune) bool,
 		case text == "true" || text == "false":
 			v = value.NewBool(text == "true")
 		case isDigit(text[0]) || len(text) > 1 && text[0] == '-' && isDigit(text[1]):
-			if n, ok := toNumber(v); ok && !strings.ContainsAny(text, "xX_pP") {
+			if n, ok := toNumber(nil, v); ok && !strings.ContainsAny(text, "xX_pP") {
 				v = n
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cordwood/router/vrl/fn"
 	"cordwood/router/vrl/grok"
 	"cordwood/router/vrl/pattern"
 	"cordwood/router/vrl/value"
@@ -25,7 +26,7 @@ type groksField struct {
 }
 
 // groksFilter turns a value into another one; false drops it.
-type groksFilter func(v value.Value) (value.Value, bool)
+type groksFilter func(f *fn.Frame, v value.Value) (value.Value, bool)
 
 // call is a name with arguments, as in date("HH:mm").
 type call struct {
@@ -357,7 +358,7 @@ func groksMatcher(c *call) (string, groksFilter, error) {
 	case "boolean":
 		yes, no := c.text(0, "true"), c.text(1, "false")
 		text := "(?i:" + regexp.QuoteMeta(yes) + "|" + regexp.QuoteMeta(no) + ")"
-		return text, func(v value.Value) (value.Value, bool) {
+		return text, func(_ *fn.Frame, v value.Value) (value.Value, bool) {
 			return value.NewBool(strings.EqualFold(v.Str(), yes)), true
 		}, nil
 	}

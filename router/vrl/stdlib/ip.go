@@ -19,7 +19,7 @@ var ipFunctions = []*fn.Function{
 
 // parseIP reads an address without a zone.
 func parseIP(s string) (netip.Addr, bool) {
-	a, err := netip.ParseAddr(s)
+	a, err := netip.ParseAddr(shortAddress(s))
 	return a, err == nil && a.Zone() == ""
 }
 
@@ -258,7 +258,7 @@ func parseCIDR(s string) (netip.Prefix, error) {
 		}
 		return a.Prefix(a.BitLen())
 	}
-	p, err := netip.ParsePrefix(s)
+	p, err := netip.ParsePrefix(shortAddress(s))
 	switch {
 	case err != nil:
 		return p, errors.New("invalid network syntax")
@@ -346,4 +346,14 @@ func within(f *fn.Frame, list []netip.Prefix, v value.Value) (value.Value, bool)
 // contains4 is Contains with an IPv6 address that stands for one of IPv4 kept what it is.
 func contains4(p netip.Prefix, a netip.Addr) bool {
 	return p.Addr().BitLen() == a.BitLen() && p.Contains(a)
+}
+
+// shortAddress is s, or if it is longer than any address a beginning of it that is none
+// either: errors quote what they are about.
+func shortAddress(s string) string {
+	const longest = 256
+	if len(s) > longest {
+		return s[:longest] + "…"
+	}
+	return s
 }

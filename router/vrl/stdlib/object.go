@@ -317,7 +317,7 @@ func unnestAt(f *fn.Frame, root value.Value, path value.Path, list value.Value) 
 	}
 	out := make([]value.Value, n)
 	for i := range out {
-		if !chargeSpine(f, root, path) {
+		if !f.Spend(2) || !f.ReserveContainer(root.Len()) || !f.SpendOnChange(root, path) {
 			return value.Value{}, false
 		}
 		out[i] = root

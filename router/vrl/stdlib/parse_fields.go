@@ -62,6 +62,13 @@ func (b *fields) value() value.Value {
 	return b.o.Value()
 }
 
+// What the parsers of texts with many parts take off the budget for each part: a value of an
+// array that grows, and a field that goes through a list into an object.
+const (
+	roomOfValue = 2 * sizeofValue
+	roomOfField = 3 * sizeofField
+)
+
 // gather returns the object of the fields given in the order of a text. The values of a
 // key that occurs several times are put together by merge, the earlier one first.
 func gather(list []value.Field, merge func(a, b value.Value) value.Value) value.Value {

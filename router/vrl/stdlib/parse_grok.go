@@ -1,6 +1,8 @@
 package stdlib
 
 import (
+	"time"
+
 	"cordwood/router/vrl/fn"
 	"cordwood/router/vrl/grok"
 	"cordwood/router/vrl/kind"
@@ -31,10 +33,13 @@ var parseGrok = &fn.Function{
 		if !ok {
 			return fn.Impl{}, c.NotConstant(1)
 		}
-		p, err := grok.Compile(source.Str())
-		if err == nil {
-			err = c.Host.KeepPattern(p.Size())
-		}
+		var p *grok.Pattern
+		err := c.Host.CompilePattern(func() (size int, err error) {
+			if p, err = grok.Compile(source.Str()); err == nil {
+				size = p.Size()
+			}
+			return size, err
+		})
 		if err != nil {
 			return fn.Impl{}, c.Invalid(112, 1, "invalid grok pattern: %v", err)
 		}
@@ -42,11 +47,35 @@ var parseGrok = &fn.Function{
 	},
 }
 
+// slowStep is the time on the backtracking engine that a step stands for. Two matches that
+// are given up use up a budget.
+const slowStep = 60 * time.Nanosecond
+
+// matchGrok is Pattern.Match with its cost taken off the budget: by the length of the text, or
+// by the time if the pattern needs the backtracking engine.
+func matchGrok(f *fn.Frame, p *grok.Pattern, dst []grok.Capture, s string) ([]grok.Capture, bool, error) {
+	if !f.Spend(p.Cost(len(s))) {
+		return dst, false, nil
+	}
+	if !p.Backtracks() {
+		return p.Match(dst, s)
+	}
+	start := time.Now()
+	list, ok, err := p.Match(dst, s)
+	if !f.Spend(int(min(time.Since(start), grok.MaxTime) / slowStep)) {
+		return dst, false, nil
+	}
+	return list, ok, err
+}
+
 // runGrok returns the fields of the first match. Of fields of the same name the last
 // that took part counts.
 func runGrok(f *fn.Frame, p *grok.Pattern, s string) (value.Value, bool) {
 	var room [16]grok.Capture
-	list, ok, err := p.Match(room[:0], s)
+	list, ok, err := matchGrok(f, p, room[:0], s)
+	if f.Stopped() == fn.Exhausted {
+		return value.Value{}, false
+	}
 	if err != nil {
 		return f.FailErr(grokFailed+": ", err)
 	}

@@ -94,10 +94,13 @@ func compileGroks(c *fn.Call) (fn.Impl, error) {
 		if !p.IsString() {
 			return fn.Impl{}, c.BadArgument(1, "a pattern is %s, not a string", p.Kind())
 		}
-		r, err := compileRule(p.Str(), aliases)
-		if err == nil {
-			err = c.Host.KeepPattern(r.re.Size())
-		}
+		var r *groksRule
+		err := c.Host.CompilePattern(func() (size int, err error) {
+			if r, err = compileRule(p.Str(), aliases); err == nil {
+				size = r.re.Size()
+			}
+			return size, err
+		})
 		if err != nil {
 			return fn.Impl{}, c.Invalid(112, 1, "invalid grok pattern: %v", err)
 		}
@@ -113,10 +116,10 @@ func runGroks(f *fn.Frame, rules []*groksRule, s string) (value.Value, bool) {
 	var room [16]grok.Capture
 	var slow error
 	for _, r := range rules {
-		if !f.Spend(1 + len(s)/64) {
+		list, ok, err := matchGrok(f, r.re, room[:0], s)
+		if f.Stopped() == fn.Exhausted {
 			return value.Value{}, false
 		}
-		list, ok, err := r.re.Match(room[:0], s)
 		if err != nil {
 			slow = err
 		}
@@ -126,7 +129,7 @@ func runGroks(f *fn.Frame, rules []*groksRule, s string) (value.Value, bool) {
 		if !f.Reserve(64*len(list) + 4*len(s)) {
 			return value.Value{}, false
 		}
-		return r.result(list), true
+		return r.result(f, list)
 	}
 	if slow != nil {
 		return f.FailErr("unable to parse grok: ", slow)
@@ -134,8 +137,8 @@ func runGroks(f *fn.Frame, rules []*groksRule, s string) (value.Value, bool) {
 	return f.Fail("unable to parse grok: value does not match any rule")
 }
 
-// result returns the object of a match.
-func (r *groksRule) result(list []grok.Capture) value.Value {
+// result returns the object of a match; false if the budget does not suffice.
+func (r *groksRule) result(f *fn.Frame, list []grok.Capture) (value.Value, bool) {
 	out := value.MakeFields(8).Value()
 	for _, c := range list {
 		if c.Text == "" {
@@ -144,9 +147,12 @@ func (r *groksRule) result(list []grok.Capture) value.Value {
 		field := &r.fields[r.index[c.Index]]
 		v, ok := value.NewString(c.Text), true
 		for _, filter := range field.filters {
-			if v, ok = filter(v); !ok || v.IsNull() {
+			if v, ok = filter(f, v); !ok || v.IsNull() {
 				break
 			}
+		}
+		if f.Stopped() == fn.Exhausted {
+			return value.Value{}, false
 		}
 		if !ok || v.IsNull() || v.Kind() == value.Object && v.Len() == 0 {
 			continue
@@ -157,11 +163,14 @@ func (r *groksRule) result(list []grok.Capture) value.Value {
 		}
 		if o := v.Object(); o != nil {
 			for i := range o.Len() {
+				if !f.Spend(1 + out.Len()/16) {
+					return value.Value{}, false
+				}
 				insertGrok(&out, value.Path{value.Name(o.Key(i))}, o.At(i))
 			}
 		}
 	}
-	return out
+	return out, true
 }
 
 // insertGrok puts v at a path. Values for one path gather in an array.

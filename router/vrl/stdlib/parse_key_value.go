@@ -2,6 +2,7 @@ package stdlib
 
 import (
 	"strings"
+	"unicode"
 
 	"cordwood/router/vrl/fn"
 	"cordwood/router/vrl/kind"
@@ -19,14 +20,47 @@ var errKeyValue = "could not parse whole line successfully"
 
 var keyValueKind = kind.ObjectAll(kind.Or(kind.String, kind.Boolean, kind.ArrayAll(kind.String)))
 
-// parse returns the pairs of a line; false if a part of it is none.
-func (p *keyValue) parse(f *fn.Frame, s string, list []value.Field) ([]value.Field, bool) {
+// ahead finds where a delimiter occurs next, for callers that ask again and again for shorter
+// and shorter ends of one text: it looks at each byte of the text once.
+type ahead struct {
+	delimiter string
+	left      int // bytes of the text from the occurrence on, -1 if there is none
+	known     bool
+}
+
+// index returns where the delimiter is first in s; -1 if nowhere.
+func (a *ahead) index(s string) int {
+	if a.known && a.left <= len(s) {
+		if a.left < 0 {
+			return -1
+		}
+		return len(s) - a.left
+	}
+	i := strings.Index(s, a.delimiter)
+	if a.known, a.left = true, -1; i >= 0 {
+		a.left = len(s) - i
+	}
+	return i
+}
+
+// keyValueReader reads one line.
+type keyValueReader struct {
+	*keyValue
+	pairs, fields ahead
+}
+
+// parse returns the pairs of a line; false if a part of it is none, or the budget does
+// not suffice.
+func (p *keyValueReader) parse(f *fn.Frame, s string, list []value.Field) ([]value.Field, bool) {
 	left := s
 	for {
+		if !f.Reserve(roomOfField) {
+			return nil, false
+		}
 		key, rest, ok := p.key(f, s)
 		if !ok {
 			// What was read so far counts if only blanks are left: no delimiter.
-			return list, len(list) > 0 && strings.TrimSpace(left) == ""
+			return list, len(list) > 0 && isBlankText(left)
 		}
 		v := value.NewBool(true)
 		if after, found := p.pairDelimiter(rest); found {
@@ -37,7 +71,7 @@ func (p *keyValue) parse(f *fn.Frame, s string, list []value.Field) ([]value.Fie
 		list = append(list, value.Field{Key: key, Value: v})
 		next, found := p.fieldDelimiter(rest)
 		if !found {
-			return list, strings.TrimSpace(rest) == ""
+			return list, isBlankText(rest)
 		}
 		left, s = rest, next
 	}
@@ -51,7 +85,7 @@ func skipBlanks(s string) string {
 }
 
 // pairDelimiter skips what is between a key and its value.
-func (p *keyValue) pairDelimiter(s string) (string, bool) {
+func (p *keyValueReader) pairDelimiter(s string) (string, bool) {
 	if p.lenient {
 		s = skipBlanks(s)
 	}
@@ -66,7 +100,7 @@ func (p *keyValue) pairDelimiter(s string) (string, bool) {
 }
 
 // fieldDelimiter skips what is between two pairs.
-func (p *keyValue) fieldDelimiter(s string) (string, bool) {
+func (p *keyValueReader) fieldDelimiter(s string) (string, bool) {
 	if p.field == " " {
 		t := skipBlanks(s)
 		return t, len(t) < len(s)
@@ -81,7 +115,7 @@ func (p *keyValue) fieldDelimiter(s string) (string, bool) {
 }
 
 // key cuts a key off s.
-func (p *keyValue) key(f *fn.Frame, s string) (key, rest string, ok bool) {
+func (p *keyValueReader) key(f *fn.Frame, s string) (key, rest string, ok bool) {
 	s = skipBlanks(s)
 	if s == "" {
 		return "", s, false
@@ -94,7 +128,7 @@ func (p *keyValue) key(f *fn.Frame, s string) (key, rest string, ok bool) {
 			}
 		}
 	}
-	end := strings.Index(s, p.pair)
+	end := p.pairs.index(s)
 	if p.standalone {
 		if i := p.fieldIndex(s); i >= 0 && (end < 0 || i < end) {
 			end = i
@@ -113,7 +147,7 @@ func (p *keyValue) key(f *fn.Frame, s string) (key, rest string, ok bool) {
 }
 
 // fieldIndex returns where the next delimiter of fields is; -1 if nowhere.
-func (p *keyValue) fieldIndex(s string) int {
+func (p *keyValueReader) fieldIndex(s string) int {
 	if p.field == " " {
 		for i := range len(s) {
 			if isBlank(s[i]) {
@@ -122,19 +156,23 @@ func (p *keyValue) fieldIndex(s string) int {
 		}
 		return -1
 	}
-	return strings.Index(s, p.field)
+	return p.fields.index(s)
 }
 
 // ends tells whether a field may end before s.
-func (p *keyValue) ends(s string) bool {
+func (p *keyValueReader) ends(s string) bool {
 	if _, ok := p.fieldDelimiter(s); ok {
 		return true
 	}
-	return strings.TrimSpace(s) == ""
+	return isBlankText(s)
 }
 
+// isBlankText tells whether there is nothing but white space in s. Unlike TrimSpace it looks
+// no further than what is there at the start.
+func isBlankText(s string) bool { return strings.TrimLeftFunc(s, unicode.IsSpace) == "" }
+
 // value cuts a value off s.
-func (p *keyValue) value(f *fn.Frame, s string) (v value.Value, rest string) {
+func (p *keyValueReader) value(f *fn.Frame, s string) (v value.Value, rest string) {
 	if s != "" && (s[0] == '"' || s[0] == '\'') {
 		if text, rest, ok := quoted(f, s); ok && p.ends(rest) {
 			return value.NewString(text), rest
@@ -202,7 +240,8 @@ func (p *keyValue) run(f *fn.Frame, v value.Value) (value.Value, bool) {
 		return value.Value{}, false
 	}
 	var room [24]value.Field
-	list, ok := p.parse(f, s, room[:0])
+	r := keyValueReader{keyValue: p, pairs: ahead{delimiter: p.pair}, fields: ahead{delimiter: p.field}}
+	list, ok := r.parse(f, s, room[:0])
 	if !ok {
 		return f.Fail(errKeyValue)
 	}

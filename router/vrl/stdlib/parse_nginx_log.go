@@ -169,13 +169,15 @@ func nginxError(s string, b *fields) (string, bool) {
 			s = skipSpace(rest[n:])
 		}
 	}
+	tail := newFields(8)
 	for i, tries := 0, 0; i < len(s) && tries < maxTries; tries++ {
 		n := strings.Index(s[i:], ", ")
 		if n < 0 {
 			break
 		}
 		i += n
-		tail := newFields(8)
+		tail.o.Reset()
+		tail.sorted, tail.last = true, ""
 		if nginxTail(s[i:], &tail) {
 			b.str("message", s[:i])
 			for k := range tail.o.Len() {
@@ -224,7 +226,7 @@ func nginxTail(s string, b *fields) bool {
 		}
 		end := 0
 		if d.quoted {
-			if end = closing("\""+rest, '"') - 1; end < 0 {
+			if end = closing(s[len(d.prefix)-1:], '"') - 1; end < 0 { // the prefix ends with the quote
 				return false
 			}
 			b.str(d.key, rest[:end])

@@ -130,6 +130,9 @@ var parseRegex = &fn.Function{
 		return fn.Impl{N: func(f *fn.Frame, args []value.Value) (value.Value, bool) {
 			g := of(args)
 			s := args[0].Text()
+			if !chargeMatch(f, g.re, s) {
+				return value.Value{}, false
+			}
 			at := g.re.Groups(s)
 			if at == nil {
 				return f.Fail("could not find any pattern matches")
@@ -165,8 +168,8 @@ var parseRegexAll = &fn.Function{
 			s := args[0].Text()
 			// What a match takes: its places, and an object with its fields.
 			size := 128 + 16*len(g.re.Names()) + 40*(len(g.named)+len(g.numbers))
-			all := g.re.All(s, min(f.Left().Steps, f.Left().Bytes/size)+1)
-			if !f.Spend(len(all)) || !f.Reserve(len(all)*size) {
+			all, ok := allMatches(f, g.re, s, f.Left().Bytes/size+1)
+			if !ok || !f.Reserve(len(all)*size) {
 				return value.Value{}, false
 			}
 			list := make([]value.Value, len(all))

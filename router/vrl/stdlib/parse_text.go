@@ -29,6 +29,9 @@ var parseTokens = &fn.Function{
 		list := make([]value.Value, 0, 8)
 		var t tokenizer
 		for s = skipSpace(s); s != ""; s = skipSpace(s) {
+			if !f.Reserve(roomOfValue) {
+				return value.Value{}, false
+			}
 			var w string
 			w, s = t.token(s)
 			if w == "" || w == "-" {
@@ -103,8 +106,11 @@ var parseCSV = &fn.Function{
 		}
 		list := make([]value.Value, 0, 8)
 		for more := s != ""; more; {
+			if !f.Reserve(roomOfValue) {
+				return value.Value{}, false
+			}
 			var x string
-			x, s, more = csvField(f, s, delimiter.Str()[0])
+			x, s, more = csvField(s, delimiter.Str()[0])
 			list = append(list, value.NewString(x))
 		}
 		return value.NewArray(list), true
@@ -112,9 +118,9 @@ var parseCSV = &fn.Function{
 }
 
 // csvField cuts a field off s and tells whether another one follows.
-func csvField(f *fn.Frame, s string, delimiter byte) (field, rest string, more bool) {
+func csvField(s string, delimiter byte) (field, rest string, more bool) {
 	if s != "" && s[0] == '"' && delimiter != '"' {
-		return csvQuoted(f, s, delimiter)
+		return csvQuoted(s, delimiter)
 	}
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -129,7 +135,7 @@ func csvField(f *fn.Frame, s string, delimiter byte) (field, rest string, more b
 
 // csvQuoted is csvField for a field that starts with a quote. What follows the closing
 // quote is part of the field.
-func csvQuoted(f *fn.Frame, s string, delimiter byte) (field, rest string, more bool) {
+func csvQuoted(s string, delimiter byte) (field, rest string, more bool) {
 	i := 1
 	for i < len(s) && s[i] != '"' {
 		i++
@@ -140,7 +146,7 @@ func csvQuoted(f *fn.Frame, s string, delimiter byte) (field, rest string, more 
 	case s[i+1] == delimiter:
 		return s[1:i], s[i+2:], true
 	}
-	b := append(f.Bytes(len(s))[:0], s[1:i]...)
+	b := append(make([]byte, 0, 2*i), s[1:i]...)
 	for inside := true; i < len(s); i++ {
 		c := s[i]
 		switch {
@@ -177,12 +183,17 @@ var parseQueryString = &fn.Function{
 		if !f.Reserve(3 * len(s)) {
 			return value.Value{}, false
 		}
-		return gather(queryPairs(s), appendTo), true
+		list, ok := queryPairs(f, s)
+		if !ok {
+			return value.Value{}, false
+		}
+		return gather(list, appendTo), true
 	}},
 }
 
-// queryPairs returns the decoded pairs of a query in order.
-func queryPairs(s string) []value.Field {
+// queryPairs returns the decoded pairs of a query in order; false if the budget does not
+// suffice.
+func queryPairs(f *fn.Frame, s string) ([]value.Field, bool) {
 	var list []value.Field
 	for s != "" {
 		var pair string
@@ -190,10 +201,13 @@ func queryPairs(s string) []value.Field {
 		if pair == "" {
 			continue
 		}
+		if !f.Reserve(roomOfField + len(pair)) {
+			return nil, false
+		}
 		k, v, _ := strings.Cut(pair, "=")
 		list = append(list, value.Field{Key: decodeForm(k), Value: value.NewString(decodeForm(v))})
 	}
-	return list
+	return list, true
 }
 
 // decodeForm decodes a part of a query. A percent sign that starts no escape is itself.

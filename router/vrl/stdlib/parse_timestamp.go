@@ -1,6 +1,7 @@
 package stdlib
 
 import (
+	"errors"
 	"time"
 
 	"cordwood/router/vrl/fn"
@@ -9,10 +10,19 @@ import (
 	"cordwood/router/vrl/value"
 )
 
+// maxZoneName is longer than the names of all zones.
+const maxZoneName = 64
+
+// stepsOfZone is what finding a zone at run time costs: it is read from a file.
+const stepsOfZone = 5000
+
 // zoneNamed returns a time zone by its name; that of the machine for "local".
 func zoneNamed(name string) (*time.Location, error) {
 	if name == "local" || name == "" {
 		return time.Local, nil
+	}
+	if len(name) > maxZoneName {
+		return nil, errors.New("unknown time zone")
 	}
 	return time.LoadLocation(name)
 }
@@ -35,6 +45,9 @@ func (r *stampReader) run(f *fn.Frame, v, format, zone value.Value) (value.Value
 	if o.Zone == nil {
 		o.Zone = f.Host.Zone
 		if zone.IsDefined() {
+			if !f.Spend(stepsOfZone) {
+				return value.Value{}, false
+			}
 			if o.Zone, err = zoneNamed(zone.Str()); err != nil {
 				return f.Failf("unable to parse timezone: %s", zone.Str())
 			}

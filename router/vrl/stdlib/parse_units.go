@@ -100,6 +100,9 @@ var parseDuration = &fn.Function{
 		}
 		sum := new(big.Rat)
 		for rest := s; rest != "" || s == ""; {
+			if !f.Spend(50) || !f.Reserve(256) { // numbers of any size are slow
+				return value.Value{}, false
+			}
 			number, after := unitNumber(skipSpace(rest))
 			after = skipOne(after)
 			u, after, ok := cutUnit(after)

@@ -15,6 +15,10 @@ import (
 // maxURL is the longest URL that is parsed, in bytes.
 const maxURL = 64 << 10
 
+// maxAts bounds the signs @ in front of a query. Each of those in front of a host makes the parser
+// read all that stands before it again.
+const maxAts = 64
+
 // knownPorts are the ports of schemes that have one.
 var knownPorts = map[string]int64{"ftp": 21, "http": 80, "https": 443, "ws": 80, "wss": 443}
 
@@ -34,7 +38,7 @@ var parseURL = &fn.Function{
 		kind.Field{Name: "fragment", Kind: kind.String.OrNull()}, kind.Field{Name: "query", Kind: kind.ObjectAll(kind.String)},
 	),
 	Fallible: true,
-	Errors:   []string{"the text is not a URL", "the URL has no scheme"},
+	Errors:   []string{"the text is not a URL", "the URL has no scheme", "there are more than 64 signs @ before the query, or the URL is longer than 65536 bytes"},
 	Examples: []fn.Example{
 		{
 			Title: "a URL", Source: `parse_url!("https://mia:pw@example.org:8080/a/../b?x=1&y=2#top")`,
@@ -48,18 +52,26 @@ var parseURL = &fn.Function{
 		if len(s) > maxURL {
 			return f.Fail("unable to parse url: it is longer than 65536 bytes")
 		}
-		if !f.Reserve(512 + 6*len(s)) {
+		before := s // the query and the fragment, in which an @ costs nothing
+		if i := strings.IndexAny(s, "?#"); i >= 0 {
+			before = s[:i]
+		}
+		ats := strings.Count(before, "@")
+		if ats > maxAts {
+			return f.Failf("unable to parse url: it has %d times @ before its query, at most %d are allowed", ats, maxAts)
+		}
+		if !f.Reserve(512+6*len(s)) || !f.Spend(len(s)/2+ats*len(s)/32) {
 			return value.Value{}, false
 		}
 		u, err := whatwg.Parse(s)
 		if err != nil {
 			return f.FailErr("unable to parse url: ", err)
 		}
-		return urlObject(u, known.Bool()), true
+		return urlObject(f, u, known.Bool())
 	}},
 }
 
-func urlObject(u *whatwg.Url, knownPort bool) value.Value {
+func urlObject(f *fn.Frame, u *whatwg.Url, knownPort bool) (value.Value, bool) {
 	b := newFields(8)
 	if fragment := strings.TrimPrefix(u.Hash(), "#"); fragment != "" {
 		b.str("fragment", fragment)
@@ -79,11 +91,14 @@ func urlObject(u *whatwg.Url, knownPort bool) value.Value {
 	default:
 		b.add("port", value.Value{})
 	}
-	list := queryPairs(strings.TrimPrefix(u.Search(), "?"))
+	list, ok := queryPairs(f, strings.TrimPrefix(u.Search(), "?"))
+	if !ok {
+		return value.Value{}, false
+	}
 	b.add("query", gather(list, func(_, b value.Value) value.Value { return b }))
 	b.str("scheme", u.Scheme())
 	b.str("username", u.Username())
-	return b.value()
+	return b.value(), true
 }
 
 // isAddress tells whether a host is an IP address, which no public suffix ends.

@@ -36,15 +36,22 @@ var del = &fn.Function{
 		}
 		if compact, ok := c.Const(1); ok {
 			return fn.Impl{Raw: func(f *fn.Frame) (value.Value, bool) {
-				v, _ := value.Remove(t.Place(f), t.Path, compact.Bool())
-				return v, true
+				return removeFrom(f, t, compact.Bool())
 			}}, nil
 		}
 		return fn.Impl{F2: func(f *fn.Frame, _, compact value.Value) (value.Value, bool) {
-			v, _ := value.Remove(t.Place(f), t.Path, compact.Bool())
-			return v, true
+			return removeFrom(f, t, compact.Bool())
 		}}, nil
 	},
+}
+
+func removeFrom(f *fn.Frame, t *fn.Target, compact bool) (value.Value, bool) {
+	place := t.Place(f)
+	if !f.SpendOnRemoval(*place, t.Path) {
+		return value.Value{}, false
+	}
+	v, _ := value.Remove(place, t.Path, compact)
+	return v, true
 }
 
 var exists = &fn.Function{
@@ -108,10 +115,17 @@ var pathParam = fn.Param{
 	Doc: "The steps of the path: strings are names of fields, integers indexes, negative ones counted from the end.",
 }
 
-var pathErrors = []string{"a step of the path is neither a string nor an integer"}
+var pathErrors = []string{"a step of the path is neither a string nor an integer", "the path has more than 1000 steps"}
+
+// maxPath bounds the steps of a path made at run time. Values are not nested as deep.
+const maxPath = 1000
 
 // dynamicPath appends the steps that an array holds to p.
 func dynamicPath(f *fn.Frame, steps value.Value, p value.Path) (value.Path, bool) {
+	if steps.Len() > maxPath {
+		f.Failf("the path has %d steps, at most %d are allowed", steps.Len(), maxPath)
+		return nil, false
+	}
 	for _, s := range steps.Array().Peek() {
 		switch s.Kind() {
 		case value.String:
@@ -177,7 +191,7 @@ var remove = &fn.Function{
 	},
 	Impl: fn.Impl{F3: func(f *fn.Frame, v, path, compact value.Value) (value.Value, bool) {
 		p, ok := dynamicPath(f, path, nil)
-		if !ok || !chargeSpine(f, v, p) {
+		if !ok || !f.SpendOnRemoval(v, p) {
 			return value.Value{}, false
 		}
 		value.Remove(&v, p, compact.Bool())
@@ -221,7 +235,7 @@ var set = &fn.Function{
 	},
 	Impl: fn.Impl{F3: func(f *fn.Frame, v, path, data value.Value) (value.Value, bool) {
 		p, ok := dynamicPath(f, path, nil)
-		if !ok || !chargeSpine(f, v, p) {
+		if !ok || !f.SpendOnChange(v, p) {
 			return value.Value{}, false
 		}
 		if len(p) == 0 && data.Kind() != value.Object && data.Kind() != value.Array {
@@ -235,24 +249,4 @@ var set = &fn.Function{
 		}
 		return v, true
 	}},
-}
-
-// chargeSpine takes the cost of copying the containers along a path, and of filling up
-// arrays, off the budget.
-func chargeSpine(f *fn.Frame, v value.Value, p value.Path) bool {
-	found := true
-	for i := range p {
-		n := 0
-		if found {
-			n = v.Len()
-			v, found = v.Peek(p[i : i+1])
-		}
-		if p[i].IsIndex {
-			n = max(n, min(max(p[i].Index, -p[i].Index), value.MaxIndex))
-		}
-		if !chargeCopy(f, n) {
-			return false
-		}
-	}
-	return true
 }

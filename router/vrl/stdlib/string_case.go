@@ -125,7 +125,7 @@ func changesCase(name, shown, separator string, excludes bool, change func(b []b
 
 // joinWords changes the words of s and joins them.
 func joinWords(f *fn.Frame, s string, at boundaries, separator string, change func([]byte, string, bool) []byte) (value.Value, bool) {
-	if !f.Spend(len(s) / 8) {
+	if !f.Spend(len(s) / 4) {
 		return value.Value{}, false
 	}
 	var room [128]byte

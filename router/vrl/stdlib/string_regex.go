@@ -3,6 +3,7 @@ package stdlib
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"cordwood/router/vrl/fn"
 	"cordwood/router/vrl/kind"
@@ -11,7 +12,60 @@ import (
 )
 
 // chargeMatch takes the cost of running a pattern over a text off the budget.
-func chargeMatch(f *fn.Frame, s string) bool { return f.Spend(1 + len(s)/16) }
+func chargeMatch(f *fn.Frame, re *pattern.Regex, s string) bool { return f.Spend(re.Cost(len(s))) }
+
+// matchSize is about what the places of a match take.
+const matchSize = 128
+
+// allMatches returns the places of the groups of up to n matches in s, of all if n < 0. It
+// takes the cost off the budget.
+func allMatches(f *fn.Frame, re *pattern.Regex, s string, n int) ([][]int, bool) {
+	if n == 0 {
+		return nil, true
+	}
+	if !chargeMatch(f, re, s) {
+		return nil, false
+	}
+	size := matchSize + 16*len(re.Names())
+	left := f.Left()
+	most := min(left.Steps, left.Bytes/size) + 1
+	if n < 0 || n > most {
+		n = most
+	}
+	few := n
+	if re.Loose() {
+		if len(s) < pattern.LongText {
+			if !f.Spend(pattern.LooseCost(len(s))) {
+				return nil, false
+			}
+		} else {
+			few = min(n, pattern.FirstMatches(len(s)))
+		}
+	}
+	var list [][]int
+	for {
+		var start time.Time
+		if few < n {
+			start = time.Now()
+		}
+		list = re.All(s, few)
+		if few < n {
+			took := time.Since(start)
+			if !f.Spend(int(took / pattern.LooseStep)) {
+				return nil, false
+			}
+			if len(list) == few && took > pattern.TooSlow {
+				f.Exhaust("the program needs too much time for this event: a pattern is too slow on a long text")
+				return nil, false
+			}
+		}
+		if len(list) < few || few == n {
+			break
+		}
+		few = min(n, 4*few)
+	}
+	return list, f.Spend(len(list)) && f.Reserve(len(list)*size)
+}
 
 var match = &fn.Function{
 	Name:  "match",
@@ -28,7 +82,7 @@ var match = &fn.Function{
 	},
 	Impl: fn.Impl{F2: func(f *fn.Frame, v, re value.Value) (value.Value, bool) {
 		s := v.Str()
-		return value.NewBool(re.Regex().Match(s)), chargeMatch(f, s)
+		return value.NewBool(re.Regex().Match(s)), chargeMatch(f, re.Regex(), s)
 	}},
 }
 
@@ -57,7 +111,7 @@ var matchAny = &fn.Function{
 		return fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
 			s := v.Str()
 			for _, re := range res {
-				if !chargeMatch(f, s) {
+				if !chargeMatch(f, re, s) {
 					return value.Value{}, false
 				}
 				if re.Match(s) {
@@ -123,15 +177,12 @@ func replaceText(f *fn.Frame, s, old, with string, n int) (value.Value, bool) {
 // replaceRegex replaces up to n matches of re in s, all if n < 0, by what add appends for
 // the groups of each.
 func replaceRegex(f *fn.Frame, s string, re *pattern.Regex, n int, add func(b []byte, loc []int) ([]byte, bool)) (value.Value, bool) {
-	if !chargeMatch(f, s) {
+	found, ok := allMatches(f, re, s, n)
+	if !ok {
 		return value.Value{}, false
 	}
-	found := re.All(s, n)
 	if len(found) == 0 {
 		return value.NewString(s), true
-	}
-	if !f.Spend(len(found)) {
-		return value.Value{}, false
 	}
 	b := make([]byte, 0, len(s)+16)
 	from := 0
@@ -309,12 +360,13 @@ var sieve = &fn.Function{
 	},
 	Impl: fn.Impl{N: func(f *fn.Frame, args []value.Value) (value.Value, bool) {
 		s, single, repeated := args[0].Text(), args[2].Text(), args[3].Text()
-		if !chargeMatch(f, s) {
+		found, ok := allMatches(f, args[1].Regex(), s, -1)
+		if !ok {
 			return value.Value{}, false
 		}
 		b := make([]byte, 0, len(s))
 		from := 0
-		for _, loc := range args[1].Regex().All(s, -1) {
+		for _, loc := range found {
 			mark := ""
 			switch loc[0] - from {
 			case 0:

@@ -70,11 +70,8 @@ func splitText(f *fn.Frame, s, sep string, n int) (value.Value, bool) {
 }
 
 func splitRegex(f *fn.Frame, s string, re *pattern.Regex, n int) (value.Value, bool) {
-	if !f.Spend(1 + len(s)/16) {
-		return value.Value{}, false
-	}
-	found := re.All(s, n-1)
-	if !f.Reserve((len(found) + 1) * sizeofValue) {
+	found, ok := allMatches(f, re, s, n-1)
+	if !ok || !f.Reserve((len(found)+1)*sizeofValue) {
 		return value.Value{}, false
 	}
 	list := make([]value.Value, 0, len(found)+1)
@@ -219,15 +216,19 @@ var find = &fn.Function{
 			at = strings.Index(s[start:], pat.Text())
 		case start > 0 && strings.ContainsAny(re.String(), `^\`):
 			// What is before the position may matter to the pattern.
-			if !f.Spend(1 + len(s)/16) {
+			found, ok := allMatches(f, re, s, -1)
+			if !ok {
 				return value.Value{}, false
 			}
-			for _, loc := range re.All(s, -1) {
+			for _, loc := range found {
 				if loc[0] >= int(start) {
 					return value.NewInt(int64(loc[0])), true
 				}
 			}
 		default:
+			if !chargeMatch(f, re, s) {
+				return value.Value{}, false
+			}
 			if i, _, ok := re.Find(s[start:]); ok {
 				at = i
 			}

@@ -33,6 +33,9 @@ func zoneOf(name string) (*time.Location, bool) {
 	case "", "Local": // what the package time takes for a name and no program means
 		return nil, false
 	}
+	if len(name) > maxZoneName {
+		return nil, false
+	}
 	z, err := time.LoadLocation(name)
 	return z, err == nil
 }
@@ -79,9 +82,12 @@ var formatTimestamp = &fn.Function{
 				zone = time.UTC
 			}
 			if zone == nil {
+				if !f.Spend(stepsOfZone) {
+					return value.Value{}, false
+				}
 				var ok bool
-				if zone, ok = zoneOf(name.Text()); !ok {
-					return f.Failf("unable to parse timezone: %s", strings.Clone(name.Text()))
+				if zone, ok = zoneOf(name.Str()); !ok {
+					return f.Failf("unable to parse timezone: %s", strings.Clone(value.Lossy(name.Str()[:min(name.Len(), 4*maxZoneName)])))
 				}
 			}
 			var err error

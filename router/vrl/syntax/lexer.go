@@ -227,6 +227,8 @@ func (l *lexer) regex(source string, span diag.Span) *pattern.Regex {
 				return re
 			}
 			err = pattern.ErrTotal
+		} else {
+			l.patterns += pattern.RefusedSize
 		}
 		l.report(diag.New(101, "invalid regular expression", span, err.Error()))
 	}

@@ -48,6 +48,7 @@
 package timefmt
 
 import (
+	"fmt"
 	"math"
 	"time"
 )
@@ -95,9 +96,17 @@ type ParseOptions struct {
 	Local LocalPolicy
 }
 
+// MaxPattern is the longest pattern, in bytes.
+const MaxPattern = 4 << 10
+
 // Compile compiles a pattern. The error is a *PatternError that names the specifier
-// which is unknown or incomplete, and where it is.
-func Compile(pattern string) (*Format, error) { return compile(pattern) }
+// which is unknown or incomplete, and where it is, or says that the pattern is too long.
+func Compile(pattern string) (*Format, error) {
+	if len(pattern) > MaxPattern {
+		return nil, fmt.Errorf("time pattern of %d bytes, at most %d are allowed", len(pattern), MaxPattern)
+	}
+	return compile(pattern)
+}
 
 // String returns the pattern that f was compiled from.
 func (f *Format) String() string { return f.pattern }

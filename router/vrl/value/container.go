@@ -297,6 +297,39 @@ const maxDepth = 1000
 // a thousand deep, which none that was parsed is, is taken for one beyond any limit.
 func Size(v Value, limit int) int { return size(v, limit, 0) }
 
+// BytesPerWeight is how many bytes of text weigh as much as a value.
+const BytesPerWeight = 8
+
+// Weight is Size, but a string counts by its length too: one more for each 8 bytes.
+func Weight(v Value, limit int) int { return weight(v, limit, 0) }
+
+func weight(v Value, limit, depth int) int {
+	if depth > maxDepth {
+		return limit
+	}
+	n := 1
+	switch v.kind {
+	case String:
+		n += v.Len() / BytesPerWeight
+	case Array:
+		for _, x := range v.items().list {
+			if n >= limit {
+				return limit
+			}
+			n += weight(x, limit-n, depth+1)
+		}
+	case Object:
+		list := v.fields().list
+		for i := range list {
+			if n >= limit {
+				return limit
+			}
+			n += len(list[i].Key)/BytesPerWeight + weight(list[i].Value, limit-n, depth+1)
+		}
+	}
+	return min(n, limit)
+}
+
 func size(v Value, limit, depth int) int {
 	n := 1
 	if depth > maxDepth {

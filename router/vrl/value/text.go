@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // Lossy returns s as valid UTF-8: s itself if it is, else a copy in which each maximal
@@ -13,7 +14,17 @@ func Lossy(s string) string {
 	if utf8.ValidString(s) {
 		return s
 	}
-	return string(AppendLossy(make([]byte, 0, len(s)+8), s))
+	n := 0
+	for i := 0; i < len(s); {
+		r, size := rune(s[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = DecodeRune(s[i:])
+		}
+		n += utf8.RuneLen(r)
+		i += size
+	}
+	b := AppendLossy(make([]byte, 0, n), s)
+	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
 // AppendLossy appends s to dst as Lossy would return it.

@@ -247,6 +247,17 @@ func (v Value) Regex() *pattern.Regex {
 	return (*pattern.Regex)(v.p)
 }
 
+// Shared tells whether v is a container that is copied before it is changed.
+func (v Value) Shared() bool {
+	switch v.kind {
+	case Array:
+		return v.items().shared
+	case Object:
+		return v.fields().shared
+	}
+	return false
+}
+
 func (v Value) items() *Items   { return (*Items)(v.p) }
 func (v Value) fields() *Fields { return (*Fields)(v.p) }
 

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"unicode/utf8"
 
+	"cordwood/router/vrl/pattern"
 	"cordwood/router/vrl/value"
 )
 
@@ -22,6 +23,8 @@ type (
 	matches struct {
 		operand operand
 		pattern *regexp.Regexp
+		// instructions are those of the pattern, for its cost.
+		instructions int
 	}
 	// comparison compares two operands; op is ==, !=, <, <=, > or >=.
 	comparison struct {
@@ -56,7 +59,13 @@ func (t exists) holds(e *evaluation, current value.Value) bool {
 
 func (t matches) holds(e *evaluation, current value.Value) bool {
 	v := t.operand.value(e, current)
-	return v.IsString() && t.pattern.MatchString(v.Str())
+	if !v.IsString() {
+		return false
+	}
+	if *e.left -= pattern.Cost(v.Len(), t.instructions); *e.left < 0 {
+		return false
+	}
+	return t.pattern.MatchString(v.Str())
 }
 
 func (t comparison) holds(e *evaluation, current value.Value) bool {

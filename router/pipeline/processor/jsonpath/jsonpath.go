@@ -61,25 +61,31 @@ type bound struct {
 // Select appends the values that the path selects in root to dst, at most limit of them;
 // all if limit is negative. What it appends is marked as shared.
 func (p *Path) Select(dst []value.Value, root value.Value, limit int) ([]value.Value, error) {
+	dst, _, err := p.SelectCounted(dst, root, limit)
+	return dst, err
+}
+
+// SelectCounted is Select, and returns the number of steps that it took.
+func (p *Path) SelectCounted(dst []value.Value, root value.Value, limit int) (found []value.Value, steps int, err error) {
 	if p.singular {
 		if v := walk(root, p.segments); v.IsDefined() && limit != 0 {
 			dst = append(dst, v.Share())
 		}
-		return dst, nil
+		return dst, len(p.segments), nil
 	}
 	left := MaxSteps
 	if limit == 0 {
-		return dst, nil
+		return dst, 0, nil
 	}
 	e := evaluation{root: root, collect: true, out: dst, limit: limit, left: &left}
 	e.run(root, p.segments)
 	if left < 0 {
-		return dst, ErrTooManySteps
+		return dst, MaxSteps, ErrTooManySteps
 	}
 	for _, v := range e.out[len(dst):] {
 		v.Share()
 	}
-	return e.out, nil
+	return e.out, MaxSteps - left, nil
 }
 
 // walk follows the segments of a singular path; value.None if they lead nowhere.

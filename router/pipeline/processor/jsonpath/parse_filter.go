@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
+	"cordwood/router/vrl/pattern"
 	"cordwood/router/vrl/value"
 )
 
@@ -251,19 +252,20 @@ func (r *reader) matching(name string) (test, error) {
 		return nil, r.fail("the pattern of %s must be a string, found %s", name, r.next())
 	}
 	start := r.pos
-	pattern, err := r.str()
+	text, err := r.str()
 	if err != nil {
 		return nil, err
 	}
 	if name == "match" {
-		pattern = `\A(?:` + pattern + `)\z`
+		text = `\A(?:` + text + `)\z`
 	}
-	re, err := r.compileRegex(pattern)
+	re, err := r.compileRegex(text)
 	if err != nil {
 		r.pos = start
 		return nil, r.fail("%s", err)
 	}
-	return matches{o, re}, r.closing(name)
+	instructions, _ := pattern.Measure(re.String())
+	return matches{o, re, instructions}, r.closing(name)
 }
 
 // valueArgument reads an argument that is one value.

@@ -1,0 +1,5 @@
+//go:build !race
+
+package stdlib_test
+
+const raceEnabled = false

@@ -1,0 +1,6 @@
+//go:build race
+
+package stdlib_test
+
+// raceEnabled tells that everything takes ten times as long.
+const raceEnabled = true
