@@ -217,7 +217,7 @@ func newTableRenameCommand(db *string) *cobra.Command {
 		Example: "  cordwood table rename access access_2025",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeTable(cmd, *db, args[0], "ALTER TABLE "+quoted(args[0])+" RENAME "+quoted(args[1]), "renamed")
+			return changeTable(cmd, *db, args[0], "ALTER TABLE "+quoted(args[0])+" RENAME TO "+quoted(args[1]), "renamed")
 		},
 	}
 }
