@@ -21,6 +21,10 @@ const (
 	maxRecord  = 1 << 30
 )
 
+// maxWritten is the largest record that is written, in bytes, well below what is read again.
+// Tests lower it.
+var maxWritten int64 = maxRecord / 4 * 3
+
 // The field numbers of an edit, a segment, a column and a session.
 const (
 	fieldApplied  = 1

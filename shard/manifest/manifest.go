@@ -39,6 +39,8 @@ var (
 	// ErrIndexRegress is returned for an edit whose applied index, if it has one, is below
 	// the state's.
 	ErrIndexRegress = errors.New("applied index would fall")
+	// ErrTooLarge is returned for an edit that could not be read again. Nothing is written.
+	ErrTooLarge = errors.New("the manifest is too large")
 	// ErrBroken is returned by every Commit after one whose outcome is unknown.
 	ErrBroken = errors.New("an earlier commit failed; the manifest must be opened again")
 )
@@ -166,7 +168,7 @@ func (m *Manifest) TornBytes() int64 { return m.torn }
 // together with all else that e holds.
 //
 // When Commit returns nil, e is on disk and every later Open sees it. It returns
-// ErrIndexRegress, and changes nothing, if the applied index would fall. After any
+// ErrIndexRegress, and changes nothing, if the applied index would fall, and ErrTooLarge likewise. After any
 // other error the outcome is unknown: m refuses further commits with ErrBroken, and
 // what is in the file must be read by a new Open.
 func (m *Manifest) Commit(e *Edit) error {
@@ -177,11 +179,22 @@ func (m *Manifest) Commit(e *Edit) error {
 		return fmt.Errorf("manifest %s: commit: %w from %d to %d", m.path(), ErrIndexRegress, m.state.AppliedIndex, e.AppliedIndex)
 	}
 	next := m.state.apply(e)
-	var err error
-	if m.file == nil || m.size > rewriteBytes && m.size > rewriteFactor*m.base {
-		err = m.rewrite(next)
+	whole := m.file == nil || m.size > rewriteBytes && m.size > rewriteFactor*m.base
+	b, err := []byte(nil), error(nil)
+	if whole {
+		b, err = m.record(appendHeader(nil, m.cfg.ShardID), next.asEdit())
+		whole = err == nil || m.file == nil // what is too large in one piece grows by edits
+	}
+	if !whole {
+		b, err = m.record(nil, e)
+	}
+	if err != nil {
+		return err
+	}
+	if whole {
+		err = m.rewrite(b)
 	} else {
-		err = m.write(m.file, appendRecord(nil, e))
+		err = m.write(m.file, b)
 	}
 	if err != nil {
 		m.broken = true
@@ -191,15 +204,25 @@ func (m *Manifest) Commit(e *Edit) error {
 	return nil
 }
 
-// rewrite puts a new file that holds s in the place of the old one.
-func (m *Manifest) rewrite(s *State) error {
+// record appends an edit as it is written. One that could not be read again is refused.
+func (m *Manifest) record(dst []byte, e *Edit) ([]byte, error) {
+	before := len(dst)
+	dst = appendRecord(dst, e)
+	if n := int64(len(dst) - before); n > maxWritten {
+		return nil, fmt.Errorf("manifest %s: %w: %d bytes, at most %d are written; drop tables of the shard, or move some to others", m.path(), ErrTooLarge, n, maxWritten)
+	}
+	return dst, nil
+}
+
+// rewrite puts a new file with the given content in the place of the old one.
+func (m *Manifest) rewrite(content []byte) error {
 	temp := filepath.Join(m.cfg.Dir, segment.TempName(FileName))
 	f, err := m.cfg.FS.Create(temp)
 	if err != nil {
 		return err
 	}
 	m.size = 0
-	err = m.write(f, appendRecord(appendHeader(nil, m.cfg.ShardID), s.asEdit()))
+	err = m.write(f, content)
 	if err == nil {
 		err = m.cfg.FS.Rename(temp, m.path())
 	}

@@ -245,3 +245,33 @@ func TestManyTables(t *testing.T) {
 		t.Errorf("%d tables, %d segments", len(got.Tables), len(got.Segments))
 	}
 }
+
+// TestTooLarge: what could not be read again is not written, and what was committed before stays; a file
+// that cannot be written anew in one piece goes on by edits.
+func TestTooLarge(t *testing.T) {
+	defer func(n int64) { maxWritten = n }(maxWritten)
+	fsys := mem(t)
+	m := open(t, fsys, "/s")
+	commit(t, m, edits()...)
+	maxWritten = 1000
+	table := func(id uint64, bytes int) *Edit {
+		def := append([]byte{8, byte(id)}, make([]byte, bytes)...)
+		return &Edit{AppliedIndex: 1000 + id, AppliedTerm: 9, Tables: []Table{{ID: id, Def: def}}}
+	}
+	before := m.State()
+	if err := m.Commit(table(100, 2000)); !errors.Is(err, ErrTooLarge) {
+		t.Fatalf("a record of 2000 bytes: %v", err)
+	}
+	equal(t, "unchanged", before, m.State())
+	for id := range uint64(3) {
+		m.size, m.base = 1<<40, 1 // it should be written anew
+		commit(t, m, table(100+id, 700))
+	}
+	want := m.State()
+	m = open(t, fsys, "/s")
+	equal(t, "opened", want, m.State())
+	if err := m.Commit(table(104, 10)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("the first edit of a process, which writes the whole: %v", err)
+	}
+	equal(t, "opened again", want, open(t, fsys, "/s").State())
+}

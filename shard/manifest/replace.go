@@ -28,7 +28,11 @@ func (m *Manifest) Replace(s *State) error {
 	if s.AppliedIndex < m.state.AppliedIndex {
 		return fmt.Errorf("manifest %s: replace: %w from %d to %d", m.path(), ErrIndexRegress, m.state.AppliedIndex, s.AppliedIndex)
 	}
-	if err := m.rewrite(s); err != nil {
+	whole, err := m.record(appendHeader(nil, m.cfg.ShardID), s.asEdit())
+	if err != nil {
+		return err
+	}
+	if err := m.rewrite(whole); err != nil {
 		m.broken = true
 		return fmt.Errorf("manifest %s: replace by the state of index %d: %w", m.path(), s.AppliedIndex, err)
 	}
