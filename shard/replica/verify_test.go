@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -70,5 +72,40 @@ func TestLogWithoutBuckets(t *testing.T) {
 	mustPropose(t, r, "a1")
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestDamageBehindLookalikes: a flipped bit in an entry that has hundreds of words that look like
+// the frame of a commit, and a sector of zeros, is not taken for the torn end of the log.
+func TestDamageBehindLookalikes(t *testing.T) {
+	for shift := range 8 {
+		dir := t.TempDir()
+		r := mustOpen(t, config(dir, WAL, &list{}))
+		var words []byte
+		for range 400 {
+			words = binary.LittleEndian.AppendUint64(words, walCommit)
+		}
+		mustPropose(t, r, "one"+strings.Repeat("y", 61+shift)+string(words)+string(make([]byte, 2048)), "two", "three")
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "log", "*"+walSuffix))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("files %v, %v", files, err)
+		}
+		b, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[bytes.Index(b, []byte("oneyyy"))+10] ^= 1
+		if err := os.WriteFile(files[0], b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := Open(config(dir, WAL, &list{})); !errors.Is(err, ErrDamaged) {
+			t.Errorf("shift %d: it opens: %v", shift, err)
+			if err == nil {
+				_ = again.Close()
+			}
+		}
 	}
 }

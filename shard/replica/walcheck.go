@@ -265,14 +265,14 @@ func commitBehind(b []byte, from, end int) bool {
 // behind another one, whatever state that is in.
 func nextCommit(b []byte, from, end int) (start int, found bool) {
 	var commits []int
-	for at := (from + walFrame - 1) &^ (walFrame - 1); at+walFrame <= end && len(commits) < walCandidates; at += walFrame {
+	for at := (from + walFrame - 1) &^ (walFrame - 1); at+walFrame <= end; at += walFrame {
 		if b[at] == walCommit && b[at+1]|b[at+2]|b[at+3] == 0 {
 			commits = append(commits, at)
 		}
 	}
 	for i, c := range commits {
 		crc, prev := uint32(0), c+walFrame
-		for _, next := range commits[i+1:] {
+		for _, next := range commits[i+1 : min(i+1+walCandidates, len(commits))] {
 			crc = crc32.Update(crc, castagnoli, b[prev:next])
 			if next > c+walFrame && binary.LittleEndian.Uint32(b[next+4:]) == crc {
 				return c + walFrame, true

@@ -43,7 +43,7 @@ type Config struct {
 	AppendTimeout time.Duration
 	// Coalesce is how long a heartbeat may wait for others to the same node, so that
 	// they share a write. It must be small against the heartbeat interval, a tenth of
-	// the heartbeat timeout. Default: 20 ms.
+	// the heartbeat timeout, and a read that the others confirm waits for it. Default: 12 ms.
 	Coalesce time.Duration
 	// Prompt is the group whose heartbeats do not wait for others: it sends one to learn
 	// whether it still leads, before it answers a read. Default: meta.
@@ -57,7 +57,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(c.Timeout, 2*time.Second)
 	c.AppendTimeout = cmp.Or(c.AppendTimeout, 15*time.Second)
-	c.Coalesce = cmp.Or(c.Coalesce, 20*time.Millisecond)
+	c.Coalesce = cmp.Or(c.Coalesce, 12*time.Millisecond)
 	c.Prompt = cmp.Or(c.Prompt, "meta")
 	c.GroupWindow = cmp.Or(c.GroupWindow, 8<<20)
 	c.PeerWindow = cmp.Or(c.PeerWindow, 64<<20)
