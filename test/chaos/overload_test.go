@@ -32,14 +32,9 @@ func TestOverload(t *testing.T) {
 	if !long() {
 		t.Skip("it takes minutes and a cgroup: CORDWOOD_CHAOS=1")
 	}
-	group := memoryGroup(t)
+	group := memoryGroup(t, memoryOfOverload)
 	n := cluster.New(t, "--log-level", "warn")
-	script := filepath.Join(t.TempDir(), "cordwood")
-	text := fmt.Sprintf("#!/bin/sh\necho $$ > %s/cgroup.procs && exec %s \"$@\"\n", group, cluster.Binary(t))
-	if err := os.WriteFile(script, []byte(text), 0o700); err != nil { //nolint:gosec // it is run
-		t.Fatal(err)
-	}
-	n.Use(script)
+	limited(t, n, group)
 	n.Start()
 
 	o := &overload{
@@ -230,20 +225,21 @@ func ownCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// memoryGroup makes a cgroup with a limit of memory, and returns its folder.
-func memoryGroup(t *testing.T) string {
+// memoryGroup makes a cgroup with a limit of memory in bytes, and returns its folder. It is
+// removed after the nodes that are made later have ended.
+func memoryGroup(t *testing.T, limit int) string {
 	t.Helper()
 	for _, kind := range []struct{ under, limit string }{
 		{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, {"/sys/fs/cgroup", "memory.max"},
 	} {
-		group := filepath.Join(kind.under, fmt.Sprintf("cordwood-overload-%d", os.Getpid()))
+		group := filepath.Join(kind.under, fmt.Sprintf("cordwood-chaos-%d", os.Getpid()))
 		if err := os.Mkdir(group, 0o755); err != nil {
 			continue
 		}
 		t.Cleanup(func() {
 			cluster.Eventually(t, 10*time.Second, func() error { return os.Remove(group) }) // when its processes have ended
 		})
-		if err := os.WriteFile(filepath.Join(group, kind.limit), []byte(strconv.Itoa(memoryOfOverload)), 0o600); err == nil {
+		if err := os.WriteFile(filepath.Join(group, kind.limit), []byte(strconv.Itoa(limit)), 0o600); err == nil {
 			return group
 		}
 	}
