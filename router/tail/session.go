@@ -33,6 +33,7 @@ type session struct {
 	table   atomic.Value // its name, for messages; a string
 	events  bool
 	cancel  context.CancelCauseFunc
+	ended   <-chan struct{} // closed when the tail is over, after which no row is sent
 
 	// mu is held while something is written, by whoever has something: a shard's reader,
 	// or the heartbeat. It guards what follows.
@@ -57,6 +58,7 @@ var (
 // run sends rows until the client, the server, a shard or the clock ends it, and says
 // which if there is somebody to say it to.
 func (s *session) run(ctx context.Context, readers []Reader, first []*shardpb.TailRequest) {
+	s.ended = ctx.Done()
 	s.begin()
 	var wg sync.WaitGroup
 	var stored sync.WaitGroup
@@ -183,6 +185,11 @@ func (w rowWriter) Write(p []byte) (int, error) {
 	s := w.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	select {
+	case <-s.ended:
+		return 0, errGone // a user who lost the right gets no row that came meanwhile
+	default:
+	}
 	if !s.events {
 		return len(p), s.send(p)
 	}
