@@ -186,6 +186,9 @@ func recordWarning(result kind.Kind, nodes []syntax.Node) []*diag.Diagnostic {
 	return []*diag.Diagnostic{d.Note("the value of the last expression takes the record's place: end the program with .")}
 }
 
+// PatternBytes is about how much memory the program's patterns take.
+func (p *Program) PatternBytes() int { return p.host.PatternBytes() }
+
 // Result is the kind of the program's value.
 func (p *Program) Result() kind.Kind { return p.code.Result }
 

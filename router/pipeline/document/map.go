@@ -12,6 +12,7 @@ import (
 type Map struct {
 	node    *Node
 	entries []Entry
+	places  map[string]int // of the keys among entries
 	known   []string
 	broken  bool // the node is no map: further faults would mislead
 }
@@ -42,9 +43,13 @@ func (m *Map) read(y *yaml.Node, merges int) {
 		}
 		e := Entry{Key: key.Value, key: key, merged: merges > 0}
 		e.Value = &Node{value, join(m.node.path, key.Value), m.node.out}
-		old := slices.IndexFunc(m.entries, func(o Entry) bool { return o.Key == e.Key })
+		old, twice := m.places[e.Key]
 		switch {
-		case old < 0:
+		case !twice:
+			if m.places == nil {
+				m.places = map[string]int{}
+			}
+			m.places[e.Key] = len(m.entries)
 			m.entries = append(m.entries, e)
 		case e.merged:
 		case m.entries[old].merged:
@@ -182,6 +187,10 @@ func (m *Map) Done() {
 	for i := range m.entries {
 		e := &m.entries[i]
 		if slices.Contains(m.known, e.Key) {
+			continue
+		}
+		if m.node.Faults() > maxFaults { // it will only be counted
+			e.KeyFault("unknown key")
 			continue
 		}
 		known := slices.Clone(m.known)

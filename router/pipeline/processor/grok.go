@@ -121,6 +121,7 @@ func compileGrokPattern(n *document.Node, definitions map[string]string) *grok.P
 		}
 		return p
 	}
+	n.Spend(refusedInstructions / 4)
 	suggestion := ""
 	if unknown := (*grok.UnknownPatternError)(nil); errors.As(err, &unknown) {
 		var names []string

@@ -21,6 +21,8 @@ const (
 	// BytesPerInstruction is how much memory an instruction takes, about: it stands in two
 	// forms of the pattern, and in the program of the quick matcher.
 	BytesPerInstruction = 150
+	// refusedInstructions is what a pattern or program counts as that is refused.
+	refusedInstructions = maxInstructions / 64
 )
 
 // affordable tells whether the patterns of a document, with one more at n of so many
@@ -59,6 +61,7 @@ func CompileRegex(n *document.Node, pattern string) *regexp.Regexp {
 		return nil
 	}
 	if len(prog.Inst) > maxPatternInstructions {
+		n.Spend(refusedInstructions)
 		n.Fault("the pattern compiles to %d instructions, at most %d are allowed; use smaller repetitions", len(prog.Inst), maxPatternInstructions)
 		return nil
 	}

@@ -19,9 +19,16 @@ func compileVRL(o *Options) Apply {
 		return nil
 	}
 	at := o.Get("source")
+	if !affordable(at, 0) {
+		return nil
+	}
 	program, _, err := vrl.Compile(source, vrl.Options{})
 	if err != nil {
+		at.Spend(refusedInstructions) // compiling it took time all the same
 		at.Fault("Failed to compile VRL, %s", err)
+		return nil
+	}
+	if !affordable(at, program.PatternBytes()/BytesPerInstruction) {
 		return nil
 	}
 	result := program.Result()

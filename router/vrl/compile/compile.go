@@ -230,6 +230,9 @@ func (c *compiler) node(n syntax.Node) expr {
 	c.cost++
 	switch n := n.(type) {
 	case *syntax.Literal:
+		if re := n.Value.Regex(); re != nil {
+			_ = c.cfg.Host.KeepPattern(re.Size()) // the parser bounds those of literals
+		}
 		return constant(n.Span(), n.Value)
 	case *syntax.Template:
 		return c.template(n)

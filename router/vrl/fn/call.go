@@ -129,6 +129,9 @@ func (h *Host) KeepPattern(size int) error {
 	return nil
 }
 
+// PatternBytes is about how much memory the patterns take that the program keeps.
+func (h *Host) PatternBytes() int { return h.patterns }
+
 // CompilePattern calls compile, which makes a pattern for the program and returns its size,
 // unless the program has too many already. Patterns that are refused count too: finding out
 // that one is too large takes time.
