@@ -125,16 +125,7 @@ func (p *planner) readersOf(n node) []reader {
 
 // readerOf is about the comparison of an expression of the time index with a constant.
 func (p *planner) readerOf(expr, constant any) reader {
-	back, forth, unit, ok := p.timeExpression(expr)
-	if !ok {
-		return nil
-	}
-	var at span
-	if unit != 0 {
-		at, ok = number(constant, unit)
-	} else {
-		at, ok = p.moment(constant)
-	}
+	at, back, forth, ok := p.compared(expr, constant)
 	if !ok {
 		return nil
 	}

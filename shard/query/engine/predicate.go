@@ -2,8 +2,10 @@ package engine
 
 import (
 	"encoding/binary"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"cordwood/proto/schema"
 )
@@ -172,16 +174,7 @@ func (p *planner) timeComparison(kind string, left, right any) predicate {
 
 // timeBounds are those of the times for which such a comparison can be true.
 func (p *planner) timeBounds(kind string, left, right any) (bounds span, ok bool) {
-	back, forth, unit, ok := p.timeExpression(left)
-	if !ok {
-		return always, false
-	}
-	var at span
-	if unit != 0 {
-		at, ok = number(right, unit)
-	} else {
-		at, ok = p.moment(right)
-	}
+	at, back, forth, ok := p.compared(left, right)
 	if !ok {
 		return always, false
 	}
@@ -198,6 +191,48 @@ func (p *planner) timeBounds(kind string, left, right any) (bounds span, ok bool
 		return always, false
 	}
 	return bounds, true
+}
+
+// compared returns the times that a constant beside an expression of the time index may
+// stand for, and how much the expression is less or more than the time index at most.
+func (p *planner) compared(expr, constant any) (at span, back, forth int64, ok bool) {
+	back, forth, unit, ok := p.timeExpression(expr)
+	switch {
+	case !ok:
+		return always, 0, 0, false
+	case unit != 0:
+		at, ok = number(constant, unit)
+	default:
+		at, ok = p.moment(constant)
+		if ok && castsToDate(expr) && !isDay(constant) {
+			// The engine makes a date of a text, too, and drops its time and zone.
+			at = at.widen(day, day)
+		}
+	}
+	return at, back, forth, ok
+}
+
+// castsToDate reports whether an expression may be of type DATE.
+func castsToDate(v any) bool {
+	n, _ := v.(node)
+	if kind, _ := n["cast_type"].(node); text(n, "class") == "CAST" && text(kind, "id") == "DATE" {
+		return true
+	}
+	if child, ok := n["child"]; ok && castsToDate(child) {
+		return true
+	}
+	return slices.ContainsFunc(args(n), castsToDate)
+}
+
+// isDay reports whether a constant is a text of a date alone, without a time.
+func isDay(v any) bool {
+	n, _ := v.(node)
+	s, ok := textLiteral(n)
+	if !ok {
+		return false
+	}
+	_, err := time.Parse(time.DateOnly, s)
+	return err == nil
 }
 
 // timeExpression tells how much an expression of the time index is less or more than
