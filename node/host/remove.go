@@ -82,7 +82,7 @@ func (h *Host) keepDiverged(id uint32) error {
 		return fmt.Errorf("set aside the folder of shard %d: %w", id, err)
 	}
 	h.cfg.Logger.Error("a replica that is made anew has another past than the others: its folder is kept, as rows that were acknowledged may be only there; its segments are Parquet files; delete it when it is not needed",
-		"shard", id, "folder", aside, "why", why)
+		"shard", id, "folder", aside, "reason", why)
 	return nil
 }
 

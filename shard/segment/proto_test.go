@@ -20,6 +20,7 @@ func fillValue(v reflect.Value, next *int) {
 	case reflect.String:
 		*next++
 		v.SetString(string(rune('a' + *next)))
+	case reflect.Bool: // Raw: segments that are no Parquet files are in no backup
 	case reflect.Int64, reflect.Int:
 		*next++
 		v.SetInt(int64(*next))

@@ -98,11 +98,11 @@ func TestProcessorsPayForTheirWork(t *testing.T) {
 				}
 				begin := time.Now()
 				for i := range hostileCount() {
-					if time.Since(begin) > time.Second && i%31 != 0 {
+					if time.Since(begin) > time.Second/3 && i%31 != 0 {
 						continue // of slow ones some will do
 					}
 					problem := processorExcess(t, &step, &names, hostileValue(i, screen), 1./16)
-					if problem == "" && i%23 != 0 {
+					if problem == "" && i%97 != 0 {
 						continue
 					}
 					for _, size := range sizes {

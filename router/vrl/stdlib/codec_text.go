@@ -21,6 +21,9 @@ import (
 
 // charsetOf returns the encoding that a label of the WHATWG's standard names.
 func charsetOf(label string) (encoding.Encoding, string, bool) {
+	if len(label) > 100 { // the longest label has 19 characters
+		return nil, "", false
+	}
 	e, err := htmlindex.Get(label)
 	if err != nil {
 		return nil, "", false
