@@ -160,6 +160,7 @@ var (
 		`^Cannot (compare|mix) values of type (TINYINT|SMALLINT|INTEGER|BIGINT)\w* and (type )?TIMESTAMP`)
 	textAsNumber = regexp.MustCompile(`^Could not convert string '.*' to INT64$`)
 	jsonOf       = regexp.MustCompile(`^No function matches .*'cordwood_depth\([A-Z_]+, (.*)\)'`)
+	likeOf       = regexp.MustCompile(`^No function matches .*'(?:!?~~|cordwood_like\w*|cordwood_glob)\((.*)\)'`)
 	searchOf     = regexp.MustCompile(`^No function matches .*'cordwood_matches\((.*), [A-Z_]+\)'`)
 )
 
@@ -174,6 +175,10 @@ func advise(msg string) string {
 	}
 	if m := jsonOf.FindStringSubmatch(msg); m != nil {
 		return "functions of JSON take values of type JSON or texts, not of type " + m[1] + "; use to_json to make JSON of it"
+	}
+	if m := likeOf.FindStringSubmatch(msg); m != nil {
+		of, _, _ := strings.Cut(m[1], ", ")
+		return "LIKE, ILIKE and GLOB take texts, not values of type " + of + "; cast what is none, as in code::VARCHAR LIKE '4%'"
 	}
 	if m := searchOf.FindStringSubmatch(msg); m != nil {
 		return "matches and matches_term search texts, not values of type " + m[1] + "; cast the column, as in matches_term(code::VARCHAR, '404')"

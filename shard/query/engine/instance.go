@@ -13,6 +13,7 @@ import (
 #include "match.h"
 #include "cast.h"
 #include "depth.h"
+#include "like.h"
 */
 import "C"
 
@@ -50,6 +51,21 @@ var guardSQL = []string{
 	macro("json_transform_strict(json, structure)", "system.main.json_transform_strict(json, S(structure))"),
 	macro("from_json(json, structure)", "system.main.from_json(json, S(structure))"),
 	macro("from_json_strict(json, structure)", "system.main.from_json_strict(json, S(structure))"),
+}
+
+// likeSQL puts functions of ours in the place of those that go back in a text for each wildcard of
+// a pattern, without end. The patterns that are left to the engine, it makes a comparison, prefix, suffix
+// or contains of if they are literals, and the CASE is gone when the statement is planned.
+var likeSQL = []string{
+	`CREATE MACRO "~~"(a, b) AS CASE WHEN cordwood_like_plain(b) THEN system.main."~~"(a, b) ELSE cordwood_like(a, b) END`,
+	`CREATE MACRO "!~~"(a, b) AS CASE WHEN cordwood_like_plain(b) THEN system.main."!~~"(a, b) ELSE NOT cordwood_like(a, b) END`,
+	`CREATE MACRO "~~*"(a, b) AS "~~"(lower(a), lower(b))`,
+	`CREATE MACRO "!~~*"(a, b) AS "!~~"(lower(a), lower(b))`,
+	`CREATE MACRO "~~~"(a, b) AS cordwood_glob(a, b)`,
+	`CREATE MACRO like_escape(a, b, c) AS cordwood_like_escape(a, b, c)`,
+	`CREATE MACRO not_like_escape(a, b, c) AS NOT cordwood_like_escape(a, b, c)`,
+	`CREATE MACRO ilike_escape(a, b, c) AS cordwood_like_escape(lower(a), lower(b), c)`,
+	`CREATE MACRO not_ilike_escape(a, b, c) AS NOT cordwood_like_escape(lower(a), lower(b), c)`,
 }
 
 // Bounds on the levels of JSON texts.
@@ -115,7 +131,7 @@ func (in *instance) setUp(cfg Config) error {
 		"SET allowed_directories = " + quoteList(cfg.Dirs),
 		"SET enable_external_access = false",
 	}
-	statements = slices.Concat(statements, setupSQL, guardSQL)
+	statements = slices.Concat(statements, setupSQL, guardSQL, likeSQL)
 	for _, sql := range append(statements, "SET lock_configuration = true") {
 		if err := s.exec(sql); err != nil {
 			return fmt.Errorf("%s: %w", sql, err)
@@ -136,6 +152,9 @@ func (in *instance) setUp(cfg Config) error {
 			}
 			if C.cw_depth_register(C.duckdb_handle(s.conn.Ptr)) != 0 {
 				return fmt.Errorf("register the bound on the depth of JSON")
+			}
+			if C.cw_like_register(C.duckdb_handle(s.conn.Ptr)) != 0 {
+				return fmt.Errorf("register LIKE")
 			}
 		}
 	}

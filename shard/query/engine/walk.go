@@ -24,7 +24,7 @@ type walker struct {
 	// around the node at hand, maxStars the largest one met.
 	stars, maxStars int
 	// These are how many of each are around the node at hand.
-	queries, expressions, subqueries, lambdas int
+	queries, expressions, subqueries, lambdas, likes int
 	// nested are the lists and structs around the node at hand, deepest the most of them in
 	// its query, levels the sum of these over the queries that have been left.
 	nested, deepest, levels int
@@ -40,6 +40,7 @@ const (
 	maxExpressionDepth = 250  // expressions in one another
 	maxSubqueryDepth   = 10   // queries that are expressions, in one another
 	maxLambdaDepth     = 10   // lambda functions in one another
+	maxLikeDepth       = 3    // LIKE and its kind in one another; see likeSQL
 	maxGroupingSets    = 64   // of a GROUP BY
 	maxStars           = 64   // how often * may repeat the columns of an inner query
 	maxNested          = 32   // lists and structs in one another, and in types
@@ -173,6 +174,10 @@ var nesting = map[string]bool{
 	"list_value": true, "list_pack": true, "array_value": true, "row": true, "struct_pack": true, "map": true, "union_value": true,
 	"list": true, "array_agg": true, "histogram": true, "histogram_exact": true, "map_from_entries": true, "struct_insert": true,
 }
+
+// likes are the functions whose macros name an operand more than once, so that each level multiplies
+// what the engine plans.
+var likes = map[string]bool{"~~": true, "!~~": true, "~~*": true, "!~~*": true}
 
 // nest counts a list or struct around what follows.
 func (w *walker) nest() error {
@@ -343,6 +348,9 @@ func countStars(v any) int {
 
 // read counts tables that are read.
 func (w *walker) read(tables int) error {
+	for range w.likes {
+		tables *= 3
+	}
 	if w.weight += tables; w.weight > maxTables {
 		return errs.New(errs.Unsupported, "the statement reads more than %d tables, counting those of a CTE wherever it is named", maxTables)
 	}
@@ -392,6 +400,12 @@ func (w *walker) expression(class string, n node, s *scope) error {
 	case "FUNCTION", "WINDOW":
 		if err := w.call(n); err != nil {
 			return err
+		}
+		if likes[strings.ToLower(text(n, "function_name"))] {
+			if w.likes++; w.likes > maxLikeDepth {
+				return errs.New(errs.Unsupported, "the operands of LIKE, ILIKE and GLOB have more than %d of these in one another", maxLikeDepth)
+			}
+			defer func() { w.likes-- }()
 		}
 		if nesting[strings.ToLower(text(n, "function_name"))] {
 			if err := w.nest(); err != nil {
