@@ -67,7 +67,7 @@ func Read(file string) (*Secret, error) {
 	}
 	s, err := Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("secret of the cluster %s: %w", file, err)
+		return nil, fmt.Errorf("secret of the cluster in %q: %w", file, err)
 	}
 	return s, nil
 }
@@ -75,11 +75,11 @@ func Read(file string) (*Secret, error) {
 func readFile(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("read the secret of the cluster: %w", err)
+		return nil, fmt.Errorf("read the secret of the cluster: %w; "+howToMake, err)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("read the secret of the cluster: %w", err)
+		return nil, fmt.Errorf("read the secret of the cluster: %w; "+howToMake, err)
 	}
 	return text, nil
 }

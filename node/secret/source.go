@@ -98,7 +98,7 @@ func (s *Source) Reload() error {
 	secret, err := Parse(text)
 	if err != nil {
 		s.mu.Unlock()
-		return fmt.Errorf("secret of the cluster %s: %w", s.cfg.File, err)
+		return fmt.Errorf("secret of the cluster in %q: %w", s.cfg.File, err)
 	}
 	first := s.secret == nil
 	s.text, s.secret, s.cert = text, secret, nil
