@@ -46,8 +46,9 @@ gzip or zstd. They are sent in batches that end at line ends, or between the val
 JSON file, several at a time; rows of one file may therefore be stored in another order.
 
 A batch that the server is too busy for is sent again. A batch that it refuses ends the
-command, unless --skip-error lets it drop the records that fail. What was sent before
-stays stored: the last line says how much that is. Each batch has an idempotency key:
+command, unless --skip-error lets it drop the records that fail; so does a file that
+cannot be read to its end. What was sent before stays stored: the last line says how much
+that is. If a file cannot be opened, nothing is sent. Each batch has an idempotency key:
 one whose answer was lost is sent again, and not stored twice.
 
 What comes through a pipe may stand still: a batch of it goes when its first record has
@@ -110,6 +111,9 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	progress := newProgress(cmd.ErrOrStderr(), totalSize(files))
 	c, err := newClient(cmd, progress.note, func(c *client.Config) { c.Forever = o.forever })
 	if err != nil {
+		return err
+	}
+	if err := checkFiles(files); err != nil {
 		return err
 	}
 	job := &ingestJob{

@@ -94,8 +94,33 @@ func (j *ingestJob) run(sending context.Context, files []string) error {
 	return g.Wait()
 }
 
-// read cuts one file into batches.
-func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, free <-chan []byte) error {
+// checkFiles returns an error if a file cannot be opened, so that a wrong name among many is
+// told before any of them is sent. It opens regular files only: to open a pipe would wait for
+// its writer.
+func checkFiles(files []string) error {
+	for _, file := range files {
+		if file == "-" {
+			continue
+		}
+		info, err := os.Stat(file)
+		if err == nil && info.IsDir() {
+			err = errors.New("it is a directory: name the files in it")
+		}
+		if err == nil && info.Mode().IsRegular() {
+			var f *os.File
+			if f, err = os.Open(file); err == nil {
+				err = f.Close()
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w; nothing was sent", file, err)
+		}
+	}
+	return nil
+}
+
+// read cuts one file into batches. Every buffer that it takes from free goes to pieces or back.
+func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, free chan []byte) error {
 	in := j.stdin
 	if file != "-" {
 		f, err := os.Open(file)
@@ -150,6 +175,9 @@ func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, 
 			buf = make([]byte, 0, j.batch+j.batch/8)
 		}
 		c, err := s.next(buf, j.batch)
+		if err != nil {
+			free <- buf // it has room: no more buffers are about than fit
+		}
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

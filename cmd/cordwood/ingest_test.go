@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -197,6 +198,73 @@ func TestIngestInParallelFromManyFiles(t *testing.T) {
 	slices.Sort(expected)
 	if diff := cmp.Diff(expected, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Files far more than there are buffers: each gives back the buffer in which its end was found.
+func TestIngestManyFiles(t *testing.T) {
+	var files, want []string
+	for i := range 50 {
+		text := fmt.Sprintf("{\"file\":%d,\"n\":1}\n{\"file\":%d,\"n\":2}\n", i, i)
+		content, name := []byte(text), fmt.Sprintf("%d.ndjson", i)
+		switch {
+		case i == 20:
+			content, text = nil, ""
+		case i == 30:
+			content = content[:len(content)-1]
+		case i%2 == 1:
+			content, name = gzipped(t, text), name+".gz"
+		}
+		files = append(files, writeFile(t, name, content))
+		for line := range strings.Lines(text) {
+			want = append(want, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	ingest := func(files []string) (stdout string, sent []string, err error) {
+		t.Helper()
+		s, batches := ingestServer(t)
+		type result struct {
+			stdout string
+			err    error
+		}
+		done := make(chan result, 1)
+		go func() {
+			stdout, _, err := execute(t, "", append([]string{"ingest", "--server", s.URL, "--table", "t", "--parallel", "2"}, files...)...)
+			done <- result{stdout, err}
+		}()
+		select {
+		case r := <-done:
+			stdout, err = r.stdout, r.err
+		case <-time.After(30 * time.Second):
+			t.Fatal("the command hangs")
+		}
+		for _, b := range batches() {
+			sent = append(sent, strings.Split(strings.TrimSuffix(b.body, "\n"), "\n")...)
+		}
+		slices.Sort(sent)
+		return stdout, sent, err
+	}
+	slices.Sort(want)
+	stdout, sent, err := ingest(files)
+	if err != nil || !strings.HasPrefix(stdout, "97 rows written, 0 skipped, ") { // the server counts line ends
+		t.Errorf("printed %q, %v", stdout, err)
+	}
+	if diff := cmp.Diff(want, sent); diff != "" {
+		t.Error(diff)
+	}
+
+	// One that cannot be opened, known before anything is sent.
+	for _, name := range []string{"/no/such/file", t.TempDir()} {
+		_, sent, err := ingest(slices.Insert(slices.Clone(files), 40, name))
+		if err == nil || !strings.Contains(err.Error(), name+": ") || !strings.Contains(err.Error(), "nothing was sent") || len(sent) > 0 {
+			t.Errorf("%s: %v, sent %d records", name, err, len(sent))
+		}
+	}
+	// One that cannot be read to its end: what came before it stays stored.
+	broken := writeFile(t, "broken.gz", gzipped(t, manyLines(100))[:100])
+	_, sent, err = ingest(slices.Insert(slices.Clone(files), 40, broken))
+	if err == nil || !strings.Contains(err.Error(), broken+": ") || len(sent) < 70 {
+		t.Errorf("%v, sent %d records", err, len(sent))
 	}
 }
 
