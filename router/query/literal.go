@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 	"time"
@@ -109,6 +110,12 @@ func floatValue(l statement.Literal, t schema.Type) (value, error) {
 	f, err := strconv.ParseFloat(strings.TrimSpace(l.Text), bits)
 	if err != nil {
 		return value{}, mismatch(l, t, "")
+	}
+	// Digits alone are meant exactly, as an id is; a fraction or an exponent says that they are not.
+	if n, ok := new(big.Int).SetString(strings.TrimSpace(l.Text), 10); ok && !math.IsInf(f, 0) {
+		if g, _ := new(big.Float).SetFloat64(f).Int(nil); g.Cmp(n) != 0 {
+			return value{}, mismatch(l, t, fmt.Sprintf(", which would make it %s; write %s.0 if it may be rounded", g, n))
+		}
 	}
 	return value{f: f}, nil
 }
