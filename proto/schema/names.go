@@ -100,7 +100,7 @@ func CheckColumnName(name string) error {
 	case strings.IndexByte(name, 0) >= 0:
 		return errs.New(errs.InvalidArguments, "Invalid column name: %s contains a NUL character", quoteShort(name))
 	case name == "__primary_key" || name == "__sequence" || name == DeletedColumnName:
-		return errs.New(errs.InvalidArguments, "Invalid column name: %s is reserved for internal use; rename the field", name)
+		return errs.New(errs.InvalidArguments, "Invalid column name: %s is reserved for internal use", name)
 	}
 	return nil
 }

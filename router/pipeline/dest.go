@@ -169,8 +169,8 @@ func (d *dest) column(name []byte, typ schema.Type) (*column.Col, error) {
 	if found := d.existingColumn(name); found != nil {
 		c = *found
 	} else {
-		if err := schema.CheckColumnName(string(name)); err != nil {
-			return nil, WithKind(SkipTable, err)
+		if err := checkFieldName(string(name)); err != nil {
+			return nil, err
 		}
 		if d.existing != nil && (d.opts.noCreate || !s.req.AutoCreate) {
 			return nil, &kindError{SkipType, errs.New(errs.InvalidArguments,
@@ -199,6 +199,19 @@ func (d *dest) existingColumn(name []byte) *schema.Column {
 	return d.existing.ColumnBytes(name)
 }
 
+// checkFieldName returns the error of a record with a field whose name no column may have. It
+// returns nil if one may.
+func checkFieldName(name string) error {
+	err := schema.CheckColumnName(name)
+	if err == nil {
+		return nil
+	}
+	return &kindError{SkipTable, errs.New(errs.InvalidArguments, "%v; "+nameAdvice, err)}
+}
+
+// nameAdvice is what to do about records with names that columns cannot have.
+const nameAdvice = "rename or remove the field before it is sent or in a pipeline, or leave such records out with skip_error=true"
+
 func limitError(format string, args ...any) error {
 	return &kindError{SkipLimit, errs.New(errs.InvalidArguments, format, args...)}
 }
@@ -220,6 +233,9 @@ func (d *dest) end(t int64) error {
 			return &kindError{SkipType, errs.New(errs.InvalidArguments, "missing column %q: table %q has it NOT NULL and without a default", m.col.Name, d.table)}
 		}
 		m.def.write(m.col, row, d.s.now())
+	}
+	if finer(t, d.s.timeUnit, d.time.Type) && !d.s.arrival(t) {
+		d.s.top().notes.cut++
 	}
 	d.time.SetInt(row, v)
 	if row == 0 && len(d.parts) == 0 {

@@ -45,11 +45,13 @@ type leaf struct {
 // object the last wins, keys are taken in byte order, fields whose flattened names are equal
 // are an error, and variables choose the table and its options.
 func (r *identity) scanExact(pos int, whole bool) (int, error) {
+	before := r.notes
 	next, err := r.parseExact(pos)
 	if err == nil && whole {
 		err = r.endOfLine(next)
 	}
 	if err != nil {
+		r.notes = before
 		return pos, err
 	}
 	if r.src[pos] != '{' {
@@ -57,6 +59,7 @@ func (r *identity) scanExact(pos int, whole bool) (int, error) {
 	}
 	d, err := r.rowExact()
 	if err != nil {
+		r.notes = before
 		if syntax := (*jsonscan.Error)(nil); errors.As(err, &syntax) {
 			return pos, err
 		}
@@ -100,9 +103,11 @@ func (r *identity) parseMembers(pos, depth int) (int, error) {
 		} else {
 			var err error
 			m.key, m.escaped = len(x.keys), true
-			if x.keys, pos, err = t.AppendString(x.keys, pos+1); err != nil {
+			from := pos + 1
+			if x.keys, pos, err = t.AppendString(x.keys, from); err != nil {
 				return pos, err
 			}
+			r.notes.lone += t.LoneSurrogates(x.keys[m.key:], from)
 			m.klen = len(x.keys) - m.key
 		}
 		var err error
@@ -270,7 +275,7 @@ func (r *identity) flatten(d *dest, list []int, depth int) error {
 			continue
 		}
 		if !short {
-			return WithKind(SkipTable, schema.CheckColumnName(string(r.name)))
+			return checkFieldName(string(r.name))
 		}
 		x.leaves = append(x.leaves, leaf{name: len(x.names), nlen: len(r.name), pos: m.pos, depth: depth})
 		if x.names = append(x.names, r.name...); len(x.names) > max(maxNames, r.req.MaxColumns*schema.MaxColumnNameBytes) {

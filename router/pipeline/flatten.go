@@ -92,7 +92,7 @@ func (r *runner) flatten(d *dest, o *value.Fields, level int) error {
 			continue
 		}
 		if !short {
-			return WithKind(SkipTable, schema.CheckColumnName(string(f.prefix)))
+			return checkFieldName(string(f.prefix))
 		}
 		kind := d.kindOf(f.prefix)
 		if kind == droppedKey {

@@ -233,11 +233,16 @@ func (r *identity) other(d *dest, n *node, pos, depth int) int {
 	if col != nil && col.Type == schema.String {
 		var err error
 		next, buf := -1, col.BeginBytes(row)
+		from := len(buf)
 		switch r.src[pos] {
 		case '"':
 			buf, next, err = r.text.AppendString(buf, pos+1)
+			if err == nil {
+				r.notes.lone += r.text.LoneSurrogates(buf[from:], pos+1)
+			}
 		case '{', '[':
 			buf, next, err = r.writer.AppendValue(buf, r.text, pos, depth)
+			r.noteWriter()
 		}
 		if err != nil {
 			return r.fail(err)

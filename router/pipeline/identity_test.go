@@ -384,8 +384,10 @@ func TestIdentity(t *testing.T) {
 			skipped 1 of 2: record 1: table "t" has no column "b", and adding columns is disabled with auto_create_table`},
 
 		// Names and limits.
-		{"reserved name", nil, `[{"__sequence":1}]`, `!record 0: Invalid column name: __sequence is reserved`},
-		{"empty name", nil, `[{"":1}]`, `!record 0: Invalid column name: it is empty`},
+		{"reserved name", nil, `[{"__sequence":1}]`, `!record 0: Invalid column name: __sequence is reserved for internal use; ` + nameAdvice},
+		{"hidden name", nil, `[{"__op_type":1}]`, `!record 0: Invalid column name: __op_type is reserved for internal use; ` + nameAdvice},
+		{"NUL in a name", nil, `[{"a\u0000b":1}]`, `!record 0: Invalid column name: "a\x00b" contains a NUL character; ` + nameAdvice},
+		{"empty name", nil, `[{"":1}]`, `!record 0: Invalid column name: it is empty; ` + nameAdvice},
 		{"empty segment", nil, `[{"a":{"":1}}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0

@@ -31,6 +31,8 @@ type reader struct {
 	used    int
 	// big is the error of a record with an integer that no value holds.
 	big error
+	// What was changed in the record: see notes.
+	lone, repeated int
 }
 
 // The objects inside records that are kept for the next record.
@@ -119,6 +121,7 @@ func (s *reader) own() *value.Fields {
 	}
 	s.fields.Recycle()
 	s.used = 0
+	s.big, s.lone, s.repeated = nil, 0, 0
 	return s.fields
 }
 
@@ -140,7 +143,6 @@ func (s *reader) innerFields(sh *shape) *value.Fields {
 func (s *reader) begin(data []byte) jsonscan.Text {
 	s.text = jsonscan.NewText(data)
 	s.src = s.text.Bytes()
-	s.big = nil
 	return s.text
 }
 
@@ -195,7 +197,7 @@ func (s *reader) readObject(o *value.Fields, sh *shape, pos, depth int) (int, er
 			}
 			prev, k = k, k.next
 		case '}':
-			sh.emit(o, s.members[base:])
+			s.repeated += at + 1 - base - sh.emit(o, s.members[base:])
 			s.members = s.members[:base]
 			return pos + 1, nil
 		default:
@@ -209,8 +211,9 @@ func (k *shapeKey) follows(src []byte, pos int) bool {
 	return n > 0 && (n <= 8 || len(src)-pos >= n && string(src[pos+8:pos+n]) == string(k.quoted[8:]))
 }
 
-// emit puts the members into o in the order of their keys; of equal keys the last wins.
-func (sh *shape) emit(o *value.Fields, members []readMember) {
+// emit puts the members into o in the order of their keys, and returns how many those are; of
+// equal keys the last wins.
+func (sh *shape) emit(o *value.Fields, members []readMember) (keys int) {
 	if len(sh.fresh) > 0 {
 		sh.settle()
 	}
@@ -227,12 +230,14 @@ func (sh *shape) emit(o *value.Fields, members []readMember) {
 		sh.where[rank] = int32(i)
 	}
 	for w := range words {
+		keys += bits.OnesCount64(sh.seen[w])
 		for set := sh.seen[w]; set != 0; set &= set - 1 {
 			m := &members[sh.where[w<<6+bits.TrailingZeros64(set)]]
 			o.Add(m.key.key, m.value)
 		}
 		sh.seen[w] = 0
 	}
+	return keys
 }
 
 // lookup finds the key whose opening quote precedes pos, and passes it and its colon.
@@ -244,9 +249,11 @@ func (s *reader) lookup(sh *shape, prev *shapeKey, pos int) (*shapeKey, int, err
 		key, pos = s.src[pos:end], end+1
 	} else {
 		var err error
-		if s.key, pos, err = t.AppendString(s.key[:0], pos); err != nil {
+		from := pos
+		if s.key, pos, err = t.AppendString(s.key[:0], from); err != nil {
 			return nil, pos, err
 		}
+		s.lone += t.LoneSurrogates(s.key, from)
 		key = s.key
 	}
 	pos, err := t.Colon(pos)
@@ -323,6 +330,7 @@ func (s *reader) readValue(sh *shape, k *shapeKey, pos, depth int) (value.Value,
 		if err != nil {
 			return value.Value{}, next, err
 		}
+		s.lone += t.LoneSurrogates(s.key, pos+1)
 		return s.rec.Text(s.key), next, nil
 	case '{':
 		if k.child == nil {

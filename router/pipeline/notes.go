@@ -6,6 +6,9 @@ import "fmt"
 type notes struct {
 	replaced int // fields called as the time index, whose place the time of processing takes
 	repeated int // keys that an object has more than once
+	lone     int // escapes of lone surrogates
+	cut      int // times with digits below the unit of their column
+	rounded  int // integers that parse_json of VRL made a float that is not equal
 }
 
 // warnings are the notes in words.
@@ -15,6 +18,15 @@ func (n *notes) warnings(timeName string) (out []string) {
 	}
 	if n.repeated > 0 {
 		out = append(out, fmt.Sprintf("%d keys came more than once in an object: the last value of each was stored", n.repeated))
+	}
+	if n.lone > 0 {
+		out = append(out, fmt.Sprintf("%d escapes \\ud800 to \\udfff are no character by themselves: U+FFFD was stored in the place of each", n.lone))
+	}
+	if n.cut > 0 {
+		out = append(out, fmt.Sprintf("%d times are finer than the columns that they were stored in: they were rounded down to the columns' units", n.cut))
+	}
+	if n.rounded > 0 {
+		out = append(out, fmt.Sprintf("%d integers beyond 64 bits were rounded to floats by parse_json: have them sent as text to keep all digits", n.rounded))
 	}
 	return out
 }

@@ -200,6 +200,7 @@ func (r *runner) take(v value.Value, text []byte, size int) error {
 		}
 		r.trace.begin(r, text)
 	}
+	before := r.notes
 	err := r.admit(v)
 	if err == nil {
 		err = r.process(v)
@@ -211,14 +212,22 @@ func (r *runner) take(v value.Value, text []byte, size int) error {
 		if f := (*fatal)(nil); errors.As(err, &f) {
 			return f.error
 		}
+		r.notes = before
 		return r.refuse(err)
 	}
+	r.notes.lone += r.json.lone
+	r.notes.repeated += r.json.repeated
+	r.notes.rounded += r.work.Rounded
 	r.records++
 	return nil
 }
 
-// admit refuses records with variables of their own, if the request wants that.
+// admit refuses records with an integer that no value holds, and those with variables of their
+// own if the request wants that.
 func (r *runner) admit(v value.Value) error {
+	if r.json.big != nil {
+		return WithKind(SkipParse, r.json.big)
+	}
 	if !r.req.NoClientVariables {
 		return nil
 	}

@@ -105,6 +105,12 @@ func (s *sink) top() *sink {
 // request, and a nanosecond more for each record, so that rows keep their order.
 func (s *sink) now() int64 { return s.start + int64(s.records) }
 
+// arrival reports whether t, in timeUnit, is the time of processing of the record under way.
+func (s *sink) arrival(t int64) bool {
+	now, _ := convertTime(s.now(), schema.TimestampNanosecond, s.timeUnit)
+	return t == now
+}
+
 // destFor returns the destination of records for a table under a set of options.
 func (s *sink) destFor(suffix []byte, opts *optionSet) (*dest, error) {
 	key := append(s.key[:0], opts.key...)

@@ -114,6 +114,15 @@ func convertTime(v int64, from, to schema.Type) (_ int64, ok bool) {
 	return p, timeInRange(p, to)
 }
 
+// finer reports whether v has digits below the unit to, which convertTime cuts.
+func finer(v int64, from, to schema.Type) bool {
+	if from == to {
+		return false
+	}
+	f, t := from.UnitsPerSecond(), to.UnitsPerSecond()
+	return f > t && v%(f/t) != 0
+}
+
 func timeInRange(v int64, unit schema.Type) bool {
 	lo, hi := unit.TimeRange()
 	return v >= lo && v <= hi

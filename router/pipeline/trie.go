@@ -258,9 +258,11 @@ func (r *identity) lookup(parent, prev *node, pos int) (*node, int) {
 		key, pos = r.src[pos:end], end+1
 	} else {
 		var err error
-		if r.key, pos, err = t.AppendString(r.key[:0], pos); err != nil {
+		from := pos
+		if r.key, pos, err = t.AppendString(r.key[:0], from); err != nil {
 			return nil, r.fail(err)
 		}
+		r.notes.lone += t.LoneSurrogates(r.key, from)
 		key = r.key
 	}
 	pos, err := t.Colon(pos)

@@ -71,6 +71,9 @@ func (r *identity) read(pos, depth int) (int, error) {
 		var next int
 		var err error
 		r.scratch, next, err = t.AppendString(r.scratch[:0], pos+1)
+		if err == nil {
+			r.notes.lone += t.LoneSurrogates(r.scratch, pos+1)
+		}
 		v.bytes = r.scratch
 		return next, err
 	case '{', '[':
@@ -78,6 +81,7 @@ func (r *identity) read(pos, depth int) (int, error) {
 		var next int
 		var err error
 		r.scratch, next, err = r.writer.AppendValue(r.scratch[:0], t, pos, depth)
+		r.noteWriter()
 		v.bytes = r.scratch
 		return next, err
 	case 't', 'f', 'n':
@@ -105,6 +109,12 @@ func (r *identity) read(pos, depth int) (int, error) {
 		return pos, t.NumberError(pos, next)
 	}
 	return next, nil
+}
+
+// noteWriter notes what the writer changed in the last value.
+func (r *identity) noteWriter() {
+	r.notes.lone += r.writer.Lone
+	r.notes.repeated += r.writer.Repeated
 }
 
 // maxColumnBytes bounds the bytes of one column, which are addressed with 32 bits.
@@ -198,6 +208,9 @@ func (d *dest) put(col *column.Col, row int, v *cell) error {
 		t, ok := convertTime(v.i, v.unit, col.Type)
 		if !ok {
 			return d.lossError(col, v)
+		}
+		if finer(v.i, v.unit, col.Type) {
+			d.s.top().notes.cut++
 		}
 		col.SetInt(row, t)
 		return nil

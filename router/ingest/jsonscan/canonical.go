@@ -13,6 +13,10 @@ import (
 // by digit as they came, floats as AppendFloat has them. Its zero value is ready; it
 // keeps scratch memory from call to call.
 type Writer struct {
+	// Lone counts the lone surrogates of the last value, and Repeated the keys that an object of it
+	// has more than once, but for the last of each.
+	Lone, Repeated int
+
 	members []member
 	keys    []byte
 	tmp     []byte
@@ -35,6 +39,7 @@ type member struct {
 func (w *Writer) AppendValue(dst []byte, t Text, pos, depth int) ([]byte, int, error) {
 	w.text = t
 	w.members, w.keys = w.members[:0], w.keys[:0]
+	w.Lone, w.Repeated = 0, 0
 	return w.value(dst, pos, depth)
 }
 
@@ -77,6 +82,7 @@ func (w *Writer) str(dst []byte, pos int) ([]byte, int, error) {
 	if w.tmp, next, err = t.AppendString(w.tmp[:0], pos+1); err != nil {
 		return dst, next, err
 	}
+	w.Lone += t.LoneSurrogates(w.tmp, pos+1)
 	return AppendQuoted(dst, w.tmp), next, nil
 }
 
@@ -130,9 +136,11 @@ func (w *Writer) object(dst []byte, pos, depth int) ([]byte, int, error) {
 		} else {
 			var err error
 			m.escaped, m.key = true, len(w.keys)
-			if w.keys, pos, err = t.AppendString(w.keys, pos+1); err != nil {
+			from := pos + 1
+			if w.keys, pos, err = t.AppendString(w.keys, from); err != nil {
 				return dst, pos, err
 			}
+			w.Lone += t.LoneSurrogates(w.keys[m.key:], from)
 			m.klen = len(w.keys) - m.key
 			dst = AppendQuoted(dst, w.keys[m.key:])
 		}
@@ -188,6 +196,7 @@ func (w *Writer) reorder(dst []byte, start int, members []member) []byte {
 	for i := range members {
 		m := &members[i]
 		if i+1 < len(members) && bytes.Equal(w.key(m), w.key(&members[i+1])) {
+			w.Repeated++
 			continue
 		}
 		if len(dst) > start+1 {

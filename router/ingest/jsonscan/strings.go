@@ -1,6 +1,7 @@
 package jsonscan
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
@@ -46,6 +47,32 @@ func (t Text) AppendString(dst []byte, pos int) ([]byte, int, error) {
 			return dst, end, t.escapeError(end)
 		}
 		dst, pos = utf8.AppendRune(dst, r), next
+	}
+}
+
+// replacement is U+FFFD, which stands for a lone surrogate.
+var replacement = []byte("\ufffd")
+
+// LoneSurrogates counts the escapes of lone surrogates in the string whose opening quote precedes
+// pos. decoded is what AppendString made of it: without U+FFFD in it the text is not read again.
+func (t Text) LoneSurrogates(decoded []byte, pos int) (n int) {
+	if !bytes.Contains(decoded, replacement) {
+		return 0
+	}
+	for {
+		pos = StringEnd(t.src, pos)
+		if t.src[pos] != '\\' {
+			return n
+		}
+		from := pos
+		r, next := t.escape(pos)
+		if next < 0 {
+			return n
+		}
+		if r == utf8.RuneError && t.hex4(from+2) != utf8.RuneError {
+			n++
+		}
+		pos = next
 	}
 }
 

@@ -132,6 +132,11 @@ func (t Text) Unexpected(pos int, want string) *Error {
 // TooDeep is the error for a container at pos that would be nested beyond MaxDepth.
 func TooDeep(pos int) *Error { return NewError(pos, tooDeep) }
 
+// TooLarge reports whether the text is JSON that breaks a limit, of depth or of keys.
+func (e *Error) TooLarge() bool {
+	return e.got == errorPlain && (e.msg == tooDeep || e.msg == tooManyKeys)
+}
+
 // TooManyKeys is the error for a key at pos that is one more than MaxKeys.
 func TooManyKeys(pos int) *Error { return NewError(pos, tooManyKeys) }
 

@@ -159,11 +159,18 @@ func (s *reader) jsonLine(line []byte, index int) error {
 	}
 	if e := (*jsonscan.Error)(nil); errors.As(err, &e) {
 		return s.badLine(line, func() error {
-			return errs.New(errs.InvalidArguments, "invalid JSON at index: %d: %s at column %d", index, e.Message(), e.Offset+1)
+			advice := ""
+			if e.TooLarge() {
+				advice = largeAdvice + "; skip_error=true leaves such records out"
+			}
+			return errs.New(errs.InvalidArguments, "invalid JSON at index: %d: %s at column %d%s", index, e.Message(), e.Offset+1, advice)
 		})
 	}
 	return err
 }
+
+// largeAdvice is what to do about JSON that breaks a limit.
+const largeAdvice = "; flatten the value before it is sent, or send it as text"
 
 func (s *reader) badLine(line []byte, err func() error) error {
 	if s.opt.SkipError || s.opt.IgnoreErrors {

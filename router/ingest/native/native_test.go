@@ -135,7 +135,8 @@ func TestRead(t *testing.T) {
 		{"an earlier fault comes first", JSON, strict, "{\"a\":}\xff", "!" + malformed + "unexpected character '}', expected a value"},
 		{"invalid UTF-8, ignore_errors", JSON, ignore, "{\"a\":1}{\"a\":\"\xff\"}{\"a\":2}", "1 skipped 1: "},
 		{"invalid UTF-8, skip_error", JSON, skip, "{\"a\":1}\n{\"a\":\"\xff\"}\n{\"a\":2}\n{\"a\":\"\xc3\"}\n{\"a\":3}", "1 2 3 skipped 2: "},
-		{"too deep", JSON, strict, `[{"a":` + strings.Repeat("[", 128), "!" + malformed + "nested deeper than 128 levels"},
+		{"too deep", JSON, strict, `[{"a":` + strings.Repeat("[", 128), "!" + malformed + "nested deeper than 128 levels at line 1 column 134 (byte offset 133); flatten the value before it is sent, or send it as text; of application/x-ndjson skip_error=true leaves such records out"},
+		{"too deep a line", NDJSON, strict, `{"a":` + strings.Repeat("[", 128), "!invalid JSON at index: 0: nested deeper than 128 levels at column 133; flatten the value before it is sent, or send it as text; skip_error=true leaves such records out"},
 
 		{"lines", NDJSON, strict, "{\"a\":1}\n\n{\"a\":2}\r\n\r\n{\"a\":3}", "1 2 3"},
 		{"blanks around", NDJSON, strict, " {\"a\":1}\t\n", "1"},

@@ -50,7 +50,12 @@ func (s *reader) json() error {
 const notUTF8 = "invalid UTF-8"
 
 func (s *reader) syntaxError(e *jsonscan.Error) error {
-	return errs.New(errs.InvalidArguments, "Failed to parse payload as json: %s at %s", e.Message(), s.place(e.Offset))
+	advice := ""
+	if e.TooLarge() {
+		// Where the next record of an array begins is not known then.
+		advice = largeAdvice + "; of application/x-ndjson skip_error=true leaves such records out"
+	}
+	return errs.New(errs.InvalidArguments, "Failed to parse payload as json: %s at %s%s", e.Message(), s.place(e.Offset), advice)
 }
 
 // stream reads the values in body[pos:limit]. With a *jsonscan.Error comes the position

@@ -1,6 +1,10 @@
 package processor
 
-import "cordwood/router/vrl/value"
+import (
+	"errors"
+
+	"cordwood/router/vrl/value"
+)
 
 // compileJSONParse: json_parse reads strings that hold a JSON object or array.
 //
@@ -10,6 +14,8 @@ import "cordwood/router/vrl/value"
 //	               those of the same name; an array is an error.
 //	remove_source: true removes the string itself; default false. Only with into_root,
 //	               and before the members come, so that one of the same name stays.
+//
+// An integer beyond int64 is an error: a field cannot hold it, and a float would be another number.
 //
 // A field that is null is no missing one, but an error of its type.
 func compileJSONParse(o *Options) Apply {
@@ -34,7 +40,10 @@ func compileJSONParse(o *Options) Apply {
 		if err := rec.Spend(v.Len() / 8); err != nil {
 			return err
 		}
-		parsed, err := value.ParseJSON(v.Str(), value.JSONOptions{})
+		parsed, err := value.ParseJSON(v.Str(), value.JSONOptions{Exact: true})
+		if e := (*value.JSONError)(nil); errors.As(err, &e) && e.Problem == value.BigInteger {
+			return rec.Fail(fl.In.Text, v, "%s; have it sent as text", err)
+		}
 		if err != nil {
 			return rec.Fail(fl.In.Text, v, "invalid JSON: %s", err)
 		}

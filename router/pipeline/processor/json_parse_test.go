@@ -10,6 +10,9 @@ func TestJSONParse(t *testing.T) {
 	run(t, "json_parse", []runCase{
 		{"object", `field: a`, `{"a":"{\"x\":1,\"b\":[true,null,\"s\"]}"}`, `{"a":{"b":[true,null,"s"],"x":1}}`},
 		{"array", `field: a`, `{"a":" [1, 2.0] "}`, `{"a":[1,2.0]}`},
+		{"largest integers", `field: a`, `{"a":"[9223372036854775807,-9223372036854775808,-0,1e30]"}`, `{"a":[9223372036854775807,-9223372036854775808,-0.0,1e30]}`},
+		{"integer beyond 64 bits", `field: a`, `{"a":"{\"id\": 9223372036854775808}"}`, `!an integer beyond -9223372036854775808 to 9223372036854775807 at line 1 column 8; have it sent as text: `},
+		{"integer far beyond 64 bits", `field: a`, `{"a":"[-36893488147419103232]"}`, `!an integer beyond`},
 		{"renamed", `fields: ["a, b", {key: c, rename_to: d}]`, `{"a":"{}","c":"[]"}`, `{"a":"{}","b":{},"c":"[]","d":[]}`},
 		{"scalar", `field: a`, `{"a":"7"}`, `!Processor json_parse: expected a JSON object or array, found an integer: "7" (field "a", processors[0])`},
 		{"string", `field: a`, `{"a":"\"x\""}`, `!expected a JSON object or array, found a string`},

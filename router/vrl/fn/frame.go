@@ -35,6 +35,15 @@ type Frame struct {
 	slab  []byte // what is left of the block that small strings are cut from
 }
 
+// Rounded returns the count of integers of JSON texts that were rounded to floats; nil if the run
+// belongs to no request.
+func (f *Frame) Rounded() *int {
+	if f.meter == nil {
+		return nil
+	}
+	return &f.meter.Rounded
+}
+
 // Budget bounds a run.
 type Budget struct {
 	// Steps bounds time: about one for each operation and element handled.

@@ -18,6 +18,8 @@ var ErrSteps = errors.New("the request has used up its budget of steps")
 //
 // A Meter belongs to one goroutine. Start readies it for a request, Begin for a record.
 type Meter struct {
+	// Rounded counts the integers of JSON texts that were rounded to floats in the record under way.
+	Rounded int
 	// Record is what is left to the record under way, beyond the steps of slice.
 	Record Budget
 
@@ -36,7 +38,7 @@ func (m *Meter) Start(ended func() error, steps int64) {
 
 // Begin begins a record that may spend b. It returns what Err returns.
 func (m *Meter) Begin(b Budget) error {
-	m.Record = b
+	m.Record, m.Rounded = b, 0
 	return m.err
 }
 

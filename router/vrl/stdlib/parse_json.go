@@ -44,6 +44,7 @@ var parseJSON = &fn.Function{
 		if !f.Reserve(2 * len(s)) {
 			return value.Value{}, false
 		}
+		o.Rounded = f.Rounded()
 		v, err := value.ParseJSON(s, o)
 		if err != nil {
 			if depth.IsDefined() {

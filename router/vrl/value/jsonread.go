@@ -3,6 +3,7 @@ package value
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"math/bits"
 	"strconv"
 	"sync"
@@ -25,12 +26,19 @@ func (e *JSONError) Error() string {
 	return fmt.Sprintf("%s at line %d column %d", e.Problem, e.Line, e.Column)
 }
 
+// BigInteger is the problem of a text with an integer that JSONOptions.Exact refuses.
+const BigInteger = "an integer beyond -9223372036854775808 to 9223372036854775807"
+
 // JSONOptions says how a JSON text is read. The zero value reads all of it.
 type JSONOptions struct {
 	// MaxDepth, if not 0, is the depth from which on containers are left as text.
 	MaxDepth int
 	// Strict refuses ill-formed UTF-8, which is otherwise kept as it is.
 	Strict bool
+	// Exact refuses integers beyond int64, which else are floats.
+	Exact bool
+	// Rounded, if not nil, is given the number of integers whose float has another value.
+	Rounded *int
 }
 
 // ParseJSON reads s, which must be one JSON text. Strings without escapes, and keys, are
@@ -448,6 +456,7 @@ func (d *jsonReader) number() Value {
 		i++
 	}
 	d.pos = i
+	whole := i - digits
 	if i == digits || s[digits] == '0' && i > digits+1 {
 		return d.fail("invalid number")
 	}
@@ -482,9 +491,24 @@ func (d *jsonReader) number() Value {
 			return d.fail("invalid number")
 		}
 	}
+	isInteger := i-digits == whole && n > 0 // -0 is a float, and exact
+	if isInteger && d.opt.Exact {
+		d.pos = start
+		return d.fail(BigInteger)
+	}
 	f, err := strconv.ParseFloat(s[start:i], 64)
 	if err != nil {
 		return d.fail("number out of range")
 	}
+	if isInteger && d.opt.Rounded != nil && !isExactly(s[start:i], f) {
+		*d.opt.Rounded++
+	}
 	return NewFloat(f)
+}
+
+// isExactly reports whether f is the integer of that text.
+func isExactly(text string, f float64) bool {
+	n, ok := new(big.Int).SetString(text, 10)
+	g, _ := new(big.Float).SetFloat64(f).Int(nil)
+	return ok && g.Cmp(n) == 0
 }

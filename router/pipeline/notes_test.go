@@ -1,0 +1,129 @@
+package pipeline
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What is stored otherwise than it came is told, on each path that records take.
+func TestWarnings(t *testing.T) {
+	const (
+		vrl    = `processors: [{vrl: {source: ".v = parse_json!(.m)\ndel(.m)\n."}}]`
+		nested = `{"c":{"x":1,"x":2},"l":[{"y":1,"y":2}]}`
+		lone   = `{"k":"\ud800 \ufffd \ude00\ud83d\ude00","l":["\ud800"],"k\udc00":1,"m":"` + "\ufffd" + `\n"}`
+	)
+	twice := func(n string) string {
+		return n + " keys came more than once in an object: the last value of each was stored"
+	}
+	alone := func(n string) string {
+		return n + ` escapes \ud800 to \udfff are no character by themselves: U+FFFD was stored in the place of each`
+	}
+	finer := func(n string) string {
+		return n + " times are finer than the columns that they were stored in: they were rounded down to the columns' units"
+	}
+	for _, tt := range []struct {
+		name    string
+		source  string // of the pipeline; "": svc_identity on both paths
+		change  changes
+		records []string
+		want    []string
+	}{
+		{"nothing", "", nil, []string{`{"a":"😀 \n \ud83d\ude00 \ufffd","b":[1,2]}`}, nil},
+		{"a key twice", "", nil, []string{`{"a":1,"a":2}`, nested}, []string{twice("3")}},
+		{"a key twice, by values", "processors: []", nil, []string{`{"a":1,"a":2}`, nested}, []string{twice("3")}},
+		{"lone surrogates", "", nil, []string{lone, lone}, []string{alone("8")}},
+		{"lone surrogates, by values", "processors: []", nil, []string{lone}, []string{alone("4")}},
+		{
+			"a record that is skipped", "",
+			changes{skipErrors, having("svc_timestamp TimestampNanosecond ti, n Int64")},
+			[]string{`{"a":1,"a":"\ud800","n":"x"}`, `{"n":1}`},
+			nil,
+		},
+		{
+			"a record that is skipped, by values", "processors: []",
+			changes{skipErrors, having("svc_timestamp TimestampNanosecond ti, n Int64")},
+			[]string{`{"a":1,"a":"\ud800","n":"x"}`, `{"n":1}`},
+			nil,
+		},
+		{
+			"finer times", "",
+			changes{timeIndex("at;epoch;ms"), having("at TimestampSecond ti")},
+			[]string{`{"at":1700000000000}`, `{"at":1700000000001}`, `{"at":-1}`},
+			[]string{finer("2")},
+		},
+		{"the time of arrival", "", changes{having("svc_timestamp TimestampSecond ti")}, []string{`{"a":1}`}, nil},
+		{"the time of arrival, by values", "processors: []", changes{having("svc_timestamp TimestampSecond ti")}, []string{`{"a":1}`}, nil},
+		{
+			"a finer time in another column", "processors: [{date: {fields: [d, at], formats: ['%Y-%m-%dT%H:%M:%S%.fZ']}}]\ntransform: [{field: d, type: timestamp}, {field: at, type: timestamp, index: timestamp}]",
+			changes{having("at TimestampNanosecond ti, d TimestampMillisecond")},
+			[]string{`{"d":"2026-01-05T10:00:00.1234Z","at":"2026-01-05T10:00:00.1234Z"}`, `{"d":"2026-01-05T10:00:00.123Z","at":"2026-01-05T10:00:00.1234Z"}`},
+			[]string{finer("1")},
+		},
+		{
+			"parse_json", vrl,
+			changes{skipErrors},
+			[]string{`{"m":"18446744073709551615"}`, `{"m":"9223372036854775808"}`, `{"m":"36893488147419103233"}`, `{"m":"1e30"}`, `{"m":"-0"}`, `{"m":"{36893488147419103233"}`},
+			[]string{"2 integers beyond 64 bits were rounded to floats by parse_json: have them sent as text to keep all digits"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			warnings := func(how ...func(*identity)) []string {
+				t.Helper()
+				var p *Pipeline
+				var err error
+				if tt.source != "" {
+					if p, err = Compile([]byte(tt.source), Options{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var runner Runner
+				if p == nil {
+					runner, err = NewIdentity(request(tt.change...))
+				} else {
+					runner, err = NewRunner(p, request(tt.change...), nil)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer runner.Release()
+				for _, f := range how {
+					f(runner.(*identity))
+				}
+				for _, record := range tt.records {
+					if err := runner.ScanLine([]byte(record)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				out, err := runner.Finish()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return out.Warnings
+			}
+			if diff := cmp.Diff(tt.want, warnings()); diff != "" {
+				t.Error(diff)
+			}
+			if tt.source == "" {
+				if diff := cmp.Diff(tt.want, warnings(onlySlow)); diff != "" {
+					t.Errorf("exact path: %s", diff)
+				}
+			}
+		})
+	}
+}
+
+// An integer that values do not hold is an error of the record, in every place.
+func TestIntegersBeyondValues(t *testing.T) {
+	const refused = "!the integer 18446744073709551615 is beyond -9223372036854775808 to 9223372036854775807"
+	checkPipelines(t, nil, []pipelineCase{
+		{"field", "processors: []", nil, `[{"id":18446744073709551615}]`, refused},
+		{"within", "processors: []", nil, `[{"a":{"b":[1,{"c":18446744073709551615}]}}]`, refused},
+		{"removed field", "processors: [{select: {type: exclude, fields: [id]}}]", nil, `[{"id":18446744073709551615}]`, refused},
+		{"skipped", "processors: []", changes{skipErrors}, `[{"id":18446744073709551615},{"id":7}]`, `
+			t
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+1
+			id Int64: 7
+			skipped 1 of 2: record 0: the integer 18446744073709551615 is beyond -9223372036854775808 to 9223372036854775807, which is what records of a pipeline hold; send it as text`},
+	})
+}
