@@ -185,10 +185,16 @@ func newClient(cmd *cobra.Command, note func(text string), change ...func(*clien
 	return c, nil
 }
 
-// summary prints what was stored.
+// summary prints what was stored, and what of it the server warned about.
 func (j *ingestJob) summary(out, errOut io.Writer, took time.Duration) {
 	for _, reason := range j.reasons {
 		fmt.Fprintf(errOut, "skipped: %s\n", reason)
+	}
+	for _, w := range j.warnings {
+		fmt.Fprintf(errOut, "warning: %s\n", w)
+	}
+	if more := j.warned - len(j.warnings); more > 0 {
+		fmt.Fprintf(errOut, "warning: the answers to batches had %d more warnings like these\n", more)
 	}
 	seconds := max(took.Seconds(), 1e-3)
 	fmt.Fprintf(out, "%d rows written, %d skipped, %s in %.1f s (%.0f rows/s)\n",

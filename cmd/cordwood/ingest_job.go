@@ -23,7 +23,7 @@ import (
 	"cordwood/cmd/cordwood/client"
 )
 
-// maxReasons bounds the reasons for skipped records that are printed.
+// maxReasons bounds the reasons for skipped records, and the warnings, that are printed.
 const maxReasons = 5
 
 // ingestJob sends files in batches.
@@ -45,6 +45,9 @@ type ingestJob struct {
 	skipped int64
 	sent    int64 // bytes of accepted batches
 	reasons []string
+	// warnings tell what the server stored otherwise than it came, and warned how often it did.
+	warnings []string
+	warned   int
 }
 
 // piece is a batch on its way to the server.
@@ -236,6 +239,11 @@ func (j *ingestJob) send(ctx context.Context, p piece) error {
 	j.sent += int64(len(p.data))
 	if reason := strings.TrimSpace(resp.Header.Get("x-svc-skip-reasons")); reason != "" && len(j.reasons) < maxReasons {
 		j.reasons = append(j.reasons, fmt.Sprintf("%s, %s %d-%d: %s", p.file, p.unit, p.first, p.last, reason))
+	}
+	for _, w := range resp.Header.Values("x-svc-warnings") {
+		if j.warned++; len(j.warnings) < maxReasons {
+			j.warnings = append(j.warnings, fmt.Sprintf("%s, %s %d-%d: %s", p.file, p.unit, p.first, p.last, w))
+		}
 	}
 	return nil
 }

@@ -64,6 +64,9 @@ func ingestServer(t *testing.T) (*httptest.Server, func() []received) {
 			}
 			rows = len(values)
 		}
+		for range bytes.Count(body, []byte("twice")) {
+			w.Header().Add("x-svc-warnings", "1 keys came more than once")
+		}
 		if n := bytes.Count(body, []byte("skip")); n > 0 {
 			rows -= n
 			w.Header().Set("x-svc-skipped", fmt.Sprint(n))
@@ -287,6 +290,12 @@ func TestIngestReports(t *testing.T) {
 	skips := writeFile(t, "skips", []byte("fine\nskip\n"))
 	stdout, stderr, err := execute(t, "", "ingest", skips, "--server", s.URL, "--table", "t", "--skip-error")
 	if err != nil || !strings.HasPrefix(stdout, "1 rows written, 1 skipped, ") || !strings.Contains(stderr, "skips, lines 1-2: record 1: no good") {
+		t.Errorf("printed %q, %q, %v", stdout, stderr, err)
+	}
+	warns := writeFile(t, "warns", []byte(strings.Repeat("fine\ntwice\n", 4)+"twice\ntwice\ntwice\n"))
+	stdout, stderr, err = execute(t, "", "ingest", warns, "--server", s.URL, "--table", "t")
+	if err != nil || !strings.HasPrefix(stdout, "11 rows written, 0 skipped, ") || strings.Count(stderr, "warning: "+warns+", lines 1-11: 1 keys came more than once\n") != 5 ||
+		!strings.Contains(stderr, "warning: the answers to batches had 2 more warnings like these\n") {
 		t.Errorf("printed %q, %q, %v", stdout, stderr, err)
 	}
 	bad := writeFile(t, "bad.txt", []byte(strings.Repeat("fine\n", 1000)+"bad\n"))
