@@ -202,6 +202,8 @@ var hostile = []struct {
 	{"SELECT " + strings.Repeat("{'a': ", 40) + "1" + strings.Repeat("}", 40), errs.Unsupported},
 	{"SELECT " + strings.Repeat("[", 30) + "x" + strings.Repeat("]", 30) + " FROM (SELECT " + strings.Repeat("[", 30) + "x" + strings.Repeat("]", 30) +
 		" AS x FROM (SELECT " + strings.Repeat("[", 30) + "1" + strings.Repeat("]", 30) + " AS x))", errs.Unsupported},
+	{"SELECT a" + strings.Repeat(".a", 120_000) + " FROM t", errs.Unsupported},
+	{"SELECT 1 FROM t WHERE t.a" + strings.Repeat(".a", 40) + " = 1", errs.Unsupported},
 	// Functions that go through JSON level by level, by another name than the bounded one.
 	{"SELECT system.main.json_contains(a, b) FROM t", errs.Unsupported},
 	{"SELECT system.json_structure(a) FROM t", errs.Unsupported},
@@ -219,6 +221,18 @@ var hostile = []struct {
 	{"SELECT a::AGGREGATE_STATE FROM t", errs.Unsupported},
 	{"SELECT switch(MAP {1: 2}) FROM t", errs.Unsupported},
 	{"SELECT * FROM t" + strings.Repeat(", t", maxTables), errs.Unsupported},
+	// Texts and trees that the parser or the planner take a power of their length for.
+	{"SELECT 0" + strings.Repeat("+", 5000) + "0", errs.InvalidSyntax},
+	{"SELECT a FROM t WHERE a" + strings.Repeat("~@#^&|`?!<>=%", 20) + "b", errs.InvalidSyntax},
+	{"SELECT 1" + strings.Repeat("/*", 100_000), errs.InvalidSyntax},
+	{"SELECT 1 /*/", errs.InvalidSyntax},
+	{"SELECT count(*) FROM t GROUP BY b" + strings.Repeat(", b + 1", 30_000), errs.Unsupported},
+	{"SELECT count(*) FROM t GROUP BY ROLLUP (b" + strings.Repeat(", b + 1", 30_000) + ")", errs.Unsupported},
+	{"SELECT b" + strings.Repeat(", b", 60_000) + " FROM t", errs.Unsupported},
+	{"SELECT 1" + strings.Repeat(", count(*) FILTER (b = 1)", 1300) + " FROM t", errs.Unsupported},
+	{"SELECT 1 FROM (SELECT 1 x)" + strings.Repeat(" JOIN (SELECT 1 x) USING (x)", 140), errs.Unsupported},
+	{"SELECT 1 FROM (SELECT 1 x)" + strings.Repeat(", (SELECT 1 x)", 140), errs.Unsupported},
+	{"WITH a AS (SELECT 1 x), b AS (FROM a" + strings.Repeat(" JOIN a USING (x)", 40) + ") FROM b JOIN b c USING (x)", errs.Unsupported},
 	{"SELECT " + strings.Repeat("abs(", 600) + "1" + strings.Repeat(")", 600), errs.Unsupported},
 	{"SELECT 1" + strings.Repeat(" + 1", 5000), errs.Unsupported},
 	{"SELECT " + strings.Repeat("(", 20_000) + "1" + strings.Repeat(")", 20_000), errs.InvalidSyntax},

@@ -27,7 +27,7 @@ func normalize(sql string) string {
 	}
 	for i := 0; i < len(sql); {
 		if end := skipQuoted(sql, i); end > i {
-			if strings.HasPrefix(sql[i:], "--") || strings.HasPrefix(sql[i:], "/*") && strings.HasSuffix(sql[i:end], "*/") {
+			if strings.HasPrefix(sql[i:], "--") || strings.HasPrefix(sql[i:], "/*") && !isOpen(sql[i:], end-i) {
 				blank(i, end)
 			}
 			i = end
@@ -44,6 +44,9 @@ func normalize(sql string) string {
 	}
 	return string(out)
 }
+
+// isOpen tells whether the comment at the begin of text, of which it is the first n bytes, lacks its end.
+func isOpen(text string, n int) bool { return n == len(text) && skipQuoted(text+" ", 0) > n }
 
 // lineComment returns where the first comment up to the end of a line begins, or -1.
 func lineComment(sql string) int {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -119,6 +120,33 @@ func TestColumnsThatDifferInCase(t *testing.T) {
 	} {
 		if got := mustQuery(t, e, sql, tables...); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", sql, got, want)
+		}
+	}
+}
+
+// TestBoundText tells runs of operators from what only looks like one.
+func TestBoundText(t *testing.T) {
+	run := strings.Repeat("-+", maxOperatorRun)
+	for _, sql := range []string{
+		"SELECT '" + run + "'", `SELECT "` + run + `"`, "SELECT $$" + run + "$$", "SELECT 1 --" + run, "SELECT 1 /* " + run + " */",
+		"SELECT E'\\'" + run + "'", "SELECT 1 " + strings.Repeat("+ - ", 1000) + "1", "SELECT 1 /* /* */ */", "SELECT '/*'", "SELECT 1 -- /*",
+		"SELECT 1" + strings.Repeat("+", maxOperatorRun) + "1",
+		"SELECT [1" + strings.Repeat(",1", maxGroupBy+1) + "] GROUP BY 1", "SELECT 1 GROUP BY 1 ORDER BY 1" + strings.Repeat(",1", maxGroupBy+1),
+		"SELECT (SELECT 1 GROUP BY 1)" + strings.Repeat(",1", maxGroupBy+1),
+	} {
+		if err := boundText(normalize(sql)); err != nil {
+			t.Errorf("%.60s: %v", sql, err)
+		}
+	}
+	for sql, want := range map[string]string{
+		"SELECT 1 +" + strings.Repeat("+", maxOperatorRun):                      "position 9",
+		"SELECT 'é' /* " + run + " */ " + strings.Repeat("=", maxOperatorRun+1): "position " + fmt.Sprint(len("SELECT 'é' /* "+run+" */ ")),
+		"SELECT 1 /* /* */": "position 9",
+		"SELECT 1 /*/":      "position 9",
+		"SELECT 1 group /* */\nBy f(1" + strings.Repeat(",1", maxGroupBy+1) + ")": "GROUP BY",
+	} {
+		if err := boundText(normalize(sql)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s: %v, want %s", sql, err, want)
 		}
 	}
 }

@@ -123,6 +123,9 @@ func (in *instance) parse(sql, database string) (*statement, error) {
 	}
 	comment := lineComment(sql)
 	sql = normalize(sql)
+	if err := boundText(sql); err != nil {
+		return nil, err
+	}
 	prefix, at, err := explain(sql)
 	if err != nil {
 		return nil, err

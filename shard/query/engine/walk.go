@@ -20,6 +20,10 @@ type walker struct {
 	// weight is how many tables have been read so far if every CTE is put in wherever
 	// it is named, as the engine may do.
 	weight int
+	// joins is the same for joins.
+	joins int
+	// filters is how many aggregates have a FILTER.
+	filters int
 	// stars is the product of the numbers of stars in the lists of columns of the queries
 	// around the node at hand, maxStars the largest one met.
 	stars, maxStars int
@@ -36,6 +40,9 @@ type walker struct {
 // long: it cannot be interrupted, and some of its steps double with each level.
 const (
 	maxTables          = 50   // tables read, with CTEs put in wherever they are named
+	maxJoins           = 64   // joins, of tables and of queries, counted like tables
+	maxFilters         = 256  // aggregates with a FILTER; each is compared with the others
+	maxSelected        = 8192 // expressions in the list of a SELECT; the engine compares their names with one another
 	maxQueryDepth      = 50   // queries in one another
 	maxExpressionDepth = 250  // expressions in one another
 	maxSubqueryDepth   = 10   // queries that are expressions, in one another
@@ -45,6 +52,7 @@ const (
 	maxStars           = 64   // how often * may repeat the columns of an inner query
 	maxNested          = 32   // lists and structs in one another, and in types
 	maxNestedSum       = 64   // the same, added up over the queries of the statement
+	maxParts           = 36   // parts of a name, a.b.c: the engine calls itself for each
 	maxName            = 1024 // bytes of a name; the engine compares wrong ones with all it knows
 )
 
@@ -61,9 +69,10 @@ type node = map[string]any
 // scope holds the names of the CTEs that are visible at a place, in lower case.
 type scope struct {
 	name string
-	// weight is how many tables the CTE reads, stars how often it may repeat their columns.
-	weight, stars int
-	outer         *scope
+	// weight is how many tables the CTE reads, joins how many joins it has, stars how often it may
+	// repeat their columns.
+	weight, joins, stars int
+	outer                *scope
 }
 
 // find returns the innermost CTE of that name, or nil.
@@ -219,7 +228,12 @@ func (w *walker) structure(kind string, n node, s *scope) error {
 			return errs.New(errs.Unsupported, "SHOW cannot be part of a SELECT; read information_schema instead")
 		}
 		return w.children(n, s)
-	case "EMPTY", "EMPTY_FROM", "SUBQUERY", "JOIN", "EXPRESSION_LIST", "PIVOT",
+	case "JOIN":
+		if err := w.join(1); err != nil {
+			return err
+		}
+		return w.children(n, s)
+	case "EMPTY", "EMPTY_FROM", "SUBQUERY", "EXPRESSION_LIST", "PIVOT",
 		"LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER", "ORDER_MODIFIER", "DISTINCT_MODIFIER",
 		"ORDER_DEFAULT", "ASCENDING", "DESCENDING":
 		return w.children(n, s)
@@ -246,14 +260,17 @@ func (w *walker) query(n node, s *scope) error {
 		list, _ := ctes["map"].([]any)
 		for _, v := range list {
 			cte, _ := v.(node)
-			weight, stars, most := w.weight, w.stars, w.maxStars
-			w.weight, w.stars, w.maxStars = 0, 1, 1
+			weight, joins, stars, most := w.weight, w.joins, w.stars, w.maxStars
+			w.weight, w.joins, w.stars, w.maxStars = 0, 0, 1, 1
 			if err := w.walk(cte["value"], s); err != nil {
 				return err
 			}
-			s = &scope{name: strings.ToLower(text(cte, "key")), weight: w.weight, stars: w.maxStars, outer: s}
-			w.weight, w.stars, w.maxStars = weight, stars, most
+			s = &scope{name: strings.ToLower(text(cte, "key")), weight: w.weight, joins: w.joins, stars: w.maxStars, outer: s}
+			w.weight, w.joins, w.stars, w.maxStars = weight, joins, stars, most
 		}
+	}
+	if list, ok := n["select_list"].([]any); ok && len(list) > maxSelected {
+		return errs.New(errs.Unsupported, "a SELECT of %d expressions; %d are allowed", len(list), maxSelected)
 	}
 	before := w.stars
 	if err := w.repeat(countStars(n["select_list"])); err != nil {
@@ -321,6 +338,9 @@ func (w *walker) cte(n node, s, cte *scope) error {
 	if err := w.read(cte.weight); err != nil {
 		return err
 	}
+	if err := w.join(cte.joins); err != nil {
+		return err
+	}
 	return w.children(n, s)
 }
 
@@ -353,6 +373,14 @@ func (w *walker) read(tables int) error {
 	}
 	if w.weight += tables; w.weight > maxTables {
 		return errs.New(errs.Unsupported, "the statement reads more than %d tables, counting those of a CTE wherever it is named", maxTables)
+	}
+	return nil
+}
+
+// join counts joins, those of CTEs wherever they are named.
+func (w *walker) join(joins int) error {
+	if w.joins += joins; w.joins > maxJoins {
+		return errs.New(errs.Unsupported, "the statement has more than %d joins, counting those of a CTE wherever it is named", maxJoins)
 	}
 	return nil
 }
@@ -395,9 +423,17 @@ func (w *walker) expression(class string, n node, s *scope) error {
 	case "CONSTANT":
 		return nil
 	case "COLUMN_REF":
+		if path, ok := n["column_names"].([]any); ok && len(path) > maxParts {
+			return errs.New(errs.Unsupported, "a name of %d parts; %d are allowed", len(path), maxParts)
+		}
 		w.column(n)
 		return w.walk(n["column_names"], s)
 	case "FUNCTION", "WINDOW":
+		if n["filter"] != nil {
+			if w.filters++; w.filters > maxFilters {
+				return errs.New(errs.Unsupported, "the statement has more than %d aggregates with a FILTER", maxFilters)
+			}
+		}
 		if err := w.call(n); err != nil {
 			return err
 		}
