@@ -32,7 +32,7 @@ var matchDatadogQuery = &fn.Function{
 	},
 	Compile: func(c *fn.Call) (fn.Impl, error) {
 		q, _ := c.Const(1)
-		matches, terms, err := parseDatadog(q.Text())
+		matches, cost, err := parseDatadog(q.Text())
 		if err != nil {
 			return fn.Impl{}, c.BadArgument(1, "%s", err)
 		}
@@ -41,8 +41,7 @@ var matchDatadogQuery = &fn.Function{
 			return fn.Impl{}, c.BadArgument(1, "%s", err)
 		}
 		return fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
-			// Each term may look at all text there is.
-			if !f.Spend(terms * (1 + textSize(v)/16)) {
+			if !f.Spend(cost(textSize(v))) {
 				return value.Value{}, false
 			}
 			return value.NewBool(matches(v)), true
@@ -156,32 +155,32 @@ func (d *ddField) exists(event value.Value) bool {
 	return false
 }
 
-// matches returns the matcher for a word or phrase. In a word that has a glob, * stands
-// for any text and ? for one character.
-func (d *ddField) matches(text string, glob bool) (matcher, error) {
+// matches returns the matcher for a word or phrase, and the pattern that it tries, if any. In
+// a word that has a glob, * stands for any text and ? for one character.
+func (d *ddField) matches(text string, glob bool) (matcher, *pattern.Regex, error) {
 	if d.kind == ddTag {
 		text = d.tag + ":" + text
 	}
 	if d.kind == ddDefault {
 		re, err := pattern.Compile(`(?i)\b` + globPattern(text, glob) + `\b`)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return func(e value.Value) bool { return d.strings(e, re.Match) }, nil
+		return func(e value.Value) bool { return d.strings(e, re.Match) }, re, nil
 	}
 	if !glob {
-		return func(e value.Value) bool { return d.strings(e, func(s string) bool { return s == text }) }, nil
+		return func(e value.Value) bool { return d.strings(e, func(s string) bool { return s == text }) }, nil, nil
 	}
 	if prefix := strings.TrimSuffix(text, "*"); len(prefix) < len(text) && !strings.ContainsAny(prefix, "*?") {
 		return func(e value.Value) bool {
 			return d.strings(e, func(s string) bool { return strings.HasPrefix(s, prefix) })
-		}, nil
+		}, nil, nil
 	}
 	re, err := pattern.Compile(`(?s)^` + globPattern(text, true) + `$`)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return func(e value.Value) bool { return d.strings(e, re.Match) }, nil
+	return func(e value.Value) bool { return d.strings(e, re.Match) }, re, nil
 }
 
 func globPattern(text string, glob bool) string {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cordwood/router/vrl/pattern"
 	"cordwood/router/vrl/value"
 )
 
@@ -14,34 +15,56 @@ const (
 	maxDatadogDepth = 64
 )
 
-// parseDatadog makes the matcher of a query, and tells how many terms it has.
+// parseDatadog makes the matcher of a query, and the steps that it takes at most over an event
+// with so many bytes of text.
 //
 //	query  = and { ("OR" | "||") and }
 //	and    = clause { ["AND" | "&&"] clause }
 //	clause = { "NOT" | "-" | "!" } ( "(" query ")" | [ name ":" ] ( value | range | "(" query ")" ) )
-func parseDatadog(query string) (m matcher, terms int, err error) {
+func parseDatadog(query string) (m matcher, cost func(bytes int) int, err error) {
 	if len(query) > maxDatadogQuery {
-		return nil, 0, fmt.Errorf("query of %d bytes is longer than %d", len(query), maxDatadogQuery)
+		return nil, nil, fmt.Errorf("query of %d bytes is longer than %d", len(query), maxDatadogQuery)
 	}
 	p := ddParser{src: query}
 	p.space()
 	if p.pos == len(p.src) {
-		return func(value.Value) bool { return true }, 1, nil
+		return func(value.Value) bool { return true }, func(int) int { return 1 }, nil
 	}
 	m, err = p.or(nil, 0)
 	if err == nil && p.pos < len(p.src) {
 		err = p.problem("unexpected %q", p.src[p.pos:p.pos+1])
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("failed to build matcher: %w", err)
+		return nil, nil, fmt.Errorf("failed to build matcher: %w", err)
 	}
-	return m, p.terms, nil
+	return m, p.cost, nil
+}
+
+// cost returns the steps for an event with so many bytes of text: each term may look at all
+// of it.
+func (p *ddParser) cost(bytes int) int {
+	steps := p.terms * (1 + bytes/16)
+	for _, re := range p.patterns {
+		steps += re.Cost(bytes)
+	}
+	return steps
+}
+
+// find returns the matcher for a word or phrase in a field.
+func (p *ddParser) find(field *ddField, text string, glob bool) (matcher, error) {
+	m, re, err := field.matches(text, glob)
+	if re != nil {
+		p.patterns = append(p.patterns, re)
+	}
+	return m, err
 }
 
 type ddParser struct {
 	src   string
 	pos   int
 	terms int
+	// patterns are those of the terms.
+	patterns []*pattern.Regex
 }
 
 func (p *ddParser) problem(format string, args ...any) error {
@@ -178,7 +201,7 @@ func (p *ddParser) term(field *ddField, depth int) (matcher, error) {
 		if err != nil {
 			return nil, err
 		}
-		return field.matches(text, false)
+		return p.find(field, text, false)
 	}
 	text, glob, err := p.text(field == defaultField)
 	switch {
@@ -192,7 +215,7 @@ func (p *ddParser) term(field *ddField, depth int) (matcher, error) {
 		}
 		return field.exists, nil
 	}
-	return field.matches(text, glob)
+	return p.find(field, text, glob)
 }
 
 // presence parses what follows _exists_: and _missing_:.
