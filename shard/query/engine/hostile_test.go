@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -229,6 +230,8 @@ var hostile = []struct {
 	{"SELECT count(*) FROM t GROUP BY b" + strings.Repeat(", b + 1", 30_000), errs.Unsupported},
 	{"SELECT count(*) FROM t GROUP BY ROLLUP (b" + strings.Repeat(", b + 1", 30_000) + ")", errs.Unsupported},
 	{"SELECT b" + strings.Repeat(", b", 60_000) + " FROM t", errs.Unsupported},
+	{"SELECT b AS x0, x0 + x0 AS x1" + doubled(40) + " FROM t", errs.Unsupported},
+	{"SELECT b AS x0, x0 + x0 AS x1" + doubled(11) + " FROM t WHERE x11 > 0 AND x11 > 1 AND x11 > 2 AND x11 > 3 AND x11 > 4 ORDER BY x11", errs.Unsupported},
 	{"SELECT 1" + strings.Repeat(", count(*) FILTER (b = 1)", 1300) + " FROM t", errs.Unsupported},
 	{"SELECT 1 FROM (SELECT 1 x)" + strings.Repeat(" JOIN (SELECT 1 x) USING (x)", 140), errs.Unsupported},
 	{"SELECT 1 FROM (SELECT 1 x)" + strings.Repeat(", (SELECT 1 x)", 140), errs.Unsupported},
@@ -245,6 +248,15 @@ var hostile = []struct {
 	{"WITH a AS (SELECT *, * FROM t), b AS (SELECT *, *, *, * FROM a), c AS (SELECT *, *, *, * FROM b) SELECT *, *, * FROM c", errs.Unsupported},
 	{"SELECT count(*) FROM t GROUP BY CUBE (a, b, a || 1, a || 2, a || 3, a || 4, a || 5)", errs.Unsupported},
 	{"SELECT * FROM " + strings.Repeat("(SELECT * FROM ", 300) + "t" + strings.Repeat(")", 300), errs.Unsupported},
+}
+
+// doubled are expressions each of which names the alias of the one before twice.
+func doubled(levels int) string {
+	var b strings.Builder
+	for i := 1; i < levels; i++ {
+		fmt.Fprintf(&b, ", x%d + x%d AS x%d", i, i, i+1)
+	}
+	return b.String()
 }
 
 func TestHostile(t *testing.T) {

@@ -272,6 +272,9 @@ func (w *walker) query(n node, s *scope) error {
 	if list, ok := n["select_list"].([]any); ok && len(list) > maxSelected {
 		return errs.New(errs.Unsupported, "a SELECT of %d expressions; %d are allowed", len(list), maxSelected)
 	}
+	if err := aliases(n); err != nil {
+		return err
+	}
 	before := w.stars
 	if err := w.repeat(countStars(n["select_list"])); err != nil {
 		return err
