@@ -25,9 +25,8 @@ func expiring(t *testing.T, cfg Config, wall *clock, elapsed *time.Duration) *op
 	t.Helper()
 	cfg.Now, cfg.FlushAge = wall.Now, time.Hour
 	cfg.Monotonic = func() time.Duration { return *elapsed }
-	s := openShard(t, cfg)
-	s.ttlFor(map[uint64]time.Duration{1: month})
-	return s
+	cfg.TTL = ttls(map[uint64]time.Duration{1: month})
+	return openShard(t, cfg)
 }
 
 // expireOnce does what the shard does once every FlushAge.

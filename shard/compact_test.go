@@ -329,13 +329,18 @@ func (o *opened) expireAt(now time.Time) error {
 // stopCompactor ends the goroutine that compacts: the test does it.
 func (o *opened) stopCompactor() { o.compactStop() }
 
-// ttlFor gives tables ttls; the others live for ever.
-func (o *opened) ttlFor(ttls map[uint64]time.Duration) {
-	ttl := func(t *schema.Table) schema.TTL {
-		if d := ttls[t.ID]; d > 0 {
+// ttls gives tables ttls; the others live for ever.
+func ttls(of map[uint64]time.Duration) func(t *schema.Table) schema.TTL {
+	return func(t *schema.Table) schema.TTL {
+		if d := of[t.ID]; d > 0 {
 			return schema.TTL{D: d}
 		}
 		return schema.TTL{Forever: true}
 	}
-	o.cfg.TTL, o.Shard.cfg.TTL = ttl, ttl
+}
+
+// ttlFor is ttls for a shard that is open.
+func (o *opened) ttlFor(of map[uint64]time.Duration) {
+	o.cfg.TTL = ttls(of)
+	o.Shard.cfg.TTL = o.cfg.TTL
 }
