@@ -129,7 +129,7 @@ func TestBoundText(t *testing.T) {
 	run := strings.Repeat("-+", maxOperatorRun)
 	for _, sql := range []string{
 		"SELECT '" + run + "'", `SELECT "` + run + `"`, "SELECT $$" + run + "$$", "SELECT 1 --" + run, "SELECT 1 /* " + run + " */",
-		"SELECT E'\\'" + run + "'", "SELECT 1 " + strings.Repeat("+ - ", 1000) + "1", "SELECT 1 /* /* */ */", "SELECT '/*'", "SELECT 1 -- /*",
+		"SELECT E'\\'" + run + "'", "SELECT 1 " + strings.Repeat("+ - ", 1000) + "1", "SELECT 1 /* /* */ */", "SELECT '/*'", "SELECT 1 -- /*", "SELECT a->>'b' !~~* c OR d<=-1",
 		"SELECT 1" + strings.Repeat("+", maxOperatorRun) + "1",
 		"SELECT [1" + strings.Repeat(",1", maxGroupBy+1) + "] GROUP BY 1", "SELECT 1 GROUP BY 1 ORDER BY 1" + strings.Repeat(",1", maxGroupBy+1),
 		"SELECT (SELECT 1 GROUP BY 1)" + strings.Repeat(",1", maxGroupBy+1),
