@@ -29,10 +29,11 @@ import (
 // program. Times are those of the thread, because the machine may be busy.
 
 const (
-	// Most steps take about 7 ns. At this bound two million take two seconds.
-	timePerStep = time.Microsecond
+	// Most steps take about 7 ns. What is quadratic takes a thousand times as long: this leaves room
+	// for slow machines.
+	timePerStep = 4 * time.Microsecond
 	// Time and memory that need not be paid for.
-	freeTime  = 40 * time.Millisecond
+	freeTime  = 160 * time.Millisecond
 	freeBytes = 32 << 20
 	// bytesPerByte is what may be allocated for a byte that is charged. Buffers that grow
 	// are allocated several times.

@@ -31,10 +31,14 @@ func compress(dst, src []byte, level int) []byte {
 
 // decompress reads frames whose content has size bytes, and compares the checksum. It
 // takes the memory of dst, if there is enough. No memory is taken for a size that the
-// frame, whose checksum was compared, does not confirm.
+// frame, whose checksum was compared, does not confirm. Segments of the first format have
+// frames that do not say their size: for these it is bounded.
 func decompress(dst, src []byte, size int) ([]byte, error) {
-	if n, ok := contentSize(src); !ok || n != uint64(size) {
+	switch n, ok := contentSize(src); {
+	case ok && n != uint64(size):
 		return nil, fmt.Errorf("a frame of %d bytes after decompression: it has %d", size, n)
+	case !ok && size > maxUnsized:
+		return nil, fmt.Errorf("a frame of %d bytes after decompression: one that does not say its size may have %d", size, maxUnsized)
 	}
 	if cap(dst) < size+padding {
 		dst = make([]byte, 0, size+padding)
@@ -48,6 +52,10 @@ func decompress(dst, src []byte, size int) ([]byte, error) {
 	}
 	return padded(dst), nil
 }
+
+// maxUnsized is the most that a page of the first format may have after decompression, in
+// bytes: a page ended with a value, and no value was larger than a body.
+const maxUnsized = 256 << 20
 
 // padded is b with padding bytes of capacity behind it.
 func padded(b []byte) []byte {
