@@ -243,21 +243,41 @@ func (l *lexer) blockComment(from int) token {
 	return token{kind: unknown, from: from, to: l.pos, val: "comment"}
 }
 
-// number reads what looks like a number; whether it is one is for those who use it.
+// number reads what looks like a number, and letters that follow at once; whether it is one is
+// for those who use it.
 func (l *lexer) number(from int) token {
-	for i := from; i < len(l.src); i++ {
-		c := l.src[i]
-		// Without a digit behind it, a minus may begin a comment.
-		sign := (c == '+' || c == '-') && i > from && (l.src[i-1] == 'e' || l.src[i-1] == 'E') &&
-			i+1 < len(l.src) && l.src[i+1] >= '0' && l.src[i+1] <= '9' && !strings.HasPrefix(l.src[from:], "0x")
-		if c != '.' && !sign && (!isNamePart(c) || c == '$' || c >= utf8.RuneSelf) {
-			l.pos = i
-			return l.token(number, from)
+	digit := func(c byte) bool { return c >= '0' && c <= '9' }
+	if rest := l.src[from:]; len(rest) > 2 && rest[0] == '0' && rest[1]|0x20 == 'x' && isHex(rest[2]) {
+		l.pos = from + 2
+		digit = isHex
+	}
+	digits := func() {
+		for l.pos < len(l.src) {
+			c := l.src[l.pos]
+			if !digit(c) && c != '.' && (c != '_' || l.pos+1 == len(l.src) || !digit(l.src[l.pos+1])) {
+				return
+			}
+			l.pos++
 		}
 	}
-	l.pos = len(l.src)
+	digits()
+	if rest := l.src[l.pos:]; len(rest) > 1 && rest[0]|0x20 == 'e' {
+		// Without a digit behind it, a minus may begin a comment.
+		if digit(rest[1]) || len(rest) > 2 && (rest[1] == '+' || rest[1] == '-') && digit(rest[2]) {
+			l.pos += 2
+			digits()
+		}
+	}
+	// For the engine a name begins here. It may hold dollars.
+	if l.pos < len(l.src) && isNameStart(l.src[l.pos]) {
+		for l.pos < len(l.src) && isNamePart(l.src[l.pos]) && l.src[l.pos] < utf8.RuneSelf {
+			l.pos++
+		}
+	}
 	return l.token(number, from)
 }
+
+func isHex(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
 // syntaxError is an error at offset pos of src.
 func syntaxError(src string, pos int, format string, args ...any) error {
