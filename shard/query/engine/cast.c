@@ -133,13 +133,46 @@ static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
 static bool is_infinite(int64_t v) { return v == INT64_MAX || v == -INT64_MAX; }
 
+// is_one reports whether all of a vector is one value, as where rows are counted by the bounds of
+// their times. The engine has made a whole vector of its constant; a cast that makes a constant
+// of it again saves what follows the work for each row.
+static bool is_one(const int64_t *in, const uint64_t *valid, idx_t count) {
+	if (valid != NULL || count < 2) {
+		return false;
+	}
+	idx_t i = 1;
+	while (i < count && in[i] == in[0]) {
+		i++;
+	}
+	return i == count;
+}
+
+// set_all makes output the constant value, and destroys value.
+static void set_all(duckdb_handle output, duckdb_handle value) {
+	duckdb_vector_reference_value(output, value);
+	duckdb_destroy_value(&value);
+}
+
+static int64_t micros_of(int64_t nanos) { return is_infinite(nanos) ? nanos : floor_div(nanos, 1000); }
+
+static int32_t days_of(int64_t nanos) {
+	if (is_infinite(nanos)) {
+		return nanos > 0 ? INT32_MAX : -INT32_MAX;
+	}
+	return (int32_t)floor_div(nanos, 86400000000000);
+}
+
 static bool nanos_to_timestamp(duckdb_handle info, idx_t count, duckdb_handle input, duckdb_handle output) {
 	(void)info;
 	const int64_t *in = duckdb_vector_get_data(input);
+	if (is_one(in, duckdb_vector_get_validity(input), count)) {
+		set_all(output, duckdb_create_timestamp((duckdb_micros){micros_of(in[0])}));
+		return true;
+	}
 	int64_t *out = duckdb_vector_get_data(output);
 	copy_nulls(input, output, count);
 	for (idx_t i = 0; i < count; i++) {
-		out[i] = is_infinite(in[i]) ? in[i] : floor_div(in[i], 1000);
+		out[i] = micros_of(in[i]);
 	}
 	return true;
 }
@@ -147,14 +180,14 @@ static bool nanos_to_timestamp(duckdb_handle info, idx_t count, duckdb_handle in
 static bool nanos_to_date(duckdb_handle info, idx_t count, duckdb_handle input, duckdb_handle output) {
 	(void)info;
 	const int64_t *in = duckdb_vector_get_data(input);
+	if (is_one(in, duckdb_vector_get_validity(input), count)) {
+		set_all(output, duckdb_create_date((duckdb_days){days_of(in[0])}));
+		return true;
+	}
 	int32_t *out = duckdb_vector_get_data(output);
 	copy_nulls(input, output, count);
 	for (idx_t i = 0; i < count; i++) {
-		if (is_infinite(in[i])) {
-			out[i] = in[i] > 0 ? INT32_MAX : -INT32_MAX;
-		} else {
-			out[i] = (int32_t)floor_div(in[i], 86400000000000);
-		}
+		out[i] = days_of(in[i]);
 	}
 	return true;
 }

@@ -145,3 +145,33 @@ func TestBefore1970(t *testing.T) {
 		}
 	}
 }
+
+// TestConstantTimes has casts of one value for all rows, as of rows that are counted by the bounds
+// of their times, be one value: what is made of it is then worked out once for each vector.
+func TestConstantTimes(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	in, err := e.acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.release(in, false)
+	s, err := in.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	for _, c := range []struct{ nanos, to, want string }{
+		{"1795409808621157799", "TIMESTAMP", "2026-11-23 04:56:48.621157"},
+		{"-1", "TIMESTAMP", "1969-12-31 23:59:59.999999"},
+		{"1795409808621157799", "DATE", "2026-11-23"},
+		{"-1", "DATE", "1969-12-31"},
+	} {
+		sql := fmt.Sprintf(`SELECT ?::VARCHAR || string_agg(DISTINCT kind || ' ' || v, ', ') || ' ' || count(*) FROM (
+			SELECT vector_type(v)::VARCHAR AS kind, v::VARCHAR AS v FROM (
+				SELECT t::%s AS v FROM (SELECT make_timestamp_ns(%s)::TIMESTAMP_NS AS t FROM range(5000))))`, c.to, c.nanos)
+		got, err := s.queryText(sql, "")
+		if want := "CONSTANT_VECTOR " + c.want + " 5000"; err != nil || got != want {
+			t.Errorf("%s::%s is %q, %v; want %q", c.nanos, c.to, got, err, want)
+		}
+	}
+}

@@ -42,6 +42,10 @@ typedef struct {
 	int64_t micros;
 } duckdb_micros;
 duckdb_handle duckdb_create_timestamp(duckdb_micros input);
+typedef struct {
+	int32_t days;
+} duckdb_days;
+duckdb_handle duckdb_create_date(duckdb_days input);
 void duckdb_vector_reference_vector(duckdb_handle to, duckdb_handle from);
 duckdb_handle duckdb_data_chunk_get_vector(duckdb_handle chunk, idx_t column);
 idx_t duckdb_data_chunk_get_size(duckdb_handle chunk);
