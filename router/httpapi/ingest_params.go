@@ -85,7 +85,7 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 	if p.onReject = query.Get("on_reject"); p.onReject != "" && p.onReject != rejectDrop && p.onReject != rejectStore {
 		return nil, errs.New(errs.InvalidArguments, "parameter on_reject is %s: it must be drop or store", cutText(p.onReject))
 	}
-	if p.key.Text, err = readKey(r.Header); err != nil {
+	if p.key.Text, err = params.Key(r.Header); err != nil {
 		return nil, err
 	}
 	p.timeIndexText, p.hasTimeIndex = query.Lookup("custom_time_index")
@@ -96,24 +96,6 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 		p.skipError = extra.SkipError
 	}
 	return p, nil
-}
-
-// maxKey bounds the text of a request's key, in bytes.
-const maxKey = 255
-
-// readKey reads the header Idempotency-Key; empty: there is none.
-func readKey(h http.Header) (string, error) {
-	values := h.Values("Idempotency-Key")
-	if len(values) == 0 {
-		return "", nil
-	}
-	key := strings.TrimSpace(values[0])
-	printable := func(c rune) bool { return c >= ' ' && c <= '~' }
-	if len(values) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return !printable(c) }) {
-		return "", errs.New(errs.InvalidArguments,
-			"the header Idempotency-Key must be given once, with 1 to %d printable ASCII characters; a random UUID for each request will do", maxKey)
-	}
-	return key, nil
 }
 
 // check goes through the values in the order in which clients learn of their mistakes.

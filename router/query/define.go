@@ -16,7 +16,7 @@ func (s *Service) change(ctx context.Context, st statement.Statement, req *Reque
 	var cmd *metapb.Command
 	switch st := st.(type) {
 	case *statement.Insert:
-		return s.insert(ctx, st, database)
+		return s.insert(ctx, st, req)
 	case *statement.Delete:
 		return s.delete(ctx, st, req)
 	case *statement.CreateDatabase:

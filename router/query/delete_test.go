@@ -86,6 +86,7 @@ func TestDelete(t *testing.T) {
 
 // pieces counts what is written, and fails after so many.
 type pieces struct {
+	fakeWriter
 	rows []int
 	fail int
 }

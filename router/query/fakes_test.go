@@ -187,8 +187,14 @@ func (c *closer) Close() error { c.s.closed = true; return nil }
 // fakeWriter keeps what is written.
 type fakeWriter struct {
 	out    *pipeline.Output
+	keys   []write.Key
 	err    error
 	rounds int
+}
+
+func (w *fakeWriter) WriteKeyed(ctx context.Context, out *pipeline.Output, key write.Key) (write.Result, error) {
+	w.keys = append(w.keys, key)
+	return w.Write(ctx, out)
 }
 
 func (w *fakeWriter) Write(_ context.Context, out *pipeline.Output) (write.Result, error) {

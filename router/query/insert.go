@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"cordwood/proto/column"
@@ -16,13 +17,14 @@ import (
 // insertRounds bounds how often an INSERT follows its table to a new schema.
 const insertRounds = 3
 
-// insert puts the rows on the write path. They are stored when it returns.
-func (s *Service) insert(ctx context.Context, st *statement.Insert, database string) (int64, error) {
+// insert puts the rows on the write path. They are stored when it returns, once if the
+// request has a key.
+func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request) (int64, error) {
 	if err := s.cfg.Writable(); err != nil {
 		return 0, errs.Wrap(errs.StorageUnavailable, err, "INSERT INTO %s", st.Name)
 	}
 	for round := 1; ; round++ {
-		t, err := s.writable(st.Name, database)
+		t, err := s.writable(st.Name, req.Database)
 		if err != nil {
 			return 0, err
 		}
@@ -33,10 +35,10 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, database str
 		if s.ttl(t).Instant {
 			return 0, nil // such a table takes rows and throws them away
 		}
-		result, err := s.cfg.Writer.Write(ctx, &pipeline.Output{
+		result, err := s.cfg.Writer.WriteKeyed(ctx, &pipeline.Output{
 			Records: rows.Rows(),
 			Tables:  []*pipeline.TableRows{{Database: t.Database, Table: t.Name, Existing: t, NoCreate: true, Rows: rows}},
-		})
+		}, req.statementKey())
 		if errors.Is(err, write.ErrSchemaChanged) && round < insertRounds {
 			continue
 		}
@@ -45,6 +47,17 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, database str
 		}
 		return int64(result.Rows), nil
 	}
+}
+
+// statementKey is the key of the statement that runs: two that store into the same table
+// are not one repeated. The first has the key of the request, as an ingestion has.
+func (r *Request) statementKey() write.Key {
+	key := r.Key
+	if key.Text != "" && r.statement > 0 {
+		// No client's key has a line feed.
+		key.Text += "\n" + strconv.Itoa(r.statement)
+	}
+	return key
 }
 
 // insertColumn is a column that gets values: from the rows, or the same for all.

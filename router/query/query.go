@@ -65,9 +65,12 @@ type Shards interface {
 	Stats(ctx context.Context, req *shardpb.StatsRequest) ([]*shardpb.ShardStats, error)
 }
 
-// Writer is the write path, for INSERT.
+// Writer is the write path, for INSERT and DELETE.
 type Writer interface {
 	Write(ctx context.Context, out *pipeline.Output) (write.Result, error)
+	// WriteKeyed is Write of rows that are left out if they were stored under the key before.
+	// The zero key is none.
+	WriteKeyed(ctx context.Context, out *pipeline.Output, key write.Key) (write.Result, error)
 }
 
 // Config says what a Service works with, and its limits.
@@ -187,6 +190,12 @@ type Request struct {
 	// answer; 0: Config.Timeout.
 	Timeout time.Duration
 
+	// Key is what the client calls the request by, so that the rows of each INSERT are stored
+	// once however often it is sent; Execute adds the user. The zero Key is none.
+	Key write.Key
+
+	// statement is the index of the statement that runs.
+	statement int
 	// behind is why the statement that runs may not see what other nodes changed of tables.
 	behind error
 }
@@ -205,6 +214,9 @@ type Result struct {
 
 // Execute runs the statements in order, for the caller of ctx (package access), and hands each result to each. It stops at the
 // first error, its own or that of each; what statements before it changed stays changed.
+//
+// After an error of reason OutcomeUnknown rows may have been stored, by the statement that
+// failed or by those before it: only a request with a key may be sent again.
 //
 // The error is an *errs.Error with a code of query.md; QueryTimeout if time was up.
 func (s *Service) Execute(ctx context.Context, req Request, each func(context.Context, Result) error) error {
@@ -226,6 +238,10 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 	}
 	// Nothing is done of a text that does what its sender may not.
 	caller := access.From(ctx)
+	if req.Key != (write.Key{}) {
+		req.Key.User = caller.User
+	}
+	stored := false
 	for i, st := range req.Statements {
 		if err := permit(caller, st, req.Database); err != nil {
 			s.record(ctx, &req, i, err)
@@ -241,6 +257,7 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 			s.record(ctx, &req, i, err)
 			return err
 		}
+		req.statement = i
 		if _, rows := st.(*statement.Query); req.MaxStaleness == 0 || !rows {
 			req.behind, err = s.fresh(ctx, st)
 		}
@@ -252,13 +269,33 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 		}
 		err = unsure(err, req.behind)
 		err = s.explain(ctx, st, err, begin.Sub(start)+time.Since(begin))
+		if stored {
+			err = storedBefore(err)
+		}
 		s.record(ctx, &req, i, err)
 		s.metrics.observe(st, err, time.Since(begin))
 		if err != nil {
 			return err
 		}
+		switch st.(type) {
+		case *statement.Insert, *statement.Delete:
+			stored = true
+		}
 	}
 	return nil
+}
+
+// storedBefore changes an error after which clients send a request again, if statements
+// before the one that failed have stored rows: they would store them again.
+func storedBefore(err error) error {
+	if err == nil || errs.ReasonOf(err) == errs.OutcomeUnknown {
+		return err
+	}
+	switch errs.From(err).Status() {
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		return errs.Wrap(errs.ShardUnreachable, err, "the outcome is unknown: statements before this one stored rows, then").WithReason(errs.OutcomeUnknown)
+	}
+	return err
 }
 
 // permit returns an error if the caller may not run the statement.

@@ -131,6 +131,10 @@ func everything() []sent {
 	}
 	get(query+"&limit=2&allow_partial=true&db=public", 200, false, "x-svc-timezone", "UTC", "x-svc-timeout", "10s")
 	get("/v1/sql?sql="+url.QueryEscape("SHOW DATABASES; DESC logs"), 200, false)
+	for _, status := range []int{200, 422} {
+		insert := "INSERT INTO logs (a) VALUES (" + fmt.Sprint(status) + ")"
+		out = append(out, sent{request: request{method: "POST", path: "/v1/sql", body: insert, header: []string{"Content-Type", "application/sql", "Idempotency-Key", "k2"}}, status: status})
+	}
 	get("/v1/sql?sql="+url.QueryEscape("CREATE DATABASE IF NOT EXISTS shop"), 405, false)
 	post("/v1/sql?sql="+url.QueryEscape("CREATE DATABASE IF NOT EXISTS shop; SHOW DATABASES"), "", "", 200, false)
 	get("/v1/sql", 400, true)

@@ -38,3 +38,52 @@ func TestKeyWithAnotherBody(t *testing.T) {
 		}
 	}
 }
+
+// TestKeyOfInserts sends INSERTs again under their keys: rows are stored once, in tables of
+// several shards too, and another text under a key is refused.
+func TestKeyOfInserts(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	n.Start()
+	n.Rows(t, "CREATE TABLE plain (ts TIMESTAMP(9) TIME INDEX, a BIGINT) WITH (append_mode='true')")
+	n.Rows(t, "CREATE TABLE spread (ts TIMESTAMP(9) TIME INDEX, a BIGINT) WITH (append_mode='true', partitions='4')")
+	n.Rows(t, "CREATE TABLE merged (ts TIMESTAMP(9) TIME INDEX, host STRING, a BIGINT, PRIMARY KEY (host)) WITH (append_mode='false', partitions='4')")
+	send := func(key, sql string) *Answer {
+		t.Helper()
+		a, err := n.Do("POST", "/v1/sql?format=ndjson", strings.NewReader(sql), "Content-Type", "application/sql", "Idempotency-Key", key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	var texts []string
+	for i, table := range []string{"plain", "spread", "merged"} {
+		column := "a"
+		if table == "merged" {
+			column = "host"
+		}
+		// The time is that of the server, and another one in each repetition.
+		texts = append(texts, fmt.Sprintf("INSERT INTO %s (%s) VALUES (1), (2), (3); INSERT INTO %s (%s) VALUES (1), (2), (3)", table, column, table, column))
+		for range 3 {
+			if a := send(table, texts[i]); a.Status != 200 || strings.TrimSpace(string(a.Body)) != `{"affectedrows":6}` {
+				t.Fatalf("%s: %d %s, want 6 rows", table, a.Status, a.Body)
+			}
+		}
+		if got := fmt.Sprint(n.Rows(t, "SELECT count(*) FROM "+table)); got != "[[6]]" {
+			t.Errorf("%s has %s rows, want 6", table, got)
+		}
+		if a := send(table, texts[i]+" "); a.Status != 422 || !strings.Contains(string(a.Body), "Idempotency-Key") {
+			t.Errorf("%s: another text under the key: %d %s, want 422", table, a.Status, a.Body)
+		}
+	}
+	// These rows are several batches, for several shards.
+	wide := "INSERT INTO spread (a) VALUES (0)" + strings.Repeat(", (7)", 99_999)
+	for range 2 {
+		if a := send("wide", wide); a.Status != 200 {
+			t.Fatalf("%d %s", a.Status, a.Body)
+		}
+	}
+	if got := fmt.Sprint(n.Rows(t, "SELECT count(*) FROM spread")); got != "[[100006]]" {
+		t.Errorf("the table has %s rows, want 100006", got)
+	}
+}

@@ -81,7 +81,7 @@ var statuses = map[int]string{
 	http.StatusMisdirectedRequest:    "The server has no users, and is not known by the name in the header Host.",
 	http.StatusTooManyRequests:       "Too much at a time.",
 	http.StatusInternalServerError:   "A bug, damage, or too little memory.",
-	http.StatusServiceUnavailable:    "Not now, or not for certain; x-ingest-partial, of ingestion only, says that rows are stored.",
+	http.StatusServiceUnavailable:    "Not now, or not for certain: x-ingest-partial says that rows are stored, x-svc-outcome that they may be.",
 	http.StatusGatewayTimeout:        "Another node did not answer in time, or the request was cancelled.",
 }
 
@@ -96,6 +96,7 @@ func errorResponses(headers object) object {
 		case http.StatusServiceUnavailable:
 			h["retry-after"] = ref("headers/RetryAfterAlways")
 			h["x-ingest-partial"] = ref("headers/Partial")
+			h["x-svc-outcome"] = ref("headers/Outcome")
 		case http.StatusUnauthorized:
 			h["www-authenticate"] = ref("headers/Authenticate")
 		case http.StatusMethodNotAllowed:

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"cordwood/proto/errs"
 )
 
 // Header returns the first of the named headers that has a value once trimmed, or "".
@@ -16,6 +18,25 @@ func Header(h http.Header, names ...string) string {
 		}
 	}
 	return ""
+}
+
+// maxKey bounds the text of a request's key, in bytes.
+const maxKey = 255
+
+// Key reads the header Idempotency-Key, by which a client calls a request that it may send
+// again; empty: there is none.
+func Key(h http.Header) (string, error) {
+	values := h.Values("Idempotency-Key")
+	if len(values) == 0 {
+		return "", nil
+	}
+	key := strings.TrimSpace(values[0])
+	printable := func(c rune) bool { return c >= ' ' && c <= '~' }
+	if len(values) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return !printable(c) }) {
+		return "", errs.New(errs.InvalidArguments,
+			"the header Idempotency-Key must be given once, with 1 to %d printable ASCII characters; a random UUID for each request will do", maxKey)
+	}
+	return key, nil
 }
 
 // DefaultNestedLevels is the depth to which nested objects become columns.

@@ -25,6 +25,7 @@ import (
 	"cordwood/router/query"
 	"cordwood/router/query/format"
 	"cordwood/router/query/statement"
+	"cordwood/router/write"
 )
 
 // fakeService answers statements with rows by rows, the others with 7.
@@ -163,6 +164,13 @@ func TestRequests(t *testing.T) {
 		{name: "no rows, ndjson", method: "POST", query: "sql=DROP+TABLE+a&format=ndjson", status: 200, want: `{"affectedrows":7}` + "\n"},
 		{name: "ndjson", query: "sql=SELECT+1&format=ndjson", status: 200, want: `{"code":200}` + "\n"},
 		{name: "csv after a change", method: "POST", query: "sql=DROP+TABLE+a;SELECT+1&format=csvWithNames", status: 200, want: "code\n200\n"},
+
+		{
+			name: "a key", method: "POST", body: "INSERT INTO a VALUES (1)", headers: headers{"Idempotency-Key": " k 1 "}, status: 200,
+			check: func(r query.Request) bool { return r.Key.Text == "k 1" && r.Key.Body != 0 },
+		},
+		{name: "no key", method: "POST", body: "INSERT INTO a VALUES (1)", status: 200, check: func(r query.Request) bool { return r.Key == write.Key{} }},
+		{name: "an empty key", method: "POST", body: "INSERT INTO a VALUES (1)", headers: headers{"Idempotency-Key": ""}, status: 400, want: "Idempotency-Key must be given once"},
 
 		{name: "no sql", query: "db=public", status: 400, want: "parameter sql is required"},
 		{name: "empty sql", query: "sql=+", status: 400, want: "parameter sql is required"},

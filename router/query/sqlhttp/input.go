@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/access"
@@ -85,6 +87,12 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 	}
 	if in.query.Statements, err = statement.Parse(sql); err != nil {
 		return nil, err
+	}
+	if in.query.Key.Text, err = params.Key(r.Header); err != nil {
+		return nil, err
+	}
+	if in.query.Key.Text != "" {
+		in.query.Key.Body = max(xxhash.Sum64String(sql), 1)
 	}
 	for _, st := range in.query.Statements {
 		if _, changes := access.OfStatement(st, ""); changes {
