@@ -10,6 +10,7 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
 	"cordwood/shard/manifest"
 	"cordwood/shard/memtable"
 	"cordwood/shard/query"
@@ -41,15 +42,15 @@ func isOfRows(err error) bool {
 }
 
 // loadRaw reads a raw segment into memory.
-func (s *Shard) loadRaw(m *segment.Meta) (*memtable.Memtable, string, error) {
+func (s *Shard) loadRaw(m *segment.Meta) (loadedRaw, error) {
 	mem := memtable.New(s.cfg.Pool)
 	raw, err := segment.ReadRaw(s.cfg.FS, s.segmentDir, m, mem.Alloc)
 	if err != nil {
 		mem.Unref()
-		return nil, "", err
+		return loadedRaw{}, err
 	}
 	fill(mem, raw)
-	return mem, raw.Reason, nil
+	return loadedRaw{mem, raw.Reason, raw.Since}, nil
 }
 
 // loadRaws reads the raw ones of some segments.
@@ -59,14 +60,14 @@ func (s *Shard) loadRaws(list []segment.Meta) (map[uint64]loadedRaw, error) {
 		if !list[i].Raw {
 			continue
 		}
-		mem, reason, err := s.loadRaw(&list[i])
+		loaded, err := s.loadRaw(&list[i])
 		if err != nil {
 			for _, r := range out {
 				r.mem.Unref()
 			}
 			return nil, err
 		}
-		out[list[i].ID] = loadedRaw{mem, reason}
+		out[list[i].ID] = loaded
 	}
 	return out, nil
 }
@@ -147,6 +148,25 @@ func (s *Shard) asideBytes() (bytes int64) {
 	return bytes
 }
 
+// reportedAside is how many tables a report names whose rows are set aside.
+const reportedAside = 16
+
+// asideRows says of each table of which rows are set aside how many there are, and why; mu
+// is held.
+func (s *Shard) asideRows() (out []*metapb.AsideRows) {
+	for _, id := range slices.Sorted(maps.Keys(s.aside.segments)) {
+		list := s.aside.segments[id]
+		a := &metapb.AsideRows{TableId: id, Reason: strings.ToValidUTF8(list[0].reason, "\uFFFD"), SinceUnixNano: list[0].since}
+		for _, l := range list {
+			a.Rows += l.rows.Rows()
+			a.Bytes += l.rows.Bytes()
+			a.SinceUnixNano = min(a.SinceUnixNano, l.since)
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
 // takes refuses rows of a table of which as many are set aside as memory is meant for.
 func (s *Shard) takes(table uint64) error {
 	s.mu.RLock()
@@ -165,13 +185,9 @@ func (s *Shard) takes(table uint64) error {
 func (s *Shard) Warnings() (out []string) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for _, id := range slices.Sorted(maps.Keys(s.aside.segments)) {
-		rows, list := int64(0), s.aside.segments[id]
-		for _, l := range list {
-			rows += l.rows.Rows()
-		}
+	for _, a := range s.asideRows() {
 		out = append(out, fmt.Sprintf("shard %d: %d rows of table id %d cannot be written to segments and are kept aside: %s; start a newer version, which tries again, or drop the table",
-			s.cfg.ID, rows, id, strings.ToValidUTF8(list[0].reason, "\uFFFD")))
+			s.cfg.ID, a.Rows, a.TableId, a.Reason))
 	}
 	if s.replica.LogWaits() {
 		out = append(out, fmt.Sprintf("shard %d: the disk has no room left, and the log waits for some: remove other files from it, or make it larger", s.cfg.ID))
@@ -213,7 +229,7 @@ func (s *Shard) untried() map[uint64]string {
 // adds them to what a flush commits.
 func (s *Shard) setAside(u *unsettled, raws []*segment.Raw) error {
 	for _, raw := range raws {
-		raw.Reason = raw.Reason[:min(len(raw.Reason), reasonBytes)]
+		raw.Reason, raw.Since = raw.Reason[:min(len(raw.Reason), reasonBytes)], s.now().UnixNano()
 		m, err := segment.WriteRaw(segment.Config{FS: s.cfg.FS, Dir: s.segmentDir, NextID: s.ids.take}, raw)
 		if err != nil {
 			s.ids.done(m.ID)
@@ -224,7 +240,7 @@ func (s *Shard) setAside(u *unsettled, raws []*segment.Raw) error {
 		if err != nil {
 			return err
 		}
-		u.raws[m.ID] = loadedRaw{mem, raw.Reason}
+		u.raws[m.ID] = loadedRaw{mem, raw.Reason, raw.Since}
 		s.aside.retry[raw.TableID] = s.now().Add(asideRetry)
 		s.cfg.Logger.Error("rows cannot be written to segments: they are kept aside, can be queried, and are tried again; start a newer version, or drop the table",
 			"table", raw.TableID, "rows", m.Rows, "file", m.FileName(), "reason", raw.Reason)
@@ -239,6 +255,7 @@ func (s *Shard) setAside(u *unsettled, raws []*segment.Raw) error {
 type loadedRaw struct {
 	mem    *memtable.Memtable
 	reason string
+	since  int64
 }
 
 // rawsOf are the rows of frozen memtables that go aside; mu is held.

@@ -44,6 +44,7 @@ func suffixed(names []string, suffix string) (n int) {
 func TestRowsSetAside(t *testing.T) {
 	var bad atomic.Uint64
 	bad.Store(2)
+	began := time.Now()
 	s := spoiled(t, testConfig(t), &bad)
 	for table := uint64(1); table <= 5; table++ {
 		s.mustPut(batch(head(table, 1, table), fmt.Sprint("a", table), fmt.Sprint("b", table)))
@@ -71,11 +72,25 @@ func TestRowsSetAside(t *testing.T) {
 	s = s.reopen()
 	check("after a crash", 1, all)
 
+	checkReport := func(rows int64) {
+		t.Helper()
+		r := s.Report()
+		if len(r.Aside) != 1 || r.AsideTables != 1 {
+			t.Fatalf("reported %v of %d tables", r.Aside, r.AsideTables)
+		}
+		a := r.Aside[0]
+		if since := time.Unix(0, a.SinceUnixNano); a.TableId != 2 || a.Rows != rows || a.Bytes <= 0 || a.Reason == "" || since.Before(began) || since.After(time.Now()) {
+			t.Errorf("reported %v, %s; began %s", a, since, began)
+		}
+	}
+	checkReport(2)
+
 	// More rows of it come, and it is not tried again at once: they go aside, too.
 	s.mustPut(batch(head(2, 1, 10), "c2"), batch(head(3, 1, 11), "c3"))
 	s.flush()
 	all[2], all[3] = []string{"a2", "b2", "c2"}, []string{"a3", "b3", "c3"}
 	check("after another flush", 2, all)
+	checkReport(3)
 	s = s.reopen()
 	check("after another crash", 2, all)
 
@@ -85,6 +100,9 @@ func TestRowsSetAside(t *testing.T) {
 	s.flush()
 	all[2] = append(all[2], "d2")
 	check("once they can be written", 0, all)
+	if r := s.Report(); len(r.Aside) > 0 || r.AsideTables > 0 {
+		t.Errorf("still reported: %v", r)
+	}
 	s = s.reopen()
 	check("at the end", 0, all)
 	s.close()

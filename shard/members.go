@@ -166,7 +166,10 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 			out.Damaged = append(out.Damaged, &metapb.DamagedSegment{File: l.path, Rows: l.Rows, Reason: d.reason})
 		}
 	}
+	out.Aside = s.asideRows()
 	s.mu.RUnlock()
+	out.AsideTables = uint32(len(out.Aside))
+	out.Aside = out.Aside[:min(len(out.Aside), reportedAside)]
 	out.DamagedSegments = uint32(len(out.Damaged))
 	slices.SortFunc(out.Damaged, func(a, b *metapb.DamagedSegment) int { return strings.Compare(a.File, b.File) })
 	out.Damaged = out.Damaged[:min(len(out.Damaged), reportedDamage)]

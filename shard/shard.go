@@ -217,11 +217,10 @@ func (s *Shard) open() (err error) {
 			return err
 		}
 		if m.Raw && s.foundDamaged[m.ID] == nil {
-			mem, reason, err := s.loadRaw(&m)
-			if err != nil {
+			if s.loaded[m.ID], err = s.loadRaw(&m); err != nil {
+				delete(s.loaded, m.ID)
 				return err
 			}
-			s.loaded[m.ID] = loadedRaw{mem, reason}
 		}
 		s.addLive(m)
 	}

@@ -28,9 +28,11 @@ type liveSegment struct {
 	verified atomic.Int64
 	// groups are its row groups, once somebody had to know them.
 	groups atomic.Pointer[[]segment.Group]
-	// rows are those of a raw segment, and reason why it is one.
+	// rows are those of a raw segment, reason is why it is one, and since is when it was
+	// written, in Unix nanoseconds (0: not known).
 	rows   *memtable.Memtable
 	reason string
+	since  int64
 	// expired tells that its rows have; it is set when the manifest does not list it any more.
 	expired bool
 	// gone is called with the last reference, if the manifest does not list it any more.
@@ -42,7 +44,7 @@ func (s *Shard) newSegment(m segment.Meta) *liveSegment {
 	l.refs.Store(1)
 	l.damage.Store(s.foundDamaged[m.ID])
 	if r, ok := s.loaded[m.ID]; ok {
-		l.rows, l.reason = r.mem, r.reason
+		l.rows, l.reason, l.since = r.mem, r.reason, r.since
 		delete(s.loaded, m.ID)
 	}
 	return l

@@ -96,6 +96,13 @@ func printStatus(w io.Writer, s *httpapi.ClusterStatus) error {
 	if n := len(s.Shards) - len(someShards(s.Shards)); n > 0 {
 		fmt.Fprintf(w, "and %d more, which are fine: 'cordwood shard list'\n", n)
 	}
+	if len(s.RowsAside) > 0 {
+		fmt.Fprintf(w, "\nrows that cannot be written to segments\n")
+		asideTable(t, s.RowsAside)
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
 	if len(s.Operations) == 0 {
 		fmt.Fprintf(w, "\nno operation runs\n")
 		return nil
@@ -177,6 +184,17 @@ func shardTable(w io.Writer, shards []httpapi.ClusterShard) {
 			lag, bytes = "-", "-"
 		}
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\t%s\n", s.ID, s.State, dash(s.Leader), replicas, s.Want, lag, bytes)
+	}
+}
+
+func asideTable(w io.Writer, list []httpapi.ClusterRowsAside) {
+	fmt.Fprintln(w, "TABLE\tSHARD\tNODE\tROWS\tBYTES\tSINCE\tREASON")
+	for _, a := range list {
+		since := "-"
+		if a.Since != nil {
+			since = a.Since.UTC().Format(time.DateTime)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\t%s\t%s\n", a.Table, a.Shard, a.Node, a.Rows, formatSize(a.Bytes), since, one(a.Reason))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"cordwood/router/httpapi"
 )
@@ -59,11 +60,13 @@ func runCluster(args ...string) (out, errOut string, status int) {
 }
 
 func TestClusterCommands(t *testing.T) {
+	since := time.Date(2026, 11, 23, 4, 5, 6, 0, time.UTC)
 	broken := &httpapi.ClusterStatus{
 		ClusterID: "c1", Health: "broken", FailureTolerance: -1, LimitedBy: "shard 2",
-		Problems: []httpapi.ClusterProblem{{Severity: "critical", Text: "shard 2 is unavailable", Advice: "start node n2 again"}},
-		Nodes:    []httpapi.ClusterNode{{Name: "n2", State: "down", SilentSeconds: 75, Roles: []string{"shard"}}},
-		Shards:   []httpapi.ClusterShard{{ID: 2, State: "no leader", Replicas: []string{"n2"}, Want: 1}},
+		Problems:  []httpapi.ClusterProblem{{Severity: "critical", Text: "shard 2 is unavailable", Advice: "start node n2 again"}},
+		Nodes:     []httpapi.ClusterNode{{Name: "n2", State: "down", SilentSeconds: 75, Roles: []string{"shard"}}},
+		Shards:    []httpapi.ClusterShard{{ID: 2, State: "no leader", Replicas: []string{"n2"}, Want: 1}},
+		RowsAside: []httpapi.ClusterRowsAside{{Table: "public.t", Shard: 2, Node: "n2", Rows: 12, Bytes: 3 << 10, Reason: "index out of range\nstack", Since: &since, Advice: "drop it"}},
 	}
 	done := httpapi.ClusterOperation{ID: 7, State: "done", Reason: "shard 3 went from node n1 to node n4"}
 	failed := httpapi.ClusterOperation{ID: 7, State: "failed", Reason: "node n4 went away"}
@@ -74,8 +77,8 @@ func TestClusterCommands(t *testing.T) {
 		wants  []string
 		asks   string
 	}{
-		{"cluster status", done, 1, []string{"cluster c1: broken", "critical: shard 2 is unavailable\n    → start node n2 again", "down 1m15s", "no operation runs"}, "GET /v1/cluster "},
-		{"cluster status --output json", done, 1, []string{`"limited_by": "shard 2"`}, "GET /v1/cluster "},
+		{"cluster status", done, 1, []string{"cluster c1: broken", "critical: shard 2 is unavailable\n    → start node n2 again", "down 1m15s", "public.t  2      n2    12    3.0 KiB  2026-11-23 04:05:06  index out of range …\n", "no operation runs"}, "GET /v1/cluster "},
+		{"cluster status --output json", done, 1, []string{`"limited_by": "shard 2"`, `"since": "2026-11-23T04:05:06Z"`}, "GET /v1/cluster "},
 		{"shard list", done, 0, []string{"2      no leader  -       n2"}, "GET /v1/cluster "},
 		{"node list", done, 0, []string{"n2    down 1m15s"}, "GET /v1/cluster "},
 		{"shard move 3 --from n1 --to n4", done, 0, []string{"operation 7: shard-move shard 3", "--wait"}, `POST /v1/cluster/operations {"kind":"shard-move","shard":3,"from":"n1","to":"n4"}`},

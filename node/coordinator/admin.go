@@ -145,6 +145,7 @@ func (a *Admin) describe(p *picture) *httpapi.ClusterStatus {
 	for _, op := range p.running() {
 		out.Operations = append(out.Operations, p.describeOperation(op))
 	}
+	out.RowsAside = p.rowsAside()
 	return out
 }
 

@@ -59,6 +59,13 @@ func (c catalog) text(s *httpapi.ClusterStatus) (out string) {
 	for _, sh := range s.Shards {
 		out += fmt.Sprintf("%d %s %s\n", sh.ID, sh.State, strings.Join(sh.Unready, " "))
 	}
+	for _, a := range s.RowsAside {
+		since := "-"
+		if a.Since != nil {
+			since = a.Since.Format(time.RFC3339)
+		}
+		out += fmt.Sprintf("aside %s %d %s %d %d %s %s\n", a.Table, a.Shard, a.Node, a.Rows, a.Bytes, a.Reason, since)
+	}
 	return fmt.Sprintf("%s\ntolerance %d \n%s", s.Health, s.FailureTolerance, out)
 }
 
@@ -157,6 +164,13 @@ func TestStatusInWords(t *testing.T) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.mute = map[string][]string{"b": {"c"}}
 		}, false, []string{"ok\n"}, "reach"},
+		{"rows that cannot be written to segments", func(w *world) {
+			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c").table(7, nil, 1)
+			w.groups[1].aside = map[string][]*metapb.AsideRows{"b": {{TableId: 7, Rows: 12, Bytes: 4096, Reason: "index out of range", SinceUnixNano: 1e18}, {TableId: 9, Rows: 3, Reason: "another"}}}
+		}, false, []string{
+			"degraded\n", "warning: shard 1: 15 rows of 2 tables cannot be written to segments on node node-b -> they are kept and queried; start a newer version, which tries again, or drop the table",
+			"aside public.t7 1 node-b 12 4096 index out of range 2001-09-09T01:46:40Z\n", "aside table id 9 1 node-b 3 0 another -\n",
+		}, "critical"},
 		{"disks fill up", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.used = map[string]int64{"a": 950 << 30, "c": 1000 << 30}

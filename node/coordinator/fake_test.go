@@ -80,7 +80,8 @@ type fakeGroup struct {
 	ready            map[string]time.Time // when a learner has caught up
 	opened           map[string]time.Time // when a replica is open
 	gone             map[string]time.Time // when a removed one is deleted
-	damaged          map[string]string    // replicas with damaged files: segment, or log
+	aside            map[string][]*metapb.AsideRows
+	damaged          map[string]string // replicas with damaged files: segment, or log
 }
 
 // The damage of a replica: it lacks rows, or does not open.
@@ -319,6 +320,7 @@ func (w *world) status() *metapb.StatusResponse {
 				r.State, r.AppliedIndex, r.SegmentBytes = "Installing", 0, 0
 				r.InstallTotalBytes, r.InstallDoneBytes = w.bytes, w.bytes/2
 			}
+			r.Aside, r.AsideTables = g.aside[id], uint32(len(g.aside[id]))
 			switch g.damaged[id] {
 			case damagedSegment:
 				r.DamagedSegments, r.Damaged = 2, []*metapb.DamagedSegment{{File: "shards/1/segments/7.parquet", Rows: 99, Reason: "checksum"}}

@@ -59,6 +59,34 @@ func (d *doctor) server(ctx context.Context) {
 	}
 	if d.nodes(ctx) {
 		d.shards(ctx)
+		d.aside(ctx)
+	}
+}
+
+// aside names the rows that replicas cannot write to segments.
+func (d *doctor) aside(ctx context.Context) {
+	body, _, err := d.ask(ctx, "/v1/cluster", nil)
+	var status struct {
+		RowsAside []struct {
+			Table, Node, Reason, Advice string
+			Shard                       uint32
+			Rows                        int64
+			Since                       *time.Time
+		} `json:"rows_aside"`
+	}
+	if err == nil {
+		err = json.Unmarshal(body, &status)
+	}
+	if err != nil {
+		d.find(Attention, "", "give --user NAME:PASSWORD of somebody who may read the state of the cluster, if that is why", "the cluster could not be asked for its state: %v", err)
+		return
+	}
+	for _, a := range status.RowsAside {
+		since := ""
+		if a.Since != nil {
+			since = " since " + a.Since.UTC().Format(time.DateTime)
+		}
+		d.find(Attention, "", a.Advice, "%d rows of %s in shard %d cannot be written to segments on node %s%s: %s", a.Rows, a.Table, a.Shard, a.Node, since, a.Reason)
 	}
 }
 

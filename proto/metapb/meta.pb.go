@@ -316,7 +316,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54, 0}
 }
 
 type ProposeRequest struct {
@@ -3760,7 +3760,11 @@ type ReplicaReport struct {
 	// The first few of them.
 	Damaged []*DamagedSegment `protobuf:"bytes,21,rep,name=damaged,proto3" json:"damaged,omitempty"`
 	// Failed: because files are damaged or gone, and not for a reason that may pass.
-	FilesDamaged  bool `protobuf:"varint,22,opt,name=files_damaged,json=filesDamaged,proto3" json:"files_damaged,omitempty"`
+	FilesDamaged bool `protobuf:"varint,22,opt,name=files_damaged,json=filesDamaged,proto3" json:"files_damaged,omitempty"`
+	// The first few tables with rows that cannot be written to segments.
+	Aside []*AsideRows `protobuf:"bytes,23,rep,name=aside,proto3" json:"aside,omitempty"`
+	// How many tables there are in all.
+	AsideTables   uint32 `protobuf:"varint,24,opt,name=aside_tables,json=asideTables,proto3" json:"aside_tables,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3949,6 +3953,101 @@ func (x *ReplicaReport) GetFilesDamaged() bool {
 	return false
 }
 
+func (x *ReplicaReport) GetAside() []*AsideRows {
+	if x != nil {
+		return x.Aside
+	}
+	return nil
+}
+
+func (x *ReplicaReport) GetAsideTables() uint32 {
+	if x != nil {
+		return x.AsideTables
+	}
+	return 0
+}
+
+// AsideRows are the rows of a table that a replica cannot write to segments. They are kept
+// in memory and on disk, and queries see them.
+type AsideRows struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	TableId uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	Rows    int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
+	// In memory.
+	Bytes int64 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// Why they cannot be written, in words.
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Since when there are any; 0: not known.
+	SinceUnixNano int64 `protobuf:"varint,5,opt,name=since_unix_nano,json=sinceUnixNano,proto3" json:"since_unix_nano,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AsideRows) Reset() {
+	*x = AsideRows{}
+	mi := &file_metapb_meta_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AsideRows) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AsideRows) ProtoMessage() {}
+
+func (x *AsideRows) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
+func (*AsideRows) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *AsideRows) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
+func (x *AsideRows) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *AsideRows) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *AsideRows) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *AsideRows) GetSinceUnixNano() int64 {
+	if x != nil {
+		return x.SinceUnixNano
+	}
+	return 0
+}
+
 // DamagedSegment is a file whose rows cannot be read.
 type DamagedSegment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3963,7 +4062,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3975,7 +4074,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3988,7 +4087,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -4024,7 +4123,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4036,7 +4135,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4049,7 +4148,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -4097,7 +4196,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4109,7 +4208,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4122,7 +4221,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -4251,7 +4350,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4263,7 +4362,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4276,7 +4375,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -4311,7 +4410,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4323,7 +4422,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4336,7 +4435,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -4361,7 +4460,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4373,7 +4472,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4386,7 +4485,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 type NodeStatus struct {
@@ -4404,7 +4503,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4416,7 +4515,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4429,7 +4528,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -4481,7 +4580,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4493,7 +4592,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4506,7 +4605,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -4600,7 +4699,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4612,7 +4711,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4625,7 +4724,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -4666,7 +4765,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4678,7 +4777,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4691,7 +4790,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -4718,7 +4817,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4730,7 +4829,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4743,7 +4842,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -4768,7 +4867,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4780,7 +4879,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4793,7 +4892,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -4864,7 +4963,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4876,7 +4975,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4889,7 +4988,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -4987,7 +5086,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4999,7 +5098,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5012,7 +5111,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -5044,7 +5143,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5056,7 +5155,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5069,7 +5168,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
 }
 
 type ReachRequest struct {
@@ -5082,7 +5181,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5094,7 +5193,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5107,7 +5206,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -5133,7 +5232,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5145,7 +5244,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5158,7 +5257,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -5199,7 +5298,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5211,7 +5310,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5224,7 +5323,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -5242,7 +5341,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5254,7 +5353,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5267,7 +5366,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
 }
 
 type WatchRequest struct {
@@ -5278,7 +5377,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5290,7 +5389,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5303,7 +5402,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
 }
 
 // WatchResponse carries changed objects. The first one of a stream has
@@ -5336,7 +5435,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5348,7 +5447,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5361,7 +5460,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -5760,7 +5859,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x10ReadIndexRequest\"=\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
-	"\x04term\x18\x02 \x01(\x04R\x04term\"\x89\x06\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\"\xdc\x06\n" +
 	"\rReplicaReport\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x14\n" +
@@ -5785,7 +5884,15 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x06reason\x18\x13 \x01(\tR\x06reason\x12)\n" +
 	"\x10damaged_segments\x18\x14 \x01(\rR\x0fdamagedSegments\x127\n" +
 	"\adamaged\x18\x15 \x03(\v2\x1d.cordwood.meta.DamagedSegmentR\adamaged\x12#\n" +
-	"\rfiles_damaged\x18\x16 \x01(\bR\ffilesDamaged\"P\n" +
+	"\rfiles_damaged\x18\x16 \x01(\bR\ffilesDamaged\x12.\n" +
+	"\x05aside\x18\x17 \x03(\v2\x18.cordwood.meta.AsideRowsR\x05aside\x12!\n" +
+	"\faside_tables\x18\x18 \x01(\rR\vasideTables\"\x90\x01\n" +
+	"\tAsideRows\x12\x19\n" +
+	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x12\n" +
+	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12&\n" +
+	"\x0fsince_unix_nano\x18\x05 \x01(\x03R\rsinceUnixNano\"P\n" +
 	"\x0eDamagedSegment\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x16\n" +
@@ -5970,7 +6077,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -6021,35 +6128,36 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*ReadIndexRequest)(nil),         // 46: cordwood.meta.ReadIndexRequest
 	(*ReadIndexResponse)(nil),        // 47: cordwood.meta.ReadIndexResponse
 	(*ReplicaReport)(nil),            // 48: cordwood.meta.ReplicaReport
-	(*DamagedSegment)(nil),           // 49: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 50: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 51: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 52: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 53: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 54: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 55: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 56: cordwood.meta.StatusResponse
-	(*MemberStatus)(nil),             // 57: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 58: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 59: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 60: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 61: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 62: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 63: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 64: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 65: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 66: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 67: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 68: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 69: cordwood.meta.WatchResponse
-	nil,                              // 70: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 71: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 72: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 73: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 74: cordwood.meta.Operation.NotesEntry
-	(*schemapb.Table)(nil),           // 75: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 76: cordwood.schema.Column
-	(*schemapb.Database)(nil),        // 77: cordwood.schema.Database
+	(*AsideRows)(nil),                // 49: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 50: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 51: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 52: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 53: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 54: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 55: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 56: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 57: cordwood.meta.StatusResponse
+	(*MemberStatus)(nil),             // 58: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 59: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 60: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 61: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 62: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 63: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 64: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 65: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 66: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 67: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 68: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 69: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 70: cordwood.meta.WatchResponse
+	nil,                              // 71: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 72: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 73: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 74: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 75: cordwood.meta.Operation.NotesEntry
+	(*schemapb.Table)(nil),           // 76: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 77: cordwood.schema.Column
+	(*schemapb.Database)(nil),        // 78: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	7,  // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
@@ -6078,24 +6186,24 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	44, // 23: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
 	45, // 24: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
 	18, // 25: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	75, // 26: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	76, // 26: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
 	28, // 27: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
 	32, // 28: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
 	43, // 29: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
 	31, // 30: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	70, // 31: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	71, // 32: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	71, // 31: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	72, // 32: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
 	17, // 33: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
 	16, // 34: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	76, // 35: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	72, // 36: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	76, // 37: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	76, // 38: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	75, // 39: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	76, // 40: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	77, // 35: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	73, // 36: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	77, // 37: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	77, // 38: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	76, // 39: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	77, // 40: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
 	21, // 41: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
 	22, // 42: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	73, // 43: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	74, // 43: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
 	28, // 44: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
 	28, // 45: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
 	0,  // 46: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
@@ -6105,57 +6213,58 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	40, // 50: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
 	3,  // 51: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
 	1,  // 52: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	74, // 53: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	75, // 53: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
 	43, // 54: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	50, // 55: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	49, // 56: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	48, // 57: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	52, // 58: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	2,  // 59: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
-	31, // 60: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	51, // 61: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	37, // 62: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	57, // 63: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	55, // 64: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	32, // 65: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	43, // 66: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	4,  // 67: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	31, // 68: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	77, // 69: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	75, // 70: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	31, // 71: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	32, // 72: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	28, // 73: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	28, // 74: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	43, // 75: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	37, // 76: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	5,  // 77: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	68, // 78: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	29, // 79: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	46, // 80: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	51, // 81: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	54, // 82: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	58, // 83: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	60, // 84: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	62, // 85: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	64, // 86: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	66, // 87: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	6,  // 88: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	69, // 89: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	30, // 90: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	47, // 91: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	53, // 92: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	56, // 93: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	59, // 94: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	61, // 95: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	63, // 96: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	65, // 97: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	67, // 98: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	88, // [88:99] is the sub-list for method output_type
-	77, // [77:88] is the sub-list for method input_type
-	77, // [77:77] is the sub-list for extension type_name
-	77, // [77:77] is the sub-list for extension extendee
-	0,  // [0:77] is the sub-list for field type_name
+	51, // 55: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	50, // 56: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	49, // 57: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	48, // 58: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	53, // 59: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,  // 60: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	31, // 61: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	52, // 62: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	37, // 63: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	58, // 64: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	56, // 65: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	32, // 66: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	43, // 67: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	4,  // 68: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	31, // 69: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	78, // 70: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	76, // 71: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	31, // 72: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	32, // 73: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	28, // 74: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	28, // 75: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	43, // 76: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	37, // 77: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	5,  // 78: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	69, // 79: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	29, // 80: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	46, // 81: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	52, // 82: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	55, // 83: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	59, // 84: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	61, // 85: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	63, // 86: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	65, // 87: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	67, // 88: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	6,  // 89: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	70, // 90: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	30, // 91: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	47, // 92: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	54, // 93: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	57, // 94: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	60, // 95: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	62, // 96: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	64, // 97: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	66, // 98: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	68, // 99: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	89, // [89:100] is the sub-list for method output_type
+	78, // [78:89] is the sub-list for method input_type
+	78, // [78:78] is the sub-list for extension type_name
+	78, // [78:78] is the sub-list for extension extendee
+	0,  // [0:78] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -6211,7 +6320,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   70,
+			NumMessages:   71,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -54,6 +54,25 @@ type ClusterStatus struct {
 	Nodes           []ClusterNode      `json:"nodes" yaml:"nodes"`
 	Shards          []ClusterShard     `json:"shards" yaml:"shards"`
 	Operations      []ClusterOperation `json:"operations" yaml:"operations"`
+	// RowsAside are rows that replicas cannot write to segments.
+	RowsAside []ClusterRowsAside `json:"rows_aside" yaml:"rows_aside"`
+}
+
+// ClusterRowsAside are rows of a table that a replica cannot write to segments. They are
+// kept in the memory and on the disk of its node, and queries see them.
+type ClusterRowsAside struct {
+	// Table is DATABASE.TABLE, or "table id N" of one that the metadata does not know.
+	Table string `json:"table" yaml:"table"`
+	Shard uint32 `json:"shard" yaml:"shard"`
+	Node  string `json:"node" yaml:"node"`
+	Rows  int64  `json:"rows" yaml:"rows"`
+	// Bytes is the memory that they take.
+	Bytes int64 `json:"bytes" yaml:"bytes"`
+	// Reason is why they cannot be written.
+	Reason string `json:"reason" yaml:"reason"`
+	// Since is when the first of them could not be written, if that is known.
+	Since  *time.Time `json:"since,omitempty" yaml:"since,omitempty"`
+	Advice string     `json:"advice" yaml:"advice"`
 }
 
 // ClusterProblem is something that is wrong, and what to do about it.

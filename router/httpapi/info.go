@@ -34,7 +34,7 @@ func (s *Server) handleReady(w http.ResponseWriter, r *http.Request) {
 		WriteError(w, r, errs.New(errs.StorageUnavailable, "not ready for writes: %s", strings.Join(refusals, "; ")))
 		return
 	}
-	warnings := slices.Concat(refusals, s.cfg.Warnings())
+	warnings := s.troubles()
 	if len(warnings) == 0 {
 		writeJSON(w, http.StatusOK, []byte("{}"))
 		return
@@ -47,6 +47,9 @@ func (s *Server) handleReady(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, out)
 }
 
+// troubles says what does not work although the node may be ready: anybody may read it.
+func (s *Server) troubles() []string { return slices.Concat(s.cfg.Refusals(), s.cfg.Warnings()) }
+
 func (st Status) withDefaults() Status {
 	if st.GoVersion == "" {
 		st.GoVersion = runtime.Version()
@@ -58,7 +61,9 @@ func (st Status) withDefaults() Status {
 }
 
 func (s *Server) handleStatus(w http.ResponseWriter, r *http.Request) {
-	out, err := json.Marshal(s.cfg.Status)
+	status := s.cfg.Status
+	status.Warnings = s.troubles()
+	out, err := json.Marshal(status)
 	if err != nil {
 		WriteError(w, r, errs.Wrap(errs.Internal, err, "status"))
 		return

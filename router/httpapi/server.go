@@ -163,6 +163,8 @@ type Status struct {
 	// GoVersion and Hostname are found out if they are empty.
 	GoVersion string `json:"go_version"`
 	Hostname  string `json:"hostname"`
+	// Warnings is what does not work on the node now; the server sets it.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 func (c Config) withDefaults() (Config, error) {

@@ -114,10 +114,11 @@ func TestPublicHandler(t *testing.T) {
 }
 
 func TestInformation(t *testing.T) {
-	var reasons []string
+	var reasons, troubles []string
 	f := newFixture(t, func(c *Config) {
 		c.Ready = func() []string { return reasons }
 		c.Status = Status{Version: "1.2.3", Commit: "abc", Branch: "main"}
+		c.Warnings = func() []string { return troubles }
 		c.ConfigText = func() string { return "[http]\naddr = \"x\"\n" }
 	})
 	for _, m := range []string{"GET", "POST"} {
@@ -138,6 +139,10 @@ func TestInformation(t *testing.T) {
 	if w := f.call("GET", "/status", ""); json.Unmarshal(w.Body.Bytes(), &status) != nil || status["version"] != "1.2.3" ||
 		status["commit"] != "abc" || status["branch"] != "main" || status["hostname"] == "" || !strings.HasPrefix(status["go_version"], "go") {
 		t.Error(status)
+	}
+	troubles = []string{"rows lie aside"}
+	if w := f.call("GET", "/status", ""); !strings.HasSuffix(w.Body.String(), `,"warnings":["rows lie aside"]}`) {
+		t.Error(w.Body)
 	}
 	if w := f.call("GET", "/config", ""); !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") || !strings.Contains(w.Body.String(), "[http]") {
 		t.Error(w.Header(), w.Body)

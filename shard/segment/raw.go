@@ -41,6 +41,8 @@ type Raw struct {
 	Cuts []RawCut
 	// Reason is why the rows were not written in the usual form.
 	Reason string
+	// Since is when the segment was written, in Unix nanoseconds; 0: not known.
+	Since int64
 }
 
 // RawCut is a change of how rows merge: At is how many batches came before it, Merge
@@ -115,7 +117,7 @@ func writeRaw(w io.Writer, raw *Raw) error {
 		_, err := w.Write(make([]byte, -len(body)&7))
 		return err
 	}
-	if err := record(rawReason, 0, [6]uint64{}, []byte(raw.Reason)); err != nil {
+	if err := record(rawReason, 0, [6]uint64{uint64(raw.Since)}, []byte(raw.Reason)); err != nil {
 		return err
 	}
 	for _, b := range raw.Batches {
@@ -215,7 +217,7 @@ func (r *rawReader) read(table uint64, alloc func(int) ([]byte, error)) (*Raw, e
 		}
 		switch kind {
 		case rawReason:
-			raw.Reason = string(body)
+			raw.Reason, raw.Since = string(body), int64(number(0))
 		case rawCut:
 			raw.Cuts = append(raw.Cuts, RawCut{At: int(number(0)), Merge: uint8(a)})
 		case rawBatch:

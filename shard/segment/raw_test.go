@@ -18,7 +18,7 @@ func heap(n int) ([]byte, error) { return make([]byte, n), nil }
 // TestRaw writes batches as they are and reads them back, damaged in every byte, too.
 func TestRaw(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampMillisecond:TIMESTAMP", "n:Int64", "s:String")
-	raw := &Raw{TableID: tab.ID, Reason: "for a test", Cuts: []RawCut{{At: 1, Merge: 2}, {At: 2}}}
+	raw := &Raw{TableID: tab.ID, Reason: "for a test", Since: 1234, Cuts: []RawCut{{At: 1, Merge: 2}, {At: 2}}}
 	raw.Batches = append(raw.Batches, batchOf(t, tab, row{"ts": 5, "n": 1, "s": "a"}, row{"ts": 6}), batchOf(t, tab, row{"ts": 3, "s": "b"}))
 	for i, b := range raw.Batches {
 		b.Session, b.Seq, b.Epoch = 9, uint64(i), 4

@@ -1,0 +1,62 @@
+package coordinator
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"cordwood/router/httpapi"
+)
+
+// adviceAside is what to do about rows that cannot be written to segments.
+const adviceAside = "they are kept and queried; start a newer version, which tries again, or drop the table; until then the shard cannot be backed up"
+
+// rowsAside lists the rows that replicas cannot write to segments, by table, shard and node.
+func (p *picture) rowsAside() []httpapi.ClusterRowsAside {
+	out := []httpapi.ClusterRowsAside{}
+	for _, s := range p.status.Shards {
+		for _, id := range slices.Concat(s.Replicas, s.Learners) {
+			for _, a := range p.replica(id, s).GetAside() {
+				row := httpapi.ClusterRowsAside{
+					Table: fmt.Sprintf("table id %d", a.TableId), Shard: s.Id, Node: p.label(id), Rows: a.Rows, Bytes: a.Bytes, Reason: a.Reason, Advice: adviceAside,
+				}
+				if t := p.tables[a.TableId]; t != nil {
+					row.Table = t.Database + "." + t.Name
+				}
+				if a.SinceUnixNano != 0 {
+					at := time.Unix(0, a.SinceUnixNano).UTC()
+					row.Since = &at
+				}
+				out = append(out, row)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b httpapi.ClusterRowsAside) int {
+		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.Node, b.Node))
+	})
+	return out
+}
+
+// rowsAside tells of rows that cannot be written to segments, in one line for each replica;
+// the list beside it has the rest.
+func (d *diagnosis) rowsAside() {
+	p := d.p
+	for _, s := range p.status.Shards {
+		for _, id := range slices.Concat(s.Replicas, s.Learners) {
+			r := p.replica(id, s)
+			if r.GetAsideTables() == 0 {
+				continue
+			}
+			rows := int64(0)
+			for _, a := range r.Aside {
+				rows += a.Rows
+			}
+			more := ""
+			if int(r.AsideTables) > len(r.Aside) {
+				more = " and more"
+			}
+			d.add(warning, adviceAside, "shard %d: %d rows%s of %d tables cannot be written to segments on node %s", s.Id, rows, more, r.AsideTables, p.label(id))
+		}
+	}
+}
