@@ -16,8 +16,9 @@ import (
 //	  TIME INDEX ("time")
 //	) ENGINE=mito WITH (append_mode='true', ttl='1day')
 //
-// The comment of tables that a write created is left out. A column's default is
-// printed as it was given. t need not be indexed.
+// A table that merges rows always shows append_mode and merge_mode. The comment of tables
+// that a write created is left out. A column's default is printed as it was given. t need
+// not be indexed.
 func CreateTableSQL(t *Table) string {
 	var s strings.Builder
 	s.WriteString("CREATE TABLE IF NOT EXISTS " + QuoteIdent(t.Name) + " (\n")
@@ -38,7 +39,7 @@ func CreateTableSQL(t *Table) string {
 		s.WriteString(",\n  PRIMARY KEY (" + strings.Join(names, ", ") + ")")
 	}
 	s.WriteString("\n) ENGINE=mito")
-	if with := optionsSQL(t.Options); with != "" {
+	if with := optionsSQL(shownOptions(t)); with != "" {
 		s.WriteString(" WITH (" + with + ")")
 	}
 	return s.String()
@@ -59,6 +60,16 @@ func ColumnSQL(c Column) string {
 		s += " " + c.Index.SQL()
 	}
 	return s
+}
+
+// shownOptions are the options of t, and what a table that merges rows has without being told.
+func shownOptions(t *Table) map[string]string {
+	if t.AppendMode() {
+		return t.Options
+	}
+	shown := map[string]string{OptionAppendMode: "false", OptionMergeMode: t.MergeMode()}
+	maps.Copy(shown, t.Options)
+	return shown
 }
 
 func optionsSQL(options map[string]string) string {

@@ -49,7 +49,7 @@ func TestCreateTableSQL(t *testing.T) {
   "k2" BOOLEAN NULL,
   TIME INDEX ("t"),
   PRIMARY KEY ("k", "k2")
-) ENGINE=mito WITH (comment='it''s', merge_mode='last_row', 'my.option'='x')`,
+) ENGINE=mito WITH (append_mode='false', comment='it''s', merge_mode='last_row', 'my.option'='x')`,
 		},
 		{
 			"indexes",
@@ -66,12 +66,12 @@ func TestCreateTableSQL(t *testing.T) {
   "c" STRING NULL FULLTEXT INDEX WITH (analyzer='English', backend='bloom', case_sensitive='false', false_positive_rate='0.01', granularity='10240'),
   TIME INDEX ("ts"),
   PRIMARY KEY ("a")
-) ENGINE=mito`,
+) ENGINE=mito WITH (append_mode='false', merge_mode='last_row')`,
 		},
 		{
 			"no options",
 			Table{Name: "t", Columns: []Column{{Name: "ts", Type: TimestampMillisecond, Semantic: Timestamp}}},
-			"CREATE TABLE IF NOT EXISTS \"t\" (\n  \"ts\" TIMESTAMP(3) NOT NULL,\n  TIME INDEX (\"ts\")\n) ENGINE=mito",
+			"CREATE TABLE IF NOT EXISTS \"t\" (\n  \"ts\" TIMESTAMP(3) NOT NULL,\n  TIME INDEX (\"ts\")\n) ENGINE=mito WITH (append_mode='false', merge_mode='last_row')",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -237,7 +237,7 @@ transform:
   "n" BIGINT NULL SKIPPING INDEX WITH (false_positive_rate='0.01', granularity='10240', type='BLOOM'),
   TIME INDEX ("t"),
   PRIMARY KEY ("k")
-) ENGINE=mito`
+) ENGINE=mito WITH (append_mode='false', merge_mode='last_row')`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -16,6 +17,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
+	"cordwood/router/access"
 	"cordwood/router/query/statement"
 	"cordwood/router/write"
 )
@@ -60,6 +62,7 @@ func TestChange(t *testing.T) {
 			Options: map[string]string{"ttl": "1h 30m", "skip_wal": "true"},
 		}}})},
 		{"ALTER TABLE logs UNSET 'ttl'", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: []string{"ttl"}}}})},
+		{"ALTER TABLE logs SET 'ttl'=NULL, svc_skip_wal=null", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: []string{"ttl", "skip_wal"}}}})},
 		{"ALTER TABLE logs RENAME TO m", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_RenameTo{RenameTo: "m"}})},
 		{"DROP TABLE shop.orders", &command{Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: "shop", Name: "orders"}}}},
 		{"DROP TABLE IF EXISTS nope", nil},
@@ -157,6 +160,10 @@ func TestRoundTripRandom(t *testing.T) {
 		}
 		if err := schema.ValidateOptions(table.Options); err != nil {
 			t.Fatal(err)
+		}
+		if !table.AppendMode() {
+			// A table that merges rows says so whether or not it was told.
+			table.Options["append_mode"], table.Options["merge_mode"] = "false", table.MergeMode()
 		}
 		sql := schema.CreateTableSQL(table)
 		w := newWorld(t)
@@ -341,6 +348,72 @@ func TestValueOf(t *testing.T) {
 	for _, tt := range bad {
 		if got, err := valueOf(lit(tt.sql), tt.typ, now); errs.CodeOf(err) != errs.InvalidArguments {
 			t.Errorf("%s as %s: %+v, %v", tt.sql, tt.typ, got, err)
+		}
+	}
+}
+
+// TestCreateTableMode has a table without a primary key keep all rows, one with a key merge them
+// and say so.
+func TestCreateTableMode(t *testing.T) {
+	for _, c := range []struct{ sql, mode, warning string }{
+		{"CREATE TABLE n (ts TIMESTAMP TIME INDEX, msg STRING)", "true", ""},
+		{"CREATE TABLE n (ts TIMESTAMP TIME INDEX, msg STRING) WITH (append_mode='false')", "false", ""},
+		{"CREATE TABLE n (ts TIMESTAMP TIME INDEX, msg STRING) WITH (merge_mode='last_non_null')", "false", ""},
+		{"CREATE TABLE n (ts TIMESTAMP TIME INDEX, host STRING PRIMARY KEY)", "false", "merges rows"},
+		{"CREATE TABLE IF NOT EXISTS n (ts TIMESTAMP TIME INDEX, host STRING, PRIMARY KEY (host))", "false", "merges rows"},
+		{"CREATE TABLE n (ts TIMESTAMP TIME INDEX, host STRING PRIMARY KEY) WITH ('append_mode'='false')", "false", ""},
+		{"CREATE TABLE n (ts TIMESTAMP TIME INDEX, host STRING PRIMARY KEY) WITH (append_mode=true)", "true", ""},
+	} {
+		w := newWorld(t)
+		var told []string
+		statements, err := statement.Parse(c.sql)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := access.With(t.Context(), &access.Caller{Sender: access.Everybody()})
+		err = w.Execute(ctx, Request{Statements: statements}, func(_ context.Context, res Result) error {
+			told = append(told, res.Warnings...)
+			return nil
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", c.sql, err)
+		}
+		if got := w.meta.proposed[0].GetCreateTable().Table.Options[schema.OptionAppendMode]; got != c.mode {
+			t.Errorf("%s: append_mode %q, want %q", c.sql, got, c.mode)
+		}
+		if (len(told) > 0) != (c.warning != "") || !strings.Contains(strings.Join(told, ""), c.warning) {
+			t.Errorf("%s: warnings %q, want %q", c.sql, told, c.warning)
+		}
+	}
+}
+
+// TestSetAppendMode has append mode end the merging of values with it.
+func TestSetAppendMode(t *testing.T) {
+	w := newWorld(t)
+	table, ok := w.meta.Table("public", "logs")
+	if !ok {
+		t.Fatal("no table logs")
+	}
+	table.Options = map[string]string{"append_mode": "false", "merge_mode": "last_non_null"}
+	if _, err := w.run(t.Context(), "ALTER TABLE logs SET append_mode=true"); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"append_mode": "true", "merge_mode": "last_row"}
+	if d := cmp.Diff(want, w.meta.proposed[0].GetAlterTable().GetSetOptions().Options); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestDefineRefusals lists statements that contradict themselves.
+func TestDefineRefusals(t *testing.T) {
+	for sql, want := range map[string]string{
+		"CREATE TABLE n (ts TIMESTAMP TIME INDEX, a STRING PRIMARY KEY, b STRING PRIMARY KEY)":      "PRIMARY KEY (a, b)",
+		"CREATE TABLE n (ts TIMESTAMP TIME INDEX, a STRING PRIMARY KEY, b STRING, PRIMARY KEY (b))": "PRIMARY KEY (a, b)",
+		"ALTER TABLE logs SET ttl='7d', skip_wal=NULL":                                              "send a statement for each",
+	} {
+		w := newWorld(t)
+		if _, err := w.run(t.Context(), sql); err == nil || !strings.Contains(err.Error(), want) || len(w.meta.proposed) > 0 {
+			t.Errorf("%s: %v, %d changes; want an error with %q", sql, err, len(w.meta.proposed), want)
 		}
 	}
 }

@@ -2,6 +2,8 @@ package query
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"strings"
 
 	"cordwood/proto/errs"
@@ -150,9 +152,36 @@ func (s *Service) createTable(st *statement.CreateTable, database string) (*meta
 	if t.Options, err = schema.StoredOptions(options, false); err != nil {
 		return nil, err
 	}
+	if t.Options[schema.OptionAppendMode] == "" {
+		// Without a primary key, rows of the same time are different rows.
+		t.Options[schema.OptionAppendMode] = strconv.FormatBool(len(t.Tags()) == 0)
+	}
 	return &metapb.Command{Op: &metapb.Command_CreateTable{CreateTable: &metapb.CreateTable{
 		Table: t.ToProto(), IfNotExists: st.IfNotExists,
 	}}}, nil
+}
+
+// warnings are what a statement does, if it is carried out, that its author may not expect.
+func (s *Service) warnings(st statement.Statement, database string) []string {
+	table, ok := st.(*statement.CreateTable)
+	if !ok {
+		return nil
+	}
+	if table.IfNotExists {
+		if _, err := s.writable(table.Name, database); err == nil {
+			return nil // and stays as it is
+		}
+	}
+	columns, err := tableColumns(table)
+	if err != nil || !slices.ContainsFunc(columns, func(c schema.Column) bool { return c.Semantic == schema.Tag }) {
+		return nil
+	}
+	if slices.ContainsFunc(table.Options, func(o statement.Option) bool {
+		return optionKey(o.Key) == schema.OptionAppendMode || optionKey(o.Key) == schema.OptionMergeMode
+	}) {
+		return nil
+	}
+	return []string{"the table merges rows: of those with the same primary key and time it shows the last one; WITH (append_mode='true') keeps all"}
 }
 
 // tableColumns checks the columns and clauses of CREATE TABLE against each other.
@@ -163,7 +192,8 @@ func tableColumns(st *statement.CreateTable) ([]schema.Column, error) {
 	columns := make([]schema.Column, 0, len(st.Columns))
 	at := make(map[string]int, len(st.Columns))
 	index := st.TimeIndex
-	keys := st.PrimaryKey
+	keys := slices.Clone(st.PrimaryKey)
+	inline := 0
 	for i, def := range st.Columns {
 		if _, twice := at[def.Name]; twice {
 			return nil, errs.New(errs.ColumnExists, "CREATE TABLE %s: column %q is defined twice", st.Name.Table, def.Name)
@@ -178,8 +208,12 @@ func tableColumns(st *statement.CreateTable) ([]schema.Column, error) {
 			index = append(index, def.Name)
 		}
 		if def.PrimaryKey {
+			inline++
 			keys = append(keys, def.Name)
 		}
+	}
+	if inline > 1 || inline == 1 && len(st.PrimaryKey) > 0 {
+		return nil, bad("PRIMARY KEY is given more than once; write one clause for all columns of the key: PRIMARY KEY (a, b)")
 	}
 	switch {
 	case len(index) == 0:
@@ -282,107 +316,6 @@ func optionKey(key string) string {
 		return name
 	}
 	return key
-}
-
-func (s *Service) alterTable(st *statement.AlterTable, database string) (*metapb.Command, error) {
-	t, err := s.writable(st.Name, database)
-	if err != nil {
-		return nil, err
-	}
-	a := &metapb.AlterTable{Database: t.Database, Name: t.Name}
-	switch {
-	case st.Add != nil:
-		if t.Column(st.Add.Name) != nil && st.AddIfNotExists {
-			return nil, nil
-		}
-		c, err := addedColumn(t, st.Add)
-		if err != nil {
-			return nil, err
-		}
-		if len(t.Columns) >= s.cfg.MaxColumns {
-			return nil, errs.New(errs.InvalidArguments, "table %s.%s has %d columns, which is as many as a table can have (--max-columns)",
-				t.Database, t.Name, len(t.Columns))
-		}
-		a.Change = &metapb.AlterTable_AddColumn{AddColumn: c.ToProto()}
-	case st.Drop != "":
-		if t.Column(st.Drop) == nil {
-			if st.DropIfExists {
-				return nil, nil
-			}
-			return nil, columnNotFound(t, st.Drop)
-		}
-		a.Change = &metapb.AlterTable_DropColumn{DropColumn: st.Drop}
-	case st.Set != nil:
-		options, err := optionMap(st.Set)
-		if err != nil {
-			return nil, err
-		}
-		for key, value := range options {
-			if err := changeable(key); err != nil {
-				return nil, err
-			}
-			if options[key], err = schema.NormalizeOption(key, value); err != nil {
-				return nil, err
-			}
-		}
-		a.Change = &metapb.AlterTable_SetOptions{SetOptions: &metapb.SetOptions{Options: options}}
-	case st.Unset != nil:
-		keys := make([]string, len(st.Unset))
-		for i, key := range st.Unset {
-			keys[i] = optionKey(key)
-			if err := changeable(keys[i]); err != nil {
-				return nil, err
-			}
-		}
-		a.Change = &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: keys}}
-	default:
-		if err := schema.CheckTableName(st.RenameTo); err != nil {
-			return nil, err
-		}
-		a.Change = &metapb.AlterTable_RenameTo{RenameTo: st.RenameTo}
-	}
-	return &metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: a}}, nil
-}
-
-// addedColumn checks a column for a table that has rows already.
-func addedColumn(t *schema.Table, def *statement.ColumnDef) (schema.Column, error) {
-	c, err := newColumn(def)
-	switch {
-	case err != nil:
-		return c, err
-	case t.Column(c.Name) != nil:
-		return c, errs.New(errs.ColumnExists, "table %s.%s has a column %q already", t.Database, t.Name, c.Name)
-	case def.TimeIndex:
-		return c, errs.New(errs.InvalidArguments, "table %s.%s has its time index already: %q", t.Database, t.Name, t.TimeIndex().Name)
-	case c.NotNull && c.Default == nil:
-		return c, errs.New(errs.InvalidArguments, "column %q cannot be added as NOT NULL without a DEFAULT: the rows that exist have no value for it", c.Name)
-	case c.NotNull && (def.PrimaryKey || c.Type.IsTimestamp() || c.Type == schema.Binary):
-		return c, errs.New(errs.InvalidArguments, "column %q cannot be added as NOT NULL: the rows that exist cannot show a default in a tag, a TIMESTAMP or a BINARY; add it without NOT NULL", c.Name)
-	}
-	if def.PrimaryKey {
-		c.Semantic = schema.Tag
-	}
-	return c, nil
-}
-
-// changeable refuses options that are no property of a table.
-func changeable(key string) error {
-	if key == schema.OptionAutoCreateTable {
-		return errs.New(errs.InvalidArguments, "%s is said with a write; it is no property of a table", key)
-	}
-	if _, ok := schema.OptionName(key); !ok {
-		_, err := schema.NormalizeOption(key, "")
-		return err
-	}
-	return nil
-}
-
-func columnNotFound(t *schema.Table, name string) error {
-	names := make([]string, len(t.Columns))
-	for i, c := range t.Columns {
-		names[i] = c.Name
-	}
-	return errs.New(errs.ColumnNotFound, "table %s.%s has no column %q%s", t.Database, t.Name, name, didYouMean(name, names))
 }
 
 func (s *Service) dropTable(st *statement.DropTable, database string) (*metapb.Command, error) {

@@ -210,6 +210,8 @@ type Result struct {
 	Partial []string
 	// AffectedRows counts what INSERT stored.
 	AffectedRows int64
+	// Warnings are what the client should know although all went well.
+	Warnings []string
 }
 
 // Execute runs the statements in order, for the caller of ctx (package access), and hands each result to each. It stops at the
@@ -430,9 +432,10 @@ func (s *Service) run(ctx context.Context, st statement.Statement, req *Request,
 		}
 		return each(ctx, Result{Rows: rows})
 	}
+	told := s.warnings(st, req.Database)
 	affected, err := s.change(ctx, st, req)
 	if err != nil {
 		return err
 	}
-	return each(ctx, Result{AffectedRows: affected})
+	return each(ctx, Result{AffectedRows: affected, Warnings: told})
 }

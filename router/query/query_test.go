@@ -26,7 +26,7 @@ func TestShow(t *testing.T) {
 		{sql: "SHOW TABLES FROM shop LIKE '_rders'", want: "Tables\norders\n"},
 		{sql: "SHOW FULL TABLES FROM svc_private", want: "Tables,Table_type\ncluster_nodes,SYSTEM VIEW\noperations,SYSTEM VIEW\npipelines,SYSTEM VIEW\nsegments,SYSTEM VIEW\nshards,SYSTEM VIEW\n"},
 		{sql: "SHOW CREATE DATABASE shop", want: "Database,Create Database\nshop,\"CREATE DATABASE IF NOT EXISTS \"\"shop\"\" WITH (ttl='7days')\"\n"},
-		{sql: "SHOW CREATE TABLE shop.orders", want: "Table,Create Table\norders,\"CREATE TABLE IF NOT EXISTS \"\"orders\"\" (\n  \"\"at\"\" TIMESTAMP(0) NOT NULL,\n  TIME INDEX (\"\"at\"\")\n) ENGINE=mito\"\n"},
+		{sql: "SHOW CREATE TABLE shop.orders", want: "Table,Create Table\norders,\"CREATE TABLE IF NOT EXISTS \"\"orders\"\" (\n  \"\"at\"\" TIMESTAMP(0) NOT NULL,\n  TIME INDEX (\"\"at\"\")\n) ENGINE=mito WITH (append_mode='false', merge_mode='last_row')\"\n"},
 		{sql: "DESC logs", want: "Column,Type,Key,Null,Default,Semantic Type\nts,TimestampMillisecond,PRI,NO,\"\",TIMESTAMP\n" +
 			"host,String,PRI,YES,\"\",TAG\nn,Int32,\"\",YES,3,FIELD\nok,Boolean,\"\",YES,\"\",FIELD\n"},
 		{sql: "DESCRIBE svc_private.cluster_nodes", want: "Column,Type,Key,Null,Default,Semantic Type\nnode_id,String,\"\",YES,\"\",FIELD\nname,String,\"\",YES,\"\",FIELD\n" +

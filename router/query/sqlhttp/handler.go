@@ -185,6 +185,7 @@ func (h *Handler) collect(a *answer, r *http.Request, in *input) error {
 				return err
 			}
 		}
+		tellWarnings(a.w, res.Warnings)
 		if res.Rows == nil {
 			return buf.Append(append(strconv.AppendInt([]byte(`{"affectedrows":`), res.AffectedRows, 10), '}'))
 		}
@@ -219,6 +220,7 @@ func (h *Handler) stream(a *answer, r *http.Request, in *input) error {
 	defer a.deadline(time.Time{})
 	err := h.cfg.Service.Execute(r.Context(), in.query, func(ctx context.Context, res query.Result) error {
 		affected += res.AffectedRows
+		tellWarnings(a.w, res.Warnings)
 		if res.Rows == nil {
 			return nil
 		}

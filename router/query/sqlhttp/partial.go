@@ -8,8 +8,11 @@ import (
 	"cordwood/router/query/format"
 )
 
-// headerPartial lists, in any format, what an answer lacks that was allowed to be partial.
-const headerPartial = "x-svc-partial"
+const (
+	// headerPartial lists, in any format, what an answer lacks that was allowed to be partial.
+	headerPartial  = "x-svc-partial"
+	headerWarnings = "x-svc-warnings"
+)
 
 // maxPartialHeader bounds that list, in bytes.
 const maxPartialHeader = 4096
@@ -35,12 +38,24 @@ func tellPartial(w http.ResponseWriter, partial []string) {
 	if len(text) > maxPartialHeader {
 		text = text[:maxPartialHeader] + "…"
 	}
-	w.Header().Set(headerPartial, strings.Map(func(c rune) rune {
+	w.Header().Set(headerPartial, headerText(text))
+}
+
+// tellWarnings says in headers, in any format, what the client should know although all went well.
+func tellWarnings(w http.ResponseWriter, warnings []string) {
+	for _, text := range warnings {
+		w.Header().Add(headerWarnings, headerText(text))
+	}
+}
+
+// headerText is text as printable ASCII.
+func headerText(text string) string {
+	return strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' {
 			return '?'
 		}
 		return c
-	}, text))
+	}, text)
 }
 
 // appendPartial says it in the header and in the answer.

@@ -288,15 +288,24 @@ func (p *parser) truncate() Statement {
 	return s
 }
 
-// optionList reads k=v, …
-func (p *parser) optionList() (list []Option) {
+// changes reads k=v, … of SET. The word NULL for a value unsets the option; one statement either
+// sets or unsets.
+func (p *parser) changes() (set []Option, unset []string) {
 	for p.err == nil {
-		list = append(list, p.option())
+		o := p.option()
+		if p.prev.is("NULL") {
+			unset = append(unset, o.Key)
+		} else {
+			set = append(set, o)
+		}
 		if !p.acceptSym(",") {
 			break
 		}
 	}
-	return list
+	if set != nil && unset != nil {
+		p.refuse("SET of some options and NULL for others is not available in one statement; send a statement for each")
+	}
+	return set, unset
 }
 
 // optionKeys reads k, …
@@ -314,7 +323,7 @@ func (p *parser) alterDatabase() Statement {
 	s := &AlterDatabase{Database: p.name("a database name")}
 	switch {
 	case p.accept("SET"):
-		s.Set = p.optionList()
+		s.Set, s.Unset = p.changes()
 	case p.accept("UNSET"):
 		s.Unset = p.optionKeys()
 	case p.tok.is("RENAME"):
@@ -346,7 +355,7 @@ func (p *parser) alter() Statement {
 		s.DropIfExists = p.ifExists()
 		s.Drop = p.name("a column name")
 	case p.accept("SET"):
-		s.Set = p.optionList()
+		s.Set, s.Unset = p.changes()
 	case p.accept("UNSET"):
 		s.Unset = p.optionKeys()
 	case p.accept("RENAME"):
