@@ -36,6 +36,7 @@ type nodeReport struct {
 const (
 	maxReplicaReports = 4096
 	maxTableIngests   = 256
+	maxAsideTables    = 64
 )
 
 // listen begins anew if the term is another one. It also does so when nothing was heard
@@ -140,6 +141,9 @@ func checkReport(req *metapb.ReportRequest) error {
 		return errs.New(errs.InvalidArguments, "Report of node %s: %d replicas, at most %d are possible", req.NodeId, n, maxReplicaReports)
 	}
 	for _, r := range req.Replicas {
+		if n := len(r.Aside); n > maxAsideTables {
+			return errs.New(errs.InvalidArguments, "Report of node %s, shard %d: %d tables with rows that cannot be written, at most %d are possible", req.NodeId, r.ShardId, n, maxAsideTables)
+		}
 		if n := len(r.Tables); n > maxTableIngests {
 			return errs.New(errs.InvalidArguments, "Report of node %s, shard %d: %d tables, at most %d are possible", req.NodeId, r.ShardId, n, maxTableIngests)
 		}

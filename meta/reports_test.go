@@ -90,6 +90,7 @@ func TestReportsAreChecked(t *testing.T) {
 		{"of a stranger", &metapb.ReportRequest{NodeId: "n2"}, "it is not known to the cluster"},
 		{"too many replicas", &metapb.ReportRequest{NodeId: "n1", Replicas: make([]*metapb.ReplicaReport, maxReplicaReports+1)}, "4097 replicas"},
 		{"too many tables", &metapb.ReportRequest{NodeId: "n1", Replicas: []*metapb.ReplicaReport{{Tables: make([]*metapb.TableIngest, maxTableIngests+1)}}}, "257 tables"},
+		{"too many tables with rows aside", &metapb.ReportRequest{NodeId: "n1", Replicas: []*metapb.ReplicaReport{{Aside: make([]*metapb.AsideRows, maxAsideTables+1)}}}, "65 tables"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			resp, err := m.Report(within(t), tt.req)

@@ -57,6 +57,9 @@ type State interface {
 
 // Book is where the addresses of nodes are noted.
 type Book interface {
+	// Told notes what a node that called says of itself. Host is where the call came from; empty:
+	// from the node itself, which has proved to be it.
+	Told(host, id, addr string, roles []string)
 	Seen(id, addr string, roles []string)
 	Heard(nodes []*metapb.Node)
 	Known() []*metapb.Node
@@ -140,10 +143,29 @@ func isFrom(ctx context.Context, node string) error {
 	return nil
 }
 
+// callerHost is the host that a call came from; empty if the caller has proved which node it is,
+// or it came from no network.
+func callerHost(ctx context.Context) string {
+	p, ok := grpcpeer.FromContext(ctx)
+	if !ok || rpcport.NodeOf(p.Addr) != "" {
+		return ""
+	}
+	host, _, err := net.SplitHostPort(p.Addr.String())
+	if err != nil {
+		return p.Addr.String()
+	}
+	return host
+}
+
 // Hello tells who this node is, and notes who asks.
 func (d *Discovery) Hello(ctx context.Context, req *metapb.HelloRequest) (*metapb.HelloResponse, error) {
 	if err := isFrom(ctx, req.NodeId); err != nil {
 		return nil, err
+	}
+	if req.NodeId != "" || req.AdvertiseAddr != "" {
+		if err := rpcport.CheckNode(req.NodeId, req.AdvertiseAddr, req.Roles); err != nil {
+			return nil, errs.ToGRPC(errs.Wrap(errs.InvalidArguments, err, "what the caller says of itself is not of a node"))
+		}
 	}
 	d.deciding.Lock()
 	cluster, founders := d.cfg.State.Cluster()
@@ -153,7 +175,7 @@ func (d *Discovery) Hello(ctx context.Context, req *metapb.HelloRequest) (*metap
 		founders = promised
 	}
 	if req.ClusterId == cluster || req.ClusterId == "" {
-		d.cfg.Book.Seen(req.NodeId, req.AdvertiseAddr, req.Roles)
+		d.cfg.Book.Told(callerHost(ctx), req.NodeId, req.AdvertiseAddr, req.Roles)
 	}
 	return &metapb.HelloResponse{
 		ClusterId: cluster, NodeId: d.cfg.NodeID, Name: d.cfg.Name, Roles: d.cfg.Roles, AdvertiseAddr: d.cfg.Addr,

@@ -56,9 +56,10 @@ func (s *state) SetPromise(id string, founders []string) error {
 
 type book struct{}
 
-func (book) Seen(string, string, []string) {}
-func (book) Heard([]*metapb.Node)          {}
-func (book) Known() []*metapb.Node         { return nil }
+func (book) Told(_, _, _ string, _ []string) {}
+func (book) Seen(string, string, []string)   {}
+func (book) Heard([]*metapb.Node)            {}
+func (book) Known() []*metapb.Node           { return nil }
 
 // world is some nodes, of which processes come and go.
 type world struct {

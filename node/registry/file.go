@@ -58,18 +58,19 @@ func (r *Registry) load() {
 		if n.ID != r.cfg.NodeID {
 			e := r.entry(n.ID)
 			r.put(e, n.Addr)
-			e.roles = n.Roles
+			e.roles, e.heard = n.Roles, r.cfg.Now()
 		}
 	}
 }
 
-// save keeps the addresses. They are a help, not a promise: nothing is synced.
+// save keeps the addresses, but not of nodes that nobody but callers told of. They are a help,
+// not a promise: nothing is synced.
 func (r *Registry) save() {
 	if r.cfg.File == "" {
 		return
 	}
 	k := kept{Version: fileVersion}
-	for _, n := range r.Known() {
+	for _, n := range r.known(func(e *entry) bool { return e.told == "" }) {
 		k.Nodes = append(k.Nodes, keptNode{n.Id, n.RpcAddr, n.Roles})
 	}
 	data, err := json.Marshal(k)

@@ -45,6 +45,8 @@ type Config struct {
 	// Options are those of every connection for calls, TailOptions of those for tails.
 	Options, TailOptions []grpc.DialOption
 	Logger               *slog.Logger
+	// Now is the clock. The default value is time.Now.
+	Now func() time.Time
 	// DialTimeout bounds one attempt to connect to one address. The default value is 1 s.
 	DialTimeout time.Duration
 }
@@ -57,6 +59,9 @@ type Registry struct {
 
 	mu     sync.Mutex // guards the fields below
 	nodes  map[string]*entry
+	toldBy map[string]int // by host: how many of nodes are known by its calls alone
+	told   int            // the sum of toldBy
+	saved  time.Time      // when the file was last written for what a caller told
 	closed bool
 }
 
@@ -68,6 +73,8 @@ type entry struct {
 	roles []string
 	conns [2]*grpc.ClientConn // for calls, and for tails
 	plain bool                // it was last called without TLS
+	told  string              // the host by whose calls alone it is known; empty: by more than that
+	heard time.Time           // when it was last heard of, if it is not listed
 	absence
 }
 
@@ -88,7 +95,10 @@ func New(cfg Config) *Registry {
 	if cfg.DialTimeout == 0 {
 		cfg.DialTimeout = time.Second
 	}
-	r := &Registry{cfg: cfg, nodes: map[string]*entry{}}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	r := &Registry{cfg: cfg, nodes: map[string]*entry{}, toldBy: map[string]int{}}
 	r.load()
 	return r
 }
@@ -110,7 +120,13 @@ func (r *Registry) put(e *entry, addr string) bool {
 	}
 	e.addrs = slices.DeleteFunc(e.addrs, func(a string) bool { return a == addr })
 	e.addrs = slices.Insert(e.addrs, 0, addr)
-	e.addrs = e.addrs[:min(len(e.addrs), maxAddrs)]
+	if len(e.addrs) > maxAddrs {
+		last := e.addrs[maxAddrs:]
+		e.addrs = e.addrs[:maxAddrs]
+		if e.node != nil && slices.Contains(last, e.node.RpcAddr) { // nobody talks that one away
+			e.addrs[maxAddrs-1] = e.node.RpcAddr
+		}
+	}
 	return true
 }
 
@@ -142,13 +158,15 @@ func (r *Registry) Learn(nodes []*metapb.Node) {
 		if !slices.Equal(e.roles, n.Roles) {
 			e.roles, changed = n.Roles, true
 		}
+		r.confirm(e)
+		changed = changed || e.node == nil
 		e.node = n
 	}
 	var gone []*grpc.ClientConn
 	for id, e := range r.nodes {
-		if e.node != nil && !listed[id] { // it was removed from the cluster
-			gone = append(gone, e.conns[:]...)
-			delete(r.nodes, id)
+		removed := e.node != nil && !listed[id] // from the cluster
+		if removed || e.node == nil && r.cfg.Now().Sub(e.heard) > unlistedFor {
+			gone = append(gone, r.drop(id)...)
 			changed = true
 		}
 	}
@@ -166,6 +184,8 @@ func (r *Registry) Seen(id, addr string, roles []string) {
 	}
 	r.mu.Lock()
 	e := r.entry(id)
+	r.confirm(e)
+	e.heard = r.cfg.Now()
 	e.absence = absence{} // it is there
 	changed := r.put(e, addr)
 	if e.node == nil && len(roles) > 0 && !slices.Equal(e.roles, roles) {
@@ -178,19 +198,22 @@ func (r *Registry) Seen(id, addr string, roles []string) {
 	}
 }
 
-// Heard notes what another node says of a third: worth less than anything known.
+// Heard notes what another node says of third ones: worth less than anything known.
 func (r *Registry) Heard(nodes []*metapb.Node) {
 	r.mu.Lock()
 	changed := false
 	for _, n := range nodes {
-		if n.Id == "" || n.Id == r.cfg.NodeID || n.RpcAddr == "" {
+		if n.RpcAddr == "" || n.Id == r.cfg.NodeID || rpcport.CheckNode(n.Id, n.RpcAddr, n.Roles) != nil {
 			continue
 		}
-		e := r.entry(n.Id)
+		e, _ := r.toldEntry(byOthers, n.Id)
+		if e == nil {
+			continue
+		}
 		if len(e.roles) == 0 {
 			e.roles = n.Roles
 		}
-		changed = r.add(e, n.RpcAddr) || changed
+		changed = r.add(e, n.RpcAddr) && e.told == "" || changed
 	}
 	r.mu.Unlock()
 	if changed {
@@ -199,12 +222,14 @@ func (r *Registry) Heard(nodes []*metapb.Node) {
 }
 
 // Known lists the nodes that have an address, by id, with that where they were last.
-func (r *Registry) Known() []*metapb.Node {
+func (r *Registry) Known() []*metapb.Node { return r.known(func(*entry) bool { return true }) }
+
+func (r *Registry) known(which func(*entry) bool) []*metapb.Node {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []*metapb.Node
 	for id, e := range r.nodes {
-		if len(e.addrs) > 0 {
+		if len(e.addrs) > 0 && which(e) {
 			out = append(out, &metapb.Node{Id: id, RpcAddr: e.addrs[0], Roles: e.roles})
 		}
 	}
