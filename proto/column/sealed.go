@@ -154,5 +154,15 @@ func (c *Col) Negative() bool {
 	return false
 }
 
+// Below is the number of rows, of those that Seal did not take, with an integer below limit.
+func (c *Col) Below(limit int64) (n int) {
+	for row, v := range c.fixed[:c.n] {
+		if int64(v) < limit && !c.IsNull(row) {
+			n++
+		}
+	}
+	return n
+}
+
 // Used reports whether a row has a value in the column, be it one that Seal took.
 func (c *Col) Used() bool { return c.n > c.nulls || c.past > c.pastNulls }

@@ -47,7 +47,7 @@ func (s *Server) guardBrowsers(next http.Handler) http.Handler {
 			AllowedHeaders: []string{"*"},
 			ExposedHeaders: []string{
 				headerFormat, headerExecutionTime, headerErrCode, headerErrMsg, headerMetrics,
-				headerSkipped, headerSkipReasons, headerWarnings, headerPartial, "X-Svc-Partial", "Retry-After",
+				headerSkipped, headerExpired, headerSkipReasons, headerWarnings, headerPartial, "X-Svc-Partial", "Retry-After",
 			},
 			MaxAge:               600,
 			OptionsSuccessStatus: http.StatusOK,

@@ -24,6 +24,7 @@ const (
 	headerErrMsg        = "X-Svc-Err-Msg"
 	headerMetrics       = "X-Svc-Metrics"
 	headerSkipped       = "X-Svc-Skipped"
+	headerExpired       = "X-Svc-Expired"
 	headerSkipReasons   = "X-Svc-Skip-Reasons"
 	headerWarnings      = "X-Svc-Warnings"
 	headerPartial       = "X-Ingest-Partial"

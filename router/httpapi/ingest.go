@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/schema"
 	"cordwood/proto/tracing"
 	"cordwood/router/httpapi/body"
 	"cordwood/router/ingest/native"
@@ -40,6 +41,7 @@ type ingestResult struct {
 	skipped   int
 	skippedBy pipeline.SkipCounts
 	reasons   []pipeline.Reason
+	expired   int // rows older than their table's ttl
 	warnings  []string
 	// stored says that skipped records are in svc_private.rejects.
 	stored    bool
@@ -115,6 +117,7 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 			db := s.metrics.dbs.Of(p.database)
 			s.metrics.rows.WithLabelValues(db).Add(float64(res.written.Rows))
 			s.metrics.bytes.WithLabelValues(db).Add(float64(len(b.Data)))
+			s.metrics.expired.WithLabelValues(db).Add(float64(res.expired))
 			for _, kind := range pipeline.SkipKinds() {
 				if n := res.skippedBy[kind]; n > 0 {
 					s.metrics.skipped.WithLabelValues(db, kind.String()).Add(float64(n))
@@ -133,6 +136,7 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 		MaxNestedLevels: p.maxNestedLevels, MaxColumns: s.cfg.MaxColumns, MaxNewTables: s.cfg.MaxNewTables,
 		SkipError: p.skipError, IgnoreErrors: p.ignoreErrors,
 		Ended: ctx.Err, Steps: s.cfg.PipelineSteps,
+		DatabaseTTL: databaseTTL(s.cfg.Catalog, p.database),
 		Hints: p.hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now, NoClientVariables: s.cfg.NoClientVariables,
 	}
 	repaired := 0
@@ -215,9 +219,38 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 	if repaired > 0 {
 		warnings = append(warnings, fmt.Sprintf("%d lines are not valid UTF-8: U+FFFD was stored in the place of what is not", repaired))
 	}
+	expired, told := expiredRows(out)
+	warnings = append(warnings, told...)
 	return ingestResult{
+		expired: expired,
 		warnings: warnings, stored: store, written: written, skipped: out.Skipped, skippedBy: out.SkippedBy, reasons: out.Reasons, writeCost: time.Since(start),
 	}, nil
+}
+
+// maxExpiredTables bounds the tables that one answer names because of rows that had expired.
+const maxExpiredTables = 4
+
+// expiredRows are the rows of a request that are older than the ttl of their table: how many, and words for
+// the client, who does not find them.
+func expiredRows(out *pipeline.Output) (n int, warnings []string) {
+	for _, t := range out.Tables {
+		if t.Expired == 0 || t.Discard {
+			continue
+		}
+		if n += t.Expired; len(warnings) < maxExpiredTables {
+			warnings = append(warnings, fmt.Sprintf(
+				"%d rows are older than the ttl of table %s.%s: they were stored, no query shows them, and they are deleted soon; ALTER TABLE can set a longer ttl", t.Expired, t.Database, t.Table))
+		}
+	}
+	return n, warnings
+}
+
+// databaseTTL is the ttl of a database, or nothing.
+func databaseTTL(catalog Catalog, name string) string {
+	if db, ok := catalog.Database(name); ok {
+		return db.Options[schema.OptionTTL]
+	}
+	return ""
 }
 
 // failedAt counts a request that failed, by its stage.
@@ -232,6 +265,9 @@ func (s *Server) answerIngest(w http.ResponseWriter, x *exchange, res ingestResu
 	h.Set(headerFormat, "svcdb_v1")
 	h.Set(headerMetrics, `{"svc_exec_write_cost":`+strconv.FormatInt(res.writeCost.Milliseconds(), 10)+`}`)
 	h.Set(headerSkipped, strconv.Itoa(res.skipped))
+	if res.expired > 0 {
+		h.Set(headerExpired, strconv.Itoa(res.expired))
+	}
 	if len(res.reasons) > 0 {
 		h.Set(headerSkipReasons, skipReasons(res.reasons))
 	}

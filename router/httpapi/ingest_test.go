@@ -268,3 +268,15 @@ func BenchmarkIngest(b *testing.B) {
 		}
 	}
 }
+
+// TestIngestExpired tells the client of rows that no query will show.
+func TestIngestExpired(t *testing.T) {
+	f := newFixture(t)
+	w := f.ingest("&custom_time_index=at;epoch;s", `[{"at":1},{"at":4000000000},{"at":2}]`, "x-svc-hints", "ttl=1d")
+	if w.Code != 200 || w.Header().Get("x-svc-expired") != "2" || !strings.HasPrefix(w.Header().Get("x-svc-warnings"), "2 rows are older than the ttl of table public.t") {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	if w = f.ingest("", `{"a":1}`, "x-svc-hints", "ttl=1d"); w.Code != 200 || len(w.Header()["X-Svc-Expired"]) > 0 || w.Header().Get("x-svc-warnings") != "" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+}

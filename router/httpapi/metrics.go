@@ -19,6 +19,7 @@ type metrics struct {
 	rows    *prometheus.CounterVec // by db
 	bytes   *prometheus.CounterVec // by db
 	skipped *prometheus.CounterVec // by db, kind
+	expired *prometheus.CounterVec // by db
 	rejects prometheus.Counter
 	failed  *prometheus.CounterVec // by stage
 	keyed   prometheus.Counter
@@ -79,6 +80,9 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		skipped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cordwood_ingest_skipped_records_total", Help: "Records dropped because they failed and skip_error was set, by database and step at which they failed.",
 		}, []string{"db", "kind"}),
+		expired: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cordwood_ingest_expired_rows_total", Help: "Rows of log ingestion that were older than the ttl of their table when they came, by database.",
+		}, []string{"db"}),
 		rejects: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "cordwood_ingest_rejects_stored_total", Help: "Skipped records that were kept in svc_private.rejects.",
 		}),
@@ -100,7 +104,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	}
 	m.dbs = labels.NewLimit(maxDatabaseLabels)
 	for _, c := range []prometheus.Collector{
-		m.stages, m.requests, m.seconds, m.panics, m.rows, m.bytes, m.skipped, m.rejects, m.failed, m.keyed,
+		m.stages, m.requests, m.seconds, m.panics, m.rows, m.bytes, m.skipped, m.expired, m.rejects, m.failed, m.keyed,
 	} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("httpapi: register metrics: %w", err)

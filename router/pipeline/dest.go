@@ -40,6 +40,7 @@ type dest struct {
 
 	// parts are rows that are encoded already, before those in rows.
 	parts      []*column.Sealed
+	expired    int           // rows in parts that are older than the table's ttl
 	partSize   int           // the memory of parts
 	pastValues int           // values in parts
 	load       int           // bytes of which rows were made, those that are not in parts

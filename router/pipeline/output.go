@@ -3,6 +3,7 @@ package pipeline
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
@@ -50,9 +51,23 @@ func (s *sink) appendTables(out *Output, branch int) {
 		out.Tables = append(out.Tables, &TableRows{
 			Database: s.req.Database, Table: d.table, Branch: branch, Options: d.opts.options,
 			NoCreate: d.opts.noCreate || !s.req.AutoCreate, Discard: discard,
-			Existing: d.existing, Parts: d.parts, Rows: d.rows,
+			Existing: d.existing, Parts: d.parts, Rows: d.rows, Expired: d.expired + d.old(),
 		})
 	}
+}
+
+// old is how many of the rows that are not in parts are older than the table's ttl.
+func (d *dest) old() int {
+	options := d.opts.options
+	if d.existing != nil {
+		options = d.existing.Options
+	}
+	ttl := schema.EffectiveTTL(options[schema.OptionTTL], d.s.req.DatabaseTTL)
+	limit, ok := ttl.ExpiredBefore(time.Unix(0, d.s.now()), d.time.Type)
+	if !ok {
+		return 0
+	}
+	return d.time.Below(limit)
 }
 
 // orderColumns moves the time index to its place among the listed columns.

@@ -97,6 +97,7 @@ func (d *dest) cutPart() error {
 	for _, c := range d.rows.Cols() {
 		d.pastValues += c.Len() - c.Nulls()
 	}
+	d.expired += d.old()
 	part := d.rows.Seal()
 	d.parts = append(d.parts, part)
 	d.partSize += part.Size()

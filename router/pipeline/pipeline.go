@@ -82,6 +82,8 @@ type Request struct {
 	Reserve func(bytes int64) error
 	// MaxNewTables bounds the tables that the request's records make by suffixes; 0: no bound.
 	MaxNewTables int
+	// DatabaseTTL is the ttl of tables without one of their own, as the database has it.
+	DatabaseTTL string
 	// TimestampColumn names the time index if TimeIndex is nil; "": DefaultTimestampColumn.
 	TimestampColumn string
 }
@@ -143,6 +145,8 @@ type TableRows struct {
 	Discard bool
 	// Existing is the table that the rows were checked against; nil if there was none.
 	Existing *schema.Table
+	// Expired is how many of the rows are older than the table's ttl, so that no query shows them.
+	Expired int
 	// Internal allows the table to lie in a database of the server's own. Clients'
 	// records never do.
 	Internal bool
