@@ -181,6 +181,15 @@ func truncate(f float64, t schema.Type) (int64, bool) {
 	return int64(f), f >= float64(lo) && f <= float64(hi)
 }
 
+// vanishes reports whether a value that was converted to the float 0 is another number.
+func vanishes(v value.Value) bool {
+	if v.Kind() == value.String {
+		return value.Underflows(v.Str())
+	}
+	x, ok := v.Number()
+	return ok && x != 0
+}
+
 func float(v value.Value) (float64, bool) {
 	switch v.Kind() {
 	case value.Int, value.Float:

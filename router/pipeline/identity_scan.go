@@ -6,6 +6,7 @@ import (
 
 	"cordwood/proto/schema"
 	"cordwood/router/ingest/jsonscan"
+	vrl "cordwood/router/vrl/value"
 )
 
 // The outcomes of scanning that are no position.
@@ -147,6 +148,9 @@ func (r *identity) object(d *dest, parent *node, pos, depth int) int {
 					return outcomeExact
 				}
 				n.col.SetFloat(row, f)
+				if f == 0 && vrl.Underflows(src[pos:next]) {
+					r.notes.vanished++
+				}
 				pos, done = next, true
 			}
 		}

@@ -33,6 +33,7 @@ type reader struct {
 	big error
 	// What was changed in the record: see notes.
 	lone, repeated int
+	vanished       int
 }
 
 // The objects inside records that are kept for the next record.
@@ -121,7 +122,7 @@ func (s *reader) own() *value.Fields {
 	}
 	s.fields.Recycle()
 	s.used = 0
-	s.big, s.lone, s.repeated = nil, 0, 0
+	s.big, s.lone, s.repeated, s.vanished = nil, 0, 0, 0
 	return s.fields
 }
 
@@ -359,6 +360,9 @@ func (s *reader) readValue(sh *shape, k *shapeKey, pos, depth int) (value.Value,
 		case jsonscan.Int:
 			return value.NewInt(i), next, nil
 		case jsonscan.Float:
+			if f == 0 && value.Underflows(t.Bytes()[pos:next]) {
+				s.vanished++
+			}
 			return value.NewFloat(f), next, nil
 		case jsonscan.Uint, jsonscan.Inexact:
 			if s.big == nil {

@@ -9,6 +9,7 @@ type notes struct {
 	lone     int // escapes of lone surrogates
 	cut      int // times with digits below the unit of their column
 	rounded  int // integers that parse_json of VRL made a float that is not equal
+	vanished int // numbers other than 0 that became the float 0
 }
 
 // warnings are the notes in words.
@@ -27,6 +28,9 @@ func (n *notes) warnings(timeName string) (out []string) {
 	}
 	if n.rounded > 0 {
 		out = append(out, fmt.Sprintf("%d integers beyond 64 bits were rounded to floats by parse_json: have them sent as text to keep all digits", n.rounded))
+	}
+	if n.vanished > 0 {
+		out = append(out, fmt.Sprintf("%d numbers are nearer to 0 than any float, as 1e-400 is: 0 was stored in the place of each", n.vanished))
 	}
 	return out
 }

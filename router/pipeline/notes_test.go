@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,6 +22,10 @@ func TestWarnings(t *testing.T) {
 	}
 	finer := func(n string) string {
 		return n + " times are finer than the columns that they were stored in: they were rounded down to the columns' units"
+	}
+	const tiny = `{"a":1e-400,"z":0.0,"y":-0e-999,"l":[1e-999,0.0],"o":{"p":0.000e5,"q":-1e-400}}`
+	vanished := func(n string) string {
+		return n + " numbers are nearer to 0 than any float, as 1e-400 is: 0 was stored in the place of each"
 	}
 	for _, tt := range []struct {
 		name    string
@@ -59,6 +64,16 @@ func TestWarnings(t *testing.T) {
 			changes{having("at TimestampNanosecond ti, d TimestampMillisecond")},
 			[]string{`{"d":"2026-01-05T10:00:00.1234Z","at":"2026-01-05T10:00:00.1234Z"}`, `{"d":"2026-01-05T10:00:00.123Z","at":"2026-01-05T10:00:00.1234Z"}`},
 			[]string{finer("1")},
+		},
+		{"numbers near 0", "", nil, []string{tiny, tiny}, []string{vanished("6")}},
+		{"numbers near 0, by values", "processors: []", nil, []string{tiny, tiny}, []string{vanished("6")}},
+		{"numbers near 0 in parsed texts", vrl, nil, []string{`{"m":"1e-400"}`, `{"m":"-1.5e-9999"}`, `{"m":"0e-400"}`}, []string{vanished("2")}},
+		{"numbers near 0 for json_parse", "processors: [{json_parse: {fields: [m]}}]", nil, []string{`{"m":"{\"a\":1e-400,\"b\":0e9}"}`}, []string{vanished("1")}},
+		{"numbers near 0 of grok", "processors: [{grok: {field: m, patterns: ['%{NUMBER:x:float}']}}]", nil, []string{`{"m":"0.0"}`, `{"m":"0.` + strings.Repeat("0", 400) + `1"}`}, []string{vanished("1")}},
+		{
+			"numbers near 0 of a transform", "processors: []\ntransform: [{field: a, type: float64}, {field: b, type: float32}]", nil,
+			[]string{`{"a":"1e-400","b":"1e-46"}`, `{"a":"0e5","b":1e-46}`, `{"a":"0.0","b":0}`},
+			[]string{vanished("3")},
 		},
 		{
 			"parse_json", vrl,

@@ -218,6 +218,7 @@ func (r *runner) take(v value.Value, text []byte, size int) error {
 	r.notes.lone += r.json.lone
 	r.notes.repeated += r.json.repeated
 	r.notes.rounded += r.work.Rounded
+	r.notes.vanished += r.json.vanished + r.work.Vanished
 	r.records++
 	return nil
 }

@@ -223,6 +223,9 @@ func (c *listed) read(out *cell, rec *processor.Record, k *converter) error {
 	switch {
 	case ok && !v.IsNull():
 		if k.convert(out, v, c.column.Type) {
+			if out.kind == kindFloat && out.f == 0 && vanishes(v) {
+				rec.NoteVanished()
+			}
 			return nil
 		}
 		return c.failed(out, rec, v)

@@ -10,6 +10,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/router/ingest/jsonscan"
 	"cordwood/router/pipeline/processor"
+	vrl "cordwood/router/vrl/value"
 )
 
 // valueKind is the kind of a value of a record.
@@ -101,6 +102,9 @@ func (r *identity) read(pos, depth int) (int, error) {
 		v.kind, v.i = kindInt, i
 	case jsonscan.Float:
 		v.kind, v.f = kindFloat, f
+		if f == 0 && vrl.Underflows(r.src[pos:next]) {
+			r.notes.vanished++
+		}
 	case jsonscan.Uint:
 		v.kind, v.i = kindUint, i
 	case jsonscan.Inexact:
@@ -115,6 +119,7 @@ func (r *identity) read(pos, depth int) (int, error) {
 func (r *identity) noteWriter() {
 	r.notes.lone += r.writer.Lone
 	r.notes.repeated += r.writer.Repeated
+	r.notes.vanished += r.writer.Vanished
 }
 
 // maxColumnBytes bounds the bytes of one column, which are addressed with 32 bits.

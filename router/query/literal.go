@@ -13,6 +13,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/query/statement"
+	vrlvalue "cordwood/router/vrl/value"
 )
 
 // value is a literal turned into what a column of one type holds.
@@ -116,6 +117,9 @@ func floatValue(l statement.Literal, t schema.Type) (value, error) {
 		if g, _ := new(big.Float).SetFloat64(f).Int(nil); g.Cmp(n) != 0 {
 			return value{}, mismatch(l, t, fmt.Sprintf(", which would make it %s; write %s.0 if it may be rounded", g, n))
 		}
+	}
+	if f == 0 && vrlvalue.Underflows(strings.TrimSpace(l.Text)) {
+		return value{}, mismatch(l, t, ": it is nearer to 0 than any number of the column; write 0 if it may be that")
 	}
 	return value{f: f}, nil
 }

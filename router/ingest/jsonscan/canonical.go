@@ -16,6 +16,9 @@ type Writer struct {
 	// Lone counts the lone surrogates of the last value, and Repeated the keys that an object of it
 	// has more than once, but for the last of each.
 	Lone, Repeated int
+	// Vanished counts the numbers of it other than 0 that were written as 0.0, since no float is
+	// so near to 0.
+	Vanished int
 
 	members []member
 	keys    []byte
@@ -39,7 +42,7 @@ type member struct {
 func (w *Writer) AppendValue(dst []byte, t Text, pos, depth int) ([]byte, int, error) {
 	w.text = t
 	w.members, w.keys = w.members[:0], w.keys[:0]
-	w.Lone, w.Repeated = 0, 0
+	w.Lone, w.Repeated, w.Vanished = 0, 0, 0
 	return w.value(dst, pos, depth)
 }
 
@@ -66,6 +69,9 @@ func (w *Writer) value(dst []byte, pos, depth int) ([]byte, int, error) {
 	if t.src[pos] == '-' || t.src[pos] <= '9' {
 		if raw := t.src[pos:next]; bytes.ContainsAny(raw, ".eE") {
 			_, _, _, f := t.Number(pos)
+			if f == 0 && value.Underflows(raw) {
+				w.Vanished++
+			}
 			return AppendFloat(dst, f), next, nil
 		}
 	}

@@ -151,6 +151,9 @@ func spreadGrok(out spread, p *grok.Pattern, s string, match []int) error {
 		if !ok {
 			return out.rec.Fail(out.fl.In.Text, value.NewString(text), "the part %q is no %s", Cut(f.Name), grokTypes[f.Type])
 		}
+		if x, isNumber := v.Number(); isNumber && x == 0 && f.Type == grok.Float && value.Underflows(text) {
+			out.rec.NoteVanished()
+		}
 		out.add(f.Name, v)
 	}
 	return nil

@@ -40,7 +40,7 @@ func compileJSONParse(o *Options) Apply {
 		if err := rec.Spend(v.Len() / 8); err != nil {
 			return err
 		}
-		parsed, err := value.ParseJSON(v.Str(), value.JSONOptions{Exact: true})
+		parsed, err := value.ParseJSON(v.Str(), value.JSONOptions{Exact: true, Vanished: rec.vanished()})
 		if e := (*value.JSONError)(nil); errors.As(err, &e) && e.Problem == value.BigInteger {
 			return rec.Fail(fl.In.Text, v, "%s; have it sent as text", err)
 		}

@@ -29,6 +29,21 @@ func (r *Record) Reserve(n int) error {
 	return r.Fail("", value.None, "the record needs too much memory: its budget of bytes is used up")
 }
 
+// vanished returns the count of numbers other than 0 that became the float 0; nil if nobody counts.
+func (r *Record) vanished() *int {
+	if r.Work == nil {
+		return nil
+	}
+	return &r.Work.Vanished
+}
+
+// NoteVanished counts a number other than 0 that became the float 0.
+func (r *Record) NoteVanished() {
+	if n := r.vanished(); n != nil {
+		*n++
+	}
+}
+
 // spendOn takes off the budget what it costs to look at all of a value.
 func (r *Record) spendOn(v value.Value) error {
 	switch v.Kind() {

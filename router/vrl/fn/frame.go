@@ -44,6 +44,15 @@ func (f *Frame) Rounded() *int {
 	return &f.meter.Rounded
 }
 
+// Vanished returns the count of numbers other than 0 that became the float 0; nil if the run
+// belongs to no request.
+func (f *Frame) Vanished() *int {
+	if f.meter == nil {
+		return nil
+	}
+	return &f.meter.Vanished
+}
+
 // Budget bounds a run.
 type Budget struct {
 	// Steps bounds time: about one for each operation and element handled.

@@ -20,6 +20,8 @@ var ErrSteps = errors.New("the request has used up its budget of steps")
 type Meter struct {
 	// Rounded counts the integers of JSON texts that were rounded to floats in the record under way.
 	Rounded int
+	// Vanished counts the numbers other than 0 that became the float 0 in the record under way.
+	Vanished int
 	// Record is what is left to the record under way, beyond the steps of slice.
 	Record Budget
 
@@ -38,7 +40,7 @@ func (m *Meter) Start(ended func() error, steps int64) {
 
 // Begin begins a record that may spend b. It returns what Err returns.
 func (m *Meter) Begin(b Budget) error {
-	m.Record, m.Rounded = b, 0
+	m.Record, m.Rounded, m.Vanished = b, 0, 0
 	return m.err
 }
 

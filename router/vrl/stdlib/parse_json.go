@@ -44,7 +44,7 @@ var parseJSON = &fn.Function{
 		if !f.Reserve(2 * len(s)) {
 			return value.Value{}, false
 		}
-		o.Rounded = f.Rounded()
+		o.Rounded, o.Vanished = f.Rounded(), f.Vanished()
 		v, err := value.ParseJSON(s, o)
 		if err != nil {
 			if depth.IsDefined() {

@@ -39,6 +39,8 @@ type JSONOptions struct {
 	Exact bool
 	// Rounded, if not nil, is given the number of integers whose float has another value.
 	Rounded *int
+	// Vanished, if not nil, is given the number of numbers other than 0 whose float is 0.
+	Vanished *int
 }
 
 // ParseJSON reads s, which must be one JSON text. Strings without escapes, and keys, are
@@ -502,6 +504,9 @@ func (d *jsonReader) number() Value {
 	}
 	if isInteger && d.opt.Rounded != nil && !isExactly(s[start:i], f) {
 		*d.opt.Rounded++
+	}
+	if f == 0 && d.opt.Vanished != nil && Underflows(s[start:i]) {
+		*d.opt.Vanished++
 	}
 	return NewFloat(f)
 }
