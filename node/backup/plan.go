@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -56,17 +57,21 @@ func (s *restoration) choose(tables []*schemapb.Table) ([]*schemapb.Table, error
 		databases[d] = true
 	}
 	for _, name := range s.cfg.Tables {
+		database, table, err := schema.ParseTableName(name)
+		if err != nil {
+			return nil, err
+		}
 		i := slices.IndexFunc(own, func(t *schemapb.Table) bool {
-			return t.Database+"."+t.Name == name || t.Database == schema.DefaultDatabase && t.Name == name
+			return t.Database == cmp.Or(database, schema.DefaultDatabase) && t.Name == table
 		})
 		if i < 0 {
 			return nil, fmt.Errorf("backup %s has no table %s: name it as DATABASE.TABLE", s.b.Id, name)
 		}
-		names[own[i].Database+"."+own[i].Name] = true
+		names[schema.FormatTableName(own[i].Database, own[i].Name)] = true
 	}
 	var chosen []*schemapb.Table
 	for _, t := range own {
-		if databases[t.Database] || names[t.Database+"."+t.Name] {
+		if databases[t.Database] || names[schema.FormatTableName(t.Database, t.Name)] {
 			chosen = append(chosen, t)
 			databases[t.Database] = databases[t.Database] || false
 		}
@@ -83,7 +88,7 @@ func (s *restoration) choose(tables []*schemapb.Table) ([]*schemapb.Table, error
 func (s *restoration) compare(tables []*schemapb.Table, state *metapb.WatchResponse) error {
 	have := map[string]*schemapb.Table{}
 	for _, t := range state.Tables {
-		have[t.Database+"."+t.Name] = t
+		have[schema.FormatTableName(t.Database, t.Name)] = t
 	}
 	wanted := map[string]bool{}
 	var inTheWay []string
@@ -108,7 +113,7 @@ func (s *restoration) compare(tables []*schemapb.Table, state *metapb.WatchRespo
 	}
 	if s.cfg.Existing == Refuse {
 		for _, t := range state.Tables {
-			name := t.Database + "." + t.Name
+			name := schema.FormatTableName(t.Database, t.Name)
 			if !wanted[name] && slices.ContainsFunc(s.databases, func(d *schemapb.Database) bool { return d.Name == t.Database }) {
 				inTheWay = append(inTheWay, name)
 			}

@@ -142,7 +142,7 @@ type restoredTable struct {
 	merging
 }
 
-func (t *restoredTable) name() string { return t.from.Database + "." + t.from.Name }
+func (t *restoredTable) name() string { return schema.FormatTableName(t.from.Database, t.from.Name) }
 
 // readMetadata reads what the backup knows of databases, tables and pipelines.
 func (s *restoration) readMetadata(ctx context.Context) ([]*schemapb.Table, error) {

@@ -187,15 +187,15 @@ var kinds = []string{
 }
 
 func (a *Admin) tableOperation(op *metapb.Operation, r *httpapi.ClusterRequest) error {
-	database, name, ok := strings.Cut(r.Table, ".")
-	if !ok {
-		return bad("%s needs table, as DATABASE.TABLE", r.Kind)
+	database, name, err := schema.ParseTableName(r.Table)
+	if err != nil || database == "" {
+		return bad("%s needs table, as DATABASE.TABLE, with quotes around a name that has a dot", r.Kind)
 	}
 	t, found := a.meta.Table(database, name)
 	if !found {
 		return errs.New(errs.TableNotFound, "table %s does not exist", r.Table)
 	}
-	op.TableId, op.Notes[noteName] = t.ID, r.Table
+	op.TableId, op.Notes[noteName] = t.ID, t.Database+"."+t.Name
 	switch {
 	case op.Kind == KindTableMove && len(r.ToShards) == 0:
 		return bad("table-move needs to_shards")

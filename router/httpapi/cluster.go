@@ -155,7 +155,7 @@ type ClusterOperation struct {
 }
 
 // ClusterRequest asks for an operation. Nodes are given by name or id, tables as
-// DATABASE.TABLE.
+// DATABASE.TABLE (schema.ParseTableName).
 type ClusterRequest struct {
 	// Kind is one of shard-add, shard-move, shard-split-hot, shard-drop, replica-change, replica-rebuild,
 	// table-move, table-partition, node-drain, node-undrain, node-decommission, node-remove, rebalance,

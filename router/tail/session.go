@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,7 +45,7 @@ type session struct {
 
 func newSession(h *Handler, w http.ResponseWriter, t *schema.Table, events bool, cancel context.CancelCauseFunc) *session {
 	s := &session{h: h, w: w, rc: http.NewResponseController(w), tableID: t.ID, origin: t.Origin(), events: events, cancel: cancel}
-	s.table.Store(t.Database + "." + t.Name)
+	s.table.Store(schema.FormatTableName(t.Database, t.Name))
 	return s
 }
 
@@ -106,7 +105,7 @@ func (s *session) followTable(ctx context.Context, wg *sync.WaitGroup, first []*
 	for {
 		changed := s.h.cfg.Meta.Changed()
 		if t, ok := s.h.cfg.Meta.TableByID(s.tableID); ok {
-			if name := t.Database + "." + t.Name; name != s.table.Load() {
+			if name := schema.FormatTableName(t.Database, t.Name); name != s.table.Load() {
 				s.table.Store(name)
 			}
 			for _, shard := range t.Shards() {
@@ -283,8 +282,8 @@ func (s *session) tableGone() *errs.Error {
 		}
 	}
 	full, _ := s.table.Load().(string)
-	database, name, _ := strings.Cut(full, ".")
-	if t, ok := meta.Table(database, name); ok && t.ID != s.tableID && t.Origin() == s.origin {
+	database, name, err := schema.ParseTableName(full)
+	if t, ok := meta.Table(database, name); err == nil && ok && t.ID != s.tableID && t.Origin() == s.origin {
 		return errs.New(errs.ShardNotReady, "the rows of table %s were moved to other shards; follow again", full)
 	}
 	return errs.New(errs.TableNotFound, "table %s was dropped or truncated", full)
