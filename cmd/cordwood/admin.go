@@ -82,7 +82,7 @@ func askAdmin(cmd *cobra.Command, r client.Request) error {
 	if err != nil {
 		return err
 	}
-	c, err := client.New(client.Config{Server: server, Flag: "--admin", Serve: "cordwood serve --admin-addr 127.0.0.1:4002", UserAgent: "cordwood-cli", Attempts: 1})
+	c, err := client.New(client.Config{Servers: []string{server}, Flag: "--admin", Serve: "cordwood serve --admin-addr 127.0.0.1:4002", UserAgent: "cordwood-cli", Attempts: 1})
 	if err != nil {
 		return usageError{err}
 	}

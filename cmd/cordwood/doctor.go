@@ -100,7 +100,7 @@ func doctorSettings(cmd *cobra.Command, cfg *doctor.Config, file string) error {
 	if cfg.DataDir == "" {
 		cfg.DataDir = settings.DataDir
 	}
-	server, err := cmd.Flags().GetString("server")
+	servers, err := serversOf(cmd)
 	if err != nil {
 		return err
 	}
@@ -110,9 +110,9 @@ func doctorSettings(cmd *cobra.Command, cfg *doctor.Config, file string) error {
 	}
 	cfg.AskServer = cmd.Flags().Changed("server") || os.Getenv("CORDWOOD_SERVER") != ""
 	if !cfg.AskServer {
-		server = settings.UserURL()
+		servers = []string{settings.UserURL()}
 	}
-	c, err := client.New(client.Config{Server: server, User: user, UserAgent: "cordwood-cli", Attempts: 1})
+	c, err := client.New(client.Config{Servers: servers, User: user, UserAgent: "cordwood-cli", Attempts: 1})
 	if err != nil {
 		return usageError{err}
 	}

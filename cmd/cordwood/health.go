@@ -20,12 +20,12 @@ and 1 if not, with what it waits for. Neither needs a user.`,
 		Example: "  cordwood health\n  cordwood health --ready --server http://10.0.0.7:4000",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			server, err := cmd.Flags().GetString("server")
+			servers, err := serversOf(cmd)
 			if err != nil {
 				return err
 			}
 			// One try: who asks, asks again.
-			c, err := client.New(client.Config{Server: server, UserAgent: "cordwood-cli", Attempts: 1})
+			c, err := client.New(client.Config{Servers: servers, UserAgent: "cordwood-cli", Attempts: 1})
 			if err != nil {
 				return usageError{err}
 			}

@@ -62,7 +62,7 @@ busy, however long that takes; the pipe then waits too.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.db, "db", "public", "`DATABASE` to write to")
-	f.StringVar(&o.table, "table", "", "`TABLE` to write to (required); it is created if need be")
+	f.StringVar(&o.table, "table", "", "`TABLE` to write to, or DATABASE.TABLE (required); it is created if need be")
 	f.StringVar(&o.pipeline, "pipeline", "svc_identity", "`PIPELINE` that cuts the records to shape; svc_identity takes them as they are")
 	f.StringVar(&o.version, "pipeline-version", "", "`VERSION` of the pipeline; the latest by default")
 	f.StringVar(&o.format, "format", "auto", "`FORMAT` of the files: auto, json, ndjson or text")
@@ -83,6 +83,10 @@ const stopGrace = 10 * time.Second
 func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	if o.table == "" {
 		return usageError{errors.New("say which table to write to: --table TABLE")}
+	}
+	var err error
+	if o.db, o.table, err = tableName(cmd, o.db, o.table); err != nil {
+		return err
 	}
 	format, err := parseInputFormat(o.format)
 	if err != nil {
@@ -156,33 +160,6 @@ func (o *ingestOptions) query() url.Values {
 		q.Set("custom_time_index", o.customTimeIndex)
 	}
 	return q
-}
-
-// newClient makes a client from the flags that all commands share. note is told what a
-// person should know while a request waits.
-func newClient(cmd *cobra.Command, note func(text string), change ...func(*client.Config)) (*client.Client, error) {
-	server, err := cmd.Flags().GetString("server")
-	if err != nil {
-		return nil, err
-	}
-	user, err := cmd.Flags().GetString("user")
-	if err != nil {
-		return nil, err
-	}
-	cfg := client.Config{
-		Server: server, User: user, UserAgent: "cordwood-cli",
-		OnRetry: func(cause error, wait time.Duration) {
-			note(fmt.Sprintf("%v; trying again in %v", cause, wait.Round(100*time.Millisecond)))
-		},
-	}
-	for _, f := range change {
-		f(&cfg)
-	}
-	c, err := client.New(cfg)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return c, nil
 }
 
 // summary prints what was stored, and what of it the server warned about.

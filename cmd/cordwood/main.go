@@ -71,19 +71,3 @@ func newRootCommand() *cobra.Command {
 	settle(root)
 	return root
 }
-
-// addClientFlags gives a command that talks to a server, and its subcommands, the
-// flags that say to which one and as whom.
-func addClientFlags(cmd *cobra.Command) {
-	cmd.PersistentFlags().String("server", envOr("CORDWOOD_SERVER", "http://127.0.0.1:4000"), "`URL` of the server (environment: CORDWOOD_SERVER)")
-	cmd.PersistentFlags().String("user", os.Getenv("CORDWOOD_USER"), "`NAME:PASSWORD` (environment: CORDWOOD_USER)")
-	// The password must not show up as a default in help texts.
-	cmd.PersistentFlags().Lookup("user").DefValue = ""
-}
-
-func envOr(name, otherwise string) string {
-	if v, ok := os.LookupEnv(name); ok && v != "" {
-		return v
-	}
-	return otherwise
-}

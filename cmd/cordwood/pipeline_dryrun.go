@@ -65,6 +65,11 @@ func runPipelineDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) erro
 	if o.records < 1 || o.records > maxDryRunRecords {
 		return usageError{fmt.Errorf("--records %d: it must be 1 to %d", o.records, maxDryRunRecords)}
 	}
+	if o.table != "" {
+		if o.db, o.table, err = tableName(cmd, o.db, o.table); err != nil {
+			return err
+		}
+	}
 	form := map[string]string{}
 	if o.file != "" {
 		source, err := readInput(cmd, o.file, 1<<20)
@@ -107,7 +112,7 @@ func runPipelineDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) erro
 	var answer json.RawMessage
 	if _, err := a.call(cmd.Context(), client.Request{
 		Method: http.MethodPost, Path: "/v1/pipelines/_dryrun", Query: query,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: body,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Reads: true,
 	}, &answer); err != nil {
 		return err
 	}

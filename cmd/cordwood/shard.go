@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"cordwood/proto/schema"
 	"cordwood/router/httpapi"
 )
 
@@ -231,17 +231,18 @@ func newTableMoveCommand(db *string) *cobra.Command {
 		Long: `Have another shard take a table's writes, at once and without a pause. Rows that are stored
 stay where they are until they expire, and queries find them there. With several shards
 rows are spread over them. A table that merges rows takes its stored rows along: writes wait for
-a moment in the end. TABLE may be written as DATABASE.TABLE.`,
+a moment in the end.`,
 		Example: "  cordwood table move access --to 4 --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(to) == 0 {
 				return usageError{fmt.Errorf("--to SHARD is needed: 'cordwood shard list' lists the shards")}
 			}
-			r := &httpapi.ClusterRequest{Kind: "table-move", Table: args[0]}
-			if cmd.Flags().Changed("db") || !strings.Contains(args[0], ".") {
-				r.Table = *db + "." + args[0]
+			database, table, err := tableName(cmd, *db, args[0])
+			if err != nil {
+				return err
 			}
+			r := &httpapi.ClusterRequest{Kind: "table-move", Table: schema.FormatTableName(database, table)}
 			for _, text := range to {
 				id, err := shardNumber(text)
 				if err != nil {

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -17,12 +16,11 @@ import (
 	"golang.org/x/term"
 
 	"cordwood/cmd/cordwood/client"
-	"cordwood/proto/schema"
 	"cordwood/router/query/statement"
 )
 
 func newSQLCommand() *cobra.Command {
-	var db, output, timeout string
+	var o sqlOptions
 	cmd := &cobra.Command{
 		Use:   "sql [STATEMENT]",
 		Short: "Run SQL",
@@ -30,14 +28,20 @@ func newSQLCommand() *cobra.Command {
 an argument statements are read from standard input; at a terminal that is a prompt with
 history, in which \? lists what else it understands.
 
-The first statement that fails ends the command, but not the prompt.`,
+The first statement that fails ends the command, but not the prompt.
+
+While the server answers that it cannot run a statement now, it is sent again, to the next
+server of --server if there are several, until its time limit is over. Rows of an INSERT are
+stored once however often it is sent, because it has an idempotency key. A statement that
+changes something else is not sent again once it may have had its effect.`,
 		Example: `  cordwood sql 'SELECT count(*) FROM app'
   cordwood sql --output csv "SELECT * FROM app WHERE level = 'error'" > errors.csv
+  cordwood sql --consistency any --server http://n1:4000,http://n2:4000 'SELECT count(*) FROM app'
   cordwood sql < schema.sql
   cordwood sql`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := newSQLSession(cmd, db, output, timeout)
+			s, err := newSQLSession(cmd, &o)
 			if err != nil {
 				return err
 			}
@@ -51,10 +55,20 @@ The first statement that fails ends the command, but not the prompt.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&db, "db", "public", "`DATABASE` of tables that are named without one")
-	f.StringVarP(&output, "output", "o", "table", "`FORMAT` of rows: table, json, yaml, csv or ndjson")
-	f.StringVar(&timeout, "timeout", "", "`DURATION` after which the server gives a statement up, such as 5m; 30s by default")
+	f.StringVar(&o.db, "db", "public", "`DATABASE` of tables that are named without one")
+	f.StringVarP(&o.output, "output", "o", "table", "`FORMAT` of rows: table, json, yaml, csv or ndjson")
+	f.StringVar(&o.timeout, "timeout", "", "`DURATION` after which a statement is given up, with all its tries, such as 5m; 30s by default")
+	f.StringVar(&o.read.consistency, "consistency", "", "`HOW` new the rows are that are read: linear, everything that was acknowledged (default), or any, what some replica has")
+	f.StringVar(&o.read.maxStaleness, "max-staleness", "", "with --consistency any, rows may be older by this `DURATION`, from 2s to 24h; 10s by default")
+	f.BoolVar(&o.read.allowPartial, "allow-partial", false, "leave out what cannot be read, and say so, instead of failing")
+	f.StringVar(&o.key, "idempotency-key", "", "`KEY` by which the INSERTs of the text are known for 15 minutes: run again with it, they store nothing twice; a random one by default")
 	return cmd
+}
+
+// sqlOptions are the flags of the command.
+type sqlOptions struct {
+	db, output, timeout, key string
+	read                     readFlags
 }
 
 // sqlSession runs statements and prints their rows.
@@ -62,9 +76,13 @@ type sqlSession struct {
 	client  *client.Client
 	db      string
 	output  string
-	timeout string
+	timeout time.Duration // 0: that of the server
+	key     string        // of INSERTs; empty: a random one for each
+	read    readFlags
 	out     io.Writer
 	errOut  io.Writer
+
+	statements int // that were run
 }
 
 // outputFormats are the formats of rows, with what the server is asked for.
@@ -72,28 +90,27 @@ var outputFormats = map[string]string{
 	"table": "table", "json": "ndjson", "yaml": "ndjson", "csv": "csvWithNames", "ndjson": "ndjson",
 }
 
-func newSQLSession(cmd *cobra.Command, db, output, timeout string) (*sqlSession, error) {
-	if err := checkOutput(output); err != nil {
+func newSQLSession(cmd *cobra.Command, o *sqlOptions) (*sqlSession, error) {
+	if err := checkOutput(o.output); err != nil {
 		return nil, usageError{err}
 	}
-	if err := checkDuration("timeout", timeout); err != nil {
+	timeout, err := parseDuration("timeout", o.timeout)
+	if err != nil {
 		return nil, err
 	}
-	s := &sqlSession{db: db, output: output, timeout: timeout, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr()}
-	var err error
+	if err := o.read.check(); err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(o.key) != o.key || len(o.key) > maxKey {
+		return nil, usageError{fmt.Errorf("--idempotency-key: want 1 to %d characters, without a space at the ends", maxKey)}
+	}
+	s := &sqlSession{db: o.db, output: o.output, timeout: timeout, key: o.key, read: o.read, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr()}
 	s.client, err = newClient(cmd, func(text string) { fmt.Fprintln(s.errOut, text) })
 	return s, err
 }
 
-// checkDuration refuses what the server would not read as a duration: 30s, 1h30m, 2 days.
-func checkDuration(flag, text string) error {
-	d, err := time.ParseDuration(text)
-	ttl, ttlErr := schema.ParseTTL(text)
-	if text == "" || err == nil && d >= 0 || ttlErr == nil && ttl.D > 0 {
-		return nil
-	}
-	return usageError{fmt.Errorf("--%s %s: want a duration, as 30s or 10m", flag, text)}
-}
+// maxKey bounds --idempotency-key: a number is added for each statement after the first.
+const maxKey = 240
 
 func checkOutput(output string) error {
 	if _, found := outputFormats[output]; !found {
@@ -136,26 +153,38 @@ func (s *sqlSession) script(ctx context.Context, r io.Reader) error {
 	return nil
 }
 
-// run runs one statement.
-func (s *sqlSession) run(ctx context.Context, statement string) error {
-	header := http.Header{"Content-Type": {"application/sql"}}
-	if s.timeout != "" {
-		header.Set("x-svc-timeout", s.timeout)
+// nextKey is the key of the next INSERT; empty: a random one.
+func (s *sqlSession) nextKey() string {
+	if s.key == "" {
+		return ""
 	}
-	resp, err := s.client.Do(ctx, client.Request{
-		Method: http.MethodPost, Path: "/v1/sql",
-		Query:  url.Values{"db": {s.db}, "format": {outputFormats[s.output]}},
-		Header: header, Body: []byte(statement),
-	})
+	if s.statements++; s.statements > 1 {
+		return s.key + " " + strconv.Itoa(s.statements)
+	}
+	return s.key
+}
+
+// run runs one statement.
+func (s *sqlSession) run(ctx context.Context, text string) error {
+	r := within(sqlRequest(s.db, outputFormats[s.output], text, s.nextKey()), s.timeout)
+	s.read.set(r.Query)
+	resp, err := s.client.Do(ctx, r)
 	if err == nil {
 		defer resp.Body.Close()
+		if missing := resp.Header.Get("X-Svc-Partial"); missing != "" {
+			fmt.Fprintf(s.errOut, "not all rows could be read, without: %s\n", missing)
+		}
 		err = printRows(s.out, s.output, resp.Body)
 	}
+	stored := client.MayBeDone(err)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return errors.New("interrupted")
+		err = errors.New("interrupted")
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the server broke the answer off: rows are missing; its log says why")
+	}
+	if stored {
+		return explainUnknown(err, &r)
 	}
 	return err
 }

@@ -90,7 +90,7 @@ func TestSQLScript(t *testing.T) {
 	if stdout != "<SELECT ';'>\n<SELECT 2>\n" {
 		t.Errorf("printed %q", stdout)
 	}
-	if diff := cmp.Diff([]string{"SELECT ';' [shop table5m]", "SELECT 2 [shop table5m]", "fail [shop table5m]"}, asked()); diff != "" {
+	if diff := cmp.Diff([]string{"SELECT ';' [shop table5m0s]", "SELECT 2 [shop table5m0s]", "fail [shop table5m0s]"}, asked()); diff != "" {
 		t.Error(diff)
 	}
 	if _, _, err := execute(t, "", "sql", "cut", "--server", s.URL, "-o", "json"); err == nil || !strings.Contains(err.Error(), "broke the answer off") {
@@ -131,7 +131,7 @@ func (p *typed) AppendHistory(line string) { p.history = append(p.history, line)
 
 func newPrompt(t *testing.T, server string, lines ...string) (p *prompt, person *typed, out, errOut *bytes.Buffer) {
 	t.Helper()
-	c, err := client.New(client.Config{Server: server})
+	c, err := client.New(client.Config{Servers: []string{server}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestDurationsOfFlags(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "0", "30s", "1h30m", "500ms", "2 days", "1d 12h"} {
-		if err := checkDuration("since", text); err != nil {
+		if _, err := parseDuration("since", text); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"strings"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cordwood/cmd/cordwood/client"
+	"cordwood/proto/schema"
 )
 
 func newTableCommand() *cobra.Command {
@@ -24,7 +23,10 @@ func newTableCommand() *cobra.Command {
 		Use:   "table",
 		Short: "List tables, show and change their options, move and drop them",
 		Long: `Tables come by themselves with the first rows that are written to them; these commands
-look after them. Each says the same as a statement of 'cordwood sql'.`,
+look after them. Each says the same as a statement of 'cordwood sql'.
+
+TABLE is the name of a table, of the database of --db, or DATABASE.TABLE. A name that has a
+dot stands in double quotes, which the shell must not take away: '"app.v2"'.`,
 		Example: `  cordwood table list --like 'app_%'
   cordwood table set access ttl=30d
   cordwood table drop --db shop old_orders`,
@@ -53,10 +55,7 @@ func newTableAPI(cmd *cobra.Command, db string) (*tableAPI, error) {
 
 // rows runs a statement and hands each row to fn, as a JSON object.
 func (a *tableAPI) rows(ctx context.Context, statement string, fn func(row []byte) error) error {
-	resp, err := a.client.Do(ctx, client.Request{
-		Method: http.MethodPost, Path: "/v1/sql", Query: url.Values{"db": {a.db}, "format": {"ndjson"}},
-		Header: http.Header{"Content-Type": {"application/sql"}}, Body: []byte(statement),
-	})
+	resp, err := a.client.Do(ctx, within(sqlRequest(a.db, "ndjson", statement, ""), 0))
 	if err != nil {
 		return err
 	}
@@ -154,11 +153,15 @@ func newTableShowCommand(db *string) *cobra.Command {
 		Example: "  cordwood table show access",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := newTableAPI(cmd, *db)
+			database, table, err := tableName(cmd, *db, args[0])
 			if err != nil {
 				return err
 			}
-			return a.rows(cmd.Context(), "SHOW CREATE TABLE "+quoted(args[0]), func(row []byte) error {
+			a, err := newTableAPI(cmd, database)
+			if err != nil {
+				return err
+			}
+			return a.rows(cmd.Context(), "SHOW CREATE TABLE "+quoted(table), func(row []byte) error {
 				var t struct {
 					Statement string `json:"Create Table"`
 				}
@@ -189,7 +192,7 @@ by their time: ttl=30d, ttl=12h, ttl=forever.`,
 				}
 				pairs = append(pairs, literal(key)+"="+literal(value))
 			}
-			return changeTable(cmd, *db, args[0], "ALTER TABLE "+quoted(args[0])+" SET "+strings.Join(pairs, ", "), "changed")
+			return changeTable(cmd, *db, args[0], "ALTER TABLE", "SET "+strings.Join(pairs, ", "), "changed")
 		},
 	}
 }
@@ -205,7 +208,7 @@ func newTableUnsetCommand(db *string) *cobra.Command {
 			for _, key := range args[1:] {
 				keys = append(keys, literal(key))
 			}
-			return changeTable(cmd, *db, args[0], "ALTER TABLE "+quoted(args[0])+" UNSET "+strings.Join(keys, ", "), "changed")
+			return changeTable(cmd, *db, args[0], "ALTER TABLE", "UNSET "+strings.Join(keys, ", "), "changed")
 		},
 	}
 }
@@ -217,17 +220,28 @@ func newTableRenameCommand(db *string) *cobra.Command {
 		Example: "  cordwood table rename access access_2025",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeTable(cmd, *db, args[0], "ALTER TABLE "+quoted(args[0])+" RENAME TO "+quoted(args[1]), "renamed")
+			database, _, err := tableName(cmd, *db, args[0])
+			if err != nil {
+				return err
+			}
+			other, name, err := tableName(cmd, database, args[1])
+			if err != nil {
+				return err
+			}
+			if other != database {
+				return usageError{fmt.Errorf("the table stays in its database %s: %s names another one", database, args[1])}
+			}
+			return changeTable(cmd, *db, args[0], "ALTER TABLE", "RENAME TO "+quoted(name), "renamed")
 		},
 	}
 }
 
 func newTableDropCommand(db *string) *cobra.Command {
-	return newRemovalCommand(db, "drop", "Remove a table with all its rows", "DROP TABLE ", "dropped")
+	return newRemovalCommand(db, "drop", "Remove a table with all its rows", "DROP TABLE", "dropped")
 }
 
 func newTableTruncateCommand(db *string) *cobra.Command {
-	return newRemovalCommand(db, "truncate", "Remove all rows of a table", "TRUNCATE TABLE ", "truncated")
+	return newRemovalCommand(db, "truncate", "Remove all rows of a table", "TRUNCATE TABLE", "truncated")
 }
 
 // newRemovalCommand makes a command that asks first, or wants --yes where nobody can
@@ -242,11 +256,15 @@ func newRemovalCommand(db *string, verb, short, statement, done string) *cobra.C
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
-				if err := confirm(cmd, fmt.Sprintf("%s table %s of database %s with its rows?", verb, args[0], *db)); err != nil {
+				database, table, err := tableName(cmd, *db, args[0])
+				if err != nil {
+					return err
+				}
+				if err := confirm(cmd, fmt.Sprintf("%s table %s of database %s with its rows?", verb, table, database)); err != nil {
 					return err
 				}
 			}
-			return changeTable(cmd, *db, args[0], statement+quoted(args[0]), done)
+			return changeTable(cmd, *db, args[0], statement, "", done)
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
@@ -279,14 +297,19 @@ func ask(cmd *cobra.Command, question, instead string) (string, error) {
 	return strings.TrimSpace(answer), nil
 }
 
-func changeTable(cmd *cobra.Command, db, table, statement, done string) error {
-	a, err := newTableAPI(cmd, db)
+// changeTable runs a statement about a table, whose name stands between verb and rest.
+func changeTable(cmd *cobra.Command, db, name, verb, rest, done string) error {
+	database, table, err := tableName(cmd, db, name)
 	if err != nil {
 		return err
 	}
-	if err := a.change(cmd.Context(), statement); err != nil {
+	a, err := newTableAPI(cmd, database)
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s %s.%s\n", done, db, table)
+	if err := a.change(cmd.Context(), strings.TrimSpace(verb+" "+quoted(table)+" "+rest)); err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", done, schema.FormatTableName(database, table))
 	return nil
 }

@@ -41,7 +41,11 @@ says so on standard error. It ends when the table is dropped.`,
 			if output != "table" && output != "ndjson" {
 				return usageError{fmt.Errorf("--output %s: use ndjson or table", output)}
 			}
-			if err := checkDuration("since", since); err != nil {
+			if _, err := parseDuration("since", since); err != nil {
+				return err
+			}
+			database, table, err := tableName(cmd, db, args[0])
+			if err != nil {
 				return err
 			}
 			c, err := newClient(cmd, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) })
@@ -51,7 +55,7 @@ says so on standard error. It ends when the table is dropped.`,
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			f := &follower{
-				client: c, query: url.Values{"db": {db}, "table": {args[0]}, "where": {where}, "since": {since}},
+				client: c, query: url.Values{"db": {database}, "table": {table}, "where": {where}, "since": {since}},
 				out: newTailPrinter(cmd.OutOrStdout(), output), errOut: cmd.ErrOrStderr(), now: time.Now, pause: time.Second, silence: 45 * time.Second,
 			}
 			return f.run(ctx)

@@ -36,7 +36,7 @@ func tailServer(t *testing.T, texts ...string) (*follower, *bytes.Buffer, *bytes
 		}
 	}))
 	t.Cleanup(s.Close)
-	c, err := client.New(client.Config{Server: s.URL, Attempts: 1})
+	c, err := client.New(client.Config{Servers: []string{s.URL}, Attempts: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,8 +22,8 @@ type answer struct {
 	body   string
 }
 
-// server answers from a script, the last line for ever, and notes what it was asked.
-func server(t *testing.T, script ...answer) (*httptest.Server, *[]*http.Request) {
+// scripted answers from a script, the last line for ever, and notes what it was asked.
+func scripted(t *testing.T, script ...answer) (*httptest.Server, *[]*http.Request) {
 	t.Helper()
 	var asked []*http.Request
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -55,9 +55,9 @@ func newClient(t *testing.T, cfg Config, waits *[]time.Duration) *Client {
 }
 
 func TestDoSendsWhatItIsGiven(t *testing.T) {
-	s, asked := server(t, answer{200, nil, "fine"})
+	s, asked := scripted(t, answer{200, nil, "fine"})
 	var waits []time.Duration
-	c := newClient(t, Config{Server: s.URL + "/", User: "ann:p:w", UserAgent: "cordwood/test"}, &waits)
+	c := newClient(t, Config{Servers: []string{s.URL + "/"}, User: "ann:p:w", UserAgent: "cordwood/test"}, &waits)
 	resp, err := c.Do(context.Background(), Request{
 		Method: http.MethodPost, Path: "/v1/ingest", Query: url.Values{"a": {"x y"}},
 		Header: http.Header{"Content-Type": {"text/plain"}}, Body: []byte("hello"),
@@ -105,10 +105,10 @@ func TestDoRetries(t *testing.T) {
 		{"plain text", []answer{{404, map[string]string{"x-svc-err-code": "7"}, " page not found\n"}}, 1, "page not found (server answered 404, code 7)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, asked := server(t, tt.script...)
+			s, asked := scripted(t, tt.script...)
 			var waits []time.Duration
 			told := 0
-			c := newClient(t, Config{Server: s.URL, Attempts: 4, OnRetry: func(error, time.Duration) { told++ }}, &waits)
+			c := newClient(t, Config{Servers: []string{s.URL}, Attempts: 4, OnRetry: func(error, time.Duration) { told++ }}, &waits)
 			resp, err := c.Do(context.Background(), Request{Method: http.MethodPost, Path: "/x", Body: []byte("abc")})
 			if err == nil {
 				resp.Body.Close()
@@ -141,13 +141,13 @@ func TestDoRetriesWhatHasAKey(t *testing.T) {
 		{504, nil, "the balancer saw no answer"},
 	} {
 		for key, sent := range map[string]int{"": 1, "k1": 2} {
-			s, asked := server(t, first, answer{200, nil, ""})
+			s, asked := scripted(t, first, answer{200, nil, ""})
 			var waits []time.Duration
 			r := Request{Method: http.MethodPost, Path: "/x", Header: http.Header{}}
 			if key != "" {
 				r.Header.Set("Idempotency-Key", key)
 			}
-			resp, err := newClient(t, Config{Server: s.URL}, &waits).Do(context.Background(), r)
+			resp, err := newClient(t, Config{Servers: []string{s.URL}}, &waits).Do(context.Background(), r)
 			if err == nil {
 				resp.Body.Close()
 			}
@@ -168,7 +168,7 @@ func TestDoForever(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
 	waits := 0
-	c, err := New(Config{Server: s.URL, Forever: true, Attempts: 2, Wait: func(context.Context, time.Duration) error {
+	c, err := New(Config{Servers: []string{s.URL}, Forever: true, Attempts: 2, Wait: func(context.Context, time.Duration) error {
 		if waits++; waits == 50 {
 			return context.Canceled
 		}
@@ -186,7 +186,7 @@ func TestDoWithoutServer(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
 	var waits []time.Duration
-	c := newClient(t, Config{Server: s.URL, Attempts: 3}, &waits)
+	c := newClient(t, Config{Servers: []string{s.URL}, Attempts: 3}, &waits)
 	_, err := c.Do(context.Background(), Request{Method: http.MethodGet, Path: "/"})
 	if err == nil || !strings.HasPrefix(err.Error(), "no server at http://127.0.0.1") || len(waits) != 2 {
 		t.Errorf("%d waits, %v", len(waits), err)
@@ -194,9 +194,9 @@ func TestDoWithoutServer(t *testing.T) {
 }
 
 func TestDoStopsWithItsContext(t *testing.T) {
-	s, asked := server(t, answer{503, nil, ""})
+	s, asked := scripted(t, answer{503, nil, ""})
 	ctx, cancel := context.WithCancel(context.Background())
-	c, err := New(Config{Server: s.URL, OnRetry: func(error, time.Duration) { cancel() }})
+	c, err := New(Config{Servers: []string{s.URL}, OnRetry: func(error, time.Duration) { cancel() }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestNew(t *testing.T) {
 		"http://":           "",
 		"http://h:notaport": "",
 	} {
-		c, err := New(Config{Server: server})
+		c, err := New(Config{Servers: []string{server}})
 		if want == "" {
 			if err == nil {
 				t.Errorf("%q is accepted", server)
@@ -229,7 +229,7 @@ func TestNew(t *testing.T) {
 		}
 	}
 	for _, user := range []string{"ann", ":x", "ann:"} {
-		if _, err := New(Config{Server: "h", User: user}); err == nil {
+		if _, err := New(Config{Servers: []string{"h"}, User: user}); err == nil {
 			t.Errorf("user %q is accepted", user)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 
 func TestServerThatIsNotThereIsGivenUp(t *testing.T) {
 	waits := 0
-	c, err := New(Config{Server: "http://127.0.0.1:1", Wait: func(context.Context, time.Duration) error { waits++; return nil }})
+	c, err := New(Config{Servers: []string{"http://127.0.0.1:1"}, Wait: func(context.Context, time.Duration) error { waits++; return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestServerThatIsNotThereIsGivenUp(t *testing.T) {
 // TestUnreachable says what is wrong with addresses at which nobody answers.
 func TestUnreachable(t *testing.T) {
 	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
-	c, err := New(Config{Server: "garbage"})
+	c, err := New(Config{Servers: []string{"garbage"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestUnreachable(t *testing.T) {
 		{io.EOF, "closed the connection without an answer", "cordwood serve"},
 		{errors.New("odd"), "http://garbage: odd", "--server"},
 	} {
-		got := c.explain(tt.err)
+		got := c.explain(c.servers[0], tt.err)
 		if !errors.Is(got, tt.err) || !strings.Contains(got.Error(), tt.want) || strings.Contains(got.Error(), tt.lack) {
 			t.Errorf("%v: %v, want %q and not %q", tt.err, got, tt.want, tt.lack)
 		}
@@ -81,7 +81,7 @@ func TestWrongPorts(t *testing.T) {
 		"https://" + strings.TrimPrefix(plain.URL, "http://"): "write http://",
 		silent.Addr().String():                                "4001 is the one between nodes",
 	} {
-		c, err := New(Config{Server: server, Attempts: 1})
+		c, err := New(Config{Servers: []string{server}, Attempts: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

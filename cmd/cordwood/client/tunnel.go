@@ -34,21 +34,22 @@ func (c *Client) Tunnel(ctx context.Context) (*grpc.ClientConn, error) {
 	transport.ForceAttemptHTTP2 = false
 	transport.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
 	transport.TLSClientConfig = &tls.Config{NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12}
-	upgraded := *c
-	upgraded.http = &http.Client{Transport: transport}
-	first, err := upgraded.upgrade(ctx, true)
+	upgraded := &Client{cfg: c.cfg, servers: c.servers, now: c.now, http: &http.Client{Transport: transport}}
+	upgraded.current.Store(c.current.Load())
+	first, err := upgraded.upgrade(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ready := make(chan net.Conn, 1)
 	ready <- first
-	return grpc.NewClient("passthrough:///"+c.base,
+	upgraded.cfg.Attempts = 1 // gRPC has a backoff of its own
+	return grpc.NewClient("passthrough:///"+upgraded.Server(),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			select {
 			case conn := <-ready:
 				return conn, nil
 			default:
-				return upgraded.upgrade(ctx, false)
+				return upgraded.upgrade(ctx)
 			}
 		}),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // the tunnel has TLS if the server has
@@ -60,17 +61,11 @@ func (c *Client) Tunnel(ctx context.Context) (*grpc.ClientConn, error) {
 }
 
 // upgrade asks the server to make a connection one for calls.
-func (c *Client) upgrade(ctx context.Context, patient bool) (net.Conn, error) {
+func (c *Client) upgrade(ctx context.Context) (net.Conn, error) {
 	r := Request{Method: http.MethodGet, Path: tunnelPath, Header: http.Header{"Connection": {"Upgrade"}, "Upgrade": {tunnelProtocol}}}
-	var resp *http.Response
-	var err error
-	if patient {
-		resp, err = c.Do(ctx, r)
-	} else {
-		resp, err = c.send(ctx, r)
-	}
+	resp, err := c.Do(ctx, r)
 	if e := (*Error)(nil); errors.As(err, &e) && e.Status == http.StatusNotFound {
-		return nil, fmt.Errorf("the server %s does not know backups: it is too old, or this is its --http-v1-addr", c.base)
+		return nil, fmt.Errorf("the server %s does not know backups: it is too old, or this is its --http-v1-addr", c.Server())
 	}
 	if err != nil {
 		return nil, err
@@ -78,7 +73,7 @@ func (c *Client) upgrade(ctx context.Context, patient bool) (net.Conn, error) {
 	body, ok := resp.Body.(io.ReadWriteCloser)
 	if !ok || resp.StatusCode != http.StatusSwitchingProtocols {
 		resp.Body.Close()
-		return nil, fmt.Errorf("the server %s answered %s to a request for a connection: is there a proxy in between that does not let it through?", c.base, resp.Status)
+		return nil, fmt.Errorf("the server %s answered %s to a request for a connection: is there a proxy in between that does not let it through?", c.Server(), resp.Status)
 	}
 	return tunnelConn{body}, nil
 }

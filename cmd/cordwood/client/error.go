@@ -1,0 +1,126 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// maxErrorBody bounds what is read of an answer that is an error.
+const maxErrorBody = 64 << 10
+
+// Error is an answer that is an error.
+type Error struct {
+	// Status is the HTTP status.
+	Status int
+	// Code is the server's own code, 0 if it gave none.
+	Code int
+	// Msg is the server's text.
+	Msg string
+	// Partial says, as "3/5", that so many parts of a write were stored although the
+	// whole failed; empty if nothing was.
+	Partial string
+	// Unknown says that rows may have been stored although the request failed.
+	Unknown bool
+	// retryAfter is how long the server asks to wait; 0 if it does not say.
+	retryAfter time.Duration
+}
+
+// Error is the server's reason, and behind it how it answered.
+func (e *Error) Error() string {
+	answer := fmt.Sprintf("server answered %d", e.Status)
+	if e.Code != 0 {
+		answer += fmt.Sprintf(", code %d", e.Code)
+	}
+	s := answer
+	if e.Msg != "" {
+		s = e.Msg + " (" + answer + ")"
+	}
+	if e.Status == http.StatusUnauthorized {
+		s += "; give --user NAME:PASSWORD or set CORDWOOD_USER"
+	}
+	if e.Partial != "" {
+		s += "; " + e.Partial + " of its parts were stored"
+	}
+	return s
+}
+
+func asError(err error) (*Error, bool) {
+	e := (*Error)(nil)
+	return e, errors.As(err, &e)
+}
+
+// explain says of a request that got no answer what to do about it.
+func (c *Client) explain(s server, err error) error {
+	if e := (*url.Error)(nil); errors.As(err, &e) {
+		err = e.Err
+	}
+	name := (*net.DNSError)(nil)
+	switch {
+	case errors.As(err, &name) && name.IsNotFound:
+		return fmt.Errorf("no server at %s: the name %q does not resolve, check %s: %w", s.base, name.Name, c.cfg.Flag, err)
+	case errors.As(err, &name):
+		return fmt.Errorf("no server at %s: the name %q could not be looked up: %w", s.base, name.Name, err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("no server at %s: start one with '%s' or give %s: %w", s.base, c.cfg.Serve, c.cfg.Flag, err)
+	case dialing(err):
+		return fmt.Errorf("no connection to %s: check %s, and the network in between: %w", s.base, c.cfg.Flag, err)
+	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
+		return fmt.Errorf("%s closed the connection without an answer: it stopped, or this is no port for users (4000 by default; 4001 is the one between nodes): %w", s.base, err)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Errorf("%s speaks HTTP without TLS: write http:// in %s: %w", s.base, c.cfg.Flag, err)
+	}
+	return fmt.Errorf("%s: %w", s.base, err)
+}
+
+// readError makes an Error of an answer.
+func readError(resp *http.Response) *Error {
+	e := &Error{
+		Status:     resp.StatusCode,
+		Partial:    resp.Header.Get("X-Ingest-Partial"),
+		Unknown:    resp.Header.Get("X-Svc-Outcome") == "unknown",
+		retryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now()),
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	var shape struct {
+		Code  int    `json:"code"`
+		Error string `json:"error"`
+	}
+	if err == nil && json.Unmarshal(body, &shape) == nil && shape.Error != "" {
+		e.Code, e.Msg = shape.Code, shape.Error
+		return e
+	}
+	if e.Msg = strings.TrimSpace(string(body)); len(e.Msg) > 300 {
+		e.Msg = strings.ToValidUTF8(e.Msg[:300], "") + "…"
+	}
+	if e.Msg == "" {
+		e.Msg = http.StatusText(resp.StatusCode)
+	}
+	e.Code, _ = strconv.Atoi(resp.Header.Get("x-svc-err-code"))
+	return e
+}
+
+// retryAfter reads the header of that name, in seconds or as a date.
+func retryAfter(v string, now time.Time) time.Duration {
+	if seconds, err := strconv.Atoi(strings.TrimSpace(v)); err == nil {
+		return min(time.Duration(max(seconds, 0)), maxWait/time.Second) * time.Second
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return max(t.Sub(now), 0)
+	}
+	return 0
+}
+
+// dialing tells whether err is that of a connection that did not come about.
+func dialing(err error) bool {
+	op := (*net.OpError)(nil)
+	return errors.As(err, &op) && op.Op == "dial"
+}
