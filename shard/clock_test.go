@@ -149,6 +149,9 @@ func TestPaceOfClocks(t *testing.T) {
 			h := column.Header{Session: column.KeyedBit | 7, Seq: uint64(i)}
 			st.note(&h)
 			keys = append(keys, key{h, passed})
+			if i%10 != 0 {
+				continue // what is wrong about a key stays so for longer than this
+			}
 			for _, k := range keys {
 				age := passed - k.added
 				have, _ := st.seen(&k.h)
@@ -157,7 +160,7 @@ func TestPaceOfClocks(t *testing.T) {
 				}
 			}
 			if len(keys) > 400 {
-				keys = keys[100:]
+				keys = keys[len(keys)-300:]
 			}
 		}
 	}
