@@ -137,7 +137,7 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 		SkipError: p.skipError, IgnoreErrors: p.ignoreErrors,
 		Ended: ctx.Err, Steps: s.cfg.PipelineSteps,
 		DatabaseTTL: databaseTTL(s.cfg.Catalog, p.database),
-		Hints: p.hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now, NoClientVariables: s.cfg.NoClientVariables,
+		Hints:       p.hints, AutoCreate: !s.cfg.NoAutoCreate, Now: s.cfg.Now, NoClientVariables: s.cfg.NoClientVariables,
 	}
 	repaired := 0
 	opt := native.Options{SkipError: p.skipError, IgnoreErrors: p.ignoreErrors, OnRepair: func() { repaired++ }}
@@ -222,7 +222,7 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 	expired, told := expiredRows(out)
 	warnings = append(warnings, told...)
 	return ingestResult{
-		expired: expired,
+		expired:  expired,
 		warnings: warnings, stored: store, written: written, skipped: out.Skipped, skippedBy: out.SkippedBy, reasons: out.Reasons, writeCost: time.Since(start),
 	}, nil
 }
