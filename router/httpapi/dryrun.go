@@ -282,6 +282,7 @@ func (s *Server) runDry(r *http.Request, d *dryRun) (*dryOutput, []*dryTable, er
 	q := d.request
 	q.OnSkip = func(reason pipeline.Reason) { d.skipReasons = append(d.skipReasons, reason) }
 	if d.trace {
+		q.WholeRecords = !q.SkipError
 		q.SkipError = true
 		q.Trace = func(t pipeline.RecordTrace) { d.traced = append(d.traced, t) }
 	}

@@ -146,6 +146,7 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 	if store {
 		kept = newRejects(p, kind, s.cfg.Now().UnixNano(), s.cfg.RejectsTTL, s.cfg.Catalog)
 		q.OnSkip, opt.OnRefuse = kept.onSkip, kept.onRefuse
+		q.WholeRecords = true // a record that is kept is sent again whole
 	}
 	var leave func()
 	q.Reserve = func(bytes int64) error {

@@ -24,7 +24,7 @@ func TestExpiredRowsAreCounted(t *testing.T) {
 		want   int // of rows that are 0, 1, 2, … days old, again and again, up to 9 days
 	}{
 		{"no ttl", func(*Request) {}, 100, 0},
-		{"table", func(q *Request) { q.Catalog = oneTable{existing} }, 100, 20},
+		{"table", func(q *Request) { q.Catalog = tables{"t": existing} }, 100, 20},
 		{"hint", hints(map[string]string{"ttl": "4d"}), 100, 50},
 		{"database", func(q *Request) { q.DatabaseTTL = "4days" }, 100, 50},
 		{"hint before database", func(q *Request) { q.DatabaseTTL, q.Hints = "1day", map[string]string{"ttl": "4d"} }, 100, 50},
@@ -52,11 +52,4 @@ func TestExpiredRowsAreCounted(t *testing.T) {
 			}
 		})
 	}
-}
-
-// oneTable is a catalog of one table.
-type oneTable struct{ table *schema.Table }
-
-func (c oneTable) Table(database, name string) (*schema.Table, bool) {
-	return c.table, database == c.table.Database && name == c.table.Name
 }

@@ -33,6 +33,7 @@ func request(change ...func(*Request)) *Request {
 
 func skipErrors(q *Request)   { q.SkipError = true }
 func ignoreErrors(q *Request) { q.IgnoreErrors = true }
+func wholeRecords(q *Request) { q.WholeRecords = true }
 
 func levels(n int) func(*Request)       { return func(q *Request) { q.MaxNestedLevels = n } }
 func maxColumnsOf(n int) func(*Request) { return func(q *Request) { q.MaxColumns = n } }

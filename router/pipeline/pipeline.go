@@ -49,8 +49,12 @@ type Request struct {
 	// MaxNestedLevels is the most segments that flattening gives a column name;
 	// 0 or less: DefaultNestedLevels.
 	MaxNestedLevels int
-	// SkipError drops records that fail and goes on.
+	// SkipError drops records that fail and goes on. Of a record that becomes several rows, it drops
+	// the rows that fail.
 	SkipError bool
+	// WholeRecords drops all rows of a record of which one fails, for whoever keeps skipped records
+	// to send them again.
+	WholeRecords bool
 	// OnSkip, if not nil, is told of every record that is skipped, as it is skipped.
 	OnSkip func(Reason)
 	// NoClientVariables refuses records that come with variables (svc_ttl and so on), which

@@ -132,7 +132,7 @@ processors:
 			t
 			n Int8: 3 -
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1`},
-		{"all rows of a record or none", many, []func(*Request){skipErrors}, `[{"a":1},{"a":2,"b":3,"c":300},{"a":5}]`, `
+		{"all rows of a record or none", many, []func(*Request){skipErrors, wholeRecords}, `[{"a":1},{"a":2,"b":3,"c":300},{"a":5}]`, `
 			t_eu
 			n Int8: 1 5
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+2
@@ -143,7 +143,7 @@ processors:
 			n Int8: - -
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+2
 			skipped 1 of 3: record 1: Transform of field "n": expected Int8, found integer: 300`},
-		{"columns of rows taken back", "processors: [{vrl: {source: '[{\"a\": 1, \"b\": .b}, {\"a\": .x}]'}}]", []func(*Request){skipErrors}, `[{"x":"y","b":1},{"b":"z","x":2}]`, `
+		{"columns of rows taken back", "processors: [{vrl: {source: '[{\"a\": 1, \"b\": .b}, {\"a\": .x}]'}}]", []func(*Request){skipErrors, wholeRecords}, `[{"x":"y","b":1},{"b":"z","x":2}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+1 now+1
 			a Int64: 1 2

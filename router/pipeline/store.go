@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -11,17 +12,23 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// storeMany stores the elements of an array, each a row, all of them or none.
+// storeMany stores the elements of an array, each a row: all of them or none, or with
+// Request.SkipError and without WholeRecords those that do not fail.
 func (r *runner) storeMany(v value.Value) error {
 	r.marks = r.marks[:0]
 	for i, e := range v.Array().Peek() {
-		if e.Kind() != value.Object {
-			return r.undo(&kindError{SkipProcessor, errs.New(errs.InvalidArguments, "element %d of the list that the processors made must be map: %s", i, processor.Describe(e))})
-		}
-		r.rec.Value = e
-		d, err := r.store()
+		before := r.notes
+		d, err := r.storeElement(i, e)
 		if err != nil {
-			return r.undo(err)
+			if !r.skipsElement(err) {
+				return r.undo(err)
+			}
+			r.notes = before
+			if e.Kind() == value.Object && !r.rec.Quiet {
+				err = WithKind(KindOf(err), errs.Wrap(errs.InvalidArguments, err, "element %d of the list that the processors made", i))
+			}
+			r.refuseElement(err)
+			continue
 		}
 		r.marks = append(r.marks, mark{d, d.rows.Rows() - 1})
 	}
@@ -31,6 +38,28 @@ func (r *runner) storeMany(v value.Value) error {
 		}
 	}
 	return nil
+}
+
+func (r *runner) storeElement(i int, e value.Value) (*dest, error) {
+	if e.Kind() != value.Object {
+		return nil, &kindError{SkipProcessor, errs.New(errs.InvalidArguments, "element %d of the list that the processors made must be map: %s", i, processor.Describe(e))}
+	}
+	r.rec.Value = e
+	return r.store()
+}
+
+// skipsElement reports whether an element that failed is left out, and the others stored.
+func (r *runner) skipsElement(err error) bool {
+	f := (*fatal)(nil)
+	return r.req.SkipError && !r.req.WholeRecords && !errors.As(err, &f)
+}
+
+// refuseElement counts an element that is left out.
+func (r *runner) refuseElement(err error) {
+	if r.trace != nil {
+		r.trace.refused(err)
+	}
+	r.top().skips.add(r.records, err, r.req.OnSkip)
 }
 
 func (r *runner) undo(err error) error {

@@ -28,7 +28,7 @@ type RecordTrace struct {
 	Outcome Outcome
 	// Rows are the rows that it became.
 	Rows []RowTrace
-	// Error says why it failed.
+	// Error says why it failed, or why one of its rows was left out.
 	Error *StepError
 }
 
@@ -152,6 +152,8 @@ func (t *tracer) end(r *runner, err error) {
 	case err != nil:
 		rec.Outcome, rec.Rows = Failed, nil
 		rec.Error = t.explain(err)
+	case len(rec.Rows) == 0 && rec.Error != nil:
+		rec.Outcome = Failed
 	case len(rec.Rows) == 0:
 		rec.Outcome = Dropped
 	default:
@@ -160,6 +162,10 @@ func (t *tracer) end(r *runner, err error) {
 	r.req.Trace(*rec)
 	t.record, t.was = RecordTrace{}, value.Value{}
 }
+
+// refused notes that one of the rows that the record would become is left out; the last such
+// error is kept.
+func (t *tracer) refused(err error) { t.record.Error = t.explain(err) }
 
 func (t *tracer) explain(err error) *StepError {
 	e := &StepError{Pipeline: t.at.name, Position: -1, Reason: err.Error()}
