@@ -50,6 +50,9 @@ var optionNames = []string{
 	OptionPartitions, OptionPhysicalTable, OptionSkipWAL, OptionSSTFormat, OptionTTL,
 }
 
+// OptionNames lists the options that OptionName knows, by their own names.
+func OptionNames() []string { return slices.Clone(optionNames) }
+
 // OptionName returns the option that a pipeline variable, a header hint or SQL calls
 // by name: the option's own name, optionally after `svc_`, or the alias `table_ttl`.
 func OptionName(name string) (option string, ok bool) {

@@ -61,6 +61,21 @@ func TestBodyThatBreaksOff(t *testing.T) {
 // What is stored otherwise than it came is told in the answer.
 func TestChangesAreTold(t *testing.T) {
 	f := newPipelineFixture(t)
+	for _, headers := range []struct{ name, value, want string }{
+		{"x-svc-hints", "tll=1d", `header x-svc-hints: "tll" is not known; is ttl meant?`},
+		{"x-svc-pipeline-params", "max_nested_level=3", "is max_nested_levels meant?"},
+	} {
+		for _, url := range []string{ingestURL, "/v1/pipelines/_dryrun?table=t&pipeline_name=svc_identity"} {
+			r := httptest.NewRequest("POST", url, strings.NewReader(`{"a":1}`))
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set(headers.name, headers.value)
+			w := httptest.NewRecorder()
+			f.Handler().ServeHTTP(w, r)
+			if got := w.Header().Get("X-Svc-Warnings"); w.Code != 200 || !strings.Contains(got, headers.want) {
+				t.Errorf("%s, %s: %d, warnings %q, %s", url, headers.value, w.Code, got, w.Body)
+			}
+		}
+	}
 	for _, tt := range []struct{ ctype, body, want string }{
 		{"application/json", `[{"svc_timestamp":1,"a":1},{"a":2},{"svc_timestamp":3}]`, `2 values of the field "svc_timestamp" were not stored`},
 		{"application/json", `{"a":1,"a":2}`, "1 keys came more than once"},

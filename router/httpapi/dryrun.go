@@ -59,6 +59,7 @@ type dryRun struct {
 	trace       bool
 	traced      []pipeline.RecordTrace
 	skipReasons []pipeline.Reason
+	warnings    []string // what headers say without effect
 }
 
 // dryRunForm is the JSON form of a request, whose data is a text within.
@@ -75,21 +76,24 @@ type dryRunForm struct {
 
 func (s *Server) handleDryRun(w http.ResponseWriter, r *http.Request) {
 	x := exchangeOf(r)
-	out, skips, err := s.dryRun(x, r)
+	out, d, err := s.dryRun(x, r)
 	if err != nil {
 		WriteError(w, r, err)
 		return
 	}
 	h := w.Header()
 	h.Set(headerExecutionTime, strconv.FormatInt(x.millis(), 10))
-	h.Set(headerSkipped, strconv.Itoa(len(skips)))
-	if len(skips) > 0 {
-		h.Set(headerSkipReasons, skipReasons(skips))
+	h.Set(headerSkipped, strconv.Itoa(len(d.skipReasons)))
+	if len(d.skipReasons) > 0 {
+		h.Set(headerSkipReasons, skipReasons(d.skipReasons))
+	}
+	for _, warning := range d.warnings {
+		h.Add(headerWarnings, headerText(warning))
 	}
 	writeJSON(w, http.StatusOK, out)
 }
 
-func (s *Server) dryRun(x *exchange, r *http.Request) ([]byte, []pipeline.Reason, error) {
+func (s *Server) dryRun(x *exchange, r *http.Request) ([]byte, *dryRun, error) {
 	query, err := params.Parse(r.URL.RawQuery)
 	if err != nil {
 		return nil, nil, err
@@ -109,12 +113,12 @@ func (s *Server) dryRun(x *exchange, r *http.Request) ([]byte, []pipeline.Reason
 	}
 	defer out.release()
 	if d.trace {
-		return s.traceAnswer(x, d, tables), d.skipReasons, nil
+		return s.traceAnswer(x, d, tables), d, nil
 	}
 	if err := s.refuseTables(d, tables); err != nil {
 		return nil, nil, err
 	}
-	return appendTables(nil, tables, nil), d.skipReasons, nil
+	return appendTables(nil, tables, nil), d, nil
 }
 
 // readDryRun reads a request in either form.
@@ -185,13 +189,18 @@ func (s *Server) dryRunRequest(r *http.Request, query params.Values, d *dryRun) 
 	if q.IgnoreErrors, err = query.Bool("ignore_errors", false); err != nil {
 		return err
 	}
-	extra := params.ParsePipelineParams(params.Header(r.Header, "X-Svc-Pipeline-Params"))
+	extra, err := params.ParsePipelineParams(params.Header(r.Header, "X-Svc-Pipeline-Params"))
+	if err != nil {
+		return err
+	}
+	q.Hints, d.warnings = params.ParseHints(r.Header)
+	d.warnings = append(d.warnings, extra.Warnings...)
 	if extra.HasSkipError {
 		q.SkipError = extra.SkipError
 	}
 	q.MaxNestedLevels, q.MaxColumns, q.TimestampColumn = extra.MaxNestedLevels, s.cfg.MaxColumns, s.cfg.TimestampColumn
 	q.Ended, q.Steps = r.Context().Err, s.cfg.PipelineSteps
-	q.Hints, q.Now, q.AutoCreate, q.NoClientVariables = params.ParseHints(r.Header), s.cfg.Now, true, s.cfg.NoClientVariables
+	q.Now, q.AutoCreate, q.NoClientVariables = s.cfg.Now, true, s.cfg.NoClientVariables
 	if text, has := query.Lookup("custom_time_index"); has {
 		q.TimeIndex, err = pipeline.ParseTimeIndex(text)
 	}

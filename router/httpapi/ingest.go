@@ -216,7 +216,7 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 	if store {
 		s.metrics.rejects.Add(float64(kept.rows.Rows()))
 	}
-	warnings := out.Warnings
+	warnings := slices.Concat(p.warnings, out.Warnings)
 	if repaired > 0 {
 		warnings = append(warnings, fmt.Sprintf("%d lines are not valid UTF-8: U+FFFD was stored in the place of what is not", repaired))
 	}

@@ -36,6 +36,8 @@ type ingestParams struct {
 	ignoreErrors    bool
 	maxNestedLevels int
 	hints           map[string]string
+	// warnings name what the headers say without effect.
+	warnings []string
 	// onReject says what becomes of records that skip_error drops: drop, store, or ""
 	// for what the server does.
 	onReject string
@@ -50,7 +52,8 @@ type ingestParams struct {
 // readIngestParams reads headers and query string. What it refuses is malformed; what
 // the values mean is check's business.
 func readIngestParams(r *http.Request) (*ingestParams, error) {
-	p := &ingestParams{hints: params.ParseHints(r.Header)}
+	p := &ingestParams{}
+	p.hints, p.warnings = params.ParseHints(r.Header)
 	query, err := params.Parse(r.URL.RawQuery)
 	if err != nil {
 		return nil, err
@@ -90,7 +93,11 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 	}
 	p.timeIndexText, p.hasTimeIndex = query.Lookup("custom_time_index")
 
-	extra := params.ParsePipelineParams(params.Header(r.Header, "X-Svc-Pipeline-Params"))
+	extra, err := params.ParsePipelineParams(params.Header(r.Header, "X-Svc-Pipeline-Params"))
+	if err != nil {
+		return nil, err
+	}
+	p.warnings = append(p.warnings, extra.Warnings...)
 	p.maxNestedLevels = extra.MaxNestedLevels
 	if extra.HasSkipError {
 		p.skipError = extra.SkipError

@@ -2,10 +2,12 @@ package params
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/schema"
 )
 
 // Header returns the first of the named headers that has a value once trimmed, or "".
@@ -42,6 +44,10 @@ func Key(h http.Header) (string, error) {
 // DefaultNestedLevels is the depth to which nested objects become columns.
 const DefaultNestedLevels = 10
 
+// MostNestedLevels is the most that max_nested_levels may be: JSON that is nested deeper counts
+// as malformed.
+const MostNestedLevels = 128
+
 // PipelineParams is what the header x-svc-pipeline-params says.
 type PipelineParams struct {
 	// MaxNestedLevels is the depth to which nested objects become columns, at least 1.
@@ -49,31 +55,41 @@ type PipelineParams struct {
 	// SkipError replaces the query parameter of that name if HasSkipError is set.
 	SkipError    bool
 	HasSkipError bool
+	// Warnings name the parts of the header that have no effect.
+	Warnings []string
 }
 
+var pipelineParamNames = []string{"max_nested_levels", "skip_error", "flatten_json_object"}
+
 // ParsePipelineParams reads the header x-svc-pipeline-params: pairs of key and value,
-// joined by '&', without escapes. The last of equal keys wins; what it does not know or
-// cannot read it ignores.
-func ParsePipelineParams(header string) PipelineParams {
+// joined by '&', without escapes. The last of equal keys wins; what it does not know has no
+// effect but a warning.
+func ParsePipelineParams(header string) (PipelineParams, error) {
 	p := PipelineParams{MaxNestedLevels: DefaultNestedLevels}
+	var without ignored
 	for header != "" {
 		part, rest, _ := strings.Cut(header, "&")
 		header = rest
 		key, value, found := strings.Cut(part, "=")
-		if !found {
-			continue
-		}
-		switch key {
-		case "max_nested_levels":
-			p.MaxNestedLevels = DefaultNestedLevels
-			if n, err := strconv.ParseInt(value, 10, 32); err == nil && n > 0 {
-				p.MaxNestedLevels = int(n)
+		switch {
+		case !found:
+			without.part(part)
+		case key == "max_nested_levels":
+			n, err := strconv.ParseInt(value, 10, 32)
+			if err != nil || n < 1 || n > MostNestedLevels {
+				return p, errs.New(errs.InvalidArguments, "header x-svc-pipeline-params: max_nested_levels is %s, expected: an integer from 1 to %d; without it it is %d",
+					quoted(value), MostNestedLevels, DefaultNestedLevels)
 			}
-		case "skip_error":
+			p.MaxNestedLevels = int(n)
+		case key == "skip_error":
 			p.SkipError, p.HasSkipError = truthy(value), true
+		case key == "flatten_json_object": // always done
+		default:
+			without.name(key, pipelineParamNames)
 		}
 	}
-	return p
+	p.Warnings = without.warnings("x-svc-pipeline-params")
+	return p, nil
 }
 
 // truthy tells whether a text means yes.
@@ -85,9 +101,6 @@ func truthy(s string) bool {
 	return false
 }
 
-// maxHints bounds the hints of one request.
-const maxHints = 100
-
 // singleHints are the hints that have a header of their own, which is deprecated.
 var singleHints = [...]string{
 	"auto_create_table", "ttl", "append_mode", "merge_mode", "physical_table", "skip_wal", "read_preference",
@@ -95,9 +108,9 @@ var singleHints = [...]string{
 
 // ParseHints returns the table options that a request's headers ask for, by the
 // option's name: those of x-svc-hints, a list of k=v, or if there is none those of the
-// single headers x-svc-hint-<option>. Parts that are not k=v are ignored. The result is
-// nil if there are none.
-func ParseHints(h http.Header) map[string]string {
+// single headers x-svc-hint-<option>. Hints are nil if there are none. Warnings name what has
+// no effect.
+func ParseHints(h http.Header) (hints map[string]string, warnings []string) {
 	list := ""
 	if values := h["X-Svc-Hints"]; len(values) > 0 {
 		list = strings.Join(values, ",")
@@ -105,37 +118,49 @@ func ParseHints(h http.Header) map[string]string {
 	if strings.TrimSpace(list) == "" {
 		return singleHintHeaders(h)
 	}
-	var hints map[string]string
-	for list != "" && len(hints) < maxHints {
+	var without ignored
+	for list != "" {
 		part, rest, _ := strings.Cut(list, ",")
 		list = rest
 		key, value, found := strings.Cut(part, "=")
 		if key = strings.TrimSpace(key); !found || key == "" {
+			without.part(part)
+			continue
+		}
+		option, known := schema.OptionName(key)
+		if !known {
+			without.name(key, schema.OptionNames())
 			continue
 		}
 		if hints == nil {
 			hints = make(map[string]string)
 		}
-		hints[key] = strings.TrimSpace(value)
+		hints[option] = strings.TrimSpace(value)
 	}
-	return hints
+	return hints, without.warnings("x-svc-hints")
 }
 
 // singleHint begins the names of the single headers, as net/http keeps them.
 const singleHint = "X-Svc-Hint-"
 
-func singleHintHeaders(h http.Header) map[string]string {
-	some := false
+func singleHintHeaders(h http.Header) (hints map[string]string, warnings []string) {
+	var without ignored
 	for name := range h {
-		some = some || strings.HasPrefix(name, singleHint)
-	}
-	if !some {
-		return nil
-	}
-	var hints map[string]string
-	for _, name := range singleHints {
+		name, ok := strings.CutPrefix(name, singleHint)
+		if !ok {
+			continue
+		}
+		name = strings.ToLower(name)
+		if !slices.Contains(singleHints[:], name) {
+			without.name(name, singleHints[:])
+			continue
+		}
 		v := Header(h, singleHint+name)
-		if v == "" {
+		switch _, known := schema.OptionName(name); {
+		case v == "":
+			continue
+		case !known:
+			without.name(name, nil)
 			continue
 		}
 		if hints == nil {
@@ -143,5 +168,5 @@ func singleHintHeaders(h http.Header) map[string]string {
 		}
 		hints[name] = v
 	}
-	return hints
+	return hints, without.warnings("x-svc-hint-…")
 }

@@ -100,23 +100,25 @@ func TestAccessors(t *testing.T) {
 
 func TestPipelineParams(t *testing.T) {
 	for header, want := range map[string]PipelineParams{
-		"":                                             {MaxNestedLevels: 10},
-		"max_nested_levels=3":                          {MaxNestedLevels: 3},
-		"max_nested_levels=0":                          {MaxNestedLevels: 10},
-		"max_nested_levels=-1":                         {MaxNestedLevels: 10},
-		"max_nested_levels=99999999999":                {MaxNestedLevels: 10},
-		"max_nested_levels= 3":                         {MaxNestedLevels: 10},
-		"max_nested_levels=3&&x&skip_error":            {MaxNestedLevels: 3},
-		"max_nested_levels=3&max_nested_levels=x":      {MaxNestedLevels: 10},
-		"skip_error=true":                              {MaxNestedLevels: 10, SkipError: true, HasSkipError: true},
-		"skip_error=YES&flatten_json_object=false":     {MaxNestedLevels: 10, SkipError: true, HasSkipError: true},
-		"skip_error=true&skip_error=false":             {MaxNestedLevels: 10, HasSkipError: true},
-		"skip_error=":                                  {MaxNestedLevels: 10, HasSkipError: true},
-		"skip_error=a=b&max_nested_levels=2":           {MaxNestedLevels: 2, HasSkipError: true},
-		"skip_error=On&other=1&max_nested_levels=2147": {MaxNestedLevels: 2147, SkipError: true, HasSkipError: true},
+		"":                                  {MaxNestedLevels: 10},
+		"max_nested_levels=3":               {MaxNestedLevels: 3},
+		"max_nested_levels=128":             {MaxNestedLevels: 128},
+		"max_nested_levels=3&&x&skip_error": {MaxNestedLevels: 3, Warnings: []string{`header x-svc-pipeline-params: "skip_error" is no name=value`, `header x-svc-pipeline-params: "x" is no name=value`}},
+		"skip_error=true":                   {MaxNestedLevels: 10, SkipError: true, HasSkipError: true},
+		"skip_error=YES&flatten_json_object=false": {MaxNestedLevels: 10, SkipError: true, HasSkipError: true},
+		"skip_error=true&skip_error=false":         {MaxNestedLevels: 10, HasSkipError: true},
+		"skip_error=":                              {MaxNestedLevels: 10, HasSkipError: true},
+		"skip_error=a=b&max_nested_levels=2":       {MaxNestedLevels: 2, HasSkipError: true},
+		"skip_errors=On&max_nested_levels=21":      {MaxNestedLevels: 21, Warnings: []string{`header x-svc-pipeline-params: "skip_errors" is not known; is skip_error meant?`}},
 	} {
-		if diff := cmp.Diff(want, ParsePipelineParams(header)); diff != "" {
-			t.Errorf("%s: %s", header, diff)
+		got, err := ParsePipelineParams(header)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", header, err, diff)
+		}
+	}
+	for _, text := range []string{"0", "-1", "129", "1000000000", "99999999999", " 3", "x", ""} {
+		if _, err := ParsePipelineParams("max_nested_levels=" + text); err == nil || !strings.Contains(err.Error(), "an integer from 1 to 128; without it it is 10") {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }
@@ -130,24 +132,29 @@ func TestHints(t *testing.T) {
 		return h
 	}
 	for _, tt := range []struct {
-		h    http.Header
-		want map[string]string
+		h        http.Header
+		want     map[string]string
+		warnings []string
 	}{
-		{header(), nil},
-		{header("x-svc-hints", "ttl=7d, append_mode = true"), map[string]string{"ttl": "7d", "append_mode": "true"}},
-		{header("x-svc-hints", "ttl=7d", "x-svc-hints", "comment=a=b"), map[string]string{"ttl": "7d", "comment": "a=b"}},
-		{header("x-svc-hints", "ttl=7d", "x-svc-hint-skip_wal", "true"), map[string]string{"ttl": "7d"}},
-		{header("x-svc-hints", "nonsense,=,,"), nil},
-		{header("x-svc-hints", "  ", "x-svc-hint-ttl", " 1h "), map[string]string{"ttl": "1h"}},
-		{header("X-Svc-Hint-Append_mode", "false", "x-svc-hint-other", "1"), map[string]string{"append_mode": "false"}},
+		{header(), nil, nil},
+		{header("x-svc-hints", "ttl=7d, append_mode = true"), map[string]string{"ttl": "7d", "append_mode": "true"}, nil},
+		{header("x-svc-hints", "ttl=7d", "x-svc-hints", "comment=a=b"), map[string]string{"ttl": "7d", "comment": "a=b"}, nil},
+		{header("x-svc-hints", "ttl=7d", "x-svc-hint-skip_wal", "true"), map[string]string{"ttl": "7d"}, nil},
+		{header("x-svc-hints", "nonsense,=,,"), nil, []string{`header x-svc-hints: "=" is no name=value`, `header x-svc-hints: "nonsense" is no name=value`}},
+		{header("x-svc-hints", "  ", "x-svc-hint-ttl", " 1h "), map[string]string{"ttl": "1h"}, nil},
+		{header("X-Svc-Hint-Append_mode", "false", "x-svc-hint-others", "1"), map[string]string{"append_mode": "false"}, []string{`header x-svc-hint-…: "others" is not known`}},
+		{header("x-svc-hint-read_preference", "leader"), nil, []string{`header x-svc-hint-…: "read_preference" has no effect`}},
+		{header("x-svc-hints", "tll=1d, table_ttl=2d, svc_skip_wal=true"), map[string]string{"ttl": "2d", "skip_wal": "true"}, []string{`header x-svc-hints: "tll" is not known; is ttl meant?`}},
+		{header("x-svc-hints", "apend_mode=true"), nil, []string{`header x-svc-hints: "apend_mode" is not known; is append_mode meant?`}},
 	} {
-		if diff := cmp.Diff(tt.want, ParseHints(tt.h)); diff != "" {
+		hints, warnings := ParseHints(tt.h)
+		if diff := cmp.Diff(tt.want, hints) + cmp.Diff(tt.warnings, warnings); diff != "" {
 			t.Errorf("%v: %s", tt.h, diff)
 		}
 	}
-	many := ParseHints(header("x-svc-hints", strings.Repeat("a=1,", 10)+manyHints(1000)))
-	if len(many) > maxHints {
-		t.Errorf("%d hints", len(many))
+	hints, warnings := ParseHints(header("x-svc-hints", strings.Repeat("a=1,", 10)+manyHints(1000)+"ttl=1d"))
+	if last := len(warnings) - 1; len(hints) != 1 || last != maxIgnored || !strings.HasSuffix(warnings[last], "more parts have no effect") {
+		t.Errorf("hints %v, warnings %q", hints, warnings)
 	}
 }
 
@@ -201,8 +208,9 @@ func FuzzParse(f *testing.F) {
 func FuzzPipelineParams(f *testing.F) {
 	f.Add("max_nested_levels=3&skip_error=1")
 	f.Fuzz(func(t *testing.T, header string) {
-		if p := ParsePipelineParams(header); p.MaxNestedLevels < 1 {
-			t.Fatalf("%q: %d levels", header, p.MaxNestedLevels)
+		p, err := ParsePipelineParams(header)
+		if err == nil && (p.MaxNestedLevels < 1 || p.MaxNestedLevels > MostNestedLevels) || len(p.Warnings) > maxIgnored+1 {
+			t.Fatalf("%q: %+v, %v", header, p, err)
 		}
 	})
 }

@@ -1,0 +1,88 @@
+package params
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// ignored collects the parts of a header that have no effect, so that clients are told.
+type ignored struct {
+	texts []string
+	more  int
+}
+
+const (
+	// maxIgnored is how many parts of a header are named.
+	maxIgnored = 8
+	// maxQuoted bounds what is quoted of a part, in bytes.
+	maxQuoted = 40
+)
+
+func (w *ignored) add(text string) {
+	if len(w.texts) == maxIgnored {
+		w.more++
+		return
+	}
+	if !slices.Contains(w.texts, text) {
+		w.texts = append(w.texts, text)
+	}
+}
+
+// part notes a part that is no key=value; empty ones are none.
+func (w *ignored) part(part string) {
+	if strings.TrimSpace(part) != "" {
+		w.add(quoted(part) + " is no name=value")
+	}
+}
+
+// name notes a name that has no effect, with the nearest of those that have one.
+func (w *ignored) name(name string, known []string) {
+	text := quoted(name) + " is not known"
+	if known == nil {
+		text = quoted(name) + " has no effect"
+	} else if near := nearest(name, known); near != "" {
+		text += "; is " + near + " meant?"
+	}
+	w.add(text)
+}
+
+// warnings are what was noted, in words.
+func (w *ignored) warnings(header string) []string {
+	if len(w.texts) == 0 {
+		return nil
+	}
+	slices.Sort(w.texts)
+	var out []string
+	for _, text := range w.texts {
+		out = append(out, "header "+header+": "+text)
+	}
+	if w.more > 0 {
+		out = append(out, fmt.Sprintf("header %s: %d more parts have no effect", header, w.more))
+	}
+	return out
+}
+
+// quoted is a text of a client for a message.
+func quoted(text string) string {
+	if len(text) > maxQuoted {
+		text = strings.ToValidUTF8(text[:maxQuoted], "") + "…"
+	}
+	return fmt.Sprintf("%q", text)
+}
+
+// nearest is the known name that a text was probably meant to be; empty: none is near.
+func nearest(text string, known []string) string {
+	if len(text) > maxQuoted {
+		return ""
+	}
+	best, distance := "", 1+len(text)/2
+	for _, name := range known {
+		if d := levenshtein.ComputeDistance(strings.ToLower(text), name); d < distance {
+			best, distance = name, d
+		}
+	}
+	return best
+}
