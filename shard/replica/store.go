@@ -141,6 +141,13 @@ func (s *logStore) loaded(covered uint64) {
 	s.loading, s.covered = false, covered
 }
 
+// isLoading tells whether raft has not begun its work.
+func (s *logStore) isLoading() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.loading
+}
+
 // Bytes is about how many bytes of entries the log holds.
 func (s *logStore) Bytes() int64 {
 	s.mu.Lock()
@@ -314,9 +321,10 @@ func (s *logStore) change(what string, do func() error) error {
 
 func (s *logStore) Set(key, val []byte) error {
 	err := s.change("set "+string(key), func() error { return s.backend.Set(key, appendValueSum(key, val)) })
-	if errors.Is(err, errWaitEnded) {
+	if err != nil && !s.isLoading() || errors.Is(err, errWaitEnded) {
 		// Raft panics if it cannot note its term or its vote, and must not go on as if it
-		// had. It is being shut down: its goroutine ends here.
+		// had. It is being shut down, or the log has failed and the process is about to end with
+		// the reason: its goroutine ends here.
 		runtime.Goexit()
 	}
 	return err
