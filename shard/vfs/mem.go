@@ -50,6 +50,32 @@ func (m *Mem) Crash(tail int) {
 	}
 }
 
+// Copy returns a file system with what would survive a crash now.
+func (m *Mem) Copy() *Mem {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := NewMem()
+	for name, d := range m.dirs {
+		to := &memDir{names: map[string]*memFile{}, durable: map[string]*memFile{}}
+		for name, f := range d.durable {
+			c := &memFile{data: append([]byte(nil), f.data[:f.synced]...), synced: f.synced}
+			to.names[name], to.durable[name] = c, c
+		}
+		out.dirs[name] = to
+	}
+	return out
+}
+
+// SetBack puts a copy in the place of everything, as who goes back to a snapshot of a disk does. Every
+// File that is open is unusable afterwards.
+func (m *Mem) SetBack(to *Mem) {
+	to = to.Copy()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gen++
+	m.dirs = to.dirs
+}
+
 // Flip inverts the lowest bit of a byte of a file, as a bad disk may.
 func (m *Mem) Flip(name string, offset int64) error {
 	m.mu.Lock()

@@ -317,11 +317,15 @@ func (l *Load) send(r *request, to *cluster.Node) (done bool) {
 	if rude != "" {
 		rude = fmt.Sprintf("%s from %s: %d %s", rude, to.Name, resp.StatusCode, text)
 	}
-	// What the manual promises to have stored nothing must have stored nothing.
-	maybe := resp.StatusCode == http.StatusRequestTimeout || resp.Header.Get("X-Ingest-Partial") != "" ||
-		strings.Contains(string(text), "unknown") || resp.StatusCode == http.StatusInternalServerError
-	l.note(r, fmt.Sprint(resp.StatusCode), maybe, rude)
+	l.note(r, fmt.Sprint(resp.StatusCode), mayHaveStored(resp, text), rude)
 	return false
+}
+
+// mayHaveStored tells whether rows may be stored whose request got an answer other than 200. What the manual
+// promises to have stored nothing must have stored nothing.
+func mayHaveStored(resp *http.Response, text []byte) bool {
+	return resp.StatusCode == http.StatusRequestTimeout || resp.Header.Get("X-Ingest-Partial") != "" ||
+		strings.Contains(string(text), "unknown") || resp.StatusCode == http.StatusInternalServerError
 }
 
 func (l *Load) note(r *request, answer string, maybe bool, rude string) {

@@ -131,6 +131,9 @@ func (n *Node) Move() {
 // Use has the node run another program, from its next start on.
 func (n *Node) Use(bin string) { n.bin = bin }
 
+// By has the program be run by a command, from its next start on, which must become that program.
+func (n *Node) By(command ...string) { n.wrap = command }
+
 // Keep has a node that was not started keep its data in another folder.
 func (n *Node) Keep(dir string) {
 	n.Dir = dir

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
@@ -26,9 +27,10 @@ func (w *World) check(r *Report) {
 		bad("%v", err)
 		return
 	}
-	all := map[string]map[rowID]int{}
+	all, final := map[string]map[rowID]int{}, map[place]map[rowID]int{}
 	for _, s := range w.shards() {
 		for name, rows := range w.checkShard(r, s, tables, bad) {
+			final[place{name, s.Id}] = rows
 			if all[name] == nil {
 				all[name] = map[rowID]int{}
 			}
@@ -38,6 +40,11 @@ func (w *World) check(r *Report) {
 		}
 	}
 	w.compare(all, bad)
+	for _, t := range w.tables {
+		at := time.Since(w.start)
+		w.answers.note(t.name, 0, answer{"of everything at the end", at, at, all[t.name]})
+	}
+	w.checkReads(final, bad)
 }
 
 // finalTables are the tables as they are now.
@@ -131,13 +138,13 @@ func (w *World) compare(have map[string]map[rowID]int, bad func(string, ...any))
 				unsent++
 			case n > 1 && !t.merges:
 				doubled++
-			case f == refused:
+			case f.fate == refused:
 				refusedRows++
 			}
 		}
 	}
 	for row, f := range w.history.rows {
-		if f == acked && have[w.tables[w.tableOf(row.writer)].name][row] == 0 {
+		if f.fate == acked && have[w.tables[w.tableOf(row.writer)].name][row] == 0 {
 			lost++
 		}
 	}

@@ -156,3 +156,18 @@ func TestMonotonic(t *testing.T) {
 		t.Errorf("a read that goes back: %q", w.violations)
 	}
 }
+
+// TestFaultsOfSeeds has the seeds of make test draw every kind of fault.
+func TestFaultsOfSeeds(t *testing.T) {
+	drawn := map[string]bool{}
+	for seed := uint64(1); seed <= fixedSeeds; seed++ {
+		for _, name := range Draw(seed).Faults {
+			drawn[name] = true
+		}
+	}
+	for _, f := range faults {
+		if !drawn[f.name] {
+			t.Errorf("no seed has the fault %q", f.name)
+		}
+	}
+}

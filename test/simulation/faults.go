@@ -36,6 +36,13 @@ var faults = []fault{
 	{"bit flip", (*World).flipBit},
 	{"slow copy", (*World).slowCopy},
 	{"wrong clock", (*World).wrongClock},
+	{"standstill", (*World).standStill},
+	{"cut learner", (*World).cutLearner},
+	{"crash in an operation", (*World).crashInOperation},
+	{"disk set back", (*World).setBack},
+	{"full disk", (*World).fullDisk},
+	{"slow disk", (*World).slowDisk},
+	{"metadata's disk", (*World).troubledMeta},
 }
 
 func (w *World) breakSomething() {

@@ -21,6 +21,10 @@ type Log struct {
 	Lazy int
 	// archive gets what is cut from the head; may be nil.
 	archive *archive
+	// trouble is what is wrong with the disk; may be nil. If lies is set an append to a full disk is
+	// answered as if it was stored.
+	trouble *trouble
+	lies    bool
 
 	mu      sync.Mutex
 	gen     int
@@ -108,6 +112,26 @@ func (l *Log) cut(lo, hi uint64) {
 	}
 }
 
+// copy returns what would survive a crash now, and setBack puts it in the place of everything. No handle
+// may be open.
+func (l *Log) copy() *Log {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return &Log{
+		entries: maps.Clone(l.entries), sums: maps.Clone(l.sums), first: l.first, last: l.last,
+		values: maps.Clone(l.values), numbers: maps.Clone(l.numbers),
+	}
+}
+
+func (l *Log) setBack(to *Log) {
+	to = to.copy()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gen++
+	l.entries, l.sums, l.first, l.last, l.recent = to.entries, to.sums, to.first, to.last, nil
+	l.values, l.numbers = to.values, to.numbers
+}
+
 // LogHandle is a Log as a process has it open. It is a raft log and stable store.
 type LogHandle struct {
 	log *Log
@@ -161,6 +185,10 @@ func (h *LogHandle) StoreLog(e *raft.Log) error { return h.StoreLogs([]*raft.Log
 
 // StoreLogs appends entries.
 func (h *LogHandle) StoreLogs(entries []*raft.Log) error {
+	err := h.log.trouble.write()
+	if err != nil && !h.log.lies {
+		return err
+	}
 	return h.use(func(l *Log) error {
 		for _, e := range entries {
 			if l.last != 0 && e.Index != l.last+1 {
@@ -174,9 +202,9 @@ func (h *LogHandle) StoreLogs(entries []*raft.Log) error {
 				l.first = e.Index
 			}
 		}
-		if l.Lazy > 0 && len(entries) > 0 {
+		if (l.Lazy > 0 || err != nil) && len(entries) > 0 {
 			l.recent = append(l.recent, entries[0].Index)
-			if len(l.recent) > l.Lazy {
+			if len(l.recent) > l.Lazy && err == nil {
 				l.recent = l.recent[1:]
 			}
 		}
@@ -189,9 +217,22 @@ func (h *LogHandle) DeleteRange(lo, hi uint64) error {
 	return h.use(func(l *Log) error { l.cut(lo, hi); return nil })
 }
 
+// set stores a value or a number. Raft panics if it cannot note its term or its vote: one whose node
+// has crashed is told that it could, and nobody hears what it does then.
+func (h *LogHandle) set(do func(l *Log)) error {
+	err := h.log.trouble.write()
+	if err == nil {
+		err = h.use(func(l *Log) error { do(l); return nil })
+	}
+	if errors.Is(err, errDead) {
+		return nil
+	}
+	return err
+}
+
 // Set stores a value.
 func (h *LogHandle) Set(key, value []byte) error {
-	return h.use(func(l *Log) error { l.values[string(key)] = append([]byte(nil), value...); return nil })
+	return h.set(func(l *Log) { l.values[string(key)] = append([]byte(nil), value...) })
 }
 
 // Get reads a value.
@@ -209,7 +250,7 @@ func (h *LogHandle) Get(key []byte) (v []byte, err error) {
 
 // SetUint64 stores a number.
 func (h *LogHandle) SetUint64(key []byte, value uint64) error {
-	return h.use(func(l *Log) error { l.numbers[string(key)] = value; return nil })
+	return h.set(func(l *Log) { l.numbers[string(key)] = value })
 }
 
 // GetUint64 reads a number.

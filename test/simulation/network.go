@@ -21,6 +21,7 @@ type Network struct {
 	conns map[*conn]string          // the node that an end is on
 	cut   map[way]bool
 	slow  map[way]time.Duration
+	still map[string]bool // nodes that stand still: what they send and are sent waits
 	// delay and jitter are those of every way.
 	delay, jitter time.Duration
 }
@@ -34,7 +35,7 @@ const giveUp = 15 * time.Second
 func NewNetwork(rng *rand.Rand, delay, jitter time.Duration) *Network {
 	return &Network{
 		rng: rng, delay: delay, jitter: jitter, ports: map[string]func(net.Conn){},
-		conns: map[*conn]string{}, cut: map[way]bool{}, slow: map[way]time.Duration{},
+		conns: map[*conn]string{}, cut: map[way]bool{}, slow: map[way]time.Duration{}, still: map[string]bool{},
 	}
 }
 
@@ -84,6 +85,20 @@ func (n *Network) Slow(a, b string, d time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.slow[way{a, b}], n.slow[way{b, a}] = d, d
+}
+
+// Freeze has everything that a node sends and is sent wait, without a limit, as what was sent to a
+// process that was stopped does; or lets it go on.
+func (n *Network) Freeze(node string, still bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.still[node] = still
+}
+
+func (n *Network) isStill(w way) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.still[w.from] || n.still[w.to]
 }
 
 // Heal mends all ways.
@@ -267,6 +282,8 @@ func (c *conn) Read(p []byte) (int, error) {
 		case f.broken:
 			f.mu.Unlock()
 			return 0, io.ErrUnexpectedEOF
+		case len(f.waiting) > 0 && f.net.isStill(f.way):
+			until = time.Now().Add(20 * time.Millisecond)
 		case len(f.waiting) > 0 && f.net.isCut(f.way):
 			if stalled.IsZero() {
 				stalled = time.Now()

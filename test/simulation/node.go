@@ -58,6 +58,10 @@ type Node struct {
 	damaged atomic.Bool
 	// wrong is by how much its clock is off.
 	wrong atomic.Int64
+	// shards and metas are what is wrong with the disk of shards and with that of the metadata.
+	shards, metas trouble
+	// calls and loops are shut while the node stands still: for those who call it, and for raft.
+	calls, loops gate
 
 	mu       sync.Mutex
 	logs     map[string]*Log // by group
@@ -69,10 +73,12 @@ type Node struct {
 }
 
 func newNode(id, dir string, c *cluster) *Node {
-	return &Node{
-		ID: id, disk: vfs.NewMem(), dir: filepath.Join(dir, id), cluster: c, log: c.log.With("node", id), made: time.Now(),
+	n := &Node{
+		ID: id, disk: vfs.NewMem(), dir: filepath.Join(dir, id), cluster: c, made: time.Now(),
 		logs: map[string]*Log{}, created: map[uint32]bool{},
 	}
+	n.log = slog.New(holding{c.log.With("node", id).Handler(), &n.loops})
+	return n
 }
 
 // now is what the clock of the node says, which others may have set; elapsed is how much time has
@@ -105,12 +111,22 @@ func (n *Node) store(group string) *Log {
 	defer n.mu.Unlock()
 	l := n.logs[group]
 	if l == nil {
-		l = NewLog()
-		l.archive = n.cluster.archives.of(group)
-		if n.cluster.mutant == SkipSync && group != "meta" || n.cluster.mutant == SkipMetaSync && group == "meta" {
-			l.Lazy = 3
-		}
+		l = n.newLog(group)
 		n.logs[group] = l
+	}
+	return l
+}
+
+// newLog returns an empty log for a group.
+func (n *Node) newLog(group string) *Log {
+	l := NewLog()
+	l.archive, l.trouble = n.cluster.archives.of(group), &n.shards
+	if group == "meta" {
+		l.trouble = &n.metas
+	}
+	l.lies = n.cluster.mutant == FullLies
+	if n.cluster.mutant == SkipSync && group != "meta" || n.cluster.mutant == SkipMetaSync && group == "meta" {
+		l.Lazy = 3
 	}
 	return l
 }
@@ -155,8 +171,10 @@ func (n *Node) Start() error {
 	return nil
 }
 
-// take takes the running process away; nil if there is none.
+// take takes the running process away; nil if there is none. One that stands still goes on, as it must
+// to come to its end.
 func (n *Node) take() *process {
+	n.goOn()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	p := n.life

@@ -56,6 +56,15 @@ const (
 	StaleRead
 	// StaleCopy reads metadata from a copy without asking the leader how far it must be.
 	StaleCopy
+	// LeaseRead reads from whoever takes itself for the leader, without asking the other members.
+	LeaseRead
+	// LearnersConfirm takes the answers of learners for those of voters, when others are asked
+	// whether one still leads.
+	LearnersConfirm
+	// TrustClock believes what the clock of a node says.
+	TrustClock
+	// FullLies takes what a full disk did not store for stored.
+	FullLies
 	// SwapEntry has one node take some entries of the leader for the ones before them.
 	SwapEntry
 )
@@ -78,8 +87,8 @@ func Draw(seed uint64) Options {
 		Delay:    time.Duration(rng.IntN(20)) * time.Millisecond, Jitter: time.Duration(1+rng.IntN(20)) * time.Millisecond,
 		Pause: time.Duration(2+rng.IntN(12)) * time.Second, Logger: slog.New(slog.DiscardHandler),
 	}
-	o.Metas, o.Merging = 3+(o.Nodes-3)*rng.IntN(2), rng.IntN(2) == 0
-	for _, f := range faults { // a swarm: some faults hide others
+	o.Metas, o.Merging = 3+rng.IntN(o.Nodes-2), rng.IntN(2) == 0 // the group has voters in an odd number, and the others learn
+	for _, f := range faults {                                   // a swarm: some faults hide others
 		if rng.IntN(2) == 0 {
 			o.Faults = append(o.Faults, f.name)
 		}

@@ -29,6 +29,7 @@ import (
 	"cordwood/shard/replica"
 	"cordwood/shard/replica/transport"
 	"cordwood/shard/shardclient"
+	"cordwood/shard/vfs"
 )
 
 // process is one life of a node: the parts that package node puts together, without the
@@ -151,11 +152,12 @@ func (p *process) openHost() {
 			if n.cluster.mutant == SwapEntry && n.ID == n.cluster.founders[0] {
 				members = swapEntries(p.ctx, t)
 			}
+			clock := p.clock()
 			s, err := shard.Open(shard.Config{
 				ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: n.ID, Bootstrap: o.Bootstrap, Founders: o.Founders, Transport: members, Peers: p.dial,
-				FS: life{n.disk, p.dead}, LogStore: func() (replica.Store, error) { return log.Open(group) },
+				FS: life{vfs.Hook(n.disk, n.shards.hook), p.dead}, Space: n.shards.space, LogStore: func() (replica.Store, error) { return log.Open(group) },
 				FlushBytes: 1 << 20, FlushAge: 20 * time.Second, FlushLogBytes: 256 << 10, ShareBytes: 1 << 10, SplitBytes: 16 << 10,
-				TrailingBytes: 8 << 10, Now: n.now, Monotonic: n.elapsed, Agreed: p.clocks.Agreed, TTL: func(*schema.Table) schema.TTL { return schema.TTL{D: keep} },
+				TrailingBytes: 8 << 10, Now: n.now, Monotonic: clock.elapsed, Agreed: clock.agreed, TTL: func(*schema.Table) schema.TTL { return schema.TTL{D: keep} },
 				Pool: pool, Compaction: compaction.NewLimiter(0, 0), Logger: n.log, FailStop: p.fail,
 			})
 			if err != nil {
@@ -172,6 +174,23 @@ func (p *process) openHost() {
 		Recovered: func(context.Context, *metapb.Shard, uint32) error { return errors.New("nothing is recovered here") },
 	})
 	shardpb.RegisterShardServiceServer(p.server, shard.NewServer(shard.ServerConfig{Shards: p.host.Shard, All: p.host.All}))
+}
+
+// clock is how a shard knows how much time has passed, and what time it is for most nodes.
+type clock struct {
+	elapsed func() time.Duration
+	agreed  func(context.Context) (time.Time, error)
+}
+
+func (p *process) clock() clock {
+	n := p.node
+	if n.cluster.mutant == TrustClock {
+		return clock{
+			elapsed: func() time.Duration { return n.now().Sub(n.made) },
+			agreed:  func(context.Context) (time.Time, error) { return n.now(), nil },
+		}
+	}
+	return clock{n.elapsed, p.clocks.Agreed}
 }
 
 // fail is the end of a process that cannot trust its log.

@@ -2,7 +2,10 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strings"
 	"time"
 
 	"cordwood/proto/schema"
@@ -27,11 +30,6 @@ func (w *World) awaitWritable(since time.Time) (longest time.Duration, stuck []s
 	return time.Since(since), stuck
 }
 
-// ackedOf lists the acknowledged rows of the i-th table.
-func (w *World) ackedOf(i int) []rowID {
-	return w.history.ackedRows(func(writer int64) bool { return w.tableOf(writer) == i })
-}
-
 // ackedCount is how many they are.
 func (w *World) ackedCount(i int) (n int) {
 	w.history.mu.Lock()
@@ -46,76 +44,99 @@ func (w *World) ackedCount(i int) (n int) {
 
 func (w *World) tableOf(writer int64) int { return (int(writer) - 1) / w.opt.Writers }
 
-// readAlong reads a table from any replicas, again and again, as a linearizable reader
-// does: what was acknowledged before must be there.
-func (w *World) readAlong(ctx context.Context, i int, t table) {
+// readAlong reads a table from any replicas, again and again, as a linearizable reader does. What it
+// was answered is held against what the writers were told when all is over: see answers.
+func (w *World) readAlong(ctx context.Context, reader string, t table, rng *rand.Rand) {
 	for n := 0; ctx.Err() == nil; n++ {
-		before := w.ackedOf(i)
-		if have, from, ok := w.readTable(ctx, n, t); ok {
-			for _, row := range before {
-				if have[row] == 0 {
-					w.watched.bad("table %s: a linearizable read on %v lacks row %v, which was acknowledged before", t.name, from, row)
-				}
-			}
-		}
+		w.readTable(ctx, reader, n, t)
 		select {
 		case <-ctx.Done():
-		case <-time.After(5 * time.Second):
+		case <-time.After(time.Duration(200+rng.IntN(4000)) * time.Millisecond):
 		}
 	}
 }
 
-// readTable reads from the n-th replicas of all shards that have rows of a table; false: not
-// all of them answered, or the rows were on their way to others meanwhile.
-func (w *World) readTable(ctx context.Context, n int, t table) (have map[rowID]int, from []string, ok bool) {
-	r := w.routers[n%len(w.routers)]
+// readTable reads from the n-th replicas of all shards that have rows of a table, and notes the answers
+// of each shard, and that of all of them if all answered and the rows were not on their way to others.
+func (w *World) readTable(ctx context.Context, reader string, n int, t table) {
+	r, begun := w.routers[n%len(w.routers)], time.Since(w.start)
 	now, err := r.table(ctx, t.name)
 	if err != nil || now == nil {
-		return nil, nil, false
+		return
 	}
-	have = map[rowID]int{}
+	all, from, whole := map[rowID]int{}, []string{}, true
 	for _, id := range now.Shards() {
-		node, ok := w.readFresh(ctx, r, id, now, n, have)
+		begun, rows := time.Since(w.start), map[rowID]int{}
+		node, at, ok := w.readFresh(ctx, r, id, now, n, rows)
 		if !ok {
-			return nil, nil, false
+			whole = false
+			continue
 		}
+		w.watched.read(reader, id, node, at)
 		from = append(from, node)
+		for row, n := range rows {
+			all[row] += n
+		}
+		w.answers.note(t.name, id, answer{node, begun, time.Since(w.start), rows})
 	}
-	after, err := r.table(ctx, t.name)
-	return have, from, err == nil && after != nil && after.ID == now.ID
+	if after, err := r.table(ctx, t.name); whole && err == nil && after != nil && after.ID == now.ID {
+		w.answers.note(t.name, 0, answer{strings.Join(from, ", "), begun, time.Since(w.start), all})
+	}
 }
 
 // readFresh reads from the n-th replica of a shard what it holds once it has come to the
-// index that the leader gives.
-func (w *World) readFresh(ctx context.Context, r *router, id uint32, t *schema.Table, n int, into map[rowID]int) (string, bool) {
+// index that the leader gives. Of several that take themselves for the leader any is asked.
+func (w *World) readFresh(ctx context.Context, r *router, id uint32, t *schema.Table, n int, into map[rowID]int) (from string, index uint64, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	_, leader := w.leader(id)
-	if leader == nil {
-		return "", false
+	leaders := w.leaders(id)
+	if len(leaders) == 0 {
+		return "", 0, false
 	}
-	index, err := uint64(0), error(nil)
-	if w.opt.Mutant != StaleRead {
-		index, err = leader.ReadBarrier(ctx)
+	leader := leaders[n%len(leaders)]
+	if leader.calls.pass(ctx) != nil {
+		return "", 0, false
 	}
+	index, err := w.barrier(ctx, leader, id)
 	members := r.replicas(id)
 	if err != nil || len(members) == 0 {
-		return "", false
+		return "", 0, false
 	}
 	node := w.node(members[n%len(members)])
-	if node == nil {
-		return "", false
+	if w.opt.Mutant == LeaseRead || w.opt.Mutant == LearnersConfirm {
+		node = leader
+	}
+	if node == nil || node.calls.pass(ctx) != nil {
+		return "", 0, false
 	}
 	s := node.shard(id)
 	if s == nil || s.WaitApplied(ctx, index) != nil {
-		return "", false
+		return "", 0, false
 	}
 	at, err := read(node.disk, s, t, into)
 	if err != nil {
-		return "", false // that of a node which crashed meanwhile
+		return "", 0, false // that of a node which crashed meanwhile
 	}
-	w.watched.read(fmt.Sprint("reader of ", t.Name), id, node.ID, at)
-	return node.ID, true
+	return node.ID, at, true
+}
+
+// errNotConfirmed is why a mutant does not read.
+var errNotConfirmed = errors.New("too few members say that it leads")
+
+// barrier asks a leader how far a replica must be to show all that was acknowledged.
+func (w *World) barrier(ctx context.Context, n *Node, id uint32) (uint64, error) {
+	s := n.shard(id)
+	switch {
+	case s == nil:
+		return 0, errDead
+	case w.opt.Mutant == StaleRead || w.opt.Mutant == LeaseRead:
+		return 0, nil
+	case w.opt.Mutant == LearnersConfirm && !w.confirmed(n, s, id):
+		return 0, errNotConfirmed
+	case w.opt.Mutant == LearnersConfirm:
+		return 0, nil
+	}
+	return s.ReadBarrier(ctx)
 }
 
 // settled waits until a replica has applied everything, and returns its rows of all tables,

@@ -32,9 +32,11 @@ type World struct {
 	history *History
 	schemas *schemaHistory
 	watched *watched
+	answers *answers
 	routers []*router
 	start   time.Time
-	flipped bool // a bit of some disk was flipped
+	flipped bool      // a bit of some disk was flipped
+	copied  *diskCopy // of the disk that is set back; nil: none was copied
 
 	mu      sync.Mutex // guards what is below
 	nodes   []*Node
@@ -48,7 +50,7 @@ type World struct {
 func Run(opt Options, dir string) (*Report, error) {
 	w := &World{
 		opt: opt, rng: rand.New(rand.NewPCG(opt.Seed, 2)), history: newHistory(), dir: dir,
-		schemas: &schemaHistory{start: time.Now()}, watched: newWatched(), start: time.Now(),
+		schemas: &schemaHistory{start: time.Now()}, watched: newWatched(), answers: newAnswers(), start: time.Now(),
 	}
 	w.net = NewNetwork(rand.New(rand.NewPCG(opt.Seed, 3)), opt.Delay, opt.Jitter)
 	w.cluster = &cluster{
@@ -183,6 +185,17 @@ func (w *World) leader(id uint32) (*Node, *shard.Shard) {
 	return nil, nil
 }
 
+// leaders are the nodes that take themselves for the leader of a shard: several, while those that were
+// deposed do not know it.
+func (w *World) leaders(id uint32) (out []*Node) {
+	for _, n := range w.allNodes() {
+		if s := n.shard(id); s != nil && s.Leads() {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
 // awaitLeader is the replica that leads a shard, once one does: leadership is handed on now and
 // then, so that leaders are spread over the nodes.
 func (w *World) awaitLeader(id uint32) (*shard.Shard, error) {
@@ -218,7 +231,7 @@ func (w *World) run() (*Report, error) {
 			id++
 			wr := &writer{
 				id: id, table: table, keyed: id%2 == 0, routers: w.routers, history: w.history,
-				pause: time.Duration(50+w.rng.IntN(300)) * time.Millisecond, timeout: 10 * time.Second, mutant: w.opt.Mutant,
+				start: w.start, pause: time.Duration(50+w.rng.IntN(300)) * time.Millisecond, timeout: 10 * time.Second, mutant: w.opt.Mutant,
 			}
 			writers.Go(func() { wr.run(writing) })
 		}
@@ -228,7 +241,10 @@ func (w *World) run() (*Report, error) {
 	defer watchers.Wait()
 	defer stopWatching()
 	for i, table := range w.tables {
-		watchers.Go(func() { w.readAlong(watching, i, table) })
+		for k := range 2 {
+			rng := rand.New(rand.NewPCG(w.opt.Seed, uint64(100+2*i+k)))
+			watchers.Go(func() { w.readAlong(watching, fmt.Sprintf("reader %d of %s", k, table.name), table, rng) })
+		}
 	}
 	for i, r := range w.routers {
 		rng := rand.New(rand.NewPCG(w.opt.Seed, 10+uint64(i)))
@@ -261,6 +277,9 @@ func (w *World) heal() {
 	w.net.Heal()
 	w.event("heal")
 	for _, n := range w.allNodes() {
+		n.goOn()
+		n.shards.mend()
+		n.metas.mend()
 		w.begin(n)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/write"
+	"cordwood/test/linear"
 )
 
 // fate is what a writer was told of a row.
@@ -23,10 +24,28 @@ const (
 // rowID is a row: its writer, and the writer's number of it.
 type rowID struct{ writer, number int64 }
 
+// sending is what became of a row: when it was sent first and, if it is acknowledged, when it was that.
+type sending struct {
+	fate
+	begun, ended time.Duration
+}
+
+// into puts a row into a set that is checked.
+func (s sending) into(set *linear.Set[rowID], row rowID) {
+	switch s.fate {
+	case acked:
+		set.Add(row, s.begun, s.ended)
+	case unknown:
+		set.Add(row, s.begun, linear.Never)
+	case refused:
+		set.Refuse(row)
+	}
+}
+
 // History is what the writers were told of all rows.
 type History struct {
 	mu    sync.Mutex
-	rows  map[rowID]fate
+	rows  map[rowID]sending
 	acked int
 	// by is how many rows of each writer are acknowledged.
 	by map[int64]int
@@ -34,15 +53,15 @@ type History struct {
 	longest time.Duration
 }
 
-func newHistory() *History { return &History{rows: map[rowID]fate{}, by: map[int64]int{}} }
+func newHistory() *History { return &History{rows: map[rowID]sending{}, by: map[int64]int{}} }
 
-func (h *History) note(writer, first int64, rows int, f fate) {
+func (h *History) note(writer, first int64, rows int, s sending) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range rows {
-		h.rows[rowID{writer, first + int64(i)}] = f
+		h.rows[rowID{writer, first + int64(i)}] = s
 	}
-	if f == acked {
+	if s.fate == acked {
 		h.acked += rows
 		h.by[writer] += rows
 	}
@@ -54,19 +73,6 @@ func (h *History) gap(d time.Duration) {
 	h.longest = max(h.longest, d)
 }
 
-// ackedRows lists the rows that are acknowledged by now, of those writers.
-func (h *History) ackedRows(of func(writer int64) bool) []rowID {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var out []rowID
-	for id, f := range h.rows {
-		if f == acked && of(id.writer) {
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
 // writer is a client that sends rows for one table through the routers, each request
 // through another one. Every second writer gives its requests keys and sends each again
 // until it is stored.
@@ -76,6 +82,7 @@ type writer struct {
 	keyed   bool
 	routers []*router
 	history *History
+	start   time.Time // of the run
 	pause   time.Duration
 	timeout time.Duration
 	mutant  Mutant
@@ -86,8 +93,9 @@ func (w *writer) run(ctx context.Context) {
 	next, last := int64(0), time.Now()
 	for n := 1; ctx.Err() == nil; n++ {
 		rows := 1 + n%7
+		begun := time.Since(w.start)
 		f := w.store(ctx, n, next, rows)
-		w.history.note(w.id, next, rows, f)
+		w.history.note(w.id, next, rows, sending{f, begun, time.Since(w.start)})
 		if f == acked {
 			w.history.gap(time.Since(last))
 			last = time.Now()

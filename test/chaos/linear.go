@@ -1,0 +1,248 @@
+package chaos
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cordwood/test/cluster"
+	"cordwood/test/linear"
+)
+
+// register is a table of one shard, and clients who write rows to it one by one and read all of it through
+// any router, to see whether it is linearizable: whether each read has what was acknowledged before it
+// began, none has less than one before, and every row is there once.
+type register struct {
+	routers []*cluster.Node
+	client  *http.Client
+	began   time.Time
+	stop    chan struct{}
+	clients sync.WaitGroup
+
+	mu    sync.Mutex // guards what is below
+	rows  map[rowID]*sent
+	acked int
+	reads []answered
+	// stale are reads of any replica that may lag behind.
+	stale   []answered
+	answers map[string]int // of reads
+}
+
+// sent is what became of a row; acked is Never if that is unknown.
+type sent struct {
+	begun, acked time.Duration
+	refused      bool
+}
+
+type answered struct {
+	who          string
+	begun, ended time.Duration
+	rows         map[rowID]int
+}
+
+const (
+	registerTable = "register"
+	// maxStaleness is how old what any replica shows may be, and deposedFor how long one that was
+	// deposed may go on before it notices: docs/sql.md.
+	maxStaleness = 2 * time.Second
+	deposedFor   = 2 * time.Second
+	// noAnswer is how long clients wait.
+	noAnswer = 15 * time.Second
+)
+
+// newRegister has writers and readers work through the routers until check.
+func newRegister(t testing.TB, routers []*cluster.Node, writers, readers int) *register {
+	t.Helper()
+	g := &register{
+		routers: routers, client: &http.Client{Timeout: noAnswer, Transport: &http.Transport{MaxIdleConnsPerHost: 16}},
+		began: time.Now(), stop: make(chan struct{}), rows: map[rowID]*sent{}, answers: map[string]int{},
+	}
+	t.Cleanup(func() {
+		if !closed(g.stop) { // the test ended before it did
+			close(g.stop)
+			g.clients.Wait()
+		}
+	})
+	cluster.Eventually(t, time.Minute, func() error {
+		if !g.write("first", 0, g.routers[0]) {
+			return fmt.Errorf("nothing is stored: %v", g.answers)
+		}
+		return nil
+	})
+	for i := range writers {
+		g.clients.Go(func() {
+			for row := int64(0); !closed(g.stop); row++ {
+				// The next router once one has failed, and whenever all had a turn.
+				g.write(fmt.Sprint("w", i), row, g.routers[(i+int(row)/7)%len(g.routers)])
+				<-time.After(20 * time.Millisecond)
+			}
+		})
+	}
+	for i := range readers {
+		g.clients.Go(func() {
+			for n := i; !closed(g.stop); n++ {
+				g.read(g.routers[n%len(g.routers)], i == 0)
+				<-time.After(30 * time.Millisecond)
+			}
+		})
+	}
+	return g
+}
+
+// now is how long the register has been used.
+func (g *register) now() time.Duration { return time.Since(g.began) }
+
+// write sends a row until it is known what became of it, under one key, and reports whether it was
+// acknowledged.
+func (g *register) write(writer string, row int64, to *cluster.Node) bool {
+	s := &sent{begun: g.now(), acked: linear.Never}
+	defer func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.rows[rowID{writer, row}] = s
+		if s.acked != linear.Never {
+			g.acked++
+		}
+	}()
+	req, err := http.NewRequest(http.MethodPost, to.HTTP+"/v1/ingest?pipeline_name=svc_identity&table="+registerTable,
+		strings.NewReader(fmt.Sprintf(`{"w":%q,"s":%d}`, writer, row)))
+	if err != nil {
+		panic(err) // of what this file put together
+	}
+	req.Header.Set("Content-Type", "application/x-ndjson")
+	resp, err := g.client.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	switch {
+	case err != nil:
+	case resp.StatusCode == http.StatusOK:
+		s.acked = g.now()
+		return true
+	default:
+		s.refused = !mayHaveStored(resp, text)
+	}
+	return false
+}
+
+// read reads all rows through a router, from any replica that is not too old if lagging is set.
+func (g *register) read(from *cluster.Node, lagging bool) {
+	form := url.Values{"sql": {"SELECT w, s, count(*) FROM " + registerTable + " GROUP BY w, s"}}
+	if lagging {
+		form.Set("consistency", "any")
+		form.Set("max_staleness", maxStaleness.String())
+	}
+	a := answered{who: "through " + from.Name, begun: g.now(), rows: map[rowID]int{}}
+	resp, err := g.client.PostForm(from.HTTP+"/v1/sql", form)
+	if err != nil {
+		g.answered("none")
+		return
+	}
+	defer resp.Body.Close()
+	var out struct {
+		Output []struct {
+			Records struct {
+				Rows [][]any `json:"rows"`
+			} `json:"records"`
+		} `json:"output"`
+	}
+	dec := json.NewDecoder(resp.Body)
+	dec.UseNumber()
+	if err := dec.Decode(&out); err != nil || resp.StatusCode != http.StatusOK || len(out.Output) != 1 {
+		g.answered(fmt.Sprint(resp.StatusCode))
+		return
+	}
+	a.ended = g.now()
+	for _, row := range out.Output[0].Records.Rows {
+		w, _ := row[0].(string)
+		s, _ := row[1].(json.Number)
+		count, _ := row[2].(json.Number)
+		number, err1 := s.Int64()
+		n, err2 := count.Int64()
+		if err1 != nil || err2 != nil {
+			number = -1 // which nobody sent
+		}
+		a.rows[rowID{w, number}] += int(n)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.answers["200"]++
+	if lagging {
+		a.begun -= maxStaleness + deposedFor
+		g.stale = append(g.stale, a)
+	} else {
+		g.reads = append(g.reads, a)
+	}
+}
+
+func (g *register) answered(what string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.answers[what]++
+}
+
+// progress waits until more rows have been acknowledged, and more reads answered.
+func (g *register) progress(t testing.TB) {
+	t.Helper()
+	count := func() (acked, reads int) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.acked, len(g.reads)
+	}
+	acked, reads := count()
+	cluster.Eventually(t, 2*time.Minute, func() error {
+		if a, r := count(); a < acked+20 || r < reads+6 {
+			return fmt.Errorf("%d rows are acknowledged and %d reads answered, want %d and %d", a, r, acked+20, reads+6)
+		}
+		return nil
+	})
+}
+
+// check ends the clients and fails the test unless all that they were told is linearizable. Every router is
+// read once more, so that no acknowledged row is lost in the end.
+func (g *register) check(t testing.TB) {
+	t.Helper()
+	close(g.stop)
+	g.clients.Wait()
+	for _, n := range g.routers {
+		before := len(g.reads)
+		cluster.Eventually(t, time.Minute, func() error {
+			if g.read(n, false); len(g.reads) == before {
+				return fmt.Errorf("%s cannot be read: %v", n.Name, g.answers)
+			}
+			return nil
+		})
+	}
+	var set, lagging linear.Set[rowID]
+	for row, s := range g.rows {
+		for _, set := range []*linear.Set[rowID]{&set, &lagging} {
+			if s.refused {
+				set.Refuse(row)
+			} else {
+				set.Add(row, s.begun, s.acked)
+			}
+		}
+	}
+	for _, r := range g.reads {
+		set.Read(r.who, r.begun, r.ended, r.rows)
+	}
+	lagging.Apart = true
+	for _, r := range g.stale {
+		lagging.Read("of any replica "+r.who, r.begun, r.ended, r.rows)
+	}
+	for _, fault := range set.Check() {
+		t.Error(fault)
+	}
+	for _, fault := range lagging.Check() {
+		t.Errorf("max_staleness=%s: %s", maxStaleness, fault)
+	}
+	t.Logf("%d rows, %d of them acknowledged; answers to reads: %v, %d of any replica", len(g.rows), g.acked, g.answers, len(g.stale))
+}

@@ -1,0 +1,144 @@
+package chaos
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"cordwood/test/cluster"
+)
+
+// TestLinearizable has clients write single rows and read all of them through every node, while the
+// leader of the shard and that of the metadata are stopped and go on, the network is cut, and disks are set back.
+// What each was told must be what one table could have said.
+func TestLinearizable(t *testing.T) {
+	t.Run("stopped", func(t *testing.T) {
+		together(t)
+		c := cluster.NewCluster(t, cluster.Spec{All: 3, Shards: 1})
+		apart(t, c)
+		c.Start()
+		g := newRegister(t, c.Nodes, 4, 5)
+		r := dice(t)
+		for i := range rounds(3, 20) {
+			n := shardLeader(t, c, 1)
+			if i%3 == 2 {
+				n = metaLeader(t, c)
+			}
+			still := 1500*time.Millisecond + time.Duration(r.Int64N(int64(2500*time.Millisecond)))
+			t.Logf("%s stands still for %s", n.Name, still)
+			n.Pause()
+			<-time.After(still)
+			n.Continue()
+			g.progress(t)
+		}
+		c.AwaitReady(time.Minute)
+		g.check(t)
+	})
+	t.Run("unreachable", func(t *testing.T) {
+		together(t)
+		c := cluster.NewCluster(t, cluster.Spec{All: 3, Shards: 1})
+		gates := map[*cluster.Node]*cluster.Gate{}
+		for _, n := range c.Nodes {
+			gates[n] = n.Behind()
+		}
+		c.Seed()
+		c.Start()
+		g := newRegister(t, c.Nodes, 4, 5)
+		for range rounds(2, 10) {
+			n := shardLeader(t, c, 1)
+			t.Logf("the port of %s is shut", n.Name)
+			gates[n].Shut()
+			cluster.Eventually(t, time.Minute, func() error { return leadsNothing(c, n) })
+			g.progress(t)
+			gates[n].Open()
+			g.progress(t)
+		}
+		c.AwaitReady(time.Minute)
+		g.check(t)
+	})
+	t.Run("cut off", func(t *testing.T) {
+		c := cluster.NewCluster(t, cluster.Spec{All: 3, Shards: 1})
+		n := newNetwork(t, c)
+		c.Start()
+		g := newRegister(t, c.Nodes, 4, 5)
+		for i := range rounds(3, 20) {
+			leader := shardLeader(t, c, 1)
+			var at int
+			var ways [][2]int
+			for k, node := range c.Nodes {
+				if node == leader {
+					at = k
+				}
+			}
+			for k := range c.Nodes {
+				if k != at {
+					ways = append(ways, [2]int{at, k})
+				}
+			}
+			t.Logf("%s is cut off", leader.Name)
+			pairs(n.cut, ways...)
+			if i%2 == 1 { // and its process stands still while others take over
+				leader.Pause()
+				<-time.After(3 * time.Second)
+				leader.Continue()
+			}
+			g.progress(t)
+			pairs(n.heal, ways...)
+			g.progress(t)
+		}
+		c.AwaitReady(time.Minute)
+		g.check(t)
+	})
+}
+
+// apart gives the nodes monotonic clocks that differ by days, where that is possible: what one
+// says must mean nothing to another.
+func apart(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	command := func(ahead int) []string { return []string{"unshare", "--time", "--monotonic", fmt.Sprint(ahead)} }
+	if out, err := exec.Command("unshare", append(command(1)[1:], "true")...).CombinedOutput(); err != nil {
+		t.Logf("the monotonic clocks of all nodes are the same: no time namespaces: %v: %s", err, out)
+		return
+	}
+	for i, n := range c.Nodes {
+		n.By(command(i * 1000000)...)
+	}
+}
+
+// TestSetBack puts an earlier copy of a node's folder back while the others are well: nothing that was
+// acknowledged is lost, no read shows less than before, and all replicas agree in the end.
+func TestSetBack(t *testing.T) {
+	together(t)
+	c, l := start(t, cluster.Spec{All: 3}, mixed)
+	g := newRegister(t, c.Nodes, 2, 2)
+	for i := range rounds(1, 10) {
+		n := c.Nodes[i%3]
+		n.Kill()
+		kept := n.Dir + ".kept"
+		if err := os.CopyFS(kept, os.DirFS(n.Dir)); err != nil {
+			t.Fatal(err)
+		}
+		n.Launch()
+		c.AwaitReady(time.Minute)
+		l.AwaitAcked(t, 500)
+		l.Fault("%s is set back to an earlier copy of its folder", n.Name)
+		n.Kill()
+		shardLeader(t, c, 1)
+		shardLeader(t, c, 2)
+		l.AwaitAcked(t, 500) // by the others alone, so that each has all
+		g.progress(t)
+		if err := errors.Join(os.RemoveAll(n.Dir), os.Rename(kept, n.Dir)); err != nil {
+			t.Fatal(err)
+		}
+		n.Launch()
+		g.progress(t)
+		c.AwaitReady(time.Minute)
+		l.AwaitAcked(t, 500)
+	}
+	g.check(t)
+	end(t, c, l, 3)
+	l.Report(t, 0, 0)
+}

@@ -1,0 +1,179 @@
+// Package linear checks whether what clients were told of a set of rows could have happened one
+// thing after another, each between its call and its answer: whether the set is linearizable.
+//
+// Clients add rows, each of which has a name of its own, and read the whole set; nothing is ever
+// removed. For such a set the check is exact and takes time that grows with what was read, so that no
+// search among the possible orders is needed: see Check.
+package linear
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Never is when something ended that never did.
+const Never = time.Duration(math.MaxInt64)
+
+// Set is what the clients of one set did. K names a row. The caller sees to it that its methods are not
+// called concurrently.
+type Set[K comparable] struct {
+	adds  map[K]*add
+	reads []read[K]
+	// Apart says that a read is several reads of parts of the set, one after the other. All that is
+	// checked then is that it has only rows that had been sent, and every one that was stored before it
+	// began.
+	Apart bool
+}
+
+// add is a row that was sent, perhaps several times.
+type add struct {
+	begun, stored time.Duration
+	refused       bool
+}
+
+// read is an answer.
+type read[K comparable] struct {
+	who          string
+	begun, ended time.Duration
+	rows         map[K]int
+}
+
+// Add notes that a row was sent first at a time, and was acknowledged at another: Never if it is not
+// known whether it was stored.
+func (s *Set[K]) Add(row K, begun, acked time.Duration) {
+	if s.adds == nil {
+		s.adds = map[K]*add{}
+	}
+	s.adds[row] = &add{begun: begun, stored: acked}
+}
+
+// Refuse notes that a row was refused for certain.
+func (s *Set[K]) Refuse(row K) {
+	s.Add(row, Never, Never)
+	s.adds[row].refused = true
+}
+
+// Read notes what a read answered: how often it has each row. who is for messages. rows belongs to the
+// set afterwards.
+func (s *Set[K]) Read(who string, begun, ended time.Duration, rows map[K]int) {
+	s.reads = append(s.reads, read[K]{who, begun, ended, rows})
+}
+
+// Reads is how many reads were noted.
+func (s *Set[K]) Reads() int { return len(s.reads) }
+
+// maxTold bounds how many faults of one kind are told.
+const maxTold = 3
+
+// faults collects what is wrong, of each kind a few.
+type faults struct {
+	counts map[string]int
+	text   []string
+}
+
+func (f *faults) bad(kind, format string, args ...any) {
+	if f.counts[kind]++; f.counts[kind] <= maxTold {
+		f.text = append(f.text, kind+": "+fmt.Sprintf(format, args...))
+	}
+}
+
+// Check lists what is wrong; nothing if and only if the history is linearizable and no row is there
+// twice. A row was stored at the latest when it was acknowledged, or when the first read that has it was
+// answered. The history is linearizable if
+//
+//   - a read has only rows that had been sent when it was answered, and none that was refused;
+//   - it has every row that was stored when it began, and every one that was stored when a row was
+//     sent which it has;
+//   - of two reads one has all rows of the other.
+//
+// Each rule is necessary. They suffice: order rows and reads by which read has which row. By the third rule
+// this order has no cycle, and its longest ways are row, read, row and read, row, read. What follows
+// in time is an interval order: in a cycle of both orders all steps in time can be made one, which with
+// one of those ways breaks the first rule or the second.
+func (s *Set[K]) Check() []string {
+	f := &faults{counts: map[string]int{}}
+	for _, r := range s.reads {
+		for row := range r.rows {
+			if a := s.adds[row]; a != nil {
+				a.stored = min(a.stored, r.ended)
+			}
+		}
+	}
+	stored := make([]K, 0, len(s.adds)) // by when they were
+	for row, a := range s.adds {
+		if a.stored != Never && !a.refused {
+			stored = append(stored, row)
+		}
+	}
+	slices.SortFunc(stored, func(a, b K) int { return cmp.Compare(s.adds[a].stored, s.adds[b].stored) })
+	for _, r := range s.reads {
+		s.checkRead(f, r, stored)
+	}
+	if !s.Apart {
+		s.checkOrder(f)
+	}
+	for kind, n := range f.counts {
+		if n > maxTold {
+			f.text = append(f.text, fmt.Sprintf("%s: %d more", kind, n-maxTold))
+		}
+	}
+	return f.text
+}
+
+// checkRead checks a read by itself.
+func (s *Set[K]) checkRead(f *faults, r read[K], stored []K) {
+	by, why := r.begun, "the read began" // what was stored before must be there
+	for row, n := range r.rows {
+		a := s.adds[row]
+		switch {
+		case a == nil:
+			f.bad("a row that nobody sent", "%v by %s", row, r)
+			continue
+		case a.refused:
+			f.bad("a row that was refused", "%v by %s", row, r)
+			continue
+		case a.begun > r.ended:
+			f.bad("a row that was sent later", "%v, sent at %s, by %s", row, a.begun, r)
+			continue
+		case n > 1:
+			f.bad("a row more than once", "%v %d times by %s", row, n, r)
+		}
+		if a.begun > by && !s.Apart {
+			by, why = a.begun, fmt.Sprintf("row %v was sent, which it has", row)
+		}
+	}
+	for _, row := range stored {
+		at := s.adds[row].stored
+		if at >= by {
+			break
+		}
+		if r.rows[row] == 0 {
+			f.bad("a read that lacks a row", "%s lacks %v, stored by %s, before %s at %s", r, row, at, why, by)
+		}
+	}
+}
+
+// checkOrder compares the reads with each other.
+func (s *Set[K]) checkOrder(f *faults) {
+	bySize := slices.Clone(s.reads)
+	slices.SortFunc(bySize, func(a, b read[K]) int {
+		return cmp.Or(cmp.Compare(len(a.rows), len(b.rows)), cmp.Compare(a.begun, b.begun))
+	})
+	for i := 1; i < len(bySize); i++ {
+		less, more := bySize[i-1], bySize[i]
+		for row := range less.rows {
+			if more.rows[row] == 0 {
+				f.bad("two reads that lack rows of each other", "%s has %v, and %s has not", less, row, more)
+				break
+			}
+		}
+	}
+}
+
+// String says which read it is.
+func (r read[K]) String() string {
+	return fmt.Sprintf("the read %s from %s to %s with %d rows", r.who, r.begun, r.ended, len(r.rows))
+}

@@ -1,0 +1,105 @@
+package simulation
+
+import (
+	"io/fs"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"cordwood/shard"
+	"cordwood/shard/vfs"
+)
+
+// trouble is what is wrong with the disk of a node, or with that part of it on which the log of the
+// metadata lies.
+type trouble struct {
+	full atomic.Bool
+	slow atomic.Int64 // how much longer an append takes, in nanoseconds
+}
+
+// write is what an append to a log has to bear.
+func (t *trouble) write() error {
+	if t == nil {
+		return nil
+	}
+	time.Sleep(time.Duration(t.slow.Load()))
+	return t.room("write", "log")
+}
+
+// room is the error of an operation that needs room.
+func (t *trouble) room(op, path string) error {
+	if t.full.Load() {
+		return &fs.PathError{Op: op, Path: path, Err: syscall.ENOSPC}
+	}
+	return nil
+}
+
+func (t *trouble) mend() {
+	t.full.Store(false)
+	t.slow.Store(0)
+}
+
+// hook is that of the files of shards.
+func (t *trouble) hook(op vfs.Op) error {
+	if op.Kind == vfs.OpCreate || op.Kind == vfs.OpWrite {
+		return t.room(op.Kind, op.Path)
+	}
+	return nil
+}
+
+// space is what a node says of its disk.
+func (t *trouble) space() shard.Space {
+	if t.full.Load() {
+		return shard.SpaceFull
+	}
+	return shard.SpaceOK
+}
+
+// fullDisk fills the disk of a node for a while.
+func (w *World) fullDisk() {
+	n := w.anyNode()
+	d := 2*time.Second + time.Duration(w.rng.Int64N(int64(40*time.Second)))
+	w.event("the disk of %s is full for %s", n.ID, d)
+	w.troubled(&n.shards, d, func(t *trouble) { t.full.Store(true) })
+	w.troubled(&n.metas, d, func(t *trouble) { t.full.Store(true) })
+	time.Sleep(time.Duration(w.rng.Int64N(int64(d))))
+}
+
+// slowDisk has appends to the logs of a node take long for a while.
+func (w *World) slowDisk() {
+	n := w.anyNode()
+	d := 2*time.Second + time.Duration(w.rng.Int64N(int64(40*time.Second)))
+	slow := time.Duration(20+w.rng.IntN(1200)) * time.Millisecond
+	w.event("appends on %s take %s longer for %s", n.ID, slow, d)
+	w.troubled(&n.shards, d, func(t *trouble) { t.slow.Store(int64(slow)) })
+	if w.rng.IntN(2) == 0 {
+		w.troubled(&n.metas, d, func(t *trouble) { t.slow.Store(int64(slow)) })
+	}
+	time.Sleep(time.Duration(w.rng.Int64N(int64(d))))
+}
+
+// troubledMeta has the disks of some or all of the metadata be full, or slow, and those of shards not.
+func (w *World) troubledMeta() {
+	all := w.allNodes()
+	if w.rng.IntN(2) == 0 {
+		all = all[:1+w.rng.IntN(len(all))]
+	}
+	d := 2*time.Second + time.Duration(w.rng.Int64N(int64(30*time.Second)))
+	slow, what := time.Duration(0), "full"
+	if w.rng.IntN(2) == 0 {
+		slow, what = time.Duration(100+w.rng.IntN(3000))*time.Millisecond, "slow"
+	}
+	for _, n := range all {
+		w.event("the metadata's disk of %s is %s for %s: %s", n.ID, what, d, slow)
+		w.troubled(&n.metas, d, func(t *trouble) { t.slow.Store(int64(slow)); t.full.Store(slow == 0) })
+	}
+	time.Sleep(d / 2)
+}
+
+func (w *World) troubled(t *trouble, d time.Duration, begin func(*trouble)) {
+	begin(t)
+	go func() {
+		time.Sleep(d)
+		t.mend()
+	}()
+}
