@@ -8,6 +8,7 @@ import (
 
 	"cordwood/router/vrl/compile"
 	"cordwood/router/vrl/syntax"
+	"cordwood/router/vrl/timefmt"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -21,9 +22,9 @@ func ParseZone(name string) (*time.Location, error) {
 	case "utc":
 		return time.UTC, nil
 	}
-	z, err := time.LoadLocation(name)
-	if err != nil {
-		return nil, fmt.Errorf("time zone %q: %w", name, err)
+	z := timefmt.Zone(name)
+	if z == nil {
+		return nil, fmt.Errorf("there is no time zone %q", name)
 	}
 	return z, nil
 }

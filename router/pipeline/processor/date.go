@@ -128,12 +128,8 @@ func timeZone(n *document.Node) *time.Location {
 	if !ok {
 		return nil
 	}
-	if name == "" || name == "Local" {
-		n.Fault("unknown time zone %q, expected an IANA name, as in Europe/Berlin", name)
-		return nil
-	}
-	zone, err := time.LoadLocation(name)
-	if err != nil {
+	zone := timefmt.Zone(name)
+	if zone == nil {
 		n.Fault("unknown time zone %q, expected an IANA name, as in Europe/Berlin", Cut(name))
 		return nil
 	}

@@ -3,6 +3,7 @@ package processor
 import (
 	"time"
 
+	"cordwood/router/vrl/timefmt"
 	"cordwood/router/vrl/value"
 )
 
@@ -35,8 +36,7 @@ func compileSyslog(o *Options) Apply {
 	}
 	if n := o.Get("timezone"); n != nil {
 		if name, ok := n.String(); ok {
-			zone, err := time.LoadLocation(name)
-			if err != nil || name == "" || name == "Local" {
+			if zone := timefmt.Zone(name); zone == nil {
 				n.Fault("unknown time zone %q, expected an IANA name such as Europe/Berlin", Cut(name))
 			} else {
 				p.zone = zone

@@ -189,8 +189,8 @@ func groksZone(s string) (*time.Location, error) {
 		}
 		return time.FixedZone(s, offset), nil
 	}
-	z, err := time.LoadLocation(s)
-	if err != nil {
+	z := timefmt.Zone(s)
+	if z == nil {
 		return nil, fmt.Errorf("unknown time zone %q", s)
 	}
 	return z, nil

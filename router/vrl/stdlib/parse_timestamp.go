@@ -10,21 +10,28 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// maxZoneName is longer than the names of all zones.
-const maxZoneName = 64
-
-// stepsOfZone is what finding a zone at run time costs: it is read from a file.
+// stepsOfZone is what finding a zone costs at run time that was not asked for lately: it is
+// read from a file.
 const stepsOfZone = 5000
+
+// spendZone pays for finding a zone at run time.
+func spendZone(f *fn.Frame, name string) bool {
+	if _, seen := timefmt.SeenZone(name); seen {
+		return true
+	}
+	return f.Spend(stepsOfZone)
+}
 
 // zoneNamed returns a time zone by its name; that of the machine for "local".
 func zoneNamed(name string) (*time.Location, error) {
 	if name == "local" || name == "" {
 		return time.Local, nil
 	}
-	if len(name) > maxZoneName {
+	zone := timefmt.Zone(name)
+	if zone == nil {
 		return nil, errors.New("unknown time zone")
 	}
-	return time.LoadLocation(name)
+	return zone, nil
 }
 
 // stampReader reads times; what is known when the program is compiled is set.
@@ -45,7 +52,7 @@ func (r *stampReader) run(f *fn.Frame, v, format, zone value.Value) (value.Value
 	if o.Zone == nil {
 		o.Zone = f.Host.Zone
 		if zone.IsDefined() {
-			if !f.Spend(stepsOfZone) {
+			if !spendZone(f, zone.Str()) {
 				return value.Value{}, false
 			}
 			if o.Zone, err = zoneNamed(zone.Str()); err != nil {

@@ -27,17 +27,11 @@ var now = &fn.Function{
 
 // zoneOf returns the zone that a program names: an IANA name, or "local" for the system's.
 func zoneOf(name string) (*time.Location, bool) {
-	switch name {
-	case "local":
+	if name == "local" {
 		return time.Local, true
-	case "", "Local": // what the package time takes for a name and no program means
-		return nil, false
 	}
-	if len(name) > maxZoneName {
-		return nil, false
-	}
-	z, err := time.LoadLocation(name)
-	return z, err == nil
+	z := timefmt.Zone(name)
+	return z, z != nil
 }
 
 var formatTimestamp = &fn.Function{
@@ -82,12 +76,12 @@ var formatTimestamp = &fn.Function{
 				zone = time.UTC
 			}
 			if zone == nil {
-				if !f.Spend(stepsOfZone) {
+				if !spendZone(f, name.Str()) {
 					return value.Value{}, false
 				}
 				var ok bool
 				if zone, ok = zoneOf(name.Str()); !ok {
-					return f.Failf("unable to parse timezone: %s", strings.Clone(value.Lossy(name.Str()[:min(name.Len(), 4*maxZoneName)])))
+					return f.Failf("unable to parse timezone: %s", strings.Clone(value.Lossy(name.Str()[:min(name.Len(), 4*timefmt.MaxZoneName)])))
 				}
 			}
 			var err error

@@ -1,0 +1,90 @@
+package timefmt
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+)
+
+func TestZone(t *testing.T) {
+	for name, found := range map[string]bool{
+		"Europe/Berlin": true, "UTC": true, "America/Argentina/Buenos_Aires": true,
+		"": false, "Local": false, "Mars/Olympus": false, "../../etc/passwd": false, strings.Repeat("a", MaxZoneName+1): false,
+	} {
+		for range 2 { // read, then remembered
+			if zone := Zone(name); (zone != nil) != found || found && zone.String() != name {
+				t.Errorf("%q: %v", name, zone)
+			}
+		}
+	}
+	first := Zone("Europe/Paris")
+	if zone, seen := SeenZone("Europe/Paris"); !seen || zone != first {
+		t.Error("the zone is not remembered")
+	}
+	if _, seen := SeenZone("Asia/Kolkata/never"); seen {
+		t.Error("a name that nobody asked for was seen")
+	}
+}
+
+// TestZonesAreBounded: names come from records, so there may be any number.
+func TestZonesAreBounded(t *testing.T) {
+	var wg sync.WaitGroup
+	for part := range 4 {
+		wg.Go(func() {
+			for i := range maxZones {
+				Zone(fmt.Sprintf("Nowhere/%d_%d", part, i))
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(zones.byName); n > maxZones {
+		t.Errorf("%d names are remembered, at most %d may be", n, maxZones)
+	}
+	if Zone("Europe/Berlin") == nil {
+		t.Error("a zone is not found any more")
+	}
+}
+
+// TestZoneKeepsItsName: the name may lie in memory that is used again.
+func TestZoneKeepsItsName(t *testing.T) {
+	body := []byte("Asia/Tokyo")
+	zone := Zone(unsafe.String(&body[0], len(body)))
+	copy(body, "Asia/Seoul")
+	if again := Zone("Asia/Tokyo"); again != zone || zone.String() != "Asia/Tokyo" {
+		t.Errorf("the zone is now called %s", zone)
+	}
+}
+
+// TestOneWayToZones: only this package reads zones from files; others would do it for each
+// record.
+func TestOneWayToZones(t *testing.T) {
+	for _, root := range []string{"../../vrl", "../../pipeline", "../../ingest"} {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, "timefmt/zone.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if bytes.Contains(text, []byte("time.LoadLocation(")) {
+				t.Errorf("%s calls time.LoadLocation: call timefmt.Zone", path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkZone(b *testing.B) {
+	for b.Loop() {
+		if Zone("Europe/Berlin") == nil {
+			b.Fatal("no such zone")
+		}
+	}
+}
