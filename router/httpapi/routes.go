@@ -146,7 +146,7 @@ func (s *Server) dispatch(routes []route) (*dispatcher, error) {
 		router.Handle(rt.path, handler).Methods(rt.methods...)
 	}
 	router.NotFoundHandler = s.refuse(func(w http.ResponseWriter, r *http.Request) {
-		WriteError(w, r, errs.New(errs.InvalidArguments, "no such path: %s %s; /v1/openapi.json describes those that there are", r.Method, cutPath(r)).WithStatus(http.StatusNotFound))
+		WriteError(w, r, noSuchPath(r.Method, r.URL.Path, cutPath(r)).WithStatus(http.StatusNotFound))
 	})
 	d := &dispatcher{exact: exact, router: router}
 	d.notAllowed = s.refuse(func(w http.ResponseWriter, r *http.Request) {

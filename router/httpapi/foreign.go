@@ -1,0 +1,64 @@
+package httpapi
+
+import (
+	"strings"
+
+	"cordwood/proto/errs"
+)
+
+// Paths of other systems, by which shippers and query tools that are configured for them are known.
+// The first that fits is taken.
+var foreignPaths = []struct {
+	// path is how the request's path ends; with a slash at its end, what it contains.
+	path, protocol string
+}{
+	{"/loki/api/v1/push", "Loki's push API"},
+	{"/loki/api/", "Loki's query API"},
+	{"/_bulk", "Elasticsearch's bulk API"},
+	{"/_search", "Elasticsearch's search API"},
+	{"/_doc/", "Elasticsearch's document API"},
+	{"/_doc", "Elasticsearch's document API"},
+	{"/_cluster/", "Elasticsearch's cluster API"},
+	{"/_cat/", "Elasticsearch's cat API"},
+	{"/_ilm/", "Elasticsearch's API of index lifecycles"},
+	{"/_index_template/", "Elasticsearch's API of index templates"},
+	{"/_template/", "Elasticsearch's API of index templates"},
+	{"/_xpack", "Elasticsearch's licence API"},
+	{"/_license", "Elasticsearch's licence API"},
+	{"/v1/logs", "OTLP over HTTP"},
+	{"/v1/traces", "OTLP traces"},
+	{"/v1/metrics", "OTLP metrics"},
+	{"/services/collector/", "Splunk's HTTP event collector"},
+	{"/services/collector", "Splunk's HTTP event collector"},
+	{"/insert/", "VictoriaLogs' ingestion API"},
+	{"/select/logsql/", "VictoriaLogs' query API"},
+	{"/api/v2/logs", "Datadog's intake of logs"},
+	{"/api/v1/validate", "Datadog's check of an API key"},
+	{"/api/v1/write", "Prometheus' remote write"},
+	{"/api/v2/write", "InfluxDB's write API"},
+	{"/gelf", "GELF over HTTP"},
+	{"/upload", "systemd-journal-upload"},
+	{"/api/v1/query_range", "Prometheus' query API"},
+	{"/api/v1/query", "Prometheus' query API"},
+}
+
+// noSuchPath is the error of a path that there is not. It names the protocol of another system that the
+// client seems to speak, and what to use.
+func noSuchPath(method, path, shown string) *errs.Error {
+	if protocol, ok := foreignProtocol(path); ok {
+		return errs.New(errs.InvalidArguments,
+			"no such path: %s %s. This looks like %s, which this server does not speak. Send logs as JSON lines to POST /v1/ingest?table=NAME&pipeline_name=svc_identity, "+
+				"and query them with POST /v1/sql; docs/ingestion.md has configurations for common shippers", method, shown, protocol)
+	}
+	return errs.New(errs.InvalidArguments, "no such path: %s %s; /v1/openapi.json describes those that there are", method, shown)
+}
+
+func foreignProtocol(path string) (name string, ok bool) {
+	path = strings.TrimSuffix(path, "/")
+	for _, f := range foreignPaths {
+		if strings.HasSuffix(path, f.path) || strings.HasSuffix(f.path, "/") && strings.Contains(path+"/", f.path) {
+			return f.protocol, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,41 @@
+package httpapi
+
+import (
+	"strings"
+	"testing"
+
+	"cordwood/proto/errs"
+)
+
+// TestForeignPaths tells clients of other systems which protocol they speak and what to use.
+func TestForeignPaths(t *testing.T) {
+	f := newFixture(t)
+	for path, protocol := range map[string]string{
+		"/loki/api/v1/push":              "Loki's push API",
+		"/v1/loki/api/v1/push":           "Loki's push API",
+		"/loki/api/v1/query_range":       "Loki's query API",
+		"/_bulk":                         "Elasticsearch's bulk API",
+		"/logs-2026.11/_bulk/":           "Elasticsearch's bulk API",
+		"/logs/_doc/17":                  "Elasticsearch's document API",
+		"/_ilm/policy/filebeat":          "index lifecycles",
+		"/v1/logs":                       "OTLP over HTTP",
+		"/services/collector/event":      "Splunk's HTTP event collector",
+		"/services/collector":            "Splunk's HTTP event collector",
+		"/insert/jsonline":               "VictoriaLogs' ingestion API",
+		"/api/v2/logs":                   "Datadog's intake of logs",
+		"/v1/nope":                       "",
+		"/v1/pipelines_/x":               "",
+		"/" + strings.Repeat("a/", 4000): "",
+	} {
+		text := checkError(t, f.call("POST", path, "{}"), 404, errs.InvalidArguments)
+		if protocol == "" {
+			if !strings.Contains(text, "/v1/openapi.json") || len(text) > 400 {
+				t.Errorf("%.60s: %s", path, text)
+			}
+			continue
+		}
+		if !strings.Contains(text, protocol) || !strings.Contains(text, "/v1/ingest?table=NAME") {
+			t.Errorf("%s: %s; want %s", path, text, protocol)
+		}
+	}
+}
