@@ -31,13 +31,14 @@ static inline uint32_t next(const uint8_t **p, const uint8_t *end) {
 typedef struct {
 	uint32_t *points;
 	uint32_t count;
+	bool prefix;     // the word that it ends in may go on
 	bool start[256]; // the bytes with which it may begin
 } literal;
 
 enum { MAX_OPS = 256 };
 
 // A program is a boolean expression in postfix order: 't' tells whether literal arg
-// occurs, '&', '|', '!' combine.
+// occurs, 'p' whether a word begins with it, '&', '|', '!' combine.
 typedef struct {
 	char op;
 	uint16_t arg;
@@ -58,7 +59,7 @@ static void program_free(program *p) {
 }
 
 // program_parse reads what match.go writes: a digit of flags, then the operations;
-// a literal is t, its length in bytes, a colon and the bytes.
+// a literal is t or p, its length in bytes, a colon and the bytes.
 static program *program_parse(const uint8_t *text, uint32_t length) {
 	const uint8_t *s = text, *end = text + length;
 	program *p = calloc(1, sizeof *p);
@@ -74,6 +75,7 @@ static program *program_parse(const uint8_t *text, uint32_t length) {
 		operation *op = &p->ops[p->op_count++];
 		op->op = (char)*s++;
 		switch (op->op) {
+		case 'p':
 		case 't': {
 			uint32_t n = 0;
 			while (s < end && *s >= '0' && *s <= '9' && n < (1u << 24)) {
@@ -88,6 +90,7 @@ static program *program_parse(const uint8_t *text, uint32_t length) {
 			if (l->points == NULL) {
 				goto malformed;
 			}
+			l->prefix = op->op == 'p';
 			p->literal_count++;
 			for (const uint8_t *stop = s + n; s < stop;) {
 				uint32_t e = next(&s, stop);
@@ -142,7 +145,7 @@ static inline uint32_t folded(const program *p, uint32_t c) {
 }
 
 // occurs tells whether the text has the literal, neither beginning nor ending within
-// a word.
+// a word; a prefix may end there.
 static bool occurs(const program *p, const literal *l, const uint8_t *text, uint32_t length) {
 	const uint8_t *s = text, *end = text + length;
 	uint32_t last = l->points[l->count - 1];
@@ -162,7 +165,7 @@ static bool occurs(const program *p, const literal *l, const uint8_t *text, uint
 			const uint8_t *before = s;
 			while (before > text && (*--before & 0xc0) == 0x80) {
 			}
-			if ((s == text || apart(p, lookup(next(&before, s)), l->points[0])) && (at == end || apart(p, last, lookup(next(&at, end))))) {
+			if ((s == text || apart(p, lookup(next(&before, s)), l->points[0])) && (l->prefix || at == end || apart(p, last, lookup(next(&at, end))))) {
 				return true;
 			}
 		}
@@ -175,6 +178,7 @@ static bool run(const program *p, const uint8_t *text, uint32_t length) {
 	int depth = 0;
 	for (uint32_t i = 0; i < p->op_count; i++) {
 		switch (p->ops[i].op) {
+		case 'p':
 		case 't':
 			stack[depth++] = occurs(p, &p->literals[p->ops[i].arg], text, length);
 			break;

@@ -76,7 +76,7 @@ type searchCall struct {
 
 // term is a boolean expression over literals.
 type term struct {
-	op   byte // 't', '&', '|', '!'
+	op   byte // 't' text, 'p' beginning of a word, '&', '|', '!'
 	text string
 	of   []*term
 }
@@ -100,8 +100,8 @@ func (t *term) program(a analyzer) string {
 }
 
 func (t *term) write(b *strings.Builder) {
-	if t.op == 't' {
-		fmt.Fprintf(b, "t%d:%s", len(t.text), t.text)
+	if t.op == 't' || t.op == 'p' {
+		fmt.Fprintf(b, "%c%d:%s", t.op, len(t.text), t.text)
 		return
 	}
 	for i, child := range t.of {
@@ -132,7 +132,7 @@ func (t *term) may(has func(literal string) bool) bool {
 		}
 		return false
 	}
-	return true // what is not there is not known
+	return true // what is not there is not known, nor which words begin so
 }
 
 // search checks a call and notes it.

@@ -7,9 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// parseSearch reads the query of matches: words, "phrases", AND, OR, NOT, parentheses;
-// without an operator between them, both sides are to match. NOT binds closest, then
-// AND, then OR. Operators are in upper case.
+// parseSearch reads the query of matches: words, beginnings of words (conn*), "phrases", AND, OR, NOT,
+// parentheses; without an operator between them, both sides are to match. NOT binds closest, then
+// AND, then OR. Operators are in upper case. A hyphen directly before a word, phrase or
+// parenthesis is NOT, and a plus sign there says what holds anyway.
 func parseSearch(text string) (*term, error) {
 	p := &searchParser{text: text}
 	p.next()
@@ -28,6 +29,7 @@ type tokenKind uint8
 const (
 	atEnd tokenKind = iota
 	aWord
+	aPrefix
 	aPhrase
 	anOpening
 	aClosing
@@ -35,6 +37,7 @@ const (
 	anOr
 	aNot
 	anOpenPhrase // without its end
+	aMistake     // value says which
 )
 
 type searchParser struct {
@@ -67,18 +70,54 @@ func (p *searchParser) next() {
 		p.kind, p.end = aClosing, i+1
 	case '"':
 		p.phrase(i + 1)
+	case '+', '-':
+		p.sign(i)
 	default:
-		end := i + strings.IndexFunc(p.text[i:]+" ", func(r rune) bool { return unicode.IsSpace(r) || r == '(' || r == ')' || r == '"' })
-		p.value, p.end, p.kind = p.text[i:end], end, aWord
-		switch p.value {
-		case "AND":
-			p.kind = anAnd
-		case "OR":
-			p.kind = anOr
-		case "NOT":
-			p.kind = aNot
+		p.word(i)
+	}
+}
+
+// sign reads a plus sign or hyphen, which must stand directly before what it is about.
+func (p *searchParser) sign(i int) {
+	r, _ := utf8.DecodeRuneInString(p.text[i+1:])
+	switch {
+	case i+1 == len(p.text) || unicode.IsSpace(r) || strings.ContainsRune("+-)", r):
+		p.kind, p.end = aMistake, i+1
+		p.value = fmt.Sprintf("%q must stand directly before a word, a phrase or a parenthesis; put it in double quotes to look for it", p.text[i:i+1])
+	case p.text[i] == '-':
+		p.kind, p.end = aNot, i+1
+	default:
+		p.end = i + 1
+		p.next()
+		if p.kind == anAnd || p.kind == anOr || p.kind == aNot {
+			p.value, p.kind = fmt.Sprintf("an operator cannot follow \"+\"; put %s in double quotes to look for it", p.value), aMistake
 		}
 	}
+}
+
+// word reads a word, the beginning of one, or an operator.
+func (p *searchParser) word(i int) {
+	end := i + strings.IndexFunc(p.text[i:]+" ", func(r rune) bool { return unicode.IsSpace(r) || r == '(' || r == ')' || r == '"' })
+	p.value, p.end, p.kind = p.text[i:end], end, aWord
+	switch p.value {
+	case "AND":
+		p.kind = anAnd
+	case "OR":
+		p.kind = anOr
+	case "NOT":
+		p.kind = aNot
+	}
+	star := strings.IndexByte(p.value, '*')
+	if star < 0 {
+		return
+	}
+	last, _ := utf8.DecodeLastRuneInString(p.value[:star])
+	if star == len(p.value)-1 && (unicode.IsLetter(last) || unicode.IsDigit(last)) {
+		p.kind, p.value = aPrefix, p.value[:star]
+		return
+	}
+	p.kind = aMistake
+	p.value = fmt.Sprintf("* is understood at the end of a word only, as in conn*; put %q in double quotes to look for it as it stands, or use LIKE or ~", excerpt(p.value))
 }
 
 // phrase reads up to the quote; \" and \\ stand for themselves.
@@ -130,6 +169,9 @@ func (p *searchParser) and(depth int) (*term, error) {
 	}
 	list := []*term{first}
 	for p.kind != atEnd && p.kind != anOr && p.kind != aClosing {
+		if p.kind == aWord && (strings.EqualFold(p.value, "and") || strings.EqualFold(p.value, "or")) {
+			return nil, p.wrong("%s would be a word to look for; write %s for the operator, or \"%s\" in double quotes for the word", p.value, strings.ToUpper(p.value), p.value)
+		}
 		if p.kind == anAnd {
 			p.next()
 		}
@@ -172,7 +214,7 @@ func (p *searchParser) not(depth int) (*term, error) {
 		}
 		p.next()
 		return t, nil
-	case aWord, aPhrase:
+	case aWord, aPrefix, aPhrase:
 		if p.terms++; p.terms > maxTerms {
 			return nil, p.wrong("more than %d words and phrases", maxTerms)
 		}
@@ -180,8 +222,13 @@ func (p *searchParser) not(depth int) (*term, error) {
 		if err != nil {
 			return nil, p.wrong("%s", err)
 		}
+		if p.kind == aPrefix {
+			t.op = 'p'
+		}
 		p.next()
 		return t, nil
+	case aMistake:
+		return nil, p.wrong("%s", p.value)
 	case anOpenPhrase:
 		return nil, p.wrong("a phrase without its closing quote")
 	case anAnd, anOr:
