@@ -55,8 +55,7 @@ PLAIN_PKGS := $$(grep -rlE --include='*_test.go' '^func $(PLAIN:^%=%)\(' $(RACE_
 # than three failures, is never run again.
 RERUN      := $(GOTESTSUM) --format pkgname-and-test-fails --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race
 
-test: build ## Everything that must pass
-	$(GO) vet ./...
+test: build ## Everything that must pass but the linters, of which vet is one
 	$(RERUN) --packages='$(RACE_PKGS)' -- $(TESTFLAGS) -race -timeout 8m -skip '$(PLAIN)$$'
 	$(GO) test $(TESTFLAGS) -timeout 8m $$($(GO) list ./... | grep -v '^cordwood/test/' | grep -vxFf <($(GO) list $(RACE_PKGS)))
 	$(GO) test $(TESTFLAGS) -timeout 8m -run '$(PLAIN)$$' $(PLAIN_PKGS)
