@@ -11,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ import (
 
 var (
 	seedFlag  = flag.Uint64("seed", 0, "seed of the random operations; 0: by chance")
-	operation = flag.Int("operations", 10_000, "how many operations a seed has")
+	operation = flag.Int("operations", 4_000, "how many operations a seed has; make simulation runs more")
 )
 
 // row is a row of the model; nil is null.
@@ -125,10 +126,21 @@ func TestShard(t *testing.T) {
 	t.Logf("done: %v", w.counts)
 }
 
+// folder is in memory where there is such a folder: a crash of the program, which is all that
+// happens here, loses no bytes of files, and nothing waits for a disk.
+func folder(t *testing.T) string {
+	dir, err := os.MkdirTemp("/dev/shm", "cordwood-model-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 7)), tables: map[uint64]*table{}, start: time.Now().Unix(), counts: map[string]int{}}
 	w.cfg = shard.Config{
-		ID: 1, Dir: filepath.Join(t.TempDir(), "0"), NodeID: "n", Bootstrap: true, FlushAge: 300 * time.Millisecond,
+		ID: 1, Dir: filepath.Join(folder(t), "0"), NodeID: "n", Bootstrap: true, FlushAge: 300 * time.Millisecond,
 		// So small that tables get segments of their own, and are split out.
 		ShareBytes: 6 << 10, SplitBytes: 8 << 10, Compaction: compaction.NewLimiter(0, 0),
 		FailStop: func(err error) { t.Errorf("failed: %v", err) },
