@@ -1,0 +1,57 @@
+package answers
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+)
+
+var length = flag.Duration("for", time.Minute, "how long to ask; at least one round is asked to its end")
+
+// TestAnswers asks random statements about random tables for a minute, round by round, with
+// another seed each time. CORDWOOD_SEED has the first round repeated of which a failure names
+// the seed.
+func TestAnswers(t *testing.T) {
+	seed := rand.Uint64() >> 32
+	if text := os.Getenv("CORDWOOD_SEED"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seed = n
+	}
+	if testing.Short() {
+		*length = 0
+	}
+	end := time.Now().Add(*length)
+	var sum tally
+	for first := true; first || time.Now().Before(end); first = false {
+		ok := t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			t.Logf("again: CORDWOOD_SEED=%d go test ./test/answers -run TestAnswers -for 0s", seed)
+			w := newRound(t, seed)
+			w.run(func() bool { return !first && time.Now().After(end) })
+			sum.add(w.tally)
+		})
+		if !ok {
+			return
+		}
+		seed++
+	}
+	t.Logf("%+v", sum)
+	// Statements that nobody can answer compare nothing.
+	if sum.answered*2 < sum.asked || sum.withRows*4 < sum.asked {
+		t.Errorf("too few statements are of use: %+v", sum)
+	}
+}
+
+func (s *tally) add(o tally) {
+	s.asked += o.asked
+	s.answered += o.answered
+	s.withRows += o.withRows
+	s.refused += o.refused
+	s.oneSided += o.oneSided
+}

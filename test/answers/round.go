@@ -1,0 +1,283 @@
+package answers
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+)
+
+// The sizes of a round.
+const (
+	steps             = 14 // changes of tables
+	statementsPerStep = 30
+	// maxDifferences is how many are shown before a round ends.
+	maxDifferences = 5
+)
+
+// tally counts what became of statements.
+type tally struct {
+	asked, answered, withRows, refused int
+	// oneSided are statements of which only one form was refused. Which rows meet an expression
+	// that fails is not defined, so that this is no difference.
+	oneSided int
+}
+
+// round is one cluster with tables that a seed chose.
+type round struct {
+	*cluster
+	*grammar
+	tally
+	different int
+}
+
+// newRound makes the tables of a seed.
+func newRound(t testing.TB, seed uint64) *round {
+	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test's choices
+	nodes := 1 + r.IntN(2)
+	w := &round{cluster: newCluster(t, nodes, []int64{1 << 10, 16 << 10, 1 << 20}[r.IntN(3)]), grammar: &grammar{Rand: r}}
+	for i := range 6 {
+		tab := &table{
+			name: fmt.Sprint("t", i+1), mode: []mode{appends, appends, lastRow, lastNonNull}[r.IntN(4)],
+			unit: schema.TimestampSecond + schema.Type(r.IntN(4)), when: when(r.IntN(3)), large: i == 0,
+		}
+		if tab.when == ends && r.IntN(2) == 0 {
+			tab.when = recent
+		}
+		tags := r.IntN(3)
+		if tab.mode == appends && r.IntN(2) == 0 {
+			tags = 0
+		}
+		tab.fields = fields(r, tags)
+		partitions := 1
+		if r.IntN(3) == 0 {
+			partitions = 2 + r.IntN(groups-1)
+		}
+		w.create(tab, partitions)
+		w.tables = append(w.tables, tab)
+	}
+	return w
+}
+
+// fill writes the first rows: of one table so many that row groups and pages matter.
+func (w *round) fill() {
+	for _, t := range w.tables {
+		if t.large && w.IntN(3) == 0 {
+			for range 2 + w.IntN(3) {
+				w.write(t, t.some(w.Rand, 15_000+w.IntN(15_000)))
+				if w.IntN(2) == 0 {
+					w.flush()
+				}
+			}
+			continue
+		}
+		t.large = false
+		for range 1 + w.IntN(4) {
+			w.write(t, t.some(w.Rand, 50+w.IntN(400)))
+			if w.IntN(2) == 0 {
+				w.flush()
+			}
+		}
+	}
+}
+
+// run changes the tables and asks, until there are too many differences or stop says so.
+func (w *round) run(stop func() bool) {
+	w.fill()
+	for _, t := range w.tables {
+		w.check(t)
+	}
+	for range steps {
+		t := w.tables[w.IntN(len(w.tables))]
+		w.change(t)
+		w.check(t)
+		for range statementsPerStep {
+			marked, o := w.statement()
+			w.compare(marked, o)
+			if w.different >= maxDifferences || w.t.Failed() && w.different == 0 || stop() {
+				return
+			}
+		}
+	}
+}
+
+// change changes rows, files or columns.
+func (w *round) change(t *table) {
+	switch w.IntN(12) {
+	case 0, 1:
+		w.write(t, t.some(w.Rand, 1+w.IntN(300)))
+	case 2:
+		w.write(t, t.some(w.Rand, 1+w.IntN(5)))
+	case 3, 4, 5:
+		w.write(t, t.some(w.Rand, 1+w.IntN(200)))
+		w.flush()
+	case 6:
+		w.flush()
+		w.compact()
+	case 7:
+		w.addColumn(t)
+	case 8:
+		w.dropColumn(t)
+	case 9, 10:
+		w.deleteRows(t)
+	case 11:
+		w.dropColumn(t)
+		w.addColumn(t)
+		w.write(t, t.some(w.Rand, 1+w.IntN(100)))
+	}
+}
+
+// addColumn adds a column, some of the name of one that was dropped.
+func (w *round) addColumn(t *table) {
+	var free []*field
+	for _, f := range fields(w.Rand, 0) {
+		if t.field(f.name) == nil {
+			free = append(free, f)
+		}
+	}
+	if len(free) == 0 || w.IntN(2) == 0 {
+		t.added++
+		types := []schema.Type{schema.Int32, schema.String, schema.Float64, schema.Boolean, schema.Uint8}
+		f := &field{name: fmt.Sprint("c", t.added), typ: types[w.IntN(len(types))]}
+		for _, like := range fields(w.Rand, 0) {
+			if like.typ == f.typ {
+				f.values = like.values
+			}
+		}
+		free = []*field{f}
+	}
+	f := free[w.IntN(len(free))]
+	sql := "ALTER TABLE " + t.name + " ADD COLUMN " + f.sql()
+	literal, shown := "", any(nil)
+	switch {
+	case f.typ == schema.String:
+		literal, shown = "'5'", "5"
+	case f.typ == schema.Boolean:
+		literal, shown = "true", int64(1)
+	case f.typ.IsInteger():
+		literal, shown = "5", int64(5)
+	case f.typ == schema.Float64:
+		literal, shown = "1.5", 1.5
+	}
+	if literal != "" && !strings.Contains(sql, " INDEX") {
+		switch w.IntN(3) {
+		case 0:
+			sql += " NOT NULL DEFAULT " + literal
+			f.notNull, f.shown = true, shown
+			values := f.values
+			f.values = func(r *rand.Rand) any {
+				if v := values(r); v != nil {
+					return v
+				}
+				return shown
+			}
+		case 1:
+			sql += " DEFAULT " + literal
+		}
+	}
+	w.must(sql)
+	t.fields = append(t.fields, f)
+}
+
+// dropColumn drops a field that statements do not name by themselves.
+func (w *round) dropColumn(t *table) {
+	keep := []string{"host", "svc", "id", "req", "i8", "i16", "i32", "ok", "j", "msg"}
+	var some []*field
+	for _, f := range t.fields {
+		if !f.tag && !slices.Contains(keep, f.name) {
+			some = append(some, f)
+		}
+	}
+	if len(some) == 0 {
+		return
+	}
+	f := some[w.IntN(len(some))]
+	w.must("ALTER TABLE " + t.name + " DROP COLUMN " + f.name)
+	t.fields = slices.DeleteFunc(t.fields, func(o *field) bool { return o == f })
+}
+
+// deleteRows deletes by a condition on the key, and has the model lose the rows that meet it
+// by the answer to a SELECT that no planner looks into.
+func (w *round) deleteRows(t *table) {
+	if t.mode == appends {
+		return
+	}
+	keys := &table{name: t.name, unit: t.unit, rows: t.rows}
+	for _, f := range t.fields {
+		if f.tag {
+			keys.fields = append(keys.fields, f)
+		}
+	}
+	s := scope{table: keys}
+	cond := w.timeCondition(s)
+	if len(keys.fields) > 0 && w.IntN(2) == 0 {
+		f := keys.fields[w.IntN(len(keys.fields))]
+		cond += " AND " + w.comparison(f.name, func() string { return w.literal(f) })
+	}
+	names := keys.columnList()
+	found, err := w.ask(opaque("SELECT " + names + " FROM " + from(s) + " WHERE " + wrap(cond)))
+	if err != nil || len(found.rows) > len(t.visible())/3 {
+		return
+	}
+	sql := "DELETE FROM " + t.name + " WHERE " + cond
+	a, err := w.ask(sql)
+	if err != nil {
+		if e := errs.From(err); e.Code != errs.InvalidArguments && e.Code != errs.InvalidSyntax {
+			w.t.Logf("%s: %v", sql, err)
+		}
+		return
+	}
+	if int(a.affected) != len(found.rows) {
+		w.different++
+		w.t.Errorf("%s\ndeleted %d rows, %d meet the condition", sql, a.affected, len(found.rows))
+	}
+	gone := map[string]bool{}
+	for _, row := range found.rows {
+		gone[strings.Join(row, "|")] = true
+	}
+	for _, r := range t.visible() {
+		if gone[keys.identity(r)] {
+			t.rows = append(t.rows, &record{ts: r.ts, cells: r.cells, deleted: true})
+		}
+	}
+}
+
+// compare asks a statement in both forms.
+func (w *round) compare(marked string, o order) {
+	w.asked++
+	plain, sql := opaque(marked), asIs(marked)
+	got, err := w.ask(sql)
+	want, werr := w.ask(plain)
+	for _, err := range []error{err, werr} {
+		if err != nil && errs.From(err).Code.Masked() {
+			w.different++
+			w.t.Errorf("an error that says nothing to the client: %v\n  %s\n  %s", err, sql, plain)
+			return
+		}
+	}
+	switch {
+	case err != nil && werr != nil:
+		w.refused++
+		return
+	case err != nil || werr != nil:
+		w.oneSided++
+		w.t.Logf("only one form is refused: %v %v\n  %s\n  %s", err, werr, sql, plain)
+		return
+	}
+	w.answered++
+	if len(want.rows) > 1 {
+		w.withRows++
+	}
+	if !same(want, got, o) {
+		w.different++
+		columns := ""
+		if want.columns != got.columns {
+			columns = "\nwant columns " + want.columns + "\n got columns " + got.columns
+		}
+		w.t.Errorf("two answers to\n  %s\nand\n  %s%s\n%s", sql, plain, columns, difference(lines(want.rows), lines(got.rows)))
+	}
+}
