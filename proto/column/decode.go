@@ -56,6 +56,15 @@ func Reopen(h Header, columns int, mem []byte) (*Batch, error) {
 	return openBody(h, columns, mem[:len(mem):len(mem)], true)
 }
 
+// Directory returns the part of an inflated batch of so many columns that Reopen reads, or nil
+// if mem is too short. Of equal headers and directories Reopen makes equal views.
+func Directory(columns int, mem []byte) []byte {
+	if columns < 0 || columns > MaxColumns || len(mem) < columns*entrySize {
+		return nil
+	}
+	return mem[:columns*entrySize]
+}
+
 // openBody checks an inflated body and returns views of it. trusted tells that the
 // sections were checked before.
 func openBody(h Header, columns int, body []byte, trusted bool) (*Batch, error) {

@@ -1,11 +1,13 @@
 package worker
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -179,7 +181,7 @@ func TestBatches(t *testing.T) {
 	}
 	first, b1 := batch(1, 10)
 	c.put(first, b1)
-	if second, b2 := batch(2, 10); c.get(second) != nil {
+	if second, b2 := batch(2, 10); c.get(second, 10, nil) != nil {
 		t.Error("another batch at the same place is taken for the first")
 	} else {
 		c.put(second, b2)
@@ -187,17 +189,59 @@ func TestBatches(t *testing.T) {
 	for n := range uint64(4) { // the first is used, so it stays
 		key, b := batch(100+n, keptViews/2)
 		c.put(key, b)
-		if c.get(first) != b1 {
+		if c.get(first, 10, nil) != b1 {
 			t.Fatalf("a batch in use is gone after %d others", n+1)
 		}
 	}
-	if second, _ := batch(2, 0); c.get(second) != nil {
+	if second, _ := batch(2, 0); c.get(second, 10, nil) != nil {
 		t.Error("a batch that nobody uses is kept")
 	}
 	var none *batches
 	none.put(first, b1)
-	if none.get(first) != nil {
+	if none.get(first, 10, nil) != nil {
 		t.Error("a batch from nowhere")
+	}
+}
+
+// TestBatchOfTheSameName: the batch of a request whose key came again has the ids, the times, the
+// size and the place of the one before it, and other values.
+func TestBatchOfTheSameName(t *testing.T) {
+	encode := func(texts ...string) (*column.Batch, []byte) {
+		b := &column.Builder{}
+		b.Add(schema.Column{ID: 1, Name: "ts", Type: schema.TimestampSecond, Semantic: schema.Timestamp}).SetInt(0, 7)
+		for i, text := range texts {
+			b.Add(schema.Column{ID: uint32(i) + 2, Name: fmt.Sprint("c", i), Type: schema.String}).SetString(0, text)
+		}
+		b.EndRow()
+		out, err := column.Decode(b.Encode(nil, column.Header{TableID: 1, Session: column.KeyedBit | 5, Seq: 6}), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out, out.Mem
+	}
+	first, mem := encode("a", strings.Repeat("b", 30))
+	second, other := encode(strings.Repeat("c", 30), "d")
+	if first.Header != second.Header || len(mem) != len(other) {
+		t.Fatalf("the batches differ: %+v of %d bytes, %+v of %d", first.Header, len(mem), second.Header, len(other))
+	}
+	shared := make([]uint64, len(mem)/8+1)
+	memory := unsafe.Slice((*byte)(unsafe.Pointer(&shared[0])), 8*len(shared))
+	kept := &batches{}
+	for round, b := range []*column.Batch{first, first, second, second, first} {
+		copy(memory, b.Mem)
+		e := newEncoder()
+		e.locate = func([]byte) (int64, bool) { return 0, true }
+		e.encode(&query.Request{Tables: []query.Table{{Batches: []*column.Batch{b}}}})
+		got, err := decode[*query.Request](&decoder{src: string(e.buf[headerSize:]), memory: memory, batches: kept})
+		e.free()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []uint32{2, 3} {
+			if want, have := b.Column(id).Bytes(0), got.Tables[0].Batches[0].Column(id).Bytes(0); !bytes.Equal(want, have) {
+				t.Errorf("round %d: column %d is %q, want %q", round, id, have, want)
+			}
+		}
 	}
 }
 

@@ -192,11 +192,12 @@ func takeBatch(d *decoder, v reflect.Value) {
 		return
 	}
 	key := batchKey{header: p.header, offset: offset, size: size}
-	if b := d.batches.get(key); b != nil {
+	mem := d.memory[offset : offset+size]
+	if b := d.batches.get(key, p.columns, mem); b != nil {
 		v.Set(reflect.ValueOf(b))
 		return
 	}
-	if err := p.open(d.memory[offset : offset+size]); err != nil {
+	if err := p.open(mem); err != nil {
 		d.fail("%w", err)
 		return
 	}
