@@ -37,7 +37,7 @@ func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request
 		return 0, errs.New(errs.Unsupported,
 			"DELETE FROM %s.%s: the table has append_mode='true', which keeps every row; use the ttl option, TRUNCATE TABLE or DROP TABLE", t.Database, t.Name)
 	case statement.HasQuery(st.Where):
-		return 0, errs.New(errs.Unsupported, "DELETE FROM %s.%s: the condition cannot have a query in it: it uses %s", t.Database, t.Name, keyNames(t))
+		return 0, noQuery(t)
 	case s.ttl(t).Instant:
 		return 0, nil
 	}
@@ -46,6 +46,13 @@ func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request
 		return 0, err
 	}
 	defer leave()
+	alone, err := s.cfg.Shards.Analyze(ctx, &shardpb.AnalyzeRequest{Sql: statement.Alone(st.Where), Database: t.Database})
+	switch {
+	case err != nil:
+		return 0, explainKeys(t, st.Where, statement.InAlone(err))
+	case len(alone.Tables) > 0:
+		return 0, noQuery(t)
+	}
 	stream, _, err := s.follow(ctx, st, req, func() (r *stream, _ []string, err error) {
 		if t, err = s.writable(st.Name, database); err == nil {
 			r, err = s.deletable(ctx, t, st.Where, req.behind != nil)
@@ -75,6 +82,11 @@ func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request
 		return d.done, errs.Wrap(errs.Internal, explainKeys(t, st.Where, err), "DELETE FROM %s.%s", t.Database, t.Name)
 	}
 	return d.done, nil
+}
+
+// noQuery is the error of a condition that reads tables.
+func noQuery(t *schema.Table) error {
+	return errs.New(errs.Unsupported, "DELETE FROM %s.%s: the condition cannot have a query in it: it uses %s", t.Database, t.Name, keyNames(t))
 }
 
 // keyTable is the table without its fields.

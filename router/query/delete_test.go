@@ -13,6 +13,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/proto/shardpb"
 	"cordwood/router/pipeline"
 	"cordwood/router/query/statement"
 	"cordwood/router/write"
@@ -142,6 +143,29 @@ func TestDeleteRefused(t *testing.T) {
 		}
 		if w.writer.out != nil {
 			t.Errorf("%s: something was written", tt.sql)
+		}
+	}
+}
+
+// TestDeleteAsksWhatItIs: what the engine does not take for a condition by itself, or takes for
+// one that reads a table, is not run.
+func TestDeleteAsksWhatItIs(t *testing.T) {
+	for _, tt := range []struct {
+		err   error
+		reads []*shardpb.TableName
+		says  string
+	}{
+		{err: errs.New(errs.InvalidSyntax, "syntax error (position 13)"), says: "(position 5 of the condition)"},
+		{reads: []*shardpb.TableName{{Database: "public", Name: "logs"}}, says: "cannot have a query in it"},
+	} {
+		w := mergingWorld(t, 1)
+		w.shards.err, w.shards.reads = tt.err, tt.reads
+		_, err := w.run(t.Context(), "DELETE FROM m WHERE host = /* any */ 'x'")
+		if err == nil || !strings.Contains(err.Error(), tt.says) || w.shards.queried != nil || w.writer.out != nil {
+			t.Errorf("error is %v, want %q and nothing run", err, tt.says)
+		}
+		if want := statement.Alone("host = /* any */ 'x'"); w.shards.analyzed != want {
+			t.Errorf("the engine is asked what %q is, want %q", w.shards.analyzed, want)
 		}
 	}
 }

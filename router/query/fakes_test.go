@@ -123,6 +123,7 @@ type fakeShards struct {
 	err      error
 	stats    []*shardpb.ShardStats
 	asked    int
+	analyzed string
 	queried  *shardpb.QueryRequest
 	closed   bool
 	gone     int           // so many queries find that a table is not there any more
@@ -130,7 +131,8 @@ type fakeShards struct {
 	block    chan struct{} // if set, Query waits for it or its context
 }
 
-func (s *fakeShards) Analyze(context.Context, *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error) {
+func (s *fakeShards) Analyze(_ context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error) {
+	s.analyzed = req.Sql
 	return &shardpb.AnalyzeResponse{Tables: s.reads, Explain: s.explain}, s.err
 }
 

@@ -25,6 +25,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/router/query/statement"
 	"cordwood/router/access"
 )
 
@@ -172,7 +173,13 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 			return f, nil
 		},
 		Analyze: func(_ context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error) {
-			return &shardpb.AnalyzeResponse{Tables: []*shardpb.TableName{{Database: "public", Name: "t"}}}, nil
+			switch req.Sql {
+			case statement.Alone("hidden"):
+				return &shardpb.AnalyzeResponse{Tables: []*shardpb.TableName{{Database: "public", Name: "t"}}}, nil
+			case statement.Alone("escapes"):
+				return nil, errs.New(errs.InvalidSyntax, "syntax error (position 15)")
+			}
+			return &shardpb.AnalyzeResponse{}, nil
 		},
 		WriteError: func(w http.ResponseWriter, _ *http.Request, err error) {
 			e := errs.From(err)
@@ -300,6 +307,8 @@ func TestRefused(t *testing.T) {
 		{"table=t&where=" + url.QueryEscape("(a = 1"), errs.InvalidSyntax},
 		{"table=t&where=" + url.QueryEscape("m = 'x"), errs.InvalidSyntax},
 		{"table=t&where=" + url.QueryEscape("a IN (SELECT 1)"), errs.Unsupported},
+		{"table=t&where=hidden", errs.Unsupported},
+		{"table=t&where=escapes", errs.InvalidSyntax},
 		{"table=t&where=bad", errs.ColumnNotFound},
 	} {
 		resp := r.get(test.query)

@@ -65,20 +65,26 @@ var pieces = []string{
 	"$", "$$", "$x$", "$1", "$1$", "1", "1e", "0x1f", "1.", ".5", "a", "'é'", "_", "::", ",", "(", ")", "x41", "101", "n", "+", "||",
 }
 
+// seed is 1, or what CORDWOOD_SEED says.
+func seed(t *testing.T) uint64 {
+	t.Helper()
+	text := os.Getenv("CORDWOOD_SEED")
+	if text == "" {
+		return 1
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // TestSameStatements: the router and the command line see a statement end where the engine
 // does. Otherwise a part of a text or of a comment would be run as a statement.
 func TestSameStatements(t *testing.T) {
 	count := engine(t)
 	// The same texts each time: FuzzStatements looks for others.
-	seed := uint64(1)
-	if text := os.Getenv("CORDWOOD_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed = n
-	}
-	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test's choices
+	r := rand.New(rand.NewPCG(seed(t), 0)) //nolint:gosec // a test's choices
 	parsed := 0
 	for range 20_000 {
 		text := "SELECT 1"
@@ -88,7 +94,7 @@ func TestSameStatements(t *testing.T) {
 		if n := count(text); n > 0 {
 			parsed++
 			if got := statements(text); got != n {
-				t.Errorf("seed %d: %q holds %d statements, and %d for the engine", seed, text, got, n)
+				t.Errorf("seed %d: %q holds %d statements, and %d for the engine", seed(t), text, got, n)
 			}
 		}
 	}

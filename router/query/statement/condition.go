@@ -46,6 +46,18 @@ func CheckCondition(src string) error {
 	}
 }
 
+// aloneHead is what stands before a condition in Alone.
+const aloneHead = "SELECT ["
+
+// Alone is a statement that the engine parses only if src, which is put between parentheses
+// elsewhere, is expressions there, too: brackets hold nothing else, and what closes a parenthesis
+// that it did not open does not fit between them. CheckCondition tells by our lexer what a
+// condition is, this by the engine's.
+func Alone(src string) string { return aloneHead + src + "\n]" }
+
+// InAlone makes the position in an error of the engine about Alone(src) one in src.
+func InAlone(err error) error { return InCondition(err, len(aloneHead)) }
+
 var position = regexp.MustCompile(`\(position (\d+)\)$`)
 
 // InCondition makes the position in an error of the engine, in the statement made of a
