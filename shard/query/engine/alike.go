@@ -48,7 +48,7 @@ func readsTimes(n node) bool {
 // is all that it reads of it, and nothing in another way.
 func (p *plan) readers(st *statement, now time.Time) (list []reader, ok bool) {
 	index := p.view.Schema.TimeIndex()
-	if index == nil || len(st.tables) != 1 {
+	if index == nil || len(st.tables) != 1 || st.whole {
 		return nil, false
 	}
 	pl := &planner{schema: p.view.Schema, names: p.view.names, alias: p.ref.alias(), alone: true}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -105,6 +106,34 @@ func TestAlike(t *testing.T) {
 			if got := strings.Join(mustQuery(t, e, sql, tab), " "); got != want {
 				t.Errorf("seed %d, %s, merge %d, %s:\n got %s\nwant %s", seed, unit, tab.Merge, sql, got, want)
 			}
+		}
+	}
+}
+
+// TestAlikeOnlyTimes asks for the rows of a table that has no other column than its time index,
+// without naming that.
+func TestAlikeOnlyTimes(t *testing.T) {
+	dir := t.TempDir()
+	e, plain := openEngine(t, dir), openEngine(t, dir)
+	plain.readAll = true
+	columns := cols("ts:TimestampSecond")
+	tab := table("t", columns)
+	tab.Segments = append(tab.Segments, fileOf(t, dir, 10, columns, []any{10}, []any{11}, []any{90}))
+	tab.Batches = append(tab.Batches, batch(t, columns, []any{100}, []any{105}))
+	for _, sql := range []string{
+		"SELECT * FROM t", "FROM t", "SELECT * FROM t WHERE true ORDER BY 1", "SELECT max(COLUMNS('t.')), min(COLUMNS(*)) FROM t", "SELECT max(#1) FROM t",
+		"SELECT count(*) FROM (SELECT DISTINCT * FROM t)", "SELECT t FROM t", "SELECT count(DISTINCT t) FROM t", "SELECT * FROM t x(y)", "SELECT max(y) FROM t x(y)", "SELECT count(*) FROM t a NATURAL JOIN (SELECT make_timestamp(10000000) AS ts)",
+		"SELECT max(c) FROM (TABLE t) x(c)", "SELECT count(*) FROM (SUMMARIZE t)", "SELECT max(x.a) FROM (SELECT unnest(t) AS a FROM t) x", "SELECT date_trunc('minute', ts) AS m, max(COLUMNS('t.')) FROM t GROUP BY m ORDER BY m",
+	} {
+		want, werr := request(t.Context(), plain, &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}})
+		got, err := request(t.Context(), e, &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}})
+		switch {
+		case err != nil || werr != nil:
+			if fmt.Sprint(err) != fmt.Sprint(werr) {
+				t.Errorf("%s: %v, want %v", sql, err, werr)
+			}
+		case strings.Join(got.rows, " ") != strings.Join(want.rows, " "):
+			t.Errorf("%s: got %s, want %s", sql, got.rows, want.rows)
 		}
 	}
 }

@@ -92,30 +92,30 @@ func (s *studier) findNewest(n node) *newest {
 	list, _ := n["select_list"].([]any)
 	for _, item := range list {
 		item, _ := item.(node)
-		if alias := text(item, "alias"); alias != "" && strings.EqualFold(alias, out.order) {
-			return nil
+		if alias := text(item, "alias"); strings.EqualFold(alias, out.order) || strings.Contains(alias, `\`) {
+			return nil // a backslash stands for a part of the name that COLUMNS finds
 		}
-		if text(item, "class") == "STAR" && (item["replace_list"] != nil || item["rename_list"] != nil || item["expr"] != nil) {
+		if plainStar := text(item, "class") == "STAR" && onlyKeys(item, "relation_name", "exclude_list"); !plainStar && hasClass(item, "STAR") {
 			return nil
 		}
 	}
-	if hasWindow(n["select_list"]) || hasWindow(modifiers) {
+	if hasClass(n["select_list"], "WINDOW") || hasClass(modifiers, "WINDOW") {
 		return nil
 	}
 	return out
 }
 
-// hasWindow tells whether a window function is in v.
-func hasWindow(v any) bool {
+// hasClass reports whether an expression of a class is in v.
+func hasClass(v any, class string) bool {
 	switch v := v.(type) {
 	case []any:
-		return slices.ContainsFunc(v, hasWindow)
+		return slices.ContainsFunc(v, func(child any) bool { return hasClass(child, class) })
 	case node:
-		if text(v, "class") == "WINDOW" {
+		if text(v, "class") == class {
 			return true
 		}
 		for _, child := range v {
-			if hasWindow(child) {
+			if hasClass(child, class) {
 				return true
 			}
 		}

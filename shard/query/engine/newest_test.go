@@ -75,6 +75,13 @@ func TestNewest(t *testing.T) {
 			"SELECT n FROM t QUALIFY n > avg(n) OVER () ORDER BY ts DESC, n LIMIT %d",
 			"SELECT * REPLACE (-n AS n) FROM t ORDER BY ts DESC, n LIMIT %d",
 			"SELECT n FROM t ORDER BY n DESC LIMIT %d",
+			// Which names the engine makes of these is not looked into.
+			`SELECT -n AS x, -epoch_ns(COLUMNS('(ts)')) AS '\1' FROM t WHERE n > 0 ORDER BY ts DESC, n LIMIT %d`,
+			`SELECT -epoch_ns(COLUMNS('t(s)')) AS 't\1' FROM t WHERE n > 0 ORDER BY ts DESC, n LIMIT %d`,
+			`SELECT n, -epoch_ns(COLUMNS(c -> c = 'ts')) AS "\0" FROM t WHERE n > 0 ORDER BY ts DESC, n LIMIT %d`,
+			"SELECT n, -epoch_ns(COLUMNS('ts')) FROM t WHERE n > 0 ORDER BY ts DESC, n LIMIT %d",
+			"SELECT n, coalesce(COLUMNS(['host', 'n'])::VARCHAR, '') FROM t WHERE n > 0 ORDER BY ts DESC, n LIMIT %d",
+			"SELECT x.*, * EXCLUDE (host) FROM t AS x WHERE n > 0 ORDER BY x.ts DESC, n LIMIT %d",
 			"SELECT a.n FROM t a, t b ORDER BY a.ts DESC, a.n, b.ts, b.n LIMIT %d",
 		} {
 			sql := fmt.Sprintf(sql, 1+r.IntN(20))
