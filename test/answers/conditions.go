@@ -22,6 +22,8 @@ type scope struct {
 type grammar struct {
 	*rand.Rand
 	tables []*table
+	// narrow is a table that has no other column than its time index.
+	narrow *table
 	// deep is how many queries are around what is being made.
 	deep int
 }
@@ -110,7 +112,7 @@ func (g *grammar) literal(f *field) string {
 	if f.name == "id" {
 		v = g.Int64N(3000)
 	}
-	if g.IntN(4) == 0 {
+	if g.IntN(10) == 0 {
 		return one(g, "NULL", "'5'", "' 5 '", "'5.5'", "5", "5.5", "0.1", "-1", "0", "1e0", "4.2e1", "300", "'300'", "'1e2'", "true", "'true'", "'a'", "''", "'h1'",
 			"9007199254740993", "9007199254740993.0", "18446744073709551615", "9223372036854775808", "-129", "255.5", "'NaN'", "'Infinity'", "'inf'::DOUBLE", "42.0000000000000001", "42::UTINYINT",
 			"'2023-11-15'", "DATE '2023-11-15'", "5::DECIMAL(5,2)", "0.1::FLOAT", "'\\x00\\xFF'::BLOB", "1::HUGEINT", "2+3", "(5)", "e'h1'", "$$a$$", "'h1 '", "'A'")

@@ -40,7 +40,7 @@ func newRound(t testing.TB, seed uint64) *round {
 	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test's choices
 	nodes := 1 + r.IntN(2)
 	w := &round{cluster: newCluster(t, nodes, []int64{1 << 10, 16 << 10, 1 << 20}[r.IntN(3)]), grammar: &grammar{Rand: r}}
-	for i := range 6 {
+	for i := range 7 {
 		tab := &table{
 			name: fmt.Sprint("t", i+1), mode: []mode{appends, appends, lastRow, lastNonNull}[r.IntN(4)],
 			unit: schema.TimestampSecond + schema.Type(r.IntN(4)), when: when(r.IntN(3)), large: i == 0,
@@ -53,19 +53,24 @@ func newRound(t testing.TB, seed uint64) *round {
 			tags = 0
 		}
 		tab.fields = fields(r, tags)
+		if i == 6 {
+			tab.fields, tab.mode, tab.large, w.narrow = nil, appends, false, tab
+		}
 		partitions := 1
 		if r.IntN(3) == 0 {
 			partitions = 2 + r.IntN(groups-1)
 		}
 		w.create(tab, partitions)
-		w.tables = append(w.tables, tab)
+		if tab != w.narrow {
+			w.tables = append(w.tables, tab)
+		}
 	}
 	return w
 }
 
 // fill writes the first rows: of one table so many that row groups and pages matter.
 func (w *round) fill() {
-	for _, t := range w.tables {
+	for _, t := range append(w.tables[:len(w.tables):len(w.tables)], w.narrow) {
 		if t.large && w.IntN(3) == 0 {
 			for range 2 + w.IntN(3) {
 				w.write(t, t.some(w.Rand, 15_000+w.IntN(15_000)))
@@ -91,6 +96,7 @@ func (w *round) run(stop func() bool) {
 	for _, t := range w.tables {
 		w.check(t)
 	}
+	w.check(w.narrow)
 	for range steps {
 		t := w.tables[w.IntN(len(w.tables))]
 		w.change(t)

@@ -25,7 +25,9 @@ func (g *grammar) statement() (marked string, o order) {
 	if g.IntN(4) == 0 {
 		s.alias = one(g, "x", "log", "T")
 	}
-	switch g.IntN(20) {
+	switch g.IntN(21) {
+	case 20:
+		return g.timesOnly()
 	case 0, 1, 2:
 		return "SELECT count(*) FROM " + g.where(s), unordered
 	case 3:
@@ -52,6 +54,24 @@ func (g *grammar) statement() (marked string, o order) {
 		return g.aliases(s)
 	}
 	return g.other(s)
+}
+
+// timesOnly reads a table of times, mostly without naming the column.
+func (g *grammar) timesOnly() (string, order) {
+	s := scope{table: g.narrow}
+	tail := from(s)
+	if g.IntN(3) > 0 {
+		tail += " WHERE " + wrap(g.timeCondition(s))
+	}
+	switch g.IntN(4) {
+	case 0:
+		return "SELECT " + one(g, "count(*)", "max(COLUMNS('t.'))", "min(COLUMNS(*)), count(*)", "count(ts), max(ts)", "count(DISTINCT ts)") + " FROM " + tail, unordered
+	case 1:
+		return "SELECT " + one(g, "*", "ts", "COLUMNS('^t')", "DISTINCT *", "#1") + " FROM " + tail, unordered
+	case 2:
+		return "SELECT * FROM " + tail + " ORDER BY " + one(g, "ts DESC", "1", "ts") + g.limit(), ordered
+	}
+	return g.byTime(s), ordered
 }
 
 // where is the rest of a statement from its table on.
@@ -136,7 +156,9 @@ func (g *grammar) byTime(s scope) string {
 	cond := ""
 	switch g.IntN(4) {
 	case 0:
-		cond = " WHERE " + wrap(g.condition(s, 1))
+		if len(s.fields) > 0 {
+			cond = " WHERE " + wrap(g.condition(s, 1))
+		}
 	case 1, 2:
 		cond = " WHERE " + wrap(g.timeCondition(s))
 	}
@@ -144,7 +166,10 @@ func (g *grammar) byTime(s scope) string {
 	if g.IntN(5) == 0 {
 		having = " HAVING count(*) " + one(g, "> 1", "= 1", "< 50", "BETWEEN 2 AND 20")
 	}
-	counts := one(g, "count(*)", "count(*) AS n", "count(*), count(*) * 2", "count(*), typeof(any_value("+expr+"))", "count(ts)", "count(*) FILTER (WHERE "+g.timeCondition(s)+")", "count(*), sum(i32)", "count(host)")
+	counts := one(g, "count(*)", "count(*) AS n", "count(*), count(*) * 2", "count(*), typeof(any_value("+expr+"))", "count(ts)", "count(*) FILTER (WHERE "+g.timeCondition(s)+")")
+	if len(s.fields) > 0 && g.IntN(4) == 0 {
+		counts = one(g, "count(*), sum(i32)", "count(host)")
+	}
 	sql := "SELECT " + expr + " AS m, " + counts + " FROM " + from(s) + cond + " GROUP BY " + one(g, "m", "1", "ALL", expr) + having + " ORDER BY m"
 	if g.IntN(5) == 0 {
 		sql += one(g, " DESC", "") + g.limit()
