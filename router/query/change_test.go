@@ -198,7 +198,7 @@ func randomDefault(r *rand.Rand, typ schema.Type) *string {
 	case typ.IsFloat():
 		texts = []string{"0", "-1.5", "1e+20"}
 	case typ == schema.JSON:
-		texts = []string{schema.QuoteLiteral(`{"a": "it's"}`), schema.QuoteLiteral("1")}
+		texts = []string{schema.QuoteLiteral(`{"a":"it's"}`), schema.QuoteLiteral("1")}
 	}
 	return &texts[r.IntN(len(texts))]
 }
@@ -304,7 +304,10 @@ func TestValueOf(t *testing.T) {
 		{"12", schema.String, value{s: "12"}},
 		{"x'00ff'", schema.Binary, value{s: "\x00\xff"}},
 		{"'ab'", schema.Binary, value{s: "ab"}},
-		{`'{"a": [1]}'`, schema.JSON, value{s: `{"a": [1]}`}},
+		{`'{"a": [1]}'`, schema.JSON, value{s: `{"a":[1]}`}},
+		{`'{"b": 1, "a": "\ud800", "b": 2.50}'`, schema.JSON, value{s: "{\"a\":\"\uFFFD\",\"b\":2.5}"}},
+		{`' "x" '`, schema.JSON, value{s: `"x"`}},
+		{"true", schema.JSON, value{s: "true"}},
 		{"1.5", schema.JSON, value{s: "1.5"}},
 		{"12", schema.TimestampNanosecond, value{i: 12}},
 		{"'12'", schema.TimestampSecond, value{i: 12}},
@@ -343,6 +346,11 @@ func TestValueOf(t *testing.T) {
 		{"'18446744073709551615'", schema.Float64},
 		{"16777217", schema.Float32},
 		{"'{'", schema.JSON},
+		{"''", schema.JSON},
+		{"'{} {}'", schema.JSON},
+		{"'[1e400]'", schema.JSON},
+		{"'\"\xff\"'", schema.JSON},
+		{"x'7b7d'", schema.JSON},
 		{"x'ff'", schema.String},
 		{"now()", schema.String},
 		{"1.5", schema.TimestampSecond},

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
@@ -12,6 +11,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/router/ingest/jsonscan"
 	"cordwood/router/query/statement"
 	vrlvalue "cordwood/router/vrl/value"
 )
@@ -42,8 +42,8 @@ func valueOf(l statement.Literal, t schema.Type, now time.Time) (value, error) {
 			return value{s: l.Text}, nil
 		}
 	case t == schema.JSON:
-		if l.Kind != statement.Now && l.Kind != statement.Bytes && json.Valid([]byte(l.Text)) {
-			return value{s: l.Text}, nil
+		if l.Kind != statement.Now && l.Kind != statement.Bytes {
+			return jsonValue(l)
 		}
 	case t == schema.String:
 		if l.Kind != statement.Now && utf8.ValidString(l.Text) {
@@ -51,6 +51,24 @@ func valueOf(l statement.Literal, t schema.Type, now time.Time) (value, error) {
 		}
 	}
 	return value{}, mismatch(l, t, "")
+}
+
+// jsonValue is JSON as ingestion stores it. What the engine cannot read, such as an escape of half
+// a character, must not come into a column.
+func jsonValue(l statement.Literal) (value, error) {
+	if !utf8.ValidString(l.Text) {
+		return value{}, mismatch(l, schema.JSON, "; it is not valid UTF-8")
+	}
+	t := jsonscan.NewText([]byte(l.Text))
+	var w jsonscan.Writer
+	out, next, err := w.AppendValue(nil, t, t.Space(0), 0)
+	if next = t.Space(next); err == nil && next < t.Len() {
+		err = t.Unexpected(next, "the end")
+	}
+	if err != nil {
+		return value{}, mismatch(l, schema.JSON, ": "+err.Error())
+	}
+	return value{s: string(out)}, nil
 }
 
 // mismatch says that the literal is no value of the type.
