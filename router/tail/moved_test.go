@@ -10,36 +10,41 @@ import (
 	"cordwood/proto/schema"
 )
 
-// handedOver is a catalog in which public.t gets another id once it has been followed.
+// handedOver is a catalog in which a table gets another id once it has been followed.
 type handedOver struct {
 	catalog
-	moved atomic.Bool // before the shards say so
+	database, name string
+	moved          atomic.Bool // before the shards say so
 }
 
 func (c *handedOver) Table(database, name string) (*schema.Table, bool) {
-	t, ok := c.catalog.Table(database, name)
+	t, _ := c.catalog.Table(database, name)
 	if c.moved.Load() {
 		t.ID, t.OriginID = 9, 1
 	}
-	return t, ok
+	return t, database == c.database && name == c.name
 }
 
 func (c *handedOver) TableByID(uint64) (*schema.Table, bool) {
-	return c.catalog.Table("public", map[bool]string{false: "t", true: "gone"}[c.moved.Load()])
+	t, _ := c.catalog.Table(c.database, c.name)
+	return t, !c.moved.Load()
 }
 
 // TestHandedOver has the rows of a table that is followed be handed over: following again
 // helps, and commands do so by themselves.
 func TestHandedOver(t *testing.T) {
-	meta := &handedOver{}
-	r := newRig(t, func(c *Config) { c.Meta = meta })
-	resp := r.get("table=t&since=1h")
-	a, _ := r.twoFeeds()
-	a.end = errs.New(errs.TableNotFound, "gone").WithReason(errs.TableGone)
-	meta.moved.Store(true)
-	close(a.answers)
-	rest, err := io.ReadAll(resp.Body)
-	if want := `{"error":"the rows of table public.t were moved to other shards; follow again","code":4008}` + "\n"; err != nil || !strings.HasSuffix(string(rest), want) {
-		t.Errorf("the end is %q, %v, want %q", rest, err, want)
+	for _, name := range [][2]string{{"public", "t"}, {"we.b", "t.x"}} {
+		meta := &handedOver{database: name[0], name: name[1]}
+		r := newRig(t, func(c *Config) { c.Meta = meta })
+		resp := r.get("db=" + name[0] + "&table=" + name[1] + "&since=1h")
+		a, _ := r.twoFeeds()
+		a.end = errs.New(errs.TableNotFound, "gone").WithReason(errs.TableGone)
+		meta.moved.Store(true)
+		close(a.answers)
+		rest, err := io.ReadAll(resp.Body)
+		want := `{"error":"the rows of table ` + strings.ReplaceAll(schema.FormatTableName(name[0], name[1]), `"`, `\"`) + ` were moved to other shards; follow again","code":4008}` + "\n"
+		if err != nil || !strings.HasSuffix(string(rest), want) {
+			t.Errorf("the end is %q, %v, want %q", rest, err, want)
+		}
 	}
 }

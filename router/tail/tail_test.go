@@ -25,8 +25,8 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
-	"cordwood/router/query/statement"
 	"cordwood/router/access"
+	"cordwood/router/query/statement"
 )
 
 // answer is an Arrow IPC stream with the rows.
