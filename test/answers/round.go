@@ -13,8 +13,8 @@ import (
 
 // The sizes of a round.
 const (
-	steps             = 14 // changes of tables
-	statementsPerStep = 30
+	steps             = 10 // changes of tables
+	statementsPerStep = 25
 	// maxDifferences is how many are shown before a round ends.
 	maxDifferences = 5
 )
