@@ -1,11 +1,17 @@
 package stdlib
 
 import (
-	"strings"
+	"errors"
+	"slices"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+	"unsafe"
 
 	"github.com/rivo/uniseg"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/language"
+	"golang.org/x/text/transform"
 
 	"cordwood/router/vrl/fn"
 	"cordwood/router/vrl/kind"
@@ -125,7 +131,12 @@ func changesCase(name, shown, separator string, excludes bool, change func(b []b
 
 // joinWords changes the words of s and joins them.
 func joinWords(f *fn.Frame, s string, at boundaries, separator string, change func([]byte, string, bool) []byte) (value.Value, bool) {
-	if !f.Spend(len(s) / 4) {
+	// Characters beyond ASCII take a look into tables, for where they end and for their case.
+	steps := len(s)
+	if !isASCII(s) {
+		steps = 8 * len(s)
+	}
+	if !f.Spend(steps) {
 		return value.Value{}, false
 	}
 	var room [128]byte
@@ -141,28 +152,39 @@ func joinWords(f *fn.Frame, s string, at boundaries, separator string, change fu
 		b = change(b, word, first)
 		first = false
 	}
-	start := 0
-	for i := 0; i < len(s); {
-		left := cluster(s, i)
-		end := i + len(left)
-		if splitsAt(left)&at != 0 {
-			add(s[start:i])
-			start = end
-		} else if end < len(s) {
-			middle := cluster(s, end)
-			right := ""
-			if next := end + len(middle); next < len(s) {
-				right = cluster(s, next)
-			}
-			if meet(left, middle, right)&at != 0 {
-				add(s[start:end])
-				start = end
-			}
+	// left, middle and right are three characters in a row; each is looked at once.
+	start, pos, next := 0, 0, 0
+	var left, middle, right character
+	step := func() {
+		left, middle, right = middle, right, character{}
+		if next < len(s) {
+			c := cluster(s, next)
+			right = character{len(c), splitsAt(c), classOf(c)}
+			next += len(c)
 		}
-		i = end
+	}
+	step()
+	step()
+	for step(); left.bytes > 0; step() {
+		end := pos + left.bytes
+		if left.splits&at != 0 {
+			add(s[start:pos])
+			start = end
+		} else if middle.bytes > 0 && meet(left.class, middle.class, right.class)&at != 0 {
+			add(s[start:end])
+			start = end
+		}
+		pos = end
 	}
 	add(s[start:])
 	return f.Keep(b)
+}
+
+// character is what joinWords knows of a character.
+type character struct {
+	bytes  int // 0: there is none
+	splits boundaries
+	class  class
 }
 
 // cluster returns the character, as people see it, that is at i.
@@ -211,21 +233,22 @@ func classOf(c string) class {
 		}
 		return other
 	}
-	low, up := strings.ToLower(c), strings.ToUpper(c)
-	switch {
-	case low == up:
-		return other
-	case c == up:
-		return upperLetter
-	case c == low:
-		return lowerLetter
+	isLower, isUpper := true, true // nothing changes in that case
+	for _, r := range c {
+		isLower = isLower && unicode.ToLower(r) == r
+		isUpper = isUpper && unicode.ToUpper(r) == r
 	}
-	return other
+	switch {
+	case isLower == isUpper:
+		return other
+	case isUpper:
+		return upperLetter
+	}
+	return lowerLetter
 }
 
 // meet returns the boundaries that are between left and middle.
-func meet(left, middle, right string) boundaries {
-	l, m := classOf(left), classOf(middle)
+func meet(l, m, right class) boundaries {
 	switch {
 	case l == lowerLetter && m == upperLetter:
 		return lowerUpper
@@ -239,20 +262,20 @@ func meet(left, middle, right string) boundaries {
 		return lowerDigit
 	case l == digit && m == lowerLetter:
 		return digitLower
-	case l == upperLetter && m == upperLetter && classOf(right) == lowerLetter:
+	case l == upperLetter && m == upperLetter && right == lowerLetter:
 		return acronym
 	}
 	return 0
 }
 
-func allLower(b []byte, word string, _ bool) []byte { return append(b, lower(word)...) }
+func allLower(b []byte, word string, _ bool) []byte { return appendCase(b, word, &lowers) }
 
-func allUpper(b []byte, word string, _ bool) []byte { return append(b, upper(word)...) }
+func allUpper(b []byte, word string, _ bool) []byte { return appendCase(b, word, &uppers) }
 
 func capital(b []byte, word string, _ bool) []byte {
 	first := cluster(word, 0)
-	b = append(b, upper(first)...)
-	return append(b, lower(word[len(first):])...)
+	b = appendCase(b, first, &uppers)
+	return appendCase(b, word[len(first):], &lowers)
 }
 
 func capitalAfterFirst(b []byte, word string, first bool) []byte {
@@ -262,12 +285,37 @@ func capitalAfterFirst(b []byte, word string, first bool) []byte {
 	return capital(b, word, first)
 }
 
-// upper returns s, valid UTF-8, in upper case by the full rules of Unicode.
-func upper(s string) string {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return cases.Upper(language.Und).String(s)
+// Casers keep a state, so that only one run uses one at a time, and are dear to make.
+var (
+	lowers = sync.Pool{New: func() any { c := cases.Lower(language.Und); return &c }}
+	uppers = sync.Pool{New: func() any { c := cases.Upper(language.Und); return &c }}
+)
+
+// appendCase appends s, valid UTF-8, in another case by the full rules of Unicode.
+func appendCase(b []byte, s string, casers *sync.Pool) []byte {
+	if isASCII(s) {
+		from := len(b)
+		b = append(b, s...)
+		for i, c := range b[from:] {
+			switch {
+			case casers == &lowers && c >= 'A' && c <= 'Z':
+				b[from+i] = c + 'a' - 'A'
+			case casers == &uppers && c >= 'a' && c <= 'z':
+				b[from+i] = c - ('a' - 'A')
+			}
+		}
+		return b
+	}
+	caser := casers.Get().(*cases.Caser)
+	defer casers.Put(caser)
+	caser.Reset()
+	src := unsafe.Slice(unsafe.StringData(s), len(s)) // the caser only reads it
+	for {
+		b = slices.Grow(b, len(src)+utf8.UTFMax)
+		n, used, err := caser.Transform(b[len(b):cap(b)], src, true)
+		b, src = b[:len(b)+n], src[used:]
+		if !errors.Is(err, transform.ErrShortDst) {
+			return b
 		}
 	}
-	return strings.ToUpper(s)
 }

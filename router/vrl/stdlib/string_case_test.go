@@ -1,8 +1,12 @@
 package stdlib_test
 
 import (
+	"strings"
 	"testing"
 
+	"cordwood/router/vrl"
+	"cordwood/router/vrl/fn"
+	"cordwood/router/vrl/value"
 	"cordwood/router/vrl/vrltest"
 )
 
@@ -22,9 +26,35 @@ func TestChangeCase(t *testing.T) {
 		{Source: `camelcase("ßig wort")`, Want: `"ßigWort"`},
 		{Source: `pascalcase("ßig wort")`, Want: `"SSigWort"`},
 		{Source: `kebabcase("some_text here")`, Want: `"some-text-here"`},
+		{Source: `screamingsnakecase("ßAßB")`, Want: `"SSASSB"`},
+		{Source: `camelcase("ΟΔΟΣ_ΟΔΟΣ")`, Want: `"οδοςΟδος"`},
 		{Source: `screamingsnakecase("someText2")`, Want: `"SOME_TEXT_2"`},
 		{Source: `camelcase("x", original_case: "Title Case")`, CompileError: "E401"},
 	})
+}
+
+// TestCaseIsPaid: characters beyond ASCII, of which each may be a word, take ten times as long.
+func TestCaseIsPaid(t *testing.T) {
+	for unit, perByte := range map[string]int{"aB": 1, "ßA": 8, "_é": 8, "e\u0301": 8} {
+		text := strings.Repeat(unit, 10_000)
+		for _, name := range []string{"camelcase", "kebabcase", "pascalcase", "screamingsnakecase", "snakecase"} {
+			p, _, err := vrl.Compile("x = "+name+"(string!(.h))", vrl.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var m fn.Meter
+			m.Start(nil, 0)
+			const budget = 1 << 30
+			_ = m.Begin(fn.Budget{Steps: budget, Bytes: budget})
+			event := value.ObjectOf(value.Field{Key: "h", Value: value.NewString(text)})
+			if _, err := p.RunMetered(&m, &event, nil); err != nil {
+				t.Fatal(err)
+			}
+			if steps := budget - m.Record.Steps; steps < perByte*len(text) {
+				t.Errorf("%s of %d bytes of %q takes %d steps, want %d a byte", name, len(text), unit, steps, perByte)
+			}
+		}
+	}
 }
 
 func TestCommunityID(t *testing.T) {
