@@ -116,7 +116,7 @@ const (
 type HTTPConfig struct {
 	// Addr serves everything. Default 127.0.0.1:4000.
 	Addr string
-	// V1Addr serves only /v1/ and /dashboard; empty: off.
+	// V1Addr serves only /v1/; empty: off.
 	V1Addr string
 	// Timeout bounds every request; 0: none.
 	Timeout time.Duration

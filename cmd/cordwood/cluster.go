@@ -65,6 +65,7 @@ exit status is 1 if something does not work (broken), and 0 otherwise.`,
 // printStatus prints the cluster for people.
 func printStatus(w io.Writer, s *httpapi.ClusterStatus) error {
 	fmt.Fprintf(w, "cluster %s: %s\n", s.ClusterID, s.Health)
+	fmt.Fprintf(w, "protocol version %d\n", s.Version)
 	switch {
 	case s.FailureTolerance < 0:
 		fmt.Fprintf(w, "too much has failed already: %s does not work\n", s.LimitedBy)
