@@ -80,7 +80,8 @@ fmt: ## Format the code
 	cd deploy/tools && $(GOLANGCI) fmt --config ../../.golangci.yml ./...
 
 generate: ## Generate the protobuf code, the reference of VRL functions and the tables of metrics again
-	cd proto && $(BUF) generate
+	@# Its plugins are built by go run, which may take longer than the two minutes that buf gives them.
+	cd proto && $(BUF) generate --timeout 15m
 	$(MAKE) --no-print-directory build
 	$(BIN) vrl help --markdown > docs/vrl-functions.md
 	$(GO) test $(TESTFLAGS) -count 1 -run TestMetricsPage ./node -update
