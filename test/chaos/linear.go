@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -32,6 +33,7 @@ type register struct {
 	// stale are reads of any replica that may lag behind.
 	stale   []answered
 	answers map[string]int // of reads
+	wrong   []string       // answers that no good request gets
 }
 
 // sent is what became of a row; acked is Never if that is unknown.
@@ -154,10 +156,29 @@ func (g *register) read(from *cluster.Node, lagging bool) {
 			} `json:"records"`
 		} `json:"output"`
 	}
-	dec := json.NewDecoder(resp.Body)
-	dec.UseNumber()
-	if err := dec.Decode(&out); err != nil || resp.StatusCode != http.StatusOK || len(out.Output) != 1 {
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		g.answered("none")
+		return
+	}
+	if resp.StatusCode != http.StatusOK {
 		g.answered(fmt.Sprint(resp.StatusCode))
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		switch resp.StatusCode {
+		case http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusGatewayTimeout:
+		default:
+			if lagging && strings.Contains(string(text), "does not exist") {
+				return // of tables a node tells what it knows then
+			}
+			g.wrong = append(g.wrong, fmt.Sprintf("a read through %s at %s: %d %s", from.Name, a.begun, resp.StatusCode, text))
+		}
+		return
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(&out); err != nil || len(out.Output) != 1 {
+		g.answered("cut off")
 		return
 	}
 	a.ended = g.now()
@@ -237,6 +258,9 @@ func (g *register) check(t testing.TB) {
 	lagging.Apart = true
 	for _, r := range g.stale {
 		lagging.Read("of any replica "+r.who, r.begun, r.ended, r.rows)
+	}
+	for _, text := range g.wrong[:min(3, len(g.wrong))] {
+		t.Error(text)
 	}
 	for _, fault := range set.Check() {
 		t.Error(fault)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,7 +110,8 @@ func apart(t *testing.T, c *cluster.Cluster) {
 }
 
 // TestSetBack puts an earlier copy of a node's folder back while the others are well: nothing that was
-// acknowledged is lost, no read shows less than before, and all replicas agree in the end.
+// acknowledged is lost, no read shows less than before, and all replicas agree in the end. A cluster
+// that knows that the folder is of before refuses it; the node comes back with an empty one then.
 func TestSetBack(t *testing.T) {
 	together(t)
 	c, l := start(t, cluster.Spec{All: 3}, mixed)
@@ -130,10 +132,22 @@ func TestSetBack(t *testing.T) {
 		shardLeader(t, c, 2)
 		l.AwaitAcked(t, 500) // by the others alone, so that each has all
 		g.progress(t)
-		if err := errors.Join(os.RemoveAll(n.Dir), os.Rename(kept, n.Dir)); err != nil {
+		old, err := n.Identity()
+		if err := errors.Join(err, os.RemoveAll(n.Dir), os.Rename(kept, n.Dir)); err != nil {
 			t.Fatal(err)
 		}
-		n.Launch()
+		if err := n.TryStart(cluster.Generous(time.Minute)); err != nil {
+			if !strings.Contains(n.Log(), "is older than the cluster knows it") {
+				t.Fatal(err)
+			}
+			t.Logf("%s is refused, and starts with an empty folder", n.Name)
+			if err := os.RemoveAll(n.Dir); err != nil {
+				t.Fatal(err)
+			}
+			n.Launch()
+			l.AwaitAcked(t, 500)
+			run(t, c.Routers[(i+1)%3], operation{Kind: "node-decommission", Node: old.NodeID})
+		}
 		g.progress(t)
 		c.AwaitReady(time.Minute)
 		l.AwaitAcked(t, 500)
