@@ -65,7 +65,7 @@ func TestLinearizable(t *testing.T) {
 		n := newNetwork(t, c)
 		c.Start()
 		g := newRegister(t, c.Nodes, 4, 5)
-		for i := range rounds(3, 20) {
+		for i := range rounds(2, 8) {
 			leader := shardLeader(t, c, 1)
 			var at int
 			var ways [][2]int
