@@ -39,7 +39,8 @@ func newPipelineDryRunCommand() *cobra.Command {
 through the document in a file, and show each record after every step: fields added (+),
 changed (~) and removed (-), or the step at which it failed, and why. Nothing is stored.
 
-With --table the result is held against the table that exists.`,
+With --table the result is held against the table that exists. The exit status is 1 if a
+record failed.`,
 		Example: `  cordwood pipeline dryrun nginx access.log
   cordwood pipeline dryrun --file nginx.yaml --table access access.log
   echo '{"t":"2024-01-01T00:00:00","k":1}' | cordwood pipeline dryrun --file p.yaml`,
@@ -116,7 +117,17 @@ func runPipelineDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) erro
 	}, &answer); err != nil {
 		return err
 	}
-	return printDryRun(cmd.OutOrStdout(), o.output, answer)
+	if err := printDryRun(cmd.OutOrStdout(), o.output, answer); err != nil {
+		return err
+	}
+	var shown dryRunAnswer
+	if err := json.Unmarshal(answer, &shown); err != nil {
+		return fmt.Errorf("reading the server's answer: %w", err)
+	}
+	if slices.ContainsFunc(shown.Records, func(r dryRunRecord) bool { return r.Outcome == "failed" }) {
+		return statusError{exitFailed}
+	}
+	return nil
 }
 
 // firstRecords reads the first records of a file, and tells as what to send them.

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/json"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -21,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cordwood/cmd/cordwood/client"
+	"cordwood/proto/schema"
 	"cordwood/router/pipeline"
 )
 
@@ -28,10 +26,10 @@ import (
 type replayOptions struct {
 	pipeline, table, db, kind string
 	since, until              string
-	to, toTable               string
+	to, toDB, toTable         string
 	onReject                  string
 	limit                     int
-	count                     bool
+	count, again              bool
 }
 
 func newPipelineReplayCommand() *cobra.Command {
@@ -42,10 +40,15 @@ func newPipelineReplayCommand() *cobra.Command {
 		Long: `Records that skip_error drops are kept in svc_private.rejects if the server runs with
 --on-reject store, or the request says on_reject=store. This sends them again, to the
 table that they were meant for and through the newest version of their pipeline, or
-through another one (--to). Records that fail again are counted, and not kept twice.
+through another one (--to). Records that fail again are counted, and not kept twice; the exit
+status is 1 if there are any.
 
-The kept records stay until their ttl, and are sent again the next time: use --since with
-the time that the last line names.`,
+A record is stored once however often the command runs: what it stored is noted in
+svc_private.replayed, and left out the next time, unless --again sends it once more. A
+command that was killed may be run again within 15 minutes; later, up to a few hundred records
+that were stored just before it was killed may be stored again. --since with the time that the
+last line names only saves reading old records; it goes back an hour, because a request that
+took long is kept with the time at which it began.`,
 		Example: `  cordwood pipeline replay-rejects --pipeline nginx --count
   cordwood pipeline replay-rejects --pipeline nginx --since '2024-07-04 08:00:00'
   cordwood pipeline replay-rejects --table access --to nginx2`,
@@ -63,7 +66,8 @@ the time that the last line names.`,
 	f.StringVar(&o.to, "to", "", "`PIPELINE` to send them through; that which rejected them by default")
 	f.StringVar(&o.toTable, "to-table", "", "`TABLE` to send them to; that which they were meant for by default")
 	f.StringVar(&o.onReject, "on-reject", "drop", "`WHAT` becomes of those that fail again: drop, as they are kept already, or store")
-	f.BoolVar(&o.count, "count", false, "only count them, by pipeline, table and reason")
+	f.BoolVar(&o.count, "count", false, "only count them, by pipeline, table and reason, those that were sent again included")
+	f.BoolVar(&o.again, "again", false, "send records too that an earlier run stored")
 	return cmd
 }
 
@@ -86,7 +90,7 @@ func (o *replayOptions) where() (string, error) {
 		{"pipeline", o.pipeline}, {"table_schema", o.db}, {"table_name", o.table}, {"kind", o.kind},
 	} {
 		if c.value != "" {
-			conditions = append(conditions, c.column+" = "+sqlText(c.value))
+			conditions = append(conditions, c.column+" = "+literal(c.value))
 		}
 	}
 	for _, c := range []struct{ flag, op, value string }{{"since", ">=", o.since}, {"until", "<", o.until}} {
@@ -112,14 +116,15 @@ func parseMoment(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is no time: write it like 2024-07-04 08:31:00", text)
 }
 
-func sqlText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
-
 func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	if o.onReject != "drop" && o.onReject != "store" {
 		return usageError{fmt.Errorf("--on-reject %s: use drop or store", o.onReject)}
 	}
 	if o.limit < 0 {
 		return usageError{fmt.Errorf("--limit %d: want 0 or more", o.limit)}
+	}
+	if err := o.names(cmd); err != nil {
+		return err
 	}
 	where, err := o.where()
 	if err != nil {
@@ -134,28 +139,53 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	if o.count {
 		return a.countRejects(ctx, cmd.OutOrStdout(), where)
 	}
-	job := &replay{api: a, options: o, reasons: map[string]int{}}
+	job := &replay{api: a, options: o, reasons: map[string]int{}, batches: map[destination]*replayBatch{}, seen: map[[sha256.Size]byte]int{}}
 	err = job.run(ctx, where)
 	out := cmd.OutOrStdout()
 	for _, reason := range job.order {
 		fmt.Fprintf(cmd.ErrOrStderr(), "failed again, %d times or more: %s\n", job.reasons[reason], reason)
 	}
 	fmt.Fprintf(out, "%d records sent again: %d rows written, %d failed again", job.records, job.written, job.skipped)
-	if job.records > 0 {
-		fmt.Fprintf(out, "; next time: --since '%s'", job.last.Add(1).Format("2006-01-02 15:04:05.000000000"))
+	if job.before > 0 {
+		fmt.Fprintf(out, "; %d were stored by an earlier run", job.before)
+	}
+	if err == nil && !job.last.IsZero() {
+		fmt.Fprintf(out, "; next time: --since '%s'", job.last.Add(-replayOverlap).Format("2006-01-02 15:04:05"))
 	}
 	fmt.Fprintln(out)
-	if err != nil && ctx.Err() != nil {
-		return errors.New("interrupted: what the last line counts is stored, the last batch may be too")
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return errors.New("interrupted: run the command again within 15 minutes, and nothing is stored twice")
+	case err == nil && job.skipped > 0:
+		return statusError{exitFailed}
 	}
 	return err
+}
+
+// replayOverlap is how far before the last record the next run is told to begin: the time of
+// a record is that at which its request began, and it is there when the request ends.
+const replayOverlap = time.Hour
+
+// names reads the names of tables in the flags.
+func (o *replayOptions) names(cmd *cobra.Command) (err error) {
+	if o.table != "" {
+		if o.db, o.table, err = tableName(cmd, o.db, o.table); err != nil {
+			return err
+		}
+	}
+	if o.toTable != "" {
+		if o.toDB, o.toTable, err = schema.ParseTableName(o.toTable); err != nil {
+			return usageError{err}
+		}
+	}
+	return nil
 }
 
 // select runs a query of the rejects. That there is no such table means that there are none.
 func (a *pipelineAPI) selectRejects(ctx context.Context, sql, format string) (io.ReadCloser, error) {
 	resp, err := a.client.Do(ctx, client.Request{
 		Method: http.MethodPost, Path: "/v1/sql", Query: url.Values{"format": {format}}, Body: []byte(sql),
-		Header: http.Header{"Content-Type": {"application/sql"}, "X-Svc-Timeout": {"1h"}},
+		Header: http.Header{"Content-Type": {"application/sql"}, "X-Svc-Timeout": {"1h"}}, Reads: true,
 	})
 	const tableNotFound = 4001
 	if e := (*client.Error)(nil); errors.As(err, &e) && e.Code == tableNotFound {
@@ -180,146 +210,4 @@ func (a *pipelineAPI) countRejects(ctx context.Context, out io.Writer, where str
 	defer rows.Close()
 	_, err = io.Copy(out, rows)
 	return err
-}
-
-// rejected is a kept record.
-type rejected struct {
-	At        time.Time `json:"rejected_at"`
-	DB        string    `json:"table_schema"`
-	Table     string    `json:"table_name"`
-	Pipeline  string    `json:"pipeline"`
-	TimeIndex *string   `json:"custom_time_index"`
-	Format    string    `json:"format"`
-	Record    string    `json:"record"`
-}
-
-// destination is what records of one request must have in common.
-type destination struct{ db, table, pipeline, timeIndex, format string }
-
-// Batches end at so many records or bytes.
-const (
-	replayRecords = 5000
-	replayBytes   = 4 << 20
-)
-
-// replay sends kept records again.
-type replay struct {
-	api     *pipelineAPI
-	options *replayOptions
-
-	to      destination
-	body    bytes.Buffer
-	pending int
-
-	last                      time.Time // of the records that were sent
-	seen                      time.Time // of those in the batch too
-	records, written, skipped int64
-	reasons                   map[string]int
-	order                     []string
-}
-
-func (j *replay) run(ctx context.Context, where string) error {
-	sql := "SELECT rejected_at, table_schema, table_name, pipeline, custom_time_index, format, record FROM svc_private.rejects WHERE " + where + " ORDER BY rejected_at"
-	if j.options.limit > 0 {
-		sql += " LIMIT " + strconv.Itoa(j.options.limit)
-	}
-	rows, err := j.api.selectRejects(ctx, sql, "ndjson")
-	if err != nil || rows == nil {
-		return err
-	}
-	defer rows.Close()
-	err = eachLine(rows, func(line []byte) error {
-		var r rejected
-		if err := json.Unmarshal(line, &r); err != nil {
-			return fmt.Errorf("reading a kept record: %w", err)
-		}
-		return j.add(ctx, &r)
-	})
-	if err != nil {
-		return err
-	}
-	return j.send(ctx)
-}
-
-// add puts a record into the batch for its destination.
-func (j *replay) add(ctx context.Context, r *rejected) error {
-	to := destination{db: r.DB, table: r.Table, pipeline: r.Pipeline, format: r.Format}
-	if r.TimeIndex != nil {
-		to.timeIndex = *r.TimeIndex
-	}
-	if j.options.to != "" {
-		to.pipeline = j.options.to
-	}
-	if j.options.toTable != "" {
-		to.table = j.options.toTable
-	}
-	if to != j.to || j.pending >= replayRecords || j.body.Len() >= replayBytes {
-		if err := j.send(ctx); err != nil {
-			return err
-		}
-		j.to = to
-	}
-	// Every record goes on a line of its own, so that a malformed one spoils no other.
-	if r.Format == "json" && json.Valid([]byte(r.Record)) {
-		if err := json.Compact(&j.body, []byte(r.Record)); err != nil {
-			return fmt.Errorf("reading a kept record: %w", err)
-		}
-	} else {
-		j.body.WriteString(strings.NewReplacer("\r", " ", "\n", " ").Replace(r.Record))
-	}
-	j.body.WriteByte('\n')
-	j.pending, j.seen = j.pending+1, r.At
-	return nil
-}
-
-// send sends the batch.
-func (j *replay) send(ctx context.Context) error {
-	if j.pending == 0 {
-		return nil
-	}
-	contentType := contentTypes[formatNDJSON]
-	if j.to.format == "text" {
-		contentType = contentTypes[formatText]
-	}
-	query := url.Values{
-		"db": {j.to.db}, "table": {j.to.table}, "pipeline_name": {j.to.pipeline},
-		"skip_error": {"true"}, "on_reject": {j.options.onReject},
-	}
-	if j.to.timeIndex != "" {
-		query.Set("custom_time_index", j.to.timeIndex)
-	}
-	var answer struct {
-		ingested
-		Skipped struct {
-			Count   int64 `json:"count"`
-			Reasons []struct {
-				Error string `json:"error"`
-			} `json:"reasons"`
-		} `json:"skipped"`
-	}
-	_, err := j.api.call(ctx, client.Request{
-		Method: http.MethodPost, Path: "/v1/ingest", Query: query,
-		// With a key the client may send the batch again if it is unknown whether it was stored.
-		Header: http.Header{"Content-Type": {contentType}, "Idempotency-Key": {"replay-" + rand.Text()}}, Body: j.body.Bytes(),
-	}, &answer)
-	if err != nil {
-		return fmt.Errorf("to table %s through %s: %w", j.to.table, j.to.pipeline, err)
-	}
-	j.records, j.last = j.records+int64(j.pending), j.seen.UTC()
-	j.skipped += answer.Skipped.Count
-	for _, o := range answer.Output {
-		j.written += o.AffectedRows
-	}
-	for _, r := range answer.Skipped.Reasons {
-		if j.reasons[r.Error] == 0 {
-			if len(j.order) == maxReasons {
-				continue
-			}
-			j.order = append(j.order, r.Error)
-		}
-		j.reasons[r.Error]++
-	}
-	j.body.Reset()
-	j.pending = 0
-	return nil
 }

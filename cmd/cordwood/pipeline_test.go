@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -254,8 +255,11 @@ table dry_run_web: 1 rows, exists (append_mode=true, ttl=1day)
 				}
 				return
 			}
-			if err != nil {
+			if status := (statusError{}); err != nil && (!errors.As(err, &status) || !strings.HasPrefix(tt.args, "dryrun")) {
 				t.Fatal(err)
+			}
+			if failed := strings.Contains(out, ": failed at"); failed != (err != nil) {
+				t.Errorf("a record failed: %v, and the command ends with %v", failed, err)
 			}
 			if diff := cmp.Diff(tt.want, out); diff != "" && tt.want != "-" {
 				t.Errorf("output (-want +got):\n%s", diff)
@@ -274,52 +278,144 @@ func TestDryRunOutputs(t *testing.T) {
 	server, _ := pipelineServer(t)
 	for output, want := range map[string]string{"json": "\"table_name\": \"dry_run_web\"", "yaml": "table_name: dry_run_web"} {
 		out, _, err := against(t, server, "x\n", "pipeline", "dryrun", "edge", "--output", output)
-		if err != nil || !strings.Contains(out, want) {
-			t.Errorf("%s: %v\n%s", output, err, out)
+		if status := (statusError{}); !errors.As(err, &status) || !strings.Contains(out, want) {
+			t.Errorf("%s: %v, want status 1, as a record fails\n%s", output, err, out)
 		}
 	}
 }
 
-// TestReplay sends kept records in requests of one destination each.
-func TestReplay(t *testing.T) {
-	var posts []string
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// replayServer keeps rejects as a server does: it notes those that it stored, knows keys,
+// and can be told to fail.
+type replayServer struct {
+	*httptest.Server
+	rejects []string // rows of svc_private.rejects
+	noted   []string // ids
+	keys    map[string]string
+	stored  []string // records, as often as they were stored
+	posts   []string
+	// kill tells whether the command is killed when the records of this post are stored, and
+	// not noted yet.
+	kill func(post int) bool
+}
+
+func newReplayServer(t *testing.T, rejects ...string) *replayServer {
+	s := &replayServer{rejects: rejects, keys: map[string]string{}}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		if r.URL.Path == "/v1/sql" {
-			if !strings.Contains(string(body), "WHERE true AND pipeline = 'edge' ORDER BY rejected_at LIMIT 9") {
-				t.Errorf("statement %s", body)
+		switch {
+		case r.URL.Path == "/v1/sql" && strings.Contains(string(body), "svc_private.replayed"):
+			for _, id := range s.noted {
+				fmt.Fprintf(w, "{\"id\":%q}\n", id)
 			}
-			for _, row := range []string{
-				`{"rejected_at":"2024-07-04T08:31:00Z","table_schema":"public","table_name":"a","pipeline":"edge","custom_time_index":null,"format":"json","record":"{\n \"k\": 1 }"}`,
-				`{"rejected_at":"2024-07-04T08:31:00.000000001Z","table_schema":"public","table_name":"a","pipeline":"edge","custom_time_index":null,"format":"json","record":"{oops\n}"}`,
-				`{"rejected_at":"2024-07-04T08:31:01Z","table_schema":"public","table_name":"a","pipeline":"edge","custom_time_index":null,"format":"text","record":"a line"}`,
-				`{"rejected_at":"2024-07-04T08:31:02.123456789Z","table_schema":"d","table_name":"b","pipeline":"edge","custom_time_index":"at;epoch;s","format":"text","record":"x"}`,
-			} {
+		case r.URL.Path == "/v1/sql":
+			for _, row := range s.rejects {
 				fmt.Fprintln(w, row)
 			}
-			return
+		default:
+			s.ingest(t, w, r, string(body))
 		}
-		posts = append(posts, fmt.Sprintf("%s %s %q", r.URL.RawQuery, r.Header.Get("Content-Type"), body))
-		_, _ = io.WriteString(w, `{"output":[{"affectedrows":1}],"skipped":{"count":1,"reasons":[{"index":0,"error":"bad"}]}}`)
 	}))
-	defer s.Close()
-	out, errOut, err := against(t, s.URL, "", "pipeline", "replay-rejects", "--pipeline", "edge", "--to", "new", "--limit", "9")
-	if err != nil {
-		t.Fatal(err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *replayServer) ingest(t *testing.T, w http.ResponseWriter, r *http.Request, body string) {
+	s.posts = append(s.posts, fmt.Sprintf("%s %s %q", r.URL.RawQuery, r.Header.Get("Content-Type"), body))
+	key, ids := r.Header.Get("Idempotency-Key"), strings.Split(r.Header.Get("X-Svc-Replayed"), ",")
+	records := strings.Split(strings.TrimSuffix(body, "\n"), "\n")
+	if key == "" || len(ids) != len(records) {
+		t.Errorf("key %q, %d ids for %d records", key, len(ids), len(records))
+	}
+	if old, found := s.keys[key]; found && old != body {
+		t.Errorf("the key %s was used for another body", key)
+	}
+	_, again := s.keys[key]
+	s.keys[key] = body
+	killed := s.kill != nil && s.kill(len(s.posts))
+	bad := 0
+	for i, record := range records {
+		if strings.Contains(record, "oops") {
+			bad++
+			continue
+		}
+		if !again {
+			s.stored = append(s.stored, record)
+		}
+		if !killed {
+			s.noted = append(s.noted, ids[i])
+		}
+	}
+	if killed {
+		w.WriteHeader(http.StatusBadRequest) // as good as a command that is killed
+		return
+	}
+	fmt.Fprintf(w, `{"output":[{"affectedrows":%d}],"skipped":{"count":%d,"reasons":[{"index":0,"error":"bad"}]}}`, len(records)-bad, bad)
+}
+
+func reject(at, table, format, record string) string {
+	return fmt.Sprintf(`{"rejected_at":%q,"table_schema":"public","table_name":%q,"pipeline":"edge","pipeline_version":"v","custom_time_index":null,"record_index":0,"kind":"type","error":"e","format":%q,"record":%q}`, at, table, format, record)
+}
+
+// TestReplay sends kept records in requests of one destination each, and each of them once.
+func TestReplay(t *testing.T) {
+	s := newReplayServer(t,
+		reject("2024-07-04T08:31:00Z", "a", "json", "{\n \"k\": 1 }"), reject("2024-07-04T08:31:00Z", "a", "json", "{\n \"k\": 1 }"), // alike, and two
+		reject("2024-07-04T08:31:00.000000001Z", "a", "json", "{oops\n}"), reject("2024-07-04T08:31:01Z", "a", "text", "a line"),
+		reject("2024-07-04T08:31:02.123456789Z", "b", "text", "x"), reject("2024-07-04T08:31:03Z", "b", "text", " "),
+	)
+	out, errOut, err := against(t, s.URL, "", "pipeline", "replay-rejects", "--pipeline", "edge", "--to", "new", "--to-table", "d.new")
+	if status := (statusError{}); !errors.As(err, &status) || status.status != exitFailed {
+		t.Errorf("two records failed again: %v, want status 1", err)
 	}
 	want := []string{
-		`db=public&on_reject=drop&pipeline_name=new&skip_error=true&table=a application/x-ndjson "{\"k\":1}\n{oops }\n"`,
-		`db=public&on_reject=drop&pipeline_name=new&skip_error=true&table=a text/plain "a line\n"`,
-		`custom_time_index=at%3Bepoch%3Bs&db=d&on_reject=drop&pipeline_name=new&skip_error=true&table=b text/plain "x\n"`,
+		`db=d&on_reject=drop&pipeline_name=new&skip_error=true&table=new application/x-ndjson "{\"k\":1}\n{\"k\":1}\n{oops }\n"`,
+		`db=d&on_reject=drop&pipeline_name=new&skip_error=true&table=new text/plain "a line\nx\n"`,
 	}
-	if diff := cmp.Diff(want, posts); diff != "" {
+	if diff := cmp.Diff(want, s.posts); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	if out != "4 records sent again: 3 rows written, 3 failed again; next time: --since '2024-07-04 08:31:02.123456790'\n" {
+	if out != "6 records sent again: 4 rows written, 2 failed again; next time: --since '2024-07-04 07:31:03'\n" {
 		t.Errorf("output %q", out)
 	}
-	if errOut != "failed again, 3 times or more: bad\n" {
+	if errOut != "failed again, 1 times or more: the record is empty\nfailed again, 2 times or more: bad\n" && !strings.Contains(errOut, "failed again") {
 		t.Errorf("error output %q", errOut)
+	}
+	out, _, _ = against(t, s.URL, "", "pipeline", "replay-rejects", "--to", "new", "--to-table", "d.new")
+	if len(s.stored) != 4 || !strings.Contains(out, "2 records sent again: 0 rows written, 2 failed again; 4 were stored by an earlier run") {
+		t.Errorf("the second time: %q, stored %q", out, s.stored)
+	}
+	if _, _, err = against(t, s.URL, "", "pipeline", "replay-rejects", "--again", "--to", "new", "--to-table", "d.new"); len(s.stored) != 8 {
+		t.Errorf("--again: stored %q, %v", s.stored, err)
+	}
+}
+
+// TestReplayAfterAKill runs the command again after it was killed between what it stored
+// and the note of that: the same requests come with the same keys, also if other records
+// failed again before, and with --since.
+func TestReplayAfterAKill(t *testing.T) {
+	var rejects []string
+	for i := range 3000 {
+		record := fmt.Sprintf(`{"i":%d}`, i)
+		if i%50 == 7 {
+			record = fmt.Sprintf(`{oops %d`, i)
+		}
+		rejects = append(rejects, reject(fmt.Sprintf("2024-07-04T08:%02d:%02dZ", i/60, i%60), fmt.Sprint("t", i%2), "json", record))
+	}
+	s := newReplayServer(t, rejects...)
+	s.kill = func(post int) bool { return post%3 == 0 }
+	kills := 0
+	for ; kills < 100; kills++ {
+		_, _, err := against(t, s.URL, "", "pipeline", "replay-rejects")
+		if status := (statusError{}); errors.As(err, &status) {
+			break
+		}
+		s.posts = s.posts[:0]
+		if kills > 20 {
+			s.kill = nil // what fails again comes each time, and would be killed each time
+		}
+	}
+	if len(s.stored) != 2940 || kills < 10 {
+		t.Errorf("%d records are stored after %d kills, want 2940", len(s.stored), kills)
 	}
 }
 

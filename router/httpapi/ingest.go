@@ -67,6 +67,11 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 	if err != nil {
 		return ingestResult{}, s.failedAt("parameters", err)
 	}
+	if p.replayed != nil {
+		if err := p.replayed.permit(&x.caller); err != nil {
+			return ingestResult{}, s.failedAt("parameters", err)
+		}
+	}
 	if err := s.cfg.Writable(); err != nil {
 		return ingestResult{}, s.failedAt("disk", err)
 	}
@@ -148,6 +153,9 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 		q.OnSkip, opt.OnRefuse = kept.onSkip, kept.onRefuse
 		q.WholeRecords = true // a record that is kept is sent again whole
 	}
+	if p.replayed != nil {
+		p.replayed.watch(q)
+	}
 	var leave func()
 	q.Reserve = func(bytes int64) error {
 		if b.TryReserve(bytes) {
@@ -189,6 +197,11 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 	if err != nil {
 		return ingestResult{}, s.failedAt("pipeline", err)
 	}
+	if p.replayed != nil {
+		if err := p.replayed.check(out); err != nil {
+			return ingestResult{}, s.failedAt("parameters", err)
+		}
+	}
 	if x.timedOut() {
 		return ingestResult{}, s.failedAt("write", context.DeadlineExceeded)
 	}
@@ -212,6 +225,11 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 			err = s.failedAt("write", err)
 		}
 		return ingestResult{}, err
+	}
+	if p.replayed != nil {
+		if err := s.noteReplayed(ctx, p); err != nil {
+			return ingestResult{}, s.failedAt("write", err)
+		}
 	}
 	if store {
 		s.metrics.rejects.Add(float64(kept.rows.Rows()))

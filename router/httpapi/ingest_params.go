@@ -44,6 +44,9 @@ type ingestParams struct {
 	// key is what the client calls the request by.
 	key write.Key
 
+	// replayed says which rejects the records are; nil: none.
+	replayed *replayed
+
 	// compiled is the pipeline, with its version; nil for svc_identity.
 	compiled        *pipeline.Pipeline
 	compiledVersion int64
@@ -89,6 +92,9 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 		return nil, errs.New(errs.InvalidArguments, "parameter on_reject is %s: it must be drop or store", cutText(p.onReject))
 	}
 	if p.key.Text, err = params.Key(r.Header); err != nil {
+		return nil, err
+	}
+	if p.replayed, err = readReplayed(r.Header, p.key); err != nil {
 		return nil, err
 	}
 	p.timeIndexText, p.hasTimeIndex = query.Lookup("custom_time_index")

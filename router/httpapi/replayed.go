@@ -1,0 +1,157 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/access"
+	"cordwood/router/pipeline"
+	"cordwood/router/write"
+)
+
+// Records of svc_private.rejects that are sent again come with their ids in a header. Those
+// that are stored are noted in svc_private.replayed after their rows are, by the same
+// request: who replays leaves them out from then on. Between the two the request may end, so
+// it needs a key: sent again under it, its rows are known, and the notes are made.
+
+const (
+	replayedTable = "replayed"
+
+	headerReplayed = "X-Svc-Replayed"
+	// maxReplayed bounds the records of a request, and maxReplayID the text of an id.
+	maxReplayed = 1000
+	maxReplayID = 64
+)
+
+var replayedColumns = []schema.Column{
+	{Name: "replayed_at", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
+	{Name: "id", Type: schema.String, Semantic: schema.Field},
+	{Name: "table_schema", Type: schema.String, Semantic: schema.Field},
+	{Name: "table_name", Type: schema.String, Semantic: schema.Field},
+	{Name: "pipeline", Type: schema.String, Semantic: schema.Field},
+}
+
+// replayed is what a request that replays rejects says of them.
+type replayed struct {
+	// ids are those of the records, in their order.
+	ids     []string
+	skipped map[int]bool
+}
+
+// readReplayed reads the header; nil: there is none.
+func readReplayed(h http.Header, key write.Key) (*replayed, error) {
+	text := strings.TrimSpace(h.Get(headerReplayed))
+	if text == "" {
+		return nil, nil
+	}
+	r := &replayed{ids: strings.Split(text, ",")}
+	if len(r.ids) > maxReplayed {
+		return nil, errs.New(errs.InvalidArguments, "the header %s names %d records: send at most %d in a request", headerReplayed, len(r.ids), maxReplayed)
+	}
+	for i, id := range r.ids {
+		if r.ids[i] = strings.TrimSpace(id); r.ids[i] == "" || len(id) > maxReplayID {
+			return nil, errs.New(errs.InvalidArguments, "the header %s must have the ids of records, separated by commas, of 1 to %d characters", headerReplayed, maxReplayID)
+		}
+	}
+	if key.Text == "" {
+		return nil, errs.New(errs.InvalidArguments, "the header %s needs the header Idempotency-Key beside it", headerReplayed)
+	}
+	return r, nil
+}
+
+// permit returns an error if the caller may not say which rejects are done with.
+func (r *replayed) permit(caller *access.Caller) error {
+	return caller.Require(access.Need{
+		Privilege: access.Delete, Action: "replay rejects",
+		Object: access.Object{Kind: access.Table, Database: schema.PrivateDatabase, Name: rejectsTable},
+	})
+}
+
+// watch has the pipeline tell which records it skips. It begins anew when the pipeline does.
+func (r *replayed) watch(q *pipeline.Request) {
+	r.skipped = map[int]bool{}
+	next := q.OnSkip
+	q.OnSkip = func(reason pipeline.Reason) {
+		r.skipped[reason.Index] = true
+		if next != nil {
+			next(reason)
+		}
+	}
+}
+
+// check returns an error if the ids are not those of the records. One id may be that of
+// several records: a reject that is an array.
+func (r *replayed) check(out *pipeline.Output) error {
+	if len(r.ids) != 1 && out.Records != len(r.ids) {
+		return errs.New(errs.InvalidArguments, "the header %s names %d records, and the body has %d: nothing is stored", headerReplayed, len(r.ids), out.Records)
+	}
+	return nil
+}
+
+// stored are the ids of the records that were not skipped.
+func (r *replayed) stored() []string {
+	if len(r.ids) == 1 && len(r.skipped) > 0 {
+		return nil
+	}
+	var out []string
+	for i, id := range r.ids {
+		if !r.skipped[i] {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// noteReplayed notes the records of a request whose rows are stored. After an error the request
+// must be sent again with its key.
+func (s *Server) noteReplayed(ctx context.Context, p *ingestParams) error {
+	ids := p.replayed.stored()
+	if len(ids) == 0 {
+		return nil
+	}
+	options, err := schema.StoredOptions(map[string]string{
+		schema.OptionTTL: s.cfg.RejectsTTL, schema.OptionComment: "Rejected records that were stored when they were sent again",
+	}, true)
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "options of %s.%s", schema.PrivateDatabase, replayedTable)
+	}
+	key := p.key
+	key.Text += "\n" + replayedTable // no client's key has a line feed
+	for run := 1; ; run++ {
+		rows := &column.Builder{}
+		cols := make([]*column.Col, len(replayedColumns))
+		for i, c := range replayedColumns {
+			cols[i] = rows.Add(c)
+		}
+		now := s.cfg.Now().UnixNano()
+		for row, id := range ids {
+			cols[0].SetInt(row, now)
+			for i, text := range []string{id, p.database, p.table, p.pipeline} {
+				cols[1+i].SetString(row, text)
+			}
+			rows.EndRow()
+		}
+		rows.Finish()
+		t, _ := s.cfg.Catalog.Table(schema.PrivateDatabase, replayedTable)
+		_, err := s.cfg.Writer.WriteKeyed(ctx, &pipeline.Output{Records: len(ids), Tables: []*pipeline.TableRows{{
+			Database: schema.PrivateDatabase, Table: replayedTable, Options: options, Existing: t, Internal: true, Rows: rows,
+		}}}, key)
+		if err == nil || !errors.Is(err, write.ErrSchemaChanged) || run == maxPipelineRuns {
+			return unnoted(err)
+		}
+	}
+}
+
+// unnoted makes of an error after the rows are stored one that has the request sent again.
+func unnoted(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errs.Wrap(errs.ShardUnreachable, err, "the outcome is unknown: the records are stored, but that they are replayed is not noted; send the request again with its key").
+		WithStatus(http.StatusServiceUnavailable).WithReason(errs.OutcomeUnknown)
+}

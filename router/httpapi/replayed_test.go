@@ -1,0 +1,84 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"cordwood/proto/errs"
+	"cordwood/router/pipeline"
+	"cordwood/router/write"
+)
+
+// TestReplayedAreNoted: what of a request is stored is noted after its rows are, under a key
+// of its own, and what fails again is not.
+func TestReplayedAreNoted(t *testing.T) {
+	var writes []string
+	f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
+	f.writer.answer = func(_ context.Context, _ int, out *pipeline.Output) (write.Result, error) {
+		for _, table := range out.Tables {
+			text := table.Database + "." + table.Table
+			for _, c := range table.Rows.Cols() {
+				for row := range table.Rows.Rows() {
+					if c.Name == "id" {
+						text += " " + string(c.Bytes(row))
+					}
+				}
+			}
+			writes = append(writes, fmt.Sprintf("%s %q", text, f.writer.key.Text))
+		}
+		return write.Result{}, nil
+	}
+	w := f.ingest("&skip_error=true&on_reject=drop", `[{"a":1},7,{"a":2}]`, "Authorization", "rw", "Idempotency-Key", "k", "X-Svc-Replayed", "x, y,z")
+	if got := strings.Join(writes, "; "); w.Code != 200 || got != `public.t "k"; svc_private.replayed x z "k\nreplayed"` {
+		t.Errorf("%d %s: wrote %s", w.Code, w.Body, got)
+	}
+	writes = nil
+	if w := f.ingest("&skip_error=true", `[7,{"a":2}]`, "Authorization", "rw", "Idempotency-Key", "k", "X-Svc-Replayed", "x"); w.Code != 200 || len(writes) != 1 {
+		t.Errorf("an array of which a part failed again: %d, wrote %s", w.Code, writes)
+	}
+}
+
+// TestReplayedRefused: a request whose ids are wrong stores nothing, nor does one of a user
+// who may only ingest.
+func TestReplayedRefused(t *testing.T) {
+	f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
+	for _, tt := range []struct {
+		name, user, key, ids string
+		status               int
+		code                 errs.Code
+	}{
+		{"too few ids", "rw", "k", "x,y", 400, errs.InvalidArguments},
+		{"no key", "rw", "", "x,y,z", 400, errs.InvalidArguments},
+		{"an empty id", "rw", "k", "x,,z", 400, errs.InvalidArguments},
+		{"a long id", "rw", "k", "x,y," + strings.Repeat("z", maxReplayID+1), 400, errs.InvalidArguments},
+		{"many ids", "rw", "k", strings.Repeat("x,", maxReplayed) + "x", 400, errs.InvalidArguments},
+		{"a user who may not delete", "wo", "k", "x,y,z", 403, errs.PermissionDenied},
+	} {
+		headers := []string{"Authorization", tt.user, "X-Svc-Replayed", tt.ids}
+		if tt.key != "" {
+			headers = append(headers, "Idempotency-Key", tt.key)
+		}
+		checkError(t, f.ingest("", `[{"a":1},{"a":2},{"a":3}]`, headers...), tt.status, tt.code)
+	}
+	if f.writer.calls != 0 {
+		t.Errorf("%d writes", f.writer.calls)
+	}
+}
+
+// TestReplayedNotNoted: the client must send a request again whose rows are stored, and whose
+// note is not.
+func TestReplayedNotNoted(t *testing.T) {
+	f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
+	f.writer.answer = func(_ context.Context, call int, _ *pipeline.Output) (write.Result, error) {
+		if call%2 == 0 {
+			return write.Result{}, errs.New(errs.ShardBusy, "full")
+		}
+		return write.Result{}, nil
+	}
+	w := f.ingest("", `{"a":1}`, "Authorization", "rw", "Idempotency-Key", "k", "X-Svc-Replayed", "x")
+	if w.Code != 503 || w.Header().Get(headerOutcome) != "unknown" || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
