@@ -221,9 +221,22 @@ func TestIdentity(t *testing.T) {
 			svc_timestamp Int64: 2`},
 		{"missing", changes{timeIndex("at;epoch;ms")}, `[{"a":1}]`, `!record 0: time index "at": the field is missing or null`},
 		{"null", changes{timeIndex("at;epoch;ms")}, `[{"at":null}]`, `!record 0: time index "at": the field is missing or null`},
-		{"float", changes{timeIndex("at;epoch;ms")}, `[{"at":1.5}]`, `!record 0: time index "at": expected an integer, or a string holding one, actual Float64: 1.5`},
-		{"bool", changes{timeIndex("at;epoch;ms")}, `[{"at":true}]`, `!record 0: time index "at": expected an integer, or a string holding one, actual Boolean`},
-		{"spaces", changes{timeIndex("at;epoch;ms")}, `[{"at":" 1"}]`, `!record 0: time index "at": the string " 1" holds no signed 64-bit integer`},
+		{"fractions, rounded down", changes{timeIndex("at;epoch;ms")}, `[{"at":1.5},{"at":-1.5},{"at":"-0.25"},{"at":1.7e12}]`, `
+			t
+			at TimestampMillisecond TIMESTAMP: 1 -2 -1 1700000000000`},
+		{"fractions in a finer column", changes{timeIndex("at;epoch;s"), having("at TimestampNanosecond ti")}, `[{"at":1767607200.123456},{"at":"1767607200.123456789"},{"at":-1.5},{"at":"-0.0000000001"}]`, `
+			t
+			at TimestampNanosecond TIMESTAMP: 1767607200123456000 1767607200123456789 -1500000000 -1`},
+		{"fractions in a coarser column", changes{timeIndex("at;epoch;ms"), having("at TimestampSecond ti")}, `[{"at":1999.5},{"at":-0.5}]`, `
+			t
+			at TimestampSecond TIMESTAMP: 1 -1`},
+		{"a fraction out of range", changes{timeIndex("at;epoch;ms")}, `[{"at":1e300}]`, `!record 0: time index "at": 1e+300 of TimestampMillisecond is out of range`},
+		{"rfc3339", changes{timeIndex("at;rfc3339")}, `[{"at":"2026-01-05T10:00:00.123456789+02:00"},{"at":"2026-01-05T08:00:00Z"}]`, `
+			t
+			at TimestampNanosecond TIMESTAMP: 1767600000123456789 1767600000000000000`},
+		{"not rfc3339", changes{timeIndex("at;rfc3339")}, `[{"at":"2026-01-05"}]`, `!record 0: time index "at": `},
+		{"bool", changes{timeIndex("at;epoch;ms")}, `[{"at":true}]`, `!record 0: time index "at": expected a number, or a string holding one, actual Boolean`},
+		{"spaces", changes{timeIndex("at;epoch;ms")}, `[{"at":" 1"}]`, `!record 0: time index "at": the string " 1" holds no number of TimestampMillisecond that a signed 64-bit integer can hold`},
 		{"datestr of a number", changes{timeIndex("at;datestr;%s")}, `[{"at":1}]`, `!record 0: time index "at": expected a string, actual Int64`},
 		{"seconds out of range", changes{timeIndex("at;epoch;s")}, `[{"at":9200000000001}]`, `!record 0: time index "at": 9200000000001 of TimestampSecond is out of range`},
 		{"milliseconds out of range", changes{timeIndex("at;epoch;ms")}, `[{"at":-9200000000000001}]`, `!record 0: time index "at": -9200000000000001 of TimestampMillisecond is out of range`},
@@ -233,7 +246,7 @@ func TestIdentity(t *testing.T) {
 		{"skip_error drops", changes{timeIndex("at;epoch;ms"), skipErrors}, `[{"at":"x"},{"at":2},{}]`, `
 			t
 			at TimestampMillisecond TIMESTAMP: 2
-			skipped 2 of 3: record 0: time index "at": the string "x" holds no signed 64-bit integer | record 2: time index "at": the field is missing or null`},
+			skipped 2 of 3: record 0: time index "at": the string "x" holds no number of TimestampMillisecond that a signed 64-bit integer can hold | record 2: time index "at": the field is missing or null`},
 		{"ignore_errors takes the clock", changes{timeIndex("at;epoch;s"), ignoreErrors}, `[{"at":"x"},{"at":[1]},{"at":3},{}]`, `
 			t
 			at TimestampSecond TIMESTAMP: 1700000000 1700000000 3 1700000000`},

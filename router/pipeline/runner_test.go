@@ -24,6 +24,7 @@ func TestParseTimeIndex(t *testing.T) {
 		"at;epoch;s": schema.TimestampSecond, "at;epoch;ms": schema.TimestampMillisecond,
 		"at;epoch;us": schema.TimestampMicrosecond, "a.b;epoch;ns": schema.TimestampNanosecond,
 		"at;datestr;%Y-%m-%d %H:%M:%S%:z": schema.TimestampNanosecond, "at;datestr;%s": schema.TimestampNanosecond,
+		"at;rfc3339": schema.TimestampNanosecond, "at;rfc3339;": schema.TimestampNanosecond,
 		"at;datestr;%+": schema.TimestampNanosecond, "at;datestr;%d/%b/%Y:%H:%M": schema.TimestampNanosecond,
 	} {
 		ti, err := ParseTimeIndex(in)
@@ -34,16 +35,17 @@ func TestParseTimeIndex(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"":                         "1 parts, expected three",
+		"":                         "1 parts, expected <field>;rfc3339",
 		"at":                       "1 parts",
 		"at;epoch":                 "2 parts",
 		"at;epoch;s;":              "4 parts",
 		";epoch;s":                 "column name: it is empty",
 		"__sequence;epoch;s":       "reserved",
 		"at;epoch;sec":             "one of s, ms, us, ns",
+		"at;rfc3339;%Y":            "rfc3339 takes nothing after it",
 		"at;epoch;":                "one of s, ms, us, ns",
-		"at;date;%Y":               "expected epoch or datestr",
-		"at;Epoch;s":               "expected epoch or datestr",
+		"at;date;%Y":               "expected rfc3339, epoch or datestr",
+		"at;Epoch;s":               "expected rfc3339, epoch or datestr",
 		"at;datestr;%Y-%m-%d":      "must have a date, an hour and a minute",
 		"at;datestr;":              "must have a date",
 		"at;datestr;%Q %H":         "datestr pattern",
@@ -122,7 +124,7 @@ func TestTextRecord(t *testing.T) {
 		{"as time index", changes{timeIndex("message;epoch;s"), skipErrors}, []string{"7", "x"}, `
 			t
 			message TimestampSecond TIMESTAMP: 7
-			skipped 1 of 2: record 1: time index "message": the string "x" holds no signed 64-bit integer`},
+			skipped 1 of 2: record 1: time index "message": the string "x" holds no number of TimestampSecond that a signed 64-bit integer can hold`},
 		{"without the time index", changes{timeIndex("at;epoch;s")}, []string{"x"}, `!record 0: time index "at"`},
 		{"of another type", changes{having("svc_timestamp TimestampNanosecond ti, message Int64")}, []string{"1"}, `!expected Int64, actual String`},
 		{"as json", changes{having("svc_timestamp TimestampNanosecond ti, message Json")}, []string{`{"a":"b"}`}, `

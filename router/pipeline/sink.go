@@ -40,6 +40,8 @@ type sink struct {
 	untick  int // records until tick asks whether the request is over
 	// What the custom time index of the row under way says, in timeUnit.
 	timeValue int64
+	timeRest  int64 // nanoseconds beyond timeValue, less than timeUnit
+	timeCut   bool  // there were digits below nanoseconds
 	timeSet   bool
 	notes     notes // of the request, in the one on top
 	// newTables are those that the request makes, in the one on top.
@@ -165,6 +167,7 @@ func (s *sink) rowTime() (int64, error) {
 	if s.timeSet {
 		return s.timeValue, nil
 	}
+	s.timeRest, s.timeCut = 0, false
 	if s.req.TimeIndex != nil && !s.req.IgnoreErrors {
 		return 0, &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments, "time index %q: the field is missing or null", s.timeName)}
 	}
@@ -175,18 +178,21 @@ func (s *sink) rowTime() (int64, error) {
 // setTime reads the custom time index from v.
 func (s *sink) setTime(v *cell) error {
 	ti := s.req.TimeIndex
-	var t int64
+	var m moment
 	var err error
 	switch {
-	case s.req.IgnoreErrors && v.kind != kindInt && v.kind != kindString:
+	case s.req.IgnoreErrors && v.kind != kindInt && v.kind != kindFloat && v.kind != kindString:
 		return nil
 	case v.kind == kindInt && ti.format == nil:
-		t = v.i
+		m.value = v.i
+	case v.kind == kindFloat && ti.format == nil:
+		m, err = ti.number(v.f)
 	case v.kind == kindString:
-		t, err = ti.parse(v.bytes)
+		m, err = ti.parse(v.bytes)
 	default:
 		err = errs.New(errs.InvalidArguments, "time index %q: expected %s, actual %s: %s", ti.Field, ti.want(), v.kind.columnType(), processor.Cut(string(s.jsonText(v))))
 	}
+	t := m.value
 	if err == nil && !timeInRange(t, ti.Unit) {
 		lo, hi := ti.Unit.TimeRange()
 		err = errs.New(errs.InvalidArguments, "time index %q: %d of %s is out of range, which is %d to %d", ti.Field, t, ti.Unit, lo, hi)
@@ -197,7 +203,7 @@ func (s *sink) setTime(v *cell) error {
 		}
 		return &kindError{SkipTimeIndex, err}
 	}
-	s.timeValue, s.timeSet = t, true
+	s.timeValue, s.timeRest, s.timeCut, s.timeSet = t, m.rest, m.cut, true
 	return nil
 }
 

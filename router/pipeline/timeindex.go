@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -8,6 +9,11 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/vrl/timefmt"
+)
+
+const (
+	kindRFC3339    = "rfc3339"
+	patternRFC3339 = "%+"
 )
 
 // TimeIndex is a parsed custom_time_index parameter. It is immutable.
@@ -20,15 +26,24 @@ type TimeIndex struct {
 	format *timefmt.Format // nil for epoch
 }
 
-// ParseTimeIndex parses <field>;epoch;<s|ms|us|ns> or <field>;datestr;<pattern>.
+// ParseTimeIndex parses <field>;epoch;<s|ms|us|ns>, <field>;datestr;<pattern> or <field>;rfc3339.
 // The error has code InvalidArguments.
 func ParseTimeIndex(text string) (*TimeIndex, error) {
 	parts := strings.Split(text, ";")
+	if len(parts) == 2 && parts[1] == kindRFC3339 {
+		parts = append(parts, "")
+	}
 	if len(parts) != 3 {
 		return nil, errs.New(errs.InvalidArguments,
-			"Invalid custom_time_index: %q has %d parts, expected three: <field>;epoch;<s|ms|us|ns> or <field>;datestr;<pattern>", cut(text), len(parts))
+			"Invalid custom_time_index: %q has %d parts, expected <field>;rfc3339, <field>;epoch;<s|ms|us|ns> or <field>;datestr;<pattern>", cut(text), len(parts))
 	}
 	field, kind, config := parts[0], parts[1], parts[2]
+	if kind == kindRFC3339 {
+		if config != "" {
+			return nil, errs.New(errs.InvalidArguments, "Invalid custom_time_index: rfc3339 takes nothing after it, got %q", cut(config))
+		}
+		kind, config = "datestr", patternRFC3339
+	}
 	if err := schema.CheckColumnName(field); err != nil {
 		return nil, errs.Wrap(errs.InvalidArguments, err, "Invalid custom_time_index")
 	}
@@ -57,33 +72,85 @@ func ParseTimeIndex(text string) (*TimeIndex, error) {
 		}
 		ti.format = f
 	default:
-		return nil, errs.New(errs.InvalidArguments, "Invalid custom_time_index: kind %q, expected epoch or datestr", cut(kind))
+		return nil, errs.New(errs.InvalidArguments, "Invalid custom_time_index: kind %q, expected rfc3339, epoch or datestr", cut(kind))
 	}
 	return ti, nil
 }
 
-// parse reads a string value, in ti.Unit.
-func (ti *TimeIndex) parse(b []byte) (int64, error) {
+// moment is a time as a record has it: in the unit of its field, and nanoseconds beyond.
+type moment struct {
+	value int64
+	// rest is 0 or more, and less than a unit.
+	rest int64
+	// cut tells that there were digits below nanoseconds.
+	cut bool
+}
+
+// parse reads a string value.
+func (ti *TimeIndex) parse(b []byte) (moment, error) {
 	// Neither callee keeps the string, so it need not be a copy.
 	s := unsafe.String(unsafe.SliceData(b), len(b))
 	if ti.format == nil {
-		v, err := strconv.ParseInt(s, 10, 64)
-		if err != nil {
-			return 0, errs.New(errs.InvalidArguments, "time index %q: the string %q holds no signed 64-bit integer", ti.Field, cut(s))
+		m, ok := parseEpoch(s, ti.Unit)
+		if !ok {
+			return moment{}, errs.New(errs.InvalidArguments, "time index %q: the string %q holds no number of %s that a signed 64-bit integer can hold", ti.Field, cut(s), ti.Unit)
 		}
-		return v, nil
+		return m, nil
 	}
 	v, err := ti.format.ParseNano(s, timefmt.ParseOptions{})
 	if err != nil {
-		return 0, errs.New(errs.InvalidArguments, "time index %q: %s", ti.Field, err)
+		return moment{}, errs.New(errs.InvalidArguments, "time index %q: %s", ti.Field, err)
 	}
-	return v, nil
+	return moment{value: v}, nil
+}
+
+// number reads a JSON number with a fraction or exponent: its shortest digits, which are those that
+// were written.
+func (ti *TimeIndex) number(f float64) (moment, error) {
+	m, ok := parseEpoch(strconv.FormatFloat(f, 'f', -1, 64), ti.Unit)
+	if !ok {
+		return moment{}, errs.New(errs.InvalidArguments, "time index %q: %v of %s is out of range", ti.Field, f, ti.Unit)
+	}
+	return m, nil
+}
+
+// parseEpoch reads a decimal number of units.
+func parseEpoch(s string, unit schema.Type) (m moment, ok bool) {
+	whole, fraction, dotted := strings.Cut(s, ".")
+	var err error
+	if m.value, err = strconv.ParseInt(whole, 10, 64); err != nil || dotted && fraction == "" {
+		return moment{}, false
+	}
+	step := int64(1e9) / unit.UnitsPerSecond()
+	for i := range len(fraction) {
+		c := fraction[i]
+		if c < '0' || c > '9' {
+			return moment{}, false
+		}
+		if step /= 10; step == 0 {
+			m.cut = m.cut || c != '0'
+			continue
+		}
+		m.rest += int64(c-'0') * step
+	}
+	if whole[0] == '-' && (m.rest > 0 || m.cut) {
+		if m.value == math.MinInt64 {
+			return moment{}, false
+		}
+		// Times are rounded down.
+		m.value--
+		m.rest = int64(1e9)/unit.UnitsPerSecond() - m.rest
+		if m.cut {
+			m.rest--
+		}
+	}
+	return m, true
 }
 
 // want says what the field may hold.
 func (ti *TimeIndex) want() string {
 	if ti.format == nil {
-		return "an integer, or a string holding one"
+		return "a number, or a string holding one"
 	}
 	return "a string"
 }
@@ -121,6 +188,12 @@ func finer(v int64, from, to schema.Type) bool {
 	}
 	f, t := from.UnitsPerSecond(), to.UnitsPerSecond()
 	return f > t && v%(f/t) != 0
+}
+
+// unitsOf returns how many whole units of a type nanoseconds are, and whether some are left over.
+func unitsOf(nanos int64, unit schema.Type) (n int64, over bool) {
+	per := int64(1e9) / unit.UnitsPerSecond()
+	return nanos / per, nanos%per != 0
 }
 
 func timeInRange(v int64, unit schema.Type) bool {
