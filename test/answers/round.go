@@ -71,9 +71,9 @@ func newRound(t testing.TB, seed uint64) *round {
 // fill writes the first rows: of one table so many that row groups and pages matter.
 func (w *round) fill() {
 	for _, t := range append(w.tables[:len(w.tables):len(w.tables)], w.narrow) {
-		if t.large && w.IntN(3) == 0 {
-			for range 2 + w.IntN(3) {
-				w.write(t, t.some(w.Rand, 15_000+w.IntN(15_000)))
+		if t.large && w.IntN(2) == 0 {
+			for range 2 {
+				w.write(t, t.some(w.Rand, 21_000+w.IntN(4000)))
 				if w.IntN(2) == 0 {
 					w.flush()
 				}

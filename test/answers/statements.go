@@ -22,6 +22,9 @@ const (
 // statement makes a statement with marks.
 func (g *grammar) statement() (marked string, o order) {
 	s := scope{table: one(g, g.tables...)}
+	if first := g.tables[0]; first.large && g.IntN(3) == 0 {
+		s.table = first // the newest rows of small tables are not looked for
+	}
 	if g.IntN(4) == 0 {
 		s.alias = one(g, "x", "log", "T")
 	}
