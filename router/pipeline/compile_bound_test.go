@@ -2,12 +2,11 @@ package pipeline
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"cordwood/router/vrl/vrltest"
 )
 
 // TestCompileBounded compiles documents that are made to be slow to compile, as a dry run
@@ -93,11 +92,9 @@ func TestCompileBounded(t *testing.T) {
 		"unclosed":              list("processors: [", func(int) string { return "{a: [" }),
 	} {
 		t.Run(name, func(t *testing.T) {
-			runtime.LockOSThread() // for the time of the thread, because the machine may be busy
-			defer runtime.UnlockOSThread()
-			start, user := time.Now(), userTime(t)
+			watch := vrltest.StartWatch(t)
 			_, err := Compile([]byte(doc), Options{})
-			took := min(time.Since(start), userTime(t)-user)
+			took := watch.Took(t)
 			if took > 10*time.Second {
 				t.Errorf("%d bytes take %v (%.200v)", len(doc), took, err)
 			} else if testing.Verbose() {
@@ -105,14 +102,4 @@ func TestCompileBounded(t *testing.T) {
 			}
 		})
 	}
-}
-
-// userTime is the time that the thread has computed.
-func userTime(t *testing.T) time.Duration {
-	t.Helper()
-	var use unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_THREAD, &use); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(use.Utime.Nano())
 }

@@ -2,14 +2,12 @@ package vrl_test
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"cordwood/router/vrl"
+	"cordwood/router/vrl/vrltest"
 )
 
 // hostilePrograms are programs that are made to be slow to compile, of about n bytes.
@@ -132,15 +130,13 @@ func TestCompileBounded(t *testing.T) {
 	}
 	for name, program := range hostilePrograms {
 		t.Run(name, func(t *testing.T) {
-			runtime.LockOSThread() // for the time of the thread, because the machine may be busy
-			defer runtime.UnlockOSThread()
 			source := program(size)
-			start, user := time.Now(), userTime(t)
+			watch := vrltest.StartWatch(t)
 			_, _, err := vrl.Compile(source, vrl.Options{})
 			if err != nil && strings.Contains(err.Error(), "internal error") {
 				t.Error(err)
 			}
-			took := min(time.Since(start), userTime(t)-user)
+			took := watch.Took(t)
 			if took > 10*time.Second {
 				t.Errorf("%d bytes take %v (%.200v)", len(source), took, err)
 			} else if testing.Verbose() {
@@ -148,14 +144,4 @@ func TestCompileBounded(t *testing.T) {
 			}
 		})
 	}
-}
-
-// userTime is the time that the thread has computed.
-func userTime(t *testing.T) time.Duration {
-	t.Helper()
-	var use unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_THREAD, &use); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(use.Utime.Nano())
 }

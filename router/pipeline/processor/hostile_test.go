@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"cordwood/router/vrl"
 	"cordwood/router/vrl/fn"
 	"cordwood/router/vrl/value"
+	"cordwood/router/vrl/vrltest"
 )
 
 // hostileOptions are options of each processor for the field d, in flow style.
@@ -74,8 +73,6 @@ func TestProcessorsPayForTheirWork(t *testing.T) {
 	if testing.Short() {
 		sizes = nil
 	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	for _, k := range kinds {
 		options, ok := hostileOptions[k.Name]
@@ -164,9 +161,9 @@ func measureProcessor(t *testing.T, step *Step, names *Names, v value.Value, fre
 	rec.Value = value.ObjectOf(value.Field{Key: "d", Value: v.Share()})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	watch := startWatch(t)
+	watch := vrltest.StartWatch(t)
 	_ = step.Apply(rec)
-	took := watch.took(t)
+	took := watch.Took(t)
 	runtime.ReadMemStats(&after)
 	steps, bytes := budget.Steps-m.Record.Steps, budget.Bytes-m.Record.Bytes
 	// What is quadratic takes a thousand times as long: this leaves room for slow machines.
@@ -178,28 +175,6 @@ func measureProcessor(t *testing.T, step *Step, names *Names, v value.Value, fre
 		return fmt.Sprintf("allocates %d bytes, having reserved %d, at most %d is allowed", got, bytes, most)
 	}
 	return ""
-}
-
-// stopwatch measures what the thread has computed: the lesser of that and the time that has
-// passed, for on a busy machine, and on a virtual one, either may be far too long.
-type stopwatch struct {
-	start time.Time
-	user  time.Duration
-}
-
-func startWatch(t *testing.T) stopwatch { return stopwatch{time.Now(), userTime(t)} }
-
-func (w stopwatch) took(t *testing.T) time.Duration {
-	return min(time.Since(w.start), userTime(t)-w.user)
-}
-
-func userTime(t *testing.T) time.Duration {
-	t.Helper()
-	var use unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_THREAD, &use); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(use.Utime.Nano())
 }
 
 // TestRecordBudget holds that processors fail a record whose budget is used up.

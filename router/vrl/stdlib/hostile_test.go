@@ -10,14 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"cordwood/router/vrl"
 	"cordwood/router/vrl/fn"
 	"cordwood/router/vrl/kind"
 	"cordwood/router/vrl/stdlib"
 	"cordwood/router/vrl/syntax"
 	"cordwood/router/vrl/value"
+	"cordwood/router/vrl/vrltest"
 )
 
 // These tests call every function of the library with large arguments that are made to
@@ -332,28 +331,6 @@ func deepValues() []value.Value {
 	return []value.Value{a, o}
 }
 
-// stopwatch measures what the thread has computed: the lesser of that and the time that has
-// passed, for on a busy machine, and on a virtual one, either may be far too long.
-type stopwatch struct {
-	start time.Time
-	user  time.Duration
-}
-
-func startWatch(t *testing.T) stopwatch { return stopwatch{time.Now(), userTime(t)} }
-
-func (w stopwatch) took(t *testing.T) time.Duration {
-	return min(time.Since(w.start), userTime(t)-w.user)
-}
-
-func userTime(t *testing.T) time.Duration {
-	t.Helper()
-	var use unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_THREAD, &use); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(use.Utime.Nano())
-}
-
 // cost is what a call took, and what it paid.
 type cost struct {
 	time         time.Duration
@@ -383,9 +360,9 @@ func measure(t *testing.T, p *vrl.Program, v value.Value) cost {
 	event := value.ObjectOf(value.Field{Key: "h", Value: v})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	watch := startWatch(t)
+	watch := vrltest.StartWatch(t)
 	_, err := p.RunMetered(&m, &event, nil)
-	c := cost{time: watch.took(t)}
+	c := cost{time: watch.Took(t)}
 	runtime.ReadMemStats(&after)
 	if err != nil && strings.Contains(err.Error(), "internal error") {
 		t.Fatal(err)
@@ -409,8 +386,6 @@ func TestFunctionsPayForTheirWork(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		sizes = nil
 	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	for _, f := range stdlib.All() {
 		if f.Needs != 0 {
