@@ -19,7 +19,8 @@ func memoryLimit() int64 {
 	if err := unix.Sysinfo(&info); err == nil {
 		limit = int64(info.Totalram) * int64(info.Unit)
 	}
-	for _, file := range cgroupFiles() {
+	list, _ := os.ReadFile("/proc/self/cgroup") // not there: the system has none
+	for _, file := range cgroupFiles("/sys/fs/cgroup", string(list)) {
 		b, err := os.ReadFile(file)
 		if err != nil {
 			continue
@@ -32,23 +33,34 @@ func memoryLimit() int64 {
 	return limit
 }
 
-// cgroupFiles are the files that may hold this process's memory limit, v2 and v1.
-func cgroupFiles() []string {
-	files := []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}
-	b, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return files
+// cgroupFiles are the files that may hold a memory limit of this process, v2 and v1: of its
+// cgroup, and of those above, as a slice of systemd, whose limits hold for it as well. list is
+// /proc/self/cgroup.
+func cgroupFiles(root, list string) (files []string) {
+	seen := map[string]bool{}
+	add := func(root, path, file string) {
+		for path = filepath.Join("/", path); ; path = filepath.Dir(path) {
+			if name := filepath.Join(root, path, file); !seen[name] {
+				seen[name] = true
+				files = append(files, name)
+			}
+			if path == "/" {
+				return
+			}
+		}
 	}
-	for line := range strings.Lines(string(b)) {
+	add(root, "/", "memory.max")
+	add(filepath.Join(root, "memory"), "/", "memory.limit_in_bytes")
+	for line := range strings.Lines(list) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(parts) != 3 {
 			continue
 		}
 		switch {
 		case parts[0] == "0":
-			files = append(files, filepath.Join("/sys/fs/cgroup", parts[2], "memory.max"))
+			add(root, parts[2], "memory.max")
 		case strings.Contains(","+parts[1]+",", ",memory,"):
-			files = append(files, filepath.Join("/sys/fs/cgroup/memory", parts[2], "memory.limit_in_bytes"))
+			add(filepath.Join(root, "memory"), parts[2], "memory.limit_in_bytes")
 		}
 	}
 	return files
