@@ -297,7 +297,7 @@ func (s *server) needs(ctx context.Context, req *shardpb.QueryRequest, tables []
 func (s *server) fetchOne(ctx context.Context, req *shardpb.QueryRequest, t *shardpb.QueryTable, shard uint32, nodes []string, need query.Need, table *schema.Table) (sp *spool.Spool, missing []string, err error) {
 	scan := &shardpb.ScanRequest{
 		ShardId: shard, Table: t.Table, Columns: need.Columns, Where: need.Where, ExpiredBefore: t.ExpiredBefore,
-		AllowPartial: req.AllowPartial, AnyReplica: req.AnyReplica, MaxStalenessNanos: req.MaxStalenessNanos, Unchecked: req.Unchecked,
+		AllowPartial: req.AllowPartial, AnyReplica: req.AnyReplica, MaxStalenessNanos: req.MaxStalenessNanos, Unchecked: req.Unchecked, Share: req.Share,
 	}
 	for try := 1; ; try++ {
 		if sp, err = s.cfg.Spool.New(table, need.IDs); err != nil {

@@ -99,7 +99,7 @@ func unreachable(id uint32) *errs.Error {
 
 // Analyze tells what a SELECT refers to.
 func (s *server) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error) {
-	a, err := s.cfg.Engine.Analyze(ctx, req.Sql, req.Database)
+	a, err := s.cfg.Engine.Analyze(query.WithShare(ctx, req.Share), req.Sql, req.Database)
 	if err != nil {
 		return nil, errs.ToGRPC(err)
 	}
@@ -116,7 +116,7 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 	if err := stream.SendHeader(metadata.MD{}); err != nil {
 		return err
 	}
-	ctx := stream.Context()
+	ctx := query.WithShare(stream.Context(), req.Share)
 	gathering, span := tracing.Start(ctx, "gather rows")
 	g, err := s.gather(gathering, req)
 	span.Number("tables", int64(len(req.Tables)))

@@ -43,7 +43,7 @@ func (s *server) tail(req *shardpb.TailRequest, stream grpc.ServerStreamingServe
 	if req.Name == nil || req.Table == nil {
 		return errs.New(errs.InvalidArguments, "tail: the table's name or its definition is missing")
 	}
-	ctx := stream.Context()
+	ctx := query.WithShare(stream.Context(), req.Share)
 	sh, err := s.present(ctx, req.ShardId, false, 0, 0)
 	if err != nil {
 		return err

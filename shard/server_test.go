@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,16 +57,20 @@ type fakeEngine struct {
 	err  error
 	emit [][]byte
 	got  *query.Request
+	// shares are for whom it was asked, call by call.
+	shares []string
 }
 
-func (f *fakeEngine) Analyze(_ context.Context, sql, database string) (*query.Analysis, error) {
+func (f *fakeEngine) Analyze(ctx context.Context, sql, database string) (*query.Analysis, error) {
+	f.shares = append(f.shares, query.ShareOf(ctx))
 	return &query.Analysis{Tables: []query.TableName{{Database: database, Name: sql}}, Explain: true}, f.err
 }
 
 func (f *fakeEngine) Needs(context.Context, *query.Request) ([]query.Need, error) { return nil, f.err }
 
-func (f *fakeEngine) Query(_ context.Context, req *query.Request, emit func([]byte) error) error {
+func (f *fakeEngine) Query(ctx context.Context, req *query.Request, emit func([]byte) error) error {
 	f.got = req
+	f.shares = append(f.shares, query.ShareOf(ctx))
 	for _, b := range f.emit {
 		if err := emit(b); err != nil {
 			return err
@@ -90,6 +95,35 @@ func receive(t *testing.T, c shardpb.ShardServiceClient, req *shardpb.QueryReque
 			return out, n, errs.FromGRPC(err)
 		}
 		out = append(out, chunk.ArrowIpc...)
+	}
+}
+
+// TestShare tells the engine for whom it works, on the calls that run SQL of clients.
+func TestShare(t *testing.T) {
+	s := openShard(t, testConfig(t))
+	engine := &fakeEngine{}
+	c := serve(t, engine, s.Shard)
+	if _, err := c.Write(wait(t), &shardpb.WriteRequest{ShardId: testShard, Batches: [][]byte{batch(head(1, 9, 1), "a")}, Tables: []*schemapb.Table{def(1)}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, share := range []string{"user ann", ""} {
+		engine.shares = nil
+		if _, err := c.Analyze(wait(t), &shardpb.AnalyzeRequest{Sql: "t1", Share: share}); err != nil {
+			t.Error(err)
+		}
+		if _, _, err := receive(t, c, &shardpb.QueryRequest{Tables: []*shardpb.QueryTable{queryTable(1, testShard)}, Share: share}); err != nil {
+			t.Error(err)
+		}
+		scan, err := c.Scan(wait(t), &shardpb.ScanRequest{ShardId: testShard, Table: def(1), Share: share})
+		if err == nil {
+			_, err = scan.Recv()
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			t.Error(err)
+		}
+		if want := []string{share, share, share}; !slices.Equal(engine.shares, want) {
+			t.Errorf("%q, want %q", engine.shares, want)
+		}
 	}
 }
 

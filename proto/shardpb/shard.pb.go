@@ -783,7 +783,9 @@ type ScanRequest struct {
 	// For any_replica: how old what it shows may be; 0: any age.
 	MaxStalenessNanos int64 `protobuf:"varint,9,opt,name=max_staleness_nanos,json=maxStalenessNanos,proto3" json:"max_staleness_nanos,omitempty"`
 	// As in QueryRequest.
-	Unchecked     bool `protobuf:"varint,10,opt,name=unchecked,proto3" json:"unchecked,omitempty"`
+	Unchecked bool `protobuf:"varint,10,opt,name=unchecked,proto3" json:"unchecked,omitempty"`
+	// As in QueryRequest.
+	Share         string `protobuf:"bytes,11,opt,name=share,proto3" json:"share,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -886,6 +888,13 @@ func (x *ScanRequest) GetUnchecked() bool {
 		return x.Unchecked
 	}
 	return false
+}
+
+func (x *ScanRequest) GetShare() string {
+	if x != nil {
+		return x.Share
+	}
+	return ""
 }
 
 type ScanResponse struct {
@@ -1114,7 +1123,9 @@ type AnalyzeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Sql   string                 `protobuf:"bytes,1,opt,name=sql,proto3" json:"sql,omitempty"`
 	// Database of unqualified names.
-	Database      string `protobuf:"bytes,2,opt,name=database,proto3" json:"database,omitempty"`
+	Database string `protobuf:"bytes,2,opt,name=database,proto3" json:"database,omitempty"`
+	// As in QueryRequest.
+	Share         string `protobuf:"bytes,3,opt,name=share,proto3" json:"share,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1159,6 +1170,13 @@ func (x *AnalyzeRequest) GetSql() string {
 func (x *AnalyzeRequest) GetDatabase() string {
 	if x != nil {
 		return x.Database
+	}
+	return ""
+}
+
+func (x *AnalyzeRequest) GetShare() string {
+	if x != nil {
+		return x.Share
 	}
 	return ""
 }
@@ -1342,7 +1360,10 @@ type QueryRequest struct {
 	MaxStalenessNanos int64 `protobuf:"varint,18,opt,name=max_staleness_nanos,json=maxStalenessNanos,proto3" json:"max_staleness_nanos,omitempty"`
 	// The sender could not ask the metadata group whether its tables are the newest: a shard
 	// that knows a newer definition of one answers nothing.
-	Unchecked     bool `protobuf:"varint,19,opt,name=unchecked,proto3" json:"unchecked,omitempty"`
+	Unchecked bool `protobuf:"varint,19,opt,name=unchecked,proto3" json:"unchecked,omitempty"`
+	// For whom it runs, "user NAME" or "address ADDRESS": what a node has for queries is
+	// divided among these. Empty: not known.
+	Share         string `protobuf:"bytes,20,opt,name=share,proto3" json:"share,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1445,6 +1466,13 @@ func (x *QueryRequest) GetUnchecked() bool {
 		return x.Unchecked
 	}
 	return false
+}
+
+func (x *QueryRequest) GetShare() string {
+	if x != nil {
+		return x.Share
+	}
+	return ""
 }
 
 type ShardNodes struct {
@@ -1563,7 +1591,9 @@ type TailRequest struct {
 	// Stored rows whose time index (in its unit) is not older come first; missing: none.
 	Since *int64 `protobuf:"varint,5,opt,name=since,proto3,oneof" json:"since,omitempty"`
 	// Rows expire so long after their time index; 0: never.
-	TtlNanos      int64 `protobuf:"varint,6,opt,name=ttl_nanos,json=ttlNanos,proto3" json:"ttl_nanos,omitempty"`
+	TtlNanos int64 `protobuf:"varint,6,opt,name=ttl_nanos,json=ttlNanos,proto3" json:"ttl_nanos,omitempty"`
+	// As in QueryRequest.
+	Share         string `protobuf:"bytes,7,opt,name=share,proto3" json:"share,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1638,6 +1668,13 @@ func (x *TailRequest) GetTtlNanos() int64 {
 		return x.TtlNanos
 	}
 	return 0
+}
+
+func (x *TailRequest) GetShare() string {
+	if x != nil {
+		return x.Share
+	}
+	return ""
 }
 
 // TailChunk is a piece of an answer that consists of Arrow IPC streams, one after
@@ -3074,7 +3111,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12,\n" +
 	"\x04keys\x18\x02 \x03(\v2\x18.cordwood.shard.BatchKeyR\x04keys\"/\n" +
 	"\x11CheckKeysResponse\x12\x1a\n" +
-	"\bappended\x18\x01 \x03(\bR\bappended\"\xf6\x02\n" +
+	"\bappended\x18\x01 \x03(\bR\bappended\"\x8c\x03\n" +
 	"\vScanRequest\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12,\n" +
 	"\x05table\x18\x02 \x01(\v2\x16.cordwood.schema.TableR\x05table\x12\x18\n" +
@@ -3087,7 +3124,8 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\tmin_index\x18\b \x01(\x04R\bminIndex\x12.\n" +
 	"\x13max_staleness_nanos\x18\t \x01(\x03R\x11maxStalenessNanos\x12\x1c\n" +
 	"\tunchecked\x18\n" +
-	" \x01(\bR\tuncheckedB\x11\n" +
+	" \x01(\bR\tunchecked\x12\x14\n" +
+	"\x05share\x18\v \x01(\tR\x05shareB\x11\n" +
 	"\x0f_expired_before\"E\n" +
 	"\fScanResponse\x12\x1b\n" +
 	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\x12\x18\n" +
@@ -3102,10 +3140,11 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"needTables\";\n" +
 	"\tTableName\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\">\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"T\n" +
 	"\x0eAnalyzeRequest\x12\x10\n" +
 	"\x03sql\x18\x01 \x01(\tR\x03sql\x12\x1a\n" +
-	"\bdatabase\x18\x02 \x01(\tR\bdatabase\"^\n" +
+	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x12\x14\n" +
+	"\x05share\x18\x03 \x01(\tR\x05share\"^\n" +
 	"\x0fAnalyzeResponse\x121\n" +
 	"\x06tables\x18\x01 \x03(\v2\x19.cordwood.shard.TableNameR\x06tables\x12\x18\n" +
 	"\aexplain\x18\x02 \x01(\bR\aexplain\"\xbe\x02\n" +
@@ -3120,7 +3159,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\vmore_shards\x18\a \x03(\rR\n" +
 	"moreShards\x12\x19\n" +
 	"\bleft_out\x18\b \x03(\rR\aleftOutB\x11\n" +
-	"\x0f_expired_before\"\xe8\x02\n" +
+	"\x0f_expired_before\"\xfe\x02\n" +
 	"\fQueryRequest\x12\x10\n" +
 	"\x03sql\x18\x01 \x01(\tR\x03sql\x12\x1a\n" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x122\n" +
@@ -3132,7 +3171,8 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"anyReplica\x120\n" +
 	"\x05nodes\x18\x11 \x03(\v2\x1a.cordwood.shard.ShardNodesR\x05nodes\x12.\n" +
 	"\x13max_staleness_nanos\x18\x12 \x01(\x03R\x11maxStalenessNanos\x12\x1c\n" +
-	"\tunchecked\x18\x13 \x01(\bR\tunchecked\"B\n" +
+	"\tunchecked\x18\x13 \x01(\bR\tunchecked\x12\x14\n" +
+	"\x05share\x18\x14 \x01(\tR\x05share\"B\n" +
 	"\n" +
 	"ShardNodes\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x19\n" +
@@ -3140,14 +3180,15 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\n" +
 	"QueryChunk\x12\x1b\n" +
 	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\x12\x18\n" +
-	"\apartial\x18\x02 \x03(\tR\apartial\"\xdd\x01\n" +
+	"\apartial\x18\x02 \x03(\tR\apartial\"\xf3\x01\n" +
 	"\vTailRequest\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12-\n" +
 	"\x04name\x18\x02 \x01(\v2\x19.cordwood.shard.TableNameR\x04name\x12,\n" +
 	"\x05table\x18\x03 \x01(\v2\x16.cordwood.schema.TableR\x05table\x12\x14\n" +
 	"\x05where\x18\x04 \x01(\tR\x05where\x12\x19\n" +
 	"\x05since\x18\x05 \x01(\x03H\x00R\x05since\x88\x01\x01\x12\x1b\n" +
-	"\tttl_nanos\x18\x06 \x01(\x03R\bttlNanosB\b\n" +
+	"\tttl_nanos\x18\x06 \x01(\x03R\bttlNanos\x12\x14\n" +
+	"\x05share\x18\a \x01(\tR\x05shareB\b\n" +
 	"\x06_since\":\n" +
 	"\tTailChunk\x12\x1b\n" +
 	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\x12\x10\n" +

@@ -47,6 +47,15 @@ func (c *Caller) Share() string {
 	return "address " + Network(c.Address).String()
 }
 
+// KnownShare returns Share for those who hold a share to account, or nothing if neither user
+// nor address is known: what all of those have in common is nobody's.
+func (c *Caller) KnownShare() string {
+	if key := c.Share(); key != "address "+(netip.Addr{}).String() {
+		return key
+	}
+	return ""
+}
+
 // Network returns what stands for a client's address where clients are counted: the
 // address itself, or of IPv6 its network of 64 bits.
 func Network(a netip.Addr) netip.Addr {

@@ -11,6 +11,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
+	"cordwood/router/access"
 	"cordwood/router/pipeline"
 	"cordwood/router/query/statement"
 )
@@ -41,12 +42,12 @@ func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request
 	case s.ttl(t).Instant:
 		return 0, nil
 	}
-	leave, err := s.gate.enter(ctx)
+	leave, err := s.gate.Enter(ctx, access.From(ctx).Share())
 	if err != nil {
 		return 0, err
 	}
 	defer leave()
-	alone, err := s.cfg.Shards.Analyze(ctx, &shardpb.AnalyzeRequest{Sql: statement.Alone(st.Where), Database: t.Database})
+	alone, err := s.cfg.Shards.Analyze(ctx, &shardpb.AnalyzeRequest{Sql: statement.Alone(st.Where), Database: t.Database, Share: access.From(ctx).KnownShare()})
 	switch {
 	case err != nil:
 		return 0, explainKeys(t, st.Where, statement.InAlone(err))
@@ -116,6 +117,7 @@ func (s *Service) deletable(ctx context.Context, t *schema.Table, where string, 
 	head := "SELECT " + strings.Join(names, ", ") + " FROM " + schema.QuoteIdent(t.Database) + "." + schema.QuoteIdent(t.Name) + " WHERE ("
 	r, err := s.ask(ctx, &shardpb.QueryRequest{
 		Sql: head + where + "\n)", Database: t.Database, Tables: []*shardpb.QueryTable{qt}, Unchecked: unchecked,
+		Share: access.From(ctx).KnownShare(),
 	})
 	if err != nil {
 		return nil, statement.InCondition(err, len(head))

@@ -123,8 +123,8 @@ type fakeShards struct {
 	err      error
 	stats    []*shardpb.ShardStats
 	asked    int
-	analyzed string
 	queried  *shardpb.QueryRequest
+	analyzed *shardpb.AnalyzeRequest
 	closed   bool
 	gone     int           // so many queries find that a table is not there any more
 	newer    int           // so many unchecked queries find that a shard knows a newer table
@@ -132,7 +132,9 @@ type fakeShards struct {
 }
 
 func (s *fakeShards) Analyze(_ context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error) {
-	s.analyzed = req.Sql
+	s.mu.Lock()
+	s.analyzed = req
+	s.mu.Unlock()
 	return &shardpb.AnalyzeResponse{Tables: s.reads, Explain: s.explain}, s.err
 }
 

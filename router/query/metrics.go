@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/turns"
 	"cordwood/router/query/statement"
 )
 
@@ -17,7 +18,7 @@ type metrics struct {
 	seconds    *prometheus.HistogramVec // by kind
 }
 
-func newMetrics(reg prometheus.Registerer, g *gate) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer, g *turns.Gate) (*metrics, error) {
 	m := &metrics{
 		statements: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cordwood_sql_statements_total", Help: "SQL statements run, by kind and error code (0: success).",
@@ -32,10 +33,10 @@ func newMetrics(reg prometheus.Registerer, g *gate) (*metrics, error) {
 	}
 	running := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "cordwood_sql_running", Help: "SELECT statements that run now.",
-	}, func() float64 { running, _ := g.counts(); return float64(running) })
+	}, func() float64 { running, _ := g.Counts(); return float64(running) })
 	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "cordwood_sql_waiting", Help: "SELECT statements that wait for their turn.",
-	}, func() float64 { _, waiting := g.counts(); return float64(waiting) })
+	}, func() float64 { _, waiting := g.Counts(); return float64(waiting) })
 	for _, c := range []prometheus.Collector{m.statements, m.seconds, running, waiting} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("query: register metrics: %w", err)

@@ -28,6 +28,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/turns"
 	"cordwood/router/access"
 	"cordwood/router/audit"
 	"cordwood/router/pipeline"
@@ -150,7 +151,7 @@ type Service struct {
 	cfg     Config
 	log     *slog.Logger
 	metrics *metrics
-	gate    *gate
+	gate    *turns.Gate
 	changes *audit.Log
 }
 
@@ -166,6 +167,12 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+func newGate(cfg Config) *turns.Gate {
+	return turns.New(turns.Config{
+		Running: cfg.Running, PerUser: cfg.RunningPerUser, Waiting: cfg.Waiting, WaitingPerUser: cfg.WaitingPerUser, MaxWait: cfg.MaxWait,
+	})
 }
 
 // Request is a text of one or more statements to run one after another.

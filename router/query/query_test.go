@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
+	"cordwood/router/access"
 	"cordwood/router/query/statement"
 )
 
@@ -190,6 +192,25 @@ func TestSelect(t *testing.T) {
 	}
 }
 
+// TestSelectShare tells the shards for whom a query runs, if that is known.
+func TestSelectShare(t *testing.T) {
+	w := newWorld(t)
+	w.shards.reads = []*shardpb.TableName{{Database: "public", Name: "logs"}}
+	for want, who := range map[string]*access.Caller{
+		"user ann":          {Sender: access.Sender{User: "ann", Right: access.ReadOnly, Proof: "password"}, Address: netip.MustParseAddr("192.0.2.7")},
+		"address 192.0.2.7": {Sender: access.Everybody(), Address: netip.MustParseAddr("192.0.2.7")},
+		"":                  {Sender: access.Everybody()},
+	} {
+		w.shards.analyzed = nil
+		if _, err := w.run(access.With(t.Context(), who), "SELECT n FROM logs"); err != nil {
+			t.Fatal(err)
+		}
+		if w.shards.analyzed.Share != want || w.shards.queried.Share != want {
+			t.Errorf("%q and %q, want %q", w.shards.analyzed.Share, w.shards.queried.Share, want)
+		}
+	}
+}
+
 func TestSelectErrors(t *testing.T) {
 	broken := errs.New(errs.ShardUnreachable, "shard 2 went away")
 	w := newWorld(t)
@@ -251,9 +272,9 @@ func TestGate(t *testing.T) {
 		}
 	}
 	go run()
-	until("one runs", func() bool { running, _ := w.gate.counts(); return running == 1 })
+	until("one runs", func() bool { running, _ := w.gate.Counts(); return running == 1 })
 	go run()
-	until("one waits", func() bool { _, waiting := w.gate.counts(); return waiting == 1 })
+	until("one waits", func() bool { _, waiting := w.gate.Counts(); return waiting == 1 })
 	if _, err := w.run(t.Context(), "SELECT 1"); errs.CodeOf(err) != errs.ShardBusy || errs.From(err).RetryAfter == 0 {
 		t.Errorf("third: %v", err)
 	}
@@ -266,15 +287,15 @@ func TestGate(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if running, waiting := w.gate.counts(); running != 0 || waiting != 0 || len(w.gate.shares) != 0 {
+	if running, waiting := w.gate.Counts(); running != 0 || waiting != 0 {
 		t.Error("places are lost")
 	}
 	short := newWorld(t, func(c *Config) { c.Running, c.MaxWait = 1, time.Millisecond })
-	leave, err := short.gate.enter(t.Context())
+	leave, err := short.gate.Enter(t.Context(), "user ann")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := short.gate.enter(t.Context()); errs.CodeOf(err) != errs.ShardBusy {
+	if _, err := short.gate.Enter(t.Context(), "user ann"); errs.CodeOf(err) != errs.ShardBusy {
 		t.Errorf("waited too long: %v", err)
 	}
 	leave()

@@ -14,20 +14,22 @@ import (
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
 	"cordwood/proto/tracing"
+	"cordwood/router/access"
 	"cordwood/router/query/statement"
 )
 
 // query has the engine of a shard node run the statement.
 func (s *Service) query(ctx context.Context, q *statement.Query, req *Request, each func(context.Context, Result) error) (err error) {
 	_, span := tracing.Start(ctx, "wait for a turn")
-	leave, err := s.gate.enter(ctx)
+	caller := access.From(ctx)
+	leave, err := s.gate.Enter(ctx, caller.Share())
 	span.End(err)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	stage, span := tracing.Start(ctx, "analyze")
-	analysis, err := s.cfg.Shards.Analyze(stage, &shardpb.AnalyzeRequest{Sql: q.Text, Database: req.Database})
+	analysis, err := s.cfg.Shards.Analyze(stage, &shardpb.AnalyzeRequest{Sql: q.Text, Database: req.Database, Share: caller.KnownShare()})
 	span.End(err)
 	if err != nil {
 		return err
@@ -40,7 +42,7 @@ func (s *Service) query(ctx context.Context, q *statement.Query, req *Request, e
 		if err != nil {
 			return nil, nil, err
 		}
-		qr := &shardpb.QueryRequest{Sql: q.Text, Database: req.Database, Tables: tables, AllowPartial: req.AllowPartial, AnyReplica: req.MaxStaleness > 0, MaxStalenessNanos: int64(req.MaxStaleness), Unchecked: req.behind != nil}
+		qr := &shardpb.QueryRequest{Sql: q.Text, Database: req.Database, Tables: tables, AllowPartial: req.AllowPartial, AnyReplica: req.MaxStaleness > 0, MaxStalenessNanos: int64(req.MaxStaleness), Unchecked: req.behind != nil, Share: caller.KnownShare()}
 		if req.Limited && !analysis.Explain {
 			qr.Limit = req.Limit
 		}

@@ -10,6 +10,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
+	"cordwood/router/access"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/query/statement"
 )
@@ -107,6 +108,7 @@ func (h *Handler) requests(ctx context.Context, in *input) (*schema.Table, []*sh
 	for _, shard := range t.Shards() {
 		req := &shardpb.TailRequest{
 			ShardId: shard, Name: &shardpb.TableName{Database: t.Database, Name: t.Name}, Table: def, Where: in.where, TtlNanos: int64(ttl.D),
+			Share: access.From(ctx).KnownShare(),
 		}
 		if in.since > 0 {
 			from, ok := schema.TTL{D: in.since}.ExpiredBefore(h.cfg.Now(), t.TimeIndex().Type)
@@ -157,7 +159,7 @@ func (h *Handler) checkColumnsOnly(ctx context.Context, t *schema.Table, where s
 	if where == "" {
 		return nil
 	}
-	a, err := h.cfg.Analyze(ctx, &shardpb.AnalyzeRequest{Sql: statement.Alone(where), Database: t.Database})
+	a, err := h.cfg.Analyze(ctx, &shardpb.AnalyzeRequest{Sql: statement.Alone(where), Database: t.Database, Share: access.From(ctx).KnownShare()})
 	if err != nil {
 		return statement.InAlone(err)
 	}

@@ -6,12 +6,31 @@
 package query
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
 )
+
+// shareKey is the key of a share in a context.
+type shareKey struct{}
+
+// WithShare returns a context for a query on behalf of somebody: a key by which what all
+// queries of a node have is divided among users. Empty: it is not known for whom.
+func WithShare(ctx context.Context, share string) context.Context {
+	if share == "" {
+		return ctx
+	}
+	return context.WithValue(ctx, shareKey{}, share)
+}
+
+// ShareOf returns for whom the query of ctx runs, or nothing.
+func ShareOf(ctx context.Context) string {
+	share, _ := ctx.Value(shareKey{}).(string)
+	return share
+}
 
 // TableName names a table in a database.
 type TableName struct {

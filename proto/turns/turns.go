@@ -1,4 +1,10 @@
-package query
+// Package turns bounds the queries that run and those that wait for it, and divides the
+// places among users.
+//
+// One user holds at most Config.PerUser places, and the last quarter goes only to users of
+// whom nothing runs, so that another user's first query finds a place. Whose query is next
+// is decided by who runs least, then by who waited longest.
+package turns
 
 import (
 	"container/list"
@@ -7,14 +13,24 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
-	"cordwood/router/access"
 )
 
-// gate bounds the SELECTs that run and those that wait for it, and divides the places among
-// users. One user holds at most perUser of them, and the last reserve places go only to
-// users of whom nothing runs, so that another user's first query finds a place. Whose query
-// is next is decided by who runs least, then by who waited longest.
-type gate struct {
+// Config has the bounds of a Gate. Running, Waiting and MaxWait must be positive.
+type Config struct {
+	// Running is how many queries run at a time.
+	Running int
+	// PerUser bounds those of one user. The default value is three quarters of Running.
+	PerUser int
+	// Waiting is how many more may wait for their turn.
+	Waiting int
+	// WaitingPerUser bounds those of one user. The default value is half of Waiting.
+	WaitingPerUser int
+	// MaxWait bounds how long one waits.
+	MaxWait time.Duration
+}
+
+// Gate lets queries in. It is safe for concurrent use.
+type Gate struct {
 	running, perUser, reserve int
 	waiting, waitingPerUser   int
 	maxWait                   time.Duration
@@ -40,10 +56,11 @@ type turn struct {
 	ready chan error
 }
 
-func newGate(cfg Config) *gate {
-	g := &gate{running: cfg.Running, waiting: cfg.Waiting, maxWait: cfg.MaxWait, shares: map[string]*share{}}
+// New returns a Gate.
+func New(cfg Config) *Gate {
+	g := &Gate{running: cfg.Running, waiting: cfg.Waiting, maxWait: cfg.MaxWait, shares: map[string]*share{}}
 	quarter := max(1, cfg.Running/4)
-	g.perUser = cfg.RunningPerUser
+	g.perUser = cfg.PerUser
 	if g.perUser == 0 {
 		g.perUser = cfg.Running - quarter
 	}
@@ -55,9 +72,9 @@ func newGate(cfg Config) *gate {
 	return g
 }
 
-// enter waits for a place for the caller of ctx; leave gives it back.
-func (g *gate) enter(ctx context.Context) (leave func(), err error) {
-	key := access.From(ctx).Share()
+// Enter waits for a place for the user of that key; leave gives it back. The error is one
+// of errs.ShardBusy, or that of ctx.
+func (g *Gate) Enter(ctx context.Context, key string) (leave func(), err error) {
 	t, err := g.queue(key)
 	if err != nil {
 		return nil, err
@@ -82,7 +99,7 @@ func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 }
 
 // queue takes a place, and then returns nil, or a place among those that wait.
-func (g *gate) queue(key string) (*turn, error) {
+func (g *Gate) queue(key string) (*turn, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := g.shares[key]
@@ -109,7 +126,7 @@ func (g *gate) queue(key string) (*turn, error) {
 
 // makeRoom turns away the youngest query of the user of whom most wait, if that is more
 // than there would be of s.
-func (g *gate) makeRoom(s *share) bool {
+func (g *Gate) makeRoom(s *share) bool {
 	most := s
 	for _, other := range g.shares {
 		if other.waiting.Len() > most.waiting.Len() {
@@ -127,13 +144,13 @@ func (g *gate) makeRoom(s *share) bool {
 }
 
 // mayRun reports whether there is a place for one more query of s.
-func (g *gate) mayRun(s *share) bool {
+func (g *Gate) mayRun(s *share) bool {
 	free := g.running - g.used
 	return s.running < g.perUser && (free > g.reserve || s.running == 0 && free > 0)
 }
 
 // grant gives a place to s.
-func (g *gate) grant(s *share) {
+func (g *Gate) grant(s *share) {
 	g.used++
 	s.running++
 	g.grants++
@@ -141,7 +158,7 @@ func (g *gate) grant(s *share) {
 }
 
 // leave gives a place back, and lets those run that it is for.
-func (g *gate) leave(key string) {
+func (g *Gate) leave(key string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.used--
@@ -151,7 +168,7 @@ func (g *gate) leave(key string) {
 }
 
 // next lets queries run that wait, as long as there are places for them.
-func (g *gate) next() {
+func (g *Gate) next() {
 	for {
 		var first *share
 		for _, s := range g.shares {
@@ -175,7 +192,7 @@ func (g *gate) next() {
 
 // giveUp takes t out of its queue and returns err. If t's turn has come meanwhile, it is
 // given back.
-func (g *gate) giveUp(key string, t *turn, err error) error {
+func (g *Gate) giveUp(key string, t *turn, err error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	select {
@@ -194,20 +211,20 @@ func (g *gate) giveUp(key string, t *turn, err error) error {
 }
 
 // forget drops the share of a user of whom nothing runs or waits.
-func (g *gate) forget(key string) {
+func (g *Gate) forget(key string) {
 	if s := g.shares[key]; s != nil && s.running == 0 && s.waiting.Len() == 0 {
 		delete(g.shares, key)
 	}
 }
 
-// counts are how many run and how many wait.
-func (g *gate) counts() (running, waiting int) {
+// Counts returns how many run and how many wait.
+func (g *Gate) Counts() (running, waiting int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.used, g.waits
 }
 
-func (g *gate) busy(format string, args ...any) error {
+func (g *Gate) busy(format string, args ...any) error {
 	e := errs.New(errs.ShardBusy, format, args...)
 	e.Msg += "; try again later"
 	return e.WithRetryAfter(time.Second)

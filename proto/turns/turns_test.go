@@ -1,34 +1,24 @@
-package query
+package turns
 
 import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"net/netip"
 	"sync"
 	"testing"
 	"time"
 
 	"cordwood/proto/errs"
-	"cordwood/router/access"
 )
 
-// as is a context for a user, or for an address while authentication is off.
-func as(ctx context.Context, who string) context.Context {
-	if a, err := netip.ParseAddr(who); err == nil {
-		return access.With(ctx, &access.Caller{Sender: access.Everybody(), Address: a})
-	}
-	return access.With(ctx, &access.Caller{Sender: access.Sender{User: who, Right: access.ReadOnly, Proof: "password"}})
-}
-
 // hold takes n places of a gate for somebody, who must get them at once.
-func hold(t *testing.T, g *gate, who string, n int) (leave func()) {
+func hold(t *testing.T, g *Gate, who string, n int) (leave func()) {
 	t.Helper()
 	var all []func()
 	for i := range n {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		before, _ := g.counts()
-		l, err := g.enter(as(ctx, who))
+		before, _ := g.Counts()
+		l, err := g.Enter(ctx, who)
 		cancel()
 		if err != nil {
 			t.Fatalf("place %d of %s, %d are taken: %v", i+1, who, before, err)
@@ -43,12 +33,12 @@ func hold(t *testing.T, g *gate, who string, n int) (leave func()) {
 }
 
 // line has n queries of somebody wait, and tells of each whether it came in.
-func line(t *testing.T, g *gate, who string, n int, in chan<- string) {
+func line(t *testing.T, g *Gate, who string, n int, in chan<- string) {
 	t.Helper()
 	for range n {
-		_, before := g.counts()
+		_, before := g.Counts()
 		go func() {
-			leave, err := g.enter(as(t.Context(), who))
+			leave, err := g.Enter(t.Context(), who)
 			if err != nil {
 				in <- "refused " + who
 				return
@@ -57,7 +47,7 @@ func line(t *testing.T, g *gate, who string, n int, in chan<- string) {
 			leave()
 		}()
 		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Microsecond) {
-			if _, now := g.counts(); now == before+1 {
+			if _, now := g.Counts(); now == before+1 {
 				break
 			}
 			if time.Now().After(deadline) {
@@ -70,12 +60,12 @@ func line(t *testing.T, g *gate, who string, n int, in chan<- string) {
 // TestOneUserLeavesRoom has one user take all they can: the first queries of others run
 // at once, however much of the first one's waits.
 func TestOneUserLeavesRoom(t *testing.T) {
-	for _, who := range [][3]string{{"greedy", "ann", "bob"}, {"192.0.2.1", "192.0.2.2", "192.0.2.3"}, {"2001:db8::1", "2001:db8:0:1::1", "192.0.2.3"}} {
-		g := newGate(Config{Running: 16, Waiting: 64, MaxWait: time.Hour})
+	for _, who := range [][3]string{{"greedy", "ann", "bob"}, {"greedy", "ann", ""}, {"", "ann", "bob"}} {
+		g := New(Config{Running: 16, Waiting: 64, MaxWait: time.Hour})
 		defer hold(t, g, who[0], 12)()
 		in := make(chan string, 100)
 		line(t, g, who[0], 32, in)
-		if _, err := g.enter(as(t.Context(), who[0])); errs.CodeOf(err) != errs.ShardBusy || errs.From(err).RetryAfter == 0 {
+		if _, err := g.Enter(t.Context(), who[0]); errs.CodeOf(err) != errs.ShardBusy || errs.From(err).RetryAfter == 0 {
 			t.Errorf("%s takes one more: %v", who[0], err)
 		}
 		for range 3 {
@@ -91,7 +81,7 @@ func TestOneUserLeavesRoom(t *testing.T) {
 // TestManyGreedyUsers has users that each take what they can: a place that becomes free goes
 // to who has least, whoever waited longer.
 func TestManyGreedyUsers(t *testing.T) {
-	g := newGate(Config{Running: 8, Waiting: 64, MaxWait: time.Hour})
+	g := New(Config{Running: 8, Waiting: 64, MaxWait: time.Hour})
 	one, rest := hold(t, g, "a", 1), hold(t, g, "a", 5) // all but the reserve
 	defer hold(t, g, "b", 1)()
 	defer hold(t, g, "c", 1)()
@@ -112,13 +102,13 @@ func TestManyGreedyUsers(t *testing.T) {
 
 // TestFullQueueMakesRoom has the youngest of whom most wait make room for another user.
 func TestFullQueueMakesRoom(t *testing.T) {
-	g := newGate(Config{Running: 1, Waiting: 4, WaitingPerUser: 4, MaxWait: time.Hour})
+	g := New(Config{Running: 1, Waiting: 4, WaitingPerUser: 4, MaxWait: time.Hour})
 	leave := hold(t, g, "a", 1)
 	in := make(chan string, 100)
 	line(t, g, "a", 4, in)
 	waits := make(chan error, 1)
 	go func() {
-		leave, err := g.enter(as(t.Context(), "b"))
+		leave, err := g.Enter(t.Context(), "b")
 		if err == nil {
 			defer leave()
 		}
@@ -143,12 +133,12 @@ func TestShares(t *testing.T) {
 	for _, tt := range []struct{ running, perUser, want, reserve int }{
 		{16, 0, 12, 4}, {16, 16, 16, 0}, {16, 4, 4, 4}, {16, 15, 15, 1}, {4, 0, 3, 1}, {2, 0, 1, 1}, {1, 0, 1, 0}, {1, 1, 1, 0},
 	} {
-		g := newGate(Config{Running: tt.running, RunningPerUser: tt.perUser, Waiting: 1, MaxWait: time.Millisecond})
+		g := New(Config{Running: tt.running, PerUser: tt.perUser, Waiting: 1, MaxWait: time.Millisecond})
 		if g.perUser != tt.want || g.reserve != tt.reserve {
 			t.Errorf("%+v: %d, reserve %d", tt, g.perUser, g.reserve)
 		}
 		leave := hold(t, g, "a", tt.want)
-		if _, err := g.enter(as(t.Context(), "a")); errs.CodeOf(err) != errs.ShardBusy {
+		if _, err := g.Enter(t.Context(), "a"); errs.CodeOf(err) != errs.ShardBusy {
 			t.Errorf("%+v: one more: %v", tt, err)
 		}
 		leave()
@@ -161,16 +151,16 @@ func TestShares(t *testing.T) {
 // TestGateAtRandom has users come, wait, give up and leave, and looks that no place is lost.
 // The race detector looks on.
 func TestGateAtRandom(t *testing.T) {
-	g := newGate(Config{Running: 4, Waiting: 6, MaxWait: time.Millisecond})
+	g := New(Config{Running: 4, Waiting: 6, MaxWait: time.Millisecond})
 	var wg sync.WaitGroup
 	for i := range 16 {
 		wg.Go(func() {
 			for range 200 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(1500))*time.Microsecond)
-				leave, err := g.enter(as(ctx, string(rune('a'+i%5))))
+				leave, err := g.Enter(ctx, string(rune('a'+i%5)))
 				switch {
 				case err == nil:
-					if running, waiting := g.counts(); running > 4 || waiting > 6 {
+					if running, waiting := g.Counts(); running > 4 || waiting > 6 {
 						t.Errorf("%d run, %d wait", running, waiting)
 					}
 					leave()
@@ -182,7 +172,7 @@ func TestGateAtRandom(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if running, waiting := g.counts(); running != 0 || waiting != 0 || len(g.shares) != 0 {
+	if running, waiting := g.Counts(); running != 0 || waiting != 0 || len(g.shares) != 0 {
 		t.Errorf("%d run, %d wait, %d shares", running, waiting, len(g.shares))
 	}
 }
