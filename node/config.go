@@ -203,6 +203,13 @@ type QueryConfig struct {
 	// KillGrace is how long a query may go on after its end; then its process is killed.
 	// Default 2s.
 	KillGrace time.Duration
+	// KillDrain is how long the other queries of that process may go on before. Default 1m.
+	KillDrain time.Duration
+	// MaxKillsPerUser is how many processes may be killed or break down because of queries of
+	// one user, or, without users, of one address, within twice RefuseFor; then
+	// the queries of that user are refused for RefuseFor. Defaults 5, 5m.
+	MaxKillsPerUser int
+	RefuseFor       time.Duration
 	// InProcess runs queries in the server's own process, for debugging.
 	InProcess bool
 }
@@ -324,6 +331,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Query.MaxWaiting < 1 || c.Query.MaxWait <= 0 || c.Query.KillGrace <= 0 {
 		bad("--query-max-waiting, --query-max-wait and --query-kill-grace must be positive")
+	}
+	if c.Query.KillDrain <= 0 || c.Query.MaxKillsPerUser < 1 || c.Query.RefuseFor <= 0 {
+		bad("--query-kill-drain, --query-max-kills-per-user and --query-refuse-for must be positive")
 	}
 	if n := c.Query.MaxConcurrentPerUser; n < 0 || n > c.Query.MaxConcurrent {
 		bad("--query-max-concurrent-per-user %d: want 1 to --query-max-concurrent, %d, or 0", n, c.Query.MaxConcurrent)

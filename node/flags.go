@@ -69,6 +69,9 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.Var(&c.Query.TempLimit, "query-temp-limit", "temporary files of queries that exceed query-memory, in the data folder")
 	fs.IntVar(&c.Query.Nice, "query-nice", 5, "how much queries give way to ingestion for the CPU, 0 to 19")
 	fs.DurationVar(&c.Query.KillGrace, "query-kill-grace", 2*time.Second, "how long a query that was stopped may go on before its process is killed and replaced")
+	fs.DurationVar(&c.Query.KillDrain, "query-kill-drain", time.Minute, "how long the other queries of that process may go on before it is killed")
+	fs.IntVar(&c.Query.MaxKillsPerUser, "query-max-kills-per-user", 5, "query processes that may end because of queries of one user, or without users of one address, within twice query-refuse-for; then that user's queries are refused")
+	fs.DurationVar(&c.Query.RefuseFor, "query-refuse-for", 5*time.Minute, "how long they are refused")
 	fs.BoolVar(&c.Query.InProcess, "query-in-process", false, "run queries in the server's own process, for debugging: one that goes wrong can end the server")
 	c.Shard.FlushBytes = 64 << 20
 	fs.Var(&c.Shard.FlushBytes, "shard-flush-bytes", "rows in memory, per shard, at which they are written to segments")

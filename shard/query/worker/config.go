@@ -32,6 +32,8 @@ type Config struct {
 	// Concurrency is how many queries run at a time. Default: 4, or twice Threads if
 	// that is more.
 	Concurrency int
+	// PerUser is how many of them are of one user. Default: three quarters.
+	PerUser int
 	// Waiting is how many more may wait for their turn; others are refused. Default: 64.
 	Waiting int
 	// MaxWait is how long one waits at most. Default: 10 s.
@@ -52,8 +54,12 @@ type Config struct {
 	// Grace is how long a query may go on after it was told to stop. The process is
 	// replaced then. Default: 2 s.
 	Grace time.Duration
-	// Drain is how long the other queries of such a process may go on. Default: 10 s.
+	// Drain is how long the other queries of such a process may go on. Default: 1 min.
 	Drain time.Duration
+	// MaxKills is how many processes may end within KillWindow because of queries of one
+	// user, whose queries are then refused for RefuseFor. Defaults: 5, 10 min, 5 min.
+	MaxKills              int
+	KillWindow, RefuseFor time.Duration
 	// Idle is how long a process without queries is kept; the next query starts another.
 	// Default: 5 min.
 	Idle time.Duration
@@ -71,6 +77,12 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
+const (
+	// minMemory is the least MemoryLimit, maxNice the greatest Nice.
+	minMemory = 16 << 20
+	maxNice   = 19
+)
+
 // Subcommand is the argument that makes the program a query worker.
 const Subcommand = "query-worker"
 
@@ -82,7 +94,10 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MaxWait, 10*time.Second)
 	setDefault(&c.TempLimit, 8<<30)
 	setDefault(&c.Grace, 2*time.Second)
-	setDefault(&c.Drain, 10*time.Second)
+	setDefault(&c.Drain, time.Minute)
+	setDefault(&c.MaxKills, 5)
+	setDefault(&c.KillWindow, 10*time.Minute)
+	setDefault(&c.RefuseFor, 5*time.Minute)
 	setDefault(&c.Idle, 5*time.Minute)
 	setDefault(&c.StartWait, 10*time.Second)
 	if c.Command == nil {
@@ -105,8 +120,8 @@ func setDefault[T comparable](field *T, value T) {
 func (c Config) Validate() error {
 	var faults []error
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if c.MemoryLimit < 0 || c.MemoryLimit > 0 && c.MemoryLimit < 16<<20 {
-		bad("memory limit of %d bytes: give at least 16 MiB", c.MemoryLimit)
+	if c.MemoryLimit < 0 || c.MemoryLimit > 0 && c.MemoryLimit < minMemory {
+		bad("memory limit of %d bytes: give at least %d", c.MemoryLimit, minMemory)
 	}
 	if c.Threads < 0 || c.Concurrency < 0 || c.Waiting < 0 {
 		bad("threads %d, concurrency %d, waiting %d: give positive numbers, or 0 for the default", c.Threads, c.Concurrency, c.Waiting)
@@ -114,10 +129,16 @@ func (c Config) Validate() error {
 	if c.TempLimit < 0 {
 		bad("temporary space of %d bytes: give a positive number, or 0 for the default", c.TempLimit)
 	}
-	if c.Nice < 0 || c.Nice > 19 {
+	if c.Nice < 0 || c.Nice > maxNice {
 		bad("niceness %d: give 0 to 19", c.Nice)
 	}
-	if c.MaxWait < 0 || c.Grace < 0 || c.Drain < 0 || c.Idle < 0 || c.StartWait < 0 {
+	if c.PerUser < 0 || c.PerUser > 0 && c.Concurrency > 0 && c.PerUser > c.Concurrency {
+		bad("%d queries of one user at a time: give at most %d, which is all, or 0 for the default", c.PerUser, c.Concurrency)
+	}
+	if c.MaxKills < 0 {
+		bad("%d processes ended by one user: give a positive number, or 0 for the default", c.MaxKills)
+	}
+	if c.KillWindow < 0 || c.RefuseFor < 0 || c.MaxWait < 0 || c.Grace < 0 || c.Drain < 0 || c.Idle < 0 || c.StartWait < 0 {
 		bad("waiting times must not be negative")
 	}
 	return errors.Join(faults...)

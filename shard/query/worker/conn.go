@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -98,6 +99,9 @@ func (c *conn) closed() bool {
 // exchange is a request and its answer.
 type exchange struct {
 	ctx context.Context
+	// share is for whom it is, and leave gives back their place among those that run.
+	share string
+	leave func()
 	// locate is Config.Memory's.
 	locate func([]byte) (int64, bool)
 
@@ -113,8 +117,8 @@ type exchange struct {
 	// sent is when the request was sent, answered whether anything came back.
 	sent     time.Time
 	answered bool
-	// ended tells that the process ended while the request ran, not by order of somebody else.
-	ended bool
+	// blamed tells that the process ended while the request ran, not by order of somebody else.
+	blamed bool
 	// emitErr is what emit returned.
 	emitErr error
 	// stopped tells that the child was told to stop, and until that it has so long.
@@ -187,16 +191,23 @@ func (x *exchange) finish(err error) error {
 	p := x.c.p
 	switch {
 	case errors.Is(err, errStuck):
+		x.blame()
 		p.condemn()
-		<-p.ended
-		x.ended = true
-		_ = x.c.c.Close()
-		p.done(true)
+		if x.leave != nil {
+			x.leave() // what runs now runs on another process
+		}
+		if x.emit != nil {
+			x.gone() // until then it reads the request's memory
+		} else {
+			p.w.users.Go(x.gone)
+		}
 	case errors.Is(err, errBroken):
 		_ = x.c.c.Close()
 		lost := p.lost()
 		early := !x.answered && p.killedWithin(x.sent, notBegun)
-		x.ended = p.brokeDown()
+		if p.brokeDown() {
+			x.blame()
+		}
 		p.done(false)
 		if x.emitErr == nil && x.ctx.Err() == nil {
 			if early {
@@ -218,6 +229,24 @@ func (x *exchange) finish(err error) error {
 		return x.emitErr
 	}
 	return contextError(x.ctx)
+}
+
+// gone waits for the end of the process that does not stop.
+func (x *exchange) gone() {
+	<-x.c.p.ended
+	_ = x.c.c.Close()
+	x.c.p.done(true)
+}
+
+// blame notes that the process ended because of this request, or perhaps another one.
+func (x *exchange) blame() {
+	x.blamed = true
+	p := x.c.p
+	sql, database := x.statement()
+	p.w.log.Warn("query worker: a statement that does not stop, or that was running when the process ended",
+		"pid", p.pid, "user", x.share, "database", database, "statement", strings.ToValidUTF8(sql[:min(len(sql), loggedSQL)], ""))
+	p.w.suspects.blame(sql, database)
+	p.blame(x.share)
 }
 
 // statement is what the request is about.
@@ -244,6 +273,9 @@ func (p *process) giveBack(c *conn) {
 	}
 	p.idle = append(p.idle, c)
 }
+
+// loggedSQL is how much of a statement the log gets, in bytes.
+const loggedSQL = 4 << 10
 
 // pieces are buffers for parts of answers.
 var pieces = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}

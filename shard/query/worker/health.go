@@ -22,8 +22,9 @@ const probeSQL = "SELECT count(*), max(i::VARCHAR) FROM range(10000) r(i)"
 
 // examine looks at a process after a query of it failed for want of memory, and has it
 // replaced if others would fail too: what it has given back may stay counted, in pieces that
-// are of no use. It tells whether the process is replaced.
-func (w *Worker) examine(p *process) bool {
+// are of no use. It tells whether the process is replaced. The user whose query it was is
+// watched then, and not to blame: what others took may not have come back either.
+func (w *Worker) examine(p *process, share string) bool {
 	p.mu.Lock()
 	skip := p.examining || p.leaving || p.err != nil
 	p.examining = p.examining || !skip
@@ -38,12 +39,12 @@ func (w *Worker) examine(p *process) bool {
 		p.mu.Unlock()
 	}()
 	used, err := dataSize(fmt.Sprintf("/proc/%d/status", pid))
-	if err == nil && limit > 0 && limit-used < w.cfg.hardLimit()/leastFree {
-		p.exhaust("memory", used, "limit", limit)
+	if err == nil && limit > 0 && limit-used < p.cfg().hardLimit()/leastFree {
+		p.exhaust(share, "memory", used, "limit", limit)
 		return true
 	}
 	if err := w.probe(p); err != nil {
-		p.exhaust("memory", used, "limit", limit, "error", err)
+		p.exhaust(share, "memory", used, "limit", limit, "error", err)
 		return true
 	}
 	return false
@@ -70,17 +71,19 @@ func (w *Worker) probe(p *process) error {
 
 // exhaust has the process replaced because its memory is used up. Its other queries may go
 // on for Config.Drain.
-func (p *process) exhaust(facts ...any) {
+func (p *process) exhaust(share string, facts ...any) {
 	p.w.replace(p)
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.leaving {
+		p.mu.Unlock()
 		return
 	}
 	p.leaving, p.exhausted = true, true
 	p.w.log.Warn("query worker: the process has no more memory for other queries and is replaced", append([]any{"pid", p.pid, "others", p.users}, facts...)...)
-	time.AfterFunc(p.w.cfg.Drain, p.kill)
 	p.killIfAlone()
+	p.mu.Unlock()
+	p.w.offenders.note(share, false)
+	p.w.drain(p)
 }
 
 // isLeaving tells whether new queries go to another process.

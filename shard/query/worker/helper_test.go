@@ -49,7 +49,20 @@ func openDouble(cfg engine.Config) (runner, error) {
 }
 
 func (d double) Query(ctx context.Context, req *query.Request, emit func([]byte) error) error {
-	switch req.SQL {
+	verb, arg, _ := strings.Cut(req.SQL, " ")
+	switch verb {
+	case "last": // takes so long, and then answers
+		_ = emit(make([]byte, holdBytes+1))
+		d, err := time.ParseDuration(arg)
+		if err != nil {
+			return err
+		}
+		select {
+		case <-time.After(d):
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	case "hang": // does not stop when told
 		_ = emit(make([]byte, holdBytes+1))
 		select {}
@@ -104,6 +117,9 @@ func dataLimit() (int64, error) {
 }
 
 func (d double) Analyze(ctx context.Context, sql, database string) (*query.Analysis, error) {
+	if sql == "hang" {
+		select {}
+	}
 	if sql == "exhaust" {
 		if limit, err := dataLimit(); err != nil || limit < 0 {
 			return nil, err
@@ -230,7 +246,7 @@ func await[T any](t testing.TB, c <-chan T, what string) T {
 // currentPID is the process that takes queries.
 func currentPID(w *Worker) int {
 	w.mu.Lock()
-	p := w.current
+	p := w.main.current
 	w.mu.Unlock()
 	if p == nil {
 		return 0
@@ -267,18 +283,24 @@ func wantError(t testing.TB, err error, code errs.Code, words ...string) {
 // restarts is how many processes were replaced for a reason.
 func restarts(t testing.TB, w *Worker, reason string) float64 {
 	t.Helper()
+	return counted(t, w.metrics.restarts, reason)
+}
+
+// counted is the value of a counter with one label.
+func counted(t testing.TB, vec *prometheus.CounterVec, label string) float64 {
+	t.Helper()
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(w.metrics.restarts)
+	reg.MustRegister(vec)
 	families, err := reg.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range families[0].Metric {
-		if m.Label[0].GetValue() == reason {
+		if m.Label[0].GetValue() == label {
 			return m.Counter.GetValue()
 		}
 	}
-	t.Fatalf("no restarts for %q are counted", reason)
+	t.Fatalf("none is counted as %q", label)
 	return 0
 }
 
@@ -329,4 +351,10 @@ func logBatch(t testing.TB, m *memtable.Memtable, from, rows int) *column.Batch 
 		t.Fatal(err)
 	}
 	return batch
+}
+
+// waitingNow is how many queries wait for their turn.
+func waitingNow(w *Worker) int {
+	_, waiting := w.queries.Counts()
+	return waiting
 }

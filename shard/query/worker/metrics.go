@@ -8,8 +8,15 @@ import (
 	"cordwood/shard/segment"
 )
 
+// What is refused because of what it did before: the label of the metric of refusals.
+const (
+	refusedStatement = "statement"
+	refusedUser      = "user"
+)
+
 type metrics struct {
 	restarts *prometheus.CounterVec // by reason
+	refusals *prometheus.CounterVec // by what is refused
 	pages    *prometheus.CounterVec // by result
 	evicted  prometheus.Counter
 }
@@ -21,6 +28,13 @@ func newMetrics(reg prometheus.Registerer, w *Worker) (*metrics, error) {
 	}, []string{"reason"})}
 	for _, reason := range []string{reasonCrash, reasonMemory, reasonStuck, reasonStart} {
 		m.restarts.WithLabelValues(reason)
+	}
+	m.refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cordwood_query_refused_total",
+		Help: "Queries refused because processes of the query worker ended: statement (it was running each time), user (queries of that user ended too many).",
+	}, []string{"what"})
+	for _, what := range []string{refusedStatement, refusedUser} {
+		m.refusals.WithLabelValues(what)
 	}
 	m.pages = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cordwood_query_page_cache_requests_total",
@@ -61,9 +75,9 @@ func newMetrics(reg prometheus.Registerer, w *Worker) (*metrics, error) {
 		}
 	}
 	for _, c := range []prometheus.Collector{
-		m.restarts, m.pages, m.evicted,
-		gauge("cordwood_query_running", "Queries that the query worker runs now.", func() float64 { return float64(len(w.queries.slots)) }),
-		gauge("cordwood_query_waiting", "Queries that wait for their turn at the query worker.", func() float64 { return float64(w.queries.waiting.Load()) }),
+		m.restarts, m.refusals, m.pages, m.evicted,
+		gauge("cordwood_query_running", "Queries that the query worker runs now.", func() float64 { running, _ := w.queries.Counts(); return float64(running) }),
+		gauge("cordwood_query_waiting", "Queries that wait for their turn at the query worker.", func() float64 { _, waiting := w.queries.Counts(); return float64(waiting) }),
 		gauge("cordwood_query_memory_limit_bytes", "Memory that all queries of this node may take together.", func() float64 { return float64(w.cfg.MemoryLimit) }),
 		gauge("cordwood_query_worker_processes", "Processes of the query worker; more than one while one is replaced.", func() float64 { return float64(len(w.processes())) }),
 		gauge("cordwood_query_worker_resident_bytes", "Memory of the query worker, with what it shares with the server.", field("VmRSS")),

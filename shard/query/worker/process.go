@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -45,6 +46,7 @@ var errGone = errors.New("the query worker has ended")
 // process is a child, from its start to its end.
 type process struct {
 	w       *Worker
+	lane    *lane
 	tempDir string
 	output  output
 	// sharedSize is the size of the file of memory that the child gets; 0: none.
@@ -66,6 +68,11 @@ type process struct {
 	// users are the queries that run, stuck those of them that do not stop.
 	users, stuck int
 	idle         []*conn
+	// owner is whose query it had first, if served is set; mixed tells that it had queries of others too.
+	owner         string
+	served, mixed bool
+	// blamed are those against whom its end is noted.
+	blamed []string
 	// unused ends the process when it fires.
 	unused *time.Timer
 	// pages is what it said last of its cache of pages.
@@ -82,8 +89,8 @@ type process struct {
 	killed         time.Time
 }
 
-func newProcess(w *Worker, number int) *process {
-	p := &process{w: w, settled: make(chan struct{}), ended: make(chan struct{}), err: errors.New("it is starting")}
+func newProcess(w *Worker, number int, l *lane) *process {
+	p := &process{w: w, lane: l, settled: make(chan struct{}), ended: make(chan struct{}), err: errors.New("it is starting")}
 	p.output.log = w.log
 	if w.cfg.TempDir != "" {
 		p.tempDir = filepath.Join(w.cfg.TempDir, fmt.Sprint(tempPrefix, number))
@@ -176,9 +183,20 @@ func (p *process) start() error {
 	return nil
 }
 
+// cfg is what holds for the process: one apart has half of the room, and gives way.
+func (p *process) cfg() Config {
+	cfg := p.w.cfg
+	if p.lane.apart {
+		cfg.MemoryLimit = max(cfg.MemoryLimit/2, minMemory)
+		cfg.TempLimit = max(cfg.TempLimit/2, 1)
+		cfg.Nice = min(cfg.Nice+apartNice, maxNice)
+	}
+	return cfg
+}
+
 // greet tells the child its settings and waits until it is ready.
 func (p *process) greet() error {
-	cfg := p.w.cfg
+	cfg := p.cfg()
 	set := settings{
 		MemoryLimit: cfg.MemoryLimit, HardLimit: cfg.hardLimit(), Threads: cfg.Threads,
 		// Its own bound must not be met before the one here.
@@ -277,9 +295,7 @@ func (p *process) retire() {
 	unused := p.users == 0 && !p.leaving && p.err == nil
 	if unused {
 		p.leaving = true
-		if w.current == p {
-			w.current = nil
-		}
+		w.leaves(p, false)
 	}
 	p.mu.Unlock()
 	w.mu.Unlock()
@@ -294,14 +310,40 @@ func (p *process) retire() {
 func (p *process) condemn() {
 	p.w.replace(p)
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.stuck++
-	if !p.leaving {
+	first := !p.leaving
+	if first {
 		p.leaving = true
 		p.w.log.Warn("query worker: a query does not stop; the process is replaced", "pid", p.pid, "others", p.users-p.stuck)
-		time.AfterFunc(p.w.cfg.Drain, p.kill)
 	}
 	p.killIfAlone()
+	p.mu.Unlock()
+	if first {
+		p.w.drain(p)
+	}
+}
+
+// serve notes that a query of somebody runs.
+func (p *process) serve(share string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.served {
+		p.owner, p.served = share, true
+	}
+	p.mixed = p.mixed || p.owner != share
+}
+
+// blame notes the end of the process against somebody whose query ran on it, once.
+func (p *process) blame(share string) {
+	p.mu.Lock()
+	alone, again := !p.mixed, slices.Contains(p.blamed, share)
+	if !again {
+		p.blamed = append(p.blamed, share)
+	}
+	p.mu.Unlock()
+	if !again {
+		p.w.offenders.note(share, alone)
+	}
 }
 
 // killIfAlone kills a process that is to go and has no queries but those that do not stop.

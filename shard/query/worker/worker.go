@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/turns"
 	"cordwood/shard/query"
 )
 
@@ -18,17 +20,23 @@ import (
 type Worker struct {
 	cfg     Config
 	log     *slog.Logger
-	queries *gate
-	parses  *gate
+	queries *turns.Gate
+	parses  *turns.Gate
 	cache   *cache
 	metrics *metrics
 	// suspects are statements that ran when processes ended.
 	suspects *suspects
+	// offenders are users whose queries ran then.
+	offenders *offenders
 
 	mu     sync.Mutex // before process.mu
 	closed bool
-	// current takes new queries; nil: the next one starts it.
-	current *process
+	main   lane
+	apart  [maxApart]lane
+	// freed is closed when a lane apart has become free.
+	freed chan struct{}
+	// draining are processes that are to go, the earliest first.
+	draining []*process
 	// alive are all processes, with those that are to go.
 	alive   map[*process]struct{}
 	started int
@@ -51,8 +59,10 @@ func Open(cfg Config) (*Worker, error) {
 	cfg = cfg.withDefaults()
 	w := &Worker{
 		cfg: cfg, log: cfg.Logger, cache: newCache(cachedStatements), alive: map[*process]struct{}{}, suspects: newSuspects(),
-		queries: newGate(cfg.Concurrency, cfg.Waiting, cfg.MaxWait),
-		parses:  newGate(cfg.Concurrency, cfg.Waiting, cfg.MaxWait),
+		queries: newGate(cfg), parses: newGate(cfg), freed: make(chan struct{}),
+	}
+	for i := range w.apart {
+		w.apart[i].apart = true
 	}
 	if cfg.TempDir != "" {
 		// What killed processes left behind.
@@ -68,7 +78,28 @@ func Open(cfg Config) (*Worker, error) {
 	if w.metrics, err = newMetrics(cfg.Registerer, w); err != nil {
 		return nil, fmt.Errorf("query worker: %w", err)
 	}
+	w.offenders = newOffenders(cfg, w.metrics.refusals.WithLabelValues(refusedUser))
 	return w, nil
+}
+
+// newGate returns a gate. All that wait may be of one user, as scans for the queries of other nodes
+// are many at a time: when others come, they make room.
+func newGate(cfg Config) *turns.Gate {
+	return turns.New(turns.Config{
+		Running: cfg.Concurrency, PerUser: cfg.PerUser, Waiting: cfg.Waiting, WaitingPerUser: cfg.Waiting, MaxWait: cfg.MaxWait,
+	})
+}
+
+// enter waits for a place for the user of ctx. leave gives it back, and may be called twice.
+func enter(ctx context.Context, g *turns.Gate) (leave func(), err error) {
+	leave, err = g.Enter(ctx, query.ShareOf(ctx))
+	if err == nil {
+		return sync.OnceFunc(leave), nil
+	}
+	if errs.CodeOf(err) != errs.ShardBusy {
+		err = contextError(ctx)
+	}
+	return nil, err
 }
 
 // Analyze tells what a statement refers to, without running it. The result may be
@@ -77,13 +108,13 @@ func (w *Worker) Analyze(ctx context.Context, sql, database string) (*query.Anal
 	if a := w.cache.get(sql, database); a != nil {
 		return a, nil
 	}
-	leave, err := w.parses.enter(ctx)
+	leave, err := enter(ctx, w.parses)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	var a query.Analysis
-	if err := w.call(&exchange{ctx: ctx, analyze: analyzeRequest{SQL: sql, Database: database}, analysis: &a}); err != nil {
+	if err := w.call(&exchange{ctx: ctx, leave: leave, analyze: analyzeRequest{SQL: sql, Database: database}, analysis: &a}); err != nil {
 		return nil, err
 	}
 	w.cache.put(sql, database, &a)
@@ -93,13 +124,13 @@ func (w *Worker) Analyze(ctx context.Context, sql, database string) (*query.Anal
 // Needs tells what a statement reads of the request's tables, as engine.Engine does. The
 // tables need no rows.
 func (w *Worker) Needs(ctx context.Context, req *query.Request) ([]query.Need, error) {
-	leave, err := w.parses.enter(ctx)
+	leave, err := enter(ctx, w.parses)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	var needs []query.Need
-	if err := w.call(&exchange{ctx: ctx, query: req, needs: &needs}); err != nil {
+	if err := w.call(&exchange{ctx: ctx, leave: leave, query: req, needs: &needs}); err != nil {
 		return nil, err
 	}
 	return needs, nil
@@ -109,17 +140,18 @@ func (w *Worker) Needs(ctx context.Context, req *query.Request) ([]query.Need, e
 // get the stream in any pieces.
 //
 // Besides the engine's errors it returns errs.Unsupported for a statement that ran each time
-// when processes ended lately, errs.ShardBusy if too many queries wait,
+// when processes ended lately, errs.RateLimited for a user whose queries brought that about too
+// often, errs.ShardBusy if too many queries wait,
 // errs.External if the process ended while the query ran, and
 // errs.RuntimeResourcesExhausted if that was for want of memory. A query that does not
 // stop when its context ends costs the process; Query returns when it is dead.
 func (w *Worker) Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error {
-	leave, err := w.queries.enter(ctx)
+	leave, err := enter(ctx, w.queries)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	x := &exchange{ctx: ctx, query: req, emit: emit}
+	x := &exchange{ctx: ctx, leave: leave, query: req, emit: emit}
 	if w.cfg.Memory != nil {
 		x.locate = w.cfg.Memory.Locate
 	}
@@ -138,14 +170,25 @@ func (w *Worker) call(x *exchange) error {
 	defer w.users.Done()
 	sql, database := x.statement()
 	if err := w.suspects.check(sql, database); err != nil {
+		w.metrics.refusals.WithLabelValues(refusedStatement).Inc()
 		return err
 	}
+	x.share = query.ShareOf(x.ctx)
+	if err := w.offenders.check(x.share); err != nil {
+		return err
+	}
+	l, leave, err := w.lane(x.ctx, x.share)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	again := false
 	for {
-		p, err := w.process(x.ctx)
+		p, err := w.process(x.ctx, l)
 		if err != nil {
 			return err
 		}
+		p.serve(x.share)
 		c, err := p.connect()
 		if errors.Is(err, errGone) {
 			continue // it ended a moment ago; there will be another
@@ -157,13 +200,10 @@ func (w *Worker) call(x *exchange) error {
 		if errors.Is(err, errGone) {
 			continue
 		}
-		switch {
-		case x.ended:
-			w.suspects.blame(sql, database)
-		case err == nil && x.emit != nil:
+		if err == nil && x.emit != nil {
 			w.suspects.clear(sql, database)
 		}
-		if !x.ended && errs.CodeOf(err) == errs.RuntimeResourcesExhausted && w.examine(p) && x.emit == nil && !again {
+		if !x.blamed && errs.CodeOf(err) == errs.RuntimeResourcesExhausted && w.examine(p, x.share) && x.emit == nil && !again {
 			again = true // to understand a statement takes little: others had used up the memory
 			continue
 		}
@@ -171,17 +211,17 @@ func (w *Worker) call(x *exchange) error {
 	}
 }
 
-// process returns a process that takes queries, and counts the caller among its users.
-func (w *Worker) process(ctx context.Context) (*process, error) {
+// process returns a process that takes the queries of a lane, and counts the caller among its users.
+func (w *Worker) process(ctx context.Context, l *lane) (*process, error) {
 	deadline := time.Now().Add(w.cfg.StartWait)
 	timer := time.NewTimer(w.cfg.StartWait)
 	defer timer.Stop()
 	var last error
 	for {
 		w.mu.Lock()
-		p, pause := w.current, time.Until(w.pause)
+		p, pause := l.current, time.Until(w.pause)
 		if p == nil && pause <= 0 {
-			p = w.start()
+			p = w.start(l)
 		}
 		w.mu.Unlock()
 		var wait <-chan struct{}
@@ -223,10 +263,10 @@ func (w *Worker) process(ctx context.Context) (*process, error) {
 }
 
 // start starts a process. w.mu is held.
-func (w *Worker) start() *process {
+func (w *Worker) start(l *lane) *process {
 	w.started++
-	p := newProcess(w, w.started)
-	w.current = p
+	p := newProcess(w, w.started, l)
+	l.current = p
 	w.alive[p] = struct{}{}
 	go p.run()
 	return p
@@ -236,11 +276,18 @@ func (w *Worker) start() *process {
 func (w *Worker) replace(p *process) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.current == p {
-		w.current = nil
-		if !w.closed {
-			w.start()
-		}
+	w.leaves(p, true)
+}
+
+// leaves takes a process from its lane. The next one of the main lane is started at once, if
+// there is use for it. w.mu is held.
+func (w *Worker) leaves(p *process, next bool) {
+	if p.lane.current != p {
+		return
+	}
+	p.lane.current = nil
+	if next && !w.closed && !p.lane.apart {
+		w.start(p.lane)
 	}
 }
 
@@ -259,13 +306,8 @@ func (w *Worker) over(p *process, wasReady bool, reason string) {
 		w.failures++
 		w.pause = time.Now().Add(min(100*time.Millisecond<<min(w.failures, 6), 5*time.Second))
 	}
-	if w.current != p {
-		return
-	}
-	w.current = nil
-	if wasReady && !w.closed {
-		w.start()
-	}
+	w.draining = slices.DeleteFunc(w.draining, func(d *process) bool { return d == p })
+	w.leaves(p, wasReady)
 }
 
 // processes returns those that live.

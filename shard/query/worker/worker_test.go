@@ -312,9 +312,9 @@ func TestQueueFull(t *testing.T) {
 		_, err := ask(deadline(t), w, "SELECT 1")
 		waiting <- err
 	}()
-	eventually(t, "a query that waits", func() bool { return w.queries.waiting.Load() == 1 })
+	eventually(t, "a query that waits", func() bool { return waitingNow(w) == 1 })
 	_, err := ask(deadline(t), w, "SELECT 1")
-	wantError(t, err, errs.ShardBusy, "1 queries are running and 1 wait")
+	wantError(t, err, errs.ShardBusy, "1 queries of this user are running and 1 wait")
 	if e := errs.From(err); e.RetryAfter == 0 || e.Status() != 503 {
 		t.Errorf("not to be retried: %+v", e)
 	}
@@ -329,7 +329,7 @@ func TestQueueFull(t *testing.T) {
 	defer cancel()
 	running = begin(ctx, t, short, "wait")
 	_, err = ask(deadline(t), short, "SELECT 1")
-	wantError(t, err, errs.ShardBusy, "none ended within")
+	wantError(t, err, errs.ShardBusy, "none made room for this one within")
 	cancel()
 	wantError(t, await(t, running, "the query that ran"), errs.Cancelled)
 }

@@ -1,0 +1,312 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/shard/query"
+)
+
+const (
+	mallory = "user mallory"
+	ann     = "user ann"
+	bob     = "user bob"
+)
+
+// as is a context for a user, that no test should need to the end.
+func as(t testing.TB, share string) context.Context { return query.WithShare(deadline(t), share) }
+
+// attack sends a statement and goes away when its first bytes come. It returns what became of it.
+func attack(t testing.TB, w *Worker, share, sql string) error {
+	t.Helper()
+	ctx, cancel := context.WithCancel(as(t, share))
+	defer cancel()
+	return w.Query(ctx, &query.Request{SQL: sql, Database: "public"}, func([]byte) error {
+		if strings.HasPrefix(sql, "hang") {
+			cancel()
+		}
+		return nil
+	})
+}
+
+// lockedBuffer takes a log while others read it.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// TestAttacker has a user send other statements that do not stop, one after the other: a long
+// query of another user that ran when it began is answered, its process is replaced once for all
+// that follow, and in the end the user is refused.
+func TestAttacker(t *testing.T) {
+	var log lockedBuffer
+	w := openWorker(t, func(c *Config) {
+		c.Drain, c.MaxKills = 20*time.Second, 4
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	})
+	now := time.Now()
+	w.offenders.now = func() time.Time { return now }
+	long := begin(as(t, ann), t, w, "last 4s")
+	first := currentPID(w)
+	var stopped sync.WaitGroup
+	stopped.Go(func() { // returns when its process is killed
+		wantError(t, attack(t, w, mallory, "hang 0"), errs.Cancelled)
+	})
+	eventually(t, "another process", func() bool { now := currentPID(w); return now != first && now != 0 })
+	if _, err := ask(as(t, ann), w, "SELECT 1"); err != nil {
+		t.Error(err)
+	}
+	pid := currentPID(w)
+	for i := range 4 {
+		wantError(t, attack(t, w, mallory, fmt.Sprint("hang ", i+1)), errs.Cancelled)
+		if _, err := ask(as(t, bob), w, "SELECT 1"); err != nil {
+			t.Errorf("beside attack %d: %v", i+1, err)
+		}
+		if n := len(w.processes()); n > 4 {
+			t.Errorf("%d processes", n)
+		}
+	}
+	if currentPID(w) != pid {
+		t.Error("the process of all others was replaced again")
+	}
+	for _, err := range []error{attack(t, w, mallory, "SELECT 1"), analyze(t, w, mallory, "SELECT 2")} {
+		wantError(t, err, errs.RateLimited, "4 query processes", "user mallory", "refused for 5m0s", "write them in another way")
+		if e := errs.From(err); e.Status() != 429 || e.RetryAfter != 5*time.Minute {
+			t.Errorf("status %d, retry after %s", e.Status(), e.RetryAfter)
+		}
+	}
+	if n := counted(t, w.metrics.refusals, refusedUser); n != 2 {
+		t.Errorf("%v refusals are counted", n)
+	}
+	if text := log.String(); strings.Count(text, `user="user mallory"`) != 2*5 || !strings.Contains(text, `statement="hang 3"`) || !strings.Contains(text, "they are refused for a while") || strings.Contains(text, "user ann") {
+		t.Errorf("the log: %s", text)
+	}
+	if err := await(t, long, "the long query"); err != nil {
+		t.Errorf("the long query: %v", err)
+	}
+	stopped.Wait()
+
+	now = now.Add(5 * time.Minute)
+	if _, err := ask(as(t, mallory), w, "SELECT 1"); err != nil {
+		t.Errorf("when the time is over: %v", err)
+	}
+	wantError(t, attack(t, w, mallory, "hang 9"), errs.Cancelled)
+	wantError(t, attack(t, w, mallory, "hang 10"), errs.RateLimited)
+	now = now.Add(11 * time.Minute)
+	if apart, guilty := w.offenders.watched(mallory); apart || guilty {
+		t.Error("it is not forgotten")
+	}
+}
+
+// analyze asks what a statement refers to.
+func analyze(t testing.TB, w *Worker, share, sql string) error {
+	_, err := w.Analyze(as(t, share), sql, "public")
+	return err
+}
+
+// TestNobodyKnowsWho ends processes beside queries of others: these are not to blame, however
+// often, and whoever is turns out when they run apart.
+func TestNobodyKnowsWho(t *testing.T) {
+	w := openWorker(t, func(c *Config) { c.MaxKills = 2 })
+	beside := begin(as(t, ann), t, w, "wait")
+	wantError(t, attack(t, w, mallory, "segfault 0"), errs.External)
+	wantError(t, await(t, beside, "the query beside it"), errs.External)
+	for _, who := range []string{ann, mallory} {
+		if apart, guilty := w.offenders.watched(who); !apart || guilty {
+			t.Errorf("%s: apart %v, guilty %v", who, apart, guilty)
+		}
+	}
+	for i := range 2 {
+		ctx, cancel := context.WithCancel(as(t, ann))
+		beside := begin(ctx, t, w, "wait")
+		wantError(t, attack(t, w, mallory, fmt.Sprint("segfault ", i+1)), errs.External)
+		cancel()
+		wantError(t, await(t, beside, "the query beside it"), errs.Cancelled)
+	}
+	wantError(t, attack(t, w, mallory, "segfault 3"), errs.RateLimited)
+	if _, err := ask(as(t, ann), w, "SELECT 1"); err != nil {
+		t.Error(err)
+	}
+	// Who it is for is not known: there is nobody to refuse.
+	for range 4 {
+		wantError(t, attack(t, w, "", fmt.Sprint("segfault ", time.Now())), errs.External)
+	}
+	mustAsk(t, w, "SELECT 1")
+}
+
+// TestAlone keeps a user in the process that nobody else uses, and still refuses them.
+func TestAlone(t *testing.T) {
+	w := openWorker(t, func(c *Config) { c.MaxKills = 2 })
+	for i := range 2 {
+		wantError(t, attack(t, w, mallory, fmt.Sprint("hang ", i)), errs.Cancelled)
+		w.mu.Lock()
+		for i := range w.apart {
+			if w.apart[i].owner != "" {
+				t.Error("there is a process apart")
+			}
+		}
+		w.mu.Unlock()
+	}
+	wantError(t, attack(t, w, mallory, "SELECT 1"), errs.RateLimited)
+}
+
+// TestNoRoomApart has more users to be watched than there are processes apart.
+func TestNoRoomApart(t *testing.T) {
+	w := openWorker(t, func(c *Config) { c.MaxWait = 50 * time.Millisecond })
+	if _, err := ask(as(t, ann), w, "SELECT 1"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(deadline(t))
+	defer cancel()
+	var taken []chan error
+	for i := range maxApart {
+		share := fmt.Sprint("user ", i)
+		w.offenders.note(share, true)
+		taken = append(taken, begin(query.WithShare(ctx, share), t, w, "wait"))
+	}
+	for _, guilty := range []bool{true, false} {
+		share := fmt.Sprint("user guilty ", guilty)
+		w.offenders.note(share, guilty)
+		_, err := ask(as(t, share), w, "SELECT 1")
+		if !guilty {
+			if err != nil {
+				t.Errorf("who may be innocent: %v", err)
+			}
+			continue
+		}
+		wantError(t, err, errs.ShardBusy, "run apart", "no room")
+		if e := errs.From(err); e.Status() != 503 || e.RetryAfter == 0 {
+			t.Errorf("not to be retried: %+v", e)
+		}
+		// The owner of a lane shares it with nobody but themselves.
+		if _, err := ask(as(t, "user 0"), w, "SELECT 1"); err != nil {
+			t.Error(err)
+		}
+	}
+	w.cfg.MaxWait = 20 * time.Second
+	waits := make(chan error, 1)
+	go func() {
+		_, err := ask(as(t, "user guilty true"), w, "SELECT 1")
+		waits <- err
+	}()
+	cancel()
+	for _, c := range taken {
+		wantError(t, await(t, c, "a query apart"), errs.Cancelled)
+	}
+	if err := await(t, waits, "the query that waits for room"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFewDrain bounds the processes that are to go and have other queries.
+func TestFewDrain(t *testing.T) {
+	w := openWorker(t, func(c *Config) { c.Drain = time.Hour })
+	ctx, cancel := context.WithCancel(deadline(t))
+	defer cancel()
+	var beside []chan error
+	var attacks sync.WaitGroup
+	for i := range maxDraining + 1 {
+		beside = append(beside, begin(query.WithShare(ctx, ann), t, w, "wait"))
+		pid := currentPID(w)
+		attacks.Go(func() { _ = attack(t, w, fmt.Sprint("user ", i), fmt.Sprint("hang ", i)) })
+		eventually(t, "another process", func() bool { now := currentPID(w); return now != pid && now != 0 })
+	}
+	wantError(t, await(t, beside[0], "the query of the first process"), errs.External, "could not be stopped")
+	for _, c := range beside[1:] {
+		select {
+		case err := <-c:
+			t.Errorf("a query of a later process ended with %v", err)
+		default:
+		}
+	}
+	if _, err := ask(as(t, ann), w, "SELECT 1"); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	for _, c := range beside[1:] {
+		wantError(t, await(t, c, "a query beside"), errs.Cancelled)
+	}
+	attacks.Wait()
+}
+
+// TestStuckAnalysis answers at the end of the grace, however long the process lives on, and
+// gives its place back.
+func TestStuckAnalysis(t *testing.T) {
+	w := openWorker(t, func(c *Config) { c.Drain, c.Concurrency, c.PerUser = time.Hour, 1, 1 })
+	ctx, cancel := context.WithCancel(as(t, ann))
+	beside := begin(ctx, t, w, "wait")
+	pid := currentPID(w)
+	short, stop := context.WithTimeout(as(t, mallory), 50*time.Millisecond)
+	defer stop()
+	_, err := w.Analyze(short, "hang", "public")
+	wantError(t, err, errs.QueryTimeout)
+	if dead(pid) {
+		t.Error("the process has ended")
+	}
+	if err := analyze(t, w, ann, "SELECT 1"); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	wantError(t, await(t, beside, "the query beside it"), errs.Cancelled)
+	eventually(t, "the end of the process", func() bool { return dead(pid) })
+}
+
+// TestShares has a user take all they can: there is a place for another one.
+func TestShares(t *testing.T) {
+	w := openWorker(t, func(c *Config) { c.Concurrency, c.Waiting = 4, 4 })
+	ctx, cancel := context.WithCancel(query.WithShare(deadline(t), mallory))
+	defer cancel()
+	var running []chan error
+	for range 3 {
+		running = append(running, begin(ctx, t, w, "wait"))
+	}
+	waits := make(chan error, 4)
+	for i := range 4 {
+		go func() {
+			_, err := ask(ctx, w, "SELECT 1")
+			waits <- err
+		}()
+		eventually(t, "a query that waits", func() bool { return waitingNow(w) == i+1 })
+	}
+	if _, err := ask(as(t, ann), w, "SELECT 1"); err != nil {
+		t.Errorf("another user: %v", err)
+	}
+	cancel()
+	for _, c := range running {
+		wantError(t, await(t, c, "a query that ran"), errs.Cancelled)
+	}
+	for range 4 {
+		_ = await(t, waits, "a query that waited") // cancelled, or answered before that
+	}
+}
+
+// TestOffendersBounded remembers so many users, and none twice.
+func TestOffendersBounded(t *testing.T) {
+	w := openWorker(t)
+	for i := range 3 * maxOffenders {
+		w.offenders.note(fmt.Sprint("user ", i), true)
+		w.offenders.note(fmt.Sprint("user ", i), true)
+	}
+	if n := len(w.offenders.byShare); n != maxOffenders || w.offenders.order.Len() != maxOffenders {
+		t.Errorf("%d users are remembered", n)
+	}
+}
