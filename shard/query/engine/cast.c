@@ -11,8 +11,11 @@ enum {
 	TYPE_DATE = 13,
 	TYPE_TIME = 14,
 	TYPE_HUGEINT = 16,
+	TYPE_TIMESTAMP_S = 20,
+	TYPE_TIMESTAMP_MS = 21,
 	TYPE_TIMESTAMP_NS = 22,
 	MAX_WIDTH = 38, // of a DECIMAL
+	CAST_NORMAL = 0,
 };
 
 typedef __int128 int128;
@@ -177,6 +180,76 @@ static bool nanos_to_timestamp(duckdb_handle info, idx_t count, duckdb_handle in
 	return true;
 }
 
+// to_coarser makes times of a coarser unit, each of ratio units of the input.
+static bool to_coarser(int64_t ratio, idx_t count, duckdb_handle input, duckdb_handle output) {
+	const int64_t *in = duckdb_vector_get_data(input);
+	int64_t *out = duckdb_vector_get_data(output);
+	copy_nulls(input, output, count);
+	for (idx_t i = 0; i < count; i++) {
+		out[i] = is_infinite(in[i]) ? in[i] : floor_div(in[i], ratio);
+	}
+	return true;
+}
+
+static bool coarser_by_3(duckdb_handle info, idx_t count, duckdb_handle input, duckdb_handle output) {
+	(void)info;
+	return to_coarser(1000, count, input, output);
+}
+
+static bool coarser_by_6(duckdb_handle info, idx_t count, duckdb_handle input, duckdb_handle output) {
+	(void)info;
+	return to_coarser(1000000, count, input, output);
+}
+
+static bool coarser_by_9(duckdb_handle info, idx_t count, duckdb_handle input, duckdb_handle output) {
+	(void)info;
+	return to_coarser(1000000000, count, input, output);
+}
+
+// to_nanos makes nanoseconds of times whose unit has ratio of them. A time that nanoseconds do
+// not hold is an error that says how to do without, and null under TRY_CAST, of which the engine's own
+// cast knows nothing.
+static bool to_nanos(duckdb_handle info, int64_t ratio, idx_t count, duckdb_handle input, duckdb_handle output) {
+	const int64_t *in = duckdb_vector_get_data(input);
+	int64_t *out = duckdb_vector_get_data(output);
+	const uint64_t *valid = copy_nulls(input, output, count);
+	const int64_t most = INT64_MAX / ratio;
+	bool whole = true;
+	for (idx_t i = 0; i < count; i++) {
+		if (is_null(valid, i)) {
+			continue;
+		}
+		if (is_infinite(in[i])) {
+			out[i] = in[i];
+			continue;
+		}
+		if (in[i] <= most && in[i] >= -most) {
+			out[i] = in[i] * ratio;
+			continue;
+		}
+		const char *error = "a time lies outside what nanoseconds hold";
+		if (duckdb_cast_function_get_cast_mode(info) == CAST_NORMAL) {
+			duckdb_cast_function_set_error(info, error);
+			return false;
+		}
+		duckdb_cast_function_set_row_error(info, error, i, output);
+		whole = false;
+	}
+	return whole;
+}
+
+static bool micros_to_nanos(duckdb_handle info, idx_t count, duckdb_handle input, duckdb_handle output) {
+	return to_nanos(info, 1000, count, input, output);
+}
+
+static bool millis_to_nanos(duckdb_handle info, idx_t count, duckdb_handle input, duckdb_handle output) {
+	return to_nanos(info, 1000000, count, input, output);
+}
+
+static bool seconds_to_nanos(duckdb_handle info, idx_t count, duckdb_handle input, duckdb_handle output) {
+	return to_nanos(info, 1000000000, count, input, output);
+}
+
 static bool nanos_to_date(duckdb_handle info, idx_t count, duckdb_handle input, duckdb_handle output) {
 	(void)info;
 	const int64_t *in = duckdb_vector_get_data(input);
@@ -217,8 +290,9 @@ static bool nanos_to_time(duckdb_handle info, idx_t count, duckdb_handle input, 
 typedef bool (*cast_call)(duckdb_handle info, idx_t count, duckdb_handle input, duckdb_handle output);
 
 // What implicit casts cost, by which the engine chooses among functions: as without us.
-// EXPLICIT ones are made only where the statement asks for them.
-enum { EXPLICIT = -1, COST_DOUBLE = 104, COST_FLOAT = 110, COST_TIMESTAMP = 120 };
+// EXPLICIT ones are made only where the statement asks for them. Seconds and milliseconds become
+// nanoseconds only if a function takes no microseconds, which hold more of them.
+enum { EXPLICIT = -1, COST_DOUBLE = 104, COST_FLOAT = 110, COST_TIMESTAMP_NS = 119, COST_TIMESTAMP = 120, COST_FINER = 124 };
 
 // add registers a cast, and destroys the two types.
 static duckdb_state add(duckdb_handle connection, duckdb_handle source, duckdb_handle target, int64_t cost, cast_call call, decimal *extra) {
@@ -252,17 +326,26 @@ duckdb_state cw_cast_register(duckdb_handle connection) {
 	decimal *whole = &decimals[MAX_WIDTH][0];
 	failed |= add(connection, duckdb_create_logical_type(TYPE_HUGEINT), duckdb_create_logical_type(TYPE_DOUBLE), COST_DOUBLE, decimal_to_double, whole);
 	failed |= add(connection, duckdb_create_logical_type(TYPE_HUGEINT), duckdb_create_logical_type(TYPE_FLOAT), COST_FLOAT, decimal_to_float, whole);
+	// Not here: TIMESTAMP WITH TIME ZONE, whose casts ICU has registered, and the first one holds.
 	static const struct {
-		int type;
+		int from, to;
 		int64_t cost;
 		cast_call call;
 	} times[] = {
-	    {TYPE_TIMESTAMP, COST_TIMESTAMP, nanos_to_timestamp},
-	    {TYPE_DATE, EXPLICIT, nanos_to_date},
-	    {TYPE_TIME, EXPLICIT, nanos_to_time},
+	    {TYPE_TIMESTAMP_NS, TYPE_TIMESTAMP, COST_TIMESTAMP, nanos_to_timestamp},
+	    {TYPE_TIMESTAMP_NS, TYPE_TIMESTAMP_MS, EXPLICIT, coarser_by_6},
+	    {TYPE_TIMESTAMP_NS, TYPE_TIMESTAMP_S, EXPLICIT, coarser_by_9},
+	    {TYPE_TIMESTAMP, TYPE_TIMESTAMP_MS, EXPLICIT, coarser_by_3},
+	    {TYPE_TIMESTAMP, TYPE_TIMESTAMP_S, EXPLICIT, coarser_by_6},
+	    {TYPE_TIMESTAMP_MS, TYPE_TIMESTAMP_S, EXPLICIT, coarser_by_3},
+	    {TYPE_TIMESTAMP_NS, TYPE_DATE, EXPLICIT, nanos_to_date},
+	    {TYPE_TIMESTAMP_NS, TYPE_TIME, EXPLICIT, nanos_to_time},
+	    {TYPE_TIMESTAMP, TYPE_TIMESTAMP_NS, COST_TIMESTAMP_NS, micros_to_nanos},
+	    {TYPE_TIMESTAMP_MS, TYPE_TIMESTAMP_NS, COST_FINER, millis_to_nanos},
+	    {TYPE_TIMESTAMP_S, TYPE_TIMESTAMP_NS, COST_FINER, seconds_to_nanos},
 	};
 	for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
-		failed |= add(connection, duckdb_create_logical_type(TYPE_TIMESTAMP_NS), duckdb_create_logical_type(times[i].type), times[i].cost, times[i].call, NULL);
+		failed |= add(connection, duckdb_create_logical_type(times[i].from), duckdb_create_logical_type(times[i].to), times[i].cost, times[i].call, NULL);
 	}
 	return failed;
 }

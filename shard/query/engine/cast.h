@@ -5,7 +5,7 @@
 #include "duckdb_api.h"
 
 // cw_cast_register replaces, in the connection's database, the casts of DECIMAL and HUGEINT
-// to DOUBLE and FLOAT and those of TIMESTAMP_NS to other types of times.
+// to DOUBLE and FLOAT and those of times to coarser units, which round down, and to nanoseconds.
 duckdb_state cw_cast_register(duckdb_handle connection);
 
 #endif

@@ -101,6 +101,9 @@ void duckdb_cast_function_set_function(duckdb_handle cast,
                                        bool (*call)(duckdb_handle info, idx_t count, duckdb_handle input, duckdb_handle output));
 void duckdb_cast_function_set_extra_info(duckdb_handle cast, void *extra, duckdb_delete_fn destroy);
 void *duckdb_cast_function_get_extra_info(duckdb_handle info);
+int duckdb_cast_function_get_cast_mode(duckdb_handle info);
+void duckdb_cast_function_set_error(duckdb_handle info, const char *error);
+void duckdb_cast_function_set_row_error(duckdb_handle info, const char *error, idx_t row, duckdb_handle output);
 duckdb_state duckdb_register_cast_function(duckdb_handle connection, duckdb_handle cast);
 
 duckdb_state duckdb_pending_prepared_streaming(duckdb_handle statement, duckdb_handle *out);

@@ -158,6 +158,7 @@ var (
 	numberAsTime = regexp.MustCompile(`^Unimplemented type for cast \((TINYINT|SMALLINT|INTEGER|BIGINT|INTEGER_LITERAL) -> TIMESTAMP|` +
 		`^Cannot (compare|mix) values of type TIMESTAMP\w* and (type )?(TINYINT|SMALLINT|INTEGER|BIGINT)|` +
 		`^Cannot (compare|mix) values of type (TINYINT|SMALLINT|INTEGER|BIGINT)\w* and (type )?TIMESTAMP`)
+	outsideNanos = regexp.MustCompile(`^Could not convert Timestamp\(\w+\) to Timestamp\(NS\)|^a time lies outside what nanoseconds hold|^Type INT32 with value .* can't be cast to the destination type INT64`)
 	textAsNumber = regexp.MustCompile(`^Could not convert string '.*' to INT64$`)
 	jsonOf       = regexp.MustCompile(`^No function matches .*'cordwood_depth\([A-Z_]+, (.*)\)'`)
 	likeOf       = regexp.MustCompile(`^No function matches .*'(?:!?~~|cordwood_like\w*|cordwood_glob)\((.*)\)'`)
@@ -170,6 +171,9 @@ func advise(msg string) string {
 	case numberAsTime.MatchString(msg):
 		return msg + "; write a time as '2026-01-05 10:00:00', or make it of a number: " +
 			"to_timestamp(seconds), epoch_ms(milliseconds), make_timestamp(microseconds), make_timestamp_ns(nanoseconds)"
+	case outsideNanos.MatchString(msg):
+		return "a time of a row lies outside what nanoseconds hold, which is 1677-09-22 to 2262-04-11: TRY_CAST(… AS TIMESTAMP_NS) and TRY(epoch_ns(…)) are null for it; " +
+			"epoch_us holds it, and to compare it with nanoseconds, cast these to TIMESTAMP"
 	case textAsNumber.MatchString(msg):
 		return msg + ": it is no integer, and no time as '2026-01-05 10:00:00'"
 	}

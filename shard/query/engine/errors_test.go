@@ -7,6 +7,53 @@ import (
 	"cordwood/proto/errs"
 )
 
+// TestOutsideNanos says what to do about rows with times that nanoseconds do not hold, and that helps.
+func TestOutsideNanos(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	fine := cols("ts:TimestampNanosecond", "n:Int64")
+	other := table("fine", fine, batch(t, fine, []any{1_000_000_000, 1}, []any{5_000_000_000, 2}))
+	for unit, scale := range map[string]int{"Second": 1, "Millisecond": 1e3, "Microsecond": 1e6} {
+		columns := cols("ts:Timestamp"+unit, "n:Int64")
+		tab := table("t", columns, batch(t, columns, []any{1 * scale, 1}, []any{253402300799 * scale, 2}, []any{-62135596800 * scale, 3}))
+		for _, sql := range []string{
+			"SELECT epoch_ns(ts) FROM t", "SELECT ts::TIMESTAMP_NS FROM t", "SELECT n FROM t WHERE ts > TIMESTAMP_NS '1970-01-01'",
+			"SELECT t.n FROM t JOIN fine ON t.ts = fine.ts", "SELECT ts::DATE::TIMESTAMP_NS FROM t",
+		} {
+			_, err := ask(e, sql, tab, other)
+			if errs.CodeOf(err) != errs.InvalidArguments || !strings.Contains(err.Error(), "TRY_CAST(… AS TIMESTAMP_NS)") {
+				t.Errorf("%s, %s: %v", unit, sql, err)
+			}
+		}
+		for sql, want := range map[string]string{
+			"SELECT try_cast(ts AS TIMESTAMP_NS)::VARCHAR FROM t ORDER BY n":                              "1970-01-01 00:00:01 NULL NULL",
+			"SELECT try(epoch_ns(ts)) FROM t ORDER BY n":                                                  "1000000000 NULL NULL",
+			"SELECT epoch_us(ts) FROM t ORDER BY n":                                                       "1000000 253402300799000000 -62135596800000000",
+			"SELECT epoch_ms(ts) FROM t ORDER BY n":                                                       "1000 253402300799000 -62135596800000",
+			"SELECT t.n FROM t JOIN fine ON t.ts = fine.ts::TIMESTAMP":                                    "1",
+			"SELECT strftime(ts, '%Y') FROM t WHERE n < 3 ORDER BY n":                                     "1970 9999",
+			"SELECT n FROM (SELECT * FROM t) ORDER BY ts LIMIT 2":                                         "3 1",
+			"SELECT n FROM t ORDER BY ts DESC LIMIT 2":                                                    "2 1",
+			"SELECT date_trunc('year', ts)::VARCHAR FROM t WHERE n < 3 ORDER BY n":                        "1970-01-01 00:00:00 9999-01-01 00:00:00",
+			"SELECT time_bucket(INTERVAL 1 DAY, ts)::DATE::VARCHAR FROM t WHERE n = 2":                    "9999-12-31",
+			"SELECT n FROM t WHERE ts > now()":                                                            "2",
+			"SELECT n FROM t WHERE ts BETWEEN '0001-01-01' AND now() - INTERVAL 1 HOUR ORDER BY n":        "1 3",
+			"SELECT n FROM t WHERE ts >= '9999-12-31 23:59:59' AND ts::DATE = '9999-12-31'":               "2",
+			"SELECT year(ts) FROM t ORDER BY n":                                                           "1970 9999 1",
+			"SELECT count(*) FROM t WHERE ts IN ('1970-01-01 00:00:01', '9999-12-31 23:59:59')":           "2",
+			"SELECT count(*) FROM (SELECT count(*) FROM t GROUP BY date_trunc('hour', ts))":               "3",
+			"SELECT max(ts) > '9999-01-01', min(ts) < '0002-01-01' FROM t":                                "true|true",
+			"SELECT ts::TIMESTAMP_MS::VARCHAR, ts::TIMESTAMP_S::VARCHAR FROM t WHERE n = 2":               "9999-12-31 23:59:59|9999-12-31 23:59:59",
+			"SELECT ts + INTERVAL 1 DAY > ts, date_diff('day', ts, now()) < 0 FROM t WHERE n = 2":         "true|true",
+			"SELECT n FROM t WHERE ts > (SELECT max(ts)::TIMESTAMP FROM fine) ORDER BY n":                 "2",
+			"SELECT count(*) FROM (SELECT ts FROM t UNION ALL SELECT ts::TIMESTAMP FROM fine) WHERE true": "5",
+		} {
+			if got := strings.Join(mustQuery(t, e, sql, tab, other), " "); got != want {
+				t.Errorf("%s, %s: %s, want %s", unit, sql, got, want)
+			}
+		}
+	}
+}
+
 // TestAdvice looks that errors of common mistakes say what to do.
 func TestAdvice(t *testing.T) {
 	e := openEngine(t, t.TempDir())

@@ -35,6 +35,8 @@ var setupSQL = []string{
 	`CREATE MACRO transaction_timestamp() AS system.main.transaction_timestamp()::TIMESTAMP`,
 	`CREATE MACRO get_current_timestamp() AS system.main.get_current_timestamp()::TIMESTAMP`,
 	`CREATE MACRO to_timestamp(seconds) AS system.main.to_timestamp(seconds)::TIMESTAMP`,
+	// The engine's own cuts times before 1970 towards it.
+	`CREATE MACRO epoch_ms(x TIMESTAMP) AS system.main.epoch_ms(date_trunc('milliseconds', x)), (x TIMESTAMP WITH TIME ZONE) AS system.main.epoch_ms(date_trunc('milliseconds', x)), (x BIGINT) AS system.main.epoch_ms(x), (x DATE) AS system.main.epoch_ms(x), (x TIME) AS system.main.epoch_ms(x), (x INTERVAL) AS system.main.epoch_ms(x)`,
 }
 
 // guardSQL puts a bound on the depth of JSON in front of the functions that call themselves
