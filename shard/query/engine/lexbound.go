@@ -11,6 +11,8 @@ import (
 const (
 	maxOperatorRun = 64    // characters of an operator without a blank
 	maxGroupBy     = 1_000 // commas in a GROUP BY
+	maxWords       = 8_000 // of AND, OR and WHEN, each of which is at least one expression
+	maxCommas      = 50_000
 )
 
 const operatorBytes = "+-*/<>=~!@#%^&|?`"
@@ -18,6 +20,7 @@ const operatorBytes = "+-*/<>=~!@#%^&|?`"
 // boundText checks the bounds of a normalized statement.
 func boundText(sql string) error {
 	run, depth := 0, 0
+	words, all := 0, 0
 	group, commas := -1, 0 // the depth of parentheses of the GROUP BY at hand, and its commas
 	for i := 0; i < len(sql); {
 		if end := skipQuoted(sql, i); end > i {
@@ -31,6 +34,10 @@ func boundText(sql string) error {
 		if isNameByte(c) {
 			w, end := word(sql, i)
 			switch w {
+			case "and", "or", "when":
+				if words++; words > maxWords {
+					return errs.New(errs.Unsupported, "a statement with more than %d of the words AND, OR and WHEN (position %d); compare with many values by IN (…)", maxWords, i)
+				}
 			case "by":
 				if _, before := wordBefore(sql, i); before == "group" {
 					group, commas = depth, 0
@@ -42,6 +49,11 @@ func boundText(sql string) error {
 			}
 			i, run = max(end, i+1), 0
 			continue
+		}
+		if c == ',' {
+			if all++; all > maxCommas {
+				return errs.New(errs.Unsupported, "a statement with more than %d commas (position %d)", maxCommas, i)
+			}
 		}
 		switch {
 		case strings.IndexByte(operatorBytes, c) >= 0:

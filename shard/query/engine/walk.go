@@ -22,8 +22,11 @@ type walker struct {
 	weight int
 	// joins is the same for joins.
 	joins int
-	// filters is how many aggregates have a FILTER.
-	filters int
+	// filters is how many aggregates have a FILTER, windows how many functions have a window, cases
+	// how many branches all CASE have.
+	filters, windows, cases int
+	// byName is how many UNION BY NAME are around the node at hand.
+	byName int
 	// stars is the product of the numbers of stars in the lists of columns of the queries
 	// around the node at hand, maxStars the largest one met.
 	stars, maxStars int
@@ -39,21 +42,26 @@ type walker struct {
 // Statements beyond these bounds take the engine's planner too much stack, or too
 // long: it cannot be interrupted, and some of its steps double with each level.
 const (
-	maxTables          = 50   // tables read, with CTEs put in wherever they are named
-	maxJoins           = 64   // joins, of tables and of queries, counted like tables
-	maxFilters         = 256  // aggregates with a FILTER; each is compared with the others
-	maxSelected        = 8192 // expressions in the list of a SELECT; the engine compares their names with one another
-	maxQueryDepth      = 50   // queries in one another
-	maxExpressionDepth = 250  // expressions in one another
-	maxSubqueryDepth   = 10   // queries that are expressions, in one another
-	maxLambdaDepth     = 10   // lambda functions in one another
-	maxLikeDepth       = 3    // LIKE and its kind in one another; see likeSQL
-	maxGroupingSets    = 64   // of a GROUP BY
-	maxStars           = 64   // how often * may repeat the columns of an inner query
-	maxNested          = 32   // lists and structs in one another, and in types
-	maxNestedSum       = 64   // the same, added up over the queries of the statement
-	maxParts           = 36   // parts of a name, a.b.c: the engine calls itself for each
-	maxName            = 1024 // bytes of a name; the engine compares wrong ones with all it knows
+	maxTables          = 50     // tables read, with CTEs put in wherever they are named
+	maxJoins           = 64     // joins, of tables and of queries, counted like tables
+	maxFilters         = 256    // aggregates with a FILTER; each is compared with the others
+	maxSelected        = 8192   // expressions in the list of a SELECT; the engine compares their names with one another
+	maxByName          = 1000   // the same in a UNION BY NAME, which does it again for each
+	maxListed           = 2000   // expressions, literals not counted, of an AND, OR, IN, ORDER BY and so on
+	maxArguments       = 10_000 // arguments of a function, elements of a list
+	maxCases           = 2000   // WHEN of all CASE together
+	maxWindows         = 256    // window functions; one sort for each
+	maxQueryDepth      = 50     // queries in one another
+	maxExpressionDepth = 250    // expressions in one another
+	maxSubqueryDepth   = 10     // queries that are expressions, in one another
+	maxLambdaDepth     = 10     // lambda functions in one another
+	maxLikeDepth       = 3      // LIKE and its kind in one another; see likeSQL
+	maxGroupingSets    = 64     // of a GROUP BY
+	maxStars           = 64     // how often * may repeat the columns of an inner query
+	maxNested          = 32     // lists and structs in one another, and in types
+	maxNestedSum       = 64     // the same, added up over the queries of the statement
+	maxParts           = 36     // parts of a name, a.b.c: the engine calls itself for each
+	maxName            = 1024   // bytes of a name; the engine compares wrong ones with all it knows
 )
 
 var errTooDeep = errs.New(errs.Unsupported,
@@ -115,6 +123,9 @@ func (w *walker) statement(v any) error {
 func (w *walker) walk(v any, s *scope) error {
 	switch v := v.(type) {
 	case []any:
+		if err := boundTerms(v); err != nil {
+			return err
+		}
 		for _, child := range v {
 			if err := w.walk(child, s); err != nil {
 				return err
@@ -135,6 +146,24 @@ func (w *walker) walk(v any, s *scope) error {
 			return w.structure(kind, v, s)
 		}
 		return w.children(v, s)
+	}
+	return nil
+}
+
+// boundTerms bounds the expressions of a list that are no literals: the engine compares those of an AND or OR
+// with each other, and makes a column of each of an ORDER BY.
+func boundTerms(list []any) error {
+	if len(list) <= maxListed {
+		return nil
+	}
+	terms := 0
+	for _, v := range list {
+		if n, ok := v.(node); ok && text(n, "class") != "CONSTANT" {
+			terms++
+		}
+	}
+	if terms > maxListed {
+		return errs.New(errs.Unsupported, "%d expressions in one list, or joined by AND or OR; %d are allowed, and more only of literals: compare with many values by IN (…)", terms, maxListed)
 	}
 	return nil
 }
@@ -233,7 +262,16 @@ func (w *walker) structure(kind string, n node, s *scope) error {
 			return err
 		}
 		return w.children(n, s)
-	case "EMPTY", "EMPTY_FROM", "SUBQUERY", "EXPRESSION_LIST", "PIVOT",
+	case "EXPRESSION_LIST":
+		rows, _ := n["values"].([]any)
+		for _, v := range rows {
+			row, _ := v.([]any)
+			if err := w.boundSelected(len(row)); err != nil {
+				return err
+			}
+		}
+		return w.children(n, s)
+	case "EMPTY", "EMPTY_FROM", "SUBQUERY", "PIVOT",
 		"LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER", "ORDER_MODIFIER", "DISTINCT_MODIFIER",
 		"ORDER_DEFAULT", "ASCENDING", "DESCENDING":
 		return w.children(n, s)
@@ -269,8 +307,13 @@ func (w *walker) query(n node, s *scope) error {
 			w.weight, w.joins, w.stars, w.maxStars = weight, joins, stars, most
 		}
 	}
-	if list, ok := n["select_list"].([]any); ok && len(list) > maxSelected {
-		return errs.New(errs.Unsupported, "a SELECT of %d expressions; %d are allowed", len(list), maxSelected)
+	selected, _ := n["select_list"].([]any)
+	if err := w.boundSelected(len(selected)); err != nil {
+		return err
+	}
+	if text(n, "setop_type") == "UNION_BY_NAME" {
+		w.byName++
+		defer func() { w.byName-- }()
 	}
 	if err := aliases(n); err != nil {
 		return err
@@ -283,11 +326,28 @@ func (w *walker) query(n node, s *scope) error {
 	if sets, ok := n["group_sets"].([]any); ok && len(sets) > maxGroupingSets {
 		return errs.New(errs.Unsupported, "GROUP BY makes %d grouping sets; %d are allowed", len(sets), maxGroupingSets)
 	}
-	if err := w.children(n, s, "cte_map", "group_sets"); err != nil {
+	for _, v := range selected {
+		if err := w.walk(v, s); err != nil {
+			return err
+		}
+	}
+	if err := w.children(n, s, "cte_map", "group_sets", "select_list"); err != nil {
 		return err
 	}
 	if w.levels+w.deepest > maxNestedSum {
 		return errTypeTooDeep
+	}
+	return nil
+}
+
+// boundSelected bounds the columns of a SELECT or VALUES.
+func (w *walker) boundSelected(columns int) error {
+	most := maxSelected
+	if w.byName > 0 {
+		most = maxByName
+	}
+	if columns > most {
+		return errs.New(errs.Unsupported, "a SELECT of %d expressions; %d are allowed, and %d in a UNION BY NAME", columns, maxSelected, maxByName)
 	}
 	return nil
 }
@@ -431,7 +491,20 @@ func (w *walker) expression(class string, n node, s *scope) error {
 		}
 		w.column(n)
 		return w.walk(n["column_names"], s)
+	case "CASE":
+		checks, _ := n["case_checks"].([]any)
+		if w.cases += len(checks); w.cases > maxCases {
+			return errs.New(errs.Unsupported, "the statement has more than %d WHEN in its CASE; join with VALUES instead", maxCases)
+		}
 	case "FUNCTION", "WINDOW":
+		if class == "WINDOW" {
+			if w.windows++; w.windows > maxWindows {
+				return errs.New(errs.Unsupported, "the statement has more than %d window functions", maxWindows)
+			}
+		}
+		if n := len(args(n)); n > maxArguments {
+			return errs.New(errs.Unsupported, "a function or list of %d arguments; %d are allowed", n, maxArguments)
+		}
 		if n["filter"] != nil {
 			if w.filters++; w.filters > maxFilters {
 				return errs.New(errs.Unsupported, "the statement has more than %d aggregates with a FILTER", maxFilters)
@@ -462,7 +535,7 @@ func (w *walker) expression(class string, n node, s *scope) error {
 			return errTooDeep
 		}
 		defer func() { w.lambdas-- }()
-	case "OPERATOR", "COMPARISON", "CONJUNCTION", "CAST", "CASE", "STAR", "LAMBDA_REF", "COLLATE", "BETWEEN", "POSITIONAL_REFERENCE", "TYPE":
+	case "OPERATOR", "COMPARISON", "CONJUNCTION", "CAST", "STAR", "LAMBDA_REF", "COLLATE", "BETWEEN", "POSITIONAL_REFERENCE", "TYPE":
 	default:
 		return errs.New(errs.Unsupported, "%s is not supported in an expression", class)
 	}
