@@ -20,6 +20,50 @@ func (n *Node) sql(t *testing.T, params, sql string) *Answer {
 	return a
 }
 
+// TestLongLiterals finds doubles of 17 digits by the digits that they were sent with and are printed with, in every
+// kind of statement that has conditions.
+func TestLongLiterals(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	n.Start()
+	must := func(sql string) string {
+		t.Helper()
+		a := n.sql(t, "", sql)
+		if a.Status != 200 {
+			t.Fatalf("%s: %d %s", sql, a.Status, a.Body)
+		}
+		return string(a.Body)
+	}
+	must(`CREATE TABLE f (ts TIMESTAMP(3) TIME INDEX, k DOUBLE, v DOUBLE, PRIMARY KEY (k))`)
+	digits := []string{"0.21206708667586938", "0.8444218515250481", "123456.78901234567", "0.3333333333333333148"}
+	for i, d := range digits {
+		must(fmt.Sprintf(`INSERT INTO f VALUES (%d, %s, -%s), (%d, '-%s', '%s')`, 2*i+1, d, d, 2*i+2, d, d))
+	}
+	for i, d := range digits {
+		for _, condition := range []string{
+			"k = #", "k IN (#, 7)", "k BETWEEN # AND #", "v = -#", "v IN (7, -#)", "v BETWEEN -# AND -#", "NOT k <> #", "(k, v) = (#, -#)", "k >= # AND k <= #",
+		} {
+			condition = strings.ReplaceAll(condition, "#", d)
+			if body := must("SELECT epoch_ms(ts) AS n FROM f WHERE " + condition); !strings.Contains(body, fmt.Sprintf(`"rows":[[%d]]`, 2*i+1)) {
+				t.Errorf("%s: %s", condition, body)
+			}
+			if i > 1 {
+				continue // a client has so many tails
+			}
+			lines := n.follow(t, "table=f&since=1000000h&where="+url.QueryEscape(condition))
+			if !lines.Scan() || !strings.Contains(lines.Text(), fmt.Sprintf(`"ts":"1970-01-01T00:00:00.00%dZ"`, 2*i+1)) {
+				t.Errorf("tail %s: %s", condition, lines.Text())
+			}
+		}
+	}
+	for i, condition := range []string{"k = #", "k IN (7, #)", "k BETWEEN # AND #", "NOT k <> #"} {
+		condition = strings.ReplaceAll(condition, "#", digits[i])
+		if body := must("DELETE FROM f WHERE " + condition); !strings.Contains(body, `"affectedrows":1`) {
+			t.Errorf("DELETE %s: %s", condition, body)
+		}
+	}
+}
+
 // TestStatements runs statements in order on one server; each must answer as said.
 func TestStatements(t *testing.T) {
 	t.Parallel()

@@ -241,6 +241,7 @@ var hostile = []struct {
 	{"SELECT DISTINCT ON (a" + strings.Repeat(", a + 1", maxListed) + ") a FROM t", errs.Unsupported},
 	{"SELECT sum(a) OVER (PARTITION BY a" + strings.Repeat(", a + 1", maxListed) + ") FROM t", errs.Unsupported},
 	{"SELECT sum(a) OVER (ORDER BY a)" + strings.Repeat(", sum(a) OVER (ORDER BY a + 1)", maxWindows) + " FROM t", errs.Unsupported},
+	{"SELECT 1" + strings.Repeat(", sum(a) OVER (PARTITION BY a"+strings.Repeat(", a + 1", 90)+")", 30) + " FROM t", errs.Unsupported},
 	{"SELECT * FROM (VALUES (1" + strings.Repeat(",1", maxSelected) + "))", errs.Unsupported},
 	{"SELECT a" + strings.Repeat(", a + 1", maxByName) + " FROM t UNION BY NAME SELECT 1 AS b", errs.Unsupported},
 	// Texts and trees that the parser or the planner take a power of their length for.

@@ -24,7 +24,7 @@ type walker struct {
 	joins int
 	// filters is how many aggregates have a FILTER, windows how many functions have a window, cases
 	// how many branches all CASE have.
-	filters, windows, cases int
+	filters, windows, windowTerms, cases int
 	// byName is how many UNION BY NAME are around the node at hand.
 	byName int
 	// stars is the product of the numbers of stars in the lists of columns of the queries
@@ -47,10 +47,11 @@ const (
 	maxFilters         = 256    // aggregates with a FILTER; each is compared with the others
 	maxSelected        = 8192   // expressions in the list of a SELECT; the engine compares their names with one another
 	maxByName          = 1000   // the same in a UNION BY NAME, which does it again for each
-	maxListed           = 2000   // expressions, literals not counted, of an AND, OR, IN, ORDER BY and so on
+	maxListed          = 1000   // expressions, literals not counted, of an AND, OR, IN, ORDER BY and so on
 	maxArguments       = 10_000 // arguments of a function, elements of a list
 	maxCases           = 2000   // WHEN of all CASE together
 	maxWindows         = 256    // window functions; one sort for each
+	maxWindowTerms     = 2000   // of all their PARTITION BY and ORDER BY
 	maxQueryDepth      = 50     // queries in one another
 	maxExpressionDepth = 250    // expressions in one another
 	maxSubqueryDepth   = 10     // queries that are expressions, in one another
@@ -500,6 +501,11 @@ func (w *walker) expression(class string, n node, s *scope) error {
 		if class == "WINDOW" {
 			if w.windows++; w.windows > maxWindows {
 				return errs.New(errs.Unsupported, "the statement has more than %d window functions", maxWindows)
+			}
+			partitions, _ := n["partitions"].([]any)
+			orders, _ := n["orders"].([]any)
+			if w.windowTerms += len(partitions) + len(orders); w.windowTerms > maxWindowTerms {
+				return errs.New(errs.Unsupported, "the window functions of the statement have more than %d expressions in PARTITION BY and ORDER BY", maxWindowTerms)
 			}
 		}
 		if n := len(args(n)); n > maxArguments {
