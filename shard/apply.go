@@ -28,7 +28,7 @@ func (f fsm) AppliedTerm() uint64 { return f.s.appliedTerm }
 // was taken over from another replica.
 func (f fsm) AheadIndex() uint64 { return f.s.ahead }
 
-// Apply applies a committed entry. It does memory work only.
+// Apply applies a committed entry. It does memory work only, unless there is no memory.
 func (f fsm) Apply(index, term uint64, data []byte) any { return f.s.apply(index, term, data) }
 
 // Snapshot freezes the memtable after the last Apply.
@@ -73,7 +73,10 @@ func (s *Shard) apply(index, term uint64, data []byte) any {
 	}
 	begin := time.Now()
 	defer func() { s.metrics.applySeconds.Observe(time.Since(begin).Seconds()) }()
-	result, err := s.applyWrites(index, term, e, s.decodedOf(data))
+	result, ok, err := s.applyWithMemory(index, term, data, e)
+	if !ok {
+		return replica.Abandon()
+	}
 	if err != nil {
 		return replica.Halt(fmt.Errorf("shard %d: entry %d: %w", s.cfg.ID, index, err))
 	}
@@ -228,7 +231,7 @@ func headerOf(b *column.Batch, data []byte) (column.Header, error) {
 }
 
 // decodeInto decodes a batch into the memory of a memtable, to which the caller has a
-// reference.
+// reference. The error is noMemory if there is none.
 func decodeInto(m *memtable.Memtable, data []byte) (*column.Batch, error) {
 	size, err := column.InflatedSize(data)
 	if err != nil {
@@ -236,7 +239,7 @@ func decodeInto(m *memtable.Memtable, data []byte) (*column.Batch, error) {
 	}
 	mem, err := m.Alloc(size)
 	if err != nil {
-		return nil, err
+		return nil, noMemory{err}
 	}
 	return column.Decode(data, mem)
 }

@@ -81,9 +81,11 @@ func (p snapshot) Persist(w io.Writer) error {
 // flushed with the next snapshot.
 func (p snapshot) Release() {}
 
-// flushFrozen makes everything frozen durable in segments. Only the replica's
-// snapshot goroutine calls it.
+// flushFrozen makes everything frozen durable in segments. The replica's snapshot goroutine
+// calls it, and the apply goroutine if there is no memory.
 func (s *Shard) flushFrozen() error {
+	s.flushMu.Lock()
+	defer s.flushMu.Unlock()
 	for {
 		if err := s.settle(); err != nil {
 			return fmt.Errorf("shard %d: flush: %w", s.cfg.ID, err)

@@ -26,6 +26,7 @@ const (
 	flushExpire  = "expire"
 	flushRetry   = "retry"
 	flushRequest = "request"
+	flushMemory  = "memory"
 )
 
 // rowBytes is what a row takes while it is flushed, besides its values: rows that are all
@@ -180,9 +181,7 @@ func (s *Shard) flushFor(reason string) error {
 		err = s.replica.Snapshot()
 	}
 	ended(err)
-	s.mu.Lock()
-	s.flushErr = err
-	s.mu.Unlock()
+	s.noteFlush(err)
 	s.metrics.flushed(reason, time.Since(start), err)
 	return err
 }

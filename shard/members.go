@@ -160,6 +160,11 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 	s.mu.RLock()
 	out.AppliedIndex = s.appliedIndex
 	out.MemtableBytes = s.memoryLocked()
+	if err := s.flushErr; err != nil {
+		out.FlushError = strings.ToValidUTF8(err.Error(), "\uFFFD")
+		out.FlushError = strings.ToValidUTF8(out.FlushError[:min(len(out.FlushError), 300)], "")
+		out.FlushFailingNanos = int64(s.cfg.Monotonic() - s.flushFailing)
+	}
 	for _, l := range s.live {
 		out.SegmentBytes += l.Bytes
 		if d := l.damage.Load(); d != nil {

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"io"
 	"os"
-	"runtime"
 	"testing"
+	"time"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
@@ -167,6 +167,6 @@ func until(t *testing.T, what string, ok func() bool) {
 		if ctx.Err() != nil {
 			t.Fatalf("waited in vain for %s", what)
 		}
-		runtime.Gosched()
+		<-time.After(time.Millisecond)
 	}
 }

@@ -70,6 +70,13 @@ type Shard struct {
 	// expiredMu is held while files of expired rows are looked through.
 	expiredMu sync.Mutex
 
+	// flushMu is held while frozen memtables are flushed; it is taken before commitMu.
+	flushMu sync.Mutex
+	// applyWaits is set while Apply waits for memory, and there is none to be had soon.
+	applyWaits atomic.Bool
+	// opened is closed when Open has sorted out the files: nothing is flushed before.
+	opened chan struct{}
+
 	// commitMu guards the manifest. Flush and compaction hold it while they commit; it
 	// is taken before mu.
 	commitMu       sync.Mutex
@@ -122,7 +129,8 @@ type Shard struct {
 	aside                     aside
 	loaded                    map[uint64]loadedRaw // raw segments that newSegment has not made yet
 	appliedIndex, appliedTerm uint64
-	flushErr                  error // of the last flush
+	flushErr                  error         // of the last flush
+	flushFailing              time.Duration // since when flushes fail, by Config.Monotonic, if flushErr is set
 	closing, closed           bool
 	tails                     tails
 	ingested                  ingested
@@ -167,7 +175,7 @@ func Open(cfg Config) (*Shard, error) {
 		live: map[uint64]*liveSegment{}, segments: map[uint64][]*liveSegment{}, queue: newQueue(cfg.ID, cfg.QueueBytes, cfg.QueueWrites),
 		aside: aside{segments: map[uint64][]*liveSegment{}, retry: map[uint64]time.Time{}}, loaded: map[uint64]loadedRaw{},
 		resting: map[uint64]time.Time{}, compactTurn: make(chan struct{}, 1), compactWake: make(chan struct{}, 1),
-		changing: make(chan struct{}, 1), ended: make(chan struct{}),
+		changing: make(chan struct{}, 1), ended: make(chan struct{}), opened: make(chan struct{}),
 		wake: make(chan string, 1), flushRequests: make(chan chan error), stop: make(chan struct{}),
 	}
 	freed := make(chan struct{})
@@ -267,8 +275,10 @@ func (s *Shard) open() (err error) {
 	st = s.manifest.State() // Open may have taken over another one
 	s.commitMu.Unlock()
 	if err := s.sweep(st); err != nil {
+		close(s.stop) // Apply may wait
 		return errors.Join(err, s.replica.Close())
 	}
+	close(s.opened)
 	s.committers.Add(1)
 	go s.commitLoop()
 	s.watching.Add(1)

@@ -127,7 +127,7 @@ func (s *Shard) takeOver(in incoming, fetched *manifest.State) error {
 	}
 	s.appliedIndex, s.appliedTerm, s.base = next.AppliedIndex, next.AppliedTerm, next.AppliedIndex
 	s.flushed.Store(next.AppliedIndex)
-	s.flushErr = nil
+	s.flushErr, s.flushFailing = nil, 0
 	s.endTails(0, errs.New(errs.ShardNotReady, "shard %d: node %s took over the state of another replica; begin again", s.cfg.ID, s.cfg.NodeID).WithRetryAfter(time.Second))
 	s.mu.Unlock()
 

@@ -57,7 +57,7 @@ func (s *Shard) appendUnlogged(batches [][]byte, p *pending) (index uint64, need
 		mem.Unref()
 		for i, data := range batches {
 			if p.decoded[i], err = decodeInto(p.mem, data); err != nil {
-				return 0, nil, s.badBatch(i, err)
+				return 0, nil, s.notDecoded(i, err)
 			}
 		}
 	}

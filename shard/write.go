@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -170,7 +171,7 @@ func (s *Shard) tellFreed() {
 // what is on its way into them. An empty shard takes a write of any size.
 func (s *Shard) room(inflated int64) error {
 	s.mu.RLock()
-	used, closing, ferr := max(s.memoryLocked(), s.rowsLocked()*rowBytes), s.closing, s.flushErr
+	used, closing, ferr := s.usedLocked(), s.closing, s.flushErr
 	s.mu.RUnlock()
 	if used += s.promised.Load(); used > 0 {
 		used += inflated
@@ -278,7 +279,7 @@ func (s *Shard) decode(ctx context.Context, w *pending, fresh []bool, known *adm
 		}
 		b, err := decodeInto(w.mem, data)
 		if err != nil {
-			return s.badBatch(i, err)
+			return s.notDecoded(i, err)
 		}
 		if err := known.accept(b); err != nil {
 			return err
@@ -296,6 +297,17 @@ func (s *Shard) decode(ctx context.Context, w *pending, fresh []bool, known *adm
 
 func (s *Shard) badBatch(i int, err error) error {
 	return errs.Wrap(errs.InvalidArguments, err, "shard %d: write: batch %d", s.cfg.ID, i).WithReason(errs.BadBatch)
+}
+
+// notDecoded is the error of a batch that could not be decoded into memory.
+func (s *Shard) notDecoded(i int, err error) error {
+	if lack := (noMemory{}); !errors.As(err, &lack) {
+		return s.badBatch(i, err)
+	}
+	s.wakeFlusherFor(flushMemory)
+	s.metrics.busy.Inc()
+	return errs.Wrap(errs.ShardBusy, err, "shard %d: the system of node %s gives no memory for rows; try again later", s.cfg.ID, s.cfg.NodeID).
+		WithReason(errs.Busy).WithRetryAfter(time.Second)
 }
 
 // DropTable forgets a table and its rows. When it returns nil the drop is on disk on

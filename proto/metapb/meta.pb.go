@@ -3764,9 +3764,13 @@ type ReplicaReport struct {
 	// The first few tables with rows that cannot be written to segments.
 	Aside []*AsideRows `protobuf:"bytes,23,rep,name=aside,proto3" json:"aside,omitempty"`
 	// How many tables there are in all.
-	AsideTables   uint32 `protobuf:"varint,24,opt,name=aside_tables,json=asideTables,proto3" json:"aside_tables,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	AsideTables uint32 `protobuf:"varint,24,opt,name=aside_tables,json=asideTables,proto3" json:"aside_tables,omitempty"`
+	// Why its last flush failed, in words; empty: it did not.
+	FlushError string `protobuf:"bytes,25,opt,name=flush_error,json=flushError,proto3" json:"flush_error,omitempty"`
+	// For how long all flushes have failed.
+	FlushFailingNanos int64 `protobuf:"varint,26,opt,name=flush_failing_nanos,json=flushFailingNanos,proto3" json:"flush_failing_nanos,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *ReplicaReport) Reset() {
@@ -3963,6 +3967,20 @@ func (x *ReplicaReport) GetAside() []*AsideRows {
 func (x *ReplicaReport) GetAsideTables() uint32 {
 	if x != nil {
 		return x.AsideTables
+	}
+	return 0
+}
+
+func (x *ReplicaReport) GetFlushError() string {
+	if x != nil {
+		return x.FlushError
+	}
+	return ""
+}
+
+func (x *ReplicaReport) GetFlushFailingNanos() int64 {
+	if x != nil {
+		return x.FlushFailingNanos
 	}
 	return 0
 }
@@ -5859,7 +5877,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x10ReadIndexRequest\"=\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
-	"\x04term\x18\x02 \x01(\x04R\x04term\"\xdc\x06\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\"\xad\a\n" +
 	"\rReplicaReport\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x14\n" +
@@ -5886,7 +5904,10 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\adamaged\x18\x15 \x03(\v2\x1d.cordwood.meta.DamagedSegmentR\adamaged\x12#\n" +
 	"\rfiles_damaged\x18\x16 \x01(\bR\ffilesDamaged\x12.\n" +
 	"\x05aside\x18\x17 \x03(\v2\x18.cordwood.meta.AsideRowsR\x05aside\x12!\n" +
-	"\faside_tables\x18\x18 \x01(\rR\vasideTables\"\x90\x01\n" +
+	"\faside_tables\x18\x18 \x01(\rR\vasideTables\x12\x1f\n" +
+	"\vflush_error\x18\x19 \x01(\tR\n" +
+	"flushError\x12.\n" +
+	"\x13flush_failing_nanos\x18\x1a \x01(\x03R\x11flushFailingNanos\"\x90\x01\n" +
 	"\tAsideRows\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +

@@ -31,6 +31,9 @@ type Pool struct {
 	// Retain bounds the free memory kept, in bytes; what exceeds it goes back to the
 	// operating system. 0 means DefaultRetain, a negative number none.
 	Retain int64
+	// Limit is the most memory that the pool takes from the operating system, in bytes: beyond
+	// it there is none, as if the system gave no more. 0 means no bound.
+	Limit int64
 
 	mu     sync.Mutex // guards free, kept and last
 	free   map[int][][]byte
@@ -56,6 +59,9 @@ func (p *Pool) get(size int) ([]byte, error) {
 		return c, nil
 	}
 	p.mu.Unlock()
+	if p.Limit > 0 && p.mapped.Load()+int64(size) > p.Limit {
+		return nil, fmt.Errorf("memtable: %d bytes are asked for and %d are mapped, at most %d may be", size, p.Mapped(), p.Limit)
+	}
 	c, err := p.shared.mapChunk(size)
 	if err != nil {
 		return nil, fmt.Errorf("memtable: map %d bytes (%d are mapped): %w", size, p.Mapped(), err)

@@ -73,15 +73,34 @@ type Snapshot interface {
 	Release()
 }
 
+// Bounded is an FSM that keeps what it applied in memory until it is flushed.
+type Bounded interface {
+	FSM
+	// Crowded says why the member takes no more commands from its leader; nil: it does. It is
+	// asked for each append that brings some, beside Apply, and must not block.
+	Crowded() error
+	// Stuck tells whether Apply waits for memory and there is none to be had soon. A leader
+	// is silent then, so that another member takes over.
+	Stuck() bool
+}
+
 // haltError is the result of an Apply that ends the replica.
-type haltError struct{ err error }
+type haltError struct {
+	err error
+	// ending tells that this is no failure: the state machine is being closed.
+	ending bool
+}
 
 func (h *haltError) Error() string { return "state machine halted: " + h.err.Error() }
 func (h *haltError) Unwrap() error { return h.err }
 
 // Halt is what Apply returns for an entry that it cannot apply, such as a command
 // of a newer version: the replica stops there, for good.
-func Halt(err error) any { return &haltError{err} }
+func Halt(err error) any { return &haltError{err: err} }
+
+// Abandon is what Apply returns for an entry that it does not apply because the state machine
+// is being closed: it gets no more, and no snapshot is taken.
+func Abandon() any { return &haltError{err: ErrClosed, ending: true} }
 
 func asHalt(result any, h **haltError) bool {
 	halt, ok := result.(*haltError)
@@ -220,6 +239,9 @@ func (a *fsmAdapter) note(e Entry, result any) any {
 	}
 	if halt := (*haltError)(nil); asHalt(result, &halt) {
 		a.halted = halt
+		if halt.ending {
+			return halt
+		}
 		a.fail(fmt.Errorf("apply entry %d of term %d: %w", e.Index, e.Term, halt))
 		return halt
 	}

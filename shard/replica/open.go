@@ -79,7 +79,15 @@ func (r *Replica) open() (err error) {
 	if err != nil {
 		return err
 	}
-	r.wire, transport = newWire(below, func() bool { return g.busyFor() > stuckAfter }, r.fence(fenced), r.lastIndex)
+	stuck := func() bool { return g.busyFor() > stuckAfter }
+	bounded, ok := cfg.FSM.(Bounded)
+	if ok {
+		stuck = func() bool { return g.busyFor() > stuckAfter || bounded.Stuck() }
+	}
+	r.wire, transport = newWire(below, stuck, r.fence(fenced), r.lastIndex)
+	if ok {
+		r.wire.crowded = bounded.Crowded
+	}
 	r.wire.snapshot = r.takeSnapshot
 	r.wire.ended, r.wire.leads = r.ended, r.leads
 	covered := uint64(0)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,8 @@ type wire struct {
 	// snapshot is called with each snapshot that a leader sends, in a goroutine of its
 	// own. It answers it, or passes it on.
 	snapshot func(raft.RPC, *raft.InstallSnapshotRequest)
+	// crowded says why this member takes no more commands; nil: it does.
+	crowded func() error
 	// refuse tells why a node's requests are not answered; empty: they are.
 	refuse  func(node string) string
 	running sync.WaitGroup
@@ -104,6 +107,10 @@ func (w *wire) run() {
 			case *raft.AppendEntriesRequest:
 				raise(&w.told, req.LeaderCommitIndex)
 				w.fresh.note(req, time.Now())
+				if why := w.tooMuch(req); why != nil {
+					w.hold(rpc, req, why)
+					continue
+				}
 			case *raft.InstallSnapshotRequest:
 				w.running.Add(1)
 				go func() {
@@ -142,6 +149,39 @@ func (w *wire) SetHeartbeatHandler(handler func(raft.RPC)) {
 	w.Transport.SetHeartbeatHandler(func(rpc raft.RPC) {
 		if !w.refused(rpc) {
 			handler(rpc)
+		}
+	})
+}
+
+// tooMuch says why this member does not take the entries of an append; nil: it does. What is
+// no command takes no memory, and a new leader needs its first entry on a majority.
+func (w *wire) tooMuch(req *raft.AppendEntriesRequest) error {
+	if w.crowded == nil || !slices.ContainsFunc(req.Entries, func(l *raft.Log) bool { return l.Type == raft.LogCommand }) {
+		return nil
+	}
+	return w.crowded()
+}
+
+// hold answers an append that this member has no memory for: with an error, so that the leader
+// tries it again, with pauses, as if the member were away. Raft gets it without its entries, since
+// it tells what is committed of those that are here: this member must be able to apply
+// and to flush them. Beyond the entry that the append continues the log may not be the leader's.
+func (w *wire) hold(rpc raft.RPC, req *raft.AppendEntriesRequest, why error) {
+	empty := *req
+	empty.Entries = nil
+	empty.LeaderCommitIndex = min(req.LeaderCommitIndex, req.PrevLogEntry)
+	answers := make(chan raft.RPCResponse, 1)
+	if !w.pass(raft.RPC{Command: &empty, RespChan: answers}) {
+		return
+	}
+	w.running.Go(func() {
+		select {
+		case a := <-answers:
+			if resp, ok := a.Response.(*raft.AppendEntriesResponse); a.Error == nil && ok && resp.Success {
+				a = raft.RPCResponse{Error: why}
+			}
+			rpc.Respond(a.Response, a.Error)
+		case <-w.done:
 		}
 	})
 }
