@@ -2,7 +2,9 @@ package shard
 
 import (
 	"context"
+	"maps"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -97,5 +99,56 @@ func TestDropSharing(t *testing.T) {
 	s.flush()
 	if got := s.files("segments"); len(got) != 0 {
 		t.Errorf("files %v", got)
+	}
+}
+
+// TestTombstonesAfterRestarts drops tables over days and restarts a replica again and again: it remembers the same
+// drops, with the same times, as one that was not restarted, so that both forget them with the same entry.
+func TestTombstonesAfterRestarts(t *testing.T) {
+	wall := clockAt(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
+	cfg := testConfig(t)
+	cfg.Now = wall.Now
+	s := openShard(t, cfg)
+	remembered := func() map[uint64]int64 {
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		return maps.Clone(s.state.dropped)
+	}
+	seq, most := uint64(0), 0
+	put := func() {
+		seq++
+		s.mustPut(batch(head(1, 9, seq), "x"))
+	}
+	for i := range 26 {
+		put()
+		if id := uint64(100 + i); i < 6 { //nolint:gosec // small
+			s.mustPut(batch(head(id, 10, id), "y"))
+			if err := s.DropTable(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wall.set(wall.Now().Add(11*time.Hour + 17*time.Second))
+		put()
+		before := remembered()
+		most = max(most, len(before))
+		s.flush()
+		if i%3 == 0 {
+			s = s.reopen()
+		}
+		// What the manifest says is what was remembered when it was written.
+		stored := map[uint64]int64{}
+		for _, d := range s.manifest.State().Dropped {
+			if !d.Forgotten(s.manifest.State().Clock) {
+				stored[d.TableID] = d.At
+			}
+		}
+		for _, have := range []map[uint64]int64{remembered(), stored} {
+			if diff := cmp.Diff(before, have); diff != "" {
+				t.Fatalf("step %d (-before +after):\n%s", i, diff)
+			}
+		}
+	}
+	if left := len(remembered()); most != 6 || left != 0 {
+		t.Errorf("%d tables were remembered at most, and %d at the end", most, left)
 	}
 }

@@ -23,7 +23,7 @@ type frozen struct {
 	clock       int64
 	defs        map[uint64]*tableDef // of the tables that have rows here
 	changed     []manifest.Table     // definitions that changed since the freeze before
-	drops       []uint64             // tables dropped since then
+	drops       []manifest.Tombstone // tables dropped since then
 	expires     []manifest.Expiry    // of tables of which rows expired since then
 	sessions    []manifest.Session
 	keys        []manifest.Key
@@ -144,7 +144,10 @@ func (s *Shard) tryWrite(todo []*frozen, untried map[uint64]string) (u *unsettle
 		for _, x := range f.expires {
 			expired[x.TableID] = x
 		}
-		edit.Drop = append(edit.Drop, f.drops...)
+		for _, d := range f.drops {
+			edit.Drop = append(edit.Drop, d.TableID)
+		}
+		edit.Tombstones = append(edit.Tombstones, f.drops...)
 	}
 	again := s.asideAgain(untried, edit)
 	stages := s.stages(append(again, todo...))

@@ -24,7 +24,7 @@ type state struct {
 	dirty map[uint64]struct{}
 	// drops are the tables dropped since the last freeze, expires those of which rows
 	// expired.
-	drops   []uint64
+	drops   []manifest.Tombstone
 	expires map[uint64]struct{}
 }
 
@@ -43,7 +43,9 @@ func newState(shardID uint32, m *manifest.State) (*state, error) {
 		st.tables[t.ID] = d
 	}
 	for _, d := range m.Dropped {
-		st.dropped[d.TableID] = d.At
+		if !d.Forgotten(m.Clock) {
+			st.dropped[d.TableID] = d.At
+		}
 	}
 	for _, x := range m.Expired {
 		st.expired[x.TableID] = x
@@ -75,7 +77,7 @@ func (st *state) tick(now int64) {
 		}
 	}
 	for id, at := range st.dropped {
-		if st.clock-at > int64(manifest.TombstoneTTL) {
+		if (manifest.Tombstone{TableID: id, At: at}).Forgotten(st.clock) {
 			delete(st.dropped, id)
 		}
 	}
@@ -103,7 +105,7 @@ func (st *state) drop(id uint64) {
 	delete(st.expired, id)
 	delete(st.expires, id)
 	st.dropped[id] = st.clock
-	st.drops = append(st.drops, id)
+	st.drops = append(st.drops, manifest.Tombstone{TableID: id, At: st.clock})
 }
 
 // expire notes that rows of a table have expired, and tells whether that is news:

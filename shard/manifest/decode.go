@@ -70,7 +70,8 @@ func (r *reader) fields(b []byte, do func(num protowire.Number, f field) bool) {
 
 func (f field) int() int64 { return protowire.DecodeZigZag(f.v) }
 
-func (r *reader) edit(b []byte, e *Edit) {
+// edit adds what a record has to an edit, and tells whether that goes on in the next record.
+func (r *reader) edit(b []byte, e *Edit) (more bool) {
 	r.fields(b, func(num protowire.Number, f field) bool {
 		switch num {
 		case fieldApplied:
@@ -107,11 +108,14 @@ func (r *reader) edit(b []byte, e *Edit) {
 			e.Garbage = append(e.Garbage, f.v)
 		case fieldKeys:
 			e.Keys = append(e.Keys, r.keys(f.b)...)
+		case fieldMore:
+			more = f.v != 0
 		default:
 			return false
 		}
 		return true
 	})
+	return more
 }
 
 // table takes over an encoded definition, of which only the id is looked for: its

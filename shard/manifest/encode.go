@@ -8,7 +8,20 @@ import (
 	"cordwood/shard/segment"
 )
 
-type writer struct{ b []byte }
+// writer encodes a message.
+type writer struct {
+	b []byte
+	// full, if set, is called when there are most bytes, and returns what to append the rest to.
+	most int
+	full func(b []byte) []byte
+}
+
+// next comes before each field of an edit that may begin another record.
+func (w *writer) next() {
+	if w.full != nil && len(w.b) >= w.most {
+		w.b = w.full(w.b)
+	}
+}
 
 func (w *writer) uint(f protowire.Number, v uint64) {
 	if v != 0 {
@@ -30,25 +43,36 @@ func (w *writer) fixed64(f protowire.Number, v uint64) {
 	w.b = protowire.AppendFixed64(protowire.AppendTag(w.b, f, protowire.Fixed64Type), v)
 }
 
+// append appends the payload of a record that has all of e.
 func (e *Edit) append(dst []byte) []byte {
-	w := writer{dst}
+	w := writer{b: dst}
+	e.write(&w)
+	return w.b
+}
+
+func (e *Edit) write(w *writer) {
 	w.uint(fieldApplied, e.AppliedIndex)
 	w.uint(fieldTerm, e.AppliedTerm)
 	w.uint(fieldNext, e.NextSegmentID)
 	w.int(fieldClock, e.Clock)
 	for i := range e.Add {
+		w.next()
 		w.bytes(fieldAdd, appendSegment(&e.Add[i]))
 	}
 	for _, id := range e.Remove {
+		w.next()
 		w.b = protowire.AppendVarint(protowire.AppendTag(w.b, fieldRemove, protowire.VarintType), id)
 	}
 	for _, t := range e.Tables {
+		w.next()
 		w.bytes(fieldTable, t.Def)
 	}
 	for _, id := range e.Drop {
+		w.next()
 		w.b = protowire.AppendVarint(protowire.AppendTag(w.b, fieldDrop, protowire.VarintType), id)
 	}
 	for _, s := range e.Sessions {
+		w.next()
 		var sw writer
 		sw.fixed64(sesID, s.ID)
 		sw.uint(sesHigh, s.High)
@@ -64,12 +88,14 @@ func (e *Edit) append(dst []byte) []byte {
 		w.bytes(fieldSessions, sw.b)
 	}
 	for _, d := range e.Tombstones {
+		w.next()
 		var dw writer
 		dw.uint(stoneTable, d.TableID)
 		dw.int(stoneAt, d.At)
 		w.bytes(fieldTombstone, dw.b)
 	}
 	for _, x := range e.Expire {
+		w.next()
 		var xw writer
 		xw.uint(expTable, x.TableID)
 		xw.int(expBefore, x.Before)
@@ -77,21 +103,24 @@ func (e *Edit) append(dst []byte) []byte {
 		w.bytes(fieldExpire, xw.b)
 	}
 	for _, m := range e.Merging {
+		w.next()
 		w.bytes(fieldMerging, appendMerging(m))
 	}
 	for _, id := range e.Reserved {
+		w.next()
 		w.b = protowire.AppendVarint(protowire.AppendTag(w.b, fieldReserved, protowire.VarintType), id)
 	}
 	if e.Swept {
 		w.uint(fieldSwept, 1)
 	}
 	for _, id := range e.Garbage {
+		w.next()
 		w.b = protowire.AppendVarint(protowire.AppendTag(w.b, fieldGarbage, protowire.VarintType), id)
 	}
 	if len(e.Keys) > 0 {
+		w.next()
 		w.bytes(fieldKeys, appendKeys(nil, e.Keys))
 	}
-	return w.b
 }
 
 func appendSegment(m *segment.Meta) []byte {

@@ -21,9 +21,12 @@ const (
 	maxRecord  = 1 << 30
 )
 
-// maxWritten is the largest record that is written, in bytes, well below what is read again.
-// Tests lower it.
-var maxWritten int64 = maxRecord / 4 * 3
+// An edit goes on in another record once one has maxPart bytes; a field of more than maxField
+// bytes is refused, so that no record comes near to maxRecord. Tests lower them.
+var (
+	maxPart  = 64 << 20
+	maxField = maxRecord / 4
+)
 
 // The field numbers of an edit, a segment, a column and a session.
 const (
@@ -45,6 +48,7 @@ const (
 	fieldGarbage   = 14
 	fieldMerging   = 15
 	fieldKeys      = 16
+	fieldMore      = 17
 
 	segID        = 1
 	segTable     = 2
@@ -101,14 +105,38 @@ func appendHeader(dst []byte, shardID uint32) []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[at:], castagnoli))
 }
 
-func appendRecord(dst []byte, e *Edit) []byte {
-	at := len(dst)
+// records passes the records that hold an edit to put, one after the other, the first behind
+// head. put must not keep what it is given.
+func records(head []byte, e *Edit, put func(b []byte) error) error {
+	at := len(head)
+	var err error
+	w := writer{b: beginRecord(head), most: maxPart}
+	w.full = func(b []byte) []byte {
+		if err == nil {
+			more := writer{b: b}
+			more.uint(fieldMore, 1)
+			err = put(endRecord(more.b, at))
+		}
+		at = 0
+		return beginRecord(b[:0])
+	}
+	e.write(&w)
+	if err != nil {
+		return err
+	}
+	return put(endRecord(w.b, at))
+}
+
+// beginRecord appends a record's head, and endRecord completes the record that begins at an offset.
+func beginRecord(dst []byte) []byte {
 	dst = append(dst, recordMark...)
-	dst = append(dst, make([]byte, recordHead-len(recordMark))...)
-	dst = e.append(dst)
-	binary.LittleEndian.PutUint32(dst[at+4:], uint32(len(dst)-at-recordHead))
-	binary.LittleEndian.PutUint32(dst[at+8:], recordCRC(dst[at:]))
-	return dst
+	return append(dst, make([]byte, recordHead-len(recordMark))...)
+}
+
+func endRecord(b []byte, at int) []byte {
+	binary.LittleEndian.PutUint32(b[at+4:], uint32(len(b)-at-recordHead))
+	binary.LittleEndian.PutUint32(b[at+8:], recordCRC(b[at:]))
+	return b
 }
 
 // recordCRC is the checksum of a whole record: of its length and its payload.
@@ -123,8 +151,10 @@ type file struct {
 	torn    int64 // bytes of an unfinished record at the end
 }
 
+// placed is an edit and where it lies.
 type placed struct {
 	offset, size int64
+	records      int
 	edit         Edit
 }
 
@@ -146,6 +176,7 @@ func parse(name string, b []byte) (*file, error) {
 		return nil, &ErrUnsupported{File: name, Version: v, Supported: version}
 	}
 	f := &file{shardID: binary.LittleEndian.Uint32(b[8:])}
+	more := false // the last edit goes on in the next record
 	for at := headerSize; at < len(b); {
 		n, want, got := checkRecord(b[at:])
 		if n == 0 {
@@ -156,23 +187,31 @@ func parse(name string, b []byte) (*file, error) {
 			if next >= 0 {
 				return nil, corrupt(at, want, fmt.Sprintf("%s, and a sound record at offset %d", got, next))
 			}
-			if len(f.edits) == 0 {
+			if len(f.edits) == 0 || more && len(f.edits) == 1 {
 				return nil, corrupt(at, want, got)
 			}
 			f.torn = int64(len(b) - at)
 			break
 		}
-		p := placed{offset: int64(at), size: int64(n)}
+		if !more {
+			f.edits = append(f.edits, placed{offset: int64(at)})
+		}
+		p := &f.edits[len(f.edits)-1]
+		p.size, p.records = p.size+int64(n), p.records+1
 		r := reader{name: name, at: int64(at + recordHead)}
-		r.edit(b[at+recordHead:at+n], &p.edit)
+		more = r.edit(b[at+recordHead:at+n], &p.edit)
 		if r.err != nil {
 			return nil, r.err
 		}
-		f.edits = append(f.edits, p)
 		at += n
 	}
-	if len(f.edits) == 0 {
-		return nil, corrupt(headerSize, "a record", "the end of the file")
+	if more && len(f.edits) > 1 {
+		f.torn += f.edits[len(f.edits)-1].size
+		f.edits = f.edits[:len(f.edits)-1]
+		more = false
+	}
+	if len(f.edits) == 0 || more {
+		return nil, corrupt(len(b), "a record", "the end of the file")
 	}
 	return f, nil
 }

@@ -74,7 +74,7 @@ func refreshHeader(b []byte) []byte {
 }
 
 func TestUnknownField(t *testing.T) {
-	w := writer{(&Edit{AppliedIndex: 3}).append(nil)}
+	w := writer{b: (&Edit{AppliedIndex: 3}).append(nil)}
 	w.uint(77, 1)
 	var e Edit
 	r := reader{name: "x"}
@@ -109,6 +109,11 @@ func FuzzParse(f *testing.F) {
 	for _, e := range slices.Concat(edits(), newEdits()) {
 		b = appendRecord(b, e)
 	}
+	f.Add(b)
+	f.Add(b[:len(b)-5])
+	inParts(f, 60)
+	b, _ = appendRecords(appendHeader(nil, 17), edits()[0])
+	b, _ = appendRecords(b, edits()[1])
 	f.Add(b)
 	f.Add(b[:len(b)-5])
 	f.Fuzz(func(t *testing.T, data []byte) {

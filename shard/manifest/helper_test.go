@@ -13,6 +13,12 @@ import (
 	"cordwood/shard/vfs"
 )
 
+// appendRecord appends an edit in one record.
+func appendRecord(dst []byte, e *Edit) []byte {
+	at := len(dst)
+	return endRecord(e.append(beginRecord(dst)), at)
+}
+
 func equal(t *testing.T, what string, want, got *State) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {

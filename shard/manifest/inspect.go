@@ -27,7 +27,11 @@ func Inspect(w io.Writer, fsys vfs.FS, path string) error {
 	for i := range f.edits {
 		e := &f.edits[i]
 		p.line("")
-		p.line("edit %d at offset %d, %d bytes", i+1, e.offset, e.size)
+		in := ""
+		if e.records > 1 {
+			in = fmt.Sprintf(" in %d records", e.records)
+		}
+		p.line("edit %d at offset %d, %d bytes%s", i+1, e.offset, e.size, in)
 		p.edit(&e.edit)
 		state = state.apply(&e.edit)
 	}

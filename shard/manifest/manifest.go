@@ -39,8 +39,8 @@ var (
 	// ErrIndexRegress is returned for an edit whose applied index, if it has one, is below
 	// the state's.
 	ErrIndexRegress = errors.New("applied index would fall")
-	// ErrTooLarge is returned for an edit that could not be read again. Nothing is written.
-	ErrTooLarge = errors.New("the manifest is too large")
+	// ErrTooLarge is returned for an edit with a definition that could not be read again. Nothing is written.
+	ErrTooLarge = errors.New("a part of the manifest is too large")
 	// ErrBroken is returned by every Commit after one whose outcome is unknown.
 	ErrBroken = errors.New("an earlier commit failed; the manifest must be opened again")
 )
@@ -178,23 +178,16 @@ func (m *Manifest) Commit(e *Edit) error {
 	if e.AppliedIndex > 0 && e.AppliedIndex < m.state.AppliedIndex {
 		return fmt.Errorf("manifest %s: commit: %w from %d to %d", m.path(), ErrIndexRegress, m.state.AppliedIndex, e.AppliedIndex)
 	}
-	next := m.state.apply(e)
-	whole := m.file == nil || m.size > rewriteBytes && m.size > rewriteFactor*m.base
-	b, err := []byte(nil), error(nil)
-	if whole {
-		b, err = m.record(appendHeader(nil, m.cfg.ShardID), next.asEdit())
-		whole = err == nil || m.file == nil // what is too large in one piece grows by edits
-	}
-	if !whole {
-		b, err = m.record(nil, e)
-	}
-	if err != nil {
+	if err := m.fits(e); err != nil {
 		return err
 	}
-	if whole {
-		err = m.rewrite(b)
+	next := m.state.apply(e)
+	var err error
+	if m.file == nil || m.size > rewriteBytes && m.size > rewriteFactor*m.base {
+		err = m.rewrite(next.asEdit())
 	} else {
-		err = m.write(m.file, b)
+		// Each record is synced before the next one is written: a crash leaves a beginning.
+		err = records(nil, e, func(b []byte) error { return m.write(m.file, b) })
 	}
 	if err != nil {
 		m.broken = true
@@ -204,25 +197,26 @@ func (m *Manifest) Commit(e *Edit) error {
 	return nil
 }
 
-// record appends an edit as it is written. One that could not be read again is refused.
-func (m *Manifest) record(dst []byte, e *Edit) ([]byte, error) {
-	before := len(dst)
-	dst = appendRecord(dst, e)
-	if n := int64(len(dst) - before); n > maxWritten {
-		return nil, fmt.Errorf("manifest %s: %w: %d bytes, at most %d are written; drop tables of the shard, or move some to others", m.path(), ErrTooLarge, n, maxWritten)
+// fits refuses an edit with a part that could not be read again. Of all parts only definitions may
+// come to that.
+func (m *Manifest) fits(e *Edit) error {
+	for _, t := range e.Tables {
+		if n := len(t.Def); n > maxField {
+			return fmt.Errorf("manifest %s: %w: the definition of table %d has %d bytes, at most %d are written; drop columns of the table", m.path(), ErrTooLarge, t.ID, n, maxField)
+		}
 	}
-	return dst, nil
+	return nil
 }
 
-// rewrite puts a new file with the given content in the place of the old one.
-func (m *Manifest) rewrite(content []byte) error {
+// rewrite puts a new file with the given edit in the place of the old one.
+func (m *Manifest) rewrite(e *Edit) error {
 	temp := filepath.Join(m.cfg.Dir, segment.TempName(FileName))
 	f, err := m.cfg.FS.Create(temp)
 	if err != nil {
 		return err
 	}
 	m.size = 0
-	err = m.write(f, content)
+	err = records(appendHeader(nil, m.cfg.ShardID), e, func(b []byte) error { return m.write(f, b) })
 	if err == nil {
 		err = m.cfg.FS.Rename(temp, m.path())
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -222,8 +223,17 @@ func TestTombstonesGo(t *testing.T) {
 	m := open(t, mem(t), "/s")
 	commit(t, m, &Edit{AppliedIndex: 1, Clock: 5, Drop: []uint64{3}}, &Edit{AppliedIndex: 2, Clock: 7, Drop: []uint64{3, 2}})
 	equal(t, "dropped", &State{AppliedIndex: 2, Clock: 7, Dropped: []Tombstone{{2, 7}, {3, 5}}}, m.State())
-	commit(t, m, &Edit{AppliedIndex: 3, Clock: 6 + int64(TombstoneTTL)})
-	equal(t, "later", &State{AppliedIndex: 3, Clock: 6 + int64(TombstoneTTL), Dropped: []Tombstone{{2, 7}}}, m.State())
+	last := int64(TombstoneTTL) + int64(time.Minute) - 1 // of the step in which they are remembered
+	commit(t, m, &Edit{AppliedIndex: 3, Clock: last, Drop: []uint64{4}, Tombstones: []Tombstone{{4, int64(time.Minute)}}})
+	equal(t, "the times of drops", &State{AppliedIndex: 3, Clock: last, Dropped: []Tombstone{{2, 7}, {3, 5}, {4, int64(time.Minute)}}}, m.State())
+	commit(t, m, &Edit{AppliedIndex: 4, Clock: last + 1})
+	equal(t, "later", &State{AppliedIndex: 4, Clock: last + 1, Dropped: []Tombstone{{4, int64(time.Minute)}}}, m.State())
+	// A drop that reaches the manifest late still makes segments dead.
+	commit(t, m, &Edit{AppliedIndex: 5, Clock: 2 * last, Tables: []Table{table(7, 1)}, Add: []segment.Meta{seg(1, 7)}})
+	commit(t, m, &Edit{AppliedIndex: 6, Clock: 4 * last, Drop: []uint64{7}, Tombstones: []Tombstone{{7, 2 * last}}})
+	if st := m.State(); len(st.Segments) != 0 {
+		t.Errorf("segments of a dropped table: %v", st.Segments)
+	}
 }
 
 // TestManyTables opens what 20,000 tables leave.
@@ -244,34 +254,4 @@ func TestManyTables(t *testing.T) {
 	if len(got.Tables) != 20_000 || len(got.Segments) != 8 || len(got.Segments[7].Tables) != 20_000 {
 		t.Errorf("%d tables, %d segments", len(got.Tables), len(got.Segments))
 	}
-}
-
-// TestTooLarge: what could not be read again is not written, and what was committed before stays; a file
-// that cannot be written anew in one piece goes on by edits.
-func TestTooLarge(t *testing.T) {
-	defer func(n int64) { maxWritten = n }(maxWritten)
-	fsys := mem(t)
-	m := open(t, fsys, "/s")
-	commit(t, m, edits()...)
-	maxWritten = 1000
-	table := func(id uint64, bytes int) *Edit {
-		def := append([]byte{8, byte(id)}, make([]byte, bytes)...)
-		return &Edit{AppliedIndex: 1000 + id, AppliedTerm: 9, Tables: []Table{{ID: id, Def: def}}}
-	}
-	before := m.State()
-	if err := m.Commit(table(100, 2000)); !errors.Is(err, ErrTooLarge) {
-		t.Fatalf("a record of 2000 bytes: %v", err)
-	}
-	equal(t, "unchanged", before, m.State())
-	for id := range uint64(3) {
-		m.size, m.base = 1<<40, 1 // it should be written anew
-		commit(t, m, table(100+id, 700))
-	}
-	want := m.State()
-	m = open(t, fsys, "/s")
-	equal(t, "opened", want, m.State())
-	if err := m.Commit(table(104, 10)); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("the first edit of a process, which writes the whole: %v", err)
-	}
-	equal(t, "opened again", want, open(t, fsys, "/s").State())
 }

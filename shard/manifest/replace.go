@@ -11,7 +11,9 @@ func (s *State) Encode() []byte { return s.asEdit().append(nil) }
 func DecodeState(name string, b []byte) (*State, error) {
 	var e Edit
 	r := reader{name: name}
-	r.edit(b, &e)
+	if r.edit(b, &e) {
+		r.corrupt("a whole state")
+	}
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -28,8 +30,8 @@ func (m *Manifest) Replace(s *State) error {
 	if s.AppliedIndex < m.state.AppliedIndex {
 		return fmt.Errorf("manifest %s: replace: %w from %d to %d", m.path(), ErrIndexRegress, m.state.AppliedIndex, s.AppliedIndex)
 	}
-	whole, err := m.record(appendHeader(nil, m.cfg.ShardID), s.asEdit())
-	if err != nil {
+	whole := s.asEdit()
+	if err := m.fits(whole); err != nil {
 		return err
 	}
 	if err := m.rewrite(whole); err != nil {

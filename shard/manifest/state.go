@@ -16,6 +16,10 @@ import (
 // is part of the replicated rules: a shard forgets it at the same time.
 const TombstoneTTL = 7 * 24 * time.Hour
 
+// tombstoneStep is how often a shard forgets tables, by the replicated clock: with the first entry
+// of each such step.
+const tombstoneStep = time.Minute
+
 // State is the durable state of a shard.
 type State struct {
 	// AppliedIndex is the index of the log up to which Segments and the rest hold
@@ -79,6 +83,12 @@ type Tombstone struct {
 	TableID uint64
 	// At is the replicated clock at the drop.
 	At int64
+}
+
+// Forgotten tells whether the table is remembered no more when the replicated clock says clock. It is a
+// function of these two times, so that a replica that was restarted says the same as the others.
+func (d Tombstone) Forgotten(clock int64) bool {
+	return clock-clock%int64(tombstoneStep)-d.At > int64(TombstoneTTL)
 }
 
 // Expiry says that the rows of a table with a time index below Before have expired,
@@ -177,24 +187,28 @@ func (s *State) apply(e *Edit) *State {
 	return n
 }
 
-// drop brings the tombstones up to date.
+// drop brings the tombstones up to date. Those of the edit stay at least until the next one, however old
+// they are: what they make dead dies by this edit.
 func (s *State) drop(e *Edit) {
-	if len(e.Drop)+len(e.Tombstones) > 0 {
-		stones := slices.Clone(e.Tombstones)
-		have := make(map[uint64]bool, len(s.Dropped))
-		for _, d := range s.Dropped {
-			have[d.TableID] = true
-		}
-		for _, id := range e.Drop {
-			if !have[id] {
-				stones = append(stones, Tombstone{id, s.Clock})
-			}
-		}
-		s.Dropped = merge(s.Dropped, stones, Tombstone.id)
-	}
-	if old := func(d Tombstone) bool { return s.Clock-d.At > int64(TombstoneTTL) }; slices.ContainsFunc(s.Dropped, old) {
+	if old := func(d Tombstone) bool { return d.Forgotten(s.Clock) }; slices.ContainsFunc(s.Dropped, old) {
 		s.Dropped = without(s.Dropped, old)
 	}
+	if len(e.Drop)+len(e.Tombstones) == 0 {
+		return
+	}
+	stones := slices.Clone(e.Tombstones)
+	have := make(map[uint64]bool, len(s.Dropped)+len(stones))
+	for _, list := range [][]Tombstone{s.Dropped, stones} {
+		for _, d := range list {
+			have[d.TableID] = true
+		}
+	}
+	for _, id := range e.Drop {
+		if !have[id] {
+			stones = append(stones, Tombstone{id, s.Clock})
+		}
+	}
+	s.Dropped = merge(s.Dropped, stones, Tombstone.id)
 }
 
 // segments brings the live segments up to date. The rest already is.
