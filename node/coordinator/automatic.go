@@ -18,7 +18,7 @@ import (
 // done, or nil.
 func automatic(p *picture) *act {
 	for _, rule := range []func(*picture) *act{
-		(*picture).initialShards, (*picture).tendMeta, (*picture).repairShards, (*picture).rebuildReplicas, (*picture).dropCopies, (*picture).shardsForNewNodes,
+		(*picture).initialShards, (*picture).tendMeta, (*picture).repairShards, (*picture).rebuildReplicas, (*picture).replaceStuck, (*picture).dropCopies, (*picture).shardsForNewNodes,
 		(*picture).partitionTables, (*picture).spreadTables, (*picture).leadSound,
 		(*picture).balanceReplicas, (*picture).balanceLeaders, (*picture).forgetReplaced, (*picture).raiseVersion, (*picture).trimHistory,
 	} {
@@ -274,7 +274,7 @@ func (p *picture) balanceLeaders() *act {
 			continue
 		}
 		to := p.successor(s, g, []string{g.leader})
-		if to == "" || p.restarting(to) || p.damaged(to, s) {
+		if to == "" || p.restarting(to) || p.unfit(to, s) {
 			continue
 		}
 		gap := p.rank(g.leader, led) - p.rank(to, led)

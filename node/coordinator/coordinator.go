@@ -16,6 +16,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -217,11 +218,20 @@ type leading struct {
 	copies   map[uint64]map[uint32]copying // by id of the copy
 	meter    *meter
 	hotSince map[uint64]time.Time
+	// closedSince and unchangedSince are when this leader saw first that a table is closed in its
+	// epoch, and a version of an operation.
+	closedSince, unchangedSince map[version]time.Time
 
 	began       time.Time
 	nodes       string // that hold shards and answer, as one text
 	stableSince time.Time
 	statusError string // the last one, so that it is logged once
+}
+
+// version names one state of what the metadata have, by its id.
+type version struct {
+	id      uint64
+	version uint32
 }
 
 // automaticID stands for what the cluster does of itself, beside operations.
@@ -324,7 +334,35 @@ func (l *leading) picture(status *metapb.StatusResponse) *picture {
 		p.hot[t.ID] = now.Sub(since)
 	}
 	l.hotSince = hotSince
+	p.closed, l.closedSince = ages(now, l.closedSince, func(yield func(version) bool) {
+		for _, t := range tables {
+			if w := t.Writable(); w.Closed && !yield(version{t.ID, w.Epoch}) {
+				return
+			}
+		}
+	})
+	p.unchanged, l.unchangedSince = ages(now, l.unchangedSince, func(yield func(version) bool) {
+		for _, op := range p.running() {
+			if !yield(version{op.Id, op.Version}) {
+				return
+			}
+		}
+	})
 	return p
+}
+
+// ages tells for how long versions have been there, as far as this leader has seen, by its monotonic
+// clock: the times in the metadata are of other clocks. since is what it returned before.
+func ages(now time.Time, since map[version]time.Time, there iter.Seq[version]) (map[uint64]time.Duration, map[version]time.Time) {
+	out, next := map[uint64]time.Duration{}, map[version]time.Time{}
+	for v := range there {
+		at, known := since[v]
+		if !known {
+			at = now
+		}
+		next[v], out[v.id] = at, now.Sub(at)
+	}
+	return out, next
 }
 
 func (l *leading) begin(ctx context.Context, id uint64, f func(context.Context) outcome) {

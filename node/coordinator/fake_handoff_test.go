@@ -35,7 +35,7 @@ func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error)
 		if !t.AppendMode() {
 			w.fail("table %d merges rows, and they would lie in two shards", t.ID)
 		}
-		next.Placement = append(next.Placement, schema.Placement{Epoch: cmd.Epoch + 1, ShardID: cmd.ShardIds[0], More: cmd.ShardIds[1:], Since: now})
+		next.Placement = append(next.Placement, schema.Placement{Epoch: cmd.Epoch + 1, ShardID: cmd.ShardIds[0], More: cmd.ShardIds[1:], Since: now + int64(w.skew)})
 	case cmd.Step == metapb.PlaceTable_STEP_BEGIN:
 		if last.Closed {
 			return nil, refused("it is closed")
@@ -51,7 +51,7 @@ func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error)
 		if last.Closed {
 			return nil, refused("it is closed")
 		}
-		next.Placement = append(next.Placement, schema.Placement{Epoch: cmd.Epoch + 1, ShardID: last.ShardID, More: last.More, Since: now, Closed: true})
+		next.Placement = append(next.Placement, schema.Placement{Epoch: cmd.Epoch + 1, ShardID: last.ShardID, More: last.More, Since: now + int64(w.skew), Closed: true})
 	case cmd.Step == metapb.PlaceTable_STEP_GIVE_UP, cmd.Step == metapb.PlaceTable_STEP_FINISH && w.beganAnew(t.Handoff):
 		w.givenUp = append(w.givenUp, t.Handoff.ID)
 		next.Handoff = nil
@@ -68,7 +68,7 @@ func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error)
 		}
 		delete(w.tables, t.ID)
 		next.ID, next.Handoff = t.Handoff.ID, nil
-		next.Placement = append(next.Placement[:len(next.Placement)-1], schema.Placement{Epoch: cmd.Epoch + 1, ShardID: t.Handoff.Shards[0], More: t.Handoff.Shards[1:], Since: now})
+		next.Placement = append(next.Placement[:len(next.Placement)-1], schema.Placement{Epoch: cmd.Epoch + 1, ShardID: t.Handoff.Shards[0], More: t.Handoff.Shards[1:], Since: now + int64(w.skew)})
 	}
 	w.tables[next.ID] = &next
 	return &metapb.Result{}, nil
@@ -126,7 +126,7 @@ func (w *world) handOver(node string, req *shardpb.HandOverRequest) (*shardpb.Ha
 func (w *world) seal(shard uint32, t *schemapb.Table) {
 	if h := t.Handoff; h != nil && t.Placement[len(t.Placement)-1].Closed {
 		if c := w.copies[h.TableId][shard]; c != nil && c.complete.IsZero() {
-			c.complete = time.Now().Add(100 * time.Millisecond)
+			c.complete = time.Now().Add(100*time.Millisecond + w.late)
 		}
 	}
 }

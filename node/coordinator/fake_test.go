@@ -52,6 +52,8 @@ type world struct {
 	bytes    int64
 	ingest   map[uint64]float64 // bytes a second, by table
 	began    time.Time
+	skew     time.Duration // of the clock of who proposes, against that of who leads
+	late     time.Duration // by which copies are complete later
 	changed  chan struct{}
 	defined  map[uint32]map[uint64]uint32 // shard, table: epoch
 
@@ -81,11 +83,18 @@ type fakeGroup struct {
 	opened           map[string]time.Time // when a replica is open
 	gone             map[string]time.Time // when a removed one is deleted
 	aside            map[string][]*metapb.AsideRows
-	damaged          map[string]string // replicas with damaged files: segment, or log
+	damaged          map[string]string    // replicas with damaged files: segment, or log
+	stuck            map[string]time.Time // since when the flushes of replicas fail
 }
 
 // The damage of a replica: it lacks rows, or does not open.
 const damagedSegment, damagedLog = "segment", "log"
+
+// stick has the flushes of the replica of a shard on a node fail from now on.
+func (w *world) stick(shard uint32, node string) *world {
+	w.groups[shard].stuck[node] = time.Now()
+	return w
+}
 
 // damage damages the replica of a shard on a node.
 func (w *world) damage(shard uint32, node, what string) *world {
@@ -129,7 +138,7 @@ func (w *world) node(words ...string) *world {
 func (w *world) shard(want uint32, nodes ...string) *world {
 	id := uint32(len(w.shards) + 1)
 	w.shards[id] = &metapb.Shard{Id: id, Incarnation: 1, Replicas: nodes, Want: want, Version: 1}
-	g := &fakeGroup{voters: nodes, leader: nodes[0], ready: map[string]time.Time{}, opened: map[string]time.Time{}, gone: map[string]time.Time{}, damaged: map[string]string{}}
+	g := &fakeGroup{voters: nodes, leader: nodes[0], ready: map[string]time.Time{}, opened: map[string]time.Time{}, gone: map[string]time.Time{}, damaged: map[string]string{}, stuck: map[string]time.Time{}}
 	for _, n := range nodes {
 		g.ready[n], g.opened[n] = time.Now(), time.Now()
 	}
@@ -197,6 +206,7 @@ func (w *world) settle() {
 				delete(g.opened, n)
 				delete(g.ready, n)
 				delete(g.damaged, n)
+				delete(g.stuck, n)
 			}
 		}
 		w.elect(s, g, now)
@@ -326,6 +336,9 @@ func (w *world) status() *metapb.StatusResponse {
 				r.DamagedSegments, r.Damaged = 2, []*metapb.DamagedSegment{{File: "shards/1/segments/7.parquet", Rows: 99, Reason: "checksum"}}
 			case damagedLog:
 				r = &metapb.ReplicaReport{ShardId: sid, Incarnation: w.shards[sid].Incarnation, State: stateFailed, FilesDamaged: true, Reason: "the log is damaged"}
+			}
+			if since, ok := g.stuck[id]; ok {
+				r.FlushError, r.FlushFailingNanos = "no file for you", int64(now.Sub(since))
 			}
 			if g.leader == id && w.down[id].IsZero() {
 				r.State, r.Voters, r.Learners, r.Term = "Leader", slices.Clone(g.voters), slices.Clone(g.learners), 5
@@ -495,7 +508,7 @@ func (w *world) changeShard(c *metapb.ChangeShard) error {
 		s.Want = max(s.Want, uint32(len(s.Replicas)))
 		s.Incarnation += 1000
 		s.Replicas, s.Learners, s.Founders = x.MadeAnew.NodeIds, nil, x.MadeAnew.NodeIds
-		w.groups[s.Id] = &fakeGroup{voters: s.Replicas, ready: map[string]time.Time{}, opened: map[string]time.Time{}, gone: map[string]time.Time{}, damaged: map[string]string{}}
+		w.groups[s.Id] = &fakeGroup{voters: s.Replicas, ready: map[string]time.Time{}, opened: map[string]time.Time{}, gone: map[string]time.Time{}, damaged: map[string]string{}, stuck: map[string]time.Time{}}
 		for _, n := range s.Replicas {
 			w.groups[s.Id].ready[n] = time.Now()
 		}

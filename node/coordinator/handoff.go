@@ -116,7 +116,7 @@ func (p *picture) handOver(op *metapb.Operation, t *schema.Table) decision {
 	switch {
 	case complete && closed:
 		return call(stepFinish, fmt.Sprintf("%s the rows of table %s and %s its writes", shardsHave(h.Shards), name, takeOf(h.Shards)), p.place("finish the handoff of", t, metapb.PlaceTable_STEP_FINISH)).progress(done, total)
-	case closed && p.now.Sub(time.Unix(0, t.Writable().Since)) > closedFor:
+	case closed && p.closed[t.ID] > closedFor:
 		return p.giveUp(op, t, fmt.Sprintf("writes waited for %s, and the copy was not complete %s", closedFor, waits))
 	case closed:
 		if d, ok := p.sealClosed(op, t); ok {

@@ -31,6 +31,7 @@ func diagnose(p *picture) []httpapi.ClusterProblem {
 	d.unreachableNodes()
 	d.apart()
 	d.damagedReplicas()
+	d.stuckReplicas()
 	d.rowsAside()
 	d.missingReplicas()
 	d.unreadyReplicas()

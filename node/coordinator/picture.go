@@ -31,6 +31,9 @@ type picture struct {
 	// hot is for how long tables with partitions=auto have been above what one shard
 	// should take.
 	hot map[uint64]time.Duration
+	// closed is for how long tables have been closed, and unchanged for how long operations have been as
+	// they are; at least, since a new leader begins anew.
+	closed, unchanged map[uint64]time.Duration
 	// trusting takes nodes that are not heard of yet for alive: for what is shown, in which
 	// the first second of a new leader is not to look like the loss of everything. What is
 	// decided waits instead.
@@ -182,6 +185,8 @@ func (p *picture) takes(id string) (why string) {
 		return fmt.Sprintf("the disk of node %s is full", p.name(id))
 	case p.unreachable(id):
 		return fmt.Sprintf("node %s cannot be reached by others", p.name(id))
+	case p.flushesFail(id):
+		return fmt.Sprintf("node %s cannot write files of rows", p.name(id))
 	}
 	return ""
 }

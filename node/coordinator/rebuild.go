@@ -59,7 +59,7 @@ const cancelAfter = 15 * time.Second
 func (p *picture) withdraw(op *metapb.Operation, s *metapb.Shard, g *group, node string) decision {
 	listed := slices.Contains(s.Replicas, node)
 	if listed && (g.leader == "" || slices.Contains(g.voters, node)) { // nothing is changed yet
-		if op.Cancel && op.Notes[noteLeaving] != "" && (g.leader == "" || p.now.Sub(time.Unix(0, op.UpdatedUnixNano)) < cancelAfter) {
+		if op.Cancel && op.Notes[noteLeaving] != "" && (g.leader == "" || p.unchanged[op.Id] < cancelAfter) {
 			return wait(stepRemove, "it is cancelled, if the replica on node %s has not left the group already", p.name(node))
 		}
 		if op.Cancel {
@@ -206,15 +206,15 @@ func (p *picture) damageWords(node string, s *metapb.Shard) string {
 	return fmt.Sprintf("%d damaged files on node %s: %s", r.DamagedSegments, p.name(node), few(words))
 }
 
-// leadSound has a replica without damage lead: queries go to the leader alone, and one
-// that misses rows could only refuse them.
+// leadSound has a replica lead that lacks nothing and can flush: queries go to the leader alone,
+// and one that misses rows could only refuse them; one that cannot flush refuses writes.
 func (p *picture) leadSound() *act {
 	for _, s := range p.status.Shards {
 		g := p.groups[s.Id]
-		if g.leader == "" || !p.damaged(g.leader, s) {
+		if g.leader == "" || !p.unfit(g.leader, s) {
 			continue
 		}
-		if to := p.successor(s, g, []string{g.leader}); to != "" && !p.damaged(to, s) {
+		if to := p.successor(s, g, []string{g.leader}); to != "" && !p.unfit(to, s) {
 			return changeGroup(s, g, to, shardpb.ChangeReplicasRequest_CHANGE_LEAD)
 		}
 	}

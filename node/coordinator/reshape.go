@@ -323,11 +323,14 @@ func (p *picture) rank(id string, led map[string]int) int {
 	return r
 }
 
-// standing is the rank of a node for one shard: whoever misses rows of it comes last.
+// standing is the rank of a node for one shard: whoever misses rows of it comes last, and whoever
+// cannot flush it before them.
 func (p *picture) standing(id string, s *metapb.Shard, led map[string]int) int {
 	r := p.rank(id, led)
 	if p.damaged(id, s) {
 		r += 1 << 22
+	} else if p.unfit(id, s) {
+		r += 1 << 21
 	}
 	return r
 }
