@@ -107,7 +107,7 @@ func (n *node) openShards(memory int64) error {
 				ID: o.ID, Incarnation: o.Incarnation, Dir: o.Dir, NodeID: n.data.nodeID, Bootstrap: o.Bootstrap, Founders: o.Founders,
 				Transport: transport, Peers: n.nodes.Dial, Fetch: fetch,
 				FlushBytes: int64(n.cfg.Shard.FlushBytes), FlushAge: n.cfg.Shard.FlushAge,
-				Pool: pool, Budget: budget, Compaction: compactions, TTL: ttl, Agreed: n.clocks.Agreed, Seen: n.clocks.Seen(),
+				Pool: pool, Budget: budget, Compaction: compactions, TTL: ttl, Agreed: n.clocks.Agreed, Seen: n.clocks.Seen(), ClusterVersion: n.meta.ClusterVersion,
 				LogDeadline: n.cfg.Disk.WriteDeadline, Space: n.disk.space, DiskFull: n.disk.found,
 				Logger: n.log, Registerer: n.registry, FailStop: n.failStop,
 			})

@@ -125,6 +125,7 @@ func (s *Shard) applyWrites(index, term uint64, e *entry, ready []decoded) (*app
 	bytes := s.active.Bytes()
 	first := s.active.Empty()
 	rows := 0
+	s.state.keys.byUser = e.byUser
 	for i, b := range link {
 		defs = s.defineUpTo(defs, i)
 		s.state.note(&b.Header)

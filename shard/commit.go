@@ -8,6 +8,7 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
 	"cordwood/shard/memtable"
 )
 
@@ -77,7 +78,7 @@ func (s *Shard) commitLoop() {
 
 // propose puts a group of writes into the log as one entry and answers them.
 func (s *Shard) propose(group []*pending) {
-	e := entry{kind: kindWrite, time: s.entryTime(), writes: make([]entryWrite, len(group))}
+	e := entry{kind: kindWrite, time: s.entryTime(), writes: make([]entryWrite, len(group)), byUser: s.cfg.ClusterVersion() >= metapb.ProtocolKeyUsers}
 	size := entryHead + 16
 	for i, p := range group {
 		e.writes[i] = p.entryWrite

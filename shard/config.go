@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
+	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/shard/compaction"
 	"cordwood/shard/memtable"
@@ -110,6 +111,10 @@ type Config struct {
 	// known; see clock.go.
 	Seen time.Time
 
+	// ClusterVersion is the protocol version that all nodes understand (package metapb). It must not
+	// block. The default value returns the newest one.
+	ClusterVersion func() uint32
+
 	// FS holds the manifest and the segments; the log is on the real one. The default
 	// value is vfs.OS.
 	FS vfs.FS
@@ -169,6 +174,9 @@ func (c Config) withDefaults() Config {
 	c.LogDeadline = or(c.LogDeadline, 10*time.Second)
 	if c.Space == nil {
 		c.Space = func() Space { return SpaceOK }
+	}
+	if c.ClusterVersion == nil {
+		c.ClusterVersion = func() uint32 { return metapb.MaxProtocol }
 	}
 	if c.Pool == nil {
 		c.Pool = &memtable.Pool{}

@@ -19,6 +19,8 @@ const (
 	kindDropTable = 2
 	kindDefine    = 3
 	kindExpire    = 4
+	// kindWriteByUser is kindWrite, and keys are forgotten by users.
+	kindWriteByUser = 5
 
 	// entryHead bytes begin an entry: version, kind, checksum, time, lengths.
 	entryHead = 24
@@ -32,6 +34,8 @@ type entry struct {
 	// time is the leader's clock when it proposed the entry, in nanoseconds since 1970.
 	time   int64
 	writes []entryWrite
+	// byUser has the shares of users count if there are too many keys to be remembered.
+	byUser bool
 	// tableID is the table of a kindDropTable.
 	tableID uint64
 	// tables are the encoded definitions of a kindDefine.
@@ -100,6 +104,9 @@ func appendEntry(dst []byte, e *entry) []byte {
 	}
 	head := dst[at:]
 	head[0], head[1] = entryVersion, e.kind
+	if e.kind == kindWrite && e.byUser {
+		head[1] = kindWriteByUser
+	}
 	binary.LittleEndian.PutUint64(head[8:], uint64(e.time))
 	binary.LittleEndian.PutUint32(head[16:], uint32(meta))
 	binary.LittleEndian.PutUint32(head[20:], uint32(len(head)-entryHead-meta))
@@ -137,7 +144,7 @@ func decodeEntry(b []byte) (*entry, error) {
 	if want, got := entryCRC(b, int(meta)), binary.LittleEndian.Uint32(b[4:]); want != got {
 		return nil, fmt.Errorf("log entry: checksum is %08x, want %08x", got, want)
 	}
-	e := &entry{kind: b[1], time: int64(binary.LittleEndian.Uint64(b[8:]))}
+	e := &entry{kind: b[1], byUser: b[1] == kindWriteByUser, time: int64(binary.LittleEndian.Uint64(b[8:]))}
 	r := entryReader{meta: b[entryHead : entryHead+meta], body: b[entryHead+meta:]}
 	switch e.kind {
 	case kindDropTable:
@@ -149,7 +156,8 @@ func decodeEntry(b []byte) (*entry, error) {
 		for i := range e.cutoffs {
 			e.cutoffs[i] = cutoff{r.uvarint(), r.varint()}
 		}
-	case kindWrite:
+	case kindWrite, kindWriteByUser:
+		e.kind = kindWrite
 		e.writes = make([]entryWrite, r.count())
 		for i := range e.writes {
 			e.writes[i] = r.write()

@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"cmp"
+	"container/heap"
 	"time"
 
 	"cordwood/proto/column"
@@ -12,25 +14,51 @@ import (
 // request again, by whichever router, sends the same ids. column.KeyedSession tells them.
 const (
 	// keyTTL is how long, by the replicated clock, such a batch is remembered, and maxKeys
-	// how many are: beyond it the oldest one is forgotten. They are part of the replicated
-	// rules: a change needs a new entry version.
+	// how many are. Beyond it one is forgotten: the oldest of the user who has most of them, so that
+	// nobody shortens the time of others, or, after an entry that does not say so, the oldest of
+	// all. They are part of the replicated rules: a change needs a new kind of entry.
 	keyTTL  = 15 * time.Minute
 	maxKeys = 200_000
 )
 
 // keyWindow remembers which batches with a key were appended.
 type keyWindow struct {
-	ids map[batchID]struct{}
+	// byUser has the user with the most batches forget one, if there are too many.
+	byUser bool
+	max    int // maxKeys, unless a test sets it
+	ids    map[batchID]struct{}
 	// bodies has, for each session in ids, what the newest of its batches says of the body.
 	bodies map[uint64]uint32
-	// queue has the ids in the order in which they were appended, from head on: their
-	// times ascend, because the clock never goes back.
-	queue []manifest.Key
-	head  int
+	// keys are linked in the order in which they were appended, by all and by each user: their
+	// times ascend, because the clock never goes back. free are the places that are not used.
+	keys        []linkedKey
+	free        []int32
+	first, last int32
+	users       map[uint16]*userKeys
+	most        mostKeys
+}
+
+// linkedKey is a batch, with the places of its neighbours, and of the next one of its user; none: there is none.
+type linkedKey struct {
+	manifest.Key
+	before, after, next int32
+}
+
+const none = -1
+
+// userKeys are the batches of the users with one hash.
+type userKeys struct {
+	user        uint16
+	first, last int32
+	count       int
+	at          int // in the heap
 }
 
 func newKeyWindow(stored []manifest.Key) *keyWindow {
-	w := &keyWindow{ids: make(map[batchID]struct{}, len(stored)), bodies: make(map[uint64]uint32, len(stored))}
+	w := &keyWindow{
+		max: maxKeys, ids: make(map[batchID]struct{}, len(stored)), bodies: make(map[uint64]uint32, len(stored)), keys: make([]linkedKey, 0, len(stored)),
+		users: map[uint16]*userKeys{}, first: none, last: none,
+	}
 	for _, k := range stored {
 		w.add(batchID{k.Session, k.Seq}, k.At)
 	}
@@ -54,40 +82,125 @@ func (w *keyWindow) add(id batchID, now int64) {
 	if w.has(id) {
 		return
 	}
-	if w.len() >= maxKeys {
-		w.pop()
+	switch {
+	case w.len() < w.max:
+	case w.byUser:
+		w.forget(w.most[0])
+	default:
+		w.forgetOldest()
 	}
 	w.ids[id] = struct{}{}
 	w.bodies[id.session] = column.KeyedBody(id.seq)
-	w.queue = append(w.queue, manifest.Key{Session: id.session, Seq: id.seq, At: now})
+	at := w.place()
+	w.keys[at] = linkedKey{manifest.Key{Session: id.session, Seq: id.seq, At: now}, w.last, none, none}
+	if w.last == none {
+		w.first = at
+	} else {
+		w.keys[w.last].after = at
+	}
+	w.last = at
+	user := column.KeyedUser(id.session)
+	u := w.users[user]
+	if u == nil {
+		u = &userKeys{user: user, first: at, last: at}
+		w.users[user] = u
+		heap.Push(&w.most, u)
+	} else {
+		w.keys[u.last].next, u.last = at, at
+	}
+	u.count++
+	heap.Fix(&w.most, u.at)
+}
+
+// place is where another key may be put.
+func (w *keyWindow) place() int32 {
+	if n := len(w.free); n > 0 {
+		at := w.free[n-1]
+		w.free = w.free[:n-1]
+		return at
+	}
+	w.keys = append(w.keys, linkedKey{})
+	return int32(len(w.keys) - 1) //nolint:gosec // at most max
 }
 
 // age forgets what is too old at a time of the replicated clock.
 func (w *keyWindow) age(now int64) {
-	for w.len() > 0 && now-w.queue[w.head].At > int64(keyTTL) {
-		w.pop()
+	for w.first != none && now-w.keys[w.first].At > int64(keyTTL) {
+		w.forgetOldest()
 	}
 }
 
-func (w *keyWindow) len() int { return len(w.queue) - w.head }
+func (w *keyWindow) len() int { return len(w.ids) }
 
-// pop forgets the oldest batch.
-func (w *keyWindow) pop() {
-	k := &w.queue[w.head]
+// forgetOldest forgets the oldest batch of all.
+func (w *keyWindow) forgetOldest() { w.forget(w.users[column.KeyedUser(w.keys[w.first].Session)]) }
+
+// forget forgets the oldest batch of a user.
+func (w *keyWindow) forget(u *userKeys) {
+	at := u.first
+	k := &w.keys[at]
 	delete(w.ids, batchID{k.Session, k.Seq})
 	if w.bodies[k.Session] == column.KeyedBody(k.Seq) {
 		delete(w.bodies, k.Session)
 	}
-	w.head++
-	if w.head > 1024 && w.head > len(w.queue)/2 {
-		w.queue = append(w.queue[:0], w.queue[w.head:]...)
-		w.head = 0
+	if k.before == none {
+		w.first = k.after
+	} else {
+		w.keys[k.before].after = k.after
 	}
+	if k.after == none {
+		w.last = k.before
+	} else {
+		w.keys[k.after].before = k.before
+	}
+	w.free = append(w.free, at)
+	u.first = k.next
+	if u.count--; u.count > 0 {
+		heap.Fix(&w.most, u.at)
+		return
+	}
+	heap.Remove(&w.most, u.at)
+	delete(w.users, u.user)
 }
 
 // stored returns the window as the manifest keeps it.
 func (w *keyWindow) stored() []manifest.Key {
-	return append([]manifest.Key(nil), w.queue[w.head:]...)
+	out := make([]manifest.Key, 0, w.len())
+	for at := w.first; at != none; at = w.keys[at].after {
+		out = append(out, w.keys[at].Key)
+	}
+	return out
+}
+
+// mostKeys is a heap of users, the one with the most batches first, the lowest hash among equals:
+// which one that is must not depend on how they came here.
+type mostKeys []*userKeys
+
+func (h mostKeys) Len() int { return len(h) }
+
+func (h mostKeys) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(h[j].count, h[i].count), cmp.Compare(h[i].user, h[j].user)) < 0
+}
+
+func (h mostKeys) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].at, h[j].at = i, j
+}
+
+// Push and Pop are container/heap's.
+
+func (h *mostKeys) Push(x any) {
+	u := x.(*userKeys) //nolint:errcheck,forcetypeassert // add pushes nothing else
+	u.at = len(*h)
+	*h = append(*h, u)
+}
+
+func (h *mostKeys) Pop() any {
+	last := len(*h) - 1
+	u := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return u
 }
 
 // keyed tells whether a batch belongs to a request with a key.

@@ -1,10 +1,14 @@
 package shard
 
 import (
+	gocmp "cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +16,7 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
 	"cordwood/proto/schemapb"
 	"cordwood/shard/manifest"
 )
@@ -53,9 +58,115 @@ func TestKeysAreBounded(t *testing.T) {
 	if w.len() != maxKeys || len(w.ids) != maxKeys || w.has(batchID{column.KeyedBit, 4999}) || !w.has(batchID{column.KeyedBit, 5000}) {
 		t.Errorf("%d keys, %d ids, or not the oldest were forgotten", w.len(), len(w.ids))
 	}
-	if cap(w.queue) > 4*maxKeys {
-		t.Errorf("the queue keeps room for %d", cap(w.queue))
+	if cap(w.keys) > 2*maxKeys || cap(w.free) > 2*maxKeys {
+		t.Errorf("there are places for %d, of which %d are free", cap(w.keys), cap(w.free))
 	}
+}
+
+// TestKeysOfUsers has one user send 300 requests with a key a second, and others some: nobody else's
+// keys are forgotten before their time.
+func TestKeysOfUsers(t *testing.T) {
+	for _, byUser := range []bool{true, false} {
+		w := newKeyWindow(nil)
+		w.byUser = byUser
+		second := int64(time.Second)
+		for at := range int64(20 * 60) {
+			w.age(at * second)
+			for i := range uint64(300) {
+				w.add(batchID{column.KeyedByUser(rand.Uint64(), 7), i}, at*second)
+			}
+			for user := range uint16(20) {
+				w.add(batchID{column.KeyedByUser(uint64(at), 100+user), 1}, at*second) //nolint:gosec // small
+			}
+		}
+		lost := 0
+		for at := int64(20*60 - 900); at < 20*60; at++ {
+			for user := range uint16(20) {
+				if !w.has(batchID{column.KeyedByUser(uint64(at), 100+user), 1}) { //nolint:gosec // small
+					lost++
+				}
+			}
+		}
+		if byUser != (lost == 0) {
+			t.Errorf("by users %t: %d keys of the last 15 minutes are lost", byUser, lost)
+		}
+		if w.len() != maxKeys {
+			t.Errorf("%d keys", w.len())
+		}
+	}
+}
+
+// TestKeysOfUsersModel compares the window with a plain list, through the manifest's form too.
+func TestKeysOfUsersModel(t *testing.T) {
+	seed := rand.Uint64()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	const most = 50
+	w := newKeyWindow(nil)
+	w.max = most
+	var model []manifest.Key
+	now := int64(1e18)
+	for step := range 50_000 {
+		now += rng.Int64N(int64(40 * time.Second))
+		w.age(now)
+		for len(model) > 0 && now-model[0].At > int64(keyTTL) {
+			model = model[1:]
+		}
+		w.byUser = rng.IntN(10) > 0
+		k := manifest.Key{Session: column.KeyedByUser(rng.Uint64N(40), uint16(rng.ExpFloat64()*2)), Seq: rng.Uint64N(3), At: now} //nolint:gosec // small
+		if !slices.ContainsFunc(model, func(m manifest.Key) bool { return m.Session == k.Session && m.Seq == k.Seq }) {
+			if len(model) == most {
+				model = slices.Delete(model, forgotten(model, w.byUser), forgotten(model, w.byUser)+1)
+			}
+			model = append(model, k)
+		}
+		w.add(batchID{k.Session, k.Seq}, k.At)
+		if diff := cmp.Diff(model, w.stored()); diff != "" {
+			t.Fatalf("seed %d, step %d: %s", seed, step, diff)
+		}
+		if step%97 == 0 {
+			w = newKeyWindow(w.stored())
+			w.max = most
+		}
+	}
+}
+
+// forgotten is the place of the key that goes.
+func forgotten(keys []manifest.Key, byUser bool) int {
+	if !byUser {
+		return 0
+	}
+	count := map[uint16]int{}
+	for _, k := range keys {
+		count[column.KeyedUser(k.Session)]++
+	}
+	most := slices.MinFunc(slices.Collect(maps.Keys(count)), func(a, b uint16) int {
+		return gocmp.Or(gocmp.Compare(count[b], count[a]), gocmp.Compare(a, b))
+	})
+	return slices.IndexFunc(keys, func(k manifest.Key) bool { return column.KeyedUser(k.Session) == most })
+}
+
+// TestKeysByUserSince: entries say how keys are forgotten, once all nodes know that.
+func TestKeysByUserSince(t *testing.T) {
+	var version atomic.Uint32
+	version.Store(metapb.ProtocolKeyUsers - 1)
+	cfg := testConfig(t)
+	cfg.ClusterVersion = version.Load
+	s := openShard(t, cfg)
+	see := func(want bool) {
+		t.Helper()
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		if s.state.keys.byUser != want {
+			t.Errorf("by users: %t, want %t", s.state.keys.byUser, want)
+		}
+	}
+	s.mustPut(batch(head(1, 9, 1), "x"))
+	see(false)
+	version.Store(metapb.ProtocolKeyUsers)
+	s.mustPut(batch(head(1, 9, 2), "y"))
+	see(true)
+	s = s.reopen()
+	see(true)
 }
 
 // TestKeys: a batch of a request with a key is appended once, also when the shard was

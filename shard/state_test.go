@@ -130,9 +130,10 @@ func goldenEntries(t testing.TB) map[string]*entry {
 			{tables: [][]byte{table}, batches: [][]byte{[]byte("first batch"), {}}},
 			{batches: [][]byte{[]byte("second")}},
 		}},
-		"v1-drop.entry":   {kind: kindDropTable, time: -5, tableID: 1 << 40},
-		"v1-define.entry": {kind: kindDefine, time: 7, tables: [][]byte{table, table}},
-		"v1-expire.entry": {kind: kindExpire, time: 8, cutoffs: []cutoff{{1 << 40, -3}, {2, 1 << 62}}},
+		"v1-drop.entry":          {kind: kindDropTable, time: -5, tableID: 1 << 40},
+		"v1-define.entry":        {kind: kindDefine, time: 7, tables: [][]byte{table, table}},
+		"v1-write-by-user.entry": {kind: kindWrite, byUser: true, time: 9, writes: []entryWrite{{batches: [][]byte{[]byte("batch")}}}},
+		"v1-expire.entry":        {kind: kindExpire, time: 8, cutoffs: []cutoff{{1 << 40, -3}, {2, 1 << 62}}},
 	}
 }
 

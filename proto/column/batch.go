@@ -47,6 +47,17 @@ const KeyedBit = 1 << 63
 // KeyedSession tells whether a session is part of the hash of a request's key.
 func KeyedSession(session uint64) bool { return session&KeyedBit != 0 }
 
+// KeyedByUser is the session of a batch that belongs to a request with a key: of its 63 bits of a hash of
+// the key the upper 16 are of the user's name instead, so that a shard can tell users apart.
+func KeyedByUser(key uint64, user uint16) uint64 {
+	return KeyedBit | uint64(user)<<keyedUserAt | key&(1<<keyedUserAt-1)
+}
+
+const keyedUserAt = 47
+
+// KeyedUser is the part of a session that KeyedByUser took of the user.
+func KeyedUser(session uint64) uint16 { return uint16(session >> keyedUserAt & 0xffff) } //nolint:gosec // 16 bits
+
 // KeyedSeq is the sequence number of a batch whose session is the hash of a request's key
 // without its body: it begins with the hash of that.
 func KeyedSeq(body uint64, rest uint32) uint64 { return body>>32<<32 | uint64(rest) }

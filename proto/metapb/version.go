@@ -12,11 +12,13 @@ package metapb
 //	4  tables that merge rows get other shards, and are spread
 //	5  column batches that are packed in more ways
 //	6  ids of batches that tell the body of a request with a key
+//	7  ids of batches that tell the user of a request with a key; each user has a share of the keys that a
+//	   shard remembers; the history of a table that is handed over is kept by its length
 const (
 	// MinProtocol is the oldest version that this program understands.
 	MinProtocol = 1
 	// MaxProtocol is the newest one.
-	MaxProtocol = 6
+	MaxProtocol = 7
 	// ProtocolCluster is the version that brought clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolAnew is the version that lets shards be made anew when their rows are lost.
@@ -28,4 +30,10 @@ const (
 	// ProtocolKeyBodies is the version from which on the id of a batch of a request with a key
 	// has the hash of the body apart from that of the key.
 	ProtocolKeyBodies = 6
+	// ProtocolKeyUsers is the version from which on the id of a batch of a request with a key tells the user,
+	// and shards share the keys that they remember among users.
+	ProtocolKeyUsers = 7
+	// ProtocolHandoffHistory is the version from which on the shards that handed a table over are
+	// remembered by how many came after them, and not by times of different clocks.
+	ProtocolHandoffHistory = 7
 )

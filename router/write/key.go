@@ -28,6 +28,22 @@ type Key struct {
 	// Body is a hash of the request's body, not 0: another body under the same key is refused.
 	// 0: nobody looks.
 	Body uint64
+	// byUser has the session tell the user.
+	byUser bool
+}
+
+// userHash is what a session tells of the user.
+func (k Key) userHash() uint16 {
+	sum := sha256.Sum256([]byte("cordwood user " + k.User))
+	return binary.BigEndian.Uint16(sum[:])
+}
+
+// session is the session of the batches whose key has a hash.
+func (k Key) session(hash uint64) uint64 {
+	if k.byUser {
+		return column.KeyedByUser(hash, k.userHash())
+	}
+	return hash | column.KeyedBit
 }
 
 // keysSince is the cluster version from which on shards know keys.
@@ -75,9 +91,9 @@ func (k Key) id(table uint64, nth, from, to int, path uint64) batchID {
 	sum := sha256.Sum256(b)
 	if k.Body != 0 {
 		end := sha256.Sum256(binary.BigEndian.AppendUint64(b, uint64(to)))
-		return batchID{binary.BigEndian.Uint64(sum[:]) | column.KeyedBit, column.KeyedSeq(k.Body, binary.BigEndian.Uint32(end[:]))}
+		return batchID{k.session(binary.BigEndian.Uint64(sum[:])), column.KeyedSeq(k.Body, binary.BigEndian.Uint32(end[:]))}
 	}
-	return batchID{binary.BigEndian.Uint64(sum[:]) | column.KeyedBit, binary.BigEndian.Uint64(sum[8:])}
+	return batchID{k.session(binary.BigEndian.Uint64(sum[:])), binary.BigEndian.Uint64(sum[8:])}
 }
 
 // keyShard is the one of a table's shards that takes a job of a request with a key: every router

@@ -2,6 +2,7 @@ package write
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -55,6 +56,30 @@ func TestKeyIdentityWithBody(t *testing.T) {
 		if c.session == a.session {
 			t.Errorf("%s: the same session", name)
 		}
+	}
+}
+
+// TestKeyIdentityByUser: the session tells the user, and is the same for nobody else.
+func TestKeyIdentityByUser(t *testing.T) {
+	id := func(k Key) batchID { return k.id(5, 0, 0, 10, 0) }
+	a := id(Key{Text: "k", User: "u", Body: 1 << 40, byUser: true})
+	b := id(Key{Text: "l", User: "u", Body: 1 << 40, byUser: true})
+	c := id(Key{Text: "k", User: "v", Body: 1 << 40, byUser: true})
+	if a.session&column.KeyedBit == 0 || column.KeyedUser(a.session) != column.KeyedUser(b.session) || a.session == b.session {
+		t.Errorf("%x and %x of one user", a, b)
+	}
+	if column.KeyedUser(a.session) == column.KeyedUser(c.session) || a.session<<17 == c.session<<17 {
+		t.Errorf("%x and %x of two users", a, c)
+	}
+	m, s := newFakeMeta(), &fakeShards{}
+	for _, version := range []uint32{metapb.ProtocolKeyUsers - 1, metapb.ProtocolKeyUsers} {
+		w := newWriter(t, m, s, func(c *Config) { c.ClusterVersion = func() uint32 { return version } })
+		if _, err := w.WriteKeyed(t.Context(), output(rows("a", 1)), Key{Text: fmt.Sprint(version), User: "u", Body: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(s.got) != 2 || column.KeyedUser(s.got[0].batch.Session) == column.KeyedUser(a.session) || column.KeyedUser(s.got[1].batch.Session) != column.KeyedUser(a.session) {
+		t.Errorf("batches %+v", s.got)
 	}
 }
 

@@ -164,7 +164,7 @@ func (w *Writer) Write(ctx context.Context, out *pipeline.Output) (Result, error
 
 // WriteKeyed is Write of a request that its client calls by a key: rows that were stored
 // when it was sent before, by whichever router, are left out, and count as stored. Shards
-// remember keys for 15 minutes, and each the last 200,000 batches. A *PartialError, and
+// remember keys for 15 minutes, and each 200,000 batches: beyond that the user with the most loses the oldest. A *PartialError, and
 // an error of reason errs.OutcomeUnknown, are mended by sending the request again.
 //
 // The same key with another body is an error of status 422, and nothing is stored, as long as
@@ -184,6 +184,7 @@ func (w *Writer) WriteKeyed(ctx context.Context, out *pipeline.Output, key Key) 
 	if w.cfg.ClusterVersion() < bodiesSince {
 		key.Body = 0
 	}
+	key.byUser = key != (Key{}) && w.cfg.ClusterVersion() >= metapb.ProtocolKeyUsers
 	for round := 1; ; round++ {
 		if err := w.ensure(ctx, req); err != nil {
 			return Result{}, w.fail(req, err)
