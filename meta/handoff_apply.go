@@ -22,9 +22,14 @@ import (
 // A copy that was begun and not finished has an id that is dropped in the end, as that of
 // a table is: whoever still writes into it is refused, and its rows are removed.
 
-// keyHistory is how long shards that have handed a table over are remembered: for longer
-// than requests with a key may be repeated.
-const keyHistory = 2 * time.Hour
+// Shards that have handed a table over are remembered, since they know the requests with a key that
+// they took. keptHistory is how many placements are: far more than a table has while such requests may be
+// repeated, as each handoff copies all rows. Before protocol version 7 it was those of the last
+// keyHistory, by the clocks of whoever proposed each step.
+const (
+	keptHistory = 16
+	keyHistory  = 2 * time.Hour
+)
 
 // applyHandoff is the steps of PlaceTable but the one without a name.
 func applyHandoff(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) (*metapb.Result, error) {
@@ -143,8 +148,10 @@ func finishHandoff(tx *catalog.Tx, t *schemapb.Table, now int64, c *change) (*me
 	}
 	closed := t.Placement[len(t.Placement)-1]
 	var history []*schemapb.Placement
-	for i, p := range t.Placement[:len(t.Placement)-1] {
-		if until := t.Placement[i+1].SinceUnixNano; now-until <= int64(keyHistory) {
+	former := t.Placement[:len(t.Placement)-1]
+	byLength := tx.ClusterVersion() >= metapb.ProtocolHandoffHistory
+	for i, p := range former {
+		if byLength && i >= len(former)-keptHistory || !byLength && now-t.Placement[i+1].SinceUnixNano <= int64(keyHistory) {
 			p.Handed = true
 			history = append(history, p)
 		}

@@ -54,8 +54,41 @@ const bodiesSince = metapb.ProtocolKeyBodies
 
 // keyMemory is for how long after a table's writes went elsewhere the shards of before are
 // asked for keys: for as long as they remember them, and as much again, because their
-// clock may go behind ours.
-const keyMemory = 30 * time.Minute
+// clock may go behind ours. It counts from when this writer saw the new epoch first, by the monotonic clock:
+// the time in the table is that of another node's clock. That alone counts from pastClocks on,
+// since nodes whose clocks differ by more than a day do not talk to each other.
+const (
+	keyMemory  = 30 * time.Minute
+	pastClocks = 25 * time.Hour
+)
+
+// epochs remembers since when a writer has known epochs of tables.
+type epochs struct {
+	mu    sync.Mutex // guards since
+	since map[tableEpoch]time.Time
+}
+
+type tableEpoch struct {
+	table uint64 // by its first id
+	epoch uint32
+}
+
+// maxEpochs bounds what epochs remembers; what is forgotten counts as seen first when it is seen again.
+const maxEpochs = 10_000
+
+// known tells for how long an epoch has been known.
+func (e *epochs) known(x tableEpoch, now time.Time) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	since, ok := e.since[x]
+	if !ok {
+		if e.since == nil || len(e.since) >= maxEpochs {
+			e.since = map[tableEpoch]time.Time{}
+		}
+		e.since[x], since = now, now
+	}
+	return now.Sub(since)
+}
 
 // batchID is the identity of a batch.
 type batchID struct{ session, seq uint64 }
@@ -128,11 +161,12 @@ func (r *request) identify(key Key) {
 
 // earlier lists the shards that took a table's writes so short a time ago that they may
 // have rows of a request that is sent again, and do not take them now.
-func earlier(t *schema.Table, now time.Time) []uint32 {
+func (e *epochs) earlier(t *schema.Table, now time.Time) []uint32 {
 	var out []uint32
 	present := t.Writable()
 	for i := 0; i+1 < len(t.Placement); i++ {
-		if until := t.Placement[i+1].Since; until == 0 || now.Sub(time.Unix(0, until)) > keyMemory {
+		next := &t.Placement[i+1]
+		if next.Since == 0 || now.Sub(time.Unix(0, next.Since)) > pastClocks || e.known(tableEpoch{t.Origin(), next.Epoch}, now) > keyMemory {
 			continue
 		}
 		for _, id := range t.Placement[i].Shards() {
@@ -189,7 +223,7 @@ func (w *Writer) recall(ctx context.Context, req *request) error {
 		if t.discarded() {
 			continue
 		}
-		for _, shard := range earlier(t.table, now) {
+		for _, shard := range w.epochs.earlier(t.table, now) {
 			for _, j := range t.jobs {
 				if !j.acked && j.shard != shard {
 					byShard[shard] = append(byShard[shard], j)

@@ -83,6 +83,34 @@ func TestKeyIdentityByUser(t *testing.T) {
 	}
 }
 
+// TestEarlierByOtherClocks: the shards of before are asked for half an hour after a writer has seen that they were
+// left, whatever the clock of who moved the table said; long ago they are not.
+func TestEarlierByOtherClocks(t *testing.T) {
+	now := time.Now()
+	at := func(skew time.Duration) *schema.Table {
+		return &schema.Table{ID: 5, Placement: []schema.Placement{{Epoch: 1, ShardID: 1}, {Epoch: 2, ShardID: 2, Since: now.Add(skew).UnixNano()}}}
+	}
+	for _, skew := range []time.Duration{-20 * time.Hour, -time.Hour, 0, time.Hour, 20 * time.Hour} {
+		var e epochs
+		for passed, asked := range map[time.Duration]bool{0: true, 29 * time.Minute: true, 31 * time.Minute: false} {
+			e.known(tableEpoch{5, 2}, now)
+			if got := e.earlier(at(skew), now.Add(passed)); slices.Equal(got, []uint32{1}) != asked || len(got) > 1 {
+				t.Errorf("a clock that is off by %s, after %s: %v", skew, passed, got)
+			}
+		}
+	}
+	var e epochs
+	if got := e.earlier(at(-26*time.Hour), now); got != nil {
+		t.Errorf("a day after: %v", got)
+	}
+	for i := range uint32(3 * maxEpochs) {
+		e.known(tableEpoch{5, i}, now)
+	}
+	if len(e.since) > maxEpochs {
+		t.Errorf("%d epochs are remembered", len(e.since))
+	}
+}
+
 // TestAnswersAreHonest: what may have been stored is said to, and who was only late is told
 // when to come back.
 func TestAnswersAreHonest(t *testing.T) {
@@ -184,7 +212,7 @@ func TestKeyedRequestAcrossAMove(t *testing.T) {
 	}
 
 	long := *old
-	long.Placement = append(slices.Clone(old.Placement), schema.Placement{Epoch: 2, ShardID: 2, Since: time.Now().Add(-time.Hour).UnixNano()})
+	long.Placement = append(slices.Clone(old.Placement), schema.Placement{Epoch: 2, ShardID: 2, Since: time.Now().Add(-26 * time.Hour).UnixNano()})
 	m.put(&long)
 	s.checks = 0
 	if _, err := w.WriteKeyed(t.Context(), output(rows("a", 5)), Key{Text: "a third"}); err != nil || s.checks != 0 {

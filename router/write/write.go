@@ -130,6 +130,7 @@ type Writer struct {
 	partitions partitions
 	schemas    schemas
 	seals      sealed
+	epochs     epochs
 }
 
 // New returns a Writer. Meta and Shards must be set.
