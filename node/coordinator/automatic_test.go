@@ -222,12 +222,14 @@ func TestPairIsUndone(t *testing.T) {
 		w.shards[1].Learners = []string{"b"}
 		w.groups[1].voters = []string{"a", "b"}
 	}), nil, nil)
-	op := &metapb.Operation{Id: 1, Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "b", Step: stepPromote, Notes: map[string]string{notePromoted: fmt.Sprint(time.Unix(969, 0).UnixNano())}}
+	op := &metapb.Operation{Id: 1, Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "b", Step: stepPromote, Notes: map[string]string{notePromoted: fmt.Sprint(time.Unix(5000, 0).UnixNano())}} // by another clock
+	p.paired = map[uint64]time.Duration{1: 31 * time.Second}
 	d := decide(p, op)
 	if d.notes[noteUndo] == "" || !strings.Contains(d.reason, "two voters must not stay") {
 		t.Errorf("decision %+v", d)
 	}
-	op.Notes[notePromoted] = fmt.Sprint(time.Unix(971, 0).UnixNano())
+	op.Notes[notePromoted] = "1"
+	p.paired[1] = 29 * time.Second
 	if d := decide(p, op); d.step != stepRecord || d.do == nil {
 		t.Errorf("before the limit: %+v", d)
 	}

@@ -20,6 +20,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -218,9 +219,9 @@ type leading struct {
 	copies   map[uint64]map[uint32]copying // by id of the copy
 	meter    *meter
 	hotSince map[uint64]time.Time
-	// closedSince and unchangedSince are when this leader saw first that a table is closed in its
-	// epoch, and a version of an operation.
-	closedSince, unchangedSince map[version]time.Time
+	// closedSince, unchangedSince and pairedSince are when this leader saw first that a table is closed in its
+	// epoch, a version of an operation, and that it has promoted a second voter.
+	closedSince, unchangedSince, pairedSince map[version]time.Time
 
 	began       time.Time
 	nodes       string // that hold shards and answer, as one text
@@ -344,6 +345,13 @@ func (l *leading) picture(status *metapb.StatusResponse) *picture {
 	p.unchanged, l.unchangedSince = ages(now, l.unchangedSince, func(yield func(version) bool) {
 		for _, op := range p.running() {
 			if !yield(version{op.Id, op.Version}) {
+				return
+			}
+		}
+	})
+	p.paired, l.pairedSince = ages(now, l.pairedSince, func(yield func(version) bool) {
+		for _, op := range p.running() {
+			if at, err := strconv.ParseInt(op.Notes[notePromoted], 10, 64); err == nil && !yield(version{op.Id, uint32(at / int64(time.Millisecond))}) { //nolint:gosec // to tell promotions apart
 				return
 			}
 		}

@@ -34,6 +34,8 @@ type picture struct {
 	// closed is for how long tables have been closed, and unchanged for how long operations have been as
 	// they are; at least, since a new leader begins anew.
 	closed, unchanged map[uint64]time.Duration
+	// paired is for how long shards of one replica have had two voters because of an operation.
+	paired map[uint64]time.Duration
 	// trusting takes nodes that are not heard of yet for alive: for what is shown, in which
 	// the first second of a new leader is not to look like the loss of everything. What is
 	// decided waits instead.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"cordwood/proto/metapb"
 	"cordwood/proto/shardpb"
@@ -244,7 +243,7 @@ func (p *picture) promote(op *metapb.Operation, s *metapb.Shard, g *group, adds,
 		}
 		return d.progress(g.bytes, g.bytes), true
 	}
-	if since, err := strconv.ParseInt(op.Notes[notePromoted], 10, 64); err == nil && single && undoable && p.now.Sub(time.Unix(0, since)) > p.cfg.PairLimit {
+	if single && undoable && p.paired[op.Id] > p.cfg.PairLimit {
 		return begin(fmt.Sprintf("the replica on node %s could not be given up within %v, and two voters must not stay", p.name(drops[0]), p.cfg.PairLimit)), true
 	}
 	for _, id := range adds {
