@@ -164,10 +164,11 @@ func TestReadFlags(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query = r.URL.Query().Encode()
 		w.Header().Set("X-Svc-Partial", "shard 3: no leader")
+		w.Header().Add("X-Svc-Warnings", "the table merges rows")
 	}))
 	defer s.Close()
 	_, errOut, err := execute(t, "", "sql", "SELECT 1", "--server", s.URL, "--consistency", "any", "--max-staleness", "1m", "--allow-partial")
-	if err != nil || query != "allow_partial=true&consistency=any&db=public&format=table&max_staleness=1m" || !strings.Contains(errOut, "without: shard 3: no leader") {
+	if err != nil || query != "allow_partial=true&consistency=any&db=public&format=table&max_staleness=1m" || !strings.Contains(errOut, "without: shard 3: no leader") || !strings.Contains(errOut, "warning: the table merges rows\n") {
 		t.Errorf("%v, %q, %q", err, query, errOut)
 	}
 	for _, args := range [][]string{{"--consistency", "strong"}, {"--max-staleness", "1m"}, {"--consistency", "any", "--max-staleness", "soon"}, {"--idempotency-key", strings.Repeat("k", 300)}} {
