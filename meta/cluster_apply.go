@@ -111,3 +111,30 @@ func applySetSettings(tx *catalog.Tx, s *metapb.SetSettings, c *change) (*metapb
 	c.Settings = s.Settings
 	return &metapb.Result{}, tx.SetSettings(s.Settings)
 }
+
+// applyRaiseCounters sees to it that no id is given twice.
+func applyRaiseCounters(tx *catalog.Tx, r *metapb.RaiseCounters, c *change) (*metapb.Result, error) {
+	if r.TableId > tx.LastTableID() {
+		if err := tx.RaiseTableID(r.TableId); err != nil {
+			return nil, err
+		}
+	}
+	if !r.Recovered {
+		return &metapb.Result{}, nil
+	}
+	nodes, err := tx.Nodes()
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range nodes { // they may have newer marks than this state has heard of
+		if n.Mark == nil {
+			continue
+		}
+		n.Mark = nil
+		if err := tx.PutNode(n); err != nil {
+			return nil, err
+		}
+		c.Nodes = append(c.Nodes, n)
+	}
+	return &metapb.Result{}, tx.RaiseCounters()
+}

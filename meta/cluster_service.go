@@ -67,6 +67,17 @@ func prepareSetSettings(s *metapb.SetSettings) error {
 	return checkWant(s.Settings.Replication)
 }
 
+// maxTableID is the highest id of a table that shards may say to have: what is above it is
+// damage, and would leave no ids.
+const maxTableID = 1 << 62
+
+func prepareRaiseCounters(r *metapb.RaiseCounters) error {
+	if r.TableId > maxTableID {
+		return errs.New(errs.InvalidArguments, "Raise the counters: no table has the id %d", r.TableId)
+	}
+	return nil
+}
+
 // minVersion is the version of the cluster that a command needs. What is new in a version
 // is refused before, because members that do not know it would halt.
 func minVersion(cmd *metapb.Command) uint32 {
@@ -74,6 +85,13 @@ func minVersion(cmd *metapb.Command) uint32 {
 		return metapb.ProtocolAnew
 	}
 	switch op := cmd.Op.(type) {
+	case *metapb.Command_RegisterNode:
+		if r := op.RegisterNode; r.GetNode().GetMark() != nil || len(r.GetEarlier()) > 0 || r.GetReadmit() {
+			return metapb.ProtocolMarks
+		}
+		return metapb.MinProtocol
+	case *metapb.Command_FoundShards, *metapb.Command_RaiseCounters:
+		return metapb.ProtocolMarks
 	case *metapb.Command_PlaceTable:
 		if op.PlaceTable.GetStep() != metapb.PlaceTable_STEP_UNSPECIFIED {
 			return metapb.ProtocolHandoff

@@ -148,3 +148,26 @@ func TestWatchSendsTheCluster(t *testing.T) {
 		t.Errorf("the changes are %v", sum)
 	}
 }
+
+// Marks, notes of founders and raised counters stay out of the log of clusters that do not know them.
+func TestVersionGateOfMarks(t *testing.T) {
+	m := mustOpen(t, Config{})
+	propose(t, m, fmt.Sprintf("bootstrap c1 shards=1 version=%d", metapb.ProtocolMarks-1))
+	propose(t, m, "node n1")
+	later := []string{"node n1 marks=1a", "node n1 readmit", "found n1 1", "raise lost", "raise table=7"}
+	before := m.Stats().AppliedIndex
+	for _, line := range later {
+		if got := propose(t, m, line); !strings.HasPrefix(got, "1001 ") {
+			t.Errorf("%s: %s, want a refusal", line, got)
+		}
+	}
+	if now := m.Stats().AppliedIndex; now != before {
+		t.Errorf("%d refused commands are in the log", now-before)
+	}
+	propose(t, m, fmt.Sprintf("version %d", metapb.ProtocolMarks))
+	for _, line := range later {
+		if got := propose(t, m, line); strings.HasPrefix(got, "1001 ") {
+			t.Errorf("%s: %s", line, got)
+		}
+	}
+}

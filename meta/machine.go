@@ -250,6 +250,10 @@ func dispatch(tx *catalog.Tx, cmd *metapb.Command, c *change) (*metapb.Result, e
 		return applyCreateShard(tx, op.CreateShard, c)
 	case *metapb.Command_ChangeShard:
 		return applyChangeShard(tx, op.ChangeShard, c)
+	case *metapb.Command_FoundShards:
+		return applyFoundShards(tx, op.FoundShards, c)
+	case *metapb.Command_RaiseCounters:
+		return applyRaiseCounters(tx, op.RaiseCounters, c)
 	case *metapb.Command_PlaceTable:
 		return applyPlaceTable(tx, op.PlaceTable, now, c)
 	case *metapb.Command_PutOperation:

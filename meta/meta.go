@@ -371,6 +371,10 @@ func prepare(cmd *metapb.Command) error {
 		return prepareCreateShard(op.CreateShard)
 	case *metapb.Command_ChangeShard:
 		return prepareChangeShard(op.ChangeShard)
+	case *metapb.Command_FoundShards:
+		return prepareFoundShards(op.FoundShards)
+	case *metapb.Command_RaiseCounters:
+		return prepareRaiseCounters(op.RaiseCounters)
 	case *metapb.Command_PlaceTable:
 		return preparePlaceTable(op.PlaceTable)
 	case *metapb.Command_PutOperation:

@@ -13,6 +13,7 @@ type metrics struct {
 
 	commands *prometheus.CounterVec
 	watches  prometheus.Gauge
+	refused  prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -25,7 +26,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "cordwood_meta_watches", Help: "Open watches of the metadata.",
 		}),
 	}
-	m.register(m.commands, m.watches)
+	m.refused = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "cordwood_meta_refused_nodes_total", Help: "Starts of nodes that the metadata group refused here: a data folder that is older than the cluster knows it, a removed node, a program that is too old.",
+	})
+	m.register(m.commands, m.watches, m.refused)
 	return m
 }
 

@@ -2,6 +2,7 @@ package meta
 
 import (
 	"slices"
+	"time"
 
 	"cordwood/meta/catalog"
 	"cordwood/proto/errs"
@@ -28,6 +29,11 @@ func applyRegisterNode(tx *catalog.Tx, r *metapb.RegisterNode, now int64, c *cha
 		return nil, errs.New(errs.InvalidArguments, "Node %s understands protocol versions %d to %d, and cluster %s uses version %d; start a program that understands it",
 			n.Id, max(n.MinProtocol, 1), knows(n), tx.ClusterID(), v)
 	}
+	if tx.NodeCount() > 1 { // else the metadata lie in the same folder
+		if err := checkFolder(had, r); err != nil {
+			return nil, err
+		}
+	}
 	n.RegisteredUnixNano, n.State = now, metapb.NodeState_NODE_STATE_UNSPECIFIED
 	if had != nil {
 		n.RegisteredUnixNano, n.State = had.RegisteredUnixNano, had.State
@@ -37,6 +43,25 @@ func applyRegisterNode(tx *catalog.Tx, r *metapb.RegisterNode, now int64, c *cha
 	}
 	c.Nodes = []*metapb.Node{n}
 	return &metapb.Result{ClusterId: tx.ClusterID()}, nil
+}
+
+// checkFolder refuses a node whose data folder is not the one that was registered last, but an
+// older copy of it, or another copy of the same. See metapb.FolderMark.
+func checkFolder(had *metapb.Node, r *metapb.RegisterNode) error {
+	known, mark := had.GetMark(), r.Node.Mark
+	switch {
+	case known == nil, r.Readmit && mark != nil:
+		return nil
+	case mark == nil:
+		return errs.New(errs.ShardNotReady, "Node %s did not say which mark its data folder has: its copy of the metadata is behind; try again", r.Node.Id).WithRetryAfter(time.Second)
+	case known.Refuses(mark, r.Earlier):
+		first := mark
+		if len(r.Earlier) > 0 {
+			first = r.Earlier[0]
+		}
+		return errs.New(errs.InvalidArguments, "%s", metapb.RefusedFolder(r.Node.Id, first, known))
+	}
+	return nil
 }
 
 // knows is the newest protocol version that a node understands. Those of before there

@@ -13,7 +13,11 @@ import (
 
 // Before the log: nodes and sessions.
 
-const maxRoles = 16
+const (
+	maxRoles = 16
+	// maxMarks is how many marks of its data folder a node may name: more than any keeps.
+	maxMarks = 256
+)
 
 func prepareRegisterNode(r *metapb.RegisterNode) error {
 	n := r.Node
@@ -30,6 +34,9 @@ func prepareRegisterNode(r *metapb.RegisterNode) error {
 		if err := checkText("node attribute", text, false); err != nil {
 			return err
 		}
+	}
+	if len(r.Earlier) > maxMarks {
+		return errs.New(errs.InvalidArguments, "Register node %s: %d marks of its data folder, at most %d are possible", n.Id, len(r.Earlier), maxMarks)
 	}
 	if n.MinProtocol > n.MaxProtocol {
 		return errs.New(errs.InvalidArguments, "Register node %s: its protocol versions are %d to %d", n.Id, n.MinProtocol, n.MaxProtocol)
@@ -50,6 +57,9 @@ func (m *Meta) register(ctx context.Context, cmd *metapb.Command, n *metapb.Node
 		return nil, errs.Wrap(errs.StorageUnavailable, err, "look for node %s", n.Id)
 	}
 	resp, err := m.log(ctx, cmd)
+	if err == nil {
+		m.noteRefused(n.Id, resp.Result)
+	}
 	if err != nil || known || resp.Result.GetErrorCode() != 0 {
 		return resp, err
 	}
@@ -59,6 +69,19 @@ func (m *Meta) register(ctx context.Context, cmd *metapb.Command, n *metapb.Node
 	}
 	m.cfg.Logger.Info("node joined", "name", n.Name, "node", n.Id, "addr", n.RpcAddr, "roles", strings.Join(n.Roles, ","), "from", from)
 	return resp, nil
+}
+
+// noteRefused remembers whether a node was refused, for the status of the cluster.
+func (m *Meta) noteRefused(node string, r *metapb.Result) {
+	text := ""
+	if r.GetErrorCode() == uint32(errs.InvalidArguments) {
+		text = r.ErrorMessage
+		m.cfg.Logger.Warn("a node was refused", "node", node, "reason", text)
+		m.metrics.refused.Inc()
+	}
+	if term, err := m.leadTerm(); err == nil {
+		m.reports.refuse(term, node, text)
+	}
 }
 
 func prepareRegisterSession(r *metapb.RegisterSession) error {

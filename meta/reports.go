@@ -30,6 +30,8 @@ type reports struct {
 type nodeReport struct {
 	report *metapb.ReportRequest
 	at     time.Time
+	// refused says why the node could not be registered; empty: it could, or did not try.
+	refused string
 }
 
 // What a report may hold.
@@ -58,7 +60,19 @@ func (r *reports) add(term uint64, req *metapb.ReportRequest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.listen(term)
-	r.nodes[req.NodeId] = nodeReport{req, r.heard}
+	n := r.nodes[req.NodeId]
+	n.report, n.at = req, r.heard
+	r.nodes[req.NodeId] = n
+}
+
+// refuse notes why a node could not be registered, or that it was if why is empty.
+func (r *reports) refuse(term uint64, node, why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.listen(term)
+	n := r.nodes[node]
+	n.refused = why
+	r.nodes[node] = n
 }
 
 // leading is how long this member has led, as far as it was asked.
@@ -83,7 +97,7 @@ func (r *reports) status(term uint64, nodes []*metapb.Node) (out []*metapb.NodeS
 			last = had.at
 		}
 		silent := r.heard.Sub(last)
-		out = append(out, &metapb.NodeStatus{Node: n, Report: had.report, SilentNanos: silent.Nanoseconds(), Down: silent >= r.downAfter})
+		out = append(out, &metapb.NodeStatus{Node: n, Report: had.report, SilentNanos: silent.Nanoseconds(), Down: silent >= r.downAfter, Refused: had.refused})
 	}
 	for id := range r.nodes {
 		if !known[id] {
@@ -94,12 +108,12 @@ func (r *reports) status(term uint64, nodes []*metapb.Node) (out []*metapb.NodeS
 }
 
 // Report keeps a node's report, and answers which nodes are down.
-func (m *Meta) Report(_ context.Context, req *metapb.ReportRequest) (*metapb.ReportResponse, error) {
-	resp, err := m.report(req)
+func (m *Meta) Report(ctx context.Context, req *metapb.ReportRequest) (*metapb.ReportResponse, error) {
+	resp, err := m.report(ctx, req)
 	return resp, errs.ToGRPC(err)
 }
 
-func (m *Meta) report(req *metapb.ReportRequest) (*metapb.ReportResponse, error) {
+func (m *Meta) report(ctx context.Context, req *metapb.ReportRequest) (*metapb.ReportResponse, error) {
 	term, err := m.leadTerm()
 	if err != nil {
 		return nil, err
@@ -108,9 +122,10 @@ func (m *Meta) report(req *metapb.ReportRequest) (*metapb.ReportResponse, error)
 		return nil, err
 	}
 	var nodes []*metapb.Node
+	var lastTable uint64
 	resp := &metapb.ReportResponse{}
 	err = m.catalog.View(func(tx *catalog.Tx) (err error) {
-		resp.ClusterVersion = tx.ClusterVersion()
+		resp.ClusterVersion, lastTable = tx.ClusterVersion(), tx.LastTableID()
 		nodes, err = tx.Nodes()
 		return err
 	})
@@ -121,6 +136,7 @@ func (m *Meta) report(req *metapb.ReportRequest) (*metapb.ReportResponse, error)
 		return nil, errs.New(errs.InvalidArguments, "Report of node %s: it is not known to the cluster; it has to register first, and cannot if it was removed", req.NodeId)
 	}
 	m.reports.add(term, req)
+	m.raiseTableID(ctx, req, lastTable, resp.ClusterVersion)
 	list, _ := m.reports.status(term, nodes)
 	for _, n := range list {
 		if n.Down {
@@ -128,6 +144,26 @@ func (m *Meta) report(req *metapb.ReportRequest) (*metapb.ReportResponse, error)
 		}
 	}
 	return resp, nil
+}
+
+// raiseTableID sees to it that ids of tables which shards have are not given once more: the state
+// may have lost the commands that gave them.
+func (m *Meta) raiseTableID(ctx context.Context, req *metapb.ReportRequest, last uint64, version uint32) {
+	highest := uint64(0)
+	for _, r := range req.Replicas {
+		highest = max(highest, r.HighestTableId)
+	}
+	if highest <= last || version < metapb.ProtocolMarks {
+		return
+	}
+	m.cfg.Logger.Warn("a shard has a table with an id that was not given yet: the metadata lost commands; ids go on behind it", "node", req.NodeId, "table", highest, "known", last)
+	resp, err := m.propose(ctx, &metapb.Command{Op: &metapb.Command_RaiseCounters{RaiseCounters: &metapb.RaiseCounters{TableId: highest}}})
+	if err == nil && resp.Result.GetErrorCode() != 0 {
+		err = errs.New(errs.Code(resp.Result.ErrorCode), "%s", resp.Result.ErrorMessage)
+	}
+	if err != nil {
+		m.cfg.Logger.Warn("the ids of tables were not raised; the next report has it tried again", "error", err)
+	}
 }
 
 func checkReport(req *metapb.ReportRequest) error {

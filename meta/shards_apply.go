@@ -27,7 +27,10 @@ func applyCreateShard(tx *catalog.Tx, cmd *metapb.CreateShard, c *change) (*meta
 	if id > catalog.MaxShards {
 		return nil, errs.New(errs.InvalidArguments, "A shard cannot be created: there are %d, the most that are possible", catalog.MaxShards)
 	}
-	s := &metapb.Shard{Id: id, Incarnation: 1, Replicas: cmd.Replicas, Founders: cmd.Replicas, Want: cmd.Want, Version: 1}
+	s := &metapb.Shard{Id: id, Incarnation: tx.FirstIncarnation(), Replicas: cmd.Replicas, Founders: cmd.Replicas, Want: cmd.Want, Version: 1}
+	if s.Incarnation > 1 {
+		s.AnewIncarnation = s.Incarnation // what a folder has under this id is of a shard that was forgotten
+	}
 	if err := tx.PutShard(s); err != nil {
 		return nil, err
 	}
@@ -44,6 +47,34 @@ func applyCreateShard(tx *catalog.Tx, cmd *metapb.CreateShard, c *change) (*meta
 	}
 	c.Shards = []*metapb.Shard{s}
 	return &metapb.Result{Shard: s}, nil
+}
+
+// applyFoundShards notes that a founder has made its replicas. It does not count as a change of
+// the shard: nobody who changes one has to look at it again for that.
+func applyFoundShards(tx *catalog.Tx, cmd *metapb.FoundShards, c *change) (*metapb.Result, error) {
+	for _, f := range cmd.Shards {
+		s, err := tx.Shard(f.Id)
+		if err != nil {
+			return nil, err
+		}
+		if s == nil || s.Incarnation != f.Incarnation || !founds(s, cmd.NodeId) || slices.Contains(s.Founded, cmd.NodeId) {
+			continue
+		}
+		s.Founded = append(s.Founded, cmd.NodeId)
+		if err := tx.PutShard(s); err != nil {
+			return nil, err
+		}
+		c.Shards = append(c.Shards, s)
+	}
+	return &metapb.Result{}, nil
+}
+
+// founds tells whether a node is a founder of a shard; see metapb.Shard.
+func founds(s *metapb.Shard, node string) bool {
+	if len(s.Founders) == 0 {
+		return len(s.Replicas) > 0 && s.Replicas[0] == node
+	}
+	return slices.Contains(s.Founders, node)
 }
 
 // checkTakes refuses a node that gets no replicas.
@@ -138,7 +169,7 @@ func recovered(s *metapb.Shard, r *metapb.Recovered) error {
 		return errs.New(errs.IllegalState, "Shard %d has incarnation %d: a replica of incarnation %d comes too late, it was recovered elsewhere", s.Id, s.Incarnation, r.Incarnation)
 	}
 	s.Want = max(s.Want, uint32(len(s.Replicas)))
-	s.Incarnation, s.Replicas, s.Learners, s.Founders = r.Incarnation, []string{r.NodeId}, nil, []string{r.NodeId}
+	s.Incarnation, s.Replicas, s.Learners, s.Founders, s.Founded = r.Incarnation, []string{r.NodeId}, nil, []string{r.NodeId}, nil
 	return nil
 }
 
@@ -160,7 +191,7 @@ func madeAnew(tx *catalog.Tx, s *metapb.Shard, nodes []string) error {
 	}
 	s.Want = max(s.Want, uint32(len(s.Replicas)))
 	s.Incarnation += anewStep
-	s.AnewIncarnation, s.Replicas, s.Learners, s.Founders = s.Incarnation, nodes, nil, nodes
+	s.AnewIncarnation, s.Replicas, s.Learners, s.Founders, s.Founded = s.Incarnation, nodes, nil, nodes, nil
 	return nil
 }
 

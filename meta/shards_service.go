@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"cordwood/meta/catalog"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 )
@@ -92,4 +93,11 @@ func preparePlaceTable(p *metapb.PlaceTable) error {
 		}
 	}
 	return nil
+}
+
+func prepareFoundShards(f *metapb.FoundShards) error {
+	if n := len(f.Shards); n > catalog.MaxShards {
+		return errs.New(errs.InvalidArguments, "Note the founders of shards: %d shards, at most %d are possible", n, catalog.MaxShards)
+	}
+	return checkText("node id", f.NodeId, true)
 }

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cespare/xxhash/v2"
+
 	"cordwood/proto/metapb"
 )
 
@@ -11,6 +13,12 @@ import (
 func (a args) number(key string) uint32 {
 	n, _ := strconv.ParseUint(a.options[key], 10, 32)
 	return uint32(n)
+}
+
+// markWord is the mark 3b: number 3, and as tag the word.
+func markWord(w string) *metapb.FolderMark {
+	n, _ := strconv.ParseUint(strings.TrimRight(w, "abcdefghx"), 10, 64)
+	return &metapb.FolderMark{Number: n, Tag: xxhash.Sum64String(w)}
 }
 
 // clusterCommand is command for the words of clusters of several nodes; nil for others.
@@ -67,6 +75,15 @@ func clusterCommand(word string, a args) *metapb.Command {
 			p.ShardIds = append(p.ShardIds, uint32(n))
 		}
 		return &metapb.Command{Op: &metapb.Command_PlaceTable{PlaceTable: p}}
+	case "found":
+		f := &metapb.FoundShards{NodeId: first()}
+		for _, w := range a.names[1:] {
+			n, _ := strconv.ParseUint(w, 10, 32)
+			f.Shards = append(f.Shards, &metapb.FoundedShard{Id: uint32(n), Incarnation: max(a.number("as"), 1)})
+		}
+		return &metapb.Command{Op: &metapb.Command_FoundShards{FoundShards: f}}
+	case "raise":
+		return &metapb.Command{Op: &metapb.Command_RaiseCounters{RaiseCounters: &metapb.RaiseCounters{Recovered: a.flags["lost"], TableId: uint64(a.number("table"))}}}
 	case "drop-ops":
 		return &metapb.Command{Op: &metapb.Command_DropOperations{DropOperations: &metapb.DropOperations{Keep: uint32(id)}}}
 	case "op":

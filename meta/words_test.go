@@ -74,7 +74,7 @@ func parseArgs(words []string) args {
 			if v == "last_non_null" || v == "last_row" {
 				a.options[k] = v
 			}
-		case slices.Contains([]string{"if-exists", "if-not-exists", "cascade", "no-create", "internal", "no-node"}, w):
+		case slices.Contains([]string{"if-exists", "if-not-exists", "cascade", "no-create", "internal", "no-node", "readmit", "lost"}, w):
 			a.flags[w] = true
 		default:
 			a.names = append(a.names, w)
@@ -139,7 +139,14 @@ func command(t *testing.T, line string) *metapb.Command {
 		if a.options["max"] != "" {
 			n.MinProtocol, n.MaxProtocol = 0, a.number("max")
 		}
-		return &metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: &metapb.RegisterNode{Node: n}}}
+		r := &metapb.RegisterNode{Node: n, Readmit: a.flags["readmit"]}
+		for _, m := range strings.FieldsFunc(a.options["marks"], func(r rune) bool { return r == ',' }) {
+			if n.Mark != nil {
+				r.Earlier = append(r.Earlier, n.Mark)
+			}
+			n.Mark = markWord(m)
+		}
+		return &metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: r}}
 	case "session":
 		return &metapb.Command{Op: &metapb.Command_RegisterSession{RegisterSession: &metapb.RegisterSession{NodeId: a.names[0]}}}
 	case "create-db":
@@ -235,7 +242,11 @@ func describe(r *metapb.Result) string {
 		out = append(out, fmt.Sprintf("%s@%d %s %d", p.Name, p.Version, p.ContentType, p.Size))
 	}
 	if sh := r.Shard; sh != nil {
-		out = append(out, fmt.Sprintf("shard %d v%d want%d %v learners%v founders%v removed%v", sh.Id, sh.Version, sh.Want, sh.Replicas, sh.Learners, sh.Founders, sh.Removed))
+		text := fmt.Sprintf("shard %d v%d want%d %v learners%v founders%v removed%v", sh.Id, sh.Version, sh.Want, sh.Replicas, sh.Learners, sh.Founders, sh.Removed)
+		if len(sh.Founded) > 0 {
+			text += fmt.Sprintf(" founded%v", sh.Founded)
+		}
+		out = append(out, text)
 	}
 	if o := r.Operation; o != nil {
 		out = append(out, fmt.Sprintf("op %d v%d %s %s", o.Id, o.Version, o.Kind, word(o.State, "OPERATION_STATE_")))

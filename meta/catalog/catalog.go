@@ -49,6 +49,7 @@ var (
 	keyClusterID   = []byte("cluster_id")
 	keyLastTable   = []byte("last_table_id")
 	keyLastSession = []byte("last_session_id")
+	keyIncarnation = []byte("last_incarnation")
 	keyTables      = []byte("tables")
 	keyDatabases   = []byte("databases")
 )
@@ -342,6 +343,33 @@ func (t *Tx) NextTableID() (uint64, error) { return t.count(keyLastTable, 1) }
 
 // NextSessionID returns an id that no session ever had.
 func (t *Tx) NextSessionID() (uint64, error) { return t.count(keyLastSession, 1) }
+
+// LastTableID is the highest id that a table ever had.
+func (t *Tx) LastTableID() uint64 { return number(t.tx.Bucket(bucketMeta).Get(keyLastTable)) }
+
+// RaiseTableID has the ids of tables go on behind one that is not used below.
+func (t *Tx) RaiseTableID(last uint64) error { return t.put(bucketMeta, keyLastTable, u64(last)) }
+
+// CounterStep is what RaiseCounters adds; part of the state machine.
+const CounterStep = 1 << 20
+
+// RaiseCounters adds CounterStep to everything that numbers are given from, so that none is given
+// again that was given by commands which the state has lost.
+func (t *Tx) RaiseCounters() error {
+	for _, key := range [][]byte{keyLastTable, keyLastSession, keyLastOperation, keyLastVersion, keyIncarnation} {
+		if _, err := t.count(key, CounterStep); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FirstIncarnation is the incarnation with which a new shard begins. It is above 1 if the state
+// has lost commands: ids of shards count up without a gap, and a folder may hold another shard of
+// that id.
+func (t *Tx) FirstIncarnation() uint32 {
+	return uint32(number(t.tx.Bucket(bucketMeta).Get(keyIncarnation))) + 1
+}
 
 // TableCount is the number of tables.
 func (t *Tx) TableCount() uint64 { return number(t.tx.Bucket(bucketMeta).Get(keyTables)) }

@@ -260,7 +260,7 @@ func (x PlaceTable_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlaceTable_Step.Descriptor instead.
 func (PlaceTable_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{37, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{41, 0}
 }
 
 type ChangeMembersRequest_Change int32
@@ -316,7 +316,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58, 0}
 }
 
 type ProposeRequest struct {
@@ -451,6 +451,8 @@ type Command struct {
 	//	*Command_CreateShard
 	//	*Command_ChangeShard
 	//	*Command_PlaceTable
+	//	*Command_FoundShards
+	//	*Command_RaiseCounters
 	//	*Command_PutOperation
 	//	*Command_DropOperations
 	Op            isCommand_Op `protobuf_oneof:"op"`
@@ -705,6 +707,24 @@ func (x *Command) GetPlaceTable() *PlaceTable {
 	return nil
 }
 
+func (x *Command) GetFoundShards() *FoundShards {
+	if x != nil {
+		if x, ok := x.Op.(*Command_FoundShards); ok {
+			return x.FoundShards
+		}
+	}
+	return nil
+}
+
+func (x *Command) GetRaiseCounters() *RaiseCounters {
+	if x != nil {
+		if x, ok := x.Op.(*Command_RaiseCounters); ok {
+			return x.RaiseCounters
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetPutOperation() *PutOperation {
 	if x != nil {
 		if x, ok := x.Op.(*Command_PutOperation); ok {
@@ -811,6 +831,14 @@ type Command_PlaceTable struct {
 	PlaceTable *PlaceTable `protobuf:"bytes,52,opt,name=place_table,json=placeTable,proto3,oneof"`
 }
 
+type Command_FoundShards struct {
+	FoundShards *FoundShards `protobuf:"bytes,53,opt,name=found_shards,json=foundShards,proto3,oneof"`
+}
+
+type Command_RaiseCounters struct {
+	RaiseCounters *RaiseCounters `protobuf:"bytes,54,opt,name=raise_counters,json=raiseCounters,proto3,oneof"`
+}
+
 type Command_PutOperation struct {
 	PutOperation *PutOperation `protobuf:"bytes,60,opt,name=put_operation,json=putOperation,proto3,oneof"`
 }
@@ -860,6 +888,10 @@ func (*Command_CreateShard) isCommand_Op() {}
 func (*Command_ChangeShard) isCommand_Op() {}
 
 func (*Command_PlaceTable) isCommand_Op() {}
+
+func (*Command_FoundShards) isCommand_Op() {}
+
+func (*Command_RaiseCounters) isCommand_Op() {}
 
 func (*Command_PutOperation) isCommand_Op() {}
 
@@ -1073,8 +1105,13 @@ func (x *Bootstrap) GetClusterVersion() uint32 {
 }
 
 type RegisterNode struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Node          *Node                  `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Node  *Node                  `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// The marks that the node's data folder had before the one in node, oldest first: from the
+	// last one that it knows to be registered on. See FolderMark.
+	Earlier []*FolderMark `protobuf:"bytes,2,rep,name=earlier,proto3" json:"earlier,omitempty"`
+	// The operator wants the folder although it is older than the cluster knows it.
+	Readmit       bool `protobuf:"varint,3,opt,name=readmit,proto3" json:"readmit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1116,6 +1153,77 @@ func (x *RegisterNode) GetNode() *Node {
 	return nil
 }
 
+func (x *RegisterNode) GetEarlier() []*FolderMark {
+	if x != nil {
+		return x.Earlier
+	}
+	return nil
+}
+
+func (x *RegisterNode) GetReadmit() bool {
+	if x != nil {
+		return x.Readmit
+	}
+	return false
+}
+
+// FolderMark tells a data folder from older copies of itself: it gets a new one at each start
+// and every few minutes, which is on disk before it is told. The metadata keep a node's newest
+// one, and refuse a folder that does not know it. Since version 8.
+type FolderMark struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Grows by one with every mark.
+	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// Drawn at random.
+	Tag           uint64 `protobuf:"fixed64,2,opt,name=tag,proto3" json:"tag,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FolderMark) Reset() {
+	*x = FolderMark{}
+	mi := &file_metapb_meta_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FolderMark) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FolderMark) ProtoMessage() {}
+
+func (x *FolderMark) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FolderMark.ProtoReflect.Descriptor instead.
+func (*FolderMark) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *FolderMark) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *FolderMark) GetTag() uint64 {
+	if x != nil {
+		return x.Tag
+	}
+	return 0
+}
+
 // RegisterSession hands out a session id, never given twice, under which a
 // router numbers its batches.
 type RegisterSession struct {
@@ -1127,7 +1235,7 @@ type RegisterSession struct {
 
 func (x *RegisterSession) Reset() {
 	*x = RegisterSession{}
-	mi := &file_metapb_meta_proto_msgTypes[6]
+	mi := &file_metapb_meta_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1139,7 +1247,7 @@ func (x *RegisterSession) String() string {
 func (*RegisterSession) ProtoMessage() {}
 
 func (x *RegisterSession) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[6]
+	mi := &file_metapb_meta_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1152,7 +1260,7 @@ func (x *RegisterSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterSession.ProtoReflect.Descriptor instead.
 func (*RegisterSession) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{6}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RegisterSession) GetNodeId() string {
@@ -1173,7 +1281,7 @@ type CreateDatabase struct {
 
 func (x *CreateDatabase) Reset() {
 	*x = CreateDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[7]
+	mi := &file_metapb_meta_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1185,7 +1293,7 @@ func (x *CreateDatabase) String() string {
 func (*CreateDatabase) ProtoMessage() {}
 
 func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[7]
+	mi := &file_metapb_meta_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1198,7 +1306,7 @@ func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateDatabase.ProtoReflect.Descriptor instead.
 func (*CreateDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{7}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CreateDatabase) GetName() string {
@@ -1233,7 +1341,7 @@ type DropDatabase struct {
 
 func (x *DropDatabase) Reset() {
 	*x = DropDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[8]
+	mi := &file_metapb_meta_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1245,7 +1353,7 @@ func (x *DropDatabase) String() string {
 func (*DropDatabase) ProtoMessage() {}
 
 func (x *DropDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[8]
+	mi := &file_metapb_meta_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1258,7 +1366,7 @@ func (x *DropDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDatabase.ProtoReflect.Descriptor instead.
 func (*DropDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{8}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DropDatabase) GetName() string {
@@ -1294,7 +1402,7 @@ type AlterDatabase struct {
 
 func (x *AlterDatabase) Reset() {
 	*x = AlterDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[9]
+	mi := &file_metapb_meta_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1306,7 +1414,7 @@ func (x *AlterDatabase) String() string {
 func (*AlterDatabase) ProtoMessage() {}
 
 func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[9]
+	mi := &file_metapb_meta_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1319,7 +1427,7 @@ func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterDatabase.ProtoReflect.Descriptor instead.
 func (*AlterDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{9}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AlterDatabase) GetName() string {
@@ -1356,7 +1464,7 @@ type EnsureSchema struct {
 
 func (x *EnsureSchema) Reset() {
 	*x = EnsureSchema{}
-	mi := &file_metapb_meta_proto_msgTypes[10]
+	mi := &file_metapb_meta_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1368,7 +1476,7 @@ func (x *EnsureSchema) String() string {
 func (*EnsureSchema) ProtoMessage() {}
 
 func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[10]
+	mi := &file_metapb_meta_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1381,7 +1489,7 @@ func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnsureSchema.ProtoReflect.Descriptor instead.
 func (*EnsureSchema) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{10}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EnsureSchema) GetTables() []*TableDemand {
@@ -1410,7 +1518,7 @@ type ProposalPart struct {
 
 func (x *ProposalPart) Reset() {
 	*x = ProposalPart{}
-	mi := &file_metapb_meta_proto_msgTypes[11]
+	mi := &file_metapb_meta_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1422,7 +1530,7 @@ func (x *ProposalPart) String() string {
 func (*ProposalPart) ProtoMessage() {}
 
 func (x *ProposalPart) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[11]
+	mi := &file_metapb_meta_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1435,7 +1543,7 @@ func (x *ProposalPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposalPart.ProtoReflect.Descriptor instead.
 func (*ProposalPart) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{11}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ProposalPart) GetId() []byte {
@@ -1471,7 +1579,7 @@ type TableDemand struct {
 
 func (x *TableDemand) Reset() {
 	*x = TableDemand{}
-	mi := &file_metapb_meta_proto_msgTypes[12]
+	mi := &file_metapb_meta_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1483,7 +1591,7 @@ func (x *TableDemand) String() string {
 func (*TableDemand) ProtoMessage() {}
 
 func (x *TableDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[12]
+	mi := &file_metapb_meta_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1496,7 +1604,7 @@ func (x *TableDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableDemand.ProtoReflect.Descriptor instead.
 func (*TableDemand) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{12}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TableDemand) GetDatabase() string {
@@ -1555,7 +1663,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_metapb_meta_proto_msgTypes[13]
+	mi := &file_metapb_meta_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1567,7 +1675,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[13]
+	mi := &file_metapb_meta_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1580,7 +1688,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{13}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Conflict) GetDatabase() string {
@@ -1629,7 +1737,7 @@ type CreateTable struct {
 
 func (x *CreateTable) Reset() {
 	*x = CreateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[14]
+	mi := &file_metapb_meta_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1641,7 +1749,7 @@ func (x *CreateTable) String() string {
 func (*CreateTable) ProtoMessage() {}
 
 func (x *CreateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[14]
+	mi := &file_metapb_meta_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1654,7 +1762,7 @@ func (x *CreateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTable.ProtoReflect.Descriptor instead.
 func (*CreateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{14}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CreateTable) GetTable() *schemapb.Table {
@@ -1690,7 +1798,7 @@ type AlterTable struct {
 
 func (x *AlterTable) Reset() {
 	*x = AlterTable{}
-	mi := &file_metapb_meta_proto_msgTypes[15]
+	mi := &file_metapb_meta_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1702,7 +1810,7 @@ func (x *AlterTable) String() string {
 func (*AlterTable) ProtoMessage() {}
 
 func (x *AlterTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[15]
+	mi := &file_metapb_meta_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1715,7 +1823,7 @@ func (x *AlterTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterTable.ProtoReflect.Descriptor instead.
 func (*AlterTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{15}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AlterTable) GetDatabase() string {
@@ -1843,7 +1951,7 @@ type SetOptions struct {
 
 func (x *SetOptions) Reset() {
 	*x = SetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[16]
+	mi := &file_metapb_meta_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1855,7 +1963,7 @@ func (x *SetOptions) String() string {
 func (*SetOptions) ProtoMessage() {}
 
 func (x *SetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[16]
+	mi := &file_metapb_meta_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1868,7 +1976,7 @@ func (x *SetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetOptions.ProtoReflect.Descriptor instead.
 func (*SetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{16}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SetOptions) GetOptions() map[string]string {
@@ -1887,7 +1995,7 @@ type UnsetOptions struct {
 
 func (x *UnsetOptions) Reset() {
 	*x = UnsetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[17]
+	mi := &file_metapb_meta_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1899,7 +2007,7 @@ func (x *UnsetOptions) String() string {
 func (*UnsetOptions) ProtoMessage() {}
 
 func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[17]
+	mi := &file_metapb_meta_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1912,7 +2020,7 @@ func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnsetOptions.ProtoReflect.Descriptor instead.
 func (*UnsetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{17}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *UnsetOptions) GetKeys() []string {
@@ -1933,7 +2041,7 @@ type DropTable struct {
 
 func (x *DropTable) Reset() {
 	*x = DropTable{}
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1945,7 +2053,7 @@ func (x *DropTable) String() string {
 func (*DropTable) ProtoMessage() {}
 
 func (x *DropTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1958,7 +2066,7 @@ func (x *DropTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTable.ProtoReflect.Descriptor instead.
 func (*DropTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DropTable) GetDatabase() string {
@@ -1993,7 +2101,7 @@ type TruncateTable struct {
 
 func (x *TruncateTable) Reset() {
 	*x = TruncateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2005,7 +2113,7 @@ func (x *TruncateTable) String() string {
 func (*TruncateTable) ProtoMessage() {}
 
 func (x *TruncateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2018,7 +2126,7 @@ func (x *TruncateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TruncateTable.ProtoReflect.Descriptor instead.
 func (*TruncateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TruncateTable) GetDatabase() string {
@@ -2048,7 +2156,7 @@ type PutPipeline struct {
 
 func (x *PutPipeline) Reset() {
 	*x = PutPipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2168,7 @@ func (x *PutPipeline) String() string {
 func (*PutPipeline) ProtoMessage() {}
 
 func (x *PutPipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2181,7 @@ func (x *PutPipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPipeline.ProtoReflect.Descriptor instead.
 func (*PutPipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PutPipeline) GetName() string {
@@ -2108,7 +2216,7 @@ type DeletePipeline struct {
 
 func (x *DeletePipeline) Reset() {
 	*x = DeletePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2120,7 +2228,7 @@ func (x *DeletePipeline) String() string {
 func (*DeletePipeline) ProtoMessage() {}
 
 func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2133,7 +2241,7 @@ func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePipeline.ProtoReflect.Descriptor instead.
 func (*DeletePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DeletePipeline) GetName() string {
@@ -2162,7 +2270,7 @@ type RestorePipeline struct {
 
 func (x *RestorePipeline) Reset() {
 	*x = RestorePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2174,7 +2282,7 @@ func (x *RestorePipeline) String() string {
 func (*RestorePipeline) ProtoMessage() {}
 
 func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2187,7 +2295,7 @@ func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestorePipeline.ProtoReflect.Descriptor instead.
 func (*RestorePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RestorePipeline) GetPipeline() *PipelineVersion {
@@ -2221,7 +2329,7 @@ type PipelineVersion struct {
 
 func (x *PipelineVersion) Reset() {
 	*x = PipelineVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2233,7 +2341,7 @@ func (x *PipelineVersion) String() string {
 func (*PipelineVersion) ProtoMessage() {}
 
 func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2246,7 +2354,7 @@ func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipelineVersion.ProtoReflect.Descriptor instead.
 func (*PipelineVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PipelineVersion) GetName() string {
@@ -2289,7 +2397,7 @@ type ReadPipelinesRequest struct {
 
 func (x *ReadPipelinesRequest) Reset() {
 	*x = ReadPipelinesRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2301,7 +2409,7 @@ func (x *ReadPipelinesRequest) String() string {
 func (*ReadPipelinesRequest) ProtoMessage() {}
 
 func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2314,7 +2422,7 @@ func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesRequest.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReadPipelinesRequest) GetName() string {
@@ -2341,7 +2449,7 @@ type ReadPipelinesResponse struct {
 
 func (x *ReadPipelinesResponse) Reset() {
 	*x = ReadPipelinesResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2353,7 +2461,7 @@ func (x *ReadPipelinesResponse) String() string {
 func (*ReadPipelinesResponse) ProtoMessage() {}
 
 func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2366,7 +2474,7 @@ func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesResponse.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReadPipelinesResponse) GetPipeline() *PipelineVersion {
@@ -2396,15 +2504,17 @@ type Node struct {
 	Zone  string    `protobuf:"bytes,8,opt,name=zone,proto3" json:"zone,omitempty"`
 	State NodeState `protobuf:"varint,9,opt,name=state,proto3,enum=cordwood.meta.NodeState" json:"state,omitempty"`
 	// The versions of the wire and of the commands that the node understands.
-	MinProtocol   uint32 `protobuf:"varint,10,opt,name=min_protocol,json=minProtocol,proto3" json:"min_protocol,omitempty"`
-	MaxProtocol   uint32 `protobuf:"varint,11,opt,name=max_protocol,json=maxProtocol,proto3" json:"max_protocol,omitempty"`
+	MinProtocol uint32 `protobuf:"varint,10,opt,name=min_protocol,json=minProtocol,proto3" json:"min_protocol,omitempty"`
+	MaxProtocol uint32 `protobuf:"varint,11,opt,name=max_protocol,json=maxProtocol,proto3" json:"max_protocol,omitempty"`
+	// The newest mark of its data folder; missing if it has told none.
+	Mark          *FolderMark `protobuf:"bytes,12,opt,name=mark,proto3" json:"mark,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2416,7 +2526,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2429,7 +2539,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Node) GetId() string {
@@ -2509,6 +2619,13 @@ func (x *Node) GetMaxProtocol() uint32 {
 	return 0
 }
 
+func (x *Node) GetMark() *FolderMark {
+	if x != nil {
+		return x.Mark
+	}
+	return nil
+}
+
 type Shard struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2528,13 +2645,16 @@ type Shard struct {
 	Removed []string `protobuf:"bytes,8,rep,name=removed,proto3" json:"removed,omitempty"`
 	// The last incarnation that was made anew without rows; 0: none was.
 	AnewIncarnation uint32 `protobuf:"varint,9,opt,name=anew_incarnation,json=anewIncarnation,proto3" json:"anew_incarnation,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Founders of this incarnation that have made their replica: one that has none any more has
+	// lost it, and does not found again. Since version 8.
+	Founded       []string `protobuf:"bytes,10,rep,name=founded,proto3" json:"founded,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2546,7 +2666,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2559,7 +2679,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Shard) GetId() uint32 {
@@ -2625,6 +2745,13 @@ func (x *Shard) GetAnewIncarnation() uint32 {
 	return 0
 }
 
+func (x *Shard) GetFounded() []string {
+	if x != nil {
+		return x.Founded
+	}
+	return nil
+}
+
 // SetNodeState changes what is to become of a node.
 type SetNodeState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2636,7 +2763,7 @@ type SetNodeState struct {
 
 func (x *SetNodeState) Reset() {
 	*x = SetNodeState{}
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2648,7 +2775,7 @@ func (x *SetNodeState) String() string {
 func (*SetNodeState) ProtoMessage() {}
 
 func (x *SetNodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2661,7 +2788,7 @@ func (x *SetNodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNodeState.ProtoReflect.Descriptor instead.
 func (*SetNodeState) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SetNodeState) GetNodeId() string {
@@ -2688,7 +2815,7 @@ type RemoveNode struct {
 
 func (x *RemoveNode) Reset() {
 	*x = RemoveNode{}
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2700,7 +2827,7 @@ func (x *RemoveNode) String() string {
 func (*RemoveNode) ProtoMessage() {}
 
 func (x *RemoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2713,7 +2840,7 @@ func (x *RemoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNode.ProtoReflect.Descriptor instead.
 func (*RemoveNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RemoveNode) GetNodeId() string {
@@ -2734,7 +2861,7 @@ type SetClusterVersion struct {
 
 func (x *SetClusterVersion) Reset() {
 	*x = SetClusterVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2746,7 +2873,7 @@ func (x *SetClusterVersion) String() string {
 func (*SetClusterVersion) ProtoMessage() {}
 
 func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2759,7 +2886,7 @@ func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetClusterVersion.ProtoReflect.Descriptor instead.
 func (*SetClusterVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SetClusterVersion) GetVersion() uint32 {
@@ -2779,7 +2906,7 @@ type SetSettings struct {
 
 func (x *SetSettings) Reset() {
 	*x = SetSettings{}
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2791,7 +2918,7 @@ func (x *SetSettings) String() string {
 func (*SetSettings) ProtoMessage() {}
 
 func (x *SetSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2804,7 +2931,7 @@ func (x *SetSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
 func (*SetSettings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SetSettings) GetSettings() *Settings {
@@ -2829,7 +2956,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2841,7 +2968,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2854,7 +2981,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Settings) GetReplication() uint32 {
@@ -2892,7 +3019,7 @@ type CreateShard struct {
 
 func (x *CreateShard) Reset() {
 	*x = CreateShard{}
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2904,7 +3031,7 @@ func (x *CreateShard) String() string {
 func (*CreateShard) ProtoMessage() {}
 
 func (x *CreateShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2917,7 +3044,7 @@ func (x *CreateShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateShard.ProtoReflect.Descriptor instead.
 func (*CreateShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CreateShard) GetReplicas() []string {
@@ -2962,7 +3089,7 @@ type ChangeShard struct {
 
 func (x *ChangeShard) Reset() {
 	*x = ChangeShard{}
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2974,7 +3101,7 @@ func (x *ChangeShard) String() string {
 func (*ChangeShard) ProtoMessage() {}
 
 func (x *ChangeShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2987,7 +3114,7 @@ func (x *ChangeShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeShard.ProtoReflect.Descriptor instead.
 func (*ChangeShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ChangeShard) GetShardId() uint32 {
@@ -3128,6 +3255,169 @@ func (*ChangeShard_Recovered) isChangeShard_Change() {}
 
 func (*ChangeShard_MadeAnew) isChangeShard_Change() {}
 
+// FoundShards notes that a founder has made its replicas of shards. What is not so any more,
+// or is noted already, changes nothing. Since version 8.
+type FoundShards struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	NodeId        string                 `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	Shards        []*FoundedShard        `protobuf:"bytes,2,rep,name=shards,proto3" json:"shards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FoundShards) Reset() {
+	*x = FoundShards{}
+	mi := &file_metapb_meta_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FoundShards) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FoundShards) ProtoMessage() {}
+
+func (x *FoundShards) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FoundShards.ProtoReflect.Descriptor instead.
+func (*FoundShards) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *FoundShards) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+func (x *FoundShards) GetShards() []*FoundedShard {
+	if x != nil {
+		return x.Shards
+	}
+	return nil
+}
+
+type FoundedShard struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Incarnation   uint32                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FoundedShard) Reset() {
+	*x = FoundedShard{}
+	mi := &file_metapb_meta_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FoundedShard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FoundedShard) ProtoMessage() {}
+
+func (x *FoundedShard) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FoundedShard.ProtoReflect.Descriptor instead.
+func (*FoundedShard) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *FoundedShard) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *FoundedShard) GetIncarnation() uint32 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+// RaiseCounters sees to it that ids which were given before are not given again. Since
+// version 8.
+type RaiseCounters struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The group goes on with a copy of its state that may lack the newest commands: all counters
+	// grow by a great step, and marks of data folders are forgotten.
+	Recovered bool `protobuf:"varint,1,opt,name=recovered,proto3" json:"recovered,omitempty"`
+	// Shards have tables with ids up to this one.
+	TableId       uint64 `protobuf:"varint,2,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RaiseCounters) Reset() {
+	*x = RaiseCounters{}
+	mi := &file_metapb_meta_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RaiseCounters) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RaiseCounters) ProtoMessage() {}
+
+func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RaiseCounters.ProtoReflect.Descriptor instead.
+func (*RaiseCounters) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *RaiseCounters) GetRecovered() bool {
+	if x != nil {
+		return x.Recovered
+	}
+	return false
+}
+
+func (x *RaiseCounters) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
 // MadeAnew begins a new incarnation of a shard, without rows, on nodes that found its group
 // together. What former replicas have on disk is left where it is.
 type MadeAnew struct {
@@ -3139,7 +3429,7 @@ type MadeAnew struct {
 
 func (x *MadeAnew) Reset() {
 	*x = MadeAnew{}
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3151,7 +3441,7 @@ func (x *MadeAnew) String() string {
 func (*MadeAnew) ProtoMessage() {}
 
 func (x *MadeAnew) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3164,7 +3454,7 @@ func (x *MadeAnew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeAnew.ProtoReflect.Descriptor instead.
 func (*MadeAnew) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *MadeAnew) GetNodeIds() []string {
@@ -3186,7 +3476,7 @@ type Recovered struct {
 
 func (x *Recovered) Reset() {
 	*x = Recovered{}
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3198,7 +3488,7 @@ func (x *Recovered) String() string {
 func (*Recovered) ProtoMessage() {}
 
 func (x *Recovered) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3211,7 +3501,7 @@ func (x *Recovered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovered.ProtoReflect.Descriptor instead.
 func (*Recovered) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Recovered) GetNodeId() string {
@@ -3248,7 +3538,7 @@ type PlaceTable struct {
 
 func (x *PlaceTable) Reset() {
 	*x = PlaceTable{}
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3260,7 +3550,7 @@ func (x *PlaceTable) String() string {
 func (*PlaceTable) ProtoMessage() {}
 
 func (x *PlaceTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3273,7 +3563,7 @@ func (x *PlaceTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceTable.ProtoReflect.Descriptor instead.
 func (*PlaceTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *PlaceTable) GetTableId() uint64 {
@@ -3356,7 +3646,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3368,7 +3658,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3381,7 +3671,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Operation) GetId() uint64 {
@@ -3557,7 +3847,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3569,7 +3859,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3582,7 +3872,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -3602,7 +3892,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3614,7 +3904,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3627,7 +3917,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -3645,7 +3935,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3657,7 +3947,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3670,7 +3960,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
 }
 
 type ReadIndexResponse struct {
@@ -3683,7 +3973,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3695,7 +3985,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3708,7 +3998,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -3769,13 +4059,15 @@ type ReplicaReport struct {
 	FlushError string `protobuf:"bytes,25,opt,name=flush_error,json=flushError,proto3" json:"flush_error,omitempty"`
 	// For how long all flushes have failed.
 	FlushFailingNanos int64 `protobuf:"varint,26,opt,name=flush_failing_nanos,json=flushFailingNanos,proto3" json:"flush_failing_nanos,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// The highest id of a table that the replica knows.
+	HighestTableId uint64 `protobuf:"varint,27,opt,name=highest_table_id,json=highestTableId,proto3" json:"highest_table_id,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3787,7 +4079,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3800,7 +4092,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -3985,6 +4277,13 @@ func (x *ReplicaReport) GetFlushFailingNanos() int64 {
 	return 0
 }
 
+func (x *ReplicaReport) GetHighestTableId() uint64 {
+	if x != nil {
+		return x.HighestTableId
+	}
+	return 0
+}
+
 // AsideRows are the rows of a table that a replica cannot write to segments. They are kept
 // in memory and on disk, and queries see them.
 type AsideRows struct {
@@ -4003,7 +4302,7 @@ type AsideRows struct {
 
 func (x *AsideRows) Reset() {
 	*x = AsideRows{}
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4015,7 +4314,7 @@ func (x *AsideRows) String() string {
 func (*AsideRows) ProtoMessage() {}
 
 func (x *AsideRows) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4028,7 +4327,7 @@ func (x *AsideRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
 func (*AsideRows) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *AsideRows) GetTableId() uint64 {
@@ -4080,7 +4379,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4092,7 +4391,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4105,7 +4404,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -4141,7 +4440,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4153,7 +4452,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4166,7 +4465,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -4214,7 +4513,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4226,7 +4525,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4239,7 +4538,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -4368,7 +4667,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4380,7 +4679,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4393,7 +4692,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -4428,7 +4727,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4440,7 +4739,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4453,7 +4752,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -4478,7 +4777,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4490,7 +4789,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4503,7 +4802,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 type NodeStatus struct {
@@ -4514,14 +4813,16 @@ type NodeStatus struct {
 	// How long ago that came; without one, how long the leader has waited.
 	SilentNanos int64 `protobuf:"varint,3,opt,name=silent_nanos,json=silentNanos,proto3" json:"silent_nanos,omitempty"`
 	// It has not reported for so long that it counts as down.
-	Down          bool `protobuf:"varint,4,opt,name=down,proto3" json:"down,omitempty"`
+	Down bool `protobuf:"varint,4,opt,name=down,proto3" json:"down,omitempty"`
+	// Why its data folder was refused, in words, if that happened last since the leader leads.
+	Refused       string `protobuf:"bytes,5,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4533,7 +4834,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4546,7 +4847,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -4577,6 +4878,13 @@ func (x *NodeStatus) GetDown() bool {
 	return false
 }
 
+func (x *NodeStatus) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
 type StatusResponse struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	ClusterId      string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
@@ -4598,7 +4906,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4610,7 +4918,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4623,7 +4931,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -4717,7 +5025,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4729,7 +5037,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4742,7 +5050,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -4783,7 +5091,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4795,7 +5103,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4808,7 +5116,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -4835,7 +5143,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4847,7 +5155,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4860,7 +5168,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -4885,7 +5193,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4897,7 +5205,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4910,7 +5218,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -4981,7 +5289,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4993,7 +5301,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5006,7 +5314,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -5104,7 +5412,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5116,7 +5424,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5129,7 +5437,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -5161,7 +5469,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5173,7 +5481,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5186,7 +5494,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
 }
 
 type ReachRequest struct {
@@ -5199,7 +5507,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5211,7 +5519,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5224,7 +5532,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -5250,7 +5558,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5262,7 +5570,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5275,7 +5583,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -5316,7 +5624,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5328,7 +5636,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5341,7 +5649,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -5359,7 +5667,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5371,7 +5679,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5384,7 +5692,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
 }
 
 type WatchRequest struct {
@@ -5395,7 +5703,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5407,7 +5715,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5420,7 +5728,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
 }
 
 // WatchResponse carries changed objects. The first one of a stream has
@@ -5453,7 +5761,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5465,7 +5773,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5478,7 +5786,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -5609,7 +5917,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\acommand\x18\x01 \x01(\v2\x16.cordwood.meta.CommandR\acommand\"V\n" +
 	"\x0fProposeResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12-\n" +
-	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\x87\r\n" +
+	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\x8f\x0e\n" +
 	"\aCommand\x12$\n" +
 	"\x0etime_unix_nano\x18\x01 \x01(\x03R\ftimeUnixNano\x12\x1d\n" +
 	"\n" +
@@ -5640,7 +5948,9 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\fcreate_shard\x182 \x01(\v2\x1a.cordwood.meta.CreateShardH\x00R\vcreateShard\x12?\n" +
 	"\fchange_shard\x183 \x01(\v2\x1a.cordwood.meta.ChangeShardH\x00R\vchangeShard\x12<\n" +
 	"\vplace_table\x184 \x01(\v2\x19.cordwood.meta.PlaceTableH\x00R\n" +
-	"placeTable\x12B\n" +
+	"placeTable\x12?\n" +
+	"\ffound_shards\x185 \x01(\v2\x1a.cordwood.meta.FoundShardsH\x00R\vfoundShards\x12E\n" +
+	"\x0eraise_counters\x186 \x01(\v2\x1c.cordwood.meta.RaiseCountersH\x00R\rraiseCounters\x12B\n" +
 	"\rput_operation\x18< \x01(\v2\x1b.cordwood.meta.PutOperationH\x00R\fputOperation\x12H\n" +
 	"\x0fdrop_operations\x18= \x01(\v2\x1d.cordwood.meta.DropOperationsH\x00R\x0edropOperationsB\x04\n" +
 	"\x02op\"\xb8\x03\n" +
@@ -5665,9 +5975,15 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x06shards\x18\x02 \x01(\rR\x06shards\x12\x17\n" +
 	"\anode_id\x18\x03 \x01(\tR\x06nodeId\x12 \n" +
 	"\vreplication\x18\x04 \x01(\rR\vreplication\x12'\n" +
-	"\x0fcluster_version\x18\x05 \x01(\rR\x0eclusterVersion\"7\n" +
+	"\x0fcluster_version\x18\x05 \x01(\rR\x0eclusterVersion\"\x86\x01\n" +
 	"\fRegisterNode\x12'\n" +
-	"\x04node\x18\x01 \x01(\v2\x13.cordwood.meta.NodeR\x04node\"*\n" +
+	"\x04node\x18\x01 \x01(\v2\x13.cordwood.meta.NodeR\x04node\x123\n" +
+	"\aearlier\x18\x02 \x03(\v2\x19.cordwood.meta.FolderMarkR\aearlier\x12\x18\n" +
+	"\areadmit\x18\x03 \x01(\bR\areadmit\"6\n" +
+	"\n" +
+	"FolderMark\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x10\n" +
+	"\x03tag\x18\x02 \x01(\x06R\x03tag\"*\n" +
 	"\x0fRegisterSession\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\"\xca\x01\n" +
 	"\x0eCreateDatabase\x12\x12\n" +
@@ -5763,7 +6079,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\"k\n" +
 	"\x15ReadPipelinesResponse\x12:\n" +
 	"\bpipeline\x18\x01 \x01(\v2\x1e.cordwood.meta.PipelineVersionR\bpipeline\x12\x16\n" +
-	"\x06source\x18\x02 \x01(\fR\x06source\"\xce\x02\n" +
+	"\x06source\x18\x02 \x01(\fR\x06source\"\xfd\x02\n" +
 	"\x04Node\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
@@ -5776,7 +6092,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x05state\x18\t \x01(\x0e2\x18.cordwood.meta.NodeStateR\x05state\x12!\n" +
 	"\fmin_protocol\x18\n" +
 	" \x01(\rR\vminProtocol\x12!\n" +
-	"\fmax_protocol\x18\v \x01(\rR\vmaxProtocol\"\x80\x02\n" +
+	"\fmax_protocol\x18\v \x01(\rR\vmaxProtocol\x12-\n" +
+	"\x04mark\x18\f \x01(\v2\x19.cordwood.meta.FolderMarkR\x04mark\"\x9a\x02\n" +
 	"\x05Shard\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x1a\n" +
@@ -5786,7 +6103,9 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x04want\x18\x06 \x01(\rR\x04want\x12\x18\n" +
 	"\aversion\x18\a \x01(\rR\aversion\x12\x18\n" +
 	"\aremoved\x18\b \x03(\tR\aremoved\x12)\n" +
-	"\x10anew_incarnation\x18\t \x01(\rR\x0fanewIncarnation\"W\n" +
+	"\x10anew_incarnation\x18\t \x01(\rR\x0fanewIncarnation\x12\x18\n" +
+	"\afounded\x18\n" +
+	" \x03(\tR\afounded\"W\n" +
 	"\fSetNodeState\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12.\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x18.cordwood.meta.NodeStateR\x05state\"%\n" +
@@ -5817,7 +6136,16 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x06forget\x18\x0e \x01(\tH\x00R\x06forget\x128\n" +
 	"\trecovered\x18\x0f \x01(\v2\x18.cordwood.meta.RecoveredH\x00R\trecovered\x126\n" +
 	"\tmade_anew\x18\x10 \x01(\v2\x17.cordwood.meta.MadeAnewH\x00R\bmadeAnewB\b\n" +
-	"\x06change\"%\n" +
+	"\x06change\"[\n" +
+	"\vFoundShards\x12\x17\n" +
+	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x123\n" +
+	"\x06shards\x18\x02 \x03(\v2\x1b.cordwood.meta.FoundedShardR\x06shards\"@\n" +
+	"\fFoundedShard\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\rR\x02id\x12 \n" +
+	"\vincarnation\x18\x02 \x01(\rR\vincarnation\"H\n" +
+	"\rRaiseCounters\x12\x1c\n" +
+	"\trecovered\x18\x01 \x01(\bR\trecovered\x12\x19\n" +
+	"\btable_id\x18\x02 \x01(\x04R\atableId\"%\n" +
 	"\bMadeAnew\x12\x19\n" +
 	"\bnode_ids\x18\x01 \x03(\tR\anodeIds\"F\n" +
 	"\tRecovered\x12\x17\n" +
@@ -5877,7 +6205,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x10ReadIndexRequest\"=\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
-	"\x04term\x18\x02 \x01(\x04R\x04term\"\xad\a\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\"\xd7\a\n" +
 	"\rReplicaReport\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x14\n" +
@@ -5907,7 +6235,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\faside_tables\x18\x18 \x01(\rR\vasideTables\x12\x1f\n" +
 	"\vflush_error\x18\x19 \x01(\tR\n" +
 	"flushError\x12.\n" +
-	"\x13flush_failing_nanos\x18\x1a \x01(\x03R\x11flushFailingNanos\"\x90\x01\n" +
+	"\x13flush_failing_nanos\x18\x1a \x01(\x03R\x11flushFailingNanos\x12(\n" +
+	"\x10highest_table_id\x18\x1b \x01(\x04R\x0ehighestTableId\"\x90\x01\n" +
 	"\tAsideRows\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
@@ -5950,13 +6279,14 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x0eReportResponse\x12\x16\n" +
 	"\x06silent\x18\x01 \x03(\tR\x06silent\x12'\n" +
 	"\x0fcluster_version\x18\x02 \x01(\rR\x0eclusterVersion\"\x0f\n" +
-	"\rStatusRequest\"\xa2\x01\n" +
+	"\rStatusRequest\"\xbc\x01\n" +
 	"\n" +
 	"NodeStatus\x12'\n" +
 	"\x04node\x18\x01 \x01(\v2\x13.cordwood.meta.NodeR\x04node\x124\n" +
 	"\x06report\x18\x02 \x01(\v2\x1c.cordwood.meta.ReportRequestR\x06report\x12!\n" +
 	"\fsilent_nanos\x18\x03 \x01(\x03R\vsilentNanos\x12\x12\n" +
-	"\x04down\x18\x04 \x01(\bR\x04down\"\xd3\x03\n" +
+	"\x04down\x18\x04 \x01(\bR\x04down\x12\x18\n" +
+	"\arefused\x18\x05 \x01(\tR\arefused\"\xd3\x03\n" +
 	"\x0eStatusResponse\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x16\n" +
@@ -6098,7 +6428,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 75)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -6111,181 +6441,190 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*Result)(nil),                   // 8: cordwood.meta.Result
 	(*Bootstrap)(nil),                // 9: cordwood.meta.Bootstrap
 	(*RegisterNode)(nil),             // 10: cordwood.meta.RegisterNode
-	(*RegisterSession)(nil),          // 11: cordwood.meta.RegisterSession
-	(*CreateDatabase)(nil),           // 12: cordwood.meta.CreateDatabase
-	(*DropDatabase)(nil),             // 13: cordwood.meta.DropDatabase
-	(*AlterDatabase)(nil),            // 14: cordwood.meta.AlterDatabase
-	(*EnsureSchema)(nil),             // 15: cordwood.meta.EnsureSchema
-	(*ProposalPart)(nil),             // 16: cordwood.meta.ProposalPart
-	(*TableDemand)(nil),              // 17: cordwood.meta.TableDemand
-	(*Conflict)(nil),                 // 18: cordwood.meta.Conflict
-	(*CreateTable)(nil),              // 19: cordwood.meta.CreateTable
-	(*AlterTable)(nil),               // 20: cordwood.meta.AlterTable
-	(*SetOptions)(nil),               // 21: cordwood.meta.SetOptions
-	(*UnsetOptions)(nil),             // 22: cordwood.meta.UnsetOptions
-	(*DropTable)(nil),                // 23: cordwood.meta.DropTable
-	(*TruncateTable)(nil),            // 24: cordwood.meta.TruncateTable
-	(*PutPipeline)(nil),              // 25: cordwood.meta.PutPipeline
-	(*DeletePipeline)(nil),           // 26: cordwood.meta.DeletePipeline
-	(*RestorePipeline)(nil),          // 27: cordwood.meta.RestorePipeline
-	(*PipelineVersion)(nil),          // 28: cordwood.meta.PipelineVersion
-	(*ReadPipelinesRequest)(nil),     // 29: cordwood.meta.ReadPipelinesRequest
-	(*ReadPipelinesResponse)(nil),    // 30: cordwood.meta.ReadPipelinesResponse
-	(*Node)(nil),                     // 31: cordwood.meta.Node
-	(*Shard)(nil),                    // 32: cordwood.meta.Shard
-	(*SetNodeState)(nil),             // 33: cordwood.meta.SetNodeState
-	(*RemoveNode)(nil),               // 34: cordwood.meta.RemoveNode
-	(*SetClusterVersion)(nil),        // 35: cordwood.meta.SetClusterVersion
-	(*SetSettings)(nil),              // 36: cordwood.meta.SetSettings
-	(*Settings)(nil),                 // 37: cordwood.meta.Settings
-	(*CreateShard)(nil),              // 38: cordwood.meta.CreateShard
-	(*ChangeShard)(nil),              // 39: cordwood.meta.ChangeShard
-	(*MadeAnew)(nil),                 // 40: cordwood.meta.MadeAnew
-	(*Recovered)(nil),                // 41: cordwood.meta.Recovered
-	(*PlaceTable)(nil),               // 42: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 43: cordwood.meta.Operation
-	(*PutOperation)(nil),             // 44: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 45: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 46: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 47: cordwood.meta.ReadIndexResponse
-	(*ReplicaReport)(nil),            // 48: cordwood.meta.ReplicaReport
-	(*AsideRows)(nil),                // 49: cordwood.meta.AsideRows
-	(*DamagedSegment)(nil),           // 50: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 51: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 52: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 53: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 54: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 55: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 56: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 57: cordwood.meta.StatusResponse
-	(*MemberStatus)(nil),             // 58: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 59: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 60: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 61: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 62: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 63: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 64: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 65: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 66: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 67: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 68: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 69: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 70: cordwood.meta.WatchResponse
-	nil,                              // 71: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 72: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 73: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 74: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 75: cordwood.meta.Operation.NotesEntry
-	(*schemapb.Table)(nil),           // 76: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 77: cordwood.schema.Column
-	(*schemapb.Database)(nil),        // 78: cordwood.schema.Database
+	(*FolderMark)(nil),               // 11: cordwood.meta.FolderMark
+	(*RegisterSession)(nil),          // 12: cordwood.meta.RegisterSession
+	(*CreateDatabase)(nil),           // 13: cordwood.meta.CreateDatabase
+	(*DropDatabase)(nil),             // 14: cordwood.meta.DropDatabase
+	(*AlterDatabase)(nil),            // 15: cordwood.meta.AlterDatabase
+	(*EnsureSchema)(nil),             // 16: cordwood.meta.EnsureSchema
+	(*ProposalPart)(nil),             // 17: cordwood.meta.ProposalPart
+	(*TableDemand)(nil),              // 18: cordwood.meta.TableDemand
+	(*Conflict)(nil),                 // 19: cordwood.meta.Conflict
+	(*CreateTable)(nil),              // 20: cordwood.meta.CreateTable
+	(*AlterTable)(nil),               // 21: cordwood.meta.AlterTable
+	(*SetOptions)(nil),               // 22: cordwood.meta.SetOptions
+	(*UnsetOptions)(nil),             // 23: cordwood.meta.UnsetOptions
+	(*DropTable)(nil),                // 24: cordwood.meta.DropTable
+	(*TruncateTable)(nil),            // 25: cordwood.meta.TruncateTable
+	(*PutPipeline)(nil),              // 26: cordwood.meta.PutPipeline
+	(*DeletePipeline)(nil),           // 27: cordwood.meta.DeletePipeline
+	(*RestorePipeline)(nil),          // 28: cordwood.meta.RestorePipeline
+	(*PipelineVersion)(nil),          // 29: cordwood.meta.PipelineVersion
+	(*ReadPipelinesRequest)(nil),     // 30: cordwood.meta.ReadPipelinesRequest
+	(*ReadPipelinesResponse)(nil),    // 31: cordwood.meta.ReadPipelinesResponse
+	(*Node)(nil),                     // 32: cordwood.meta.Node
+	(*Shard)(nil),                    // 33: cordwood.meta.Shard
+	(*SetNodeState)(nil),             // 34: cordwood.meta.SetNodeState
+	(*RemoveNode)(nil),               // 35: cordwood.meta.RemoveNode
+	(*SetClusterVersion)(nil),        // 36: cordwood.meta.SetClusterVersion
+	(*SetSettings)(nil),              // 37: cordwood.meta.SetSettings
+	(*Settings)(nil),                 // 38: cordwood.meta.Settings
+	(*CreateShard)(nil),              // 39: cordwood.meta.CreateShard
+	(*ChangeShard)(nil),              // 40: cordwood.meta.ChangeShard
+	(*FoundShards)(nil),              // 41: cordwood.meta.FoundShards
+	(*FoundedShard)(nil),             // 42: cordwood.meta.FoundedShard
+	(*RaiseCounters)(nil),            // 43: cordwood.meta.RaiseCounters
+	(*MadeAnew)(nil),                 // 44: cordwood.meta.MadeAnew
+	(*Recovered)(nil),                // 45: cordwood.meta.Recovered
+	(*PlaceTable)(nil),               // 46: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 47: cordwood.meta.Operation
+	(*PutOperation)(nil),             // 48: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 49: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 50: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 51: cordwood.meta.ReadIndexResponse
+	(*ReplicaReport)(nil),            // 52: cordwood.meta.ReplicaReport
+	(*AsideRows)(nil),                // 53: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 54: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 55: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 56: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 57: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 58: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 59: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 60: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 61: cordwood.meta.StatusResponse
+	(*MemberStatus)(nil),             // 62: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 63: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 64: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 65: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 66: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 67: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 68: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 69: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 70: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 71: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 72: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 73: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 74: cordwood.meta.WatchResponse
+	nil,                              // 75: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 76: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 77: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 78: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 79: cordwood.meta.Operation.NotesEntry
+	(*schemapb.Table)(nil),           // 80: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 81: cordwood.schema.Column
+	(*schemapb.Database)(nil),        // 82: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	7,  // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
 	8,  // 1: cordwood.meta.ProposeResponse.result:type_name -> cordwood.meta.Result
 	9,  // 2: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
 	10, // 3: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
-	11, // 4: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
-	33, // 5: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
-	34, // 6: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
-	35, // 7: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
-	36, // 8: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
-	12, // 9: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
-	13, // 10: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
-	14, // 11: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
-	15, // 12: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
-	19, // 13: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
-	20, // 14: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
-	23, // 15: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
-	24, // 16: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
-	25, // 17: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
-	26, // 18: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
-	27, // 19: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
-	38, // 20: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
-	39, // 21: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	42, // 22: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	44, // 23: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	45, // 24: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
-	18, // 25: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	76, // 26: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	28, // 27: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	32, // 28: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	43, // 29: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
-	31, // 30: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	71, // 31: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	72, // 32: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
-	17, // 33: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	16, // 34: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	77, // 35: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	73, // 36: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	77, // 37: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	77, // 38: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	76, // 39: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	77, // 40: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	21, // 41: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	22, // 42: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	74, // 43: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	28, // 44: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	28, // 45: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
-	0,  // 46: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
-	0,  // 47: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
-	37, // 48: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	41, // 49: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
-	40, // 50: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
-	3,  // 51: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
-	1,  // 52: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	75, // 53: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	43, // 54: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	51, // 55: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	50, // 56: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	49, // 57: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
-	48, // 58: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	53, // 59: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	2,  // 60: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
-	31, // 61: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	52, // 62: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	37, // 63: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	58, // 64: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	56, // 65: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	32, // 66: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	43, // 67: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	4,  // 68: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	31, // 69: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	78, // 70: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	76, // 71: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	31, // 72: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	32, // 73: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	28, // 74: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	28, // 75: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	43, // 76: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	37, // 77: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	5,  // 78: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	69, // 79: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	29, // 80: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	46, // 81: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	52, // 82: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	55, // 83: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	59, // 84: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	61, // 85: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	63, // 86: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	65, // 87: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	67, // 88: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	6,  // 89: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	70, // 90: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	30, // 91: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	47, // 92: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	54, // 93: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	57, // 94: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	60, // 95: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	62, // 96: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	64, // 97: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	66, // 98: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	68, // 99: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	89, // [89:100] is the sub-list for method output_type
-	78, // [78:89] is the sub-list for method input_type
-	78, // [78:78] is the sub-list for extension type_name
-	78, // [78:78] is the sub-list for extension extendee
-	0,  // [0:78] is the sub-list for field type_name
+	12, // 4: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
+	34, // 5: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
+	35, // 6: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
+	36, // 7: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
+	37, // 8: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
+	13, // 9: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
+	14, // 10: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
+	15, // 11: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
+	16, // 12: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
+	20, // 13: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
+	21, // 14: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
+	24, // 15: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
+	25, // 16: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
+	26, // 17: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
+	27, // 18: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
+	28, // 19: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
+	39, // 20: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
+	40, // 21: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
+	46, // 22: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	41, // 23: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
+	43, // 24: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
+	48, // 25: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	49, // 26: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	19, // 27: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	80, // 28: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	29, // 29: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	33, // 30: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
+	47, // 31: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	32, // 32: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	11, // 33: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
+	75, // 34: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	76, // 35: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	18, // 36: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	17, // 37: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
+	81, // 38: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	77, // 39: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	81, // 40: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	81, // 41: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	80, // 42: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	81, // 43: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	22, // 44: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	23, // 45: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	78, // 46: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	29, // 47: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	29, // 48: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	0,  // 49: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
+	11, // 50: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
+	0,  // 51: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
+	38, // 52: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
+	45, // 53: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
+	44, // 54: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
+	42, // 55: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
+	3,  // 56: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
+	1,  // 57: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	79, // 58: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	47, // 59: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	55, // 60: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	54, // 61: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	53, // 62: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	52, // 63: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	57, // 64: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,  // 65: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	32, // 66: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	56, // 67: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	38, // 68: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	62, // 69: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	60, // 70: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	33, // 71: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	47, // 72: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	4,  // 73: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	32, // 74: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	82, // 75: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	80, // 76: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	32, // 77: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	33, // 78: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	29, // 79: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	29, // 80: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	47, // 81: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	38, // 82: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	5,  // 83: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	73, // 84: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	30, // 85: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	50, // 86: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	56, // 87: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	59, // 88: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	63, // 89: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	65, // 90: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	67, // 91: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	69, // 92: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	71, // 93: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	6,  // 94: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	74, // 95: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	31, // 96: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	51, // 97: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	58, // 98: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	61, // 99: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	64, // 100: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	66, // 101: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	68, // 102: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	70, // 103: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	72, // 104: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	94, // [94:105] is the sub-list for method output_type
+	83, // [83:94] is the sub-list for method input_type
+	83, // [83:83] is the sub-list for extension type_name
+	83, // [83:83] is the sub-list for extension extendee
+	0,  // [0:83] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -6315,10 +6654,12 @@ func file_metapb_meta_proto_init() {
 		(*Command_CreateShard)(nil),
 		(*Command_ChangeShard)(nil),
 		(*Command_PlaceTable)(nil),
+		(*Command_FoundShards)(nil),
+		(*Command_RaiseCounters)(nil),
 		(*Command_PutOperation)(nil),
 		(*Command_DropOperations)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[15].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[16].OneofWrappers = []any{
 		(*AlterTable_AddColumn)(nil),
 		(*AlterTable_DropColumn)(nil),
 		(*AlterTable_SetOptions)(nil),
@@ -6326,7 +6667,7 @@ func file_metapb_meta_proto_init() {
 		(*AlterTable_RenameTo)(nil),
 		(*AlterTable_RestoreComplete)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[34].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[35].OneofWrappers = []any{
 		(*ChangeShard_AddLearner)(nil),
 		(*ChangeShard_Promote)(nil),
 		(*ChangeShard_Remove)(nil),
@@ -6341,7 +6682,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   71,
+			NumMessages:   75,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

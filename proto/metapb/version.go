@@ -14,11 +14,12 @@ package metapb
 //	6  ids of batches that tell the body of a request with a key
 //	7  ids of batches that tell the user of a request with a key; each user has a share of the keys that a
 //	   shard remembers; the history of a table that is handed over is kept by its length
+//	8  marks of data folders, founders that have founded, counters that are raised
 const (
 	// MinProtocol is the oldest version that this program understands.
 	MinProtocol = 1
 	// MaxProtocol is the newest one.
-	MaxProtocol = 7
+	MaxProtocol = 8
 	// ProtocolCluster is the version that brought clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolAnew is the version that lets shards be made anew when their rows are lost.
@@ -36,4 +37,7 @@ const (
 	// ProtocolHandoffHistory is the version from which on the shards that handed a table over are
 	// remembered by how many came after them, and not by times of different clocks.
 	ProtocolHandoffHistory = 7
+	// ProtocolMarks is the version that brought marks of data folders, the note of who has
+	// founded a shard, and counters that are raised after a loss.
+	ProtocolMarks = 8
 )

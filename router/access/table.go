@@ -149,6 +149,8 @@ var commands = map[reflect.Type]Row{
 	reflect.TypeFor[*metapb.Command_CreateShard]():       {Nobody, "create shard", Cluster, true},
 	reflect.TypeFor[*metapb.Command_ChangeShard]():       {Nobody, "change shard", Cluster, true},
 	reflect.TypeFor[*metapb.Command_PlaceTable]():        {Nobody, "place table", Table, true},
+	reflect.TypeFor[*metapb.Command_FoundShards]():       {Nobody, "note founders of shards", Cluster, true},
+	reflect.TypeFor[*metapb.Command_RaiseCounters]():     {Nobody, "raise counters", Cluster, true},
 	reflect.TypeFor[*metapb.Command_PutOperation]():      {Nobody, "start operation", Operation, true},
 	reflect.TypeFor[*metapb.Command_DropOperations]():    {Nobody, "drop operations", Operation, true},
 }

@@ -86,6 +86,9 @@ type RecoverConfig struct {
 	// state machines that may be ahead of the log (Ahead).
 	StateIndex, StateTerm uint64
 	State                 func(w io.Writer) error
+	// Commands are appended to the log behind the new membership: the first ones that the group
+	// applies. They are not for state machines that are ahead of the log.
+	Commands [][]byte
 }
 
 // Recover makes the member in a directory the only one of its group, without asking the
@@ -144,9 +147,12 @@ func recoverMember(cfg RecoverConfig) (found Copy, err error) {
 	if cfg.StateIndex > found.LastIndex {
 		return found, recoverAhead(cfg, group, store, snaps)
 	}
-	return found, store.StoreLog(&raft.Log{
-		Index: found.LastIndex + 1, Term: term, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(group), AppendedAt: time.Now(),
-	})
+	now := time.Now()
+	logs := []*raft.Log{{Index: found.LastIndex + 1, Term: term, Type: raft.LogConfiguration, Data: raft.EncodeConfiguration(group), AppendedAt: now}}
+	for i, data := range cfg.Commands {
+		logs = append(logs, &raft.Log{Index: found.LastIndex + 2 + uint64(i), Term: term, Type: raft.LogCommand, Data: data, AppendedAt: now})
+	}
+	return found, store.StoreLogs(logs)
 }
 
 // recoverAhead makes a snapshot of a state that has more than the log, which goes: what
