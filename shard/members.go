@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"cordwood/proto/errs"
@@ -184,7 +185,41 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 	if r.State == "Leader" {
 		out.Tables = s.busiest(busiestTables)
 	}
+	out.HighestTableId = s.highestTable()
 	return out
+}
+
+// highestEvery is how often the highest id of a table is looked for.
+const highestEvery = 10 * time.Second
+
+// highest is the highest id of a table that a shard knows, and when it was looked for.
+type highest struct {
+	mu sync.Mutex
+	id uint64
+	at time.Time
+}
+
+// highestTable is the highest id of a table that the shard has, or had not long ago.
+func (s *Shard) highestTable() uint64 {
+	h := &s.highest
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.at.IsZero() && time.Since(h.at) < highestEvery {
+		return h.id
+	}
+	h.at = time.Now()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for id := range s.state.tables {
+		h.id = max(h.id, id)
+	}
+	for id := range s.state.dropped {
+		h.id = max(h.id, id)
+	}
+	for id := range s.segments {
+		h.id = max(h.id, id)
+	}
+	return h.id
 }
 
 // ChangeReplicas changes the members of a shard's group.

@@ -244,3 +244,21 @@ func TestRecover(t *testing.T) {
 		g.wantRows(o, 1, "a", "b", "c")
 	}
 }
+
+// TestHighestTable: the report has the highest id of all tables that the shard knows.
+func TestHighestTable(t *testing.T) {
+	g := newGroup(t, nil, "a")
+	l := g.leader()
+	if got := l.Report().HighestTableId; got != 0 {
+		t.Errorf("an empty shard reports table %d", got)
+	}
+	for seq, table := range []uint64{7, 57, 3} {
+		if _, err := l.put(batch(head(table, 9, uint64(seq+1)), "row")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.highest.at = time.Time{}
+	if got := l.Report().HighestTableId; got != 57 {
+		t.Errorf("the report says %d, want 57", got)
+	}
+}

@@ -140,6 +140,7 @@ type Shard struct {
 
 	operations operations
 	installs   installs
+	highest    highest
 	handing    sync.WaitGroup
 
 	queue         *queue

@@ -1,0 +1,52 @@
+package meta
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"cordwood/meta/catalog"
+	"cordwood/proto/metapb"
+	"cordwood/shard/replica"
+)
+
+// Recover makes the member in a folder the only one of its group; see replica.Recover. The member
+// must not run.
+//
+// The copy may lack the newest commands, which gave ids that nodes go on to use. So the first
+// command of the new group raises all counters by a great step. A cluster that does not use the
+// version of that command keeps its counters: raised is false.
+func Recover(dir, nodeID string, now time.Time) (raised bool, err error) {
+	version, err := storedVersion(filepath.Join(dir, StateFile))
+	if err != nil {
+		return false, err
+	}
+	cfg := replica.RecoverConfig{Dir: dir, Log: replica.Bolt, NodeID: nodeID}
+	if raised = version >= metapb.ProtocolMarks; raised {
+		data, err := proto.Marshal(&metapb.Command{TimeUnixNano: now.UnixNano(), Op: &metapb.Command_RaiseCounters{RaiseCounters: &metapb.RaiseCounters{Recovered: true}}})
+		if err != nil {
+			return false, err
+		}
+		cfg.Commands = [][]byte{data}
+	}
+	_, err = replica.Recover(cfg)
+	return raised, err
+}
+
+// storedVersion is the version of the cluster in a state's file; 0 if there is no file, which the
+// member makes again from its log.
+func storedVersion(file string) (version uint32, err error) {
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	cat, err := catalog.OpenReadOnly(file)
+	if err != nil {
+		return 0, err
+	}
+	err = cat.View(func(tx *catalog.Tx) error { version = tx.ClusterVersion(); return nil })
+	return version, errors.Join(err, cat.Close())
+}

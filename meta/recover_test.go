@@ -1,0 +1,93 @@
+package meta
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/proto/metapb"
+)
+
+// TestRecoverRaisesIDs: what a member gives that was recovered from a copy of before was not given by
+// the commands that the copy lacks, and it takes data folders that are newer than it knows.
+func TestRecoverRaisesIDs(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "meta")
+	m := mustOpen(t, Config{Dir: dir, NodeID: "n1"})
+	propose(t, m, "bootstrap c1 shards=1")
+	propose(t, m, "node n1")
+	propose(t, m, "node n2 marks=3a")
+	propose(t, m, "create a time:ts9! append_mode=true")
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := filepath.Join(t.TempDir(), "before")
+	if err := os.CopyFS(before, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	m = mustOpen(t, Config{Dir: dir, NodeID: "n1"})
+	if got, want := propose(t, m, "create b time:ts9! append_mode=true"), "b=2 v1 @1 time:timestampnanosecond/1! append_mode=true"; got != want {
+		t.Fatalf("%s, want %s", got, want)
+	}
+	if got, want := propose(t, m, "node n2 marks=3a,4a"), "cluster c1"; got != want {
+		t.Fatalf("%s, want %s", got, want)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	raised, err := Recover(before, "n1", time.Now())
+	if err != nil || !raised {
+		t.Fatalf("raised: %t, %v", raised, err)
+	}
+	m = mustOpen(t, Config{Dir: before, NodeID: "n1"})
+	for _, step := range [][2]string{
+		{"create other time:ts9! append_mode=true", "other=1048578 v1 @1 time:timestampnanosecond/1! append_mode=true"},
+		{"node n2 marks=4a,5a", "cluster c1"},
+		{"create-shard n1", "shard 2 v1 want1 [n1] learners[] founders[n1] removed[]"},
+	} {
+		if got := propose(t, m, step[0]); got != step[1] {
+			t.Errorf("%s:\n got  %s\n want %s", step[0], got, step[1])
+		}
+	}
+}
+
+// TestReportRaisesTableIDs: an id of a table that a shard has is not given once more, whatever the
+// state has lost.
+func TestReportRaisesTableIDs(t *testing.T) {
+	m := mustOpen(t, Config{})
+	propose(t, m, "bootstrap c1 shards=1")
+	propose(t, m, "node n1")
+	for _, r := range []*metapb.ReplicaReport{{ShardId: 1, HighestTableId: 57}, {ShardId: 1, HighestTableId: 3}, {ShardId: 1, HighestTableId: 1<<64 - 1}} {
+		if _, err := m.Report(within(t), &metapb.ReportRequest{NodeId: "n1", Replicas: []*metapb.ReplicaReport{r}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := propose(t, m, "create a time:ts9! append_mode=true"), "a=58 v1 @1 time:timestampnanosecond/1! append_mode=true"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestRefusedNodeIsTold: the status of the cluster says why a node was refused, until it comes with
+// the right folder.
+func TestRefusedNodeIsTold(t *testing.T) {
+	m := mustOpen(t, Config{})
+	for _, line := range []string{"bootstrap c1 shards=1", "node n1", "node n2 marks=5a", "node n2 marks=4a"} {
+		propose(t, m, line)
+	}
+	refused := func() string {
+		s, err := m.Status(within(t), &metapb.StatusRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Nodes[1].Refused
+	}
+	if got := refused(); !strings.Contains(got, "older than the cluster knows it: it has mark 4, and the cluster mark 5") {
+		t.Errorf("the status says %q", got)
+	}
+	propose(t, m, "node n2 marks=5a,6a")
+	if got := refused(); got != "" {
+		t.Errorf("the status still says %q", got)
+	}
+}
