@@ -116,7 +116,7 @@ func (n *node) openShards(memory int64) error {
 			}
 			return s, err
 		},
-		Forget: n.forgetReplica, Recovered: n.recoveredReplica,
+		Forget: n.forgetReplica, Recovered: n.recoveredReplica, Founded: n.foundedReplicas,
 	})
 	n.trouble.host.Store(n.host)
 	n.onStop("shards", n.host.Close)
@@ -157,6 +157,15 @@ func (n *node) recoveredReplica(ctx context.Context, s *metapb.Shard, incarnatio
 	_, err := n.meta.Propose(ctx, &metapb.Command{TimeUnixNano: time.Now().UnixNano(), Op: &metapb.Command_ChangeShard{ChangeShard: &metapb.ChangeShard{
 		ShardId: s.Id, Version: s.Version, Change: &metapb.ChangeShard_Recovered{Recovered: &metapb.Recovered{NodeId: n.data.nodeID, Incarnation: incarnation}},
 	}}})
+	return err
+}
+
+// foundedReplicas tells the metadata that this node has made its replicas of shards that it founds.
+func (n *node) foundedReplicas(ctx context.Context, shards []*metapb.FoundedShard) error {
+	if n.meta.ClusterVersion() < metapb.ProtocolMarks {
+		return nil // the cluster does not know such a note yet; the host asks again
+	}
+	_, err := n.meta.Propose(ctx, &metapb.Command{TimeUnixNano: time.Now().UnixNano(), Op: &metapb.Command_FoundShards{FoundShards: &metapb.FoundShards{NodeId: n.data.nodeID, Shards: shards}}})
 	return err
 }
 

@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -58,6 +59,9 @@ type Config struct {
 	// Recovered tells the metadata that the replica of a shard on this node was made the
 	// only one of a new incarnation.
 	Recovered func(ctx context.Context, m *metapb.Shard, incarnation uint32) error
+	// Founded tells the metadata that this node has made its replicas of shards that it founds.
+	// Nil: they are not told.
+	Founded func(ctx context.Context, shards []*metapb.FoundedShard) error
 	// Forget tells the metadata that the removed replica of a shard is gone from here.
 	Forget     func(context.Context, *metapb.Shard) error
 	Logger     *slog.Logger
@@ -76,6 +80,7 @@ type Host struct {
 	unknown []uint32 // shards of which there are folders that the cluster does not use
 	closed  bool
 
+	telling atomic.Bool    // Founded is being called
 	working sync.WaitGroup // what is being opened and removed
 	changed chan struct{}  // something was opened or removed
 	fatal   chan error     // what the node cannot go on with
@@ -136,6 +141,7 @@ func (h *Host) Run(ctx context.Context) error {
 		}
 		changed := h.cfg.Catalog.Changed()
 		h.follow(ctx)
+		h.tellFounded()
 		for _, s := range h.All() {
 			if told[s.ID()] = s.Leads(); told[s.ID()] {
 				h.tellTables(ctx, s)

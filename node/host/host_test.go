@@ -429,3 +429,40 @@ func TestTellsOfTables(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFoundedOnce: what this node founded is told, and it does not found a group again whose folder it
+// has lost, as a disk of before has.
+func TestFoundedOnce(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cat := &catalog{changed: make(chan struct{})}
+	cat.set(1, 2)
+	cat.change(&metapb.Shard{Id: 2, Incarnation: 1, Replicas: []string{"me"}, Founders: []string{"me"}, Founded: []string{"me"}})
+	h := newHost(t, t.TempDir(), cat, &created{})
+	told := make(chan []*metapb.FoundedShard, 1)
+	h.cfg.Founded = func(_ context.Context, shards []*metapb.FoundedShard) error { told <- shards; return nil }
+	if err := start(ctx, h); err != nil {
+		t.Fatal(err)
+	}
+	running, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- h.Run(running) }()
+	select {
+	case got := <-told:
+		if len(got) != 1 || got[0].Id != 1 || got[0].Incarnation != 1 {
+			t.Errorf("told are %v, want shard 1", got)
+		}
+	case <-ctx.Done():
+		t.Fatal("nothing is told")
+	}
+	if r := h.Reports(); len(r) != 2 || r[1].State != "Failed" || !r[1].FilesDamaged || !strings.Contains(r[1].Reason, "is gone") {
+		t.Errorf("the reports are %v, want that the replica of shard 2 is gone", r)
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if err := h.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}

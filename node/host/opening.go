@@ -114,15 +114,14 @@ func (h *Host) openShard(m *metapb.Shard, voter bool) (*shard.Shard, error) {
 	if err := h.incarnation(m); err != nil {
 		return nil, err
 	}
-	o := Opening{ID: m.Id, Incarnation: m.Incarnation, Dir: h.dir(m.Id), Founders: m.Founders}
-	if len(o.Founders) == 0 && len(m.Replicas) > 0 {
-		o.Founders = m.Replicas[:1]
-	}
+	o := Opening{ID: m.Id, Incarnation: m.Incarnation, Dir: h.dir(m.Id), Founders: founders(m)}
 	created := h.cfg.Created(m.Id)
 	if have, _, err := shard.FolderIncarnation(o.Dir); err == nil && m.AnewIncarnation == m.Incarnation && have > 0 && have < m.Incarnation {
 		created = false // what was created is set aside: the shard begins anew, without its rows
 	}
-	if _, err := os.Stat(o.Dir); created && errors.Is(err, fs.ErrNotExist) {
+	// To found the group once more would give it a voter that has forgotten what it voted and took.
+	lost := voter && !created && slices.Contains(m.Founded, h.cfg.NodeID)
+	if _, err := os.Stat(o.Dir); lost || created && errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open shard %d: its folder %s %w: restore it from a backup, or have the cluster make the replica anew with 'cordwood shard rebuild'", m.Id, o.Dir, errFolderGone)
 	}
 	o.Bootstrap = !created && voter && slices.Contains(o.Founders, h.cfg.NodeID)
@@ -137,6 +136,40 @@ func (h *Host) openShard(m *metapb.Shard, voter bool) (*shard.Shard, error) {
 		return nil, errors.Join(fmt.Errorf("note that shard %d exists: %w", m.Id, err), s.Close(context.Background()))
 	}
 	return s, nil
+}
+
+// founders are the nodes that found the group of a shard.
+func founders(m *metapb.Shard) []string {
+	if len(m.Founders) == 0 && len(m.Replicas) > 0 {
+		return m.Replicas[:1]
+	}
+	return m.Founders
+}
+
+// foundedPatience bounds one try to tell the metadata which groups this node has founded.
+const foundedPatience = 10 * time.Second
+
+// tellFounded tells the metadata of the replicas that this node has made as a founder, if they do
+// not know yet. From then on the node does not found those groups again.
+func (h *Host) tellFounded() {
+	var news []*metapb.FoundedShard
+	for _, m := range h.cfg.Catalog.Shards() {
+		s, open := h.Shard(m.Id)
+		if open && s.Incarnation() == m.Incarnation && slices.Contains(founders(m), h.cfg.NodeID) && !slices.Contains(m.Founded, h.cfg.NodeID) {
+			news = append(news, &metapb.FoundedShard{Id: m.Id, Incarnation: m.Incarnation})
+		}
+	}
+	if len(news) == 0 || h.cfg.Founded == nil || !h.telling.CompareAndSwap(false, true) {
+		return
+	}
+	h.working.Go(func() {
+		defer h.telling.Store(false)
+		ctx, cancel := context.WithTimeout(context.Background(), foundedPatience)
+		defer cancel()
+		if err := h.cfg.Founded(ctx, news); err != nil {
+			h.cfg.Logger.Debug("the metadata were not told which shards this node founded; it is tried again", "error", err)
+		}
+	})
 }
 
 // incarnation closes a replica of a group that was given up, and tells the metadata of
