@@ -168,10 +168,13 @@ func (n *node) enter(ctx context.Context) error {
 	if id := n.meta.ClusterID(); id != "" && id != cluster {
 		return fmt.Errorf("data folder %s belongs to cluster %s, but its metadata says %s: it holds files of two clusters; restore it from a backup", n.data.path, cluster, id)
 	}
-	if err := n.refuseTwin(ctx); err != nil {
+	if err := n.checkFolder(ctx, n.meta.Nodes()); err != nil {
 		return err
 	}
 	if err := n.register(ctx); err != nil {
+		return err
+	}
+	if err := n.finishReadmit(); err != nil {
 		return err
 	}
 	if have := len(n.meta.Shards()); have > 0 && have != n.cfg.Shards {
@@ -188,29 +191,46 @@ const registerPatience = 3 * time.Second
 // wait for them longer than an election takes: while most of their voters are away rows are
 // written and read all the same, and the address is known to those that this node calls.
 func (n *node) register(ctx context.Context) error {
-	cmd := &metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: &metapb.RegisterNode{Node: &metapb.Node{
-		Id: n.data.nodeID, Name: n.cfg.NodeName, RpcAddr: n.advertise, HttpAddr: n.users.addr.String(),
-		Roles: n.cfg.Roles, Version: n.proc.Version.Version, Zone: n.cfg.place(),
-		MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol,
-	}}}}
-	if !n.registered() {
-		return n.propose(ctx, "register this node", cmd)
+	if n.marks.Readmit() || !n.registered() {
+		return n.proposeSelf(ctx, n.waitLogged)
 	}
 	try, cancel := context.WithTimeout(ctx, registerPatience)
 	defer cancel()
-	err := n.propose(try, "register this node", cmd)
+	err := n.proposeSelf(try, n.waitLogged)
 	if err == nil || try.Err() == nil || ctx.Err() != nil {
 		return err
 	}
 	n.log.Warn("the metadata group has no leader; this node serves as the cluster knew it, and is registered later", "error", err)
 	n.run("registering this node", func(ctx context.Context) error {
-		err := n.proposeTelling(ctx, "register this node", cmd, func(string) {})
+		err := n.proposeSelf(ctx, func(string) {})
 		if err == nil {
 			n.log.Info("this node is registered")
 		}
 		return err
 	})
 	return nil
+}
+
+// proposeSelf registers the node as it is, with the mark of its data folder, until the metadata
+// take that or refuse it.
+func (n *node) proposeSelf(ctx context.Context, tell func(string)) error {
+	var mark *metapb.FolderMark
+	err := n.proposeTelling(ctx, "register this node", func() *metapb.Command {
+		r := &metapb.RegisterNode{Node: &metapb.Node{
+			Id: n.data.nodeID, Name: n.cfg.NodeName, RpcAddr: n.advertise, HttpAddr: n.users.addr.String(),
+			Roles: n.cfg.Roles, Version: n.proc.Version.Version, Zone: n.cfg.place(),
+			MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol,
+		}}
+		if mark = nil; n.meta.ClusterVersion() >= metapb.ProtocolMarks {
+			mark, r.Earlier = n.marks.Current()
+			r.Node.Mark, r.Readmit = mark, n.marks.Readmit()
+		}
+		return &metapb.Command{Op: &metapb.Command_RegisterNode{RegisterNode: r}}
+	}, tell)
+	if err != nil || mark == nil {
+		return err
+	}
+	return n.marks.Registered(mark)
 }
 
 // registered tells whether the metadata, as far as they are known here, have this node in its
@@ -275,30 +295,16 @@ func (n *node) whyNoMeta() string {
 	return text
 }
 
-// refuseTwin looks whether a node with this one's id runs where the metadata says that it
-// is: then one of the two data folders is a copy.
-func (n *node) refuseTwin(ctx context.Context) error {
-	nodes := n.meta.Nodes()
-	i := slices.IndexFunc(nodes, func(m *metapb.Node) bool { return m.Id == n.data.nodeID })
-	if i < 0 || nodes[i].RpcAddr == n.advertise || nodes[i].RpcAddr == "" {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	if n.discovery.Twin(ctx, nodes[i].RpcAddr) {
-		return fmt.Errorf("node %s already runs at %s: this data folder, %s, is a copy of that one's; a new node needs an empty --data-dir", n.data.nodeID, nodes[i].RpcAddr, n.data.path)
-	}
-	return nil
-}
-
 // propose puts a command through the metadata log and tries again while that may help.
 func (n *node) propose(ctx context.Context, what string, cmd *metapb.Command) error {
-	return n.proposeTelling(ctx, what, cmd, n.waitLogged)
+	return n.proposeTelling(ctx, what, func() *metapb.Command { return cmd }, n.waitLogged)
 }
 
-// proposeTelling is propose that says what it waits for to tell.
-func (n *node) proposeTelling(ctx context.Context, what string, cmd *metapb.Command, tell func(string)) error {
+// proposeTelling is propose of a command that is made anew for each try. It says what it waits for
+// to tell.
+func (n *node) proposeTelling(ctx context.Context, what string, newCommand func() *metapb.Command, tell func(string)) error {
 	for {
+		cmd := newCommand()
 		cmd.TimeUnixNano = time.Now().UnixNano()
 		_, err := n.meta.Propose(ctx, cmd)
 		if err == nil {

@@ -44,6 +44,7 @@ import (
 	"cordwood/node/clocks"
 	"cordwood/node/discovery"
 	"cordwood/node/host"
+	"cordwood/node/marks"
 	"cordwood/node/reach"
 	"cordwood/node/registry"
 	"cordwood/node/rpcport"
@@ -180,6 +181,10 @@ type node struct {
 
 	// process differs for each life of the process.
 	process uint64
+	// marks are those of the data folder.
+	marks *marks.Folder
+	// twinless are the addresses at which start looked for another process with this node's id.
+	twinless []string
 	// advertise is where other nodes reach this one.
 	advertise string
 	port      *rpcport.Port
@@ -237,11 +242,17 @@ func (n *node) fail(err error) {
 // failStop ends the process at once: a write to a log failed, and what is in
 // memory may be ahead of what is on disk.
 func (n *node) failStop(err error) {
+	n.endAtOnce("a log cannot be trusted any more; ending at once, to start again from what is on disk", err)
+}
+
+// endAtOnce ends the process without closing anything: what it would do on its way out would be
+// wrong.
+func (n *node) endAtOnce(why string, err error) {
 	n.once.Do(func() {
 		// The log may go to the disk that does not answer.
 		said := make(chan struct{})
 		go func() {
-			n.log.Error("a log cannot be trusted any more; ending at once, to start again from what is on disk", "error", err, "status", exitFailStop)
+			n.log.Error(why, "error", err, "status", exitFailStop)
 			close(said)
 		}()
 		select {

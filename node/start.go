@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 
 	"cordwood/node/certs"
+	"cordwood/node/marks"
 	"cordwood/router/httpapi/auth"
 	"cordwood/router/httpapi/peer"
 )
@@ -32,6 +33,12 @@ func (n *node) start(ctx context.Context) error {
 	}
 	n.data = data
 	n.onStop("data folder", func(context.Context) error { return data.close() })
+	if n.marks, err = marks.Open(n.cfg.DataDir); err != nil {
+		return err
+	}
+	if err := n.marks.Draw(); err != nil {
+		return err
+	}
 	if err := n.protect(files); err != nil {
 		return err
 	}
@@ -64,9 +71,13 @@ func (n *node) start(ctx context.Context) error {
 	if err := n.findCluster(ctx); err != nil {
 		return err
 	}
+	refused := n.askOthers(ctx)
 	n.wait("the metadata of the cluster")
 	if err := n.openNetwork(); err != nil {
 		return err
+	}
+	if refused != nil {
+		return n.tellRefused(ctx, refused)
 	}
 	if n.cfg.has(roleMeta) {
 		if err := n.openMeta(); err != nil {
@@ -85,6 +96,7 @@ func (n *node) start(ctx context.Context) error {
 	if err := n.enter(ctx); err != nil {
 		return err
 	}
+	n.run("following the marks of the data folder", n.followMarks)
 	n.coordinate()
 	if n.host != nil {
 		if err := n.startShards(); err != nil {

@@ -62,6 +62,11 @@ func Diverged(dir string) (why string, err error) {
 	return replica.Diverged(filepath.Join(dir, raftDirName))
 }
 
+// MarkDiverged has the replica in a shard's folder made anew; see replica.MarkDiverged.
+func MarkDiverged(dir, why string) error {
+	return replica.MarkDiverged(filepath.Join(dir, raftDirName), why)
+}
+
 // checkSegment checks at the start what can be checked at once: size and footer, and
 // the whole of a file that was found damaged before. Damage does not keep the shard
 // from starting; the segment is set aside when it is made live.

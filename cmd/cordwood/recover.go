@@ -13,7 +13,7 @@ func newRecoverCommand() *cobra.Command {
 	var cfg recovery.Config
 	cmd := &cobra.Command{
 		Use:   "recover",
-		Short: "Go on with one copy of a shard, or of the metadata, when most others are lost",
+		Short: "Go on with one copy of a shard, or of the metadata, when most others are lost; or with an older data folder",
 		Long: `Make one copy of a shard, or of the metadata, the only member of its group, after most of
 the others were lost for good. Without a majority a group takes nothing and answers nothing,
 for ever; this ends that, at the price of everything that only the lost members had.
@@ -27,16 +27,22 @@ the cluster makes the missing replicas anew. Replicas of the old incarnation tha
 again are set aside, as SHARD.incarnation-N beside the shard's folder.
 
 After the metadata was recovered, the other nodes that were members of it must be told so,
-with --retire, before they are started; they could go on as a group of their own.`,
+with --retire, before they are started; they could go on as a group of their own.
+
+A data folder that is older than the cluster knows it (a machine that was set back to a snapshot, a
+folder from a copy) is refused when its node is started. With --group node it is let in once: for
+folders with the only replica of a shard, which lose what is newer. Replicas that other nodes have
+too are made anew from those; for them move the folder away and start the node with an empty one.`,
 		Example: `  cordwood recover --group shard/7 --data-dir /var/lib/cordwood --compare /mnt/node-b
   cordwood recover --group shard/7 --data-dir /var/lib/cordwood --accept-data-loss
   cordwood recover --group meta --data-dir /var/lib/cordwood --accept-data-loss
-  cordwood recover --group meta --data-dir /var/lib/cordwood --retire --accept-data-loss`,
+  cordwood recover --group meta --data-dir /var/lib/cordwood --retire --accept-data-loss
+  cordwood recover --group node --data-dir /var/lib/cordwood --accept-data-loss`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case cfg.Group == "":
-				return usageError{errors.New("say what to recover: --group meta, or --group shard/7")}
+				return usageError{errors.New("say what to recover: --group meta, --group shard/7, or --group node")}
 			case cfg.DataDir == "":
 				return usageError{errors.New("say which copy to go on with: --data-dir FOLDER of a node that is stopped")}
 			}
@@ -46,7 +52,7 @@ with --retire, before they are started; they could go on as a group of their own
 			return recovery.Run(cfg, cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().StringVar(&cfg.Group, "group", "", "`GROUP` to recover (required): meta, or shard/ and the number of the shard")
+	cmd.Flags().StringVar(&cfg.Group, "group", "", "`GROUP` to recover (required): meta, shard/ and the number of the shard, or node for the whole folder")
 	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "", "`FOLDER` of the node whose copy the group goes on with (required)")
 	cmd.Flags().StringArrayVar(&cfg.Compare, "compare", nil, "look at the data `FOLDER` of another member, too; may be repeated")
 	cmd.Flags().BoolVar(&cfg.Accept, "accept-data-loss", false, "do it, and lose what only the other members have")

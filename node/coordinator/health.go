@@ -157,6 +157,9 @@ func (d *diagnosis) downNodes() {
 	}
 	for _, n := range p.status.Nodes {
 		id := n.GetNode().GetId()
+		if n.Refused != "" {
+			d.add(warning, "see its log; docs/limits.md says what holds when disks go back", "node %s was refused when it started: %s", p.label(id), n.Refused)
+		}
 		if !n.Down {
 			continue
 		}

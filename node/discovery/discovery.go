@@ -314,12 +314,41 @@ func (d *Discovery) Silent() []string {
 
 // Twin tells whether another process at an address says that it is this node.
 func (d *Discovery) Twin(ctx context.Context, addr string) bool {
-	a, err := d.hello(ctx, addr)
+	a, err := d.helloFrom(ctx, addr, false)
 	return err == nil && a.NodeId == d.cfg.NodeID && a.Process != d.cfg.Process
+}
+
+// Self asks the nodes of a cluster at some addresses what they know of this node. Who does not
+// answer before ctx ends, or is not there, says nothing.
+func (d *Discovery) Self(ctx context.Context, cluster string, addrs []string) (known []*metapb.Node) {
+	var mu sync.Mutex // guards known
+	var wg sync.WaitGroup
+	for _, addr := range addrs {
+		wg.Go(func() {
+			a, err := d.helloFrom(ctx, addr, false)
+			if err != nil || a.ClusterId != cluster || a.NodeId == d.cfg.NodeID {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, m := range a.Nodes {
+				if m.Id == d.cfg.NodeID {
+					known = append(known, m)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return known
 }
 
 // hello asks the node at an address who it is.
 func (d *Discovery) hello(ctx context.Context, addr string) (*metapb.HelloResponse, error) {
+	return d.helloFrom(ctx, addr, true)
+}
+
+// helloFrom is hello that may give up at once if nobody is there.
+func (d *Discovery) helloFrom(ctx context.Context, addr string, wait bool) (*metapb.HelloResponse, error) {
 	client, err := d.client(addr)
 	if err != nil {
 		return nil, err
@@ -330,7 +359,7 @@ func (d *Discovery) hello(ctx context.Context, addr string) (*metapb.HelloRespon
 	resp, err := client.Hello(ctx, &metapb.HelloRequest{
 		ClusterId: cluster, NodeId: d.cfg.NodeID, MinProtocol: d.cfg.Lowest, MaxProtocol: d.cfg.Highest,
 		AdvertiseAddr: d.cfg.Addr, Roles: d.cfg.Roles,
-	}, grpc.WaitForReady(true))
+	}, grpc.WaitForReady(wait))
 	d.mu.Lock()
 	refusal, proven := d.refusals[addr], d.proven[addr]
 	d.mu.Unlock()

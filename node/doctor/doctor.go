@@ -20,6 +20,7 @@ import (
 
 	"cordwood/meta"
 	"cordwood/node"
+	"cordwood/node/marks"
 	"cordwood/node/secret"
 	"cordwood/shard"
 	"cordwood/shard/manifest"
@@ -358,7 +359,7 @@ func readSegment(dir string, m *segment.Meta) error {
 
 // strangers names files that no part of the folder explains.
 func (d *doctor) strangers() {
-	for _, name := range []string{"PEERS", "CLOCK", "meta/FENCED", secret.FileName} {
+	for _, name := range []string{"PEERS", "CLOCK", marks.FileName, "meta/FENCED", secret.FileName} {
 		if exists(d.path(name)) {
 			d.know(name)
 		}

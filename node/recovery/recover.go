@@ -16,7 +16,9 @@ import (
 	"strings"
 	"time"
 
+	"cordwood/meta"
 	"cordwood/node"
+	"cordwood/node/marks"
 	"cordwood/node/registry"
 	"cordwood/shard"
 	"cordwood/shard/replica"
@@ -25,7 +27,8 @@ import (
 // Config says what to recover. DataDir and Group are required.
 type Config struct {
 	DataDir string
-	// Group is "meta", or "shard/" and the number of a shard.
+	// Group is "meta", or "shard/" and the number of a shard; or "node", for a data folder that
+	// the cluster refuses because it is older than it knows it.
 	Group string
 	// Compare are data folders of other members, as far as they are there.
 	Compare []string
@@ -88,12 +91,18 @@ func Run(cfg Config, w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
+	if cfg.Group == groupNode && (cfg.Retire || len(cfg.Compare) > 0) {
+		return errors.New("recover: --retire and --compare are not for --group node")
+	}
 	data, err := node.OpenOffline(cfg.DataDir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = data.Close() }() // only unlocks it
 	p := &printer{w: w}
+	if cfg.Group == groupNode {
+		return readmit(cfg, data, p)
+	}
 	mine, err := look(data, id, isShard)
 	if err != nil {
 		return err
@@ -127,10 +136,14 @@ func Run(cfg Config, w io.Writer) error {
 		p.line("Start the node: it tells the metadata, and the cluster makes the missing replicas anew. Replicas of incarnation %d are set aside where they turn up again.", r.Before)
 		return p.err
 	}
-	if _, err := replica.Recover(replica.RecoverConfig{Dir: filepath.Join(data.Path, "meta"), Log: replica.Bolt, NodeID: data.NodeID}); err != nil {
+	raised, err := meta.Recover(filepath.Join(data.Path, "meta"), data.NodeID, time.Now())
+	if err != nil {
 		return err
 	}
 	p.line("done: node %s is the only member of the metadata group.", data.NodeID)
+	if !raised {
+		p.line("NOTE: the cluster uses a protocol version in which ids are not kept apart from those that the lost members gave. Tables that are created now may get ids of tables that this copy does not know: raise the version soon, by running new programs everywhere.")
+	}
 	p.line("Before any other node that was a member is started again, run on it:")
 	p.line("  cordwood recover --group meta --retire --accept-data-loss --data-dir FOLDER")
 	p.line("Else those could go on as a metadata group of their own. Then start this node first.")
@@ -145,13 +158,13 @@ func CheckGroup(group string) error {
 }
 
 func parseGroup(group string) (id uint32, isShard bool, err error) {
-	if group == "meta" {
+	if group == "meta" || group == groupNode {
 		return 0, false, nil
 	}
 	number, ok := strings.CutPrefix(group, "shard/")
 	n, perr := strconv.ParseUint(number, 10, 32)
 	if !ok || perr != nil {
-		return 0, false, fmt.Errorf("%q is no group: want meta, or shard/ and a number as in shard/7", group)
+		return 0, false, fmt.Errorf("%q is no group: want meta, shard/ and a number as in shard/7, or node", group)
 	}
 	return uint32(n), true, nil
 }
@@ -208,6 +221,33 @@ func warn(p *printer, cfg Config, mine *copyOf, best bool) {
 		p.line("NOTE: %d of %d other voters were compared; --compare FOLDER looks at more of them.", len(cfg.Compare), len(others))
 	}
 	p.line("Try to start enough of the other nodes first: with a majority of the voters nothing is lost.")
+}
+
+// groupNode is the Config.Group of a whole data folder.
+const groupNode = "node"
+
+// readmit lets a data folder in that is older than the cluster knows it.
+func readmit(cfg Config, data *node.Offline, p *printer) error {
+	f, err := marks.Open(data.Path)
+	if err != nil {
+		return err
+	}
+	p.line("data folder %s of node %s, cluster %s", data.Path, data.NodeID, data.ClusterID)
+	p.line("WARNING: the node goes on with this folder, although the cluster may know a newer one: start that one instead if it is left. Of shards that have no other replica, everything is lost that is newer than this folder. Replicas of which there are others are made anew from those; an empty folder serves them as well.")
+	if data.Meta {
+		p.line("NOTE: the node is a member of the metadata group. Start it only while the other members are up: until it has caught up with them, its vote could let one lead that lacks commands.")
+	}
+	if p.err != nil {
+		return p.err
+	}
+	if !cfg.Accept {
+		return ErrNotAccepted
+	}
+	if err := f.SetReadmit(true); err != nil {
+		return err
+	}
+	p.line("done: start the node. The folder of a node that was removed is not let in.")
+	return p.err
 }
 
 // retire sets a member of the metadata group aside.

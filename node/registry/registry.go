@@ -230,7 +230,7 @@ func (r *Registry) known(which func(*entry) bool) []*metapb.Node {
 	var out []*metapb.Node
 	for id, e := range r.nodes {
 		if len(e.addrs) > 0 && which(e) {
-			out = append(out, &metapb.Node{Id: id, RpcAddr: e.addrs[0], Roles: e.roles})
+			out = append(out, &metapb.Node{Id: id, RpcAddr: e.addrs[0], Roles: e.roles, Mark: e.node.GetMark()})
 		}
 	}
 	slices.SortFunc(out, func(a, b *metapb.Node) int { return strings.Compare(a.Id, b.Id) })

@@ -93,6 +93,10 @@ func (h *history) check(s *logStore) error {
 	return err
 }
 
+// MarkDiverged has the member in a directory not open any more, so that it is made anew from the
+// others, because its folder is known to be older than what it said to them. The member must not run.
+func MarkDiverged(dir, why string) error { return writeMark(dir, why) }
+
 func writeMark(dir, why string) error {
 	temp := filepath.Join(dir, divergedFile+".tmp")
 	f, err := os.Create(temp)

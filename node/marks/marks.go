@@ -1,0 +1,212 @@
+// Package marks keeps the marks of a data folder, by which older copies of it are told from it: a
+// machine that was set back to a snapshot, a folder that was copied back, or copied and started
+// twice.
+//
+// A folder gets a new mark when it is opened, and every few minutes while it is used: a number that
+// grows, and a tag drawn at random. The mark is on disk before anybody hears of it. The metadata
+// keep the newest mark of each node, and take a new one only from a folder that knows that. A
+// folder therefore also keeps the marks since the one that it knows to be kept: it may never have
+// learned which of them the metadata took.
+//
+// Life cycle: Open, then Draw; Current says what to register, and Registered that it was. All
+// methods may be called concurrently. The file is described in FORMAT.md.
+package marks
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+
+	"cordwood/proto/metapb"
+)
+
+// FileName is the name of the file in a data folder.
+const FileName = "MARKS"
+
+// maxKept is how many marks a folder keeps. A folder that is opened more often than that without
+// being registered goes on with the last one.
+const maxKept = 64
+
+// Folder is the marks of a data folder.
+type Folder struct {
+	path string
+
+	mu   sync.Mutex // guards list
+	list list
+}
+
+// list is what the file holds.
+type list struct {
+	// marks are those from the last one that is known to be registered on, oldest first; none in
+	// a folder of before there were marks.
+	marks []*metapb.FolderMark
+	// readmit is set when the operator wants the folder although it is older than it was.
+	readmit bool
+}
+
+// Open reads the marks of a data folder.
+func Open(dir string) (*Folder, error) {
+	f := &Folder{path: filepath.Join(dir, FileName)}
+	b, err := os.ReadFile(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err == nil {
+		f.list, err = decode(b)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the marks of the data folder %s: %w", f.path, err)
+	}
+	return f, nil
+}
+
+// Draw gives the folder a new mark.
+func (f *Folder) Draw() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.list.marks) >= maxKept {
+		return nil
+	}
+	next := &metapb.FolderMark{Number: 1, Tag: rand.Uint64()}
+	if n := len(f.list.marks); n > 0 {
+		next.Number = f.list.marks[n-1].Number + 1
+	}
+	return f.save(list{append(slices.Clone(f.list.marks), next), f.list.readmit})
+}
+
+// Current returns the newest mark and those before it that the metadata may have instead, oldest
+// first. A folder has one once Draw was called.
+func (f *Folder) Current() (mark *metapb.FolderMark, earlier []*metapb.FolderMark) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := len(f.list.marks)
+	if n == 0 {
+		return nil, nil
+	}
+	return f.list.marks[n-1], slices.Clone(f.list.marks[:n-1])
+}
+
+// Registered notes that the metadata have a mark, so that those before it are not needed.
+func (f *Folder) Registered(mark *metapb.FolderMark) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := slices.IndexFunc(f.list.marks, func(m *metapb.FolderMark) bool { return m.Tag == mark.GetTag() })
+	if at <= 0 {
+		return nil
+	}
+	return f.save(list{slices.Clone(f.list.marks[at:]), f.list.readmit})
+}
+
+// Readmit tells whether the operator wants the folder although it is older than the cluster
+// knows it.
+func (f *Folder) Readmit() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.list.readmit
+}
+
+// SetReadmit sets what Readmit returns.
+func (f *Folder) SetReadmit(want bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.list.readmit == want {
+		return nil
+	}
+	return f.save(list{f.list.marks, want})
+}
+
+// save puts the list on disk. Only then it is the one in memory.
+func (f *Folder) save(l list) error {
+	temp := f.path + ".tmp"
+	file, err := os.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o640)
+	if err != nil {
+		return fmt.Errorf("write the marks of the data folder: %w", err)
+	}
+	_, err = file.Write(l.encode())
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(temp, f.path)
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(f.path))
+	}
+	if err != nil {
+		return fmt.Errorf("write the marks of the data folder %s: %w", f.path, err)
+	}
+	f.list = l
+	return nil
+}
+
+func syncDir(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// The words of the file.
+const (
+	head        = "cordwood marks 1\n"
+	readmitLine = "readmit\n"
+)
+
+func (l list) encode() []byte {
+	b := []byte(head)
+	for _, m := range l.marks {
+		b = fmt.Appendf(b, "mark %d %016x\n", m.Number, m.Tag)
+	}
+	if l.readmit {
+		b = append(b, readmitLine...)
+	}
+	return fmt.Appendf(b, "crc32c %08x\n", sum(b))
+}
+
+func sum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+
+// errDamaged is why a file is not read, and what to do.
+var errDamaged = errors.New("the file is damaged: delete it; the cluster then refuses the folder, and says what to do")
+
+// decode reads a file that encode made.
+func decode(b []byte) (list, error) {
+	rest, ok := bytes.CutPrefix(b, []byte(head))
+	if !ok {
+		if bytes.HasPrefix(b, []byte("cordwood marks ")) {
+			return list{}, errors.New("a newer version of this program wrote the file: start that one")
+		}
+		return list{}, errDamaged
+	}
+	var l list
+	for {
+		line, after, ok := bytes.Cut(rest, []byte("\n"))
+		if !ok {
+			return list{}, errDamaged
+		}
+		fields := bytes.Split(line, []byte(" "))
+		switch {
+		case len(fields) == 3 && string(fields[0]) == "mark":
+			number, err := strconv.ParseUint(string(fields[1]), 10, 64)
+			tag, err2 := strconv.ParseUint(string(fields[2]), 16, 64)
+			if err != nil || err2 != nil || len(l.marks) == maxKept {
+				return list{}, errDamaged
+			}
+			l.marks = append(l.marks, &metapb.FolderMark{Number: number, Tag: tag})
+		case string(line)+"\n" == readmitLine:
+			l.readmit = true
+		default:
+			if !bytes.Equal(b, l.encode()) { // the checksum, and that there is nothing else
+				return list{}, errDamaged
+			}
+			return l, nil
+		}
+		rest = after
+	}
+}

@@ -1,0 +1,213 @@
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// copyFolder copies the data folder of a node that does not run.
+func copyFolder(t *testing.T, n *Node) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(to, os.DirFS(n.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// putBack puts a copy in the place of the data folder of a node that does not run, and returns
+// where the folder is now.
+func putBack(t *testing.T, n *Node, folder string) (aside string) {
+	t.Helper()
+	aside = filepath.Join(t.TempDir(), "aside")
+	for _, move := range [][2]string{{n.Dir, aside}, {folder, n.Dir}} {
+		if err := os.Rename(move[0], move[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return aside
+}
+
+// refused starts a node and waits until it has ended with words.
+func refused(t *testing.T, n *Node, words ...string) {
+	t.Helper()
+	n.Launch()
+	if code := n.Ended(Generous(30 * time.Second)); code == 0 {
+		t.Fatalf("node %s ended with status 0", n.Name)
+	}
+	for _, w := range words {
+		if !strings.Contains(n.Log(), w) {
+			t.Fatalf("node %s does not say %q:\n%s", n.Name, w, n.Log())
+		}
+	}
+}
+
+// TestFolderOfBefore puts an older copy of a node's data folder back: the node is refused in plain
+// words, however often it is started, and also while the metadata have no leader; the others lose
+// nothing, and both ways out work.
+func TestFolderOfBefore(t *testing.T) {
+	t.Parallel()
+	c := NewCluster(t, Spec{All: 3})
+	c.Start()
+	a, b, last := c.Nodes[0], c.Nodes[1], c.Nodes[2]
+	id, err := last.Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ingest(a, "t", 0, 5); err != nil {
+		t.Fatal(err)
+	}
+	last.Stop()
+	old := copyFolder(t, last)
+	last.Start()
+	// Acknowledged by two of three, of which one forgets it.
+	b.Stop()
+	for i := 5; i < 10; i++ {
+		if err := ingestKeyed(a, "t", i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last.Stop()
+	newest := putBack(t, last, old)
+	for range 3 {
+		refused(t, last, "is older than the cluster knows it", "Nothing was deleted", "start the node with an empty one")
+	}
+	b.Start()
+	refused(t, last, "is older than the cluster knows it")
+	if status, err := command(t, "cluster", "status", "--server", a.HTTP); err != nil || !strings.Contains(status, "was refused when it started: the data folder") {
+		t.Errorf("the status does not say that the node was refused: %v\n%s", err, status)
+	}
+	if err := wantRows(a, "t", 10); err != nil {
+		t.Error(err)
+	}
+
+	// The newest copy goes on.
+	old = putBack(t, last, newest)
+	last.Start()
+	if err := wantRows(last, "t", 10); err != nil {
+		t.Error(err)
+	}
+	// With an empty folder it is a new node, and takes the place of the former one.
+	last.Stop()
+	putBack(t, last, old)
+	refused(t, last, "is older than the cluster knows it")
+	if err := os.RemoveAll(last.Dir); err != nil {
+		t.Fatal(err)
+	}
+	last.Start()
+	mustCommand(t, "node", "decommission", id.NodeID, "--server", a.HTTP)
+	Eventually(t, 3*time.Minute, func() error {
+		status, err := command(t, "cluster", "status", "--server", a.HTTP)
+		if err == nil && strings.Contains(status, id.NodeID) {
+			err = fmt.Errorf("the former node is still there:\n%s", status)
+		}
+		return err
+	})
+	for i := 10; i < 15; i++ {
+		if err := ingestKeyed(last, "t", i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range c.Nodes {
+		if err := wantRows(n, "t", 15); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestClonedFolder starts a copy of a node's data folder beside the node: the copy is refused while
+// the node answers, and the node ends if it is the copy that goes on.
+func TestClonedFolder(t *testing.T) {
+	t.Parallel()
+	c := NewCluster(t, Spec{All: 3})
+	c.Start()
+	a, last := c.Nodes[0], c.Nodes[2]
+	last.Stop()
+	copied := copyFolder(t, last)
+	last.Start()
+	clone := c.add("router,meta,shard")
+	c.Nodes = c.Nodes[:3]
+	clone.set("--seeds", c.seeds())
+	clone.Keep(copied)
+	// The seed list has the node itself, so the copy asks it.
+	refused(t, clone, "one of the data folders is a copy of the other")
+
+	// The node stands still, as a paused machine does. The copy of before is refused all the same,
+	// and one of now takes the node's place.
+	last.Pause()
+	refused(t, clone, "is older than the cluster knows it")
+	clone.Keep(copyFolder(t, last))
+	clone.Start()
+	last.Continue()
+	if code := last.Ended(Generous(30 * time.Second)); code <= 0 || !strings.Contains(last.Log(), "another copy of this data folder is in use") {
+		t.Fatalf("the node that was cloned ended with %d:\n%s", code, last.Log())
+	}
+	refused(t, last, "is older than the cluster knows it")
+	for i := range 5 {
+		if err := ingestKeyed(a, "t", i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := wantRows(clone, "t", 5); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOldFolderLetIn lets an older copy of a data folder in: what is only there goes on as it was,
+// and what others have too is made anew from them.
+func TestOldFolderLetIn(t *testing.T) {
+	t.Parallel()
+	for _, replication := range []int{1, 3} {
+		c := NewCluster(t, Spec{All: 3, Replication: replication, Shards: 3})
+		c.Start()
+		a, last := c.Nodes[0], c.Nodes[2]
+		tables := []string{"t", "u", "v"} // one of them is on the node
+		for _, table := range tables {
+			for i := range 5 {
+				if err := ingestKeyed(a, table, i); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		last.Stop()
+		old := copyFolder(t, last)
+		last.Start()
+		last.Stop()
+		putBack(t, last, old)
+		refused(t, last, "is older than the cluster knows it", "cordwood recover --group node")
+		args := []string{"recover", "--group", "node", "--data-dir", last.Dir}
+		if _, err := command(t, args...); err == nil || !strings.Contains(err.Error(), "--accept-data-loss") {
+			t.Errorf("it is done without being accepted: %v", err)
+		}
+		mustCommand(t, append(args, "--accept-data-loss")...)
+		last.Start()
+		if replication > 1 {
+			Eventually(t, 2*time.Minute, func() error {
+				kept, err := filepath.Glob(filepath.Join(last.Dir, "shards", "*.diverged-*"))
+				if err == nil && len(kept) == 0 {
+					err = fmt.Errorf("no replica was made anew")
+				}
+				return err
+			})
+		}
+		for _, table := range tables {
+			for i := 5; i < 10; i++ {
+				if err := ingestKeyed(last, table, i); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, n := range c.Nodes {
+				if err := wantRows(n, table, 10); err != nil {
+					t.Errorf("%d replicas: %v", replication, err)
+				}
+			}
+		}
+		last.Stop()
+		last.Start() // it is let in once, and is the newest copy from then on
+		c.Kill()
+	}
+}
