@@ -189,10 +189,7 @@ func (s *Server) dryRunRequest(r *http.Request, query params.Values, d *dryRun) 
 	if q.IgnoreErrors, err = query.Bool("ignore_errors", false); err != nil {
 		return err
 	}
-	extra, err := params.ParsePipelineParams(params.Header(r.Header, "X-Svc-Pipeline-Params"))
-	if err != nil {
-		return err
-	}
+	extra := params.ParsePipelineParams(params.Header(r.Header, "X-Svc-Pipeline-Params"))
 	q.Hints, d.warnings = params.ParseHints(r.Header)
 	d.warnings = append(d.warnings, extra.Warnings...)
 	if extra.HasSkipError {

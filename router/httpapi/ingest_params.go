@@ -99,10 +99,7 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 	}
 	p.timeIndexText, p.hasTimeIndex = query.Lookup("custom_time_index")
 
-	extra, err := params.ParsePipelineParams(params.Header(r.Header, "X-Svc-Pipeline-Params"))
-	if err != nil {
-		return nil, err
-	}
+	extra := params.ParsePipelineParams(params.Header(r.Header, "X-Svc-Pipeline-Params"))
 	p.warnings = append(p.warnings, extra.Warnings...)
 	p.maxNestedLevels = extra.MaxNestedLevels
 	if extra.HasSkipError {

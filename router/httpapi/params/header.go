@@ -1,6 +1,8 @@
 package params
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -44,8 +46,8 @@ func Key(h http.Header) (string, error) {
 // DefaultNestedLevels is the depth to which nested objects become columns.
 const DefaultNestedLevels = 10
 
-// MostNestedLevels is the most that max_nested_levels may be: JSON that is nested deeper counts
-// as malformed.
+// MostNestedLevels is the most that max_nested_levels has an effect up to: JSON that is nested
+// deeper counts as malformed.
 const MostNestedLevels = 128
 
 // PipelineParams is what the header x-svc-pipeline-params says.
@@ -62,9 +64,9 @@ type PipelineParams struct {
 var pipelineParamNames = []string{"max_nested_levels", "skip_error", "flatten_json_object"}
 
 // ParsePipelineParams reads the header x-svc-pipeline-params: pairs of key and value,
-// joined by '&', without escapes. The last of equal keys wins; what it does not know has no
-// effect but a warning.
-func ParsePipelineParams(header string) (PipelineParams, error) {
+// joined by '&', without escapes. The last of equal keys wins; what it does not know or cannot
+// read has no effect but a warning.
+func ParsePipelineParams(header string) PipelineParams {
 	p := PipelineParams{MaxNestedLevels: DefaultNestedLevels}
 	var without ignored
 	for header != "" {
@@ -75,12 +77,15 @@ func ParsePipelineParams(header string) (PipelineParams, error) {
 		case !found:
 			without.part(part)
 		case key == "max_nested_levels":
-			n, err := strconv.ParseInt(value, 10, 32)
-			if err != nil || n < 1 || n > MostNestedLevels {
-				return p, errs.New(errs.InvalidArguments, "header x-svc-pipeline-params: max_nested_levels is %s, expected: an integer from 1 to %d; without it it is %d",
-					quoted(value), MostNestedLevels, DefaultNestedLevels)
+			n, err := strconv.ParseUint(value, 10, 64)
+			if errors.Is(err, strconv.ErrRange) {
+				n, err = MostNestedLevels, nil
 			}
-			p.MaxNestedLevels = int(n)
+			if err != nil || n < 1 {
+				n = DefaultNestedLevels
+				without.add(fmt.Sprintf("max_nested_levels=%s is no integer from 1 on; %d was taken", quoted(value), n))
+			}
+			p.MaxNestedLevels = int(min(n, MostNestedLevels))
 		case key == "skip_error":
 			p.SkipError, p.HasSkipError = truthy(value), true
 		case key == "flatten_json_object": // always done
@@ -89,7 +94,7 @@ func ParsePipelineParams(header string) (PipelineParams, error) {
 		}
 	}
 	p.Warnings = without.warnings("x-svc-pipeline-params")
-	return p, nil
+	return p
 }
 
 // truthy tells whether a text means yes.
