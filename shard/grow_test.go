@@ -124,6 +124,33 @@ func TestFarBehind(t *testing.T) {
 	g.wantRows(away, 1, want...)
 }
 
+// TestFarBehindAndAlone has a new leader whose only other member lacks entries that are not in
+// its log any more: it commits nothing, and is not ready, before that member has its state, and
+// gives it all the same.
+func TestFarBehindAndAlone(t *testing.T) {
+	g := newGroup(t, func(_ string, cfg *Config) { cfg.TrailingBytes, cfg.trailing = 1, 1 }, "n1", "n2", "n3")
+	leader := g.leader()
+	g.put(batch(head(1, 9, 1), "a"))
+	away, lost := g.followers(leader)[0].cfg.NodeID, g.followers(leader)[1].cfg.NodeID
+	g.stop(away)
+	want := []string{"a"}
+	for i := range 20 {
+		text := fmt.Sprintf("row-%04d", i)
+		g.put(batch(head(1, 9, uint64(2+i)), text))
+		want = append(want, text)
+	}
+	leader.flush()
+	g.put(batch(head(1, 9, 22), "row-b"))
+	want = append(want, "row-b")
+	id := leader.cfg.NodeID
+	g.stop(lost)
+	g.stop(id)
+	g.open(id, nil)
+	late := g.open(away, nil)
+	g.put(batch(head(1, 9, 23), "row-c"))
+	g.wantRows(late, 1, append(want, "row-c")...)
+}
+
 // TestChangesTakeTurns has a change of the members wait for another one only as long as
 // its own time lasts.
 func TestChangesTakeTurns(t *testing.T) {

@@ -63,11 +63,15 @@ func (g *guard) write(what string, do func() error) error {
 		return fmt.Errorf("log: %s refused after an earlier failure: %w", what, *err)
 	}
 	var watch *time.Timer
+	var done atomic.Bool // watch may have fired, and set itself again, just before it was stopped
 	watch = time.AfterFunc(time.Hour, func() {
 		select {
 		case <-g.closed:
 			return
 		default:
+		}
+		if done.Load() {
+			return
 		}
 		if g.waiting.Load() > 0 {
 			watch.Reset(g.deadline)
@@ -79,6 +83,7 @@ func (g *guard) write(what string, do func() error) error {
 	g.busy.Store(time.Now().UnixNano())
 	err := do()
 	g.busy.Store(0)
+	done.Store(true)
 	watch.Stop()
 	if err != nil {
 		err = fmt.Errorf("log: %s: %w", what, err)

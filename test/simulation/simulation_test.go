@@ -163,7 +163,7 @@ func TestMutants(t *testing.T) {
 		{"appends are not synced", SkipSync, []string{"crash of all"}, "acknowledged rows are lost", 1, 4 * time.Second, 0},
 		{"appends to the metadata are not synced", SkipMetaSync, []string{"crash of all"}, "its end is lost", 1, 4 * time.Second, 0},
 		{"a node comes back empty", LoseLog, []string{"crash of all", "crash"}, "", 1, 4 * time.Second, 0},
-		{"a retry has another identity", SkipDedup, []string{"isolated leader", "partition"}, "more than once", 1, 15 * time.Second, 0},
+		{"a retry has another identity", SkipDedup, []string{"isolated leader", "partition"}, "more than once", 4, 15 * time.Second, 0},
 		{"acknowledged before it is committed", AckEarly, []string{"isolated leader", "partition"}, "lost", 1, 4 * time.Second, 0},
 		{"the shard of before is not waited for", SkipFence, []string{"isolated leader", "mend", "table move", "table move"}, "rows are there", 4, 4 * time.Second, 0},
 		{"reads without a barrier", StaleRead, []string{"one-way partition", "partition", "isolated leader"}, "a read that lacks a row", 1, 4 * time.Second, 0},
