@@ -183,13 +183,14 @@ func (h *LogHandle) GetLog(index uint64, out *raft.Log) error {
 // StoreLog appends an entry.
 func (h *LogHandle) StoreLog(e *raft.Log) error { return h.StoreLogs([]*raft.Log{e}) }
 
-// StoreLogs appends entries.
+// StoreLogs appends entries. One whose node has crashed is told that it could: nobody hears of it, and
+// raft answers all that waits for it only while its log has not failed.
 func (h *LogHandle) StoreLogs(entries []*raft.Log) error {
-	err := h.log.trouble.write()
-	if err != nil && !h.log.lies {
-		return err
+	full := h.log.trouble.write()
+	if full != nil && !h.log.lies {
+		return full
 	}
-	return h.use(func(l *Log) error {
+	err := h.use(func(l *Log) error {
 		for _, e := range entries {
 			if l.last != 0 && e.Index != l.last+1 {
 				return fmt.Errorf("append of entry %d behind %d", e.Index, l.last)
@@ -202,14 +203,18 @@ func (h *LogHandle) StoreLogs(entries []*raft.Log) error {
 				l.first = e.Index
 			}
 		}
-		if (l.Lazy > 0 || err != nil) && len(entries) > 0 {
+		if (l.Lazy > 0 || full != nil) && len(entries) > 0 {
 			l.recent = append(l.recent, entries[0].Index)
-			if len(l.recent) > l.Lazy && err == nil {
+			if len(l.recent) > l.Lazy && full == nil {
 				l.recent = l.recent[1:]
 			}
 		}
 		return nil
 	})
+	if errors.Is(err, errDead) {
+		return nil
+	}
+	return err
 }
 
 // DeleteRange removes entries at one end of the log.
