@@ -99,7 +99,7 @@ func TestFolderOfBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	last.Start()
-	mustCommand(t, "node", "decommission", id.NodeID, "--server", a.HTTP)
+	mustCommand(t, "node", "decommission", "--yes", id.NodeID, "--server", a.HTTP)
 	Eventually(t, 3*time.Minute, func() error {
 		status, err := command(t, "cluster", "status", "--server", a.HTTP)
 		if err == nil && strings.Contains(status, id.NodeID) {
