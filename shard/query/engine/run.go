@@ -308,6 +308,7 @@ func (r *run) execute(s *session, limit uint64) error {
 			p.names[i] = call.restore(p.names[i])
 		}
 	}
+	ownNames(p.names, r.st.sql)
 	var first duckdb.DataChunk
 	if r.st.explainsInText() && len(r.plans) > 0 && len(p.types) == 2 {
 		if first, err = s.explained(r.summary(limit)); err != nil {
