@@ -65,7 +65,6 @@ exit status is 1 if something does not work (broken), and 0 otherwise.`,
 // printStatus prints the cluster for people.
 func printStatus(w io.Writer, s *httpapi.ClusterStatus) error {
 	fmt.Fprintf(w, "cluster %s: %s\n", s.ClusterID, s.Health)
-	fmt.Fprintf(w, "protocol version %d\n", s.Version)
 	switch {
 	case s.FailureTolerance < 0:
 		fmt.Fprintf(w, "too much has failed already: %s does not work\n", s.LimitedBy)
@@ -76,6 +75,7 @@ func printStatus(w io.Writer, s *httpapi.ClusterStatus) error {
 	default:
 		fmt.Fprintf(w, "any %s may fail\n", count(s.FailureTolerance, "node"))
 	}
+	fmt.Fprintf(w, "protocol version %d\n", s.Version)
 	for _, p := range s.Problems {
 		fmt.Fprintf(w, "\n%s: %s\n    → %s\n", p.Severity, p.Text, p.Advice)
 	}

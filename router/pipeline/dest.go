@@ -221,7 +221,7 @@ func limitError(format string, args ...any) error {
 // that may not be null.
 func (d *dest) end(t int64) error {
 	row := d.rows.Rows()
-	v, ok := convertTime(t, d.s.timeUnit, d.time.Type)
+	v, over, ok := convertMoment(t, d.s.timeRest, d.s.timeUnit, d.time.Type)
 	if !ok {
 		return &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments, "time index %q: %d of %s is out of the range of a %s", d.time.Name, t, d.s.timeUnit, d.time.Type)}
 	}
@@ -235,15 +235,7 @@ func (d *dest) end(t int64) error {
 		}
 		m.def.write(m.col, row, d.s.now())
 	}
-	if d.s.timeRest > 0 || d.s.timeCut {
-		more, over := unitsOf(d.s.timeRest, d.time.Type)
-		if v += more; !timeInRange(v, d.time.Type) {
-			return &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments, "time index %q: %d of %s is out of the range of a %s", d.time.Name, t, d.s.timeUnit, d.time.Type)}
-		}
-		if over || d.s.timeCut || finer(t, d.s.timeUnit, d.time.Type) {
-			d.s.top().notes.cut++
-		}
-	} else if finer(t, d.s.timeUnit, d.time.Type) && !d.s.arrival(t) {
+	if over || d.s.timeCut || finer(t, d.s.timeUnit, d.time.Type) && !d.s.arrival(t) {
 		d.s.top().notes.cut++
 	}
 	d.time.SetInt(row, v)

@@ -230,13 +230,20 @@ func TestIdentity(t *testing.T) {
 		{"fractions in a coarser column", changes{timeIndex("at;epoch;ms"), having("at TimestampSecond ti")}, `[{"at":1999.5},{"at":-0.5}]`, `
 			t
 			at TimestampSecond TIMESTAMP: 1 -1`},
+		{"fractions at the ends of time", changes{timeIndex("at;epoch;s"), having("at TimestampNanosecond ti")}, `[{"at":"9223372036.854775806"},{"at":"-9223372036.854775806"},{"at":-9223372036.5}]`, `
+			t
+			at TimestampNanosecond TIMESTAMP: 9223372036854775806 -9223372036854775806 -9223372036500000000`},
+		{"a fraction beyond the last time", changes{timeIndex("at;epoch;s"), having("at TimestampNanosecond ti"), skipErrors}, `[{"at":9223372036.9},{"at":"9223372036.854775807"},{"at":-9223372036.9},{"at":1}]`, `
+			t
+			at TimestampNanosecond TIMESTAMP: 1000000000
+			skipped 3 of 4: record 0: time index "at": 9223372036 of TimestampSecond is out of the range of a TimestampNanosecond | record 1: time index "at": 9223372036 of TimestampSecond is out of the range of a TimestampNanosecond | record 2: time index "at": -9223372037 of TimestampSecond is out of the range of a TimestampNanosecond`},
 		{"a fraction out of range", changes{timeIndex("at;epoch;ms")}, `[{"at":1e300}]`, `!record 0: time index "at": 1e+300 of TimestampMillisecond is out of range`},
 		{"rfc3339", changes{timeIndex("at;rfc3339")}, `[{"at":"2026-01-05T10:00:00.123456789+02:00"},{"at":"2026-01-05T08:00:00Z"}]`, `
 			t
 			at TimestampNanosecond TIMESTAMP: 1767600000123456789 1767600000000000000`},
 		{"not rfc3339", changes{timeIndex("at;rfc3339")}, `[{"at":"2026-01-05"}]`, `!record 0: time index "at": `},
 		{"bool", changes{timeIndex("at;epoch;ms")}, `[{"at":true}]`, `!record 0: time index "at": expected a number, or a string holding one, actual Boolean`},
-		{"spaces", changes{timeIndex("at;epoch;ms")}, `[{"at":" 1"}]`, `!record 0: time index "at": the string " 1" holds no number of TimestampMillisecond that a signed 64-bit integer can hold`},
+		{"spaces", changes{timeIndex("at;epoch;ms")}, `[{"at":" 1"}]`, `!record 0: time index "at": the string " 1" is no number of TimestampMillisecond; for times as text use at;rfc3339`},
 		{"datestr of a number", changes{timeIndex("at;datestr;%s")}, `[{"at":1}]`, `!record 0: time index "at": expected a string, actual Int64`},
 		{"seconds out of range", changes{timeIndex("at;epoch;s")}, `[{"at":9200000000001}]`, `!record 0: time index "at": 9200000000001 of TimestampSecond is out of range`},
 		{"milliseconds out of range", changes{timeIndex("at;epoch;ms")}, `[{"at":-9200000000000001}]`, `!record 0: time index "at": -9200000000000001 of TimestampMillisecond is out of range`},
@@ -246,7 +253,7 @@ func TestIdentity(t *testing.T) {
 		{"skip_error drops", changes{timeIndex("at;epoch;ms"), skipErrors}, `[{"at":"x"},{"at":2},{}]`, `
 			t
 			at TimestampMillisecond TIMESTAMP: 2
-			skipped 2 of 3: record 0: time index "at": the string "x" holds no number of TimestampMillisecond that a signed 64-bit integer can hold | record 2: time index "at": the field is missing or null`},
+			skipped 2 of 3: record 0: time index "at": the string "x" is no number of TimestampMillisecond; for times as text use at;rfc3339 or at;datestr;PATTERN | record 2: time index "at": the field is missing or null`},
 		{"ignore_errors takes the clock", changes{timeIndex("at;epoch;s"), ignoreErrors}, `[{"at":"x"},{"at":[1]},{"at":3},{}]`, `
 			t
 			at TimestampSecond TIMESTAMP: 1700000000 1700000000 3 1700000000`},

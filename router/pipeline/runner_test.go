@@ -124,7 +124,7 @@ func TestTextRecord(t *testing.T) {
 		{"as time index", changes{timeIndex("message;epoch;s"), skipErrors}, []string{"7", "x"}, `
 			t
 			message TimestampSecond TIMESTAMP: 7
-			skipped 1 of 2: record 1: time index "message": the string "x" holds no number of TimestampSecond that a signed 64-bit integer can hold`},
+			skipped 1 of 2: record 1: time index "message": the string "x" is no number of TimestampSecond; for times as text use message;rfc3339 or message;datestr;PATTERN`},
 		{"without the time index", changes{timeIndex("at;epoch;s")}, []string{"x"}, `!record 0: time index "at"`},
 		{"of another type", changes{having("svc_timestamp TimestampNanosecond ti, message Int64")}, []string{"1"}, `!expected Int64, actual String`},
 		{"as json", changes{having("svc_timestamp TimestampNanosecond ti, message Json")}, []string{`{"a":"b"}`}, `

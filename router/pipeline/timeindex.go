@@ -93,7 +93,7 @@ func (ti *TimeIndex) parse(b []byte) (moment, error) {
 	if ti.format == nil {
 		m, ok := parseEpoch(s, ti.Unit)
 		if !ok {
-			return moment{}, errs.New(errs.InvalidArguments, "time index %q: the string %q holds no number of %s that a signed 64-bit integer can hold", ti.Field, cut(s), ti.Unit)
+			return moment{}, errs.New(errs.InvalidArguments, "time index %q: the string %q is no number of %s; for times as text use %s;rfc3339 or %s;datestr;PATTERN", ti.Field, cut(s), ti.Unit, ti.Field, ti.Field)
 		}
 		return m, nil
 	}
@@ -104,8 +104,8 @@ func (ti *TimeIndex) parse(b []byte) (moment, error) {
 	return moment{value: v}, nil
 }
 
-// number reads a JSON number with a fraction or exponent: its shortest digits, which are those that
-// were written.
+// number reads a JSON number with a fraction or exponent, by the fewest digits that make the double f:
+// those that were written, if there were at most 15.
 func (ti *TimeIndex) number(f float64) (moment, error) {
 	m, ok := parseEpoch(strconv.FormatFloat(f, 'f', -1, 64), ti.Unit)
 	if !ok {
@@ -190,10 +190,26 @@ func finer(v int64, from, to schema.Type) bool {
 	return f > t && v%(f/t) != 0
 }
 
-// unitsOf returns how many whole units of a type nanoseconds are, and whether some are left over.
-func unitsOf(nanos int64, unit schema.Type) (n int64, over bool) {
-	per := int64(1e9) / unit.UnitsPerSecond()
-	return nanos / per, nanos%per != 0
+// convertMoment is convertTime of v and rest nanoseconds more, which are less than a unit of
+// from. over tells that digits of rest are below the unit to.
+func convertMoment(v, rest int64, from, to schema.Type) (_ int64, over, ok bool) {
+	f, t := from.UnitsPerSecond(), to.UnitsPerSecond()
+	if rest == 0 || t <= f {
+		v, ok = convertTime(v, from, to)
+		return v, rest > 0, ok
+	}
+	per := int64(1e9) / t
+	more := rest / per
+	if v < 0 {
+		// The next unit may be in range where this one is not.
+		v, more = v+1, more-t/f
+	}
+	v, ok = convertTime(v, from, to)
+	lo, hi := to.TimeRange()
+	if !ok || more > 0 && v > hi-more || more < 0 && v < lo-more {
+		return 0, false, false
+	}
+	return v + more, rest%per != 0, true
 }
 
 func timeInRange(v int64, unit schema.Type) bool {
