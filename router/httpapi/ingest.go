@@ -238,6 +238,9 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 	if repaired > 0 {
 		warnings = append(warnings, fmt.Sprintf("%d lines are not valid UTF-8: U+FFFD was stored in the place of what is not", repaired))
 	}
+	if p.compiled != nil && p.timeIndex != nil {
+		warnings = append(warnings, "custom_time_index has no effect: the pipeline "+p.pipeline+" says which field is the time")
+	}
 	expired, told := expiredRows(out)
 	warnings = append(warnings, told...)
 	return ingestResult{
