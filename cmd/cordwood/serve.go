@@ -29,7 +29,8 @@ A flag wins over the environment, that over the file, that over the default.`,
 		Example: `  cordwood serve
   cordwood serve --data-dir /var/lib/cordwood --http-addr 0.0.0.0:4000 --user-file users
   cordwood serve --seeds 10.0.0.1:4001,10.0.0.2:4001,10.0.0.3:4001 --meta-bootstrap-expect 3 \
-    --replication 3 --rpc-addr 10.0.0.1:4001 --http-addr 10.0.0.1:4000 --user-file users
+    --replication 3 --rpc-addr 10.0.0.1:4001 --http-addr 10.0.0.1:4000 --user-file users \
+    --cluster-secret-file secret
   CORDWOOD_SHARDS=8 cordwood serve --config cordwood.yaml --print-config`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -138,7 +138,7 @@ func TestStatusInWords(t *testing.T) {
 		{"a leader of the metadata that has not heard of anybody yet", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").shard(1, "c").voting("a", "b", "c")
 			w.unheard = map[string]bool{"a": true, "b": true, "c": true}
-		}, false, []string{"degraded\n", "how nodes node-a, node-b, node-c are is not known yet", "ask again in a few seconds", "1 unknown", "node-b unknown"}, "critical"},
+		}, false, []string{"degraded\n", "the state of these nodes is not known yet: node-a, node-b, node-c;", "ask again in a few seconds", "1 unknown", "node-b unknown"}, "critical"},
 		{"a port that nobody reaches", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.groups[1].leader, w.groups[2].leader = "a", "b"

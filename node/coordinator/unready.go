@@ -20,7 +20,7 @@ func (p *picture) hushed(id string) bool { return p.alive(id) && p.silent(id) >=
 // unheardNodes tells of nodes of which a new leader of the metadata group does not know yet.
 func (d *diagnosis) unheardNodes() {
 	if ids := d.p.unheard(); len(ids) > 0 {
-		d.add(warning, "ask again in a few seconds", "how nodes %s are is not known yet: they have not reported to the leader of the metadata group, which has led for %s",
+		d.add(warning, "ask again in a few seconds", "the state of these nodes is not known yet: %s; they have not reported to the leader of the metadata group, which has led for %s",
 			d.p.labels(ids), round(time.Duration(d.p.status.LeadingNanos)))
 	}
 }
