@@ -132,10 +132,14 @@ func (l *Log) setBack(to *Log) {
 	l.values, l.numbers = to.values, to.numbers
 }
 
-// LogHandle is a Log as a process has it open. It is a raft log and stable store.
+// LogHandle is a Log as a process has it open. It is a raft log and stable store. Raft panics over some
+// errors of it, and over others leaves those waiting who asked it for something. What is left of a crashed process,
+// which nobody hears, is therefore told that all went well, and changes nothing.
 type LogHandle struct {
 	log *Log
 	gen int
+	// ghosts are the entries that what is left of a crashed process believes to have stored.
+	ghosts sync.Map
 }
 
 var (
@@ -157,27 +161,34 @@ func (h *LogHandle) use(do func(l *Log) error) error {
 func (h *LogHandle) Close() error { return nil }
 
 // FirstIndex is 0 for an empty log.
-func (h *LogHandle) FirstIndex() (i uint64, err error) {
-	err = h.use(func(l *Log) error { i = l.first; return nil })
-	return i, err
+func (h *LogHandle) FirstIndex() (uint64, error) {
+	h.log.mu.Lock()
+	defer h.log.mu.Unlock()
+	return h.log.first, nil
 }
 
 // LastIndex is 0 for an empty log.
-func (h *LogHandle) LastIndex() (i uint64, err error) {
-	err = h.use(func(l *Log) error { i = l.last; return nil })
-	return i, err
+func (h *LogHandle) LastIndex() (uint64, error) {
+	h.log.mu.Lock()
+	defer h.log.mu.Unlock()
+	return h.log.last, nil
 }
 
-// GetLog reads an entry.
+// GetLog reads an entry. Raft panics if it cannot read what it is to apply, so that what is left of a
+// crashed process is given what is there.
 func (h *LogHandle) GetLog(index uint64, out *raft.Log) error {
-	return h.use(func(l *Log) error {
-		e := l.entries[index]
-		if e == nil {
-			return raft.ErrLogNotFound
-		}
-		*out = *e
+	if e, ok := h.ghosts.Load(index); ok {
+		*out = *e.(*raft.Log)
 		return nil
-	})
+	}
+	h.log.mu.Lock()
+	defer h.log.mu.Unlock()
+	e := h.log.entries[index]
+	if e == nil {
+		return raft.ErrLogNotFound
+	}
+	*out = *e
+	return nil
 }
 
 // StoreLog appends an entry.
@@ -212,6 +223,9 @@ func (h *LogHandle) StoreLogs(entries []*raft.Log) error {
 		return nil
 	})
 	if errors.Is(err, errDead) {
+		for _, e := range entries {
+			h.ghosts.Store(e.Index, e)
+		}
 		return nil
 	}
 	return err
@@ -219,7 +233,11 @@ func (h *LogHandle) StoreLogs(entries []*raft.Log) error {
 
 // DeleteRange removes entries at one end of the log.
 func (h *LogHandle) DeleteRange(lo, hi uint64) error {
-	return h.use(func(l *Log) error { l.cut(lo, hi); return nil })
+	err := h.use(func(l *Log) error { l.cut(lo, hi); return nil })
+	if errors.Is(err, errDead) {
+		return nil
+	}
+	return err
 }
 
 // set stores a value or a number. Raft panics if it cannot note its term or its vote: one whose node
