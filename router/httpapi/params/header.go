@@ -69,6 +69,7 @@ var pipelineParamNames = []string{"max_nested_levels", "skip_error", "flatten_js
 func ParsePipelineParams(header string) PipelineParams {
 	p := PipelineParams{MaxNestedLevels: DefaultNestedLevels}
 	var without ignored
+	var levels bool
 	for header != "" {
 		part, rest, _ := strings.Cut(header, "&")
 		header = rest
@@ -77,6 +78,10 @@ func ParsePipelineParams(header string) PipelineParams {
 		case !found:
 			without.part(part)
 		case key == "max_nested_levels":
+			if levels {
+				without.repeated(key, "last")
+			}
+			levels = true
 			n, err := strconv.ParseUint(value, 10, 64)
 			if errors.Is(err, strconv.ErrRange) {
 				n, err = MostNestedLevels, nil
@@ -87,6 +92,9 @@ func ParsePipelineParams(header string) PipelineParams {
 			}
 			p.MaxNestedLevels = int(min(n, MostNestedLevels))
 		case key == "skip_error":
+			if p.HasSkipError {
+				without.repeated(key, "last")
+			}
 			p.SkipError, p.HasSkipError = truthy(value), true
 		case key == "flatten_json_object": // always done
 		default:
@@ -140,6 +148,9 @@ func ParseHints(h http.Header) (hints map[string]string, warnings []string) {
 		if hints == nil {
 			hints = make(map[string]string)
 		}
+		if _, twice := hints[option]; twice {
+			without.repeated(option, "last")
+		}
 		hints[option] = strings.TrimSpace(value)
 	}
 	return hints, without.warnings("x-svc-hints")
@@ -150,7 +161,7 @@ const singleHint = "X-Svc-Hint-"
 
 func singleHintHeaders(h http.Header) (hints map[string]string, warnings []string) {
 	var without ignored
-	for name := range h {
+	for name, values := range h {
 		name, ok := strings.CutPrefix(name, singleHint)
 		if !ok {
 			continue
@@ -170,6 +181,9 @@ func singleHintHeaders(h http.Header) (hints map[string]string, warnings []strin
 		}
 		if hints == nil {
 			hints = make(map[string]string)
+		}
+		if len(values) > 1 {
+			without.repeated(name, "first")
 		}
 		hints[name] = v
 	}

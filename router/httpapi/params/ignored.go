@@ -49,6 +49,11 @@ func (w *ignored) name(name string, known []string) {
 	w.add(text)
 }
 
+// repeated notes a name that has a value already; taken is which of the values counts.
+func (w *ignored) repeated(name, taken string) {
+	w.add(quoted(name) + " is given more than once; the " + taken + " value was taken")
+}
+
 // warnings are what was noted, in words.
 func (w *ignored) warnings(header string) []string {
 	if len(w.texts) == 0 {

@@ -106,10 +106,11 @@ func TestPipelineParams(t *testing.T) {
 		"max_nested_levels=3&&x&skip_error": {MaxNestedLevels: 3, Warnings: []string{`header x-svc-pipeline-params: "skip_error" is no name=value`, `header x-svc-pipeline-params: "x" is no name=value`}},
 		"skip_error=true":                   {MaxNestedLevels: 10, SkipError: true, HasSkipError: true},
 		"skip_error=YES&flatten_json_object=false": {MaxNestedLevels: 10, SkipError: true, HasSkipError: true},
-		"skip_error=true&skip_error=false":         {MaxNestedLevels: 10, HasSkipError: true},
-		"skip_error=":                              {MaxNestedLevels: 10, HasSkipError: true},
-		"skip_error=a=b&max_nested_levels=2":       {MaxNestedLevels: 2, HasSkipError: true},
-		"skip_errors=On&max_nested_levels=21":      {MaxNestedLevels: 21, Warnings: []string{`header x-svc-pipeline-params: "skip_errors" is not known; is skip_error meant?`}},
+		"skip_error=true&skip_error=false":         {MaxNestedLevels: 10, HasSkipError: true, Warnings: []string{`header x-svc-pipeline-params: "skip_error" is given more than once; the last value was taken`}},
+		"max_nested_levels=4&max_nested_levels=5":  {MaxNestedLevels: 5, Warnings: []string{`header x-svc-pipeline-params: "max_nested_levels" is given more than once; the last value was taken`}},
+		"skip_error=":                         {MaxNestedLevels: 10, HasSkipError: true},
+		"skip_error=a=b&max_nested_levels=2":  {MaxNestedLevels: 2, HasSkipError: true},
+		"skip_errors=On&max_nested_levels=21": {MaxNestedLevels: 21, Warnings: []string{`header x-svc-pipeline-params: "skip_errors" is not known; is skip_error meant?`}},
 	} {
 		if diff := cmp.Diff(want, ParsePipelineParams(header)); diff != "" {
 			t.Errorf("%s: %s", header, diff)
@@ -150,6 +151,9 @@ func TestHints(t *testing.T) {
 		{header("X-Svc-Hint-Append_mode", "false", "x-svc-hint-others", "1"), map[string]string{"append_mode": "false"}, []string{`header x-svc-hint-…: "others" is not known`}},
 		{header("x-svc-hint-read_preference", "leader"), nil, []string{`header x-svc-hint-…: "read_preference" has no effect`}},
 		{header("x-svc-hints", "tll=1d, table_ttl=2d, svc_skip_wal=true"), map[string]string{"ttl": "2d", "skip_wal": "true"}, []string{`header x-svc-hints: "tll" is not known; is ttl meant?`}},
+		{header("x-svc-hints", "ttl=7d,ttl=1s"), map[string]string{"ttl": "1s"}, []string{`header x-svc-hints: "ttl" is given more than once; the last value was taken`}},
+		{header("x-svc-hints", "ttl=7d", "x-svc-hints", "table_ttl=1s"), map[string]string{"ttl": "1s"}, []string{`header x-svc-hints: "ttl" is given more than once; the last value was taken`}},
+		{header("x-svc-hint-ttl", "7d", "x-svc-hint-ttl", "1s"), map[string]string{"ttl": "7d"}, []string{`header x-svc-hint-…: "ttl" is given more than once; the first value was taken`}},
 		{header("x-svc-hints", "apend_mode=true"), nil, []string{`header x-svc-hints: "apend_mode" is not known; is append_mode meant?`}},
 	} {
 		hints, warnings := ParseHints(tt.h)
