@@ -12,6 +12,38 @@ type notes struct {
 	vanished int // numbers other than 0 that became the float 0
 }
 
+// Changes count what is stored otherwise than it came, of values that come through no pipeline.
+type Changes struct {
+	// Repeated are keys that a JSON object has more than once.
+	Repeated int
+	// Lone are escapes of lone surrogates.
+	Lone int
+	// Cut are times with digits below the unit of their column.
+	Cut int
+	// Vanished are numbers other than 0 that became 0.
+	Vanished int
+}
+
+// Add adds the counts of other values.
+func (c *Changes) Add(other Changes) {
+	c.Repeated += other.Repeated
+	c.Lone += other.Lone
+	c.Cut += other.Cut
+	c.Vanished += other.Vanished
+}
+
+// Warnings are the changes in the words that ingestion has for them.
+func (c Changes) Warnings() []string {
+	n := notes{repeated: c.Repeated, lone: c.Lone, cut: c.Cut, vanished: c.Vanished}
+	return n.warnings("")
+}
+
+// ExpiredWarning tells clients of the rows that they do not find.
+func (t *TableRows) ExpiredWarning() string {
+	return fmt.Sprintf("%d rows are older than the ttl of table %s.%s: they were stored, no query shows them, and they are deleted soon; ALTER TABLE can set a longer ttl",
+		t.Expired, t.Database, t.Table)
+}
+
 // warnings are the notes in words.
 func (n *notes) warnings(timeName string) (out []string) {
 	if n.replaced > 0 {

@@ -18,6 +18,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/router/access"
+	"cordwood/router/pipeline"
 	"cordwood/router/query/statement"
 	"cordwood/router/write"
 )
@@ -305,17 +306,17 @@ func TestValueOf(t *testing.T) {
 		{"x'00ff'", schema.Binary, value{s: "\x00\xff"}},
 		{"'ab'", schema.Binary, value{s: "ab"}},
 		{`'{"a": [1]}'`, schema.JSON, value{s: `{"a":[1]}`}},
-		{`'{"b": 1, "a": "\ud800", "b": 2.50}'`, schema.JSON, value{s: "{\"a\":\"\uFFFD\",\"b\":2.5}"}},
+		{`'{"b": 1, "a": "\ud800", "b": 2.50}'`, schema.JSON, value{s: "{\"a\":\"\uFFFD\",\"b\":2.5}", changed: pipeline.Changes{Repeated: 1, Lone: 1}}},
 		{`' "x" '`, schema.JSON, value{s: `"x"`}},
 		{"true", schema.JSON, value{s: "true"}},
 		{"1.5", schema.JSON, value{s: "1.5"}},
 		{"12", schema.TimestampNanosecond, value{i: 12}},
 		{"'12'", schema.TimestampSecond, value{i: 12}},
 		{"'2024-05-06'", schema.TimestampSecond, value{i: 1714953600}},
-		{"'2024-05-06 07:08:09.123456789'", schema.TimestampMicrosecond, value{i: 1714979289123456}},
+		{"'2024-05-06 07:08:09.123456789'", schema.TimestampMicrosecond, value{i: 1714979289123456, changed: pipeline.Changes{Cut: 1}}},
 		{"'2024-05-06T07:08:09Z'", schema.TimestampSecond, value{i: 1714979289}},
 		{"TIMESTAMP '2024-05-06 09:08:09+02:00'", schema.TimestampSecond, value{i: 1714979289}},
-		{"'1969-12-31T23:59:59.9'", schema.TimestampSecond, value{i: -1}},
+		{"'1969-12-31T23:59:59.9'", schema.TimestampSecond, value{i: -1, changed: pipeline.Changes{Cut: 1}}},
 		{"now()", schema.TimestampNanosecond, value{i: now.UnixNano()}},
 	}
 	for _, tt := range good {

@@ -2,9 +2,11 @@ package query
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
@@ -13,14 +15,15 @@ import (
 )
 
 // change executes a statement that answers with a count.
-func (s *Service) change(ctx context.Context, st statement.Statement, req *Request) (affected int64, err error) {
+func (s *Service) change(ctx context.Context, st statement.Statement, req *Request) (res Result, err error) {
 	database := req.Database
 	var cmd *metapb.Command
 	switch st := st.(type) {
 	case *statement.Insert:
 		return s.insert(ctx, st, req)
 	case *statement.Delete:
-		return s.delete(ctx, st, req)
+		res.AffectedRows, err = s.delete(ctx, st, req)
+		return res, err
 	case *statement.CreateDatabase:
 		cmd, err = s.createDatabase(st)
 	case *statement.AlterDatabase:
@@ -39,13 +42,11 @@ func (s *Service) change(ctx context.Context, st statement.Statement, req *Reque
 		err = errs.New(errs.Unexpected, "statement %T is not known", st)
 	}
 	if err != nil || cmd == nil {
-		return 0, err
+		return res, err
 	}
 	cmd.TimeUnixNano = s.cfg.Now().UnixNano()
-	if _, err := s.cfg.Meta.Propose(ctx, cmd); err != nil {
-		return 0, err
-	}
-	return 0, nil
+	_, err = s.cfg.Meta.Propose(ctx, cmd)
+	return res, err
 }
 
 func (s *Service) createDatabase(st *statement.CreateDatabase) (*metapb.Command, error) {
@@ -163,10 +164,48 @@ func (s *Service) createTable(st *statement.CreateTable, database string) (*meta
 
 // warnings are what a statement does, if it is carried out, that its author may not expect.
 func (s *Service) warnings(st statement.Statement, database string) []string {
-	table, ok := st.(*statement.CreateTable)
-	if !ok {
+	switch st := st.(type) {
+	case *statement.CreateTable:
+		return s.mergeWarnings(st, database)
+	case *statement.AlterTable:
+		if t, err := s.writable(st.Name, database); err == nil {
+			own, of := t.Options[schema.OptionTTL], s.databaseTTL(t.Database)
+			return expiryWarnings(s.ttl(t), schema.EffectiveTTL(changedTTL(own, st.Set, st.Unset), of), "table "+t.Database+"."+t.Name)
+		}
+	case *statement.AlterDatabase:
+		own := s.databaseTTL(st.Database)
+		return expiryWarnings(schema.EffectiveTTL("", own), schema.EffectiveTTL("", changedTTL(own, st.Set, st.Unset)),
+			"the tables of database "+st.Database+" without a ttl of their own")
+	}
+	return nil
+}
+
+// changedTTL is what a text of the option ttl becomes.
+func changedTTL(text string, set []statement.Option, unset []string) string {
+	for _, o := range set {
+		if optionKey(o.Key) == schema.OptionTTL {
+			text = o.Value
+		}
+	}
+	if slices.ContainsFunc(unset, func(key string) bool { return optionKey(key) == schema.OptionTTL }) {
+		return ""
+	}
+	return text
+}
+
+// expiryWarnings says that rows expire because a ttl becomes shorter.
+func expiryWarnings(before, after schema.TTL, of string) []string {
+	const sometime = 1_000_000_000 // any moment does
+	limit, expire := after.ExpiredBefore(time.Unix(sometime, 0), schema.TimestampSecond)
+	old, did := before.ExpiredBefore(time.Unix(sometime, 0), schema.TimestampSecond)
+	if !expire || did && old >= limit {
 		return nil
 	}
+	return []string{fmt.Sprintf("rows of %s that are older than %s have expired: no query shows them, and they are deleted soon", of, after)}
+}
+
+// mergeWarnings says that a table merges rows, if its definition does not.
+func (s *Service) mergeWarnings(table *statement.CreateTable, database string) []string {
 	if table.IfNotExists {
 		if _, err := s.writable(table.Name, database); err == nil {
 			return nil // and stays as it is

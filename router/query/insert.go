@@ -18,34 +18,41 @@ import (
 const insertRounds = 3
 
 // insert puts the rows on the write path. They are stored when it returns, once if the
-// request has a key.
-func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request) (int64, error) {
+// request has a key. Its warnings are those of ingestion.
+func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request) (Result, error) {
 	if err := s.cfg.Writable(); err != nil {
-		return 0, errs.Wrap(errs.StorageUnavailable, err, "INSERT INTO %s", st.Name)
+		return Result{}, errs.Wrap(errs.StorageUnavailable, err, "INSERT INTO %s", st.Name)
 	}
 	for round := 1; ; round++ {
 		t, err := s.writable(st.Name, req.Database)
 		if err != nil {
-			return 0, err
+			return Result{}, err
 		}
-		rows, err := insertRows(t, st, s.cfg.Now())
+		now := s.cfg.Now()
+		rows, changed, err := insertRows(t, st, now)
 		if err != nil {
-			return 0, errs.Wrap(errs.InvalidArguments, err, "INSERT INTO %s.%s", t.Database, t.Name)
+			return Result{}, errs.Wrap(errs.InvalidArguments, err, "INSERT INTO %s.%s", t.Database, t.Name)
 		}
-		if s.ttl(t).Instant {
-			return 0, nil // such a table takes rows and throws them away
+		ttl := s.ttl(t)
+		if ttl.Instant {
+			return Result{}, nil // such a table takes rows and throws them away
 		}
-		result, err := s.cfg.Writer.WriteKeyed(ctx, &pipeline.Output{
-			Records: rows.Rows(),
-			Tables:  []*pipeline.TableRows{{Database: t.Database, Table: t.Name, Existing: t, NoCreate: true, Rows: rows}},
-		}, req.statementKey())
+		table := &pipeline.TableRows{Database: t.Database, Table: t.Name, Existing: t, NoCreate: true, Rows: rows}
+		if limit, ok := ttl.ExpiredBefore(now, t.TimeIndex().Type); ok {
+			table.Expired = rows.Cols()[0].Below(limit)
+		}
+		result, err := s.cfg.Writer.WriteKeyed(ctx, &pipeline.Output{Records: rows.Rows(), Tables: []*pipeline.TableRows{table}}, req.statementKey())
 		if errors.Is(err, write.ErrSchemaChanged) && round < insertRounds {
 			continue
 		}
 		if err != nil {
-			return 0, errs.Wrap(errs.Internal, err, "INSERT INTO %s.%s", t.Database, t.Name)
+			return Result{}, errs.Wrap(errs.Internal, err, "INSERT INTO %s.%s", t.Database, t.Name)
 		}
-		return int64(result.Rows), nil
+		told := append(changed.Warnings(), result.Warnings...)
+		if table.Expired > 0 {
+			told = append(told, table.ExpiredWarning())
+		}
+		return Result{AffectedRows: int64(result.Rows), Warnings: told}, nil
 	}
 }
 
@@ -68,11 +75,11 @@ type insertColumn struct {
 	col  *column.Col
 }
 
-// insertRows makes the typed rows, the time index first.
-func insertRows(t *schema.Table, st *statement.Insert, now time.Time) (*column.Builder, error) {
+// insertRows makes the typed rows, the time index first, and counts what they do not hold as it was written.
+func insertRows(t *schema.Table, st *statement.Insert, now time.Time) (rows *column.Builder, changed pipeline.Changes, err error) {
 	columns, err := insertColumns(t, st)
 	if err != nil {
-		return nil, err
+		return nil, changed, err
 	}
 	b := &column.Builder{}
 	for i := range columns {
@@ -90,16 +97,17 @@ func insertRows(t *schema.Table, st *statement.Insert, now time.Time) (*column.B
 			}
 			v, err := valueOf(l, c.Type, now)
 			if err != nil {
-				return nil, errs.Wrap(errs.InvalidArguments, err, "row %d, column %q", row+1, c.Name)
+				return nil, changed, errs.Wrap(errs.InvalidArguments, err, "row %d, column %q", row+1, c.Name)
 			}
 			if v.null && c.NotNull {
-				return nil, errs.New(errs.InvalidArguments, "row %d: column %q must not be null", row+1, c.Name)
+				return nil, changed, errs.New(errs.InvalidArguments, "row %d: column %q must not be null", row+1, c.Name)
 			}
 			put(c.col, row, v)
+			changed.Add(v.changed)
 		}
 		b.EndRow()
 	}
-	return b, nil
+	return b, changed, nil
 }
 
 // insertColumns pairs the columns of the table with the values of a row, the time

@@ -12,6 +12,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/ingest/jsonscan"
+	"cordwood/router/pipeline"
 	"cordwood/router/query/statement"
 	vrlvalue "cordwood/router/vrl/value"
 )
@@ -22,9 +23,12 @@ type value struct {
 	i    int64 // integers, booleans, timestamps
 	f    float64
 	s    string // texts and bytes
+	// changed is what the column does not hold as it was written.
+	changed pipeline.Changes
 }
 
-// valueOf turns a literal into a value of the type, losing nothing. now is the clock.
+// valueOf turns a literal into a value of the type. What is lost by that is counted in the value.
+// now is the clock.
 func valueOf(l statement.Literal, t schema.Type, now time.Time) (value, error) {
 	switch {
 	case l.Kind == statement.Null:
@@ -68,7 +72,7 @@ func jsonValue(l statement.Literal) (value, error) {
 	if err != nil {
 		return value{}, mismatch(l, schema.JSON, ": "+err.Error())
 	}
-	return value{s: string(out)}, nil
+	return value{s: string(out), changed: pipeline.Changes{Repeated: w.Repeated, Lone: w.Lone, Vanished: w.Vanished}}, nil
 }
 
 // mismatch says that the literal is no value of the type.
@@ -175,7 +179,11 @@ func timestampValue(l statement.Literal, t schema.Type, now time.Time) (value, e
 	}
 	for _, layout := range timeLayouts {
 		if when, err := time.Parse(layout, text); err == nil {
-			return timeOf(l, t, when)
+			v, err := timeOf(l, t, when)
+			if int64(when.Nanosecond())%(1e9/t.UnitsPerSecond()) != 0 {
+				v.changed.Cut = 1
+			}
+			return v, err
 		}
 	}
 	return value{}, mismatch(l, t, hint)

@@ -440,9 +440,10 @@ func (s *Service) run(ctx context.Context, st statement.Statement, req *Request,
 		return each(ctx, Result{Rows: rows})
 	}
 	told := s.warnings(st, req.Database)
-	affected, err := s.change(ctx, st, req)
+	res, err := s.change(ctx, st, req)
 	if err != nil {
 		return err
 	}
-	return each(ctx, Result{AffectedRows: affected, Warnings: told})
+	res.Warnings = append(res.Warnings, told...)
+	return each(ctx, res)
 }

@@ -167,11 +167,15 @@ func (s *Service) expiredBefore(t *schema.Table) (int64, bool) {
 
 // ttl is the table's own ttl, else its database's.
 func (s *Service) ttl(t *schema.Table) schema.TTL {
-	database := ""
-	if d, ok := s.cfg.Meta.Database(t.Database); ok {
-		database = d.Options[schema.OptionTTL]
+	return schema.EffectiveTTL(t.Options[schema.OptionTTL], s.databaseTTL(t.Database))
+}
+
+// databaseTTL is the text of a database's ttl, or nothing.
+func (s *Service) databaseTTL(name string) string {
+	if d, ok := s.cfg.Meta.Database(name); ok {
+		return d.Options[schema.OptionTTL]
 	}
-	return schema.EffectiveTTL(t.Options[schema.OptionTTL], database)
+	return ""
 }
 
 // stream reads the Arrow IPC stream of a query. It remembers the error of the

@@ -41,10 +41,21 @@ func tellPartial(w http.ResponseWriter, partial []string) {
 	w.Header().Set(headerPartial, headerText(text))
 }
 
+// maxWarnings bounds the warnings of an answer: each INSERT of a text may have some.
+const maxWarnings = 20
+
 // tellWarnings says in headers, in any format, what the client should know although all went well.
 func tellWarnings(w http.ResponseWriter, warnings []string) {
+	h := w.Header()
 	for _, text := range warnings {
-		w.Header().Add(headerWarnings, headerText(text))
+		switch told := len(h.Values(headerWarnings)); {
+		case told < maxWarnings:
+			h.Add(headerWarnings, headerText(text))
+		case told == maxWarnings:
+			h.Add(headerWarnings, "there are more warnings, which are not shown: run the statements one by one to see them")
+		default:
+			return
+		}
 	}
 }
 

@@ -1,0 +1,105 @@
+package query
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cordwood/proto/schema"
+	"cordwood/router/access"
+	"cordwood/router/query/statement"
+)
+
+// warned runs a text and returns the warnings of its statements.
+func (w *world) warned(t *testing.T, sql string) (told []string) {
+	t.Helper()
+	statements, err := statement.Parse(sql)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := access.With(t.Context(), &access.Caller{Sender: access.Everybody()})
+	if err := w.Execute(ctx, Request{Statements: statements}, func(_ context.Context, res Result) error {
+		told = append(told, res.Warnings...)
+		return nil
+	}); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return told
+}
+
+// TestInsertTellsOfExpiredRows counts the rows that no query will show, by the ttl of the table or else
+// that of its database.
+func TestInsertTellsOfExpiredRows(t *testing.T) {
+	const told = "rows are older than the ttl of table"
+	for _, c := range []struct{ sql, own, want string }{
+		{"INSERT INTO shop.orders VALUES ('2024-04-29 07:08:08'), ('2024-05-06 07:08:09'), ('2020-01-01')", "", "2 " + told + " shop.orders"},
+		{"INSERT INTO shop.orders VALUES ('2024-04-29 07:08:09')", "", ""},
+		{"INSERT INTO shop.orders VALUES ('2020-01-01')", "forever", ""},
+		{"INSERT INTO shop.orders VALUES ('2024-05-06 05:00:00')", "1h", "1 " + told + " shop.orders"},
+		{"INSERT INTO logs (n, ts) VALUES (1, '2020-01-01')", "", ""},
+		{"INSERT INTO shop.gone VALUES ('2020-01-01')", "instant", ""},
+	} {
+		w := newWorld(t)
+		for _, name := range []string{"orders", "gone"} {
+			if table, _ := w.meta.Table("shop", name); c.own != "" {
+				table.Options = map[string]string{schema.OptionTTL: c.own}
+			}
+		}
+		got := strings.Join(w.warned(t, c.sql), "; ")
+		if (got != "") != (c.want != "") || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s with ttl %q: %q, want %q", c.sql, c.own, got, c.want)
+		}
+	}
+}
+
+// TestInsertTellsOfChanges counts what is stored otherwise than it was written, as ingestion does.
+func TestInsertTellsOfChanges(t *testing.T) {
+	w := newWorld(t)
+	logs, _ := w.meta.Table("public", "logs")
+	logs.Columns = append(logs.Columns, schema.Column{ID: 5, Name: "extra", Type: schema.JSON, Semantic: schema.Field})
+	logs.Index()
+	for sql, want := range map[string][]string{
+		`INSERT INTO logs (extra) VALUES ('{"a":1,"a":2}'), ('[{"b":1,"b":2,"b":3}]')`: {"3 keys came more than once in an object: the last value of each was stored"},
+		`INSERT INTO logs (extra) VALUES ('{"a":1e-400}'), ('[-1e-999, 0e-400]')`:      {"2 numbers are nearer to 0 than any float, as 1e-400 is: 0 was stored in the place of each"},
+		`INSERT INTO logs (extra) VALUES ('["\ud800"]')`:                               {"1 escapes \\ud800 to \\udfff are no character by themselves: U+FFFD was stored in the place of each"},
+		"INSERT INTO logs (ts) VALUES ('2024-05-06 07:08:09.1239'), ('2024-05-06 07:08:09.123000'), (now())": {
+			"1 times are finer than the columns that they were stored in: they were rounded down to the columns' units",
+		},
+		`INSERT INTO logs (ts, extra) VALUES (1, '{"a":1,"b":0.0}')`: nil,
+	} {
+		if diff := cmp.Diff(want, w.warned(t, sql)); diff != "" {
+			t.Errorf("%s: %s", sql, diff)
+		}
+	}
+}
+
+// TestAlterTellsThatRowsExpire warns if a ttl becomes shorter, and not if it becomes longer.
+func TestAlterTellsThatRowsExpire(t *testing.T) {
+	for sql, want := range map[string]string{
+		"ALTER TABLE logs SET 'ttl'='30d'":          "rows of table public.logs that are older than 30days have expired",
+		"ALTER TABLE logs SET 'ttl'='forever'":      "",
+		"ALTER TABLE logs SET 'ttl'='instant'":      "",
+		"ALTER TABLE logs SET 'comment'='x'":        "",
+		"ALTER TABLE shop.orders SET 'ttl'='8d'":    "",
+		"ALTER TABLE shop.orders SET 'ttl'='7d'":    "",
+		"ALTER TABLE shop.orders SET 'ttl'='6d'":    "rows of table shop.orders that are older than 6days",
+		"ALTER TABLE shop.kept UNSET 'ttl'":         "rows of table shop.kept that are older than 7days",
+		"ALTER DATABASE shop SET 'ttl'='1h'":        "rows of the tables of database shop without a ttl of their own that are older than 1h",
+		"ALTER DATABASE shop UNSET 'ttl'":           "",
+		"ALTER TABLE logs ADD COLUMN more STRING":   "",
+		"ALTER TABLE shop.orders UNSET 'ttl'":       "",
+		"ALTER TABLE logs SET 'append_mode'='true'": "",
+	} {
+		w := newWorld(t)
+		kept := *w.meta.tables[1]
+		kept.ID, kept.Name, kept.Options = 9, "kept", map[string]string{schema.OptionTTL: "1y"}
+		kept.Index()
+		w.meta.tables = append(w.meta.tables, &kept)
+		got := strings.Join(w.warned(t, sql), "; ")
+		if (got != "") != (want != "") || !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", sql, got, want)
+		}
+	}
+}
