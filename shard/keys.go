@@ -70,7 +70,7 @@ func (w *keyWindow) has(id batchID) bool {
 	return ok
 }
 
-// reused tells whether the request's key was used with another body. Keys of routers that put no
+// reused tells whether the request's key was used with another body, or with other parameters. Keys of routers that put no
 // body into ids have a session for each id, so it tells nothing of them.
 func (w *keyWindow) reused(id batchID) bool {
 	body, ok := w.bodies[id.session]

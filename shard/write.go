@@ -229,7 +229,7 @@ func (s *Shard) precheck(ctx context.Context, w *pending) (index uint64, need []
 			if h := &headers[i]; keyed(h) && s.state.keys.reused(batchID{h.Session, h.Seq}) {
 				s.mu.RUnlock()
 				return 0, nil, errs.New(errs.InvalidArguments,
-					"the Idempotency-Key was used for another body within the last %d minutes, and nothing of this one is stored: send it with a key of its own", int(keyTTL.Minutes())).
+					"the Idempotency-Key was used for another body or other parameters within the last %d minutes, and nothing of this request is stored: send it with a key of its own", int(keyTTL.Minutes())).
 					WithStatus(http.StatusUnprocessableEntity)
 			}
 			fresh[i], some = true, true

@@ -14,7 +14,8 @@ package metapb
 //	6  ids of batches that tell the body of a request with a key
 //	7  ids of batches that tell the user of a request with a key; each user has a share of the keys that a
 //	   shard remembers; the history of a table that is handed over is kept by its length
-//	8  marks of data folders, founders that have founded, counters that are raised
+//	8  marks of data folders, founders that have founded, counters that are raised; ids of batches that tell the
+//	   parameters of a request with a key
 const (
 	// MinProtocol is the oldest version that this program understands.
 	MinProtocol = 1
@@ -40,4 +41,7 @@ const (
 	// ProtocolMarks is the version that brought marks of data folders, the note of who has
 	// founded a shard, and counters that are raised after a loss.
 	ProtocolMarks = 8
+	// ProtocolKeyParams is the version from which on the hash of the body in the id of a batch of a request
+	// with a key covers the request's parameters as well.
+	ProtocolKeyParams = 8
 )

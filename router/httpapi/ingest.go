@@ -95,9 +95,6 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 		return ingestResult{}, s.failedAt("body", err)
 	}
 	defer b.Release()
-	if p.key.Text != "" {
-		p.key.Body = max(xxhash.Sum64(b.Data), 1)
-	}
 	s.metrics.bodySeconds.Observe(time.Since(begin).Seconds())
 	if err := p.check(s.cfg.Catalog); err != nil {
 		return ingestResult{}, s.failedAt("parameters", err)
@@ -105,6 +102,9 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 	kind, err := native.KindOf(p.contentType)
 	if err != nil {
 		return ingestResult{}, s.failedAt("body", err)
+	}
+	if p.key.Text != "" {
+		p.key.Body, p.key.Params = max(xxhash.Sum64(b.Data), 1), p.hash(kind)
 	}
 	if p.pipeline != identityPipeline {
 		p.compiled, p.compiledVersion, err = s.storedPipeline(r.Context(), p.pipeline, p.version, p.hasVersion)
@@ -260,8 +260,7 @@ func expiredRows(out *pipeline.Output) (n int, warnings []string) {
 			continue
 		}
 		if n += t.Expired; len(warnings) < maxExpiredTables {
-			warnings = append(warnings, fmt.Sprintf(
-				"%d rows are older than the ttl of table %s.%s: they were stored, no query shows them, and they are deleted soon; ALTER TABLE can set a longer ttl", t.Expired, t.Database, t.Table))
+			warnings = append(warnings, t.ExpiredWarning())
 		}
 	}
 	return n, warnings

@@ -1,13 +1,20 @@
 package httpapi
 
 import (
+	"encoding/binary"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/cespare/xxhash/v2"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/httpapi/params"
+	"cordwood/router/ingest/native"
 	"cordwood/router/pipeline"
 	"cordwood/router/pipelines"
 	"cordwood/router/write"
@@ -106,6 +113,25 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 		p.skipError = extra.SkipError
 	}
 	return p, nil
+}
+
+// hash is a hash of what decides, beside the body, which rows it becomes and where they go, as the client
+// asked for it. on_reject is not part of it: it is about records that become none.
+func (p *ingestParams) hash(kind native.Kind) uint64 {
+	b := make([]byte, 0, 256)
+	for _, text := range []string{p.database, p.table, p.pipeline, p.version, p.timeIndexText} {
+		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+	}
+	for _, yes := range []bool{p.hasVersion, p.hasTimeIndex, p.skipError, p.ignoreErrors} {
+		b = strconv.AppendBool(b, yes)
+	}
+	b = binary.AppendUvarint(append(b, byte(kind)), uint64(p.maxNestedLevels)) //nolint:gosec // it is not negative
+	for _, option := range slices.Sorted(maps.Keys(p.hints)) {
+		for _, text := range []string{option, p.hints[option]} {
+			b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+		}
+	}
+	return xxhash.Sum64(b)
 }
 
 // check goes through the values in the order in which clients learn of their mistakes.

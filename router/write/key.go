@@ -28,8 +28,23 @@ type Key struct {
 	// Body is a hash of the request's body, not 0: another body under the same key is refused.
 	// 0: nobody looks.
 	Body uint64
+	// Params is a hash of what else decides which rows the body becomes and where they go: other
+	// parameters under the same key are refused as another body is.
+	Params uint64
 	// byUser has the session tell the user.
 	byUser bool
+	// byParams says that Body covers Params.
+	byParams bool
+}
+
+// withParams returns the key with a hash of body and parameters as its Body. The ids of the
+// parts differ from those without: a request that is sent again across the upgrade is a new
+// one, and not refused for its parameters.
+func (k Key) withParams() Key {
+	b := binary.BigEndian.AppendUint64([]byte("cordwood request parameters"), k.Body)
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(b, k.Params))
+	k.Body, k.byParams = max(binary.BigEndian.Uint64(sum[:]), 1), true
+	return k
 }
 
 // userHash is what a session tells of the user.
@@ -51,6 +66,9 @@ const keysSince = 2
 
 // bodiesSince is the cluster version from which on routers put the body's hash into ids.
 const bodiesSince = metapb.ProtocolKeyBodies
+
+// paramsSince is the cluster version from which on that hash covers the parameters.
+const paramsSince = metapb.ProtocolKeyParams
 
 // keyMemory is for how long after a table's writes went elsewhere the shards of before are
 // asked for keys: for as long as they remember them, and as much again, because their
@@ -102,10 +120,13 @@ type batchID struct{ session, seq uint64 }
 // nothing of the body: so a shard can tell that a key comes with another one.
 func (k Key) id(table uint64, nth, from, to int, path uint64) batchID {
 	b := make([]byte, 0, 128+len(k.Text)+len(k.User))
-	if k.Body == 0 {
+	switch {
+	case k.Body == 0:
 		b = append(b, "cordwood request key 1"...)
-	} else {
+	case !k.byParams:
 		b = append(b, "cordwood request key 2"...)
+	default:
+		b = append(b, "cordwood request key 3"...)
 	}
 	for _, text := range []string{k.Text, k.User} {
 		b = binary.AppendUvarint(b, uint64(len(text)))

@@ -83,6 +83,46 @@ func TestKeyIdentityByUser(t *testing.T) {
 	}
 }
 
+// TestKeyIdentityWithParams: from the version on that brought them, the parameters are part of what is stored as
+// the body, and the key's session says nothing of either. Before, nothing changes: routers of both versions work
+// beside each other.
+func TestKeyIdentityWithParams(t *testing.T) {
+	m, s := newFakeMeta(), &fakeShards{}
+	send := func(version uint32, body, params uint64) batchID {
+		w := newWriter(t, m, s, func(c *Config) { c.ClusterVersion = func() uint32 { return version } })
+		s.got = nil
+		if _, err := w.WriteKeyed(t.Context(), output(rows("a", 1)), Key{Text: "k", User: "u", Body: body << 40, Params: params}); err != nil || len(s.got) != 1 {
+			t.Fatal(s.got, err)
+		}
+		b := s.got[0].batch
+		return batchID{b.Session, b.Seq}
+	}
+	fresh := func() { s = &fakeShards{} } // the fake would take a repetition for one
+	const now, before = metapb.ProtocolKeyParams, metapb.ProtocolKeyParams - 1
+	first := send(now, 1, 1)
+	for _, c := range []struct {
+		body, params uint64
+		same         bool
+	}{{1, 1, true}, {1, 2, false}, {2, 1, false}} {
+		fresh()
+		if got := send(now, c.body, c.params); got.session != first.session || (got == first) != c.same || (column.KeyedBody(got.seq) == column.KeyedBody(first.seq)) != c.same {
+			t.Errorf("body %d, parameters %d: %x, the first is %x", c.body, c.params, got, first)
+		}
+	}
+	fresh()
+	old := send(before, 1, 1)
+	fresh()
+	if other := send(before, 1, 2); other != old {
+		t.Errorf("before the upgrade, with other parameters: %x and %x", old, other)
+	}
+	if old.session == first.session {
+		t.Error("a request that is sent again across the upgrade is taken for one with other parameters")
+	}
+	if want := (Key{Text: "k", User: "u", Body: 1 << 40, byUser: true}).id(m.tables["public.a"].Origin(), 0, 0, 1, 0); old != want {
+		t.Errorf("before the upgrade: %x, want %x", old, want)
+	}
+}
+
 // TestEarlierByOtherClocks: the shards of before are asked for half an hour after a writer has seen that they were
 // left, whatever the clock of who moved the table said; long ago they are not.
 func TestEarlierByOtherClocks(t *testing.T) {

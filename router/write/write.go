@@ -168,7 +168,7 @@ func (w *Writer) Write(ctx context.Context, out *pipeline.Output) (Result, error
 // remember keys for 15 minutes, and each 200,000 batches: beyond that the user with the most loses the oldest. A *PartialError, and
 // an error of reason errs.OutcomeUnknown, are mended by sending the request again.
 //
-// The same key with another body is an error of status 422, and nothing is stored, as long as
+// The same key with another body or other parameters is an error of status 422, and nothing is stored, as long as
 // the shard that is asked remembers the key; two such requests at the same time may both be stored.
 //
 // It is not known again if its rows go to other tables or are cut up differently,
@@ -182,8 +182,11 @@ func (w *Writer) WriteKeyed(ctx context.Context, out *pipeline.Output, key Key) 
 		key = Key{}
 		req.warnings = append(req.warnings, "the header Idempotency-Key has no effect until all nodes are upgraded: a repetition is stored again")
 	}
-	if w.cfg.ClusterVersion() < bodiesSince {
+	switch version := w.cfg.ClusterVersion(); {
+	case version < bodiesSince:
 		key.Body = 0
+	case key.Body != 0 && version >= paramsSince:
+		key = key.withParams()
 	}
 	key.byUser = key != (Key{}) && w.cfg.ClusterVersion() >= metapb.ProtocolKeyUsers
 	for round := 1; ; round++ {

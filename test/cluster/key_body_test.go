@@ -39,6 +39,41 @@ func TestKeyWithAnotherBody(t *testing.T) {
 	}
 }
 
+// TestKeyWithOtherParameters sends a body again under its key with parameters by which other rows are made of it: it is
+// refused with 422, and not answered as a repetition.
+func TestKeyWithOtherParameters(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	n.Start()
+	send := func(more string, headers ...string) *Answer {
+		t.Helper()
+		headers = append(headers, "Idempotency-Key", "the key")
+		a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table=t"+more, strings.NewReader(`{"a":{"b":{"c":1}}}`), headers...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	ndjson := []string{"Content-Type", "application/x-ndjson"}
+	for range 2 {
+		if a := send("", ndjson...); a.Status != 200 {
+			t.Fatalf("%d: %s", a.Status, a.Body)
+		}
+	}
+	for name, a := range map[string]*Answer{
+		"text":              send("", "Content-Type", "text/plain"),
+		"skip_error":        send("&skip_error=true", ndjson...),
+		"max_nested_levels": send("", append(ndjson, "x-svc-pipeline-params", "max_nested_levels=1")...),
+	} {
+		if a.Status != 422 || !strings.Contains(string(a.Body), "other parameters") {
+			t.Errorf("%s: %d: %s", name, a.Status, a.Body)
+		}
+	}
+	if got := fmt.Sprint(n.Rows(t, "SELECT count(*) FROM t")); got != "[[1]]" {
+		t.Errorf("the table has %s rows, want 1", got)
+	}
+}
+
 // TestKeyOfInserts sends INSERTs again under their keys: rows are stored once, in tables of
 // several shards too, and another text under a key is refused.
 func TestKeyOfInserts(t *testing.T) {

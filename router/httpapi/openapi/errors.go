@@ -76,7 +76,7 @@ var statuses = map[int]string{
 	http.StatusRequestTimeout:        "The request did not end, or its body did not come, in time.",
 	http.StatusRequestEntityTooLarge: "The body is too large.",
 	http.StatusUnsupportedMediaType:  "The body is of a type, or compressed in a way, that is not known.",
-	http.StatusUnprocessableEntity:   "The Idempotency-Key was used for another body; nothing of this one is stored.",
+	http.StatusUnprocessableEntity:   "The Idempotency-Key was used for another body or other parameters; nothing of this request is stored.",
 	http.StatusUpgradeRequired:       "The connection has to change its protocol.",
 	http.StatusMisdirectedRequest:    "The server has no users, and is not known by the name in the header Host.",
 	http.StatusTooManyRequests:       "Too much at a time.",
