@@ -43,10 +43,11 @@ table that they were meant for and through the newest version of their pipeline,
 through another one (--to). Records that fail again are counted, and not kept twice; the exit
 status is 1 if there are any.
 
-A record is stored once however often the command runs: what it stored is noted in
-svc_private.replayed, and left out the next time, unless --again sends it once more. A
-command that was killed may be run again within 15 minutes; later, up to a few hundred records
-that were stored just before it was killed may be stored again. --since with the time that the
+A record is stored once however often the command runs, and however many of them run at once:
+what is stored is noted in svc_private.replayed, and left out from then on, unless --again sends
+it once more. A command that was killed may be run again within 15 minutes; later, or with
+another pipeline, up to 64 records that were under way when it was killed may be stored
+again. --since with the time that the
 last line names only saves reading old records; it goes back an hour, because a request that
 took long is kept with the time at which it began.`,
 		Example: `  cordwood pipeline replay-rejects --pipeline nginx --count
@@ -65,7 +66,7 @@ took long is kept with the time at which it began.`,
 	f.IntVar(&o.limit, "limit", 0, "`NUMBER` of records at most, the oldest first; 0: all")
 	f.StringVar(&o.to, "to", "", "`PIPELINE` to send them through; that which rejected them by default")
 	f.StringVar(&o.toTable, "to-table", "", "`TABLE` to send them to; that which they were meant for by default")
-	f.StringVar(&o.onReject, "on-reject", "drop", "`WHAT` becomes of those that fail again: drop, as they are kept already, or store")
+	f.StringVar(&o.onReject, "on-reject", "drop", "`WHAT` becomes of those that fail again: drop, as they are kept already, or store, with the new reason in place of the old")
 	f.BoolVar(&o.count, "count", false, "only count them, by pipeline, table and reason, those that were sent again included")
 	f.BoolVar(&o.again, "again", false, "send records too that an earlier run stored")
 	return cmd
@@ -139,7 +140,7 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	if o.count {
 		return a.countRejects(ctx, cmd.OutOrStdout(), where)
 	}
-	job := &replay{api: a, options: o, reasons: map[string]int{}, batches: map[destination]*replayBatch{}, seen: map[[sha256.Size]byte]int{}}
+	job := &replay{api: a, options: o, reasons: map[string]int{}, begun: map[destination]bool{}, seen: map[[sha256.Size]byte]int{}}
 	err = job.run(ctx, where)
 	out := cmd.OutOrStdout()
 	for _, reason := range job.order {

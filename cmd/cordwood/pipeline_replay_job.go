@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"cordwood/cmd/cordwood/client"
 )
 
@@ -75,33 +77,38 @@ func (r *rejected) line() []byte {
 // destination is what records of one request must have in common.
 type destination struct{ db, table, pipeline, timeIndex, format string }
 
-// Batches end at so many records or bytes.
+// A chunk of records is held in memory: it ends at so many records or bytes.
 const (
 	replayRecords = 400
 	replayBytes   = 4 << 20
 )
 
-// replayBatch is records for one destination.
-type replayBatch struct {
-	ids  []string
-	body bytes.Buffer
-	// records and bytes count those too that are left out.
-	records, bytes int
+// replayRequests is how many requests are under way at once. Shards fsync the rows of requests
+// that meet together.
+const replayRequests = 64
+
+// replayItem is a record that is to be sent.
+type replayItem struct {
+	id   string
+	to   destination
+	line []byte
 }
 
-// replay sends kept records again.
-//
-// It must send the same batches when it runs again after it was killed: their keys, made of
-// the records, are then known to the server. Where a batch ends is therefore told by the
-// records of its destination alone, wherever the run begins.
+// replay sends kept records again, each in a request of its own, whose key is made of the
+// record alone. So the server knows a record again, whoever sends it, and whichever others
+// are sent before or after it.
 type replay struct {
 	api     *pipelineAPI
 	options *replayOptions
 
-	done    map[string]bool // ids of records that were stored
-	nonce   string          // of a run that sends again what was stored
-	seen    map[[sha256.Size]byte]int
-	batches map[destination]*replayBatch
+	done  map[string]bool // ids of records that were stored
+	nonce string          // of a run that sends again what was stored
+	seen  map[[sha256.Size]byte]int
+
+	chunk      []replayItem
+	chunkBytes int
+	// begun are the destinations that got a record.
+	begun map[destination]bool
 
 	last                              time.Time // of the records that were read
 	records, written, skipped, before int64
@@ -137,19 +144,7 @@ func (j *replay) run(ctx context.Context, where string) error {
 	if err != nil {
 		return err
 	}
-	var rest []destination
-	for to := range j.batches {
-		rest = append(rest, to)
-	}
-	slices.SortFunc(rest, func(a, b destination) int {
-		return strings.Compare(fmt.Sprintf("%q", a), fmt.Sprintf("%q", b))
-	})
-	for _, to := range rest {
-		if err := j.send(ctx, to); err != nil {
-			return err
-		}
-	}
-	return nil
+	return j.send(ctx)
 }
 
 // readDone reads which records earlier runs stored.
@@ -159,7 +154,12 @@ func (j *replay) readDone(ctx context.Context) error {
 		j.nonce = rand.Text()
 		return nil
 	}
-	rows, err := j.api.selectRejects(ctx, "SELECT id FROM svc_private.replayed", "ndjson")
+	return j.readNotes(ctx, "")
+}
+
+// readNotes reads the notes that meet a condition, all those that were made until now.
+func (j *replay) readNotes(ctx context.Context, where string) error {
+	rows, err := j.api.selectRejects(ctx, "SELECT id FROM svc_private.replayed"+where, "ndjson")
 	if err != nil || rows == nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (j *replay) readDone(ctx context.Context) error {
 	})
 }
 
-// add puts a record into the batch for its destination, unless it was stored before.
+// add puts a record into the chunk, unless it was stored before.
 func (j *replay) add(ctx context.Context, r *rejected) (added bool, err error) {
 	sum := r.sum()
 	if !r.At.Equal(j.last) {
@@ -194,92 +194,121 @@ func (j *replay) add(ctx context.Context, r *rejected) (added bool, err error) {
 		to.db = j.options.toDB
 	}
 	line := r.line()
-	b := j.batches[to]
-	if b == nil {
-		b = &replayBatch{}
-		j.batches[to] = b
-	}
-	b.records, b.bytes = b.records+1, b.bytes+len(line)+1
 	switch {
 	case j.done[id]:
 		j.before++
+		return false, nil
 	case len(bytes.TrimSpace(line)) == 0:
 		j.fail("the record is empty")
-		added = true
-	case line[0] == '[' && to.format == "json":
-		// An array is several records, which have one id: it goes alone.
-		if err := j.post(ctx, to, []string{id}, append(line, '\n')); err != nil {
-			return true, err
-		}
-		added = true
-	default:
-		b.ids = append(b.ids, id)
-		b.body.Write(line)
-		b.body.WriteByte('\n')
-		added = true
+		return true, nil
 	}
-	// One record in 128 ends a batch. That, and the bounds, count records that were stored
-	// before as well.
-	if sum[len(sum)-1]&127 == 0 || b.records >= replayRecords || b.bytes >= replayBytes {
-		err = j.send(ctx, to)
+	j.chunk = append(j.chunk, replayItem{id: id, to: to, line: append(line, '\n')})
+	j.chunkBytes += len(line)
+	if len(j.chunk) == replayRecords || j.chunkBytes >= replayBytes {
+		err = j.send(ctx)
 	}
-	return added, err
+	return true, err
 }
 
-// send sends the batch for a destination, if there is one.
-func (j *replay) send(ctx context.Context, to destination) error {
-	b := j.batches[to]
-	delete(j.batches, to)
-	if b == nil || len(b.ids) == 0 {
+// send sends the chunk, without what another run has stored meanwhile.
+func (j *replay) send(ctx context.Context) error {
+	if len(j.chunk) == 0 {
 		return nil
 	}
-	return j.post(ctx, to, b.ids, b.body.Bytes())
+	chunk := j.chunk
+	j.chunk, j.chunkBytes = nil, 0
+	if !j.options.again {
+		ids := make([]string, len(chunk))
+		for i := range chunk {
+			ids[i] = literal(chunk[i].id)
+		}
+		if err := j.readNotes(ctx, " WHERE id IN ("+strings.Join(ids, ", ")+")"); err != nil {
+			return err
+		}
+		all := len(chunk)
+		chunk = slices.DeleteFunc(chunk, func(r replayItem) bool { return j.done[r.id] })
+		j.before += int64(all - len(chunk))
+	}
+	answers := make([]*replayAnswer, len(chunk))
+	requests, within := errgroup.WithContext(ctx)
+	requests.SetLimit(replayRequests)
+	for i := range chunk {
+		r := &chunk[i]
+		post := func() (err error) {
+			answers[i], err = j.post(within, r)
+			return err
+		}
+		if j.begun[r.to] {
+			requests.Go(post)
+			continue
+		}
+		// The first one makes the table, if there is none, and its columns: it goes alone.
+		j.begun[r.to] = true
+		if err := post(); err != nil {
+			requests.Go(func() error { return err })
+			break
+		}
+	}
+	err := requests.Wait()
+	for _, a := range answers {
+		if a != nil {
+			j.count(a)
+		}
+	}
+	return err
 }
 
-// key is that of a request that sends records again.
-func (j *replay) key(to destination, ids []string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", to, ids, j.nonce))
-	return "replay-" + base64.RawURLEncoding.EncodeToString(sum[:])
+// key is that of the request that sends a record again. Neither the destination nor the
+// pipeline is in it: a record whose rows a table has is known, whatever made them.
+func (j *replay) key(id string) string {
+	return "replay-" + id + j.nonce
 }
 
-// post sends records. The server notes those that it stores.
-func (j *replay) post(ctx context.Context, to destination, ids []string, body []byte) error {
+// replayAnswer is the answer to one record.
+type replayAnswer struct {
+	ingested
+	Skipped struct {
+		Count   int64 `json:"count"`
+		Reasons []struct {
+			Error string `json:"error"`
+		} `json:"reasons"`
+	} `json:"skipped"`
+}
+
+// post sends a record. The server notes it if it stores it.
+func (j *replay) post(ctx context.Context, r *replayItem) (*replayAnswer, error) {
 	contentType := contentTypes[formatNDJSON]
-	if to.format == "text" {
+	if r.to.format == "text" {
 		contentType = contentTypes[formatText]
 	}
 	query := url.Values{
-		"db": {to.db}, "table": {to.table}, "pipeline_name": {to.pipeline},
+		"db": {r.to.db}, "table": {r.to.table}, "pipeline_name": {r.to.pipeline},
 		"skip_error": {"true"}, "on_reject": {j.options.onReject},
 	}
-	if to.timeIndex != "" {
-		query.Set("custom_time_index", to.timeIndex)
+	if r.to.timeIndex != "" {
+		query.Set("custom_time_index", r.to.timeIndex)
 	}
-	var answer struct {
-		ingested
-		Skipped struct {
-			Count   int64 `json:"count"`
-			Reasons []struct {
-				Error string `json:"error"`
-			} `json:"reasons"`
-		} `json:"skipped"`
-	}
+	answer := &replayAnswer{}
 	_, err := j.api.call(ctx, client.Request{
 		Method: http.MethodPost, Path: "/v1/ingest", Query: query,
-		Header: http.Header{"Content-Type": {contentType}, "Idempotency-Key": {j.key(to, ids)}, "X-Svc-Replayed": {strings.Join(ids, ",")}}, Body: body,
-	}, &answer)
+		Header: http.Header{"Content-Type": {contentType}, "Idempotency-Key": {j.key(r.id)}, "X-Svc-Replayed": {r.id}}, Body: r.line,
+	}, answer)
 	if err != nil {
-		return fmt.Errorf("to table %s through %s: %w", to.table, to.pipeline, err)
+		return nil, fmt.Errorf("to table %s through %s: %w", r.to.table, r.to.pipeline, err)
 	}
-	j.records += int64(len(ids))
-	j.skipped += answer.Skipped.Count
-	for _, o := range answer.Output {
+	return answer, nil
+}
+
+// count counts a record that was sent.
+func (j *replay) count(a *replayAnswer) {
+	j.records++
+	j.skipped += min(a.Skipped.Count, 1)
+	for _, o := range a.Output {
 		j.written += o.AffectedRows
 	}
-	for _, r := range answer.Skipped.Reasons {
+	for _, r := range a.Skipped.Reasons {
 		j.note(r.Error)
 	}
-	return nil
 }
 
 // fail counts a record that cannot be sent.

@@ -9,7 +9,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -288,6 +290,7 @@ func TestDryRunOutputs(t *testing.T) {
 // and can be told to fail.
 type replayServer struct {
 	*httptest.Server
+	mu      sync.Mutex
 	rejects []string // rows of svc_private.rejects
 	noted   []string // ids
 	keys    map[string]string
@@ -296,16 +299,23 @@ type replayServer struct {
 	// kill tells whether the command is killed when the records of this post are stored, and
 	// not noted yet.
 	kill func(post int) bool
+	// sent is told of every request.
+	sent func(key string, ids []string)
 }
 
 func newReplayServer(t *testing.T, rejects ...string) *replayServer {
 	s := &replayServer{rejects: rejects, keys: map[string]string{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		switch {
 		case r.URL.Path == "/v1/sql" && strings.Contains(string(body), "svc_private.replayed"):
+			_, only, some := strings.Cut(string(body), " WHERE id IN ")
 			for _, id := range s.noted {
-				fmt.Fprintf(w, "{\"id\":%q}\n", id)
+				if !some || strings.Contains(only, "'"+id+"'") {
+					fmt.Fprintf(w, "{\"id\":%q}\n", id)
+				}
 			}
 		case r.URL.Path == "/v1/sql":
 			for _, row := range s.rejects {
@@ -325,6 +335,9 @@ func (s *replayServer) ingest(t *testing.T, w http.ResponseWriter, r *http.Reque
 	records := strings.Split(strings.TrimSuffix(body, "\n"), "\n")
 	if key == "" || len(ids) != len(records) {
 		t.Errorf("key %q, %d ids for %d records", key, len(ids), len(records))
+	}
+	if s.sent != nil {
+		s.sent(key, ids)
 	}
 	if old, found := s.keys[key]; found && old != body {
 		t.Errorf("the key %s was used for another body", key)
@@ -356,7 +369,7 @@ func reject(at, table, format, record string) string {
 	return fmt.Sprintf(`{"rejected_at":%q,"table_schema":"public","table_name":%q,"pipeline":"edge","pipeline_version":"v","custom_time_index":null,"record_index":0,"kind":"type","error":"e","format":%q,"record":%q}`, at, table, format, record)
 }
 
-// TestReplay sends kept records in requests of one destination each, and each of them once.
+// TestReplay sends kept records in requests of their own, and each of them once.
 func TestReplay(t *testing.T) {
 	s := newReplayServer(t,
 		reject("2024-07-04T08:31:00Z", "a", "json", "{\n \"k\": 1 }"), reject("2024-07-04T08:31:00Z", "a", "json", "{\n \"k\": 1 }"), // alike, and two
@@ -367,10 +380,12 @@ func TestReplay(t *testing.T) {
 	if status := (statusError{}); !errors.As(err, &status) || status.status != exitFailed {
 		t.Errorf("two records failed again: %v, want status 1", err)
 	}
+	const to = `db=d&on_reject=drop&pipeline_name=new&skip_error=true&table=new `
 	want := []string{
-		`db=d&on_reject=drop&pipeline_name=new&skip_error=true&table=new application/x-ndjson "{\"k\":1}\n{\"k\":1}\n{oops }\n"`,
-		`db=d&on_reject=drop&pipeline_name=new&skip_error=true&table=new text/plain "a line\nx\n"`,
+		to + `application/x-ndjson "{\"k\":1}\n"`, to + `application/x-ndjson "{\"k\":1}\n"`, to + `application/x-ndjson "{oops }\n"`,
+		to + `text/plain "a line\n"`, to + `text/plain "x\n"`,
 	}
+	slices.Sort(s.posts)
 	if diff := cmp.Diff(want, s.posts); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
@@ -402,7 +417,7 @@ func TestReplayAfterAKill(t *testing.T) {
 		rejects = append(rejects, reject(fmt.Sprintf("2024-07-04T08:%02d:%02dZ", i/60, i%60), fmt.Sprint("t", i%2), "json", record))
 	}
 	s := newReplayServer(t, rejects...)
-	s.kill = func(post int) bool { return post%3 == 0 }
+	s.kill = func(post int) bool { return post%40 == 0 }
 	kills := 0
 	for ; kills < 100; kills++ {
 		_, _, err := against(t, s.URL, "", "pipeline", "replay-rejects")
@@ -416,6 +431,82 @@ func TestReplayAfterAKill(t *testing.T) {
 	}
 	if len(s.stored) != 2940 || kills < 10 {
 		t.Errorf("%d records are stored after %d kills, want 2940", len(s.stored), kills)
+	}
+}
+
+// TestReplayKeys: a record comes under one key, and a key with one list of records, whichever
+// rejects came in since an earlier run, and whichever the runs leave out. No run learns here what
+// another one stored, as if all of them ran at once, or were killed.
+func TestReplayKeys(t *testing.T) {
+	row := func(i int) string {
+		return reject(fmt.Sprintf("2024-07-04T08:%02d:%02dZ", i/60, i%60), fmt.Sprint("t", i%2), "json", fmt.Sprintf(`{"i":%d}`, i))
+	}
+	for _, tt := range []struct {
+		name string
+		runs []int // how many rejects there are at each
+		args [][]string
+	}{
+		{"one more each time", []int{1, 2, 3, 4, 5}, nil},
+		{"after a full chunk", []int{replayRecords, replayRecords + 1}, nil},
+		{"many more", []int{30, 500, 1300}, nil},
+		{"none", []int{700, 700}, nil},
+		{"a part of them", []int{900, 901, 902}, [][]string{nil, {"--limit", "17"}, {"--limit", "500"}}},
+		{"another pipeline", []int{90, 91}, [][]string{nil, {"--to", "mended"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newReplayServer(t)
+			keys, ids := map[string]string{}, map[string]string{} // by id, by key
+			s.sent = func(key string, records []string) {
+				if old, found := ids[key]; found && old != strings.Join(records, ",") {
+					t.Errorf("the key %s stands for %s, and for %s", key, old, records)
+				}
+				ids[key] = strings.Join(records, ",")
+				for _, id := range records {
+					if old, found := keys[id]; found && old != key {
+						t.Errorf("the record %s comes under two keys", id)
+					}
+					keys[id] = key
+				}
+			}
+			for i, n := range tt.runs {
+				for len(s.rejects) < n {
+					s.rejects = append(s.rejects, row(len(s.rejects)))
+				}
+				args := []string{"pipeline", "replay-rejects"}
+				if tt.args != nil {
+					args = append(args, tt.args[i]...)
+				}
+				s.noted = nil
+				if _, _, err := against(t, s.URL, "", args...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if most := tt.runs[len(tt.runs)-1]; len(s.stored) != len(keys) || tt.args == nil && len(keys) != most {
+				t.Errorf("%d records are stored %d times in all", len(keys), len(s.stored))
+			}
+		})
+	}
+}
+
+// TestReplayLooksAgain: what another run noted since this one began is not sent.
+func TestReplayLooksAgain(t *testing.T) {
+	var rejects []string
+	for i := range 2 * replayRecords {
+		rejects = append(rejects, reject(fmt.Sprintf("2024-07-04T08:%02d:%02dZ", i/60, i%60), "t", "json", fmt.Sprintf(`{"i":%d}`, i)))
+	}
+	first := newReplayServer(t, rejects...)
+	if _, _, err := against(t, first.URL, "", "pipeline", "replay-rejects"); err != nil {
+		t.Fatal(err)
+	}
+	s := newReplayServer(t, rejects...)
+	s.sent = func(string, []string) {
+		if s.noted == nil {
+			s.noted = slices.Clone(first.noted) // and the keys are forgotten long since
+		}
+	}
+	out, _, err := against(t, s.URL, "", "pipeline", "replay-rejects")
+	if err != nil || len(s.posts) != replayRecords || !strings.Contains(out, fmt.Sprintf("%d were stored by an earlier run", replayRecords)) {
+		t.Errorf("%d records were sent, want the first %d: %s, %v", len(s.posts), replayRecords, out, err)
 	}
 }
 

@@ -82,6 +82,9 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 	}
 	if p.key.Text != "" {
 		p.key.User = x.caller.User
+		if p.replayed != nil {
+			p.key.User = replayUser
+		}
 		s.metrics.keyed.Inc()
 	}
 	begin := time.Now()
@@ -154,7 +157,7 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 		q.WholeRecords = true // a record that is kept is sent again whole
 	}
 	if p.replayed != nil {
-		p.replayed.watch(q)
+		p.replayed.watch(q, store)
 	}
 	var leave func()
 	q.Reserve = func(bytes int64) error {

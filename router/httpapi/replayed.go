@@ -26,6 +26,10 @@ const (
 	// maxReplayed bounds the records of a request, and maxReplayID the text of an id.
 	maxReplayed = 1000
 	maxReplayID = 64
+
+	// replayUser stands for all users in keys, so that two of them who replay the same
+	// records store them once. No user has a name with a line feed.
+	replayUser = "\n" + replayedTable
 )
 
 var replayedColumns = []schema.Column{
@@ -41,6 +45,8 @@ type replayed struct {
 	// ids are those of the records, in their order.
 	ids     []string
 	skipped map[int]bool
+	// kept says that what is skipped is kept as a new reject, which takes the place of the old.
+	kept bool
 }
 
 // readReplayed reads the header; nil: there is none.
@@ -72,9 +78,11 @@ func (r *replayed) permit(caller *access.Caller) error {
 	})
 }
 
-// watch has the pipeline tell which records it skips. It begins anew when the pipeline does.
-func (r *replayed) watch(q *pipeline.Request) {
-	r.skipped = map[int]bool{}
+// watch has the pipeline tell which records it skips, and skip all rows of them: what is not
+// noted is sent again whole. It begins anew when the pipeline does.
+func (r *replayed) watch(q *pipeline.Request, kept bool) {
+	q.WholeRecords = true
+	r.skipped, r.kept = map[int]bool{}, kept
 	next := q.OnSkip
 	q.OnSkip = func(reason pipeline.Reason) {
 		r.skipped[reason.Index] = true
@@ -84,19 +92,18 @@ func (r *replayed) watch(q *pipeline.Request) {
 	}
 }
 
-// check returns an error if the ids are not those of the records. One id may be that of
-// several records: a reject that is an array.
+// check returns an error if the ids are not those of the records.
 func (r *replayed) check(out *pipeline.Output) error {
-	if len(r.ids) != 1 && out.Records != len(r.ids) {
+	if out.Records != len(r.ids) {
 		return errs.New(errs.InvalidArguments, "the header %s names %d records, and the body has %d: nothing is stored", headerReplayed, len(r.ids), out.Records)
 	}
 	return nil
 }
 
-// stored are the ids of the records that were not skipped.
+// stored are the ids of the records that were not skipped, or kept anew.
 func (r *replayed) stored() []string {
-	if len(r.ids) == 1 && len(r.skipped) > 0 {
-		return nil
+	if r.kept {
+		return r.ids
 	}
 	var out []string
 	for i, id := range r.ids {

@@ -34,9 +34,34 @@ func TestReplayedAreNoted(t *testing.T) {
 	if got := strings.Join(writes, "; "); w.Code != 200 || got != `public.t "k"; svc_private.replayed x z "k\nreplayed"` {
 		t.Errorf("%d %s: wrote %s", w.Code, w.Body, got)
 	}
+	if f.writer.key.User != replayUser {
+		t.Errorf("the key is of user %q: another one who replays the record stores it again", f.writer.key.User)
+	}
 	writes = nil
-	if w := f.ingest("&skip_error=true", `[7,{"a":2}]`, "Authorization", "rw", "Idempotency-Key", "k", "X-Svc-Replayed", "x"); w.Code != 200 || len(writes) != 1 {
-		t.Errorf("an array of which a part failed again: %d, wrote %s", w.Code, writes)
+	w = f.ingest("&skip_error=true&on_reject=store", `[7,{"a":2}]`, "Authorization", "rw", "Idempotency-Key", "k", "X-Svc-Replayed", "x,y")
+	if got := strings.Join(writes, "; "); w.Code != 200 || got != `public.t "k"; svc_private.rejects "k"; svc_private.replayed x y "k\nreplayed"` {
+		t.Errorf("what is kept anew: %d %s: wrote %s, want the old reject noted too", w.Code, w.Body, got)
+	}
+}
+
+// TestReplayedWhole: a record that is sent again, and becomes several rows of which one fails,
+// is stored whole or not at all, also if it is not to be kept again.
+func TestReplayedWhole(t *testing.T) {
+	f := newPipelineFixture(t)
+	const source = "processors: [{vrl: {source: '.rows'}}]\ntransform: [{field: n, type: int8}]\n"
+	f.put(t, "many", source)
+	rows := 0
+	f.writer.answer = func(_ context.Context, _ int, out *pipeline.Output) (write.Result, error) {
+		for _, table := range out.Tables {
+			rows += table.Rows.Rows()
+		}
+		return write.Result{}, nil
+	}
+	const query = "/v1/ingest?table=t&pipeline_name=many&skip_error=true&on_reject=drop"
+	w := f.call("POST", query, `{"rows":[{"n":40},{"n":"y"},{"n":60}]}`, "Content-Type", "application/x-ndjson",
+		"Idempotency-Key", "k", "X-Svc-Replayed", "x")
+	if w.Code != 200 || rows != 0 {
+		t.Errorf("%d %s: %d rows and notes are stored of a record that failed again, want 0", w.Code, w.Body, rows)
 	}
 }
 
@@ -50,6 +75,7 @@ func TestReplayedRefused(t *testing.T) {
 		code                 errs.Code
 	}{
 		{"too few ids", "rw", "k", "x,y", 400, errs.InvalidArguments},
+		{"one id for all", "rw", "k", "x", 400, errs.InvalidArguments},
 		{"no key", "rw", "", "x,y,z", 400, errs.InvalidArguments},
 		{"an empty id", "rw", "k", "x,,z", 400, errs.InvalidArguments},
 		{"a long id", "rw", "k", "x,y," + strings.Repeat("z", maxReplayID+1), 400, errs.InvalidArguments},

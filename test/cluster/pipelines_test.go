@@ -270,6 +270,72 @@ func TestRejectsAndReplay(t *testing.T) {
 	sameRows(t, n, kept, want)
 }
 
+// TestReplaysAtOnce has several replays at the same time, while records are rejected, and some
+// of them killed: every record is stored once. One that fails again is not stored in part.
+func TestReplaysAtOnce(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	n.Start()
+	upload(t, n, "edge", "processors: [{vrl: {source: '.n = int!(.zzz); .'}}]\n")
+	const kept = "&skip_error=true&on_reject=store"
+	sent := 0
+	feed := func() {
+		var body strings.Builder
+		for range 20 {
+			fmt.Fprintf(&body, "{\"n\":%d}\n", sent)
+			sent++
+		}
+		must(t, n, "POST", "/v1/ingest?table=ce&pipeline_name=edge"+kept, body.String(), "Content-Type", "application/x-ndjson")
+	}
+	feed()
+	start := func() *exec.Cmd {
+		cmd := exec.Command(n.bin, "pipeline", "replay-rejects", "--to", "svc_identity", "--server", n.HTTP)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	for round := range 4 {
+		var replays []*exec.Cmd
+		for range 3 {
+			replays = append(replays, start())
+			for range 10 {
+				feed()
+			}
+		}
+		if round%2 == 1 {
+			_ = replays[0].Process.Kill()
+		}
+		for i, cmd := range replays {
+			if err := cmd.Wait(); err != nil && (i > 0 || round%2 == 0) {
+				t.Errorf("replay %d of round %d: %v", i, round, err)
+			}
+		}
+	}
+	cli(t, n, "", "pipeline", "replay-rejects", "--to", "svc_identity")
+	sameRows(t, n, "SELECT count(*), count(DISTINCT n) FROM ce", fmt.Sprintf("[[%d,%d]]", sent, sent))
+
+	upload(t, n, "many", fmt.Sprintf(manyRows, "x"))
+	must(t, n, "POST", "/v1/ingest?table=rp&pipeline_name=many"+kept, `{"items":[1,2]}`+"\n"+`{"items":[40,"y",60]}`+"\n", "Content-Type", "application/x-ndjson")
+	cliStatus(t, n, 1, "", "pipeline", "replay-rejects", "--table", "rp")
+	sameRows(t, n, "SELECT v FROM rp ORDER BY v", "[[1],[2]]")
+	cliStatus(t, n, 1, "", "pipeline", "replay-rejects", "--table", "rp", "--on-reject", "store")
+	upload(t, n, "many", fmt.Sprintf(manyRows, "to_int(x) ?? 50"))
+	cli(t, n, "", "pipeline", "replay-rejects", "--table", "rp")
+	sameRows(t, n, "SELECT v FROM rp ORDER BY v", "[[1],[2],[40],[50],[60]]")
+}
+
+// manyRows is a pipeline that makes a row of each item.
+const manyRows = `processors:
+- vrl:
+    source: |
+      rows = []
+      for_each(array!(.items)) -> |_i, x| { rows = push(rows, {"v": %s}) }
+      rows
+transform:
+- {field: v, type: int64}
+`
+
 // cli runs a command of the program against the node.
 func cli(t *testing.T, n *Node, stdin string, args ...string) string {
 	t.Helper()
