@@ -159,16 +159,7 @@ func TestBefore1970(t *testing.T) {
 // of their times, be one value: what is made of it is then worked out once for each vector.
 func TestConstantTimes(t *testing.T) {
 	e := openEngine(t, t.TempDir())
-	in, err := e.acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.release(in, false)
-	s, err := in.connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.close()
+	s := openSession(t, e)
 	for _, c := range []struct{ nanos, to, want string }{
 		{"1795409808621157799", "TIMESTAMP", "2026-11-23 04:56:48.621157"},
 		{"-1", "TIMESTAMP", "1969-12-31 23:59:59.999999"},

@@ -39,6 +39,24 @@ func openEngine(t testing.TB, dir string) *Engine {
 	return e
 }
 
+// openSession connects to an instance of the engine, past the checks of statements, until the test ends.
+func openSession(t testing.TB, e *Engine) *session {
+	t.Helper()
+	in, err := e.acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := in.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.close()
+		e.release(in, false)
+	})
+	return s
+}
+
 // answer is what a query returned, as text.
 type answer struct {
 	schema *arrow.Schema

@@ -355,16 +355,7 @@ func TestHostileNames(t *testing.T) {
 func TestLocked(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
-	in, err := e.acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.release(in, false)
-	s, err := in.connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.close()
+	s := openSession(t, e)
 	outside := filepath.Join(t.TempDir(), "x.txt")
 	if err := os.WriteFile(outside, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
@@ -394,16 +385,7 @@ func TestLocked(t *testing.T) {
 // is allowed exists: a new version of the engine needs a look at its new functions.
 func TestFunctionList(t *testing.T) {
 	e := openEngine(t, t.TempDir())
-	in, err := e.acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.release(in, false)
-	s, err := in.connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.close()
+	s := openSession(t, e)
 	text, err := s.queryText(`SELECT string_agg(DISTINCT lower(function_name), ' ') FROM duckdb_functions()
 		WHERE function_type IN ('scalar', 'aggregate', 'macro') AND ?::VARCHAR = ''`, "")
 	if err != nil {

@@ -16,16 +16,7 @@ import (
 // engine that they stand for, over random texts and patterns.
 func TestLikeAsTheEngine(t *testing.T) {
 	e := openEngine(t, t.TempDir())
-	in, err := e.acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.release(in, false)
-	s, err := in.connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.close()
+	s := openSession(t, e)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	pick := func(most int, of ...string) string {
 		if rnd.IntN(40) == 0 {

@@ -322,16 +322,7 @@ func TestNothingLeft(t *testing.T) {
 		sql := []string{"SELECT * FROM logs", "SELECT nope FROM logs", "SELECT host::INT FROM logs", "EXPLAIN ANALYZE SELECT * FROM logs"}[i%4]
 		_, _ = ask(e, sql, tab)
 	}
-	in, err := e.acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.release(in, false)
-	s, err := in.connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.close()
+	s := openSession(t, e)
 	text, err := s.queryText(`SELECT (SELECT count(*) FROM duckdb_views() WHERE NOT internal) || ' views, ' ||
 		(SELECT count(*) FROM duckdb_schemas() WHERE NOT internal) || ' schemas' || ?::VARCHAR`, "")
 	if err != nil || text != "0 views, 0 schemas" {
