@@ -107,7 +107,10 @@ func (s *Server) ingest(x *exchange, r *http.Request) (ingestResult, error) {
 		return ingestResult{}, s.failedAt("body", err)
 	}
 	if p.key.Text != "" {
-		p.key.Body, p.key.Params = max(xxhash.Sum64(b.Data), 1), p.hash(kind)
+		p.key.Body = max(xxhash.Sum64(b.Data), 1)
+		if p.replayed == nil { // a reject that is stored is known through whichever pipeline it comes again
+			p.key.Params = p.hash(kind)
+		}
 	}
 	if p.pipeline != identityPipeline {
 		p.compiled, p.compiledVersion, err = s.storedPipeline(r.Context(), p.pipeline, p.version, p.hasVersion)

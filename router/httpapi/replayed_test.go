@@ -37,6 +37,9 @@ func TestReplayedAreNoted(t *testing.T) {
 	if f.writer.key.User != replayUser {
 		t.Errorf("the key is of user %q: another one who replays the record stores it again", f.writer.key.User)
 	}
+	if f.writer.key.Params != 0 {
+		t.Error("the key knows the parameters: the record is refused when it comes again through another pipeline")
+	}
 	writes = nil
 	w = f.ingest("&skip_error=true&on_reject=store", `[7,{"a":2}]`, "Authorization", "rw", "Idempotency-Key", "k", "X-Svc-Replayed", "x,y")
 	if got := strings.Join(writes, "; "); w.Code != 200 || got != `public.t "k"; svc_private.rejects "k"; svc_private.replayed x y "k\nreplayed"` {
