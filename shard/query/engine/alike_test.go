@@ -50,6 +50,7 @@ var alikeStatements = []string{
 // TestAlike compares answers from bounds with those from rows, for tables in files and in
 // memory, of every unit, with expired and deleted rows, before 1970 and around it.
 func TestAlike(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e, plain := openEngine(t, dir), openEngine(t, dir)
 	plain.readAll = true

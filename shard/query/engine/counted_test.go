@@ -15,6 +15,7 @@ import (
 // TestCounted compares statements that are answered by counts of codes with the same over
 // all rows: of every type, with nulls, deleted and expired rows, and rows in memory.
 func TestCounted(t *testing.T) {
+	t.Parallel()
 	e, plain := openEngine(t, "/"), openEngine(t, "/")
 	plain.readAll = true
 	counted := 0

@@ -50,6 +50,7 @@ func numbersTable(t testing.TB, r *rand.Rand) query.Table {
 
 // TestDirectConditions compares conditions as they are evaluated here with the engine.
 func TestDirectConditions(t *testing.T) {
+	t.Parallel()
 	e, plain := openEngine(t, "/"), openEngine(t, "/")
 	plain.noDirect = true
 	for seed := range uint64(1) {
@@ -101,6 +102,7 @@ func TestDirectConditions(t *testing.T) {
 // TestDirectRows compares lists of columns, orders and limits, on tables of segments with
 // late rows, deleted rows, other columns, expired rows and rows in memory.
 func TestDirectRows(t *testing.T) {
+	t.Parallel()
 	e, plain := openEngine(t, "/"), openEngine(t, "/")
 	plain.noDirect = true
 	for seed := range uint64(4) {

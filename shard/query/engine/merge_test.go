@@ -99,6 +99,7 @@ func mergeModel(rows []mergeRow) []string {
 // TestMerge compares tables that merge rows, spread over segments, shared ones and not,
 // and batches at random, with the model.
 func TestMerge(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := openEngine(t, dir)
 	for seed := range uint64(120) {

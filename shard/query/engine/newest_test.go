@@ -14,6 +14,7 @@ import (
 // TestNewest compares queries for the newest rows with the same over everything, on
 // tables with late rows, ties, nulls, expired rows and rows in memory.
 func TestNewest(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	e := openEngine(t, dir)
 	e.minAttempt = 1

@@ -157,6 +157,7 @@ func segmented(t testing.TB, r *rand.Rand, merge query.Merge, shared bool) query
 // over whole files, on tables of every kind: of own files, of files shared with other
 // tables, and with a file that is set aside.
 func TestRowsOfSegments(t *testing.T) {
+	t.Parallel()
 	e, whole := openEngine(t, "/"), openEngine(t, "/")
 	whole.wholeFiles = true
 	e.minAttempt, whole.minAttempt = 100, 100
