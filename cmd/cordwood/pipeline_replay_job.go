@@ -258,8 +258,8 @@ func (j *replay) send(ctx context.Context) error {
 	return err
 }
 
-// key is that of the request that sends a record again. Neither the destination nor the
-// pipeline is in it: a record whose rows a table has is known, whatever made them.
+// key returns the key of the request that sends a record again. It does not name the destination
+// or the pipeline, so that a table knows the record through whichever pipeline it comes.
 func (j *replay) key(id string) string {
 	return "replay-" + id + j.nonce
 }

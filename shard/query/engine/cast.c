@@ -136,9 +136,9 @@ static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
 static bool is_infinite(int64_t v) { return v == INT64_MAX || v == -INT64_MAX; }
 
-// is_one reports whether all of a vector is one value, as where rows are counted by the bounds of
-// their times. The engine has made a whole vector of its constant; a cast that makes a constant
-// of it again saves what follows the work for each row.
+// is_one reports whether a vector has the same value in all rows. Rows that are counted by the bounds
+// of their times are such a constant. The engine expands a constant before it calls a cast; if the cast
+// returns a constant again, the functions around it run once for each vector.
 static bool is_one(const int64_t *in, const uint64_t *valid, idx_t count) {
 	if (valid != NULL || count < 2) {
 		return false;

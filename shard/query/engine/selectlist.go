@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// The engine names a column without an alias by the text of its expression, after ours took the places of
-// the client's tables and functions. A query within an expression would so show files of the server, and
-// have another name after each flush.
+// The engine names a column without an alias after the text of its expression. It sees the rewritten
+// text, in which tables are files of the server. If the expression has a query in it, the name would
+// show these files, and change with each flush.
 
 // internalCall matches a call that a client cannot write.
 var internalCall = regexp.MustCompile(`\b(?:read_parquet|cordwood_[a-z_]+)\(`)

@@ -28,8 +28,8 @@ type lane struct {
 }
 
 // lane returns the lane for queries of a user; leave tells that the query has ended. A
-// watched user who is to blame for the end of a process waits for a lane apart, one
-// of whom that is not known is let in with all others when there is none.
+// watched user who is to blame for the end of a process waits for a lane apart. If no lane
+// apart is free, a watched user who is not known to be to blame gets the main lane.
 func (w *Worker) lane(ctx context.Context, share string) (l *lane, leave func(), err error) {
 	together := func() {}
 	alone := w.offenders.see(share)
