@@ -4,12 +4,13 @@ import "fmt"
 
 // notes count what is stored otherwise than it came, though by the rules: clients are told.
 type notes struct {
-	replaced int // fields called as the time index, whose place the time of processing takes
-	repeated int // keys that an object has more than once
-	lone     int // escapes of lone surrogates
-	cut      int // times with digits below the unit of their column
-	rounded  int // integers that parse_json of VRL made a float that is not equal
-	vanished int // numbers other than 0 that became the float 0
+	replaced  int // fields called as the time index, whose place the time of processing takes
+	repeated  int // keys that an object has more than once
+	lone      int // escapes of lone surrogates
+	cut       int // times with digits below the unit of their column
+	rounded   int // integers that parse_json of VRL made a float that is not equal
+	vanished  int // numbers other than 0 that became the float 0
+	fractions int // numbers whose fraction the processor epoch dropped
 }
 
 // Changes count what is stored otherwise than it came, of values that come through no pipeline.
@@ -63,6 +64,9 @@ func (n *notes) warnings(timeName string) (out []string) {
 	}
 	if n.vanished > 0 {
 		out = append(out, fmt.Sprintf("%d numbers are nearer to 0 than any float, as 1e-400 is: 0 was stored in the place of each", n.vanished))
+	}
+	if n.fractions > 0 {
+		out = append(out, fmt.Sprintf("%d numbers had a fraction, which the processor epoch dropped: a finer resolution, or a time as text for date, keeps it", n.fractions))
 	}
 	return out
 }

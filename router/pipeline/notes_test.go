@@ -57,6 +57,11 @@ func TestWarnings(t *testing.T) {
 			[]string{`{"at":1700000000000}`, `{"at":1700000000001}`, `{"at":-1}`},
 			[]string{finer("2")},
 		},
+		{
+			"fractions for epoch", "processors: [{epoch: {field: at, resolution: s}}]", nil,
+			[]string{`{"at":1.5}`, `{"at":-0.5}`, `{"at":2.0}`, `{"at":3}`},
+			[]string{"2 numbers had a fraction, which the processor epoch dropped: a finer resolution, or a time as text for date, keeps it"},
+		},
 		{"the time of arrival", "", changes{having("svc_timestamp TimestampSecond ti")}, []string{`{"a":1}`}, nil},
 		{"the time of arrival, by values", "processors: []", changes{having("svc_timestamp TimestampSecond ti")}, []string{`{"a":1}`}, nil},
 		{

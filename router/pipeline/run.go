@@ -219,6 +219,7 @@ func (r *runner) take(v value.Value, text []byte, size int) error {
 	r.notes.repeated += r.json.repeated
 	r.notes.rounded += r.work.Rounded
 	r.notes.vanished += r.json.vanished + r.work.Vanished
+	r.notes.fractions += r.work.Fractions
 	r.records++
 	return nil
 }

@@ -36,7 +36,9 @@ func compileEpoch(o *Options) Apply {
 			if f < math.MinInt64 || f >= math.MaxInt64 {
 				return rec.Fail(fl.In.Text, v, "the time is out of range")
 			}
-			n = int64(f)
+			if n = int64(f); float64(n) != f {
+				rec.noteFraction()
+			}
 		case value.String:
 			var err error
 			if n, err = strconv.ParseInt(v.Str(), 10, 64); err != nil {

@@ -106,3 +106,10 @@ func (m *matcher) spendOnMatches(rec *Record, s string) error {
 		}
 	}
 }
+
+// noteFraction counts a number whose fraction is dropped.
+func (r *Record) noteFraction() {
+	if r.Work != nil {
+		r.Work.Fractions++
+	}
+}

@@ -22,6 +22,8 @@ type Meter struct {
 	Rounded int
 	// Vanished counts the numbers other than 0 that became the float 0 in the record under way.
 	Vanished int
+	// Fractions counts the numbers whose fraction the processor epoch dropped in the record under way.
+	Fractions int
 	// Record is what is left to the record under way, beyond the steps of slice.
 	Record Budget
 
@@ -40,7 +42,7 @@ func (m *Meter) Start(ended func() error, steps int64) {
 
 // Begin begins a record that may spend b. It returns what Err returns.
 func (m *Meter) Begin(b Budget) error {
-	m.Record, m.Rounded, m.Vanished = b, 0, 0
+	m.Record, m.Rounded, m.Vanished, m.Fractions = b, 0, 0, 0
 	return m.err
 }
 
