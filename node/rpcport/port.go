@@ -290,6 +290,10 @@ func (p *Port) prove(raw net.Conn) (conn net.Conn, head, node string, err error)
 	}
 	node = p.cfg.Credentials.Node(secure.ConnectionState())
 	conn = p.watch(secure, node)
+	// The secret may have changed since the handshake, before Recheck knew of the connection.
+	if err := p.cfg.Credentials.Trusts(secure.ConnectionState()); err != nil {
+		return conn, "", node, err
+	}
 	head, err = readHead(conn)
 	return conn, head, node, err
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -203,7 +204,9 @@ func TestInsecure(t *testing.T) {
 func TestRecheck(t *testing.T) {
 	source := knows(t, "me", ours)
 	source.OnChange(func() {})
+	taken := make(chan struct{})
 	p := open(t, Config{Credentials: source}, func(conn net.Conn, _ string) {
+		close(taken)
 		_, _ = io.Copy(io.Discard, conn)
 		conn.Close()
 	})
@@ -215,6 +218,7 @@ func TestRecheck(t *testing.T) {
 	if _, err := conn.Write([]byte(magicRaft)); err != nil {
 		t.Fatal(err)
 	}
+	<-taken // the client's handshake ends before the server has seen its certificate
 	for _, text := range []string{ours + "\n" + theirs, theirs + "\n" + ours, theirs} {
 		if err := os.WriteFile(source.File(), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -229,6 +233,45 @@ func TestRecheck(t *testing.T) {
 		}
 	}
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("after the change: %v, want the end of the connection", err)
+	}
+}
+
+// changing is credentials whose secret changes between a handshake and the look at who it was.
+type changing struct {
+	Credentials
+	change func()
+}
+
+func (c changing) Node(state tls.ConnectionState) string {
+	c.change()
+	return c.Credentials.Node(state)
+}
+
+// TestChangeDuringHandshake ends a connection that proved itself by a secret that was taken away
+// before the connection was watched.
+func TestChangeDuringHandshake(t *testing.T) {
+	source := knows(t, "me", ours)
+	p := open(t, Config{Credentials: changing{source, func() {
+		if err := os.WriteFile(source.File(), []byte(theirs), 0o600); err != nil {
+			t.Error(err)
+		}
+		if err := source.Reload(); err != nil {
+			t.Error(err)
+		}
+	}}}, func(conn net.Conn, _ string) {
+		t.Error("raft got the connection")
+		conn.Close()
+	})
+	source.OnChange(p.Recheck)
+	conn, err := call(t, p, Dialer{Credentials: knows(t, "you", ours)}, "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write([]byte(magicRaft)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("after the change: %v, want the end of the connection", err)
 	}
 }
