@@ -9,9 +9,10 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
-	"github.com/agnivade/levenshtein"
 	"github.com/spf13/pflag"
 	"gopkg.in/yaml.v3"
+
+	"cordwood/proto/nearest"
 )
 
 // groups are the first words of flag names that become a level in YAML: the flag
@@ -54,7 +55,7 @@ func Load(fs *pflag.FlagSet, file string, lookup func(string) (string, bool)) er
 			case Removed(name) != "":
 				faults = append(faults, fmt.Errorf("%s:%d: %s: %s", file, kv.line, kv.key, Removed(name)))
 			case f == nil || commandFlags[name]:
-				faults = append(faults, fmt.Errorf("%s:%d: unknown key %q: did you mean %q?", file, kv.line, kv.key, nearest(fs, kv.key)))
+				faults = append(faults, fmt.Errorf("%s:%d: unknown key %q%s", file, kv.line, kv.key, likeKey(fs, kv.key)))
 			case f.Changed:
 			default:
 				if err := fs.Set(name, kv.value); err != nil {
@@ -219,16 +220,16 @@ func ConfigTOML(fs *pflag.FlagSet) (string, error) {
 	return b.String(), err
 }
 
-// nearest is the known key with the smallest edit distance to key.
-func nearest(fs *pflag.FlagSet, key string) string {
-	best, dist := "", 1<<30
+// likeKey is the end of a sentence about a key of the YAML file that is not known.
+func likeKey(fs *pflag.FlagSet, key string) string {
+	var known []string
 	fs.VisitAll(func(f *pflag.Flag) {
-		if commandFlags[f.Name] {
-			return
-		}
-		if d := levenshtein.ComputeDistance(key, Key(f.Name)); d < dist {
-			best, dist = Key(f.Name), d
+		if !commandFlags[f.Name] {
+			known = append(known, Key(f.Name))
 		}
 	})
-	return best
+	if like := nearest.DidYouMean(": ", key, known); like != "" {
+		return like
+	}
+	return ": 'cordwood serve --help' lists all settings"
 }

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"cordwood/node"
+	"cordwood/proto/nearest"
 )
 
 // usageError marks an error that comes from how the command was called.
@@ -83,7 +83,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 			names = append(names, c.Name())
 		}
 	}
-	if like := nearest(name, names); like != "" {
+	if like := nearest.Name(name, names); like != "" {
 		return fmt.Errorf("there is no command %q: did you mean '%s %s'?", name, cmd.CommandPath(), like)
 	}
 	return fmt.Errorf("there is no command %q: there are %s", name, strings.Join(names, ", "))
@@ -114,26 +114,12 @@ func flagFault(cmd *cobra.Command, err error) error {
 				names = append(names, f.Name)
 			}
 		})
-		if like := nearest(unknown.GetSpecifiedName(), names); like != "" {
+		if like := nearest.Name(unknown.GetSpecifiedName(), names); like != "" {
 			return usageError{fmt.Errorf("there is no flag --%s: did you mean --%s?", unknown.GetSpecifiedName(), like)}
 		}
 		return usageError{fmt.Errorf("there is no flag --%s", unknown.GetSpecifiedName())}
 	}
 	return usageError{err}
-}
-
-// nearest is the name that text may have been meant to be; empty if none is like it.
-func nearest(text string, names []string) string {
-	best, distance := "", 1+len(text)/3
-	for _, name := range names {
-		if len(text) >= 3 && strings.HasPrefix(name, text) {
-			return name
-		}
-		if d := levenshtein.ComputeDistance(text, name); d < distance || d == distance && best == "" {
-			best, distance = name, d
-		}
-	}
-	return best
 }
 
 func count(n int, what string) string {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cordwood/proto/nearest"
 	"cordwood/proto/schema"
 	"cordwood/router/pipeline/document"
 	"cordwood/router/pipeline/processor"
@@ -51,7 +52,7 @@ func (c *listed) readIndex(n *document.Node) bool {
 			at.Fault("a fulltext index needs a string column, not %s", c.column.Type)
 		}
 	default:
-		at.Fault("unknown index %q, expected one of %s%s", processor.Cut(word), strings.Join(indexWords, ", "), document.Suggest(word, indexWords))
+		at.Fault("unknown index %q, expected one of %s%s", processor.Cut(word), strings.Join(indexWords, ", "), nearest.DidYouMean(", ", word, indexWords))
 		return false
 	}
 	if kind != 0 {

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"strings"
 
+	"cordwood/proto/nearest"
 	"cordwood/proto/schema"
 	"cordwood/router/pipeline/document"
 	"cordwood/router/pipeline/processor"
@@ -189,7 +190,7 @@ func columnType(text string) (t schema.Type, why string) {
 	for w := range typeWords {
 		words = append(words, w)
 	}
-	if s := document.Suggest(word, words); s != "" {
+	if s := nearest.DidYouMean(", ", word, words); s != "" {
 		return 0, "unknown type " + quoted(text) + s
 	}
 	return 0, "unknown type " + quoted(text) + ", expected int8 to int64, uint8 to uint64, float32, float64, boolean, string, json, or timestamp, epoch or time with a resolution, as in `epoch, ms`"

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/nearest"
 	"cordwood/proto/schema"
 	"cordwood/router/query/statement"
 )
@@ -53,50 +54,12 @@ func reserved(database string) error {
 
 // didYouMean is the end of a sentence about a name that does not exist.
 func didYouMean(name string, candidates []string) string {
-	const most = 10000 // names looked at, so that an error costs no more than a query
-	best, distance := "", max(2, len(name)/3)+1
-	for i, c := range candidates {
-		if i == most {
-			break
-		}
-		if strings.EqualFold(c, name) {
-			return "; did you mean \"" + c + "\"? Names are case-sensitive"
-		}
-		if d := editDistance(name, c, distance); d < distance {
-			best, distance = c, d
-		}
-	}
-	if best == "" {
+	like := nearest.Name(name, candidates)
+	switch {
+	case like == "":
 		return ""
+	case strings.EqualFold(like, name):
+		return `; did you mean "` + like + `"? Names are case-sensitive`
 	}
-	return "; did you mean \"" + best + "\"?"
-}
-
-// editDistance is the Levenshtein distance of two names in bytes, or limit if it is
-// not less.
-func editDistance(a, b string, limit int) int {
-	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
-		return limit
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal, least := row[0], i+1
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-			least = min(least, row[j+1])
-		}
-		if least >= limit {
-			return limit
-		}
-	}
-	return min(row[len(b)], limit)
+	return `; did you mean "` + like + `"?`
 }

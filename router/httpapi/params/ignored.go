@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
+	"cordwood/proto/nearest"
 )
 
 // ignored collects the parts of a header that have no effect, so that clients are told.
@@ -43,7 +43,7 @@ func (w *ignored) name(name string, known []string) {
 	text := quoted(name) + " is not known"
 	if known == nil {
 		text = quoted(name) + " has no effect"
-	} else if near := nearest(name, known); near != "" {
+	} else if near := nearest.Name(name, known); near != "" {
 		text += "; is " + near + " meant?"
 	}
 	w.add(text)
@@ -76,18 +76,4 @@ func quoted(text string) string {
 		text = strings.ToValidUTF8(text[:maxQuoted], "") + "…"
 	}
 	return fmt.Sprintf("%q", text)
-}
-
-// nearest is the known name that a text was probably meant to be; empty: none is near.
-func nearest(text string, known []string) string {
-	if len(text) > maxQuoted {
-		return ""
-	}
-	best, distance := "", 1+len(text)/2
-	for _, name := range known {
-		if d := levenshtein.ComputeDistance(strings.ToLower(text), name); d < distance {
-			best, distance = name, d
-		}
-	}
-	return best
 }

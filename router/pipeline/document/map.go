@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"cordwood/proto/nearest"
 )
 
 // Map is a map in a document. It remembers which keys its reader asked for: those are
@@ -178,7 +180,7 @@ func (m *Map) Choice(key string, words ...string) string {
 			return w
 		}
 	}
-	n.Fault("unknown value %q, expected one of %s%s", cut(text), strings.Join(words, ", "), Suggest(text, words))
+	n.Fault("unknown value %q, expected one of %s%s", cut(text), strings.Join(words, ", "), nearest.DidYouMean(", ", cut(text), words))
 	return words[0]
 }
 
@@ -196,49 +198,10 @@ func (m *Map) Done() {
 		known := slices.Clone(m.known)
 		slices.Sort(known)
 		known = slices.Compact(known)
-		if s := Suggest(e.Key, known); s != "" {
+		if s := nearest.DidYouMean(", ", cut(e.Key), known); s != "" {
 			e.KeyFault("unknown key %q%s", cut(e.Key), s)
 		} else {
 			e.KeyFault("unknown key %q, known are %s", cut(e.Key), strings.Join(known, ", "))
 		}
 	}
-}
-
-// Suggest returns `, did you mean "x"?` with the word that is nearest to text, or "" if
-// none is near.
-func Suggest(text string, words []string) string {
-	best, most := "", 1+min(len(text), 9)/3
-	for _, w := range words {
-		if d := distance(strings.ToLower(cut(text)), strings.ToLower(w)); d <= most {
-			best, most = w, d-1
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return `, did you mean "` + best + `"?`
-}
-
-// distance is the number of insertions, deletions, replacements and swaps of
-// neighbours that make b of a.
-func distance(a, b string) int {
-	before, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, prev, row = prev, row, before
-	}
-	return prev[len(b)]
 }

@@ -3,6 +3,7 @@ package processor
 import (
 	"strings"
 
+	"cordwood/proto/nearest"
 	"cordwood/router/pipeline/document"
 )
 
@@ -60,7 +61,7 @@ func compileStep(n *document.Node, env Env, names *Names, times *[]TimeField) (S
 	e := &entries[0]
 	kind, ok := Find(e.Key)
 	if !ok {
-		s := document.Suggest(e.Key, KindNames())
+		s := nearest.DidYouMean(", ", e.Key, KindNames())
 		if s == "" {
 			s = "; known are " + strings.Join(KindNames(), ", ")
 		}

@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"cordwood/proto/nearest"
 	"cordwood/router/pipeline/document"
 	"cordwood/router/vrl/fn"
 	"cordwood/router/vrl/value"
@@ -113,7 +114,7 @@ next:
 				continue next
 			}
 		}
-		n.Fault("unknown preset %q, expected one of %s%s", Cut(text), strings.Join(names, ", "), document.Suggest(text, names))
+		n.Fault("unknown preset %q, expected one of %s%s", Cut(text), strings.Join(names, ", "), nearest.DidYouMean(", ", text, names))
 	}
 	return steps
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cordwood/proto/nearest"
 	"cordwood/router/pipeline/document"
 	"cordwood/router/pipeline/processor/grok"
 	"cordwood/router/vrl/pattern"
@@ -132,7 +133,7 @@ func compileGrokPattern(n *document.Node, definitions map[string]string) *grok.P
 			names = append(names, name)
 		}
 		sort.Strings(names)
-		suggestion = document.Suggest(unknown.Name, names)
+		suggestion = nearest.DidYouMean(", ", unknown.Name, names)
 	}
 	n.Fault("invalid grok pattern: %s%s", err, suggestion)
 	return nil

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"cordwood/router/pipeline/document"
+	"cordwood/proto/nearest"
 )
 
 // properties reads the option properties, a list of some of the names; without it all are
@@ -24,7 +24,7 @@ func (o *Options) properties(names []string) []string {
 		switch {
 		case !ok:
 		case !slices.Contains(names, text):
-			e.Fault("unknown property %q, known are %s%s", Cut(text), strings.Join(names, ", "), document.Suggest(text, names))
+			e.Fault("unknown property %q, known are %s%s", Cut(text), strings.Join(names, ", "), nearest.DidYouMean(", ", text, names))
 		case slices.Contains(chosen, text):
 			e.Fault("the property %q is given twice", text)
 		default:

@@ -1,0 +1,81 @@
+// Package nearest finds the known name that a mistyped one was probably meant to be.
+package nearest
+
+import "strings"
+
+const (
+	// maxName bounds the length of names that are compared, in bytes. No known name is longer by much.
+	maxName = 100
+	// maxKnown bounds how many names are compared, so that an error costs no more than a query.
+	maxKnown = 10_000
+	// minPrefix is from how many bytes on the beginning of a name stands for the name.
+	minPrefix = 3
+)
+
+// Name returns the name among known that is most like text, and "" if none is like it.
+// Case makes no difference. Of names that are equally like it, the first wins.
+//
+// The measure is the number of bytes inserted, deleted, replaced, or swapped with their
+// neighbour: one, and one more for every three bytes of text. The beginning of a name counts
+// as one edit away from it, however much is missing.
+func Name(text string, known []string) string {
+	if text == "" || len(text) > maxName {
+		return ""
+	}
+	text = strings.ToLower(text)
+	best, limit := "", 2+len(text)/3
+	for i, name := range known {
+		if i == maxKnown {
+			break
+		}
+		if d := distance(text, strings.ToLower(name), limit); d < limit {
+			best, limit = name, d
+		}
+	}
+	return best
+}
+
+// DidYouMean returns `did you mean "x"?` after the given separator, for the name that Name finds,
+// and "" if there is none.
+func DidYouMean(separator, text string, known []string) string {
+	name := Name(text, known)
+	if name == "" {
+		return ""
+	}
+	return separator + `did you mean "` + name + `"?`
+}
+
+// distance is the number of edits between two names, or limit if it is not below that.
+func distance(a, b string, limit int) int {
+	if len(a) >= minPrefix && len(a) < len(b) && strings.HasPrefix(b, a) {
+		return min(1, limit)
+	}
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
+		return limit
+	}
+	// The rows of the matrix of distances for the last two bytes of a, and for this one.
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		least := i
+		for j := 1; j <= len(b); j++ {
+			replaced := last[j-1]
+			if a[i-1] != b[j-1] {
+				replaced++
+			}
+			row[j] = min(replaced, last[j]+1, row[j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+			least = min(least, row[j])
+		}
+		if least > limit { // a swap may still take back one
+			return limit
+		}
+		before, last, row = last, row, before
+	}
+	return min(last[len(b)], limit)
+}
