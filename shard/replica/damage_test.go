@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -425,28 +424,4 @@ func putBoltSum(m []byte) {
 	h := fnv.New64a()
 	_, _ = h.Write(m[:boltMetaSum])
 	binary.LittleEndian.PutUint64(m[boltMetaSum:], h.Sum64())
-}
-
-// TestFullDiskUntilDeadline has room again in the very moment in which the deadline of the write is
-// put off once more: the write is done, and nothing fails when that has passed as well.
-func TestFullDiskUntilDeadline(t *testing.T) {
-	for range 200 {
-		synctest.Test(t, func(t *testing.T) {
-			g := newGuard(4*spaceRetry, nil, nil, func(err error) { t.Errorf("the log failed: %v", err) })
-			full := &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
-			since := time.Now()
-			err := g.write("append", func() error {
-				return g.whileFull("append", writeFull, func() error {
-					if time.Since(since) < 4*spaceRetry {
-						return full
-					}
-					return nil
-				})
-			})
-			if err != nil {
-				t.Error(err)
-			}
-			time.Sleep(time.Minute) // of virtual time
-		})
-	}
 }

@@ -29,8 +29,8 @@ type guard struct {
 	synced func(time.Duration)
 
 	broken  atomic.Pointer[error] // the latch: the first error of a write
-	waiting atomic.Int32          // writes that wait for room
-	busy    atomic.Int64          // since when a write is under way, Unix nanoseconds; 0: none is
+	waiting waits
+	busy    atomic.Int64 // since when a write is under way, Unix nanoseconds; 0: none is
 	closed  <-chan struct{}
 	end     func() // closes it
 }
@@ -62,29 +62,14 @@ func (g *guard) write(what string, do func() error) error {
 	if err := g.broken.Load(); err != nil {
 		return fmt.Errorf("log: %s refused after an earlier failure: %w", what, *err)
 	}
-	var watch *time.Timer
-	var done atomic.Bool // watch may have fired, and set itself again, just before it was stopped
-	watch = time.AfterFunc(time.Hour, func() {
-		select {
-		case <-g.closed:
-			return
-		default:
-		}
-		if done.Load() {
-			return
-		}
-		if g.waiting.Load() > 0 {
-			watch.Reset(g.deadline)
-			return
-		}
-		g.latch(fmt.Errorf("log: %s: the disk did not answer within %s", what, g.deadline))
-	})
-	watch.Reset(g.deadline)
+	w := watch{guard: g, what: what, since: g.waiting.load()}
+	w.timer = time.AfterFunc(time.Hour, w.fire) // fire resets the timer, so the field must be set before it can run
+	w.timer.Reset(g.deadline)
 	g.busy.Store(time.Now().UnixNano())
 	err := do()
 	g.busy.Store(0)
-	done.Store(true)
-	watch.Stop()
+	late := !w.ended.CompareAndSwap(false, true)
+	w.timer.Stop()
 	if err != nil {
 		err = fmt.Errorf("log: %s: %w", what, err)
 		if !errors.Is(err, errWaitEnded) {
@@ -92,11 +77,64 @@ func (g *guard) write(what string, do func() error) error {
 		}
 		return err
 	}
-	if err := g.broken.Load(); err != nil { // the deadline passed
+	if late {
+		g.latch(w.overdue()) // fire may not have got there yet
+	}
+	if err := g.broken.Load(); err != nil { // the deadline of this write or another one passed
 		return *err
 	}
 	return nil
 }
+
+// watch is the deadline of one write. Either the write or the deadline ends it, whichever
+// comes first.
+type watch struct {
+	guard *guard
+	what  string
+	timer *time.Timer
+	since waitCount // the waits for room when the timer was set
+	ended atomic.Bool
+}
+
+// fire is called when the deadline has passed. A wait for room, also one that ended since the
+// timer was set, puts the deadline off: the disk has the whole of it from the end of the wait on,
+// and at most twice as long.
+func (w *watch) fire() {
+	select {
+	case <-w.guard.closed:
+		return
+	default:
+	}
+	if w.ended.Load() {
+		return
+	}
+	if now := w.guard.waiting.load(); now.underWay() > 0 || now != w.since {
+		w.since = now
+		w.timer.Reset(w.guard.deadline) // if the write ends meanwhile, the next call finds that
+		return
+	}
+	if w.ended.CompareAndSwap(false, true) {
+		w.guard.latch(w.overdue())
+	}
+}
+
+func (w *watch) overdue() error {
+	return fmt.Errorf("log: %s: the disk did not answer within %s", w.what, w.guard.deadline)
+}
+
+// waits counts the waits for room. How many are under way and how many have ended is one word,
+// so that who loads it cannot miss one that ends at that moment.
+type waits struct{ count atomic.Uint64 }
+
+func (w *waits) begin()          { w.count.Add(1) }
+func (w *waits) end()            { w.count.Add(1<<32 - 1) } // one less under way, one more ended
+func (w *waits) load() waitCount { return waitCount(w.count.Load()) }
+
+// waitCount is a state of waits.
+type waitCount uint64
+
+// underWay is how many wait.
+func (c waitCount) underWay() uint32 { return uint32(c) }
 
 // busyFor is how long the write that is under way has taken. Of several it is one.
 func (g *guard) busyFor() time.Duration {
@@ -125,8 +163,8 @@ func (g *guard) whileFull(what string, full func(error) bool, do func() error) e
 	if err == nil || !full(err) {
 		return err
 	}
-	g.waiting.Add(1)
-	defer g.waiting.Add(-1)
+	g.waiting.begin()
+	defer g.waiting.end()
 	g.logger.Error("the disk is full: the log waits for room; free some, or make it larger", "what", what, "error", err)
 	since := time.Now()
 	for full(err) {

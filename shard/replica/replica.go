@@ -116,7 +116,7 @@ func (r *Replica) SoleVoter() bool { return r.soleVoter() }
 
 // LogWaits tells whether a write to the log waits for room on the disk. Until there is some
 // nothing that is proposed comes about, or is known not to.
-func (r *Replica) LogWaits() bool { return r.store.waiting.Load() > 0 }
+func (r *Replica) LogWaits() bool { return r.store.waiting.load().underWay() > 0 }
 
 // SoleMember tells whether the group has no other member than this node, not even a
 // learner.
