@@ -79,12 +79,13 @@ fmt: ## Format the code
 	$(GOLANGCI) fmt ./...
 	cd deploy/tools && $(GOLANGCI) fmt --config ../../.golangci.yml ./...
 
-generate: ## Generate the protobuf code, the reference of VRL functions and the tables of metrics again
+generate: ## Generate the protobuf code, the reference of VRL functions and the tables of metrics, settings and errors again
 	@# Its plugins are built by go run, which may take longer than the two minutes that buf gives them.
 	cd proto && $(BUF) generate --timeout 15m
 	$(MAKE) --no-print-directory build
 	$(BIN) vrl help --markdown > docs/vrl-functions.md
-	$(GO) test $(TESTFLAGS) -count 1 -run TestMetricsPage ./node -update
+	$(GO) test $(TESTFLAGS) -count 1 -run 'Test(Metrics|Settings)Page' ./node -update
+	$(GO) test $(TESTFLAGS) -count 1 -run TestErrorsPage ./proto/errs -update
 
 generate-check: generate ## Fail if generated code is not what is committed
 	git diff --exit-code -- proto docs

@@ -22,7 +22,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/metrics.md anew")
+var update = flag.Bool("update", false, "write the tables of docs/metrics.md and docs/settings.md anew")
 
 // TestMain lets the test binary be the query worker of the nodes that tests start.
 func TestMain(m *testing.M) {

@@ -9,59 +9,14 @@ import (
 	"cordwood/proto/errs"
 )
 
-// codes are the codes of errors that clients may see.
-var codes = []struct {
-	code errs.Code
-	text string
-}{
-	{errs.Unknown, "a bug or damage; the log of the server says more"},
-	{errs.Unsupported, "this cannot be done"},
-	{errs.Unexpected, "a bug or damage; the log of the server says more"},
-	{errs.Internal, "a bug or damage; the log of the server says more"},
-	{errs.InvalidArguments, "the request is wrong"},
-	{errs.Cancelled, "the request was cancelled"},
-	{errs.IllegalState, "not possible as things are"},
-	{errs.External, "something that the server needs failed"},
-	{errs.DeadlineExceeded, "the request's time was up"},
-	{errs.Suspended, "out of service for now"},
-	{errs.InvalidSyntax, "the text is no SQL"},
-	{errs.PlanQuery, "the statement makes no sense, or asks for what is not allowed"},
-	{errs.EngineExecuteQuery, "the statement failed while it ran"},
-	{errs.QueryTimeout, "the statement's time was up"},
-	{errs.TableAlreadyExists, "there is such a table"},
-	{errs.TableNotFound, "there is no such table"},
-	{errs.ColumnNotFound, "there is no such column"},
-	{errs.ColumnExists, "there is such a column"},
-	{errs.DatabaseNotFound, "there is no such database"},
-	{errs.ShardNotFound, "there is no such shard"},
-	{errs.ShardAlreadyExists, "there is such a shard"},
-	{errs.ShardReadonly, "the shard takes no rows"},
-	{errs.ShardNotReady, "not ready; try again"},
-	{errs.ShardBusy, "the shard has too much to do; try again"},
-	{errs.TableUnavailable, "the table cannot be reached; try again"},
-	{errs.DatabaseAlreadyExists, "there is such a database"},
-	{errs.StorageUnavailable, "the disk is full or fails"},
-	{errs.RequestOutdated, "the request is about an earlier state"},
-	{errs.ShardUnreachable, "a shard does not answer; try again"},
-	{errs.RuntimeResourcesExhausted, "more memory is needed than is allowed, or free now; try again"},
-	{errs.RateLimited, "too much at a time; try again"},
-	{errs.UserNotFound, "there is no such user"},
-	{errs.UnsupportedPasswordType, "the user's password cannot be checked over HTTP"},
-	{errs.UserPasswordMismatch, "the password is wrong"},
-	{errs.AuthHeaderNotFound, "a user is needed"},
-	{errs.InvalidAuthHeader, "the header with the user cannot be read"},
-	{errs.AccessDenied, "the user may not do this"},
-	{errs.PermissionDenied, "the user may not do this"},
-}
-
 // errorCodes is the schema of codes.
 func errorCodes() object {
-	values := make([]any, 0, len(codes))
+	var values []any
 	var text strings.Builder
 	text.WriteString("What kind of error it is, with its usual status. The numbers stay as they are.\n\n| code | status | meaning |\n|---|---|---|\n")
-	for _, c := range codes {
-		values = append(values, int(c.code))
-		fmt.Fprintf(&text, "| %d | %d | %s |\n", c.code, c.code.Status(), c.text)
+	for _, e := range errs.Explanations() {
+		values = append(values, int(e.Code))
+		fmt.Fprintf(&text, "| %d | %d | %s |\n", e.Code, e.Code.Status(), e.Meaning)
 	}
 	return object{"type": "integer", "enum": values, "description": text.String()}
 }
