@@ -16,6 +16,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"cordwood/node/secret"
+	"cordwood/shard/vfs"
 )
 
 // formatVersion is the version of the data folder's layout. A newer one is refused.
@@ -169,19 +170,7 @@ func (d *dataDir) save(id identity) error {
 		return err
 	}
 	name := filepath.Join(d.path, "IDENTITY")
-	f, err := os.OpenFile(name+".tmp", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o640)
-	if err != nil {
-		return fmt.Errorf("write identity: %w", err)
-	}
-	_, err = f.Write(append(data, '\n'))
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(name+".tmp", name)
-	}
-	if err == nil {
-		err = syncDir(d.path)
-	}
-	if err != nil {
+	if err := vfs.Publish(vfs.OS, name, append(data, '\n')); err != nil {
 		return fmt.Errorf("write identity %s: %w", name, err)
 	}
 	d.id = id
@@ -291,11 +280,3 @@ func (d *dataDir) changeShards(change func([]uint32) []uint32) error {
 }
 
 func (d *dataDir) close() error { return d.lock.Close() }
-
-func syncDir(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}

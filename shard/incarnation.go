@@ -69,19 +69,7 @@ func setIncarnation(dir string, incarnation uint32) error {
 
 // putText makes a small file durable, in the place of any old one.
 func putText(dir, name, text string) error {
-	temp := filepath.Join(dir, name+".tmp")
-	f, err := os.Create(temp)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(temp, filepath.Join(dir, name)); err != nil {
-		return err
-	}
-	return vfs.OS.SyncDir(dir)
+	return vfs.Publish(vfs.OS, filepath.Join(dir, name), []byte(text))
 }
 
 // checkIncarnation sees to it that the folder holds a replica of the wanted group, or

@@ -65,22 +65,7 @@ func (in incoming) put(name, magic string, payload []byte) error {
 	b = binary.LittleEndian.AppendUint16(b, 0)
 	b = binary.LittleEndian.AppendUint32(b, in.shard)
 	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(payload, castagnoli))
-	temp := in.path(segment.TempName(name))
-	f, err := in.fs.Create(temp)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(b, payload...))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := in.fs.Rename(temp, in.path(name)); err != nil {
-		return err
-	}
-	return in.fs.SyncDir(in.dir)
+	return vfs.Publish(in.fs, in.path(name), append(b, payload...))
 }
 
 // get returns the payload of a small file; nil if there is none.

@@ -23,6 +23,8 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 	"google.golang.org/protobuf/proto"
+
+	"cordwood/shard/vfs"
 )
 
 // formatVersion is the newest version of the file's layout, digestFormat the first one
@@ -149,7 +151,7 @@ func openFile(path string) (_ *bbolt.DB, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return db, syncDir(filepath.Dir(path))
+	return db, vfs.OS.SyncDir(filepath.Dir(path))
 }
 
 // addBuckets makes the buckets that the first files lacked, where absence means empty.
@@ -257,7 +259,7 @@ func (c *Catalog) Restore(r io.Reader) (err error) {
 	if err := os.Rename(temp, c.path); err != nil {
 		return err
 	}
-	if err := syncDir(filepath.Dir(c.path)); err != nil {
+	if err := vfs.OS.SyncDir(filepath.Dir(c.path)); err != nil {
 		return err
 	}
 	c.db, err = openFile(c.path)
@@ -294,14 +296,6 @@ func writeFile(path string, r io.Reader) error {
 	}
 	_, err = io.Copy(f, r)
 	return errors.Join(err, f.Sync(), f.Close())
-}
-
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 // Tx is the state as one transaction sees it. What it returns belongs to the

@@ -26,6 +26,7 @@ import (
 	"sync"
 
 	"cordwood/proto/metapb"
+	"cordwood/shard/vfs"
 )
 
 // FileName is the name of the file in a data folder.
@@ -125,32 +126,11 @@ func (f *Folder) SetReadmit(want bool) error {
 
 // save puts the list on disk. Only then it is the one in memory.
 func (f *Folder) save(l list) error {
-	temp := f.path + ".tmp"
-	file, err := os.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o640)
-	if err != nil {
-		return fmt.Errorf("write the marks of the data folder: %w", err)
-	}
-	_, err = file.Write(l.encode())
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(temp, f.path)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(f.path))
-	}
-	if err != nil {
+	if err := vfs.Publish(vfs.OS, f.path, l.encode()); err != nil {
 		return fmt.Errorf("write the marks of the data folder %s: %w", f.path, err)
 	}
 	f.list = l
 	return nil
-}
-
-func syncDir(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 // The words of the file.

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
+
+	"cordwood/shard/vfs"
 )
 
 // A member never takes an entry back that its state machine holds. A leader that has other
@@ -98,19 +100,7 @@ func (h *history) check(s *logStore) error {
 func MarkDiverged(dir, why string) error { return writeMark(dir, why) }
 
 func writeMark(dir, why string) error {
-	temp := filepath.Join(dir, divergedFile+".tmp")
-	f, err := os.Create(temp)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(f, why)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(temp, filepath.Join(dir, divergedFile)); err != nil {
-		return err
-	}
-	return syncDir(dir)
+	return vfs.Publish(vfs.OS, filepath.Join(dir, divergedFile), []byte(why+"\n"))
 }
 
 // Diverged says why the member in a directory has to be made anew from the others; empty: it

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/hashicorp/raft"
+
+	"cordwood/shard/vfs"
 )
 
 func (r *Replica) open() (err error) {
@@ -254,18 +256,10 @@ func makeDirs(dirs ...string) error {
 		}
 		parent := filepath.Dir(dir)
 		for _, d := range []string{dir, parent, filepath.Dir(parent)} {
-			if err := syncDir(d); err != nil {
+			if err := vfs.OS.SyncDir(d); err != nil {
 				return fmt.Errorf("sync directory: %w", err)
 			}
 		}
 	}
 	return nil
-}
-
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"cordwood/shard/vfs"
 )
 
 // Copy is what lies in the directory of a member that does not run.
@@ -190,22 +192,11 @@ func writeFence(dir, self string, nodes []string) error {
 			have = append(have, n)
 		}
 	}
-	temp := filepath.Join(dir, fenceFile+".tmp")
-	f, err := os.Create(temp)
-	if err != nil {
-		return err
-	}
+	var lines []byte
 	for _, n := range have {
-		_, werr := fmt.Fprintln(f, n)
-		err = errors.Join(err, werr)
+		lines = append(append(lines, n...), '\n')
 	}
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(temp, filepath.Join(dir, fenceFile)); err != nil {
-		return err
-	}
-	return syncDir(dir)
+	return vfs.Publish(vfs.OS, filepath.Join(dir, fenceFile), lines)
 }
 
 func readFence(dir string) ([]string, error) {

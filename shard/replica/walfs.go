@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/raft-wal/fs"
 	"github.com/hashicorp/raft-wal/metadb"
 	"github.com/hashicorp/raft-wal/types"
+
+	"cordwood/shard/vfs"
 )
 
 // walFS is the file system of a WAL. The library writes some of its files in the
@@ -53,7 +55,7 @@ func (w *walFS) Delete(dir, name string) error {
 	if err := os.Remove(filepath.Join(dir, name)); err != nil {
 		return err
 	}
-	if err := syncDir(dir); err != nil {
+	if err := vfs.OS.SyncDir(dir); err != nil {
 		w.guard.latch(fmt.Errorf("log: sync directory %s: %w", dir, err))
 		return err
 	}

@@ -6,7 +6,8 @@
 // read at offsets afterwards; nothing is appended to an existing file.
 //
 // To publish a file: Create a temporary name, Write, Sync, Close, Rename to the
-// final name, SyncDir on the directory. Only then is it certain to survive.
+// final name, SyncDir on the directory. Only then is it certain to survive. Publish does so with a
+// small file; files that are written piece by piece do it themselves.
 //
 // A FS may be used concurrently; a File may be read concurrently, and written by
 // one goroutine.
@@ -71,6 +72,32 @@ func ReadFile(fsys FS, name string) ([]byte, error) {
 	}
 	return b[:n], errors.Join(err, f.Close())
 }
+
+// Publish writes a small file, in place of any old one of that name. It is durable when Publish
+// returns nil. After an error, and after a crash, the file has the old contents or the new ones,
+// never a part of them; the temporary file, name + ".tmp", is removed if that is possible.
+func Publish(fsys FS, name string, b []byte) error {
+	temp := name + tempSuffix
+	f, err := fsys.Create(temp)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = fsys.Rename(temp, name)
+	}
+	if err != nil {
+		_ = fsys.Remove(temp) // the next Publish replaces it
+		return err
+	}
+	return fsys.SyncDir(filepath.Dir(name))
+}
+
+// tempSuffix ends the names of files that are not published yet.
+const tempSuffix = ".tmp"
 
 // OS is the file system of the operating system.
 var OS FS = osFS{}

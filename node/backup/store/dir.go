@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"cordwood/shard/vfs"
 )
 
 // dir keeps objects as files below a directory.
@@ -71,7 +73,7 @@ func (u *dirUpload) Commit(_ context.Context, name string) error {
 		return err
 	}
 	for _, folder := range append([]string{filepath.Dir(to)}, made...) {
-		if err := syncDir(folder); err != nil {
+		if err := vfs.OS.SyncDir(folder); err != nil {
 			return err
 		}
 	}
@@ -98,14 +100,6 @@ func (d *dir) makeFolders(folder string) (parents []string, err error) {
 		parents = append(parents, filepath.Dir(at))
 	}
 	return parents, os.MkdirAll(folder, dirMode)
-}
-
-func syncDir(folder string) error {
-	f, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 func (d *dir) Open(_ context.Context, name string, offset int64) (io.ReadCloser, error) {
