@@ -73,57 +73,6 @@ func TestNoHandOverToASilentMember(t *testing.T) {
 	}
 }
 
-// answer is a future that somebody answers.
-type answer chan error
-
-func (a answer) Error() error { return <-a }
-
-// Raft never answers a transfer of leadership that waits when it is shut down: a replica that
-// fails meanwhile would hang in Close.
-func TestShutDownWaitsForHandOver(t *testing.T) {
-	r, err := Open(Config{Group: "test", NodeID: "n1", Dir: t.TempDir(), FSM: &list{}, Bootstrap: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = r.Close() })
-	begun, asked, handed := make(chan struct{}), make(answer), make(chan error)
-	go func() {
-		handed <- transferring{r, func() raft.Future { close(begun); return asked }}.Error()
-	}()
-	<-begun
-	r.fail(errors.New("the disk is gone"))
-	for ctx := within(t); ; {
-		r.handing.Lock()
-		ended := r.noTransfers
-		r.handing.Unlock()
-		if ended {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatal("the replica failed and is not being shut down")
-		case <-time.After(time.Millisecond):
-		}
-	}
-	if r.raft.State() == raft.Shutdown {
-		t.Error("raft was shut down while a transfer of leadership waited for its answer")
-	}
-	if err := (transferring{r, func() raft.Future { t.Error("a transfer was begun"); return asked }}).Error(); !errors.Is(err, raft.ErrRaftShutdown) {
-		t.Errorf("a transfer after the failure: %v, want %v", err, raft.ErrRaftShutdown)
-	}
-	asked <- nil
-	if err := <-handed; err != nil {
-		t.Error(err)
-	}
-	for ctx := within(t); r.raft.State() != raft.Shutdown; {
-		select {
-		case <-ctx.Done():
-			t.Fatal("raft was not shut down after the transfer")
-		case <-time.After(time.Millisecond):
-		}
-	}
-}
-
 // proposeAny has whichever of two members leads take an entry, and returns that one.
 func proposeAny(t *testing.T, a, b *Replica, entry string) *Replica {
 	t.Helper()

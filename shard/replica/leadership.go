@@ -3,8 +3,6 @@ package replica
 import (
 	"context"
 	"fmt"
-
-	"github.com/hashicorp/raft"
 )
 
 // WaitLeader waits until this replica leads its group and has applied everything
@@ -60,7 +58,7 @@ func (r *Replica) barrier() bool {
 	done := make(chan error, 1)
 	go func() {
 		defer r.inflight.Done()
-		done <- r.raft.Barrier(0).Error()
+		done <- r.await(r.raft.Barrier(0))
 	}()
 	select {
 	case err := <-done:
@@ -82,34 +80,4 @@ func (r *Replica) setReady(term uint64) {
 	r.ready, r.readyTerm = term > 0, term
 	close(r.changed)
 	r.changed = make(chan struct{})
-}
-
-// transferring is a transfer of leadership that is begun when its outcome is asked for.
-// Raft never answers one that it has not taken up when it is shut down, so that is done
-// only when all have been answered, which takes an election timeout at most.
-type transferring struct {
-	r     *Replica
-	begin func() raft.Future
-}
-
-// Error begins the transfer and waits for its outcome.
-func (t transferring) Error() error {
-	t.r.handing.Lock()
-	if t.r.noTransfers {
-		t.r.handing.Unlock()
-		return raft.ErrRaftShutdown
-	}
-	t.r.transfers.Add(1)
-	t.r.handing.Unlock()
-	defer t.r.transfers.Done()
-	return t.begin().Error()
-}
-
-// shutdown stops raft when no transfer of leadership is under way. It may be called again.
-func (r *Replica) shutdown(running *raft.Raft) raft.Future {
-	r.handing.Lock()
-	r.noTransfers = true
-	r.handing.Unlock()
-	r.transfers.Wait()
-	return running.Shutdown()
 }

@@ -147,9 +147,7 @@ func (r *Replica) Change(ctx context.Context, kind ChangeKind, node string) erro
 			return refuse("it lacks %d entries and answered last %s ago: it is not ready to lead", lag, m.Silent.Round(time.Millisecond)).
 				WithReason(errs.Busy).WithRetryAfter(time.Second)
 		}
-		return r.settled(ctx, kind, node, func() raft.Future {
-			return transferring{r, func() raft.Future { return r.raft.LeadershipTransferToServer(id, addr) }}
-		})
+		return r.settled(ctx, kind, node, func() raft.Future { return r.raft.LeadershipTransferToServer(id, addr) })
 	}
 	return refuse("no such change")
 }
@@ -174,9 +172,7 @@ func (r *Replica) StepDown(ctx context.Context, avoid ...string) error {
 	for _, m := range ready {
 		// Who has just died may count as alive still: then the next one is asked.
 		if err = r.settled(ctx, Lead, m.NodeID, func() raft.Future {
-			return transferring{r, func() raft.Future {
-				return r.raft.LeadershipTransferToServer(raft.ServerID(m.NodeID), raft.ServerAddress(m.NodeID))
-			}}
+			return r.raft.LeadershipTransferToServer(raft.ServerID(m.NodeID), raft.ServerAddress(m.NodeID))
 		}); err == nil || ctx.Err() != nil || r.raft.State() != raft.Leader {
 			return err
 		}
@@ -229,7 +225,7 @@ func (r *Replica) settled(ctx context.Context, kind ChangeKind, node string, beg
 	done := make(chan error, 1)
 	go func() {
 		defer r.inflight.Done()
-		done <- begin().Error()
+		done <- r.await(begin())
 	}()
 	select {
 	case err := <-done:

@@ -68,7 +68,7 @@ func (r *Replica) Propose(ctx context.Context, data []byte) (_ Applied, err erro
 	go func() {
 		defer r.inflight.Done()
 		future := r.raft.Apply(data, timeout)
-		if err := future.Error(); err != nil {
+		if err := r.await(future); err != nil {
 			done <- outcome{err: err}
 			return
 		}

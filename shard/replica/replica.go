@@ -62,16 +62,11 @@ type Replica struct {
 	failed   chan struct{} // closed when the replica failed; failErr is set before
 	failErr  error
 
-	// handing guards noTransfers; see transferring.
-	handing     sync.Mutex
-	noTransfers bool
-	transfers   sync.WaitGroup
-
 	snapshots chan struct{} // holds a token during a Snapshot, and while one is installed
 	caughtUp  atomic.Bool   // as a follower: has applied what was committed when it was told
 	stop      chan struct{}
-	ended     <-chan struct{} // closed before raft is shut down
-	end       func()          // closes it; may be called again
+	ended     chan struct{} // closed before raft is shut down
+	end       func()        // closes it; may be called again
 	watching  sync.WaitGroup
 	closed    chan struct{} // closed when Close is done; closeErr is set before
 	closeErr  error
@@ -94,8 +89,8 @@ func Open(cfg Config) (*Replica, error) {
 		snapshots: make(chan struct{}, 1), closed: make(chan struct{}),
 		metrics: newMetrics(cfg.Registerer, cfg.Group),
 	}
-	ended := make(chan struct{})
-	r.ended, r.end = ended, sync.OnceFunc(func() { close(ended) })
+	r.ended = make(chan struct{})
+	r.end = sync.OnceFunc(func() { close(r.ended) })
 	if err := r.open(); err != nil {
 		r.metrics.unregister()
 		if c, ok := cfg.Transport.(raft.WithClose); ok {
@@ -208,7 +203,7 @@ func (r *Replica) fail(err error) {
 		close(r.failed)
 		r.end()
 		if running := r.ref.Load(); running != nil {
-			go r.shutdown(running) // only asks; waiting would be waiting for ourselves
+			go running.Shutdown() // only asks; waiting would be waiting for ourselves
 		}
 		r.cfg.Logger.Error("replica failed; this process must restart", "group", r.cfg.Group, "error", err)
 		go r.cfg.FailStop(err)
@@ -235,11 +230,11 @@ func (r *Replica) Close() error {
 func (r *Replica) close() error {
 	if r.failure() == nil {
 		if r.raft.State() == raft.Leader && len(r.raft.GetConfiguration().Configuration().Servers) > 1 {
-			if err := (transferring{r, func() raft.Future { return r.raft.LeadershipTransfer() }}).Error(); err != nil {
+			if err := r.await(r.raft.LeadershipTransfer()); err != nil {
 				r.cfg.Logger.Info("leadership not handed on", "group", r.cfg.Group, "error", err)
 			}
 		}
-		// raft answers no proposal that it has not taken up when it shuts down.
+		// Raft answers no proposal that it has not taken up when it shuts down; await gives those up.
 		idle := make(chan struct{})
 		go func() { r.inflight.Wait(); close(idle) }()
 		select {
@@ -251,7 +246,7 @@ func (r *Replica) close() error {
 	close(r.stop)
 	r.end()
 	r.store.close()
-	err := r.shutdown(r.raft).Error()
+	err := r.raft.Shutdown().Error()
 	if r.failure() != nil {
 		err = errors.Join(err, r.wire.Close()) // raft does it only for who shuts it down first
 	}
