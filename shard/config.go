@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,10 +148,10 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Incarnation = or(c.Incarnation, 1)
-	c.FlushBytes = or(c.FlushBytes, 64<<20)
-	c.FlushLogBytes = or(c.FlushLogBytes, 128<<20)
-	c.FlushAge = or(c.FlushAge, 5*time.Minute)
+	c.Incarnation = cmp.Or(c.Incarnation, 1)
+	c.FlushBytes = cmp.Or(c.FlushBytes, 64<<20)
+	c.FlushLogBytes = cmp.Or(c.FlushLogBytes, 128<<20)
+	c.FlushAge = cmp.Or(c.FlushAge, 5*time.Minute)
 	if c.Monotonic == nil && c.Now != nil {
 		now, first := c.Now, c.Now()
 		c.Monotonic = func() time.Duration { return now().Sub(first) }
@@ -162,16 +163,16 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	c.FlushIdle = or(c.FlushIdle, 5*time.Second)
-	c.ShareBytes = or(c.ShareBytes, 8<<20)
-	c.SplitBytes = or(c.SplitBytes, 64<<20)
-	c.MemoryLimit = or(c.MemoryLimit, 4*c.FlushBytes)
-	c.QueueBytes = or(c.QueueBytes, 64<<20)
-	c.QueueWrites = or(c.QueueWrites, 4096)
-	c.GroupBytes = or(c.GroupBytes, 1<<20)
-	c.roomWait = or(c.roomWait, defaultRoomWait)
-	c.TailBytes = or(c.TailBytes, 16<<20)
-	c.LogDeadline = or(c.LogDeadline, 10*time.Second)
+	c.FlushIdle = cmp.Or(c.FlushIdle, 5*time.Second)
+	c.ShareBytes = cmp.Or(c.ShareBytes, 8<<20)
+	c.SplitBytes = cmp.Or(c.SplitBytes, 64<<20)
+	c.MemoryLimit = cmp.Or(c.MemoryLimit, 4*c.FlushBytes)
+	c.QueueBytes = cmp.Or(c.QueueBytes, 64<<20)
+	c.QueueWrites = cmp.Or(c.QueueWrites, 4096)
+	c.GroupBytes = cmp.Or(c.GroupBytes, 1<<20)
+	c.roomWait = cmp.Or(c.roomWait, defaultRoomWait)
+	c.TailBytes = cmp.Or(c.TailBytes, 16<<20)
+	c.LogDeadline = cmp.Or(c.LogDeadline, 10*time.Second)
 	if c.Space == nil {
 		c.Space = func() Space { return SpaceOK }
 	}
@@ -196,14 +197,6 @@ func (c Config) withDefaults() Config {
 	c.Logger = c.Logger.With("shard", c.ID)
 	c.FS = c.guarded(c.FS)
 	return c
-}
-
-func or[T comparable](v, def T) T {
-	var zero T
-	if v == zero {
-		return def
-	}
-	return v
 }
 
 // Validate reports everything that is wrong with c.

@@ -13,6 +13,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,12 +111,12 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	setDefault(&c.Timeout, 30*time.Second)
-	setDefault(&c.MaxTimeout, time.Hour)
-	setDefault(&c.Running, 16)
-	setDefault(&c.Waiting, 64)
-	setDefault(&c.MaxWait, 10*time.Second)
-	setDefault(&c.MaxColumns, 4096)
+	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
+	c.MaxTimeout = cmp.Or(c.MaxTimeout, time.Hour)
+	c.Running = cmp.Or(c.Running, 16)
+	c.Waiting = cmp.Or(c.Waiting, 64)
+	c.MaxWait = cmp.Or(c.MaxWait, 10*time.Second)
+	c.MaxColumns = cmp.Or(c.MaxColumns, 4096)
 	if c.Writable == nil {
 		c.Writable = func() error { return nil }
 	}
@@ -126,12 +127,6 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
-}
-
-func setDefault[T comparable](field *T, value T) {
-	if *field == *new(T) {
-		*field = value
-	}
 }
 
 // Validate reports all faults of c at once.

@@ -12,6 +12,7 @@
 package tail
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -86,11 +87,11 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Meta == nil || c.Follow == nil || c.Analyze == nil || c.WriteError == nil {
 		return c, errors.New("tail: Config.Meta, Follow, Analyze and WriteError must be set")
 	}
-	setDefault(&c.MaxOpen, 64)
-	setDefault(&c.MaxOpenPerUser, max(1, c.MaxOpen/2))
-	setDefault(&c.Heartbeat, 10*time.Second)
-	setDefault(&c.StallAfter, 10*time.Second)
-	setDefault(&c.LingerAfter, 2*time.Minute)
+	c.MaxOpen = cmp.Or(c.MaxOpen, 64)
+	c.MaxOpenPerUser = cmp.Or(c.MaxOpenPerUser, max(1, c.MaxOpen/2))
+	c.Heartbeat = cmp.Or(c.Heartbeat, 10*time.Second)
+	c.StallAfter = cmp.Or(c.StallAfter, 10*time.Second)
+	c.LingerAfter = cmp.Or(c.LingerAfter, 2*time.Minute)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -98,12 +99,6 @@ func (c Config) withDefaults() (Config, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c, nil
-}
-
-func setDefault[T comparable](field *T, value T) {
-	if *field == *new(T) {
-		*field = value
-	}
 }
 
 // Handler answers /v1/tail. See the package comment.

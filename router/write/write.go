@@ -16,6 +16,7 @@
 package write
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -96,11 +97,11 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	setDefault(&c.MaxBatchRows, 1<<16)
-	setDefault(&c.MaxBatchBytes, 8<<20)
-	setDefault(&c.MaxCallBytes, 16<<20)
-	setDefault(&c.RefreshWait, 2*time.Second)
-	setDefault(&c.ClosedWait, 8*time.Second)
+	c.MaxBatchRows = cmp.Or(c.MaxBatchRows, 1<<16)
+	c.MaxBatchBytes = cmp.Or(c.MaxBatchBytes, 8<<20)
+	c.MaxCallBytes = cmp.Or(c.MaxCallBytes, 16<<20)
+	c.RefreshWait = cmp.Or(c.RefreshWait, 2*time.Second)
+	c.ClosedWait = cmp.Or(c.ClosedWait, 8*time.Second)
 	if c.Session == 0 {
 		c.Session = drawSession()
 	}
@@ -111,12 +112,6 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
-}
-
-func setDefault[T comparable](field *T, value T) {
-	if *field == *new(T) {
-		*field = value
-	}
 }
 
 // Writer is the write path. See the package comment.

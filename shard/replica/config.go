@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -120,11 +121,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	def := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -135,29 +131,19 @@ func (c Config) withDefaults() Config {
 	if c.Transport != nil {
 		beat, trail = time.Second, 256
 	}
-	def(&c.HeartbeatTimeout, beat)
-	def(&c.ElectionTimeout, c.HeartbeatTimeout)
-	def(&c.CommitTimeout, time.Second)
-	def(&c.EnqueueTimeout, 2*time.Second)
-	def(&c.AppendDeadline, 10*time.Second)
-	if c.MaxAppendEntries == 0 {
-		c.MaxAppendEntries = 16
-	}
-	if c.TrailingLogs == 0 {
-		c.TrailingLogs = trail
-	}
-	if c.TrailingBytes == 0 {
-		c.TrailingBytes = 256 << 20
-	}
+	c.HeartbeatTimeout = cmp.Or(c.HeartbeatTimeout, beat)
+	c.ElectionTimeout = cmp.Or(c.ElectionTimeout, c.HeartbeatTimeout)
+	c.CommitTimeout = cmp.Or(c.CommitTimeout, time.Second)
+	c.EnqueueTimeout = cmp.Or(c.EnqueueTimeout, 2*time.Second)
+	c.AppendDeadline = cmp.Or(c.AppendDeadline, 10*time.Second)
+	c.MaxAppendEntries = cmp.Or(c.MaxAppendEntries, 16)
+	c.TrailingLogs = cmp.Or(c.TrailingLogs, trail)
+	c.TrailingBytes = cmp.Or(c.TrailingBytes, 256<<20)
 	if len(c.Founders) == 0 {
 		c.Founders = []string{c.NodeID}
 	}
-	if c.MaxEntryBytes == 0 {
-		c.MaxEntryBytes = MaxEntryBytes
-	}
-	if c.SegmentBytes == 0 {
-		c.SegmentBytes = 2 << 20
-	}
+	c.MaxEntryBytes = cmp.Or(c.MaxEntryBytes, MaxEntryBytes)
+	c.SegmentBytes = cmp.Or(c.SegmentBytes, 2<<20)
 	return c
 }
 

@@ -11,6 +11,7 @@
 package shardclient
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -77,23 +78,17 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	setDefault(&c.MinBackoff, 50*time.Millisecond)
-	setDefault(&c.MaxBackoff, time.Second)
-	setDefault(&c.WriteTimeout, 10*time.Second)
-	setDefault(&c.TryTimeout, 3*time.Second)
-	setDefault(&c.QueueBytes, 64<<20)
-	setDefault(&c.ReadWait, 8*time.Second)
-	setDefault(&c.QueueWait, 2*time.Second)
+	c.MinBackoff = cmp.Or(c.MinBackoff, 50*time.Millisecond)
+	c.MaxBackoff = cmp.Or(c.MaxBackoff, time.Second)
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, 10*time.Second)
+	c.TryTimeout = cmp.Or(c.TryTimeout, 3*time.Second)
+	c.QueueBytes = cmp.Or(c.QueueBytes, 64<<20)
+	c.ReadWait = cmp.Or(c.ReadWait, 8*time.Second)
+	c.QueueWait = cmp.Or(c.QueueWait, 2*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
-}
-
-func setDefault[T comparable](field *T, value T) {
-	if *field == *new(T) {
-		*field = value
-	}
 }
 
 // Client sends to shards. See the package comment.

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -87,19 +88,19 @@ const (
 const Subcommand = "query-worker"
 
 func (c Config) withDefaults() Config {
-	setDefault(&c.MemoryLimit, 1<<30)
-	setDefault(&c.Threads, runtime.GOMAXPROCS(0))
-	setDefault(&c.Concurrency, max(4, 2*c.Threads))
-	setDefault(&c.Waiting, 64)
-	setDefault(&c.MaxWait, 10*time.Second)
-	setDefault(&c.TempLimit, 8<<30)
-	setDefault(&c.Grace, 2*time.Second)
-	setDefault(&c.Drain, time.Minute)
-	setDefault(&c.MaxKills, 5)
-	setDefault(&c.KillWindow, 10*time.Minute)
-	setDefault(&c.RefuseFor, 5*time.Minute)
-	setDefault(&c.Idle, 5*time.Minute)
-	setDefault(&c.StartWait, 10*time.Second)
+	c.MemoryLimit = cmp.Or(c.MemoryLimit, 1<<30)
+	c.Threads = cmp.Or(c.Threads, runtime.GOMAXPROCS(0))
+	c.Concurrency = cmp.Or(c.Concurrency, max(4, 2*c.Threads))
+	c.Waiting = cmp.Or(c.Waiting, 64)
+	c.MaxWait = cmp.Or(c.MaxWait, 10*time.Second)
+	c.TempLimit = cmp.Or(c.TempLimit, 8<<30)
+	c.Grace = cmp.Or(c.Grace, 2*time.Second)
+	c.Drain = cmp.Or(c.Drain, time.Minute)
+	c.MaxKills = cmp.Or(c.MaxKills, 5)
+	c.KillWindow = cmp.Or(c.KillWindow, 10*time.Minute)
+	c.RefuseFor = cmp.Or(c.RefuseFor, 5*time.Minute)
+	c.Idle = cmp.Or(c.Idle, 5*time.Minute)
+	c.StartWait = cmp.Or(c.StartWait, 10*time.Second)
 	if c.Command == nil {
 		// The program that runs, even if the file of its name is another one by now.
 		c.Command = []string{"/proc/self/exe", Subcommand}
@@ -108,12 +109,6 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.Default()
 	}
 	return c
-}
-
-func setDefault[T comparable](field *T, value T) {
-	if *field == *new(T) {
-		*field = value
-	}
 }
 
 // Validate reports all faults of c at once.
