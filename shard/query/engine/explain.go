@@ -1,11 +1,15 @@
 package engine
 
 import (
+	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
+	"unsafe"
 
 	duckdb "github.com/duckdb/duckdb-go-bindings"
+	"github.com/mattn/go-runewidth"
 
 	"cordwood/proto/schema"
 )
@@ -140,6 +144,83 @@ func moment(v int64, c *schema.Column) string {
 // explainsInText tells whether the statement is an EXPLAIN whose answer is text.
 func (st *statement) explainsInText() bool {
 	return st.explain != "" && !strings.Contains(strings.ToLower(st.explain), "json")
+}
+
+// hidePaths puts the statement as the client wrote it, without the names of the server's
+// files, in the place of the one that the engine ran, wherever a chunk of EXPLAIN shows that.
+func (r *run) hidePaths(chunk duckdb.DataChunk) {
+	for c := range duckdb.DataChunkGetColumnCount(chunk) {
+		vector := duckdb.DataChunkGetVector(chunk, c)
+		kind := duckdb.VectorGetColumnType(vector)
+		isText := duckdb.GetTypeId(kind) == duckdb.TypeVarchar
+		duckdb.DestroyLogicalType(&kind)
+		if !isText {
+			continue
+		}
+		cells := unsafe.Slice((*duckdb.StringT)(duckdb.VectorGetData(vector)), duckdb.DataChunkGetSize(chunk))
+		for i := range cells {
+			text := duckdb.StringTData(&cells[i])
+			if clean := r.withoutPaths(text); clean != text {
+				duckdb.VectorAssignStringElement(vector, duckdb.IdxT(i), clean)
+			}
+		}
+	}
+}
+
+// withoutPaths is a text of EXPLAIN as the client may read it.
+func (r *run) withoutPaths(text string) string {
+	ran, written := r.text.sql, r.st.explain+r.st.sql
+	flat := strings.NewReplacer("\n", " ") // as the engine prints it above a plan
+	text = strings.ReplaceAll(text, flat.Replace(ran), flat.Replace(written))
+	text = strings.ReplaceAll(text, inJSON(ran), inJSON(written))
+	text = blankFileNames(text)
+	// What is left, if the engine prints it otherwise, are names without folders.
+	for _, p := range r.plans {
+		for _, s := range p.view.Segments {
+			text = strings.ReplaceAll(text, filepath.Dir(s.Path)+string(filepath.Separator), "")
+		}
+	}
+	return text
+}
+
+// blankFileNames blanks the names of files in a drawn plan. They stand in the box of a scan
+// below a heading, broken into pieces of the box's width, up to a blank line or the frame.
+func blankFileNames(text string) string {
+	const heading = "Filename(s):"
+	if !strings.Contains(text, heading) || !strings.Contains(text, "│") {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	inside := make(map[int]bool) // by the screen column at which a box begins
+	for l, line := range lines {
+		cells, at := strings.Split(line, "│"), 0
+		for c, cell := range cells {
+			width := runewidth.StringWidth(cell)
+			switch word := strings.TrimSpace(cell); {
+			case word == "" || strings.ContainsAny(cell, "─"):
+				delete(inside, at)
+			case strings.HasPrefix(word, heading):
+				inside[at] = true
+				fallthrough
+			case inside[at]:
+				cells[c] = strings.Repeat(" ", width)
+			}
+			at += width + 1
+		}
+		lines[l] = strings.Join(cells, "│")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// inJSON is a text as it stands between the quotes of JSON.
+func inJSON(text string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(text) != nil {
+		return text
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(b.String(), `"`), "\"\n")
 }
 
 // explained returns a chunk with the row for EXPLAIN.

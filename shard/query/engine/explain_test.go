@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +61,35 @@ func TestExplainSegments(t *testing.T) {
 			if len(got) != 2 || got[0] != "segments|"+c.want {
 				t.Errorf("%s%s:\n got %s\nwant segments|%s", word, c.sql, got[0], c.want)
 			}
+		}
+	}
+}
+
+// TestExplainHidesPaths: who may read a table need not learn where its files are.
+func TestExplainHidesPaths(t *testing.T) {
+	dir := t.TempDir()
+	e := openEngine(t, dir)
+	columns := cols("ts:TimestampSecond", "id:String")
+	tab := indexed(t, dir, columns, 10, batch(t, columns, []any{1, "a"}, []any{2, "b"}))
+	for range 6 {
+		more := indexed(t, dir, columns, 10, batch(t, columns, []any{1, "a"}, []any{2, "b"}))
+		tab.Segments = append(tab.Segments, more.Segments...)
+	}
+	const sql = "SELECT id, count(*),\n'x\"y' FROM t JOIN t AS u USING (id) GROUP BY id"
+	for explain, want := range map[string]string{
+		"EXPLAIN ":                            "│",
+		"EXPLAIN ANALYZE ":                    "\nEXPLAIN ANALYZE SELECT id, count(*), 'x\"y' FROM t JOIN t AS u USING (id) GROUP BY id\n",
+		"EXPLAIN (FORMAT json) ":              `"READ_PARQUET"`,
+		"EXPLAIN (ANALYZE, FORMAT json) ":     `SELECT id, count(*),\n'x\"y' FROM t JOIN t AS u USING (id) GROUP BY id",`,
+		"EXPLAIN (ANALYZE) /* a\ncomment */ ": "│",
+	} {
+		got := strings.Join(mustQuery(t, e, explain+sql, tab), "\n")
+		// A path is broken into pieces in the box of a scan; the name of this test is in it.
+		if strings.Contains(got, "TestExplain") || strings.Contains(got, filepath.Base(filepath.Dir(dir))) || strings.Contains(got, "/tmp") || !strings.Contains(got, want) {
+			t.Errorf("%s:\n%s\nwant %s", explain, got, want)
+		}
+		if strings.Contains(got, "│") && strings.Contains(got, "parquet") {
+			t.Errorf("%s:\n%s", explain, got)
 		}
 	}
 }

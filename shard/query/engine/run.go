@@ -365,6 +365,9 @@ func (r *run) fetch(res *duckdb.Result, out *stream, limit uint64) error {
 			left -= take
 		}
 		r.rows += take
+		if r.st.explain != "" {
+			r.hidePaths(chunk)
+		}
 		err := out.write(chunk, int64(take))
 		duckdb.DestroyDataChunk(&chunk)
 		if err != nil {
