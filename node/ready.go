@@ -108,7 +108,7 @@ func (n *node) operations(metrics http.Handler, other http.HandlerFunc) http.Han
 	mux := http.NewServeMux()
 	empty := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte("{}"))
+		_, _ = w.Write([]byte("{}\n"))
 	}
 	mux.HandleFunc("/health", empty)
 	mux.HandleFunc("/v1/health", empty)

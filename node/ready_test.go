@@ -31,7 +31,7 @@ func TestReadySaysWhy(t *testing.T) {
 		t.Errorf("while it serves: %d %s", code, body)
 	}
 	d.free.Store(1 << 29)
-	if code, body := ask(); code != http.StatusOK || body != "{}" {
+	if code, body := ask(); code != http.StatusOK || body != "{}\n" {
 		t.Errorf("with room again: %d %s", code, body)
 	}
 }

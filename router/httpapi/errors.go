@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -123,11 +124,18 @@ func retrySeconds(d time.Duration) int {
 	return int(math.Ceil(secs * (0.75 + rand.Float64()/2)))
 }
 
+// writeJSON answers with a JSON text and a line end, so that a shell's prompt does not follow
+// on the same line.
 func writeJSON(w http.ResponseWriter, status int, body []byte) {
+	end := []byte("\n")
+	if bytes.HasSuffix(body, end) {
+		end = nil
+	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)+len(end)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client may be gone; nobody else wants to know
+	_, _ = w.Write(end)
 }
 
 // appendJSONString appends s as a JSON string, safe in HTML too.

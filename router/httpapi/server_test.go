@@ -123,7 +123,7 @@ func TestInformation(t *testing.T) {
 	})
 	for _, m := range []string{"GET", "POST"} {
 		for _, p := range []string{"/health", "/ready", "/v1/health"} {
-			if w := f.call(m, p, ""); w.Code != 200 || w.Body.String() != "{}" {
+			if w := f.call(m, p, ""); w.Code != 200 || w.Body.String() != "{}\n" {
 				t.Errorf("%s %s: %d %s", m, p, w.Code, w.Body)
 			}
 		}
@@ -141,7 +141,7 @@ func TestInformation(t *testing.T) {
 		t.Error(status)
 	}
 	troubles = []string{"rows lie aside"}
-	if w := f.call("GET", "/status", ""); !strings.HasSuffix(w.Body.String(), `,"warnings":["rows lie aside"]}`) {
+	if w := f.call("GET", "/status", ""); !strings.HasSuffix(w.Body.String(), ",\"warnings\":[\"rows lie aside\"]}\n") {
 		t.Error(w.Body)
 	}
 	if w := f.call("GET", "/config", ""); !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") || !strings.Contains(w.Body.String(), "[http]") {

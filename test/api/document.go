@@ -184,6 +184,9 @@ func checkAnswer(in *openapi3filter.RequestValidationInput, a answer) error {
 			return fmt.Errorf("status %d: the header %s is not described", a.status, name)
 		}
 	}
+	if a.header.Get("Content-Type") == "application/json" && in.Request.Method != http.MethodHead && (!bytes.HasSuffix(a.body, []byte("\n")) || bytes.HasSuffix(a.body, []byte("\n\n"))) {
+		return fmt.Errorf("status %d: the JSON does not end with one line end: %q", a.status, a.body[max(0, len(a.body)-20):])
+	}
 	options := *in.Options
 	// Only a request for logs whose time was up is answered without the body of errors.
 	options.ExcludeResponseBody = a.status == http.StatusRequestTimeout && len(a.body) == 0 && strings.HasPrefix(in.Route.Operation.OperationID, "ingest")

@@ -7,8 +7,7 @@ import (
 )
 
 // writeCSV writes RFC 4180 lines ending in \n. A null is nothing, an empty text is
-// "", timestamps are integers of the unit that the type line names, nested values
-// are JSON.
+// "", timestamps are RFC 3339 as in NDJSON, nested values are JSON.
 func writeCSV(o *output, rows Rows, names, types bool) error {
 	fields := rows.Schema().Fields()
 	if names {
@@ -22,7 +21,7 @@ func writeCSV(o *output, rows Rows, names, types bool) error {
 		rec := rows.RecordBatch()
 		columns := make([]cell, len(fields))
 		for i := range columns {
-			columns[i] = cellOf(rec.Column(i), style{})
+			columns[i] = cellOf(rec.Column(i), style{times: true})
 		}
 		for row := range int(rec.NumRows()) {
 			for c, cell := range columns {

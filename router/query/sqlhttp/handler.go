@@ -203,7 +203,7 @@ func (h *Handler) collect(a *answer, r *http.Request, in *input) error {
 		return err
 	}
 	end := strconv.AppendInt([]byte(`,"execution_time_ms":`), time.Since(a.start).Milliseconds(), 10)
-	if err := buf.Append(append(end, '}')); err != nil {
+	if err := buf.Append(append(end, "}\n"...)); err != nil {
 		return err
 	}
 	a.w.Header().Set("Content-Length", strconv.FormatInt(buf.Len(), 10))

@@ -205,7 +205,7 @@ func TestRequests(t *testing.T) {
 			if w.Code != tt.status {
 				t.Fatalf("%d %s", w.Code, body)
 			}
-			if tt.status == 200 && tt.want != "" && body != tt.want || !strings.Contains(body, tt.want) {
+			if tt.status == 200 && tt.want != "" && strings.TrimSuffix(body, "\n") != strings.TrimSuffix(tt.want, "\n") || !strings.Contains(body, tt.want) {
 				t.Errorf("got %s, want %s", body, tt.want)
 			}
 			if tt.check != nil && !tt.check(s.got) {
