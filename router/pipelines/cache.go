@@ -12,7 +12,6 @@
 package pipelines
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +22,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/lru"
 	"cordwood/proto/metapb"
 )
 
@@ -62,10 +62,8 @@ type Cache[P any] struct {
 	failed   prometheus.Counter
 	seconds  prometheus.Histogram
 
-	mu    sync.Mutex // guards all below
-	byKey map[key]*list.Element
-	used  *list.List // of *entry[P], the last used in front
-	bytes int64
+	mu   sync.Mutex // guards kept
+	kept *lru.Cache[key, *entry[P]]
 }
 
 type key struct {
@@ -94,7 +92,7 @@ func New[P any](cfg Config[P]) (*Cache[P], error) {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 10 * time.Second
 	}
-	c := &Cache[P]{cfg: cfg, byKey: map[key]*list.Element{}, used: list.New()}
+	c := &Cache[P]{cfg: cfg, kept: lru.New[key, *entry[P]](cfg.MaxBytes)}
 	return c, c.register(cfg.Registerer)
 }
 
@@ -129,7 +127,7 @@ func (c *Cache[P]) register(reg prometheus.Registerer) error {
 func (c *Cache[P]) held() (n int, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.byKey), c.bytes
+	return c.kept.Len(), c.kept.Weight()
 }
 
 // Latest returns the newest version of a pipeline.
@@ -225,26 +223,15 @@ func (c *Cache[P]) load(ctx context.Context, k key) (*entry[P], error) {
 func (c *Cache[P]) find(k key) *entry[P] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	el := c.byKey[k]
-	if el == nil {
-		return nil
-	}
-	c.used.MoveToFront(el)
-	return el.Value.(*entry[P])
+	e, _ := c.kept.Get(k)
+	return e
 }
 
-// put puts in e, and out what was not used for the longest time.
+// put keeps e, unless its version is kept already.
 func (c *Cache[P]) put(e *entry[P]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.byKey[e.key] != nil {
-		return
-	}
-	c.byKey[e.key] = c.used.PushFront(e)
-	c.bytes += e.bytes
-	for c.bytes > c.cfg.MaxBytes && c.used.Len() > 1 {
-		old := c.used.Remove(c.used.Back()).(*entry[P])
-		delete(c.byKey, old.key)
-		c.bytes -= old.bytes
+	if _, ok := c.kept.Peek(e.key); !ok {
+		c.kept.Put(e.key, e, e.bytes)
 	}
 }

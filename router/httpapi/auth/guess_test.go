@@ -107,8 +107,8 @@ func TestRememberedAreBounded(t *testing.T) {
 		r.put(r.key("bob", 1, fmt.Sprint(i)))
 		r.has(first)
 	}
-	if len(r.byKey) != maxRemembered || r.used.Len() != maxRemembered || !r.has(first) || r.has(second) {
-		t.Errorf("%d are kept", len(r.byKey))
+	if r.kept.Len() != maxRemembered || !r.has(first) || r.has(second) {
+		t.Errorf("%d are kept", r.kept.Len())
 	}
 	if r.key("ann", 1, "x") == r.key("ann", 2, "x") || r.key("a", 1, "nx") == r.key("an", 1, "x") {
 		t.Error("different credentials have the same key")

@@ -1,13 +1,14 @@
 package auth
 
 import (
-	"container/list"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"sync"
 	"time"
+
+	"cordwood/proto/lru"
 )
 
 // What is remembered of slow checks that ended well.
@@ -28,18 +29,14 @@ type remembered struct {
 	secret [sha256.Size]byte
 	now    func() time.Time
 
-	mu    sync.Mutex // guards what follows
-	byKey map[digest]*list.Element
-	used  list.List // of *memory, the one used last at the front
+	mu   sync.Mutex // guards kept
+	kept *lru.Cache[digest, *memory]
 }
 
-type memory struct {
-	key         digest
-	since, used time.Time
-}
+type memory struct{ since, used time.Time }
 
 func newRemembered(now func() time.Time) *remembered {
-	r := &remembered{now: now, byKey: map[digest]*list.Element{}}
+	r := &remembered{now: now, kept: lru.New[digest, *memory](maxRemembered)}
 	_, _ = rand.Read(r.secret[:]) // never fails
 	return r
 }
@@ -62,17 +59,16 @@ func (r *remembered) key(user string, version uint64, password string) (k digest
 func (r *remembered) has(k digest) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e, ok := r.byKey[k]
+	m, ok := r.kept.Get(k)
 	if !ok {
 		return false
 	}
-	m, now := e.Value.(*memory), r.now()
+	now := r.now()
 	if now.Sub(m.used) > rememberIdle || now.Sub(m.since) > rememberMost {
-		r.forget(e)
+		r.kept.Remove(k)
 		return false
 	}
 	m.used = now
-	r.used.MoveToFront(e)
 	return true
 }
 
@@ -82,19 +78,5 @@ func (r *remembered) put(k digest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
-	if e, ok := r.byKey[k]; ok {
-		*e.Value.(*memory) = memory{k, now, now}
-		r.used.MoveToFront(e)
-		return
-	}
-	for len(r.byKey) >= maxRemembered {
-		r.forget(r.used.Back())
-	}
-	r.byKey[k] = r.used.PushFront(&memory{k, now, now})
-}
-
-// forget drops one. mu is held.
-func (r *remembered) forget(e *list.Element) {
-	delete(r.byKey, e.Value.(*memory).key)
-	r.used.Remove(e)
+	r.kept.Put(k, &memory{now, now}, 1)
 }

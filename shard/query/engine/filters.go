@@ -1,10 +1,10 @@
 package engine
 
 import (
-	"container/list"
 	"os"
 	"sync"
 
+	"cordwood/proto/lru"
 	"cordwood/shard/query"
 	"cordwood/shard/segment"
 	"cordwood/shard/vfs"
@@ -19,12 +19,9 @@ const maxRuns = 8
 // filterCache keeps what the footers of the segments met last say of their row groups.
 // It is safe for concurrent use.
 type filterCache struct {
-	pages  *segment.PageCache // of the same files; may be nil
-	mu     sync.Mutex
-	limit  int
-	size   int
-	byFile map[fileKey]*list.Element
-	order  *list.List // of filterEntry, newest first
+	pages *segment.PageCache // of the same files; may be nil
+	mu    sync.Mutex         // guards kept
+	kept  *lru.Cache[fileKey, *segment.Filters]
 }
 
 // fileKey names the content of a file: a replica that is made anew may use the paths of
@@ -34,13 +31,8 @@ type fileKey struct {
 	crc  uint32
 }
 
-type filterEntry struct {
-	fileKey
-	filters *segment.Filters
-}
-
 func newFilterCache(limit int, pages *segment.PageCache) *filterCache {
-	return &filterCache{limit: limit, pages: pages, byFile: make(map[fileKey]*list.Element), order: list.New()}
+	return &filterCache{pages: pages, kept: lru.New[fileKey, *segment.Filters](int64(limit))}
 }
 
 // get returns the filters of a file, or nil if they cannot be read: then the engine
@@ -48,12 +40,11 @@ func newFilterCache(limit int, pages *segment.PageCache) *filterCache {
 func (c *filterCache) get(s *query.Segment) *segment.Filters {
 	key := fileKey{s.Path, s.CRC}
 	c.mu.Lock()
-	if e := c.byFile[key]; e != nil {
-		c.order.MoveToFront(e)
-		c.mu.Unlock()
-		return e.Value.(filterEntry).filters
-	}
+	f, ok := c.kept.Get(key)
 	c.mu.Unlock()
+	if ok {
+		return f
+	}
 	f, err := segment.ReadFilters(vfs.OS, s.Path)
 	if err != nil {
 		return nil
@@ -61,18 +52,7 @@ func (c *filterCache) get(s *query.Segment) *segment.Filters {
 	f.Cached(c.pages)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.byFile[key] != nil {
-		return f
-	}
-	c.byFile[key] = c.order.PushFront(filterEntry{key, f})
-	c.size += f.Size()
-	for c.size > c.limit && c.order.Len() > 1 {
-		last := c.order.Back()
-		c.order.Remove(last)
-		entry := last.Value.(filterEntry)
-		delete(c.byFile, entry.fileKey)
-		c.size -= entry.filters.Size()
-	}
+	c.kept.Put(key, f, int64(f.Size()))
 	return f
 }
 

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"container/list"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/lru"
 	"cordwood/shard/query"
 )
 
@@ -236,33 +236,22 @@ func (t *syntaxTree) clientError(st *statement) error {
 
 // cache keeps the statements met last. It is safe for concurrent use.
 type cache struct {
-	mu    sync.Mutex
-	size  int
-	byKey map[string]*list.Element
-	order *list.List // of cached, newest first
-}
-
-type cached struct {
-	key string
-	st  *statement
+	mu   sync.Mutex // guards kept
+	kept *lru.Cache[string, *statement]
 }
 
 // maxCachedSQL is the longest statement that is kept.
 const maxCachedSQL = 8 << 10
 
 func newCache(size int) *cache {
-	return &cache{size: size, byKey: make(map[string]*list.Element), order: list.New()}
+	return &cache{kept: lru.New[string, *statement](int64(size))}
 }
 
 func (c *cache) get(key string) *statement {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.byKey[key]
-	if e == nil {
-		return nil
-	}
-	c.order.MoveToFront(e)
-	return e.Value.(*cached).st
+	st, _ := c.kept.Get(key)
+	return st
 }
 
 func (c *cache) put(key string, st *statement) {
@@ -271,13 +260,5 @@ func (c *cache) put(key string, st *statement) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.byKey[key] != nil {
-		return
-	}
-	c.byKey[key] = c.order.PushFront(&cached{key: key, st: st})
-	if c.order.Len() > c.size {
-		last := c.order.Back()
-		c.order.Remove(last)
-		delete(c.byKey, last.Value.(*cached).key)
-	}
+	c.kept.Put(key, st, 1)
 }

@@ -160,7 +160,7 @@ func TestNotRefused(t *testing.T) {
 	for i := range 3 * maxSuspects {
 		s.blame(fmt.Sprint(i), "public")
 	}
-	if n := s.count.Load(); n != maxSuspects || len(s.byKey) != maxSuspects {
+	if n := s.count.Load(); n != maxSuspects || s.known.Len() != maxSuspects {
 		t.Errorf("%d statements are remembered", n)
 	}
 }

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"container/list"
 	"log/slog"
 	"sync"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/lru"
 )
 
 // maxOffenders is how many users are remembered whose queries ran when a process ended.
@@ -28,8 +28,7 @@ type offenders struct {
 	refusals       prometheus.Counter
 
 	mu      sync.Mutex // guards what follows
-	byShare map[string]*list.Element
-	order   list.List // of *offender, the latest first
+	byShare *lru.Cache[string, *offender]
 	// newest is who asked last, other who did last before that and is somebody else.
 	newest, other asker
 }
@@ -41,7 +40,6 @@ type asker struct {
 }
 
 type offender struct {
-	share string
 	// ends are the times of those that the user is to blame for, as many as can matter.
 	ends []time.Time
 	// last is the time of the last end, whoever is to blame for it.
@@ -51,7 +49,7 @@ type offender struct {
 func newOffenders(cfg Config, refusals prometheus.Counter) *offenders {
 	return &offenders{
 		now: time.Now, most: cfg.MaxKills, window: cfg.KillWindow, refuse: cfg.RefuseFor,
-		log: cfg.Logger, refusals: refusals, byShare: map[string]*list.Element{},
+		log: cfg.Logger, refusals: refusals, byShare: lru.New[string, *offender](maxOffenders),
 	}
 }
 
@@ -98,11 +96,8 @@ func (o *offenders) watched(share string) (apart, guilty bool) {
 
 // find returns what is known of a user, or nil. o.mu is held.
 func (o *offenders) find(share string) *offender {
-	e := o.byShare[share]
-	if e == nil {
-		return nil
-	}
-	return e.Value.(*offender)
+	f, _ := o.byShare.Peek(share)
+	return f
 }
 
 // recent returns the ends within the window, and forgets the others. o.mu is held.
@@ -122,19 +117,12 @@ func (o *offenders) note(share string, alone bool) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	e := o.byShare[share]
-	if e == nil {
-		e = o.order.PushFront(&offender{share: share})
-		o.byShare[share] = e
+	f, ok := o.byShare.Get(share)
+	if !ok {
+		f = &offender{}
+		o.byShare.Put(share, f, 1)
 	}
-	o.order.MoveToFront(e)
-	f := e.Value.(*offender)
 	f.last = o.now()
-	if o.order.Len() > maxOffenders {
-		oldest := o.order.Back()
-		o.order.Remove(oldest)
-		delete(o.byShare, oldest.Value.(*offender).share)
-	}
 	if !alone {
 		o.log.Warn("query worker: queries of this user, among those of others, ran when a process ended; they run apart for a while", "user", share, "for", o.window)
 		return

@@ -306,7 +306,7 @@ func TestOffendersBounded(t *testing.T) {
 		w.offenders.note(fmt.Sprint("user ", i), true)
 		w.offenders.note(fmt.Sprint("user ", i), true)
 	}
-	if n := len(w.offenders.byShare); n != maxOffenders || w.offenders.order.Len() != maxOffenders {
+	if n := w.offenders.byShare.Len(); n != maxOffenders {
 		t.Errorf("%d users are remembered", n)
 	}
 }

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"container/list"
 	"crypto/sha256"
 	"fmt"
 	"sync"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/lru"
 )
 
 const (
@@ -29,21 +29,19 @@ type suspects struct {
 	// count is the number of those remembered, so that nothing is computed as long as it is 0.
 	count atomic.Int64
 
-	mu    sync.Mutex // guards what follows
-	byKey map[suspectKey]*list.Element
-	order list.List // of *suspect, the latest first
+	mu    sync.Mutex // guards known
+	known *lru.Cache[suspectKey, *suspect]
 }
 
 type suspectKey [sha256.Size]byte
 
 type suspect struct {
-	key  suspectKey
 	ends int
 	last time.Time
 }
 
 func newSuspects() *suspects {
-	return &suspects{now: time.Now, byKey: map[suspectKey]*list.Element{}}
+	return &suspects{now: time.Now, known: lru.New[suspectKey, *suspect](maxSuspects)}
 }
 
 func keyOf(sql, database string) suspectKey {
@@ -57,11 +55,10 @@ func (s *suspects) check(sql, database string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.byKey[keyOf(sql, database)]
-	if e == nil {
+	found, ok := s.known.Peek(keyOf(sql, database))
+	if !ok {
 		return nil
 	}
-	found := e.Value.(*suspect)
 	left := refuseFor - s.now().Sub(found.last)
 	if found.ends < refuseAt || left <= 0 {
 		return nil
@@ -76,21 +73,14 @@ func (s *suspects) blame(sql, database string) {
 	key := keyOf(sql, database)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.byKey[key]
-	if e == nil {
-		e = s.order.PushFront(&suspect{key: key})
-		s.byKey[key] = e
+	found, ok := s.known.Get(key)
+	if !ok {
+		found = &suspect{}
+		s.known.Put(key, found, 1)
 	}
-	s.order.MoveToFront(e)
-	found := e.Value.(*suspect)
 	found.ends++
 	found.last = s.now()
-	if s.order.Len() > maxSuspects {
-		oldest := s.order.Back()
-		s.order.Remove(oldest)
-		delete(s.byKey, oldest.Value.(*suspect).key)
-	}
-	s.count.Store(int64(s.order.Len()))
+	s.count.Store(int64(s.known.Len()))
 }
 
 // clear forgets a statement that was answered.
@@ -101,9 +91,6 @@ func (s *suspects) clear(sql, database string) {
 	key := keyOf(sql, database)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := s.byKey[key]; e != nil {
-		s.order.Remove(e)
-		delete(s.byKey, key)
-		s.count.Store(int64(s.order.Len()))
-	}
+	s.known.Remove(key)
+	s.count.Store(int64(s.known.Len()))
 }

@@ -1,12 +1,13 @@
 package parquet
 
 import (
-	"container/list"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"cordwood/proto/lru"
 )
 
 // Cache keeps pages decompressed, and dictionaries decoded, of what was read more than
@@ -18,9 +19,7 @@ type Cache struct {
 	hits, misses, evictions atomic.Int64
 
 	mu    sync.Mutex // guards what follows
-	size  int
-	pages map[pageKey]*list.Element
-	order *list.List // of *loadedPage, used last in front
+	pages *lru.Cache[pageKey, *loadedPage]
 	// seen are pages that were read once: one that is read again is kept. So a scan
 	// takes the place of nothing, and costs no memory.
 	seen [seenPages]pageKey
@@ -77,7 +76,7 @@ func NewCache(limit int) *Cache {
 	if limit <= 0 {
 		return nil
 	}
-	return &Cache{limit: limit, pages: make(map[pageKey]*list.Element), order: list.New()}
+	return &Cache{limit: limit, pages: lru.New[pageKey, *loadedPage](int64(limit))}
 }
 
 // files numbers files.
@@ -96,9 +95,9 @@ func (c *Cache) Stats() CacheStats {
 		return CacheStats{}
 	}
 	c.mu.Lock()
-	size := c.size
+	size := c.pages.Weight()
 	c.mu.Unlock()
-	return CacheStats{c.hits.Load(), c.misses.Load(), c.evictions.Load(), int64(size)}
+	return CacheStats{c.hits.Load(), c.misses.Load(), c.evictions.Load(), size}
 }
 
 // get returns a page, or nil; then keep tells that it is worth being kept.
@@ -108,10 +107,9 @@ func (c *Cache) get(key pageKey) (p *loadedPage, keep bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.pages[key]; e != nil {
-		c.order.MoveToFront(e)
+	if p, ok := c.pages.Get(key); ok {
 		c.hits.Add(1)
-		return e.Value.(*loadedPage), false
+		return p, false
 	}
 	c.misses.Add(1)
 	h := (key.file*0x9E3779B97F4A7C15 ^ (uint64(key.offset)<<2 | uint64(key.kind))) * 0xBF58476D1CE4E5B9
@@ -136,14 +134,8 @@ func (c *Cache) put(p *loadedPage) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.pages[p.key] != nil {
-		return
-	}
-	c.pages[p.key] = c.order.PushFront(&kept)
-	for c.size += size; c.size > c.limit; c.evictions.Add(1) {
-		last := c.order.Remove(c.order.Back()).(*loadedPage)
-		delete(c.pages, last.key)
-		c.size -= last.size()
+	if _, ok := c.pages.Peek(p.key); !ok {
+		c.evictions.Add(int64(c.pages.Put(p.key, &kept, int64(size))))
 	}
 }
 

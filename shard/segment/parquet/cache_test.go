@@ -139,8 +139,8 @@ func TestCacheBound(t *testing.T) {
 		}
 	}
 	s := c.Stats()
-	if want := int64(limit / page(0).size()); s.Evictions != 1000-want || int64(len(c.pages)) != want || int64(c.order.Len()) != want {
-		t.Errorf("%+v, %d pages: want %d", s, len(c.pages), want)
+	if want := int64(limit / page(0).size()); s.Evictions != 1000-want || int64(c.pages.Len()) != want {
+		t.Errorf("%+v, %d pages: want %d", s, c.pages.Len(), want)
 	}
 	if p, _ := c.get(pageKey{file: 1, offset: 1}); p != nil {
 		t.Error("the oldest page is still there")

@@ -1,0 +1,76 @@
+// Package lru is a cache that drops what was not used for the longest time.
+//
+// A Cache has no lock and no goroutines: its owner guards it, often together with counters of its
+// own.
+package lru
+
+import "container/list"
+
+// Cache holds values by key, up to a total weight. The zero value is not usable; see New.
+type Cache[K comparable, V any] struct {
+	limit, weight int64
+	byKey         map[K]*list.Element
+	order         list.List // of *item[K, V], the one used last in front
+}
+
+type item[K comparable, V any] struct {
+	key    K
+	value  V
+	weight int64
+}
+
+// New returns an empty cache whose values weigh at most limit together.
+func New[K comparable, V any](limit int64) *Cache[K, V] {
+	return &Cache[K, V]{limit: limit, byKey: map[K]*list.Element{}}
+}
+
+// Get returns the value of a key, which is then the one used last.
+func (c *Cache[K, V]) Get(key K) (value V, ok bool) {
+	e := c.byKey[key]
+	if e == nil {
+		return value, false
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*item[K, V]).value, true
+}
+
+// Peek returns the value of a key. It does not count as a use.
+func (c *Cache[K, V]) Peek(key K) (value V, ok bool) {
+	e := c.byKey[key]
+	if e == nil {
+		return value, false
+	}
+	return e.Value.(*item[K, V]).value, true
+}
+
+// Put sets the value of a key, which is then the one used last, and drops others until the weights
+// keep to the limit. The value itself stays, whatever it weighs. Put returns how many were dropped.
+func (c *Cache[K, V]) Put(key K, value V, weight int64) (dropped int) {
+	c.Remove(key)
+	c.byKey[key] = c.order.PushFront(&item[K, V]{key, value, weight})
+	c.weight += weight
+	for c.weight > c.limit && c.order.Len() > 1 {
+		c.drop(c.order.Back())
+		dropped++
+	}
+	return dropped
+}
+
+// Remove drops the value of a key, if it has one.
+func (c *Cache[K, V]) Remove(key K) {
+	if e := c.byKey[key]; e != nil {
+		c.drop(e)
+	}
+}
+
+func (c *Cache[K, V]) drop(e *list.Element) {
+	i := c.order.Remove(e).(*item[K, V])
+	delete(c.byKey, i.key)
+	c.weight -= i.weight
+}
+
+// Len returns how many values there are.
+func (c *Cache[K, V]) Len() int { return len(c.byKey) }
+
+// Weight returns what all values weigh together.
+func (c *Cache[K, V]) Weight() int64 { return c.weight }
