@@ -106,6 +106,8 @@ type Recovery struct {
 	StateIndex uint64
 	// Before and Incarnation are the incarnations of the shard.
 	Before, Incarnation uint32
+	// Unfinished tells that a Recover of the folder was cut short.
+	Unfinished bool
 }
 
 // PeekCopy reads how far the replica in a shard's folder is. Nothing is changed.
@@ -121,7 +123,7 @@ func PeekCopy(dir string, id uint32) (Recovery, error) {
 		if n, err := fmt.Sscanf(string(b), "incarnation %d\n", &wanted); n != 1 || err != nil || wanted == 0 {
 			return r, fmt.Errorf("%s does not say which incarnation was to be made: %q", filepath.Join(dir, recoveringFileName), b)
 		}
-		r.Before = wanted - 1
+		r.Before, r.Unfinished = wanted-1, true
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return r, err
 	}

@@ -18,7 +18,10 @@ func newRecoverCommand() *cobra.Command {
 the others were lost for good. Without a majority a group takes nothing and answers nothing,
 for ever; this ends that, at the price of everything that only the lost members had.
 
-The server of the data folder must be stopped. Say which folders of other members are left
+With --group all one command does this for every group that the folder has a member of, the
+metadata included. It shows a plan first, and refuses while another member still answers.
+
+The server of the data folder must be stopped. For a single group, say which folders of other members are left
 with --compare: the one whose last entry has the highest term, and then the highest number,
 has most. Without --accept-data-loss nothing is changed.
 
@@ -33,7 +36,9 @@ A data folder that is older than the cluster knows it (a machine that was set ba
 folder from a copy) is refused when its node is started. With --group node it is let in once: for
 folders with the only replica of a shard, which lose what is newer. Replicas that other nodes have
 too are made anew from those; for them move the folder away and start the node with an empty one.`,
-		Example: `  cordwood recover --group shard/7 --data-dir /var/lib/cordwood --compare /mnt/node-b
+		Example: `  cordwood recover --group all --data-dir /var/lib/cordwood
+  cordwood recover --group all --data-dir /var/lib/cordwood --accept-data-loss
+  cordwood recover --group shard/7 --data-dir /var/lib/cordwood --compare /mnt/node-b
   cordwood recover --group shard/7 --data-dir /var/lib/cordwood --accept-data-loss
   cordwood recover --group meta --data-dir /var/lib/cordwood --accept-data-loss
   cordwood recover --group meta --data-dir /var/lib/cordwood --retire --accept-data-loss
@@ -42,7 +47,7 @@ too are made anew from those; for them move the folder away and start the node w
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case cfg.Group == "":
-				return usageError{errors.New("say what to recover: --group meta, --group shard/7, or --group node")}
+				return usageError{errors.New("say what to recover: --group all, --group meta, --group shard/7, or --group node")}
 			case cfg.DataDir == "":
 				return usageError{errors.New("say which copy to go on with: --data-dir FOLDER of a node that is stopped")}
 			}
@@ -52,10 +57,11 @@ too are made anew from those; for them move the folder away and start the node w
 			return recovery.Run(cfg, cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().StringVar(&cfg.Group, "group", "", "`GROUP` to recover (required): meta, shard/ and the number of the shard, or node for the whole folder")
+	cmd.Flags().StringVar(&cfg.Group, "group", "", "`GROUP` to recover (required): all, meta, shard/ and the number of the shard, or node for a folder that the cluster refuses")
 	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "", "`FOLDER` of the node whose copy the group goes on with (required)")
 	cmd.Flags().StringArrayVar(&cfg.Compare, "compare", nil, "look at the data `FOLDER` of another member, too; may be repeated")
 	cmd.Flags().BoolVar(&cfg.Accept, "accept-data-loss", false, "do it, and lose what only the other members have")
 	cmd.Flags().BoolVar(&cfg.Retire, "retire", false, "set the metadata of this node aside, after that of another node was recovered")
+	cmd.Flags().BoolVar(&cfg.OthersGone, "others-are-gone", false, "with --group all: go on although something answers at the address of another member, as a new node with an empty folder does")
 	return cmd
 }

@@ -27,8 +27,9 @@ import (
 // Config says what to recover. DataDir and Group are required.
 type Config struct {
 	DataDir string
-	// Group is "meta", or "shard/" and the number of a shard; or "node", for a data folder that
-	// the cluster refuses because it is older than it knows it.
+	// Group is "meta", or "shard/" and the number of a shard; "all" for every group that the
+	// folder has a member of; or "node", for a data folder that the cluster refuses because it is
+	// older than it knows it.
 	Group string
 	// Compare are data folders of other members, as far as they are there.
 	Compare []string
@@ -36,6 +37,12 @@ type Config struct {
 	Accept bool
 	// Retire, for the metadata group, sets the member in DataDir aside instead.
 	Retire bool
+	// OthersGone, for all groups, goes on although something answers at the address of another
+	// member.
+	OthersGone bool
+	// Answers tells whether somebody listens at the address of a node. The default tries to
+	// connect.
+	Answers func(addr string) bool
 }
 
 // ErrNotAccepted is returned when something could be done and Config.Accept is not set.
@@ -46,6 +53,7 @@ type copyOf struct {
 	folder, node string
 	replica.Copy
 	incarnation uint32
+	unfinished  bool              // a recovery of the shard was cut short
 	addrs       map[string]string // of nodes, as the folder knew them last
 }
 
@@ -91,8 +99,13 @@ func Run(cfg Config, w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
-	if cfg.Group == groupNode && (cfg.Retire || len(cfg.Compare) > 0) {
+	switch {
+	case cfg.Group == groupNode && (cfg.Retire || len(cfg.Compare) > 0):
 		return errors.New("recover: --retire and --compare are not for --group node")
+	case cfg.Group == groupAll && cfg.Retire:
+		return errors.New("recover: --retire is for --group meta; --group all sets the member aside by itself where a folder of --compare has the metadata that were recovered")
+	case cfg.Group != groupAll && cfg.OthersGone:
+		return errors.New("recover: --others-are-gone is for --group all, which alone looks for other members that run")
 	}
 	data, err := node.OpenOffline(cfg.DataDir)
 	if err != nil {
@@ -100,8 +113,11 @@ func Run(cfg Config, w io.Writer) error {
 	}
 	defer func() { _ = data.Close() }() // only unlocks it
 	p := &printer{w: w}
-	if cfg.Group == groupNode {
+	switch cfg.Group {
+	case groupNode:
 		return readmit(cfg, data, p)
+	case groupAll:
+		return recoverAll(cfg, data, p)
 	}
 	mine, err := look(data, id, isShard)
 	if err != nil {
@@ -128,15 +144,35 @@ func Run(cfg Config, w io.Writer) error {
 		return ErrNotAccepted
 	}
 	if isShard {
-		r, err := shard.Recover(filepath.Join(data.Path, "shards", strconv.FormatUint(uint64(id), 10)), id, data.NodeID)
-		if err != nil {
+		if err := recoverShard(data, id, p); err != nil {
 			return err
 		}
-		p.line("done: node %s has the only replica of shard %d, incarnation %d instead of %d.", data.NodeID, id, r.Incarnation, r.Before)
-		p.line("Start the node: it tells the metadata, and the cluster makes the missing replicas anew. Replicas of incarnation %d are set aside where they turn up again.", r.Before)
+		p.line("Start the node: it tells the metadata, and the cluster makes the missing replicas anew. Replicas of incarnation %d are set aside where they turn up again.", mine.incarnation)
 		return p.err
 	}
-	raised, err := meta.Recover(filepath.Join(data.Path, "meta"), data.NodeID, time.Now())
+	if err := recoverMeta(data, p); err != nil {
+		return err
+	}
+	p.line("Before any other node that was a member is started again, run on it:")
+	p.line("  cordwood recover --group meta --retire --accept-data-loss --data-dir FOLDER")
+	p.line("Else those could go on as a metadata group of their own. Then start this node first.")
+	p.line("Members whose folders are lost stay listed as down. One that is started with an empty folder at the address, and with the name, of a former one takes its place: the cluster forgets that a minute later. Others are forgotten by 'cordwood node remove NODE'.")
+	return p.err
+}
+
+// recoverShard makes the replica in a folder the only one of its shard.
+func recoverShard(data *node.Offline, id uint32, p *printer) error {
+	r, err := shard.Recover(shardDir(data, id), id, data.NodeID)
+	if err != nil {
+		return err
+	}
+	p.line("done: node %s has the only replica of shard %d, incarnation %d instead of %d.", data.NodeID, id, r.Incarnation, r.Before)
+	return p.err
+}
+
+// recoverMeta makes the member in a folder the only one of the metadata group.
+func recoverMeta(data *node.Offline, p *printer) error {
+	raised, err := meta.Recover(metaDir(data), data.NodeID, time.Now())
 	if err != nil {
 		return err
 	}
@@ -144,11 +180,13 @@ func Run(cfg Config, w io.Writer) error {
 	if !raised {
 		p.line("NOTE: the cluster uses a protocol version in which ids are not kept apart from those that the lost members gave. Tables that are created now may get ids of tables that this copy does not know: raise the version soon, by running new programs everywhere.")
 	}
-	p.line("Before any other node that was a member is started again, run on it:")
-	p.line("  cordwood recover --group meta --retire --accept-data-loss --data-dir FOLDER")
-	p.line("Else those could go on as a metadata group of their own. Then start this node first.")
-	p.line("Members whose folders are lost stay listed as down. One that is started with an empty folder at the address, and with the name, of a former one takes its place: the cluster forgets that a minute later. Others are forgotten by 'cordwood node remove NODE'.")
 	return p.err
+}
+
+func metaDir(data *node.Offline) string { return filepath.Join(data.Path, "meta") }
+
+func shardDir(data *node.Offline, id uint32) string {
+	return filepath.Join(data.Path, "shards", strconv.FormatUint(uint64(id), 10))
 }
 
 // CheckGroup says what is wrong with a Config.Group; nil: nothing.
@@ -158,13 +196,13 @@ func CheckGroup(group string) error {
 }
 
 func parseGroup(group string) (id uint32, isShard bool, err error) {
-	if group == "meta" || group == groupNode {
+	if group == groupMeta || group == groupNode || group == groupAll {
 		return 0, false, nil
 	}
 	number, ok := strings.CutPrefix(group, "shard/")
 	n, perr := strconv.ParseUint(number, 10, 32)
 	if !ok || perr != nil {
-		return 0, false, fmt.Errorf("%q is no group: want meta, shard/ and a number as in shard/7, or node", group)
+		return 0, false, fmt.Errorf("%q is no group: want all, meta, shard/ and a number as in shard/7, or node", group)
 	}
 	return uint32(n), true, nil
 }
@@ -174,11 +212,11 @@ func look(data *node.Offline, id uint32, isShard bool) (*copyOf, error) {
 	c := &copyOf{folder: data.Path, node: data.NodeID, addrs: registry.Kept(filepath.Join(data.Path, "PEERS"))}
 	if !isShard {
 		var err error
-		c.Copy, err = replica.Peek(filepath.Join(data.Path, "meta"), replica.Bolt)
+		c.Copy, err = replica.Peek(metaDir(data), replica.Bolt)
 		return c, err
 	}
-	r, err := shard.PeekCopy(filepath.Join(data.Path, "shards", strconv.FormatUint(uint64(id), 10)), id)
-	c.Copy, c.incarnation = r.Copy, r.Before
+	r, err := shard.PeekCopy(shardDir(data, id), id)
+	c.Copy, c.incarnation, c.unfinished = r.Copy, r.Before, r.Unfinished
 	c.LastIndex = max(c.LastIndex, r.StateIndex)
 	return c, err
 }
@@ -223,8 +261,13 @@ func warn(p *printer, cfg Config, mine *copyOf, best bool) {
 	p.line("Try to start enough of the other nodes first: with a majority of the voters nothing is lost.")
 }
 
-// groupNode is the Config.Group of a whole data folder.
-const groupNode = "node"
+// The values of Config.Group beside those of shards: the metadata group, every group that the
+// folder has a member of, and the folder itself.
+const (
+	groupMeta = "meta"
+	groupAll  = "all"
+	groupNode = "node"
+)
 
 // readmit lets a data folder in that is older than the cluster knows it.
 func readmit(cfg Config, data *node.Offline, p *printer) error {
@@ -259,11 +302,16 @@ func retire(cfg Config, data *node.Offline, isShard bool, p *printer) error {
 	if !cfg.Accept {
 		return errors.Join(p.err, ErrNotAccepted)
 	}
+	return retireMember(data, p)
+}
+
+// retireMember sets the member of the metadata group in a folder aside.
+func retireMember(data *node.Offline, p *printer) error {
 	aside, err := data.RetireMeta(time.Now())
 	if err != nil {
 		return fmt.Errorf("retire the member of the metadata group in %s: %w", data.Path, err)
 	}
-	p.line("done: it is in %s now.", aside)
+	p.line("done: the member of the metadata group is in %s now.", aside)
 	return p.err
 }
 
