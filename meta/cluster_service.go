@@ -92,6 +92,13 @@ func minVersion(cmd *metapb.Command) uint32 {
 		return metapb.MinProtocol
 	case *metapb.Command_FoundShards, *metapb.Command_RaiseCounters:
 		return metapb.ProtocolMarks
+	case *metapb.Command_ReplaceTables:
+		return metapb.ProtocolReplace
+	case *metapb.Command_CreateTable:
+		if op.CreateTable.GetTable().GetRestored().GetReplaces() != "" {
+			return metapb.ProtocolReplace
+		}
+		return metapb.MinProtocol
 	case *metapb.Command_PlaceTable:
 		if op.PlaceTable.GetStep() != metapb.PlaceTable_STEP_UNSPECIFIED {
 			return metapb.ProtocolHandoff

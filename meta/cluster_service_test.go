@@ -32,6 +32,11 @@ func TestVersionGate(t *testing.T) {
 	if now := m.Stats().AppliedIndex; now != before {
 		t.Errorf("%d refused commands are in the log", now-before)
 	}
+	for _, line := range []string{"restore r time:ts3! backup=b1 replaces=t", "replace b1 r/1>t"} {
+		if got := propose(t, m, line); !strings.Contains(got, "needs protocol version 9, and the cluster uses 1") {
+			t.Errorf("%s: %s, want a refusal that names the versions", line, got)
+		}
+	}
 	// Ids of proposals are new, too: they do not reach the log, and are not heeded.
 	for _, want := range []string{"session 1", "session 2"} {
 		if got := propose(t, m, "#a session n1"); got != want {

@@ -276,6 +276,8 @@ func dispatch(tx *catalog.Tx, cmd *metapb.Command, c *change) (*metapb.Result, e
 		return applyDropTable(tx, op.DropTable, now, c)
 	case *metapb.Command_TruncateTable:
 		return applyTruncateTable(tx, op.TruncateTable, now, c)
+	case *metapb.Command_ReplaceTables:
+		return applyReplaceTables(tx, op.ReplaceTables, now, c)
 	case *metapb.Command_PutPipeline:
 		return applyPutPipeline(tx, op.PutPipeline, now, c)
 	case *metapb.Command_DeletePipeline:

@@ -397,6 +397,8 @@ func prepare(cmd *metapb.Command) error {
 		return checkDatabase(op.DropTable.Database)
 	case *metapb.Command_TruncateTable:
 		return checkDatabase(op.TruncateTable.Database)
+	case *metapb.Command_ReplaceTables:
+		return prepareReplaceTables(op.ReplaceTables)
 	case *metapb.Command_PutPipeline:
 		return preparePutPipeline(op.PutPipeline)
 	case *metapb.Command_DeletePipeline:

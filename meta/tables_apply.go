@@ -270,7 +270,7 @@ func applyCreateTable(tx *catalog.Tx, cmd *metapb.CreateTable, limit uint64, now
 	}
 	t := catalog.NewTable(database, name, cmd.Table.Columns, cmd.Table.Options, now)
 	if r := cmd.Table.Restored; r != nil {
-		t.Restored = &schemapb.Restored{BackupId: r.BackupId}
+		t.Restored = &schemapb.Restored{BackupId: r.BackupId, Replaces: r.Replaces}
 	}
 	shards, err := loads(tx)
 	if err != nil {
@@ -345,6 +345,9 @@ func applyRename(tx *catalog.Tx, t *schemapb.Table, name string, c *change) (*me
 	}
 	oldName := t.Name
 	t.Name = name
+	if t.Restored.GetReplaces() != "" {
+		t.Restored.Replaces = "" // whoever renames it takes it for a table of its own
+	}
 	t.Version++
 	c.Tables = []*schemapb.Table{t}
 	return &metapb.Result{Tables: c.Tables}, tx.RenameTable(t, oldName)

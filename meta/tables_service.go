@@ -66,6 +66,11 @@ func prepareCreateTable(c *metapb.CreateTable) error {
 		if err := checkText("backup id", r.BackupId, true); err != nil {
 			return err
 		}
+		if r.Replaces != "" {
+			if err := schema.CheckTableName(r.Replaces); err != nil {
+				return err
+			}
+		}
 	}
 	options, err := schema.StoredOptions(t.Options, false)
 	t.Options = options

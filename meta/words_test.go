@@ -105,6 +105,19 @@ func tableWord(w string) (database, name string) {
 	return schema.DefaultDatabase, w
 }
 
+// nameAndID splits t/7; t alone has the id 0.
+func nameAndID(t *testing.T, w string) (name string, id uint64) {
+	t.Helper()
+	name, text, found := strings.Cut(w, "/")
+	if found {
+		var err error
+		if id, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return name, id
+}
+
 func command(t *testing.T, line string) *metapb.Command {
 	t.Helper()
 	words := strings.Fields(line)
@@ -190,13 +203,28 @@ func command(t *testing.T, line string) *metapb.Command {
 			Name: words[1], ContentType: "yaml", Source: []byte(strings.Join(words[2:], " ")),
 		}}}
 	case "restore":
-		backup := a.options["backup"]
+		backup, replaces := a.options["backup"], a.options["replaces"]
 		delete(a.options, "backup")
+		delete(a.options, "replaces")
 		return &metapb.Command{Op: &metapb.Command_CreateTable{CreateTable: &metapb.CreateTable{Table: &schemapb.Table{
-			Database: database, Name: table, Columns: a.columns, Options: a.options, Restored: &schemapb.Restored{BackupId: backup, Complete: true},
+			Database: database, Name: table, Columns: a.columns, Options: a.options, Restored: &schemapb.Restored{BackupId: backup, Complete: true, Replaces: replaces},
 		}}}}
 	case "restored":
 		return alter(func(x *metapb.AlterTable) { x.Change = &metapb.AlterTable_RestoreComplete{RestoreComplete: true} })
+	case "replace": // replace b1 from/id>name/id …
+		cmd := &metapb.ReplaceTables{BackupId: words[1]}
+		for _, w := range words[2:] {
+			if w == "without-rows" {
+				cmd.WithoutRows = true
+				continue
+			}
+			from, to, _ := strings.Cut(w, ">")
+			r := &metapb.TableReplacement{Database: schema.DefaultDatabase}
+			r.From, r.FromId = nameAndID(t, from)
+			r.Name, r.ReplacedId = nameAndID(t, to)
+			cmd.Tables = append(cmd.Tables, r)
+		}
+		return &metapb.Command{Op: &metapb.Command_ReplaceTables{ReplaceTables: cmd}}
 	case "restore-pipeline":
 		version, err := strconv.ParseInt(words[2], 10, 64)
 		if err != nil {
@@ -295,6 +323,9 @@ func describeTable(t *schemapb.Table) string {
 	}
 	if r := t.Restored; r != nil {
 		s += fmt.Sprintf(" from %s complete=%t", r.BackupId, r.Complete)
+		if r.Replaces != "" {
+			s += " for " + r.Replaces
+		}
 	}
 	return s
 }

@@ -31,10 +31,18 @@ settings of the server and what it keeps in svc_private are not.
 A restore that broke off is begun again with the same command: tables that are complete
 stay, others are emptied and filled anew. Queries see a table while it is being filled.
 
+With --replace every file that is needed is read and checked first. Then the tables are
+filled under other names, which begin with _restore_, beside those that are to be replaced;
+the cluster needs room for both. When all are complete they take the place of the others in
+one step. Until then, and if the restore fails or is killed, the tables of the cluster stay
+as they are. Rows that are written to them meanwhile go with them. What a restore that did
+not end has left is used or removed by the next run.
+
 ` + repositoryHelp,
 		Example: `  cordwood restore /mnt/backups
   cordwood restore s3://backups/cordwood --backup 20260704T020000123Z-k3v9xw
-  cordwood restore /mnt/backups --table nginx --table web.access --into-existing`,
+  cordwood restore /mnt/backups --table nginx --table web.access --into-existing
+  cordwood restore /mnt/backups --table nginx --replace`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := transfer.check(); err != nil {
@@ -59,7 +67,7 @@ stay, others are emptied and filled anew. Queries see a table while it is being 
 	fs.StringArrayVar(&cfg.Databases, "database", nil, "restore this `DATABASE` only; may be repeated")
 	fs.StringArrayVar(&cfg.Tables, "table", nil, "restore this table only, as `[DATABASE.]TABLE`; may be repeated")
 	fs.BoolVar(&intoExisting, "into-existing", false, "restore into databases that have other tables")
-	fs.BoolVar(&replace, "replace", false, "drop tables of the same names first, with their rows")
+	fs.BoolVar(&replace, "replace", false, "put the tables in the place of those of the same names, when all are restored")
 	fs.BoolVar(&cfg.NoPipelines, "no-pipelines", false, "leave the pipelines out")
 	fs.BoolVar(&cfg.MetadataOnly, "metadata-only", false, "leave the rows out; the tables take rows at once, and a later restore of their rows needs --replace")
 	return cmd
@@ -78,19 +86,34 @@ func restoreBackup(ctx context.Context, cmd *cobra.Command, location string, rep
 	var p backup.Progress
 	cfg.Target, cfg.Progress, cfg.Logger = cluster, &p, noteLogger(cmd.ErrOrStderr())
 	stop := showProgress(cmd.ErrOrStderr(), func() string {
+		if p.TotalRows.Load() == 0 && p.TotalBytes.Load() > 0 {
+			return fmt.Sprintf("checking the backup: %s of %s", formatSize(p.Bytes.Load()), formatSize(p.TotalBytes.Load()))
+		}
 		return fmt.Sprintf("restoring: %d of %d rows", p.Rows.Load(), p.TotalRows.Load())
 	})
 	result, err := r.Restore(ctx, cfg)
 	stop()
-	if inTheWay := (*backup.InTheWayError)(nil); err != nil && result != nil && !errors.As(err, &inTheWay) {
-		return fmt.Errorf("%w; %d rows were restored: run the same command again to go on", err, result.Rows)
-	}
-	if err != nil {
+	switch inTheWay := (*backup.InTheWayError)(nil); {
+	case err == nil:
+	case result == nil || errors.As(err, &inTheWay):
 		return err
+	case cfg.Existing == backup.Replace && result.Replaced == 0:
+		return fmt.Errorf("%w; no table was replaced, and %d rows were restored into tables named _restore_…: run the same command again to go on, or drop these", err, result.Rows)
+	default:
+		return fmt.Errorf("%w; %d rows were restored: run the same command again to go on", err, result.Rows)
 	}
 	return repository.print(cmd, result, func(w io.Writer) {
 		fmt.Fprintf(w, "restored backup %s: %d databases, %d tables, %d rows, %d versions of pipelines\n",
 			result.Backup, result.Databases, result.Tables, result.Rows, result.Pipelines)
+		if result.Replaced > 0 {
+			fmt.Fprintf(w, "%d tables were put in their places\n", result.Replaced)
+		}
+		if n := len(result.Removed); n > 0 {
+			fmt.Fprintf(w, "%d tables that earlier restores had left were dropped: %s\n", n, shortList(result.Removed))
+		}
+		if n := len(result.Leftovers); n > 0 {
+			fmt.Fprintf(w, "%d tables are left of restores of other tables that did not end: run those again, or drop them: %s\n", n, shortList(result.Leftovers))
+		}
 		if result.Expired > 0 {
 			fmt.Fprintf(w, "%d rows have expired and were left out\n", result.Expired)
 		}

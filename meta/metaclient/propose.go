@@ -83,7 +83,7 @@ func (c *Client) awaitView(ctx context.Context, index uint64) {
 func needsView(cmd *metapb.Command) bool {
 	switch cmd.GetOp().(type) {
 	case *metapb.Command_EnsureSchema, *metapb.Command_CreateTable, *metapb.Command_AlterTable,
-		*metapb.Command_DropTable, *metapb.Command_TruncateTable, *metapb.Command_RegisterSession:
+		*metapb.Command_DropTable, *metapb.Command_TruncateTable, *metapb.Command_ReplaceTables, *metapb.Command_RegisterSession:
 		return false
 	}
 	return true

@@ -189,7 +189,7 @@ func (s *restoration) alter(ctx context.Context, t *restoredTable, want map[stri
 		changes = append(changes, &metapb.AlterTable{Change: &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: unset}}})
 	}
 	for _, c := range changes {
-		c.Database, c.Name = t.from.Database, t.from.Name
+		c.Database, c.Name = t.from.Database, t.as
 		result, err := s.propose(ctx, s.cfg.Now().UnixNano(), &metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: c}})
 		if err != nil {
 			return fmt.Errorf("alter how its rows merge: %w", err)

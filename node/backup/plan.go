@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,17 +29,28 @@ func (s *restoration) plan(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the metadata of the cluster: %w", err)
 	}
+	if err := s.checkReplace(); err != nil {
+		return err
+	}
 	if err := s.compare(tables, state); err != nil {
 		return err
 	}
-	return s.planMerging()
+	if err := s.planMerging(); err != nil || s.cfg.MetadataOnly {
+		return err
+	}
+	for _, t := range s.tables {
+		if err := t.planExpiry(s.options[t.from.Database][schema.OptionTTL], s.cfg.Now()); err != nil {
+			return fmt.Errorf("table %s: %w", t.name(), err)
+		}
+	}
+	return s.checkFiles(ctx)
 }
 
 // choose leaves out what was not asked for.
 func (s *restoration) choose(tables []*schemapb.Table) ([]*schemapb.Table, error) {
 	var own []*schemapb.Table
 	for _, t := range tables {
-		if schema.ReservedDatabase(t.Database) {
+		if schema.ReservedDatabase(t.Database) || t.Restored.GetReplaces() != "" {
 			s.out.LeftOut = append(s.out.LeftOut, t.Database+"."+t.Name)
 		} else {
 			own = append(own, t)
@@ -90,17 +102,21 @@ func (s *restoration) compare(tables []*schemapb.Table, state *metapb.WatchRespo
 	for _, t := range state.Tables {
 		have[schema.FormatTableName(t.Database, t.Name)] = t
 	}
+	asides := asidesOf(state.Tables)
 	wanted := map[string]bool{}
 	var inTheWay []string
 	for _, t := range tables {
-		rt := &restoredTable{from: t}
+		rt := &restoredTable{from: t, as: t.Name}
 		wanted[rt.name()] = true
+		if s.cfg.Existing == Replace {
+			s.planAside(rt, have[rt.name()], asides[rt.name()])
+			continue
+		}
+		s.leftovers = append(s.leftovers, asides[rt.name()]...)
 		if old := have[rt.name()]; old != nil {
 			switch {
 			case old.Restored.GetBackupId() == s.b.Id && !old.Restored.Complete:
 				rt.had = old
-			case s.cfg.Existing == Replace:
-				s.drop = append(s.drop, old)
 			case old.Restored.GetBackupId() == s.b.Id:
 				s.out.Complete = append(s.out.Complete, rt.name())
 				continue
@@ -110,6 +126,15 @@ func (s *restoration) compare(tables []*schemapb.Table, state *metapb.WatchRespo
 		}
 		s.tables = append(s.tables, rt)
 		s.byID[t.Id] = rt
+	}
+	for _, name := range slices.Sorted(maps.Keys(asides)) {
+		for _, t := range asides[name] {
+			if full := schema.FormatTableName(t.Database, t.Name); wanted[name] {
+				wanted[full] = true // it is dropped, or used
+			} else {
+				s.out.Leftovers = append(s.out.Leftovers, full)
+			}
+		}
 	}
 	if s.cfg.Existing == Refuse {
 		for _, t := range state.Tables {
@@ -128,9 +153,9 @@ func (s *restoration) compare(tables []*schemapb.Table, state *metapb.WatchRespo
 		list += fmt.Sprintf(" and %d more", n-10)
 	}
 	if s.cfg.Existing == Refuse {
-		return &InTheWayError{inTheWay, fmt.Sprintf("the cluster is not empty, nothing was changed: in the way: %s: restore into an empty cluster, choose other tables by --database and --table, restore beside them by --into-existing, or drop tables of the same name first by --replace", list)}
+		return &InTheWayError{inTheWay, fmt.Sprintf("the cluster is not empty, nothing was changed: in the way: %s: restore into an empty cluster, choose other tables by --database and --table, restore beside them by --into-existing, or replace tables of the same name by --replace", list)}
 	}
-	return &InTheWayError{inTheWay, fmt.Sprintf("tables of the same name exist, nothing was changed: %s: drop or rename them, or have them dropped by --replace", list)}
+	return &InTheWayError{inTheWay, fmt.Sprintf("tables of the same name exist, nothing was changed: %s: drop or rename them, or have them replaced by --replace", list)}
 }
 
 // InTheWayError says which tables of the cluster keep a restore from being begun.

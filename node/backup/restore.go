@@ -28,7 +28,8 @@ const (
 	Refuse Existing = iota
 	// Add restores beside tables of other names.
 	Add
-	// Replace drops tables of the same names first.
+	// Replace puts the restored tables in the place of those of the same names, when all of
+	// them are complete.
 	Replace
 )
 
@@ -66,10 +67,16 @@ type RestoreResult struct {
 	Rows      int64  `json:"rows"`
 	// Expired rows were left out.
 	Expired int64 `json:"expired_rows"`
+	// Replaced counts the tables that were put in their places by a restore that replaces.
+	Replaced int `json:"replaced"`
 	// Complete are tables that an earlier restore of this backup had filled.
 	Complete []string `json:"already_complete,omitempty"`
 	// LeftOut are tables of the server's own.
 	LeftOut []string `json:"left_out,omitempty"`
+	// Removed are tables that earlier restores had left, Leftovers those that others have left
+	// which are no part of this one.
+	Removed   []string `json:"leftovers_removed,omitempty"`
+	Leftovers []string `json:"leftovers,omitempty"`
 }
 
 // Restore brings a backup, or a part of it, into a cluster with any number of shards.
@@ -107,10 +114,12 @@ func (r *Repository) Restore(ctx context.Context, cfg RestoreConfig) (*RestoreRe
 	if err := s.metadata(ctx); err != nil {
 		return s.out, err
 	}
-	if cfg.MetadataOnly {
-		return s.out, nil
+	if !cfg.MetadataOnly {
+		if err := s.rows(ctx); err != nil {
+			return s.out, err
+		}
 	}
-	return s.out, s.rows(ctx)
+	return s.out, s.replace(ctx)
 }
 
 // restoration is one run of Restore.
@@ -124,7 +133,8 @@ type restoration struct {
 	tables    []*restoredTable             // those that are to be filled
 	byID      map[uint64]*restoredTable    // by their id in the backup
 	pipelines []*backuppb.Pipeline
-	drop      []*schemapb.Table
+	asides    []*restoredTable  // those that are put in the place of others
+	leftovers []*schemapb.Table // of earlier restores, which are dropped
 
 	mu  sync.Mutex // guards out
 	out *RestoreResult
@@ -133,6 +143,10 @@ type restoration struct {
 // restoredTable is a table of the backup and what becomes of it.
 type restoredTable struct {
 	from *schemapb.Table
+	// as is its name in the cluster while it is filled.
+	as string
+	// replaced is the origin of the table that it replaces; 0: there is none.
+	replaced uint64
 	// had is the table that an earlier run of this restore has made and not filled.
 	had *schemapb.Table
 	// to is the table in the cluster.
@@ -221,10 +235,7 @@ func (s *restoration) metadata(ctx context.Context) error {
 			s.out.Pipelines++
 		}
 	}
-	if err := s.each(ctx, s.drop, func(ctx context.Context, t *schemapb.Table) error {
-		_, err := s.propose(ctx, now, &metapb.Command{Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: t.Database, Name: t.Name, IfExists: true}}})
-		return err
-	}); err != nil {
+	if err := s.dropLeftovers(ctx); err != nil {
 		return err
 	}
 	// A physical table comes before those whose rows lie in it.
@@ -270,18 +281,21 @@ func (s *restoration) makeTable(ctx context.Context, from *schemapb.Table) error
 	options := rt.options(rt.now)
 	if rt.had != nil && rt.changes && !sameMerging(rt.had.Options, options) {
 		// Append mode cannot be switched off, so emptying it is not enough.
-		_, err := s.propose(ctx, s.cfg.Now().UnixNano(), &metapb.Command{Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: from.Database, Name: from.Name, IfExists: true}}})
+		_, err := s.propose(ctx, s.cfg.Now().UnixNano(), &metapb.Command{Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: from.Database, Name: rt.as, IfExists: true}}})
 		if err != nil {
 			return fmt.Errorf("drop what an earlier run had made: %w", err)
 		}
 		rt.had = nil
 	}
-	cmd := &metapb.Command{Op: &metapb.Command_TruncateTable{TruncateTable: &metapb.TruncateTable{Database: from.Database, Name: from.Name}}}
+	cmd := &metapb.Command{Op: &metapb.Command_TruncateTable{TruncateTable: &metapb.TruncateTable{Database: from.Database, Name: rt.as}}}
 	if rt.had == nil {
-		t := &schemapb.Table{Database: from.Database, Name: from.Name, Options: options}
-		if !s.cfg.MetadataOnly {
+		t := &schemapb.Table{Database: from.Database, Name: rt.as, Options: options}
+		if !s.cfg.MetadataOnly || s.cfg.Existing == Replace {
 			// Until it is complete it takes no rows of others, so that it may be emptied.
 			t.Restored = &schemapb.Restored{BackupId: s.b.Id}
+		}
+		if rt.as != from.Name {
+			t.Restored.Replaces = from.Name
 		}
 		for _, c := range from.Columns {
 			c := proto.CloneOf(c)
@@ -292,7 +306,7 @@ func (s *restoration) makeTable(ctx context.Context, from *schemapb.Table) error
 	}
 	result, err := s.propose(ctx, or(from.CreatedUnixNano, s.cfg.Now().UnixNano()), cmd)
 	if errs.CodeOf(err) == errs.TableAlreadyExists {
-		t, ok := s.cfg.Target.meta.Table(from.Database, from.Name)
+		t, ok := s.cfg.Target.meta.Table(from.Database, rt.as)
 		if !ok || t.Restored == nil || t.Restored.BackupID != s.b.Id || t.Restored.Complete {
 			return fmt.Errorf("it was made by somebody else meanwhile: %w", err)
 		}
@@ -318,7 +332,7 @@ func (s *restoration) complete(ctx context.Context, t *restoredTable) error {
 		return fmt.Errorf("table %s: %w", t.name(), err)
 	}
 	_, err := s.propose(ctx, s.cfg.Now().UnixNano(), &metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: &metapb.AlterTable{
-		Database: t.from.Database, Name: t.from.Name, Change: &metapb.AlterTable_RestoreComplete{RestoreComplete: true},
+		Database: t.from.Database, Name: t.as, Change: &metapb.AlterTable_RestoreComplete{RestoreComplete: true},
 	}}})
 	if err != nil {
 		return fmt.Errorf("table %s: note that it is complete: %w", t.name(), err)

@@ -45,10 +45,9 @@ type rowsState struct {
 // merging table that lies in several of them, and one whose rows came to merge in another
 // way, come at the end.
 func (s *restoration) rows(ctx context.Context) error {
-	now := s.cfg.Now()
 	shardsOf := map[uint64]int{}
 	for _, t := range s.tables {
-		if err := t.prepare(s.options[t.from.Database][schema.OptionTTL], now); err != nil {
+		if err := t.prepare(); err != nil {
 			return fmt.Errorf("table %s: %w", t.name(), err)
 		}
 	}
@@ -126,7 +125,7 @@ func (s *restoration) inPlacementOrder(t *restoredTable) []*backuppb.Shard {
 }
 
 // prepare pairs the columns of the backup with those of the cluster.
-func (t *restoredTable) prepare(databaseTTL string, now time.Time) error {
+func (t *restoredTable) prepare() error {
 	t.columns = map[uint32]schema.Column{}
 	t.mergeAs(t.now)
 	for _, c := range t.from.Columns {
@@ -139,12 +138,17 @@ func (t *restoredTable) prepare(databaseTTL string, now time.Time) error {
 			t.timeIndex = c.Id
 		}
 	}
+	return nil
+}
+
+// planExpiry finds out which rows of the backup have expired by now.
+func (t *restoredTable) planExpiry(databaseTTL string, now time.Time) error {
 	t.expiredBefore = math.MinInt64
-	index := t.to.TimeIndex()
+	index := schema.FromProto(t.from).TimeIndex()
 	if index == nil {
 		return errors.New("it has no time index")
 	}
-	ttl := schema.EffectiveTTL(t.to.Options[schema.OptionTTL], databaseTTL)
+	ttl := schema.EffectiveTTL(t.from.Options[schema.OptionTTL], databaseTTL)
 	t.discarded = ttl.Instant
 	if before, ok := ttl.ExpiredBefore(now, index.Type); ok {
 		t.expiredBefore = before
@@ -163,16 +167,22 @@ func spans(seg *backuppb.Segment) []segment.TableSpan {
 
 // shard writes the rows that one shard of the backup has of some tables.
 func (s *restoration) shard(ctx context.Context, shard *backuppb.Shard, take func(*restoredTable, query.Merge) bool) error {
-	c := &shardReader{s: s, shard: shard, expired: map[uint64]expiry{}, merging: erasOf(shard)}
-	for _, x := range shard.Expired {
-		c.expired[x.TableId] = expiry{x.Before, x.Order}
-	}
+	c := s.reader(shard)
 	for _, seg := range inOrder(shard) {
 		if err := c.segment(ctx, seg, take); err != nil {
 			return fmt.Errorf("segment %s: %w", segmentName(keyOf(s.b.ClusterId, shard, seg.Segment), seg.Sha256), err)
 		}
 	}
 	return nil
+}
+
+// reader reads a shard of the backup.
+func (s *restoration) reader(shard *backuppb.Shard) *shardReader {
+	c := &shardReader{s: s, shard: shard, expired: map[uint64]expiry{}, merging: erasOf(shard)}
+	for _, x := range shard.Expired {
+		c.expired[x.TableId] = expiry{x.Before, x.Order}
+	}
+	return c
 }
 
 // inOrder are the segments of a shard in the order in which their rows were written.

@@ -260,7 +260,7 @@ func (x PlaceTable_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlaceTable_Step.Descriptor instead.
 func (PlaceTable_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{41, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43, 0}
 }
 
 type ChangeMembersRequest_Change int32
@@ -316,7 +316,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60, 0}
 }
 
 type ProposeRequest struct {
@@ -445,6 +445,7 @@ type Command struct {
 	//	*Command_AlterTable
 	//	*Command_DropTable
 	//	*Command_TruncateTable
+	//	*Command_ReplaceTables
 	//	*Command_PutPipeline
 	//	*Command_DeletePipeline
 	//	*Command_RestorePipeline
@@ -653,6 +654,15 @@ func (x *Command) GetTruncateTable() *TruncateTable {
 	return nil
 }
 
+func (x *Command) GetReplaceTables() *ReplaceTables {
+	if x != nil {
+		if x, ok := x.Op.(*Command_ReplaceTables); ok {
+			return x.ReplaceTables
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetPutPipeline() *PutPipeline {
 	if x != nil {
 		if x, ok := x.Op.(*Command_PutPipeline); ok {
@@ -807,6 +817,10 @@ type Command_TruncateTable struct {
 	TruncateTable *TruncateTable `protobuf:"bytes,34,opt,name=truncate_table,json=truncateTable,proto3,oneof"`
 }
 
+type Command_ReplaceTables struct {
+	ReplaceTables *ReplaceTables `protobuf:"bytes,36,opt,name=replace_tables,json=replaceTables,proto3,oneof"`
+}
+
 type Command_PutPipeline struct {
 	PutPipeline *PutPipeline `protobuf:"bytes,40,opt,name=put_pipeline,json=putPipeline,proto3,oneof"`
 }
@@ -876,6 +890,8 @@ func (*Command_AlterTable) isCommand_Op() {}
 func (*Command_DropTable) isCommand_Op() {}
 
 func (*Command_TruncateTable) isCommand_Op() {}
+
+func (*Command_ReplaceTables) isCommand_Op() {}
 
 func (*Command_PutPipeline) isCommand_Op() {}
 
@@ -2143,6 +2159,149 @@ func (x *TruncateTable) GetName() string {
 	return ""
 }
 
+// ReplaceTables gives tables that a restore has filled under names of their own the names
+// that they are for, and drops the tables that have these: all in one step, or none. One
+// that was done already stays as it is. Since version 9.
+type ReplaceTables struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	BackupId string                 `protobuf:"bytes,1,opt,name=backup_id,json=backupId,proto3" json:"backup_id,omitempty"`
+	Tables   []*TableReplacement    `protobuf:"bytes,2,rep,name=tables,proto3" json:"tables,omitempty"`
+	// The tables have no rows of the backup: they forget that they come from it.
+	WithoutRows   bool `protobuf:"varint,3,opt,name=without_rows,json=withoutRows,proto3" json:"without_rows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplaceTables) Reset() {
+	*x = ReplaceTables{}
+	mi := &file_metapb_meta_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplaceTables) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplaceTables) ProtoMessage() {}
+
+func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplaceTables.ProtoReflect.Descriptor instead.
+func (*ReplaceTables) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ReplaceTables) GetBackupId() string {
+	if x != nil {
+		return x.BackupId
+	}
+	return ""
+}
+
+func (x *ReplaceTables) GetTables() []*TableReplacement {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+func (x *ReplaceTables) GetWithoutRows() bool {
+	if x != nil {
+		return x.WithoutRows
+	}
+	return false
+}
+
+type TableReplacement struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Database string                 `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
+	// The name that the restored table has, and the id that it was made with.
+	From   string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	FromId uint64 `protobuf:"varint,3,opt,name=from_id,json=fromId,proto3" json:"from_id,omitempty"`
+	// The name that it gets, and the id that the table which has it was made with; 0: there
+	// is none, or none that may be dropped.
+	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	ReplacedId    uint64 `protobuf:"varint,5,opt,name=replaced_id,json=replacedId,proto3" json:"replaced_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TableReplacement) Reset() {
+	*x = TableReplacement{}
+	mi := &file_metapb_meta_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TableReplacement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TableReplacement) ProtoMessage() {}
+
+func (x *TableReplacement) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TableReplacement.ProtoReflect.Descriptor instead.
+func (*TableReplacement) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *TableReplacement) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *TableReplacement) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *TableReplacement) GetFromId() uint64 {
+	if x != nil {
+		return x.FromId
+	}
+	return 0
+}
+
+func (x *TableReplacement) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TableReplacement) GetReplacedId() uint64 {
+	if x != nil {
+		return x.ReplacedId
+	}
+	return 0
+}
+
 // PutPipeline stores a text as the newest version of a pipeline.
 type PutPipeline struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2156,7 +2315,7 @@ type PutPipeline struct {
 
 func (x *PutPipeline) Reset() {
 	*x = PutPipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2168,7 +2327,7 @@ func (x *PutPipeline) String() string {
 func (*PutPipeline) ProtoMessage() {}
 
 func (x *PutPipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2181,7 +2340,7 @@ func (x *PutPipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPipeline.ProtoReflect.Descriptor instead.
 func (*PutPipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PutPipeline) GetName() string {
@@ -2216,7 +2375,7 @@ type DeletePipeline struct {
 
 func (x *DeletePipeline) Reset() {
 	*x = DeletePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2228,7 +2387,7 @@ func (x *DeletePipeline) String() string {
 func (*DeletePipeline) ProtoMessage() {}
 
 func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2241,7 +2400,7 @@ func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePipeline.ProtoReflect.Descriptor instead.
 func (*DeletePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DeletePipeline) GetName() string {
@@ -2270,7 +2429,7 @@ type RestorePipeline struct {
 
 func (x *RestorePipeline) Reset() {
 	*x = RestorePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2282,7 +2441,7 @@ func (x *RestorePipeline) String() string {
 func (*RestorePipeline) ProtoMessage() {}
 
 func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2295,7 +2454,7 @@ func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestorePipeline.ProtoReflect.Descriptor instead.
 func (*RestorePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RestorePipeline) GetPipeline() *PipelineVersion {
@@ -2329,7 +2488,7 @@ type PipelineVersion struct {
 
 func (x *PipelineVersion) Reset() {
 	*x = PipelineVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2341,7 +2500,7 @@ func (x *PipelineVersion) String() string {
 func (*PipelineVersion) ProtoMessage() {}
 
 func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2354,7 +2513,7 @@ func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipelineVersion.ProtoReflect.Descriptor instead.
 func (*PipelineVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PipelineVersion) GetName() string {
@@ -2397,7 +2556,7 @@ type ReadPipelinesRequest struct {
 
 func (x *ReadPipelinesRequest) Reset() {
 	*x = ReadPipelinesRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2409,7 +2568,7 @@ func (x *ReadPipelinesRequest) String() string {
 func (*ReadPipelinesRequest) ProtoMessage() {}
 
 func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2422,7 +2581,7 @@ func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesRequest.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReadPipelinesRequest) GetName() string {
@@ -2449,7 +2608,7 @@ type ReadPipelinesResponse struct {
 
 func (x *ReadPipelinesResponse) Reset() {
 	*x = ReadPipelinesResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2461,7 +2620,7 @@ func (x *ReadPipelinesResponse) String() string {
 func (*ReadPipelinesResponse) ProtoMessage() {}
 
 func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2474,7 +2633,7 @@ func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesResponse.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReadPipelinesResponse) GetPipeline() *PipelineVersion {
@@ -2514,7 +2673,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2526,7 +2685,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2539,7 +2698,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Node) GetId() string {
@@ -2654,7 +2813,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2666,7 +2825,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2679,7 +2838,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Shard) GetId() uint32 {
@@ -2763,7 +2922,7 @@ type SetNodeState struct {
 
 func (x *SetNodeState) Reset() {
 	*x = SetNodeState{}
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2775,7 +2934,7 @@ func (x *SetNodeState) String() string {
 func (*SetNodeState) ProtoMessage() {}
 
 func (x *SetNodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2788,7 +2947,7 @@ func (x *SetNodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNodeState.ProtoReflect.Descriptor instead.
 func (*SetNodeState) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SetNodeState) GetNodeId() string {
@@ -2815,7 +2974,7 @@ type RemoveNode struct {
 
 func (x *RemoveNode) Reset() {
 	*x = RemoveNode{}
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2827,7 +2986,7 @@ func (x *RemoveNode) String() string {
 func (*RemoveNode) ProtoMessage() {}
 
 func (x *RemoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2840,7 +2999,7 @@ func (x *RemoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNode.ProtoReflect.Descriptor instead.
 func (*RemoveNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RemoveNode) GetNodeId() string {
@@ -2861,7 +3020,7 @@ type SetClusterVersion struct {
 
 func (x *SetClusterVersion) Reset() {
 	*x = SetClusterVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2873,7 +3032,7 @@ func (x *SetClusterVersion) String() string {
 func (*SetClusterVersion) ProtoMessage() {}
 
 func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2886,7 +3045,7 @@ func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetClusterVersion.ProtoReflect.Descriptor instead.
 func (*SetClusterVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SetClusterVersion) GetVersion() uint32 {
@@ -2906,7 +3065,7 @@ type SetSettings struct {
 
 func (x *SetSettings) Reset() {
 	*x = SetSettings{}
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2918,7 +3077,7 @@ func (x *SetSettings) String() string {
 func (*SetSettings) ProtoMessage() {}
 
 func (x *SetSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2931,7 +3090,7 @@ func (x *SetSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
 func (*SetSettings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SetSettings) GetSettings() *Settings {
@@ -2956,7 +3115,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2968,7 +3127,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2981,7 +3140,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Settings) GetReplication() uint32 {
@@ -3019,7 +3178,7 @@ type CreateShard struct {
 
 func (x *CreateShard) Reset() {
 	*x = CreateShard{}
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3031,7 +3190,7 @@ func (x *CreateShard) String() string {
 func (*CreateShard) ProtoMessage() {}
 
 func (x *CreateShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3044,7 +3203,7 @@ func (x *CreateShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateShard.ProtoReflect.Descriptor instead.
 func (*CreateShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CreateShard) GetReplicas() []string {
@@ -3089,7 +3248,7 @@ type ChangeShard struct {
 
 func (x *ChangeShard) Reset() {
 	*x = ChangeShard{}
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3101,7 +3260,7 @@ func (x *ChangeShard) String() string {
 func (*ChangeShard) ProtoMessage() {}
 
 func (x *ChangeShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3114,7 +3273,7 @@ func (x *ChangeShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeShard.ProtoReflect.Descriptor instead.
 func (*ChangeShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ChangeShard) GetShardId() uint32 {
@@ -3267,7 +3426,7 @@ type FoundShards struct {
 
 func (x *FoundShards) Reset() {
 	*x = FoundShards{}
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3279,7 +3438,7 @@ func (x *FoundShards) String() string {
 func (*FoundShards) ProtoMessage() {}
 
 func (x *FoundShards) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3292,7 +3451,7 @@ func (x *FoundShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundShards.ProtoReflect.Descriptor instead.
 func (*FoundShards) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *FoundShards) GetNodeId() string {
@@ -3319,7 +3478,7 @@ type FoundedShard struct {
 
 func (x *FoundedShard) Reset() {
 	*x = FoundedShard{}
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3331,7 +3490,7 @@ func (x *FoundedShard) String() string {
 func (*FoundedShard) ProtoMessage() {}
 
 func (x *FoundedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3344,7 +3503,7 @@ func (x *FoundedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundedShard.ProtoReflect.Descriptor instead.
 func (*FoundedShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *FoundedShard) GetId() uint32 {
@@ -3376,7 +3535,7 @@ type RaiseCounters struct {
 
 func (x *RaiseCounters) Reset() {
 	*x = RaiseCounters{}
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3388,7 +3547,7 @@ func (x *RaiseCounters) String() string {
 func (*RaiseCounters) ProtoMessage() {}
 
 func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3401,7 +3560,7 @@ func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseCounters.ProtoReflect.Descriptor instead.
 func (*RaiseCounters) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RaiseCounters) GetRecovered() bool {
@@ -3429,7 +3588,7 @@ type MadeAnew struct {
 
 func (x *MadeAnew) Reset() {
 	*x = MadeAnew{}
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3441,7 +3600,7 @@ func (x *MadeAnew) String() string {
 func (*MadeAnew) ProtoMessage() {}
 
 func (x *MadeAnew) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3454,7 +3613,7 @@ func (x *MadeAnew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeAnew.ProtoReflect.Descriptor instead.
 func (*MadeAnew) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *MadeAnew) GetNodeIds() []string {
@@ -3476,7 +3635,7 @@ type Recovered struct {
 
 func (x *Recovered) Reset() {
 	*x = Recovered{}
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3488,7 +3647,7 @@ func (x *Recovered) String() string {
 func (*Recovered) ProtoMessage() {}
 
 func (x *Recovered) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3501,7 +3660,7 @@ func (x *Recovered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovered.ProtoReflect.Descriptor instead.
 func (*Recovered) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Recovered) GetNodeId() string {
@@ -3538,7 +3697,7 @@ type PlaceTable struct {
 
 func (x *PlaceTable) Reset() {
 	*x = PlaceTable{}
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3550,7 +3709,7 @@ func (x *PlaceTable) String() string {
 func (*PlaceTable) ProtoMessage() {}
 
 func (x *PlaceTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3563,7 +3722,7 @@ func (x *PlaceTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceTable.ProtoReflect.Descriptor instead.
 func (*PlaceTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PlaceTable) GetTableId() uint64 {
@@ -3646,7 +3805,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3658,7 +3817,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3671,7 +3830,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Operation) GetId() uint64 {
@@ -3847,7 +4006,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3859,7 +4018,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3872,7 +4031,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -3892,7 +4051,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3904,7 +4063,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3917,7 +4076,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -3935,7 +4094,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3947,7 +4106,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3960,7 +4119,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
 }
 
 type ReadIndexResponse struct {
@@ -3973,7 +4132,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3985,7 +4144,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3998,7 +4157,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -4067,7 +4226,7 @@ type ReplicaReport struct {
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4079,7 +4238,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4092,7 +4251,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -4302,7 +4461,7 @@ type AsideRows struct {
 
 func (x *AsideRows) Reset() {
 	*x = AsideRows{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4314,7 +4473,7 @@ func (x *AsideRows) String() string {
 func (*AsideRows) ProtoMessage() {}
 
 func (x *AsideRows) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4327,7 +4486,7 @@ func (x *AsideRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
 func (*AsideRows) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AsideRows) GetTableId() uint64 {
@@ -4379,7 +4538,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4391,7 +4550,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4404,7 +4563,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -4440,7 +4599,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4452,7 +4611,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4465,7 +4624,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -4513,7 +4672,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4525,7 +4684,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4538,7 +4697,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -4667,7 +4826,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4679,7 +4838,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4692,7 +4851,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -4727,7 +4886,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4739,7 +4898,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4752,7 +4911,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -4777,7 +4936,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4789,7 +4948,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4802,7 +4961,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 type NodeStatus struct {
@@ -4822,7 +4981,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4834,7 +4993,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4847,7 +5006,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -4906,7 +5065,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4918,7 +5077,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4931,7 +5090,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -5025,7 +5184,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5037,7 +5196,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5050,7 +5209,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -5091,7 +5250,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5103,7 +5262,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5116,7 +5275,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -5143,7 +5302,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5155,7 +5314,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5168,7 +5327,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -5193,7 +5352,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5205,7 +5364,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5218,7 +5377,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -5289,7 +5448,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5301,7 +5460,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5314,7 +5473,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -5412,7 +5571,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5424,7 +5583,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5437,7 +5596,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -5469,7 +5628,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5481,7 +5640,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5494,7 +5653,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
 }
 
 type ReachRequest struct {
@@ -5507,7 +5666,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5519,7 +5678,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5532,7 +5691,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -5558,7 +5717,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5570,7 +5729,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5583,7 +5742,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -5624,7 +5783,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5636,7 +5795,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5649,7 +5808,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -5667,7 +5826,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5679,7 +5838,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5692,7 +5851,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
 }
 
 type WatchRequest struct {
@@ -5703,7 +5862,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5715,7 +5874,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5728,7 +5887,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
 }
 
 // WatchResponse carries changed objects. The first one of a stream has
@@ -5761,7 +5920,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5773,7 +5932,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5786,7 +5945,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -5917,7 +6076,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\acommand\x18\x01 \x01(\v2\x16.cordwood.meta.CommandR\acommand\"V\n" +
 	"\x0fProposeResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12-\n" +
-	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\x8f\x0e\n" +
+	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\xd6\x0e\n" +
 	"\aCommand\x12$\n" +
 	"\x0etime_unix_nano\x18\x01 \x01(\x03R\ftimeUnixNano\x12\x1d\n" +
 	"\n" +
@@ -5941,7 +6100,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"alterTable\x129\n" +
 	"\n" +
 	"drop_table\x18! \x01(\v2\x18.cordwood.meta.DropTableH\x00R\tdropTable\x12E\n" +
-	"\x0etruncate_table\x18\" \x01(\v2\x1c.cordwood.meta.TruncateTableH\x00R\rtruncateTable\x12?\n" +
+	"\x0etruncate_table\x18\" \x01(\v2\x1c.cordwood.meta.TruncateTableH\x00R\rtruncateTable\x12E\n" +
+	"\x0ereplace_tables\x18$ \x01(\v2\x1c.cordwood.meta.ReplaceTablesH\x00R\rreplaceTables\x12?\n" +
 	"\fput_pipeline\x18( \x01(\v2\x1a.cordwood.meta.PutPipelineH\x00R\vputPipeline\x12H\n" +
 	"\x0fdelete_pipeline\x18) \x01(\v2\x1d.cordwood.meta.DeletePipelineH\x00R\x0edeletePipeline\x12K\n" +
 	"\x10restore_pipeline\x18* \x01(\v2\x1e.cordwood.meta.RestorePipelineH\x00R\x0frestorePipeline\x12?\n" +
@@ -6058,7 +6218,18 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\tif_exists\x18\x03 \x01(\bR\bifExists\"?\n" +
 	"\rTruncateTable\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\\\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\x88\x01\n" +
+	"\rReplaceTables\x12\x1b\n" +
+	"\tbackup_id\x18\x01 \x01(\tR\bbackupId\x127\n" +
+	"\x06tables\x18\x02 \x03(\v2\x1f.cordwood.meta.TableReplacementR\x06tables\x12!\n" +
+	"\fwithout_rows\x18\x03 \x01(\bR\vwithoutRows\"\x90\x01\n" +
+	"\x10TableReplacement\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\tR\x04from\x12\x17\n" +
+	"\afrom_id\x18\x03 \x01(\x04R\x06fromId\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12\x1f\n" +
+	"\vreplaced_id\x18\x05 \x01(\x04R\n" +
+	"replacedId\"\\\n" +
 	"\vPutPipeline\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fcontent_type\x18\x02 \x01(\tR\vcontentType\x12\x16\n" +
@@ -6428,7 +6599,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 75)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 77)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -6456,63 +6627,65 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*UnsetOptions)(nil),             // 23: cordwood.meta.UnsetOptions
 	(*DropTable)(nil),                // 24: cordwood.meta.DropTable
 	(*TruncateTable)(nil),            // 25: cordwood.meta.TruncateTable
-	(*PutPipeline)(nil),              // 26: cordwood.meta.PutPipeline
-	(*DeletePipeline)(nil),           // 27: cordwood.meta.DeletePipeline
-	(*RestorePipeline)(nil),          // 28: cordwood.meta.RestorePipeline
-	(*PipelineVersion)(nil),          // 29: cordwood.meta.PipelineVersion
-	(*ReadPipelinesRequest)(nil),     // 30: cordwood.meta.ReadPipelinesRequest
-	(*ReadPipelinesResponse)(nil),    // 31: cordwood.meta.ReadPipelinesResponse
-	(*Node)(nil),                     // 32: cordwood.meta.Node
-	(*Shard)(nil),                    // 33: cordwood.meta.Shard
-	(*SetNodeState)(nil),             // 34: cordwood.meta.SetNodeState
-	(*RemoveNode)(nil),               // 35: cordwood.meta.RemoveNode
-	(*SetClusterVersion)(nil),        // 36: cordwood.meta.SetClusterVersion
-	(*SetSettings)(nil),              // 37: cordwood.meta.SetSettings
-	(*Settings)(nil),                 // 38: cordwood.meta.Settings
-	(*CreateShard)(nil),              // 39: cordwood.meta.CreateShard
-	(*ChangeShard)(nil),              // 40: cordwood.meta.ChangeShard
-	(*FoundShards)(nil),              // 41: cordwood.meta.FoundShards
-	(*FoundedShard)(nil),             // 42: cordwood.meta.FoundedShard
-	(*RaiseCounters)(nil),            // 43: cordwood.meta.RaiseCounters
-	(*MadeAnew)(nil),                 // 44: cordwood.meta.MadeAnew
-	(*Recovered)(nil),                // 45: cordwood.meta.Recovered
-	(*PlaceTable)(nil),               // 46: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 47: cordwood.meta.Operation
-	(*PutOperation)(nil),             // 48: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 49: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 50: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 51: cordwood.meta.ReadIndexResponse
-	(*ReplicaReport)(nil),            // 52: cordwood.meta.ReplicaReport
-	(*AsideRows)(nil),                // 53: cordwood.meta.AsideRows
-	(*DamagedSegment)(nil),           // 54: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 55: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 56: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 57: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 58: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 59: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 60: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 61: cordwood.meta.StatusResponse
-	(*MemberStatus)(nil),             // 62: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 63: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 64: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 65: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 66: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 67: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 68: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 69: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 70: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 71: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 72: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 73: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 74: cordwood.meta.WatchResponse
-	nil,                              // 75: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 76: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 77: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 78: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 79: cordwood.meta.Operation.NotesEntry
-	(*schemapb.Table)(nil),           // 80: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 81: cordwood.schema.Column
-	(*schemapb.Database)(nil),        // 82: cordwood.schema.Database
+	(*ReplaceTables)(nil),            // 26: cordwood.meta.ReplaceTables
+	(*TableReplacement)(nil),         // 27: cordwood.meta.TableReplacement
+	(*PutPipeline)(nil),              // 28: cordwood.meta.PutPipeline
+	(*DeletePipeline)(nil),           // 29: cordwood.meta.DeletePipeline
+	(*RestorePipeline)(nil),          // 30: cordwood.meta.RestorePipeline
+	(*PipelineVersion)(nil),          // 31: cordwood.meta.PipelineVersion
+	(*ReadPipelinesRequest)(nil),     // 32: cordwood.meta.ReadPipelinesRequest
+	(*ReadPipelinesResponse)(nil),    // 33: cordwood.meta.ReadPipelinesResponse
+	(*Node)(nil),                     // 34: cordwood.meta.Node
+	(*Shard)(nil),                    // 35: cordwood.meta.Shard
+	(*SetNodeState)(nil),             // 36: cordwood.meta.SetNodeState
+	(*RemoveNode)(nil),               // 37: cordwood.meta.RemoveNode
+	(*SetClusterVersion)(nil),        // 38: cordwood.meta.SetClusterVersion
+	(*SetSettings)(nil),              // 39: cordwood.meta.SetSettings
+	(*Settings)(nil),                 // 40: cordwood.meta.Settings
+	(*CreateShard)(nil),              // 41: cordwood.meta.CreateShard
+	(*ChangeShard)(nil),              // 42: cordwood.meta.ChangeShard
+	(*FoundShards)(nil),              // 43: cordwood.meta.FoundShards
+	(*FoundedShard)(nil),             // 44: cordwood.meta.FoundedShard
+	(*RaiseCounters)(nil),            // 45: cordwood.meta.RaiseCounters
+	(*MadeAnew)(nil),                 // 46: cordwood.meta.MadeAnew
+	(*Recovered)(nil),                // 47: cordwood.meta.Recovered
+	(*PlaceTable)(nil),               // 48: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 49: cordwood.meta.Operation
+	(*PutOperation)(nil),             // 50: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 51: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 52: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 53: cordwood.meta.ReadIndexResponse
+	(*ReplicaReport)(nil),            // 54: cordwood.meta.ReplicaReport
+	(*AsideRows)(nil),                // 55: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 56: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 57: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 58: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 59: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 60: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 61: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 62: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 63: cordwood.meta.StatusResponse
+	(*MemberStatus)(nil),             // 64: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 65: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 66: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 67: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 68: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 69: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 70: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 71: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 72: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 73: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 74: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 75: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 76: cordwood.meta.WatchResponse
+	nil,                              // 77: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 78: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 79: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 80: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 81: cordwood.meta.Operation.NotesEntry
+	(*schemapb.Table)(nil),           // 82: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 83: cordwood.schema.Column
+	(*schemapb.Database)(nil),        // 84: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	7,  // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
@@ -6520,10 +6693,10 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	9,  // 2: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
 	10, // 3: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
 	12, // 4: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
-	34, // 5: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
-	35, // 6: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
-	36, // 7: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
-	37, // 8: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
+	36, // 5: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
+	37, // 6: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
+	38, // 7: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
+	39, // 8: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
 	13, // 9: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
 	14, // 10: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
 	15, // 11: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
@@ -6532,99 +6705,101 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	21, // 14: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
 	24, // 15: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
 	25, // 16: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
-	26, // 17: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
-	27, // 18: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
-	28, // 19: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
-	39, // 20: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
-	40, // 21: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	46, // 22: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	41, // 23: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
-	43, // 24: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
-	48, // 25: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	49, // 26: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
-	19, // 27: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	80, // 28: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	29, // 29: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	33, // 30: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	47, // 31: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
-	32, // 32: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	11, // 33: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
-	75, // 34: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	76, // 35: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
-	18, // 36: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	17, // 37: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	81, // 38: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	77, // 39: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	81, // 40: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	81, // 41: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	80, // 42: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	81, // 43: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	22, // 44: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	23, // 45: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	78, // 46: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	29, // 47: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	29, // 48: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
-	0,  // 49: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
-	11, // 50: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
-	0,  // 51: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
-	38, // 52: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	45, // 53: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
-	44, // 54: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
-	42, // 55: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
-	3,  // 56: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
-	1,  // 57: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	79, // 58: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	47, // 59: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	55, // 60: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	54, // 61: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	53, // 62: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
-	52, // 63: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	57, // 64: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	2,  // 65: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
-	32, // 66: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	56, // 67: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	38, // 68: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	62, // 69: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	60, // 70: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	33, // 71: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	47, // 72: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	4,  // 73: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	32, // 74: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	82, // 75: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	80, // 76: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	32, // 77: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	33, // 78: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	29, // 79: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	29, // 80: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	47, // 81: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	38, // 82: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	5,  // 83: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	73, // 84: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	30, // 85: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	50, // 86: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	56, // 87: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	59, // 88: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	63, // 89: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	65, // 90: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	67, // 91: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	69, // 92: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	71, // 93: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	6,  // 94: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	74, // 95: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	31, // 96: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	51, // 97: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	58, // 98: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	61, // 99: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	64, // 100: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	66, // 101: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	68, // 102: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	70, // 103: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	72, // 104: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	94, // [94:105] is the sub-list for method output_type
-	83, // [83:94] is the sub-list for method input_type
-	83, // [83:83] is the sub-list for extension type_name
-	83, // [83:83] is the sub-list for extension extendee
-	0,  // [0:83] is the sub-list for field type_name
+	26, // 17: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
+	28, // 18: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
+	29, // 19: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
+	30, // 20: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
+	41, // 21: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
+	42, // 22: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
+	48, // 23: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	43, // 24: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
+	45, // 25: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
+	50, // 26: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	51, // 27: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	19, // 28: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	82, // 29: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	31, // 30: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	35, // 31: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
+	49, // 32: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	34, // 33: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	11, // 34: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
+	77, // 35: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	78, // 36: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	18, // 37: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	17, // 38: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
+	83, // 39: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	79, // 40: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	83, // 41: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	83, // 42: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	82, // 43: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	83, // 44: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	22, // 45: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	23, // 46: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	80, // 47: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	27, // 48: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
+	31, // 49: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	31, // 50: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	0,  // 51: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
+	11, // 52: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
+	0,  // 53: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
+	40, // 54: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
+	47, // 55: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
+	46, // 56: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
+	44, // 57: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
+	3,  // 58: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
+	1,  // 59: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	81, // 60: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	49, // 61: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	57, // 62: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	56, // 63: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	55, // 64: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	54, // 65: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	59, // 66: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,  // 67: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	34, // 68: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	58, // 69: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	40, // 70: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	64, // 71: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	62, // 72: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	35, // 73: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	49, // 74: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	4,  // 75: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	34, // 76: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	84, // 77: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	82, // 78: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	34, // 79: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	35, // 80: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	31, // 81: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	31, // 82: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	49, // 83: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	40, // 84: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	5,  // 85: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	75, // 86: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	32, // 87: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	52, // 88: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	58, // 89: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	61, // 90: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	65, // 91: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	67, // 92: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	69, // 93: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	71, // 94: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	73, // 95: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	6,  // 96: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	76, // 97: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	33, // 98: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	53, // 99: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	60, // 100: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	63, // 101: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	66, // 102: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	68, // 103: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	70, // 104: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	72, // 105: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	74, // 106: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	96, // [96:107] is the sub-list for method output_type
+	85, // [85:96] is the sub-list for method input_type
+	85, // [85:85] is the sub-list for extension type_name
+	85, // [85:85] is the sub-list for extension extendee
+	0,  // [0:85] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -6648,6 +6823,7 @@ func file_metapb_meta_proto_init() {
 		(*Command_AlterTable)(nil),
 		(*Command_DropTable)(nil),
 		(*Command_TruncateTable)(nil),
+		(*Command_ReplaceTables)(nil),
 		(*Command_PutPipeline)(nil),
 		(*Command_DeletePipeline)(nil),
 		(*Command_RestorePipeline)(nil),
@@ -6667,7 +6843,7 @@ func file_metapb_meta_proto_init() {
 		(*AlterTable_RenameTo)(nil),
 		(*AlterTable_RestoreComplete)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[35].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[37].OneofWrappers = []any{
 		(*ChangeShard_AddLearner)(nil),
 		(*ChangeShard_Promote)(nil),
 		(*ChangeShard_Remove)(nil),
@@ -6682,7 +6858,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   75,
+			NumMessages:   77,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -16,11 +16,12 @@ package metapb
 //	   shard remembers; the history of a table that is handed over is kept by its length
 //	8  marks of data folders, founders that have founded, counters that are raised; ids of batches that tell the
 //	   parameters of a request with a key
+//	9  tables that a restore fills aside and that replace others when they are complete
 const (
 	// MinProtocol is the oldest version that this program understands.
 	MinProtocol = 1
 	// MaxProtocol is the newest one.
-	MaxProtocol = 8
+	MaxProtocol = 9
 	// ProtocolCluster is the version that brought clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolAnew is the version that lets shards be made anew when their rows are lost.
@@ -44,4 +45,7 @@ const (
 	// ProtocolKeyParams is the version from which on the hash of the body in the id of a batch of a request
 	// with a key covers the request's parameters as well.
 	ProtocolKeyParams = 8
+	// ProtocolReplace is the version that brought tables which a restore fills under names of
+	// their own, and the command that puts them in the place of others.
+	ProtocolReplace = 9
 )

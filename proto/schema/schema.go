@@ -273,6 +273,9 @@ type Restored struct {
 	BackupID string
 	// Complete tells that all rows of the backup are in the table.
 	Complete bool
+	// Replaces is the name under which the table is to take the place of another when the
+	// restore is complete; empty: it has its name.
+	Replaces string
 }
 
 // Index builds the lookup tables of t, after its columns were set.
@@ -357,7 +360,7 @@ func FromProto(p *schemapb.Table) *Table {
 		t.Columns[i] = ColumnFromProto(c)
 	}
 	if r := p.Restored; r != nil {
-		t.Restored = &Restored{BackupID: r.BackupId, Complete: r.Complete}
+		t.Restored = &Restored{BackupID: r.BackupId, Complete: r.Complete, Replaces: r.Replaces}
 	}
 	if h := p.Handoff; h != nil && len(h.ShardIds) > 0 {
 		t.Handoff = &Handoff{ID: h.TableId, Shards: h.ShardIds, Incarnations: h.Incarnations}
@@ -378,7 +381,7 @@ func (t *Table) ToProto() *schemapb.Table {
 		p.Columns = append(p.Columns, c.ToProto())
 	}
 	if r := t.Restored; r != nil {
-		p.Restored = &schemapb.Restored{BackupId: r.BackupID, Complete: r.Complete}
+		p.Restored = &schemapb.Restored{BackupId: r.BackupID, Complete: r.Complete, Replaces: r.Replaces}
 	}
 	if h := t.Handoff; h != nil {
 		p.Handoff = &schemapb.Handoff{TableId: h.ID, ShardIds: h.Shards, Incarnations: h.Incarnations}

@@ -692,7 +692,10 @@ type Restored struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	BackupId string                 `protobuf:"bytes,1,opt,name=backup_id,json=backupId,proto3" json:"backup_id,omitempty"`
 	// All rows of the backup are in the table.
-	Complete      bool `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
+	Complete bool `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
+	// The name under which the table is to take the place of another, or of none, when the
+	// restore is complete; empty: it has its name. Since version 9.
+	Replaces      string `protobuf:"bytes,3,opt,name=replaces,proto3" json:"replaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -739,6 +742,13 @@ func (x *Restored) GetComplete() bool {
 		return x.Complete
 	}
 	return false
+}
+
+func (x *Restored) GetReplaces() string {
+	if x != nil {
+		return x.Replaces
+	}
+	return ""
 }
 
 type Database struct {
@@ -853,10 +863,11 @@ const file_schemapb_schema_proto_rawDesc = "" +
 	"\torigin_id\x18\x11 \x01(\x04R\boriginId\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"C\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"_\n" +
 	"\bRestored\x12\x1b\n" +
 	"\tbackup_id\x18\x01 \x01(\tR\bbackupId\x12\x1a\n" +
-	"\bcomplete\x18\x02 \x01(\bR\bcomplete\"\xc8\x01\n" +
+	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x1a\n" +
+	"\breplaces\x18\x03 \x01(\tR\breplaces\"\xc8\x01\n" +
 	"\bDatabase\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12@\n" +
 	"\aoptions\x18\x02 \x03(\v2&.cordwood.schema.Database.OptionsEntryR\aoptions\x12*\n" +

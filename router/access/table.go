@@ -2,7 +2,9 @@ package access
 
 import (
 	"cmp"
+	"fmt"
 	"reflect"
+	"strings"
 
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
@@ -133,6 +135,7 @@ var commands = map[reflect.Type]Row{
 	reflect.TypeFor[*metapb.Command_AlterTable]():        {Restore, "alter table", Table, true},
 	reflect.TypeFor[*metapb.Command_DropTable]():         {Restore, "drop table", Table, true},
 	reflect.TypeFor[*metapb.Command_TruncateTable]():     {Restore, "truncate table", Table, true},
+	reflect.TypeFor[*metapb.Command_ReplaceTables]():     {Restore, "replace tables", Table, true},
 	reflect.TypeFor[*metapb.Command_RestorePipeline]():   {Restore, "store pipeline", Pipeline, true},
 	reflect.TypeFor[*metapb.Command_RegisterSession]():   {Restore, "register session", NoObject, false},
 	reflect.TypeFor[*metapb.Command_Bootstrap]():         {Nobody, "found the cluster", Cluster, true},
@@ -174,10 +177,26 @@ func OfCommand(cmd *metapb.Command) (n Need, changes bool) {
 		o.Database, o.Name = op.DropTable.GetDatabase(), op.DropTable.GetName()
 	case *metapb.Command_TruncateTable:
 		o.Database, o.Name = op.TruncateTable.GetDatabase(), op.TruncateTable.GetName()
+	case *metapb.Command_ReplaceTables:
+		o.Name = replacedNames(op.ReplaceTables.GetTables())
 	case *metapb.Command_RestorePipeline:
 		o.Name = op.RestorePipeline.GetPipeline().GetName()
 	}
 	return row.need(o), row.Changes
+}
+
+// replacedNames lists tables that are put in the place of others, the first ones by name.
+func replacedNames(tables []*metapb.TableReplacement) string {
+	const most = 10
+	var names []string
+	for _, t := range tables[:min(len(tables), most)] {
+		names = append(names, schema.FormatTableName(t.GetDatabase(), t.GetName()))
+	}
+	list := strings.Join(names, ", ")
+	if more := len(tables) - most; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
 }
 
 // operations has a row for each kind of operation, and for each request that takes the

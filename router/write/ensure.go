@@ -62,7 +62,7 @@ func (w *Writer) ensure(ctx context.Context, req *request) error {
 // empties the table, and where rows merge, those of the backup come later than what is written now.
 func (t *target) restoring() error {
 	r := t.table.Restored
-	if r == nil || r.Complete {
+	if r == nil || r.Complete && r.Replaces == "" {
 		return nil
 	}
 	return errs.New(errs.TableUnavailable, "table %s is being restored from backup %s and takes no rows until it is complete; if the restore broke off, run it again, or drop the table", t.name(), r.BackupID).

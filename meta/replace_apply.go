@@ -1,0 +1,113 @@
+package meta
+
+import (
+	"cmp"
+
+	"cordwood/meta/catalog"
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schemapb"
+)
+
+// This file is about tables that a restore fills aside and that then take the place of others.
+
+// prepareReplaceTables refuses, before the log, what no state could allow. A name that occurs
+// twice is one: the rules of applyReplaceTables are checked for all tables before one changes.
+func prepareReplaceTables(r *metapb.ReplaceTables) error {
+	if len(r.Tables) > maxDemands {
+		return errs.New(errs.InvalidArguments, "Replace %d tables at once, at most %d are allowed; restore fewer at a time, by --database or --table", len(r.Tables), maxDemands)
+	}
+	if err := checkText("backup id", r.BackupId, true); err != nil {
+		return err
+	}
+	named := map[string]bool{}
+	for _, t := range r.Tables {
+		if err := checkTable(t.Database, t.Name); err != nil {
+			return err
+		}
+		if err := checkTable(t.Database, t.From); err != nil {
+			return err
+		}
+		for _, name := range []string{t.Name, t.From} {
+			full := catalog.TableName(t.Database, name)
+			if named[full] {
+				return errs.New(errs.InvalidArguments, "Replace tables: `%s` is named twice", full)
+			}
+			named[full] = true
+		}
+	}
+	return nil
+}
+
+// originOf is the id that a table had before its rows were first handed over.
+func originOf(t *schemapb.Table) uint64 { return cmp.Or(t.OriginId, t.Id) }
+
+// replacement is a table that gets its name, and the one that has it until then, or nil.
+type replacement struct {
+	as      string
+	table   *schemapb.Table
+	dropped *schemapb.Table
+	done    bool // by an earlier proposal
+}
+
+// checkReplacement says what a replacement changes, or refuses it.
+func checkReplacement(tx *catalog.Tx, cmd *metapb.ReplaceTables, r *metapb.TableReplacement) (*replacement, error) {
+	had, err := tx.Table(r.Database, r.Name)
+	if err != nil {
+		return nil, err
+	}
+	t, err := tx.Table(r.Database, r.From)
+	if err != nil {
+		return nil, err
+	}
+	full, from := catalog.TableName(r.Database, r.Name), catalog.TableName(r.Database, r.From)
+	switch {
+	case had != nil && originOf(had) == r.FromId:
+		return &replacement{as: r.Name, table: had, done: true}, nil
+	case t == nil:
+		return nil, errs.New(errs.TableNotFound, "Table `%s` not found: `%s` stays as it is", from, full)
+	case originOf(t) != r.FromId || t.Restored.GetBackupId() != cmd.BackupId || t.Restored.Replaces != r.Name || !t.Restored.Complete && !cmd.WithoutRows:
+		return nil, errs.New(errs.InvalidArguments, "Table `%s` is not a complete copy of `%s` from backup %s: `%s` stays as it is", from, full, cmd.BackupId, full)
+	case had != nil && originOf(had) != r.ReplacedId:
+		return nil, errs.New(errs.TableAlreadyExists, "Table `%s` was made or emptied while the backup was restored: it stays as it is", full)
+	}
+	return &replacement{as: r.Name, table: t, dropped: had}, nil
+}
+
+// applyReplaceTables drops the tables whose names the restored ones get and renames these, all
+// of them or none.
+func applyReplaceTables(tx *catalog.Tx, cmd *metapb.ReplaceTables, now int64, c *change) (*metapb.Result, error) {
+	var all []*replacement
+	for _, t := range cmd.Tables {
+		r, err := checkReplacement(tx, cmd, t)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	result := &metapb.Result{}
+	for _, r := range all {
+		result.Tables = append(result.Tables, r.table)
+		if r.done {
+			continue
+		}
+		if r.dropped != nil {
+			if err := dropTable(tx, r.dropped, now, c); err != nil {
+				return nil, err
+			}
+		}
+		from := r.table.Name
+		r.table.Name = r.as
+		r.table.Version++
+		r.table.Restored.Replaces = ""
+		if cmd.WithoutRows {
+			r.table.Restored = nil
+		}
+		if err := tx.RenameTable(r.table, from); err != nil {
+			return nil, err
+		}
+		c.Tables = append(c.Tables, r.table)
+	}
+	result.DroppedTables = c.DroppedTables
+	return result, nil
+}

@@ -1,0 +1,113 @@
+package backup
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+)
+
+// This file is about restores that replace tables. Each table is made and filled aside, under
+// a name of its own. When all of them are complete they get their names, and the tables that
+// had these are dropped, in one step of the metadata. Whatever happens before leaves the
+// cluster's tables as they are.
+
+// maxReplaced is how many tables are replaced in one step.
+const maxReplaced = 5000
+
+// asideName is the name under which a table of a backup is filled until it replaces another. It
+// is the same in every run, and no two tables of a backup have the same.
+func asideName(backupID string, t *schemapb.Table) string {
+	name := fmt.Sprintf("_restore_%s_%d_%s", backupID[max(0, len(backupID)-6):], t.Id, t.Name)
+	return name[:min(len(name), schema.MaxNameBytes)]
+}
+
+// originOf is the id that a table had before its rows were first handed over to other shards.
+func originOf(t *schemapb.Table) uint64 { return cmp.Or(t.OriginId, t.Id) }
+
+// asidesOf are the tables of a cluster that restores have made to replace others, by the names
+// of these.
+func asidesOf(tables []*schemapb.Table) map[string][]*schemapb.Table {
+	out := map[string][]*schemapb.Table{}
+	for _, t := range tables {
+		if replaces := t.Restored.GetReplaces(); replaces != "" {
+			name := schema.FormatTableName(t.Database, replaces)
+			out[name] = append(out[name], t)
+		}
+	}
+	return out
+}
+
+// planAside plans to fill a table aside, to go on with what an earlier run has filled, or, if it is
+// complete, only to put it in its place. old is the table that it replaces, or nil; asides are
+// what restores have left.
+func (s *restoration) planAside(rt *restoredTable, old *schemapb.Table, asides []*schemapb.Table) {
+	rt.as = asideName(s.b.Id, rt.from)
+	if old != nil {
+		rt.replaced = originOf(old)
+	}
+	for _, t := range asides {
+		switch {
+		case t.Restored.BackupId != s.b.Id || t.Name != rt.as || s.cfg.MetadataOnly:
+			s.leftovers = append(s.leftovers, t)
+		case t.Restored.Complete:
+			rt.to = schema.FromProto(t)
+		default:
+			rt.had = t
+		}
+	}
+	if rt.to != nil {
+		s.out.Complete = append(s.out.Complete, rt.name())
+	} else {
+		s.tables = append(s.tables, rt)
+		s.byID[rt.from.Id] = rt
+	}
+	s.asides = append(s.asides, rt)
+}
+
+// dropLeftovers drops what restores that did not end have left of the tables that this one makes.
+func (s *restoration) dropLeftovers(ctx context.Context) error {
+	err := s.each(ctx, s.leftovers, func(ctx context.Context, t *schemapb.Table) error {
+		_, err := s.propose(ctx, s.cfg.Now().UnixNano(), &metapb.Command{Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: t.Database, Name: t.Name, IfExists: true}}})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("drop what an earlier restore has left: %w", err)
+	}
+	for _, t := range s.leftovers {
+		s.out.Removed = append(s.out.Removed, schema.FormatTableName(t.Database, t.Name))
+	}
+	slices.Sort(s.out.Removed)
+	return nil
+}
+
+// replace puts the tables that were filled aside in their places.
+func (s *restoration) replace(ctx context.Context) error {
+	for tables := range slices.Chunk(s.asides, maxReplaced) {
+		cmd := &metapb.ReplaceTables{BackupId: s.b.Id, WithoutRows: s.cfg.MetadataOnly}
+		for _, rt := range tables {
+			cmd.Tables = append(cmd.Tables, &metapb.TableReplacement{
+				Database: rt.from.Database, From: rt.as, FromId: rt.to.Origin(), Name: rt.from.Name, ReplacedId: rt.replaced,
+			})
+		}
+		_, err := s.propose(ctx, s.cfg.Now().UnixNano(), &metapb.Command{Op: &metapb.Command_ReplaceTables{ReplaceTables: cmd}})
+		if err != nil {
+			return fmt.Errorf("put the restored tables in their places: %w", err)
+		}
+		s.out.Replaced += len(tables)
+	}
+	return nil
+}
+
+// checkReplace refuses a restore that replaces tables in a cluster whose nodes do not all know how.
+func (s *restoration) checkReplace() error {
+	if v := s.cfg.Target.meta.ClusterVersion(); s.cfg.Existing == Replace && v < metapb.ProtocolReplace {
+		return errs.New(errs.Unsupported, "--replace needs a cluster that uses protocol version %d, and this one uses %d: it is raised once all nodes run programs that understand it; upgrade them, or drop the tables yourself and restore with --into-existing", metapb.ProtocolReplace, v)
+	}
+	return nil
+}
