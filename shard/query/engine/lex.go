@@ -64,13 +64,11 @@ func lineComment(sql string) int {
 	return -1
 }
 
-// quoteAt returns sql with the bare word at in double quotes, and the positions in the
-// result of the quotes it put in. At is a usual name for a column of times; the engine
-// reserves it for a clause that no table here has. AT TIME ZONE stays.
-func quoteAt(sql string) (string, []int) {
-	var b strings.Builder
-	var quotes []int
-	done := 0
+// quoteAt returns sql with the bare word at in double quotes, and what it put in. At is a
+// usual name for a column of times; the engine reserves it for a clause that no table here
+// has. AT TIME ZONE stays.
+func quoteAt(sql string) (string, []edit) {
+	var edits []edit
 	for i := 0; i < len(sql); {
 		if end := skipQuoted(sql, i); end > i {
 			i = end
@@ -82,18 +80,11 @@ func quoteAt(sql string) (string, []int) {
 			continue
 		}
 		if next, _ := word(sql, skipSpace(sql, end)); w == "at" && next != "time" {
-			b.WriteString(sql[done:i])
-			quotes = append(quotes, b.Len(), b.Len()+1+len(w))
-			b.WriteString(`"` + sql[i:end] + `"`)
-			done = end
+			edits = append(edits, edit{from: i, to: i, text: `"`}, edit{from: end, to: end, text: `"`})
 		}
 		i = end
 	}
-	if quotes == nil {
-		return sql, nil
-	}
-	b.WriteString(sql[done:])
-	return b.String(), quotes
+	return applyEdits(sql, edits), edits
 }
 
 // skipQuoted returns the position after the quoted text or comment that begins at i,
@@ -103,7 +94,7 @@ func skipQuoted(sql string, i int) int {
 	switch {
 	case rest == "":
 		return i
-	case rest[0] == '\'' || rest[0] == '"':
+	case rest[0] == '\'' || rest[0] == '"' || rest[0] == '`':
 		escapes := rest[0] == '\'' && i > 0 && sql[i-1]|0x20 == 'e' && (i == 1 || !isNameByte(sql[i-2]))
 		for k := 1; k < len(rest); k++ {
 			switch {

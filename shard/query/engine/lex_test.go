@@ -25,6 +25,7 @@ func TestNormalize(t *testing.T) {
 		`"--" "a""--" --`:                `"--" "a""--"   `,
 		"$$--$$ $a$--$$--$a$--":          "$$--$$ $a$--$$--$a$  ",
 		"$1 --":                          "$1   ",
+		"`--` `a``--` '`' --":            "`--` `a``--` '`'   ",
 		"a$$ --":                         "a$$   ",
 		"'\u00a0'\u00a0\u2003\"\u3000\"": "'\u00a0'     \"\u3000\"",
 		"a\ufeffb":                       "a   b",
@@ -70,17 +71,14 @@ func TestQuoteAt(t *testing.T) {
 		`SELECT ts AT TIME ZONE 'UTC', ts at  time zone 'UTC'`: `SELECT ts AT TIME ZONE 'UTC', ts at  time zone 'UTC'`,
 		`SELECT 1`: `SELECT 1`,
 	} {
-		got, quotes := quoteAt(sql)
+		got, edits := quoteAt(sql)
 		if got != want {
 			t.Errorf("%s: got %s, want %s", sql, got, want)
 		}
-		for _, q := range quotes {
-			if got[q] != '"' {
-				t.Errorf("%s: no quote at %d", got, q)
+		for k := range got {
+			if at := positionBefore(edits, k); got[k] != '"' && got[k] != sql[at] {
+				t.Errorf("%s: position %d comes of %d of %s", got, k, at, sql)
 			}
-		}
-		if len(got)-len(quotes) != len(sql) {
-			t.Errorf("%s: %d quotes for %d more bytes", got, len(quotes), len(got)-len(sql))
 		}
 	}
 }

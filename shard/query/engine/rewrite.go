@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"sort"
 	"strings"
 
 	"cordwood/proto/errs"
@@ -16,12 +15,6 @@ type rewritten struct {
 	prefix int // bytes in front of the client's text
 	st     *statement
 	edits  []edit
-}
-
-// edit replaces the bytes [from, to) of the client's text.
-type edit struct {
-	from, to int
-	text     string
 }
 
 // rewrite replaces every reference to a table by a query of its rows; sources has one
@@ -51,22 +44,16 @@ func (st *statement) rewrite(sources []string, shadowed map[string]string, more 
 
 // apply puts r.sql together.
 func (r *rewritten) apply() error {
-	st := r.st
-	sort.Slice(r.edits, func(i, k int) bool { return r.edits[i].from < r.edits[k].from })
-	var b strings.Builder
-	b.WriteString(st.explain)
-	r.prefix = b.Len()
+	text := applyEdits(r.st.sql, r.edits)
 	done := 0
 	for _, e := range r.edits {
 		if e.from < done {
-			return errs.New(errs.Unexpected, "query: two names at position %d of the statement", st.clientPosition(e.from))
+			return errs.New(errs.Unexpected, "query: two names at position %d of the statement", r.st.clientPosition(e.from))
 		}
-		b.WriteString(st.sql[done:e.from])
-		b.WriteString(e.text)
 		done = e.to
 	}
-	b.WriteString(st.sql[done:])
-	r.sql = b.String()
+	r.prefix = len(r.st.explain)
+	r.sql = r.st.explain + text
 	return nil
 }
 
@@ -151,15 +138,5 @@ func (r *rewritten) clientPosition(at int) (int, bool) {
 	if at < 0 {
 		return 0, false
 	}
-	shift := 0
-	for _, e := range r.edits {
-		if at < e.from+shift {
-			break
-		}
-		if at < e.from+shift+len(e.text) {
-			return r.st.clientPosition(e.from), true
-		}
-		shift += len(e.text) - (e.to - e.from)
-	}
-	return r.st.clientPosition(at - shift), true
+	return r.st.clientPosition(positionBefore(r.edits, at)), true
 }

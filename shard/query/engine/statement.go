@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -26,8 +26,8 @@ type statement struct {
 	// sql is the SELECT; offset is where it began in the text of the client.
 	sql    string
 	offset int
-	// quotes are the positions in sql of quotes that the client did not write; see quoteAt.
-	quotes []int
+	// amended are the changes, one after the other, by which sql came of the text of the client.
+	amended [][]edit
 	// comment is where the first comment of the form -- begins in the text of the client, or -1.
 	comment int
 	// limited tells that the outermost SELECT has a LIMIT or OFFSET.
@@ -130,7 +130,9 @@ func (in *instance) parse(sql, database string) (*statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := &statement{explain: prefix, sql: sql[at:], offset: at, comment: comment}
+	st := &statement{explain: prefix, offset: at, comment: comment}
+	text, edits := amend(sql[at:])
+	st.sql, st.amended = text, [][]edit{edits}
 	tree, err := in.tree(st.sql)
 	if err != nil {
 		return nil, err
@@ -158,8 +160,8 @@ func (in *instance) parse(sql, database string) (*statement, error) {
 // quotedTree is called with the tree of a statement with a mistake. If that is only
 // the name at, it quotes it in st and returns the right tree; else the error.
 func (in *instance) quotedTree(st *statement, wrong *syntaxTree) (*syntaxTree, error) {
-	sql, quotes := quoteAt(st.sql)
-	if len(quotes) == 0 {
+	sql, edits := quoteAt(st.sql)
+	if len(edits) == 0 {
 		return nil, wrong.clientError(st)
 	}
 	tree, err := in.tree(sql)
@@ -169,13 +171,16 @@ func (in *instance) quotedTree(st *statement, wrong *syntaxTree) (*syntaxTree, e
 	if tree.Error {
 		return nil, wrong.clientError(st)
 	}
-	st.sql, st.quotes = sql, quotes
+	st.sql, st.amended = sql, append(st.amended, edits)
 	return tree, nil
 }
 
 // clientPosition returns where a position of st.sql is in the text of the client.
 func (st *statement) clientPosition(at int) int {
-	return at - sort.SearchInts(st.quotes, at) + st.offset
+	for _, edits := range slices.Backward(st.amended) {
+		at = positionBefore(edits, at)
+	}
+	return at + st.offset
 }
 
 // syntaxTree is what json_serialize_sql returns.

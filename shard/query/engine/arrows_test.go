@@ -1,0 +1,264 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestAmend(t *testing.T) {
+	for sql, want := range map[string]string{
+		"SELECT 1 - 2": "SELECT 1 - 2",
+		"SELECT data->>'a'='x' AND data->'b'->>'c'='y'":      "SELECT (data->>'a')='x' AND (data->'b'->>'c')='y'",
+		"WHERE NOT data ->> 'a' = 'x'":                       "WHERE NOT (data ->> 'a') = 'x'",
+		"data->>'a' IN ('b', d->>'c')":                       "(data->>'a') IN ('b', (d->>'c'))",
+		"a BETWEEN b->'c' AND d->'e'":                        "a BETWEEN (b->'c') AND (d->'e')",
+		"data->'a' IS NULL OR x LIKE y->>'z' || '%'":         "(data->'a') IS NULL OR x LIKE (y->>'z') || '%'",
+		"'x' || data->>'a' || 'y'":                           "'x' || (data->>'a') || 'y'",
+		"t.data::JSON->'a'::VARCHAR = 1":                     "(t.data::JSON->'a'::VARCHAR) = 1",
+		"x::DOUBLE PRECISION, y::DECIMAL(3, 1)[]->1 b":       "x::DOUBLE PRECISION, (y::DECIMAL(3, 1)[]->1) b",
+		"x::TIMESTAMP WITH TIME ZONE->'a'=1":                 "(x::TIMESTAMP WITH TIME ZONE->'a')=1",
+		"SELECT JSON '{\"a\":1}'->'a' AS x":                  "SELECT (JSON '{\"a\":1}'->'a') AS x",
+		"SELECT DISTINCT data->'a' at FROM t":                "SELECT DISTINCT (data->'a') at FROM t",
+		"a->-1->>-2":                                         "(a-> -1->> -2)",
+		"a -> - 1 + 2":                                       "(a -> - 1) + 2",
+		"(a)->(b)":                                           "((a)->(b))",
+		"f(x)[1].y->'z' > 1":                                 "(f(x)[1].y->'z') > 1",
+		"[a->'b' for a in c]":                                "[(a->'b') for a in c]",
+		"{'k': a->'b', 'l': MAP {'m':1}->'m'}":               "{'k': (a->'b'), 'l': (MAP {'m':1}->'m')}",
+		"CASE WHEN a->'b'='c' THEN d->'e' ELSE f END->'g'=1": "(CASE WHEN (a->'b')='c' THEN (d->'e') ELSE f END->'g')=1",
+		"count(*) FILTER (WHERE a->>'b'='c') > 1":            "count(*) FILTER (WHERE (a->>'b')='c') > 1",
+		"sum(x) OVER (PARTITION BY a->>'b')->'c'":            "(sum(x) OVER (PARTITION BY (a->>'b'))->'c')",
+		"ORDER BY data->>'a' DESC":                           "ORDER BY (data->>'a') DESC",
+		"ON a.d->>'x'=b.d->>'x'":                             "ON (a.d->>'x')=(b.d->>'x')",
+		"a <-> b, a->b, a<->b->c":                            "a <-> b, (a->b), a<->(b->c)",
+		"'a->b' \"a->b\" $$a->b$$":                           "'a->b' \"a->b\" $$a->b$$",
+		"filter->>'a'='b' AND at->>'a'='b'":                  "(filter->>'a')='b' AND (at->>'a')='b'",
+		"values->>'a'='b'":                                   "(values->>'a')='b'",
+		"extra->>'ts' AT TIME ZONE 'UTC'":                    "(extra->>'ts') AT TIME ZONE 'UTC'",
+		"a-> = b->'c'":                                       "a-> = (b->'c')",
+		"list_transform(l, x -> x + 1)":                      "list_transform(l, x -> x + 1)",
+		"list_transform(l->'a', x -> x->'b' = 1)":            "list_transform((l->'a'), x -> (x->'b') = 1)",
+		"list_transform(l, (x, i) -> x->i = 1)":              "list_transform(l, (x, i) -> (x->i) = 1)",
+		"list_filter(l, (x -> x->'b' = 1))":                  "list_filter(l, (x -> (x->'b') = 1))",
+		"list_reduce(l, (a, b) -> a + b, c->'d' + 1)":        "list_reduce(l, (a, b) -> a + b, (c->'d') + 1)",
+		"l.list_filter(x -> x > 1)":                          "l.list_filter(x -> x > 1)",
+		"list_filter(l, lambda x: x->>'a' = 'b')":            "list_filter(l, lambda x: (x->>'a') = 'b')",
+		"SELECT COLUMNS(c -> c->'b' = 'ts')":                 "SELECT COLUMNS(c -> (c->'b') = 'ts')",
+		"lower(x -> y = z)":                                  "lower((x -> y) = z)",
+		"SELECT `a`, `b\"c`, `d``e`, '`', \"`\" FROM `t`":    "SELECT \"a\", \"b\"\"c\", \"d`e\", '`', \"`\" FROM \"t\"",
+		"`a`->>'b'='c'":                                      "(\"a\"->>'b')='c'",
+		"`a":                                                 "`a",
+	} {
+		got, edits := amend(sql)
+		if got != want {
+			t.Errorf("%s:\n got %s\nwant %s", sql, got, want)
+		}
+		// Each name is where it was.
+		for _, name := range regexp.MustCompile(`[a-z]{3,}`).FindAllString(got, -1) {
+			if at := positionBefore(edits, strings.Index(got, name)); at != strings.Index(sql, name) && !strings.Contains(sql, "`") {
+				t.Errorf("%s: %s comes of position %d", got, name, at)
+			}
+		}
+	}
+}
+
+// The list of functions that take a lambda function is the engine's.
+func TestLambdaFunctions(t *testing.T) {
+	s := openSession(t, openEngine(t, t.TempDir()))
+	got, err := s.queryText("SELECT string_agg(DISTINCT function_name, ' ') FROM duckdb_functions() WHERE list_contains(parameter_types, ?)", "LAMBDA")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := strings.Fields(got)
+	for _, name := range names {
+		if !lambdaFunctions[name] {
+			t.Errorf("%s takes a lambda function", name)
+		}
+	}
+	if len(names) != len(lambdaFunctions) {
+		t.Errorf("%d functions take a lambda function, the list has %d", len(names), len(lambdaFunctions))
+	}
+}
+
+var locations = regexp.MustCompile(`"query_location":\d+,?`)
+
+// meaning is the syntax tree of a SELECT of the expression, without positions.
+func meaning(t *testing.T, in *instance, sql string) string {
+	t.Helper()
+	s, err := in.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	text, err := s.queryText("SELECT json_serialize_sql(?::VARCHAR, skip_null := true, skip_empty := true, skip_default := true)::VARCHAR", sql)
+	if err != nil || strings.Contains(text, `"error":true`) {
+		t.Fatalf("%s: %v, %s", sql, err, text)
+	}
+	return locations.ReplaceAllString(text, "")
+}
+
+// randomExpr makes expressions in two forms: with parentheses around all that consists of parts, and
+// with those that PostgreSQL's rules of precedence need.
+type randomExpr struct{ *rand.Rand }
+
+// Levels of precedence: an operand of an operator is of its level or a higher one.
+const (
+	levelOr = iota
+	levelAnd
+	levelNot
+	levelIs
+	levelCompare
+	levelLike
+	levelConcat
+	levelPlus
+	levelTimes
+	levelArrow
+	levelCast
+	levelValue
+)
+
+func (r randomExpr) make(depth, need int) (full, short string) {
+	full, short, level := r.expr(depth)
+	if level < need {
+		short = "(" + short + ")"
+	}
+	return "(" + full + ")", short
+}
+
+func (r randomExpr) expr(depth int) (full, short string, level int) {
+	values := []string{"a", "t.b", "`c d`", "\"e\"", "'f'", "1", "2.5", "NULL", "TRUE", "JSON '{}'", "now()", "at", "filter"}
+	if depth == 0 {
+		v := values[r.IntN(len(values))]
+		return v, v, levelValue
+	}
+	binary := func(op string, level, left, right int) (string, string, int) {
+		lf, ls := r.make(depth-1, left)
+		rf, rs := r.make(depth-1, right)
+		if r.IntN(2) == 0 {
+			op = " " + op + " "
+		}
+		if op[0] >= 'A' && op[0] <= 'Z' || strings.HasPrefix(rs, "-") {
+			op = " " + op + " "
+		}
+		return lf + op + rf, ls + op + rs, level
+	}
+	switch r.IntN(21) {
+	case 0:
+		return binary("OR", levelOr, levelOr, levelAnd)
+	case 1:
+		return binary("AND", levelAnd, levelAnd, levelNot)
+	case 2:
+		f, s := r.make(depth-1, levelNot)
+		return "NOT " + f, "NOT " + s, levelNot
+	case 3:
+		f, s := r.make(depth-1, levelCompare)
+		return f + " IS NULL", s + " IS NULL", levelIs
+	case 4, 5:
+		op := []string{"=", "<", ">=", "<>", "!="}[r.IntN(5)]
+		return binary(op, levelCompare, levelLike, levelLike)
+	case 6:
+		return binary([]string{"LIKE", "NOT LIKE", "ILIKE"}[r.IntN(3)], levelLike, levelConcat, levelConcat)
+	case 7:
+		af, as := r.make(depth-1, levelConcat)
+		bf, bs := r.make(depth-1, levelConcat)
+		cf, cs := r.make(depth-1, levelConcat)
+		return af + " BETWEEN " + bf + " AND " + cf, as + " BETWEEN " + bs + " AND " + cs, levelLike
+	case 8:
+		af, as := r.make(depth-1, levelConcat)
+		bf, bs := r.make(depth-1, levelOr)
+		return af + " IN ('x', " + bf + ")", as + " IN ('x', " + bs + ")", levelLike
+	case 9:
+		return binary("||", levelConcat, levelConcat, levelPlus)
+	case 10:
+		return binary("+", levelPlus, levelPlus, levelTimes)
+	case 11:
+		return binary("*", levelTimes, levelTimes, levelArrow)
+	case 12, 13, 14, 15:
+		return binary([]string{"->", "->>"}[r.IntN(2)], levelArrow, levelArrow, levelCast)
+	case 16:
+		f, s := r.make(depth-1, levelCast)
+		ty := []string{"VARCHAR", "DECIMAL(9, 2)", "INT[]", "DOUBLE PRECISION", "TIMESTAMP WITH TIME ZONE"}[r.IntN(5)]
+		return f + "::" + ty, s + "::" + ty, levelCast
+	case 17:
+		af, as := r.make(depth-1, levelOr)
+		bf, bs := r.make(depth-1, levelOr)
+		cf, cs := r.make(depth-1, levelOr)
+		form := []string{"f(%s, %s, %s)", "CASE WHEN %s THEN %s ELSE %s END", "[%s, %s, %s]", "{'k': %s, 'l': %s, 'm': %s}",
+			"CAST(%s AS JSON)[%s:%s]", "list(%s ORDER BY %s) FILTER (WHERE %s)", "(SELECT %s, %s FROM u WHERE %s)"}[r.IntN(7)]
+		return fmt.Sprintf(form, af, bf, cf), fmt.Sprintf(form, as, bs, cs), levelValue
+	case 18:
+		f, s := r.make(depth-1, levelOr)
+		form := []string{"list_transform(l, x -> %s)", "list_filter(l, (x, y) -> %s)", "l.apply(x -> %s)", "list_filter(l, lambda x: %s)", "list_reduce(l, (x -> %s))"}[r.IntN(5)]
+		return fmt.Sprintf(form, f), fmt.Sprintf(form, s), levelValue
+	case 19:
+		f, s := r.make(depth-1, levelOr)
+		return f + "[1]", "(" + s + ")[1]", levelCast
+	}
+	return r.expr(0)
+}
+
+// What is written without parentheses means the same as with them.
+func TestArrowsBindAsInPostgreSQL(t *testing.T) {
+	seed := rand.Uint64()
+	r := randomExpr{rand.New(rand.NewPCG(seed, 0))}
+	e := openEngine(t, t.TempDir())
+	in, err := e.acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.release(in, false)
+	arrows := 0
+	for range 600 {
+		full, short := r.make(1+r.IntN(5), 0)
+		if len(full) > 2000 {
+			continue
+		}
+		full, short = "SELECT "+full+" FROM t WHERE "+full, "SELECT "+short+" FROM t WHERE "+short
+		quoted := strings.NewReplacer("`c d`", `"c d"`).Replace(full)
+		if quoted, _ = quoteAt(quoted); strings.Contains(short, "->") {
+			arrows++
+		}
+		amended, _ := amend(short)
+		if amended, _ = quoteAt(amended); meaning(t, in, amended) != meaning(t, in, quoted) {
+			t.Fatalf("seed %d: not the same:\n%s\n%s\n%s", seed, short, amended, full)
+		}
+	}
+	if arrows < 120 {
+		t.Errorf("seed %d: %d expressions with arrows", seed, arrows)
+	}
+}
+
+// FuzzAmend looks for texts of which amending loses something, or takes long.
+func FuzzAmend(f *testing.F) {
+	for _, seed := range []string{
+		"a->'b'='c'", "CASE WHEN a->b END->c", "list_transform(l, (x, y) -> x->y)", "`a``b\"`->>`c", "a::b(c)[d]->-1", ")->(", "END->'a'", "x->>", "$1->$$a$$",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, sql string) {
+		sql = normalize(sql)
+		got, edits := amend(sql)
+		for i, e := range edits {
+			if e.from > e.to || e.to > len(sql) || i > 0 && e.from < edits[i-1].to {
+				t.Fatalf("%q: edits %v", sql, edits)
+			}
+		}
+		if !strings.Contains(sql, "`") {
+			strip := strings.NewReplacer("(", "", ")", "", " ", "")
+			if strip.Replace(got) != strip.Replace(sql) {
+				t.Fatalf("%q became %q", sql, got)
+			}
+			if strings.Count(got, "(")-strings.Count(sql, "(") != strings.Count(got, ")")-strings.Count(sql, ")") {
+				t.Fatalf("%q became %q", sql, got)
+			}
+		}
+		for at := range got {
+			if before := positionBefore(edits, at); before < 0 || before > len(sql) {
+				t.Fatalf("%q: position %d of %q comes of %d", sql, at, got, before)
+			}
+		}
+	})
+}
