@@ -133,11 +133,7 @@ func (p *planner) readerOf(expr, constant any) reader {
 	return func(times span) bool { return !times.meets(border) }
 }
 
-func (p *planner) isTimeIndex(v any) bool {
-	n, _ := v.(node)
-	c := p.column(n)
-	return c != nil && c.Semantic == schema.Timestamp
-}
+func (p *planner) isTimeIndex(v any) bool { return p.timeIndex(v) != nil }
 
 // sameUnit is about date_trunc.
 func sameUnit(v any) reader {

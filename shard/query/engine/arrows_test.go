@@ -186,8 +186,10 @@ func (r randomExpr) expr(depth int) (full, short string, level int) {
 		af, as := r.make(depth-1, levelOr)
 		bf, bs := r.make(depth-1, levelOr)
 		cf, cs := r.make(depth-1, levelOr)
-		form := []string{"f(%s, %s, %s)", "CASE WHEN %s THEN %s ELSE %s END", "[%s, %s, %s]", "{'k': %s, 'l': %s, 'm': %s}",
-			"CAST(%s AS JSON)[%s:%s]", "list(%s ORDER BY %s) FILTER (WHERE %s)", "(SELECT %s, %s FROM u WHERE %s)"}[r.IntN(7)]
+		form := []string{
+			"f(%s, %s, %s)", "CASE WHEN %s THEN %s ELSE %s END", "[%s, %s, %s]", "{'k': %s, 'l': %s, 'm': %s}",
+			"CAST(%s AS JSON)[%s:%s]", "list(%s ORDER BY %s) FILTER (WHERE %s)", "(SELECT %s, %s FROM u WHERE %s)",
+		}[r.IntN(7)]
 		return fmt.Sprintf(form, af, bf, cf), fmt.Sprintf(form, as, bs, cs), levelValue
 	case 18:
 		f, s := r.make(depth-1, levelOr)

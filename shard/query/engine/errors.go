@@ -152,12 +152,14 @@ func planCode(e *duckError) errs.Code {
 	return errs.PlanQuery
 }
 
+const numberTypes = `(TINYINT|SMALLINT|INTEGER|BIGINT|INTEGER_LITERAL|HUGEINT|UBIGINT|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\))`
+
 // What the engine says of comparisons that a reader of a log tries, without a word of what
 // to do instead.
 var (
-	numberAsTime = regexp.MustCompile(`^Unimplemented type for cast \((TINYINT|SMALLINT|INTEGER|BIGINT|INTEGER_LITERAL) -> TIMESTAMP|` +
-		`^Cannot (compare|mix) values of type TIMESTAMP\w* and (type )?(TINYINT|SMALLINT|INTEGER|BIGINT)|` +
-		`^Cannot (compare|mix) values of type (TINYINT|SMALLINT|INTEGER|BIGINT)\w* and (type )?TIMESTAMP`)
+	numberAsTime = regexp.MustCompile(`^Unimplemented type for cast \(` + numberTypes + ` -> TIMESTAMP|` +
+		`^Cannot (compare|mix) values of type TIMESTAMP\w* and (type )?` + numberTypes + `|` +
+		`^Cannot (compare|mix) values of type ` + numberTypes + ` and (type )?TIMESTAMP`)
 	outsideNanos = regexp.MustCompile(`^Could not convert Timestamp\(\w+\) to Timestamp\(NS\)|^a time lies outside what nanoseconds hold|^Type INT32 with value .* can't be cast to the destination type INT64`)
 	textAsNumber = regexp.MustCompile(`^Could not convert string '.*' to INT64$`)
 	jsonOf       = regexp.MustCompile(`^No function matches .*'cordwood_depth\([A-Z_]+, (.*)\)'`)

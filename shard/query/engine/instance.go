@@ -13,6 +13,7 @@ import (
 #include "match.h"
 #include "cast.h"
 #include "depth.h"
+#include "epoch.h"
 #include "like.h"
 */
 import "C"
@@ -151,6 +152,9 @@ func (in *instance) setUp(cfg Config) error {
 			}
 			if C.cw_cast_register(C.duckdb_handle(s.conn.Ptr)) != 0 {
 				return fmt.Errorf("register the casts that round once")
+			}
+			if C.cw_epoch_register(C.duckdb_handle(s.conn.Ptr)) != 0 {
+				return fmt.Errorf("register the times of integers")
 			}
 			if C.cw_depth_register(C.duckdb_handle(s.conn.Ptr)) != 0 {
 				return fmt.Errorf("register the bound on the depth of JSON")

@@ -203,6 +203,10 @@ func (p *planner) compared(expr, constant any) (at span, back, forth int64, ok b
 	case unit != 0:
 		at, ok = number(constant, unit)
 	default:
+		if c := p.timeIndex(expr); c != nil && isLiteralInteger(constant) {
+			at, ok = number(constant, nanoseconds(1, c.Type)) // in the unit of the column; see epoch.go
+			return at, back, forth, ok
+		}
 		at, ok = p.moment(constant)
 		if ok && castsToDate(expr) && !isDay(constant) {
 			// The engine makes a date of a text, too, and drops its time and zone.
@@ -210,6 +214,20 @@ func (p *planner) compared(expr, constant any) (at span, back, forth int64, ok b
 		}
 	}
 	return at, back, forth, ok
+}
+
+// timeIndex returns the time index if v is its name.
+func (p *planner) timeIndex(v any) *schema.Column {
+	n, _ := v.(node)
+	if c := p.column(n); c != nil && c.Semantic == schema.Timestamp {
+		return c
+	}
+	return nil
+}
+
+func isLiteralInteger(v any) bool {
+	n, _ := v.(node)
+	return text(n, "class") == "CONSTANT" && isWhole(n)
 }
 
 // castsToDate reports whether an expression may be of type DATE.

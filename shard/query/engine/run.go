@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -90,10 +91,12 @@ type run struct {
 	// sources are of the statement's references to tables.
 	sources  []*source
 	shadowed map[string]string
+	// times are the edits that make times of integers.
+	times []edit
 	// rows counts those sent.
 	rows uint64
-	// ran tells that the statement was prepared and began to run.
-	ran bool
+	// ran tells that the statement was prepared and began to run, sent that some of the answer was.
+	ran, sent bool
 	// emitErr is the error that emit returned.
 	emitErr error
 }
@@ -129,6 +132,17 @@ func (r *run) run(req *query.Request) error {
 		return err
 	}
 	err = r.execute(s, req.Limit)
+	for range maxIntegers {
+		edits := r.integersAsTimes(err)
+		if r.sent || len(edits) == 0 {
+			break
+		}
+		r.times, r.ran, r.rows = append(r.times, edits...), false, 0
+		if err := r.rewrite(r.st.whole); err != nil {
+			return err
+		}
+		err = r.execute(s, req.Limit)
+	}
 	if (!r.st.whole || len(r.truncs) > 0) && !r.ran && isBinding(err) {
 		// A name that is no column: the engine's message is to know all columns.
 		r.truncs = nil
@@ -156,7 +170,7 @@ func (r *run) newest(s *session, limit uint64) (done bool, err error) {
 	}
 	p := r.plans[r.st.newest.ref]
 	emit := r.emit
-	defer func() { r.emit, p.from, r.ran, r.rows = emit, nil, false, 0 }()
+	defer func() { r.emit, p.from, r.ran, r.sent, r.rows = emit, nil, false, false, 0 }()
 	var kept [][]byte
 	size := 0
 	r.emit = func(ipc []byte) error {
@@ -210,7 +224,7 @@ func (r *run) rewrite(whole bool) error {
 			return errs.Wrap(errs.Internal, err, "table %s", p.ref.name)
 		}
 	}
-	var searches []edit
+	searches := slices.Clone(r.times)
 	for _, call := range r.searches {
 		searches = append(searches, call.edits()...)
 	}
@@ -378,6 +392,7 @@ func (r *run) fetch(res *duckdb.Result, out *stream, limit uint64) error {
 }
 
 func (r *run) send(ipc []byte) error {
+	r.sent = true
 	if err := r.emit(ipc); err != nil {
 		r.emitErr = err
 		return err

@@ -42,6 +42,8 @@ type statement struct {
 	// searches are the calls of matches and matches_term.
 	searches []*searchCall
 	truncs   []truncCall
+	// integers are the conditions whose integers may be times.
+	integers []integerCondition
 	// newest is what makes it a query for the newest rows, or nil.
 	newest *newest
 	// direct is what makes it one for whole rows of a table, or nil.

@@ -541,7 +541,15 @@ func (w *walker) expression(class string, n node, s *scope) error {
 			return errTooDeep
 		}
 		defer func() { w.lambdas-- }()
-	case "OPERATOR", "COMPARISON", "CONJUNCTION", "CAST", "STAR", "LAMBDA_REF", "COLLATE", "BETWEEN", "POSITIONAL_REFERENCE", "TYPE":
+	case "OPERATOR":
+		if kind := text(n, "type"); kind == "COMPARE_IN" || kind == "COMPARE_NOT_IN" {
+			w.integers(n, args(n)...)
+		}
+	case "COMPARISON":
+		w.integers(n, n["left"], n["right"])
+	case "BETWEEN":
+		w.integers(n, n["input"], n["lower"], n["upper"])
+	case "CONJUNCTION", "CAST", "STAR", "LAMBDA_REF", "COLLATE", "POSITIONAL_REFERENCE", "TYPE":
 	default:
 		return errs.New(errs.Unsupported, "%s is not supported in an expression", class)
 	}
