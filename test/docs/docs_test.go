@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -129,7 +130,7 @@ func run(t *testing.T, p *page, bin, ip string) {
 			continue
 		}
 		j := i - 1
-		for j >= 0 && p.blocks[j].lang != "sh" {
+		for j >= 0 && !p.runs(p.blocks[j]) {
 			j--
 		}
 		if j < 0 {
@@ -137,6 +138,50 @@ func run(t *testing.T, p *page, bin, ip string) {
 		}
 		if got := outputs[fmt.Sprint(p.blocks[j].line)]; !matches(b.text, got) {
 			t.Errorf("%s:%d: the page shows\n%s\nand the commands print\n%s\n%s", p.name, b.line, b.text, got, stderr)
+		}
+	}
+}
+
+// link is a link to a page of ours, with or without a heading.
+var link = regexp.MustCompile(`\]\(([^)\s:]*?)(#[^)\s]*)?\)`)
+
+// notInHeading are the characters that an anchor leaves out.
+var notInHeading = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+
+// TestLinks follows the links between pages, to their headings.
+func TestLinks(t *testing.T) {
+	anchors := func(file string) map[string]bool {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]bool{}
+		for line := range strings.Lines(string(text)) {
+			if title := strings.TrimLeft(line, "#"); title != line && strings.HasPrefix(title, " ") {
+				out["#"+strings.ReplaceAll(notInHeading.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), ""), " ", "-")] = true
+			}
+		}
+		return out
+	}
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(files) < 15 {
+		t.Fatal(files, err)
+	}
+	for _, file := range append(files, "../../README.md", "../../CHANGELOG.md") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			to := file
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(file), m[1])
+			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s: the link %s leads to no file", filepath.Base(file), m[1])
+			} else if m[2] != "" && strings.HasSuffix(to, ".md") && !anchors(to)[m[2]] {
+				t.Errorf("%s: %s has no heading %s", filepath.Base(file), m[1], m[2])
+			}
 		}
 	}
 }
@@ -164,13 +209,16 @@ func (p *page) script(here func(string) string) (script string, some bool) {
 		case b.directive == "skip" || b.directive == "output":
 		case b.directive == "file":
 			fmt.Fprintf(&s, "mkdir -p \"$(dirname '%s')\"; cat >'%s' <<'@@end'\n%s@@end\n", b.argument, b.argument, here(b.text))
-		case b.lang != "sh":
+		case !p.runs(b):
 		default:
 			some = true
 			fmt.Fprintf(&s, "printf '"+mark+"%d\\n'\n", b.line)
-			if b.directive == "background" {
+			switch {
+			case b.lang == "sql":
+				s.WriteString(b.statement(b.text))
+			case b.directive == "background":
 				fmt.Fprintf(&s, "{\n%s} >background.log 2>&1 &\n%s", here(b.text), ready)
-			} else {
+			default:
 				s.WriteString(here(b.text))
 			}
 		}
@@ -218,6 +266,20 @@ func TestParse(t *testing.T) {
 		if _, err := parse("p.md", text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %q", text, err, want)
 		}
+	}
+	p, err = parse("p.md", "<!-- test: sql -->\n```sql error: text\nSELECT x\n```\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := p.blocks[0]; !p.sql || !p.runs(b) || !strings.Contains(b.statement(b.text), "it does not fail") {
+		t.Errorf("parsed: %+v", p)
+	}
+	p, err = parse("p.md", "```sql\nSELECT x\n```\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if faults := p.check(); len(faults) != 1 || !strings.Contains(faults[0], "a block of SQL") {
+		t.Errorf("faults: %q", faults)
 	}
 	p, err = parse("p.md", "```\ncurl x\n```\n```yaml\na: 1\n```\n```\nplain\n```\n")
 	if err != nil {

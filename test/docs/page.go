@@ -14,6 +14,8 @@
 // and before all blocks
 //
 //	<!-- test: server FLAGS -->     a server of `cordwood serve FLAGS` runs from the start
+//	<!-- test: sql -->              blocks that are marked as `sql` are run, too, by `cordwood sql`;
+//	                                one marked as `sql error: TEXT` must fail with that text
 //
 // Each page has a loopback address of its own, so that the ports are those of the text.
 package docs
@@ -28,6 +30,7 @@ import (
 type block struct {
 	line      int    // of its first line, from 1
 	lang      string // the first word behind the fence
+	info      string // what follows it
 	text      string // with a line end, unless empty
 	directive string // the first word behind `test:`, if any
 	argument  string // the rest of it
@@ -37,10 +40,11 @@ type block struct {
 type page struct {
 	name   string
 	server *string // flags of the server that runs from the start; nil: none
+	sql    bool    // blocks of SQL are run
 	blocks []block
 }
 
-var directive = regexp.MustCompile(`^<!-- test: (file|output|background|skip|server|setup)(?: (.*))? -->$`)
+var directive = regexp.MustCompile(`^<!-- test: (file|output|background|skip|server|setup|sql)(?: (.*))? -->$`)
 
 // parse takes a page apart. An error names the line.
 func parse(name, text string) (*page, error) {
@@ -59,16 +63,18 @@ func parse(name, text string) (*page, error) {
 		case strings.HasPrefix(trimmed, "```"):
 			ticks := len(trimmed) - len(strings.TrimLeft(trimmed, "`"))
 			fence, indent = trimmed[:ticks], line[:strings.Index(line, "`")]
-			lang, _, _ := strings.Cut(strings.TrimSpace(trimmed[ticks:]), " ")
-			open = &block{line: i + 2, lang: lang, directive: said, argument: arg}
+			lang, info, _ := strings.Cut(strings.TrimSpace(trimmed[ticks:]), " ")
+			open = &block{line: i + 2, lang: lang, info: info, directive: said, argument: arg}
 			said, arg = "", ""
 		case strings.HasPrefix(trimmed, "<!-- test"):
 			m := directive.FindStringSubmatch(trimmed)
 			switch {
 			case m == nil:
 				return nil, fmt.Errorf("%s:%d: %s is no directive", name, i+1, trimmed)
-			case m[1] == "server" && len(p.blocks) > 0:
-				return nil, fmt.Errorf("%s:%d: the server must come before all blocks", name, i+1)
+			case (m[1] == "server" || m[1] == "sql") && len(p.blocks) > 0:
+				return nil, fmt.Errorf("%s:%d: the %s must come before all blocks", name, i+1, m[1])
+			case m[1] == "sql":
+				p.sql = true
 			case m[1] == "server":
 				p.server = &m[2]
 			case m[1] != "output" && m[1] != "background" && m[2] == "":
@@ -91,6 +97,19 @@ func parse(name, text string) (*page, error) {
 // command is how a line begins that is to be run by a reader.
 var command = regexp.MustCompile(`^(\$ |sudo |bin/cordwood|cordwood (serve|ingest|sql|pipeline|vrl|cluster|node|shard|table|tail|backup|restore|doctor|inspect|recover|health|rebalance)\b|curl |make |docker |helm |kubectl |apt |systemctl )`)
 
+// runs tells whether the block is commands or statements that are run.
+func (p *page) runs(b block) bool { return b.lang == "sh" || b.lang == "sql" && p.sql }
+
+// statement is a block of SQL as a command.
+func (b *block) statement(text string) string {
+	run := "cordwood sql \"$(cat <<'@@end'\n" + text + "@@end\n)\""
+	if want, fails := strings.CutPrefix(b.info, "error: "); fails {
+		return "if " + run + " 2>error.txt; then echo 'it does not fail' >&2; exit 1; fi\n" +
+			"grep -qF -- '" + want + "' error.txt || { cat error.txt >&2; exit 1; }\n"
+	}
+	return run + "\n"
+}
+
 // check tells what of a page is shown and neither run nor excused.
 func (p *page) check() []string {
 	var faults []string
@@ -98,6 +117,8 @@ func (p *page) check() []string {
 		fault := func(text string) { faults = append(faults, fmt.Sprintf("%s:%d: %s", p.name, b.line, text)) }
 		switch {
 		case b.directive != "":
+		case b.lang == "sql" && !p.sql && p.name != "sql.md": // which is run by a test of the engine
+			fault("a block of SQL on a page that does not have it run")
 		case b.lang == "yaml":
 			fault("a YAML block is neither a file nor skipped")
 		case b.lang == "":
