@@ -118,7 +118,13 @@ func (a *admission) accept(b *column.Batch) error {
 		}
 		c := &d.Columns[at]
 		if c.Type != v.Type {
-			return bad("column %q has type %s, in the table it has %s", c.Name, v.Type, c.Type)
+			// It may be from before the table widened the column.
+			switch w := v.Type.Widens(c.Type); {
+			case w == schema.WidensNever || c.Semantic != schema.Field:
+				return bad("column %q has type %s, in the table it has %s", c.Name, v.Type, c.Type)
+			case w == schema.WidensIfExact && !v.Exact():
+				return bad("column %q has integers beyond 2^53, which type %s of the table would round", c.Name, c.Type)
+			}
 		}
 		if c.Semantic == schema.Timestamp {
 			if v.Nulls > 0 {

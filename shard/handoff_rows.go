@@ -124,11 +124,19 @@ type splitter struct {
 	parts []*column.Builder
 	cols  []map[uint32]*column.Col // of parts, by id
 	views []map[uint32]*column.View
+	// types are those of the table's columns, by id; rows may have narrower ones.
+	types map[uint32]schema.Type
 }
 
 func newSplitter(h *handoff, t *compaction.Table) *splitter {
 	n := len(h.copy.Shards)
-	s := &splitter{h: h, table: t.Def, def: newCopyDef(t.Def, h.copy), part: column.NewPartitioner(t.Def, n)}
+	s := &splitter{
+		h: h, table: t.Def, def: newCopyDef(t.Def, h.copy), part: column.NewPartitioner(t.Def, n),
+		types: map[uint32]schema.Type{schema.DeletedColumnID: schema.DeletedColumn().Type},
+	}
+	for i := range t.Def.Columns {
+		s.types[t.Def.Columns[i].ID] = t.Def.Columns[i].Type
+	}
 	for range n {
 		s.parts = append(s.parts, nil)
 		s.cols = append(s.cols, nil)
@@ -176,12 +184,7 @@ func (s *splitter) keeps(v *column.View) bool {
 	if v.ID == schema.DeletedColumnID {
 		return !s.table.AppendMode()
 	}
-	for i := range s.table.Columns {
-		if c := &s.table.Columns[i]; c.ID == v.ID {
-			return c.Type == v.Type
-		}
-	}
-	return false
+	return v.Type.Widens(s.types[v.ID]) != schema.WidensNever
 }
 
 func (s *splitter) copyRow(at int, views map[uint32]*column.View, row int) {
@@ -198,7 +201,7 @@ func (s *splitter) copyRow(at int, views map[uint32]*column.View, row int) {
 		}
 		c := s.cols[at][id]
 		if c == nil {
-			c = b.Add(schema.Column{ID: id, Type: v.Type, Semantic: schema.Field})
+			c = b.Add(schema.Column{ID: id, Type: s.types[id], Semantic: schema.Field})
 			s.cols[at][id] = c
 		}
 		c.SetFrom(b.Rows(), v, row)

@@ -16,7 +16,6 @@ import (
 	"cordwood/proto/tracing"
 	"cordwood/shard/query"
 	"cordwood/shard/query/spool"
-	"cordwood/shard/segment"
 )
 
 const (
@@ -158,6 +157,7 @@ func show(qt *query.Table, v *View, tableID uint64) {
 	if qt.Merge, qt.Eras, known = v.Merging(tableID); !known {
 		qt.Merge = query.MergeOf(qt.Schema)
 	}
+	qt.Schema = v.Widened(qt.Schema)
 	qt.Batches = v.Batches(tableID)
 	for _, seg := range v.Segments(tableID) {
 		qt.Segments = append(qt.Segments, querySegment(qt.Schema, seg))
@@ -193,23 +193,10 @@ func querySegment(table *schema.Table, seg Segment) query.Segment {
 		Path: seg.Path, CRC: seg.FileCRC, Damaged: seg.Damaged, Shared: seg.Shared(), Order: seg.Order, Rows: seg.Span.Rows, MinTime: seg.Span.MinTime, MaxTime: seg.Span.MaxTime,
 		Columns: make([]query.SegmentColumn, 0, len(seg.Columns)),
 	}
-	for i := range seg.Columns {
-		c := &seg.Columns[i]
-		if !seg.Shared() || hasColumn(table, c) {
-			q.Columns = append(q.Columns, query.SegmentColumn{ID: c.ID, FieldID: c.FieldID, Name: c.Name, Type: c.Type})
-		}
+	for _, c := range seg.ColumnsOf(table) {
+		q.Columns = append(q.Columns, query.SegmentColumn{ID: c.ID, FieldID: c.FieldID, Name: c.Name, Type: c.Type})
 	}
 	return q
-}
-
-// hasColumn tells whether a column of a shared segment is one of the table's, and not
-// one of another table that has the same id.
-func hasColumn(table *schema.Table, c *segment.Column) bool {
-	if c.ID == schema.DeletedColumnID {
-		return true
-	}
-	have := table.Column(c.TableName())
-	return have != nil && have.ID == c.ID && have.Type == c.Type && have.Semantic == c.Semantic
 }
 
 // decodeInline decodes the batches of an inline table; total counts their bytes.

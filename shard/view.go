@@ -236,7 +236,7 @@ func (s *Shard) readViewLocked(tableIDs ...uint64) *View {
 		}
 		v.segments[id] = list[:len(list):len(list)]
 		if d := s.state.tables[id]; d != nil {
-			v.merging[id] = merging{d.merge, s.erasOf(id)}
+			v.merging[id] = merging{d.merge, s.erasOf(id), d.Table}
 		}
 	}
 	return v
@@ -292,10 +292,37 @@ func (v *View) Segments(tableID uint64) []Segment {
 // their application.
 func (v *View) Batches(tableID uint64) []*column.Batch { return v.batches[tableID] }
 
-// merging is how the rows of a table merge.
+// merging is how the rows of a table merge, by the definition that the shard has.
 type merging struct {
 	now  query.Merge
 	eras query.Eras
+	def  *schema.Table
+}
+
+// Widened returns a definition of a table in which columns have the type that they have in
+// that of the shard, if it is newer and has wider ones: the rows may have values of it.
+func (v *View) Widened(table *schema.Table) *schema.Table {
+	newest := v.merging[table.ID].def
+	if newest == nil || newest.Version <= table.Version {
+		return table
+	}
+	types := make(map[uint32]schema.Type, len(newest.Columns))
+	for i := range newest.Columns {
+		types[newest.Columns[i].ID] = newest.Columns[i].Type
+	}
+	out := table
+	for i := range table.Columns {
+		have := table.Columns[i].Type
+		if wider := types[table.Columns[i].ID]; wider != have && have.Widens(wider) != schema.WidensNever {
+			if out == table {
+				c := *table
+				c.Columns = slices.Clone(table.Columns)
+				out = c.Index()
+			}
+			out.Columns[i].Type = wider
+		}
+	}
+	return out
 }
 
 // Merging tells how the rows of a table merge, and those that were written before it

@@ -64,15 +64,15 @@ func (c *Col) appendCol(at int, from *Col) {
 	c.n = n
 }
 
-// SetFrom sets the value of a row to one of another column of the same type, which may be
-// null.
+// SetFrom sets the value of a row to one of another column, which may be null. The type of
+// the other column is the same, or widens to that of c (schema.Type.Widens).
 func (c *Col) SetFrom(row int, v *View, from int) {
 	switch {
 	case v.IsNull(from):
 		c.SetNull(row)
 	case v.Type.IsBytes():
 		c.SetBytes(row, v.Bytes(from))
-	case v.Type.IsFloat():
+	case c.Type.IsFloat():
 		c.SetFloat(row, v.Float(from))
 	default:
 		c.SetInt(row, v.Int(from))

@@ -122,6 +122,26 @@ func (b *Batch) Column(id uint32) *View {
 	return &b.Cols[i]
 }
 
+// Exact reports whether a Float64 holds all integers of a column of integers.
+func (v *View) Exact() bool {
+	if v.Encoding != Fixed {
+		return true // null throughout
+	}
+	least, most := int64(-schema.MaxExact), int64(schema.MaxExact)
+	if v.Type == schema.Uint64 {
+		least = 0 // integers from 2^63 on are negative here
+	}
+	if v.Width <= 4 && v.Base >= least && v.Base <= most-1<<32 {
+		return true
+	}
+	for i := range v.Rows {
+		if n := v.Int(i); !v.IsNull(i) && (n > most || n < least) {
+			return false
+		}
+	}
+	return true
+}
+
 // IsNull tells whether row i is null.
 func (v *View) IsNull(i int) bool {
 	return v.Validity != nil && v.Validity[i>>3]&(1<<(i&7)) == 0
@@ -132,12 +152,18 @@ func (v *View) Int(i int) int64 {
 	return v.Base + int64(v.raw(i))
 }
 
-// Float returns row i of a Float64 or Float32 column.
+// Float returns row i of a column of floats or integers as a double. Of integers beyond
+// schema.MaxExact it is the nearest one.
 func (v *View) Float(i int) float64 {
-	if v.Type == schema.Float32 {
+	switch v.Type {
+	case schema.Float64:
+		return math.Float64frombits(v.raw(i))
+	case schema.Float32:
 		return float64(math.Float32frombits(uint32(v.raw(i))))
+	case schema.Uint64:
+		return float64(uint64(v.Int(i)))
 	}
-	return math.Float64frombits(v.raw(i))
+	return float64(v.Int(i))
 }
 
 func (v *View) raw(i int) uint64 {

@@ -212,3 +212,53 @@ func TestEncodeInPlaceAndAside(t *testing.T) {
 		t.Errorf("%d bytes lie in an allocation of %d", len(aside), cap(aside))
 	}
 }
+
+// TestExact looks at integers around 2^53, and at floats of columns of integers.
+func TestExact(t *testing.T) {
+	for _, c := range []struct {
+		typ    schema.Type
+		values []int64
+		want   bool
+	}{
+		{schema.Int64, nil, true},
+		{schema.Int64, []int64{0, 1, -5}, true},
+		{schema.Int64, []int64{1 << 53, -1 << 53}, true},
+		{schema.Int64, []int64{1<<53 + 1}, false},
+		{schema.Int64, []int64{1<<53 + 1, 1<<53 + 2}, false},
+		{schema.Int64, []int64{-1<<53 - 1, 3}, false},
+		{schema.Int64, []int64{1<<53 - 3, 1<<53 + 3}, false},
+		{schema.Int64, []int64{-1 << 63, 1<<63 - 1}, false},
+		{schema.Uint64, []int64{0, 1 << 53}, true},
+		{schema.Uint64, []int64{-1}, false}, // 2^64-1
+		{schema.Uint64, []int64{-3, -2}, false},
+		{schema.Uint64, []int64{7, -1 << 63}, false},
+		{schema.Int32, []int64{-1 << 31, 1<<31 - 1}, true},
+		{schema.Uint32, []int64{1<<32 - 1}, true},
+	} {
+		var b Builder
+		col := b.Add(schema.Column{ID: 1, Type: c.typ})
+		for i, v := range c.values {
+			col.SetInt(2*i, v) // every other row is null
+			b.EndRow()
+			b.EndRow()
+		}
+		b.Finish()
+		batch, err := Decode(b.Encode(nil, Header{}), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := batch.Column(1)
+		if v.Exact() != c.want {
+			t.Errorf("%s %d: exact %v, want %v", c.typ, c.values, v.Exact(), c.want)
+		}
+		for i, n := range c.values {
+			want := float64(n)
+			if c.typ == schema.Uint64 {
+				want = float64(uint64(n))
+			}
+			if got := v.Float(2 * i); got != want {
+				t.Errorf("%s %d as a double: %v, want %v", c.typ, n, got, want)
+			}
+		}
+	}
+}

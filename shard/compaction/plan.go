@@ -97,20 +97,29 @@ func (r *run) columns(id uint64, t *Table) (columns []uint32, slots []slot, orde
 			continue
 		}
 		order = m.Order
-		for i := range m.Columns {
-			c := &m.Columns[i]
-			def := t.Def.Column(c.TableName())
-			deleted := c.ID == schema.DeletedColumnID && t.Merge != query.Append
-			if !deleted && (def == nil || def.ID != c.ID || def.Type != c.Type || m.Shared() && def.Semantic != c.Semantic) {
+		for _, c := range m.ColumnsOf(t.Def) {
+			def := byID(t.Def, c.ID)
+			if c.ID == schema.DeletedColumnID && t.Merge != query.Append {
+				deleted := schema.DeletedColumn()
+				def = &deleted
+			}
+			if def == nil || c.Type.Widens(def.Type) == schema.WidensNever || slices.Contains(columns, c.ID) {
 				continue
 			}
-			if !slices.Contains(columns, c.ID) {
-				columns = append(columns, c.ID)
-				slots = append(slots, slot{c.ID, c.TableName(), c.Type, c.Semantic})
-			}
+			columns = append(columns, c.ID)
+			slots = append(slots, slot{c.ID, def.Name, def.Type, def.Semantic})
 		}
 	}
 	return columns, slots, order
+}
+
+func byID(t *schema.Table, id uint32) *schema.Column {
+	for i := range t.Columns {
+		if t.Columns[i].ID == id {
+			return &t.Columns[i]
+		}
+	}
+	return nil
 }
 
 func hasTable(m *segment.Meta, id uint64) bool {

@@ -42,7 +42,7 @@ func Sorted(table *schema.Table, mode query.Merge, batches []*column.Batch, rows
 	if mode == query.Append {
 		return batches, rows
 	}
-	m := merger{id: NewIdentity(table, batches), batches: batches, deleted: deletedViews(batches)}
+	m := merger{id: NewIdentity(table, batches), batches: batches, deleted: deletedViews(batches), types: typesOf(table)}
 	out := rows[:0]
 	for from := 0; from < len(rows); {
 		to := m.end(rows, from)
@@ -62,7 +62,7 @@ func Sorted(table *schema.Table, mode query.Merge, batches []*column.Batch, rows
 // another: modes has the way for each batch, as query.Era has the rule. What it returns
 // stands for all rows of an identity only if there are none before the given ones.
 func Mixed(table *schema.Table, modes []query.Merge, batches []*column.Batch, rows []segment.RowRef) ([]*column.Batch, []segment.RowRef) {
-	m := merger{id: NewIdentity(table, batches), batches: batches, deleted: deletedViews(batches), modes: modes}
+	m := merger{id: NewIdentity(table, batches), batches: batches, deleted: deletedViews(batches), modes: modes, types: typesOf(table)}
 	out := make([]segment.RowRef, 0, len(rows))
 	for from := 0; from < len(rows); {
 		to := m.end(rows, from)
@@ -84,6 +84,15 @@ func Mixed(table *schema.Table, modes []query.Merge, batches []*column.Batch, ro
 	}
 	m.finish()
 	return m.batches, out
+}
+
+// typesOf are the types of a table's columns, by id.
+func typesOf(table *schema.Table) map[uint32]schema.Type {
+	types := make(map[uint32]schema.Type, len(table.Columns))
+	for i := range table.Columns {
+		types[table.Columns[i].ID] = table.Columns[i].Type
+	}
+	return types
 }
 
 // end is the end of the rows of one identity that begin at from.
@@ -130,6 +139,9 @@ type merger struct {
 	deleted []*column.View
 	// modes, if not nil, are how the rows of each batch merge.
 	modes []query.Merge
+
+	// types are those of the table's columns, by id.
+	types map[uint32]schema.Type
 
 	joined  column.Builder
 	rows    int // in joined
@@ -183,10 +195,15 @@ func (m *merger) join(rows []segment.RowRef) segment.RowRef {
 			}
 			c := m.columns[v.ID]
 			if c == nil {
-				c = m.joined.Add(schema.Column{ID: v.ID, Type: v.Type, Semantic: schema.Field})
+				// The other rows may have it in another type that widens to the table's.
+				t := m.types[v.ID]
+				if v.Type.Widens(t) == schema.WidensNever {
+					continue
+				}
+				c = m.joined.Add(schema.Column{ID: v.ID, Type: t, Semantic: schema.Field})
 				m.columns[v.ID] = c
 			}
-			if !c.Has(m.rows) {
+			if !c.Has(m.rows) && v.Type.Widens(c.Type) != schema.WidensNever {
 				c.SetFrom(m.rows, v, int(rows[i].Row))
 			}
 		}

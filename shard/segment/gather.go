@@ -180,6 +180,9 @@ func (g *gathered) numbers(typ schema.Type, v *column.View, row, n int, nulls bo
 			out[i] = uint64(thousandfold(int64(t)))
 		}
 	}
+	if typ == schema.Float64 && v.Type != typ {
+		toDoubles(v.Type, out)
+	}
 	if !nulls {
 		return
 	}
@@ -218,6 +221,24 @@ func load(out []uint64, v *column.View, row int) {
 		data := v.Data[8*row : 8*(row+len(out))]
 		for i := range out {
 			out[i] = base + binary.LittleEndian.Uint64(data[8*i:])
+		}
+	}
+}
+
+// toDoubles replaces numbers of a type that widens to Float64 by the bits of the doubles.
+func toDoubles(from schema.Type, numbers []uint64) {
+	switch from {
+	case schema.Float32:
+		for i, n := range numbers {
+			numbers[i] = math.Float64bits(float64(math.Float32frombits(uint32(n))))
+		}
+	case schema.Uint64:
+		for i, n := range numbers {
+			numbers[i] = math.Float64bits(float64(n))
+		}
+	default:
+		for i, n := range numbers {
+			numbers[i] = math.Float64bits(float64(int64(n)))
 		}
 	}
 }

@@ -74,7 +74,7 @@ func (w *Writer) bind(ts *tableSlots, batches []*column.Batch) {
 	for i, b := range batches {
 		for j := range b.Cols {
 			v := &b.Cols[j]
-			if at, ok := ts.byID[v.ID]; ok && v.Nulls < v.Rows {
+			if at, ok := ts.byID[v.ID]; ok && v.Nulls < v.Rows && v.Type.Widens(cols[at].Type) != schema.WidensNever {
 				cols[at].views[i] = v
 			}
 		}

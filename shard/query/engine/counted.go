@@ -217,7 +217,7 @@ func (p *plan) countsOf(ctx context.Context, e *Engine, pt *part, s *source, c *
 	out, rows := make(map[string]int64), int64(0)
 	for _, list := range lists {
 		for _, count := range list {
-			literal, ok := literalOf(c, count.Value)
+			literal, ok := literalOf(c, columns[at].Type, count.Value)
 			if !ok {
 				return nil, nil
 			}
@@ -231,8 +231,8 @@ func (p *plan) countsOf(ctx context.Context, e *Engine, pt *part, s *source, c *
 	return out, nil
 }
 
-// literalOf is a value of a column in SQL.
-func literalOf(c *schema.Column, value []byte) (string, bool) {
+// literalOf is a value of a column in SQL, of which the file has a value of type t.
+func literalOf(c *schema.Column, t schema.Type, value []byte) (string, bool) {
 	kind := "::" + duckTypes[c.Type].sql
 	switch {
 	case value == nil:
@@ -241,7 +241,7 @@ func literalOf(c *schema.Column, value []byte) (string, bool) {
 		return quoteText(string(value)) + kind, len(value) <= maxCountedBytes && !slices.Contains(value, 0)
 	}
 	n := binary.LittleEndian.Uint64(value)
-	switch c.Type {
+	switch t {
 	case schema.Uint8, schema.Uint16, schema.Uint32:
 		return fmt.Sprintf("%d%s", uint32(n), kind), true
 	case schema.Uint64:

@@ -56,6 +56,11 @@ func mayFill(c *schema.Column, value string) bool {
 	if !ok || have == value {
 		return ok
 	}
+	if c.Type.IsFloat() {
+		a, errA := strconv.ParseFloat(have, 64)
+		b, errB := strconv.ParseFloat(value, 64)
+		return errA != nil || errB != nil || a == b
+	}
 	a, errA := strconv.ParseInt(have, 10, 64)
 	b, errB := strconv.ParseInt(value, 10, 64)
 	return c.Type.IsInteger() && (errA != nil || errB != nil || a == b)

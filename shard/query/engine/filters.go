@@ -70,22 +70,31 @@ func (p *plan) filters(e *Engine, part *part, pr *probe) bool {
 		}
 	}()
 	group := 0
-	pr.value = func(column uint32, value []byte) bool {
-		field, ok := fieldOf(part.segment, column)
+	pr.value = func(column uint32, value *literal) bool {
+		c, ok := columnIn(part.segment, column)
 		if !ok {
 			return false // null in every row
 		}
-		if !f.HasBloom(field, group) {
+		values, ok := value.in(c.Type)
+		if !ok {
 			return true
 		}
-		if file == nil {
-			var err error
-			if file, err = os.Open(part.segment.Path); err != nil {
+		field := fieldID(c)
+		if len(values) > 0 && !f.HasBloom(field, group) {
+			return true
+		}
+		for _, v := range values {
+			if file == nil {
+				var err error
+				if file, err = os.Open(part.segment.Path); err != nil {
+					return true
+				}
+			}
+			if may, err := f.MayHave(file, field, group, v); may || err != nil {
 				return true
 			}
 		}
-		may, err := f.MayHave(file, field, group, value)
-		return may || err != nil
+		return false
 	}
 	pr.tokens = func(column uint32, a analyzer, text string) bool {
 		field, ok := fieldOf(part.segment, column)
@@ -132,14 +141,20 @@ func (p *plan) filters(e *Engine, part *part, pr *probe) bool {
 	return true
 }
 
-// fieldOf is the field id of a column in a file, if the file has it.
-func fieldOf(s *query.Segment, column uint32) (uint32, bool) {
+// columnIn is a column in a file, if the file has it.
+func columnIn(s *query.Segment, column uint32) (c query.SegmentColumn, ok bool) {
 	for i := range s.Columns {
 		if s.Columns[i].ID == column {
-			return fieldID(s.Columns[i]), true
+			return s.Columns[i], true
 		}
 	}
-	return 0, false
+	return c, false
+}
+
+// fieldOf is the field id of a column in a file, if the file has it.
+func fieldOf(s *query.Segment, column uint32) (uint32, bool) {
+	c, ok := columnIn(s, column)
+	return fieldID(c), ok
 }
 
 // fieldsOf are the field ids in a file by column id.

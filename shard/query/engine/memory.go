@@ -144,9 +144,24 @@ func (r *relation) addBatch(out []C.cw_view, columns []schema.Column, p part) er
 		out[i] = C.cw_view{
 			data: start(v.Data), offsets: start(v.Offsets), codes: start(v.Codes), validity: start(v.Validity),
 			base: C.int64_t(v.Base), dict_len: C.uint32_t(v.DictLen), encoding: C.uint8_t(v.Encoding), width: C.uint8_t(v.Width),
+			from: doublesFrom(v.Type, columns[i].Type),
 		}
 	}
 	return nil
+}
+
+// doublesFrom tells how values of a narrower type become those of a column. Integers need
+// nothing but to be written in the width of the column.
+func doublesFrom(narrow, wide schema.Type) C.uint8_t {
+	switch {
+	case narrow == wide || !wide.IsFloat():
+		return C.CW_AS_IS
+	case narrow == schema.Float32:
+		return C.CW_FROM_FLOAT
+	case narrow == schema.Uint64:
+		return C.CW_FROM_UNSIGNED
+	}
+	return C.CW_FROM_SIGNED
 }
 
 // keep pins memory of the Go heap; for other memory it does nothing.
@@ -171,10 +186,11 @@ func (a addresses) contains(b []byte) bool {
 	return in.from >= a.from && in.to <= a.to
 }
 
-// checkView makes sure that reading the view's rows stays within its slices. The
-// offsets and codes within them were checked when the batch was decoded.
+// checkView makes sure that reading the view's rows stays within its slices, and that they
+// are values of a column of type want, whose type may have been narrower when they were
+// written. The offsets and codes within them were checked when the batch was decoded.
 func checkView(v *column.View, want schema.Type, rows int) error {
-	if v.Type != want {
+	if v.Type.Widens(want) == schema.WidensNever {
 		return fmt.Errorf("values of type %s in a column of type %s", v.Type, want)
 	}
 	if v.Rows != rows || v.Validity != nil && len(v.Validity) < (rows+7)/8 {
@@ -183,7 +199,7 @@ func checkView(v *column.View, want schema.Type, rows int) error {
 	width, ok := int(v.Width), false
 	switch v.Encoding {
 	case column.Fixed:
-		switch want {
+		switch v.Type {
 		case schema.Float64:
 			ok = (width == 0 || width == 8) && v.Base == 0
 		case schema.Float32:

@@ -179,7 +179,7 @@ func (p *planner) literals(v any) (out []string) {
 func (p *planner) in(left any, values ...any) string {
 	var b strings.Builder
 	for i, v := range values {
-		c, _ := p.literal(left, v)
+		c, l := p.literal(left, v)
 		if c == nil {
 			return ""
 		}
@@ -188,13 +188,13 @@ func (p *planner) in(left any, values ...any) string {
 		} else {
 			b.WriteString(", ")
 		}
-		literal, _ := v.(node)
-		if c.Type == schema.String {
-			s, _ := textLiteral(literal)
-			b.WriteString(quoteText(s))
-		} else {
-			number, _ := integer(literal)
-			b.WriteString(strconv.FormatInt(number, 10))
+		switch {
+		case c.Type == schema.String:
+			b.WriteString(quoteText(string(l.text)))
+		case c.Type == schema.Float64:
+			b.WriteString(strconv.FormatFloat(l.number, 'f', -1, 64))
+		default:
+			b.WriteString(strconv.FormatInt(l.whole, 10))
 		}
 	}
 	return b.String() + ")"

@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"encoding/binary"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,9 +21,8 @@ type probe struct {
 	// columns of the identity say something, because a row that does not meet the
 	// condition may hide one that does.
 	identity bool
-	// value tells whether a column may have a value, in the bytes that bloom filters
-	// hash; nil: unknown.
-	value func(column uint32, value []byte) bool
+	// value tells whether a column may have a value; nil: unknown.
+	value func(column uint32, value *literal) bool
 	// tokens tells whether a text of a column may have all tokens of a text, if words
 	// are told apart by a; nil: unknown.
 	tokens func(column uint32, a analyzer, text string) bool
@@ -331,57 +328,16 @@ func (p *planner) named(name string) *schema.Column {
 	return found
 }
 
-// literal returns the column on the left, and the literal on the right in the bytes that
-// bloom filters hash; no column if they are anything else, or the literal is what rows
-// without a value show.
-func (p *planner) literal(left, right any) (*schema.Column, []byte) {
-	n, _ := left.(node)
-	c := p.column(n)
-	literal, _ := right.(node)
-	if c == nil || text(literal, "class") != "CONSTANT" {
-		return nil, nil
-	}
-	value, _ := literal["value"].(node)
-	kind, _ := value["type"].(node)
-	var given string
-	var bytes []byte
-	switch id := text(kind, "id"); {
-	case c.Type == schema.String && id == "VARCHAR":
-		s, ok := textLiteral(literal)
-		if !ok {
-			return nil, nil
-		}
-		given, bytes = s, []byte(s)
-	case c.Type.IsInteger() && (id == "TINYINT" || id == "SMALLINT" || id == "INTEGER" || id == "BIGINT"):
-		i, ok := integer(literal)
-		if lo, hi := c.Type.IntRange(); !ok || i < lo || i > hi {
-			return nil, nil
-		}
-		given = strconv.FormatInt(i, 10)
-		if c.Type == schema.Int64 || c.Type == schema.Uint64 {
-			bytes = binary.LittleEndian.AppendUint64(nil, uint64(i))
-		} else {
-			bytes = binary.LittleEndian.AppendUint32(nil, uint32(i))
-		}
-	default:
-		return nil, nil
-	}
-	if mayFill(c, given) {
-		return nil, nil
-	}
-	return c, bytes
-}
-
 // equality is about a column on the left and a literal.
 func (p *planner) equality(left, right any) predicate {
-	c, bytes := p.literal(left, right)
+	c, l := p.literal(left, right)
 	if c == nil {
 		return nil
 	}
 	p.used.value = true
 	id, tag := c.ID, c.Semantic == schema.Tag
 	return func(pr *probe) bool {
-		return pr.value == nil || pr.identity && !tag || pr.value(id, bytes)
+		return pr.value == nil || pr.identity && !tag || pr.value(id, l)
 	}
 }
 

@@ -26,11 +26,23 @@ const (
 	maxKeyValues = 64
 )
 
-// key is a column that has one of some values in every row that matters, in the bytes
-// that bloom filters hash.
+// key is a column that has one of some values in every row that matters.
 type key struct {
 	column uint32
-	values [][]byte
+	values []*literal
+}
+
+// in are the values in the bytes that bloom filters hash, in a file where the column has
+// that type; none if the column cannot have any of them. ok is false if that is not known.
+func (k *key) in(t schema.Type) (values [][]byte, ok bool) {
+	for _, value := range k.values {
+		list, ok := value.in(t)
+		if !ok {
+			return nil, false
+		}
+		values = append(values, list...)
+	}
+	return values, true
 }
 
 // keys returns what a condition says of single values.
@@ -53,23 +65,23 @@ func (p *planner) keys(v any) []key {
 		}
 		var out key
 		for _, value := range list[1:] {
-			c, bytes := p.literal(list[0], value)
+			c, l := p.literal(list[0], value)
 			if c == nil {
 				return nil
 			}
-			out.column, out.values = c.ID, append(out.values, bytes)
+			out.column, out.values = c.ID, append(out.values, l)
 		}
 		return []key{out}
 	case "COMPARISON":
 		if kind != "COMPARE_EQUAL" {
 			return nil
 		}
-		c, bytes := p.literal(n["left"], n["right"])
+		c, l := p.literal(n["left"], n["right"])
 		if c == nil {
-			c, bytes = p.literal(n["right"], n["left"])
+			c, l = p.literal(n["right"], n["left"])
 		}
 		if c != nil {
-			return []key{{c.ID, [][]byte{bytes}}}
+			return []key{{c.ID, []*literal{l}}}
 		}
 	}
 	return nil
@@ -118,8 +130,8 @@ func (p *plan) pageColumns(s *query.Segment, need []int) ([]segment.Column, bool
 	add := func(c *schema.Column) bool {
 		for i := range s.Columns {
 			if has := &s.Columns[i]; has.ID == c.ID {
-				out = append(out, segment.Column{ID: c.ID, FieldID: fieldID(*has), Name: has.Name, Type: c.Type, Semantic: c.Semantic})
-				return has.Type == c.Type
+				out = append(out, segment.Column{ID: c.ID, FieldID: fieldID(*has), Name: has.Name, Type: has.Type, Semantic: c.Semantic})
+				return has.Type.Widens(c.Type) != schema.WidensNever
 			}
 		}
 		return true
@@ -197,12 +209,16 @@ func (l *lender) find(columns []segment.Column) (chosen []groupRuns, rows int, o
 			continue
 		}
 		c := columns[at]
-		if !l.eachGroup(func(g int) bool { return l.filters.HasBloom(c.FieldID, g) }) || !l.open() {
+		values, ok := k.in(c.Type)
+		if ok && len(values) == 0 {
+			return nil, 0, true
+		}
+		if !ok || !l.eachGroup(func(g int) bool { return l.filters.HasBloom(c.FieldID, g) }) || !l.open() {
 			continue
 		}
 		chosen, rows = nil, 0
 		if l.eachGroup(func(g int) bool {
-			runs, more, err := l.filters.Find(l.file, g, c, k.values, maxFoundRows-rows)
+			runs, more, err := l.filters.Find(l.file, g, c, values, maxFoundRows-rows)
 			if err != nil || more {
 				return false
 			}

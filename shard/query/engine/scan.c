@@ -233,6 +233,32 @@ static void fixed_bool(uint8_t *dst, const cw_view *v, uint32_t from, uint32_t n
 	}
 }
 
+// DOUBLES makes doubles of n numbers where they lie.
+#define DOUBLES(read_type, value_type)                                                                                 \
+	for (uint32_t k = 0; k < n; k++) {                                                                                 \
+		read_type raw;                                                                                                 \
+		value_type value;                                                                                              \
+		memcpy(&raw, dst + k, sizeof raw);                                                                             \
+		memcpy(&value, &raw, sizeof value);                                                                            \
+		double wide = (double)value;                                                                                   \
+		memcpy(dst + k, &wide, sizeof wide);                                                                           \
+	}
+
+// doubles writes the doubles of a view of integers or floats.
+static void doubles(uint64_t *dst, const cw_view *v, uint32_t from, uint32_t n) {
+	fixed64(dst, v, from, n);
+	switch (v->from) {
+	case CW_FROM_SIGNED:
+		DOUBLES(uint64_t, int64_t)
+		break;
+	case CW_FROM_UNSIGNED:
+		DOUBLES(uint64_t, uint64_t)
+		break;
+	default: // the low half, which comes first
+		DOUBLES(uint32_t, float)
+	}
+}
+
 // make_string points into the batch's memory, which outlives the query.
 static inline duckdb_string make_string(const uint8_t *data, uint32_t start, uint32_t end) {
 	duckdb_string s;
@@ -362,7 +388,9 @@ static bool fill(duckdb_handle vector, const cw_column *column, const cw_view *v
 		fixed32((uint32_t *)dst, v, from, n);
 		break;
 	default:
-		if (v->width == 8 && v->base == 0) {
+		if (v->from != CW_AS_IS) {
+			doubles((uint64_t *)dst, v, from, n);
+		} else if (v->width == 8 && v->base == 0) {
 			memcpy(dst, v->data + 8 * (size_t)from, 8 * (size_t)n);
 		} else {
 			fixed64((uint64_t *)dst, v, from, n);

@@ -15,7 +15,12 @@ typedef struct {
 	uint32_t dict_len;
 	uint8_t encoding;
 	uint8_t width;
+	// How numbers become those of the column, if they are of a narrower type: CW_AS_IS,
+	// or from what doubles are made.
+	uint8_t from;
 } cw_view;
+
+enum { CW_AS_IS = 0, CW_FROM_SIGNED = 1, CW_FROM_UNSIGNED = 2, CW_FROM_FLOAT = 3 };
 
 // A column of the relation. kind says how values are written into a vector.
 typedef struct {

@@ -166,6 +166,9 @@ func (s *source) filesOf(parts []part) []*fileGroup {
 		fmt.Fprint(&key, g.shared, g.far)
 		for _, c := range g.columns {
 			fmt.Fprintf(&key, " %d:%d", c.ID, c.FieldID)
+			if s.casts(c) {
+				fmt.Fprintf(&key, ":%d", c.Type)
+			}
 		}
 		last = p.segment
 		if same := byKey[key.String()]; same != nil {
@@ -199,6 +202,21 @@ func (s *source) fileColumns(seg *query.Segment) []query.SegmentColumn {
 	return out
 }
 
+// casts reports whether values of a file's column are cast after they are read. The
+// engine reads integers as larger ones, by the bounds and filters of the file; of doubles
+// it would round the constants of conditions to the type in the file.
+func (s *source) casts(c query.SegmentColumn) bool {
+	if c.Type == schema.Float64 {
+		return false
+	}
+	for _, at := range s.need {
+		if have := &s.columns[at]; have.ID == c.ID {
+			return have.Type == schema.Float64
+		}
+	}
+	return false
+}
+
 // hidden is the condition that leaves out rows that are marked deleted, or empty.
 func (s *source) hidden(columns []query.SegmentColumn) string {
 	if slices.ContainsFunc(columns, func(c query.SegmentColumn) bool { return c.ID == schema.DeletedColumnID }) {
@@ -220,11 +238,13 @@ func (s *source) files(b *strings.Builder, g *fileGroup, condition, extra string
 			b.WriteString(", ")
 		}
 		name := quoteName(s.names[at])
-		switch _, ok := has[s.columns[at].ID]; {
+		switch c, ok := has[s.columns[at].ID]; {
 		case !ok:
 			b.WriteString(s.null(at) + " AS " + name)
 		case s.columns[at].Type == schema.JSON:
 			b.WriteString("cordwood_json(" + name + ") AS " + name)
+		case s.casts(c):
+			b.WriteString(name + "::" + duckTypes[s.columns[at].Type].sql + " AS " + name)
 		case g.far && s.columns[at].Semantic == schema.Timestamp:
 			b.WriteString(s.near(at))
 		default:
@@ -246,7 +266,11 @@ func (s *source) files(b *strings.Builder, g *fileGroup, condition, extra string
 	}
 	for _, at := range s.need {
 		if c, ok := has[s.columns[at].ID]; ok {
-			field(c.FieldID, s.names[at], duckTypes[s.columns[at].Type].sql)
+			kind := s.columns[at].Type
+			if s.casts(c) {
+				kind = c.Type
+			}
+			field(c.FieldID, s.names[at], duckTypes[kind].sql)
 		}
 	}
 	if c, ok := has[schema.DeletedColumnID]; ok {

@@ -1,0 +1,162 @@
+package shard
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/shard/query"
+	"cordwood/shard/query/engine"
+)
+
+// widening is a table of which column n becomes wider with a version.
+func widening(id uint64, version uint32, n schemapb.Type) *schemapb.Table {
+	d := def(id)
+	d.Version = version
+	d.Columns = append(d.Columns, &schemapb.Column{Id: 4, Name: "n", Type: n, Semantic: schemapb.Semantic_SEMANTIC_FIELD})
+	d.NextColumnId = 5
+	return d
+}
+
+// numbersOf encodes a row for each number, of a definition's type of column n; those that
+// are nil are null.
+func numbersOf(d *schemapb.Table, session, seq uint64, at int64, numbers ...any) []byte {
+	var b column.Builder
+	t := schema.FromProto(d)
+	ts, host, m, n := b.Add(t.Columns[0]), b.Add(t.Columns[1]), b.Add(t.Columns[2]), b.Add(t.Columns[3])
+	for i, v := range numbers {
+		ts.SetInt(i, at+int64(i))
+		host.SetString(i, fmt.Sprint("h", i%3))
+		m.SetString(i, fmt.Sprint("m", v))
+		switch v := v.(type) {
+		case nil:
+			n.SetNull(i)
+		case int:
+			if t.Columns[3].Type.IsFloat() {
+				n.SetFloat(i, float64(v))
+			} else {
+				n.SetInt(i, int64(v))
+			}
+		case float64:
+			n.SetFloat(i, v)
+		}
+		b.EndRow()
+	}
+	h := head(d.Id, session, seq)
+	h.SchemaVersion = d.Version
+	return b.Encode(nil, h)
+}
+
+// answers asks an engine about a table in a shard, as the definition d has it.
+func answers(t testing.TB, e *engine.Engine, o *opened, d *schemapb.Table, sql string) []string {
+	t.Helper()
+	v := o.ReadView(d.Id)
+	defer v.Close()
+	qt := query.Table{Database: d.Database, Name: d.Name, Schema: schema.FromProto(d)}
+	show(&qt, v, d.Id)
+	var stream bytes.Buffer
+	err := e.Query(context.Background(), &query.Request{SQL: sql, Database: "public", Tables: []query.Table{qt}}, func(ipc []byte) error {
+		stream.Write(ipc)
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	r, err := ipc.NewReader(&stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	var out []string
+	for r.Next() {
+		rec := r.RecordBatch()
+		for row := range int(rec.NumRows()) {
+			var values []string
+			for c := range int(rec.NumCols()) {
+				values = append(values, rec.Column(c).ValueStr(row))
+			}
+			out = append(out, strings.Join(values, "|"))
+		}
+	}
+	return out
+}
+
+func openTestEngine(t testing.TB) *engine.Engine {
+	e, err := engine.Open(engine.Config{MemoryLimit: 256 << 20, Threads: 1, Dirs: []string{"/"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// TestWidening widens a column of integers to doubles, with batches of the narrower type
+// that come late, and asks from memory and from segments, by either definition.
+func TestWidening(t *testing.T) {
+	e := openTestEngine(t)
+	narrow, wide := widening(1, 2, schemapb.Type_TYPE_INT64), widening(1, 3, schemapb.Type_TYPE_FLOAT64)
+	o := openShard(t, testConfig(t))
+	write := func(d *schemapb.Table, batches ...[]byte) error {
+		_, need, err := o.Write(context.Background(), batches, []*schemapb.Table{d})
+		if err == nil && len(need) > 0 {
+			err = fmt.Errorf("needs %v", need)
+		}
+		return err
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(write(narrow, numbersOf(narrow, 9, 1, 1000, 1, 2, nil, 1<<53)))
+	o.flush()
+	must(write(narrow, numbersOf(narrow, 9, 2, 2000, 3)))
+	// The definition comes with the first batch that needs it, between two of the old one.
+	must(write(wide, numbersOf(narrow, 9, 3, 3000, 4), numbersOf(wide, 9, 4, 4000, 2.5, 2), numbersOf(narrow, 9, 5, 5000, -5)))
+	if err := write(wide, numbersOf(narrow, 9, 6, 6000, 1<<53+1)); err == nil || !strings.Contains(err.Error(), "beyond 2^53") {
+		t.Errorf("an integer that a double rounds: %v", err)
+	}
+	check := func(when string, rows int) {
+		t.Helper()
+		for _, d := range []*schemapb.Table{narrow, wide} {
+			for sql, want := range map[string]string{
+				"SELECT typeof(n), count(*) FROM t1 GROUP BY ALL": fmt.Sprintf("DOUBLE|%d", rows),
+				"SELECT n FROM t1 WHERE n = 2 ORDER BY ts":        "2 2",
+				"SELECT n FROM t1 WHERE n > 2.4 ORDER BY n":       "2.5 3 4 9.007199254740992e+15",
+				"SELECT min(n), count(n) FROM t1":                 fmt.Sprintf("-5|%d", rows-1),
+				"SELECT n FROM t1 ORDER BY ts DESC LIMIT 3":       "-5 2 2.5",
+				"SELECT m FROM t1 WHERE n IS NULL":                "m<nil>",
+			} {
+				if got := strings.Join(answers(t, e, o, d, sql), " "); got != want {
+					t.Errorf("%s, version %d, %s: %s, want %s", when, d.Version, sql, got, want)
+				}
+			}
+		}
+	}
+	check("in memory", 9)
+	o = o.reopen()
+	check("after a restart", 9)
+	o.flush()
+	check("flushed", 9)
+	v := o.ReadView(1)
+	defer v.Close()
+	types := map[schema.Type]int{}
+	for _, s := range v.Segments(1) {
+		for _, c := range s.Columns {
+			if c.ID == 4 {
+				types[c.Type]++
+			}
+		}
+	}
+	if types[schema.Int64] != 1 || types[schema.Float64] != 1 || len(v.Batches(1)) != 0 {
+		t.Errorf("segments with n of types %v, %d batches", types, len(v.Batches(1)))
+	}
+}
