@@ -19,13 +19,21 @@ type reports struct {
 
 	mu   sync.Mutex // guards the rest
 	term uint64     // in which they came
-	led  time.Time  // when it was first asked in this term
+	// began is when it was first asked in this term.
+	began time.Time
 	// since is when this member began to listen: when it began to lead, or when it came to
 	// itself after it had stood still.
 	since time.Time
 	heard time.Time // the last call of any kind
 	nodes map[string]nodeReport
+	led   map[shardLife]time.Time // when a replica last said that it leads
 }
+
+// shardLife is a shard until it is made anew under its id.
+type shardLife struct{ id, incarnation uint32 }
+
+// stateLeader is what the replica that leads a shard reports of itself.
+const stateLeader = "Leader"
 
 type nodeReport struct {
 	report *metapb.ReportRequest
@@ -48,7 +56,8 @@ const (
 func (r *reports) listen(term uint64) {
 	now := r.now()
 	if term != r.term || r.nodes == nil {
-		r.term, r.led, r.since, r.nodes = term, now, now, map[string]nodeReport{}
+		r.term, r.began, r.since = term, now, now
+		r.nodes, r.led = map[string]nodeReport{}, map[shardLife]time.Time{}
 	} else if now.Sub(r.heard) > r.downAfter/2 {
 		r.since = now
 	}
@@ -63,6 +72,35 @@ func (r *reports) add(term uint64, req *metapb.ReportRequest) {
 	n := r.nodes[req.NodeId]
 	n.report, n.at = req, r.heard
 	r.nodes[req.NodeId] = n
+	for _, replica := range req.Replicas {
+		if replica.GetState() == stateLeader {
+			r.led[shardLife{replica.ShardId, replica.Incarnation}] = r.heard
+		}
+	}
+}
+
+// lastLed tells how long ago each shard was last said to have a leader. What was said before this
+// member stood still counts for nothing.
+func (r *reports) lastLed(term uint64, shards []*metapb.Shard) (out []*metapb.ShardLed) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.listen(term)
+	known := make(map[shardLife]bool, len(shards))
+	for _, s := range shards {
+		life := shardLife{s.Id, s.Incarnation}
+		known[life] = true
+		last := r.since
+		if led := r.led[life]; led.After(last) {
+			last = led
+		}
+		out = append(out, &metapb.ShardLed{ShardId: s.Id, SilentNanos: r.heard.Sub(last).Nanoseconds()})
+	}
+	for life := range r.led {
+		if !known[life] {
+			delete(r.led, life)
+		}
+	}
+	return out
 }
 
 // refuse notes why a node could not be registered, or that it was if why is empty.
@@ -80,7 +118,7 @@ func (r *reports) leading(term uint64) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.listen(term)
-	return r.heard.Sub(r.led)
+	return r.heard.Sub(r.began)
 }
 
 // status tells how the nodes are and how long this member has led.
@@ -104,7 +142,7 @@ func (r *reports) status(term uint64, nodes []*metapb.Node) (out []*metapb.NodeS
 			delete(r.nodes, id) // it was removed
 		}
 	}
-	return out, r.heard.Sub(r.led)
+	return out, r.heard.Sub(r.began)
 }
 
 // Report keeps a node's report, and answers which nodes are down.
@@ -232,7 +270,7 @@ func (m *Meta) status() (*metapb.StatusResponse, error) {
 	}
 	var leading time.Duration
 	resp.Nodes, leading = m.reports.status(term, nodes)
-	resp.LeadingNanos = leading.Nanoseconds()
+	resp.LeadingNanos, resp.ShardsLed = leading.Nanoseconds(), m.reports.lastLed(term, resp.Shards)
 	for _, member := range stats.Members {
 		silent := member.Silent.Nanoseconds()
 		if member.Silent < 0 {

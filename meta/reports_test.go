@@ -113,3 +113,34 @@ func TestReportsAreChecked(t *testing.T) {
 		t.Errorf("status is %v", s)
 	}
 }
+
+// TestLastLed: how long ago somebody led a shard is told, from the reports that say so.
+func TestLastLed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &reports{downAfter: 10 * time.Second, now: time.Now}
+		report := func(node, state string, incarnation uint32) {
+			r.add(7, &metapb.ReportRequest{NodeId: node, Replicas: []*metapb.ReplicaReport{{ShardId: 1, Incarnation: incarnation, State: state}, {ShardId: 2, Incarnation: 1, State: "Follower"}}})
+		}
+		want := func(what, want string) {
+			t.Helper()
+			var out []string
+			for _, l := range r.lastLed(7, []*metapb.Shard{{Id: 1, Incarnation: 3}, {Id: 2, Incarnation: 1}}) {
+				out = append(out, fmt.Sprintf("%d %s", l.ShardId, time.Duration(l.SilentNanos)))
+			}
+			if got := strings.Join(out, ", "); got != want {
+				t.Errorf("%s: %s, want %s", what, got, want)
+			}
+		}
+		report("a", "Follower", 3)
+		time.Sleep(2 * time.Second)
+		want("nobody led yet", "1 2s, 2 2s")
+		report("a", "Leader", 3)
+		want("one leads", "1 0s, 2 2s")
+		time.Sleep(time.Second)
+		report("a", "Follower", 3)
+		report("b", "Leader", 2) // of a life before
+		want("it leads no more", "1 1s, 2 3s")
+		time.Sleep(7 * time.Second)
+		want("this process stood still", "1 0s, 2 0s")
+	})
+}

@@ -38,8 +38,12 @@ func newClusterStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Health on one screen: what is wrong and what to do, nodes, shards, running operations",
-		Long: `Health on one screen: what is wrong and what to do, nodes, shards, running operations. The
-exit status is 1 if something does not work (broken), and 0 otherwise.`,
+		Long: `Health on one screen: what is wrong and what to do, nodes, shards, running operations.
+
+The verdict is ok; starting, while a new cluster makes its first shards; unknown, while the leader
+of the metadata is new and has not heard of all nodes; degraded, if it works and something is to be
+done, as while a node is stopping or down; or broken, if something does not work. The exit status is
+1 if it is broken, or if no node could be asked, and 0 otherwise. docs/operating.md has all cases.`,
 		Example: "  cordwood cluster status\n  cordwood cluster status --output json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -68,6 +72,12 @@ func printStatus(w io.Writer, s *httpapi.ClusterStatus) error {
 	switch {
 	case s.FailureTolerance < 0:
 		fmt.Fprintf(w, "too much has failed already: %s does not work\n", s.LimitedBy)
+	case s.Health == "starting":
+		fmt.Fprintln(w, "the first shards are being made: rows can be written once they are there")
+	case s.Health == "unknown" && s.FailureTolerance > 0:
+		fmt.Fprintf(w, "as far as is known any %s may fail; %s\n", count(s.FailureTolerance, "node"), notHeard(s))
+	case s.Health == "unknown":
+		fmt.Fprintf(w, "as far as is known no node may fail: %s would stop; %s\n", s.LimitedBy, notHeard(s))
 	case s.FailureTolerance == 0:
 		fmt.Fprintf(w, "no node may fail: %s would stop\n", s.LimitedBy)
 	case s.Health == "broken":
@@ -113,6 +123,18 @@ func printStatus(w io.Writer, s *httpapi.ClusterStatus) error {
 	return t.Flush()
 }
 
+// notHeard names the nodes that have not reported, and since when.
+func notHeard(s *httpapi.ClusterStatus) string {
+	since := 0.0
+	for _, n := range s.Nodes {
+		if slices.Contains(s.UnknownNodes, n.Name) || slices.Contains(s.UnknownNodes, n.ID) {
+			since = max(since, n.SilentSeconds)
+		}
+	}
+	return fmt.Sprintf("nothing was heard of %s for %s, since another node leads the metadata",
+		strings.Join(s.UnknownNodes, ", "), time.Duration(since*float64(time.Second)).Round(100*time.Millisecond))
+}
+
 // maxStatusShards is how many shards the status lists; those that are not well come first.
 const maxStatusShards = 24
 
@@ -154,7 +176,8 @@ func nodeTable(w io.Writer, nodes []httpapi.ClusterNode) {
 	fmt.Fprintln(w, "NODE\tSTATE\tROLES\tZONE\tMETA\tREPLICAS\tLEADS\tBYTES\tDISK\tADDRESS")
 	for _, n := range nodes {
 		state := n.State
-		if n.State == "down" || n.State == "silent" {
+		switch n.State {
+		case "down", "silent", "stopped", "unknown":
 			state = fmt.Sprintf("%s %s", n.State, time.Duration(n.SilentSeconds*float64(time.Second)).Round(time.Second))
 		}
 		disk := percent(n.DiskUsed, n.DiskCapacity)

@@ -164,3 +164,27 @@ func TestShardDropWantsItsNumber(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusVerdicts: each verdict is said in the first lines, and only what is broken fails.
+func TestStatusVerdicts(t *testing.T) {
+	nodes := []httpapi.ClusterNode{{Name: "n1", State: "up"}, {Name: "n2", State: "unknown", SilentSeconds: 0.4}}
+	for _, c := range []struct {
+		status httpapi.ClusterStatus
+		want   string
+		exit   int
+	}{
+		{httpapi.ClusterStatus{Health: "ok", FailureTolerance: 1}, "c1: ok\nany 1 node may fail\n", exitOK},
+		{httpapi.ClusterStatus{Health: "starting"}, "c1: starting\nthe first shards are being made", exitOK},
+		{httpapi.ClusterStatus{Health: "unknown", FailureTolerance: 1, UnknownNodes: []string{"n2"}}, "c1: unknown\nas far as is known any 1 node may fail; nothing was heard of n2 for 400ms, since", exitOK},
+		{httpapi.ClusterStatus{Health: "unknown", LimitedBy: "shard 4", UnknownNodes: []string{"n2"}}, "c1: unknown\nas far as is known no node may fail: shard 4 would stop; nothing", exitOK},
+		{httpapi.ClusterStatus{Health: "degraded", LimitedBy: "shard 4"}, "c1: degraded\nno node may fail: shard 4 would stop\n", exitOK},
+		{httpapi.ClusterStatus{Health: "broken", FailureTolerance: -1, LimitedBy: "shard 4"}, "c1: broken\ntoo much has failed already: shard 4 does not work\n", exitFailed},
+	} {
+		c.status.ClusterID, c.status.Nodes = "c1", nodes
+		url, _ := clusterServer(t, &c.status, httpapi.ClusterOperation{})
+		out, errOut, exit := runCluster("cluster", "status", "--server", url)
+		if exit != c.exit || !strings.Contains(out, c.want) {
+			t.Errorf("%s: exit status %d, want %d\n%s%s\nwant %q", c.status.Health, exit, c.exit, out, errOut, c.want)
+		}
+	}
+}

@@ -33,8 +33,12 @@ func (p *planner) even() string {
 		return fmt.Sprintf("there are %d nodes that can take replicas, and balance needs two", len(nodes))
 	}
 	scores, counts := p.spans(nodes)
-	return fmt.Sprintf("the loads of the nodes are at most %.2f apart, and their numbers of replicas %d: replicas are moved from %.2f and %d on",
-		scores.high-scores.low, int(counts.high-counts.low), p.limits.Spread*scores.mean, p.lopsidedFrom(counts))
+	hold := fmt.Sprintf("%d to %d replicas each", int(counts.low), int(counts.high))
+	if counts.low == counts.high {
+		hold = fmt.Sprintf("%d replicas each", int(counts.low))
+	}
+	return fmt.Sprintf("the nodes are even enough: they hold %s, and their loads are %.2f to %.2f. Replicas are moved when two nodes differ by %d replicas or by %.2f in load",
+		hold, scores.low, scores.high, p.lopsidedFrom(counts), p.limits.Spread*scores.mean)
 }
 
 // stuck says why nodes are left as they are although they are uneven.

@@ -84,7 +84,7 @@ func (a *Admin) Status(ctx context.Context) (*httpapi.ClusterStatus, error) {
 	p.trusting = true
 	out := a.describe(p)
 	out.Problems = diagnose(p)
-	out.Health = health(out.Problems)
+	out.Health = p.health(out.Problems)
 	return out, nil
 }
 
@@ -108,7 +108,7 @@ func (a *Admin) withoutLeader(err error) *httpapi.ClusterStatus {
 	for i := range out.Shards {
 		out.Shards[i].State = "unknown"
 	}
-	out.Health, out.FailureTolerance, out.LimitedBy, out.UnderReplicated = "broken", -1, "the metadata group", 0
+	out.Health, out.FailureTolerance, out.LimitedBy, out.UnderReplicated = healthBroken, -1, "the metadata group", 0
 	out.Problems = []httpapi.ClusterProblem{{
 		Severity: critical,
 		Text:     fmt.Sprintf("no leader of the metadata group answers (%v); what is shown is what this node knew before. Rows of tables that exist are still written and read where their shards work; schemas and placement cannot change", p.spell(err.Error())),
@@ -121,7 +121,7 @@ func (a *Admin) describe(p *picture) *httpapi.ClusterStatus {
 	out := &httpapi.ClusterStatus{
 		ClusterID: p.status.ClusterId, Version: p.status.ClusterVersion, Replication: max(p.status.GetSettings().GetReplication(), 1),
 		RebalancePaused: p.status.GetSettings().GetRebalancePaused(),
-		Nodes:           []httpapi.ClusterNode{}, Shards: []httpapi.ClusterShard{}, Operations: []httpapi.ClusterOperation{},
+		Nodes:           []httpapi.ClusterNode{}, Shards: []httpapi.ClusterShard{}, Operations: []httpapi.ClusterOperation{}, UnknownNodes: []string{},
 	}
 	if p.status.Leader != "" {
 		out.Leader = p.label(p.status.Leader)
@@ -136,7 +136,7 @@ func (a *Admin) describe(p *picture) *httpapi.ClusterStatus {
 	})
 	for _, s := range p.status.Shards {
 		d := p.describeShard(s)
-		if len(p.livingReplicas(s)) < want(s) {
+		if d.State != conditionStarting && d.State != conditionUnknown && len(p.livingReplicas(s)) < want(s) {
 			out.UnderReplicated++
 		}
 		out.Shards = append(out.Shards, d)
@@ -144,6 +144,9 @@ func (a *Admin) describe(p *picture) *httpapi.ClusterStatus {
 	slices.SortFunc(out.Shards, func(a, b httpapi.ClusterShard) int { return cmp.Compare(a.ID, b.ID) })
 	for _, op := range p.running() {
 		out.Operations = append(out.Operations, p.describeOperation(op))
+	}
+	for _, id := range p.unknown() {
+		out.UnknownNodes = append(out.UnknownNodes, p.label(id))
 	}
 	out.RowsAside = p.rowsAside()
 	return out
@@ -168,18 +171,22 @@ func (p *picture) describeNode(n *metapb.NodeStatus, led map[string]int) httpapi
 	switch {
 	case n.Down:
 		out.State = "down"
+	case p.hushed(id) && p.stops(id):
+		out.State = "stopped"
 	case p.hushed(id):
 		out.State = "silent"
 	case p.unreachable(id):
 		out.State = "unreachable"
+	case p.stops(id):
+		out.State = "stopping"
 	case n.Node.GetState() == metapb.NodeState_NODE_STATE_DRAINING:
 		out.State = "draining"
 	case n.Node.GetState() == metapb.NodeState_NODE_STATE_DRAINED:
 		out.State = "drained"
+	case p.isNew(id):
+		out.State = "starting"
 	case n.Report == nil:
 		out.State = "unknown"
-	case n.GetReport().GetStopping():
-		out.State = "stopping"
 	}
 	if m := p.member(id); m != nil {
 		switch {
@@ -211,13 +218,11 @@ func (p *picture) describeShard(s *metapb.Shard) httpapi.ClusterShard {
 	for _, id := range s.Learners {
 		out.Learners = append(out.Learners, p.label(id))
 	}
-	switch {
-	case p.untold(s):
-		out.State = "unknown"
-	case g.leader == "":
-		out.State = "no leader"
-	case p.hushed(g.leader):
+	switch condition := p.condition(s); {
+	case condition == conditionNone && g.leader != "":
 		out.State = "leader silent"
+	case condition != conditionLed:
+		out.State = condition
 	case len(p.livingReplicas(s)) < want(s):
 		out.State = "under-replicated"
 	case len(out.Unready) > 0:

@@ -114,7 +114,7 @@ func TestStatusInWords(t *testing.T) {
 		}, false, []string{"broken\n", "shard 1 is unavailable: 2 of its 3 replicas, on node-b, node-c, do not answer, and a majority is needed -> start nodes", "cordwood recover"}, ""},
 		{"no shard yet", func(w *world) {
 			w.node("r:router").voting("r")
-			w.settings.InitialShards = 4
+			w.settings.InitialShards, w.began = 4, time.Now().Add(-time.Hour)
 		}, false, []string{"broken\n", "there is no shard yet", "start 1 or more nodes with the role shard"}, ""},
 		{"no leader of the metadata", func(w *world) { w.node("a").shard(1, "a") }, true, []string{"broken\n", "no leader of the metadata group answers", "start the nodes with the role meta"}, ""},
 		{"a replica that was just started", func(w *world) {
@@ -138,7 +138,7 @@ func TestStatusInWords(t *testing.T) {
 		{"a leader of the metadata that has not heard of anybody yet", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").shard(1, "c").voting("a", "b", "c")
 			w.unheard = map[string]bool{"a": true, "b": true, "c": true}
-		}, false, []string{"degraded\n", "the state of these nodes is not known yet: node-a, node-b, node-c;", "ask again in a few seconds", "1 unknown", "node-b unknown"}, "critical"},
+		}, false, []string{"unknown\n", "the state of these nodes is not known yet: node-a, node-b, node-c;", "ask again in a few seconds", "1 unknown", "node-b unknown"}, "critical"},
 		{"a port that nobody reaches", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.groups[1].leader, w.groups[2].leader = "a", "b"
@@ -179,6 +179,13 @@ func TestStatusInWords(t *testing.T) {
 			w.node("a", "b").shard(1, "a").voting("a")
 			w.ops[1] = &metapb.Operation{Id: 1, Kind: KindNodeDrain, NodeId: "a", State: metapb.OperationState_OPERATION_STATE_RUNNING, Step: stepParts, Reason: "for Godot", UpdatedUnixNano: time.Now().Add(-time.Hour).UnixNano()}
 		}, false, []string{"operation 1 (node-drain node node-a) waits: for Godot -> do what it waits for, or 'cordwood cluster cancel 1'"}, ""},
+		{"a new node waits for replicas", func(w *world) {
+			w.node("a", "b").voting("a")
+			for range 6 {
+				w.shard(1, "a")
+			}
+			w.nodes["b"].RegisteredUnixNano = time.Now().Add(-4 * time.Minute).UnixNano()
+		}, false, []string{"info: replicas are moved to node node-b, which holds less than others, from 00:06:00 UTC on, if no node comes or goes before -> 'cordwood rebalance' begins now"}, "critical"},
 		{"balancing is paused", func(w *world) {
 			w.node("a", "b", "c").shard(1, "a").voting("a")
 			w.settings.RebalancePaused = true

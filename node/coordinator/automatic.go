@@ -248,6 +248,9 @@ func (p *picture) spreadTables() *act {
 	return nil
 }
 
+// balanceSpread is by how much nodes must differ for replicas to be moved without being asked for.
+const balanceSpread = 0.3
+
 // balanceReplicas starts a rebalance if nodes have been far apart, nothing else is under
 // way, and the last one was long ago.
 func (p *picture) balanceReplicas() *act {
@@ -255,7 +258,7 @@ func (p *picture) balanceReplicas() *act {
 		p.rested(KindRebalance) < p.cfg.RebalanceRest || time.Duration(p.status.LeadingNanos) < p.cfg.Settle {
 		return nil
 	}
-	plan := placement.Make(p.placementNodes(), p.placementShards(), placement.Limits{Spread: 0.3})
+	plan := placement.Make(p.placementNodes(), p.placementShards(), placement.Limits{Spread: balanceSpread})
 	if len(plan.Moves) == 0 || len(plan.Blocked) > 0 {
 		return nil
 	}

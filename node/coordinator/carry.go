@@ -29,7 +29,7 @@ const maxReason = 2000
 func record(p *picture, op *metapb.Operation, d decision, f *failure) *metapb.Operation {
 	next := proto.CloneOf(op)
 	next.Step, next.Reason = d.step, d.reason
-	if f != nil {
+	if f != nil && (f.count >= quietFailures || !passes(f.err)) {
 		next.Reason = fmt.Sprintf("%s; the last try failed: %s", d.reason, p.spell(f.err.Error()))
 	}
 	if len(next.Reason) > maxReason {
@@ -61,6 +61,15 @@ func record(p *picture, op *metapb.Operation, d decision, f *failure) *metapb.Op
 	}
 	next.UpdatedUnixNano = p.now.UnixNano()
 	return next
+}
+
+// quietFailures is how often in a row a call may fail, because a leader changes, before that is shown.
+const quietFailures = 4
+
+// passes tells whether an error is of the kind that any change of leaders brings, and that the next
+// try does not meet.
+func passes(err error) bool {
+	return errs.ReasonOf(err) == errs.NotLeader || errors.Is(err, errLost)
 }
 
 // withNotes returns notes with changes; an empty text removes one.

@@ -53,6 +53,7 @@ type world struct {
 	ingest   map[uint64]float64 // bytes a second, by table
 	began    time.Time
 	skew     time.Duration // of the clock of who proposes, against that of who leads
+	frozen   bool          // nobody is elected
 	late     time.Duration // by which copies are complete later
 	changed  chan struct{}
 	defined  map[uint32]map[uint64]uint32 // shard, table: epoch
@@ -128,7 +129,7 @@ func (w *world) node(words ...string) *world {
 		id, zone, _ := strings.Cut(word, "/")
 		w.nodes[id] = &metapb.Node{
 			Id: id, Name: "node-" + id, Zone: zone, Roles: strings.Split(cmp.Or(roles, "router,meta,shard"), ","),
-			RegisteredUnixNano: time.Now().UnixNano(), MaxProtocol: metapb.MaxProtocol,
+			RegisteredUnixNano: time.Now().Add(-time.Hour).UnixNano(), MaxProtocol: metapb.MaxProtocol,
 		}
 	}
 	return w
@@ -242,7 +243,7 @@ func (w *world) elect(s *metapb.Shard, g *fakeGroup, now time.Time) {
 	if g.leaderLost.IsZero() {
 		g.leaderLost = now
 	}
-	if !quorum || now.Sub(g.leaderLost) < 2*time.Second {
+	if !quorum || w.frozen || now.Sub(g.leaderLost) < 2*time.Second {
 		return
 	}
 	for _, v := range g.voters {
@@ -360,6 +361,11 @@ func (w *world) status() *metapb.StatusResponse {
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.shards)) {
 		st.Shards = append(st.Shards, proto.CloneOf(w.shards[id]))
+		led := &metapb.ShardLed{ShardId: id}
+		if lost := w.groups[id].leaderLost; !lost.IsZero() {
+			led.SilentNanos = int64(now.Sub(lost))
+		}
+		st.ShardsLed = append(st.ShardsLed, led)
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.ops)) {
 		st.Operations = append(st.Operations, proto.CloneOf(w.ops[id]))

@@ -25,7 +25,9 @@ func diagnose(p *picture) []httpapi.ClusterProblem {
 	d := &diagnosis{p: p}
 	d.leaderlessShards()
 	d.metadata()
+	d.starting()
 	d.downNodes()
+	d.stoppingNodes()
 	d.silentNodes()
 	d.unheardNodes()
 	d.unreachableNodes()
@@ -61,80 +63,37 @@ func (d *diagnosis) add(severity, advice, format string, args ...any) {
 	d.out = append(d.out, httpapi.ClusterProblem{Severity: severity, Text: fmt.Sprintf(format, args...), Advice: advice})
 }
 
-// health is the cluster in one word.
-func health(problems []httpapi.ClusterProblem) string {
-	for _, s := range []struct{ severity, word string }{{critical, "broken"}, {warning, "degraded"}} {
-		if slices.ContainsFunc(problems, func(p httpapi.ClusterProblem) bool { return p.Severity == s.severity }) {
-			return s.word
-		}
-	}
-	return "ok"
-}
-
-func (d *diagnosis) leaderlessShards() {
-	p := d.p
-	for _, s := range p.status.Shards {
-		leader := p.groups[s.Id].leader
-		if leader != "" && !p.hushed(leader) || p.untold(s) {
-			continue
-		}
-		var away, hushed []string
-		for _, id := range s.Replicas {
-			switch {
-			case !p.alive(id):
-				away = append(away, id)
-			case p.hushed(id):
-				hushed = append(hushed, id)
-			}
-		}
-		switch {
-		case len(away) == 0 && len(hushed) == len(s.Replicas):
-			d.add(critical, fmt.Sprintf("look whether node %s runs, and start it again if not: the rows are on its disk", p.labels(hushed)),
-				"shard %d is unavailable: node %s, which holds it, was last heard of %s ago", s.Id, p.labels(hushed), round(p.silent(hushed[0])))
-		case len(away) == 0 && 2*len(hushed) >= len(s.Replicas):
-			d.add(critical, fmt.Sprintf("look whether nodes %s run, and start them again if not: the other replicas are no majority", p.labels(hushed)),
-				"shard %d may have no leader: %d of its %d replicas, on %s, were last heard of %s ago", s.Id, len(hushed), len(s.Replicas), p.labels(hushed), round(p.silent(hushed[0])))
-		case len(away) == 0 && len(hushed) > 0:
-			d.add(critical, "wait some seconds: the other replicas elect a leader", "shard %d may have no leader: node %s was last heard of %s ago", s.Id, p.labels(hushed), round(p.silent(hushed[0])))
-		case len(away) == 0:
-			d.add(critical, "wait some seconds; if that stays, look at the logs of "+p.labels(s.Replicas), "shard %d has no leader: its rows can be neither written nor read", s.Id)
-		case len(s.Replicas) == 1:
-			d.add(critical, fmt.Sprintf("start node %s again with its data folder: the rows are there; if they are lost for good, 'cordwood shard drop %d' has the shard begin anew without them", p.labels(away), s.Id),
-				"shard %d is unavailable: its only replica is on node %s, which does not answer", s.Id, p.labels(away))
-		case p.tolerance(s.Replicas) < 0:
-			d.add(critical, fmt.Sprintf("start nodes %s again; if most of the replicas are lost for good, see 'cordwood recover --help'", p.labels(away)),
-				"shard %d is unavailable: %d of its %d replicas, on %s, do not answer, and a majority is needed", s.Id, len(away), len(s.Replicas), p.labels(away))
-		default:
-			d.add(critical, "wait some seconds: the other replicas elect a leader", "shard %d has no leader since %s does not answer", s.Id, p.labels(away))
-		}
-	}
-	if len(p.status.Shards) == 0 {
-		n := p.status.GetSettings().GetInitialShards()
-		d.add(critical, fmt.Sprintf("start %d or more nodes with the role shard", max(p.status.GetSettings().GetReplication(), 1)), "there is no shard yet: rows can be neither written nor read; %d are to be made", n)
-	}
-}
-
 func (d *diagnosis) metadata() {
 	p := d.p
 	if len(p.status.Members) == 0 {
 		return
 	}
-	var silent []string
+	var silent, stopping []string
 	for _, m := range p.metaVoters() {
-		if !p.metaAlive(m) {
+		switch {
+		case p.metaPresent(m):
+		case p.stops(m.NodeId):
+			stopping = append(stopping, m.NodeId)
+		default:
 			silent = append(silent, m.NodeId)
 		}
 	}
-	switch tolerance := p.metaTolerance(""); {
-	case len(silent) > 0 && tolerance <= 0:
-		it, does := "it", "does"
-		if len(silent) > 1 {
-			it, does = "them", "do"
-		}
-		d.add(warning, fmt.Sprintf("look whether other nodes reach %s, and start %s again if nothing runs there; a voter whose node is lost is replaced after a while, if another node has the role meta", it, it),
-			"the metadata group has %d voters, of which %s %s not answer: if another one fails, schemas and placement cannot change", len(p.metaVoters()), p.labels(silent), does)
-	case len(silent) > 0:
-		d.add(warning, "look whether other nodes reach it, and start it again if nothing runs there", "voter %s of the metadata group does not answer", p.labels(silent))
+	missing := slices.Concat(silent, stopping)
+	does, advice := "does not answer", "look whether other nodes reach it, and start it again if nothing runs there"
+	switch {
+	case len(silent) == 0 && len(missing) == 1:
+		does, advice = "is stopping", "start it again once it has ended"
+	case len(silent) == 0:
+		does, advice = "are stopping", "start them again once they have ended"
+	case len(missing) > 1:
+		does, advice = "do not answer", "look whether other nodes reach them, and start them again if nothing runs there"
+	}
+	switch tolerance := p.metaLeft("", p.metaPresent); {
+	case len(missing) > 0 && tolerance <= 0:
+		d.add(warning, advice+"; a voter whose node is lost is replaced after a while, if another node has the role meta",
+			"the metadata group has %d voters, of which %s %s: if another one fails, schemas and placement cannot change", len(p.metaVoters()), p.labels(missing), does)
+	case len(missing) > 0:
+		d.add(warning, advice, "voter %s of the metadata group %s", p.labels(missing), does)
 	case len(p.metaVoters())%2 == 0:
 		severity := info
 		if slices.ContainsFunc(p.status.Shards, func(s *metapb.Shard) bool { return want(s) > 2 }) {
@@ -275,7 +234,7 @@ func (d *diagnosis) missingReplicas() {
 	groups, order := map[string][]string{}, []string{}
 	for _, s := range p.status.Shards {
 		living := len(p.livingReplicas(s))
-		if living >= want(s) || p.groups[s.Id].leader == "" {
+		if c := p.condition(s); living >= want(s) || c != conditionLed && c != conditionElecting {
 			continue
 		}
 		advice := "nothing: the replicas are replaced when their nodes have been silent for " + round(p.cfg.ReplaceAfter)
@@ -395,9 +354,32 @@ func (d *diagnosis) versions() {
 	d.add(info, "finish the upgrade; the cluster uses what is new once all nodes know it", "nodes run different programs: %s", few(words))
 }
 
+// rebalanceLater says from when on replicas are moved to nodes that hold less, if nobody asks for it
+// before: nodes have to stay as they are for a while.
+func (d *diagnosis) rebalanceLater() {
+	p := d.p
+	if p.status.GetSettings().GetRebalancePaused() || len(p.running()) > 0 {
+		return
+	}
+	plan := placement.Make(p.placementNodes(), p.placementShards(), placement.Limits{Spread: balanceSpread})
+	if len(plan.Blocked) > 0 || len(plan.Moves) == 0 || slices.ContainsFunc(plan.Moves, func(m placement.Move) bool { return m.From == "" || m.To == "" }) {
+		return
+	}
+	since := p.now.Add(-p.rested(KindRebalance))
+	for _, n := range p.status.Nodes {
+		if at := time.Unix(0, n.GetNode().GetRegisteredUnixNano()); at.After(since) {
+			since = at
+		}
+	}
+	if at := since.Add(p.cfg.RebalanceRest); at.After(p.now) {
+		d.add(info, "'cordwood rebalance' begins now", "replicas are moved to node %s, which holds less than others, from %s UTC on, if no node comes or goes before", p.label(plan.Moves[0].To), at.UTC().Format(time.TimeOnly))
+	}
+}
+
 // notes are no faults, and yet worth a line.
 func (d *diagnosis) notes() {
 	p := d.p
+	d.rebalanceLater()
 	for _, n := range p.status.Nodes {
 		if left := n.GetReport().GetLeftShards(); len(left) > 0 && !n.Down {
 			var ids []string

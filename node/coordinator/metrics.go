@@ -19,9 +19,9 @@ type metrics struct {
 }
 
 var (
-	underReplicatedDesc = prometheus.NewDesc("cordwood_cluster_under_replicated_shards", "Shards with fewer living replicas than they are to have.", nil, nil)
-	toleranceDesc       = prometheus.NewDesc("cordwood_cluster_failure_tolerance", "How many more nodes may fail, in the worst case, until a shard or the metadata group stops; negative: one has.", nil, nil)
-	unavailableDesc     = prometheus.NewDesc("cordwood_cluster_unavailable_shards", "Shards without a leader.", nil, nil)
+	underReplicatedDesc = prometheus.NewDesc("cordwood_cluster_under_replicated_shards", "Shards with fewer replicas on nodes that answer and are not stopping than they are to have. New ones that start do not count.", nil, nil)
+	toleranceDesc       = prometheus.NewDesc("cordwood_cluster_failure_tolerance", "How many more nodes may fail, in the worst case, until a shard or the metadata group stops; negative: one has. Nodes that are stopping count as missing.", nil, nil)
+	unavailableDesc     = prometheus.NewDesc("cordwood_cluster_unavailable_shards", "Shards that can be neither written nor read: they have no leader, and not for an election of some seconds. New ones that start do not count.", nil, nil)
 	operationsDesc      = prometheus.NewDesc("cordwood_cluster_operations", "Operations that are remembered, by kind and state: running, done, failed or cancelled.", []string{"kind", "state"}, nil)
 	nodesDownDesc       = prometheus.NewDesc("cordwood_cluster_nodes_down", "Nodes that do not answer, but those that were emptied.", nil, nil)
 	nodesDesc           = prometheus.NewDesc("cordwood_cluster_nodes", "Nodes of the cluster.", nil, nil)
@@ -58,7 +58,15 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-func (m *metrics) publish(p *picture) { m.last.Store(p) }
+// publish has the gauges show a picture, or nothing if p is nil.
+func (m *metrics) publish(p *picture) {
+	if p != nil {
+		shown := *p
+		shown.trusting = true
+		p = &shown
+	}
+	m.last.Store(p)
+}
 
 func (m *metrics) failed(kind, step string) { m.fails.WithLabelValues(kind, step).Inc() }
 
@@ -89,11 +97,14 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	gauge(coordinatesDesc, 1)
 	under, unavailable, down := 0, 0, 0
 	for _, s := range p.status.Shards {
+		switch p.condition(s) {
+		case conditionStarting, conditionUnknown: // there is nothing that could be missing, or it is not known
+			continue
+		case conditionNone:
+			unavailable++
+		}
 		if len(p.livingReplicas(s)) < want(s) {
 			under++
-		}
-		if p.groups[s.Id].leader == "" {
-			unavailable++
 		}
 	}
 	for _, n := range p.status.Nodes {
@@ -134,28 +145,13 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// livingReplicas are the voters of a shard on nodes that answer.
+// livingReplicas are the voters of a shard on nodes that answer and do not stop.
 func (p *picture) livingReplicas(s *metapb.Shard) []string {
 	var out []string
 	for _, id := range s.Replicas {
-		if p.alive(id) {
+		if p.alive(id) && !p.stops(id) {
 			out = append(out, id)
 		}
 	}
 	return out
-}
-
-// clusterTolerance is how many more nodes may fail in the worst case, and what stops first.
-func (p *picture) clusterTolerance() (int, string) {
-	lowest, what := p.metaTolerance(""), "the metadata group"
-	for _, s := range p.status.Shards {
-		voters := s.Replicas
-		if g := p.groups[s.Id]; g.leader != "" {
-			voters = g.voters
-		}
-		if t := len(p.readyVoters(s, voters)) - majority(len(voters)); t < lowest {
-			lowest, what = t, subject(p, &metapb.Operation{ShardId: s.Id})
-		}
-	}
-	return lowest, what
 }

@@ -338,23 +338,16 @@ func (p *picture) rebalance(op *metapb.Operation) decision {
 		}
 		if len(running) == 0 && len(plan.Blocked) > 0 {
 			b := plan.Blocked[0]
-			return failed("end", "%s done, and the rest cannot be: shard %d: %s", partsWere(len(ended)), b.Shard, p.relabel(b.Reason))
+			return failed("end", "moved %s, and the rest cannot be: shard %d: %s", plural(len(ended), "replica or table"), b.Shard, p.relabel(b.Reason))
 		}
 	}
 	if len(running) > 0 {
 		return p.waitFor(op, running, ended)
 	}
 	if begun == 0 {
-		return finished("nothing was moved: %s; no table is so hot that another shard should take it", even)
+		return finished("nothing was moved, and no table is so hot that another shard should take it: %s", even)
 	}
-	return finished("%s moved, and the rest stays: %s", partsWere(begun), cmp.Or(even, "that are as many as one rebalance moves"))
-}
-
-func partsWere(n int) string {
-	if n == 1 {
-		return "1 part was"
-	}
-	return fmt.Sprintf("%d parts were", n)
+	return finished("moved %s: %s", plural(begun, "replica or table"), cmp.Or(even, "one rebalance moves no more; begin another one"))
 }
 
 func (p *picture) tableParts(op *metapb.Operation) []*metapb.Operation {

@@ -129,7 +129,7 @@ func (p *picture) alive(node string) bool {
 // untold tells whether it is not known yet how a shard is: nobody has said that it leads,
 // and a node that may was not heard of yet.
 func (p *picture) untold(s *metapb.Shard) bool {
-	return p.groups[s.Id].leader == "" && slices.ContainsFunc(p.unheard(), func(id string) bool { return slices.Contains(s.Replicas, id) })
+	return p.groups[s.Id].leader == "" && slices.ContainsFunc(p.unheard(), func(id string) bool { return !p.hushed(id) && slices.Contains(s.Replicas, id) })
 }
 
 // unheard are the nodes of which it is not known whether they are alive: they have not
@@ -181,7 +181,7 @@ func (p *picture) takes(id string) (why string) {
 		return fmt.Sprintf("node %s is drained: 'cordwood node undrain' lets it take part again", p.name(id))
 	case !p.alive(id):
 		return fmt.Sprintf("node %s does not answer", p.name(id))
-	case n.GetReport().GetStopping():
+	case p.stops(id):
 		return fmt.Sprintf("node %s is stopping", p.name(id))
 	case n.GetReport().GetDiskFull():
 		return fmt.Sprintf("the disk of node %s is full", p.name(id))

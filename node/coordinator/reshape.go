@@ -158,6 +158,8 @@ func (p *picture) admit(op *metapb.Operation, s *metapb.Shard, g *group, adds []
 			return wait(orStep(op, stepOpen), "node %s, which is to get the replica, does not answer", p.name(id)), true
 		}
 		switch {
+		case p.leaving(id) && undoable && !g.has(id):
+			return begin(fmt.Sprintf("node %s is drained, and takes no replica", p.name(id))), true
 		case slices.Contains(s.Removed, id):
 			return wait(stepOpen, "node %s still removes its former replica of shard %d", p.name(id), s.Id), true
 		case !slices.Contains(s.Learners, id) && !slices.Contains(s.Replicas, id):

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"cordwood/meta/placement"
 	"cordwood/proto/metapb"
@@ -17,6 +18,9 @@ const (
 	stepStart = "start"
 	stepWant  = "want"
 )
+
+// openTime is how long shard-add waits for all replicas of shards that have leaders.
+const openTime = 10 * time.Second
 
 // maxNewShards bounds one shard-add.
 const maxNewShards = 256
@@ -63,6 +67,13 @@ func (p *picture) addShards(op *metapb.Operation) decision {
 				d = finished("made %s, of which shard %d has no leader yet", shardNames(made), id)
 				d.toShards = made
 			}
+			return d
+		}
+	}
+	for _, id := range made { // the first rows are to find all replicas there
+		if s := p.shards[id]; !op.Cancel && p.unchanged[op.Id] < openTime && len(p.readyVoters(s, s.Replicas)) < len(p.livingReplicas(s)) {
+			d := wait(stepStart, "not all replicas of shard %d are ready yet", id)
+			d.toShards = made
 			return d
 		}
 	}

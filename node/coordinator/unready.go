@@ -19,8 +19,8 @@ func (p *picture) hushed(id string) bool { return p.alive(id) && p.silent(id) >=
 
 // unheardNodes tells of nodes of which a new leader of the metadata group does not know yet.
 func (d *diagnosis) unheardNodes() {
-	if ids := d.p.unheard(); len(ids) > 0 {
-		d.add(warning, "ask again in a few seconds", "the state of these nodes is not known yet: %s; they have not reported to the leader of the metadata group, which has led for %s",
+	if ids := d.p.unknown(); len(ids) > 0 {
+		d.add(info, "ask again in a few seconds", "the state of these nodes is not known yet: %s; they have not reported to the leader of the metadata group, which has led for %s",
 			d.p.labels(ids), round(time.Duration(d.p.status.LeadingNanos)))
 	}
 }
@@ -29,7 +29,7 @@ func (d *diagnosis) unheardNodes() {
 func (d *diagnosis) silentNodes() {
 	p := d.p
 	for _, n := range p.status.Nodes {
-		if id := n.GetNode().GetId(); p.hushed(id) {
+		if id := n.GetNode().GetId(); p.hushed(id) && !p.stops(id) {
 			d.add(warning, "look whether it runs; what only it holds does not answer meanwhile", "node %s was last heard of %s ago; after %s it counts as down", p.label(id), round(p.silent(id)), p.cfg.DownAfter)
 		}
 	}
@@ -38,7 +38,7 @@ func (d *diagnosis) silentNodes() {
 // unready says why a replica that votes cannot do its part although its node answers; empty:
 // it can, its node does not answer, or its files are damaged, which is told elsewhere.
 func (p *picture) unready(id string, s *metapb.Shard) string {
-	if !p.alive(id) || p.nodes[id].Report == nil || !slices.Contains(s.Replicas, id) || p.damaged(id, s) {
+	if !p.alive(id) || p.stops(id) || p.nodes[id].Report == nil || !slices.Contains(s.Replicas, id) || p.damaged(id, s) {
 		return ""
 	}
 	g, r := p.groups[s.Id], p.replica(id, s)
@@ -64,7 +64,7 @@ func (p *picture) unready(id string, s *metapb.Shard) string {
 // readyVoters are those of some voters of a shard that can do their part.
 func (p *picture) readyVoters(s *metapb.Shard, voters []string) (out []string) {
 	for _, id := range voters {
-		if r := p.replica(id, s); p.alive(id) && p.silent(id) < silentAfter && r != nil && r.State != stateFailed && p.unready(id, s) == "" {
+		if r := p.replica(id, s); p.present(id) && r != nil && r.State != stateFailed && p.unready(id, s) == "" {
 			out = append(out, id)
 		}
 	}
@@ -79,7 +79,7 @@ func (d *diagnosis) unreadyReplicas() {
 	for _, s := range p.status.Shards {
 		for _, id := range s.Replicas {
 			why := p.unready(id, s)
-			if leader := p.groups[s.Id].leader; why == "" || leader == "" || p.hushed(leader) || p.unreachable(id) { // there is worse to say
+			if leader := p.groups[s.Id].leader; why == "" || leader == "" || p.hushed(leader) || p.unreachable(id) || p.condition(s) == conditionStarting { // there is worse to say, or nothing
 				continue
 			}
 			if strings.HasPrefix(why, "lacks") || strings.HasPrefix(why, "takes") {

@@ -44,15 +44,32 @@ func (p *picture) metaAlive(m *metapb.MemberStatus) bool {
 	return m.SilentNanos >= 0 && time.Duration(m.SilentNanos) < p.cfg.DownAfter && !p.nodes[m.NodeId].GetDown()
 }
 
+// metaPresent is metaAlive for what is shown: a member that stops, or has been silent for a moment, is
+// missing; one that a new leader has not heard of yet is not.
+func (p *picture) metaPresent(m *metapb.MemberStatus) bool {
+	switch {
+	case p.stops(m.NodeId):
+		return false
+	case m.NodeId == p.status.Leader:
+		return true
+	case m.SilentNanos < 0:
+		return time.Duration(p.status.LeadingNanos) < silentAfter
+	}
+	return p.metaAlive(m) && time.Duration(m.SilentNanos) < silentAfter
+}
+
 // metaTolerance is how many voters may fail; negative: there is no majority.
-func (p *picture) metaTolerance(without string) int {
+func (p *picture) metaTolerance(without string) int { return p.metaLeft(without, p.metaAlive) }
+
+// metaLeft is metaTolerance by who counts as there.
+func (p *picture) metaLeft(without string, there func(*metapb.MemberStatus) bool) int {
 	voters, living := 0, 0
 	for _, m := range p.metaVoters() {
 		if m.NodeId == without {
 			continue
 		}
 		voters++
-		if p.metaAlive(m) {
+		if there(m) {
 			living++
 		}
 	}

@@ -50,6 +50,9 @@ func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
+	if a, b, ok := strings.Cut(thing, " or "); ok {
+		return fmt.Sprintf("%d %ss or %ss", n, a, b)
+	}
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 

@@ -154,7 +154,7 @@ func TestServer(t *testing.T) {
 	sound := func() map[string]string {
 		return map[string]string{
 			"/health": "{}", "/ready": "{}", "/status": `{"version":"v1"}`,
-			"name,": `{"name":"one","rpc_addr":"` + port.Addr().String() + `"}`, "shard_id,": `{"shard_id":1,"leader":"x"}`, "/v1/cluster": `{"rows_aside":[]}`,
+			"name,": `{"name":"one","rpc_addr":"` + port.Addr().String() + `"}`, "/v1/cluster": `{"rows_aside":[]}`,
 		}
 	}
 	for name, c := range map[string]struct {
@@ -172,7 +172,12 @@ func TestServer(t *testing.T) {
 		"rows aside": {func(s *fakeServer) {
 			s.answers["/v1/cluster"] = `{"rows_aside":[{"table":"public.t","shard":1,"node":"one","rows":12,"bytes":4096,"reason":"index out of range","since":"2026-11-23T04:05:06Z","advice":"drop it"}]}`
 		}, "12 rows of public.t in shard 1 cannot be written to segments on node one since 2026-11-23 04:05:06: index out of range; drop it", 1},
-		"no leader": {func(s *fakeServer) { s.answers["shard_id,"] = `{"shard_id":1,"leader":null}` }, "shards without a leader, which take no writes: 1;", 1},
+		"a shard elects, another is new": {func(s *fakeServer) {
+			s.answers["/v1/cluster"] = `{"shards":[{"id":1,"state":"electing","leader":""},{"id":2,"state":"starting","leader":""}]}`
+		}, "", 0},
+		"no leader": {func(s *fakeServer) {
+			s.answers["/v1/cluster"] = `{"shards":[{"id":1,"state":"no leader"},{"id":2,"state":"ok"}]}`
+		}, "shards without a leader, which take no writes: 1;", 1},
 	} {
 		s := &fakeServer{answers: sound(), date: time.Now()}
 		c.change(s)

@@ -58,15 +58,19 @@ func (d *doctor) server(ctx context.Context) {
 		}
 	}
 	if d.nodes(ctx) {
-		d.shards(ctx)
-		d.aside(ctx)
+		d.cluster(ctx)
 	}
 }
 
-// aside names the rows that replicas cannot write to segments.
-func (d *doctor) aside(ctx context.Context) {
+// cluster names the shards that cannot take writes, and the rows that replicas cannot write to
+// segments. A shard that is new, or elects a leader, is not one of the first.
+func (d *doctor) cluster(ctx context.Context) {
 	body, _, err := d.ask(ctx, "/v1/cluster", nil)
 	var status struct {
+		Shards []struct {
+			ID    uint32
+			State string
+		}
 		RowsAside []struct {
 			Table, Node, Reason, Advice string
 			Shard                       uint32
@@ -80,6 +84,15 @@ func (d *doctor) aside(ctx context.Context) {
 	if err != nil {
 		d.find(Attention, "", "give --user NAME:PASSWORD of somebody who may read the state of the cluster, if that is why", "the cluster could not be asked for its state: %v", err)
 		return
+	}
+	var without []string
+	for _, s := range status.Shards {
+		if s.State == "no leader" || s.State == "leader silent" {
+			without = append(without, fmt.Sprint(s.ID))
+		}
+	}
+	if len(without) > 0 {
+		d.find(Attention, "", "see that most nodes of their replicas run; 'cordwood cluster status' says more", "shards without a leader, which take no writes: %s", strings.Join(without, ", "))
 	}
 	for _, a := range status.RowsAside {
 		since := ""
@@ -145,26 +158,4 @@ func (d *doctor) nodes(ctx context.Context) bool {
 		}
 	}
 	return true
-}
-
-// shards names those that cannot take writes.
-func (d *doctor) shards(ctx context.Context) {
-	type row struct {
-		ID     int64   `json:"shard_id"`
-		Leader *string `json:"leader"`
-	}
-	list, err := rows[row](ctx, d, "SELECT shard_id, leader FROM svc_private.shards ORDER BY shard_id")
-	if err != nil {
-		d.find(Attention, "", "its log says more", "the shards could not be asked for: %v", err)
-		return
-	}
-	var without []string
-	for _, s := range list {
-		if s.Leader == nil || *s.Leader == "" {
-			without = append(without, fmt.Sprint(s.ID))
-		}
-	}
-	if len(without) > 0 {
-		d.find(Attention, "", "see that most nodes of their replicas run", "shards without a leader, which take no writes: %s", strings.Join(without, ", "))
-	}
 }

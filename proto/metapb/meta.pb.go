@@ -316,7 +316,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{60, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61, 0}
 }
 
 type ProposeRequest struct {
@@ -5058,7 +5058,10 @@ type StatusResponse struct {
 	Shards     []*Shard        `protobuf:"bytes,9,rep,name=shards,proto3" json:"shards,omitempty"`
 	Operations []*Operation    `protobuf:"bytes,10,rep,name=operations,proto3" json:"operations,omitempty"`
 	// How long the leader has led.
-	LeadingNanos  int64 `protobuf:"varint,11,opt,name=leading_nanos,json=leadingNanos,proto3" json:"leading_nanos,omitempty"`
+	LeadingNanos int64 `protobuf:"varint,11,opt,name=leading_nanos,json=leadingNanos,proto3" json:"leading_nanos,omitempty"`
+	// How long ago each shard was last said to have a leader. A leader of before this field
+	// sends none.
+	ShardsLed     []*ShardLed `protobuf:"bytes,12,rep,name=shards_led,json=shardsLed,proto3" json:"shards_led,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5170,6 +5173,67 @@ func (x *StatusResponse) GetLeadingNanos() int64 {
 	return 0
 }
 
+func (x *StatusResponse) GetShardsLed() []*ShardLed {
+	if x != nil {
+		return x.ShardsLed
+	}
+	return nil
+}
+
+// ShardLed says when a replica of a shard last reported that it leads.
+type ShardLed struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	// Since that report; since this member listens to reports if there was none.
+	SilentNanos   int64 `protobuf:"varint,2,opt,name=silent_nanos,json=silentNanos,proto3" json:"silent_nanos,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardLed) Reset() {
+	*x = ShardLed{}
+	mi := &file_metapb_meta_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardLed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardLed) ProtoMessage() {}
+
+func (x *ShardLed) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardLed.ProtoReflect.Descriptor instead.
+func (*ShardLed) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *ShardLed) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *ShardLed) GetSilentNanos() int64 {
+	if x != nil {
+		return x.SilentNanos
+	}
+	return 0
+}
+
 type MemberStatus struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	NodeId string                 `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
@@ -5184,7 +5248,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5196,7 +5260,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5209,7 +5273,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -5250,7 +5314,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5262,7 +5326,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5275,7 +5339,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -5302,7 +5366,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5314,7 +5378,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5327,7 +5391,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -5352,7 +5416,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5364,7 +5428,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5377,7 +5441,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -5448,7 +5512,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5460,7 +5524,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5473,7 +5537,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -5571,7 +5635,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5583,7 +5647,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5596,7 +5660,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -5628,7 +5692,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5640,7 +5704,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5653,7 +5717,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
 }
 
 type ReachRequest struct {
@@ -5666,7 +5730,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5678,7 +5742,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5691,7 +5755,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -5717,7 +5781,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5729,7 +5793,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5742,7 +5806,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -5783,7 +5847,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5795,7 +5859,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5808,7 +5872,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -5826,7 +5890,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5838,7 +5902,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5851,7 +5915,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
 }
 
 type WatchRequest struct {
@@ -5862,7 +5926,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5874,7 +5938,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5887,7 +5951,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
 }
 
 // WatchResponse carries changed objects. The first one of a stream has
@@ -5920,7 +5984,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5932,7 +5996,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5945,7 +6009,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -6457,7 +6521,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x06report\x18\x02 \x01(\v2\x1c.cordwood.meta.ReportRequestR\x06report\x12!\n" +
 	"\fsilent_nanos\x18\x03 \x01(\x03R\vsilentNanos\x12\x12\n" +
 	"\x04down\x18\x04 \x01(\bR\x04down\x12\x18\n" +
-	"\arefused\x18\x05 \x01(\tR\arefused\"\xd3\x03\n" +
+	"\arefused\x18\x05 \x01(\tR\arefused\"\x8b\x04\n" +
 	"\x0eStatusResponse\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x16\n" +
@@ -6473,7 +6537,12 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"operations\x18\n" +
 	" \x03(\v2\x18.cordwood.meta.OperationR\n" +
 	"operations\x12#\n" +
-	"\rleading_nanos\x18\v \x01(\x03R\fleadingNanos\"r\n" +
+	"\rleading_nanos\x18\v \x01(\x03R\fleadingNanos\x126\n" +
+	"\n" +
+	"shards_led\x18\f \x03(\v2\x17.cordwood.meta.ShardLedR\tshardsLed\"H\n" +
+	"\bShardLed\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12!\n" +
+	"\fsilent_nanos\x18\x02 \x01(\x03R\vsilentNanos\"r\n" +
 	"\fMemberStatus\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x14\n" +
 	"\x05voter\x18\x02 \x01(\bR\x05voter\x12!\n" +
@@ -6599,7 +6668,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 77)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 78)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -6665,27 +6734,28 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*StatusRequest)(nil),            // 61: cordwood.meta.StatusRequest
 	(*NodeStatus)(nil),               // 62: cordwood.meta.NodeStatus
 	(*StatusResponse)(nil),           // 63: cordwood.meta.StatusResponse
-	(*MemberStatus)(nil),             // 64: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 65: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 66: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 67: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 68: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 69: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 70: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 71: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 72: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 73: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 74: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 75: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 76: cordwood.meta.WatchResponse
-	nil,                              // 77: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 78: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 79: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 80: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 81: cordwood.meta.Operation.NotesEntry
-	(*schemapb.Table)(nil),           // 82: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 83: cordwood.schema.Column
-	(*schemapb.Database)(nil),        // 84: cordwood.schema.Database
+	(*ShardLed)(nil),                 // 64: cordwood.meta.ShardLed
+	(*MemberStatus)(nil),             // 65: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 66: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 67: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 68: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 69: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 70: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 71: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 72: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 73: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 74: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 75: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 76: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 77: cordwood.meta.WatchResponse
+	nil,                              // 78: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 79: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 80: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 81: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 82: cordwood.meta.Operation.NotesEntry
+	(*schemapb.Table)(nil),           // 83: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 84: cordwood.schema.Column
+	(*schemapb.Database)(nil),        // 85: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	7,  // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
@@ -6717,25 +6787,25 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	50, // 26: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
 	51, // 27: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
 	19, // 28: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	82, // 29: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	83, // 29: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
 	31, // 30: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
 	35, // 31: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
 	49, // 32: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
 	34, // 33: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
 	11, // 34: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
-	77, // 35: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	78, // 36: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	78, // 35: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	79, // 36: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
 	18, // 37: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
 	17, // 38: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	83, // 39: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	79, // 40: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	83, // 41: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	83, // 42: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	82, // 43: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	83, // 44: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	84, // 39: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	80, // 40: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	84, // 41: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	84, // 42: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	83, // 43: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	84, // 44: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
 	22, // 45: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
 	23, // 46: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	80, // 47: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	81, // 47: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
 	27, // 48: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
 	31, // 49: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
 	31, // 50: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
@@ -6748,7 +6818,7 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	44, // 57: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
 	3,  // 58: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
 	1,  // 59: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	81, // 60: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	82, // 60: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
 	49, // 61: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
 	57, // 62: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
 	56, // 63: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
@@ -6759,47 +6829,48 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	34, // 68: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
 	58, // 69: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
 	40, // 70: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	64, // 71: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	65, // 71: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
 	62, // 72: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
 	35, // 73: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
 	49, // 74: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	4,  // 75: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	34, // 76: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	84, // 77: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	82, // 78: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	34, // 79: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	35, // 80: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	31, // 81: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	31, // 82: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	49, // 83: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	40, // 84: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	5,  // 85: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	75, // 86: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	32, // 87: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	52, // 88: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	58, // 89: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	61, // 90: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	65, // 91: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	67, // 92: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	69, // 93: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	71, // 94: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	73, // 95: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	6,  // 96: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	76, // 97: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	33, // 98: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	53, // 99: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	60, // 100: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	63, // 101: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	66, // 102: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	68, // 103: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	70, // 104: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	72, // 105: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	74, // 106: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	96, // [96:107] is the sub-list for method output_type
-	85, // [85:96] is the sub-list for method input_type
-	85, // [85:85] is the sub-list for extension type_name
-	85, // [85:85] is the sub-list for extension extendee
-	0,  // [0:85] is the sub-list for field type_name
+	64, // 75: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
+	4,  // 76: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	34, // 77: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	85, // 78: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	83, // 79: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	34, // 80: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	35, // 81: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	31, // 82: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	31, // 83: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	49, // 84: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	40, // 85: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	5,  // 86: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	76, // 87: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	32, // 88: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	52, // 89: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	58, // 90: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	61, // 91: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	66, // 92: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	68, // 93: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	70, // 94: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	72, // 95: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	74, // 96: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	6,  // 97: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	77, // 98: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	33, // 99: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	53, // 100: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	60, // 101: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	63, // 102: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	67, // 103: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	69, // 104: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	71, // 105: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	73, // 106: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	75, // 107: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	97, // [97:108] is the sub-list for method output_type
+	86, // [86:97] is the sub-list for method input_type
+	86, // [86:86] is the sub-list for extension type_name
+	86, // [86:86] is the sub-list for extension extendee
+	0,  // [0:86] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -6858,7 +6929,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   77,
+			NumMessages:   78,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

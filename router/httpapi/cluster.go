@@ -38,14 +38,19 @@ type Cluster interface {
 // are unique, else by their ids.
 type ClusterStatus struct {
 	ClusterID string `json:"cluster_id" yaml:"cluster_id"`
-	// Health is ok, degraded (it works, and something is to be done) or broken.
+	// Health is ok, starting (a new cluster makes its first shards), unknown (nothing is known to
+	// be wrong, but some nodes have not reported yet), degraded (it works, and something is to be
+	// done) or broken (something does not work).
 	Health   string           `json:"health" yaml:"health"`
 	Problems []ClusterProblem `json:"problems" yaml:"problems"`
-	// FailureTolerance is how many more nodes may fail in the worst case; LimitedBy is what
-	// stops first.
+	// FailureTolerance is how many more nodes may fail in the worst case, as far as is known;
+	// LimitedBy is what stops first. It is negative if something does not work.
 	FailureTolerance int    `json:"failure_tolerance" yaml:"failure_tolerance"`
 	LimitedBy        string `json:"limited_by" yaml:"limited_by"`
-	UnderReplicated  int    `json:"under_replicated_shards" yaml:"under_replicated_shards"`
+	// UnknownNodes have not reported since the leader of the metadata group began to lead, which is
+	// not long ago: how they and their shards are is not known.
+	UnknownNodes    []string `json:"unknown_nodes" yaml:"unknown_nodes"`
+	UnderReplicated int      `json:"under_replicated_shards" yaml:"under_replicated_shards"`
 	// Leader is the node that leads the metadata group; empty: none is known.
 	Leader          string             `json:"meta_leader" yaml:"meta_leader"`
 	Version         uint32             `json:"cluster_version" yaml:"cluster_version"`
@@ -89,7 +94,8 @@ type ClusterNode struct {
 	Name  string   `json:"name" yaml:"name"`
 	Zone  string   `json:"zone" yaml:"zone"`
 	Roles []string `json:"roles" yaml:"roles"`
-	// State is up, silent (not heard of for 3 s), down, unknown, stopping, draining or drained.
+	// State is up, starting (new, and not heard of yet), stopping, stopped (as it said, and
+	// silent), silent (not heard of for 3 s), down (for 10 s), unreachable, unknown, draining or drained.
 	State string `json:"state" yaml:"state"`
 	// Meta is leader, voter or learner of the metadata group, or empty.
 	Meta          string  `json:"meta" yaml:"meta"`
@@ -115,7 +121,8 @@ type ClusterShard struct {
 	// Unready are those of Replicas whose node answers, and that cannot be used: they have not
 	// opened yet, or not caught up.
 	Unready []string `json:"unready" yaml:"unready"`
-	// State is ok, moving, catching up, leader silent, under-replicated or no leader.
+	// State is ok, starting (new and empty), electing (enough replicas are there, and elect a
+	// leader), moving, catching up, leader silent, under-replicated, no leader or unknown.
 	State string `json:"state" yaml:"state"`
 	Term  uint64 `json:"term" yaml:"term"`
 	// Index is the leader's; Lag is how many entries of the log the slowest replica that

@@ -1,0 +1,188 @@
+package coordinator
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cordwood/proto/metapb"
+)
+
+// TestVerdicts is the table of docs/operating.md: what is the matter, the verdict, and the exit
+// status of 'cordwood cluster status'.
+func TestVerdicts(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// adds has the shards after the first one be made by an operation that was changed so long ago.
+	adds := func(w *world, ago time.Duration) {
+		w.ops[1] = &metapb.Operation{
+			Id: 1, Kind: KindShardAdd, State: metapb.OperationState_OPERATION_STATE_RUNNING, Step: stepStart,
+			Notes: map[string]string{noteBase: "1", noteCount: "1"}, UpdatedUnixNano: time.Now().Add(-ago).UnixNano(),
+		}
+	}
+	leaderless := func(w *world, shard uint32, ago time.Duration) {
+		w.groups[shard].leader, w.groups[shard].leaderLost = "", time.Now().Add(-ago)
+		w.frozen = true
+	}
+	gone := func(w *world, id string, ago time.Duration) { w.down[id] = time.Now().Add(-ago) }
+	for _, c := range []struct {
+		what      string
+		set       func(w *world)
+		verdict   string
+		tolerance int
+		shard     string // state of the last one
+		node      string // state of node-c
+	}{
+		{"all nodes and shards are well", func(*world) {}, "ok", 1, "ok", "up"},
+		{"a new cluster makes its first shards", func(w *world) {
+			clear(w.shards)
+			clear(w.groups)
+			w.settings.InitialShards, w.settings.Replication = 4, 3
+		}, "starting", 1, "", "up"},
+		{"a new cluster has no nodes for its shards", func(w *world) {
+			clear(w.shards)
+			clear(w.groups)
+			w.settings.InitialShards, w.settings.Replication = 4, 5
+		}, "degraded", 1, "", "up"},
+		{"the same for more than 5 minutes", func(w *world) {
+			clear(w.shards)
+			clear(w.groups)
+			w.settings.InitialShards, w.settings.Replication, w.began = 4, 5, time.Now().Add(-6*time.Minute)
+		}, "broken", 1, "", "up"},
+		{"a node was added, and has not reported yet", func(w *world) {
+			w.node("d")
+			w.nodes["d"].RegisteredUnixNano, w.unheard = time.Now().UnixNano(), map[string]bool{"d": true}
+			w.began = time.Now().Add(-time.Hour)
+		}, "ok", 1, "ok", "up"},
+		{"new shards elect their first leader", func(w *world) {
+			w.shard(3, "a", "b", "c")
+			adds(w, time.Second)
+			leaderless(w, 2, 20*time.Second)
+		}, "ok", 1, "starting", "up"},
+		{"not all replicas of new shards are open", func(w *world) {
+			w.shard(3, "a", "b", "c")
+			adds(w, time.Second)
+			w.groups[2].opened["c"], w.groups[2].opened["b"] = time.Now().Add(time.Hour), time.Now().Add(time.Hour)
+		}, "ok", 1, "starting", "up"},
+		{"a new shard has no leader for 30 seconds", func(w *world) {
+			w.shard(3, "a", "b", "c")
+			adds(w, 31*time.Second)
+			leaderless(w, 2, 31*time.Second)
+		}, "broken", -1, "no leader", "up"},
+		{"a shard was handed on, and nobody has said that it leads", func(w *world) { leaderless(w, 1, time.Second) }, "ok", 1, "electing", "up"},
+		{"a node is drained", func(w *world) { w.nodes["d"].State = metapb.NodeState_NODE_STATE_DRAINED }, "ok", 1, "ok", "up"},
+		{"a node is stopping", func(w *world) { w.stopping["c"] = true }, "degraded", 0, "under-replicated", "stopping"},
+		{"a node has stopped", func(w *world) {
+			w.stopping["c"] = true
+			gone(w, "c", 4*time.Second)
+		}, "degraded", 0, "under-replicated", "stopped"},
+		{"a node has been silent for 3 seconds", func(w *world) { gone(w, "c", 4*time.Second) }, "degraded", 0, "ok", "silent"},
+		{"a node is down, for 10 seconds", func(w *world) { gone(w, "c", time.Minute) }, "degraded", 0, "under-replicated", "down"},
+		{"a node was killed, and its shards elect leaders", func(w *world) {
+			gone(w, "c", 4*time.Second)
+			leaderless(w, 1, 4*time.Second)
+		}, "degraded", 0, "electing", "silent"},
+		{"a node is stopping, and its shards elect leaders", func(w *world) {
+			w.stopping["c"] = true
+			leaderless(w, 1, time.Second)
+		}, "degraded", 0, "electing", "stopping"},
+		{"enough replicas are there, and elect no leader for 10 seconds", func(w *world) { leaderless(w, 1, 11*time.Second) }, "broken", -1, "no leader", "up"},
+		{"too few replicas of a shard are left", func(w *world) {
+			gone(w, "b", 4*time.Second)
+			gone(w, "c", 4*time.Second)
+			leaderless(w, 1, 4*time.Second)
+		}, "broken", -1, "no leader", "silent"},
+		{"too few are left, as nodes have stopped", func(w *world) {
+			w.stopping["b"], w.stopping["c"] = true, true
+			leaderless(w, 1, time.Second)
+		}, "broken", -1, "no leader", "stopping"},
+		{"the only replica of a shard is on a node that is stopping", func(w *world) {
+			w.shard(1, "c")
+			w.stopping["c"] = true
+		}, "degraded", 0, "under-replicated", "stopping"},
+		{"the only replica of a shard is on a node that has stopped, or is silent", func(w *world) {
+			w.shard(1, "c")
+			w.stopping["c"] = true
+			gone(w, "c", 4*time.Second)
+		}, "broken", -1, "no leader", "stopped"},
+		{"the leader of the metadata is new, and has not heard of all nodes", func(w *world) {
+			w.unheard = map[string]bool{"b": true, "c": true}
+		}, "unknown", 1, "ok", "unknown"},
+		{"the same, and it has not heard of a shard's leader", func(w *world) {
+			w.unheard = map[string]bool{"a": true, "c": true}
+			w.groups[1].leader = "c"
+		}, "unknown", 1, "unknown", "unknown"},
+		{"the same, and a shard has lost its leader before", func(w *world) {
+			w.unheard = map[string]bool{"c": true}
+			w.began = time.Now().Add(-4 * time.Second)
+			gone(w, "c", 4*time.Second)
+			leaderless(w, 1, 4*time.Second)
+		}, "degraded", 0, "electing", "silent"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
+				c.set(w)
+				s, err := NewAdmin(catalog{process: &process{w: w}}).Status(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				shard, node := "", ""
+				if n := len(s.Shards); n > 0 {
+					shard = s.Shards[n-1].State
+				}
+				for _, n := range s.Nodes {
+					if n.ID == "c" {
+						node = n.State
+					}
+				}
+				if s.Health != c.verdict || s.FailureTolerance != c.tolerance || shard != c.shard || node != c.node {
+					t.Errorf("%s, tolerance %d, the last shard is %q, node-c %q; want %s, %d, %q, %q\n%s",
+						s.Health, s.FailureTolerance, shard, node, c.verdict, c.tolerance, c.shard, c.node, catalog{}.text(s))
+				}
+				if s.FailureTolerance < 0 && s.Health != "broken" {
+					t.Errorf("the tolerance is %d, and the verdict %s", s.FailureTolerance, s.Health)
+				}
+				// What prometheus shows is the same.
+				p := NewAdmin(catalog{process: &process{w: w}}).pictureOf(w.status())
+				m := newMetrics(nil)
+				m.publish(p)
+				if tolerance, _ := m.last.Load().clusterTolerance(); tolerance != c.tolerance {
+					t.Errorf("cordwood_cluster_failure_tolerance is %d, want %d", tolerance, c.tolerance)
+				}
+				exit := 0
+				if c.verdict == "broken" {
+					exit = 1
+				}
+				if row := fmt.Sprintf("| %s | `%s` | %d |", c.what, c.verdict, exit); !strings.Contains(string(page), row) {
+					t.Errorf("docs/operating.md has no row %q", row)
+				}
+			})
+		})
+	}
+}
+
+// TestMoveToDrainedNode: a replica that is on its way to a node which is to be emptied meanwhile goes
+// nowhere, and does not keep its shard from being moved by others.
+func TestMoveToDrainedNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c")
+		w.nodes["d"].State = metapb.NodeState_NODE_STATE_DRAINING
+		op := &metapb.Operation{Id: 7, Kind: KindShardMove, ShardId: 1, FromNode: "a", ToNode: "d", State: metapb.OperationState_OPERATION_STATE_RUNNING, Step: stepOpen}
+		w.ops[7] = op
+		p := NewAdmin(catalog{process: &process{w: w}}).pictureOf(w.status())
+		d := decide(p, op)
+		if d.notes[noteUndo] == "" || d.do != nil {
+			t.Fatalf("it goes on with %+v", d)
+		}
+		op.Notes = d.notes
+		if d = decide(p, op); d.end != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(d.reason, "is drained") {
+			t.Errorf("it ends as %v: %s", d.end, d.reason)
+		}
+	})
+}
