@@ -25,8 +25,9 @@ func newSQLCommand() *cobra.Command {
 		Use:   "sql [STATEMENT]",
 		Short: "Run SQL",
 		Long: `Run one or more statements, each ended by a semicolon, the last one perhaps not. Without
-an argument statements are read from standard input; at a terminal that is a prompt with
-history, in which \? lists what else it understands.
+an argument statements are read from standard input; at a terminal that is a prompt: Tab completes
+words and names, the arrow keys bring back statements, long output goes through $PAGER, and
+\? lists commands such as \d, \x, \watch and \e.
 
 The first statement that fails ends the command, but not the prompt.
 
@@ -49,7 +50,11 @@ changes something else is not sent again once it may have had its effect.`,
 				return s.script(cmd.Context(), strings.NewReader(args[0]))
 			}
 			if in, isFile := cmd.InOrStdin().(*os.File); isFile && term.IsTerminal(int(in.Fd())) {
-				return runPrompt(cmd.Context(), s)
+				once, err := newClient(cmd, func(string) {}, func(c *client.Config) { c.Attempts = 1 })
+				if err != nil {
+					return err
+				}
+				return runPrompt(cmd.Context(), s, once)
 			}
 			return s.script(cmd.Context(), cmd.InOrStdin())
 		},
@@ -81,6 +86,10 @@ type sqlSession struct {
 	read    readFlags
 	out     io.Writer
 	errOut  io.Writer
+
+	// screen is set at a prompt on a terminal, and in its tests.
+	screen   *screen
+	expanded expandedMode
 
 	statements int // that were run
 }
@@ -166,7 +175,8 @@ func (s *sqlSession) nextKey() string {
 
 // run runs one statement.
 func (s *sqlSession) run(ctx context.Context, text string) error {
-	r := within(sqlRequest(s.db, outputFormats[s.output], text, s.nextKey()), s.timeout)
+	as, show := s.view(text)
+	r := within(sqlRequest(s.db, as, text, s.nextKey()), s.timeout)
 	s.read.set(r.Query)
 	resp, err := s.client.Do(ctx, r)
 	if err == nil {
@@ -177,10 +187,12 @@ func (s *sqlSession) run(ctx context.Context, text string) error {
 		if missing := resp.Header.Get("X-Svc-Partial"); missing != "" {
 			fmt.Fprintf(s.errOut, "not all rows could be read, without: %s\n", missing)
 		}
-		err = printRows(s.out, s.output, resp.Body)
+		err = show(resp.Body)
 	}
 	stored := client.MayBeDone(err)
 	switch {
+	case errors.Is(err, errPagerLeft):
+		return nil
 	case err != nil && ctx.Err() != nil:
 		err = errors.New("interrupted")
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -190,4 +202,52 @@ func (s *sqlSession) run(ctx context.Context, text string) error {
 		return explainUnknown(err, &r)
 	}
 	return err
+}
+
+// view is how the answer to a statement is asked for, and how it is printed.
+func (s *sqlSession) view(text string) (as string, show func(body io.Reader) error) {
+	plan := s.output == "table" && explains(text)
+	as = outputFormats[s.output]
+	switch {
+	case plan:
+		as = "ndjson"
+	case s.screen != nil && s.output == "table":
+		as = "arrow"
+	}
+	return as, func(body io.Reader) error {
+		out := s.out
+		if s.screen != nil && out == s.screen.out {
+			p := s.screen.page()
+			defer p.Close()
+			out = p
+		}
+		switch {
+		case plan:
+			return printExplained(out, body)
+		case as == "arrow":
+			return s.printScreen(out, body)
+		}
+		return printRows(out, s.output, body)
+	}
+}
+
+// printScreen prints rows for a person.
+func (s *sqlSession) printScreen(out io.Writer, body io.Reader) error {
+	rows, err := rowsFrom(body)
+	if err != nil {
+		return err
+	}
+	if n, ok := affected(rows); ok {
+		text := "OK\n"
+		if n > 0 {
+			text = fmt.Sprintf("OK, %s\n", count(int(n), "row"))
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		_, err := io.WriteString(out, text)
+		return err
+	}
+	width, _ := s.screen.size()
+	return printTable(out, rows, s.expanded, width)
 }

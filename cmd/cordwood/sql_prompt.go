@@ -7,12 +7,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/peterh/liner"
 
+	"cordwood/cmd/cordwood/client"
 	"cordwood/router/query/statement"
 )
 
@@ -23,56 +23,61 @@ type lineReader interface {
 	AppendHistory(entry string)
 }
 
-// runPrompt runs a prompt on the terminal, with the history of earlier ones.
-func runPrompt(ctx context.Context, s *sqlSession) error {
+// runPrompt runs a prompt on the terminal, with the history of earlier ones. once is a client
+// that asks for names, without trying again.
+func runPrompt(ctx context.Context, s *sqlSession, once *client.Client) error {
+	outside, err := liner.TerminalMode()
+	if err != nil {
+		return fmt.Errorf("the terminal: %w", err)
+	}
 	state := liner.NewLiner()
 	defer func() { _ = state.Close() }() // gives the terminal back
+	inside, err := liner.TerminalMode()
+	if err != nil {
+		return fmt.Errorf("the terminal: %w", err)
+	}
 	state.SetCtrlCAborts(true)
 	state.SetMultiLineMode(true)
-	history := historyFile()
-	if f, err := os.Open(history); err == nil {
-		_, _ = state.ReadHistory(f) // without it the prompt works as well
-		_ = f.Close()
+	state.SetTabCompletionStyle(liner.TabPrints)
+	if s.out == io.Writer(os.Stdout) {
+		s.screen = &screen{out: s.out, size: func() (int, int) { return terminalSize(os.Stdout) }, start: startPager}
+	}
+	names := &serverNames{ctx: ctx, client: once, now: time.Now}
+	p := &prompt{
+		session: s, in: state, names: names, history: &history{path: historyFile()},
+		// A program that runs on the terminal finds it as it was before the prompt.
+		outside: func(run func() error) error {
+			_ = outside.ApplyMode()
+			defer func() { _ = inside.ApplyMode() }()
+			return run()
+		},
+	}
+	c := &completer{names: names, db: func() string { return s.db }, pending: func() string { return p.pending }}
+	state.SetWordCompleter(c.complete)
+	if err := p.history.load(state.AppendHistory); err != nil {
+		fmt.Fprintf(s.errOut, "warning: %v\n", err)
 	}
 	fmt.Fprintf(s.out, "Connected to %s. End statements with ; and see \\? for more.\n", s.client.Server())
-	err := (&prompt{session: s, in: state}).loop(ctx)
-	if history == "" {
-		return err
-	}
-	f, ferr := os.OpenFile(history, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if ferr != nil {
-		return errors.Join(err, fmt.Errorf("saving the history: %w", ferr))
-	}
-	_, werr := state.WriteHistory(f)
-	return errors.Join(err, werr, f.Close())
+	return p.loop(ctx)
 }
-
-// historyFile is where the statements of earlier prompts are, or "" if there is no place.
-func historyFile() string {
-	if path := os.Getenv("CORDWOOD_HISTORY"); path != "" {
-		return path
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(home, ".cordwood_history")
-}
-
-const promptHelp = `  \q          leave (also exit, quit, Ctrl-D)
-  \d          list the tables; \d TABLE describes one
-  \l          list the databases
-  \c DB       use another database (also USE DB)
-  \o FORMAT   print rows as table, json, yaml, csv or ndjson
-  Ctrl-C      drop the statement, or stop it while it runs
-Anything else is SQL, over as many lines as you like, up to a semicolon.
-`
 
 // prompt is a dialogue: lines are collected until they make a statement.
 type prompt struct {
 	session *sqlSession
 	in      lineReader
+	names   *serverNames
+	history *history
+	outside func(run func() error) error // runs another program on the terminal
+
 	pending string // the start of a statement
+	typed   string // the lines since no statement was pending
+	last    string // the statement that was run last
+	// quiet is set when no times are to be printed.
+	quiet bool
+	// file is what \o writes to, or nil.
+	file *os.File
+	// unsaved is set once the history could not be saved, and that was told.
+	unsaved bool
 }
 
 // errLeave says that the person wants to leave.
@@ -80,10 +85,12 @@ var errLeave = errors.New("leave")
 
 // loop runs until the end of input.
 func (p *prompt) loop(ctx context.Context) error {
+	defer p.closeFile()
 	for {
 		line, err := p.in.Prompt(p.text())
 		switch {
 		case errors.Is(err, liner.ErrPromptAborted):
+			p.remember()
 			p.pending = ""
 			continue
 		case errors.Is(err, io.EOF):
@@ -108,22 +115,46 @@ func (p *prompt) text() string {
 	return strings.Repeat(" ", max(len(p.session.db)-1, 0)) + "-> "
 }
 
-// line takes one line, and runs each statement that it completes.
+// line takes one line, and runs each statement that it completes, and the command that it ends with.
 func (p *prompt) line(ctx context.Context, line string) error {
 	if statement.IsBlank(p.pending) {
 		p.pending = ""
-		if done, err := p.command(ctx, strings.TrimSpace(line)); done {
-			return err
+		if strings.TrimSpace(line) == "" {
+			return nil
 		}
 	}
-	if strings.TrimSpace(line) != "" {
-		p.in.AppendHistory(line)
+	p.typed += line + "\n"
+	command, isCommand := "", false
+	if statement.IsBlank(p.pending) {
+		line, command, isCommand = cutWordCommand(line)
 	}
-	p.pending += line + "\n"
+	if !isCommand {
+		line, command, isCommand = cutCommand(p.pending, line)
+	}
+	if !isCommand {
+		line += "\n"
+	}
+	ok := p.take(ctx, line)
+	var err error
+	if isCommand {
+		if ok {
+			err = p.command(ctx, strings.TrimSpace(command))
+		}
+	}
+	if statement.IsBlank(p.pending) {
+		p.remember()
+	}
+	return err
+}
+
+// take adds a text to what is pending, and runs each statement that is complete. It reports
+// whether none failed.
+func (p *prompt) take(ctx context.Context, text string) bool {
+	p.pending += text
 	for {
 		text, rest, complete := statement.Cut(p.pending)
 		if !complete {
-			return nil
+			return true
 		}
 		p.pending = rest
 		if !statement.IsBlank(text) && !p.run(ctx, text) {
@@ -132,8 +163,25 @@ func (p *prompt) line(ctx context.Context, line string) error {
 				fmt.Fprintln(p.session.errOut, "the rest of the line was not run")
 			}
 			p.pending = ""
-			return nil
+			return false
 		}
+	}
+}
+
+// remember keeps what was typed in the history.
+func (p *prompt) remember() {
+	entry, keep := historyEntry(p.typed)
+	p.typed = ""
+	if !keep {
+		return
+	}
+	p.in.AppendHistory(entry)
+	if p.history == nil || p.unsaved {
+		return
+	}
+	if err := p.history.save(entry); err != nil {
+		p.unsaved = true
+		fmt.Fprintf(p.session.errOut, "warning: %v\n", err)
 	}
 }
 
@@ -142,52 +190,23 @@ func (p *prompt) line(ctx context.Context, line string) error {
 func (p *prompt) run(ctx context.Context, text string) bool {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
+	p.last = text
 	start := time.Now()
-	if err := p.session.run(ctx, text); err != nil {
-		fmt.Fprintf(p.session.errOut, "error: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
+	err := p.session.run(ctx, text)
+	if p.names != nil && !sqlRequest("", "", text, "x").Reads {
+		p.names.forget()
+	}
+	if err != nil {
+		p.failed(err)
 		return false
 	}
-	fmt.Fprintf(p.session.errOut, "%d ms\n", time.Since(start).Milliseconds())
+	if !p.quiet {
+		fmt.Fprintf(p.session.errOut, "%d ms\n", time.Since(start).Milliseconds())
+	}
 	return true
 }
 
-// command runs what is no SQL. done tells whether it was that.
-func (p *prompt) command(ctx context.Context, line string) (done bool, err error) {
-	word, argument, _ := strings.Cut(line, " ")
-	argument = strings.TrimSuffix(strings.TrimSpace(argument), ";")
-	switch strings.ToLower(strings.TrimSuffix(word, ";")) {
-	case "":
-		return true, nil
-	case `\q`, "exit", "quit":
-		return true, errLeave
-	case `\?`, "help":
-		fmt.Fprint(p.session.out, promptHelp)
-	case `\l`:
-		p.run(ctx, "SHOW DATABASES")
-	case `\d`:
-		if argument == "" {
-			p.run(ctx, "SHOW TABLES")
-		} else {
-			p.run(ctx, "DESCRIBE "+argument)
-		}
-	case `\c`, "use":
-		if argument == "" {
-			fmt.Fprintln(p.session.errOut, `error: name the database, such as \c public`)
-		} else {
-			p.session.db = strings.Trim(argument, `"`)
-		}
-	case `\o`:
-		if err := checkOutput(argument); err != nil {
-			fmt.Fprintf(p.session.errOut, "error: %s\n", strings.TrimPrefix(err.Error(), "--"))
-		} else {
-			p.session.output = argument
-		}
-	default:
-		if !strings.HasPrefix(line, `\`) {
-			return false, nil
-		}
-		fmt.Fprintf(p.session.errOut, "error: unknown command %s; \\? lists them\n", word)
-	}
-	p.in.AppendHistory(line)
-	return true, nil
+// failed prints an error.
+func (p *prompt) failed(err error) {
+	fmt.Fprintf(p.session.errOut, "error: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
 }

@@ -99,6 +99,12 @@ func (p *tailPrinter) flush() error { return p.w.Flush() }
 
 // tailCells are the names and values of a row, in the order of the server.
 func tailCells(line []byte) (columns, cells []string, err error) {
+	return rowCells(line, "", oneLine) // a row is one line, and no text moves the cursor
+}
+
+// rowCells are the names and values of a row of NDJSON, in the order of the server, texts as
+// clean makes them if it is given.
+func rowCells(line []byte, null string, clean func(string) string) (columns, cells []string, err error) {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.UseNumber()
 	if _, err := d.Token(); err != nil {
@@ -118,14 +124,11 @@ func tailCells(line []byte) (columns, cells []string, err error) {
 		var text string
 		switch {
 		case cell == "null":
-			cell = ""
+			cell = null
 		case json.Unmarshal(raw, &text) == nil:
-			cell = strings.Map(func(r rune) rune {
-				if r < ' ' || r == 0x7f {
-					return ' ' // a row is one line, and no text moves the cursor
-				}
-				return r
-			}, text)
+			if cell = text; clean != nil {
+				cell = clean(text)
+			}
 		}
 		columns, cells = append(columns, name), append(cells, cell)
 	}

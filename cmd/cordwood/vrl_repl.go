@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/mattn/go-isatty"
 	"github.com/peterh/liner"
@@ -17,10 +20,11 @@ import (
 )
 
 const replHelp = `Type an expression; its value is printed. Variables and the event (.) are kept.
-  help             this text
-  help functions   all functions
-  help NAME        one function
-  quit             leave (also exit, Ctrl-D)
+  \?               this text (also help)
+  \h               all functions (also help functions)
+  \h NAME          one function (also help NAME)
+  \q               leave (also quit, exit, Ctrl-D)
+  Tab              complete a function, a variable or a field; twice: show what it can be
 A line that ends in \ goes on in the next one.
 `
 
@@ -81,24 +85,77 @@ func (r *repl) onTerminal() error {
 	defer func() { _ = state.Close() }() // gives the terminal back
 	state.SetCtrlCAborts(true)
 	state.SetMultiLineMode(true)
-	state.SetWordCompleter(completeFunction)
+	state.SetTabCompletionStyle(liner.TabPrints)
+	state.SetWordCompleter(r.complete)
 	r.in = state
 	fmt.Fprint(r.out, replHelp)
 	return r.loop()
 }
 
-// completeFunction completes the name of a function before the cursor.
-func completeFunction(line string, pos int) (head string, completions []string, tail string) {
-	start := pos
-	for start > 0 && (line[start-1] == '_' || line[start-1] >= 'a' && line[start-1] <= 'z' || line[start-1] >= '0' && line[start-1] <= '9') {
-		start--
+// complete completes a function, a variable, or a field of the event, before the cursor, whose
+// position is counted in characters.
+func (r *repl) complete(line string, pos int) (head string, completions []string, tail string) {
+	runes := []rune(line)
+	head, tail = string(runes[:pos]), string(runes[pos:])
+	start := strings.LastIndexFunc(head, func(c rune) bool {
+		return c != '_' && c != '.' && c != '@' && !unicode.IsLetter(c) && !unicode.IsDigit(c)
+	}) + 1
+	typed := head[start:]
+	if i := strings.LastIndexByte(typed, '.'); i >= 0 {
+		return head[:start] + typed[:i+1], fieldsOf(r.session.Event(), typed[:i+1], typed[i+1:]), tail
+	}
+	if typed == "" {
+		return head, nil, tail
+	}
+	for _, name := range r.session.Variables() {
+		if strings.HasPrefix(name, typed) {
+			completions = append(completions, name)
+		}
 	}
 	for _, f := range vrl.Functions() {
-		if start < pos && strings.HasPrefix(f.Name, line[start:pos]) {
+		if strings.HasPrefix(f.Name, typed) {
 			completions = append(completions, f.Name+"(")
 		}
 	}
-	return line[:start], completions, line[pos:]
+	return head[:start], completions, tail
+}
+
+// fieldsOf are the fields that begin with what was typed, of the object at a path such as .a.b.
+func fieldsOf(v value.Value, path, typed string) []string {
+	if !strings.HasPrefix(path, ".") {
+		return nil // of a variable
+	}
+	for name := range strings.SplitSeq(strings.Trim(path, "."), ".") {
+		if name == "" {
+			continue
+		}
+		if v.Kind() != value.Object {
+			return nil
+		}
+		v, _ = v.Object().Get(name)
+	}
+	if v.Kind() != value.Object {
+		return nil
+	}
+	var names []string
+	for _, field := range v.Object().Peek() {
+		if strings.HasPrefix(field.Key, typed) {
+			names = append(names, fieldName(field.Key))
+		}
+	}
+	slices.Sort(names)
+	return names[:min(len(names), maxCompletions)]
+}
+
+// fieldName writes a field as a path has to name it.
+func fieldName(name string) string {
+	plain := name != "" && !strings.ContainsFunc(name, func(c rune) bool {
+		return c != '_' && c != '@' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
+	})
+	if plain {
+		return name
+	}
+	return strconv.Quote(name)
 }
 
 func (r *repl) loop() error {
@@ -137,12 +194,15 @@ func (r *repl) loop() error {
 func (r *repl) handle(line string) (leave bool) {
 	words := strings.Fields(line)
 	switch {
-	case len(words) == 1 && (words[0] == "quit" || words[0] == "exit"):
+	case len(words) == 1 && (words[0] == "quit" || words[0] == "exit" || words[0] == `\q`):
 		return true
-	case len(words) == 1 && words[0] == "help":
+	case len(words) == 1 && words[0] == `\h`:
+		listFunctions(r.out)
+		return false
+	case len(words) == 1 && (words[0] == "help" || words[0] == `\?`):
 		fmt.Fprint(r.out, replHelp)
 		return false
-	case len(words) == 2 && words[0] == "help":
+	case len(words) == 2 && (words[0] == "help" || words[0] == `\h`):
 		if f, ok := vrl.Function(words[1]); ok {
 			describeFunction(r.out, f)
 		} else {

@@ -55,7 +55,7 @@ func TestVRLRun(t *testing.T) {
 func TestVRLCheck(t *testing.T) {
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "good.vrl"), filepath.Join(dir, "bad.vrl")
-	for name, text := range map[string]string{good: ".", bad: "x = to_int(.a)\nnil"} {
+	for name, text := range map[string]string{good: ".", bad: "x = to_int(.a)\nnil\nz = upcase(.q)"} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,8 @@ func TestVRLCheck(t *testing.T) {
 		t.Errorf("got %q, %v", out, err)
 	}
 	_, problems, err := runVRL(t, "", "check", bad)
-	if err == nil || !strings.Contains(problems, "error[E103]") || !strings.Contains(problems, "error[E701]") || !strings.Contains(problems, "bad.vrl:2:1") {
+	if err == nil || !strings.Contains(problems, "error[E103]") || !strings.Contains(problems, "error[E701]") || !strings.Contains(problems, "bad.vrl:2:1") ||
+		!strings.Contains(problems, `because the parameter "value" expects string`) || strings.Contains(problems, "since") {
 		t.Errorf("got %q, %v", problems, err)
 	}
 }

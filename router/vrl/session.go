@@ -1,6 +1,8 @@
 package vrl
 
 import (
+	"slices"
+
 	"cordwood/router/vrl/compile"
 	"cordwood/router/vrl/diag"
 	"cordwood/router/vrl/fn"
@@ -24,6 +26,9 @@ func NewSession(o Options, event value.Value) *Session {
 
 // Event returns the event as it is now.
 func (s *Session) Event() value.Value { return s.event.Share() }
+
+// Variables returns the names of the variables that programs have set.
+func (s *Session) Variables() []string { return slices.Clone(s.names) }
 
 // Eval compiles and runs a program and returns its value. The error is a *Diagnostics
 // or an *Error.

@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"strings"
+
 	"cordwood/router/vrl/diag"
 	"cordwood/router/vrl/fn"
 	"cordwood/router/vrl/kind"
@@ -58,7 +60,7 @@ func (c *compiler) unhandledAssign(n *syntax.Assign, e *expr) *diag.Diagnostic {
 	d := diag.New(103, "unhandled fallible assignment", e.span, "this expression can fail when the program runs")
 	if call, ok := n.Value.(*syntax.Call); ok && !call.Bang {
 		if e.why != nil && e.why.Code == 110 && len(e.why.Labels) > 1 {
-			d.With(e.span, "since "+e.why.Labels[1].Text)
+			d.With(e.span, "because "+strings.TrimPrefix(e.why.Labels[1].Text, "but "))
 		}
 		d.Note("let a failure end the program: %s!(…)", call.Name)
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	_ "embed"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -285,4 +286,20 @@ func integer(v any) (int64, bool) {
 	}
 	i, err := strconv.ParseInt(number.String(), 10, 64)
 	return i, err == nil
+}
+
+// FunctionNames returns the names, in order, of the functions that a query may call: those
+// that are words, and neither operators nor casts.
+func FunctionNames() []string {
+	names := []string{"matches", "matches_term"}
+	for name, v := range functions {
+		if v != deny && v != unknown && !strings.HasPrefix(name, "__") && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" {
+			names = append(names, name)
+		}
+	}
+	for name := range allowedTableFunctions {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

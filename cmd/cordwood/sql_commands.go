@@ -1,0 +1,434 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cordwood/proto/nearest"
+	"cordwood/router/query/statement"
+)
+
+// promptCommand is what a line that begins with a backslash does.
+type promptCommand struct {
+	name     string
+	argument string // how it is called in help; empty: it takes none
+	help     string
+	run      func(p *prompt, ctx context.Context, argument string) error
+	// arguments completes its argument.
+	arguments func(c *completer, typed string) []string
+}
+
+// promptCommands are all commands, in the order of \?. It is filled below, since \? prints it.
+var promptCommands []*promptCommand
+
+func init() {
+	words := func(words ...string) func(*completer, string) []string {
+		return func(_ *completer, typed string) []string { return matching(typed, words) }
+	}
+	tables := func(c *completer, typed string) []string {
+		if db, table, ok := strings.Cut(typed, "."); ok {
+			list := matching(table, quoteNames(c.names.tables(db)))
+			for i, name := range list {
+				list[i] = db + "." + name
+			}
+			return list
+		}
+		return matching(typed, quoteNames(c.names.tables(c.db())))
+	}
+	promptCommands = []*promptCommand{
+		{`\q`, "", "leave (also exit, quit, Ctrl-D)", func(*prompt, context.Context, string) error { return errLeave }, nil},
+		{`\?`, "", "this list", (*prompt).help, nil},
+		{`\h`, "[STATEMENT]", `how statements are written, such as \h CREATE TABLE`, (*prompt).syntax, func(_ *completer, typed string) []string { return matchingWords(typed, syntaxNames()) }},
+		{`\d`, "[TABLE]", "list the tables, or describe one", (*prompt).describe, tables},
+		{`\l`, "", "list the databases", func(p *prompt, ctx context.Context, _ string) error { p.run(ctx, "SHOW DATABASES"); return nil }, nil},
+		{`\c`, "DB", "use another database (also USE DB)", (*prompt).connect, func(c *completer, typed string) []string { return matching(typed, quoteNames(c.names.databases())) }},
+		{`\o`, "[FORMAT|./FILE]", "print rows as table, json, yaml, csv or ndjson; or into a file, until \\o alone", (*prompt).output, func(_ *completer, typed string) []string {
+			if strings.ContainsAny(typed, "./~") {
+				return fileNames(typed)
+			}
+			return matching(typed, outputNames())
+		}},
+		{`\x`, "[on|off|auto]", "print a line for each column, if they do not fit on the screen with auto", (*prompt).expand, words("on", "off", "auto")},
+		{`\timing`, "[on|off]", "print how long statements take", (*prompt).timing, words("on", "off")},
+		{`\pset`, "pager [on|off|always]", "show output that is longer than the screen by $PAGER", (*prompt).pset, words("pager", "on", "off", "always")},
+		{`\i`, "FILE", "run the statements of a file", (*prompt).include, func(_ *completer, typed string) []string { return fileNames(typed) }},
+		{`\e`, "[FILE]", "write a statement, or change the last one, by $EDITOR", (*prompt).edit, func(_ *completer, typed string) []string { return fileNames(typed) }},
+		{`\g`, "", "run the statement so far, or the last one again", func(p *prompt, ctx context.Context, _ string) error { p.again(ctx); return nil }, nil},
+		{`\watch`, "[SECONDS]", "run it again every two seconds, or so many, until Ctrl-C", (*prompt).watch, nil},
+		{`\p`, "", "print the statement so far, or the last one", (*prompt).print, nil},
+		{`\r`, "", "drop the statement so far (also Ctrl-C)", func(p *prompt, _ context.Context, _ string) error { p.pending = ""; return nil }, nil},
+	}
+}
+
+// findCommand is the command of that name, or nil.
+func findCommand(name string) *promptCommand {
+	if i := slices.IndexFunc(promptCommands, func(pc *promptCommand) bool { return pc.name == name }); i >= 0 {
+		return promptCommands[i]
+	}
+	return nil
+}
+
+func outputNames() []string { return []string{"table", "json", "yaml", "csv", "ndjson"} }
+
+// cutWordCommand tells whether a line is a command that is a word, and returns it with its backslash.
+func cutWordCommand(line string) (sql, command string, ok bool) {
+	word, argument, _ := strings.Cut(strings.TrimSuffix(strings.TrimSpace(line), ";"), " ")
+	name := map[string]string{"exit": `\q`, "quit": `\q`, "help": `\?`, "use": `\c`}[strings.ToLower(word)]
+	if name == "" || name != `\c` && strings.TrimSpace(argument) != "" {
+		return line, "", false
+	}
+	return "", name + " " + argument, true
+}
+
+// cutCommand cuts a line, of a statement of which there is more before it, at the command that
+// it ends with. A backslash in a quote or a comment begins none.
+func cutCommand(pending, line string) (sql, command string, ok bool) {
+	for _, t := range statement.Tokens(pending + line) {
+		if at := t.From - len(pending); at >= 0 && t.Kind == statement.TokenSymbol && t.Value == `\` {
+			return line[:at], line[at:], true
+		}
+	}
+	return line, "", false
+}
+
+// command runs a line that begins with a backslash.
+func (p *prompt) command(ctx context.Context, line string) error {
+	name, argument, _ := strings.Cut(line, " ")
+	argument = strings.TrimSpace(argument)
+	if pc := findCommand(name); pc == nil { // psql's lines may end with a semicolon
+		name, argument = strings.TrimSuffix(name, ";"), strings.TrimSuffix(argument, ";")
+	} else if name != `\h` {
+		argument = strings.TrimSpace(strings.TrimSuffix(argument, ";"))
+	}
+	pc := findCommand(name)
+	if pc == nil {
+		var names []string
+		for _, pc := range promptCommands {
+			names = append(names, pc.name)
+		}
+		like := ""
+		if len(name) > 2 {
+			like = nearest.Name(name, names)
+		}
+		if like != "" {
+			p.failed(fmt.Errorf("there is no command %s: did you mean %s?", name, like))
+		} else {
+			p.failed(fmt.Errorf(`there is no command %s: \? lists them`, name))
+		}
+		return nil
+	}
+	if argument != "" && pc.argument == "" {
+		p.failed(fmt.Errorf("%s takes no argument", name))
+		return nil
+	}
+	err := pc.run(p, ctx, argument)
+	if err != nil && !errors.Is(err, errLeave) {
+		p.failed(err)
+		return nil
+	}
+	return err
+}
+
+func (p *prompt) help(context.Context, string) error {
+	var b strings.Builder
+	for _, pc := range promptCommands {
+		fmt.Fprintf(&b, "  %-24s %s\n", strings.TrimSpace(pc.name+" "+pc.argument), pc.help)
+	}
+	b.WriteString(`  Ctrl-C                   drop the statement, or stop it while it runs
+  Tab                      complete a word; twice: show what it can be
+Anything else is SQL, over as many lines as you like, up to a semicolon. A line may end with a
+command, as in SELECT count(*) FROM app \watch 5. The history keeps statements, but none that begins with
+a space or has a word such as password; it is in ~/.cordwood_history, or in the file CORDWOOD_HISTORY.
+`)
+	_, err := io.WriteString(p.session.out, b.String())
+	return err
+}
+
+func (p *prompt) describe(ctx context.Context, table string) error {
+	if table == "" {
+		p.run(ctx, "SHOW TABLES")
+	} else {
+		p.run(ctx, "DESCRIBE "+table)
+	}
+	return nil
+}
+
+// connect uses another database, if there is one of that name.
+func (p *prompt) connect(ctx context.Context, name string) error {
+	if name == "" {
+		return errors.New(`name the database, such as \c public`)
+	}
+	if tokens := statement.Tokens(name); len(tokens) == 1 && tokens[0].Kind == statement.TokenName {
+		name = tokens[0].Value
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	c := p.session.client
+	found, err := firstColumn(ctx, c, "SELECT schema_name FROM information_schema.schemata WHERE schema_name = "+quoteLiteral(name))
+	if err != nil {
+		return fmt.Errorf("%w; still in %s", err, p.session.db)
+	}
+	if len(found) == 0 {
+		like := ""
+		if all, err := firstColumn(ctx, c, "SELECT schema_name FROM information_schema.schemata ORDER BY 1"); err == nil {
+			like = nearest.DidYouMean("; ", name, all)
+		}
+		return fmt.Errorf("there is no database %q%s still in %s", name, orSemicolon(like), p.session.db)
+	}
+	p.session.db = name
+	return nil
+}
+
+// orSemicolon ends a part of a sentence.
+func orSemicolon(like string) string {
+	if like == "" {
+		return ";"
+	}
+	return like
+}
+
+// output sets the format of rows, or the file that they go to.
+func (p *prompt) output(_ context.Context, argument string) error {
+	switch {
+	case argument == "":
+		p.closeFile()
+		return nil
+	case outputFormats[argument] != "":
+		p.session.output = argument
+		return nil
+	case !strings.ContainsAny(argument, "./~"):
+		return fmt.Errorf("output %s: use table, json, yaml, csv or ndjson; or write ./%s for a file", argument, argument)
+	}
+	f, err := os.Create(expandHome(argument))
+	if err != nil {
+		return err
+	}
+	p.closeFile()
+	p.file, p.session.out = f, f
+	return nil
+}
+
+// closeFile prints rows on the terminal again.
+func (p *prompt) closeFile() {
+	if p.file == nil {
+		return
+	}
+	if err := p.file.Close(); err != nil {
+		p.failed(err)
+	}
+	p.file = nil
+	p.session.out = p.terminal()
+}
+
+// terminal is where a person reads.
+func (p *prompt) terminal() io.Writer {
+	if p.session.screen != nil {
+		return p.session.screen.out
+	}
+	return os.Stdout
+}
+
+func (p *prompt) expand(_ context.Context, argument string) error {
+	s := p.session
+	switch argument {
+	case "on":
+		s.expanded = expandedOn
+	case "off":
+		s.expanded = expandedOff
+	case "auto":
+		s.expanded = expandedAuto
+	case "":
+		if s.expanded++; s.expanded != expandedOn {
+			s.expanded = expandedOff
+		}
+	default:
+		return fmt.Errorf(`\x %s: use on, off or auto`, argument)
+	}
+	fmt.Fprintf(p.session.errOut, "rows are printed %s\n", [...]string{"as a table", "a line for each column", "a line for each column if they do not fit on the screen"}[s.expanded])
+	return nil
+}
+
+func (p *prompt) timing(_ context.Context, argument string) error {
+	switch argument {
+	case "on", "off":
+		p.quiet = argument == "off"
+	case "":
+		p.quiet = !p.quiet
+	default:
+		return fmt.Errorf(`\timing %s: use on or off`, argument)
+	}
+	fmt.Fprintf(p.session.errOut, "times are %s\n", map[bool]string{false: "printed", true: "not printed"}[p.quiet])
+	return nil
+}
+
+func (p *prompt) pset(_ context.Context, argument string) error {
+	name, value, _ := strings.Cut(argument, " ")
+	mode, ok := map[string]pagerMode{"": pagerOn, "on": pagerOn, "off": pagerOff, "always": pagerAlways}[strings.TrimSpace(value)]
+	if name != "pager" || !ok {
+		return fmt.Errorf(`\pset %s: there is \pset pager on, off or always`, argument)
+	}
+	if p.session.screen != nil {
+		p.session.screen.pager = mode
+	}
+	return nil
+}
+
+// include runs the statements of a file.
+func (p *prompt) include(ctx context.Context, name string) error {
+	if name == "" {
+		return errors.New(`name the file, such as \i schema.sql`)
+	}
+	f, err := os.Open(expandHome(name))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	err = p.session.script(ctx, f)
+	if p.names != nil {
+		p.names.forget()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// statement is the one so far, or the last one.
+func (p *prompt) statement() string {
+	if statement.IsBlank(p.pending) {
+		return p.last
+	}
+	return p.pending
+}
+
+// again runs the statement so far, or the last one.
+func (p *prompt) again(ctx context.Context) {
+	text := p.statement()
+	p.pending = ""
+	if text == "" {
+		p.failed(errors.New("there is no statement yet"))
+		return
+	}
+	p.run(ctx, text)
+}
+
+func (p *prompt) print(context.Context, string) error {
+	_, err := fmt.Fprintln(p.session.out, strings.TrimRight(p.statement(), "\n"))
+	return err
+}
+
+const (
+	watchEvery = 2 * time.Second
+	watchLeast = 100 * time.Millisecond
+)
+
+// watch runs a statement again and again.
+func (p *prompt) watch(ctx context.Context, argument string) error {
+	every := watchEvery
+	if argument != "" {
+		seconds, err := strconv.ParseFloat(argument, 64)
+		if every = time.Duration(seconds * float64(time.Second)); err != nil || every < watchLeast || seconds > 86400 {
+			return fmt.Errorf(`\watch %s: want a number of seconds, from 0.1 to 86400`, argument)
+		}
+	}
+	text := p.statement()
+	p.pending = ""
+	if text == "" {
+		return errors.New("there is no statement yet to watch")
+	}
+	if !sqlRequest("", "", text, "x").Reads {
+		return errors.New("only statements that read can be watched")
+	}
+	if s := p.session.screen; s != nil {
+		defer func(mode pagerMode) { s.pager = mode }(s.pager)
+		s.pager = pagerOff
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		fmt.Fprintf(p.session.out, "%s (every %v, Ctrl-C ends)\n", clock(time.Now()), every)
+		if !p.run(ctx, text) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// edit lets the person change a statement in an editor, and takes what the file holds then
+// as if it were typed.
+func (p *prompt) edit(ctx context.Context, name string) error {
+	if p.outside == nil {
+		return errors.New("there is no terminal to edit on")
+	}
+	before := strings.TrimRight(p.statement(), "\n") + "\n"
+	if name == "" {
+		f, err := os.CreateTemp("", "cordwood-*.sql")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.Remove(f.Name()) }()
+		name = f.Name()
+		if !statement.IsBlank(before) {
+			if statement.IsBlank(p.pending) {
+				before = strings.TrimRight(before, "\n") + ";\n"
+			}
+			_, err = f.WriteString(before)
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	} else {
+		name, before = expandHome(name), ""
+	}
+	if err := p.outside(func() error { return runEditor(name) }); err != nil {
+		return fmt.Errorf("the editor: %w", err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxScript+1))
+	if err != nil || len(text) > maxScript {
+		return fmt.Errorf("%s: it cannot be read, or is longer than %d MiB", name, maxScript>>20)
+	}
+	if string(text) == before {
+		fmt.Fprintln(p.session.errOut, "nothing was changed, and nothing is run")
+		return nil
+	}
+	p.pending, p.typed = "", string(text)
+	if !statement.IsBlank(p.typed) {
+		fmt.Fprintln(p.session.out, strings.TrimRight(p.typed, "\n"))
+	}
+	p.take(ctx, strings.TrimRight(p.typed, "\n")+"\n")
+	return nil
+}
+
+// runEditor runs the editor of the person on a file.
+func runEditor(file string) error {
+	editor := "vi"
+	for _, name := range []string{"VISUAL", "EDITOR"} {
+		if v := os.Getenv(name); v != "" {
+			editor = v
+			break
+		}
+	}
+	c := exec.Command("/bin/sh", "-c", "exec "+editor+` "$1"`, "sh", file)
+	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return c.Run()
+}

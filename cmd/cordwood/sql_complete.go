@@ -1,0 +1,401 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"cordwood/cmd/cordwood/client"
+	"cordwood/router/query/statement"
+	"cordwood/shard/query/engine"
+)
+
+// completer completes what is typed at the prompt: commands, keywords, functions, and the
+// names that the server knows.
+type completer struct {
+	names   catalogNames
+	db      func() string // the database of names without one
+	pending func() string // the lines of the statement before the one that is typed
+}
+
+// catalogNames are the names of a server.
+type catalogNames interface {
+	databases() []string
+	tables(db string) []string
+	columns(db, table string) []string
+}
+
+// sqlKeywords are those that statements are written with, the ones that begin one first.
+var (
+	sqlVerbs    = strings.Fields("SELECT WITH FROM SHOW DESCRIBE EXPLAIN CREATE ALTER DROP TRUNCATE INSERT DELETE USE VALUES SUMMARIZE PIVOT UNPIVOT")
+	sqlKeywords = strings.Fields(`ADD ALL ANALYZE AND ANTI ANY AS ASC ASOF BETWEEN BY CASCADE CASE CAST COLUMN COLUMNS CREATE CROSS CURRENT DATABASE
+		DATABASES DAY DEFAULT DELETE DESC DESCRIBE DISTINCT DROP ELSE END ENGINE ESCAPE EXCEPT EXCLUDE EXISTS EXPLAIN EXTRACT FALSE FILTER FIRST
+		FOLLOWING FROM FULL FULLTEXT GROUP HAVING HOUR IF ILIKE IN INDEX INNER INSERT INTERSECT INTERVAL INTO INVERTED IS JOIN KEY LAST LATERAL LEFT LIKE LIMIT
+		MINUTE MODIFY MONTH NATURAL NOT NULL NULLS OFFSET ON OR ORDER OUTER OVER PARTITION PIVOT PRECEDING PRIMARY QUALIFY RANGE RECURSIVE RENAME
+		REPLACE RIGHT ROWS SAMPLE SECOND SELECT SEMI SET SHOW SIMILAR SKIPPING TABLE TABLES THEN TIME TIMESTAMP TO TRUE TRUNCATE UNBOUNDED UNION
+		UNNEST UNSET USING VALUES WEEK WHEN WHERE WINDOW WITH YEAR
+		BIGINT BINARY BOOLEAN DATE DOUBLE FLOAT64 INT64 JSON STRING TIMESTAMP_MS TIMESTAMP_NS UINT64 VARCHAR`)
+)
+
+// afterTable are the words that a table's name follows, afterDatabase those that a database's does.
+var (
+	afterTable    = []string{"FROM", "JOIN", "INTO", "TABLE", "DESCRIBE", "DESC", "TRUNCATE"}
+	afterDatabase = []string{"DATABASE", "USE", "SCHEMA"}
+)
+
+// complete completes the word that ends at a position, counted in characters, of a line.
+func (c *completer) complete(line string, pos int) (head string, completions []string, tail string) {
+	runes := []rune(line)
+	head, tail = string(runes[:pos]), string(runes[pos:])
+	if words := strings.TrimLeft(head, " "); strings.HasPrefix(words, `\`) {
+		start, list := c.command(words)
+		return head[:len(head)-len(words)+start], list, tail
+	}
+	start, list := c.sql(c.pending() + head)
+	return head[:max(0, len(head)-start)], list, tail
+}
+
+// command completes a line that begins with a backslash; start is where the completed word does.
+func (c *completer) command(line string) (start int, list []string) {
+	name, argument, more := strings.Cut(line, " ")
+	if !more {
+		for _, pc := range promptCommands {
+			list = append(list, pc.name)
+		}
+		slices.Sort(list)
+		return 0, matching(line, list)
+	}
+	start = len(line) - len(argument)
+	pc := findCommand(name)
+	if pc == nil || pc.arguments == nil {
+		return start, nil
+	}
+	if i := strings.LastIndexByte(argument, ' '); i >= 0 && name == `\pset` { // the others take one name, perhaps with spaces
+		start, argument = start+i+1, argument[i+1:]
+	}
+	return start, pc.arguments(c, argument)
+}
+
+// sql completes the last word of a text; back is how long that word is, in bytes.
+func (c *completer) sql(text string) (back int, list []string) {
+	tokens := slices.DeleteFunc(statement.Tokens(text), func(t statement.Token) bool {
+		return t.Kind == statement.TokenComment && t.To < len(text)
+	})
+	for i := len(tokens) - 1; i >= 0; i-- { // those of the last statement only
+		if tokens[i].Kind == statement.TokenSymbol && tokens[i].Value == ";" {
+			tokens = tokens[i+1:]
+			break
+		}
+	}
+	typed := ""
+	if n := len(tokens); n > 0 && tokens[n-1].To == len(text) {
+		switch last := tokens[n-1]; {
+		case last.Kind == statement.TokenWord:
+			typed, tokens = last.Value, tokens[:n-1]
+		case last.Kind == statement.TokenUnfinished && text[last.From] == '"':
+			typed, tokens = text[last.From:], tokens[:n-1]
+		case last.Kind == statement.TokenUnfinished || last.Kind == statement.TokenComment:
+			return 0, nil // within a text
+		}
+	}
+	return len(typed), c.candidates(typed, tokens)
+}
+
+// candidates are the completions of what was typed behind tokens.
+func (c *completer) candidates(typed string, tokens []statement.Token) []string {
+	n := len(tokens)
+	before := func(i int) statement.Token {
+		if i >= n {
+			return statement.Token{Kind: statement.TokenComment}
+		}
+		return tokens[n-1-i]
+	}
+	last := before(0)
+	tables := c.mentioned(tokens)
+	if last.Kind == statement.TokenSymbol && last.Value == "." && isName(before(1)) {
+		name := before(1).Value
+		var list []string
+		if isWord(before(2), afterTable...) || isWord(before(2), "DATABASE") {
+			return matching(typed, quoteNames(c.names.tables(name)))
+		}
+		for _, t := range tables {
+			if strings.EqualFold(t.alias, name) || t.alias == "" && strings.EqualFold(t.table, name) {
+				list = append(list, c.names.columns(t.db, t.table)...)
+			}
+		}
+		if list == nil {
+			list = c.names.tables(name)
+		}
+		return matching(typed, quoteNames(list))
+	}
+	switch {
+	case n == 0:
+		return matchingWords(typed, sqlVerbs)
+	case isWord(last, afterDatabase...):
+		return matching(typed, quoteNames(c.names.databases()))
+	case isWord(last, afterTable...), last.Kind == statement.TokenSymbol && last.Value == "," && listsTables(tokens):
+		list := quoteNames(c.names.tables(c.db()))
+		for _, db := range quoteNames(c.names.databases()) {
+			list = append(list, db+".")
+		}
+		if isWord(last, "TABLE", "INTO") {
+			list = append(list, "IF")
+		}
+		return append(matching(typed, list), matchingWords(typed, followers[strings.ToUpper(last.Value)])...)
+	}
+	if list, ok := followers[strings.ToUpper(last.Value)]; ok && last.Kind == statement.TokenWord {
+		return matchingWords(typed, list)
+	}
+	var list []string
+	for _, t := range tables {
+		if t.alias != "" {
+			list = append(list, t.alias)
+		}
+		list = append(list, quoteNames(c.names.columns(t.db, t.table))...)
+	}
+	list = matching(typed, list)
+	if typed != "" { // without a letter it would be hundreds
+		list = append(list, matchingWords(typed, sqlKeywords)...)
+		for _, name := range matchingWords(typed, engine.FunctionNames()) {
+			list = append(list, name+"(")
+		}
+	}
+	return list
+}
+
+// followers are the words that follow these.
+var followers = map[string][]string{
+	"SHOW":     strings.Fields("DATABASES TABLES CREATE COLUMNS FULL"),
+	"CREATE":   strings.Fields("TABLE DATABASE"),
+	"DROP":     strings.Fields("TABLE DATABASE COLUMN"),
+	"ALTER":    strings.Fields("TABLE DATABASE"),
+	"TRUNCATE": {"TABLE"},
+	"DESCRIBE": {"TABLE"},
+	"INSERT":   {"INTO"},
+	"DELETE":   {"FROM"},
+	"ORDER":    {"BY"},
+	"GROUP":    {"BY"},
+	"EXPLAIN":  strings.Fields("ANALYZE SELECT WITH"),
+}
+
+func isName(t statement.Token) bool {
+	return t.Kind == statement.TokenWord || t.Kind == statement.TokenName
+}
+
+func isWord(t statement.Token, words ...string) bool {
+	return t.Kind == statement.TokenWord && slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(t.Value, w) })
+}
+
+// listsTables tells whether the comma at the end is one between tables.
+func listsTables(tokens []statement.Token) bool {
+	for _, t := range slices.Backward(tokens) {
+		switch {
+		case isWord(t, "FROM"):
+			return true
+		case t.Kind == statement.TokenWord && slices.Contains(sqlKeywords, strings.ToUpper(t.Value)) && !isWord(t, "AS"):
+			return false
+		}
+	}
+	return false
+}
+
+// mention is a table that a statement names.
+type mention struct{ db, table, alias string }
+
+// maxMentioned bounds the tables of a statement whose columns are asked for.
+const maxMentioned = 8
+
+// mentioned are the tables that tokens name, with their other names.
+func (c *completer) mentioned(tokens []statement.Token) []mention {
+	var out []mention
+	for i := 0; i < len(tokens) && len(out) < maxMentioned; i++ {
+		isComma := tokens[i].Kind == statement.TokenSymbol && tokens[i].Value == "," && listsTables(tokens[:i+1])
+		if !isWord(tokens[i], afterTable...) && !isComma || i+1 >= len(tokens) || !isName(tokens[i+1]) {
+			continue
+		}
+		m := mention{db: c.db(), table: tokens[i+1].Value}
+		i++
+		if i+2 < len(tokens) && tokens[i+1].Value == "." && isName(tokens[i+2]) {
+			m.db, m.table = m.table, tokens[i+2].Value
+			i += 2
+		}
+		next := i + 1
+		if next < len(tokens) && isWord(tokens[next], "AS") {
+			next++
+		}
+		if next < len(tokens) && isName(tokens[next]) && (tokens[next].Kind == statement.TokenName || !slices.Contains(sqlKeywords, strings.ToUpper(tokens[next].Value))) {
+			m.alias = tokens[next].Value
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// quoteNames writes names as statements have to name them.
+func quoteNames(names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = name
+		plain := name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789_") == "" && (name[0] < '0' || name[0] > '9')
+		if !plain || slices.Contains(sqlKeywords, strings.ToUpper(name)) {
+			out[i] = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+		}
+	}
+	return out
+}
+
+// maxCompletions bounds how many completions are offered.
+const maxCompletions = 1000
+
+// matching are the names that begin with what was typed; those in the same case, if there are
+// any, and else in any case. A name in quotes is found by its letters, too.
+func matching(typed string, names []string) []string {
+	var exact, folded []string
+	for _, name := range names {
+		bare := name
+		if !strings.HasPrefix(typed, `"`) {
+			bare = strings.TrimPrefix(name, `"`)
+		} else if !strings.HasPrefix(name, `"`) {
+			bare = `"` + name + `"`
+			name = bare
+		}
+		switch {
+		case strings.HasPrefix(bare, typed):
+			exact = append(exact, name)
+		case len(bare) >= len(typed) && strings.EqualFold(bare[:len(typed)], typed):
+			folded = append(folded, name)
+		}
+	}
+	if exact == nil {
+		exact = folded
+	}
+	slices.SortStableFunc(exact, cmp.Compare)
+	exact = slices.Compact(exact)
+	return exact[:min(len(exact), maxCompletions)]
+}
+
+// matchingWords are the keywords or functions that begin with what was typed, in its case.
+func matchingWords(typed string, words []string) []string {
+	lower := typed != "" && typed == strings.ToLower(typed)
+	var out []string
+	for _, w := range words {
+		if len(w) < len(typed) || !strings.EqualFold(w[:len(typed)], typed) {
+			continue
+		}
+		if lower {
+			w = strings.ToLower(w)
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// fileNames completes the name of a file.
+func fileNames(typed string) []string {
+	dir, base := filepath.Split(typed)
+	read := dir
+	if read == "" {
+		read = "."
+	}
+	f, err := os.Open(expandHome(read))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	entries, _ := f.ReadDir(10 * maxCompletions)
+	var list []string
+	for _, e := range entries {
+		name := e.Name()
+		if !strings.HasPrefix(name, base) || base == "" && strings.HasPrefix(name, ".") {
+			continue
+		}
+		if info, err := os.Stat(filepath.Join(expandHome(read), name)); err == nil && info.IsDir() {
+			name += "/"
+		}
+		list = append(list, dir+name)
+	}
+	slices.Sort(list)
+	return list[:min(len(list), maxCompletions)]
+}
+
+// expandHome puts the folder of the person in the place of ~ at the beginning of a path.
+func expandHome(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
+		if home, err := os.UserHomeDir(); err == nil {
+			return home + rest
+		}
+	}
+	return path
+}
+
+const (
+	// namesFresh is for how long names of the server are not asked for again.
+	namesFresh = 30 * time.Second
+	// namesWait is how long the prompt waits for names.
+	namesWait = 400 * time.Millisecond
+	// namesAway is for how long a server that did not answer in time is not asked again.
+	namesAway = 10 * time.Second
+	// maxNames bounds the names of a kind, and maxNamed the lists of them that are kept.
+	maxNames = 10_000
+	maxNamed = 100
+)
+
+// serverNames asks the server for its names, and remembers them for a while.
+type serverNames struct {
+	ctx    context.Context
+	client *client.Client // tries once
+	now    func() time.Time
+
+	lists map[string]namesList // by the statement that asks for them
+	away  time.Time            // when the server last failed to answer
+}
+
+type namesList struct {
+	names []string
+	at    time.Time
+}
+
+// forget asks anew: a statement may have changed the names.
+func (s *serverNames) forget() { s.lists = nil }
+
+func (s *serverNames) databases() []string {
+	return s.list("SELECT schema_name FROM information_schema.schemata ORDER BY 1")
+}
+
+func (s *serverNames) tables(db string) []string {
+	return s.list("SELECT table_name FROM information_schema.tables WHERE table_schema = " + quoteLiteral(db) + " ORDER BY 1")
+}
+
+func (s *serverNames) columns(db, table string) []string {
+	return s.list("SELECT column_name FROM information_schema.columns WHERE table_schema = " + quoteLiteral(db) +
+		" AND lower(table_name) = lower(" + quoteLiteral(table) + ") ORDER BY ordinal_position")
+}
+
+// list is the first column of the answer to a statement; what is known of it if the server
+// does not answer at once.
+func (s *serverNames) list(sql string) []string {
+	now := s.now()
+	known := s.lists[sql]
+	if !known.at.IsZero() && now.Sub(known.at) < namesFresh || now.Sub(s.away) < namesAway {
+		return known.names
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, namesWait)
+	defer cancel()
+	names, err := firstColumn(ctx, s.client, sql)
+	if err != nil {
+		s.away = s.now()
+		return known.names
+	}
+	if s.lists == nil || len(s.lists) >= maxNamed {
+		s.lists = make(map[string]namesList)
+	}
+	s.lists[sql] = namesList{names, s.now()}
+	return names
+}
+
+// quoteLiteral writes a text as a literal of SQL.
+func quoteLiteral(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mattn/go-runewidth"
+	"golang.org/x/term"
+)
+
+// screen is the terminal that a prompt prints on.
+type screen struct {
+	out io.Writer
+	// size is the width and height, 0 if they are not known.
+	size func() (width, height int)
+	// pager says whether long output goes through a pager.
+	pager pagerMode
+	// start runs a pager; it returns its input, whose Close waits for its end.
+	start func() (io.WriteCloser, error)
+}
+
+// pagerMode is the setting \pset pager.
+type pagerMode int
+
+const (
+	pagerOn pagerMode = iota
+	pagerOff
+	pagerAlways
+)
+
+// terminalSize is the size of a terminal, or 0.
+func terminalSize(f *os.File) (width, height int) {
+	width, height, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0, 0
+	}
+	return width, height
+}
+
+// pagerCommand is the pager to use, for a shell; empty: none.
+func pagerCommand() string {
+	if command, set := os.LookupEnv("PAGER"); set {
+		return strings.TrimSpace(command)
+	}
+	for _, command := range []string{"less", "more"} {
+		if _, err := exec.LookPath(command); err == nil {
+			return command
+		}
+	}
+	return ""
+}
+
+// startPager runs the pager on the terminal.
+func startPager() (io.WriteCloser, error) {
+	command := pagerCommand()
+	if command == "" {
+		return nil, errors.New("there is no pager")
+	}
+	c := exec.Command("/bin/sh", "-c", command)
+	c.Stdout, c.Stderr = os.Stdout, os.Stderr
+	// Long lines are cut at the edge of the screen: the arrow keys show the rest.
+	c.Env = append(os.Environ(), "LESS="+cmp.Or(os.Getenv("LESS"), "FRSX"))
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	return &pagerInput{in, c}, nil
+}
+
+// pagerInput is the input of a pager that runs.
+type pagerInput struct {
+	io.WriteCloser
+	c *exec.Cmd
+}
+
+func (p *pagerInput) Close() error {
+	_ = p.WriteCloser.Close() // it may be gone
+	return p.c.Wait()
+}
+
+// page returns a writer for the output of one statement. Close must be called: what fits on
+// the screen is printed only then, or after a moment, and what does not goes through the pager.
+func (s *screen) page() *page { return &page{s: s} }
+
+// page is the output of one statement.
+type page struct {
+	s     *screen
+	held  bytes.Buffer // what may yet go to a pager
+	lines int          // of the screen, that held takes
+	out   io.Writer    // where all goes, once that is decided
+	pager io.WriteCloser
+	gone  bool // the person left the pager
+}
+
+// maxHeld bounds what is held back: no screen has more room.
+const maxHeld = 1 << 20
+
+// Write implements io.Writer. After the person left the pager it drops what comes.
+func (p *page) Write(b []byte) (int, error) {
+	if p.out == nil {
+		p.held.Write(b)
+		width, height := p.s.size()
+		if p.s.pager == pagerOff || width <= 0 || height <= 0 {
+			p.decide(false)
+			return len(b), nil
+		}
+		for line := range bytes.Lines(b) {
+			p.lines += max(1, (runewidth.StringWidth(string(line))+width-1)/width)
+		}
+		if p.s.pager == pagerAlways || p.lines >= height-1 || p.held.Len() > maxHeld {
+			p.decide(true)
+		}
+		return len(b), nil
+	}
+	if p.gone {
+		return len(b), errPagerLeft
+	}
+	n, err := p.out.Write(b)
+	if p.pager != nil && errors.Is(err, syscall.EPIPE) {
+		p.gone, err = true, errPagerLeft
+	}
+	return n, err
+}
+
+// errPagerLeft ends the output of a statement whose reader has seen enough.
+var errPagerLeft = errors.New("the pager was left")
+
+// decide sends what was held, and all that follows, to the pager or to the terminal.
+func (p *page) decide(long bool) {
+	p.out = p.s.out
+	if long {
+		if pager, err := p.s.start(); err == nil {
+			p.out, p.pager = pager, pager
+		}
+	}
+	if _, err := p.out.Write(p.held.Bytes()); p.pager != nil && errors.Is(err, syscall.EPIPE) {
+		p.gone = true
+	}
+	p.held = bytes.Buffer{}
+}
+
+// Close prints what is left, and waits for the person to leave the pager.
+func (p *page) Close() {
+	if p.out == nil {
+		p.decide(false)
+	}
+	if p.pager != nil {
+		_ = p.pager.Close() // how a pager ends means nothing
+	}
+}
+
+// clock is the time of day that \watch prints.
+func clock(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") }

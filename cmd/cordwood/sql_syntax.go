@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"cordwood/proto/nearest"
+)
+
+// syntaxes are how statements are written, for \h.
+var syntaxes = []struct{ name, text string }{
+	{"SELECT", "[WITH name AS (SELECT …), …]\nSELECT [DISTINCT] expression [AS name], … FROM table [JOIN table ON condition]\n  [WHERE condition] [GROUP BY …] [HAVING condition] [ORDER BY … [DESC]] [LIMIT n [OFFSET n]]\nIt is DuckDB's dialect: window functions, PIVOT, QUALIFY, lists and JSON, too."},
+	{"EXPLAIN", "EXPLAIN [ANALYZE] SELECT …"},
+	{"SHOW DATABASES", "SHOW DATABASES [LIKE 'pattern']"},
+	{"SHOW TABLES", "SHOW [FULL] TABLES [FROM database] [LIKE 'pattern']"},
+	{"SHOW CREATE TABLE", "SHOW CREATE TABLE table"},
+	{"DESCRIBE", "DESCRIBE [TABLE] table"},
+	{"CREATE DATABASE", "CREATE DATABASE [IF NOT EXISTS] database [WITH ('ttl'='30d')]"},
+	{"DROP DATABASE", "DROP DATABASE [IF EXISTS] database [CASCADE]"},
+	{"CREATE TABLE", "CREATE TABLE [IF NOT EXISTS] table (\n  column TYPE [NULL | NOT NULL] [DEFAULT literal] [TIME INDEX] [FULLTEXT INDEX | INVERTED INDEX | SKIPPING INDEX], …,\n  [TIME INDEX (column),] [PRIMARY KEY (column, …)]\n) [WITH ('ttl'='7d', 'append_mode'='true', …)]"},
+	{"ALTER TABLE", "ALTER TABLE table ADD COLUMN column TYPE [DEFAULT literal]\nALTER TABLE table DROP COLUMN column\nALTER TABLE table RENAME COLUMN column TO name\nALTER TABLE table MODIFY COLUMN column TYPE\nALTER TABLE table MODIFY COLUMN column SET | UNSET FULLTEXT | INVERTED | SKIPPING INDEX\nALTER TABLE table SET 'option'='value'\nALTER TABLE table UNSET 'option'\nALTER TABLE table RENAME name"},
+	{"ALTER DATABASE", "ALTER DATABASE database SET 'option'='value'\nALTER DATABASE database UNSET 'option'"},
+	{"DROP TABLE", "DROP TABLE [IF EXISTS] table"},
+	{"TRUNCATE TABLE", "TRUNCATE TABLE table"},
+	{"INSERT", "INSERT INTO table [(column, …)] VALUES (literal, …), …"},
+	{"DELETE", "DELETE FROM table WHERE condition on key and time\nof tables whose rows merge (append_mode='false')"},
+}
+
+func syntaxNames() []string {
+	names := make([]string, len(syntaxes))
+	for i, s := range syntaxes {
+		names[i] = s.name
+	}
+	return names
+}
+
+// syntax prints how statements are written.
+func (p *prompt) syntax(_ context.Context, name string) error {
+	name = strings.ToUpper(strings.Join(strings.Fields(strings.TrimSuffix(name, ";")), " "))
+	var b strings.Builder
+	for _, s := range syntaxes {
+		if name != "" && (s.name == name || strings.HasPrefix(s.name, name+" ")) {
+			fmt.Fprintf(&b, "%s\n\n", s.text)
+		}
+	}
+	switch {
+	case name == "":
+		fmt.Fprintf(&b, "There is help on %s: \\h SELECT.\n", strings.Join(syntaxNames(), ", "))
+	case b.Len() == 0:
+		return fmt.Errorf("there is no help on %s%s; there is on %s", name, nearest.DidYouMean(": ", name, syntaxNames()), strings.Join(syntaxNames(), ", "))
+	}
+	_, err := io.WriteString(p.session.out, b.String())
+	return err
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// asProgram is set for a test binary that is to be the program itself.
+const asProgram = "CORDWOOD_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// terminal is a pseudo terminal with the program on it.
+type terminal struct {
+	t    *testing.T
+	keys *os.File
+
+	mu   sync.Mutex
+	seen bytes.Buffer // all that was printed since the last call of keep
+	done chan error
+}
+
+// onTerminal runs the program on a terminal of 80 columns and 24 lines, which hangs up when
+// the test ends.
+func onTerminal(t *testing.T, env []string, args ...string) *terminal {
+	t.Helper()
+	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("there are no pseudo terminals here:", err)
+	}
+	if err := unix.IoctlSetPointerInt(int(ptmx.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(ptmx.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("there are no pseudo terminals here:", err)
+	}
+	defer tty.Close()
+	if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(os.Args[0], args...)
+	c.Env = append(append(os.Environ(), asProgram+"=1", "TERM=xterm", "HOME="+t.TempDir()), env...)
+	c.Stdin, c.Stdout, c.Stderr = tty, tty, tty
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	term := &terminal{t: t, keys: ptmx, done: make(chan error, 1)}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		buf := make([]byte, 4096)
+		for {
+			n, err := ptmx.Read(buf)
+			term.mu.Lock()
+			term.seen.Write(buf[:n])
+			term.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	go func() { term.done <- c.Wait() }()
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = ptmx.Close()
+		<-read
+	})
+	return term
+}
+
+// press sends keys.
+func (term *terminal) press(keys string) {
+	term.t.Helper()
+	if _, err := term.keys.WriteString(keys); err != nil {
+		term.t.Fatal(err)
+	}
+}
+
+// wait waits for a text on the terminal, and returns all up to it; what follows is for the
+// next call.
+func (term *terminal) wait(text string) string {
+	term.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		term.mu.Lock()
+		before, after, found := strings.Cut(term.seen.String(), text)
+		if found {
+			term.seen.Reset()
+			term.seen.WriteString(after)
+		}
+		term.mu.Unlock()
+		if found {
+			return before + text
+		}
+	}
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	term.t.Fatalf("no %q on the terminal:\n%q", text, term.seen.String())
+	return ""
+}
+
+// end waits for the end of the program.
+func (term *terminal) end() {
+	term.t.Helper()
+	select {
+	case err := <-term.done:
+		if err != nil {
+			term.t.Errorf("it ended with %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		term.t.Error("it does not end")
+	}
+}

@@ -1,0 +1,46 @@
+package statement
+
+// TokenKind says what a Token is.
+type TokenKind uint8
+
+const (
+	// TokenWord is a keyword or an unquoted name.
+	TokenWord TokenKind = iota
+	// TokenName is "name" or `name`.
+	TokenName
+	// TokenText is 'text', e'text' or $$text$$.
+	TokenText
+	// TokenNumber is a number as written.
+	TokenNumber
+	// TokenSymbol is one character, or ::.
+	TokenSymbol
+	// TokenComment is one of either kind, with the line end that a comment of the form -- ends at.
+	TokenComment
+	// TokenUnfinished is a quote or comment that reaches to the end of the text without ending.
+	TokenUnfinished
+)
+
+// Token is a piece of a statement, for programs that help to write statements.
+type Token struct {
+	Kind TokenKind
+	// From and To are offsets into the text.
+	From, To int
+	// Value is what a TokenText or TokenName stands for, and all other tokens as written; of a
+	// TokenUnfinished it says what does not end.
+	Value string
+}
+
+// Tokens cuts a text into tokens by the rules by which statements are read. White space is in
+// between.
+func Tokens(src string) []Token {
+	kinds := [...]TokenKind{word: TokenWord, quoted: TokenName, text: TokenText, number: TokenNumber, symbol: TokenSymbol, comment: TokenComment, unknown: TokenUnfinished}
+	l := lexer{src: src}
+	var out []Token
+	for {
+		t := l.scan()
+		if t.kind == eof {
+			return out
+		}
+		out = append(out, Token{Kind: kinds[t.kind], From: t.from, To: t.to, Value: t.val})
+	}
+}
