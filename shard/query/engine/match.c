@@ -11,7 +11,11 @@ void cw_match_init(const uint16_t *page, const uint32_t *table) {
 	entries = table;
 }
 
-static inline uint32_t lookup(uint32_t c) { return entries[((uint32_t)pages[c >> 8] << 8) | (c & 255)]; }
+// lookup returns what c is, with its lower case in the low bits.
+static inline uint32_t lookup(uint32_t c) {
+	uint32_t e = entries[((uint32_t)pages[c >> 8] << 8) | (c & 255)];
+	return (e & ~CW_POINT) | ((e + c) & CW_POINT);
+}
 
 // next reads the code point at *p, which is sound UTF-8, and moves on.
 static inline uint32_t next(const uint8_t **p, const uint8_t *end) {
@@ -94,16 +98,16 @@ static program *program_parse(const uint8_t *text, uint32_t length) {
 			p->literal_count++;
 			for (const uint8_t *stop = s + n; s < stop;) {
 				uint32_t e = next(&s, stop);
-				e = p->case_sensitive ? (lookup(e) & ~0x1fffffu) | e : lookup(e);
+				e = p->case_sensitive ? (lookup(e) & ~CW_POINT) | e : lookup(e);
 				l->points[l->count++] = e;
 			}
 			if (l->count == 0) {
 				goto malformed;
 			}
 			for (uint32_t b = 0; b < 256; b++) {
-				uint32_t first = l->points[0] & 0x1fffffu;
+				uint32_t first = l->points[0] & CW_POINT;
 				// Some letters beyond ASCII have lower cases in it.
-				l->start[b] = b < 0x80 ? first == (p->case_sensitive ? b : lookup(b) & 0x1fffffu) : first >= 0x80 || !p->case_sensitive;
+				l->start[b] = b < 0x80 ? first == (p->case_sensitive ? b : lookup(b) & CW_POINT) : first >= 0x80 || !p->case_sensitive;
 			}
 			depth++;
 			break;
@@ -141,7 +145,7 @@ static inline bool apart(const program *p, uint32_t a, uint32_t b) {
 
 static inline uint32_t folded(const program *p, uint32_t c) {
 	uint32_t e = lookup(c);
-	return p->case_sensitive ? (e & ~0x1fffffu) | c : e;
+	return p->case_sensitive ? (e & ~CW_POINT) | c : e;
 }
 
 // occurs tells whether the text has the literal, neither beginning nor ending within
