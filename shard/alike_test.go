@@ -11,6 +11,7 @@ import (
 // TestRowsAllAlike flushes rows that take next to no memory by their number: putting them
 // in order takes some for each.
 func TestRowsAllAlike(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t)
 	cfg.FlushBytes = 1 << 20
 	s := openShard(t, cfg)

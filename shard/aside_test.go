@@ -42,6 +42,7 @@ func suffixed(names []string, suffix string) (n int) {
 // TestRowsSetAside has a fault in the writing of one table's rows: the tables beside it are
 // flushed, its own rows are kept over crashes, each once, and are written when they can be.
 func TestRowsSetAside(t *testing.T) {
+	t.Parallel()
 	var bad atomic.Uint64
 	bad.Store(2)
 	began := time.Now()
@@ -111,6 +112,7 @@ func TestRowsSetAside(t *testing.T) {
 // TestAsideIsPutOff does not try rows again at once that could not be written, and drops
 // them with their table.
 func TestAsideIsPutOff(t *testing.T) {
+	t.Parallel()
 	var bad atomic.Uint64
 	bad.Store(2)
 	cfg := testConfig(t)
@@ -154,6 +156,7 @@ func TestAsideIsPutOff(t *testing.T) {
 
 // TestAsideIsFull refuses rows of a table of which too many are set aside, and no others.
 func TestAsideIsFull(t *testing.T) {
+	t.Parallel()
 	var bad atomic.Uint64
 	bad.Store(2)
 	cfg := testConfig(t)
@@ -174,6 +177,7 @@ func TestAsideIsFull(t *testing.T) {
 
 // TestAsideOfMergingTable keeps how rows merge that were written before that changed.
 func TestAsideOfMergingTable(t *testing.T) {
+	t.Parallel()
 	var bad atomic.Uint64
 	bad.Store(2)
 	s := spoiled(t, testConfig(t), &bad)
@@ -215,6 +219,7 @@ func TestAsideOfMergingTable(t *testing.T) {
 
 // TestDamagedRawSegment names the rows that are missing, and starts nevertheless.
 func TestDamagedRawSegment(t *testing.T) {
+	t.Parallel()
 	var bad atomic.Uint64
 	bad.Store(2)
 	s := spoiled(t, testConfig(t), &bad)
@@ -250,6 +255,7 @@ func TestDamagedRawSegment(t *testing.T) {
 
 // TestDeathsOverRows sets the rows aside over which two processes died, and only those.
 func TestDeathsOverRows(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t)
 	s := openShard(t, cfg)
 	for table := uint64(1); table <= 4; table++ {
@@ -303,6 +309,7 @@ func TestDeathsOverRows(t *testing.T) {
 
 // TestAsideIsFetched gives a new replica the rows that another one has set aside.
 func TestAsideIsFetched(t *testing.T) {
+	t.Parallel()
 	var bad atomic.Uint64
 	bad.Store(2)
 	g := newGroup(t, func(id string, cfg *Config) {

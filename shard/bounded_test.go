@@ -46,6 +46,7 @@ func (o *opened) memory() int64 {
 // no more rows, so that its memory stays bounded, also over a restart, and gets them once
 // the disk works.
 func TestFollowerThatCannotFlush(t *testing.T) {
+	t.Parallel()
 	const limit = 4 << 20
 	var broken atomic.Bool
 	broken.Store(true)
@@ -96,6 +97,7 @@ func TestFollowerThatCannotFlush(t *testing.T) {
 // TestMajorityThatCannotFlush has the flushes of two replicas of three fail: writes are refused or wait, none
 // is lost, and they go on once one of the disks works.
 func TestMajorityThatCannotFlush(t *testing.T) {
+	t.Parallel()
 	const limit = 4 << 20
 	var broken atomic.Bool
 	broken.Store(true)
@@ -148,6 +150,7 @@ func longLog(t *testing.T, n uint64) Config {
 // TestReplayWithoutFlush opens a shard with a log that is larger than its memory, on a disk on which nothing
 // can be flushed: it waits, and goes on once that works.
 func TestReplayWithoutFlush(t *testing.T) {
+	t.Parallel()
 	const limit = 4 << 20
 	cfg := longLog(t, 60)
 	var broken atomic.Bool
@@ -196,6 +199,7 @@ func TestReplayWithoutFlush(t *testing.T) {
 
 // TestReplayFlushes has a log replayed that is larger than the memory: it is flushed meanwhile.
 func TestReplayFlushes(t *testing.T) {
+	t.Parallel()
 	cfg := longLog(t, 60)
 	cfg.FlushBytes, cfg.MemoryLimit = 1<<20, 2<<20
 	cfg.FS = vfs.Hook(vfs.OS, func(op vfs.Op) error {
@@ -223,6 +227,7 @@ func TestReplayFlushes(t *testing.T) {
 // TestNoMemoryForRows has the system give no memory: writes are refused as Busy, and a log that is
 // replayed is flushed and goes on. The replica does not fail.
 func TestNoMemoryForRows(t *testing.T) {
+	t.Parallel()
 	cfg := longLog(t, 30)
 	cfg.Pool = &memtable.Pool{Retain: -1, Limit: 6 << 20}
 	s := openShard(t, cfg)
@@ -239,6 +244,7 @@ func TestNoMemoryForRows(t *testing.T) {
 
 // TestNoMemoryAtAll closes a shard that waits for memory which never comes.
 func TestNoMemoryAtAll(t *testing.T) {
+	t.Parallel()
 	cfg := longLog(t, 3)
 	cfg.Pool = &memtable.Pool{Limit: 1}
 	cfg.FailStop = func(err error) { t.Errorf("replica failed: %v", err) }

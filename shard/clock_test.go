@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +42,7 @@ func (o *opened) expireOnce() {
 // TestClockAheadAtStart: a process that starts with a clock that is a year ahead, and gets the right
 // one within the hour, has nothing expire; if it keeps that time, rows expire by it.
 func TestClockAheadAtStart(t *testing.T) {
+	t.Parallel()
 	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	wall, elapsed := clockAt(day), time.Duration(0)
 	cfg := testConfig(t)
@@ -89,6 +91,7 @@ func TestClockAheadAtStart(t *testing.T) {
 
 // TestClockBehindAtStart: with a clock that is a year behind keys and sessions age as ever.
 func TestClockBehindAtStart(t *testing.T) {
+	t.Parallel()
 	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	wall, elapsed := clockAt(day), time.Duration(0)
 	cfg := testConfig(t)
@@ -113,6 +116,7 @@ func TestClockBehindAtStart(t *testing.T) {
 // TestPaceOfClocks has leaders whose clocks differ by days, and jump, take turns: the replicated
 // clock never goes back, and in any while it goes on by about that while.
 func TestPaceOfClocks(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		var passed, ticked time.Duration // by the monotonic clocks of all nodes
@@ -169,6 +173,7 @@ func TestPaceOfClocks(t *testing.T) {
 // TestKeysWithWrongClocks: a request that is sent again to the next leader, whose clock is hours
 // ahead, is stored once.
 func TestKeysWithWrongClocks(t *testing.T) {
+	t.Parallel()
 	ahead := map[string]time.Duration{"a": 0, "b": 5 * time.Hour, "c": 50 * 24 * time.Hour}
 	start := time.Now()
 	g := newGroup(t, func(node string, cfg *Config) {
@@ -195,6 +200,7 @@ func TestKeysWithWrongClocks(t *testing.T) {
 // TestExpiryNeedsOthers: rows do not expire by a clock that is ahead of those of a majority, nor while
 // nobody can say what the ttl is now.
 func TestExpiryNeedsOthers(t *testing.T) {
+	t.Parallel()
 	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	wall, elapsed := clockAt(day.Add(31*24*time.Hour)), time.Duration(0)
 	agreed, refused := day, error(nil)
@@ -220,11 +226,13 @@ func TestExpiryNeedsOthers(t *testing.T) {
 // TestExpiredFilesKept: the files of rows that expired stay for a day in a folder of their own, unless
 // the disk is short of room.
 func TestExpiredFilesKept(t *testing.T) {
+	t.Parallel()
 	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	wall, elapsed := clockAt(day), time.Duration(0)
-	space := SpaceOK
+	var space atomic.Value // the shard asks every second
+	space.Store(SpaceOK)
 	cfg := testConfig(t)
-	cfg.Space = func() Space { return space }
+	cfg.Space = func() Space { return space.Load().(Space) }
 	s := expiring(t, cfg, wall, &elapsed)
 	s.stopCompactor()
 	pass := func(d time.Duration) {
@@ -260,10 +268,10 @@ func TestExpiredFilesKept(t *testing.T) {
 	pass(month + time.Hour)
 	s.expireOnce()
 	kept(1)
-	space = SpaceLow
+	space.Store(SpaceLow)
 	s.MakeRoom()
 	kept(0)
-	space = SpaceOK
+	space.Store(SpaceOK)
 	write(3)
 	if err := s.DropTable(context.Background(), 1); err != nil {
 		t.Fatal(err)

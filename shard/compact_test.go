@@ -22,6 +22,7 @@ import (
 // TestOrderOfCompaction is the transcript of a compaction: the output is durable before
 // the manifest knows it, and the inputs go after that, and not while they are read.
 func TestOrderOfCompaction(t *testing.T) {
+	t.Parallel()
 	var rec vfs.Recorder
 	cfg := testConfig(t)
 	cfg.FS = vfs.Hook(vfs.OS, rec.Record)
@@ -65,6 +66,7 @@ func TestOrderOfCompaction(t *testing.T) {
 // TestFaultsOfCompaction fails every file operation of a history of flushes, a drop and
 // compactions once, then goes on, or loses power.
 func TestFaultsOfCompaction(t *testing.T) {
+	t.Parallel()
 	boom := errors.New("boom")
 	for _, power := range []bool{true, false} {
 		for n := 1; ; n++ {
@@ -153,6 +155,7 @@ func TestFaultsOfCompaction(t *testing.T) {
 // TestExpire lets rows expire: in memory, in segments, shared ones too, and at last in
 // the files.
 func TestExpire(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	s.stopCompactor()
 	now := time.UnixMilli(100_000)
@@ -210,6 +213,7 @@ func TestExpire(t *testing.T) {
 
 // TestClockLeaps looks at a clock that goes ahead by itself.
 func TestClockLeaps(t *testing.T) {
+	t.Parallel()
 	start := time.Now()
 	var c expiryClock
 	for _, step := range []struct {
@@ -235,6 +239,7 @@ func TestClockLeaps(t *testing.T) {
 
 // TestSplit gives a table its own segment when there is much of it.
 func TestSplit(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t)
 	cfg.SplitBytes = 1 << 10
 	s := openShard(t, cfg)
@@ -266,6 +271,7 @@ func TestSplit(t *testing.T) {
 // TestSparseColumns has a table of a thousand columns, of which a row has three, beside
 // small ones.
 func TestSparseColumns(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	s.stopCompactor()
 	d := def(1)

@@ -12,6 +12,7 @@ import (
 // TestIsDamaged breaks what a shard needs to open: damage is told from what may pass, and
 // a segment that is set aside is reported with its rows.
 func TestIsDamaged(t *testing.T) {
+	t.Parallel()
 	flip := func(t *testing.T, path string, at int) {
 		t.Helper()
 		b, err := os.ReadFile(path)

@@ -12,6 +12,7 @@ import (
 )
 
 func TestDropTable(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	s.mustPut(batch(head(1, 9, 1), "a"))
 	s.flush()
@@ -54,6 +55,7 @@ func TestDropTable(t *testing.T) {
 
 // TestDropReplayed drops a flushed table and crashes before the next flush.
 func TestDropReplayed(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	s.mustPut(batch(head(1, 9, 1), "a"))
 	s.flush()
@@ -74,6 +76,7 @@ func TestDropReplayed(t *testing.T) {
 
 // TestDropSharing drops one of two tables that share a segment.
 func TestDropSharing(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	s.mustPut(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "b"))
 	s.flush()
@@ -105,6 +108,7 @@ func TestDropSharing(t *testing.T) {
 // TestTombstonesAfterRestarts drops tables over days and restarts a replica again and again: it remembers the same
 // drops, with the same times, as one that was not restarted, so that both forget them with the same entry.
 func TestTombstonesAfterRestarts(t *testing.T) {
+	t.Parallel()
 	wall := clockAt(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
 	cfg := testConfig(t)
 	cfg.Now = wall.Now

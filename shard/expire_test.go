@@ -29,6 +29,7 @@ func (c *clock) Now() time.Time   { return *c.now.Load() }
 // TestExpireRowGroups: row groups that have expired leave the disk although most of their
 // file has not; a file all of which expires within a flush interval is left to go by itself.
 func TestExpireRowGroups(t *testing.T) {
+	t.Parallel()
 	const rows = 2*segment.DefaultRowGroupRows + 100
 	var s *opened
 	time0 := clockAt(time.Unix(0, 0))
@@ -107,6 +108,7 @@ func TestExpireRowGroups(t *testing.T) {
 // no row group is left whose rows have all expired, but of files that go with the next, and
 // that takes less than three times its bytes, in never more than 32 files.
 func TestExpiredOneIntervalLate(t *testing.T) {
+	t.Parallel()
 	const groups, step = 24, 10 // milliseconds from row to row
 	const rows = groups * segment.DefaultRowGroupRows
 	cfg := testConfig(t)
@@ -185,6 +187,7 @@ func TestExpiredOneIntervalLate(t *testing.T) {
 // TestExpiredAmongOthers: the rows of a table with a ttl that lie in a file with those of
 // others go, however few they are.
 func TestExpiredAmongOthers(t *testing.T) {
+	t.Parallel()
 	time0 := clockAt(time.Unix(0, 0))
 	cfg := testConfig(t)
 	cfg.FlushAge, cfg.Now = time.Minute, time0.Now

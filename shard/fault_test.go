@@ -24,6 +24,7 @@ import (
 // TestOrderOfFlush is the transcript of flushes: nothing is committed before it is
 // synced under its name, and no file is removed before it is dead.
 func TestOrderOfFlush(t *testing.T) {
+	t.Parallel()
 	var rec vfs.Recorder
 	cfg := testConfig(t)
 	cfg.FS = vfs.Hook(vfs.OS, rec.Record)
@@ -71,6 +72,7 @@ func TestOrderOfFlush(t *testing.T) {
 // TestFaults fails every file operation of a history of writes and flushes once,
 // then goes on, or loses power. Every acknowledged row is there once afterwards.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	boom := errors.New("boom")
 	for _, power := range []bool{true, false} {
 		for n := 1; ; n++ {
@@ -134,6 +136,7 @@ func TestFaults(t *testing.T) {
 
 // TestDiskFull has no room for segments for a while.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	var full atomic.Bool
 	cfg := testConfig(t)
 	cfg.FlushBytes, cfg.MemoryLimit = 100<<10, 300<<10
@@ -194,6 +197,7 @@ func TestDiskFull(t *testing.T) {
 
 // TestRecovery lists what a start may find.
 func TestRecovery(t *testing.T) {
+	t.Parallel()
 	at := func(parts ...string) func(dir string) string {
 		return func(dir string) string { return filepath.Join(append([]string{dir}, parts...)...) }
 	}
@@ -296,6 +300,7 @@ func TestRecovery(t *testing.T) {
 
 // TestFlushReasons looks at what makes a shard flush by itself.
 func TestFlushReasons(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	if got := s.flushReason(); got != "" {
 		t.Errorf("empty: %q", got)
@@ -333,6 +338,7 @@ func TestFlushReasons(t *testing.T) {
 
 // TestFlushesByItself waits for a flush that nobody asks for.
 func TestFlushesByItself(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t)
 	cfg.FlushBytes, cfg.MemoryLimit = 1000, 16<<20
 	s := openShard(t, cfg)
@@ -347,6 +353,7 @@ func TestFlushesByItself(t *testing.T) {
 
 // TestBudget has two shards share one.
 func TestBudget(t *testing.T) {
+	t.Parallel()
 	budget := NewBudget(40 << 10)
 	var shards []*opened
 	var blocked atomic.Bool
@@ -381,6 +388,7 @@ func TestBudget(t *testing.T) {
 // TestWriteWaitsForFlush has flushes begin only when memory is full: a write then waits for
 // the room that they make, rather than being refused.
 func TestWriteWaitsForFlush(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t)
 	cfg.FlushBytes, cfg.MemoryLimit, cfg.roomWait = 100<<10, 300<<10, time.Minute
 	var s *opened

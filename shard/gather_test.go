@@ -261,6 +261,7 @@ func tableOf(d *schemapb.Table, shard uint32, more ...uint32) *shardpb.QueryTabl
 // TestSpreadTablesAnswerAlike runs statements on tables in one shard, and on the same rows
 // spread over the shards of three nodes: the answers are the same.
 func TestSpreadTablesAnswerAlike(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -346,6 +347,7 @@ func TestSpreadTablesAnswerAlike(t *testing.T) {
 // TestMissingShard: an answer without the rows of a shard is an error, unless it is
 // allowed, and then it says so.
 func TestMissingShard(t *testing.T) {
+	t.Parallel()
 	c := newTestNodes(t, map[string][]uint32{"a": {1}, "b": {2}})
 	d := wideDef(1, "logs", map[string]string{"append_mode": "true"}, 1, 2)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -375,6 +377,7 @@ func TestMissingShard(t *testing.T) {
 // TestOutdatedTable: a query of a router that could not read the metadata is refused by a
 // shard that knows the table better, wherever the query runs; its rows may be in other shards.
 func TestOutdatedTable(t *testing.T) {
+	t.Parallel()
 	c := newTestNodes(t, map[string][]uint32{"a": {1}, "b": {2}})
 	d := wideDef(1, "logs", map[string]string{"append_mode": "true"}, 1, 2)
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -16,6 +16,7 @@ import (
 // TestGrow has a shard of one replica get two more, which need its segments, because
 // its log was cut, and rows that were never in it.
 func TestGrow(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, nil, "n1")
 	one := g.leader()
 	unlogged := def(3)
@@ -73,6 +74,7 @@ func TestGrow(t *testing.T) {
 // TestFarBehind has a follower be away until the log does not reach back to where it
 // was. What it shows meanwhile stays until nobody looks at it.
 func TestFarBehind(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, func(_ string, cfg *Config) { cfg.TrailingBytes, cfg.trailing = 1, 1 }, "n1", "n2", "n3")
 	leader := g.leader()
 	var want []string
@@ -128,6 +130,7 @@ func TestFarBehind(t *testing.T) {
 // its log any more: it commits nothing, and is not ready, before that member has its state, and
 // gives it all the same.
 func TestFarBehindAndAlone(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, func(_ string, cfg *Config) { cfg.TrailingBytes, cfg.trailing = 1, 1 }, "n1", "n2", "n3")
 	leader := g.leader()
 	g.put(batch(head(1, 9, 1), "a"))
@@ -154,6 +157,7 @@ func TestFarBehindAndAlone(t *testing.T) {
 // TestChangesTakeTurns has a change of the members wait for another one only as long as
 // its own time lasts.
 func TestChangesTakeTurns(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	s.changing <- struct{}{} // as a Change that waits for another node has it
 	ctx, cancel := context.WithCancel(t.Context())

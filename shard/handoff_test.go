@@ -15,6 +15,7 @@ import (
 // TestHandOver writes, deletes and moves a table at random, from one shard to several and
 // back, with restarts, flushes and compactions between, and compares it with a map.
 func TestHandOver(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"last_row", "last_non_null"} {
 		for seed := range uint64(2) {
 			t.Run(fmt.Sprint(mode, seed), func(t *testing.T) {
@@ -44,6 +45,7 @@ func TestHandOver(t *testing.T) {
 // TestHandOverTargetKilled has the shard that takes the rows crash during the copy: what
 // was acknowledged is in its log, and the rest is sent again.
 func TestHandOverTargetKilled(t *testing.T) {
+	t.Parallel()
 	w := newMergeWorld(t, 7, "last_row")
 	for range 60 {
 		w.write()
@@ -79,6 +81,7 @@ func TestHandOverTargetKilled(t *testing.T) {
 // TestHandOverEnds has handoffs end that are of no use: the table is dropped, the copy is,
 // or rows come to merge in another way.
 func TestHandOverEnds(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		do   func(w *mergeWorld)
@@ -134,6 +137,7 @@ func TestHandOverEnds(t *testing.T) {
 
 // TestQueryOfGoneTable has a query by an old definition fail, rather than see nothing.
 func TestQueryOfGoneTable(t *testing.T) {
+	t.Parallel()
 	w := newMergeWorld(t, 1, "last_row")
 	w.write()
 	w.check("before")

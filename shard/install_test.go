@@ -19,6 +19,7 @@ import (
 // while it takes over the state of another one. When it is started again it has every
 // row once, and nothing else.
 func TestInstallPowerCut(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, func(_ string, cfg *Config) { cfg.TrailingBytes, cfg.trailing = 1, 1 }, "n1")
 	one := g.leader()
 	var want []string
@@ -111,6 +112,7 @@ func TestInstallPowerCut(t *testing.T) {
 // TestFetchGoesOn: what has come of a file is there for the next attempt, whenever the one
 // before it ended; more than the file has is not.
 func TestFetchGoesOn(t *testing.T) {
+	t.Parallel()
 	const path = "in/f.fetched"
 	for _, test := range []struct {
 		name       string

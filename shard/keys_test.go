@@ -23,6 +23,7 @@ import (
 
 // TestKeyWindowModel compares the window with a plain map, through the manifest's form too.
 func TestKeyWindowModel(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	st := mustState(t, testShard, &manifest.State{})
@@ -51,6 +52,7 @@ func TestKeyWindowModel(t *testing.T) {
 }
 
 func TestKeysAreBounded(t *testing.T) {
+	t.Parallel()
 	w := newKeyWindow(nil)
 	for i := range uint64(maxKeys + 5000) {
 		w.add(batchID{column.KeyedBit, i}, int64(i))
@@ -66,6 +68,7 @@ func TestKeysAreBounded(t *testing.T) {
 // TestKeysOfUsers has one user send 300 requests with a key a second, and others some: nobody else's
 // keys are forgotten before their time.
 func TestKeysOfUsers(t *testing.T) {
+	t.Parallel()
 	for _, byUser := range []bool{true, false} {
 		w := newKeyWindow(nil)
 		w.byUser = byUser
@@ -98,6 +101,7 @@ func TestKeysOfUsers(t *testing.T) {
 
 // TestKeysOfUsersModel compares the window with a plain list, through the manifest's form too.
 func TestKeysOfUsersModel(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	const most = 50
@@ -147,6 +151,7 @@ func forgotten(keys []manifest.Key, byUser bool) int {
 
 // TestKeysByUserSince: entries say how keys are forgotten, once all nodes know that.
 func TestKeysByUserSince(t *testing.T) {
+	t.Parallel()
 	var version atomic.Uint32
 	version.Store(metapb.ProtocolKeyUsers - 1)
 	cfg := testConfig(t)
@@ -172,6 +177,7 @@ func TestKeysByUserSince(t *testing.T) {
 // TestKeys: a batch of a request with a key is appended once, also when the shard was
 // killed, or flushed and started again, in between.
 func TestKeys(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	key := func(session uint64) []byte { return batch(head(1, column.KeyedBit|session, 7), "m") }
 	s.mustPut(key(1))
@@ -205,6 +211,7 @@ func TestKeys(t *testing.T) {
 // TestKeyWithAnotherBody: a request's key with another body is refused with 422 before anything
 // of it is appended, as long as the key is remembered; after a restart and a flush too.
 func TestKeyWithAnotherBody(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	key := func(body uint64, rest uint32) []byte {
 		return batch(head(1, column.KeyedBit|5, column.KeyedSeq(body<<32, rest)), fmt.Sprint("body ", body))
@@ -238,6 +245,7 @@ func TestKeyWithAnotherBody(t *testing.T) {
 
 // TestKeysOfUnloggedTables: batches with a key go through the log whatever their table.
 func TestKeysOfUnloggedTables(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	b := batch(head(1, column.KeyedBit|1, 1), "m")
 	for range 2 {

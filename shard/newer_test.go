@@ -11,6 +11,7 @@ import (
 // as such. The manifest, batches, logs, the metadata and the identity have tests of
 // their own.
 func TestNewerVersions(t *testing.T) {
+	t.Parallel()
 	f, err := os.Open(filepath.Join("testdata", "future.snapshot"))
 	if err != nil {
 		t.Fatal(err)

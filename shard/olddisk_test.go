@@ -36,6 +36,7 @@ func (g *group) setBack(id, copied string) {
 // another one acknowledged. That one does not take it back in silence: it ends, and does not open
 // again before it is made anew.
 func TestOldDisk(t *testing.T) {
+	t.Parallel()
 	for _, flushed := range []bool{false, true} {
 		t.Run(fmt.Sprint("flushed ", flushed), func(t *testing.T) {
 			failed := make(chan error, 10)
@@ -109,6 +110,7 @@ func TestOldDisk(t *testing.T) {
 // run again, so that there is never a second leader; then it is the only replica of the next
 // incarnation, and no other one.
 func TestRecoverCutShort(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, nil, "a", "b", "c")
 	g.put(batch(head(1, 9, 1), "one"))
 	g.wantRows(g.node("a").open, 1, "one")

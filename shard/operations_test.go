@@ -9,6 +9,7 @@ import (
 )
 
 func TestOperations(t *testing.T) {
+	t.Parallel()
 	var o operations
 	flush, compaction := o.begin("flush", "a", 5), o.begin("compaction", "b", 7)
 	flush(nil)
@@ -32,6 +33,7 @@ func TestOperations(t *testing.T) {
 }
 
 func TestStatsOf(t *testing.T) {
+	t.Parallel()
 	o := openShard(t, testConfig(t))
 	o.mustPut(batch(head(1, 1, 1), "a", "b"), batch(head(2, 1, 2), "c"))
 	o.flush()

@@ -71,6 +71,7 @@ func readSegment(t *testing.T, c shardpb.ShardServiceClient, req *shardpb.ReadSe
 }
 
 func TestPin(t *testing.T) {
+	t.Parallel()
 	o := openShard(t, testConfig(t))
 	c := serve(t, &fakeEngine{}, o.Shard)
 	o.mustPut(batch(head(1, 5, 1), "a", "b"))
@@ -135,6 +136,7 @@ func TestPin(t *testing.T) {
 }
 
 func TestReadSegmentFaults(t *testing.T) {
+	t.Parallel()
 	o := openShard(t, testConfig(t))
 	c := serve(t, &fakeEngine{}, o.Shard)
 	o.mustPut(batch(head(1, 5, 1), "a"))

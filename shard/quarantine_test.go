@@ -21,6 +21,7 @@ import (
 // answering with fewer rows; everything else goes on, and a file that was restored is
 // read again.
 func TestDamagedSegments(t *testing.T) {
+	t.Parallel()
 	change := func(f func(b []byte) []byte) func(path string) error {
 		return func(path string) error {
 			b, err := os.ReadFile(path)
@@ -155,6 +156,7 @@ func TestDamagedSegments(t *testing.T) {
 
 // TestVerify finds damage that nobody has met yet.
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	s.mustPut(batch(head(1, 9, 1), "a"))
 	s.flush()

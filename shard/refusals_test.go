@@ -18,6 +18,7 @@ import (
 
 // TestRefusals lists the writes that are not appended, and why.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	with := func(change func(*column.Header)) []byte {
 		h := head(1, 9, 100)
 		change(&h)
@@ -157,6 +158,7 @@ func reversion(t *testing.T, data []byte) []byte {
 
 // TestUnstorableDefinitions sends definitions whose rows could never be flushed.
 func TestUnstorableDefinitions(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		text   string
 		change func(p *schemapb.Table)
@@ -188,6 +190,7 @@ func TestUnstorableDefinitions(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	_, _, err := s.Write(context.Background(), [][]byte{make([]byte, MaxWriteBytes)}, nil)
 	if errs.ReasonOf(err) != errs.BadBatch || !strings.Contains(err.Error(), "split it") {
@@ -196,6 +199,7 @@ func TestTooLarge(t *testing.T) {
 }
 
 func TestConfigFaults(t *testing.T) {
+	t.Parallel()
 	_, err := Open(Config{ID: 3, FlushLogBytes: -1, MemoryLimit: 5})
 	for _, want := range []string{"shard 3: config", "Dir is empty", "NodeID is empty", "FlushLogBytes is -1", "MemoryLimit is 5"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -205,6 +209,7 @@ func TestConfigFaults(t *testing.T) {
 }
 
 func TestCancelledWrite(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	s.mustPut(batch(head(1, 9, 1), "a"))
 	ctx, cancel := context.WithCancel(context.Background())

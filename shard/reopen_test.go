@@ -33,6 +33,7 @@ func openFiles(t *testing.T, dir string) []string {
 // waits for the replica to be made anew. Each time the damage is told, nothing stays open or
 // locked, and the shard opens once the file is as it was.
 func TestDamagedShardIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"raft/log/*.wal", "raft/log/wal-meta.db", "raft/snapshots/*/state.bin", "MANIFEST"} {
 		t.Run(filepath.Base(kind), func(t *testing.T) {
 			cfg := testConfig(t)
@@ -92,6 +93,7 @@ func TestDamagedShardIsTriedAgain(t *testing.T) {
 // TestDamageInFlushedEntries damages the log of the only replica of a shard in entries whose
 // rows are in segments: it opens without them and has all rows, also after it opens again.
 func TestDamageInFlushedEntries(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t)
 	s := openShard(t, cfg)
 	s.mustPut(batch(head(1, 9, 1), "a"))

@@ -23,6 +23,7 @@ func mergingDef(version uint32, options map[string]string) *schemapb.Table {
 // compact at other times each: rows that were replaced before the table came to keep all
 // are gone on every one, and what was kept is there. Only the leader says what has expired.
 func TestReplicasMergeAlike(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, func(_ string, cfg *Config) {
 		cfg.TrailingBytes, cfg.trailing = 1, 1
 		cfg.Compaction = compaction.NewLimiter(1, 0)

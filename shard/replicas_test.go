@@ -16,6 +16,7 @@ import (
 )
 
 func TestThreeReplicas(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, nil, "n1", "n2", "n3")
 	first := g.leader()
 	g.put(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "b"))
@@ -65,6 +66,7 @@ func TestThreeReplicas(t *testing.T) {
 // TestCutOffLeader has a leader that nobody hears: what it takes in has an unknown
 // outcome, and comes about once.
 func TestCutOffLeader(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, nil, "n1", "n2", "n3")
 	old := g.leader()
 	g.put(batch(head(1, 9, 1), "a"))
@@ -88,6 +90,7 @@ func TestCutOffLeader(t *testing.T) {
 // TestUnreadyReplicaIsLeft: a query does not wait for a replica that was restarted and has not
 // caught up, since another one can answer; the error is one that has others asked.
 func TestUnreadyReplicaIsLeft(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, nil, "n1", "n2", "n3")
 	leader := g.leader()
 	g.put(batch(head(1, 9, 1), "a"))
@@ -111,6 +114,7 @@ func TestUnreadyReplicaIsLeft(t *testing.T) {
 // TestAnyReplica: a read that any replica may answer is answered by a follower, also while nobody
 // leads, unless what it has is too old or nobody knows how old it is.
 func TestAnyReplica(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, nil, "n1", "n2", "n3")
 	leader := g.leader()
 	g.put(batch(head(1, 9, 1), "a"))
@@ -181,6 +185,7 @@ func TestAnyReplica(t *testing.T) {
 
 // TestFullDiskHandsOn fills the disk of the leader: another replica leads, and takes rows.
 func TestFullDiskHandsOn(t *testing.T) {
+	t.Parallel()
 	var full sync.Map
 	g := newGroup(t, func(node string, cfg *Config) {
 		cfg.Space = func() Space {
@@ -208,6 +213,7 @@ func TestFullDiskHandsOn(t *testing.T) {
 // TestRecover loses two of three replicas. The third goes on alone as a new incarnation,
 // which the others join with nothing of what they had.
 func TestRecover(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, nil, "n1", "n2", "n3")
 	g.put(batch(head(1, 9, 1), "a"))
 	g.leader().flush()
@@ -247,6 +253,7 @@ func TestRecover(t *testing.T) {
 
 // TestHighestTable: the report has the highest id of all tables that the shard knows.
 func TestHighestTable(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, nil, "a")
 	l := g.leader()
 	if got := l.Report().HighestTableId; got != 0 {

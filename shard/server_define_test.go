@@ -20,6 +20,7 @@ func defineServer(s *opened) shardpb.ShardServiceServer {
 // TestDefineTablesSeals: once a shard is told that the table's writes go elsewhere, it
 // refuses those of before, but for batches that it has, and says which keys it took.
 func TestDefineTablesSeals(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	srv := defineServer(s)
 	taken := batch(head(1, column.KeyedBit|1, 1), "m")
@@ -49,6 +50,7 @@ func TestDefineTablesSeals(t *testing.T) {
 }
 
 func TestDefineTablesRefuses(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	srv := defineServer(s)
 	ctx := context.Background()

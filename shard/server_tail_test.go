@@ -76,6 +76,7 @@ func (r *tailReader) rows(want string) {
 }
 
 func TestTailService(t *testing.T) {
+	t.Parallel()
 	o := openShard(t, testConfig(t))
 	eng, err := engine.Open(engine.Config{Dirs: []string{o.Shard.cfg.Dir}, Threads: 2})
 	if err != nil {

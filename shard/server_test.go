@@ -100,6 +100,7 @@ func receive(t *testing.T, c shardpb.ShardServiceClient, req *shardpb.QueryReque
 
 // TestShare tells the engine for whom it works, on the calls that run SQL of clients.
 func TestShare(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	engine := &fakeEngine{}
 	c := serve(t, engine, s.Shard)
@@ -133,6 +134,7 @@ func queryTable(id uint64, shard uint32) *shardpb.QueryTable {
 }
 
 func TestServer(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	engine := &fakeEngine{}
 	c := serve(t, engine, s.Shard)
@@ -217,6 +219,7 @@ func TestServer(t *testing.T) {
 
 // TestEngineOverShard has the real engine read memory and segments together.
 func TestEngineOverShard(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	engine, err := engine.Open(engine.Config{MemoryLimit: 256 << 20, Threads: 1, TempDir: t.TempDir(), Dirs: []string{s.cfg.Dir}})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 )
 
 func TestWriteReadFlushRestart(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	b := batch(head(1, 9, 1), "a", "b")
 	index, need, err := s.Write(context.Background(), [][]byte{b}, nil)
@@ -85,6 +86,7 @@ func TestWriteReadFlushRestart(t *testing.T) {
 // TestDuplicates sends the same batches again: at once, in one write, after a
 // restart with and without a flush.
 func TestDuplicates(t *testing.T) {
+	t.Parallel()
 	reg := prometheus.NewRegistry()
 	cfg := testConfig(t)
 	cfg.Registerer = reg
@@ -121,6 +123,7 @@ func TestDuplicates(t *testing.T) {
 // TestConcurrentWriters has writers that append to two tables at once, retry some
 // batches, and readers that must never see half of a write.
 func TestConcurrentWriters(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t)
 	cfg.FlushBytes = 200 << 10
 	cfg.MemoryLimit = 64 << 20
@@ -194,6 +197,7 @@ func TestConcurrentWriters(t *testing.T) {
 }
 
 func TestStats(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	s.mustPut(batch(head(1, 9, 1), "a", "b"), batch(head(2, 9, 2), "c"))
 	s.flush()
@@ -217,6 +221,7 @@ func TestStats(t *testing.T) {
 }
 
 func TestLayout(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	s.mustPut(batch(head(1, 9, 1), "a"))
 	s.flush()
@@ -232,6 +237,7 @@ func TestLayout(t *testing.T) {
 
 // TestDefineTable tells the shard of new options.
 func TestDefineTable(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	s.mustPut(batch(head(1, 9, 1), "a"))
 	d := def(1)

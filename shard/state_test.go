@@ -21,6 +21,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestSessionModel compares sessions with a plain set, through the manifest's form too.
 func TestSessionModel(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for range 50 {
@@ -48,6 +49,7 @@ func TestSessionModel(t *testing.T) {
 }
 
 func TestSessionsExpire(t *testing.T) {
+	t.Parallel()
 	st := mustState(t, testShard, &manifest.State{})
 	at := func(d time.Duration) int64 { return int64(1e18) + int64(d) }
 	steps := []struct {
@@ -79,6 +81,7 @@ func TestSessionsExpire(t *testing.T) {
 }
 
 func TestSessionsAreBounded(t *testing.T) {
+	t.Parallel()
 	st := mustState(t, testShard, &manifest.State{})
 	for id := uint64(1); id <= maxSessions+2; id++ {
 		st.tick(int64(id / 3))
@@ -90,6 +93,7 @@ func TestSessionsAreBounded(t *testing.T) {
 }
 
 func TestDefine(t *testing.T) {
+	t.Parallel()
 	change := func(version, epoch uint32) *tableDef {
 		p := def(1)
 		p.Version, p.Placement[0].Epoch = version, epoch
@@ -139,6 +143,7 @@ func goldenEntries(t testing.TB) map[string]*entry {
 
 // TestGoldenEntries reads entries of every released version and of one to come.
 func TestGoldenEntries(t *testing.T) {
+	t.Parallel()
 	for name, e := range goldenEntries(t) {
 		path := filepath.Join("testdata", name)
 		b := appendEntry([]byte("before"), e)[len("before"):]
@@ -179,6 +184,7 @@ func TestGoldenEntries(t *testing.T) {
 }
 
 func TestInspectEntry(t *testing.T) {
+	t.Parallel()
 	table, err := proto.Marshal(def(1))
 	if err != nil {
 		t.Fatal(err)
@@ -238,6 +244,7 @@ func FuzzDecodeEntry(f *testing.F) {
 }
 
 func TestQueue(t *testing.T) {
+	t.Parallel()
 	q := newQueue(testShard, 1000, 4)
 	p := func(bytes int) *pending { return &pending{bytes: bytes, done: make(chan struct{})} }
 	big := p(5000)
@@ -276,6 +283,7 @@ func TestQueue(t *testing.T) {
 
 // TestHaltsOnBadEntry has the log hold what no leader proposes.
 func TestHaltsOnBadEntry(t *testing.T) {
+	t.Parallel()
 	table, err := proto.Marshal(def(1))
 	if err != nil {
 		t.Fatal(err)

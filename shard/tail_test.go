@@ -43,6 +43,7 @@ func mustTail(t *testing.T, o *opened, table uint64) *Tail {
 }
 
 func TestTailSeam(t *testing.T) {
+	t.Parallel()
 	o := openShard(t, testConfig(t))
 	const writers, each = 4, 60
 	var wg sync.WaitGroup
@@ -94,6 +95,7 @@ func TestTailSeam(t *testing.T) {
 }
 
 func TestTailSeesItsTableOnly(t *testing.T) {
+	t.Parallel()
 	o := openShard(t, testConfig(t))
 	tail := mustTail(t, o, 1)
 	merging := def(1)
@@ -124,6 +126,7 @@ func TestTailSeesItsTableOnly(t *testing.T) {
 }
 
 func TestTailEnds(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name string
 		end  func(o *opened)
@@ -174,6 +177,7 @@ func TestTailEnds(t *testing.T) {
 }
 
 func TestTailOfADroppedTable(t *testing.T) {
+	t.Parallel()
 	o := openShard(t, testConfig(t))
 	o.mustPut(batch(head(1, 5, 1), "a"))
 	if err := o.DropTable(context.Background(), 1); err != nil {
@@ -186,6 +190,7 @@ func TestTailOfADroppedTable(t *testing.T) {
 
 // The bound over all tails takes the places of the greedy first.
 func TestTailsShareMemory(t *testing.T) {
+	t.Parallel()
 	cfg := testConfig(t)
 	cfg.TailBytes = 64 << 10
 	o := openShard(t, cfg)
@@ -221,6 +226,7 @@ func TestTailsShareMemory(t *testing.T) {
 }
 
 func TestTailWaits(t *testing.T) {
+	t.Parallel()
 	o := openShard(t, testConfig(t))
 	tail := mustTail(t, o, 1)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -19,6 +19,7 @@ func skipDef(id uint64) *schemapb.Table {
 
 // TestSkipWAL loses the rows of a crash before the flush, and nothing else.
 func TestSkipWAL(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	write := func(batches ...[]byte) uint64 {
 		t.Helper()
@@ -92,6 +93,7 @@ func TestSkipWAL(t *testing.T) {
 
 // TestSkipWALBusy writes from all sides while the shard is flushed.
 func TestSkipWALBusy(t *testing.T) {
+	t.Parallel()
 	s := openShard(t, testConfig(t))
 	if err := s.DefineTable(context.Background(), skipDef(1), def(2)); err != nil {
 		t.Fatal(err)

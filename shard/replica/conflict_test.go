@@ -15,6 +15,7 @@ import (
 // nobody else has, one of them with the index of the snapshot that it needs. It takes one
 // snapshot, not one after the other for ever (raft issue 697).
 func TestConflictingEntryAtSnapshot(t *testing.T) {
+	t.Parallel()
 	kinds(t, func(t *testing.T, kind LogKind) {
 		ids := []string{"n1", "n2", "n3"}
 		trans, fsms, members := map[string]*raft.InmemTransport{}, map[string]*list{}, map[string]*Replica{}

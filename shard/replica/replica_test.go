@@ -18,6 +18,7 @@ import (
 )
 
 func TestRestartReplaysWhatIsNotDurable(t *testing.T) {
+	t.Parallel()
 	kinds(t, func(t *testing.T, kind LogKind) {
 		dir := t.TempDir()
 		fsm := &list{}
@@ -56,6 +57,7 @@ func TestRestartReplaysWhatIsNotDurable(t *testing.T) {
 
 // A copy of the directory, taken while the replica runs, is what a kill leaves.
 func TestOpenAfterKill(t *testing.T) {
+	t.Parallel()
 	kinds(t, func(t *testing.T, kind LogKind) {
 		dir, copied := t.TempDir(), t.TempDir()
 		fsm := &list{}
@@ -75,6 +77,7 @@ func TestOpenAfterKill(t *testing.T) {
 }
 
 func TestConcurrentProposals(t *testing.T) {
+	t.Parallel()
 	fsm := batchList{&list{}}
 	r := mustOpen(t, config(t.TempDir(), WAL, fsm))
 	const writers, each = 8, 25
@@ -116,6 +119,7 @@ func TestConcurrentProposals(t *testing.T) {
 }
 
 func TestProposeRefusals(t *testing.T) {
+	t.Parallel()
 	cfg := config(t.TempDir(), WAL, &list{})
 	cfg.MaxEntryBytes = 100
 	r := mustOpen(t, cfg)
@@ -157,6 +161,7 @@ func (b blocker) Apply(index, term uint64, data []byte) any {
 }
 
 func TestProposeEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	fsm := blocker{&list{}, make(chan struct{}), make(chan struct{})}
 	r := mustOpen(t, config(t.TempDir(), WAL, fsm))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -171,6 +176,7 @@ func TestProposeEndsWithItsContext(t *testing.T) {
 }
 
 func TestUnknownCommandHalts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	stopped := make(chan error, 2)
 	cfg := config(dir, WAL, &list{})
@@ -206,6 +212,7 @@ func TestUnknownCommandHalts(t *testing.T) {
 }
 
 func TestConfigFaultsAreReportedTogether(t *testing.T) {
+	t.Parallel()
 	_, err := Open(Config{Log: 7, MaxEntryBytes: -1})
 	for _, want := range []string{"Group", "NodeID", "Dir", "FSM", "Log is 7", "MaxEntryBytes"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -215,6 +222,7 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 }
 
 func TestBootstrapAfterItWasCutShort(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := makeDirs(filepath.Join(dir, "log")); err != nil {
 		t.Fatal(err)
@@ -234,6 +242,7 @@ func TestBootstrapAfterItWasCutShort(t *testing.T) {
 }
 
 func TestInspectLog(t *testing.T) {
+	t.Parallel()
 	kinds(t, func(t *testing.T, kind LogKind) {
 		dir := t.TempDir()
 		r := mustOpen(t, config(dir, kind, &list{}))
@@ -261,6 +270,7 @@ func TestInspectLog(t *testing.T) {
 // Three members over raft's in-memory transport: the leader hands on when it
 // closes, and a member that missed the log is brought up by a snapshot.
 func TestThreeMembers(t *testing.T) {
+	t.Parallel()
 	ids := []string{"n1", "n2", "n3"}
 	trans := map[string]*raft.InmemTransport{}
 	for _, id := range ids {

@@ -7,6 +7,7 @@ import (
 )
 
 func TestSnapshotCutsTheLog(t *testing.T) {
+	t.Parallel()
 	kinds(t, func(t *testing.T, kind LogKind) {
 		cfg := config(t.TempDir(), kind, &list{})
 		cfg.SegmentBytes = 64 << 10
@@ -36,6 +37,7 @@ func TestSnapshotCutsTheLog(t *testing.T) {
 }
 
 func TestLogBytesAfterRestart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	fsm := &list{}
 	r := mustOpen(t, config(dir, WAL, fsm))
@@ -53,6 +55,7 @@ func TestLogBytesAfterRestart(t *testing.T) {
 }
 
 func TestStateBehindSnapshotIsRestored(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	fsm := &list{}
 	r := mustOpen(t, config(dir, WAL, fsm))
@@ -73,6 +76,7 @@ func TestStateBehindSnapshotIsRestored(t *testing.T) {
 }
 
 func TestSnapshotError(t *testing.T) {
+	t.Parallel()
 	fsm := &list{persistErr: errors.New("no room")}
 	r := mustOpen(t, config(t.TempDir(), WAL, fsm))
 	mustPropose(t, r, words("a", 1, 3)...)
@@ -87,6 +91,7 @@ func TestSnapshotError(t *testing.T) {
 }
 
 func TestSnapshotHeader(t *testing.T) {
+	t.Parallel()
 	h := header{index: 7, term: 3}
 	got, err := readHeader(strings.NewReader(string(h.encode())))
 	if err != nil || got != h {
