@@ -25,9 +25,9 @@ EPOCH      ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 DEBVERSION ?= $(shell echo '$(VERSION)' | sed 's/^v//; /^[0-9][0-9]*[.]/!s/^/0.0.0~/; y/-/~/')
 
 # Packages whose tests run several goroutines over shared state: these run under
-# the race detector, the others without it.
-RACE_PKGS  := ./node/... ./router/httpapi/... ./router/write/... ./router/query/... ./meta/... \
-              ./shard ./shard/replica/... ./shard/memtable/... ./shard/manifest/... ./shard/query/... ./shard/shardclient/...
+# the race detector, the others without it. The longest come first: what begins last ends last.
+RACE_PKGS  := ./shard ./shard/query/... ./shard/replica/... ./meta/... ./node/... ./router/httpapi/... ./router/query/... \
+              ./router/write/... ./shard/memtable/... ./shard/manifest/... ./shard/shardclient/...
 
 .PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e helm-test helm-docs kube-test licences image deb dist dist-test package-test clean
 
@@ -48,7 +48,7 @@ TESTFLAGS  := -vet=off -ldflags '$(strip -s -w $(MOLD))'
 # Tests of RACE_PKGS that run without the race detector: each does one thing after another,
 # so that the detector finds no more and takes five times as long, or measures memory, which
 # the detector takes as well. `make race` runs all tests under it.
-PLAIN      := ^Test(DirectConditions|DirectRows|RowsOfSegments|Newest|Merge|Alike|Counted|LeaderKilledAtEveryStep|CancelledAtEveryStep|PaceOfClocks|ExpiredOneIntervalLate|ExpireRowGroups|SparseColumns|ManyTables|Runaway)
+PLAIN      := ^Test(DirectConditions|DirectRows|RowsOfSegments|Newest|Merge|Alike|Counted|LeaderKilledAtEveryStep|CancelledAtEveryStep|PaceOfClocks|ExpiredOneIntervalLate|ExpireRowGroups|SparseColumns|ManyTables|Runaway|Letters)
 # The packages that have them.
 PLAIN_PKGS := $$(grep -rlE --include='*_test.go' '^func $(PLAIN:^%=%)\(' $(RACE_PKGS:/...=) | xargs dirname | sort -u)
 
@@ -57,14 +57,20 @@ PLAIN_PKGS := $$(grep -rlE --include='*_test.go' '^func $(PLAIN:^%=%)\(' $(RACE_
 # than three failures, is never run again.
 RERUN      := $(GOTESTSUM) --format pkgname-and-test-fails --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race
 
+# Tests that mostly wait, for disks, elections and one another: so many packages, and so many tests
+# of each, run side by side that two processors are busy. The others have as many as there are processors.
+BESIDE     := -p 3 -parallel 4
+
+# The cheapest failures come first.
 test: build ## Everything that must pass but the linters, of which vet is one
-	$(RERUN) --packages='$(RACE_PKGS)' -- $(TESTFLAGS) -race -timeout 8m -skip '$(PLAIN)$$'
 	$(GO) test $(TESTFLAGS) -timeout 8m $$($(GO) list ./... | grep -v '^cordwood/test/' | grep -vxFf <($(GO) list $(RACE_PKGS)))
 	$(GO) test $(TESTFLAGS) -timeout 8m -run '$(PLAIN)$$' $(PLAIN_PKGS)
+	@# A program under the race detector sleeps for a second before it ends, unless it is told otherwise.
+	GORACE=atexit_sleep_ms=10 $(RERUN) --packages='$(RACE_PKGS)' -- $(TESTFLAGS) -race $(BESIDE) -timeout 8m -skip '$(PLAIN)$$'
 	@# A statement with two answers is a fault, whatever else the machine does: it is not run again, with another seed.
 	$(GO) test $(TESTFLAGS) -timeout 8m ./test/answers
-	@# Real processes: these tests mostly wait, so that many run beside one another. The longest come first.
-	CORDWOOD_BIN=$(CURDIR)/$(BIN) $(RERUN) --packages="./test/chaos ./test/cluster ./test/simulation $$($(GO) list ./test/... | grep -vx 'cordwood/test/\(answers\|chaos\|cluster\|simulation\)' | tr '\n' ' ')" -- $(TESTFLAGS) -parallel 4 -timeout 8m
+	@# Real processes. The longest come first.
+	CORDWOOD_BIN=$(CURDIR)/$(BIN) $(RERUN) --packages="./test/chaos ./test/cluster ./test/simulation $$($(GO) list ./test/... | grep -vx 'cordwood/test/\(answers\|chaos\|cluster\|simulation\)' | tr '\n' ' ')" -- $(TESTFLAGS) $(BESIDE) -timeout 8m
 	$(GO) run ./deploy/demo -bin $(BIN) --exit
 
 check: lint build ## Format, lint, build and short tests: before every commit
