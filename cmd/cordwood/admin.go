@@ -25,6 +25,7 @@ knows no users. 'cordwood node drain' is another thing: it moves what a node hol
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	cmd.PersistentPreRunE = checkEnvironment
 	cmd.PersistentFlags().String("admin", envOr("CORDWOOD_ADMIN", "http://127.0.0.1:4002"), "`URL` of the administrator's port (environment: CORDWOOD_ADMIN)")
 	cmd.AddCommand(newAdminDrainCommand(), newAdminUndrainCommand(), newAdminLogLevelCommand())
 	return cmd

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cordwood/cmd/cordwood/client"
+	"cordwood/node"
 )
 
 const defaultServer = "http://127.0.0.1:4000"
@@ -22,6 +23,18 @@ func addClientFlags(cmd *cobra.Command) {
 	// A password must not show up as a default in help texts.
 	cmd.PersistentFlags().Lookup("user").DefValue = ""
 	cmd.PersistentFlags().Lookup("server").DefValue = defaultServer
+	if cmd.Name() != "doctor" { // which reports it with the settings
+		cmd.PersistentPreRunE = checkEnvironment
+	}
+}
+
+// checkEnvironment refuses variables that begin as ours do and are none: the command would go to
+// another server than was meant.
+func checkEnvironment(*cobra.Command, []string) error {
+	if err := node.CheckEnvironment(os.Environ()); err != nil {
+		return usageError{err}
+	}
+	return nil
 }
 
 func envOr(name, otherwise string) string {

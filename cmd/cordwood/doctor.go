@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -90,7 +91,7 @@ func doctorSettings(cmd *cobra.Command, cfg *doctor.Config, file string) error {
 	var settings node.Config
 	fs := pflag.NewFlagSet("settings", pflag.ContinueOnError)
 	settings.Flags(fs)
-	err := node.Load(fs, file, os.LookupEnv)
+	err := errors.Join(node.CheckEnvironment(os.Environ()), node.Load(fs, file, os.LookupEnv))
 	if err == nil {
 		err = settings.Validate()
 	}

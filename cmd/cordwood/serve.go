@@ -25,7 +25,9 @@ process and a cluster by itself, with --seeds a node of a cluster of several.
 
 Every setting is a flag, an environment variable (--http-addr is
 CORDWOOD_HTTP_ADDR) and a key of the YAML file named by --config (http.addr).
-A flag wins over the environment, that over the file, that over the default.`,
+A flag wins over the environment, that over the file, that over the default.
+Names that are not known are refused, also in the environment if they begin with
+CORDWOOD_, but for those that Kubernetes sets for services.`,
 		Example: `  cordwood serve
   cordwood serve --data-dir /var/lib/cordwood --http-addr 0.0.0.0:4000 --user-file users
   cordwood serve --seeds 10.0.0.1:4001,10.0.0.2:4001,10.0.0.3:4001 --meta-bootstrap-expect 3 \
@@ -36,7 +38,7 @@ A flag wins over the environment, that over the file, that over the default.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// The server's settings alone, without the flags of other commands.
 			fs := cmd.LocalNonPersistentFlags()
-			if err := node.Load(fs, file, os.LookupEnv); err != nil {
+			if err := errors.Join(node.CheckEnvironment(os.Environ()), node.Load(fs, file, os.LookupEnv)); err != nil {
 				return usageError{err}
 			}
 			if err := cfg.Validate(); err != nil {

@@ -92,3 +92,21 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 	}
 	visit(newRootCommand())
 }
+
+// TestUnknownEnvironment has commands refuse variables that nothing reads.
+func TestUnknownEnvironment(t *testing.T) {
+	t.Setenv("CORDWOOD_HTTP_ADR", "127.0.0.1:1")
+	t.Setenv("CORDWOOD_HEADLESS_SERVICE_PORT", "4001")
+	for _, args := range []string{"serve --data-dir " + t.TempDir(), "serve --print-config", "sql SELECT", "table list", "admin drain", "restore x"} {
+		var stderr bytes.Buffer
+		if status := run(strings.Fields(args), &stderr); status != exitUsage || !strings.Contains(stderr.String(), "environment variable CORDWOOD_HTTP_ADR is not known, and would have no effect: did you mean CORDWOOD_HTTP_ADDR?") {
+			t.Errorf("%s: status %d: %s", args, status, stderr.String())
+		}
+	}
+	for _, args := range []string{"version", "help sql", "secret --help"} {
+		var stderr bytes.Buffer
+		if status := run(strings.Fields(args), &stderr); status != exitOK {
+			t.Errorf("%s: status %d: %s", args, status, stderr.String())
+		}
+	}
+}

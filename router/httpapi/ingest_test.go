@@ -111,7 +111,7 @@ func TestIngestSuccess(t *testing.T) {
 		{name: "lines", headers: nd, body: "{\"a\":1}\r\n\r\n{\"a\":2}\n", output: `[{"affectedrows":2}]`, table: "public.t"},
 		{name: "text", headers: []string{"Content-Type", "TEXT/plain"}, body: "one\ntwo\n", output: `[{"affectedrows":2}]`, table: "public.t"},
 		{name: "gzip", headers: []string{"Content-Encoding", "gzip"}, body: gzipped.String(), output: `[{"affectedrows":1}]`, table: "public.t"},
-		{name: "unknown parameter twice", query: "&x=1&x=2&source=s&msg_field=m", body: `{}`, output: `[{"affectedrows":1}]`, table: "public.t"},
+		{name: "parameters without effect", query: "&source=s&msg_field=m", body: `{}`, output: `[{"affectedrows":1}]`, table: "public.t"},
 		{name: "database by header", query: "&db=shop", headers: []string{"x-svc-db-name", " svc-public "}, body: `{"a":1}`, output: `[{"affectedrows":1}]`, table: "public.t"},
 		{name: "database with catalog", query: "&db=svc-shop", body: `{"a":1}`, output: `[{"affectedrows":1}]`, table: "shop.t"},
 		{name: "database with a hyphen, escaped", query: "&db=a%2Db", body: `{"a":1}`, output: `[{"affectedrows":1}]`, table: "a-b.t"},

@@ -29,6 +29,9 @@ type route struct {
 	// of the privilege. object is the kind of thing that it is done to.
 	action string
 	object access.ObjectKind
+	// params are the parameters of the query string: others are refused, but for paths that
+	// are open to everybody and those outside of /v1/.
+	params []string
 	// changes: the request changes something, and is logged with who sent it.
 	changes bool
 	handler http.HandlerFunc
@@ -51,8 +54,8 @@ var (
 // routes is every URL that there is.
 func (s *Server) routes() []route {
 	routes := []route{
-		{methods: post, path: "/v1/ingest", needs: access.Insert, action: "ingest", handler: s.handleIngest, asksAgain: true},
-		{methods: post, path: "/v1/events/logs", needs: access.Insert, action: "ingest", handler: s.handleIngest, asksAgain: true},
+		{methods: post, path: "/v1/ingest", needs: access.Insert, action: "ingest", params: params.Ingest, handler: s.handleIngest, asksAgain: true},
+		{methods: post, path: "/v1/events/logs", needs: access.Insert, action: "ingest", params: params.Ingest, handler: s.handleIngest, asksAgain: true},
 
 		{methods: getPost, path: "/v1/health", needs: access.Open, handler: s.handleHealth},
 		{methods: getPost, path: "/health", needs: access.Open, handler: s.handleHealth},
@@ -73,11 +76,11 @@ func (s *Server) routes() []route {
 		routes = append(routes, route{methods: get[:1], path: "/admin/rpc", needs: access.Backup, action: "back up", handler: s.handleTunnel, endless: true})
 	}
 	if s.cfg.SQL != nil {
-		routes = append(routes, route{methods: getPost, path: "/v1/sql", needs: access.SignedIn, handler: s.cfg.SQL.ServeHTTP, ownLimit: true})
+		routes = append(routes, route{methods: getPost, path: "/v1/sql", needs: access.SignedIn, params: params.SQL, handler: s.cfg.SQL.ServeHTTP, ownLimit: true})
 	}
 	if s.cfg.Tail != nil {
 		routes = append(routes, route{
-			methods: []string{http.MethodGet}, path: "/v1/tail", needs: access.Select, action: "tail", handler: s.cfg.Tail.ServeHTTP, ownLimit: true, endless: true,
+			methods: []string{http.MethodGet}, path: "/v1/tail", needs: access.Select, action: "tail", params: params.Tail, handler: s.cfg.Tail.ServeHTTP, ownLimit: true, endless: true,
 		})
 	}
 	return routes
@@ -87,17 +90,17 @@ func (s *Server) routes() []route {
 // with one, which they would match too.
 func (s *Server) pipelineRoutes() []route {
 	return []route{
-		{methods: post, path: "/v1/pipelines/_dryrun", needs: access.PipelineRead, action: "dry run", handler: s.handleDryRun},
-		{methods: post, path: "/v1/events/pipelines/dryrun", needs: access.PipelineRead, action: "dry run", handler: s.handleDryRun},
-		{methods: post, path: "/v1/events/pipelines/_dryrun", needs: access.PipelineRead, action: "dry run", handler: s.handleDryRun},
-		{methods: get, path: "/v1/pipelines", needs: access.PipelineRead, action: "read pipeline", object: access.Pipeline, handler: s.manage(s.listPipelines)},
-		{methods: post, path: "/v1/pipelines/{name}", needs: access.PipelineWrite, action: "store pipeline", object: access.Pipeline, changes: true, handler: s.manage(s.putPipeline)},
-		{methods: get, path: "/v1/pipelines/{name}", needs: access.PipelineRead, action: "read pipeline", object: access.Pipeline, handler: s.manage(s.getPipeline)},
-		{methods: del, path: "/v1/pipelines/{name}", needs: access.PipelineWrite, action: "delete pipeline", object: access.Pipeline, changes: true, handler: s.manage(s.deletePipeline)},
-		{methods: get, path: "/v1/pipelines/{name}/ddl", needs: access.PipelineRead, action: "read pipeline", object: access.Pipeline, handler: s.manage(s.pipelineDDL)},
-		{methods: post, path: "/v1/events/pipelines/{name}", needs: access.PipelineWrite, action: "store pipeline", object: access.Pipeline, changes: true, handler: s.manage(s.putPipeline)},
-		{methods: get, path: "/v1/events/pipelines/{name}", needs: access.PipelineRead, action: "read pipeline", object: access.Pipeline, handler: s.manage(s.getPipeline)},
-		{methods: del, path: "/v1/events/pipelines/{name}", needs: access.PipelineWrite, action: "delete pipeline", object: access.Pipeline, changes: true, handler: s.manage(s.deletePipeline)},
+		{methods: post, path: "/v1/pipelines/_dryrun", needs: access.PipelineRead, action: "dry run", params: params.DryRun, handler: s.handleDryRun},
+		{methods: post, path: "/v1/events/pipelines/dryrun", needs: access.PipelineRead, action: "dry run", params: params.DryRun, handler: s.handleDryRun},
+		{methods: post, path: "/v1/events/pipelines/_dryrun", needs: access.PipelineRead, action: "dry run", params: params.DryRun, handler: s.handleDryRun},
+		{methods: get, path: "/v1/pipelines", needs: access.PipelineRead, action: "read pipeline", object: access.Pipeline, params: params.ListPipelines, handler: s.manage(s.listPipelines)},
+		{methods: post, path: "/v1/pipelines/{name}", needs: access.PipelineWrite, action: "store pipeline", object: access.Pipeline, changes: true, params: params.PutPipeline, handler: s.manage(s.putPipeline)},
+		{methods: get, path: "/v1/pipelines/{name}", needs: access.PipelineRead, action: "read pipeline", object: access.Pipeline, params: params.PipelineVersion, handler: s.manage(s.getPipeline)},
+		{methods: del, path: "/v1/pipelines/{name}", needs: access.PipelineWrite, action: "delete pipeline", object: access.Pipeline, changes: true, params: params.PipelineVersion, handler: s.manage(s.deletePipeline)},
+		{methods: get, path: "/v1/pipelines/{name}/ddl", needs: access.PipelineRead, action: "read pipeline", object: access.Pipeline, params: params.PipelineDDL, handler: s.manage(s.pipelineDDL)},
+		{methods: post, path: "/v1/events/pipelines/{name}", needs: access.PipelineWrite, action: "store pipeline", object: access.Pipeline, changes: true, params: params.PutPipeline, handler: s.manage(s.putPipeline)},
+		{methods: get, path: "/v1/events/pipelines/{name}", needs: access.PipelineRead, action: "read pipeline", object: access.Pipeline, params: params.PipelineVersion, handler: s.manage(s.getPipeline)},
+		{methods: del, path: "/v1/events/pipelines/{name}", needs: access.PipelineWrite, action: "delete pipeline", object: access.Pipeline, changes: true, params: params.PipelineVersion, handler: s.manage(s.deletePipeline)},
 	}
 }
 
@@ -236,6 +239,15 @@ func (s *Server) guard(rt route) http.Handler {
 		if err := x.caller.Require(x.need); err != nil {
 			WriteError(w, r, err)
 			return
+		}
+		if underV1(rt.path) {
+			if err := params.CheckNames(r.URL.RawQuery, rt.params); err != nil {
+				WriteError(w, r, err)
+				return
+			}
+			for _, warning := range params.UnknownHeaders(r.Header) {
+				w.Header().Add(headerWarnings, warning)
+			}
 		}
 		rt.handler(w, r)
 	})

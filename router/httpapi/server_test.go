@@ -352,15 +352,15 @@ func TestCompressedAnswers(t *testing.T) {
 	big := `{"rows":"` + strings.Repeat("abc", 1000) + `"}`
 	f := newFixture(t, func(c *Config) {
 		c.SQL = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", r.FormValue("type"))
+			w.Header().Set("Content-Type", r.FormValue("format"))
 			_, _ = io.WriteString(w, big)
 		})
 	})
 	for _, tt := range []struct{ path, accept, want string }{
-		{"/v1/sql?type=application/json", "gzip", "gzip"},
-		{"/v1/sql?type=application/json", "zstd, gzip", "zstd"},
-		{"/v1/sql?type=application/json", "", ""},
-		{"/v1/sql?type=application/vnd.apache.parquet", "gzip", ""},
+		{"/v1/sql?format=application/json", "gzip", "gzip"},
+		{"/v1/sql?format=application/json", "zstd, gzip", "zstd"},
+		{"/v1/sql?format=application/json", "", ""},
+		{"/v1/sql?format=application/vnd.apache.parquet", "gzip", ""},
 		{"/health", "gzip", ""},
 	} {
 		w := f.call("GET", tt.path, "", "Accept-Encoding", tt.accept)
@@ -382,7 +382,7 @@ func TestCompressedAnswers(t *testing.T) {
 func TestPanics(t *testing.T) {
 	f := newFixture(t, func(c *Config) {
 		c.SQL = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			switch r.URL.RawQuery {
+			switch r.URL.Query().Get("db") {
 			case "late":
 				_, _ = io.WriteString(w, "half")
 			case "abort":
@@ -401,7 +401,7 @@ func TestPanics(t *testing.T) {
 	srv := httptest.NewServer(f.Handler())
 	defer srv.Close()
 	for _, how := range []string{"late", "abort"} {
-		resp, err := http.Get(srv.URL + "/v1/sql?" + how)
+		resp, err := http.Get(srv.URL + "/v1/sql?db=" + how)
 		if err == nil {
 			_, err = io.ReadAll(resp.Body)
 			_ = resp.Body.Close()

@@ -70,6 +70,16 @@ func (w *ignored) warnings(header string) []string {
 	return out
 }
 
+// headers are what was noted of whole headers, in words.
+func (w *ignored) headers() []string {
+	slices.Sort(w.texts)
+	out := w.texts
+	if w.more > 0 {
+		out = append(out, fmt.Sprintf("%d more headers that begin with x-svc- are not known, and have no effect", w.more))
+	}
+	return out
+}
+
 // quoted is a text of a client for a message.
 func quoted(text string) string {
 	if len(text) > maxQuoted {

@@ -173,6 +173,9 @@ func (h *Handler) readBody(a *answer, r *http.Request, p *parameters, limit time
 		if p.form, err = params.Parse(string(data)); err != nil {
 			return err
 		}
+		if err := p.form.Check(params.SQL); err != nil {
+			return err
+		}
 	case "application/sql", "text/plain", "":
 		p.text = string(data)
 	default:

@@ -1,0 +1,103 @@
+package params
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/nearest"
+)
+
+// The parameters of requests, by what is asked for: this is the one place that lists them. The
+// server refuses others before a handler sees the request, and tests compare the lists with the
+// description of the API.
+var (
+	Ingest = []string{
+		"db", "table", "pipeline_name", "version", "skip_error", "ignore_errors", "custom_time_index", "on_reject", "source", "msg_field",
+	}
+	DryRun = []string{
+		"db", "table", "pipeline_name", "version", "pipeline_version", "skip_error", "ignore_errors", "custom_time_index", "trace",
+	}
+	// SQL are taken from the query string and from a form.
+	SQL             = []string{"db", "sql", "limit", "format", "allow_partial", "consistency", "max_staleness"}
+	Tail            = []string{"db", "table", "where", "since"}
+	ListPipelines   = []string{"db", "name"}
+	PutPipeline     = []string{"db"}
+	PipelineVersion = []string{"db", "version"}
+	PipelineDDL     = []string{"db", "table", "version"}
+)
+
+// maxListed bounds the unknown names that an error lists.
+const maxListed = 5
+
+// CheckNames refuses a raw query string with parameters that are not known.
+func CheckNames(raw string, known []string) error {
+	var unknown []string
+	for raw != "" {
+		part, rest, _ := strings.Cut(raw, "&")
+		raw = rest
+		name, _, _ := strings.Cut(part, "=")
+		if part == "" || slices.Contains(known, name) {
+			continue
+		}
+		unknown = addUnknown(unknown, Unescape(name), known)
+	}
+	return unknownNames(unknown, known)
+}
+
+// Check refuses parameters that are not known.
+func (v Values) Check(known []string) error {
+	var unknown []string
+	for i := range v.pairs {
+		unknown = addUnknown(unknown, v.pairs[i].name, known)
+	}
+	return unknownNames(unknown, known)
+}
+
+func addUnknown(unknown []string, name string, known []string) []string {
+	if len(unknown) < maxListed && !slices.Contains(known, name) && !slices.Contains(unknown, name) {
+		unknown = append(unknown, name)
+	}
+	return unknown
+}
+
+func unknownNames(unknown, known []string) error {
+	if len(unknown) == 0 {
+		return nil
+	}
+	var texts []string
+	for _, name := range unknown {
+		texts = append(texts, quoted(name)+nearest.DidYouMean(", ", name, known))
+	}
+	what, takes := "unknown parameter ", "this path takes no parameters"
+	if len(unknown) > 1 {
+		what = "unknown parameters "
+	}
+	if len(known) > 0 {
+		takes = "this path takes " + strings.Join(known, ", ")
+	}
+	return errs.New(errs.InvalidArguments, "%s%s; %s", what, strings.Join(texts, "; "), takes)
+}
+
+// ourHeaders are the headers of requests that begin with x-svc-. Those of hints, which have a
+// prefix of their own, are ParseHints' business.
+var ourHeaders = []string{
+	"x-svc-auth", "x-svc-db-name", "x-svc-hints", "x-svc-log-pipeline-name", "x-svc-page", "x-svc-pipeline-name",
+	"x-svc-pipeline-params", "x-svc-replayed", "x-svc-timeout", "x-svc-timezone",
+}
+
+// UnknownHeaders returns warnings that name the headers of ours which have no effect.
+func UnknownHeaders(h http.Header) []string {
+	const ours = "X-Svc-"
+	var without ignored
+	for name := range h {
+		if !strings.HasPrefix(name, ours) || strings.HasPrefix(name, singleHint) {
+			continue
+		}
+		if name = strings.ToLower(name); !slices.Contains(ourHeaders, name) {
+			without.add("header " + quoted(name) + " is not known, and has no effect" + nearest.DidYouMean("; ", name, ourHeaders))
+		}
+	}
+	return without.headers()
+}
