@@ -67,9 +67,7 @@ func (c *listed) readIndex(n *document.Node) bool {
 func (c *listed) readIndexOptions(n *document.Node, kind schema.IndexKind) {
 	m := n.Map()
 	if kind != schema.SkippingIndex && kind != schema.FulltextIndex {
-		if len(m.Entries()) > 0 {
-			n.Fault("only fulltext and skipping indexes have options")
-		}
+		n.Fault(`only fulltext and skipping indexes have options; leave "options" out`)
 		return
 	}
 	given := map[string]string{}

@@ -193,6 +193,7 @@ func TestCompileErrors(t *testing.T) {
 		{"v2 without", "version: 2\ntransform: [{field: a, type: time}]", "needs exactly one column with `index: timestamp`"},
 		{"fulltext on number", "transform: [{field: a, type: int8, index: fulltext}]", "a fulltext index needs a string column, not Int8"},
 		{"index options", "transform: [{field: a, type: string, index: {type: inverted, options: {granularity: 1}}}]", "only fulltext and skipping indexes have options"},
+		{"no index options", "transform: [{field: a, type: string, index: {type: tag, options: {}}}]", `only fulltext and skipping indexes have options; leave "options" out`},
 		{"unknown index option", "transform: [{field: a, type: string, index: {type: skipping, options: {analyzer: English}}}]", `unknown key "analyzer"`},
 		{"bad index option", "transform: [{field: a, type: string, index: {type: skipping, options: {false_positive_rate: 1.5}}}]", "expected a number above 0 and at most 1"},
 		{"index without type", "transform: [{field: a, type: string, index: {}}]", `"type" is required`},

@@ -195,7 +195,7 @@ func (s *sink) setTime(v *cell) error {
 	t := m.value
 	if err == nil && !timeInRange(t, ti.Unit) {
 		lo, hi := ti.Unit.TimeRange()
-		err = errs.New(errs.InvalidArguments, "time index %q: %d of %s is out of range, which is %d to %d", ti.Field, t, ti.Unit, lo, hi)
+		err = errs.New(errs.InvalidArguments, "time index %q: %d of %s is out of range, which is %d to %d (%s)", ti.Field, t, ti.Unit, lo, hi, ti.Unit.TimeSpan())
 	}
 	if err != nil {
 		if s.req.IgnoreErrors {

@@ -109,7 +109,7 @@ func (ti *TimeIndex) parse(b []byte) (moment, error) {
 func (ti *TimeIndex) number(f float64) (moment, error) {
 	m, ok := parseEpoch(strconv.FormatFloat(f, 'f', -1, 64), ti.Unit)
 	if !ok {
-		return moment{}, errs.New(errs.InvalidArguments, "time index %q: %v of %s is out of range", ti.Field, f, ti.Unit)
+		return moment{}, errs.New(errs.InvalidArguments, "time index %q: %v of %s is out of range, which is %s", ti.Field, f, ti.Unit, ti.Unit.TimeSpan())
 	}
 	return m, nil
 }

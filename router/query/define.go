@@ -169,6 +169,9 @@ func (s *Service) warnings(st statement.Statement, database string) []string {
 		return s.mergeWarnings(st, database)
 	case *statement.AlterTable:
 		if t, err := s.writable(st.Name, database); err == nil {
+			if t.AppendMode() && optionGiven(st.Set, schema.OptionMergeMode) {
+				return []string{fmt.Sprintf(noMerging, "table "+t.Database+"."+t.Name)}
+			}
 			own, of := t.Options[schema.OptionTTL], s.databaseTTL(t.Database)
 			return expiryWarnings(s.ttl(t), schema.EffectiveTTL(changedTTL(own, st.Set, st.Unset), of), "table "+t.Database+"."+t.Name)
 		}
@@ -193,15 +196,27 @@ func changedTTL(text string, set []statement.Option, unset []string) string {
 	return text
 }
 
-// expiryWarnings says that rows expire because a ttl becomes shorter.
+// noMerging is the warning about a merge_mode that has no effect.
+const noMerging = "%s keeps all rows (append_mode='true'), so its merge_mode has no effect; only a table that is made with append_mode='false' merges rows"
+
+func optionGiven(list []statement.Option, name string) bool {
+	return slices.ContainsFunc(list, func(o statement.Option) bool { return optionKey(o.Key) == name })
+}
+
+// expiryWarnings says what another ttl makes of the rows that are stored.
 func expiryWarnings(before, after schema.TTL, of string) []string {
 	const sometime = 1_000_000_000 // any moment does
 	limit, expire := after.ExpiredBefore(time.Unix(sometime, 0), schema.TimestampSecond)
 	old, did := before.ExpiredBefore(time.Unix(sometime, 0), schema.TimestampSecond)
-	if !expire || did && old >= limit {
-		return nil
+	switch {
+	case after.Instant && !before.Instant:
+		return []string{fmt.Sprintf("rows of %s that are written from now on are thrown away (ttl 'instant'); those that are stored stay", of)}
+	case expire && (!did || old < limit):
+		return []string{fmt.Sprintf("rows of %s that are older than %s have expired: no query shows them, and they are deleted soon", of, after)}
+	case did && (!expire || limit < old) && !after.Instant:
+		return []string{fmt.Sprintf("rows of %s that are older than %s had expired: those that were deleted since do not come back, the others are shown again", of, before)}
 	}
-	return []string{fmt.Sprintf("rows of %s that are older than %s have expired: no query shows them, and they are deleted soon", of, after)}
+	return nil
 }
 
 // mergeWarnings says that a table merges rows, if its definition does not.
@@ -212,15 +227,22 @@ func (s *Service) mergeWarnings(table *statement.CreateTable, database string) [
 		}
 	}
 	columns, err := tableColumns(table)
+	if optionGiven(table.Options, schema.OptionMergeMode) && s.appends(table, database) {
+		return []string{fmt.Sprintf(noMerging, "the table")}
+	}
 	if err != nil || !slices.ContainsFunc(columns, func(c schema.Column) bool { return c.Semantic == schema.Tag }) {
 		return nil
 	}
-	if slices.ContainsFunc(table.Options, func(o statement.Option) bool {
-		return optionKey(o.Key) == schema.OptionAppendMode || optionKey(o.Key) == schema.OptionMergeMode
-	}) {
+	if optionGiven(table.Options, schema.OptionAppendMode) || optionGiven(table.Options, schema.OptionMergeMode) {
 		return nil
 	}
 	return []string{"the table merges rows: of those with the same primary key and time it shows the last one; WITH (append_mode='true') keeps all"}
+}
+
+// appends tells whether the table that a statement makes keeps all rows.
+func (s *Service) appends(st *statement.CreateTable, database string) bool {
+	cmd, err := s.createTable(st, database)
+	return err == nil && cmd.GetCreateTable().GetTable().GetOptions()[schema.OptionAppendMode] == "true"
 }
 
 // tableColumns checks the columns and clauses of CREATE TABLE against each other.

@@ -318,5 +318,5 @@ func (w *world) run(ctx context.Context, sql string, change ...func(*Request)) (
 		_, err := format.Write(&out, format.CSVWithNames, r.Rows)
 		return err
 	})
-	return out.String(), err
+	return strings.ReplaceAll(out.String(), "\r\n", "\n"), err
 }

@@ -164,7 +164,7 @@ func timestampValue(l statement.Literal, t schema.Type, now time.Time) (value, e
 	text := strings.TrimSpace(l.Text)
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
 		if lo, hi := t.TimeRange(); i < lo || i > hi {
-			return value{}, mismatch(l, t, fmt.Sprintf(", which cannot hold that moment: it goes from %d to %d", lo, hi))
+			return value{}, mismatch(l, t, fmt.Sprintf(", which cannot hold that moment: it goes from %d to %d (%s)", lo, hi, t.TimeSpan()))
 		}
 		return value{i: i}, nil
 	}
@@ -194,11 +194,11 @@ func timeOf(l statement.Literal, t schema.Type, when time.Time) (value, error) {
 	per := t.UnitsPerSecond()
 	sec := when.Unix()
 	if sec > math.MaxInt64/per-1 || sec < math.MinInt64/per+1 {
-		return value{}, mismatch(l, t, ", which cannot hold that moment")
+		return value{}, mismatch(l, t, ", which cannot hold that moment: it goes from "+t.TimeSpan())
 	}
 	i := sec*per + int64(when.Nanosecond())/(1e9/per)
 	if lo, hi := t.TimeRange(); i < lo || i > hi {
-		return value{}, mismatch(l, t, ", which cannot hold that moment")
+		return value{}, mismatch(l, t, ", which cannot hold that moment: it goes from "+t.TimeSpan())
 	}
 	return value{i: i}, nil
 }

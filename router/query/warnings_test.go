@@ -78,19 +78,20 @@ func TestInsertTellsOfChanges(t *testing.T) {
 // TestAlterTellsThatRowsExpire warns if a ttl becomes shorter, and not if it becomes longer.
 func TestAlterTellsThatRowsExpire(t *testing.T) {
 	for sql, want := range map[string]string{
-		"ALTER TABLE logs SET 'ttl'='30d'":          "rows of table public.logs that are older than 30days have expired",
-		"ALTER TABLE logs SET 'ttl'='forever'":      "",
-		"ALTER TABLE logs SET 'ttl'='instant'":      "",
-		"ALTER TABLE logs SET 'comment'='x'":        "",
-		"ALTER TABLE shop.orders SET 'ttl'='8d'":    "",
-		"ALTER TABLE shop.orders SET 'ttl'='7d'":    "",
-		"ALTER TABLE shop.orders SET 'ttl'='6d'":    "rows of table shop.orders that are older than 6days",
-		"ALTER TABLE shop.kept UNSET 'ttl'":         "rows of table shop.kept that are older than 7days",
-		"ALTER DATABASE shop SET 'ttl'='1h'":        "rows of the tables of database shop without a ttl of their own that are older than 1h",
-		"ALTER DATABASE shop UNSET 'ttl'":           "",
-		"ALTER TABLE logs ADD COLUMN more STRING":   "",
-		"ALTER TABLE shop.orders UNSET 'ttl'":       "",
-		"ALTER TABLE logs SET 'append_mode'='true'": "",
+		"ALTER TABLE logs SET 'ttl'='30d'":            "rows of table public.logs that are older than 30days have expired",
+		"ALTER TABLE logs SET 'ttl'='forever'":        "",
+		"ALTER TABLE logs SET 'ttl'='instant'":        "rows of table public.logs that are written from now on are thrown away",
+		"ALTER TABLE logs SET 'comment'='x'":          "",
+		"ALTER TABLE shop.orders SET 'ttl'='8d'":      "rows of table shop.orders that are older than 7days had expired: those that were deleted since do not come back, the others are shown again",
+		"ALTER TABLE shop.orders SET 'ttl'='forever'": "rows of table shop.orders that are older than 7days had expired",
+		"ALTER TABLE shop.orders SET 'ttl'='7d'":      "",
+		"ALTER TABLE shop.orders SET 'ttl'='6d'":      "rows of table shop.orders that are older than 6days",
+		"ALTER TABLE shop.kept UNSET 'ttl'":           "rows of table shop.kept that are older than 7days",
+		"ALTER DATABASE shop SET 'ttl'='1h'":          "rows of the tables of database shop without a ttl of their own that are older than 1h",
+		"ALTER DATABASE shop UNSET 'ttl'":             "rows of the tables of database shop without a ttl of their own that are older than 7days had expired",
+		"ALTER TABLE logs ADD COLUMN more STRING":     "",
+		"ALTER TABLE shop.orders UNSET 'ttl'":         "",
+		"ALTER TABLE logs SET 'append_mode'='true'":   "",
 	} {
 		w := newWorld(t)
 		kept := *w.meta.tables[1]
@@ -100,6 +101,26 @@ func TestAlterTellsThatRowsExpire(t *testing.T) {
 		got := strings.Join(w.warned(t, sql), "; ")
 		if (got != "") != (want != "") || !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, want %q", sql, got, want)
+		}
+	}
+}
+
+// TestMergeModeWithoutEffect warns of a merge_mode of a table that keeps all rows.
+func TestMergeModeWithoutEffect(t *testing.T) {
+	for sql, want := range map[string]bool{
+		"CREATE TABLE m (ts TIMESTAMP TIME INDEX) WITH (merge_mode='last_row')":                                           true,
+		"CREATE TABLE m (ts TIMESTAMP TIME INDEX, a STRING PRIMARY KEY) WITH (append_mode='true', merge_mode='last_row')": true,
+		"CREATE TABLE m (ts TIMESTAMP TIME INDEX, a STRING PRIMARY KEY) WITH (merge_mode='last_row')":                     false,
+		"CREATE TABLE m (ts TIMESTAMP TIME INDEX) WITH (merge_mode='last_non_null')":                                      false,
+		"CREATE TABLE m (ts TIMESTAMP TIME INDEX) WITH (append_mode='false', merge_mode='last_row')":                      false,
+		"ALTER TABLE logs SET 'merge_mode'='last_row'":                                                                    true,
+		"ALTER TABLE logs SET 'comment'='x'":                                                                              false,
+	} {
+		w := newWorld(t)
+		logs, _ := w.meta.Table("public", "logs")
+		logs.Options = map[string]string{schema.OptionAppendMode: "true"}
+		if got := strings.Join(w.warned(t, sql), "; "); strings.Contains(got, "its merge_mode has no effect") != want {
+			t.Errorf("%s: %q", sql, got)
 		}
 	}
 }

@@ -198,9 +198,9 @@ func TestFormats(t *testing.T) {
 	q := `SELECT a, s, f FROM f ORDER BY a`
 	for format, want := range map[string]string{
 		"ndjson":               `{"a":1,"s":"x,\"y\"","f":0.5}` + "\n" + `{"a":2,"s":null,"f":null}` + "\n",
-		"csv":                  "1,\"x,\"\"y\"\"\",0.5\n2,,\n",
-		"csvWithNames":         "a,s,f\n1,\"x,\"\"y\"\"\",0.5\n2,,\n",
-		"csvWithNamesAndTypes": "a,s,f\nInt64,String,Float64\n1,\"x,\"\"y\"\"\",0.5\n2,,\n",
+		"csv":                  "1,\"x,\"\"y\"\"\",0.5\r\n2,,\r\n",
+		"csvWithNames":         "a,s,f\r\n1,\"x,\"\"y\"\"\",0.5\r\n2,,\r\n",
+		"csvWithNamesAndTypes": "a,s,f\r\nInt64,String,Float64\r\n1,\"x,\"\"y\"\"\",0.5\r\n2,,\r\n",
 	} {
 		a := n.sql(t, "format="+format, q)
 		if got := strings.ReplaceAll(string(a.Body), "\r\n", "\n"); a.Status != 200 || got != want {

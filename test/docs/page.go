@@ -153,7 +153,7 @@ func matches(shown, got string) bool {
 			re.WriteString(regexp.QuoteMeta(part))
 		}
 		if i < len(lines)-1 {
-			re.WriteString(` *\n`)
+			re.WriteString(` *\r?\n`)
 		}
 	}
 	re.WriteString(`\s*$`)

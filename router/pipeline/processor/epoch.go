@@ -34,7 +34,7 @@ func compileEpoch(o *Options) Apply {
 		case value.Float:
 			f := v.Float()
 			if f < math.MinInt64 || f >= math.MaxInt64 {
-				return rec.Fail(fl.In.Text, v, "the time is out of range")
+				return rec.Fail(fl.In.Text, v, "the time is out of range, which is the years -262143 to 262142")
 			}
 			if n = int64(f); float64(n) != f {
 				rec.noteFraction()
@@ -55,7 +55,7 @@ func compileEpoch(o *Options) Apply {
 			sec, rest = sec-1, rest+unit
 		}
 		if sec < minEpoch || sec > maxEpoch {
-			return rec.Fail(fl.In.Text, v, "the time is out of range")
+			return rec.Fail(fl.In.Text, v, "the time is out of range, which is the years -262143 to 262142")
 		}
 		rec.Set(fl.Out, value.NewUnix(sec, uint32(rest*(1e9/unit))))
 		return nil

@@ -82,6 +82,14 @@ func (b *Buffer) grow() error {
 	return nil
 }
 
+// replace puts p in the place of what stands at a position.
+func (b *Buffer) replace(at int64, p string) {
+	for i := range len(p) {
+		k := at + int64(i)
+		b.chunks[k/chunkBytes][k%chunkBytes] = p[i]
+	}
+}
+
 // Len is the number of bytes held.
 func (b *Buffer) Len() int64 {
 	if len(b.chunks) == 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// writeCSV writes RFC 4180 lines ending in \n. A null is nothing, an empty text is
+// writeCSV writes lines as RFC 4180 has them, which end in \r\n. A null is nothing, an empty text is
 // "", timestamps are RFC 3339 as in NDJSON, nested values are JSON.
 func writeCSV(o *output, rows Rows, names, types bool) error {
 	fields := rows.Schema().Fields()
@@ -34,7 +34,7 @@ func writeCSV(o *output, rows Rows, names, types bool) error {
 				value = cell(value[:0], row)
 				o.buf = appendCSV(o.buf, value)
 			}
-			o.buf = append(o.buf, '\n')
+			o.buf = append(o.buf, "\r\n"...)
 			if err := o.spill(); err != nil {
 				return err
 			}
@@ -56,7 +56,7 @@ func (o *output) line(fields []arrow.Field, value func(arrow.Field) string) {
 		}
 		o.buf = appendCSV(o.buf, []byte(value(f)))
 	}
-	o.buf = append(o.buf, '\n')
+	o.buf = append(o.buf, "\r\n"...)
 }
 
 // appendCSV writes a value, in quotes if it needs them.

@@ -301,7 +301,7 @@ func TestEmptyAndDuplicates(t *testing.T) {
 		{NDJSON, []arrow.RecordBatch{one}, `{"a":5,"a_2":5,"a_1":5}` + "\n"},
 		{NDJSON, []arrow.RecordBatch{empty}, ""},
 		{NDJSON, nil, ""},
-		{CSVWithNamesAndTypes, nil, "a,a,a_1\nInt64,Int64,Int64\n"},
+		{CSVWithNamesAndTypes, nil, "a,a,a_1\r\nInt64,Int64,Int64\r\n"},
 		{Table, nil, "+---+---+-----+\n| a | a | a_1 |\n+---+---+-----+\n+---+---+-----+\n"},
 	}
 	for _, tt := range tests {
@@ -496,3 +496,35 @@ func BenchmarkWrite(b *testing.B) {
 type counter int64
 
 func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return len(p), nil }
+
+// TestSumsOfIntegers: of columns with 38 digits svcdb_v1 says Int64 as long as all values are of 64 bits.
+func TestSumsOfIntegers(t *testing.T) {
+	kind := &arrow.Decimal128Type{Precision: 38}
+	of := func(name string, values ...string) (arrow.Field, arrow.Array) {
+		b := array.NewDecimal128Builder(memory.DefaultAllocator, kind)
+		for _, v := range values {
+			if v == "" {
+				b.AppendNull()
+				continue
+			}
+			n, err := decimal128.FromString(v, 38, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Append(n)
+		}
+		return arrow.Field{Name: name, Type: kind, Nullable: true}, b.NewArray()
+	}
+	a, as := of("a", "9223372036854775807", "-9223372036854775808", "")
+	b, bs := of("b", "1", "9223372036854775808", "2")
+	c, cs := of("c", "", "", "")
+	rec := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{a, b, c}, nil), []arrow.Array{as, bs, cs}, 3)
+	got, _, err := records(rowsOf(rec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `"column_schemas":[{"name":"a","data_type":"Int64"           },{"name":"b","data_type":"Decimal128(38,0)"},{"name":"c","data_type":"Int64"           }]`
+	if !json.Valid(got) || !strings.Contains(string(got), want) || !strings.Contains(string(got), "[-9223372036854775808,9223372036854775808,null]") {
+		t.Errorf("got %s", got)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"cordwood/router/vrl/value"
 )
@@ -51,17 +52,24 @@ func writeNDJSON(o *output, rows Rows) error {
 // braces included, and returns how many rows there were.
 func AppendRecords(b *Buffer, rows Rows) (n int64, err error) {
 	buf := append(b.scratch[:0], `{"records":{"schema":{"column_schemas":[`...)
+	var sums []sumType
 	for i, f := range rows.Schema().Fields() {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
 		buf = value.AppendJSONString(append(buf, `{"name":`...), f.Name)
-		buf = value.AppendJSONString(append(buf, `,"data_type":`...), TypeName(f))
+		if buf = append(buf, `,"data_type":`...); isSum(f) {
+			sums = append(sums, sumType{column: i, at: b.Len() + int64(len(buf))})
+		}
+		buf = value.AppendJSONString(buf, TypeName(f))
 		buf = append(buf, '}')
 	}
 	buf = append(buf, `]},"rows":[`...)
 	for rows.Next() {
 		rec := rows.RecordBatch()
+		for i := range sums {
+			sums[i].see(rec)
+		}
 		columns := cells(rec, style{quote: true})
 		for row := range int(rec.NumRows()) {
 			if n > 0 {
@@ -90,5 +98,42 @@ func AppendRecords(b *Buffer, rows Rows) (n int64, err error) {
 	buf = strconv.AppendInt(append(buf, `],"total_rows":`...), n, 10)
 	err = b.Append(append(buf, "}}"...))
 	b.scratch = buf[:0]
+	for _, sum := range sums {
+		if err == nil && !sum.large {
+			b.replace(sum.at, int64Type)
+		}
+	}
 	return n, err
+}
+
+// The engine's sum of integers has 38 digits, because it may be beyond 64 bits. It hardly ever is, and few clients
+// of svcdb_v1 know decimal numbers: where all values of an answer fit into 64 bits, their type is called Int64.
+//
+// int64Type takes as much room as the name of the wide type; JSON allows blanks there.
+const int64Type = `"Int64"           `
+
+// isSum tells whether a column has the type of such a sum.
+func isSum(f arrow.Field) bool {
+	d, ok := f.Type.(*arrow.Decimal128Type)
+	return ok && d.Precision == 38 && d.Scale == 0
+}
+
+// sumType is where the type of such a column stands in an answer.
+type sumType struct {
+	column int
+	at     int64
+	large  bool // a value is beyond 64 bits
+}
+
+func (s *sumType) see(rec arrow.RecordBatch) {
+	values, ok := rec.Column(s.column).(*array.Decimal128)
+	if !ok {
+		s.large = true
+		return
+	}
+	for i := range values.Len() {
+		if v := values.Value(i); !values.IsNull(i) && v.HighBits() != int64(v.LowBits())>>63 {
+			s.large = true
+		}
+	}
 }

@@ -163,7 +163,7 @@ func TestRequests(t *testing.T) {
 		{name: "no rows", method: "POST", query: "sql=DROP+TABLE+a", status: 200, want: `{"output":[{"affectedrows":7}],"execution_time_ms":0}`},
 		{name: "no rows, ndjson", method: "POST", query: "sql=DROP+TABLE+a&format=ndjson", status: 200, want: `{"affectedrows":7}` + "\n"},
 		{name: "ndjson", query: "sql=SELECT+1&format=ndjson", status: 200, want: `{"code":200}` + "\n"},
-		{name: "csv after a change", method: "POST", query: "sql=DROP+TABLE+a;SELECT+1&format=csvWithNames", status: 200, want: "code\n200\n"},
+		{name: "csv after a change", method: "POST", query: "sql=DROP+TABLE+a;SELECT+1&format=csvWithNames", status: 200, want: "code\r\n200\r\n"},
 
 		{
 			name: "a key", method: "POST", body: "INSERT INTO a VALUES (1)", headers: headers{"Idempotency-Key": " k 1 "}, status: 200,

@@ -15,7 +15,8 @@ func TestIntegersAsTimes(t *testing.T) {
 	e := openEngine(t, dir)
 	for _, kind := range []schema.Type{schema.TimestampSecond, schema.TimestampMillisecond, schema.TimestampMicrosecond, schema.TimestampNanosecond} {
 		columns := []schema.Column{
-			{ID: 1, Name: "ts", Type: kind, Semantic: schema.Timestamp}, {ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field},
+			{ID: 1, Name: "ts", Type: kind, Semantic: schema.Timestamp},
+			{ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field},
 			{ID: 3, Name: "at2", Type: kind, Semantic: schema.Field},
 		}
 		rows := [][]any{{-5, 1, 0}, {0, 2, 0}, {5, 3, nil}, {5_000_000, 4, 7}}

@@ -13,6 +13,7 @@ import (
 	duckdb "github.com/duckdb/duckdb-go-bindings"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/schema"
 )
 
 // duckError is an error of the engine.
@@ -84,6 +85,9 @@ func toClient(err error, r *rewritten) error {
 	}
 	if r != nil {
 		if at, perr := strconv.Atoi(e.Position); perr == nil {
+			if name, ok := r.quotedName(at); ok && planCode(e) == errs.ColumnNotFound {
+				msg += "; double quotes stand around names: a text has single quotes, " + quoteText(name)
+			}
 			if at, ok := r.clientPosition(at); ok {
 				msg += fmt.Sprintf(" (position %d)", at)
 			}
@@ -161,6 +165,7 @@ var (
 		`^Cannot (compare|mix) values of type TIMESTAMP\w* and (type )?` + numberTypes + `|` +
 		`^Cannot (compare|mix) values of type ` + numberTypes + ` and (type )?TIMESTAMP`)
 	outsideNanos = regexp.MustCompile(`^Could not convert Timestamp\(\w+\) to Timestamp\(NS\)|^a time lies outside what nanoseconds hold|^Type INT32 with value .* can't be cast to the destination type INT64`)
+	textOutside  = regexp.MustCompile(`^Could not convert string '(.*)' to INT64$`)
 	textAsNumber = regexp.MustCompile(`^Could not convert string '.*' to INT64$`)
 	jsonOf       = regexp.MustCompile(`^No function matches .*'cordwood_depth\([A-Z_]+, (.*)\)'`)
 	likeOf       = regexp.MustCompile(`^No function matches .*'(?:!?~~|cordwood_like\w*|cordwood_glob)\((.*)\)'`)
@@ -176,6 +181,9 @@ func advise(msg string) string {
 	case outsideNanos.MatchString(msg):
 		return "a time of a row lies outside what nanoseconds hold, which is 1677-09-22 to 2262-04-11: TRY_CAST(… AS TIMESTAMP_NS) and TRY(epoch_ns(…)) are null for it; " +
 			"epoch_us holds it, and to compare it with nanoseconds, cast these to TIMESTAMP"
+	case textOutside.MatchString(msg) && momentText.MatchString(textOutside.FindStringSubmatch(msg)[1]):
+		return fmt.Sprintf("the time '%s' lies outside of what nanoseconds hold, which is %s; cast it, and what it is compared with, to TIMESTAMP",
+			textOutside.FindStringSubmatch(msg)[1], schema.TimestampNanosecond.TimeSpan())
 	case textAsNumber.MatchString(msg):
 		return msg + ": it is no integer, and no time as '2026-01-05 10:00:00'"
 	}

@@ -64,6 +64,20 @@ func shadowedNames(tables []*tableView) map[string]string {
 	return shadowed
 }
 
+// ownCase puts a column's own name in the place of the one that the engine knows it under, in the header.
+func (r *run) ownCase(names []string) {
+	for own, exposed := range r.shadowed {
+		if r.st.words[lowerASCII(exposed)] > 0 {
+			continue // the client calls something so
+		}
+		for i, name := range names {
+			if name == exposed {
+				names[i] = own
+			}
+		}
+	}
+}
+
 // lowerASCII folds names as the engine does.
 func lowerASCII(s string) string {
 	for i := 0; i < len(s); i++ {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/nearest"
 )
 
 //go:embed functions.txt
@@ -74,8 +75,20 @@ func (w *walker) call(n node) error {
 	case deny:
 		return errs.New(errs.Unsupported, "the function %s is not allowed in queries", excerpt(name))
 	}
-	return errs.New(errs.PlanQuery, "the function %s does not exist", excerpt(name))
+	return errs.New(errs.PlanQuery, "the function %s does not exist%s", excerpt(name), nearest.DidYouMean("; ", name, callable))
 }
+
+// callable are the functions that a statement may call, those first that are called the most.
+var callable = func() []string {
+	names := strings.Fields("count sum avg min max date_trunc time_bucket lower upper round coalesce matches matches_term")
+	for name, v := range functions {
+		if (v == allow || v == bound || v == guard) && isNameByte(name[0]) && name[0] != '_' {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names[13:])
+	return names
+}()
 
 // Bounds on functions that take the length of their result as an argument. The engine
 // allocates such results outside of its memory limit and does not stop in between. A
@@ -180,7 +193,7 @@ func (w *walker) listAggregate(name string, args []any) error {
 	case allow:
 		return nil
 	case unknown:
-		return errs.New(errs.PlanQuery, "%s: the aggregate function %s does not exist", name, excerpt(of))
+		return errs.New(errs.PlanQuery, "%s: the aggregate function %s does not exist%s", name, excerpt(of), nearest.DidYouMean("; ", of, callable))
 	}
 	return errs.New(errs.Unsupported, "%s: the function %s is not allowed there", name, excerpt(of))
 }

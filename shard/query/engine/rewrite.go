@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"cordwood/proto/errs"
@@ -124,6 +125,28 @@ func (ref columnRef) unshadow(sql string, shadowed map[string]string) (edit, boo
 		from = skipSpace(sql, skipSpace(sql, ends[last-1])+1)
 	}
 	return edit{from: from, to: ends[last], text: quoteName(name)}, true
+}
+
+// quotedName returns the name at a position of r.sql, if the client wrote it in double quotes.
+func (r *rewritten) quotedName(at int) (string, bool) {
+	if at -= r.prefix; at < 0 {
+		return "", false
+	}
+	at = positionBefore(r.edits, at)
+	for _, edits := range slices.Backward(r.st.amended) {
+		for _, e := range edits {
+			if e.from == positionBefore(edits, at) && e.text != "(" {
+				return "", false // our quotes, in the place of backticks or around at
+			}
+		}
+		at = positionBefore(edits, at)
+	}
+	at += r.st.offset
+	if at >= len(r.st.client) || r.st.client[at] != '"' {
+		return "", false
+	}
+	parts, ends := namePath(r.st.client, at, 2)
+	return strings.Join(parts, "."), len(ends) == 1
 }
 
 // withLimit returns the text with a LIMIT behind it.

@@ -323,6 +323,7 @@ func (r *run) execute(s *session, limit uint64) error {
 		}
 	}
 	ownNames(p.names, r.st.sql)
+	r.ownCase(p.names)
 	var first duckdb.DataChunk
 	if r.st.explainsInText() && len(r.plans) > 0 && len(p.types) == 2 {
 		if first, err = s.explained(r.summary(limit)); err != nil {

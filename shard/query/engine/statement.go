@@ -26,6 +26,8 @@ type statement struct {
 	// sql is the SELECT; offset is where it began in the text of the client.
 	sql    string
 	offset int
+	// client is the text of the client, without comments.
+	client string
 	// amended are the changes, one after the other, by which sql came of the text of the client.
 	amended [][]edit
 	// comment is where the first comment of the form -- begins in the text of the client, or -1.
@@ -132,7 +134,7 @@ func (in *instance) parse(sql, database string) (*statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := &statement{explain: prefix, offset: at, comment: comment}
+	st := &statement{explain: prefix, offset: at, comment: comment, client: sql}
 	text, edits := amend(sql[at:])
 	st.sql, st.amended = text, [][]edit{edits}
 	tree, err := in.tree(st.sql)
@@ -217,11 +219,16 @@ func (in *instance) tree(sql string) (*syntaxTree, error) {
 // cutShort matches what the parser says of a statement that ends where it should go on.
 var cutShort = regexp.MustCompile(`without selection list|at end of input`)
 
+var pivot = regexp.MustCompile(`(?i)\b(?:PIVOT|PIVOT_WIDER)\b`)
+
 // clientError is the error for a text that the engine's parser did not take, or that
 // is no SELECT.
 func (t *syntaxTree) clientError(st *statement) error {
 	if t.ErrorType == "not implemented" {
 		w, _ := word(st.sql, 0)
+		if i := pivot.FindStringIndex(st.sql); i != nil {
+			return errs.New(errs.Unsupported, "PIVOT needs the values that become columns, as in PIVOT logs ON host IN ('a', 'b') USING count(*): without IN it is two statements, of which the first looks for the values (position %d)", st.clientPosition(i[0]))
+		}
 		return errs.New(errs.Unsupported, "%s is not supported: only SELECT, and EXPLAIN of it, can be run here", strings.ToUpper(w))
 	}
 	msg := firstLine(t.ErrorMessage)

@@ -519,6 +519,9 @@ func (w *walker) expression(class string, n node, s *scope) error {
 		if err := w.call(n); err != nil {
 			return err
 		}
+		if name := strings.ToLower(text(n, "function_name")); name == "->>" || strings.HasPrefix(name, "json_") {
+			w.jsonPaths(args(n))
+		}
 		if likes[strings.ToLower(text(n, "function_name"))] {
 			if w.likes++; w.likes > maxLikeDepth {
 				return errs.New(errs.Unsupported, "the operands of LIKE, ILIKE and GLOB have more than %d of these in one another", maxLikeDepth)
@@ -537,6 +540,7 @@ func (w *walker) expression(class string, n node, s *scope) error {
 		}
 		defer func() { w.subqueries-- }()
 	case "LAMBDA":
+		w.jsonPaths([]any{n["lhs"], n["expr"]}) // an arrow, perhaps
 		if w.lambdas++; w.lambdas > maxLambdaDepth {
 			return errTooDeep
 		}
@@ -554,6 +558,31 @@ func (w *walker) expression(class string, n node, s *scope) error {
 		return errs.New(errs.Unsupported, "%s is not supported in an expression", class)
 	}
 	return w.children(n, s)
+}
+
+// jsonPaths takes the dot out of paths such as $.[1], which the engine does not know, in the arguments of a
+// function of JSON behind the first.
+func (w *walker) jsonPaths(args []any) {
+	for i, v := range args {
+		n, _ := v.(node)
+		path, isText := textLiteral(n)
+		from, ok := position(n)
+		if i == 0 || !isText || !ok || !strings.HasPrefix(path, "$") || !strings.Contains(path, ".[") {
+			continue
+		}
+		var b strings.Builder
+		for k := 0; k < len(path); {
+			end := k + 1
+			if path[k] == '"' {
+				end = max(skipQuoted(path, k), end)
+			}
+			if !strings.HasPrefix(path[k:], ".[") || path[k-1] == '.' {
+				b.WriteString(path[k:end])
+			}
+			k = end
+		}
+		w.st.texts = append(w.st.texts, edit{from: from, to: skipLiteral(w.st.sql, from), text: quoteText(b.String())})
+	}
 }
 
 // column notes a reference to a column.

@@ -96,7 +96,11 @@ func (r *reader) path() (*Path, error) {
 				s.selectors, err = r.member()
 			}
 		case r.take("."):
-			s.selectors, err = r.member()
+			if r.peek() == '[' { // $.[1] is $[1] to many who write paths, though not to RFC 9535
+				s.selectors, err = r.brackets()
+			} else {
+				s.selectors, err = r.member()
+			}
 		case r.peek() == '[':
 			s.selectors, err = r.brackets()
 		default:

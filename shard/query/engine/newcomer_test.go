@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+
+	"cordwood/proto/errs"
+)
+
+// What newcomers write wrong gets an error that says what they meant.
+func TestHintsForNewcomers(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	columns := cols("ts:TimestampNanosecond", "host:String", "at2:Int64")
+	tab := table("logs", columns, batch(t, columns, []any{1, "a", 2}))
+	for sql, want := range map[string]string{
+		"SELECT cuont(*) FROM logs":                            `the function cuont does not exist; did you mean "count"?`,
+		"SELECT summ(at2) FROM logs":                           `did you mean "sum"?`,
+		"SELECT date_trnc('day', ts) FROM logs":                `did you mean "date_trunc"?`,
+		"SELECT * FROM logs WHERE match(host, 'a')":            `did you mean "matches"?`,
+		"SELECT xyzzyplugh(host) FROM logs":                    "the function xyzzyplugh does not exist",
+		`SELECT * FROM logs WHERE host = "a b"`:                "a text has single quotes, 'a b'",
+		`SELECT * FROM logs WHERE at2 = 2 AND host IN ("a''")`: "a text has single quotes, 'a'''''",
+		"SELECT * FROM (PIVOT logs ON host USING count(*))":    "PIVOT needs the values that become columns, as in",
+		"PIVOT logs ON host USING count(*)":                    "PIVOT needs the values that become columns, as in",
+		"SELECT '3000-01-01 10:00:00'::TIMESTAMP_NS FROM logs": "is 1677-09-21 00:12:44 to 2262-04-11 23:47:16; cast it",
+	} {
+		_, err := ask(e, sql, tab)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", sql, err, want)
+		}
+	}
+	for _, sql := range []string{"SELECT * FROM logs WHERE host = a", "SELECT * FROM logs WHERE host = `a`", "SELECT at FROM logs", "SELECT logs.\"no\" FROM logs"} {
+		if _, err := ask(e, sql, tab); errs.CodeOf(err) != errs.ColumnNotFound || strings.Contains(err.Error(), "single quotes") {
+			t.Errorf("%s: got %v", sql, err)
+		}
+	}
+	if _, err := ask(e, "SELECT logs.host FROM logs PIVOT (count(*) FOR host IN ('a'))", tab); err != nil && strings.Contains(err.Error(), "PIVOT needs") {
+		t.Error(err)
+	}
+}
+
+// A column whose name differs only in case from another's has its own name in the answer.
+func TestHeadersInTheirCase(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	columns := cols("ts:TimestampNanosecond", "A:String", "a:String")
+	tab := table("logs", columns, batch(t, columns, []any{1, "x", "y"}))
+	for sql, want := range map[string]string{
+		`SELECT "a" FROM logs`:               "a",
+		`SELECT "A", a FROM logs`:            "A a",
+		`SELECT * FROM logs`:                 "ts A a",
+		`SELECT a AS a_1 FROM logs`:          "a_1",
+		`SELECT max(a) AS b FROM logs`:       "b",
+		`SELECT a FROM (SELECT a FROM logs)`: "a",
+	} {
+		a, err := ask(e, sql, tab)
+		if err != nil {
+			t.Errorf("%s: %v", sql, err)
+			continue
+		}
+		var got []string
+		for _, f := range a.schema.Fields() {
+			got = append(got, f.Name)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: columns %q, want %q", sql, got, want)
+		}
+	}
+}
+
+// A dot before a bracket is left out of the paths of JSON.
+func TestDotsBeforeBrackets(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	columns := cols("ts:TimestampNanosecond", "j:Json")
+	tab := table("logs", columns, batch(t, columns, []any{1, `{"n":[1,{"k":2}],"a.[b":3}`}))
+	for sql, want := range map[string]string{
+		`SELECT j->'$.n.[0]' FROM logs`:                           "1",
+		`SELECT j->>'$.n.[1].k' FROM logs WHERE j->'$.n.[0]' = 1`: "2",
+		`SELECT json_extract(j, '$.n.[1]') FROM logs`:             `{"k":2}`,
+		`SELECT json_extract_string(j->'n', '$.[0]') FROM logs`:   "1",
+		`SELECT json_exists(j, '$.n.[7]') FROM logs`:              "false",
+		`SELECT json_array_length(j, '$.n') FROM logs`:            "2",
+		`SELECT json_extract(j, '$."a.[b"') FROM logs`:            "3",
+	} {
+		if got := strings.Join(mustQuery(t, e, sql, tab), " "); got != want {
+			t.Errorf("%s: got %s, want %s", sql, got, want)
+		}
+	}
+}
