@@ -1,6 +1,8 @@
 package query
 
 import (
+	"fmt"
+
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
@@ -83,13 +85,36 @@ func addedColumn(t *schema.Table, def *statement.ColumnDef) (schema.Column, erro
 		return c, errs.New(errs.InvalidArguments, "table %s.%s has its time index already: %q", t.Database, t.Name, t.TimeIndex().Name)
 	case c.NotNull && c.Default == nil:
 		return c, errs.New(errs.InvalidArguments, "column %q cannot be added as NOT NULL without a DEFAULT: the rows that exist have no value for it", c.Name)
-	case c.NotNull && (def.PrimaryKey || c.Type.IsTimestamp() || c.Type == schema.Binary):
+	case c.NotNull && !showsDefault(&c, def):
 		return c, errs.New(errs.InvalidArguments, "column %q cannot be added as NOT NULL: the rows that exist cannot show a default in a tag, a TIMESTAMP or a BINARY; add it without NOT NULL", c.Name)
 	}
 	if def.PrimaryKey {
 		c.Semantic = schema.Tag
 	}
+	if c.Default != nil && !def.Null && showsDefault(&c, def) {
+		// The rows that exist are to show the default. In segments they are told from others by having no value, so
+		// that no later row may be null.
+		c.NotNull = true
+	}
 	return c, nil
+}
+
+// showsDefault tells whether rows that are older than a column can show its default.
+func showsDefault(c *schema.Column, def *statement.ColumnDef) bool {
+	return !def.PrimaryKey && !c.Type.IsTimestamp() && c.Type != schema.Binary
+}
+
+// defaultWarnings says that the rows that exist do not show the default of a column that is added.
+func defaultWarnings(t *schema.Table, def *statement.ColumnDef) []string {
+	c, err := addedColumn(t, def)
+	if err != nil || c.Default == nil || c.NotNull {
+		return nil
+	}
+	why := "it may be NULL"
+	if !showsDefault(&c, def) {
+		why = "a tag, a TIMESTAMP and a BINARY cannot show another value"
+	}
+	return []string{fmt.Sprintf("rows that exist in table %s.%s are null in column %s, not %s: %s", t.Database, t.Name, c.Name, *c.Default, why)}
 }
 
 // changeable refuses options that are no property of a table.

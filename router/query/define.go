@@ -169,6 +169,9 @@ func (s *Service) warnings(st statement.Statement, database string) []string {
 		return s.mergeWarnings(st, database)
 	case *statement.AlterTable:
 		if t, err := s.writable(st.Name, database); err == nil {
+			if st.Add != nil {
+				return defaultWarnings(t, st.Add)
+			}
 			if t.AppendMode() && optionGiven(st.Set, schema.OptionMergeMode) {
 				return []string{fmt.Sprintf(noMerging, "table "+t.Database+"."+t.Name)}
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
 	"cordwood/router/access"
 	"cordwood/router/query/statement"
 )
@@ -121,6 +122,39 @@ func TestMergeModeWithoutEffect(t *testing.T) {
 		logs.Options = map[string]string{schema.OptionAppendMode: "true"}
 		if got := strings.Join(w.warned(t, sql), "; "); strings.Contains(got, "its merge_mode has no effect") != want {
 			t.Errorf("%s: %q", sql, got)
+		}
+	}
+}
+
+// TestAddedDefaults: a column that is added with a default is one that is not null, so that older rows show the
+// default; where they cannot, that is told.
+func TestAddedDefaults(t *testing.T) {
+	for def, want := range map[string]struct {
+		notNull bool
+		told    string
+	}{
+		"k BIGINT DEFAULT 3":               {notNull: true},
+		"k STRING DEFAULT 'x'":             {notNull: true},
+		"k JSON DEFAULT '{}'":              {notNull: true},
+		"k BIGINT NOT NULL DEFAULT 3":      {notNull: true},
+		"k BIGINT NULL DEFAULT 3":          {told: "rows that exist in table public.logs are null in column k, not 3: it may be NULL"},
+		"k TIMESTAMP DEFAULT now()":        {told: "rows that exist in table public.logs are null in column k, not now(): a tag, a TIMESTAMP"},
+		"k STRING DEFAULT 'x' PRIMARY KEY": {told: "rows that exist in table public.logs are null in column k, not 'x': a tag"},
+		"k BIGINT":                         {},
+		"k BIGINT DEFAULT NULL":            {},
+		"IF NOT EXISTS n BIGINT DEFAULT 3": {},
+	} {
+		w := newWorld(t)
+		got := strings.Join(w.warned(t, "ALTER TABLE logs ADD COLUMN "+def), "; ")
+		if (got != "") != (want.told != "") || !strings.HasPrefix(got, want.told) {
+			t.Errorf("%s: %q, want %q", def, got, want.told)
+		}
+		var added *schemapb.Column
+		for _, cmd := range w.meta.proposed {
+			added = cmd.GetAlterTable().GetAddColumn()
+		}
+		if added.GetNotNull() != want.notNull {
+			t.Errorf("%s: not null: %v", def, added.GetNotNull())
 		}
 	}
 }
