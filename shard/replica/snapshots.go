@@ -10,6 +10,7 @@ import (
 	"hash/crc64"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"cordwood/shard/vfs"
 )
 
 // snapshotStore keeps raft's snapshots, each with a checksum of what raft notes beside it:
@@ -30,17 +33,57 @@ type snapshotStore struct {
 	installing atomic.Uint64
 	outdated   func(index, term uint64) (bool, error)
 	history    *history
+
+	dir    string
+	remove func(dir string) error // os.RemoveAll
 }
+
+// keptSnapshots is how many snapshots there are: the one before is there while the newest is sent.
+const keptSnapshots = 2
 
 // snapshotSink is a snapshot that is written.
 type snapshotSink struct {
 	raft.SnapshotSink
-	sum uint32 // of what raft notes
+	store *snapshotStore
+	sum   uint32 // of what raft notes
+}
+
+// Close makes the snapshot one of the store, and removes those that are no longer kept.
+func (s *snapshotSink) Close() error {
+	if err := s.SnapshotSink.Close(); err != nil {
+		return err
+	}
+	return s.store.reap()
 }
 
 func openSnapshots(dir string, logger hclog.Logger) (*snapshotStore, error) {
-	files, err := raft.NewFileSnapshotStoreWithLogger(dir, 2, logger)
-	return &snapshotStore{SnapshotStore: files}, err
+	// Raft would remove old ones file by file, where they are: see reap.
+	files, err := raft.NewFileSnapshotStoreWithLogger(dir, math.MaxInt, logger)
+	return &snapshotStore{SnapshotStore: files, dir: filepath.Join(dir, "snapshots"), remove: os.RemoveAll}, err
+}
+
+// reap removes the snapshots that are no longer kept. Each gets the name of an unfinished one first: a
+// crash while its files are removed would else leave a snapshot without some of them, which is damage
+// that no replica opens with.
+func (s *snapshotStore) reap() error {
+	list, err := s.List()
+	if err != nil || len(list) <= keptSnapshots {
+		return err
+	}
+	for _, old := range list[keptSnapshots:] {
+		from := filepath.Join(s.dir, old.ID)
+		to := from + ".tmp"
+		if err := os.Rename(from, to); err != nil {
+			return err
+		}
+		if err := vfs.OS.SyncDir(s.dir); err != nil {
+			return err
+		}
+		if err := s.remove(to); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Create begins a snapshot. Raft's main goroutine calls it for one that it installs: nothing is
@@ -64,7 +107,7 @@ func (s *snapshotStore) create(version raft.SnapshotVersion, index, term uint64,
 	if err != nil {
 		return nil, err
 	}
-	return &snapshotSink{sink, noteSum(&raft.SnapshotMeta{Version: version, Index: index, Term: term, Configuration: members, ConfigurationIndex: membersIndex})}, nil
+	return &snapshotSink{sink, s, noteSum(&raft.SnapshotMeta{Version: version, Index: index, Term: term, Configuration: members, ConfigurationIndex: membersIndex})}, nil
 }
 
 // noteSum is the checksum of what raft notes of a snapshot and uses: 24 bits of a CRC-32C, for

@@ -2,12 +2,49 @@ package replica
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
+// TestKilledWhileSnapshotsGo ends a process after each file that it removes of a snapshot that is no
+// longer kept: the replica opens all the same, and removes the rest.
+func TestKilledWhileSnapshotsGo(t *testing.T) {
+	dir, fsm := t.TempDir(), &list{}
+	killed := errors.New("killed")
+	for removed := range 3 {
+		r := mustOpen(t, config(dir, WAL, fsm))
+		r.snaps.remove = func(dir string) error {
+			for _, name := range []string{"meta.json", "state.bin"}[:removed] {
+				if err := os.Remove(filepath.Join(dir, name)); err != nil {
+					t.Error(err)
+				}
+			}
+			return killed
+		}
+		var err error
+		for range keptSnapshots + 1 {
+			mustPropose(t, r, "a")
+			if err = r.Snapshot(); err != nil {
+				break
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), killed.Error()) {
+			t.Errorf("the removal was not broken off: %v", err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		fsm = fsm.reopened()
+	}
+	mustPropose(t, mustOpen(t, config(dir, WAL, fsm)), "b")
+	if left, err := os.ReadDir(filepath.Join(dir, "snapshots")); err != nil || len(left) != keptSnapshots {
+		t.Errorf("there are %v, want %d snapshots: %v", left, keptSnapshots, err)
+	}
+}
+
 func TestSnapshotCutsTheLog(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind LogKind) {
 		cfg := config(t.TempDir(), kind, &list{})
 		cfg.SegmentBytes = 64 << 10
@@ -37,7 +74,6 @@ func TestSnapshotCutsTheLog(t *testing.T) {
 }
 
 func TestLogBytesAfterRestart(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	fsm := &list{}
 	r := mustOpen(t, config(dir, WAL, fsm))
@@ -55,7 +91,6 @@ func TestLogBytesAfterRestart(t *testing.T) {
 }
 
 func TestStateBehindSnapshotIsRestored(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	fsm := &list{}
 	r := mustOpen(t, config(dir, WAL, fsm))
@@ -76,7 +111,6 @@ func TestStateBehindSnapshotIsRestored(t *testing.T) {
 }
 
 func TestSnapshotError(t *testing.T) {
-	t.Parallel()
 	fsm := &list{persistErr: errors.New("no room")}
 	r := mustOpen(t, config(t.TempDir(), WAL, fsm))
 	mustPropose(t, r, words("a", 1, 3)...)
@@ -91,7 +125,6 @@ func TestSnapshotError(t *testing.T) {
 }
 
 func TestSnapshotHeader(t *testing.T) {
-	t.Parallel()
 	h := header{index: 7, term: 3}
 	got, err := readHeader(strings.NewReader(string(h.encode())))
 	if err != nil || got != h {
