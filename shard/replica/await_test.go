@@ -12,7 +12,6 @@ import (
 // TestAwaitAfterTheEnd asks raft for everything that it answers with a future when its main loop has
 // ended: about every second time the question lies in a queue that nobody reads.
 func TestAwaitAfterTheEnd(t *testing.T) {
-	t.Parallel()
 	r := mustOpen(t, config(t.TempDir(), WAL, &list{}))
 	r.fail(errors.New("the disk is gone"))
 	for ctx := within(t); r.raft.State() != raft.Shutdown; {
@@ -64,7 +63,6 @@ func (b blockedList) Apply(index, term uint64, data []byte) any {
 // TestNoProposalOutlivesTheFailure fails a replica while many committed entries wait for the state
 // machine: nobody waits for the answers that raft does not give any more.
 func TestNoProposalOutlivesTheFailure(t *testing.T) {
-	t.Parallel()
 	fsm := blockedList{list: &list{}, let: make(chan struct{})}
 	r := mustOpen(t, config(t.TempDir(), WAL, fsm))
 	const proposals = 50

@@ -42,7 +42,6 @@ func (c *cutOff) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.
 // it are not tried meanwhile, because each failure would make raft wait longer before the
 // next one, up to 10 s, and they go on when it answers again.
 func TestAppendsWaitForAMemberToComeBack(t *testing.T) {
-	t.Parallel()
 	ids := []string{"n1", "n2", "n3"}
 	trans := map[string]*cutOff{}
 	for _, id := range ids {

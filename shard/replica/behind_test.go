@@ -28,7 +28,6 @@ func (g *gated) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *r
 // written: it gets all of that soon, although nothing more is written. Otherwise it would
 // get one append a second or so.
 func TestBacklogIsSentAtOnce(t *testing.T) {
-	t.Parallel()
 	ids := []string{"n1", "n2", "n3"}
 	trans, members := map[string]*gated{}, map[string]*Replica{}
 	for _, id := range ids {

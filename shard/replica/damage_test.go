@@ -99,7 +99,6 @@ func copyDir(t *testing.T, to, from string) {
 // TestDamagedLog damages single bytes of every file of both kinds of log. The log
 // does not open then, or every entry is as it was.
 func TestDamagedLog(t *testing.T) {
-	t.Parallel()
 	for _, kind := range []LogKind{WAL, Bolt} {
 		t.Run(kind.String(), func(t *testing.T) {
 			master := t.TempDir()
@@ -167,7 +166,6 @@ func damageOffsets(rng *rand.Rand, b []byte) []int {
 
 // TestTruncatedLog cuts every file of a log at some lengths.
 func TestTruncatedLog(t *testing.T) {
-	t.Parallel()
 	for _, kind := range []LogKind{WAL, Bolt} {
 		master := t.TempDir()
 		want := makeLog(t, master, kind)
@@ -207,7 +205,6 @@ func TestTruncatedLog(t *testing.T) {
 // sectors. The entries before it are there, it is there as a whole or not at all, and
 // the log takes appends.
 func TestTornAppend(t *testing.T) {
-	t.Parallel()
 	master := t.TempDir()
 	want := makeLog(t, master, WAL)
 	names, err := filepath.Glob(filepath.Join(master, "log", "*"+walSuffix))
@@ -291,7 +288,6 @@ func appendTo(t *testing.T, dir string, index uint64) {
 // TestCrashBetweenSealAndRotation ends the process when the newest file was ended
 // and the next one is not in the list yet.
 func TestCrashBetweenSealAndRotation(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	want := makeLog(t, dir, WAL)
 	var db metadb.BoltMetaDB
@@ -321,7 +317,6 @@ func TestCrashBetweenSealAndRotation(t *testing.T) {
 
 // TestNewerLog has log files of a version that does not exist yet.
 func TestNewerLog(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	makeLog(t, dir, WAL)
 	names, err := filepath.Glob(filepath.Join(dir, "log", "*"+walSuffix))
@@ -362,7 +357,6 @@ func TestNewerLog(t *testing.T) {
 // TestFullDisk has no room for a while: nothing fails, nothing is latched, and the
 // log goes on when there is room.
 func TestFullDisk(t *testing.T) {
-	t.Parallel()
 	told := make(chan error, 100)
 	g := newGuard(20*time.Millisecond, nil, func(err error) { told <- err }, func(err error) { t.Errorf("the log failed: %v", err) })
 	full := &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
@@ -399,7 +393,6 @@ func TestFullDisk(t *testing.T) {
 
 // TestHoles opens logs that do not continue the state.
 func TestHoles(t *testing.T) {
-	t.Parallel()
 	for _, test := range []struct {
 		name    string
 		applied uint64

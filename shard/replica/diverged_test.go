@@ -77,7 +77,6 @@ func lateSnapshot(t *testing.T, kind LogKind) (follower *Replica, fsm *list, sen
 // TestLateSnapshot: a snapshot of what a member has applied already, which was held up on its way,
 // does not set the member back.
 func TestLateSnapshot(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind LogKind) {
 		follower, fsm, send := lateSnapshot(t, kind)
 		resp, err := send(func(*raft.InstallSnapshotRequest) {})
@@ -104,7 +103,6 @@ func TestLateSnapshot(t *testing.T) {
 // TestSnapshotOfAnotherPast: a member that has applied another entry than the one that a snapshot of
 // its leader ends with does not follow it.
 func TestSnapshotOfAnotherPast(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind LogKind) {
 		follower, fsm, send := lateSnapshot(t, kind)
 		if _, err := send(func(req *raft.InstallSnapshotRequest) { req.LastLogTerm += 7 }); err == nil || !strings.Contains(err.Error(), "went back in time") {
@@ -136,7 +134,6 @@ func (l termed) AppliedTerm() uint64 { return l.term }
 // TestStateOfAnotherPast: a log whose entry is of another term than what the state has at its index
 // does not open, and nothing is changed.
 func TestStateOfAnotherPast(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind LogKind) {
 		dir, fsm := t.TempDir(), &list{}
 		r := mustOpen(t, config(dir, kind, fsm))
@@ -165,7 +162,6 @@ func TestStateOfAnotherPast(t *testing.T) {
 
 // TestHistory: what was applied is not taken back by the log store, whoever asks.
 func TestHistory(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		name           string
 		from, to, last uint64

@@ -11,7 +11,6 @@ import (
 // was committed; what a new leader says counts only when an entry of its own is committed, and
 // what a deposed one says not at all.
 func TestFreshness(t *testing.T) {
-	t.Parallel()
 	begin := time.Unix(1000, 0)
 	at := func(s float64) time.Time { return begin.Add(time.Duration(s * float64(time.Second))) }
 	tell := func(term, prev, prevTerm, commit uint64, entries ...*raft.Log) *raft.AppendEntriesRequest {

@@ -26,7 +26,6 @@ func fullFor(d time.Duration) func() error {
 // TestFullDiskUntilDeadline has room again in the very moment in which the deadline of the write is
 // put off once more: the write is done, and nothing fails when that has passed as well.
 func TestFullDiskUntilDeadline(t *testing.T) {
-	t.Parallel()
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGuard(4*spaceRetry, nil, nil, func(err error) { t.Errorf("the log failed: %v", err) })
@@ -41,7 +40,6 @@ func TestFullDiskUntilDeadline(t *testing.T) {
 // TestDeadlineBetweenWaitAndEnd has the timer go off when the wait for room is over and the write
 // is not done yet, in each place where the deadline may come first.
 func TestDeadlineBetweenWaitAndEnd(t *testing.T) {
-	t.Parallel()
 	const deadline = 4*spaceRetry + 1
 	for _, test := range []struct {
 		name    string
@@ -83,7 +81,6 @@ func TestDeadlineBetweenWaitAndEnd(t *testing.T) {
 // TestDeadlineAndEnd lets the write and its deadline end in either order: what the write returns is
 // what becomes of the log.
 func TestDeadlineAndEnd(t *testing.T) {
-	t.Parallel()
 	for range 500 {
 		synctest.Test(t, func(t *testing.T) {
 			var failed error

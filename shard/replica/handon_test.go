@@ -39,7 +39,6 @@ func group(t *testing.T, ids ...string) (members map[string]*Replica, trans map[
 // A leader that nobody reaches, but which reaches the others, leads on by raft. It hands on, but
 // only if the others are enough without it; and it stays a follower that disturbs nobody.
 func TestHandOnOfAnUnreachableLeader(t *testing.T) {
-	t.Parallel()
 	ids := []string{"n1", "n2", "n3"}
 	members, trans := group(t, ids...)
 	leader := waitAny(t, members["n1"], members["n2"], members["n3"])

@@ -14,7 +14,6 @@ import (
 // Leadership is not handed to a member that does not answer: writes would wait for nothing
 // until raft gives the hand-over up.
 func TestNoHandOverToASilentMember(t *testing.T) {
-	t.Parallel()
 	ids := []string{"n1", "n2", "n3"}
 	members, trans := group(t, ids...)
 	leader := waitAny(t, members["n1"], members["n2"], members["n3"])

@@ -11,7 +11,6 @@ import (
 // TestLostPeerIsNotedOnce: whatever raft says of a node that is away, of any group, is one line
 // when it is lost, one a minute, and one when it is back.
 func TestLostPeerIsNotedOnce(t *testing.T) {
-	t.Parallel()
 	p := &peerLog{last: map[string]time.Time{}}
 	now := time.Unix(1000, 0)
 	warned, noted := 0, 0

@@ -10,7 +10,6 @@ import (
 )
 
 func TestMetrics(t *testing.T) {
-	t.Parallel()
 	reg := prometheus.NewRegistry()
 	cfg := config(t.TempDir(), WAL, &list{})
 	cfg.Registerer = reg

@@ -12,7 +12,6 @@ import (
 // TestRecover has one of three members go on alone. The others, which do not know, elect
 // a leader among themselves: it is not heard.
 func TestRecover(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind LogKind) {
 		ids := []string{"n1", "n2", "n3"}
 		dirs, fsms, members := map[string]string{}, map[string]*list{}, map[string]*Replica{}

@@ -18,7 +18,6 @@ import (
 )
 
 func TestRestartReplaysWhatIsNotDurable(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind LogKind) {
 		dir := t.TempDir()
 		fsm := &list{}
@@ -57,7 +56,6 @@ func TestRestartReplaysWhatIsNotDurable(t *testing.T) {
 
 // A copy of the directory, taken while the replica runs, is what a kill leaves.
 func TestOpenAfterKill(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind LogKind) {
 		dir, copied := t.TempDir(), t.TempDir()
 		fsm := &list{}
@@ -77,7 +75,6 @@ func TestOpenAfterKill(t *testing.T) {
 }
 
 func TestConcurrentProposals(t *testing.T) {
-	t.Parallel()
 	fsm := batchList{&list{}}
 	r := mustOpen(t, config(t.TempDir(), WAL, fsm))
 	const writers, each = 8, 25
@@ -119,7 +116,6 @@ func TestConcurrentProposals(t *testing.T) {
 }
 
 func TestProposeRefusals(t *testing.T) {
-	t.Parallel()
 	cfg := config(t.TempDir(), WAL, &list{})
 	cfg.MaxEntryBytes = 100
 	r := mustOpen(t, cfg)
@@ -161,7 +157,6 @@ func (b blocker) Apply(index, term uint64, data []byte) any {
 }
 
 func TestProposeEndsWithItsContext(t *testing.T) {
-	t.Parallel()
 	fsm := blocker{&list{}, make(chan struct{}), make(chan struct{})}
 	r := mustOpen(t, config(t.TempDir(), WAL, fsm))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -176,7 +171,6 @@ func TestProposeEndsWithItsContext(t *testing.T) {
 }
 
 func TestUnknownCommandHalts(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	stopped := make(chan error, 2)
 	cfg := config(dir, WAL, &list{})
@@ -212,7 +206,6 @@ func TestUnknownCommandHalts(t *testing.T) {
 }
 
 func TestConfigFaultsAreReportedTogether(t *testing.T) {
-	t.Parallel()
 	_, err := Open(Config{Log: 7, MaxEntryBytes: -1})
 	for _, want := range []string{"Group", "NodeID", "Dir", "FSM", "Log is 7", "MaxEntryBytes"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -222,7 +215,6 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 }
 
 func TestBootstrapAfterItWasCutShort(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	if err := makeDirs(filepath.Join(dir, "log")); err != nil {
 		t.Fatal(err)
@@ -242,7 +234,6 @@ func TestBootstrapAfterItWasCutShort(t *testing.T) {
 }
 
 func TestInspectLog(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind LogKind) {
 		dir := t.TempDir()
 		r := mustOpen(t, config(dir, kind, &list{}))
@@ -270,7 +261,6 @@ func TestInspectLog(t *testing.T) {
 // Three members over raft's in-memory transport: the leader hands on when it
 // closes, and a member that missed the log is brought up by a snapshot.
 func TestThreeMembers(t *testing.T) {
-	t.Parallel()
 	ids := []string{"n1", "n2", "n3"}
 	trans := map[string]*raft.InmemTransport{}
 	for _, id := range ids {

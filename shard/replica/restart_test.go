@@ -12,7 +12,6 @@ import (
 // snapshot, but still in the log: every member gets ready, and reads are answered, although
 // nothing is written after that.
 func TestReadyAfterElections(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind LogKind) {
 		ids := []string{"n1", "n2"}
 		dirs, fsms, members := map[string]string{}, map[string]*list{}, map[string]*Replica{}
@@ -83,7 +82,6 @@ func TestReadyAfterElections(t *testing.T) {
 // What stays in the log behind a snapshot, for other members, counts after a restart, too:
 // else it would grow by as much again before it is cut.
 func TestTrailingLogCountsAfterRestart(t *testing.T) {
-	t.Parallel()
 	for _, kind := range []LogKind{WAL, Bolt} {
 		dir := t.TempDir()
 		if err := makeDirs(filepath.Join(dir, "log")); err != nil {

@@ -18,7 +18,6 @@ type memStore struct {
 // TestSnapshotEvery has a member cut its log by itself, but not while a snapshot of another
 // member is installed: each would wait for the other for ever.
 func TestSnapshotEvery(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		fsm := &list{}

@@ -58,7 +58,6 @@ func openFaulty(t *testing.T, deadline time.Duration) (*Replica, *faulty, chan e
 }
 
 func TestFirstStoreErrorLatches(t *testing.T) {
-	t.Parallel()
 	r, f, stopped := openFaulty(t, time.Minute)
 	mustPropose(t, r, "a1")
 	ioErr := errors.New("input/output error")
@@ -107,7 +106,6 @@ func TestFirstStoreErrorLatches(t *testing.T) {
 }
 
 func TestHangingStoreLatches(t *testing.T) {
-	t.Parallel()
 	r, f, stopped := openFaulty(t, 20*time.Millisecond)
 	release := make(chan struct{})
 	f.set(nil, release)
@@ -125,7 +123,6 @@ func TestHangingStoreLatches(t *testing.T) {
 }
 
 func TestSecondOpenOfBoltLog(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	mustOpen(t, config(dir, Bolt, &list{}))
 	if _, err := Open(config(dir, Bolt, &list{})); err == nil {
@@ -134,7 +131,6 @@ func TestSecondOpenOfBoltLog(t *testing.T) {
 }
 
 func TestSizes(t *testing.T) {
-	t.Parallel()
 	add := func(from, to uint64, each int64) func(*sizes) {
 		return func(s *sizes) {
 			for i := from; i <= to; i++ {
@@ -216,7 +212,6 @@ func (discard) Release()                          {}
 // TestLastCommandBehindSnapshot: the entry before the first one of the log is in a
 // snapshot, also if nobody here has seen it and the snapshot holds no command of its index.
 func TestLastCommandBehindSnapshot(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		first, last uint64
 		others      []uint64
@@ -250,7 +245,6 @@ func TestLastCommandBehindSnapshot(t *testing.T) {
 
 // TestRefusals tells callers what became of a proposal that raft did not take.
 func TestRefusals(t *testing.T) {
-	t.Parallel()
 	r := &Replica{cfg: Config{Group: "g", NodeID: "n"}}
 	for err, want := range map[error]errs.Reason{
 		raft.ErrLeadershipTransferInProgress: errs.NotLeader, // which is tried again until the deadline

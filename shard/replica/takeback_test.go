@@ -12,7 +12,6 @@ import (
 // TestEntriesTakenBack has another leader replace the end of a log, as it does with what it
 // has not got: the log opens again with what came in its place, however often that was done.
 func TestEntriesTakenBack(t *testing.T) {
-	t.Parallel()
 	for _, kind := range []LogKind{WAL, Bolt} {
 		dir := t.TempDir()
 		want := makeLog(t, dir, kind)

@@ -15,7 +15,6 @@ import (
 // TestDamagedHead changes what raft noted of a snapshot: what was noted under another name
 // would be missing, and the group without its members, or with one that there is not.
 func TestDamagedHead(t *testing.T) {
-	t.Parallel()
 	t.Run("a field", func(t *testing.T) { damageHead(t, `"Configuration"`, `"Configulation"`) })
 	t.Run("no text", func(t *testing.T) { damageHead(t, `"ID":"n1"`, "\"ID\":\"n\xb1\"") })
 	t.Run("a member", func(t *testing.T) { damageHead(t, `"ID":"n1"`, `"ID":"n3"`) })
@@ -58,7 +57,6 @@ func damageHead(t *testing.T, was, is string) {
 // TestLogWithoutBuckets opens what a process leaves that is killed right after it made the
 // file of the log.
 func TestLogWithoutBuckets(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "log"), 0o750); err != nil {
 		t.Fatal(err)
@@ -80,7 +78,6 @@ func TestLogWithoutBuckets(t *testing.T) {
 // TestDamageBehindLookalikes: a flipped bit in an entry that has hundreds of words that look like
 // the frame of a commit, and a sector of zeros, is not taken for the torn end of the log.
 func TestDamageBehindLookalikes(t *testing.T) {
-	t.Parallel()
 	for shift := range 8 {
 		dir := t.TempDir()
 		r := mustOpen(t, config(dir, WAL, &list{}))

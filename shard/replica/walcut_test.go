@@ -51,7 +51,6 @@ func stopped(t *testing.T, dir string, behind int) *list {
 // says that the log is damaged else, and changes nothing. With another member in the
 // snapshot nothing is cut at all.
 func TestDamageThatNobodyNeeds(t *testing.T) {
-	t.Parallel()
 	for _, test := range []struct {
 		name   string
 		behind int
@@ -149,7 +148,6 @@ func counterValue(t *testing.T, reg *prometheus.Registry, name string) (sum floa
 
 // TestCutOnlyAlone says up to which index entries are not needed.
 func TestCutOnlyAlone(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	state := stopped(t, dir, 1)
 	newest, command, err := verifySnapshots(filepath.Join(dir, "snapshots"), nil)
