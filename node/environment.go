@@ -19,6 +19,9 @@ var otherVariables = []string{
 	"CORDWOOD_BIN", "CORDWOOD_CHAOS", "CORDWOOD_CHAOS_ROUNDS", "CORDWOOD_CRASH_ROUNDS", "CORDWOOD_IMAGE", "CORDWOOD_OLD_BIN", "CORDWOOD_OLD_REV",
 }
 
+// testVariable begins the variables of this project's tests.
+const testVariable = EnvPrefix + "TEST_"
+
 // serviceVariable is the form of the variables by which Kubernetes, and links of Docker, tell a
 // container where services are. A service that is called cordwood, or cordwood-headless, gives
 // names that begin as ours do. The form NAME_PORT is one only if its value is a URL: a person may
@@ -37,19 +40,24 @@ func CheckEnvironment(environ []string) error {
 	known := slices.Clone(otherVariables)
 	fs.VisitAll(func(f *pflag.Flag) { known = append(known, EnvName(f.Name)) })
 	slices.Sort(known)
+	ends := make([]string, len(known)) // what all begin with says nothing of likeness
+	for i, name := range known {
+		ends[i] = strings.TrimPrefix(name, EnvPrefix)
+	}
 	var faults []error
 	for _, variable := range slices.Sorted(slices.Values(environ)) {
 		name, _, _ := strings.Cut(variable, "=")
-		flag := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, EnvPrefix), "_", "-"))
-		if !strings.HasPrefix(name, EnvPrefix) || slices.Contains(known, name) || Removed(flag) != "" ||
+		end := strings.TrimPrefix(name, EnvPrefix)
+		flag := strings.ToLower(strings.ReplaceAll(end, "_", "-"))
+		if !strings.HasPrefix(name, EnvPrefix) || strings.HasPrefix(name, testVariable) || slices.Contains(known, name) || Removed(flag) != "" ||
 			serviceVariable.MatchString(name) || servicePort.MatchString(variable) {
 			continue
 		}
-		like := nearest.Name(name, known)
+		like := nearest.Name(end, ends)
 		if like == "" {
 			faults = append(faults, fmt.Errorf("environment variable %s is not known, and would have no effect: remove it ('cordwood serve --help' lists the settings)", name))
 		} else {
-			faults = append(faults, fmt.Errorf("environment variable %s is not known, and would have no effect: did you mean %s?", name, like))
+			faults = append(faults, fmt.Errorf("environment variable %s is not known, and would have no effect: did you mean %s?", name, EnvPrefix+like))
 		}
 	}
 	return errors.Join(faults...)

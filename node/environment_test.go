@@ -17,6 +17,8 @@ func TestCheckEnvironment(t *testing.T) {
 		{"CORDWOOD_HTTP_ENABLE_CORS=true", ""}, // Load says what to do instead
 		{"cordwood_http_adr=x", ""},
 		{"CORDWOODS=1", ""},
+		{"CORDWOOD_TEST_AS_PROGRAM=1", ""},
+		{"CORDWOOD_BREAD_AND_BUTTER=1", "remove it ("}, // its beginning is that of all
 		{"CORDWOOD_HTTP_ADR=secret", "environment variable CORDWOOD_HTTP_ADR is not known, and would have no effect: did you mean CORDWOOD_HTTP_ADDR?"},
 		{"CORDWOOD_SEED=a:1", "did you mean CORDWOOD_SEEDS?"},
 		{"CORDWOOD_SRVER=x", "did you mean CORDWOOD_SERVER?"},
