@@ -2,7 +2,7 @@ package column
 
 // AppendRows appends the rows of src, which must not have a row under way, to the
 // complete rows of b. Columns go by their ID, which must be set and unique in both, and
-// have the same type in both; a column that one of them lacks is null there. src keeps
+// have the same type in both, or one in src that widens to the one in b; a column that one of them lacks is null there. src keeps
 // its rows, and b keeps none of its memory.
 func (b *Builder) AppendRows(src *Builder) {
 	src.Finish()
@@ -36,6 +36,9 @@ func (c *Col) appendCol(at int, from *Col) {
 		}
 	} else {
 		c.fixed = append(c.fixed, from.fixed...)
+		if c.Type.IsFloat() && from.Type.IsInteger() {
+			toFloats(c.fixed[at:], from.Type)
+		}
 	}
 	n := at + from.n
 	switch {
@@ -93,6 +96,8 @@ func (b *Builder) AppendSome(src *Builder, rows []int) {
 				c.SetBytes(at, from.Bytes(row))
 			case from.Type.IsFloat():
 				c.SetFloat(at, from.Float(row))
+			case c.Type.IsFloat():
+				c.SetFloat(at, from.Type.FloatOf(from.Int(row)))
 			default:
 				c.SetInt(at, from.Int(row))
 			}

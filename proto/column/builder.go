@@ -32,8 +32,8 @@ type Col struct {
 	nulls int
 	// past is the number of rows that Seal took, and pastNulls those without a value.
 	past, pastNulls int
-	// pastNegative says that one of those is an integer below 0.
-	pastNegative bool
+	ints            integers
+	widening        widening
 
 	valid []uint64 // of use only if there are nulls: until the first one it is empty
 	fixed []uint64 // numbers, booleans and timestamps; floats as their bits
@@ -176,6 +176,7 @@ func (c *Col) FirstRow() int { return c.first }
 // Finish pads every column to the same length. Encode calls it.
 func (b *Builder) Finish() {
 	for _, c := range b.cols {
+		c.settle()
 		c.pad(b.rows)
 	}
 }
@@ -247,6 +248,7 @@ func (c *Col) setValid(row int) {
 
 func (c *Col) pop() {
 	row := c.n - 1
+	c.ints.forget(row)
 	if c.nulls > 0 {
 		if c.valid[row>>6]&(1<<(row&63)) == 0 {
 			c.nulls--

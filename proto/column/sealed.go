@@ -13,7 +13,8 @@ import (
 // small part of what the rows took in the builder.
 //
 // A Sealed is immutable but for the ids of its columns, which are those of the builder's, and for
-// the type of an Int64 column without negative values, which may become UInt64.
+// their types: an Int64 column without negative values may become UInt64, and one of integers
+// Float64 (Col.Widen).
 type Sealed struct {
 	rows, bytes int
 	batch       []byte
@@ -33,6 +34,7 @@ const firstPlace = 1 << 31
 func (b *Builder) Seal() *Sealed {
 	s := &Sealed{rows: b.rows}
 	for _, c := range b.cols {
+		c.settle()
 		if c.n > c.nulls {
 			c.pad(b.rows)
 			s.bytes += c.ByteSize()
@@ -52,8 +54,8 @@ func (b *Builder) Seal() *Sealed {
 	for _, c := range b.cols {
 		*c = Col{
 			Column: c.Column, first: -1, past: b.past, pastNulls: c.pastNulls + c.nulls + b.rows - c.n,
-			pastNegative: c.Type == schema.Int64 && c.Negative(),
-			valid:        c.valid[:0], fixed: c.fixed[:0], ends: c.ends[:0], bytes: c.bytes[:0],
+			ints: c.ints.sealed(c), widening: c.widening,
+			valid: c.valid[:0], fixed: c.fixed[:0], ends: c.ends[:0], bytes: c.bytes[:0],
 		}
 	}
 	b.rows = 0
@@ -139,20 +141,6 @@ func (b *Builder) PastRows() int { return b.past }
 
 // PastNulls is the number of rows without a value in the column among those that Seal took.
 func (c *Col) PastNulls() int { return c.pastNulls }
-
-// Negative reports whether an integer of the column is below 0, be it one that Seal took.
-func (c *Col) Negative() bool {
-	if c.pastNegative {
-		return true
-	}
-	for _, v := range c.fixed {
-		if int64(v) < 0 {
-			c.pastNegative = true // asked again for each record that fails
-			return true
-		}
-	}
-	return false
-}
 
 // Below is the number of rows, of those that Seal did not take, with an integer below limit.
 func (c *Col) Below(limit int64) (n int) {

@@ -203,6 +203,59 @@ func (Protection) EnumDescriptor() ([]byte, []int) {
 	return file_metapb_meta_proto_rawDescGZIP(), []int{2}
 }
 
+type ModifyColumn_Step int32
+
+const (
+	// If the metadata know that all values fit.
+	ModifyColumn_STEP_UNSPECIFIED ModifyColumn_Step = 0
+	// The rows are going to be looked at: from here on, who writes an integer that a double
+	// would blur says so before.
+	ModifyColumn_STEP_BEGIN ModifyColumn_Step = 1
+	// They all fit: it gets the type, unless somebody has said so since STEP_BEGIN.
+	ModifyColumn_STEP_FINISH ModifyColumn_Step = 2
+)
+
+// Enum value maps for ModifyColumn_Step.
+var (
+	ModifyColumn_Step_name = map[int32]string{
+		0: "STEP_UNSPECIFIED",
+		1: "STEP_BEGIN",
+		2: "STEP_FINISH",
+	}
+	ModifyColumn_Step_value = map[string]int32{
+		"STEP_UNSPECIFIED": 0,
+		"STEP_BEGIN":       1,
+		"STEP_FINISH":      2,
+	}
+)
+
+func (x ModifyColumn_Step) Enum() *ModifyColumn_Step {
+	p := new(ModifyColumn_Step)
+	*p = x
+	return p
+}
+
+func (x ModifyColumn_Step) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ModifyColumn_Step) Descriptor() protoreflect.EnumDescriptor {
+	return file_metapb_meta_proto_enumTypes[3].Descriptor()
+}
+
+func (ModifyColumn_Step) Type() protoreflect.EnumType {
+	return &file_metapb_meta_proto_enumTypes[3]
+}
+
+func (x ModifyColumn_Step) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ModifyColumn_Step.Descriptor instead.
+func (ModifyColumn_Step) EnumDescriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{18, 0}
+}
+
 type PlaceTable_Step int32
 
 const (
@@ -247,11 +300,11 @@ func (x PlaceTable_Step) String() string {
 }
 
 func (PlaceTable_Step) Descriptor() protoreflect.EnumDescriptor {
-	return file_metapb_meta_proto_enumTypes[3].Descriptor()
+	return file_metapb_meta_proto_enumTypes[4].Descriptor()
 }
 
 func (PlaceTable_Step) Type() protoreflect.EnumType {
-	return &file_metapb_meta_proto_enumTypes[3]
+	return &file_metapb_meta_proto_enumTypes[4]
 }
 
 func (x PlaceTable_Step) Number() protoreflect.EnumNumber {
@@ -260,7 +313,7 @@ func (x PlaceTable_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlaceTable_Step.Descriptor instead.
 func (PlaceTable_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{43, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46, 0}
 }
 
 type ChangeMembersRequest_Change int32
@@ -303,11 +356,11 @@ func (x ChangeMembersRequest_Change) String() string {
 }
 
 func (ChangeMembersRequest_Change) Descriptor() protoreflect.EnumDescriptor {
-	return file_metapb_meta_proto_enumTypes[4].Descriptor()
+	return file_metapb_meta_proto_enumTypes[5].Descriptor()
 }
 
 func (ChangeMembersRequest_Change) Type() protoreflect.EnumType {
-	return &file_metapb_meta_proto_enumTypes[4]
+	return &file_metapb_meta_proto_enumTypes[5]
 }
 
 func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
@@ -316,7 +369,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{61, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64, 0}
 }
 
 type ProposeRequest struct {
@@ -1806,6 +1859,9 @@ type AlterTable struct {
 	//	*AlterTable_SetOptions
 	//	*AlterTable_UnsetOptions
 	//	*AlterTable_RenameTo
+	//	*AlterTable_RenameColumn
+	//	*AlterTable_ModifyColumn
+	//	*AlterTable_ModifyIndex
 	//	*AlterTable_RestoreComplete
 	Change        isAlterTable_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
@@ -1908,6 +1964,33 @@ func (x *AlterTable) GetRenameTo() string {
 	return ""
 }
 
+func (x *AlterTable) GetRenameColumn() *RenameColumn {
+	if x != nil {
+		if x, ok := x.Change.(*AlterTable_RenameColumn); ok {
+			return x.RenameColumn
+		}
+	}
+	return nil
+}
+
+func (x *AlterTable) GetModifyColumn() *ModifyColumn {
+	if x != nil {
+		if x, ok := x.Change.(*AlterTable_ModifyColumn); ok {
+			return x.ModifyColumn
+		}
+	}
+	return nil
+}
+
+func (x *AlterTable) GetModifyIndex() *ModifyIndex {
+	if x != nil {
+		if x, ok := x.Change.(*AlterTable_ModifyIndex); ok {
+			return x.ModifyIndex
+		}
+	}
+	return nil
+}
+
 func (x *AlterTable) GetRestoreComplete() bool {
 	if x != nil {
 		if x, ok := x.Change.(*AlterTable_RestoreComplete); ok {
@@ -1941,6 +2024,18 @@ type AlterTable_RenameTo struct {
 	RenameTo string `protobuf:"bytes,14,opt,name=rename_to,json=renameTo,proto3,oneof"`
 }
 
+type AlterTable_RenameColumn struct {
+	RenameColumn *RenameColumn `protobuf:"bytes,15,opt,name=rename_column,json=renameColumn,proto3,oneof"`
+}
+
+type AlterTable_ModifyColumn struct {
+	ModifyColumn *ModifyColumn `protobuf:"bytes,16,opt,name=modify_column,json=modifyColumn,proto3,oneof"`
+}
+
+type AlterTable_ModifyIndex struct {
+	ModifyIndex *ModifyIndex `protobuf:"bytes,17,opt,name=modify_index,json=modifyIndex,proto3,oneof"`
+}
+
 type AlterTable_RestoreComplete struct {
 	// The restore that fills the table has written all its rows.
 	RestoreComplete bool `protobuf:"varint,20,opt,name=restore_complete,json=restoreComplete,proto3,oneof"`
@@ -1956,7 +2051,190 @@ func (*AlterTable_UnsetOptions) isAlterTable_Change() {}
 
 func (*AlterTable_RenameTo) isAlterTable_Change() {}
 
+func (*AlterTable_RenameColumn) isAlterTable_Change() {}
+
+func (*AlterTable_ModifyColumn) isAlterTable_Change() {}
+
+func (*AlterTable_ModifyIndex) isAlterTable_Change() {}
+
 func (*AlterTable_RestoreComplete) isAlterTable_Change() {}
+
+// RenameColumn gives a column another name; its id stays. Since protocol version 9.
+type RenameColumn struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	To            string                 `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenameColumn) Reset() {
+	*x = RenameColumn{}
+	mi := &file_metapb_meta_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenameColumn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenameColumn) ProtoMessage() {}
+
+func (x *RenameColumn) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenameColumn.ProtoReflect.Descriptor instead.
+func (*RenameColumn) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *RenameColumn) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *RenameColumn) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+// ModifyColumn gives a column a type that its values are values of. Since protocol version 9.
+type ModifyColumn struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The id of the column; another one has its name by now if it differs.
+	Id            uint32            `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
+	Type          schemapb.Type     `protobuf:"varint,3,opt,name=type,proto3,enum=cordwood.schema.Type" json:"type,omitempty"`
+	Step          ModifyColumn_Step `protobuf:"varint,4,opt,name=step,proto3,enum=cordwood.meta.ModifyColumn_Step" json:"step,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModifyColumn) Reset() {
+	*x = ModifyColumn{}
+	mi := &file_metapb_meta_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModifyColumn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModifyColumn) ProtoMessage() {}
+
+func (x *ModifyColumn) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModifyColumn.ProtoReflect.Descriptor instead.
+func (*ModifyColumn) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ModifyColumn) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ModifyColumn) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ModifyColumn) GetType() schemapb.Type {
+	if x != nil {
+		return x.Type
+	}
+	return schemapb.Type(0)
+}
+
+func (x *ModifyColumn) GetStep() ModifyColumn_Step {
+	if x != nil {
+		return x.Step
+	}
+	return ModifyColumn_STEP_UNSPECIFIED
+}
+
+// ModifyIndex gives a column an index, or none. Since protocol version 9.
+type ModifyIndex struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Absent: it has none.
+	Index         *schemapb.Index `protobuf:"bytes,2,opt,name=index,proto3" json:"index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModifyIndex) Reset() {
+	*x = ModifyIndex{}
+	mi := &file_metapb_meta_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModifyIndex) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModifyIndex) ProtoMessage() {}
+
+func (x *ModifyIndex) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModifyIndex.ProtoReflect.Descriptor instead.
+func (*ModifyIndex) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ModifyIndex) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ModifyIndex) GetIndex() *schemapb.Index {
+	if x != nil {
+		return x.Index
+	}
+	return nil
+}
 
 type SetOptions struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1967,7 +2245,7 @@ type SetOptions struct {
 
 func (x *SetOptions) Reset() {
 	*x = SetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[17]
+	mi := &file_metapb_meta_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1979,7 +2257,7 @@ func (x *SetOptions) String() string {
 func (*SetOptions) ProtoMessage() {}
 
 func (x *SetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[17]
+	mi := &file_metapb_meta_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1992,7 +2270,7 @@ func (x *SetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetOptions.ProtoReflect.Descriptor instead.
 func (*SetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{17}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SetOptions) GetOptions() map[string]string {
@@ -2011,7 +2289,7 @@ type UnsetOptions struct {
 
 func (x *UnsetOptions) Reset() {
 	*x = UnsetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2023,7 +2301,7 @@ func (x *UnsetOptions) String() string {
 func (*UnsetOptions) ProtoMessage() {}
 
 func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[18]
+	mi := &file_metapb_meta_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2036,7 +2314,7 @@ func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnsetOptions.ProtoReflect.Descriptor instead.
 func (*UnsetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{18}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *UnsetOptions) GetKeys() []string {
@@ -2057,7 +2335,7 @@ type DropTable struct {
 
 func (x *DropTable) Reset() {
 	*x = DropTable{}
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2069,7 +2347,7 @@ func (x *DropTable) String() string {
 func (*DropTable) ProtoMessage() {}
 
 func (x *DropTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[19]
+	mi := &file_metapb_meta_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2082,7 +2360,7 @@ func (x *DropTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTable.ProtoReflect.Descriptor instead.
 func (*DropTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{19}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DropTable) GetDatabase() string {
@@ -2117,7 +2395,7 @@ type TruncateTable struct {
 
 func (x *TruncateTable) Reset() {
 	*x = TruncateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2129,7 +2407,7 @@ func (x *TruncateTable) String() string {
 func (*TruncateTable) ProtoMessage() {}
 
 func (x *TruncateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[20]
+	mi := &file_metapb_meta_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2142,7 +2420,7 @@ func (x *TruncateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TruncateTable.ProtoReflect.Descriptor instead.
 func (*TruncateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{20}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TruncateTable) GetDatabase() string {
@@ -2174,7 +2452,7 @@ type ReplaceTables struct {
 
 func (x *ReplaceTables) Reset() {
 	*x = ReplaceTables{}
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2186,7 +2464,7 @@ func (x *ReplaceTables) String() string {
 func (*ReplaceTables) ProtoMessage() {}
 
 func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[21]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2199,7 +2477,7 @@ func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceTables.ProtoReflect.Descriptor instead.
 func (*ReplaceTables) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{21}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReplaceTables) GetBackupId() string {
@@ -2239,7 +2517,7 @@ type TableReplacement struct {
 
 func (x *TableReplacement) Reset() {
 	*x = TableReplacement{}
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2251,7 +2529,7 @@ func (x *TableReplacement) String() string {
 func (*TableReplacement) ProtoMessage() {}
 
 func (x *TableReplacement) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2264,7 +2542,7 @@ func (x *TableReplacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableReplacement.ProtoReflect.Descriptor instead.
 func (*TableReplacement) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TableReplacement) GetDatabase() string {
@@ -2315,7 +2593,7 @@ type PutPipeline struct {
 
 func (x *PutPipeline) Reset() {
 	*x = PutPipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2327,7 +2605,7 @@ func (x *PutPipeline) String() string {
 func (*PutPipeline) ProtoMessage() {}
 
 func (x *PutPipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2340,7 +2618,7 @@ func (x *PutPipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPipeline.ProtoReflect.Descriptor instead.
 func (*PutPipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PutPipeline) GetName() string {
@@ -2375,7 +2653,7 @@ type DeletePipeline struct {
 
 func (x *DeletePipeline) Reset() {
 	*x = DeletePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2387,7 +2665,7 @@ func (x *DeletePipeline) String() string {
 func (*DeletePipeline) ProtoMessage() {}
 
 func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2400,7 +2678,7 @@ func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePipeline.ProtoReflect.Descriptor instead.
 func (*DeletePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DeletePipeline) GetName() string {
@@ -2429,7 +2707,7 @@ type RestorePipeline struct {
 
 func (x *RestorePipeline) Reset() {
 	*x = RestorePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2441,7 +2719,7 @@ func (x *RestorePipeline) String() string {
 func (*RestorePipeline) ProtoMessage() {}
 
 func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2454,7 +2732,7 @@ func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestorePipeline.ProtoReflect.Descriptor instead.
 func (*RestorePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RestorePipeline) GetPipeline() *PipelineVersion {
@@ -2488,7 +2766,7 @@ type PipelineVersion struct {
 
 func (x *PipelineVersion) Reset() {
 	*x = PipelineVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2500,7 +2778,7 @@ func (x *PipelineVersion) String() string {
 func (*PipelineVersion) ProtoMessage() {}
 
 func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2513,7 +2791,7 @@ func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipelineVersion.ProtoReflect.Descriptor instead.
 func (*PipelineVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PipelineVersion) GetName() string {
@@ -2556,7 +2834,7 @@ type ReadPipelinesRequest struct {
 
 func (x *ReadPipelinesRequest) Reset() {
 	*x = ReadPipelinesRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2568,7 +2846,7 @@ func (x *ReadPipelinesRequest) String() string {
 func (*ReadPipelinesRequest) ProtoMessage() {}
 
 func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2581,7 +2859,7 @@ func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesRequest.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReadPipelinesRequest) GetName() string {
@@ -2608,7 +2886,7 @@ type ReadPipelinesResponse struct {
 
 func (x *ReadPipelinesResponse) Reset() {
 	*x = ReadPipelinesResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2620,7 +2898,7 @@ func (x *ReadPipelinesResponse) String() string {
 func (*ReadPipelinesResponse) ProtoMessage() {}
 
 func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2633,7 +2911,7 @@ func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesResponse.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReadPipelinesResponse) GetPipeline() *PipelineVersion {
@@ -2673,7 +2951,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2685,7 +2963,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2698,7 +2976,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Node) GetId() string {
@@ -2813,7 +3091,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2825,7 +3103,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2838,7 +3116,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Shard) GetId() uint32 {
@@ -2922,7 +3200,7 @@ type SetNodeState struct {
 
 func (x *SetNodeState) Reset() {
 	*x = SetNodeState{}
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2934,7 +3212,7 @@ func (x *SetNodeState) String() string {
 func (*SetNodeState) ProtoMessage() {}
 
 func (x *SetNodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2947,7 +3225,7 @@ func (x *SetNodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNodeState.ProtoReflect.Descriptor instead.
 func (*SetNodeState) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SetNodeState) GetNodeId() string {
@@ -2974,7 +3252,7 @@ type RemoveNode struct {
 
 func (x *RemoveNode) Reset() {
 	*x = RemoveNode{}
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2986,7 +3264,7 @@ func (x *RemoveNode) String() string {
 func (*RemoveNode) ProtoMessage() {}
 
 func (x *RemoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2999,7 +3277,7 @@ func (x *RemoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNode.ProtoReflect.Descriptor instead.
 func (*RemoveNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RemoveNode) GetNodeId() string {
@@ -3020,7 +3298,7 @@ type SetClusterVersion struct {
 
 func (x *SetClusterVersion) Reset() {
 	*x = SetClusterVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3032,7 +3310,7 @@ func (x *SetClusterVersion) String() string {
 func (*SetClusterVersion) ProtoMessage() {}
 
 func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3045,7 +3323,7 @@ func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetClusterVersion.ProtoReflect.Descriptor instead.
 func (*SetClusterVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SetClusterVersion) GetVersion() uint32 {
@@ -3065,7 +3343,7 @@ type SetSettings struct {
 
 func (x *SetSettings) Reset() {
 	*x = SetSettings{}
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3077,7 +3355,7 @@ func (x *SetSettings) String() string {
 func (*SetSettings) ProtoMessage() {}
 
 func (x *SetSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3090,7 +3368,7 @@ func (x *SetSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
 func (*SetSettings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SetSettings) GetSettings() *Settings {
@@ -3115,7 +3393,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3127,7 +3405,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3140,7 +3418,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Settings) GetReplication() uint32 {
@@ -3178,7 +3456,7 @@ type CreateShard struct {
 
 func (x *CreateShard) Reset() {
 	*x = CreateShard{}
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3190,7 +3468,7 @@ func (x *CreateShard) String() string {
 func (*CreateShard) ProtoMessage() {}
 
 func (x *CreateShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3203,7 +3481,7 @@ func (x *CreateShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateShard.ProtoReflect.Descriptor instead.
 func (*CreateShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CreateShard) GetReplicas() []string {
@@ -3248,7 +3526,7 @@ type ChangeShard struct {
 
 func (x *ChangeShard) Reset() {
 	*x = ChangeShard{}
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3260,7 +3538,7 @@ func (x *ChangeShard) String() string {
 func (*ChangeShard) ProtoMessage() {}
 
 func (x *ChangeShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3273,7 +3551,7 @@ func (x *ChangeShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeShard.ProtoReflect.Descriptor instead.
 func (*ChangeShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ChangeShard) GetShardId() uint32 {
@@ -3426,7 +3704,7 @@ type FoundShards struct {
 
 func (x *FoundShards) Reset() {
 	*x = FoundShards{}
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3438,7 +3716,7 @@ func (x *FoundShards) String() string {
 func (*FoundShards) ProtoMessage() {}
 
 func (x *FoundShards) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3451,7 +3729,7 @@ func (x *FoundShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundShards.ProtoReflect.Descriptor instead.
 func (*FoundShards) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *FoundShards) GetNodeId() string {
@@ -3478,7 +3756,7 @@ type FoundedShard struct {
 
 func (x *FoundedShard) Reset() {
 	*x = FoundedShard{}
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3490,7 +3768,7 @@ func (x *FoundedShard) String() string {
 func (*FoundedShard) ProtoMessage() {}
 
 func (x *FoundedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3503,7 +3781,7 @@ func (x *FoundedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundedShard.ProtoReflect.Descriptor instead.
 func (*FoundedShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *FoundedShard) GetId() uint32 {
@@ -3535,7 +3813,7 @@ type RaiseCounters struct {
 
 func (x *RaiseCounters) Reset() {
 	*x = RaiseCounters{}
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3547,7 +3825,7 @@ func (x *RaiseCounters) String() string {
 func (*RaiseCounters) ProtoMessage() {}
 
 func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3560,7 +3838,7 @@ func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseCounters.ProtoReflect.Descriptor instead.
 func (*RaiseCounters) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RaiseCounters) GetRecovered() bool {
@@ -3588,7 +3866,7 @@ type MadeAnew struct {
 
 func (x *MadeAnew) Reset() {
 	*x = MadeAnew{}
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3600,7 +3878,7 @@ func (x *MadeAnew) String() string {
 func (*MadeAnew) ProtoMessage() {}
 
 func (x *MadeAnew) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3613,7 +3891,7 @@ func (x *MadeAnew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeAnew.ProtoReflect.Descriptor instead.
 func (*MadeAnew) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *MadeAnew) GetNodeIds() []string {
@@ -3635,7 +3913,7 @@ type Recovered struct {
 
 func (x *Recovered) Reset() {
 	*x = Recovered{}
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3647,7 +3925,7 @@ func (x *Recovered) String() string {
 func (*Recovered) ProtoMessage() {}
 
 func (x *Recovered) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3660,7 +3938,7 @@ func (x *Recovered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovered.ProtoReflect.Descriptor instead.
 func (*Recovered) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Recovered) GetNodeId() string {
@@ -3697,7 +3975,7 @@ type PlaceTable struct {
 
 func (x *PlaceTable) Reset() {
 	*x = PlaceTable{}
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3709,7 +3987,7 @@ func (x *PlaceTable) String() string {
 func (*PlaceTable) ProtoMessage() {}
 
 func (x *PlaceTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3722,7 +4000,7 @@ func (x *PlaceTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceTable.ProtoReflect.Descriptor instead.
 func (*PlaceTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PlaceTable) GetTableId() uint64 {
@@ -3805,7 +4083,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3817,7 +4095,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3830,7 +4108,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Operation) GetId() uint64 {
@@ -4006,7 +4284,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4018,7 +4296,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4031,7 +4309,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -4051,7 +4329,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4063,7 +4341,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4076,7 +4354,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -4094,7 +4372,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4106,7 +4384,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4119,7 +4397,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 type ReadIndexResponse struct {
@@ -4132,7 +4410,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4144,7 +4422,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4157,7 +4435,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -4226,7 +4504,7 @@ type ReplicaReport struct {
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4238,7 +4516,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4251,7 +4529,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -4461,7 +4739,7 @@ type AsideRows struct {
 
 func (x *AsideRows) Reset() {
 	*x = AsideRows{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4473,7 +4751,7 @@ func (x *AsideRows) String() string {
 func (*AsideRows) ProtoMessage() {}
 
 func (x *AsideRows) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4486,7 +4764,7 @@ func (x *AsideRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
 func (*AsideRows) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *AsideRows) GetTableId() uint64 {
@@ -4538,7 +4816,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4550,7 +4828,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4563,7 +4841,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -4599,7 +4877,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4611,7 +4889,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4624,7 +4902,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -4672,7 +4950,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4684,7 +4962,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4697,7 +4975,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -4826,7 +5104,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4838,7 +5116,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4851,7 +5129,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -4886,7 +5164,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4898,7 +5176,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4911,7 +5189,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -4936,7 +5214,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4948,7 +5226,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4961,7 +5239,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
 }
 
 type NodeStatus struct {
@@ -4981,7 +5259,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4993,7 +5271,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5006,7 +5284,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -5068,7 +5346,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5080,7 +5358,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5093,7 +5371,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -5192,7 +5470,7 @@ type ShardLed struct {
 
 func (x *ShardLed) Reset() {
 	*x = ShardLed{}
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5204,7 +5482,7 @@ func (x *ShardLed) String() string {
 func (*ShardLed) ProtoMessage() {}
 
 func (x *ShardLed) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5217,7 +5495,7 @@ func (x *ShardLed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLed.ProtoReflect.Descriptor instead.
 func (*ShardLed) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ShardLed) GetShardId() uint32 {
@@ -5248,7 +5526,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5260,7 +5538,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5273,7 +5551,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -5314,7 +5592,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5326,7 +5604,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5339,7 +5617,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -5366,7 +5644,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5378,7 +5656,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5391,7 +5669,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -5416,7 +5694,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5428,7 +5706,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5441,7 +5719,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -5512,7 +5790,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5524,7 +5802,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5537,7 +5815,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -5635,7 +5913,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5647,7 +5925,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5660,7 +5938,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -5692,7 +5970,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5704,7 +5982,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5717,7 +5995,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
 }
 
 type ReachRequest struct {
@@ -5730,7 +6008,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5742,7 +6020,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5755,7 +6033,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -5781,7 +6059,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5793,7 +6071,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5806,7 +6084,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -5847,7 +6125,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5859,7 +6137,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5872,7 +6150,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -5890,7 +6168,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5902,7 +6180,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5915,7 +6193,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
 }
 
 type WatchRequest struct {
@@ -5926,7 +6204,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5938,7 +6216,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5951,7 +6229,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
 }
 
 // WatchResponse carries changed objects. The first one of a stream has
@@ -5984,7 +6262,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5996,7 +6274,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6009,7 +6287,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -6252,7 +6530,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x06wanted\x18\x05 \x01(\v2\x17.cordwood.schema.ColumnR\x06wanted\"_\n" +
 	"\vCreateTable\x12,\n" +
 	"\x05table\x18\x01 \x01(\v2\x16.cordwood.schema.TableR\x05table\x12\"\n" +
-	"\rif_not_exists\x18\x02 \x01(\bR\vifNotExists\"\xf1\x02\n" +
+	"\rif_not_exists\x18\x02 \x01(\bR\vifNotExists\"\xba\x04\n" +
 	"\n" +
 	"AlterTable\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x12\n" +
@@ -6265,9 +6543,28 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\vset_options\x18\f \x01(\v2\x19.cordwood.meta.SetOptionsH\x00R\n" +
 	"setOptions\x12B\n" +
 	"\runset_options\x18\r \x01(\v2\x1b.cordwood.meta.UnsetOptionsH\x00R\funsetOptions\x12\x1d\n" +
-	"\trename_to\x18\x0e \x01(\tH\x00R\brenameTo\x12+\n" +
+	"\trename_to\x18\x0e \x01(\tH\x00R\brenameTo\x12B\n" +
+	"\rrename_column\x18\x0f \x01(\v2\x1b.cordwood.meta.RenameColumnH\x00R\frenameColumn\x12B\n" +
+	"\rmodify_column\x18\x10 \x01(\v2\x1b.cordwood.meta.ModifyColumnH\x00R\fmodifyColumn\x12?\n" +
+	"\fmodify_index\x18\x11 \x01(\v2\x1a.cordwood.meta.ModifyIndexH\x00R\vmodifyIndex\x12+\n" +
 	"\x10restore_complete\x18\x14 \x01(\bH\x00R\x0frestoreCompleteB\b\n" +
-	"\x06change\"\x8a\x01\n" +
+	"\x06change\"2\n" +
+	"\fRenameColumn\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"\xd2\x01\n" +
+	"\fModifyColumn\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\rR\x02id\x12)\n" +
+	"\x04type\x18\x03 \x01(\x0e2\x15.cordwood.schema.TypeR\x04type\x124\n" +
+	"\x04step\x18\x04 \x01(\x0e2 .cordwood.meta.ModifyColumn.StepR\x04step\"=\n" +
+	"\x04Step\x12\x14\n" +
+	"\x10STEP_UNSPECIFIED\x10\x00\x12\x0e\n" +
+	"\n" +
+	"STEP_BEGIN\x10\x01\x12\x0f\n" +
+	"\vSTEP_FINISH\x10\x02\"O\n" +
+	"\vModifyIndex\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
+	"\x05index\x18\x02 \x01(\v2\x16.cordwood.schema.IndexR\x05index\"\x8a\x01\n" +
 	"\n" +
 	"SetOptions\x12@\n" +
 	"\aoptions\x18\x01 \x03(\v2&.cordwood.meta.SetOptions.OptionsEntryR\aoptions\x1a:\n" +
@@ -6667,210 +6964,222 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 	return file_metapb_meta_proto_rawDescData
 }
 
-var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 78)
+var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 81)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
 	(Protection)(0),                  // 2: cordwood.meta.Protection
-	(PlaceTable_Step)(0),             // 3: cordwood.meta.PlaceTable.Step
-	(ChangeMembersRequest_Change)(0), // 4: cordwood.meta.ChangeMembersRequest.Change
-	(*ProposeRequest)(nil),           // 5: cordwood.meta.ProposeRequest
-	(*ProposeResponse)(nil),          // 6: cordwood.meta.ProposeResponse
-	(*Command)(nil),                  // 7: cordwood.meta.Command
-	(*Result)(nil),                   // 8: cordwood.meta.Result
-	(*Bootstrap)(nil),                // 9: cordwood.meta.Bootstrap
-	(*RegisterNode)(nil),             // 10: cordwood.meta.RegisterNode
-	(*FolderMark)(nil),               // 11: cordwood.meta.FolderMark
-	(*RegisterSession)(nil),          // 12: cordwood.meta.RegisterSession
-	(*CreateDatabase)(nil),           // 13: cordwood.meta.CreateDatabase
-	(*DropDatabase)(nil),             // 14: cordwood.meta.DropDatabase
-	(*AlterDatabase)(nil),            // 15: cordwood.meta.AlterDatabase
-	(*EnsureSchema)(nil),             // 16: cordwood.meta.EnsureSchema
-	(*ProposalPart)(nil),             // 17: cordwood.meta.ProposalPart
-	(*TableDemand)(nil),              // 18: cordwood.meta.TableDemand
-	(*Conflict)(nil),                 // 19: cordwood.meta.Conflict
-	(*CreateTable)(nil),              // 20: cordwood.meta.CreateTable
-	(*AlterTable)(nil),               // 21: cordwood.meta.AlterTable
-	(*SetOptions)(nil),               // 22: cordwood.meta.SetOptions
-	(*UnsetOptions)(nil),             // 23: cordwood.meta.UnsetOptions
-	(*DropTable)(nil),                // 24: cordwood.meta.DropTable
-	(*TruncateTable)(nil),            // 25: cordwood.meta.TruncateTable
-	(*ReplaceTables)(nil),            // 26: cordwood.meta.ReplaceTables
-	(*TableReplacement)(nil),         // 27: cordwood.meta.TableReplacement
-	(*PutPipeline)(nil),              // 28: cordwood.meta.PutPipeline
-	(*DeletePipeline)(nil),           // 29: cordwood.meta.DeletePipeline
-	(*RestorePipeline)(nil),          // 30: cordwood.meta.RestorePipeline
-	(*PipelineVersion)(nil),          // 31: cordwood.meta.PipelineVersion
-	(*ReadPipelinesRequest)(nil),     // 32: cordwood.meta.ReadPipelinesRequest
-	(*ReadPipelinesResponse)(nil),    // 33: cordwood.meta.ReadPipelinesResponse
-	(*Node)(nil),                     // 34: cordwood.meta.Node
-	(*Shard)(nil),                    // 35: cordwood.meta.Shard
-	(*SetNodeState)(nil),             // 36: cordwood.meta.SetNodeState
-	(*RemoveNode)(nil),               // 37: cordwood.meta.RemoveNode
-	(*SetClusterVersion)(nil),        // 38: cordwood.meta.SetClusterVersion
-	(*SetSettings)(nil),              // 39: cordwood.meta.SetSettings
-	(*Settings)(nil),                 // 40: cordwood.meta.Settings
-	(*CreateShard)(nil),              // 41: cordwood.meta.CreateShard
-	(*ChangeShard)(nil),              // 42: cordwood.meta.ChangeShard
-	(*FoundShards)(nil),              // 43: cordwood.meta.FoundShards
-	(*FoundedShard)(nil),             // 44: cordwood.meta.FoundedShard
-	(*RaiseCounters)(nil),            // 45: cordwood.meta.RaiseCounters
-	(*MadeAnew)(nil),                 // 46: cordwood.meta.MadeAnew
-	(*Recovered)(nil),                // 47: cordwood.meta.Recovered
-	(*PlaceTable)(nil),               // 48: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 49: cordwood.meta.Operation
-	(*PutOperation)(nil),             // 50: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 51: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 52: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 53: cordwood.meta.ReadIndexResponse
-	(*ReplicaReport)(nil),            // 54: cordwood.meta.ReplicaReport
-	(*AsideRows)(nil),                // 55: cordwood.meta.AsideRows
-	(*DamagedSegment)(nil),           // 56: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 57: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 58: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 59: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 60: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 61: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 62: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 63: cordwood.meta.StatusResponse
-	(*ShardLed)(nil),                 // 64: cordwood.meta.ShardLed
-	(*MemberStatus)(nil),             // 65: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 66: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 67: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 68: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 69: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 70: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 71: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 72: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 73: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 74: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 75: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 76: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 77: cordwood.meta.WatchResponse
-	nil,                              // 78: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 79: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 80: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 81: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 82: cordwood.meta.Operation.NotesEntry
-	(*schemapb.Table)(nil),           // 83: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 84: cordwood.schema.Column
-	(*schemapb.Database)(nil),        // 85: cordwood.schema.Database
+	(ModifyColumn_Step)(0),           // 3: cordwood.meta.ModifyColumn.Step
+	(PlaceTable_Step)(0),             // 4: cordwood.meta.PlaceTable.Step
+	(ChangeMembersRequest_Change)(0), // 5: cordwood.meta.ChangeMembersRequest.Change
+	(*ProposeRequest)(nil),           // 6: cordwood.meta.ProposeRequest
+	(*ProposeResponse)(nil),          // 7: cordwood.meta.ProposeResponse
+	(*Command)(nil),                  // 8: cordwood.meta.Command
+	(*Result)(nil),                   // 9: cordwood.meta.Result
+	(*Bootstrap)(nil),                // 10: cordwood.meta.Bootstrap
+	(*RegisterNode)(nil),             // 11: cordwood.meta.RegisterNode
+	(*FolderMark)(nil),               // 12: cordwood.meta.FolderMark
+	(*RegisterSession)(nil),          // 13: cordwood.meta.RegisterSession
+	(*CreateDatabase)(nil),           // 14: cordwood.meta.CreateDatabase
+	(*DropDatabase)(nil),             // 15: cordwood.meta.DropDatabase
+	(*AlterDatabase)(nil),            // 16: cordwood.meta.AlterDatabase
+	(*EnsureSchema)(nil),             // 17: cordwood.meta.EnsureSchema
+	(*ProposalPart)(nil),             // 18: cordwood.meta.ProposalPart
+	(*TableDemand)(nil),              // 19: cordwood.meta.TableDemand
+	(*Conflict)(nil),                 // 20: cordwood.meta.Conflict
+	(*CreateTable)(nil),              // 21: cordwood.meta.CreateTable
+	(*AlterTable)(nil),               // 22: cordwood.meta.AlterTable
+	(*RenameColumn)(nil),             // 23: cordwood.meta.RenameColumn
+	(*ModifyColumn)(nil),             // 24: cordwood.meta.ModifyColumn
+	(*ModifyIndex)(nil),              // 25: cordwood.meta.ModifyIndex
+	(*SetOptions)(nil),               // 26: cordwood.meta.SetOptions
+	(*UnsetOptions)(nil),             // 27: cordwood.meta.UnsetOptions
+	(*DropTable)(nil),                // 28: cordwood.meta.DropTable
+	(*TruncateTable)(nil),            // 29: cordwood.meta.TruncateTable
+	(*ReplaceTables)(nil),            // 30: cordwood.meta.ReplaceTables
+	(*TableReplacement)(nil),         // 31: cordwood.meta.TableReplacement
+	(*PutPipeline)(nil),              // 32: cordwood.meta.PutPipeline
+	(*DeletePipeline)(nil),           // 33: cordwood.meta.DeletePipeline
+	(*RestorePipeline)(nil),          // 34: cordwood.meta.RestorePipeline
+	(*PipelineVersion)(nil),          // 35: cordwood.meta.PipelineVersion
+	(*ReadPipelinesRequest)(nil),     // 36: cordwood.meta.ReadPipelinesRequest
+	(*ReadPipelinesResponse)(nil),    // 37: cordwood.meta.ReadPipelinesResponse
+	(*Node)(nil),                     // 38: cordwood.meta.Node
+	(*Shard)(nil),                    // 39: cordwood.meta.Shard
+	(*SetNodeState)(nil),             // 40: cordwood.meta.SetNodeState
+	(*RemoveNode)(nil),               // 41: cordwood.meta.RemoveNode
+	(*SetClusterVersion)(nil),        // 42: cordwood.meta.SetClusterVersion
+	(*SetSettings)(nil),              // 43: cordwood.meta.SetSettings
+	(*Settings)(nil),                 // 44: cordwood.meta.Settings
+	(*CreateShard)(nil),              // 45: cordwood.meta.CreateShard
+	(*ChangeShard)(nil),              // 46: cordwood.meta.ChangeShard
+	(*FoundShards)(nil),              // 47: cordwood.meta.FoundShards
+	(*FoundedShard)(nil),             // 48: cordwood.meta.FoundedShard
+	(*RaiseCounters)(nil),            // 49: cordwood.meta.RaiseCounters
+	(*MadeAnew)(nil),                 // 50: cordwood.meta.MadeAnew
+	(*Recovered)(nil),                // 51: cordwood.meta.Recovered
+	(*PlaceTable)(nil),               // 52: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 53: cordwood.meta.Operation
+	(*PutOperation)(nil),             // 54: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 55: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 56: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 57: cordwood.meta.ReadIndexResponse
+	(*ReplicaReport)(nil),            // 58: cordwood.meta.ReplicaReport
+	(*AsideRows)(nil),                // 59: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 60: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 61: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 62: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 63: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 64: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 65: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 66: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 67: cordwood.meta.StatusResponse
+	(*ShardLed)(nil),                 // 68: cordwood.meta.ShardLed
+	(*MemberStatus)(nil),             // 69: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 70: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 71: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 72: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 73: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 74: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 75: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 76: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 77: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 78: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 79: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 80: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 81: cordwood.meta.WatchResponse
+	nil,                              // 82: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 83: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 84: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 85: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 86: cordwood.meta.Operation.NotesEntry
+	(*schemapb.Table)(nil),           // 87: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 88: cordwood.schema.Column
+	(schemapb.Type)(0),               // 89: cordwood.schema.Type
+	(*schemapb.Index)(nil),           // 90: cordwood.schema.Index
+	(*schemapb.Database)(nil),        // 91: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
-	7,  // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
-	8,  // 1: cordwood.meta.ProposeResponse.result:type_name -> cordwood.meta.Result
-	9,  // 2: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
-	10, // 3: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
-	12, // 4: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
-	36, // 5: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
-	37, // 6: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
-	38, // 7: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
-	39, // 8: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
-	13, // 9: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
-	14, // 10: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
-	15, // 11: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
-	16, // 12: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
-	20, // 13: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
-	21, // 14: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
-	24, // 15: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
-	25, // 16: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
-	26, // 17: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
-	28, // 18: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
-	29, // 19: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
-	30, // 20: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
-	41, // 21: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
-	42, // 22: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	48, // 23: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	43, // 24: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
-	45, // 25: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
-	50, // 26: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	51, // 27: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
-	19, // 28: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	83, // 29: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	31, // 30: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	35, // 31: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	49, // 32: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
-	34, // 33: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	11, // 34: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
-	78, // 35: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	79, // 36: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
-	18, // 37: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	17, // 38: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	84, // 39: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	80, // 40: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	84, // 41: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	84, // 42: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	83, // 43: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	84, // 44: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	22, // 45: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	23, // 46: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	81, // 47: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	27, // 48: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
-	31, // 49: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	31, // 50: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
-	0,  // 51: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
-	11, // 52: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
-	0,  // 53: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
-	40, // 54: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	47, // 55: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
-	46, // 56: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
-	44, // 57: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
-	3,  // 58: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
-	1,  // 59: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	82, // 60: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	49, // 61: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	57, // 62: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	56, // 63: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	55, // 64: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
-	54, // 65: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	59, // 66: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	2,  // 67: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
-	34, // 68: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	58, // 69: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	40, // 70: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	65, // 71: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	62, // 72: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	35, // 73: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	49, // 74: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	64, // 75: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
-	4,  // 76: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	34, // 77: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	85, // 78: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	83, // 79: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	34, // 80: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	35, // 81: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	31, // 82: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	31, // 83: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	49, // 84: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	40, // 85: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	5,  // 86: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	76, // 87: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	32, // 88: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	52, // 89: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	58, // 90: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	61, // 91: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	66, // 92: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	68, // 93: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	70, // 94: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	72, // 95: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	74, // 96: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	6,  // 97: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	77, // 98: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	33, // 99: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	53, // 100: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	60, // 101: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	63, // 102: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	67, // 103: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	69, // 104: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	71, // 105: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	73, // 106: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	75, // 107: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	97, // [97:108] is the sub-list for method output_type
-	86, // [86:97] is the sub-list for method input_type
-	86, // [86:86] is the sub-list for extension type_name
-	86, // [86:86] is the sub-list for extension extendee
-	0,  // [0:86] is the sub-list for field type_name
+	8,   // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
+	9,   // 1: cordwood.meta.ProposeResponse.result:type_name -> cordwood.meta.Result
+	10,  // 2: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
+	11,  // 3: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
+	13,  // 4: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
+	40,  // 5: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
+	41,  // 6: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
+	42,  // 7: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
+	43,  // 8: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
+	14,  // 9: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
+	15,  // 10: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
+	16,  // 11: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
+	17,  // 12: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
+	21,  // 13: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
+	22,  // 14: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
+	28,  // 15: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
+	29,  // 16: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
+	30,  // 17: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
+	32,  // 18: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
+	33,  // 19: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
+	34,  // 20: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
+	45,  // 21: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
+	46,  // 22: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
+	52,  // 23: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	47,  // 24: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
+	49,  // 25: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
+	54,  // 26: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	55,  // 27: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	20,  // 28: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	87,  // 29: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	35,  // 30: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	39,  // 31: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
+	53,  // 32: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	38,  // 33: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	12,  // 34: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
+	82,  // 35: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	83,  // 36: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	19,  // 37: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	18,  // 38: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
+	88,  // 39: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	84,  // 40: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	88,  // 41: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	88,  // 42: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	87,  // 43: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	88,  // 44: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	26,  // 45: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	27,  // 46: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	23,  // 47: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
+	24,  // 48: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
+	25,  // 49: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
+	89,  // 50: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
+	3,   // 51: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
+	90,  // 52: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
+	85,  // 53: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	31,  // 54: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
+	35,  // 55: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	35,  // 56: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	0,   // 57: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
+	12,  // 58: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
+	0,   // 59: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
+	44,  // 60: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
+	51,  // 61: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
+	50,  // 62: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
+	48,  // 63: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
+	4,   // 64: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
+	1,   // 65: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	86,  // 66: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	53,  // 67: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	61,  // 68: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	60,  // 69: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	59,  // 70: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	58,  // 71: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	63,  // 72: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,   // 73: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	38,  // 74: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	62,  // 75: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	44,  // 76: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	69,  // 77: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	66,  // 78: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	39,  // 79: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	53,  // 80: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	68,  // 81: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
+	5,   // 82: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	38,  // 83: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	91,  // 84: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	87,  // 85: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	38,  // 86: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	39,  // 87: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	35,  // 88: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	35,  // 89: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	53,  // 90: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	44,  // 91: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	6,   // 92: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	80,  // 93: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	36,  // 94: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	56,  // 95: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	62,  // 96: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	65,  // 97: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	70,  // 98: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	72,  // 99: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	74,  // 100: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	76,  // 101: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	78,  // 102: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	7,   // 103: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	81,  // 104: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	37,  // 105: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	57,  // 106: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	64,  // 107: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	67,  // 108: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	71,  // 109: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	73,  // 110: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	75,  // 111: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	77,  // 112: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	79,  // 113: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	103, // [103:114] is the sub-list for method output_type
+	92,  // [92:103] is the sub-list for method input_type
+	92,  // [92:92] is the sub-list for extension type_name
+	92,  // [92:92] is the sub-list for extension extendee
+	0,   // [0:92] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -6912,9 +7221,12 @@ func file_metapb_meta_proto_init() {
 		(*AlterTable_SetOptions)(nil),
 		(*AlterTable_UnsetOptions)(nil),
 		(*AlterTable_RenameTo)(nil),
+		(*AlterTable_RenameColumn)(nil),
+		(*AlterTable_ModifyColumn)(nil),
+		(*AlterTable_ModifyIndex)(nil),
 		(*AlterTable_RestoreComplete)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[37].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[40].OneofWrappers = []any{
 		(*ChangeShard_AddLearner)(nil),
 		(*ChangeShard_Promote)(nil),
 		(*ChangeShard_Remove)(nil),
@@ -6928,8 +7240,8 @@ func file_metapb_meta_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   78,
+			NumEnums:      6,
+			NumMessages:   81,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

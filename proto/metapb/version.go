@@ -16,7 +16,8 @@ package metapb
 //	   shard remembers; the history of a table that is handed over is kept by its length
 //	8  marks of data folders, founders that have founded, counters that are raised; ids of batches that tell the
 //	   parameters of a request with a key
-//	9  tables that a restore fills aside and that replace others when they are complete
+//	9  tables that a restore fills aside and that replace others when they are complete; columns that widen, and
+//	   get other names and indexes
 const (
 	// MinProtocol is the oldest version that this program understands.
 	MinProtocol = 1
@@ -48,4 +49,7 @@ const (
 	// ProtocolReplace is the version that brought tables which a restore fills under names of
 	// their own, and the command that puts them in the place of others.
 	ProtocolReplace = 9
+	// ProtocolWidening is the version from which on columns of integers may become Float64, with the mark that
+	// says so, and columns get other names and indexes.
+	ProtocolWidening = 9
 )

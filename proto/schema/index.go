@@ -21,6 +21,9 @@ const (
 	FulltextIndex IndexKind = 3
 )
 
+// Valid reports whether k is one of the kinds.
+func (k IndexKind) Valid() bool { return k >= InvertedIndex && k <= FulltextIndex }
+
 // String is the kind's name in pipelines and statements.
 func (k IndexKind) String() string {
 	switch k {

@@ -22,6 +22,8 @@ const (
 	// OptionPartitions is over how many shards the writes of a table are spread: a number,
 	// or PartitionsAuto.
 	OptionPartitions = "partitions"
+	// OptionOnTypeConflict says what a value becomes whose type is not its column's.
+	OptionOnTypeConflict = "on_type_conflict"
 	// OptionAutoCreateTable is said with a write and is no property of a table:
 	// StoredOptions leaves it out.
 	OptionAutoCreateTable = "auto_create_table"
@@ -46,7 +48,7 @@ const CreatedOnInsertion = "Created on insertion"
 const maxCommentBytes = 4096
 
 var optionNames = []string{
-	OptionAppendMode, OptionAutoCreateTable, OptionComment, OptionMergeMode,
+	OptionAppendMode, OptionAutoCreateTable, OptionComment, OptionMergeMode, OptionOnTypeConflict,
 	OptionPartitions, OptionPhysicalTable, OptionSkipWAL, OptionSSTFormat, OptionTTL,
 }
 
@@ -84,6 +86,10 @@ func NormalizeOption(key, value string) (string, error) {
 	case OptionMergeMode:
 		if value != MergeLastRow && value != MergeLastNonNull {
 			return "", optionError(key, value, "want last_row or last_non_null")
+		}
+	case OptionOnTypeConflict:
+		if conflictRules[value] == 0 {
+			return "", optionError(key, value, "want widen, error, cast or aside")
 		}
 	case OptionSSTFormat:
 		if value != "flat" && value != "primary_key" {

@@ -170,6 +170,12 @@ type Column struct {
 	Default *string
 	// Index is the column's index; nil: none.
 	Index *Index
+	// WithinDouble says that all integers of the column are of a magnitude up to MaxExact, and
+	// that nobody writes another before the metadata have taken that back. In a column that a
+	// write asks for, it is about the integers that are written.
+	WithinDouble bool
+	// Checking says that the rows are being looked at, whether that is so.
+	Checking bool
 }
 
 // Placement tells which shards took a table's writes from an epoch on.
@@ -399,6 +405,7 @@ func ColumnFromProto(p *schemapb.Column) Column {
 	return Column{
 		ID: p.Id, Name: p.Name, Type: Type(p.Type), Semantic: Semantic(p.Semantic),
 		NotNull: p.NotNull, Default: p.DefaultValue, Index: indexFromProto(p.Index),
+		WithinDouble: p.WithinDouble, Checking: p.Checking,
 	}
 }
 
@@ -407,5 +414,6 @@ func (c Column) ToProto() *schemapb.Column {
 	return &schemapb.Column{
 		Id: c.ID, Name: c.Name, Type: schemapb.Type(c.Type), Semantic: schemapb.Semantic(c.Semantic),
 		NotNull: c.NotNull, DefaultValue: c.Default, Index: c.Index.toProto(),
+		WithinDouble: c.WithinDouble, Checking: c.Checking,
 	}
 }

@@ -1,5 +1,10 @@
 package schema
 
+import (
+	"strconv"
+	"strings"
+)
+
 // MaxExact is the largest magnitude up to which a Float64 holds every integer: 2^53.
 const MaxExact = 1 << 53
 
@@ -37,4 +42,103 @@ func (t Type) Widens(wider Type) Widening {
 		}
 	}
 	return WidensNever
+}
+
+// Exact reports whether a Float64 holds an integer of type t without loss; v has the bits of an
+// UInt64.
+func (t Type) Exact(v int64) bool {
+	if t == Uint64 {
+		return uint64(v) <= MaxExact
+	}
+	return v >= -MaxExact && v <= MaxExact
+}
+
+// FloatOf is an integer of type t as a float; v has the bits of an UInt64.
+func (t Type) FloatOf(v int64) float64 {
+	if t == Uint64 {
+		return float64(uint64(v))
+	}
+	return float64(v)
+}
+
+// ConflictRule is what becomes of a value whose type is not that of its column: the table option
+// on_type_conflict.
+type ConflictRule uint8
+
+// The rules.
+const (
+	// ConflictWiden: a column of integers becomes Float64 with the first fraction; types that have
+	// nothing in common are an error. It is the default.
+	ConflictWiden ConflictRule = iota + 1
+	// ConflictError: any difference is an error.
+	ConflictError
+	// ConflictCast: the value is converted where that is exact, and else put aside.
+	ConflictCast
+	// ConflictAside: as ConflictWiden, but what would be an error is put aside.
+	ConflictAside
+)
+
+// ConflictSuffix follows the name of a column in that of the one which takes the values that are
+// put aside, as text.
+const ConflictSuffix = "_conflict"
+
+var conflictRules = map[string]ConflictRule{"widen": ConflictWiden, "error": ConflictError, "cast": ConflictCast, "aside": ConflictAside}
+
+// ConflictRuleOf returns the rule of a table with these options.
+func ConflictRuleOf(options map[string]string) ConflictRule {
+	if r := conflictRules[options[OptionOnTypeConflict]]; r != 0 {
+		return r
+	}
+	return ConflictWiden
+}
+
+// Widens reports whether a column of integers may become Float64.
+func (r ConflictRule) Widens() bool { return r == ConflictWiden || r == ConflictAside }
+
+// PutsAside reports whether a value that does not go into its column is put aside.
+func (r ConflictRule) PutsAside() bool { return r == ConflictCast || r == ConflictAside }
+
+// Marked reports whether columns of that type and role have the mark WithinDouble: those of which it
+// depends on their values whether they can become Float64.
+func (c *Column) Marked() bool {
+	return c.Semantic == Field && c.Type.Widens(Float64) == WidensIfExact
+}
+
+// Exact reports whether all values of a column keep their value in a Float64.
+func (c *Column) Exact() bool {
+	return c.WithinDouble || c.Type.Widens(Float64) == WidensAlways
+}
+
+// For returns the column as it must be so that a write can bring values of the column want, which has
+// its name and role; ok is false if they do not go together. Values of another type are converted to that
+// of the column by who writes them.
+func (c Column) For(want Column, rule ConflictRule) (made Column, ok bool) {
+	switch {
+	case c.Type == want.Type:
+		c.WithinDouble = c.WithinDouble && want.WithinDouble
+		c.Checking = c.Checking && want.WithinDouble
+		return c, true
+	case c.Semantic != Field:
+	case c.Type == Float64 && want.Type.IsInteger() && want.Exact() && rule != ConflictError:
+		return c, true
+	case c.Type.IsInteger() && want.Type == Float64 && c.Exact() && rule.Widens():
+		return c.WidenedTo(Float64), true
+	}
+	return c, false
+}
+
+// WidenedTo returns the column with a type that its own widens to.
+func (c Column) WidenedTo(t Type) Column {
+	c.WithinDouble = c.Type.Widens(Float64) == WidensAlways && t.Widens(Float64) == WidensIfExact
+	c.Type, c.Checking = t, false
+	return c
+}
+
+// ExactDefault reports whether a Float64 holds the default of the column, if it has one, without loss.
+func (c *Column) ExactDefault() bool {
+	if c.Default == nil || strings.EqualFold(*c.Default, "null") {
+		return true
+	}
+	v, err := strconv.ParseInt(strings.Trim(*c.Default, "' "), 10, 64)
+	return err == nil && Int64.Exact(v)
 }

@@ -242,7 +242,12 @@ type Column struct {
 	// Literal text that stands in for an absent value, as in CREATE TABLE.
 	DefaultValue *string `protobuf:"bytes,6,opt,name=default_value,json=defaultValue,proto3,oneof" json:"default_value,omitempty"`
 	// What helps to find values of the column; absent: nothing.
-	Index         *Index `protobuf:"bytes,7,opt,name=index,proto3" json:"index,omitempty"`
+	Index *Index `protobuf:"bytes,7,opt,name=index,proto3" json:"index,omitempty"`
+	// All integers that were ever written to the column are within ±2^53, so that it can become
+	// TYPE_FLOAT64. Who is to write one beyond has it cleared before. Since protocol version 9.
+	WithinDouble bool `protobuf:"varint,8,opt,name=within_double,json=withinDouble,proto3" json:"within_double,omitempty"`
+	// Whether the column has such integers is being looked up; cleared as within_double is.
+	Checking      bool `protobuf:"varint,9,opt,name=checking,proto3" json:"checking,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -324,6 +329,20 @@ func (x *Column) GetIndex() *Index {
 		return x.Index
 	}
 	return nil
+}
+
+func (x *Column) GetWithinDouble() bool {
+	if x != nil {
+		return x.WithinDouble
+	}
+	return false
+}
+
+func (x *Column) GetChecking() bool {
+	if x != nil {
+		return x.Checking
+	}
+	return false
 }
 
 // Index is an index of one column. It decides how segments are written; the values
@@ -815,7 +834,7 @@ var File_schemapb_schema_proto protoreflect.FileDescriptor
 
 const file_schemapb_schema_proto_rawDesc = "" +
 	"\n" +
-	"\x15schemapb/schema.proto\x12\x0fcordwood.schema\"\x93\x02\n" +
+	"\x15schemapb/schema.proto\x12\x0fcordwood.schema\"\xd4\x02\n" +
 	"\x06Column\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12)\n" +
@@ -823,7 +842,9 @@ const file_schemapb_schema_proto_rawDesc = "" +
 	"\bsemantic\x18\x04 \x01(\x0e2\x19.cordwood.schema.SemanticR\bsemantic\x12\x19\n" +
 	"\bnot_null\x18\x05 \x01(\bR\anotNull\x12(\n" +
 	"\rdefault_value\x18\x06 \x01(\tH\x00R\fdefaultValue\x88\x01\x01\x12,\n" +
-	"\x05index\x18\a \x01(\v2\x16.cordwood.schema.IndexR\x05indexB\x10\n" +
+	"\x05index\x18\a \x01(\v2\x16.cordwood.schema.IndexR\x05index\x12#\n" +
+	"\rwithin_double\x18\b \x01(\bR\fwithinDouble\x12\x1a\n" +
+	"\bchecking\x18\t \x01(\bR\bcheckingB\x10\n" +
 	"\x0e_default_value\"\xb2\x01\n" +
 	"\x05Index\x12.\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1a.cordwood.schema.IndexKindR\x04kind\x12=\n" +

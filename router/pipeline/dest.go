@@ -40,13 +40,17 @@ type dest struct {
 
 	// parts are rows that are encoded already, before those in rows.
 	parts      []*column.Sealed
-	expired    int           // rows in parts that are older than the table's ttl
-	partSize   int           // the memory of parts
-	pastValues int           // values in parts
-	load       int           // bytes of which rows were made, those that are not in parts
-	unsigned   []*column.Col // that became UInt64 with the row under way
-	lookAt     int           // how many rows there are when cells are counted
-	texts      int           // bytes put into the row under way by a pipeline
+	expired    int // rows in parts that are older than the table's ttl
+	partSize   int // the memory of parts
+	pastValues int // values in parts
+	load       int // bytes of which rows were made, those that are not in parts
+	rule       schema.ConflictRule
+	retyped    []retyped // of the record under way, as is adapted
+	adapted    []adapted
+	asides     []*Aside
+	casts      Aside
+	lookAt     int // how many rows there are when cells are counted
+	texts      int // bytes put into the row under way by a pipeline
 }
 
 // mustColumn is a column of the table in which no row may be null.
@@ -58,6 +62,10 @@ type mustColumn struct {
 // open makes the builder with the columns that every row has.
 func (d *dest) open() {
 	s := d.s
+	d.rule = schema.ConflictRuleOf(d.opts.options)
+	if d.existing != nil {
+		d.rule = schema.ConflictRuleOf(d.existing.Options)
+	}
 	if n := len(s.spare); n > 0 {
 		d.rows, s.spare = s.spare[n-1], s.spare[:n-1]
 	} else {
@@ -243,7 +251,6 @@ func (d *dest) end(t int64) error {
 		d.born = d.s.records
 	}
 	d.rows.EndRow()
-	d.unsigned = d.unsigned[:0]
 	return nil
 }
 
@@ -265,25 +272,18 @@ func (d *dest) checkSize() error {
 
 // drop takes back the row under way.
 func (d *dest) drop() {
-	d.signAgain()
+	d.typeAgain(d.rows.Rows())
+	d.unadapt(d.rows.Rows())
 	d.forget(d.rows.Rows())
 	d.rows.DropRow()
 }
 
 // rewind takes back the row under way and all rows from the given one on.
 func (d *dest) rewind(rows int) {
-	d.signAgain()
+	d.typeAgain(rows)
+	d.unadapt(rows)
 	d.forget(rows)
 	d.rows.Rewind(rows)
-}
-
-// signAgain gives columns back the type that they had before the row under way.
-func (d *dest) signAgain() {
-	for _, c := range d.unsigned {
-		c.Type = schema.Int64
-		d.s.top().retyped = true
-	}
-	d.unsigned = d.unsigned[:0]
 }
 
 // forget forgets the columns that rows from the given one on introduced.

@@ -26,7 +26,7 @@ var generatorKeys = []string{
 }
 
 var generatorScalars = []string{
-	`1`, `-7`, `0`, `1.5`, `1e3`, `9223372036854775808`, `"x"`, `""`, `"1"`, `"esc\n\u00e9"`, `true`, `false`, `null`, `null`,
+	`1`, `-7`, `0`, `1.5`, `1e3`, `9223372036854775808`, `9007199254740993`, `-9007199254740992`, `"x"`, `""`, `"1"`, `"esc\n\u00e9"`, `true`, `false`, `null`, `null`,
 	`[]`, `[1,"x",{"b":1,"a":[2.50]}]`, `"2h"`, `"_s"`, `"a string that is longer than eight bytes"`,
 }
 
@@ -169,7 +169,9 @@ func (m *model) add(index int, line string) {
 		have := m.types[name]
 		unsigned := have == "Int64" && typ == "UInt64" && !m.negative(name) ||
 			have == "UInt64" && typ == "Int64" && !strings.HasPrefix(row[name], "-")
-		if collide || name == "" || have != "" && have != typ && !unsigned {
+		fraction := have == "Int64" && typ == "Float64" && !slices.ContainsFunc(m.rows, func(r map[string]string) bool { return wide(r[name]) }) ||
+			have == "Float64" && typ == "Int64" && !wide(row[name])
+		if collide || name == "" || have != "" && have != typ && !unsigned && !fraction {
 			return
 		}
 	}
@@ -179,12 +181,26 @@ func (m *model) add(index int, line string) {
 				m.types[name] = "UInt64"
 			}
 		}
+		if have := m.types[name]; have != "" && have != types[name] && (have == "Float64" || types[name] == "Float64") {
+			m.types[name] = "Float64"
+			for _, r := range append(m.rows, row) {
+				if text := r[name]; text != "" {
+					r[name] = modelText(json.Number(text))
+				}
+			}
+		}
 		if m.types[name] == "" {
 			m.types[name] = types[name]
 			m.columns = append(m.columns, name)
 		}
 	}
 	m.rows = append(m.rows, row)
+}
+
+// wide tells whether a text is an integer that a float would blur.
+func wide(text string) bool {
+	i, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && (i > 1<<53 || i < -1<<53)
 }
 
 func (m *model) negative(name string) bool {

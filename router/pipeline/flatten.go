@@ -59,7 +59,7 @@ func (r *runner) storeFlat(d *dest, o *value.Fields, row int) error {
 		if err != nil {
 			return err
 		}
-		if err := d.put(col, row, &r.auto); err != nil {
+		if err := d.store(col, row, &r.auto); err != nil {
 			return err
 		}
 	}

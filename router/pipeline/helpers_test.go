@@ -183,6 +183,9 @@ func dump(out *Output) string {
 			}
 			s.WriteByte('\n')
 		}
+		for _, text := range t.AsideWarnings() {
+			s.WriteString("  " + text + "\n")
+		}
 	}
 	if out.Skipped > 0 {
 		fmt.Fprintf(&s, "skipped %d of %d: %s\n", out.Skipped, out.Records, reasonText(out.Reasons))

@@ -176,11 +176,12 @@ func (r *identity) putLeaf(d *dest, name []byte, v *cell) error {
 		r.notes.replaced++
 		return nil
 	}
-	col, err := d.column(name, v.kind.columnType())
-	if err != nil {
+	row := d.rows.Rows()
+	col, err := d.newColumn(name, row, v)
+	if err != nil || col == nil {
 		return err
 	}
-	return d.put(col, d.rows.Rows(), v)
+	return d.store(col, row, v)
 }
 
 func (r *identity) endRow(d *dest) error {

@@ -152,6 +152,12 @@ func (r *identity) object(d *dest, parent *node, pos, depth int) int {
 					r.notes.vanished++
 				}
 				pos, done = next, true
+			case kind == jsonscan.Int && schema.Int64.Exact(i) && d.rule != schema.ConflictError: // into a Float64
+				if n.col.Has(row) {
+					return outcomeExact
+				}
+				n.col.SetFloat(row, float64(i))
+				pos, done = next, true
 			}
 		}
 		if !done {

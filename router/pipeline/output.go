@@ -48,11 +48,17 @@ func (s *sink) appendTables(out *Output, branch int) {
 		if d.existing == nil {
 			d.orderColumns()
 		}
-		out.Tables = append(out.Tables, &TableRows{
+		t := &TableRows{
 			Database: s.req.Database, Table: d.table, Branch: branch, Options: d.opts.options,
 			NoCreate: d.opts.noCreate || !s.req.AutoCreate, Discard: discard,
-			Existing: d.existing, Parts: d.parts, Rows: d.rows, Expired: d.expired + d.old(),
-		})
+			Existing: d.existing, Parts: d.parts, Rows: d.rows, Expired: d.expired + d.old(), Cast: d.casts.Count,
+		}
+		for _, a := range d.asides {
+			if a.Count > 0 {
+				t.Asides = append(t.Asides, *a)
+			}
+		}
+		out.Tables = append(out.Tables, t)
 	}
 }
 

@@ -77,6 +77,7 @@ func (d *dest) endRecord() error {
 // cutPart seals the rows of d if they are enough for a batch. There is no row under way, nor one
 // that may be taken back. Its error ends the request.
 func (d *dest) cutPart() error {
+	d.retyped, d.adapted = d.retyped[:0], d.adapted[:0] // the record stays
 	rows := d.rows.Rows()
 	if rows < d.lookAt && d.load < partBytes || rows == 0 {
 		return nil

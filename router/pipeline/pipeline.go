@@ -151,6 +151,10 @@ type TableRows struct {
 	Existing *schema.Table
 	// Expired is how many of the rows are older than the table's ttl, so that no query shows them.
 	Expired int
+	// Asides tell of the values that were put aside, by column; Cast is how many were converted to the
+	// types of their columns.
+	Asides []Aside
+	Cast   int
 	// Internal allows the table to lie in a database of the server's own. Clients'
 	// records never do.
 	Internal bool

@@ -251,10 +251,10 @@ func (d *dest) putListed(col *column.Col, row int, v *cell, t schema.Type) error
 	if v.kind == kindTime {
 		v.unit = t
 	}
-	if t == schema.Uint64 && v.i < 0 { // beyond int64, and so beyond what any other type holds
-		return d.typeError(col, v)
+	if t == schema.Uint64 && v.i < 0 {
+		v.kind = kindUint
 	}
-	return d.put(col, row, v)
+	return d.store(col, row, v)
 }
 
 // guess is what the fields of a name mean in a table.
@@ -307,7 +307,7 @@ func (r *runner) storeRest(d *dest, o *value.Fields, row int) error {
 			}
 			g.col = col
 		}
-		if err := d.put(g.col, row, v); err != nil {
+		if err := d.store(g.col, row, v); err != nil {
 			return err
 		}
 	}

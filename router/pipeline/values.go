@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"math"
 	"strconv"
 	"time"
 
@@ -9,7 +8,6 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/ingest/jsonscan"
-	"cordwood/router/pipeline/processor"
 	vrl "cordwood/router/vrl/value"
 )
 
@@ -125,104 +123,6 @@ func (r *identity) noteWriter() {
 // maxColumnBytes bounds the bytes of one column, which are addressed with 32 bits.
 const maxColumnBytes = 1 << 31
 
-// put writes v, which is not null, to the column. The table's own columns take what
-// they can hold without loss; columns of this batch take their first value's type only.
-//
-// A column of this batch with no integer below 0 becomes UInt64 with the first that is beyond
-// int64.
-func (d *dest) put(col *column.Col, row int, v *cell) error {
-	if v.kind == kindBig && col.Type != schema.JSON {
-		return d.rangeError(col, v)
-	}
-	switch col.Type {
-	case schema.String:
-		if v.kind == kindString || v.kind == kindText {
-			return d.putBytes(col, row, v.bytes)
-		}
-	case schema.Int64:
-		if v.kind == kindInt {
-			col.SetInt(row, v.i)
-			return nil
-		}
-		if v.kind == kindUint && col.ID == 0 && !col.Negative() {
-			col.Type = schema.Uint64
-			d.unsigned = append(d.unsigned, col)
-			d.s.top().retyped = true
-			col.SetInt(row, v.i)
-			return nil
-		}
-	case schema.Boolean:
-		if v.kind == kindBool {
-			col.SetInt(row, v.i)
-			return nil
-		}
-	case schema.Float64:
-		if v.kind == kindFloat {
-			col.SetFloat(row, v.f)
-			return nil
-		}
-		if v.kind == kindInt && col.ID != 0 {
-			if v.i < -1<<53 || v.i > 1<<53 {
-				return d.lossError(col, v)
-			}
-			col.SetFloat(row, float64(v.i))
-			return nil
-		}
-		if v.kind == kindUint && col.ID != 0 {
-			return d.lossError(col, v)
-		}
-	case schema.Float32:
-		f := v.f
-		switch v.kind {
-		case kindInt:
-			f = float64(v.i)
-			if v.i < -1<<53 || v.i > 1<<53 || float64(float32(f)) != f {
-				return d.lossError(col, v)
-			}
-		case kindFloat:
-			if !fitsFloat32(f) {
-				return d.lossError(col, v)
-			}
-		default:
-			return d.typeError(col, v)
-		}
-		col.SetFloat(row, f)
-		return nil
-	case schema.Int8, schema.Int16, schema.Int32, schema.Uint8, schema.Uint16, schema.Uint32, schema.Uint64:
-		if v.kind == kindUint && col.Type == schema.Uint64 {
-			col.SetInt(row, v.i)
-			return nil
-		}
-		if v.kind == kindUint {
-			return d.lossError(col, v)
-		}
-		if v.kind != kindInt {
-			break
-		}
-		if lo, hi := col.Type.IntRange(); v.i < lo || v.i > hi {
-			return d.lossError(col, v)
-		}
-		col.SetInt(row, v.i)
-		return nil
-	case schema.JSON:
-		return d.putBytes(col, row, d.s.jsonText(v))
-	case schema.TimestampSecond, schema.TimestampMillisecond, schema.TimestampMicrosecond, schema.TimestampNanosecond:
-		if v.kind != kindTime {
-			break
-		}
-		t, ok := convertTime(v.i, v.unit, col.Type)
-		if !ok {
-			return d.lossError(col, v)
-		}
-		if finer(v.i, v.unit, col.Type) {
-			d.s.top().notes.cut++
-		}
-		col.SetInt(row, t)
-		return nil
-	}
-	return d.typeError(col, v)
-}
-
 func (d *dest) putBytes(col *column.Col, row int, b []byte) error {
 	d.texts += len(b)
 	buf := col.BeginBytes(row)
@@ -259,60 +159,4 @@ func (s *sink) jsonText(v *cell) []byte {
 	}
 	s.quoted = b
 	return b
-}
-
-// fitsFloat32 tells whether f keeps its value as a float32: exactly, or as the decimal
-// number that it was written as, so that 0.1 may go to a FLOAT column.
-func fitsFloat32(f float64) bool {
-	n := float32(f)
-	if float64(n) == f {
-		return true
-	}
-	if math.IsInf(float64(n), 0) {
-		return false
-	}
-	var a, b [32]byte
-	return string(strconv.AppendFloat(a[:0], f, 'e', -1, 64)) == string(strconv.AppendFloat(b[:0], float64(n), 'e', -1, 32))
-}
-
-// valueError is the error of a record whose value does not go into a column.
-type valueError struct {
-	column, value string // the value as Cut shows it
-	err           error
-}
-
-func (e *valueError) Error() string { return e.err.Error() }
-func (e *valueError) Unwrap() error { return e.err }
-
-func (d *dest) typeError(col *column.Col, v *cell) error {
-	if d.s.quiet() {
-		return errSkipped
-	}
-	shown := processor.Cut(string(d.s.jsonText(v)))
-	var err error
-	if col.ID != 0 {
-		err = errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual %s: %s", col.Name, d.table, col.Type, v.kind.columnType(), shown)
-	} else {
-		err = errs.New(errs.InvalidArguments, "column %q: expected %s as in an earlier record, actual %s: %s", col.Name, col.Type, v.kind.columnType(), shown)
-	}
-	return &kindError{SkipType, &valueError{col.Name, shown, err}}
-}
-
-// rangeError is the error for an integer that no column holds exactly.
-func (d *dest) rangeError(col *column.Col, v *cell) error {
-	if d.s.quiet() {
-		return errSkipped
-	}
-	shown := processor.Cut(string(v.bytes))
-	return &kindError{SkipType, &valueError{col.Name, shown, errs.New(errs.InvalidArguments,
-		"column %q: the integer %s is beyond -9223372036854775808 to 18446744073709551615, and no 64-bit float holds it exactly; send it as text", col.Name, shown)}}
-}
-
-func (d *dest) lossError(col *column.Col, v *cell) error {
-	if d.s.quiet() {
-		return errSkipped
-	}
-	shown := processor.Cut(string(d.s.jsonText(v)))
-	return &kindError{SkipType, &valueError{col.Name, shown, errs.New(errs.InvalidArguments,
-		"column %q of table %q: expected %s, actual %s %s, which it cannot hold without loss", col.Name, d.table, col.Type, v.kind.columnType(), shown)}}
 }

@@ -20,29 +20,32 @@ const (
 	varMergeMode
 	varPhysicalTable
 	varSkipWAL
+	varOnTypeConflict
 	varSuffix
 	varCount
 )
 
 var variableNames = [varCount]string{
-	varAutoCreate:    "svc_auto_create_table",
-	varTTL:           "svc_ttl",
-	varTableTTL:      "svc_table_ttl",
-	varAppendMode:    "svc_append_mode",
-	varMergeMode:     "svc_merge_mode",
-	varPhysicalTable: "svc_physical_table",
-	varSkipWAL:       "svc_skip_wal",
-	varSuffix:        "svc_table_suffix",
+	varAutoCreate:     "svc_auto_create_table",
+	varTTL:            "svc_ttl",
+	varTableTTL:       "svc_table_ttl",
+	varAppendMode:     "svc_append_mode",
+	varMergeMode:      "svc_merge_mode",
+	varPhysicalTable:  "svc_physical_table",
+	varSkipWAL:        "svc_skip_wal",
+	varOnTypeConflict: "svc_on_type_conflict",
+	varSuffix:         "svc_table_suffix",
 }
 
 var variableOptions = [varCount]string{
-	varAutoCreate:    schema.OptionAutoCreateTable,
-	varTTL:           schema.OptionTTL,
-	varTableTTL:      schema.OptionTTL,
-	varAppendMode:    schema.OptionAppendMode,
-	varMergeMode:     schema.OptionMergeMode,
-	varPhysicalTable: schema.OptionPhysicalTable,
-	varSkipWAL:       schema.OptionSkipWAL,
+	varAutoCreate:     schema.OptionAutoCreateTable,
+	varTTL:            schema.OptionTTL,
+	varTableTTL:       schema.OptionTTL,
+	varAppendMode:     schema.OptionAppendMode,
+	varMergeMode:      schema.OptionMergeMode,
+	varPhysicalTable:  schema.OptionPhysicalTable,
+	varSkipWAL:        schema.OptionSkipWAL,
+	varOnTypeConflict: schema.OptionOnTypeConflict,
 }
 
 // variableOf returns the variable that a top-level key names, or -1.

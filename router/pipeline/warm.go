@@ -35,6 +35,9 @@ func (r *identity) cool() *dest {
 		return nil
 	}
 	for _, c := range d.rows.Cols() {
+		if c.Widened() {
+			return nil // and so will the table's column be
+		}
 		if c.FirstRow() >= 0 {
 			if have := d.existing.Column(c.Name); have == nil || have.ID != c.ID {
 				return nil // new to the table, which is now another version
@@ -43,7 +46,7 @@ func (r *identity) cool() *dest {
 	}
 	d.heat, d.warmed = r.warmth(), true
 	d.rows.Restart()
-	d.s, d.guess = nil, d.guess[:0]
+	d.s, d.guess, d.asides, d.casts = nil, d.guess[:0], nil, Aside{}
 	d.load, d.lookAt = 0, lookRows
 	return d
 }

@@ -116,7 +116,7 @@ func truthy(s string) bool {
 
 // singleHints are the hints that have a header of their own, which is deprecated.
 var singleHints = [...]string{
-	"auto_create_table", "ttl", "append_mode", "merge_mode", "physical_table", "skip_wal", "read_preference",
+	"auto_create_table", "ttl", "append_mode", "merge_mode", "on_type_conflict", "physical_table", "skip_wal", "read_preference",
 }
 
 // ParseHints returns the table options that a request's headers ask for, by the

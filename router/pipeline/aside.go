@@ -1,0 +1,249 @@
+package pipeline
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/pipeline/processor"
+)
+
+// Aside counts the values of a column that were put aside: see schema.ConflictAside.
+type Aside struct {
+	Column string
+	Count  int
+	// First is the first of them, as messages show it.
+	First string
+}
+
+// maxAsides bounds the columns of a table whose values that were put aside are counted apart. What
+// comes from others counts under the last one's name.
+const maxAsides = 64
+
+// adapted notes a value of a row of the record under way that was converted or put aside.
+type adapted struct {
+	row   int
+	count *Aside
+}
+
+// aside reports whether values that do not go into the column are put aside. Those of tags and of
+// the time index are not: they are the identity of rows. Nor those of a column that must not be null.
+func (d *dest) aside(col *column.Col) bool {
+	return d.rule.PutsAside() && col.Semantic == schema.Field && !col.NotNull
+}
+
+// store is put, and puts the value aside if it can be.
+func (d *dest) store(col *column.Col, row int, v *cell) error {
+	if n := len(d.adapted); n > 0 && d.adapted[n-1].row == row && col.Has(row) {
+		return d.asideTaken(col)
+	}
+	err := d.put(col, row, v)
+	if err == errConflict { //nolint:errorlint // it is never wrapped
+		return d.putAside(col.Name, col, row, v)
+	}
+	return err
+}
+
+// newColumn is column for a value of a field; it returns nil if the value goes into no column, and
+// was put aside.
+func (d *dest) newColumn(name []byte, row int, v *cell) (*column.Col, error) {
+	if v.kind == kindBig && d.rule.PutsAside() && d.byName[string(name)] == nil && d.existingColumn(name) == nil {
+		return nil, d.putAside(string(name), nil, row, v)
+	}
+	return d.column(name, v.kind.columnType())
+}
+
+// putAside writes the value as text into the column that takes those of the named one, which is null
+// in this row.
+func (d *dest) putAside(name string, col *column.Col, row int, v *cell) error {
+	to, err := d.column([]byte(name+schema.ConflictSuffix), schema.String)
+	switch {
+	case err != nil:
+		return err
+	case to.Type != schema.String || to.Semantic != schema.Field:
+		return &kindError{SkipType, errs.New(errs.InvalidArguments,
+			"column %q: %s does not go into it, nor aside: the column %q, which takes such values as text, is a %s %s", name, processor.Cut(string(d.text(v))), to.Name, to.Type, to.Semantic)}
+	case to.Has(row):
+		return d.asideTaken(to)
+	}
+	text := d.text(v)
+	if col != nil {
+		col.SetNull(row) // its default is not for such values
+	}
+	d.adapt(row, d.asideOf(name), text)
+	return d.putBytes(to, row, text)
+}
+
+func (d *dest) asideTaken(col *column.Col) error {
+	return &kindError{SkipType, errs.New(errs.InvalidArguments,
+		"column %q: the record has a field of that name, and a value of another field that goes aside there; rename one of them", col.Name)}
+}
+
+// text is v as it is put aside.
+func (d *dest) text(v *cell) []byte {
+	switch v.kind {
+	case kindString, kindText, kindJSON, kindBig:
+		return v.bytes
+	}
+	return bytes.Trim(d.s.jsonText(v), `"`) // around a time
+}
+
+// asideOf returns the count of values of a column that are put aside.
+func (d *dest) asideOf(name string) *Aside {
+	for _, a := range d.asides {
+		if a.Column == name {
+			return a
+		}
+	}
+	if n := len(d.asides); n == maxAsides {
+		return d.asides[n-1]
+	}
+	a := &Aside{Column: name}
+	d.asides = append(d.asides, a)
+	return a
+}
+
+// adapt counts a value, which is forgotten with its row.
+func (d *dest) adapt(row int, a *Aside, text []byte) {
+	if a.Count++; a.Count == 1 {
+		a.First = processor.Cut(string(text))
+	}
+	d.adapted = append(d.adapted, adapted{row, a})
+}
+
+// unadapt forgets the values of rows from the given one on, which are taken back.
+func (d *dest) unadapt(row int) {
+	n := len(d.adapted)
+	for ; n > 0 && d.adapted[n-1].row >= row; n-- {
+		d.adapted[n-1].count.Count--
+	}
+	d.adapted = d.adapted[:n]
+}
+
+// cast writes v to a column of another type if it can be converted without loss.
+func (d *dest) cast(col *column.Col, row int, v *cell) error {
+	w, ok := v.convert(col.Type, d)
+	if !ok {
+		return d.typeError(col, v)
+	}
+	if err := d.put(col, row, &w); err != nil {
+		return err
+	}
+	d.adapt(row, &d.casts, nil)
+	return nil
+}
+
+// convert returns v as a cell of a kind that goes into a column of type t, if it is there without loss.
+func (v *cell) convert(t schema.Type, d *dest) (w cell, ok bool) {
+	switch {
+	case t == schema.String:
+		return cell{kind: kindString, bytes: d.text(v)}, true
+	case v.kind == kindFloat && t.IsInteger():
+		// Beyond MaxExact the text of the number may have been another.
+		return cell{kind: kindInt, i: int64(v.f)}, v.f == math.Trunc(v.f) && math.Abs(v.f) <= schema.MaxExact
+	case v.kind != kindString:
+		return w, false
+	case t.IsInteger(), t.IsFloat():
+		if w, ok = numberOf(v.bytes); ok && w.kind == kindFloat && t.IsInteger() {
+			return w.convert(t, d)
+		}
+		return w, ok
+	case t == schema.Boolean:
+		switch string(v.bytes) {
+		case "true":
+			return cell{kind: kindBool, i: 1}, true
+		case "false":
+			return cell{kind: kindBool}, true
+		}
+	case t.IsTimestamp() && len(v.bytes) <= 64:
+		when, err := time.Parse(time.RFC3339Nano, string(v.bytes))
+		if err != nil {
+			return w, false
+		}
+		at, ok := unixIn(when.Unix(), int64(when.Nanosecond()), t)
+		exact := when.Nanosecond()%int(1e9/t.UnitsPerSecond()) == 0
+		return cell{kind: kindTime, i: at, unit: t}, ok && exact
+	}
+	return w, false
+}
+
+// maxNumber bounds the text of a number; no longer one says more.
+const maxNumber = 400
+
+// numberOf reads a text that is a number as JSON has it.
+func numberOf(b []byte) (v cell, ok bool) {
+	if !isNumber(b) {
+		return v, false
+	}
+	s := string(b)
+	if !bytes.ContainsAny(b, ".eE") {
+		if i, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return cell{kind: kindInt, i: i}, true
+		}
+		u, err := strconv.ParseUint(s, 10, 64)
+		return cell{kind: kindUint, i: int64(u)}, err == nil
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return cell{kind: kindFloat, f: f}, err == nil
+}
+
+// isNumber reports whether b is a number as JSON writes it.
+func isNumber(b []byte) bool {
+	digits := func() (n int) {
+		for n < len(b) && b[n] >= '0' && b[n] <= '9' {
+			n++
+		}
+		b = b[n:]
+		return n
+	}
+	if len(b) > maxNumber {
+		return false
+	}
+	b = bytes.TrimPrefix(b, []byte("-"))
+	zero := len(b) > 0 && b[0] == '0'
+	if n := digits(); n == 0 || zero && n > 1 {
+		return false
+	}
+	if len(b) > 0 && b[0] == '.' {
+		if b = b[1:]; digits() == 0 {
+			return false
+		}
+	}
+	if len(b) > 0 && (b[0] == 'e' || b[0] == 'E') {
+		if b = b[1:]; len(b) > 0 && (b[0] == '+' || b[0] == '-') {
+			b = b[1:]
+		}
+		if digits() == 0 {
+			return false
+		}
+	}
+	return len(b) == 0
+}
+
+// maxTold bounds the columns that one answer names because values were put aside.
+const maxTold = 4
+
+// AsideWarnings tell clients of the values that they do not find where they sent them.
+func (t *TableRows) AsideWarnings() (out []string) {
+	more := 0
+	for i, a := range t.Asides {
+		if i >= maxTold {
+			more += a.Count
+			continue
+		}
+		out = append(out, fmt.Sprintf("%d values of the column %s of table %s.%s were put aside, as text in %s: their type is not the column's; the first is %s",
+			a.Count, a.Column, t.Database, t.Table, a.Column+schema.ConflictSuffix, a.First))
+	}
+	if more > 0 {
+		out = append(out, fmt.Sprintf("%d values of %d more columns of table %s.%s were put aside", more, len(t.Asides)-maxTold, t.Database, t.Table))
+	}
+	if t.Cast > 0 {
+		out = append(out, fmt.Sprintf("%d values were converted to the types of their columns in table %s.%s", t.Cast, t.Database, t.Table))
+	}
+	return out
+}

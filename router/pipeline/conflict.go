@@ -1,0 +1,256 @@
+package pipeline
+
+import (
+	"errors"
+	"math"
+	"strconv"
+
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/pipeline/processor"
+)
+
+// put writes v, which is not null, to the column, by the rule of its table: what the column can hold without
+// loss, unless the rule is schema.ConflictError, which takes values of the very type only. A column of
+// integers becomes Float64 with its first fraction if the rule widens and no integer is beyond schema.MaxExact.
+// A column of this batch with no integer below 0 becomes UInt64 with the first that is beyond int64.
+//
+// Its error leaves the row as it was. It is errConflict, without a text, if the value can be put aside.
+func (d *dest) put(col *column.Col, row int, v *cell) error {
+	switch {
+	case v.kind == kindBig && (col.Type != schema.JSON || d.rule == schema.ConflictError):
+		return d.rangeError(col, v)
+	case d.rule == schema.ConflictError && !v.is(col.Type):
+		return d.typeError(col, v)
+	}
+	switch t := col.Type; {
+	case t == schema.String:
+		if v.kind == kindString || v.kind == kindText {
+			return d.putBytes(col, row, v.bytes)
+		}
+	case t.IsInteger():
+		return d.putInteger(col, row, v)
+	case t.IsFloat():
+		return d.putFloat(col, row, v)
+	case t == schema.Boolean:
+		if v.kind == kindBool {
+			col.SetInt(row, v.i)
+			return nil
+		}
+	case t == schema.JSON:
+		return d.putBytes(col, row, d.s.jsonText(v))
+	case t.IsTimestamp() && v.kind == kindTime:
+		at, ok := convertTime(v.i, v.unit, t)
+		if !ok {
+			return d.lossError(col, v)
+		}
+		if finer(v.i, v.unit, t) {
+			d.s.top().notes.cut++
+		}
+		col.SetInt(row, at)
+		return nil
+	}
+	if d.rule == schema.ConflictCast {
+		return d.cast(col, row, v)
+	}
+	return d.typeError(col, v)
+}
+
+// is reports whether a column of type t holds v as it is.
+func (v *cell) is(t schema.Type) bool {
+	switch v.kind {
+	case kindText:
+		return t == schema.String || t == schema.JSON
+	case kindTime:
+		return t == v.unit
+	}
+	return t == v.kind.columnType()
+}
+
+func (d *dest) putInteger(col *column.Col, row int, v *cell) error {
+	t := col.Type
+	switch v.kind {
+	case kindInt:
+		if lo, hi := t.IntRange(); v.i < lo || t != schema.Uint64 && v.i > hi {
+			return d.lossError(col, v)
+		}
+		col.SetInt(row, v.i)
+		return nil
+	case kindUint:
+		if t == schema.Int64 && col.ID == 0 && d.rule.Widens() && !col.Negative() {
+			d.retype(col, row)
+			col.Type = schema.Uint64
+		}
+		switch col.Type {
+		case schema.Uint64:
+			col.SetInt(row, v.i)
+			return nil
+		case schema.Int64:
+			return d.typeError(col, v)
+		}
+		return d.lossError(col, v)
+	case kindFloat:
+		if d.rule.Widens() && col.Semantic == schema.Field {
+			if !widens(col) {
+				return d.blurError(col, v)
+			}
+			d.retype(col, row)
+			col.Widen()
+			col.SetFloat(row, v.f)
+			return nil
+		}
+	}
+	if d.rule == schema.ConflictCast {
+		return d.cast(col, row, v)
+	}
+	return d.typeError(col, v)
+}
+
+// widens reports whether a column of integers can become Float64: its integers keep their value, those of the
+// request and those of its table.
+func widens(col *column.Col) bool {
+	return !col.Wide() && (col.ID == 0 || col.Exact())
+}
+
+func (d *dest) putFloat(col *column.Col, row int, v *cell) error {
+	f := v.f
+	switch v.kind {
+	case kindFloat:
+		if col.Type == schema.Float32 && !fitsFloat32(f) {
+			return d.lossError(col, v)
+		}
+	case kindInt, kindUint:
+		t := v.kind.columnType()
+		f = t.FloatOf(v.i)
+		if !t.Exact(v.i) || col.Type == schema.Float32 && float64(float32(f)) != f {
+			return d.lossError(col, v)
+		}
+	default:
+		if d.rule == schema.ConflictCast {
+			return d.cast(col, row, v)
+		}
+		return d.typeError(col, v)
+	}
+	col.SetFloat(row, f)
+	return nil
+}
+
+// fitsFloat32 tells whether f keeps its value as a float32: exactly, or as the decimal
+// number that it was written as, so that 0.1 may go to a FLOAT column.
+func fitsFloat32(f float64) bool {
+	n := float32(f)
+	if float64(n) == f {
+		return true
+	}
+	if math.IsInf(float64(n), 0) {
+		return false
+	}
+	var a, b [32]byte
+	return string(strconv.AppendFloat(a[:0], f, 'e', -1, 64)) == string(strconv.AppendFloat(b[:0], float64(n), 'e', -1, 32))
+}
+
+// retyped is a column that a row of the record under way gave another type.
+type retyped struct {
+	col *column.Col
+	row int
+	// from is the type that it had.
+	from schema.Type
+}
+
+// retype notes that the column is about to get another type because of the row.
+func (d *dest) retype(col *column.Col, row int) {
+	d.retyped = append(d.retyped, retyped{col, row, col.Type})
+	d.s.top().retyped = true
+}
+
+// typeAgain gives columns back the type that they had before the given row.
+func (d *dest) typeAgain(row int) {
+	n := len(d.retyped)
+	for ; n > 0 && d.retyped[n-1].row >= row; n-- {
+		r := &d.retyped[n-1]
+		if r.col.Widened() {
+			r.col.Narrow()
+		}
+		r.col.Type = r.from
+		d.s.top().retyped = true
+	}
+	d.retyped = d.retyped[:n]
+}
+
+// valueError is the error of a record whose value does not go into a column.
+type valueError struct {
+	column, value string // the value as Cut shows it
+	err           error
+}
+
+func (e *valueError) Error() string { return e.err.Error() }
+func (e *valueError) Unwrap() error { return e.err }
+
+// errConflict stands for the error of a value that can be put aside.
+var errConflict = errors.New("the value goes aside")
+
+// unsaid returns what stands for the error of a value if nobody will read its text; else nil.
+func (d *dest) unsaid(col *column.Col) error {
+	switch {
+	case d.aside(col):
+		return errConflict
+	case d.s.quiet():
+		return errSkipped
+	}
+	return nil
+}
+
+func (d *dest) typeError(col *column.Col, v *cell) error {
+	if err := d.unsaid(col); err != nil {
+		return err
+	}
+	shown := processor.Cut(string(d.s.jsonText(v)))
+	var err error
+	if col.ID != 0 {
+		err = errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual %s: %s", col.Name, d.table, col.Type, v.kind.columnType(), shown)
+	} else {
+		err = errs.New(errs.InvalidArguments, "column %q: expected %s as in an earlier record, actual %s: %s", col.Name, col.Type, v.kind.columnType(), shown)
+	}
+	return &kindError{SkipType, &valueError{col.Name, shown, err}}
+}
+
+// rangeError is the error for an integer that no column holds exactly.
+func (d *dest) rangeError(col *column.Col, v *cell) error {
+	if err := d.unsaid(col); err != nil {
+		return err
+	}
+	shown := processor.Cut(string(v.bytes))
+	return &kindError{SkipType, &valueError{col.Name, shown, errs.New(errs.InvalidArguments,
+		"column %q: the integer %s is beyond -9223372036854775808 to 18446744073709551615, and no 64-bit float holds it exactly; send it as text", col.Name, shown)}}
+}
+
+func (d *dest) lossError(col *column.Col, v *cell) error {
+	if err := d.unsaid(col); err != nil {
+		return err
+	}
+	shown := processor.Cut(string(d.s.jsonText(v)))
+	whose := strconv.Quote(col.Name)
+	if col.ID != 0 {
+		whose += " of table " + strconv.Quote(d.table)
+	}
+	return &kindError{SkipType, &valueError{col.Name, shown, errs.New(errs.InvalidArguments,
+		"column %s: expected %s, actual %s %s, which it cannot hold without loss", whose, col.Type, v.kind.columnType(), shown)}}
+}
+
+// blurError is the error for a fraction in a column of integers that cannot become Float64.
+func (d *dest) blurError(col *column.Col, v *cell) error {
+	if err := d.unsaid(col); err != nil {
+		return err
+	}
+	shown := processor.Cut(string(d.s.jsonText(v)))
+	var err error
+	if col.Wide() {
+		err = errs.New(errs.InvalidArguments, "column %q: expected %s, actual Float64: %s; the column cannot become Float64, which would blur an integer beyond ±2^53 of an earlier record",
+			col.Name, col.Type, shown)
+	} else {
+		err = errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual Float64: %s; the column does not become Float64 by itself, because it may have integers beyond ±2^53: ALTER TABLE … MODIFY COLUMN looks, and changes it if it has none",
+			col.Name, d.table, col.Type, shown)
+	}
+	return &kindError{SkipType, &valueError{col.Name, shown, err}}
+}
