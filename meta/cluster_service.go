@@ -84,6 +84,10 @@ func minVersion(cmd *metapb.Command) uint32 {
 	if cmd.GetChangeShard().GetMadeAnew() != nil {
 		return metapb.ProtocolAnew
 	}
+	switch cmd.GetAlterTable().GetChange().(type) {
+	case *metapb.AlterTable_RenameColumn, *metapb.AlterTable_ModifyColumn, *metapb.AlterTable_ModifyIndex:
+		return metapb.ProtocolWidening
+	}
 	switch op := cmd.Op.(type) {
 	case *metapb.Command_RegisterNode:
 		if r := op.RegisterNode; r.GetNode().GetMark() != nil || len(r.GetEarlier()) > 0 || r.GetReadmit() {
@@ -122,6 +126,31 @@ func checkGate(cmd *metapb.Command, version uint32) error {
 	}
 	if version < metapb.ProtocolCluster {
 		cmd.Id = nil
+	}
+	return nil
+}
+
+// checkWidening refuses the option on_type_conflict while there may be programs that do not know it, and
+// takes the marks of columns away then.
+func checkWidening(cmd *metapb.Command, version uint32) error {
+	if version >= metapb.ProtocolWidening {
+		return nil
+	}
+	columns := cmd.GetCreateTable().GetTable().GetColumns()
+	options := []map[string]string{cmd.GetCreateTable().GetTable().GetOptions(), cmd.GetAlterTable().GetSetOptions().GetOptions()}
+	for _, d := range cmd.GetEnsureSchema().GetTables() {
+		columns, options = append(columns, d.Columns...), append(options, d.Options)
+	}
+	if c := cmd.GetAlterTable().GetAddColumn(); c != nil {
+		columns = append(columns, c)
+	}
+	for _, c := range columns {
+		c.WithinDouble, c.Checking = false, false
+	}
+	for _, o := range options {
+		if rule, ok := o[schema.OptionOnTypeConflict]; ok {
+			return errs.New(errs.Unsupported, "on_type_conflict=%s needs protocol version %d, and the cluster uses %d: it is raised once all nodes run programs that understand it", rule, metapb.ProtocolWidening, version)
+		}
 	}
 	return nil
 }

@@ -302,6 +302,9 @@ func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.Propos
 		err = checkSpread(cmd, m.machine.version.Load())
 	}
 	if err == nil {
+		err = checkWidening(cmd, m.machine.version.Load())
+	}
+	if err == nil {
 		err = m.checkRemoved(cmd)
 	}
 	if err != nil {

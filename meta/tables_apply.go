@@ -146,7 +146,7 @@ func (e *ensure) demand(d *metapb.TableDemand) (*draft, []*metapb.Conflict, erro
 		e.order = append(e.order, t)
 	}
 	had := len(t.table.Columns)
-	added, conflicts := catalog.Grow(t.table, d.Columns)
+	added, changed, conflicts := catalog.Grow(t.table, d.Columns, e.tx.ClusterVersion() >= metapb.ProtocolWidening)
 	if len(conflicts) > 0 {
 		return nil, conflicts, nil
 	}
@@ -155,8 +155,8 @@ func (e *ensure) demand(d *metapb.TableDemand) (*draft, []*metapb.Conflict, erro
 			return nil, nil, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` does not exist, and `auto_create_table` hint is disabled",
 				t.table.Columns[had].Name, catalog.TableName(d.Database, d.Name))
 		}
-		t.changed = true
 	}
+	t.changed = t.changed || changed
 	return t, nil, catalog.CheckColumnCount(t.table)
 }
 
@@ -308,6 +308,12 @@ func applyAlterTable(tx *catalog.Tx, cmd *metapb.AlterTable, c *change) (*metapb
 		changed, err = catalog.UnsetOptions(t, alter.UnsetOptions.GetKeys())
 	case *metapb.AlterTable_RenameTo:
 		return applyRename(tx, t, alter.RenameTo, c)
+	case *metapb.AlterTable_RenameColumn:
+		err = catalog.RenameColumn(t, alter.RenameColumn.GetFrom(), alter.RenameColumn.GetTo())
+	case *metapb.AlterTable_ModifyColumn:
+		changed, err = catalog.ModifyColumn(t, alter.ModifyColumn)
+	case *metapb.AlterTable_ModifyIndex:
+		changed, err = catalog.ModifyIndex(t, alter.ModifyIndex.GetName(), alter.ModifyIndex.GetIndex())
 	case *metapb.AlterTable_RestoreComplete:
 		changed, err = completeRestore(t, alter.RestoreComplete)
 	default:

@@ -111,6 +111,19 @@ func prepareAlterTable(a *metapb.AlterTable) error {
 		return nil
 	case *metapb.AlterTable_RenameTo:
 		return schema.CheckTableName(change.RenameTo)
+	case *metapb.AlterTable_RenameColumn:
+		return schema.CheckColumnName(change.RenameColumn.GetTo())
+	case *metapb.AlterTable_ModifyColumn:
+		m := change.ModifyColumn
+		if t := schema.Type(m.GetType()); m.GetType() < 0 || m.GetType() > 255 || !t.Valid() {
+			return errs.New(errs.InvalidArguments, "Column `%s` is given no valid type (%d)", m.GetName(), m.GetType())
+		}
+		return nil
+	case *metapb.AlterTable_ModifyIndex:
+		if x := change.ModifyIndex.GetIndex(); x != nil && !schema.IndexKind(x.Kind).Valid() {
+			return errs.New(errs.InvalidArguments, "Column `%s` is given no valid index (%d)", change.ModifyIndex.GetName(), x.Kind)
+		}
+		return nil
 	case *metapb.AlterTable_RestoreComplete:
 		return nil
 	}

@@ -3,6 +3,8 @@ package catalog
 import (
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
@@ -107,6 +109,7 @@ func appendColumn(t *schemapb.Table, c *schemapb.Column) *schemapb.Column {
 	case schemapb.Semantic_SEMANTIC_TIMESTAMP:
 		added.NotNull = true
 	}
+	added.WithinDouble = c.WithinDouble && mayMark(added)
 	t.NextColumnId++
 	t.Columns = append(t.Columns, added)
 	return added
@@ -115,8 +118,12 @@ func appendColumn(t *schemapb.Table, c *schemapb.Column) *schemapb.Column {
 // Grow compares the table with the columns that a write brings. It adds those
 // that are missing, nullable and after the others, and returns how many; or, if
 // some disagree in type or role, it returns the conflicts and the table must not
-// be used. The version is the caller's to raise.
-func Grow(t *schemapb.Table, wanted []*schemapb.Column) (added int, conflicts []*metapb.Conflict) {
+// be used. changed says that the table has other columns than before. The version is
+// the caller's to raise.
+//
+// If the cluster's version allows it to widen, columns of integers become Float64 as the
+// table's option on_type_conflict says, and lose their mark WithinDouble if the write needs that.
+func Grow(t *schemapb.Table, wanted []*schemapb.Column, widen bool) (added int, changed bool, conflicts []*metapb.Conflict) {
 	byName := make(map[string]*schemapb.Column, len(t.Columns))
 	var timeIndex *schemapb.Column
 	for _, c := range t.Columns {
@@ -131,8 +138,14 @@ func Grow(t *schemapb.Table, wanted []*schemapb.Column) (added int, conflicts []
 			have = timeIndex // a second time index is not possible
 		}
 		if have != nil {
-			if have.Name != w.Name || have.Type != w.Type || have.Semantic != semantic(w) {
+			made, ok := meets(t, have, w, widen)
+			switch {
+			case !ok:
 				conflicts = append(conflicts, &metapb.Conflict{Database: t.Database, Table: t.Name, Column: w.Name, Existing: have, Wanted: w})
+			case !proto.Equal(made, have):
+				changed = true
+				proto.Reset(have)
+				proto.Merge(have, made)
 			}
 			continue
 		}
@@ -141,7 +154,25 @@ func Grow(t *schemapb.Table, wanted []*schemapb.Column) (added int, conflicts []
 		byName[c.Name] = c
 		added++
 	}
-	return added, conflicts
+	return added, changed || added > 0, conflicts
+}
+
+// meets returns the table's column as it must be for what a write wants; ok is false if they disagree.
+func meets(t *schemapb.Table, have, want *schemapb.Column, widen bool) (made *schemapb.Column, ok bool) {
+	if have.Name != want.Name || have.Semantic != semantic(want) {
+		return nil, false
+	}
+	if !widen {
+		return have, have.Type == want.Type
+	}
+	c, ok := schema.ColumnFromProto(have).For(schema.ColumnFromProto(want), schema.ConflictRuleOf(t.Options))
+	return c.ToProto(), ok
+}
+
+// mayMark reports whether the column may have the mark WithinDouble: its default is no integer beyond.
+func mayMark(c *schemapb.Column) bool {
+	column := schema.ColumnFromProto(c)
+	return column.Marked() && column.ExactDefault()
 }
 
 func semantic(c *schemapb.Column) schemapb.Semantic {

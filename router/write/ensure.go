@@ -3,6 +3,7 @@ package write
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -40,8 +41,15 @@ func (w *Writer) ensure(ctx context.Context, req *request) error {
 		}
 	}
 	if len(lacking) > 0 {
+		before := make([]*schema.Table, len(lacking))
+		for i, t := range lacking {
+			before[i] = t.table
+		}
 		if err := w.change(ctx, lacking); err != nil {
 			return err
+		}
+		for i, t := range lacking {
+			w.noteWidened(req, before[i], t)
 		}
 	}
 	for _, t := range pending {
@@ -69,6 +77,27 @@ func (t *target) restoring() error {
 		WithRetryAfter(10 * time.Second)
 }
 
+// noteWidened tells of the columns that became Float64 because of the target.
+func (w *Writer) noteWidened(req *request, before *schema.Table, t *target) {
+	if before == nil || t.rows.Internal {
+		return
+	}
+	for _, c := range before.Columns {
+		now := t.table.Column(c.Name)
+		if c.Type == schema.Float64 || now == nil || now.ID != c.ID || now.Type != schema.Float64 {
+			continue
+		}
+		text := fmt.Sprintf("column %s of table %s became Float64: it was %s, and a value is no integer", c.Name, t.name(), c.Type)
+		if slices.Contains(req.warnings, text) {
+			continue // by another target of the request
+		}
+		w.metrics.types.WithLabelValues("widened").Inc()
+		if len(req.warnings) < maxWarnings {
+			req.warnings = append(req.warnings, text)
+		}
+	}
+}
+
 // maxWarnings bounds the warnings of one answer.
 const maxWarnings = 8
 
@@ -87,10 +116,15 @@ func (t *target) compare() (missing bool, err error) {
 			return false, t.conflict(t.table.TimeIndex(), &c.Column)
 		case have == nil:
 			missing = true
-		case have.Type != c.Type,
-			(have.Semantic == schema.Timestamp) != (c.Semantic == schema.Timestamp),
+		case (have.Semantic == schema.Timestamp) != (c.Semantic == schema.Timestamp),
 			c.Semantic == schema.Tag && have.Semantic != schema.Tag:
 			return false, t.conflict(have, &c.Column)
+		case have.Type != c.Type || c.Wide():
+			made, ok := have.For(demanded(c), schema.ConflictRuleOf(t.table.Options))
+			if !ok {
+				return false, t.conflict(have, &c.Column)
+			}
+			missing = missing || made != *have
 		}
 	}
 	if !t.seen() && !t.deletes {
@@ -109,18 +143,31 @@ func (t *target) seen() bool {
 	return seen != nil && seen.ID == t.table.ID && seen.Version == t.table.Version
 }
 
-// identified tells whether all columns are those of the table as it is now: the pipeline
-// took their definitions from it.
+// identified tells whether all columns are those of the table as it is now, and nothing is asked of
+// it: the pipeline took their definitions from it.
 func (t *target) identified() bool {
 	if !t.seen() {
 		return false
 	}
 	for _, c := range t.rows.Rows.Cols() {
-		if c.ID == 0 {
+		if c.ID == 0 || c.Widened() {
 			return false
+		}
+		if c.Wide() {
+			if have := t.table.Column(c.Name); have == nil || have.WithinDouble || have.Checking {
+				return false
+			}
 		}
 	}
 	return true
+}
+
+// demanded is what a column of rows asks of its table.
+func demanded(c *column.Col) schema.Column {
+	want := c.Column
+	want.ID, want.Checking = 0, false
+	want.WithinDouble = want.Marked() && !c.Wide()
+	return want
 }
 
 // given returns the rows' column of that name, or nil.
@@ -195,6 +242,13 @@ func (w *Writer) change(ctx context.Context, lacking []*target) error {
 	if err != nil {
 		return err
 	}
+	if w.cfg.ClusterVersion() < metapb.ProtocolWidening { // a node of before refuses what it does not know
+		for _, d := range demands {
+			for _, c := range d.Columns {
+				c.WithinDouble = false
+			}
+		}
+	}
 	ctx, span := tracing.Start(ctx, "ensure schema")
 	tables, err := w.schemas.ensure(ctx, demands)
 	span.End(err)
@@ -263,18 +317,24 @@ func (t *target) addColumns(d *metapb.TableDemand) error {
 			have[c.Name] = c
 		}
 	}
+	rule := schema.ConflictRuleOf(d.Options)
+	if t.table != nil {
+		rule = schema.ConflictRuleOf(t.table.Options)
+	}
 	for _, c := range t.rows.Rows.Cols() {
-		want := c.Column
-		want.ID = 0
+		want := demanded(c)
 		if t.table != nil {
 			if old := t.table.Column(c.Name); old != nil {
 				want.Semantic, want.NotNull, want.Default = old.Semantic, old.NotNull, old.Default
 			}
 		}
 		if other := have[c.Name]; other != nil {
-			if o := schema.ColumnFromProto(other); o.Type != want.Type || o.Semantic != want.Semantic {
+			o := schema.ColumnFromProto(other)
+			made, ok := o.For(want, rule)
+			if !ok || o.Semantic != want.Semantic {
 				return conflictError(t.rows.Database, t.rows.Table, &o, &want)
 			}
+			other.Type, other.WithinDouble = schemapb.Type(made.Type), made.WithinDouble
 			continue
 		}
 		d.Columns = append(d.Columns, want.ToProto())
@@ -328,6 +388,9 @@ func (t *target) adopt() error {
 			continue
 		}
 		have := t.table.Column(c.Name)
+		if have != nil && have.Type == schema.Float64 && c.Type.IsInteger() && !c.Wide() {
+			c.ToFloat()
+		}
 		if have == nil || have.Type != c.Type {
 			// The table changed between the check and the answer.
 			return t.conflict(have, &c.Column)

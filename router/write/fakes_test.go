@@ -93,11 +93,13 @@ func (m *fakeMeta) Propose(_ context.Context, cmd *metapb.Command) (*metapb.Resu
 		for _, p := range d.Columns {
 			want := schema.ColumnFromProto(p)
 			if have := t.Column(want.Name); have != nil {
-				if have.Type != want.Type {
+				made, ok := have.For(want, schema.ConflictRuleOf(t.Options))
+				if !ok {
 					return nil, &metaclient.ConflictError{Conflicts: []*metapb.Conflict{{
 						Database: d.Database, Table: d.Name, Column: want.Name, Existing: have.ToProto(), Wanted: p,
 					}}}
 				}
+				*have = made
 				continue
 			}
 			want.ID = t.NextColumnID

@@ -19,6 +19,7 @@ type metrics struct {
 	schemas *prometheus.CounterVec // by result: ok, conflict, error
 	partial *prometheus.CounterVec // by key: yes, no
 	recalls prometheus.Counter
+	types   *prometheus.CounterVec // by kind: widened, aside, cast
 	ensure  prometheus.Histogram
 	tables  *prometheus.CounterVec // by db, table
 
@@ -46,6 +47,10 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Name: "cordwood_write_recalled_batches_total", Help: "Batches of requests with a key that a shard which took their table's writes before has stored.",
 		}),
 	}
+	m.types = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cordwood_write_type_conflicts_total",
+		Help: "What became of values whose type was not their column's, by kind: columns of integers that became Float64 (widened), values that were put aside as text (aside), values that were converted (cast). Those that were refused count as skipped records or failed requests.",
+	}, []string{"kind"})
 	m.ensure = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "cordwood_write_schema_seconds", Help: "Time that a command for new tables and columns took; requests that need none have no part in it.",
 		Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
@@ -58,13 +63,16 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	for _, result := range []string{"ok", "conflict", "error"} {
 		m.schemas.WithLabelValues(result)
 	}
+	for _, kind := range []string{"widened", "aside", "cast"} {
+		m.types.WithLabelValues(kind)
+	}
 	for _, key := range []string{"yes", "no"} {
 		m.partial.WithLabelValues(key)
 	}
 	if reg == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.batches, m.bytes, m.schemas, m.partial, m.recalls, m.ensure, m.tables} {
+	for _, c := range []prometheus.Collector{m.batches, m.bytes, m.schemas, m.partial, m.recalls, m.types, m.ensure, m.tables} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("write: register metrics: %w", err)
 		}

@@ -51,6 +51,24 @@ func (e *PartialError) Error() string { return e.Err.Error() }
 
 func (e *PartialError) Unwrap() error { return e.Err }
 
+// noteAdapted counts and tells what became of values whose type was not their column's.
+func (w *Writer) noteAdapted(req *request) {
+	for _, t := range req.targets {
+		if t.rows.Internal || len(t.rows.Asides) == 0 && t.rows.Cast == 0 {
+			continue
+		}
+		w.metrics.types.WithLabelValues("cast").Add(float64(t.rows.Cast))
+		for _, a := range t.rows.Asides {
+			w.metrics.types.WithLabelValues("aside").Add(float64(a.Count))
+		}
+		for _, text := range t.rows.AsideWarnings() {
+			if len(req.warnings) < maxWarnings {
+				req.warnings = append(req.warnings, text)
+			}
+		}
+	}
+}
+
 // fail turns the error of a round into that of the request.
 func (w *Writer) fail(req *request, err error) error {
 	acked, total := req.counts()

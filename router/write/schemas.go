@@ -252,7 +252,11 @@ func (s *schemas) there(d *demand) []*schema.Table {
 		}
 		for _, p := range want.Columns {
 			c := schema.ColumnFromProto(p)
-			if have := t.Column(c.Name); have == nil || have.Type != c.Type || have.Semantic != c.Semantic {
+			have := t.Column(c.Name)
+			if have == nil || have.Semantic != c.Semantic {
+				return nil
+			}
+			if made, ok := have.For(c, schema.ConflictRuleOf(t.Options)); !ok || made != *have {
 				return nil
 			}
 		}

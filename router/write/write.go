@@ -200,6 +200,7 @@ func (w *Writer) WriteKeyed(ctx context.Context, out *pipeline.Output, key Key) 
 		req.identify(key)
 		err := w.send(ctx, w.session.id, req)
 		if err == nil {
+			w.noteAdapted(req)
 			return req.result(), nil
 		}
 		stale, ok := req.again()

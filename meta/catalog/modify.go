@@ -1,0 +1,91 @@
+package catalog
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+)
+
+// Changes of a column by ALTER TABLE. Its id stays, so that the rows that are stored stay with it.
+
+// RenameColumn gives a column another name. Batches of writers that know the former one only are refused
+// from now on: what they call by it belongs to a new column.
+func RenameColumn(t *schemapb.Table, from, to string) error {
+	c, err := needColumn(t, from)
+	if err != nil {
+		return err
+	}
+	if column(t, to) >= 0 {
+		return errs.New(errs.ColumnExists, "Column `%s` already exists in table `%s`", short(to), TableName(t.Database, t.Name))
+	}
+	c.Name = to
+	t.MinWriterVersion = t.Version + 1
+	return nil
+}
+
+// ModifyColumn gives a column a type that its own widens to. Where that depends on the integers that are
+// stored and the column lacks the mark WithinDouble, it takes two steps: from the first one on, writers have
+// Checking cleared before they write an integer that counts, and batches of writers that do not know of it are
+// refused; between them the caller looks at the rows; the second is refused if Checking was cleared.
+func ModifyColumn(t *schemapb.Table, m *metapb.ModifyColumn) (changed bool, err error) {
+	p, err := needColumn(t, m.Name)
+	if err != nil {
+		return false, err
+	}
+	c, to, table := schema.ColumnFromProto(p), schema.Type(m.Type), TableName(t.Database, t.Name)
+	switch {
+	case c.ID != m.Id:
+		return false, errs.New(errs.ColumnNotFound, "Column `%s` of table `%s` is another one by now; look at the table, and try again", short(c.Name), table)
+	case c.Type == to:
+		return false, nil
+	case c.Semantic != schema.Field:
+		return false, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` is a %s: it is part of what tells rows apart, and keeps its type", short(c.Name), table, c.Semantic)
+	}
+	switch c.Type.Widens(to) {
+	case schema.WidensNever:
+		return false, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` cannot become %s: not all values of %s are values of it", short(c.Name), table, to, c.Type)
+	case schema.WidensIfExact:
+		if !c.ExactDefault() {
+			return false, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` cannot become %s, which would blur its default %s", short(c.Name), table, to, *c.Default)
+		}
+		if m.Step == metapb.ModifyColumn_STEP_BEGIN && !c.WithinDouble {
+			p.Checking = true
+			t.MinWriterVersion = t.Version + 1
+			return true, nil
+		}
+		if !c.WithinDouble && (m.Step != metapb.ModifyColumn_STEP_FINISH || !c.Checking) {
+			return false, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` cannot become %s: it may have integers beyond ±2^53, which that would blur", short(c.Name), table, to)
+		}
+	}
+	if x := c.Index; x != nil && x.Kind == schema.FulltextIndex {
+		return false, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` has a fulltext index, which a %s cannot have", short(c.Name), table, to)
+	}
+	made := c.WidenedTo(to).ToProto()
+	p.Type, p.WithinDouble, p.Checking = made.Type, made.WithinDouble && mayMark(made), made.Checking
+	return true, nil
+}
+
+// ModifyIndex gives a column an index, or takes its index away.
+func ModifyIndex(t *schemapb.Table, name string, index *schemapb.Index) (changed bool, err error) {
+	c, err := needColumn(t, name)
+	if err != nil {
+		return false, err
+	}
+	if index != nil && index.Kind == schemapb.IndexKind_INDEX_KIND_FULLTEXT && schema.Type(c.Type) != schema.String {
+		return false, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` is a %s: a fulltext index needs a String", short(name), TableName(t.Database, t.Name), schema.Type(c.Type))
+	}
+	changed = !proto.Equal(c.Index, index)
+	c.Index = index
+	return changed, nil
+}
+
+func needColumn(t *schemapb.Table, name string) (*schemapb.Column, error) {
+	i := column(t, name)
+	if i < 0 {
+		return nil, errs.New(errs.ColumnNotFound, "Column `%s` not found in table `%s`", short(name), TableName(t.Database, t.Name))
+	}
+	return t.Columns[i], nil
+}
