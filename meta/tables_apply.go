@@ -268,6 +268,9 @@ func applyCreateTable(tx *catalog.Tx, cmd *metapb.CreateTable, limit uint64, now
 	if err := checkTableCount(tx, 0, limit, database, name); err != nil {
 		return nil, err
 	}
+	if cmd.Table.Restored == nil { // the rows of a backup have the marks that it says
+		markNew(tx, cmd.Table.Columns)
+	}
 	t := catalog.NewTable(database, name, cmd.Table.Columns, cmd.Table.Options, now)
 	if r := cmd.Table.Restored; r != nil {
 		t.Restored = &schemapb.Restored{BackupId: r.BackupId, Replaces: r.Replaces}
@@ -286,6 +289,16 @@ func applyCreateTable(tx *catalog.Tx, cmd *metapb.CreateTable, limit uint64, now
 	return &metapb.Result{Tables: c.Tables}, tx.CreateTable(t)
 }
 
+// markNew gives columns without rows the mark WithinDouble, as far as they can have it.
+func markNew(tx *catalog.Tx, columns []*schemapb.Column) {
+	if tx.ClusterVersion() < metapb.ProtocolWidening {
+		return
+	}
+	for _, c := range columns {
+		c.WithinDouble = true
+	}
+}
+
 func applyAlterTable(tx *catalog.Tx, cmd *metapb.AlterTable, c *change) (*metapb.Result, error) {
 	t, err := needTable(tx, cmd.Database, cmd.Name)
 	if err != nil {
@@ -294,6 +307,7 @@ func applyAlterTable(tx *catalog.Tx, cmd *metapb.AlterTable, c *change) (*metapb
 	changed := true
 	switch alter := cmd.Change.(type) {
 	case *metapb.AlterTable_AddColumn:
+		markNew(tx, []*schemapb.Column{alter.AddColumn})
 		err = catalog.AddColumn(t, alter.AddColumn)
 	case *metapb.AlterTable_DropColumn:
 		err = catalog.DropColumn(t, alter.DropColumn)
