@@ -40,13 +40,16 @@ func newDoctorCommand() *cobra.Command {
             manifests; every segment, by checksum and row by row; how they continue each
             other; and files that nothing explains
 
-The server is looked for where the settings say, if it uses the data folder, or at --server.
+The server is looked for where the settings say, if it uses the data folder, or where CORDWOOD_SERVER
+says. With --server, and neither --config nor --data-dir, that server alone is looked at, and
+nothing of this machine.
 
 Nothing is changed, unless --forget is given: it takes a damaged segment out of the
 manifest, gives up its rows for good, and moves what is left of the file to lost+found.
 
 Status: 0 everything is sound, 1 somebody should look, 3 something is damaged.`,
 		Example: `  cordwood doctor
+  cordwood doctor --server http://10.0.0.1:4000
   cordwood doctor --config /etc/cordwood.yaml
   cordwood doctor --data-dir /var/lib/cordwood --json | jq '.findings[]'
   cordwood doctor --data-dir /var/lib/cordwood --forget shards/1/segments/0000000000000007.parquet`,
@@ -109,6 +112,7 @@ func doctorSettings(cmd *cobra.Command, cfg *doctor.Config, file string) error {
 	if err != nil {
 		return err
 	}
+	cfg.ServerOnly = cmd.Flags().Changed("server") && !cmd.Flags().Changed("config") && !cmd.Flags().Changed("data-dir") && len(cfg.Forget) == 0
 	cfg.AskServer = cmd.Flags().Changed("server") || os.Getenv("CORDWOOD_SERVER") != ""
 	if !cfg.AskServer {
 		servers = []string{settings.UserURL()}
@@ -161,7 +165,7 @@ func printReport(w io.Writer, r *doctor.Report) error {
 		case "server":
 			fmt.Fprintf(&out, ": %s", r.Server)
 		case "data":
-			fmt.Fprintf(&out, ": %s, %d files, %d bytes read", r.DataDir, r.Files, r.Bytes)
+			fmt.Fprintf(&out, ": %s, %s, %s read", r.DataDir, count(r.Files, "file"), count(r.Bytes, "byte"))
 		}
 		out.WriteByte('\n')
 	}

@@ -167,6 +167,9 @@ func (j *ingestJob) summary(out, errOut io.Writer, took time.Duration) {
 	for _, reason := range j.reasons {
 		fmt.Fprintf(errOut, "skipped: %s\n", reason)
 	}
+	if more := j.skipped - int64(len(j.reasons)); more > 0 && len(j.reasons) > 0 {
+		fmt.Fprintf(errOut, "skipped: and %d more\n", more)
+	}
 	for _, w := range j.warnings {
 		fmt.Fprintf(errOut, "warning: %s\n", w)
 	}
@@ -174,8 +177,8 @@ func (j *ingestJob) summary(out, errOut io.Writer, took time.Duration) {
 		fmt.Fprintf(errOut, "warning: the answers to batches had %d more warnings like these\n", more)
 	}
 	seconds := max(took.Seconds(), 1e-3)
-	fmt.Fprintf(out, "%d rows written, %d skipped, %s in %.1f s (%.0f rows/s)\n",
-		j.written, j.skipped, formatSize(j.sent), seconds, float64(j.written)/seconds)
+	fmt.Fprintf(out, "%s written, %d skipped, %s in %.1f s (%.0f rows/s)\n",
+		count(j.written, "row"), j.skipped, formatSize(j.sent), seconds, float64(j.written)/seconds)
 }
 
 // totalSize is the size of all files together, or -1 if it cannot be known.

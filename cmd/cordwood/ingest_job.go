@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -13,7 +14,6 @@ import (
 	"os"
 	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -200,6 +200,13 @@ type ingested struct {
 	Output []struct {
 		AffectedRows int64 `json:"affectedrows"`
 	} `json:"output"`
+	// Skipped tells of the records that were dropped, of the first of them why.
+	Skipped struct {
+		Reasons []struct {
+			Index int64  `json:"index"`
+			Error string `json:"error"`
+		} `json:"reasons"`
+	} `json:"skipped"`
 }
 
 // lineIndex is how the server names a line that it cannot read, counted from 0 in the body.
@@ -213,6 +220,24 @@ func (p *piece) where(err error) string {
 		}
 	}
 	return fmt.Sprintf("%s, %s %d-%d", p.file, p.unit, p.first, p.last)
+}
+
+// record names a record of the piece, which the server counts from 0: by its line in the file
+// if that is known.
+func (p *piece) record(index int64) string {
+	if p.format == formatNDJSON {
+		line, left := p.first, index
+		for text := range bytes.Lines(p.data) {
+			if len(bytes.TrimSpace(text)) > 0 { // the server does not count the others
+				if left == 0 {
+					return fmt.Sprintf("line %d", line)
+				}
+				left--
+			}
+			line++
+		}
+	}
+	return fmt.Sprintf("record %d of %s %d-%d", index+1, p.unit, p.first, p.last)
 }
 
 // send sends one batch and counts what became of it.
@@ -237,9 +262,16 @@ func (j *ingestJob) send(ctx context.Context, p piece) error {
 	}
 	j.skipped += skipped
 	j.sent += int64(len(p.data))
-	if reason := strings.TrimSpace(resp.Header.Get("x-svc-skip-reasons")); reason != "" && len(j.reasons) < maxReasons {
-		j.reasons = append(j.reasons, fmt.Sprintf("%s, %s %d-%d: %s", p.file, p.unit, p.first, p.last, reason))
+	for _, r := range a.Skipped.Reasons {
+		if len(j.reasons) < maxReasons {
+			j.reasons = append(j.reasons, fmt.Sprintf("%s, %s: %s", p.file, p.record(r.Index), oneLine(r.Error)))
+		}
 	}
+	rows := int64(0)
+	for _, o := range a.Output {
+		rows += o.AffectedRows
+	}
+	j.progress.sent(p.file, rows)
 	for _, w := range resp.Header.Values("x-svc-warnings") {
 		if j.warned++; len(j.warnings) < maxReasons {
 			j.warnings = append(j.warnings, fmt.Sprintf("%s, %s %d-%d: %s", p.file, p.unit, p.first, p.last, w))

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
+	"github.com/mattn/go-runewidth"
 	"golang.org/x/term"
 )
 
@@ -29,15 +31,26 @@ type progress struct {
 	quit chan struct{} // closed by stop
 	done chan struct{} // closed when the display has ended
 
-	mu  sync.Mutex // guards bar, and keeps notes and the bar apart
-	bar *progressbar.ProgressBar
+	mu      sync.Mutex // guards the rest, and keeps notes and the line apart
+	began   time.Time
+	shown   bool // a line is on the terminal
+	file    string
+	rows    int64
+	columns func() int // of the terminal
 }
 
 func newProgress(out io.Writer, total int64) *progress {
 	f, isFile := out.(*os.File)
 	return &progress{
 		out: out, total: total, terminal: isFile && term.IsTerminal(int(f.Fd())),
-		quit: make(chan struct{}), done: make(chan struct{}),
+		quit: make(chan struct{}), done: make(chan struct{}), began: time.Now(),
+		columns: func() int {
+			if !isFile {
+				return 0
+			}
+			width, _ := terminalSize(f)
+			return width
+		},
 	}
 }
 
@@ -57,29 +70,65 @@ func (p *progress) show() {
 	case <-p.quit:
 		return
 	}
-	p.mu.Lock()
-	p.bar = progressbar.NewOptions64(p.total, progressbar.OptionSetWriter(p.out), progressbar.OptionShowBytes(true),
-		progressbar.OptionClearOnFinish(), progressbar.OptionSetDescription("sending"), progressbar.OptionFullWidth())
-	p.mu.Unlock()
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
 	for {
 		p.mu.Lock()
-		_ = p.bar.Set64(p.position())
+		fmt.Fprint(p.out, clearLine+runewidth.Truncate(p.line(time.Since(p.began)), max(p.columns()-1, 20), "…"))
+		p.shown = true
 		p.mu.Unlock()
 		select {
 		case <-tick.C:
 		case <-p.quit:
 			p.mu.Lock()
-			_ = p.bar.Clear()
-			p.bar = nil
+			p.clear()
 			p.mu.Unlock()
 			return
 		}
 	}
 }
 
-// position is what the bar shows: never more than its end, for a file may grow.
+// clearLine goes to the beginning of a line and clears it.
+const clearLine = "\r\x1b[K"
+
+// clear removes the line from the terminal.
+func (p *progress) clear() {
+	if p.shown {
+		fmt.Fprint(p.out, clearLine)
+		p.shown = false
+	}
+}
+
+// sent notes that a batch of a file was stored, with so many rows.
+func (p *progress) sent(file string, rows int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.file = file
+	p.rows += rows
+}
+
+// line is what is shown after some time: how far it is, and how fast on average.
+func (p *progress) line(after time.Duration) string {
+	n := p.position()
+	seconds := max(after.Seconds(), 1)
+	var b strings.Builder
+	if p.file != "" {
+		fmt.Fprintf(&b, "%s  ", filepath.Base(oneLine(p.file)))
+	}
+	if p.total > 0 {
+		fmt.Fprintf(&b, "%d %%  %s of %s", 100*n/p.total, formatSize(n), formatSize(p.total))
+	} else {
+		b.WriteString(formatSize(n))
+	}
+	fmt.Fprintf(&b, ", %s, %s/s, %.0f rows/s", count(p.rows, "row"), formatSize(int64(float64(n)/seconds)), float64(p.rows)/seconds)
+	if p.total > n && n > 0 {
+		left := time.Duration(float64(after) * float64(p.total-n) / float64(n))
+		fmt.Fprintf(&b, ", %v left", left.Round(time.Second))
+	}
+	return b.String()
+}
+
+// position is what was read: never more than the size, for a file may grow.
 func (p *progress) position() int64 {
 	n := p.read.Load()
 	if p.total >= 0 {
@@ -98,9 +147,7 @@ func (p *progress) stop() {
 func (p *progress) note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.bar != nil {
-		_ = p.bar.Clear()
-	}
+	p.clear()
 	fmt.Fprintln(p.out, text)
 }
 

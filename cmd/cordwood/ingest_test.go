@@ -56,7 +56,7 @@ func ingestServer(t *testing.T) (*httptest.Server, func() []received) {
 			_, _ = io.WriteString(w, `{"code":1004,"error":"a record is bad"}`)
 			return
 		}
-		rows := bytes.Count(body, []byte("\n"))
+		rows, reasons := bytes.Count(body, []byte("\n")), ""
 		if r.Header.Get("Content-Type") == "application/json" {
 			var values []any
 			if err := json.Unmarshal(body, &values); err != nil {
@@ -70,12 +70,13 @@ func ingestServer(t *testing.T) (*httptest.Server, func() []received) {
 		if n := bytes.Count(body, []byte("skip")); n > 0 {
 			rows -= n
 			w.Header().Set("x-svc-skipped", fmt.Sprint(n))
-			w.Header().Set("x-svc-skip-reasons", "record 1: no good")
+			index := bytes.Count(body[:bytes.Index(body, []byte("skip"))], []byte("\n"))
+			reasons = strings.Repeat(fmt.Sprintf(`,{"index":%d,"kind":"type","error":"no good"}`, index), min(n, 10))[1:]
 		}
 		mu.Lock()
 		batches = append(batches, received{r.URL.RawQuery, r.Header.Get("Content-Type"), string(body)})
 		mu.Unlock()
-		fmt.Fprintf(w, `{"output":[{"affectedrows":%d}],"execution_time_ms":1}`, rows)
+		fmt.Fprintf(w, `{"output":[{"affectedrows":%d}],"skipped":{"reasons":[%s]},"execution_time_ms":1}`, rows, reasons)
 	}))
 	t.Cleanup(s.Close)
 	return s, func() []received {
@@ -169,7 +170,7 @@ func TestIngest(t *testing.T) {
 			if joined != tt.want {
 				t.Errorf("sent %.300q", joined)
 			}
-			if want := fmt.Sprintf("%d rows written, 0 skipped, ", tt.rows); !strings.HasPrefix(stdout, want) || stderr != "" {
+			if want := count(tt.rows, "row") + " written, 0 skipped, "; !strings.HasPrefix(stdout, want) || stderr != "" {
 				t.Errorf("printed %q, %q", stdout, stderr)
 			}
 		})
@@ -289,8 +290,17 @@ func TestIngestReports(t *testing.T) {
 	s, _ := ingestServer(t)
 	skips := writeFile(t, "skips", []byte("fine\nskip\n"))
 	stdout, stderr, err := execute(t, "", "ingest", skips, "--server", s.URL, "--table", "t", "--skip-error")
-	if err != nil || !strings.HasPrefix(stdout, "1 rows written, 1 skipped, ") || !strings.Contains(stderr, "skips, lines 1-2: record 1: no good") {
+	if err != nil || !strings.HasPrefix(stdout, "1 row written, 1 skipped, ") || !strings.Contains(stderr, "skips, record 2 of lines 1-2: no good\n") {
 		t.Errorf("printed %q, %q, %v", stdout, stderr, err)
+	}
+	many := writeFile(t, "many.ndjson", []byte("{\"a\":1}\n\n{\"skip\":1}\n"+strings.Repeat("{\"skip\":1}\n", 7)))
+	stdout, stderr, err = execute(t, "", "ingest", many, "--server", s.URL, "--table", "t", "--skip-error", "--format", "ndjson")
+	if err != nil || strings.Count(stderr, "skipped: ") != 6 || !strings.HasSuffix(stderr, "skipped: and 3 more\n") || !strings.Contains(stderr, ": no good\n") {
+		t.Errorf("printed %q, %q, %v", stdout, stderr, err)
+	}
+	piece := piece{chunk: chunk{data: []byte("{}\n\n  \n{}\n{}\n"), first: 10, last: 14}, unit: "lines", format: formatNDJSON}
+	if got := []string{piece.record(0), piece.record(1), piece.record(2), piece.record(3)}; !slices.Equal(got, []string{"line 10", "line 13", "line 14", "record 4 of lines 10-14"}) {
+		t.Errorf("records are %q", got)
 	}
 	warns := writeFile(t, "warns", []byte(strings.Repeat("fine\ntwice\n", 4)+"twice\ntwice\ntwice\n"))
 	stdout, stderr, err = execute(t, "", "ingest", warns, "--server", s.URL, "--table", "t")

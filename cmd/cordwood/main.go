@@ -32,7 +32,7 @@ func run(args []string, stderr io.Writer) int {
 	if s := (statusError{}); errors.As(err, &s) {
 		return s.status
 	}
-	fmt.Fprintln(stderr, describe(cmd, err))
+	fmt.Fprintln(stderr, describe(cmd, suggest(cmd, err)))
 	if u := (usageError{}); errors.As(err, &u) {
 		return exitUsage
 	}
@@ -61,6 +61,8 @@ func newRootCommand() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagFault)
+	root.Version = version().Version
+	root.SetVersionTemplate(versionText(version()))
 	for _, client := range []*cobra.Command{newIngestCommand(), newSQLCommand(), newTailCommand(), newPipelineCommand(), newTableCommand(), newShardCommand(), newNodeCommand(), newClusterCommand(), newRebalanceCommand(), newBackupCommand(), newRestoreCommand(), newDoctorCommand(), newHealthCommand()} {
 		addClientFlags(client)
 		root.AddCommand(client)
@@ -68,6 +70,7 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(newServeCommand(), newSecretCommand(), newAdminCommand(), newRecoverCommand(), newInspectCommand(), newVRLCommand(), newVersionCommand(), newQueryWorkerCommand())
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
+	completeArguments(root)
 	settle(root)
 	return root
 }

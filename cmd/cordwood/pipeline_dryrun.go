@@ -339,7 +339,7 @@ func (s *dryRunStep) print(out *strings.Builder) {
 }
 
 func (t *dryRunTable) print(out *strings.Builder) {
-	fmt.Fprintf(out, "table %s: %d rows", t.Name, len(t.Rows))
+	fmt.Fprintf(out, "table %s: %s", t.Name, count(len(t.Rows), "row"))
 	switch {
 	case t.Exists:
 		out.WriteString(", exists")

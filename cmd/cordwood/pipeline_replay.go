@@ -146,7 +146,7 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	for _, reason := range job.order {
 		fmt.Fprintf(cmd.ErrOrStderr(), "failed again, %d times or more: %s\n", job.reasons[reason], reason)
 	}
-	fmt.Fprintf(out, "%d records sent again: %d rows written, %d failed again", job.records, job.written, job.skipped)
+	fmt.Fprintf(out, "%s sent again: %s written, %d failed again", count(job.records, "record"), count(job.written, "row"), job.skipped)
 	if job.before > 0 {
 		fmt.Fprintf(out, "; %d were stored by an earlier run", job.before)
 	}

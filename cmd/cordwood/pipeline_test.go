@@ -227,7 +227,7 @@ record 1: failed at processors[0] dissect
 
 record 2: dropped
 
-table dry_run_web: 1 rows, exists (append_mode=true, ttl=1day)
+table dry_run_web: 1 row, exists (append_mode=true, ttl=1day)
   t  TIMESTAMP_NANOSECOND  TIMESTAMP  
   m  STRING                FIELD      fulltext, new
   option ttl: 1day is wanted, the table has ""

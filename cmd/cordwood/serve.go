@@ -70,6 +70,7 @@ CORDWOOD_, but for those that Kubernetes sets for services.`,
 	cfg.Flags(cmd.Flags())
 	cmd.Flags().StringVar(&file, "config", os.Getenv(node.EnvName("config")), "YAML file of settings")
 	cmd.Flags().BoolVar(&printConfig, "print-config", false, "print the effective configuration as YAML and exit")
+	groupSettings(cmd)
 	return cmd
 }
 

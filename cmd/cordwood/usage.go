@@ -122,9 +122,15 @@ func flagFault(cmd *cobra.Command, err error) error {
 	return usageError{err}
 }
 
-func count(n int, what string) string {
-	if n == 1 {
+// count is a number of things, such as "1 row" or "3 batches".
+func count[N int | int64 | uint64](n N, what string) string {
+	switch {
+	case n == 1:
 		return "1 " + what
+	case strings.HasSuffix(what, "ch") || strings.HasSuffix(what, "s"):
+		return fmt.Sprintf("%d %ses", n, what)
+	case strings.HasSuffix(what, "y"):
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(what, "y"))
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -40,7 +40,8 @@ func newVersionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program, and what it was built from",
-		Example: `  cordwood version
+		Example: `  cordwood --version
+  cordwood version
   cordwood version --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -56,17 +57,22 @@ func newVersionCommand() *cobra.Command {
 					Arch    string `json:"arch"`
 				}{v.Version, v.Commit, v.Date, v.Branch, v.Go, runtime.GOOS, runtime.GOARCH})
 			}
-			branch := ""
-			if v.Branch != "" { // releases are of a commit, whatever branch it was on
-				branch = "branch   " + v.Branch + "\n"
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cordwood %s\ncommit   %s\ndate     %s\n%sbuilt by %s %s/%s\n",
-				v.Version, orUnknown(v.Commit), orUnknown(v.Date), branch, v.Go, runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprint(cmd.OutOrStdout(), versionText(v))
 			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as one object of JSON")
 	return cmd
+}
+
+// versionText is what --version prints.
+func versionText(v node.Version) string {
+	branch := ""
+	if v.Branch != "" { // releases are of a commit, whatever branch it was on
+		branch = "branch   " + v.Branch + "\n"
+	}
+	return fmt.Sprintf("cordwood %s\ncommit   %s\ndate     %s\n%sbuilt by %s %s/%s\n",
+		v.Version, orUnknown(v.Commit), orUnknown(v.Date), branch, v.Go, runtime.GOOS, runtime.GOARCH)
 }
 
 func orUnknown(s string) string {

@@ -80,7 +80,7 @@ func compileProgram(cmd *cobra.Command, name, source string, o vrl.Options) (*vr
 	var d *vrl.Diagnostics
 	if errors.As(err, &d) {
 		fmt.Fprint(cmd.ErrOrStderr(), d.Render(name))
-		return nil, fmt.Errorf("%s does not compile: %d error(s)", name, len(d.List))
+		return nil, fmt.Errorf("%s does not compile: %s", name, count(len(d.List), "error"))
 	}
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func runEvents(p *vrl.Program, in io.Reader, out, problems io.Writer, result boo
 		return err
 	}
 	if failed > 0 {
-		return fmt.Errorf("the program failed on %d event(s)", failed)
+		return fmt.Errorf("the program failed on %s", count(failed, "event"))
 	}
 	return nil
 }

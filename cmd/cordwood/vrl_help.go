@@ -20,12 +20,12 @@ func newVRLHelpCommand() *cobra.Command {
 		Short:   "List the functions of the language, or describe one",
 		Example: "  cordwood vrl help\n  cordwood vrl help parse_json\n  cordwood vrl help --markdown > functions.md",
 		Args:    cobra.MaximumNArgs(1),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 			var names []string
 			for _, f := range vrl.Functions() {
 				names = append(names, f.Name)
 			}
-			return names, cobra.ShellCompDirectiveNoFileComp
+			return beginning(names, typed), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {

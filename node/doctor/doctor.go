@@ -45,6 +45,8 @@ type Config struct {
 	// Server is asked if it uses the data folder, or if AskServer says so. May be nil.
 	Server    Server
 	AskServer bool
+	// ServerOnly says that nothing else is looked at: no settings, machine or data folder.
+	ServerOnly bool
 	// Version is that of this program.
 	Version string
 }
@@ -63,6 +65,11 @@ type doctor struct {
 // files that cannot be forgotten.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	d := &doctor{cfg: cfg, report: &Report{DataDir: cfg.DataDir, Parts: []Part{}, Findings: []Finding{}}, known: map[string]bool{"LOCK": true}}
+	if cfg.ServerOnly {
+		d.server(ctx)
+		d.finish()
+		return d.report, nil
+	}
 	d.settings()
 	d.machine()
 	folder, err := node.OpenOffline(cfg.DataDir)
@@ -101,8 +108,8 @@ func (d *doctor) finish() {
 		name   string
 		looked bool
 	}{
-		{"settings", d.cfg.Settings != nil || d.cfg.SettingsErr != nil},
-		{"machine", true},
+		{"settings", !d.cfg.ServerOnly && (d.cfg.Settings != nil || d.cfg.SettingsErr != nil)},
+		{"machine", !d.cfg.ServerOnly},
 		{"server", r.Server != ""},
 		{"data", d.folder != nil || r.status("data") != 0},
 	} {

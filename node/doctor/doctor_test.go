@@ -185,6 +185,12 @@ func TestServer(t *testing.T) {
 			t.Errorf("%s: status %d:\n%swant %q", name, r.Status(), text, c.want)
 		}
 	}
+	// A server somewhere else has nothing to do with the folders and ports of this machine.
+	s := &fakeServer{answers: sound(), date: time.Now()}
+	settings := &node.Config{}
+	if r, text := run(t, Config{DataDir: dir, Server: s, AskServer: true, ServerOnly: true, Settings: settings, Version: "v1"}); r.Status() != 0 || len(r.Parts) != 1 || r.Parts[0].Name != "server" || len(r.Findings) != 0 {
+		t.Errorf("the server alone: status %d, %+v:\n%s", r.Status(), r.Parts, text)
+	}
 	// Nothing can be forgotten under a server.
 	if _, err := Run(t.Context(), Config{DataDir: dir, Forget: []string{"shards/1/segments/1.parquet"}}); !errors.Is(err, node.ErrInUse) {
 		t.Errorf("forget: %v", err)

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// TestShellCompletion asks as the scripts of the shells do.
+func TestShellCompletion(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch sql := string(body); {
+		case r.URL.Path == "/v1/pipelines":
+			_, _ = io.WriteString(w, `{"pipelines":[{"name":"nginx"},{"name":"syslog"}]}`)
+		case strings.Contains(sql, "schemata"):
+			_, _ = io.WriteString(w, `{"n":"public"}`+"\n"+`{"n":"shop"}`+"\n")
+		case strings.Contains(sql, "table_schema = 'shop'"):
+			_, _ = io.WriteString(w, `{"n":"carts"}`+"\n")
+		case strings.Contains(sql, "tables"):
+			_, _ = io.WriteString(w, `{"n":"access"}`+"\n"+`{"n":"app"}`+"\n")
+		case strings.Contains(sql, "cluster_nodes"):
+			_, _ = io.WriteString(w, `{"n":"n1"}`+"\n"+`{"n":"n2"}`+"\n")
+		case strings.Contains(sql, "shards"):
+			_, _ = io.WriteString(w, `{"n":1}`+"\n"+`{"n":2}`+"\n")
+		}
+	}))
+	defer s.Close()
+	for args, want := range map[string]string{
+		"tail ":                             "access app",
+		"tail a":                            "access app",
+		"tail --db shop ":                   "carts",
+		"tail --db ":                        "public shop",
+		"table show ap":                     "app",
+		"table set access ":                 "",
+		"table move app --to ":              "1 2",
+		"ingest --table ":                   "access app",
+		"ingest --pipeline ":                "svc_identity nginx syslog",
+		"ingest --on-reject ":               "drop store",
+		"pipeline get n":                    "nginx",
+		"pipeline versions sys":             "syslog",
+		"pipeline delete ":                  "svc_identity nginx syslog",
+		"node drain ":                       "n1 n2",
+		"shard move ":                       "1 2",
+		"shard move 1 --to ":                "n1 n2",
+		"sql --output ":                     "table json yaml csv ndjson",
+		"sql -o n":                          "ndjson",
+		"sql --consistency ":                "linear any",
+		"tail app -o ":                      "ndjson table",
+		"cluster status -o ":                "table json yaml",
+		"vrl help upcas":                    "upcase",
+		"serve --log-level ":                "debug info warn error",
+		"tail --server http://127.0.0.1:1 ": "",
+	} {
+		words := strings.Split(args, " ")
+		if !strings.Contains(args, "--server") && !strings.HasPrefix(args, "vrl") && !strings.HasPrefix(args, "serve") {
+			words = append([]string{words[0]}, append([]string{"--server", s.URL}, words[1:]...)...)
+		}
+		start := time.Now()
+		stdout, _, err := execute(t, "", append([]string{"__complete"}, words...)...)
+		list, directive, _ := strings.Cut(stdout, ":")
+		if got := strings.Join(strings.Fields(list), " "); err != nil || got != want || directive == "" && want != "" {
+			t.Errorf("%q: %q, %v, want %q", args, stdout, err, want)
+		}
+		if took := time.Since(start); took > 10*completionWait {
+			t.Errorf("%q took %v", args, took)
+		}
+	}
+}
+
+// TestServeHelp has every setting in one group, under its title.
+func TestServeHelp(t *testing.T) {
+	cmd := newServeCommand()
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if settingGroup(f.Name) < 0 && f.Name != "help" {
+			t.Errorf("--%s is of no group: add it to settingGroups", f.Name)
+		}
+	})
+	stdout, _, err := execute(t, "", "serve", "--help")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range settingGroups {
+		if strings.Count(stdout, "\n"+group.title+":\n") != 1 {
+			t.Errorf("%q is not once in\n%s", group.title, stdout)
+		}
+	}
+	queries, _, _ := strings.Cut(stdout[strings.Index(stdout, "\nQueries and tails:"):], "\n\n")
+	if !strings.Contains(queries, "--query-memory") || !strings.Contains(queries, "--max-tails") || strings.Contains(queries, "--http-addr") || !strings.Contains(stdout, "Run a server with its data") {
+		t.Errorf("queries:\n%s", queries)
+	}
+}
+
+// TestProgressLine begins with sane numbers.
+func TestProgressLine(t *testing.T) {
+	p := newProgress(io.Discard, 4<<20)
+	p.read.Store(1 << 20)
+	if got, want := p.line(time.Microsecond), "25 %  1.0 MiB of 4.0 MiB, 0 rows, 1.0 MiB/s, 0 rows/s, 0s left"; got != want {
+		t.Errorf("at once: %s, want %s", got, want)
+	}
+	p.sent("/var/log/access\x1b.log", 1)
+	p.sent("/var/log/access\x1b.log", 4999)
+	if got, want := p.line(2*time.Second), "access .log  25 %  1.0 MiB of 4.0 MiB, 5000 rows, 512.0 KiB/s, 2500 rows/s, 6s left"; got != want {
+		t.Errorf("after 2 s: %s, want %s", got, want)
+	}
+	p.read.Store(9 << 20) // the file grew
+	if got := p.line(4 * time.Second); !strings.Contains(got, "100 %  4.0 MiB of 4.0 MiB") || strings.Contains(got, "left") {
+		t.Errorf("beyond the end: %s", got)
+	}
+	p = newProgress(io.Discard, -1)
+	p.read.Store(3 << 10)
+	if got, want := p.line(time.Second), "3.0 KiB, 0 rows, 3.0 KiB/s, 0 rows/s"; got != want {
+		t.Errorf("of a pipe: %s, want %s", got, want)
+	}
+}
+
+func TestCount(t *testing.T) {
+	for want, got := range map[string]string{
+		"0 rows": count(0, "row"), "1 row": count(int64(1), "row"), "2 batches": count(uint64(2), "batch"), "3 entries": count(3, "entry"), "1 batch": count(1, "batch"),
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// plural is a format that prints a number before a word that does not follow it.
+var plural = regexp.MustCompile(`%d (?:rows|files|records|errors|events|batches|statements|bytes|versions|pipelines|[a-z]+\(s\))\b`)
+
+// TestPlurals: "1 rows" is what count is for. Progress ("3 of 7 files"), and sentences that
+// name a number together with its bound, are not meant.
+func TestPlurals(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "backup") || strings.HasPrefix(file, "restore") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range plural.FindAllIndex(text, -1) {
+			t.Errorf("%s: %q: use count", file, text[at[0]:at[1]])
+		}
+	}
+}
+
+func TestVersionFlag(t *testing.T) {
+	long, _, err := execute(t, "", "--version")
+	word, _, werr := execute(t, "", "version")
+	if err != nil || werr != nil || long != word || !strings.HasPrefix(long, "cordwood ") {
+		t.Errorf("--version: %q, %v; version: %q, %v", long, err, word, werr)
+	}
+}
+
+// TestDoctorOfAServerAlone looks at nothing of this machine.
+func TestDoctorOfAServerAlone(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/sql":
+		case "/status":
+			_, _ = io.WriteString(w, `{"version":"dev"}`)
+		default:
+			_, _ = io.WriteString(w, "{}")
+		}
+	}))
+	defer s.Close()
+	t.Chdir(t.TempDir())
+	stdout, stderr, err := execute(t, "", "doctor", "--server", s.URL)
+	if err != nil || strings.Contains(stdout, "folder") || strings.Contains(stdout, "machine") || !strings.Contains(stdout, "server    sound: "+s.URL) {
+		t.Errorf("%q, %q, %v", stdout, stderr, err)
+	}
+}
+
+// TestSuggestions: the program names the pipeline or table that was perhaps meant.
+func TestSuggestions(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/pipelines":
+			_, _ = io.WriteString(w, `{"pipelines":[{"name":"nginx"}]}`)
+		case "/v1/sql":
+			_, _ = io.WriteString(w, `{"n":"access"}`+"\n")
+		case "/v1/tail":
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"code":4001,"error":"table public.`+r.URL.Query().Get("table")+` does not exist"}`)
+		default:
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"code":1004,"error":"Pipeline not found, name: `+path.Base(r.URL.Path)+`, version: latest"}`)
+		}
+	}))
+	defer s.Close()
+	for args, want := range map[string]string{
+		"pipeline get ngnix":    `; did you mean "nginx"?`,
+		"pipeline get unlike":   "(server answered 400, code 1004)",
+		"tail acces":            `; did you mean "access"?`,
+		"tail something_at_all": "(server answered 400, code 4001)",
+	} {
+		var stderr bytes.Buffer
+		if status := run(append(strings.Fields(args), "--server", s.URL), &stderr); status != exitFailed || !strings.HasSuffix(stderr.String(), want+"\n") {
+			t.Errorf("%s: status %d, %s, want %s", args, status, stderr.String(), want)
+		}
+	}
+}

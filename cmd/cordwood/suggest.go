@@ -1,0 +1,42 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cordwood/cmd/cordwood/client"
+	"cordwood/proto/nearest"
+)
+
+// unknownNames are the server's errors about names that do not exist, with what to ask for
+// those that do.
+var unknownNames = []struct {
+	text  *regexp.Regexp
+	names func(cmd *cobra.Command) []string
+}{
+	{regexp.MustCompile(`^Pipeline not found, name: ([^,]+), version: latest$`), pipelineNames},
+	{regexp.MustCompile(`^table [^.]+\.([^ ]+) does not exist$`), tableNames},
+}
+
+// suggest adds to an error about a name that the server does not have the one that was
+// perhaps meant.
+func suggest(cmd *cobra.Command, err error) error {
+	answer := (*client.Error)(nil)
+	if !errors.As(err, &answer) || strings.Contains(answer.Msg, "did you mean") {
+		return err
+	}
+	for _, u := range unknownNames {
+		m := u.text.FindStringSubmatch(answer.Msg)
+		if m == nil {
+			continue
+		}
+		if like := nearest.Name(m[1], u.names(cmd)); like != "" && like != m[1] {
+			return fmt.Errorf("%w; did you mean %q?", err, like)
+		}
+	}
+	return err
+}
