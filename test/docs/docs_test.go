@@ -216,6 +216,8 @@ func (p *page) script(here func(string) string) (script string, some bool) {
 			switch {
 			case b.lang == "sql":
 				s.WriteString(b.statement(b.text))
+			case b.directive == "may-fail":
+				fmt.Fprintf(&s, "(\nset +e\n%s) || true\n", here(b.text))
 			case b.directive == "background":
 				fmt.Fprintf(&s, "{\n%s} >background.log 2>&1 &\n%s", here(b.text), ready)
 			default:
@@ -280,6 +282,13 @@ func TestParse(t *testing.T) {
 	}
 	if faults := p.check(); len(faults) != 1 || !strings.Contains(faults[0], "a block of SQL") {
 		t.Errorf("faults: %q", faults)
+	}
+	p, err = parse("p.md", "<!-- test: may-fail it depends -->\n```sh\nfalse\n```\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if script, some := p.script(func(s string) string { return s }); !some || !strings.Contains(script, "false\n) || true") {
+		t.Errorf("script: %s", script)
 	}
 	p, err = parse("p.md", "```\ncurl x\n```\n```yaml\na: 1\n```\n```\nplain\n```\n")
 	if err != nil {

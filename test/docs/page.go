@@ -9,6 +9,7 @@
 //	                                any text, and alone on a line for any lines
 //	<!-- test: background -->       the commands run until the page ends: a server
 //	<!-- test: skip REASON -->      the block is not run
+//	<!-- test: may-fail REASON -->  the block is run, whatever its status is
 //	<!-- test: setup COMMAND -->    run at this place; for what a reader has anyway, as logs
 //
 // and before all blocks
@@ -44,7 +45,7 @@ type page struct {
 	blocks []block
 }
 
-var directive = regexp.MustCompile(`^<!-- test: (file|output|background|skip|server|setup|sql)(?: (.*))? -->$`)
+var directive = regexp.MustCompile(`^<!-- test: (file|output|background|skip|may-fail|server|setup|sql)(?: (.*))? -->$`)
 
 // parse takes a page apart. An error names the line.
 func parse(name, text string) (*page, error) {
