@@ -170,6 +170,7 @@ func (s *Shard) pick() []compaction.Segment {
 		if seg, ok := s.candidate(l, now); ok {
 			if !l.Shared() {
 				seg.DeadRows, seg.Droppable = max(seg.DeadRows, s.expiredRows(l)), true
+				seg.Stale = s.lacksIndex(l)
 			}
 			list = append(list, seg)
 		}
@@ -254,6 +255,22 @@ func (s *Shard) expiredRows(l *liveSegment) int64 {
 	return s.deadRows(l, x.Before, d.TimeIndex().Type)
 }
 
+// lacksIndex tells whether a segment of one table was written before the table got an index
+// that it does not have. Its footer is read once for each version of the table.
+func (s *Shard) lacksIndex(l *liveSegment) bool {
+	s.mu.RLock()
+	d := s.state.tables[l.TableID]
+	s.mu.RUnlock()
+	if d == nil || d.Version <= l.SchemaVersion || d.Version <= l.current.Load() {
+		return false
+	}
+	lacks, err := segment.LacksIndex(s.cfg.FS, l.path, &l.Meta, d.Table)
+	if err == nil && !lacks {
+		l.current.Store(d.Version)
+	}
+	return lacks
+}
+
 // job prepares a compaction and pins its inputs.
 func (s *Shard) job(picked []compaction.Segment) (*compaction.Job, []*liveSegment) {
 	job := &compaction.Job{
@@ -298,7 +315,7 @@ func (s *Shard) job(picked []compaction.Segment) (*compaction.Job, []*liveSegmen
 		tables[id] = t
 	}
 	job.Table = func(id uint64) *compaction.Table { return tables[id] }
-	if len(picked) == 1 && picked[0].Cut {
+	if len(picked) == 1 && picked[0].Cut && picked[0].DeadRows > 0 {
 		job.PieceRows = max((picked[0].Rows-picked[0].DeadRows)/compaction.Pieces, segment.DefaultRowGroupRows/2)
 	}
 	return job, live

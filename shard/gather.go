@@ -169,6 +169,7 @@ func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard m
 func joins(qt *query.Table, v *View, tableID uint64) bool {
 	more := query.Table{Schema: qt.Schema}
 	show(&more, v, tableID)
+	qt.Schema = more.Schema
 	if qt.Merge != query.Append || more.Merge != query.Append || len(qt.Eras) > 0 || len(more.Eras) > 0 {
 		return false
 	}
@@ -244,6 +245,9 @@ func (s *server) fetch(ctx context.Context, req *shardpb.QueryRequest, g *gather
 				qt.Segments = append(qt.Segments, seg)
 			}
 			qt.Batches = append(qt.Batches, batches...)
+			if t := sp.Table(); t != qt.Schema {
+				qt.Schema = widened(qt.Schema, t)
+			}
 		}
 	}
 	return nil

@@ -193,7 +193,7 @@ func querySegment(table *schema.Table, seg Segment) query.Segment {
 		Path: seg.Path, CRC: seg.FileCRC, Damaged: seg.Damaged, Shared: seg.Shared(), Order: seg.Order, Rows: seg.Span.Rows, MinTime: seg.Span.MinTime, MaxTime: seg.Span.MaxTime,
 		Columns: make([]query.SegmentColumn, 0, len(seg.Columns)),
 	}
-	for _, c := range seg.ColumnsOf(table) {
+	for _, c := range seg.ColumnsOf(table, seg.layouts) {
 		q.Columns = append(q.Columns, query.SegmentColumn{ID: c.ID, FieldID: c.FieldID, Name: c.Name, Type: c.Type})
 	}
 	return q

@@ -14,6 +14,7 @@ import (
 	"cordwood/shard/memtable"
 	"cordwood/shard/query"
 	"cordwood/shard/segment"
+	"cordwood/shard/vfs"
 )
 
 // liveSegment is a segment that is in the manifest, or was: its file goes with the
@@ -26,8 +27,11 @@ type liveSegment struct {
 	damage atomic.Pointer[damage]
 	// verified is when the whole file was last found sound, in Unix nanoseconds.
 	verified atomic.Int64
-	// groups are its row groups, once somebody had to know them.
-	groups atomic.Pointer[[]segment.Group]
+	// groups are its row groups, layouts what its tables have, once somebody had to know them.
+	groups  atomic.Pointer[[]segment.Group]
+	layouts atomic.Pointer[segment.Layouts]
+	// current is the version of the table by which it was last found to have all indexes.
+	current atomic.Uint32
 	// rows are those of a raw segment, reason is why it is one, and since is when it was
 	// written, in Unix nanoseconds (0: not known).
 	rows   *memtable.Memtable
@@ -69,6 +73,20 @@ func (l *liveSegment) span(tableID uint64) segment.TableSpan {
 		return segment.TableSpan{TableID: tableID}
 	}
 	return l.Tables[i]
+}
+
+// layoutsOf reads what the tables of a shared segment have, once. What cannot be read is not
+// known: who reads the rows finds out why.
+func (l *liveSegment) layoutsOf(fsys vfs.FS) segment.Layouts {
+	if have := l.layouts.Load(); have != nil {
+		return *have
+	}
+	read, err := segment.ReadLayouts(fsys, l.path)
+	if err != nil {
+		return nil
+	}
+	l.layouts.Store(&read)
+	return read
 }
 
 // bytes is about what the rows of a table take in the file.
@@ -141,6 +159,8 @@ type Segment struct {
 	Path string
 	// Damaged is why the file must not be read, if it is set: its rows are missing.
 	Damaged string
+	// layouts tells which columns of a shared file are whose.
+	layouts func() segment.Layouts
 }
 
 func (l *liveSegment) damaged() string {
@@ -154,6 +174,7 @@ func (l *liveSegment) damaged() string {
 // what it refers to stays in place until Close: files are not removed, memory is
 // not freed. Its methods may be called concurrently.
 type View struct {
+	fsys     vfs.FS
 	index    uint64
 	segments map[uint64][]*liveSegment
 	batches  map[uint64][]*column.Batch
@@ -209,7 +230,7 @@ func (s *Shard) outdated(tables []*schemapb.Table) error {
 
 // readViewLocked is ReadView with mu held.
 func (s *Shard) readViewLocked(tableIDs ...uint64) *View {
-	v := &View{segments: make(map[uint64][]*liveSegment, len(tableIDs)), batches: make(map[uint64][]*column.Batch, len(tableIDs)), merging: make(map[uint64]merging, len(tableIDs))}
+	v := &View{fsys: s.cfg.FS, segments: make(map[uint64][]*liveSegment, len(tableIDs)), batches: make(map[uint64][]*column.Batch, len(tableIDs)), merging: make(map[uint64]merging, len(tableIDs))}
 	if s.closed {
 		return nil
 	}
@@ -283,7 +304,10 @@ func (v *View) Segments(tableID uint64) []Segment {
 	list := v.segments[tableID]
 	out := make([]Segment, len(list))
 	for i, l := range list {
-		out[i] = Segment{Meta: l.Meta, Span: l.span(tableID), Path: l.path, Damaged: l.damaged()}
+		out[i] = Segment{
+			Meta: l.Meta, Span: l.span(tableID), Path: l.path, Damaged: l.damaged(),
+			layouts: func() segment.Layouts { return l.layoutsOf(v.fsys) },
+		}
 	}
 	return out
 }
@@ -302,10 +326,15 @@ type merging struct {
 // Widened returns a definition of a table in which columns have the type that they have in
 // that of the shard, if it is newer and has wider ones: the rows may have values of it.
 func (v *View) Widened(table *schema.Table) *schema.Table {
-	newest := v.merging[table.ID].def
-	if newest == nil || newest.Version <= table.Version {
-		return table
+	if newest := v.merging[table.ID].def; newest != nil && newest.Version > table.Version {
+		return widened(table, newest)
 	}
+	return table
+}
+
+// widened returns a definition of a table with the types of another one where these are
+// wider.
+func widened(table, newest *schema.Table) *schema.Table {
 	types := make(map[uint32]schema.Type, len(newest.Columns))
 	for i := range newest.Columns {
 		types[newest.Columns[i].ID] = newest.Columns[i].Type

@@ -14,6 +14,7 @@ import (
 	"cordwood/proto/schemapb"
 	"cordwood/shard/query"
 	"cordwood/shard/query/engine"
+	"cordwood/shard/segment"
 )
 
 // widening is a table of which column n becomes wider with a version.
@@ -158,5 +159,105 @@ func TestWidening(t *testing.T) {
 	}
 	if types[schema.Int64] != 1 || types[schema.Float64] != 1 || len(v.Batches(1)) != 0 {
 		t.Errorf("segments with n of types %v, %d batches", types, len(v.Batches(1)))
+	}
+}
+
+// TestChangedInSharedFile renames and widens a column of which a shared file has another
+// table's under the same id, the new name and the new type.
+func TestChangedInSharedFile(t *testing.T) {
+	e := openTestEngine(t)
+	o := openShard(t, testConfig(t))
+	o.stopCompactor()
+	before, after := widening(1, 2, schemapb.Type_TYPE_INT64), widening(1, 3, schemapb.Type_TYPE_FLOAT64)
+	after.Columns[3].Name = "number"
+	other := widening(2, 2, schemapb.Type_TYPE_FLOAT64)
+	other.Columns[3].Name = "number"
+	_, need, err := o.Write(context.Background(), [][]byte{numbersOf(before, 9, 1, 1000, 1, 2), numbersOf(other, 9, 2, 1000, 7.5)}, []*schemapb.Table{before, other})
+	if err != nil || len(need) > 0 {
+		t.Fatal(need, err)
+	}
+	o.flush()
+	if err := o.DefineTable(context.Background(), after); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got := strings.Join(answers(t, e, o, after, "SELECT number FROM t1 ORDER BY ts"), " "); got != "1 2" {
+			t.Errorf("the column reads %s, want 1 2", got)
+		}
+		if got := strings.Join(answers(t, e, o, other, "SELECT number FROM t2 ORDER BY ts"), " "); got != "7.5" {
+			t.Errorf("the other table's reads %s, want 7.5", got)
+		}
+		o = o.reopen()
+	}
+	v := o.ReadView(1)
+	defer v.Close()
+	if list := v.Segments(1); len(list) != 1 || !list[0].Shared() {
+		t.Errorf("segments: %+v", list)
+	}
+}
+
+// TestNewIndex gives a column of a table an index: segments that lack it get it when there is
+// nothing else to do, once.
+func TestNewIndex(t *testing.T) {
+	e := openTestEngine(t)
+	o := openShard(t, testConfig(t))
+	o.stopCompactor()
+	plain, indexed := widening(1, 2, schemapb.Type_TYPE_INT64), widening(1, 3, schemapb.Type_TYPE_INT64)
+	indexed.Columns[2].Index = &schemapb.Index{Kind: schemapb.IndexKind_INDEX_KIND_FULLTEXT}
+	indexed.Columns[3].Index = &schemapb.Index{Kind: schemapb.IndexKind_INDEX_KIND_SKIPPING}
+	_, need, err := o.Write(context.Background(), [][]byte{numbersOf(plain, 9, 1, 1000, 1, 2, 3)}, []*schemapb.Table{plain})
+	if err != nil || len(need) > 0 {
+		t.Fatal(need, err)
+	}
+	o.flush()
+	segments := func() (ids []uint64, lacks bool) {
+		v := o.ReadView(1)
+		defer v.Close()
+		for _, s := range v.Segments(1) {
+			less, err := segment.LacksIndex(o.Shard.cfg.FS, s.Path, &s.Meta, schema.FromProto(indexed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids, lacks = append(ids, s.ID), lacks || less
+		}
+		return ids, lacks
+	}
+	compact := func() {
+		t.Helper()
+		if err := o.compactNow(); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(answers(t, e, o, indexed, "SELECT n FROM t1 WHERE matches(m, 'm2') OR n = 3 ORDER BY ts"), " "); got != "2 3" {
+			t.Errorf("found %s, want 2 3", got)
+		}
+	}
+	compact()
+	if ids, lacks := segments(); len(ids) != 1 || ids[0] != 1 || !lacks {
+		t.Fatalf("segments %v before there is an index, lacking it: %v", ids, lacks)
+	}
+	if err := o.DefineTable(context.Background(), indexed); err != nil {
+		t.Fatal(err)
+	}
+	compact()
+	ids, lacks := segments()
+	if len(ids) != 1 || ids[0] == 1 || lacks {
+		t.Fatalf("segments %v, lacking the index: %v", ids, lacks)
+	}
+	indexed.Version++ // and what needs no index does not have it written again
+	if err := o.DefineTable(context.Background(), indexed); err != nil {
+		t.Fatal(err)
+	}
+	compact()
+	if again, _ := segments(); again[0] != ids[0] {
+		t.Errorf("segments %v were written once more", again)
+	}
+	indexed.Version++
+	indexed.Columns[2].Index = nil
+	if err := o.DefineTable(context.Background(), indexed); err != nil {
+		t.Fatal(err)
+	}
+	compact()
+	if again, _ := segments(); again[0] != ids[0] {
+		t.Errorf("segments %v were written once more for an index less", again)
 	}
 }

@@ -377,7 +377,7 @@ func (t *restoredTable) convert(b *column.Batch, cutoff int64) (rows *column.Bui
 		if !ok || v.Nulls == v.Rows {
 			continue // a column that was dropped, or that says nothing
 		}
-		if c.Type != v.Type {
+		if v.Type.Widens(c.Type) == schema.WidensNever {
 			return nil, 0, 0, fmt.Errorf("column %s is %s, in the file it is %s", c.Name, c.Type, v.Type)
 		}
 		to := out.Add(c)

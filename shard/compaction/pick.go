@@ -57,6 +57,8 @@ type Segment struct {
 	// and one dead row group is enough.
 	DeadRows       int64
 	Droppable, Cut bool
+	// Stale tells that it lacks an index that its table has by now.
+	Stale bool
 	// Overdue tells that all rows of one of its tables expired a good while ago.
 	Overdue bool
 	// MaxSpan, if it is not 0, is the longest time that a segment that is made of it should
@@ -91,7 +93,21 @@ func Pick(segments []Segment, now time.Time, allowed func([]Segment) bool) (pick
 			}
 		}
 	}
+	if picked == nil {
+		picked = stale(segments)
+	}
 	return picked, debt
+}
+
+// stale returns the smallest segment that lacks an index; nil if there is none. It is written
+// anew when there is nothing else to do, so it is no debt.
+func stale(segments []Segment) (picked []Segment) {
+	for i := range segments {
+		if s := &segments[i]; s.Stale && (picked == nil || s.Bytes < picked[0].Bytes || s.Bytes == picked[0].Bytes && s.ID < picked[0].ID) {
+			picked = segments[i : i+1]
+		}
+	}
+	return picked
 }
 
 // longest returns the run, or, if that may not be merged, a half of it, or a half of that

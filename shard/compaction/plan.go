@@ -97,7 +97,7 @@ func (r *run) columns(id uint64, t *Table) (columns []uint32, slots []slot, orde
 			continue
 		}
 		order = m.Order
-		for _, c := range m.ColumnsOf(t.Def) {
+		for _, c := range m.ColumnsOf(t.Def, nil) { // which of several does not matter: ids do
 			def := byID(t.Def, c.ID)
 			if c.ID == schema.DeletedColumnID && t.Merge != query.Append {
 				deleted := schema.DeletedColumn()

@@ -195,3 +195,45 @@ func (w *Writer) Staged() int { return w.rows }
 
 // GroupRows is the most rows of a row group.
 func (w *Writer) GroupRows() int { return w.cfg.RowGroupRows }
+
+// LacksIndex tells whether a segment of one table, which is as m says, lacks the filters of an
+// index that the table has.
+func LacksIndex(fsys vfs.FS, path string, m *Meta, table *schema.Table) (lacks bool, err error) {
+	wanted := map[uint32]*schema.Column{}
+	for i := range table.Columns {
+		if c := &table.Columns[i]; bloomBits(c) > 0 || newFulltext(c) != nil {
+			wanted[c.ID] = c
+		}
+	}
+	if len(wanted) == 0 {
+		return false, nil
+	}
+	r, err := Open(fsys, path, m)
+	if err != nil {
+		return false, err
+	}
+	for _, ok := r.NextGroup(); ok && !lacks; _, ok = r.NextGroup() {
+		lacks = r.lacks(wanted)
+		r.SkipGroup()
+	}
+	return lacks, r.Close()
+}
+
+// lacks tells whether the next row group lacks a filter of one of the columns.
+func (r *Reader) lacks(wanted map[uint32]*schema.Column) bool {
+	g := &r.md.RowGroups[r.group+1]
+	for i := range r.m.Columns {
+		def := wanted[r.m.Columns[i].ID]
+		if def == nil {
+			continue
+		}
+		md := &g.Columns[i].MetaData
+		if bloomBits(def) > 0 && md.BloomFilterOffset <= 0 && md.Statistics.NullCount < g.NumRows {
+			return true
+		}
+		if f := newFulltext(def); f != nil && r.filterOf(&fileColumn{Column: r.m.Columns[i], fulltext: f}) == nil {
+			return true
+		}
+	}
+	return false
+}

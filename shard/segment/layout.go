@@ -1,43 +1,119 @@
 package segment
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
 	"cordwood/proto/schema"
+	"cordwood/shard/segment/parquet"
+	"cordwood/shard/vfs"
 )
 
-// ColumnsOf returns the columns that the file has of a table: those of its rows, under the
-// names and types that the table gave them when the segment was written.
-func (m *Meta) ColumnsOf(t *schema.Table) []Column {
+// Layouts are the columns that each table of a shared file has there, by the table's id,
+// as field ids.
+type Layouts map[uint64][]uint32
+
+// ColumnsOf returns the columns that the file has of a table: by their ids, under the names
+// and types that the table gave them when the segment was written. Two tables of a shared
+// file may have a column of one id. Rows of the one are null in that of the other, and if
+// the table's was renamed since, only the file tells which it is: layouts, which may be nil,
+// is called then.
+func (m *Meta) ColumnsOf(t *schema.Table, layouts func() Layouts) []Column {
 	if !m.Shared() {
 		return m.Columns
 	}
-	var out []Column
+	defs := make(map[uint32]int, len(t.Columns))
 	for i := range t.Columns {
-		if c := m.likely(&t.Columns[i]); c != nil {
-			out = append(out, *c)
-		}
+		defs[t.Columns[i].ID] = i
 	}
+	found := make([][]*Column, len(t.Columns))
+	ambiguous := false
+	var out []Column
 	for i := range m.Columns {
-		if m.Columns[i].ID == schema.DeletedColumnID {
-			out = append(out, m.Columns[i])
+		c := &m.Columns[i]
+		if c.ID == schema.DeletedColumnID {
+			out = append(out, *c)
+			continue
+		}
+		at, ok := defs[c.ID]
+		if !ok || c.Semantic != t.Columns[at].Semantic || c.Type.Widens(t.Columns[at].Type) == schema.WidensNever {
+			continue
+		}
+		found[at] = append(found[at], c)
+		ambiguous = ambiguous || len(found[at]) > 1
+	}
+	var fields []uint32
+	if ambiguous && layouts != nil {
+		fields = layouts()[t.ID]
+	}
+	for at, list := range found {
+		if len(list) > 0 {
+			out = append(out, *choose(list, &t.Columns[at], fields))
 		}
 	}
 	return out
 }
 
-// likely is the column of a shared file that a table's column probably is: the one of the
-// same name and type, else one that it may have been before it was renamed or widened.
-func (m *Meta) likely(def *schema.Column) (found *Column) {
-	for i := range m.Columns {
-		c := &m.Columns[i]
-		if c.ID != def.ID || c.Semantic != def.Semantic || c.Type.Widens(def.Type) == schema.WidensNever {
-			continue
+// choose returns the one of the columns that a table had in a shared file, where it has
+// those fields. Older versions did not note these: then it is the one of the same name and
+// type, if there is one.
+func choose(list []*Column, def *schema.Column, fields []uint32) *Column {
+	for _, c := range list {
+		if slices.Contains(fields, c.FieldID) {
+			return c
 		}
+	}
+	for _, c := range list {
 		if c.Type == def.Type && c.TableName() == def.Name {
 			return c
 		}
-		if found == nil {
-			found = c
+	}
+	return list[0]
+}
+
+// ReadLayouts reads the layouts of a shared file. Files of older versions have none.
+func ReadLayouts(fsys vfs.FS, path string) (Layouts, error) {
+	fail := func(err error) (Layouts, error) {
+		return nil, fmt.Errorf("read the columns of the tables in %s: %w", path, err)
+	}
+	size, err := fsys.Stat(path)
+	if err != nil {
+		return fail(err)
+	}
+	f, err := fsys.Open(path)
+	if err != nil {
+		return fail(err)
+	}
+	defer f.Close()
+	md, err := parquet.ReadFooter(f, size)
+	if err != nil {
+		return fail(err)
+	}
+	out := Layouts{}
+	for i := range md.KeyValueMetadata {
+		kv := &md.KeyValueMetadata[i]
+		if kv.Key != KeyTables {
+			continue
+		}
+		var tables []struct {
+			ID      uint64   `json:"id"`
+			Columns []uint32 `json:"columns"`
+		}
+		if err := json.Unmarshal([]byte(kv.Value), &tables); err != nil {
+			return fail(fmt.Errorf("metadata %s: %w", KeyTables, err))
+		}
+		same := map[string][]uint32{} // most tables have the columns of others
+		for _, t := range tables {
+			if t.Columns == nil {
+				continue
+			}
+			key := fmt.Sprint(t.Columns)
+			if same[key] == nil {
+				same[key] = t.Columns
+			}
+			out[t.ID] = same[key]
 		}
 	}
-	return found
+	return out, nil
 }

@@ -31,8 +31,9 @@ type Meta struct {
 	// FileCRC is that of the whole file.
 	FooterCRC, FileCRC uint32
 	// Columns are those that the file has, TableColumn of a shared file excepted. A
-	// column of the table that is not among them is null in every row. In a shared
-	// file a table's column is the one that agrees in ID, Logical, Type and Semantic.
+	// column of the table that is not among them is null in every row. Names
+	// and types are those of then: a column of the table is told by its id, and may be
+	// of a wider type by now. ColumnsOf tells which are a table's in a shared file.
 	Columns []Column
 	// Tables are, for a shared file, the tables that have rows in it, ascending by id,
 	// as their rows are; nil for a file of one table.

@@ -3,6 +3,7 @@ package segment
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -75,9 +76,18 @@ func (w *Writer) metadata() ([]format.KeyValue, error) {
 func (w *Writer) tablesJSON() (string, []byte, error) {
 	var list []map[string]any
 	for _, t := range w.spec.Tables {
-		list = append(list, map[string]any{
+		of := map[string]any{
 			"id": t.Table.ID, "database": t.Table.Database, "name": t.Table.Name, "version": t.Table.Version, "segment": w.meta.ID,
-		})
+		}
+		if w.spec.Shared {
+			fields := []uint32{}
+			for _, at := range w.slots.tables[t.Table.ID].byID {
+				fields = append(fields, w.slots.columns[at].FieldID)
+			}
+			slices.Sort(fields)
+			of["columns"] = fields
+		}
+		list = append(list, of)
 	}
 	if w.spec.Shared {
 		b, err := json.Marshal(list)

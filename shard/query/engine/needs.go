@@ -188,10 +188,10 @@ func (p *planner) in(left any, values ...any) string {
 		} else {
 			b.WriteString(", ")
 		}
-		switch {
-		case c.Type == schema.String:
+		switch c.Type {
+		case schema.String:
 			b.WriteString(quoteText(string(l.text)))
-		case c.Type == schema.Float64:
+		case schema.Float64:
 			b.WriteString(strconv.FormatFloat(l.number, 'f', -1, 64))
 		default:
 			b.WriteString(strconv.FormatInt(l.whole, 10))

@@ -6,6 +6,7 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
+	"cordwood/proto/schema"
 )
 
 // fill puts n values of an Arrow array, from one on, into a column, at a row on.
@@ -32,6 +33,10 @@ type number interface {
 
 func integers[T number](col *column.Col, values []T) func(at, i int) {
 	return func(at, i int) { col.SetInt(at, int64(values[i])) }
+}
+
+func doubles[T number](col *column.Col, values []T) func(at, i int) {
+	return func(at, i int) { col.SetFloat(at, float64(values[i])) }
 }
 
 // setter returns what puts a value of an array into a column; nil if they do not go together.
@@ -67,8 +72,11 @@ func setter(col *column.Col, from arrow.Array) func(at, i int) {
 			return integers(col, a.Values())
 		}
 	}
-	if texts || floats || col.Type.IsTimestamp() {
+	if texts || col.Type.IsTimestamp() || col.Type == schema.Float32 {
 		return nil
+	}
+	if floats {
+		return doublesOf(col, from)
 	}
 	switch a := from.(type) {
 	case *array.Boolean:
@@ -95,6 +103,30 @@ func setter(col *column.Col, from arrow.Array) func(at, i int) {
 		return integers(col, a.Values())
 	case *array.Uint64:
 		return integers(col, a.Values())
+	}
+	return nil
+}
+
+// doublesOf returns what puts integers into a column of doubles: the shard that they come from
+// does not know yet that the column was widened.
+func doublesOf(col *column.Col, from arrow.Array) func(at, i int) {
+	switch a := from.(type) {
+	case *array.Int8:
+		return doubles(col, a.Values())
+	case *array.Int16:
+		return doubles(col, a.Values())
+	case *array.Int32:
+		return doubles(col, a.Values())
+	case *array.Int64:
+		return doubles(col, a.Values())
+	case *array.Uint8:
+		return doubles(col, a.Values())
+	case *array.Uint16:
+		return doubles(col, a.Values())
+	case *array.Uint32:
+		return doubles(col, a.Values())
+	case *array.Uint64:
+		return doubles(col, a.Values())
 	}
 	return nil
 }

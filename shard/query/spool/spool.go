@@ -12,8 +12,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"cordwood/proto/column"
@@ -121,6 +123,9 @@ func (s *Spool) Read(r io.Reader) error {
 	if n := stream.Schema().NumFields(); n != len(s.columns) {
 		return errs.New(errs.Internal, "spool: %d columns came instead of %d", n, len(s.columns))
 	}
+	if s.widen(stream.Schema()) {
+		s.begin()
+	}
 	for stream.Next() {
 		rec := stream.RecordBatch()
 		for from, rows := 0, int(rec.NumRows()); from < rows; {
@@ -144,6 +149,37 @@ func (s *Spool) Read(r io.Reader) error {
 	}
 	return stream.Err()
 }
+
+// widen gives columns the type in which their values come, if that is wider: the shard that
+// they come from knows a newer definition. It tells whether a column changed. No rows may
+// have been read.
+func (s *Spool) widen(from *arrow.Schema) (changed bool) {
+	for i := range s.columns {
+		c := &s.columns[i]
+		t, ok := arrowTypes[from.Field(i).Type.ID()]
+		if !ok || t == c.Type || c.Type.Widens(t) == schema.WidensNever {
+			continue
+		}
+		if !changed {
+			table := *s.table
+			table.Columns = slices.Clone(table.Columns)
+			s.table = table.Index()
+		}
+		changed, c.Type = true, t
+		columnOf(s.table, c.ID).Type = t
+	}
+	return changed
+}
+
+// arrowTypes are the types that others widen to.
+var arrowTypes = map[arrow.Type]schema.Type{
+	arrow.INT16: schema.Int16, arrow.INT32: schema.Int32, arrow.INT64: schema.Int64,
+	arrow.UINT16: schema.Uint16, arrow.UINT32: schema.Uint32, arrow.UINT64: schema.Uint64, arrow.FLOAT64: schema.Float64,
+}
+
+// Table is the table as its rows were read: with the wider types that some columns have where
+// they come from.
+func (s *Spool) Table() *schema.Table { return s.table }
 
 // end ends the batch, and writes a segment if there are enough of them.
 func (s *Spool) end() error {

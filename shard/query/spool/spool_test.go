@@ -131,3 +131,67 @@ func TestSpoolRefuses(t *testing.T) {
 		t.Errorf("columns are missing: %v", err)
 	}
 }
+
+// numbers is an Arrow IPC stream of a time and a number, of one type.
+func numbers[T any](t *testing.T, of arrow.DataType, build func(b array.Builder, v T), values ...T) *bytes.Buffer {
+	t.Helper()
+	s := arrow.NewSchema([]arrow.Field{{Name: "ts", Type: &arrow.TimestampType{Unit: arrow.Millisecond}}, {Name: "n", Type: of, Nullable: true}}, nil)
+	ts := array.NewTimestampBuilder(memory.DefaultAllocator, &arrow.TimestampType{Unit: arrow.Millisecond})
+	n := array.NewBuilder(memory.DefaultAllocator, of)
+	for i, v := range values {
+		ts.Append(arrow.Timestamp(i))
+		build(n, v)
+	}
+	n.AppendNull()
+	ts.Append(arrow.Timestamp(len(values)))
+	var buf bytes.Buffer
+	w := ipc.NewWriter(&buf, ipc.WithSchema(s))
+	if err := w.Write(array.NewRecordBatch(s, []arrow.Array{ts.NewArray(), n.NewArray()}, int64(len(values)+1))); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &buf
+}
+
+// TestWidened reads a column of shards that know its wider type before or after this node does.
+func TestWidened(t *testing.T) {
+	int64s := func(b array.Builder, v int64) { b.(*array.Int64Builder).Append(v) }
+	doubles := func(b array.Builder, v float64) { b.(*array.Float64Builder).Append(v) }
+	for _, c := range []struct {
+		have, want schema.Type
+		from       *bytes.Buffer
+		values     string
+	}{
+		{schema.Int64, schema.Float64, numbers(t, arrow.PrimitiveTypes.Float64, doubles, 1.5, -2), "[1.5 -2]"},
+		{schema.Int32, schema.Int64, numbers(t, arrow.PrimitiveTypes.Int64, int64s, 1<<40, -2), "[1.099511627776e+12 -2]"},
+		{schema.Float64, schema.Float64, numbers(t, arrow.PrimitiveTypes.Int64, int64s, 1<<53, -2), "[9.007199254740992e+15 -2]"},
+	} {
+		d, err := Open(t.TempDir()+"/fetched", 1<<30, 1<<30)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := (&schema.Table{ID: 7, Columns: []schema.Column{table.Columns[0], {ID: 3, Name: "n", Type: c.have, Semantic: schema.Field}}}).Index()
+		s, err := d.New(of, []uint32{1, 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Read(c.from); err != nil {
+			t.Errorf("%s from %s: %v", c.have, c.want, err)
+			continue
+		}
+		_, batches, err := s.Rows()
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := batches[0].Column(3)
+		got := []float64{v.Float(0), v.Float(1)}
+		if v.Type != c.want || s.Table().Column("n").Type != c.want || fmt.Sprint(got) != c.values || v.Nulls != 1 || of.Column("n").Type != c.have {
+			t.Errorf("%s: type %s, in the table %s, values %v, %d nulls, want type %s, %s, 1", c.have, v.Type, s.Table().Column("n").Type, got, v.Nulls, c.want, c.values)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,303 @@
+package shard
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
+	"cordwood/shard/query/engine"
+)
+
+// changing is a table whose definition changes while it is written, and what it should have.
+type changing struct {
+	t       *testing.T
+	r       *rand.Rand
+	o       *opened
+	history []*schemapb.Table // by version; writers may know any of them
+	merging bool
+	seq     uint64
+	rows    []changingRow
+}
+
+// changingRow is a row of the model: the values by column id.
+type changingRow struct {
+	ts     int64
+	host   string
+	values map[uint32]any // float64 or string
+}
+
+func (c *changing) now() *schemapb.Table { return c.history[len(c.history)-1] }
+
+// change makes the next version of the table.
+func (c *changing) change(edit func(d *schemapb.Table)) {
+	d := proto.Clone(c.now()).(*schemapb.Table)
+	d.Version++
+	edit(d)
+	c.history = append(c.history, d)
+}
+
+// write writes some rows as one of the last versions of the table has it, at times of a few
+// minutes, so that those of a table that merges them meet.
+func (c *changing) write() {
+	d := c.history[max(0, len(c.history)-1-c.r.IntN(3))]
+	table := schema.FromProto(d)
+	var b column.Builder
+	var cols []*column.Col
+	for _, def := range table.Columns {
+		cols = append(cols, b.Add(def))
+	}
+	for i := range 1 + c.r.IntN(30) {
+		row := changingRow{ts: int64(c.r.IntN(90)), host: fmt.Sprint("h", c.r.IntN(3)), values: map[uint32]any{}}
+		for k, def := range table.Columns {
+			switch {
+			case def.Semantic == schema.Timestamp:
+				cols[k].SetInt(i, row.ts)
+			case def.Semantic == schema.Tag:
+				cols[k].SetString(i, row.host)
+			case c.r.IntN(4) == 0:
+			case def.Type.IsFloat():
+				v := float64(c.r.IntN(40)) / 2
+				cols[k].SetFloat(i, v)
+				row.values[def.ID] = v
+			case def.Type.IsInteger():
+				v := c.r.IntN(20)
+				cols[k].SetInt(i, int64(v))
+				row.values[def.ID] = float64(v)
+			default:
+				v := fmt.Sprint("w", c.r.IntN(20))
+				cols[k].SetString(i, v)
+				row.values[def.ID] = v
+			}
+		}
+		b.EndRow()
+		c.rows = append(c.rows, row)
+	}
+	c.seq++
+	h := head(d.Id, 9, c.seq)
+	h.SchemaVersion = d.Version
+	// The definition comes along, or a newer one, or none.
+	var defs []*schemapb.Table
+	if c.r.IntN(3) > 0 {
+		defs = append(defs, c.now())
+	}
+	data := b.Encode(nil, h)
+	_, need, err := c.o.Write(context.Background(), [][]byte{data}, defs)
+	if err == nil && len(need) > 0 {
+		_, need, err = c.o.Write(context.Background(), [][]byte{data}, []*schemapb.Table{d})
+	}
+	if err != nil || len(need) > 0 {
+		c.t.Fatalf("write as version %d: needs %v, %v", d.Version, need, err)
+	}
+}
+
+// shown are the rows that the table shows of the columns of a definition, as text.
+func (c *changing) shown(d *schemapb.Table) []string {
+	last := map[string]int{}
+	var out []changingRow
+	for _, row := range c.rows {
+		key := fmt.Sprint(row.ts, row.host)
+		if at, ok := last[key]; ok && c.merging {
+			out[at] = row
+			continue
+		}
+		last[key] = len(out)
+		out = append(out, row)
+	}
+	var lines []string
+	for _, row := range out {
+		line := fmt.Sprint(row.ts, "|", row.host)
+		for _, col := range d.Columns[2:] {
+			v := row.values[col.Id]
+			if v == nil {
+				v = "(null)"
+			}
+			line += fmt.Sprint("|", v)
+		}
+		lines = append(lines, line)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// check compares all rows, and some statements about them, with the model.
+func (c *changing) check(e *engine.Engine, when string) {
+	c.t.Helper()
+	d := c.now()
+	var list []string
+	for _, col := range d.Columns[2:] {
+		list = append(list, schema.QuoteIdent(col.Name)+"::VARCHAR")
+	}
+	got := answers(c.t, e, c.o, d, "SELECT epoch_ms(ts), host, "+strings.Join(list, ", ")+" FROM t1")
+	for i := range got {
+		got[i] = strings.ReplaceAll(got[i], ".0|", "|")
+		got[i] = strings.TrimSuffix(got[i], ".0")
+	}
+	slices.Sort(got)
+	want := c.shown(d)
+	if !slices.Equal(got, want) {
+		c.t.Fatalf("%s, version %d: %d rows, want %d; not wanted %q, missing %q", when, d.Version, len(got), len(want), but(got, want), but(want, got))
+	}
+	for at, col := range d.Columns {
+		if at < 2 {
+			continue
+		}
+		name := schema.QuoteIdent(col.Name)
+		if col.Type == schemapb.Type_TYPE_STRING {
+			word := fmt.Sprint("w", c.r.IntN(20))
+			c.count(e, when, "matches("+name+", '"+word+"')", at, func(v string) bool { return v == word })
+			continue
+		}
+		for op, holds := range map[string]func(order int) bool{
+			"=": func(n int) bool { return n == 0 }, "<": func(n int) bool { return n < 0 }, ">=": func(n int) bool { return n >= 0 }, "<>": func(n int) bool { return n != 0 },
+		} {
+			x := float64(c.r.IntN(44))/2 - 1
+			if c.r.IntN(4) == 0 {
+				x += 0.25
+			}
+			c.count(e, when, fmt.Sprint(name, " ", op, " ", x), at, func(v string) bool {
+				var f float64
+				_, err := fmt.Sscan(v, &f)
+				return err == nil && holds(cmp.Compare(f, x))
+			})
+		}
+	}
+}
+
+// count compares how many rows meet a condition on a column with the model.
+func (c *changing) count(e *engine.Engine, when, where string, at int, holds func(v string) bool) {
+	c.t.Helper()
+	want := 0
+	for _, line := range c.shown(c.now()) {
+		if holds(strings.Split(line, "|")[at]) {
+			want++
+		}
+	}
+	if got := answers(c.t, e, c.o, c.now(), "SELECT count(*) FROM t1 WHERE "+where)[0]; got != fmt.Sprint(want) {
+		c.t.Fatalf("%s, version %d, %s: %s rows, want %d", when, c.now().Version, where, got, want)
+	}
+}
+
+func but(rows, others []string) []string {
+	out := slices.DeleteFunc(slices.Clone(rows), func(row string) bool { return slices.Contains(others, row) })
+	return out[:min(len(out), 5)]
+}
+
+// TestChangingColumns writes, flushes, compacts and restarts a table in any order while its
+// columns are widened, renamed, dropped, added under names that others had, and get indexes.
+// It shares its files with tables that have columns of the same ids and names.
+func TestChangingColumns(t *testing.T) {
+	e := openTestEngine(t)
+	for seed := range uint64(12) {
+		c := &changing{t: t, r: rand.New(rand.NewPCG(seed, 17)), merging: seed%3 == 1}
+		first := widening(1, 2, schemapb.Type_TYPE_INT32)
+		if c.merging {
+			first.Options["append_mode"] = "false"
+		}
+		c.history = []*schemapb.Table{first}
+		c.o = openShard(t, testConfig(t))
+		c.o.stopCompactor()
+		others := []*schemapb.Table{widening(2, 2, schemapb.Type_TYPE_INT32), widening(3, 2, schemapb.Type_TYPE_FLOAT64), widening(4, 2, schemapb.Type_TYPE_INT64)}
+		others[0].Columns[3].Name, others[1].Columns[3].Name = "c4v3", "n"
+		next := uint32(5)
+		for step := range 60 {
+			when := fmt.Sprintf("seed %d, step %d", seed, step)
+			cols := c.now().Columns
+			at := 2 + c.r.IntN(len(cols)-2)
+			switch c.r.IntN(14) {
+			case 0: // wider
+				if cols[at].Type != schemapb.Type_TYPE_STRING {
+					when += ": widened"
+					c.change(func(d *schemapb.Table) {
+						if d.Columns[at].Type == schemapb.Type_TYPE_INT32 && c.r.IntN(2) == 0 {
+							d.Columns[at].Type = schemapb.Type_TYPE_INT64
+						} else {
+							d.Columns[at].Type = schemapb.Type_TYPE_FLOAT64
+						}
+					})
+				}
+			case 1: // renamed, and a new column under the old name
+				when += ": renamed"
+				c.change(func(d *schemapb.Table) {
+					old := proto.Clone(d.Columns[at]).(*schemapb.Column)
+					d.Columns[at].Name = fmt.Sprintf("c%dv%d", old.Id, d.Version)
+					old.Id = next
+					next++
+					if len(d.Columns) < 7 {
+						d.Columns = append(d.Columns, old)
+					}
+				})
+			case 2: // dropped, and added anew
+				when += ": dropped"
+				c.change(func(d *schemapb.Table) {
+					d.Columns[at].Id = next
+					next++
+					if d.Columns[at].Type != schemapb.Type_TYPE_STRING {
+						d.Columns[at].Type = schemapb.Type_TYPE_INT32
+					}
+					d.MinWriterVersion = d.Version // a writer that knows the old column no longer may
+				})
+				c.history = c.history[len(c.history)-1:]
+			case 3: // an index
+				when += ": indexed"
+				c.change(func(d *schemapb.Table) {
+					kind := schemapb.IndexKind_INDEX_KIND_SKIPPING
+					if d.Columns[at].Type == schemapb.Type_TYPE_STRING {
+						kind = schemapb.IndexKind_INDEX_KIND_FULLTEXT
+					}
+					if d.Columns[at].Index == nil {
+						d.Columns[at].Index = &schemapb.Index{Kind: kind}
+					} else {
+						d.Columns[at].Index = nil
+					}
+				})
+			case 4, 5:
+				when += ": flushed"
+				if c.r.IntN(2) == 0 {
+					for _, d := range others {
+						c.seq++
+						if _, _, err := c.o.Write(context.Background(), [][]byte{numbersOf(d, 9, c.seq, 5, 1, 2, 3)}, []*schemapb.Table{d}); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				c.o.flush()
+			case 6:
+				when += ": compacted"
+				if err := c.o.compactNow(); err != nil {
+					t.Fatal(err)
+				}
+			case 7:
+				when += ": restarted"
+				c.o = c.o.reopen()
+				c.o.stopCompactor()
+			case 8:
+				when += ": defined"
+				if err := c.o.DefineTable(context.Background(), c.now()); err != nil {
+					t.Fatal(err)
+				}
+			default:
+				when += ": written"
+				c.write()
+			}
+			if step%4 == 0 {
+				c.check(e, when)
+			}
+		}
+		c.o.flush()
+		c.check(e, fmt.Sprintf("seed %d, flushed", seed))
+		if err := c.o.compactNow(); err != nil {
+			t.Fatal(err)
+		}
+		c.check(e, fmt.Sprintf("seed %d, compacted", seed))
+		c.o.crash()
+	}
+}
