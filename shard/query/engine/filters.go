@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"cordwood/proto/lru"
+	"cordwood/proto/schema"
 	"cordwood/shard/query"
 	"cordwood/shard/segment"
 	"cordwood/shard/vfs"
@@ -110,6 +111,16 @@ func (p *plan) filters(e *Engine, part *part, pr *probe) bool {
 		}
 		return f.MayContain(field, group, text)
 	}
+	if p.used.bounds {
+		pr.bounds = func(column uint32) (lo, hi float64, ok bool) {
+			c, has := columnIn(part.segment, column)
+			if !has || !c.Type.IsInteger() {
+				return 0, 0, false
+			}
+			least, most, ok := f.Bounds(fieldID(c), group)
+			return float64(least), float64(most), ok && least >= -schema.MaxExact && most <= schema.MaxExact && least <= most
+		}
+	}
 	var runs []rowRun
 	var left []int
 	for ; group < len(f.Groups); group++ {
@@ -139,6 +150,18 @@ func (p *plan) filters(e *Engine, part *part, pr *probe) bool {
 		part.groups = runs
 	}
 	return true
+}
+
+// narrower tells whether a segment has integers in a column of doubles.
+func (p *plan) narrower(s *query.Segment) bool {
+	for i := range p.view.columns {
+		if def := &p.view.columns[i]; def.Type == schema.Float64 {
+			if c, ok := columnIn(s, def.ID); ok && c.Type.IsInteger() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // columnIn is a column in a file, if the file has it.

@@ -111,6 +111,45 @@ func (l *literal) bytes(t schema.Type) (values [][]byte, ok bool) {
 	return [][]byte{binary.LittleEndian.AppendUint32(nil, uint32(i))}, true
 }
 
+// within is about a column of doubles on the left and a number, where files have the column
+// in a narrower type: the engine, which casts its values, does not look at their bounds.
+func (p *planner) within(kind string, left, right any) predicate {
+	n, _ := left.(node)
+	c := p.column(n)
+	if c == nil || c.Type != schema.Float64 || c.Semantic != schema.Field {
+		return nil
+	}
+	given, _ := right.(node)
+	value, ok := float(given)
+	if _, fills := fill(c); fills || !ok {
+		return nil
+	}
+	var may func(lo, hi float64) bool
+	switch kind {
+	case "COMPARE_EQUAL":
+		may = func(lo, hi float64) bool { return lo <= value && value <= hi }
+	case "COMPARE_LESSTHAN":
+		may = func(lo, _ float64) bool { return lo < value }
+	case "COMPARE_LESSTHANOREQUALTO":
+		may = func(lo, _ float64) bool { return lo <= value }
+	case "COMPARE_GREATERTHAN":
+		may = func(_, hi float64) bool { return hi > value }
+	case "COMPARE_GREATERTHANOREQUALTO":
+		may = func(_, hi float64) bool { return hi >= value }
+	default:
+		return nil
+	}
+	p.used.bounds = true
+	id := c.ID
+	return func(pr *probe) bool {
+		if pr.bounds == nil || pr.identity {
+			return true
+		}
+		lo, hi, ok := pr.bounds(id)
+		return !ok || may(lo, hi)
+	}
+}
+
 // zeros is a number, or both zeros, which are equal.
 func zeros(f float64) []float64 {
 	if f == 0 {

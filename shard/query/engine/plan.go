@@ -48,6 +48,7 @@ func (p *plan) predicates(searches []search, now time.Time) {
 		p.used.time = p.used.time || pl.used.time
 		p.used.value = p.used.value || pl.used.value
 		p.used.tokens = p.used.tokens || pl.used.tokens
+		p.used.bounds = p.used.bounds || pl.used.bounds
 	}
 	p.may = every(parts)
 }
@@ -167,7 +168,7 @@ func (p *plan) meets(e *Engine, part *part, timeType schema.Type, identity bool)
 		return false
 	case part.batch != nil:
 		p.pruned.memtableRows += int64(part.batch.Rows)
-	case p.used.value || p.used.tokens:
+	case p.used.value || p.used.tokens || p.used.bounds && p.narrower(part.segment):
 		return p.filters(e, part, pr)
 	}
 	return true

@@ -26,10 +26,13 @@ type probe struct {
 	// tokens tells whether a text of a column may have all tokens of a text, if words
 	// are told apart by a; nil: unknown.
 	tokens func(column uint32, a analyzer, text string) bool
+	// bounds are the least and the largest value of a column of doubles in a file that has
+	// it in a narrower type; nil: unknown.
+	bounds func(column uint32) (lo, hi float64, ok bool)
 }
 
 // verdict on what stopped a probe; see prune.go.
-type reasons struct{ time, value, tokens bool }
+type reasons struct{ time, value, tokens, bounds bool }
 
 // planner turns conditions into predicates for one table.
 type planner struct {
@@ -150,13 +153,18 @@ func (p *planner) comparison(kind string, left, right any) predicate {
 	if pr := p.timeComparison(mirrored[kind], right, left); pr != nil {
 		return pr
 	}
+	bounds := p.within(kind, left, right)
+	if bounds == nil {
+		bounds = p.within(mirrored[kind], right, left)
+	}
 	if kind != "COMPARE_EQUAL" {
-		return nil
+		return bounds
 	}
-	if pr := p.equality(left, right); pr != nil {
-		return pr
+	pr := p.equality(left, right)
+	if pr == nil {
+		pr = p.equality(right, left)
 	}
-	return p.equality(right, left)
+	return every([]predicate{pr, bounds})
 }
 
 // timeComparison is about an expression of the time index on the left and a constant.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
@@ -170,4 +171,68 @@ func TestWidened(t *testing.T) {
 // rowsBut returns the rows that the others do not have.
 func rowsBut(rows, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(rows), func(row string) bool { return slices.Contains(others, row) })
+}
+
+// TestWidenedBounds looks that conditions on doubles leave out row groups of a file of
+// integers by their bounds and filters, and no row.
+func TestWidenedBounds(t *testing.T) {
+	dir := t.TempDir()
+	e := openEngine(t, dir)
+	columns := cols("ts:TimestampSecond", "n:Int64")
+	columns[1].Index = &schema.Index{Kind: schema.SkippingIndex, Options: schema.DefaultIndexOptions(schema.SkippingIndex)}
+	var rows [][]any
+	for i := range 2000 {
+		rows = append(rows, []any{i, 2*i - 100})
+	}
+	tab := indexed(t, dir, columns, 200, batch(t, columns, rows...))
+	tab.Schema.Columns[1].Type = schema.Float64
+	for _, c := range []struct {
+		where string
+		want  int
+		left  int // row groups, at most; 0: the segment is not read
+	}{
+		{"n < 300", 200, 1},
+		{"n < 299.5", 200, 1},
+		{"n <= 300", 201, 2},
+		{"300.5 > n", 201, 2},
+		{"n > 3897", 1, 1},
+		{"n >= 3897.5", 1, 1},
+		{"n > 3898", 0, 0},
+		{"NOT n < 3898", 1, 1},
+		{"n BETWEEN 300 AND 309.5", 5, 1},
+		{"n BETWEEN 9000 AND 9999", 0, 0},
+		{"n = 301.5", 0, 0},
+		{"n = 0", 1, 1},
+		{"n = -0.0", 1, 10},
+		{"n IN (302, 304.0, 305.5)", 2, 1},
+		{"n = 1e2", 1, 10},
+		{"n <> 302", 1999, 10},
+		{"n < 300 OR n > 3890", 204, 2},
+		{"n IS NULL OR n < 300", 200, 10},
+		{"n < 'nan'::DOUBLE", 2000, 10},
+	} {
+		sql := "SELECT count(*) FROM t WHERE " + c.where
+		if got := mustQuery(t, e, sql, tab); got[0] != fmt.Sprint(c.want) {
+			t.Errorf("%s: got %s rows, want %d", c.where, got[0], c.want)
+		}
+		st, err := e.parse(t.Context(), sql, "public")
+		if err != nil {
+			t.Fatal(err)
+		}
+		planned, err := st.plan(&query.Request{Tables: []query.Table{tab}}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := planned.plans[0]
+		e.wholeFiles = true
+		s := p.source(e, st, false)
+		e.wholeFiles = false
+		left := p.pruned.groupsLeft
+		if len(s.plain) > 0 && s.plain[0].groups == nil {
+			left = 10
+		}
+		if left > c.left {
+			t.Errorf("%s: %d row groups are read, want at most %d", c.where, left, c.left)
+		}
+	}
 }
