@@ -113,6 +113,9 @@ func (a *pipelineAPI) put(cmd *cobra.Command, name string, source []byte) (store
 	for _, warning := range warnings {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", warning)
 	}
+	if err != nil {
+		err = linesError{err} // excerpts of programs, and one mistake a line
+	}
 	return p, err
 }
 

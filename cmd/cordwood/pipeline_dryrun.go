@@ -10,8 +10,10 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -115,7 +117,7 @@ func runPipelineDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) erro
 		Method: http.MethodPost, Path: "/v1/pipelines/_dryrun", Query: query,
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Reads: true,
 	}, &answer); err != nil {
-		return err
+		return linesError{err}
 	}
 	if err := printDryRun(cmd.OutOrStdout(), o.output, answer); err != nil {
 		return err
@@ -207,8 +209,10 @@ type (
 		Outcome string          `json:"outcome"`
 		Steps   []dryRunStep    `json:"steps"`
 		Rows    []struct {
-			Table  string          `json:"table"`
-			Record json.RawMessage `json:"record"`
+			Table   string          `json:"table"`
+			Row     *int            `json:"row"`
+			Record  json.RawMessage `json:"record"`
+			Dropped []string        `json:"dropped"`
 		} `json:"rows"`
 		Error *struct {
 			Pipeline, Step, Field, Value, Reason string
@@ -248,7 +252,7 @@ func printDryRun(w io.Writer, output string, answer json.RawMessage) error {
 	}
 	var out strings.Builder
 	for _, r := range a.Records {
-		r.print(&out)
+		r.print(&out, a.Tables)
 	}
 	for _, t := range a.Tables {
 		t.print(&out)
@@ -273,7 +277,52 @@ func shortValue(text []byte) string {
 	return string(text)
 }
 
-func (r *dryRunRecord) print(out *strings.Builder) {
+// storedRow shows a row as a table has it: by column, with the types of the columns, and without
+// columns that have no value.
+func storedRow(tables []dryRunTable, table string, row int) (string, bool) {
+	i := slices.IndexFunc(tables, func(t dryRunTable) bool { return t.Name == table })
+	if i < 0 || row >= len(tables[i].Rows) {
+		return "", false
+	}
+	var cells []struct {
+		Key   string          `json:"key"`
+		Value json.RawMessage `json:"value"`
+		Type  string          `json:"data_type"`
+	}
+	if json.Unmarshal(tables[i].Rows[row], &cells) != nil {
+		return "", false
+	}
+	var b strings.Builder
+	for _, c := range cells {
+		text := string(c.Value)
+		if text == "null" || text == "" {
+			continue
+		}
+		if unit, ok := timeUnits[c.Type]; ok {
+			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+				at := time.Unix(n/unit, n%unit*(int64(time.Second)/unit)).UTC()
+				text = strconv.Quote(at.Format("2006-01-02T15:04:05.999999999Z07:00"))
+			}
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		key, err := json.Marshal(c.Key)
+		if err != nil {
+			return "", false
+		}
+		b.Write(key)
+		b.WriteString(":" + text)
+	}
+	return "{" + b.String() + "}", true
+}
+
+// timeUnits are the units in a second of the types of times.
+var timeUnits = map[string]int64{
+	"TIMESTAMP_SECOND": 1, "TIMESTAMP_MILLISECOND": 1e3, "TIMESTAMP_MICROSECOND": 1e6, "TIMESTAMP_NANOSECOND": 1e9,
+}
+
+func (r *dryRunRecord) print(out *strings.Builder, all []dryRunTable) {
 	fmt.Fprintf(out, "record %d: %s", r.Index, r.Outcome)
 	switch {
 	case r.Error != nil:
@@ -295,7 +344,16 @@ func (r *dryRunRecord) print(out *strings.Builder) {
 		step.print(out)
 	}
 	for _, row := range r.Rows {
-		fmt.Fprintf(out, "  row of %s: %s\n", row.Table, shortValue(row.Record))
+		shown := string(row.Record)
+		if row.Row != nil {
+			if text, ok := storedRow(all, row.Table, *row.Row); ok {
+				shown = text
+			}
+		}
+		fmt.Fprintf(out, "  row of %s: %s\n", row.Table, shortValue([]byte(shown)))
+		if len(row.Dropped) > 0 {
+			fmt.Fprintf(out, "  dropped, as the transform does not list them: %s\n", strings.Join(row.Dropped, ", "))
+		}
 	}
 	if e := r.Error; e != nil {
 		fmt.Fprintf(out, "  ! %s: %s", e.Step, e.Reason)

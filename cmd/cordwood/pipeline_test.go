@@ -153,11 +153,11 @@ func pipelineServer(t *testing.T) (server string, asked func() []string) {
 
 const tracedAnswer = `{"tables":[{"table_name":"dry_run_web","database":"public","schema":[
  {"name":"t","data_type":"TIMESTAMP_NANOSECOND","column_type":"TIMESTAMP","fulltext":false},{"name":"m","data_type":"STRING","column_type":"FIELD","fulltext":true}],
- "rows":[[]],"options":{"ttl":"1day","append_mode":"true"},"exists":true,"new_columns":["m"],"different_options":[{"option":"ttl","wanted":"1day","table":""}]}],
+ "rows":[[{"key":"t","value":1767225600500000000,"data_type":"TIMESTAMP_NANOSECOND"},{"key":"m","value":"x","data_type":"STRING"},{"key":"n","value":null,"data_type":"INT64"},{"key":"status","value":200,"data_type":"INT64"}]],"options":{"ttl":"1day","append_mode":"true"},"exists":true,"new_columns":["m"],"different_options":[{"option":"ttl","wanted":"1day","table":""}]}],
 "records":[{"index":0,"input":{"message":"x"},"outcome":"stored",
   "steps":[{"pipeline":"edge","step":"processors[0] dissect","record":{"message":"x","m":"x"},"added":["m"],"changed":["message"],"removed":["old"]},
            {"pipeline":"edge","step":"processors[1] letter","record":{"message":"x","m":"x"},"added":[],"changed":[],"removed":[]}],
-  "rows":[{"table":"dry_run_web","row":0,"options":{},"record":{"m":"x"}}]},
+  "rows":[{"table":"dry_run_web","row":0,"options":{},"record":{"m":"x","status":"200","text":"y"},"dropped":["text"]}]},
  {"index":1,"input":{"message":"y"},"outcome":"failed","steps":[],"rows":[],
   "error":{"pipeline":"edge","step":"processors[0] dissect","position":0,"field":"message","value":"\"y\"","reason":"no match"}},
  {"index":2,"outcome":"dropped","steps":[],"rows":[]}],"skipped":1,"execution_time_ms":1}`
@@ -219,7 +219,8 @@ func TestPipelineCommands(t *testing.T) {
     - old
   processors[1] letter (edge)
     no change
-  row of dry_run_web: {"m":"x"}
+  row of dry_run_web: {"t":"2026-01-01T00:00:00.5Z","m":"x","status":200}
+  dropped, as the transform does not list them: text
 
 record 1: failed at processors[0] dissect
   {"message":"y"}

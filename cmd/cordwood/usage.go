@@ -17,9 +17,17 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// linesError marks an error whose lines stay as they are, as those with excerpts.
+type linesError struct{ error }
+
+func (e linesError) Unwrap() error { return e.error }
+
 // describe is what standard error shows of a command that failed: one line, whatever
-// the layout of the error, and where help is if the command was called wrongly.
+// the layout of the error but for a linesError, and where help is if the command was called wrongly.
 func describe(cmd *cobra.Command, err error) string {
+	if lines := (linesError{}); errors.As(err, &lines) {
+		return cmd.CommandPath() + ": " + err.Error()
+	}
 	text := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 	if u := (usageError{}); errors.As(err, &u) {
 		text += fmt.Sprintf(" (see '%s --help')", cmd.CommandPath())

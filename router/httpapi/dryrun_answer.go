@@ -335,6 +335,9 @@ func appendRecordTrace(out []byte, t *pipeline.RecordTrace, tables []*dryTable) 
 		if row.Record != "" {
 			out = appendJSONOrText(append(out, `,"record":`...), row.Record)
 		}
+		if len(row.Dropped) > 0 {
+			out = appendNames(append(out, `,"dropped":`...), row.Dropped)
+		}
 		out = append(out, '}')
 	}
 	out = append(out, ']')

@@ -157,7 +157,7 @@ processors:
 		{"no rows", "processors: [{vrl: {source: '[]'}}]", nil, `[{"a":1}]`, ``},
 		{"element no map", "processors: [{vrl: {source: '[{\"a\": 1}, 7]'}}]", nil, `[{}]`, `!element 1 of the list that the processors made must be map: 7`},
 		{"after an array", "processors: [{vrl: {source: '[{\"a\": 1}]'}}, {letter: {field: s}}]", nil, `[{}]`, `!Processor letter: the record must be map: [{"a":1}] (processors[1])`},
-		{"the time index is overwritten", "processors: [{date: {field: t}}, {vrl: {source: \".t = \\\"x\\\"\\n.\"}}]", nil, `[{"t":"2024-01-01T00:00:00Z"}]`, `!time index "t": expected a timestamp after all processors, found string: "x"`},
+		{"the time index is overwritten", "processors: [{date: {field: t}}, {vrl: {source: \".t = \\\"x\\\"\\n.\"}}]", nil, `[{"t":"2024-01-01T00:00:00Z"}]`, `!time index "t": expected a timestamp after all processors, found string: "x"; add a ` + "`date`" + ` processor for the field, with the formats of its texts`},
 		{"the time index is deleted", "processors: [{date: {field: t}}, {vrl: {source: \"del(.t)\\n.\"}}]", nil, `[{"t":"2024-01-01T00:00:00Z","a":1}]`, "t\nt TimestampNanosecond TIMESTAMP: now+0\na Int64: 1"},
 	})
 }
@@ -205,7 +205,18 @@ func TestCompileErrors(t *testing.T) {
 		{"template", "table_suffix: _${a", "expected ${name}"},
 		{"patterns of all processors", "processors:\n" + strings.Repeat("- regex: {field: a, pattern: '(?<a>.{900})(?<b>.{900})(?<c>.{900})'}\n", 100), "line 94: processors[92].regex.pattern: with this pattern, those of the pipeline compile to more than 250000 instructions"},
 		{"grok patterns of all processors", "processors:\n" + strings.Repeat("- grok: {field: a, pattern: '%{COMBINEDAPACHELOG}'}\n", 999), "compile to more than 250000 instructions"},
-		{"all at once", "version: 9\nprocessors: [{letter: {}}]\ntransform: [{field: a, type: x}]", "3 errors: "},
+		{"all at once", "version: 9\nprocessors: [{letter: {}}]\ntransform: [{field: a, type: x}]", "3 errors:\nline 1: "},
+		{"a program", "processors:\n- vrl:\n    source: |\n      .a = 1\n      .n = to_int(.b)\n      .\n", `line 5: processors[0].vrl.source: Failed to compile VRL, error[E103]: unhandled fallible assignment
+  ┌─ program:2:6
+  │
+2 │ .n = to_int(.b)
+`},
+		{"what helps a program", "processors:\n- vrl:\n    source: |\n      .a = 1\n      .n = to_int(.b)\n      .\n", "= let a failure end the program: to_int!(…)"},
+		{"a name in a program of one line", "version: 1\nprocessors:\n- vrl: {source: '.a = upcas(.b)'}\n", `line 3: processors[0].vrl.source: Failed to compile VRL, error[E105]: call to undefined function`},
+		{"the nearest name in a program", "processors:\n- vrl: {source: '.a = upcas(.b)'}\n", `did you mean "upcase"?`},
+		{"a long line of a program", "processors:\n- vrl: {source: '.a = upcas(\"" + strings.Repeat("x", 5000) + "\")'}\n", "(line 1, column 6 of the program: undefined function)"},
+		{"a processor of others", "processors: [{rename: {field: a, target_field: b}}]", "Unsupported rename processor; use vrl: `.new = del(.old)`"},
+		{"another processor of others", "processors: [{kv: {field: a}}]", "Unsupported kv processor; use key_value, or logfmt"},
 	} {
 		_, err := Compile([]byte(tt.source), Options{})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {

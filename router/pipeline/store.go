@@ -198,7 +198,7 @@ func (r *runner) recordTime(rec *processor.Record) (int64, error) {
 		if rec.Quiet {
 			return 0, errQuiet
 		}
-		return 0, errs.New(errs.InvalidArguments, "time index %q: expected a timestamp after all processors, found %s: %s", r.timeName, v.Kind(), processor.Describe(v))
+		return 0, errs.New(errs.InvalidArguments, "time index %q: expected a timestamp after all processors, found %s: %s%s", r.timeName, v.Kind(), processor.Describe(v), timeAdvice(v.Kind()))
 	}
 	return r.nowIn(), nil
 }

@@ -2,7 +2,9 @@ package pipeline
 
 import (
 	"errors"
+	"slices"
 	"strconv"
+	"strings"
 
 	"cordwood/router/pipeline/processor"
 	"cordwood/router/vrl/value"
@@ -53,6 +55,9 @@ type RowTrace struct {
 	Row int
 	// Record is what the row was made of: JSON.
 	Record string
+	// Dropped are fields of the record that no column takes, because the pipeline lists all
+	// columns (version 1).
+	Dropped []string
 }
 
 // StepError is why a step failed.
@@ -141,8 +146,26 @@ func (t *tracer) row(r *runner, d *dest) {
 	t.at = r
 	t.record.Rows = append(t.record.Rows, RowTrace{
 		Table: d.table, Options: d.opts.options, NoCreate: d.opts.noCreate || !r.req.AutoCreate,
-		Row: d.rows.Rows() - 1, Record: jsonOf(withoutVariables(r.rec.Value)),
+		Row: d.rows.Rows() - 1, Record: jsonOf(withoutVariables(r.rec.Value)), Dropped: r.p.dropped(withoutVariables(r.rec.Value)),
 	})
+}
+
+// dropped are the fields of a record that a list of all columns leaves out.
+func (p *Pipeline) dropped(v value.Value) (names []string) {
+	fields := v.Object()
+	if p.OpenSchema() || fields == nil {
+		return nil
+	}
+	for i := range fields.Len() {
+		key := fields.Key(i)
+		taken := slices.ContainsFunc(p.transform, func(c *listed) bool {
+			return c.in.Text == key || strings.HasPrefix(c.in.Text, key+".")
+		})
+		if !taken {
+			names = append(names, strings.Clone(key))
+		}
+	}
+	return names
 }
 
 // end reports the record.

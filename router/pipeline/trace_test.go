@@ -42,7 +42,7 @@ transform: [{field: n, type: int8}]
 			{Pipeline: "mine", Step: "processors[0] letter", Record: `{"a":"X","b":"x","svc_ttl":"1d"}`, Added: []string{"b"}},
 			{Pipeline: "mine", Step: "processors[1] vrl", Record: `{"b":"x","n":7,"svc_ttl":"1d"}`, Added: []string{"n"}, Removed: []string{"a"}},
 			{Pipeline: "mine", Step: "variables", Record: `{"b":"x","n":7}`, Removed: []string{"svc_ttl"}},
-		}, Rows: []RowTrace{{Table: "t", Options: withTTL, Record: `{"b":"x","n":7}`}}},
+		}, Rows: []RowTrace{{Table: "t", Options: withTTL, Record: `{"b":"x","n":7}`, Dropped: []string{"b"}}}},
 		{Index: 1, Input: `{"a":"Y","k":"x"}`, Outcome: Stored, Steps: []StepTrace{
 			{Pipeline: "mine", Step: "processors[0] letter", Record: `{"a":"Y","b":"y","k":"x"}`, Added: []string{"b"}},
 			{Pipeline: "mine", Step: "processors[1] vrl", Record: `{"b":"y","k":"x","n":7}`, Added: []string{"n"}, Removed: []string{"a"}},

@@ -252,5 +252,20 @@ func (c *listed) failed(out *cell, rec *processor.Record, v value.Value) error {
 	if rec.Quiet {
 		return errQuiet
 	}
-	return &transformError{c.in.Text, c.column.Name, processor.Describe(v), "expected " + c.column.Type.String() + ", found " + v.Kind().String()}
+	why := "expected " + c.column.Type.String() + ", found " + v.Kind().String()
+	if c.column.Type.IsTimestamp() {
+		why += timeAdvice(v.Kind())
+	}
+	return &transformError{c.in.Text, c.column.Name, processor.Describe(v), why}
+}
+
+// timeAdvice says what makes a time of a value that is none.
+func timeAdvice(kind value.Kind) string {
+	switch kind {
+	case value.String:
+		return "; add a `date` processor for the field, with the formats of its texts"
+	case value.Int, value.Float:
+		return "; add an `epoch` processor for the field, with its resolution"
+	}
+	return ""
 }

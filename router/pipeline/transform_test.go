@@ -34,7 +34,7 @@ func TestTransform(t *testing.T) {
 		{"time index, now", "transform:\n- {field: t, type: epoch, index: timestamp, on_failure: default}", nil, `[{"t":null},{}]`, `
 			t
 			t TimestampNanosecond TIMESTAMP: now+0 now+1`},
-		{"time index, bad in spite of default", "transform:\n- {field: t, type: epoch, index: timestamp, on_failure: default}", nil, `[{"t":"x"}]`, `!Transform of field "t": expected TimestampNanosecond, found string: "x"`},
+		{"time index, bad in spite of default", "transform:\n- {field: t, type: epoch, index: timestamp, on_failure: default}", nil, `[{"t":"x"}]`, `!Transform of field "t": expected TimestampNanosecond, found string; add a ` + "`date`" + ` processor for the field, with the formats of its texts: "x"`},
 		{"failure", timeList + "- {field: n, type: int8}", nil, `[{"t":1,"n":"x"}]`, `!record 0: Transform of field "n": expected Int8, found string: "x"`},
 		{"failure skipped", timeList + "- {field: n, type: int8}", []func(*Request){skipErrors}, `[{"t":1,"n":"x"},{"t":2,"n":3},{"t":3,"n":300}]`, `
 			t

@@ -221,8 +221,8 @@ func TestControlFlow(t *testing.T) {
 		{Name: "return", Source: `if .a == 1 { return "early" }; "late"`, Event: `{"a":1}`, Want: `"early"`},
 		{Name: "return null", Source: `return null`, Want: `null`},
 		{Name: "return in a closure", Source: `map_values([1, 2]) -> |v| { if v == 1 { return "one" }; "more" }`, Want: `["one","more"]`},
-		{Name: "failure", Source: `to_int!("x")`, RunError: `function call error for "to_int" at (0:12): `},
-		{Name: "nested failure", Source: `upcase(to_string!(to_int!("x")))`, RunError: `function call error for "upcase" at (0:32): function call error for "to_string" at (7:31): function call error for "to_int" at (18:30): `},
+		{Name: "failure", Source: `to_int!("x")`, RunError: `function call error for "to_int" at line 1, column 1: `},
+		{Name: "nested failure", Source: `upcase(to_string!(to_int!("x")))`, RunError: `function call error for "upcase" at line 1, column 1: function call error for "to_string" at line 1, column 8: function call error for "to_int" at line 1, column 19: `},
 	})
 }
 

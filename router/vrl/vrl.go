@@ -59,6 +59,8 @@ type Program struct {
 	host   *fn.Host
 	budget fn.Budget
 	frames sync.Pool
+	source string
+	places sync.Map // of calls that failed: the line and the column by *fn.Site
 }
 
 // Diagnostics are the findings that a source was refused for.
@@ -78,6 +80,38 @@ func (d *Diagnostics) Error() string {
 		}
 	}
 	return strings.Join(texts, "; ")
+}
+
+// A Finding is one of Diagnostics, as it is shown where others stand beside it.
+type Finding struct {
+	// Line is the line of the program that it is about, from 1; 0: none.
+	Line int
+	// Headline is one line. Excerpt shows the place, what is said of it, and hints; it is
+	// empty, or some lines.
+	Headline, Excerpt string
+}
+
+// maxExcerpt bounds an excerpt, in bytes: lines of programs may be long.
+const maxExcerpt = 4 << 10
+
+// Findings returns the first ones, at most n.
+func (d *Diagnostics) Findings(n int) []Finding {
+	var out []Finding
+	for _, x := range d.List[:min(n, len(d.List))] {
+		f := Finding{Headline: x.String()}
+		if len(x.Labels) > 0 {
+			f.Line, _ = diag.Position(d.Source, x.Labels[0].Span.Start)
+		}
+		text := diag.Render("program", d.Source, []*diag.Diagnostic{x})
+		if _, rest, _ := strings.Cut(text, "\n"); len(rest) <= maxExcerpt {
+			f.Excerpt = strings.TrimRight(rest, "\n")
+		} else if len(x.Labels) > 0 { // without the line itself
+			line, column := diag.Position(d.Source, x.Labels[0].Span.Start)
+			f.Headline += " (line " + itoa(line) + ", column " + itoa(column) + " of the program: " + x.Labels[0].Text + ")"
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 // Render returns the findings for people, with excerpts of the source. The name is that
@@ -157,7 +191,7 @@ func compileWith(source string, o Options, vars []compile.Variable) (p *Program,
 	if o.Record {
 		list = append(list, recordWarning(code.Result, nodes)...)
 	}
-	p = &Program{code: code, host: host, budget: o.Budget}
+	p = &Program{code: code, host: host, budget: o.Budget, source: source}
 	p.frames.New = func() any {
 		return &fn.Frame{Slots: make([]value.Value, code.Slots), Hints: make([]int32, code.Hints), Host: host}
 	}
@@ -216,6 +250,18 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Text }
 
+// place says where a call begins. It is looked up once for each call: records fail in
+// millions, and programs may be long.
+func (p *Program) place(s *fn.Site) string {
+	if text, ok := p.places.Load(s); ok {
+		return text.(string)
+	}
+	line, column := diag.Position(p.source, s.Start)
+	text := "line " + itoa(line) + ", column " + itoa(column)
+	p.places.Store(s, text)
+	return text
+}
+
 // maxValues bounds the values that an event may consist of after a run.
 const maxValues = 4 << 20
 
@@ -271,9 +317,9 @@ func (p *Program) run(f *fn.Frame, m *fn.Meter, event, meta *value.Value) (v val
 		case fn.Aborted:
 			return value.Value{}, &Error{Aborted, f.Text()}
 		case fn.Exhausted:
-			return value.Value{}, &Error{Exhausted, f.Text()}
+			return value.Value{}, &Error{Exhausted, f.TextFor(p.place)}
 		default:
-			return value.Value{}, &Error{Failed, f.Text()}
+			return value.Value{}, &Error{Failed, f.TextFor(p.place)}
 		}
 	}
 	return v, nil

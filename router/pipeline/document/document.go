@@ -43,6 +43,8 @@ type Fault struct {
 	// Path is where it is, as in processors[2].date.timezone; "" for the whole document.
 	Path    string
 	Message string
+	// Excerpt are lines that show the fault, below the message; empty: there are none.
+	Excerpt string
 }
 
 func (f Fault) String() string {
@@ -53,7 +55,11 @@ func (f Fault) String() string {
 	if f.Path != "" {
 		s.WriteString(f.Path + ": ")
 	}
-	return s.String() + f.Message
+	s.WriteString(f.Message)
+	if f.Excerpt != "" {
+		s.WriteString("\n" + f.Excerpt)
+	}
+	return s.String()
 }
 
 // Error is all that is wrong in a document.
@@ -65,20 +71,18 @@ type Error struct {
 	cost int
 }
 
+// Error returns the faults one below the other. Excerpts are some lines each.
 func (e *Error) Error() string {
 	if len(e.Faults) == 1 && e.More == 0 {
 		return e.Faults[0].String()
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "%d errors: ", len(e.Faults)+e.More)
-	for i, f := range e.Faults {
-		if i > 0 {
-			s.WriteString("; ")
-		}
-		s.WriteString(f.String())
+	fmt.Fprintf(&s, "%d errors:", len(e.Faults)+e.More)
+	for _, f := range e.Faults {
+		s.WriteString("\n" + f.String())
 	}
 	if e.More > 0 {
-		fmt.Fprintf(&s, "; and %d more", e.More)
+		fmt.Fprintf(&s, "\nand %d more", e.More)
 	}
 	return s.String()
 }

@@ -69,9 +69,9 @@ func TestFaults(t *testing.T) {
 		{"null is absent", "name:\nflag: ~\nmode: null\nlist:\n", ""},
 		{"near", "nme: x", `line 1: nme: unknown key "nme", did you mean "name"?`},
 		{"far", "zzzzzzzz: x", `line 1: zzzzzzzz: unknown key "zzzzzzzz", known are flag, inner, limit, list, mode, name, rate`},
-		{"types", "name: 7\nflag: yes\nlist: x\nlimit: 1.5\nrate: .nan", "5 errors: line 1: name: expected a string, found the integer 7; " +
-			`line 2: flag: expected true or false, found the string "yes"; ` +
-			`line 3: list: expected a list, found the string "x"; line 4: limit: expected an integer, found the number 1.5; line 5: rate: expected a number, found the number .nan`},
+		{"types", "name: 7\nflag: yes\nlist: x\nlimit: 1.5\nrate: .nan", "5 errors:\nline 1: name: expected a string, found the integer 7\n" +
+			`line 2: flag: expected true or false, found the string "yes"` + "\n" +
+			`line 3: list: expected a list, found the string "x"` + "\nline 4: limit: expected an integer, found the number 1.5\nline 5: rate: expected a number, found the number .nan"},
 		{"element", "list: [a, [b]]", "line 1: list[1]: expected a string, found a list"},
 		{"choice", "mode: othr", `line 1: mode: unknown value "othr", expected one of simple, other, did you mean "other"?`},
 		{"required", "inner: {}", `line 1: inner: "must" is required`},
@@ -95,7 +95,7 @@ func TestFaults(t *testing.T) {
 
 func TestManyFaults(t *testing.T) {
 	_, err := read("list: [" + strings.Repeat("1,", 60) + "1]")
-	if err == nil || !strings.HasPrefix(err.Error(), "61 errors: ") || !strings.HasSuffix(err.Error(), "; and 11 more") {
+	if err == nil || !strings.HasPrefix(err.Error(), "61 errors:\n") || !strings.HasSuffix(err.Error(), "\nand 11 more") {
 		t.Error(err)
 	}
 }

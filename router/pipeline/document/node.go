@@ -38,6 +38,16 @@ func (n *Node) Fault(format string, args ...any) {
 	n.out.add(Fault{Line: n.y.Line, Column: n.y.Column, Path: n.path, Message: fmt.Sprintf(format, args...)})
 }
 
+// FaultAt notes a fault of a line of the node's text, from 1. The fault has the line of the
+// document where that is known: in a text behind | and in one of a single line.
+func (n *Node) FaultAt(line int, message, excerpt string) {
+	f := Fault{Line: n.y.Line, Column: n.y.Column, Path: n.path, Message: message, Excerpt: excerpt}
+	if n.y.Style&yaml.LiteralStyle != 0 && line > 0 {
+		f.Line, f.Column = n.y.Line+line, 0
+	}
+	n.out.add(f)
+}
+
 // Faults is the number of faults noted so far in the whole document. Who compares it
 // before and after learns whether a part was well.
 func (n *Node) Faults() int { return len(n.out.Faults) + n.out.More }

@@ -43,6 +43,30 @@ func CompileList(n *document.Node, env Env, names *Names) List {
 	return out
 }
 
+// elsewhere are processors of other systems, with what does the same here.
+var elsewhere = map[string]string{
+	"set":         "; use vrl: `.field = \"value\"`",
+	"append":      "; use vrl: `.field = push(array!(.field), \"value\")`",
+	"rename":      "; use vrl: `.new = del(.old)`",
+	"remove":      "; use vrl: `del(.field)`",
+	"drop":        "; use filter, or vrl: `if .level == \"debug\" { abort }`",
+	"convert":     "; use vrl: `.field = to_int!(.field)`, or the type in the transform",
+	"script":      "; use vrl",
+	"foreach":     "; use vrl: `for_each(array!(.list)) -> |_, value| { … }`",
+	"split":       "; use vrl: `.list = split!(.field, \",\")`",
+	"trim":        "; use vrl: `.field = strip_whitespace!(.field)`",
+	"lowercase":   "; use letter with method: lower",
+	"uppercase":   "; use letter with method: upper",
+	"json":        "; use json_parse",
+	"kv":          "; use key_value, or logfmt",
+	"uri_parts":   "; use vrl: `.url = parse_url!(.url)`",
+	"urldecode":   "; use urlencoding with method: decode",
+	"timestamp":   "; use date, or epoch for numbers",
+	"mutate":      "; use vrl: `.new = del(.old)` renames, `.field = \"value\"` sets, `del(.field)` removes",
+	"fail":        "; use vrl: `abort`",
+	"fingerprint": "; use vrl: `.hash = sha2(string!(.field))`",
+}
+
 func compileStep(n *document.Node, env Env, names *Names, times *[]TimeField) (Step, bool) {
 	if n.IsNull() {
 		n.Fault("expected a map with the name of a processor as its key, found null")
@@ -61,7 +85,10 @@ func compileStep(n *document.Node, env Env, names *Names, times *[]TimeField) (S
 	e := &entries[0]
 	kind, ok := Find(e.Key)
 	if !ok {
-		s := nearest.DidYouMean(", ", e.Key, KindNames())
+		s := elsewhere[e.Key]
+		if s == "" {
+			s = nearest.DidYouMean(", ", e.Key, KindNames())
+		}
 		if s == "" {
 			s = "; known are " + strings.Join(KindNames(), ", ")
 		}

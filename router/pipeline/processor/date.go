@@ -2,6 +2,7 @@ package processor
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // zones must be known on hosts without a zone database
@@ -181,6 +182,9 @@ func whyNoTime(formats []timeFormat, s string, o timefmt.ParseOptions) string {
 	why := " by " + Cut(e.Pattern) + ", " + e.Reason.String()
 	if e.Spec != "" {
 		why += " at byte " + itoa(e.Pos) + " (" + strings.TrimSpace(Cut(e.Spec)) + ")"
+	}
+	if rest := e.Rest(); rest != "" {
+		why += " " + strconv.Quote(rest) + " at byte " + itoa(e.Pos)
 	}
 	return why
 }

@@ -44,7 +44,7 @@ func TestDate(t *testing.T) {
 			"no match of one", `{field: t, formats: ['%Y-%m-%d %H:%M']}`, `{"t":"2024-01-02T03:04"}`,
 			`!Processor date: failed to parse by %Y-%m-%d %H:%M, input contains invalid characters at byte 10 (%H): "2024-01-02T03:04" (field "t"`,
 		},
-		{"left over", `{field: t, formats: ['%Y-%m-%d']}`, `{"t":"2024-01-02 "}`, `!trailing input`},
+		{"left over", `{field: t, formats: ['%Y-%m-%d']}`, `{"t":"2024-01-02 "}`, `!trailing input " " at byte 10`},
 		{"contradiction", `{field: t, formats: ['%a %Y-%m-%d']}`, `{"t":"Sun 2024-01-02"}`, `!no possible date and time matching input`},
 		{"empty", `field: t`, `{"t":""}`, `!failed to parse: ""`},
 

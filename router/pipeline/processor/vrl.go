@@ -1,8 +1,10 @@
 package processor
 
 import (
+	"errors"
 	"strconv"
 
+	"cordwood/router/pipeline/document"
 	"cordwood/router/vrl"
 	"cordwood/router/vrl/kind"
 	"cordwood/router/vrl/value"
@@ -25,7 +27,7 @@ func compileVRL(o *Options) Apply {
 	program, _, err := vrl.Compile(source, vrl.Options{})
 	if err != nil {
 		at.Spend(refusedInstructions) // compiling it took time all the same
-		at.Fault("Failed to compile VRL, %s", err)
+		vrlFaults(at, err)
 		return nil
 	}
 	if !affordable(at, program.PatternBytes()/BytesPerInstruction) {
@@ -54,6 +56,25 @@ func compileVRL(o *Options) Apply {
 			return nil
 		}
 		return rec.Fail("", v, "the program's value must be map, or a list of maps, found %s", article(v.Kind()))
+	}
+}
+
+// maxVRLFindings is how many findings of a program are shown.
+const maxVRLFindings = 10
+
+// vrlFaults notes why a program does not compile, as 'cordwood vrl check' shows it, with the lines
+// of the document as well as those of the program.
+func vrlFaults(at *document.Node, err error) {
+	list := (*vrl.Diagnostics)(nil)
+	if !errors.As(err, &list) {
+		at.Fault("Failed to compile VRL, %s", err)
+		return
+	}
+	for _, f := range list.Findings(maxVRLFindings) {
+		at.FaultAt(f.Line, "Failed to compile VRL, "+f.Headline, f.Excerpt)
+	}
+	if more := len(list.List) - maxVRLFindings; more > 0 {
+		at.Fault("%d more findings in the program", more)
 	}
 }
 

@@ -249,19 +249,25 @@ func (f *Frame) TextValue() (value.Value, bool) {
 	return value.NewString(text), f.Reserve(len(text))
 }
 
-// Text returns the text of the failure. Long values in it are shortened.
+// Text returns the text of the failure as programs see it, with places as ranges of bytes.
+// Long values in it are shortened.
 func (f *Frame) Text() string {
+	return f.TextFor(func(s *Site) string {
+		return "(" + strconv.Itoa(s.Start) + ":" + strconv.Itoa(s.End) + ")"
+	})
+}
+
+// TextFor is Text with the places of calls in the words of place.
+func (f *Frame) TextFor(place func(*Site) string) string {
 	var b []byte
 	if f.stop != Aborted {
 		for i := len(f.calls) - 1; i >= 0; i-- {
 			s := f.calls[i]
 			b = append(b, "function call error for "...)
 			b = strconv.AppendQuote(b, s.Name)
-			b = append(b, " at ("...)
-			b = strconv.AppendInt(b, int64(s.Start), 10)
-			b = append(b, ':')
-			b = strconv.AppendInt(b, int64(s.End), 10)
-			b = append(b, "): "...)
+			b = append(b, " at "...)
+			b = append(b, place(s)...)
+			b = append(b, ": "...)
 		}
 	}
 	x := &f.fail

@@ -87,7 +87,19 @@ func (e *ParseError) Error() string {
 	if e.Spec != "" {
 		s += fmt.Sprintf(" at byte %d (%s)", e.Pos, e.Spec)
 	}
+	if rest := e.Rest(); rest != "" {
+		s += fmt.Sprintf(" %q at byte %d", rest, e.Pos)
+	}
 	return s
+}
+
+// Rest is what is left of the text where the pattern ends, if that is the failure and the
+// text is not too long.
+func (e *ParseError) Rest() string {
+	if e.Reason != TooLong || e.Pos < 0 || e.Pos >= len(e.Text) {
+		return ""
+	}
+	return e.Text[e.Pos:]
 }
 
 // failure is a ParseError before anybody has asked for one.
