@@ -5,10 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +44,32 @@ const (
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 64 << 10
 )
+
+// tryPorts opens each port and closes it again if there is no data folder yet, so that a port
+// that is taken leaves none behind. A port that is taken a moment later is told all the same.
+func (c *Config) tryPorts() error {
+	if _, err := os.Stat(c.DataDir); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, port := range []struct{ what, addr, flag string }{
+		{"users", c.HTTP.Addr, "http-addr"},
+		{"users", c.HTTP.V1Addr, "http-v1-addr"},
+		{"administrators", c.AdminAddr, "admin-addr"},
+		{"nodes", c.RPC.Addr, "rpc-addr"},
+	} {
+		if port.addr == "" {
+			continue
+		}
+		l, err := net.Listen("tcp", port.addr)
+		if err != nil {
+			return fmt.Errorf("listen for %s: %w: choose another --%s, or stop what uses it", port.what, err, port.flag)
+		}
+		if err := l.Close(); err != nil {
+			return fmt.Errorf("listen for %s: %w", port.what, err)
+		}
+	}
+	return nil
+}
 
 // listenHTTP opens a port for users. With headed proxies, each connection of one of those has to
 // begin with a header of the PROXY protocol, which tells the client's address; from anybody else

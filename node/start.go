@@ -27,6 +27,9 @@ func (n *node) start(ctx context.Context) error {
 	if err := n.openRules(files.users != nil); err != nil {
 		return &SettingsError{err}
 	}
+	if err := n.cfg.tryPorts(); err != nil {
+		return err
+	}
 	data, err := openDataDir(n.cfg.DataDir)
 	if err != nil {
 		return err

@@ -76,6 +76,7 @@ var enumerated = map[string][]string{
 	"grant":       {"environment", "network", "files"},
 	"log-level":   {"debug", "info", "warn", "error"},
 	"log-format":  {"text", "json"},
+	"color":       {"auto", "always", "never"},
 	"roles":       {"router", "meta", "shard"},
 }
 

@@ -20,7 +20,7 @@ var syntaxes = []struct{ name, text string }{
 	{"CREATE DATABASE", "CREATE DATABASE [IF NOT EXISTS] database [WITH ('ttl'='30d')]"},
 	{"DROP DATABASE", "DROP DATABASE [IF EXISTS] database [CASCADE]"},
 	{"CREATE TABLE", "CREATE TABLE [IF NOT EXISTS] table (\n  column TYPE [NULL | NOT NULL] [DEFAULT literal] [TIME INDEX] [FULLTEXT INDEX | INVERTED INDEX | SKIPPING INDEX], …,\n  [TIME INDEX (column),] [PRIMARY KEY (column, …)]\n) [WITH ('ttl'='7d', 'append_mode'='true', …)]"},
-	{"ALTER TABLE", "ALTER TABLE table ADD COLUMN column TYPE [DEFAULT literal]\nALTER TABLE table DROP COLUMN column\nALTER TABLE table RENAME COLUMN column TO name\nALTER TABLE table MODIFY COLUMN column TYPE\nALTER TABLE table MODIFY COLUMN column SET | UNSET FULLTEXT | INVERTED | SKIPPING INDEX\nALTER TABLE table SET 'option'='value'\nALTER TABLE table UNSET 'option'\nALTER TABLE table RENAME name"},
+	{"ALTER TABLE", "ALTER TABLE table ADD COLUMN column TYPE [DEFAULT literal]\nALTER TABLE table DROP COLUMN column\nALTER TABLE table SET 'option'='value'\nALTER TABLE table UNSET 'option'\nALTER TABLE table RENAME TO name"},
 	{"ALTER DATABASE", "ALTER DATABASE database SET 'option'='value'\nALTER DATABASE database UNSET 'option'"},
 	{"DROP TABLE", "DROP TABLE [IF EXISTS] table"},
 	{"TRUNCATE TABLE", "TRUNCATE TABLE table"},

@@ -46,12 +46,14 @@ type tailPrinter struct {
 	w     *bufio.Writer
 	table bool
 
+	color bool // of levels
+
 	columns []string
 	widths  []int
 }
 
-func newTailPrinter(w io.Writer, output string) *tailPrinter {
-	return &tailPrinter{w: bufio.NewWriterSize(w, 64<<10), table: output == "table"}
+func newTailPrinter(w io.Writer, output string, color bool) *tailPrinter {
+	return &tailPrinter{w: bufio.NewWriterSize(w, 64<<10), table: output == "table", color: color}
 }
 
 // row prints a row; flush lets it be seen.
@@ -71,8 +73,15 @@ func (p *tailPrinter) row(line []byte) error {
 		}
 		p.line(columns)
 	}
+	grown := false
 	for i, cell := range cells {
-		p.widths[i] = min(max(p.widths[i], runewidth.StringWidth(cell)), maxTailWidth)
+		if width := min(runewidth.StringWidth(cell), maxTailWidth); width > p.widths[i] {
+			grown = grown || i < len(cells)-1              // nothing stands behind the last column
+			p.widths[i] = min((width+7)/8*8, maxTailWidth) // not for each character anew
+		}
+	}
+	if grown {
+		p.line(columns)
 	}
 	p.line(cells)
 	return nil
@@ -87,7 +96,11 @@ func (p *tailPrinter) line(cells []string) {
 		if i > 0 {
 			b.WriteString("  ")
 		}
-		b.WriteString(cell)
+		code := ""
+		if p.color && levelColumn[strings.ToLower(p.columns[i])] {
+			code = levelColor(cell)
+		}
+		b.WriteString(painted(cell, code))
 		if i < len(cells)-1 {
 			b.WriteString(strings.Repeat(" ", max(0, p.widths[i]-runewidth.StringWidth(cell))))
 		}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"cordwood/cmd/cordwood/client"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // tailServer answers the connections in turn with the texts; one that ends with … is cut.
@@ -43,7 +45,7 @@ func tailServer(t *testing.T, texts ...string) (*follower, *bytes.Buffer, *bytes
 	var out, errOut bytes.Buffer
 	at := time.Unix(1_700_000_000, 0)
 	return &follower{
-		client: c, query: url.Values{"table": {"app"}}, out: newTailPrinter(&out, "ndjson"), errOut: &errOut,
+		client: c, query: url.Values{"table": {"app"}}, out: newTailPrinter(&out, "ndjson", false), errOut: &errOut,
 		now: func() time.Time { at = at.Add(time.Second); return at }, silence: time.Minute,
 	}, &out, &errOut, &asked
 }
@@ -98,7 +100,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestTailTable(t *testing.T) {
 	var out bytes.Buffer
-	p := newTailPrinter(&out, "table")
+	p := newTailPrinter(&out, "table", false)
 	for _, line := range []string{
 		`{"ts":"2026-01-01T00:00:00Z","level":"info","msg":"a\nb\u001b[31m"}`,
 		`{"ts":"2026-01-01T00:00:01Z","level":"error","msg":null}`,
@@ -122,5 +124,34 @@ ts                    level  msg   n
 	}
 	if err := p.row([]byte(`nonsense`)); err == nil {
 		t.Error("what is no row is printed")
+	}
+}
+
+// TestTailTableOnTerminal: widths follow, with a new heading, and levels have colours only
+// where they are wanted.
+func TestTailTableOnTerminal(t *testing.T) {
+	var out bytes.Buffer
+	p := newTailPrinter(&out, "table", true)
+	for _, row := range []string{`{"level":"info","who":"a","n":1}`, `{"level":"ERROR","who":"a longer name","n":2}`, `{"level":"odd","who":"error","n":100}`} {
+		if err := p.row([]byte(row)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.flush(); err != nil {
+		t.Fatal(err)
+	}
+	want := "level  who  n\n\x1b[32minfo\x1b[0m   a    1\n" +
+		"level  who               n\n\x1b[31mERROR\x1b[0m  a longer name     2\nodd    error             100\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+	cmd := newTailCommand()
+	for when, want := range map[string]bool{"always": true, "never": false, "auto": false} { // the test's output is no terminal
+		if got, err := wantsColor(cmd, when); err != nil || got != want {
+			t.Errorf("--color %s: %v, %v", when, got, err)
+		}
+	}
+	if _, err := wantsColor(cmd, "sometimes"); err == nil {
+		t.Error("--color sometimes is accepted")
 	}
 }

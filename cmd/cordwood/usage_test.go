@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,6 +70,26 @@ func TestServeReadsNamedFilesFirst(t *testing.T) {
 		}
 		if _, err := os.Stat(dir); err == nil {
 			t.Errorf("%v: there is a data folder", flags)
+		}
+	}
+}
+
+// TestServeWithoutAPort: a port that is taken leaves no data folder behind.
+func TestServeWithoutAPort(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	for _, flag := range []string{"http-addr", "http-v1-addr", "rpc-addr", "admin-addr"} {
+		dir := filepath.Join(t.TempDir(), "data")
+		var stderr bytes.Buffer
+		args := []string{"serve", "--data-dir", dir, "--http-addr", "127.0.0.1:0", "--rpc-addr", "127.0.0.1:0", "--" + flag, taken.Addr().String()}
+		if status := run(args, &stderr); status != exitFailed || !strings.Contains(stderr.String(), "choose another --"+flag) {
+			t.Errorf("--%s: status %d: %s", flag, status, stderr.String())
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("--%s: there is a data folder", flag)
 		}
 	}
 }
