@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -149,5 +150,35 @@ func TestTableModes(t *testing.T) {
 	merging := Table{Options: map[string]string{"append_mode": "false", "merge_mode": "last_non_null"}}
 	if merging.AppendMode() || merging.MergeMode() != MergeLastNonNull {
 		t.Error("options are not seen")
+	}
+}
+
+// TestDDLPage has every option of tables and indexes, and every type, in docs/ddl.md.
+func TestDDLPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/ddl.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, options, found := strings.Cut(string(page), "### Table options")
+	if !found {
+		t.Fatal("docs/ddl.md has no part on table options")
+	}
+	for _, name := range OptionNames() {
+		if name != OptionAutoCreateTable && !strings.Contains(options, "\n| `"+name+"` |") {
+			t.Errorf("docs/ddl.md lacks the table option %s", name)
+		}
+	}
+	for _, kind := range []IndexKind{SkippingIndex, FulltextIndex, InvertedIndex} {
+		for name, value := range DefaultIndexOptions(kind) {
+			if !strings.Contains(string(page), "\n| `"+name+"` | ") || !strings.Contains(string(page), "`"+value+"`") {
+				t.Errorf("docs/ddl.md lacks the index option %s with its default %s", name, value)
+			}
+		}
+	}
+	for _, typ := range Types() {
+		name, _, _ := strings.Cut(typ.SQL(), " ")
+		if name, _, _ = strings.Cut(name, "("); !strings.Contains(string(page), "`"+name) {
+			t.Errorf("docs/ddl.md lacks the type %s", typ.SQL())
+		}
 	}
 }
