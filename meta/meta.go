@@ -232,6 +232,10 @@ func (m *Meta) Leads() bool { return m.replica.IsLeader() }
 // nothing, take it before asking.
 func (m *Meta) LeadsChanged() <-chan struct{} { return m.replica.LeadsChanged() }
 
+// Reported returns a channel that is closed when a node has reported to this member for the first time
+// since it leads, or a shard has its first leader. To miss nothing, take it before asking for Status.
+func (m *Meta) Reported() <-chan struct{} { return m.reports.changed() }
+
 // Stats is the state of this member's replica.
 func (m *Meta) Stats() replica.Stats { return m.replica.Stats() }
 

@@ -27,6 +27,27 @@ type reports struct {
 	heard time.Time // the last call of any kind
 	nodes map[string]nodeReport
 	led   map[shardLife]time.Time // when a replica last said that it leads
+	// news is closed, and replaced, when a node reports for the first time in this term, and when a
+	// shard is led that was not before.
+	news chan struct{}
+}
+
+// changed is closed at the next news.
+func (r *reports) changed() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.news == nil {
+		r.news = make(chan struct{})
+	}
+	return r.news
+}
+
+// tell wakes those who wait for news. r.mu is held.
+func (r *reports) tell() {
+	if r.news != nil {
+		close(r.news)
+		r.news = nil
+	}
 }
 
 // shardLife is a shard until it is made anew under its id.
@@ -70,12 +91,18 @@ func (r *reports) add(term uint64, req *metapb.ReportRequest) {
 	defer r.mu.Unlock()
 	r.listen(term)
 	n := r.nodes[req.NodeId]
+	news := n.report == nil
 	n.report, n.at = req, r.heard
 	r.nodes[req.NodeId] = n
 	for _, replica := range req.Replicas {
 		if replica.GetState() == stateLeader {
-			r.led[shardLife{replica.ShardId, replica.Incarnation}] = r.heard
+			life := shardLife{replica.ShardId, replica.Incarnation}
+			news = news || r.led[life].IsZero()
+			r.led[life] = r.heard
 		}
+	}
+	if news {
+		r.tell()
 	}
 }
 

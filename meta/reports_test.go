@@ -144,3 +144,35 @@ func TestLastLed(t *testing.T) {
 		want("this process stood still", "1 0s, 2 0s")
 	})
 }
+
+// TestReportNews: who waits is woken by the first report of a node and the first leader of a shard, and
+// by nothing else.
+func TestReportNews(t *testing.T) {
+	r := &reports{downAfter: 10 * time.Second, now: time.Now}
+	news := func(req *metapb.ReportRequest) bool {
+		changed := r.changed()
+		r.add(7, req)
+		select {
+		case <-changed:
+			return true
+		default:
+			return false
+		}
+	}
+	led := []*metapb.ReplicaReport{{ShardId: 1, Incarnation: 1, State: "Leader"}}
+	for i, c := range []struct {
+		req  *metapb.ReportRequest
+		want bool
+	}{
+		{&metapb.ReportRequest{NodeId: "a"}, true},
+		{&metapb.ReportRequest{NodeId: "a"}, false},
+		{&metapb.ReportRequest{NodeId: "b"}, true},
+		{&metapb.ReportRequest{NodeId: "a", Replicas: led}, true},
+		{&metapb.ReportRequest{NodeId: "a", Replicas: led}, false},
+		{&metapb.ReportRequest{NodeId: "b", Replicas: led}, false},
+	} {
+		if got := news(c.req); got != c.want {
+			t.Errorf("report %d: news %v, want %v", i, got, c.want)
+		}
+	}
+}

@@ -10,6 +10,7 @@ func (n *node) coordinate() {
 	}
 	c := coordinator.New(coordinator.Config{
 		Meta: n.meta, Dial: n.nodes.Dial, Leads: n.member.Leads, LeadsChanged: n.member.LeadsChanged,
+		Reported: n.member.Reported, Holders: func() ([]string, bool) { return n.discovery.WithRole(roleShard) },
 		HotBytes: float64(n.cfg.PartitionHotBytes), HotFor: n.cfg.PartitionHotAfter,
 		Logger: n.log, Registerer: n.registry,
 	})

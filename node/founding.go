@@ -17,7 +17,12 @@ import (
 func (n *node) awaitShards(ctx context.Context) error {
 	first := firstLeaders{ask: n.meta.Status}
 	told := false // the metadata know how the replicas of this node are
+	led := 0      // shards that this node was last seen to lead
 	for {
+		if now := n.leadsNow(); now != led {
+			led = now
+			n.reportSoon() // others wait for all first shards to be led
+		}
 		waits := n.whyNoShards()
 		if waits == "" && n.host != nil {
 			waits = n.host.Waits()
@@ -44,6 +49,19 @@ func (n *node) awaitShards(ctx context.Context) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// leadsNow counts the shards that this node leads.
+func (n *node) leadsNow() (count int) {
+	if n.host == nil {
+		return 0
+	}
+	for _, s := range n.host.All() {
+		if s.Leads() {
+			count++
+		}
+	}
+	return count
 }
 
 // whyNoShards says what is missing for the first shards of a new cluster; empty if they are
@@ -98,7 +116,7 @@ type firstLeaders struct {
 
 const (
 	firstPatience = 30 * time.Second
-	firstPause    = 200 * time.Millisecond
+	firstPause    = 100 * time.Millisecond
 )
 
 // waits says which shards have had no leader yet; empty: all have, or it took too long.

@@ -169,10 +169,7 @@ func (n *node) leave(why string) {
 		}
 	}
 	n.tellService()
-	select {
-	case n.hurry <- struct{}{}:
-	default:
-	}
+	n.reportSoon()
 }
 
 // handOver gives the leadership of all groups to others, as far as there are any; to those that

@@ -41,6 +41,14 @@ func (n *node) report(ctx context.Context) error {
 	}
 }
 
+// reportSoon has the next report sent at once.
+func (n *node) reportSoon() {
+	select {
+	case n.hurry <- struct{}{}:
+	default:
+	}
+}
+
 // reportLimit bounds a report that something waits for: without a leader of the metadata
 // group nobody takes it, and the node serves all the same.
 const reportLimit = 300 * time.Millisecond

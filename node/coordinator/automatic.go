@@ -36,8 +36,8 @@ func (p *picture) starting(kind, reason string, set func(*metapb.Operation)) *ac
 	return &act{what: "start " + kind, starts: []*metapb.Operation{op}}
 }
 
-// initialShards makes the shards of a new cluster, once nodes for them have come and no
-// other has followed for a moment.
+// initialShards makes the shards of a new cluster, once all nodes that are seeds have come, or, if it
+// is not known which nodes there will be, no other has followed for a moment.
 func (p *picture) initialShards() *act {
 	set := p.status.GetSettings()
 	if set.GetInitialShards() == 0 {
@@ -55,7 +55,7 @@ func (p *picture) initialShards() *act {
 		})}
 	}
 	replicas := int(max(set.Replication, 1))
-	if _, why := p.homes(replicas, ""); why != "" || p.stable < p.cfg.Settle {
+	if _, why := p.homes(replicas, ""); why != "" || p.stable < p.cfg.Settle && !p.gathered {
 		return nil
 	}
 	return p.starting(KindShardAdd, "the first shards of the cluster", func(op *metapb.Operation) {

@@ -186,3 +186,39 @@ func TestMoveToDrainedNode(t *testing.T) {
 		}
 	})
 }
+
+// TestFirstShardsAtOnce: the first shards are made as soon as all nodes among the seeds have reported,
+// and else when no other node has come for a while.
+func TestFirstShardsAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		seeds []string
+		all   bool
+		set   func(w *world)
+		want  bool
+	}{
+		"all are there":                     {[]string{"a", "b", "c"}, true, func(*world) {}, true},
+		"a seed does not answer":            {[]string{"a", "b", "c"}, false, func(*world) {}, false},
+		"a seed has not joined yet":         {[]string{"a", "b", "c", "d"}, true, func(*world) {}, false},
+		"one has not reported yet":          {[]string{"a", "b", "c"}, true, func(w *world) { w.unheard = map[string]bool{"c": true} }, false},
+		"one that is no seed has come, too": {[]string{"a", "b", "c"}, true, func(w *world) { w.node("d") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t).node("a", "b", "c")
+				w.settings.InitialShards, w.settings.Replication = 2, 3
+				c.set(w)
+				cfg := Config{Holders: func() ([]string, bool) { return c.seeds, c.all }}.withDefaults()
+				l := &leading{Coordinator: &Coordinator{cfg: cfg}, meter: newMeter(), began: time.Now()}
+				l.cfg.Meta = &process{w: w}
+				look := func() bool { return l.picture(w.status()).initialShards() != nil }
+				if got := look(); got != c.want {
+					t.Errorf("made at once: %v, want %v", got, c.want)
+				}
+				time.Sleep(cfg.Settle)
+				if !c.want && name != "one has not reported yet" && !look() {
+					t.Error("they are not made after a while either")
+				}
+			})
+		})
+	}
+}

@@ -58,6 +58,14 @@ type Config struct {
 	Leads        func() bool
 	LeadsChanged func() <-chan struct{}
 
+	// Reported returns a channel that is closed when a node has reported for the first time to this
+	// leader, or a shard has its first leader. Nil: that is seen at the next tick.
+	Reported func() <-chan struct{}
+	// Holders are the nodes with the role shard among the seeds of this node; ok is false if not all
+	// seeds have answered. Nil: they are not known. The first shards are made as soon as these are
+	// there, if there are no others.
+	Holders func() (nodes []string, ok bool)
+
 	// ReplaceAfter is how long a node must be silent until its replicas are replaced, and
 	// it as a voter of the metadata group. The default value is 15 minutes.
 	ReplaceAfter time.Duration
@@ -191,12 +199,13 @@ func (c *Coordinator) lead(ctx context.Context) {
 	tick := time.NewTicker(c.cfg.Tick)
 	defer tick.Stop()
 	for c.cfg.Leads() && ctx.Err() == nil {
-		leads, changed := c.cfg.LeadsChanged(), c.cfg.Meta.Changed()
+		leads, changed, reported := c.cfg.LeadsChanged(), c.cfg.Meta.Changed(), c.reported()
 		l.look(ctx)
 		select {
 		case <-ctx.Done():
 		case <-leads:
 		case <-tick.C:
+		case <-reported:
 		case <-changed:
 			// Many things may change at once.
 			pause(ctx, leads, min(50*time.Millisecond, c.cfg.Tick))
@@ -206,6 +215,30 @@ func (c *Coordinator) lead(ctx context.Context) {
 	}
 	// What is under way is told to stop; nobody takes the outcomes any more.
 	cancel()
+}
+
+// reported is Config.Reported, or a channel on which nothing comes.
+func (c *Coordinator) reported() <-chan struct{} {
+	if c.cfg.Reported == nil {
+		return nil
+	}
+	return c.cfg.Reported()
+}
+
+// gathered tells whether all nodes that may hold shards are here: the seeds are all known, the holders
+// among them have reported, and no other node has come.
+func (c *Coordinator) gathered(p *picture) bool {
+	if c.cfg.Holders == nil {
+		return false
+	}
+	holders, ok := c.cfg.Holders()
+	for _, id := range holders {
+		ok = ok && p.nodes[id] != nil && p.nodes[id].Report != nil
+	}
+	for _, n := range p.status.Nodes {
+		ok = ok && (!holdsShards(n.Node) || slices.Contains(holders, n.Node.Id))
+	}
+	return ok && len(holders) > 0
 }
 
 // leading is the memory of one time as leader. Only the goroutine of lead uses it.
@@ -319,7 +352,7 @@ func (l *leading) picture(status *metapb.StatusResponse) *picture {
 	if text := strings.Join(there, ","); text != l.nodes || l.stableSince.IsZero() {
 		l.nodes, l.stableSince = text, now
 	}
-	p.stable, p.measured = now.Sub(l.stableSince), now.Sub(l.began)
+	p.stable, p.measured, p.gathered = now.Sub(l.stableSince), now.Sub(l.began), l.Coordinator.gathered(p)
 
 	p.hot = map[uint64]time.Duration{}
 	hotSince := map[uint64]time.Time{}

@@ -26,6 +26,8 @@ type picture struct {
 	copies map[uint64]map[uint32]copying
 	// stable is how long the set of nodes that hold shards has not changed.
 	stable time.Duration
+	// gathered tells whether all nodes that may hold shards are known and have reported.
+	gathered bool
 	// measured is for how long rates have been taken.
 	measured time.Duration
 	// hot is for how long tables with partitions=auto have been above what one shard

@@ -115,6 +115,10 @@ type Discovery struct {
 	toldOf   map[string]string // by address: the refusal that was last told
 	said     string            // what was last told to wait for
 	last     view              // what was seen last
+	looked   bool              // last was seen
+
+	// news has Find ask the seeds at once.
+	news chan struct{}
 }
 
 // New returns a Discovery.
@@ -128,7 +132,7 @@ func New(cfg Config) *Discovery {
 	if cfg.Pause == 0 {
 		cfg.Pause = time.Second
 	}
-	return &Discovery{cfg: cfg, conns: map[string]*grpc.ClientConn{}, names: map[string]string{}, refusals: map[string]error{}, proven: map[string]string{}, toldOf: map[string]string{}}
+	return &Discovery{cfg: cfg, conns: map[string]*grpc.ClientConn{}, names: map[string]string{}, refusals: map[string]error{}, proven: map[string]string{}, toldOf: map[string]string{}, news: make(chan struct{}, 1)}
 }
 
 // isFrom refuses a call that says that it is from another node than has proved to call.
@@ -174,6 +178,9 @@ func (d *Discovery) Hello(ctx context.Context, req *metapb.HelloRequest) (*metap
 	if cluster == "" {
 		founders = promised
 	}
+	if cluster == "" && (req.ClusterId != "" || d.isNews(req.NodeId)) {
+		d.askSoon()
+	}
 	if req.ClusterId == cluster || req.ClusterId == "" {
 		d.cfg.Book.Told(callerHost(ctx), req.NodeId, req.AdvertiseAddr, req.Roles)
 	}
@@ -182,6 +189,22 @@ func (d *Discovery) Hello(ctx context.Context, req *metapb.HelloRequest) (*metap
 		PromisedClusterId: promise, Founders: founders, Expect: uint32(d.cfg.Expect),
 		MinProtocol: d.cfg.Lowest, MaxProtocol: d.cfg.Highest, Nodes: d.cfg.Book.Known(), Process: d.cfg.Process,
 	}, nil
+}
+
+// askSoon has Find ask the seeds at once.
+func (d *Discovery) askSoon() {
+	select {
+	case d.news <- struct{}{}:
+	default:
+	}
+}
+
+// isNews tells whether a node that calls was not there when the seeds were last asked.
+func (d *Discovery) isNews(id string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, known := d.last.by(id)
+	return id != "" && !known
 }
 
 // Found has this node promise to belong to a new cluster.
@@ -213,6 +236,7 @@ func (d *Discovery) Found(ctx context.Context, req *metapb.FoundRequest) (*metap
 	if err := d.cfg.State.SetPromise(req.ClusterId, req.Founders); err != nil {
 		return nil, errs.ToGRPC(errs.Wrap(errs.StorageUnavailable, err, "promise to found cluster %s", req.ClusterId))
 	}
+	d.askSoon() // what comes of it is known in a moment
 	return &metapb.FoundResponse{}, nil
 }
 
@@ -300,7 +324,7 @@ func (d *Discovery) look(ctx context.Context, patience time.Duration) view {
 	slices.SortFunc(v.peers, func(a, b peer) int { return strings.Compare(a.NodeId, b.NodeId) })
 	d.forgetConns(addrs)
 	d.mu.Lock()
-	d.last = v
+	d.last, d.looked = v, true
 	d.mu.Unlock()
 	return v
 }
@@ -310,6 +334,22 @@ func (d *Discovery) Silent() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.last.silent
+}
+
+// WithRole lists this node and those among the seeds, as far as they have a role; ok is false if not all seeds answered when they were last asked.
+func (d *Discovery) WithRole(role string) (ids []string, ok bool) {
+	cluster, _ := d.cfg.State.Cluster()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if slices.Contains(d.cfg.Roles, role) {
+		ids = append(ids, d.cfg.NodeID)
+	}
+	for _, p := range d.last.peers {
+		if slices.Contains(p.Roles, role) && (p.ClusterId == "" || p.ClusterId == cluster) {
+			ids = append(ids, p.NodeId)
+		}
+	}
+	return ids, d.looked && len(d.last.silent) == 0
 }
 
 // Twin tells whether another process at an address says that it is this node.

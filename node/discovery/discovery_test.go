@@ -409,3 +409,38 @@ func TestCheckSeed(t *testing.T) {
 		}
 	}
 }
+
+// TestNewsOfOthers: a node that waits asks its seeds at once when a node that is new to it calls, or
+// one of a cluster, or when it has promised; and not whenever somebody calls that waits as well.
+func TestNewsOfOthers(t *testing.T) {
+	d := New(Config{NodeID: "n2", State: &state{}, Book: book{}})
+	d.last = view{peers: []peer{{&metapb.HelloResponse{NodeId: "n1"}, "there"}}}
+	news := func() bool {
+		select {
+		case <-d.news:
+			return true
+		default:
+			return false
+		}
+	}
+	for _, c := range []struct {
+		what string
+		req  *metapb.HelloRequest
+		want bool
+	}{
+		{"a node that is known", &metapb.HelloRequest{NodeId: "n1", AdvertiseAddr: "127.0.0.1:1"}, false},
+		{"a node that is new", &metapb.HelloRequest{NodeId: "n3", AdvertiseAddr: "127.0.0.1:2"}, true},
+		{"one that tries the port", &metapb.HelloRequest{}, false},
+		{"a known one that belongs to a cluster", &metapb.HelloRequest{NodeId: "n1", AdvertiseAddr: "127.0.0.1:1", ClusterId: "c"}, true},
+	} {
+		if _, err := d.Hello(t.Context(), c.req); err != nil {
+			t.Fatalf("%s: %v", c.what, err)
+		}
+		if got := news(); got != c.want {
+			t.Errorf("%s: news %v, want %v", c.what, got, c.want)
+		}
+	}
+	if _, err := d.Found(t.Context(), &metapb.FoundRequest{ClusterId: "c", NodeId: "n1", Founders: []string{"n1", "n2"}}); err != nil || !news() {
+		t.Errorf("a promise: %v, or no news", err)
+	}
+}

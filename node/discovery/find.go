@@ -13,7 +13,8 @@ import (
 
 // Find returns when the node belongs to a cluster, which it may have founded; for that it
 // waits as long as it takes, and tells for what. Errors are for what no waiting cures:
-// settings that contradict each other, or the disk.
+// settings that contradict each other, or the disk. It asks the seeds again after a pause, which
+// grows, and at once when it is asked by a node that is new to it or that belongs to a cluster.
 func (d *Discovery) Find(ctx context.Context) error {
 	const quick = 50 * time.Millisecond
 	for pause := quick; ; pause = min(2*pause, d.cfg.Pause) {
@@ -24,7 +25,14 @@ func (d *Discovery) Find(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(pause):
+		case <-time.After(quick):
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-d.news: // a node has come, or a cluster was founded
+			pause = quick
+		case <-time.After(pause - quick):
 		}
 	}
 }

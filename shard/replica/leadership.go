@@ -44,6 +44,11 @@ func (r *Replica) watchLeadership() {
 			term := r.raft.CurrentTerm()
 			if leads && r.barrier() && r.raft.CurrentTerm() == term {
 				r.setReady(term)
+				if r.first.CompareAndSwap(true, false) {
+					// The next entry tells the others what is committed: else they would hear it with a
+					// heartbeat, and not be ready before.
+					r.barrier()
+				}
 			}
 		}
 	}

@@ -128,6 +128,8 @@ func (r *Replica) open() (err error) {
 	}
 	if r.soleVoter() || cfg.Transport == nil {
 		r.wire.electNow()
+	} else if others, ok := below.(raft.WithPreVote); ok && cfg.Bootstrap {
+		r.watching.Go(func() { r.electFirst(others) })
 	}
 	return nil
 }

@@ -63,6 +63,7 @@ type Replica struct {
 	failErr  error
 
 	snapshots chan struct{} // holds a token during a Snapshot, and while one is installed
+	first     atomic.Bool   // it has stood for election as the first of the founders of a new group
 	caughtUp  atomic.Bool   // as a follower: has applied what was committed when it was told
 	stop      chan struct{}
 	ended     chan struct{} // closed before raft is shut down

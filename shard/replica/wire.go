@@ -211,7 +211,7 @@ func (w *wire) Close() error {
 }
 
 // electNow has the member stand for election without waiting for a leader's heartbeat
-// to fail to come. It is only right for a sole voter.
+// to fail to come. It is only right for a sole voter, and in a group that has had no leader.
 func (w *wire) electNow() {
 	w.running.Add(1)
 	go func() {
