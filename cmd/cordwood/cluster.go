@@ -173,7 +173,7 @@ func withoutLeader(shards []httpapi.ClusterShard) int {
 }
 
 func nodeTable(w io.Writer, nodes []httpapi.ClusterNode) {
-	fmt.Fprintln(w, "NODE\tSTATE\tROLES\tZONE\tMETA\tREPLICAS\tLEADS\tBYTES\tDISK\tADDRESS")
+	fmt.Fprintln(w, "NODE\tSTATE\tROLES\tZONE\tMETA\tREPLICAS\tLEADS\tBYTES\tDISK\tVERSION\tADDRESS")
 	for _, n := range nodes {
 		state := n.State
 		switch n.State {
@@ -185,8 +185,8 @@ func nodeTable(w io.Writer, nodes []httpapi.ClusterNode) {
 		if n.State == "unknown" {
 			leads, bytes = "-", "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", n.Name, state, strings.Join(n.Roles, ","), dash(n.Zone), dash(n.Meta),
-			n.Replicas, leads, bytes, disk, n.RPCAddr)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", n.Name, state, strings.Join(n.Roles, ","), dash(n.Zone), dash(n.Meta),
+			n.Replicas, leads, bytes, disk, dash(n.Version), n.RPCAddr)
 	}
 }
 

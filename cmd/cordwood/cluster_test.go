@@ -188,3 +188,15 @@ func TestStatusVerdicts(t *testing.T) {
 		}
 	}
 }
+
+// TestNodeVersions: an upgrade is followed by the versions of the nodes, which both tables have.
+func TestNodeVersions(t *testing.T) {
+	status := &httpapi.ClusterStatus{Health: "ok", Nodes: []httpapi.ClusterNode{{Name: "n1", State: "up", Version: "v1.4.2", RPCAddr: "10.0.0.1:4001"}, {Name: "n2", State: "up"}}}
+	url, _ := clusterServer(t, status, httpapi.ClusterOperation{})
+	for _, args := range [][]string{{"cluster", "status"}, {"node", "list"}} {
+		out, errOut, _ := runCluster(append(args, "--server", url)...)
+		if !strings.Contains(out, "VERSION") || !strings.Contains(out, "v1.4.2") {
+			t.Errorf("%v:\n%s%s", args, out, errOut)
+		}
+	}
+}
