@@ -19,6 +19,17 @@ const (
 	maxMillis  = 9_200_000_000_000_000
 )
 
+// TestTimeIndexOfURL has a pattern whose + became a blank in a URL name what to write.
+func TestTimeIndexOfURL(t *testing.T) {
+	_, err := ParseTimeIndex("ts;datestr;% ")
+	if err == nil || !strings.Contains(err.Error(), "write rfc3339 for %+, or %25%2B") {
+		t.Error(err)
+	}
+	if _, err := ParseTimeIndex("ts;datestr;%Q"); err == nil || strings.Contains(err.Error(), "in a URL") {
+		t.Error(err)
+	}
+}
+
 func TestParseTimeIndex(t *testing.T) {
 	for in, want := range map[string]schema.Type{
 		"at;epoch;s": schema.TimestampSecond, "at;epoch;ms": schema.TimestampMillisecond,

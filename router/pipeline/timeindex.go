@@ -63,7 +63,10 @@ func ParseTimeIndex(text string) (*TimeIndex, error) {
 		}
 	case "datestr":
 		f, err := timefmt.Compile(config)
-		if err != nil {
+		switch {
+		case err != nil && strings.Contains(config, "% "):
+			return nil, errs.Wrap(errs.InvalidArguments, err, "Invalid custom_time_index: datestr pattern %q (in a URL + is read as a blank: write rfc3339 for %%+, or %%25%%2B)", cut(config))
+		case err != nil:
 			return nil, errs.Wrap(errs.InvalidArguments, err, "Invalid custom_time_index: datestr pattern %q", cut(config))
 		}
 		if !f.HasDate() || !f.HasTime() {
