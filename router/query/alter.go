@@ -64,6 +64,20 @@ func (s *Service) alterTable(st *statement.AlterTable, database string) (*metapb
 			}
 		}
 		a.Change = &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: keys}}
+	case st.RenameColumn != "":
+		if t.Column(st.RenameColumn) == nil {
+			return nil, columnNotFound(t, st.RenameColumn)
+		}
+		if err := schema.CheckColumnName(st.RenameColumnTo); err != nil {
+			return nil, err
+		}
+		a.Change = &metapb.AlterTable_RenameColumn{RenameColumn: &metapb.RenameColumn{From: st.RenameColumn, To: st.RenameColumnTo}}
+	case st.Modify != nil:
+		change, err := modifiedIndex(t, st.Modify)
+		if err != nil {
+			return nil, err
+		}
+		a.Change = &metapb.AlterTable_ModifyIndex{ModifyIndex: change}
 	default:
 		if err := schema.CheckTableName(st.RenameTo); err != nil {
 			return nil, err

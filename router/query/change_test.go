@@ -65,6 +65,14 @@ func TestChange(t *testing.T) {
 		{"ALTER TABLE logs UNSET 'ttl'", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: []string{"ttl"}}}})},
 		{"ALTER TABLE logs SET 'ttl'=NULL, svc_skip_wal=null", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_UnsetOptions{UnsetOptions: &metapb.UnsetOptions{Keys: []string{"ttl", "skip_wal"}}}})},
 		{"ALTER TABLE logs RENAME TO m", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_RenameTo{RenameTo: "m"}})},
+		{"ALTER TABLE logs RENAME COLUMN n TO m", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_RenameColumn{RenameColumn: &metapb.RenameColumn{From: "n", To: "m"}}})},
+		{"ALTER TABLE logs MODIFY COLUMN n DOUBLE", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_ModifyColumn{ModifyColumn: &metapb.ModifyColumn{
+			Name: "n", Id: 3, Type: schemapb.Type_TYPE_FLOAT64,
+		}}})},
+		{"ALTER TABLE logs MODIFY COLUMN n INT", nil},
+		{"ALTER TABLE logs MODIFY COLUMN n SET INVERTED INDEX", alter("logs", &metapb.AlterTable{Change: &metapb.AlterTable_ModifyIndex{ModifyIndex: &metapb.ModifyIndex{
+			Name: "n", Index: &schemapb.Index{Kind: schemapb.IndexKind_INDEX_KIND_INVERTED},
+		}}})},
 		{"DROP TABLE shop.orders", &command{Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: "shop", Name: "orders"}}}},
 		{"DROP TABLE IF EXISTS nope", nil},
 		{"DROP TABLE IF EXISTS nowhere.nope", nil},
@@ -424,6 +432,13 @@ func TestDefineRefusals(t *testing.T) {
 	for sql, want := range map[string]string{
 		"CREATE TABLE n (ts TIMESTAMP TIME INDEX, a STRING PRIMARY KEY, b STRING PRIMARY KEY)":      "PRIMARY KEY (a, b)",
 		"CREATE TABLE n (ts TIMESTAMP TIME INDEX, a STRING PRIMARY KEY, b STRING, PRIMARY KEY (b))": "PRIMARY KEY (a, b)",
+		"ALTER TABLE logs MODIFY COLUMN n STRING":                                                   "gets wider types only, and those of Int32 are BIGINT, DOUBLE",
+		"ALTER TABLE logs MODIFY COLUMN x DOUBLE":                                                   `no column "x"`,
+		"ALTER TABLE logs MODIFY COLUMN n NUMBER":                                                   "Unknown column type",
+		"ALTER TABLE logs MODIFY COLUMN n SET FULLTEXT INDEX":                                       "needs a String column, not Int32",
+		"ALTER TABLE logs MODIFY COLUMN n UNSET SKIPPING INDEX":                                     "has no index",
+		"ALTER TABLE logs RENAME COLUMN x TO y":                                                     `no column "x"`,
+		"ALTER TABLE logs RENAME COLUMN n TO __primary_key":                                         "__primary_key",
 		"ALTER TABLE logs SET ttl='7d', skip_wal=NULL":                                              "send a statement for each",
 	} {
 		w := newWorld(t)

@@ -33,6 +33,9 @@ func (s *Service) change(ctx context.Context, st statement.Statement, req *Reque
 	case *statement.CreateTable:
 		cmd, err = s.createTable(st, database)
 	case *statement.AlterTable:
+		if st.Modify != nil && st.Modify.Type != "" {
+			return res, s.modifyType(ctx, st, database)
+		}
 		cmd, err = s.alterTable(st, database)
 	case *statement.DropTable:
 		cmd, err = s.dropTable(st, database)

@@ -49,7 +49,13 @@ func (m *fakeMeta) Fresh(context.Context) error {
 
 func (m *fakeMeta) Propose(_ context.Context, cmd *metapb.Command) (*metapb.Result, error) {
 	m.proposed = append(m.proposed, cmd)
-	return &metapb.Result{}, m.err
+	result := &metapb.Result{}
+	if a := cmd.GetAlterTable(); a.GetModifyColumn() != nil {
+		if t, ok := m.Table(a.Database, a.Name); ok {
+			result.Tables = []*schemapb.Table{t.ToProto()}
+		}
+	}
+	return result, m.err
 }
 
 func (m *fakeMeta) Database(name string) (*schemapb.Database, bool) {
@@ -123,6 +129,7 @@ type fakeShards struct {
 	err      error
 	stats    []*shardpb.ShardStats
 	asked    int
+	defined  []uint32 // shards that were told of tables before a query
 	queried  *shardpb.QueryRequest
 	analyzed *shardpb.AnalyzeRequest
 	closed   bool
@@ -170,6 +177,13 @@ func (s *fakeShards) Query(ctx context.Context, req *shardpb.QueryRequest) (io.R
 		r = io.MultiReader(r, failing{s.tail})
 	}
 	return &closer{Reader: r, s: s}, nil
+}
+
+func (s *fakeShards) DefineTables(_ context.Context, shard uint32, _ []*schemapb.Table) error {
+	if s.queried == nil {
+		s.defined = append(s.defined, shard)
+	}
+	return s.err
 }
 
 func (s *fakeShards) Stats(context.Context, *shardpb.StatsRequest) ([]*shardpb.ShardStats, error) {

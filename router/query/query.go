@@ -62,6 +62,8 @@ type Meta interface {
 // Shards is the part of the shard client that a Service needs.
 type Shards interface {
 	Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error)
+	// DefineTables puts definitions into a shard's log.
+	DefineTables(ctx context.Context, shard uint32, tables []*schemapb.Table) error
 	// Query answers with an Arrow IPC stream, which must be closed.
 	Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadCloser, error)
 	Stats(ctx context.Context, req *shardpb.StatsRequest) ([]*shardpb.ShardStats, error)

@@ -123,6 +123,18 @@ type AlterTable struct {
 	Set            []Option
 	Unset          []string
 	RenameTo       string
+	// RenameColumn gets the name RenameColumnTo.
+	RenameColumn   string
+	RenameColumnTo string
+	Modify         *ModifyColumn
+}
+
+// ModifyColumn is MODIFY COLUMN: one of Type, SetIndex and UnsetIndex is set.
+type ModifyColumn struct {
+	Name       string
+	Type       string
+	SetIndex   *IndexDef
+	UnsetIndex string // its kind
 }
 
 // DropTable is DROP TABLE t.

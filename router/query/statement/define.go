@@ -335,6 +335,45 @@ func (p *parser) alterDatabase() Statement {
 	return s
 }
 
+// modifyColumn reads c TYPE, c SET kind INDEX [WITH (…)] or c UNSET kind INDEX.
+func (p *parser) modifyColumn() *ModifyColumn {
+	m := &ModifyColumn{Name: p.name("a column name")}
+	isIndex := func() bool {
+		if (p.tok.is("FULLTEXT") || p.tok.is("INVERTED") || p.tok.is("SKIPPING")) && p.peek().is("INDEX") {
+			return true
+		}
+		p.expected("FULLTEXT INDEX, INVERTED INDEX or SKIPPING INDEX")
+		return false
+	}
+	switch {
+	case p.err != nil:
+	case p.accept("SET"):
+		if isIndex() {
+			m.SetIndex = p.index()
+		}
+	case p.accept("UNSET"):
+		if isIndex() {
+			m.UnsetIndex = p.tok.val
+			p.advance()
+			p.advance()
+		}
+	default:
+		m.Type = p.columnType()
+	}
+	return m
+}
+
+// alterColumn reads c TYPE type or c SET DATA TYPE type, as other systems say it.
+func (p *parser) alterColumn() *ModifyColumn {
+	m := &ModifyColumn{Name: p.name("a column name")}
+	if p.err == nil && !p.accept("TYPE") && !p.accept("SET", "DATA", "TYPE") {
+		p.expected("TYPE and the new type of the column; its index is changed by MODIFY COLUMN")
+		return m
+	}
+	m.Type = p.columnType()
+	return m
+}
+
 func (p *parser) alter() Statement {
 	if p.accept("DATABASE") || p.accept("SCHEMA") {
 		return p.alterDatabase()
@@ -359,18 +398,27 @@ func (p *parser) alter() Statement {
 	case p.accept("UNSET"):
 		s.Unset = p.optionKeys()
 	case p.accept("RENAME"):
-		if !p.accept("TO") {
-			p.expected("TO and the new table name: a column keeps its name;")
+		if p.accept("COLUMN") {
+			s.RenameColumn = p.name("a column name")
+			if p.err == nil && !p.accept("TO") {
+				p.expected("TO and the new name of the column")
+			}
+			s.RenameColumnTo = p.name("the new name of the column")
 			break
 		}
+		p.accept("TO")
 		s.RenameTo = p.name("the new table name")
 		if p.err == nil && (p.tok.sym(".") || p.tok.kind != eof) {
 			p.expected("the new table name alone: a table stays in its database;")
 		}
-	case p.tok.is("MODIFY") || p.tok.is("ALTER"):
-		p.refuse("ALTER TABLE … %s is not available: a column keeps its type; add another column", strings.ToUpper(p.tok.val))
+	case p.accept("MODIFY"):
+		p.accept("COLUMN")
+		s.Modify = p.modifyColumn()
+	case p.accept("ALTER"):
+		p.accept("COLUMN")
+		s.Modify = p.alterColumn()
 	default:
-		p.expected("ADD COLUMN, DROP COLUMN, SET, UNSET or RENAME")
+		p.expected("ADD COLUMN, DROP COLUMN, MODIFY COLUMN, RENAME COLUMN, SET, UNSET or RENAME TO")
 	}
 	if p.err == nil && p.tok.sym(",") {
 		p.refuse("ALTER TABLE makes one change at a time; send a statement for each")
