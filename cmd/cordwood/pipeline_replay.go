@@ -29,7 +29,7 @@ type replayOptions struct {
 	to, toDB, toTable         string
 	onReject                  string
 	limit                     int
-	count, again              bool
+	count, list, again        bool
 }
 
 func newPipelineReplayCommand() *cobra.Command {
@@ -51,6 +51,7 @@ again. --since with the time that the
 last line names only saves reading old records; it goes back an hour, because a request that
 took long is kept with the time at which it began.`,
 		Example: `  cordwood pipeline replay-rejects --pipeline nginx --count
+  cordwood pipeline replay-rejects --pipeline nginx --list
   cordwood pipeline replay-rejects --pipeline nginx --since '2024-07-04 08:00:00'
   cordwood pipeline replay-rejects --table access --to nginx2`,
 		Args: cobra.NoArgs,
@@ -68,7 +69,9 @@ took long is kept with the time at which it began.`,
 	f.StringVar(&o.toTable, "to-table", "", "`TABLE` to send them to; that which they were meant for by default")
 	f.StringVar(&o.onReject, "on-reject", "drop", "`WHAT` becomes of those that fail again: drop, as they are kept already, or store, with the new reason in place of the old")
 	f.BoolVar(&o.count, "count", false, "only count them, by pipeline, table and reason, those that were sent again included")
+	f.BoolVar(&o.list, "list", false, "only print those that were not sent again with success, as NDJSON: time, table, pipeline, error and record")
 	f.BoolVar(&o.again, "again", false, "send records too that an earlier run stored")
+	cmd.MarkFlagsMutuallyExclusive("count", "list")
 	return cmd
 }
 
@@ -141,8 +144,12 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 		return a.countRejects(ctx, cmd.OutOrStdout(), where)
 	}
 	job := &replay{api: a, options: o, reasons: map[string]int{}, begun: map[destination]bool{}, seen: map[[sha256.Size]byte]int{}}
-	err = job.run(ctx, where)
 	out := cmd.OutOrStdout()
+	if o.list {
+		job.list = out
+		return job.run(ctx, where)
+	}
+	err = job.run(ctx, where)
 	for _, reason := range job.order {
 		fmt.Fprintf(cmd.ErrOrStderr(), "failed again, %d times or more: %s\n", job.reasons[reason], reason)
 	}

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -105,6 +106,9 @@ type replay struct {
 	nonce string          // of a run that sends again what was stored
 	seen  map[[sha256.Size]byte]int
 
+	// list, if not nil, takes the records that were not stored yet; nothing is sent then.
+	list io.Writer
+
 	chunk      []replayItem
 	chunkBytes int
 	// begun are the destinations that got a record.
@@ -134,6 +138,14 @@ func (j *replay) run(ctx context.Context, where string) error {
 		var r rejected
 		if err := json.Unmarshal(line, &r); err != nil {
 			return fmt.Errorf("reading a kept record: %w", err)
+		}
+		if j.list != nil {
+			if j.done[j.id(&r)] {
+				return nil
+			}
+			taken++
+			_, err := fmt.Fprintf(j.list, "%s\n", line)
+			return err
 		}
 		added, err := j.add(ctx, &r)
 		if added {
@@ -174,8 +186,8 @@ func (j *replay) readNotes(ctx context.Context, where string) error {
 	})
 }
 
-// add puts a record into the chunk, unless it was stored before.
-func (j *replay) add(ctx context.Context, r *rejected) (added bool, err error) {
+// id is what the next record is called by.
+func (j *replay) id(r *rejected) string {
 	sum := r.sum()
 	if !r.At.Equal(j.last) {
 		clear(j.seen) // records that are alike have one time
@@ -183,6 +195,12 @@ func (j *replay) add(ctx context.Context, r *rejected) (added bool, err error) {
 	id := rejectID(sum, j.seen[sum])
 	j.seen[sum]++
 	j.last = r.At
+	return id
+}
+
+// add puts a record into the chunk, unless it was stored before.
+func (j *replay) add(ctx context.Context, r *rejected) (added bool, err error) {
+	id := j.id(r)
 	to := destination{db: r.DB, table: r.Table, pipeline: r.Pipeline, format: r.Format, timeIndex: text(r.TimeIndex)}
 	if j.options.to != "" {
 		to.pipeline = j.options.to

@@ -396,6 +396,15 @@ func TestReplay(t *testing.T) {
 	if errOut != "failed again, 1 times or more: the record is empty\nfailed again, 2 times or more: bad\n" && !strings.Contains(errOut, "failed again") {
 		t.Errorf("error output %q", errOut)
 	}
+	posts := len(s.posts)
+	out, _, err = against(t, s.URL, "", "pipeline", "replay-rejects", "--list")
+	if lines := strings.Split(strings.TrimSpace(out), "\n"); err != nil || len(lines) != 2 || !strings.Contains(lines[0], "oops") || len(s.posts) != posts {
+		t.Errorf("open records: %v\n%s", err, out)
+	}
+	out, _, _ = against(t, s.URL, "", "pipeline", "replay-rejects", "--list", "--again", "--limit", "5")
+	if lines := strings.Split(strings.TrimSpace(out), "\n"); len(lines) != 5 {
+		t.Errorf("five of all records: %s", out)
+	}
 	out, _, _ = against(t, s.URL, "", "pipeline", "replay-rejects", "--to", "new", "--to-table", "d.new")
 	if len(s.stored) != 4 || !strings.Contains(out, "2 records sent again: 0 rows written, 2 failed again; 4 were stored by an earlier run") {
 		t.Errorf("the second time: %q, stored %q", out, s.stored)
