@@ -272,7 +272,7 @@ func (s *server) needs(ctx context.Context, req *shardpb.QueryRequest, tables []
 		t := &tables[i]
 		bare[i] = query.Table{Database: t.Database, Name: t.Name, Schema: t.Schema, Merge: query.MergeOf(t.Schema)}
 	}
-	found, err := s.cfg.Engine.Needs(ctx, &query.Request{SQL: req.Sql, Database: req.Database, Tables: bare})
+	found, err := s.cfg.Engine.Needs(ctx, &query.Request{SQL: req.Sql, Database: req.Database, Tables: bare, Timezone: req.Timezone})
 	if err != nil {
 		return nil, err
 	}

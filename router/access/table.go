@@ -33,6 +33,7 @@ func (r Row) need(o Object) Need {
 // logged, as those of ingestion are not.
 var statements = map[reflect.Type]Row{
 	reflect.TypeFor[*statement.Query]():              {Select, "select", NoObject, false},
+	reflect.TypeFor[*statement.SetTimeZone]():        {SignedIn, "set the time zone", NoObject, false},
 	reflect.TypeFor[*statement.ShowDatabases]():      {Select, "show databases", NoObject, false},
 	reflect.TypeFor[*statement.ShowTables]():         {Select, "show tables", Database, false},
 	reflect.TypeFor[*statement.ShowCreateTable]():    {Select, "show create table", Table, false},

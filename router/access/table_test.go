@@ -55,6 +55,9 @@ func TestChangesAreLogged(t *testing.T) {
 	for typ, row := range statements {
 		st := reflect.New(typ.Elem()).Interface().(statement.Statement)
 		_, insert := st.(*statement.Insert)
+		if _, set := st.(*statement.SetTimeZone); set {
+			continue // it changes nothing that lasts
+		}
 		if row.Changes != (!st.Rows() && !insert) {
 			t.Errorf("%s: logged is %t", typ, row.Changes)
 		}

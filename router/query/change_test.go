@@ -17,6 +17,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
+	"cordwood/proto/shardpb"
 	"cordwood/router/access"
 	"cordwood/router/pipeline"
 	"cordwood/router/query/statement"
@@ -445,5 +446,30 @@ func TestDefineRefusals(t *testing.T) {
 		if _, err := w.run(t.Context(), sql); err == nil || !strings.Contains(err.Error(), want) || len(w.meta.proposed) > 0 {
 			t.Errorf("%s: %v, %d changes; want an error with %q", sql, err, len(w.meta.proposed), want)
 		}
+	}
+}
+
+// TestTimezoneOfStatements: a time zone holds for the statements behind it.
+func TestTimezoneOfStatements(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.run(t.Context(), "SET TIME ZONE '+02:00'; INSERT INTO logs (ts) VALUES ('1970-01-01 02:00:01'), ('1970-01-01 00:00:03Z')"); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.writer.out.Tables[0].Rows.Cols()[0]; got.Int(0) != 1000 || got.Int(1) != 3000 {
+		t.Errorf("stored %d and %d", got.Int(0), got.Int(1))
+	}
+	w.shards.reads = []*shardpb.TableName{{Database: "public", Name: "logs"}}
+	for text, want := range map[string]string{
+		"SET TIME ZONE '+02:00'; SELECT ts FROM logs":                         "+02:00",
+		"SET TIME ZONE '+02:00'; SET timezone = DEFAULT; SELECT ts FROM logs": "",
+	} {
+		w.shards.queried = nil
+		_, err := w.run(t.Context(), text)
+		if w.shards.queried.GetTimezone() != want {
+			t.Errorf("%s: %v, %v", text, w.shards.queried, err)
+		}
+	}
+	if _, err := w.run(t.Context(), "SET TIME ZONE 'Europe/Atlantis'; SELECT 1"); errs.CodeOf(err) != errs.InvalidArguments {
+		t.Errorf("got %v", err)
 	}
 }

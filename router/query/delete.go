@@ -56,7 +56,7 @@ func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request
 	}
 	stream, _, err := s.follow(ctx, st, req, func() (r *stream, _ []string, err error) {
 		if t, err = s.writable(st.Name, database); err == nil {
-			r, err = s.deletable(ctx, t, st.Where, req.behind != nil)
+			r, err = s.deletable(ctx, t, st.Where, req, req.behind != nil)
 		}
 		return r, nil, err
 	})
@@ -104,7 +104,7 @@ func keyTable(t *schema.Table) *schema.Table {
 
 // deletable runs the query for the identities that are to be deleted. The engine sees the
 // key columns only, so a condition on others does not get far.
-func (s *Service) deletable(ctx context.Context, t *schema.Table, where string, unchecked bool) (*stream, error) {
+func (s *Service) deletable(ctx context.Context, t *schema.Table, where string, req *Request, unchecked bool) (*stream, error) {
 	if len(t.Placement) == 0 {
 		return nil, errs.New(errs.TableUnavailable, "table %s.%s has no shard yet; try again", t.Database, t.Name)
 	}
@@ -117,7 +117,7 @@ func (s *Service) deletable(ctx context.Context, t *schema.Table, where string, 
 	head := "SELECT " + strings.Join(names, ", ") + " FROM " + schema.QuoteIdent(t.Database) + "." + schema.QuoteIdent(t.Name) + " WHERE ("
 	r, err := s.ask(ctx, &shardpb.QueryRequest{
 		Sql: head + where + "\n)", Database: t.Database, Tables: []*shardpb.QueryTable{qt}, Unchecked: unchecked,
-		Share: access.From(ctx).KnownShare(),
+		Share: access.From(ctx).KnownShare(), Timezone: req.Timezone,
 	})
 	if err != nil {
 		return nil, statement.InCondition(err, len(head))

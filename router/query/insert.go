@@ -9,6 +9,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/proto/zone"
 	"cordwood/router/pipeline"
 	"cordwood/router/query/statement"
 	"cordwood/router/write"
@@ -28,7 +29,10 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request
 		if err != nil {
 			return Result{}, err
 		}
-		now := s.cfg.Now()
+		now, err := s.nowIn(req.Timezone)
+		if err != nil {
+			return Result{}, err
+		}
 		rows, changed, err := insertRows(t, st, now)
 		if err != nil {
 			return Result{}, errs.Wrap(errs.InvalidArguments, err, "INSERT INTO %s.%s", t.Database, t.Name)
@@ -54,6 +58,15 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request
 		}
 		return Result{AffectedRows: int64(result.Rows), Warnings: told}, nil
 	}
+}
+
+// nowIn is the present moment in a time zone.
+func (s *Service) nowIn(name string) (time.Time, error) {
+	loc, err := zone.Load(name)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return s.cfg.Now().In(loc), nil
 }
 
 // statementKey is the key of the statement that runs: two that store into the same table

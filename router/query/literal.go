@@ -28,7 +28,7 @@ type value struct {
 }
 
 // valueOf turns a literal into a value of the type. What is lost by that is counted in the value.
-// now is the clock.
+// now is the clock, whose zone is that of texts of times that name none.
 func valueOf(l statement.Literal, t schema.Type, now time.Time) (value, error) {
 	switch {
 	case l.Kind == statement.Null:
@@ -178,7 +178,7 @@ func timestampValue(l statement.Literal, t schema.Type, now time.Time) (value, e
 		text = text[:len(text)-1] + "Z"
 	}
 	for _, layout := range timeLayouts {
-		if when, err := time.Parse(layout, text); err == nil {
+		if when, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
 			v, err := timeOf(l, t, when)
 			if int64(when.Nanosecond())%(1e9/t.UnitsPerSecond()) != 0 {
 				v.changed.Cut = 1

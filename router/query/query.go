@@ -30,6 +30,7 @@ import (
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
 	"cordwood/proto/turns"
+	"cordwood/proto/zone"
 	"cordwood/router/access"
 	"cordwood/router/audit"
 	"cordwood/router/pipeline"
@@ -190,6 +191,8 @@ type Request struct {
 	// MaxStaleness, if not 0, lets any replica answer whose rows are no older than that, and
 	// does not wait for what other routers changed of tables.
 	MaxStaleness time.Duration
+	// Timezone is the zone of times that name none, up to a SET TIME ZONE among the statements; empty: UTC.
+	Timezone string
 	// Timeout bounds all statements together, with what the client takes to read the
 	// answer; 0: Config.Timeout.
 	Timeout time.Duration
@@ -341,7 +344,7 @@ func (s *Service) fresh(ctx context.Context, st statement.Statement) (behind, er
 		defer cancel()
 	}
 	behind = s.cfg.Meta.Fresh(wait)
-	if behind == nil || aboutRows(st) {
+	if _, set := st.(*statement.SetTimeZone); set || behind == nil || aboutRows(st) {
 		return behind, nil
 	}
 	return behind, unread(behind, "what other nodes changed cannot be read now")
@@ -422,6 +425,13 @@ func timeIsUp(ctx context.Context, err error) bool {
 
 // run executes one statement.
 func (s *Service) run(ctx context.Context, st statement.Statement, req *Request, each func(context.Context, Result) error) error {
+	if set, ok := st.(*statement.SetTimeZone); ok {
+		if _, err := zone.Load(set.Zone); err != nil {
+			return err
+		}
+		req.Timezone = set.Zone
+		return each(ctx, Result{})
+	}
 	if q, ok := st.(*statement.Query); ok {
 		return s.query(ctx, q, req, each)
 	}

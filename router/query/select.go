@@ -42,7 +42,7 @@ func (s *Service) query(ctx context.Context, q *statement.Query, req *Request, e
 		if err != nil {
 			return nil, nil, err
 		}
-		qr := &shardpb.QueryRequest{Sql: q.Text, Database: req.Database, Tables: tables, AllowPartial: req.AllowPartial, AnyReplica: req.MaxStaleness > 0, MaxStalenessNanos: int64(req.MaxStaleness), Unchecked: req.behind != nil, Share: caller.KnownShare()}
+		qr := &shardpb.QueryRequest{Sql: q.Text, Database: req.Database, Tables: tables, AllowPartial: req.AllowPartial, AnyReplica: req.MaxStaleness > 0, MaxStalenessNanos: int64(req.MaxStaleness), Unchecked: req.behind != nil, Share: caller.KnownShare(), Timezone: req.Timezone}
 		if req.Limited && !analysis.Explain {
 			qr.Limit = req.Limit
 		}

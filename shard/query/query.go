@@ -70,7 +70,8 @@ type Request struct {
 	Tables []Table
 	// Limit is how many rows are returned at most; 0: all.
 	Limit uint64
-	// Timezone is the session's time zone. Only UTC is supported: see DESIGN.md.
+	// Timezone is the zone of times in the statement that name none: an IANA name or an offset; empty: UTC.
+	// Answers are in UTC.
 	Timezone string
 }
 

@@ -147,7 +147,7 @@ func onlyReads(r *http.Request, statements []statement.Statement) error {
 		return nil
 	}
 	for i, st := range statements {
-		if !st.Rows() {
+		if _, set := st.(*statement.SetTimeZone); !set && !st.Rows() {
 			return errs.New(errs.Unsupported, "statement %d changes something, and %s requests may only read: send it by POST",
 				i+1, r.Method).WithStatus(http.StatusMethodNotAllowed)
 		}

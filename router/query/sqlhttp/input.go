@@ -13,6 +13,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/proto/zone"
 	"cordwood/router/access"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/query"
@@ -68,7 +69,8 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	if err := timezone(params.Header(r.Header, "x-svc-timezone")); err != nil {
+	in.query.Timezone = params.Header(r.Header, "x-svc-timezone")
+	if _, err := zone.Load(in.query.Timezone); err != nil {
 		return nil, err
 	}
 	if p.text != "" {
@@ -234,14 +236,4 @@ func staleness(consistency, most string) (time.Duration, error) {
 		return 0, errs.New(errs.InvalidArguments, "parameter max_staleness is %.40q: it must be a duration from %s to %s", most, minStaleness, maxStaleness)
 	}
 	return d, nil
-}
-
-// timezone refuses what sessions cannot have.
-func timezone(name string) error {
-	switch strings.ToUpper(name) {
-	case "", "UTC", "ETC/UTC", "GMT", "Z", "+00:00", "+0:00", "00:00":
-		return nil
-	}
-	return errs.New(errs.Unsupported,
-		"time zone %.60q is not supported: sessions are in UTC; convert in the statement, as in ts AT TIME ZONE 'Europe/Berlin'", name)
 }

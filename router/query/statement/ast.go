@@ -201,6 +201,13 @@ func (l Literal) SQL() string {
 // Rows implements Statement.
 func (*Query) Rows() bool { return true }
 
+// SetTimeZone says in which zone times of the statements behind it in the same text are meant that name
+// none; an empty Zone is UTC.
+type SetTimeZone struct{ Zone string }
+
+// Rows implements Statement.
+func (*SetTimeZone) Rows() bool { return false }
+
 // Rows implements Statement.
 func (*ShowDatabases) Rows() bool { return true }
 

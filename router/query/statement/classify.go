@@ -13,7 +13,7 @@ var engineWords = map[string]bool{
 var refusedWords = func() map[string]string {
 	const (
 		host    = "a query may not touch the host: no files, extensions, settings or network"
-		session = "every request stands alone, so there is no session to change"
+		session = "every request stands alone, so there is no session to change (but SET TIME ZONE, for the statements behind it)"
 		txn     = "every statement stands alone, there are no transactions"
 		change  = "rows of a log are not changed in place"
 		none    = "there is no such object here"
@@ -49,6 +49,11 @@ func (p *parser) statement(at piece) Statement {
 	if engineWords[kw] {
 		return &Query{Text: p.src[at.from:at.to]}
 	}
+	if kw == "SET" {
+		if st := p.setTimeZone(); st != nil {
+			return st
+		}
+	}
 	if reason, ok := refusedWords[kw]; ok {
 		p.refuse("%s", reason)
 		return nil
@@ -77,6 +82,31 @@ func (p *parser) statement(at piece) Statement {
 	p.stop(syntaxError(p.src, first.from, "expected a statement such as SELECT, SHOW, DESCRIBE, CREATE, ALTER, DROP, TRUNCATE, INSERT or DELETE %s",
 		near(p.src, first)))
 	return nil
+}
+
+// setTimeZone reads SET TIME ZONE 'zone' and SET time_zone = 'zone', also with SESSION or LOCAL. It returns nil, and
+// takes nothing, if another setting is meant.
+func (p *parser) setTimeZone() Statement {
+	save := *p
+	p.advance()
+	if !p.accept("SESSION") {
+		p.accept("LOCAL")
+	}
+	if !p.accept("TIME", "ZONE") {
+		if !p.accept("TIME_ZONE") && !p.accept("TIMEZONE") {
+			*p = save
+			return nil
+		}
+		if !p.acceptSym("=") {
+			p.expect("TO")
+		}
+	}
+	st := &SetTimeZone{}
+	if !p.accept("DEFAULT") {
+		st.Zone = p.textLiteral("a time zone in quotes, as 'Europe/Berlin' or '+02:00'")
+	}
+	p.done()
+	return st
 }
 
 // explain passes EXPLAIN on if what it explains is the engine's.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -181,7 +182,7 @@ func advise(msg string) string {
 	case outsideNanos.MatchString(msg):
 		return "a time of a row lies outside what nanoseconds hold, which is 1677-09-22 to 2262-04-11: TRY_CAST(… AS TIMESTAMP_NS) and TRY(epoch_ns(…)) are null for it; " +
 			"epoch_us holds it, and to compare it with nanoseconds, cast these to TIMESTAMP"
-	case textOutside.MatchString(msg) && momentText.MatchString(textOutside.FindStringSubmatch(msg)[1]):
+	case textOutside.MatchString(msg) && isOutsideNanos(textOutside.FindStringSubmatch(msg)[1]):
 		return fmt.Sprintf("the time '%s' lies outside of what nanoseconds hold, which is %s; cast it, and what it is compared with, to TIMESTAMP",
 			textOutside.FindStringSubmatch(msg)[1], schema.TimestampNanosecond.TimeSpan())
 	case textAsNumber.MatchString(msg):
@@ -198,6 +199,12 @@ func advise(msg string) string {
 		return "matches and matches_term search texts, not values of type " + m[1] + "; cast the column, as in matches_term(code::VARCHAR, '404')"
 	}
 	return msg
+}
+
+// isOutsideNanos tells whether a text is of a time that nanoseconds do not hold.
+func isOutsideNanos(s string) bool {
+	at, ok := parseMoment(s)
+	return ok && (at.lo == math.MinInt64 || at.hi == math.MaxInt64)
 }
 
 // firstLine leaves out the lists of candidates and the excerpt of the statement.

@@ -19,6 +19,10 @@ const needsAhead = time.Hour
 // from elsewhere: which columns, and a condition that all rows meet that matter. Both may
 // be more than need be. The segments and batches of the request are not looked at.
 func (e *Engine) Needs(ctx context.Context, req *query.Request) ([]query.Need, error) {
+	req, err := e.inZone(ctx, req)
+	if err != nil {
+		return nil, err
+	}
 	st, err := e.parse(ctx, req.SQL, req.Database)
 	if err != nil {
 		return nil, err

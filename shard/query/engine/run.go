@@ -41,12 +41,9 @@ const interruptEvery = 10 * time.Millisecond
 // errs.ColumnNotFound, errs.PlanQuery, errs.InvalidArguments for values that cannot be
 // converted or computed, and errs.RuntimeResourcesExhausted.
 func (e *Engine) Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error {
-	switch strings.ToUpper(req.Timezone) {
-	case "", "UTC", "ETC/UTC", "GMT", "Z":
-	default:
-		return errs.New(errs.InvalidArguments,
-			"time zone %q is not supported: sessions are in UTC; convert in the statement, as in ts AT TIME ZONE 'UTC' AT TIME ZONE '%s'",
-			req.Timezone, strings.ReplaceAll(req.Timezone, "'", "''"))
+	req, err := e.inZone(ctx, req)
+	if err != nil {
+		return err
 	}
 	st, err := e.parse(ctx, req.SQL, req.Database)
 	if err != nil {

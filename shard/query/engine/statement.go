@@ -46,6 +46,9 @@ type statement struct {
 	truncs   []truncCall
 	// integers are the conditions whose integers may be times.
 	integers []integerCondition
+	// moments are where texts of times stand that name no zone, aliased the expressions with an alias.
+	moments []momentUse
+	aliased []node
 	// newest is what makes it a query for the newest rows, or nil.
 	newest *newest
 	// direct is what makes it one for whole rows of a table, or nil.

@@ -483,6 +483,9 @@ func (w *walker) expression(class string, n node, s *scope) error {
 	if at, ok := position(n); ok && text(n, "type") == "OPERATOR_NOT" {
 		w.notAt = at
 	}
+	if text(n, "alias") != "" {
+		w.st.aliased = append(w.st.aliased, n)
+	}
 	switch class {
 	case "CONSTANT":
 		return nil
@@ -519,6 +522,7 @@ func (w *walker) expression(class string, n node, s *scope) error {
 		if err := w.call(n); err != nil {
 			return err
 		}
+		w.moments(true, args(n)...)
 		if name := strings.ToLower(text(n, "function_name")); name == "->>" || strings.HasPrefix(name, "json_") {
 			w.jsonPaths(args(n))
 		}
@@ -548,12 +552,17 @@ func (w *walker) expression(class string, n node, s *scope) error {
 	case "OPERATOR":
 		if kind := text(n, "type"); kind == "COMPARE_IN" || kind == "COMPARE_NOT_IN" {
 			w.integers(n, args(n)...)
+			w.moments(false, args(n)...)
 		}
 	case "COMPARISON":
 		w.integers(n, n["left"], n["right"])
+		w.moments(false, n["left"], n["right"])
 	case "BETWEEN":
 		w.integers(n, n["input"], n["lower"], n["upper"])
-	case "CONJUNCTION", "CAST", "STAR", "LAMBDA_REF", "COLLATE", "POSITIONAL_REFERENCE", "TYPE":
+		w.moments(false, n["input"], n["lower"], n["upper"])
+	case "CAST":
+		w.castMoment(n)
+	case "CONJUNCTION", "STAR", "LAMBDA_REF", "COLLATE", "POSITIONAL_REFERENCE", "TYPE":
 	default:
 		return errs.New(errs.Unsupported, "%s is not supported in an expression", class)
 	}

@@ -1,0 +1,38 @@
+// Package zone reads the names of time zones that clients give with a statement.
+package zone
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	_ "time/tzdata" // zones must be known on hosts without a zone database
+
+	"cordwood/proto/errs"
+)
+
+var offset = regexp.MustCompile(`^([+-])(\d{1,2})(?::?(\d{2}))?$`)
+
+// Load returns the zone of an IANA name, as Europe/Berlin, or of an offset, as +02:00. No
+// name is UTC.
+func Load(name string) (*time.Location, error) {
+	switch strings.ToUpper(strings.TrimSpace(name)) {
+	case "", "UTC", "GMT", "Z", "DEFAULT":
+		return time.UTC, nil
+	}
+	if m := offset.FindStringSubmatch(name); m != nil {
+		hours, _ := strconv.Atoi(m[2])
+		minutes, _ := strconv.Atoi(m[3])
+		if seconds := (hours*60 + minutes) * 60; hours <= 15 && minutes < 60 {
+			if m[1] == "-" {
+				seconds = -seconds
+			}
+			return time.FixedZone(name, seconds), nil
+		}
+	}
+	// The zone of the server is nobody's but the server's.
+	if l, err := time.LoadLocation(name); err == nil && !strings.EqualFold(name, "local") && len(name) <= 64 {
+		return l, nil
+	}
+	return nil, errs.New(errs.InvalidArguments, "the time zone %.60q is not known: name one as Europe/Berlin, or an offset as +02:00", name)
+}
