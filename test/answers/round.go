@@ -182,7 +182,7 @@ func (w *round) addColumn(t *table) {
 				return shown
 			}
 		case 1:
-			sql += " DEFAULT " + literal
+			sql += " NULL DEFAULT " + literal
 		}
 	}
 	w.must(sql)
