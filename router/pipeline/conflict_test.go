@@ -247,3 +247,38 @@ func TestWidenedParts(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestRewoundTypes takes back all rows of a record of which a later one fails, and what the earlier ones
+// made of a column.
+func TestRewoundTypes(t *testing.T) {
+	const source = `
+processors:
+- vrl: {source: '.rows'}
+`
+	p, err := Compile([]byte(source), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ rule, spoiled, want string }{
+		{"widen", `{"rows":[{"n":1.5},{"n":2},{"n":"x"}]}`, "n Int64: 1 7"},
+		{"aside", `{"rows":[{"n":"x"},{"n":1.5},{"n":2,"n_conflict":"y"},{"n":"x","n_conflict":"z"}]}`, "n Int64: 1 7"},
+	} {
+		r, err := NewRunner(p, request(skipErrors, wholeRecords, conflictRule(tt.rule)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{`{"rows":[{"n":1}]}`, tt.spoiled, `{"rows":[{"n":7}]}`} {
+			if err := r.ScanLine([]byte(line)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out, err := r.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := dump(out); !strings.Contains(got, tt.want) || strings.Contains(got, "n_conflict String") || out.Skipped != 1 {
+			t.Errorf("%s: %d records skipped\n%s\nwant %s", tt.rule, out.Skipped, got, tt.want)
+		}
+		r.Release()
+	}
+}
