@@ -90,11 +90,7 @@ func (m *Meta) ensure(ctx context.Context, cmd *metapb.Command) (*metapb.Propose
 	case <-c.done:
 		return c.resp, c.err
 	case <-ctx.Done():
-		code := errs.Cancelled
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			code = errs.DeadlineExceeded
-		}
-		return nil, errs.Wrap(code, ctx.Err(), "propose to meta: the outcome is unknown").WithReason(errs.OutcomeUnknown)
+		return nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "propose to meta: the outcome is unknown").WithReason(errs.OutcomeUnknown)
 	}
 }
 

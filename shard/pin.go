@@ -132,7 +132,7 @@ func (p *Pinned) read(ctx context.Context, id uint64, offset int64, emit func([]
 	defer f.Close()
 	for offset < seg.Bytes {
 		if err := ctx.Err(); err != nil {
-			return errs.Wrap(ctxCode(err), err, "shard %d: read segment %d", p.s.cfg.ID, id)
+			return errs.Wrap(errs.ContextCode(err), err, "shard %d: read segment %d", p.s.cfg.ID, id)
 		}
 		b := make([]byte, min(readBytes, seg.Bytes-offset))
 		if _, err := io.ReadFull(io.NewSectionReader(f, offset, int64(len(b))), b); err != nil {

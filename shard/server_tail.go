@@ -207,6 +207,6 @@ func enter(ctx context.Context, places chan struct{}) (leave func(), err error) 
 	case places <- struct{}{}:
 		return func() { <-places }, nil
 	case <-ctx.Done():
-		return nil, errs.Wrap(ctxCode(ctx.Err()), ctx.Err(), "tail")
+		return nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "tail")
 	}
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"cordwood/proto/column"
-	"cordwood/proto/errs"
 	"cordwood/shard/manifest"
 	"cordwood/shard/memtable"
 	"cordwood/shard/replica"
@@ -395,11 +394,4 @@ func (s *Shard) close(ctx context.Context) error {
 	s.cfg.Budget.join(-1)
 	s.metrics.unregister()
 	return errors.Join(err, s.manifest.Close())
-}
-
-func ctxCode(err error) errs.Code {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return errs.DeadlineExceeded
-	}
-	return errs.Cancelled
 }

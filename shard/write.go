@@ -31,7 +31,7 @@ const maxWriteInflated = 128 << 20
 // Nothing of batches and tables is kept or read once Write has returned.
 func (s *Shard) Write(ctx context.Context, batches [][]byte, tables []*schemapb.Table) (index uint64, need []uint64, err error) {
 	if err := ctx.Err(); err != nil {
-		return 0, nil, errs.Wrap(ctxCode(err), err, "shard %d: write", s.cfg.ID)
+		return 0, nil, errs.Wrap(errs.ContextCode(err), err, "shard %d: write", s.cfg.ID)
 	}
 	encoded, err := marshalTables(tables)
 	if err != nil {
@@ -90,14 +90,14 @@ func (s *Shard) writeLogged(ctx context.Context, p *pending) (index uint64, need
 		if s.queue.remove(p) {
 			s.promised.Add(-p.inflated)
 			p.release()
-			return 0, nil, errs.Wrap(ctxCode(ctx.Err()), ctx.Err(), "shard %d: write waited for its turn", s.cfg.ID)
+			return 0, nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "shard %d: write waited for its turn", s.cfg.ID)
 		}
 		p.copied.Wait()
 		if s.replica.LogWaits() {
 			return 0, nil, errs.Wrap(errs.StorageUnavailable, ctx.Err(), "shard %d: write: the outcome is unknown: the disk of node %s has no room left, and its log waits for some",
 				s.cfg.ID, s.cfg.NodeID).WithReason(errs.OutcomeUnknown).WithRetryAfter(5 * time.Second)
 		}
-		return 0, nil, errs.Wrap(ctxCode(ctx.Err()), ctx.Err(), "shard %d: write: the outcome is unknown", s.cfg.ID).WithReason(errs.OutcomeUnknown)
+		return 0, nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "shard %d: write: the outcome is unknown", s.cfg.ID).WithReason(errs.OutcomeUnknown)
 	}
 	return p.index, p.need, p.err
 }

@@ -3,7 +3,6 @@ package metaclient
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"net/http"
 	"time"
 
@@ -112,11 +111,7 @@ func (c *Client) proposeOnce(ctx context.Context, cmd *metapb.Command) (*metapb.
 		}
 		return r.Val.(*metapb.ProposeResponse), nil
 	case <-ctx.Done():
-		code := errs.Cancelled
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			code = errs.DeadlineExceeded
-		}
-		return nil, errs.Wrap(code, ctx.Err(), "propose to the metadata group").WithReason(errs.OutcomeUnknown)
+		return nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "propose to the metadata group").WithReason(errs.OutcomeUnknown)
 	}
 }
 

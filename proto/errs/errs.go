@@ -5,6 +5,7 @@
 package errs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -155,6 +156,15 @@ func From(err error) *Error {
 		return e
 	}
 	return &Error{Code: Unknown, Msg: err.Error(), Err: err}
+}
+
+// ContextCode returns the code for an ended context, whose Err is err: DeadlineExceeded if its time
+// was up, else Cancelled.
+func ContextCode(err error) Code {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return DeadlineExceeded
+	}
+	return Cancelled
 }
 
 // ReasonOf returns the reason that err carries, or "".

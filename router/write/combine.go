@@ -84,7 +84,7 @@ func (c *combiner) write(ctx context.Context, sessionID uint64, jobs []*job) (se
 	select {
 	case <-p.done:
 	case <-ctx.Done():
-		return true, errs.Wrap(ctxCode(ctx), ctx.Err(), "shard %d: write: the outcome is unknown", c.shard).WithReason(errs.OutcomeUnknown)
+		return true, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "shard %d: write: the outcome is unknown", c.shard).WithReason(errs.OutcomeUnknown)
 	}
 	if p.err != nil && turnedDown(p.err) {
 		return false, nil

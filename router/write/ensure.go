@@ -417,7 +417,7 @@ func (w *Writer) awaitNewer(ctx context.Context, req *request) error {
 			return errs.New(errs.TableUnavailable, "table %s changed and this node does not know how yet; retry", stale).
 				WithRetryAfter(time.Second)
 		case <-ctx.Done():
-			return errs.Wrap(ctxCode(ctx), ctx.Err(), "wait for the new schema of %s", stale)
+			return errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "wait for the new schema of %s", stale)
 		}
 	}
 }
@@ -450,7 +450,7 @@ func (w *Writer) awaitOpen(ctx context.Context, req *request) (waited bool, err 
 		case <-timer.C:
 			return true, errs.New(errs.TableUnavailable, "the rows of table %s are handed over to other shards; retry", closed).WithRetryAfter(time.Second)
 		case <-ctx.Done():
-			return true, errs.Wrap(ctxCode(ctx), ctx.Err(), "the rows of table %s are handed over to other shards", closed)
+			return true, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "the rows of table %s are handed over to other shards", closed)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (s *schemas) ensure(ctx context.Context, tables []*metapb.TableDemand) ([]*
 	select {
 	case <-d.done:
 	case <-ctx.Done():
-		return nil, errs.Wrap(ctxCode(ctx), ctx.Err(), "ensure the schema of %s.%s", tables[0].Database, tables[0].Name)
+		return nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "ensure the schema of %s.%s", tables[0].Database, tables[0].Name)
 	}
 	if final(d.err) {
 		s.remember(key, refusal{err: d.err, until: time.Now().Add(refusedFor), changed: changed})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"sync"
 
 	"cordwood/proto/errs"
@@ -88,7 +87,7 @@ func (q *sequence) take(ctx context.Context, n int) (first uint64, done func(), 
 		select {
 		case <-freed:
 		case <-ctx.Done():
-			return 0, nil, errs.Wrap(ctxCode(ctx), ctx.Err(), "wait for earlier batches")
+			return 0, nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "wait for earlier batches")
 		}
 	}
 }
@@ -106,12 +105,4 @@ func (q *sequence) answered(s *span) {
 		close(q.freed)
 		q.freed = make(chan struct{})
 	}
-}
-
-// ctxCode is the code for an ended context.
-func ctxCode(ctx context.Context) errs.Code {
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return errs.Cancelled
-	}
-	return errs.DeadlineExceeded
 }

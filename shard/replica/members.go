@@ -238,7 +238,7 @@ func (r *Replica) settled(ctx context.Context, kind ChangeKind, node string, beg
 		}
 		return errs.Wrap(errs.StorageUnavailable, err, "%s: %s %s", r.cfg.Group, kind, node).WithReason(errs.OutcomeUnknown).WithRetryAfter(time.Second)
 	case <-ctx.Done():
-		return errs.Wrap(ctxCode(ctx.Err()), ctx.Err(), "%s: %s %s: the outcome is unknown", r.cfg.Group, kind, node).WithReason(errs.OutcomeUnknown)
+		return errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "%s: %s %s: the outcome is unknown", r.cfg.Group, kind, node).WithReason(errs.OutcomeUnknown)
 	case <-r.failed:
 		return r.unknown(errs.StorageUnavailable, r.failErr)
 	}

@@ -44,7 +44,7 @@ func (r *Replica) Propose(ctx context.Context, data []byte) (_ Applied, err erro
 	span.Number("bytes", int64(len(data)))
 	defer func() { span.End(err) }()
 	if err := ctx.Err(); err != nil {
-		return Applied{}, errs.Wrap(ctxCode(err), err, "propose to %s", r.cfg.Group)
+		return Applied{}, errs.Wrap(errs.ContextCode(err), err, "propose to %s", r.cfg.Group)
 	}
 	if len(data) > r.cfg.MaxEntryBytes {
 		return Applied{}, errs.Wrap(errs.InvalidArguments, ErrTooLarge,
@@ -84,7 +84,7 @@ func (r *Replica) Propose(ctx context.Context, data []byte) (_ Applied, err erro
 		}
 		return o.applied, nil
 	case <-ctx.Done():
-		return Applied{}, r.unknown(ctxCode(ctx.Err()), ctx.Err())
+		return Applied{}, r.unknown(errs.ContextCode(ctx.Err()), ctx.Err())
 	case <-r.failed:
 		return Applied{}, r.unknown(errs.StorageUnavailable, r.failErr)
 	}
@@ -126,11 +126,4 @@ func (r *Replica) refusal(err error) *errs.Error {
 
 func (r *Replica) unknown(code errs.Code, err error) *errs.Error {
 	return errs.Wrap(code, err, "propose to %s: the outcome is unknown", r.cfg.Group).WithReason(errs.OutcomeUnknown)
-}
-
-func ctxCode(err error) errs.Code {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return errs.DeadlineExceeded
-	}
-	return errs.Cancelled
 }

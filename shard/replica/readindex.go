@@ -124,7 +124,7 @@ func (r *Replica) ReadIndex(ctx context.Context) (index, term uint64, err error)
 	}
 	if err := verified; err != nil {
 		if ctx.Err() != nil {
-			return 0, 0, errs.Wrap(ctxCode(ctx.Err()), ctx.Err(), "read index of %s", r.cfg.Group)
+			return 0, 0, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "read index of %s", r.cfg.Group)
 		}
 		return 0, 0, r.notLeader(err)
 	}
@@ -187,7 +187,7 @@ func (r *Replica) waitFor(ctx context.Context, what string, holds func() bool) e
 		case <-r.stop:
 			return errs.Wrap(errs.ShardNotReady, ErrClosed, "%s: wait for %s", r.cfg.Group, what).WithReason(errs.NotLeader)
 		case <-ctx.Done():
-			return errs.Wrap(ctxCode(ctx.Err()), ctx.Err(), "%s: wait for %s, %d is applied", r.cfg.Group, what, r.fsm.Applied())
+			return errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "%s: wait for %s, %d is applied", r.cfg.Group, what, r.fsm.Applied())
 		}
 	}
 }
