@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -280,8 +281,11 @@ func (s *server) examine(ctx context.Context, req *shardpb.QueryRequest, err err
 
 // examineShards is examine of some tables in those shards that are on this node.
 func (s *server) examineShards(ctx context.Context, shards []uint32, tables []uint64, err error) error {
-	if err == nil || ctx.Err() != nil || !readsDamaged(err) {
+	if err == nil || ctx.Err() != nil {
 		return err
+	}
+	if !readsDamaged(err) {
+		return s.lasting(shards, err)
 	}
 	damaged := 0
 	for _, id := range shards {
@@ -300,4 +304,20 @@ func (s *server) examineShards(ctx context.Context, shards []uint32, tables []ui
 	}
 	return errs.New(errs.TableUnavailable,
 		"%d damaged segments were found and set aside (svc_private.segments names them); the query can be tried again, and says what is missing: %s", damaged, err).WithRetryAfter(time.Second)
+}
+
+// lasting changes the error of a query that lacks the rows of a damaged segment. Another
+// replica mends such a segment soon, and the query may be sent again. Where there is no other
+// one, status 500 says that the query fails until a person does something about it.
+func (s *server) lasting(shards []uint32, err error) error {
+	e := errs.From(err)
+	if e.Code != errs.TableUnavailable || e.RetryAfter != 0 {
+		return err
+	}
+	for _, id := range shards {
+		if sh, ok := s.cfg.Shards(id); ok && !sh.replica.SoleVoter() {
+			return e.WithRetryAfter(time.Second)
+		}
+	}
+	return e.WithStatus(http.StatusInternalServerError)
 }

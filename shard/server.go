@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -178,14 +179,29 @@ func (s *server) ready(ctx context.Context, id uint32) (*Shard, error) {
 		wait, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		if err := sh.WaitReady(wait); err != nil {
-			e := errs.Wrap(errs.ShardNotReady, err, "query: shard %d is not ready to read", id).WithRetryAfter(time.Second)
-			if leader := sh.Leader(); leader != "" && leader != sh.cfg.NodeID {
-				e = e.WithLeader(leader)
-			}
-			return nil, e
+			return nil, sh.notReady(err, patience)
 		}
 	}
 	return sh, nil
+}
+
+// notReady is the error of a read that waited in vain for the shard to be ready.
+func (s *Shard) notReady(err error, waited time.Duration) error {
+	leader := s.Leader()
+	cause := err.Error()
+	switch {
+	case !errors.Is(err, context.DeadlineExceeded):
+	case leader == "":
+		cause = fmt.Sprintf("it has no leader, and got none within %s: more than half of its replicas must be up", waited)
+	default:
+		cause = fmt.Sprintf("it did not catch up with its leader within %s", waited)
+	}
+	e := errs.New(errs.ShardNotReady, "query: shard %d is not ready to read: %s", s.cfg.ID, cause).WithRetryAfter(time.Second)
+	e.Err = err
+	if leader != "" && leader != s.cfg.NodeID {
+		e = e.WithLeader(leader)
+	}
+	return e
 }
 
 func querySegment(table *schema.Table, seg Segment) query.Segment {

@@ -60,7 +60,7 @@ func Explanations() []Explanation {
 		{ShardReadonly, unused, noAdvice, RetryLater},
 		{ShardNotReady, "a shard, or the metadata group, has no leader at the moment, or the node is starting or stopping", "Wait; an election takes about three seconds. If it lasts, `cordwood cluster status` names the nodes to start", RetryLater},
 		{ShardBusy, "the shard takes rows as fast as it can", "Wait for `Retry-After`. If it lasts: fewer requests at a time, `partitions` for the table, more nodes", RetryLater},
-		{TableUnavailable, "the table is moving to another shard, is being restored, or a file of it is damaged", "Wait; for a restore, until it is complete. [A damaged file](recovery.md#a-damaged-segment), which the message names, does not mend itself on a single server", RetryLater},
+		{TableUnavailable, "the table is moving to another shard, is being restored, or a file of it is damaged", "Wait; for a restore, until it is complete. [A damaged file](recovery.md#a-damaged-segment), which the message names, does not mend itself on a single server: the status is 500 there", RetryLater},
 		{DatabaseAlreadyExists, "a database of that name exists", "Use `CREATE DATABASE IF NOT EXISTS`, or another name", RetryNever},
 		{StorageUnavailable, "the disk is full (below `--disk-reserve`), fails, or a file is damaged", "[A full disk](recovery.md#a-full-disk), [a damaged file](recovery.md#a-damaged-segment)", RetryLater},
 		{RequestOutdated, "the request is about an earlier state: a table or an operation was changed in between", "Look at the present state and send the request again", RetryNever},

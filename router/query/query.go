@@ -362,7 +362,7 @@ func aboutRows(st statement.Statement) bool {
 // unread is the error of a statement that needs metadata which this node cannot have now.
 func unread(behind error, what string) error {
 	e := errs.Wrap(errs.ShardNotReady, behind, "%s", what).WithRetryAfter(time.Second)
-	e.Code, e.Leader = errs.ShardNotReady, ""
+	e.Code, e.Leader, e.Reason = errs.ShardNotReady, "", "" // nothing was changed
 	return e
 }
 
@@ -387,8 +387,13 @@ func (s *Service) explain(ctx context.Context, st statement.Statement, err error
 	case !st.Rows() && errs.ReasonOf(err) == errs.OutcomeUnknown && errs.From(err).Status() == http.StatusServiceUnavailable:
 		return err // rows may have been written: that must be said, whatever else is so
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) || timeIsUp(ctx, err):
+		advice := "ask for less, or allow more by the header x-svc-timeout"
+		switch e := errs.From(err); e.Code {
+		case errs.ShardUnreachable, errs.ShardNotReady:
+			advice = "it waited for a shard: " + e.Msg
+		}
 		return &errs.Error{Code: errs.QueryTimeout, Err: err, Msg: fmt.Sprintf(
-			"the query was cancelled after %s, when its time was up; ask for less, or allow more by the header x-svc-timeout", after.Round(time.Millisecond))}
+			"the query was cancelled after %s, when its time was up; %s", after.Round(time.Millisecond), advice)}
 	case lostRight(ctx) != nil:
 		return lostRight(ctx)
 	case ctx.Err() != nil:

@@ -335,3 +335,21 @@ func TestValidate(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestTimeIsUpWhileShardsAreAway: an answer that time was up says what the time went by with.
+func TestTimeIsUpWhileShardsAreAway(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{errs.New(errs.ShardUnreachable, "shard 2 has no leader"), "it waited for a shard: shard 2 has no leader"},
+		{context.DeadlineExceeded, "ask for less"},
+	} {
+		err := (&Service{}).explain(ctx, &statement.Query{}, tt.err, time.Second)
+		if errs.CodeOf(err) != errs.QueryTimeout || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v, want %q", err, tt.want)
+		}
+	}
+}

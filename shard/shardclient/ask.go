@@ -100,7 +100,7 @@ func (c *Client) ask(ctx context.Context, a asking, call func(ctx context.Contex
 			patience = min(patience, downWait)
 		}
 		if len(asked) == 0 || round == a.rounds || time.Since(start) > patience || !sleep(ctx, jitter(backoff)) {
-			return nil, errs.Wrap(errs.ShardUnreachable, last, "%s", a.what)
+			return nil, ofRead(errs.Wrap(errs.ShardUnreachable, last, "%s", a.what))
 		}
 		backoff = min(2*backoff, c.cfg.MaxBackoff)
 	}
@@ -140,6 +140,15 @@ func (c *Client) askOne(ctx context.Context, dial func(string) (grpc.ClientConnI
 		c.health(node).spoke()
 	}
 	return nil, err
+}
+
+// ofRead is the error of a call that changes nothing: also where the connection broke there is
+// no outcome that could be unknown.
+func ofRead(e *errs.Error) *errs.Error {
+	if e.Reason == errs.OutcomeUnknown {
+		return e.WithReason("")
+	}
+	return e
 }
 
 // reason is an error for people: of a connection, what became of it.

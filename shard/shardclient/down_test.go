@@ -32,6 +32,9 @@ func TestAllNodesAreDown(t *testing.T) {
 		})
 		began := time.Now()
 		_, err := c.Query(t.Context(), &shardpb.QueryRequest{Tables: []*shardpb.QueryTable{{ShardId: 1}}})
+		if r := errs.ReasonOf(err); r != "" {
+			t.Errorf("reason %s of a read, which has no outcome", r)
+		}
 		if took := time.Since(began); errs.From(err).Code != errs.ShardUnreachable || took > downWait+c.cfg.MaxBackoff+c.cfg.MaxBackoff/4 {
 			t.Errorf("after %v: %v", took, err)
 		}

@@ -271,7 +271,7 @@ func (r *streamReader) Read(p []byte) (int, error) {
 		case errors.Is(err, io.EOF):
 			r.end = io.EOF
 		case err != nil:
-			r.end = errs.FromGRPC(err)
+			r.end = ofRead(errs.From(errs.FromGRPC(err)))
 		}
 	}
 	n := copy(p, r.rest)

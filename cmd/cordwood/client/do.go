@@ -90,6 +90,8 @@ type doing struct {
 	pause  time.Duration
 	// unknown is set once a try may have done what the request asks for.
 	unknown bool
+	// cause is the last failure that was not the end of the time.
+	cause error
 }
 
 // request is what is sent next.
@@ -118,6 +120,12 @@ func (d *doing) patience() time.Duration {
 // failed notes that a try failed, and tells when to make the next one, if at all.
 func (d *doing) failed(err error) (wait time.Duration, again bool) {
 	how := failureOf(err)
+	if d.kind == reading {
+		how.stored = false // a read stores nothing, whatever the answer says
+	}
+	if !timeUp(err) {
+		d.cause = err
+	}
 	rule := rules[how]
 	d.unknown = d.unknown || rule.unknown
 	d.heard = d.heard || how.status > 0
@@ -170,6 +178,9 @@ func (d *doing) forgotten() bool {
 
 // end is the error of a request that is given up.
 func (d *doing) end(err error) error {
+	if timeUp(err) && d.cause != nil {
+		err = d.cause // which tells what the time went by with
+	}
 	if d.tries > 1 && d.r.Within > 0 {
 		err = fmt.Errorf("%w; given up after %d tries in %s", err, d.tries, d.c.now().Sub(d.start).Round(100*time.Millisecond))
 	}

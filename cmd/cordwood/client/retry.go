@@ -101,6 +101,11 @@ func failureOf(err error) failure {
 	return failure{status: noAnswer}
 }
 
+// timeUp tells whether a try failed because the time of the request was over.
+func timeUp(err error) bool {
+	return failureOf(err).status == http.StatusRequestTimeout || errors.Is(err, errPatience)
+}
+
 // unsentError says that no connection came about, so that nothing was sent.
 type unsentError struct{ error }
 

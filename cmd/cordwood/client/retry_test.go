@@ -20,10 +20,10 @@ var again = map[string]string{
 	"no connection": "crk",
 	"no answer":     "rk",
 	"408":           "k", "408 partial": "k", "408 unknown": "k",
-	"429": "crk", "429 partial": "k", "429 unknown": "k",
-	"502": "rk", "502 partial": "k", "502 unknown": "k",
-	"503": "crk", "503 partial": "k", "503 unknown": "k",
-	"504": "rk", "504 partial": "k", "504 unknown": "k",
+	"429": "crk", "429 partial": "rk", "429 unknown": "rk",
+	"502": "rk", "502 partial": "rk", "502 unknown": "rk",
+	"503": "crk", "503 partial": "rk", "503 unknown": "rk",
+	"504": "rk", "504 partial": "rk", "504 unknown": "rk",
 }
 
 // requests has a request of each kind.
@@ -185,6 +185,19 @@ func TestWithin(t *testing.T) {
 				t.Errorf("try %d has the limit %q", i+1, r.Header.Get("X-Svc-Timeout"))
 			}
 		}
+	}
+}
+
+// TestReadsAreRepeated: a read is sent for as long as it may take, and its error is not that its
+// time was over, but why.
+func TestReadsAreRepeated(t *testing.T) {
+	lost := answer{503, map[string]string{"Retry-After": "2", "X-Svc-Outcome": "unknown"}, `{"code":5003,"error":"shard 2 has no leader"}`}
+	s, asked := scripted(t, lost, lost, lost, lost, answer{408, nil, `{"code":3005,"error":"its time was up"}`})
+	var k clock
+	c := timed(t, &k, Config{Servers: []string{s.URL}})
+	_, err := c.Do(t.Context(), Request{Method: http.MethodPost, Path: "/x", Reads: true, Within: 20 * time.Second, Limit: 20 * time.Second})
+	if len(*asked) != 5 || err == nil || !strings.Contains(err.Error(), "shard 2 has no leader") || !strings.Contains(err.Error(), "given up after 5 tries in ") {
+		t.Errorf("%d tries: %v", len(*asked), err)
 	}
 }
 
