@@ -47,12 +47,16 @@ done, as while a node is stopping or down; or broken, if something does not work
 		Example: "  cordwood cluster status\n  cordwood cluster status --output json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			color, err := wantsColor(cmd)
+			if err != nil {
+				return err
+			}
 			_, status, err := askStatus(cmd)
 			if err != nil {
 				return err
 			}
 			if output == "table" {
-				err = printStatus(cmd.OutOrStdout(), status)
+				err = printStatus(cmd.OutOrStdout(), status, palette(color))
 			} else {
 				err = printList(cmd.OutOrStdout(), output, status, nil)
 			}
@@ -63,12 +67,13 @@ done, as while a node is stopping or down; or broken, if something does not work
 		},
 	}
 	listOutput(cmd, &output)
+	colorFlag(cmd, "states")
 	return cmd
 }
 
 // printStatus prints the cluster for people.
-func printStatus(w io.Writer, s *httpapi.ClusterStatus) error {
-	fmt.Fprintf(w, "cluster %s: %s\n", s.ClusterID, s.Health)
+func printStatus(w io.Writer, s *httpapi.ClusterStatus, color palette) error {
+	fmt.Fprintf(w, "cluster %s: %s\n", s.ClusterID, color.state(s.Health))
 	switch {
 	case s.FailureTolerance < 0:
 		fmt.Fprintf(w, "too much has failed already: %s does not work\n", s.LimitedBy)
@@ -87,11 +92,11 @@ func printStatus(w io.Writer, s *httpapi.ClusterStatus) error {
 	}
 	fmt.Fprintf(w, "protocol version %d\n", s.Version)
 	for _, p := range s.Problems {
-		fmt.Fprintf(w, "\n%s: %s\n    → %s\n", p.Severity, p.Text, p.Advice)
+		fmt.Fprintf(w, "\n%s: %s\n    → %s\n", color.state(p.Severity), p.Text, p.Advice)
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(w, "\n")
-	nodeTable(t, s.Nodes)
+	nodeTable(t, s.Nodes, color)
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -100,7 +105,7 @@ func printStatus(w io.Writer, s *httpapi.ClusterStatus) error {
 	} else {
 		fmt.Fprintf(w, "\n%s, %d without a leader, %d under-replicated\n", count(len(s.Shards), "shard"), withoutLeader(s.Shards), s.UnderReplicated)
 	}
-	shardTable(t, someShards(s.Shards))
+	shardTable(t, someShards(s.Shards), color)
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -119,7 +124,7 @@ func printStatus(w io.Writer, s *httpapi.ClusterStatus) error {
 		return nil
 	}
 	fmt.Fprintf(w, "\nrunning operations\n")
-	operationTable(t, s.Operations, false)
+	operationTable(t, s.Operations, false, color)
 	return t.Flush()
 }
 
@@ -172,8 +177,8 @@ func withoutLeader(shards []httpapi.ClusterShard) int {
 	return n
 }
 
-func nodeTable(w io.Writer, nodes []httpapi.ClusterNode) {
-	fmt.Fprintln(w, "NODE\tSTATE\tROLES\tZONE\tMETA\tREPLICAS\tLEADS\tBYTES\tDISK\tVERSION\tADDRESS")
+func nodeTable(w io.Writer, nodes []httpapi.ClusterNode, color palette) {
+	fmt.Fprintln(w, "NODE\t"+color.heading("STATE")+"\tROLES\tZONE\tMETA\tREPLICAS\tLEADS\tBYTES\tDISK\tVERSION\tADDRESS")
 	for _, n := range nodes {
 		state := n.State
 		switch n.State {
@@ -185,13 +190,13 @@ func nodeTable(w io.Writer, nodes []httpapi.ClusterNode) {
 		if n.State == "unknown" {
 			leads, bytes = "-", "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", n.Name, state, strings.Join(n.Roles, ","), dash(n.Zone), dash(n.Meta),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", n.Name, color.like(n.State, state), strings.Join(n.Roles, ","), dash(n.Zone), dash(n.Meta),
 			n.Replicas, leads, bytes, disk, dash(n.Version), n.RPCAddr)
 	}
 }
 
-func shardTable(w io.Writer, shards []httpapi.ClusterShard) {
-	fmt.Fprintln(w, "SHARD\tSTATE\tLEADER\tREPLICAS\tWANT\tLAG\tBYTES")
+func shardTable(w io.Writer, shards []httpapi.ClusterShard, color palette) {
+	fmt.Fprintln(w, "SHARD\t"+color.heading("STATE")+"\tLEADER\tREPLICAS\tWANT\tLAG\tBYTES")
 	for _, s := range shards {
 		names := slices.Clone(s.Replicas)
 		for i, name := range names {
@@ -207,7 +212,7 @@ func shardTable(w io.Writer, shards []httpapi.ClusterShard) {
 		if s.State == "unknown" {
 			lag, bytes = "-", "-"
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\t%s\n", s.ID, s.State, dash(s.Leader), replicas, s.Want, lag, bytes)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\t%s\n", s.ID, color.state(s.State), dash(s.Leader), replicas, s.Want, lag, bytes)
 	}
 }
 

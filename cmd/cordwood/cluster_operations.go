@@ -15,10 +15,10 @@ import (
 	"cordwood/router/httpapi"
 )
 
-func operationTable(w io.Writer, ops []httpapi.ClusterOperation, states bool) {
+func operationTable(w io.Writer, ops []httpapi.ClusterOperation, states bool, color palette) {
 	head := "ID\tKIND\tABOUT\tSTEP\tDONE\tBY\tREASON"
 	if states {
-		head = "ID\tKIND\tABOUT\tSTATE\tTOOK\tBY\tREASON"
+		head = "ID\tKIND\tABOUT\t" + color.heading("STATE") + "\tTOOK\tBY\tREASON"
 	}
 	fmt.Fprintln(w, head)
 	for _, op := range ops {
@@ -34,7 +34,7 @@ func operationTable(w io.Writer, ops []httpapi.ClusterOperation, states bool) {
 		if op.Ended != nil {
 			end = *op.Ended
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", op.ID, op.Kind, op.Subject, op.State, end.Sub(op.Created).Round(100*time.Millisecond), op.By, one(op.Reason))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", op.ID, op.Kind, op.Subject, color.state(op.State), end.Sub(op.Created).Round(100*time.Millisecond), op.By, one(op.Reason))
 	}
 }
 
@@ -49,6 +49,10 @@ func newClusterOperationsCommand() *cobra.Command {
   cordwood cluster operations 12 --wait`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			color, err := wantsColor(cmd)
+			if err != nil {
+				return err
+			}
 			var how []func(*client.Config)
 			if !wait {
 				how = append(how, asIs)
@@ -61,11 +65,11 @@ func newClusterOperationsCommand() *cobra.Command {
 				return usageError{fmt.Errorf("--wait needs the ID of an operation")}
 			}
 			var list []httpapi.ClusterOperation
-			detail := func(w io.Writer) { operationTable(w, list, true) }
+			detail := func(w io.Writer) { operationTable(w, list, true, palette(color)) }
 			if len(args) == 1 {
 				detail = func(w io.Writer) {
 					if len(list) == 1 { // --running may have left it out
-						operationDetail(w, &list[0])
+						operationDetail(w, &list[0], palette(color))
 					}
 				}
 				id, err := operationNumber(args[0])
@@ -90,13 +94,14 @@ func newClusterOperationsCommand() *cobra.Command {
 		},
 	}
 	listOutput(cmd, &output)
+	colorFlag(cmd, "states")
 	cmd.Flags().BoolVar(&running, "running", false, "only those that run")
 	waitFlag(cmd, &wait)
 	return cmd
 }
 
 // operationDetail prints all of one operation.
-func operationDetail(w io.Writer, op *httpapi.ClusterOperation) {
+func operationDetail(w io.Writer, op *httpapi.ClusterOperation, color palette) {
 	line := func(name, format string, args ...any) {
 		if text := fmt.Sprintf(format, args...); text != "" {
 			fmt.Fprintf(w, "%s\t%s\n", name, strings.ReplaceAll(text, "\n", "\n\t"))
@@ -110,7 +115,7 @@ func operationDetail(w io.Writer, op *httpapi.ClusterOperation) {
 	if len(op.ToShards) > 0 {
 		line("to shards", "%s", strings.Trim(fmt.Sprint(op.ToShards), "[]"))
 	}
-	state := op.State
+	state := color.state(op.State)
 	if op.Cancel && op.State == "running" {
 		state += ", being cancelled"
 	}

@@ -33,14 +33,19 @@ func newNodeListCommand() *cobra.Command {
 		Example: "  cordwood node list\n  cordwood node list --output json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			color, err := wantsColor(cmd)
+			if err != nil {
+				return err
+			}
 			_, status, err := askStatus(cmd)
 			if err != nil {
 				return err
 			}
-			return printList(cmd.OutOrStdout(), output, status.Nodes, func(w io.Writer) { nodeTable(w, status.Nodes) })
+			return printList(cmd.OutOrStdout(), output, status.Nodes, func(w io.Writer) { nodeTable(w, status.Nodes, palette(color)) })
 		},
 	}
 	listOutput(cmd, &output)
+	colorFlag(cmd, "states")
 	return cmd
 }
 

@@ -14,7 +14,7 @@ func TestReasonsOfSeveralLines(t *testing.T) {
 	op := httpapi.ClusterOperation{ID: 7, Kind: "table-move", Subject: "table public.m", State: "running", Step: "copy", Attempt: 2, Reason: reason, By: "ann", Created: time.Unix(1e9, 0).UTC()}
 	for _, states := range []bool{false, true} {
 		var table strings.Builder
-		operationTable(&table, []httpapi.ClusterOperation{op}, states)
+		operationTable(&table, []httpapi.ClusterOperation{op}, states, false)
 		if got := table.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, "shard 3 copies its rows …") {
 			t.Errorf("not one line of a head and one of the operation:\n%s", got)
 		}
@@ -26,7 +26,7 @@ func TestReasonsOfSeveralLines(t *testing.T) {
 		t.Errorf("progress of several lines: %s", got)
 	}
 	var detail strings.Builder
-	operationDetail(&detail, &op)
+	operationDetail(&detail, &op, false)
 	for _, want := range []string{"about\ttable public.m\n", "step\tcopy, try 2\n", "ask node n4 (127.0.0.1:4104): refused", strings.Repeat("x", 300)} {
 		if !strings.Contains(detail.String(), want) {
 			t.Errorf("no %q in\n%s", want, detail.String())

@@ -35,14 +35,19 @@ func newShardListCommand() *cobra.Command {
 		Example: "  cordwood shard list\n  cordwood shard list --output json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			color, err := wantsColor(cmd)
+			if err != nil {
+				return err
+			}
 			_, status, err := askStatus(cmd)
 			if err != nil {
 				return err
 			}
-			return printList(cmd.OutOrStdout(), output, status.Shards, func(w io.Writer) { shardTable(w, status.Shards) })
+			return printList(cmd.OutOrStdout(), output, status.Shards, func(w io.Writer) { shardTable(w, status.Shards, palette(color)) })
 		},
 	}
 	listOutput(cmd, &output)
+	colorFlag(cmd, "states")
 	return cmd
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 func newTailCommand() *cobra.Command {
-	var db, where, since, output, colors string
+	var db, where, since, output string
 	cmd := &cobra.Command{
 		Use:   "tail TABLE",
 		Short: "Follow the rows of a table as they are written",
@@ -52,7 +52,7 @@ says so on standard error. It ends when the table is dropped.`,
 			if err != nil {
 				return err
 			}
-			color, err := wantsColor(cmd, colors)
+			color, err := wantsColor(cmd)
 			if err != nil {
 				return err
 			}
@@ -70,7 +70,7 @@ says so on standard error. It ends when the table is dropped.`,
 	f.StringVar(&where, "where", "", "SQL `CONDITION` on the columns of the table")
 	f.StringVar(&since, "since", "", "`AGE` of the oldest stored rows to print first, such as 10m; none by default")
 	f.StringVarP(&output, "output", "o", "ndjson", "`FORMAT` of rows: ndjson or table")
-	f.StringVar(&colors, "color", "auto", "`WHEN` levels of -o table are coloured: auto, on a terminal unless NO_COLOR is set; always, or never")
+	colorFlag(cmd, "levels of -o table")
 	return cmd
 }
 

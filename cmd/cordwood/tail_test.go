@@ -147,11 +147,17 @@ func TestTailTableOnTerminal(t *testing.T) {
 	}
 	cmd := newTailCommand()
 	for when, want := range map[string]bool{"always": true, "never": false, "auto": false} { // the test's output is no terminal
-		if got, err := wantsColor(cmd, when); err != nil || got != want {
+		if err := cmd.Flags().Set("color", when); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := wantsColor(cmd); err != nil || got != want {
 			t.Errorf("--color %s: %v, %v", when, got, err)
 		}
 	}
-	if _, err := wantsColor(cmd, "sometimes"); err == nil {
+	if err := cmd.Flags().Set("color", "sometimes"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := wantsColor(cmd); err == nil {
 		t.Error("--color sometimes is accepted")
 	}
 }

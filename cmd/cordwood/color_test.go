@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+
+	"cordwood/router/httpapi"
+)
+
+var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// TestColorsOfStates: states have colours only where they are wanted, and coloured columns are as
+// wide as others.
+func TestColorsOfStates(t *testing.T) {
+	status := &httpapi.ClusterStatus{
+		ClusterID: "c", Health: "broken", Problems: []httpapi.ClusterProblem{{Severity: "critical", Text: "t", Advice: "a"}},
+		Nodes:      []httpapi.ClusterNode{{Name: "n1", State: "up"}, {Name: "n2", State: "down", SilentSeconds: 100}, {Name: "n3", State: "drained"}},
+		Shards:     []httpapi.ClusterShard{{ID: 1, State: "ok"}, {ID: 2, State: "no leader"}, {ID: 3, State: "under-replicated"}},
+		Operations: []httpapi.ClusterOperation{{ID: 1, State: "running"}},
+	}
+	var plain, colored bytes.Buffer
+	for out, color := range map[*bytes.Buffer]palette{&plain: false, &colored: true} {
+		if err := printStatus(out, status, color); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if strings.Contains(plain.String(), "\x1b") {
+		t.Errorf("colours that are not wanted:\n%q", plain.String())
+	}
+	if got := escapes.ReplaceAllString(colored.String(), ""); got != plain.String() {
+		t.Errorf("without its colours it is\n%s\nwant\n%s", got, plain.String())
+	}
+	for _, want := range []string{
+		"cluster c: \x1b[31mbroken\x1b[0m\n", "\x1b[31mcritical\x1b[0m: t", "\x1b[32mup\x1b[0m", "\x1b[31mdown 1m40s\x1b[0m", "\x1b[39mdrained\x1b[0m",
+		"\x1b[32mok\x1b[0m", "\x1b[31mno leader\x1b[0m", "\x1b[33munder-replicated\x1b[0m",
+	} {
+		if !strings.Contains(colored.String(), want) {
+			t.Errorf("no %q in\n%q", want, colored.String())
+		}
+	}
+}
+
+// TestColorFlag: every command that prints states has the flag, and refuses what is no value of it.
+func TestColorFlag(t *testing.T) {
+	for _, args := range []string{"cluster status", "cluster operations", "node list", "shard list", "tail t"} {
+		var stderr bytes.Buffer
+		if status := run(append(strings.Fields(args), "--color", "sometimes"), &stderr); status != exitUsage || !strings.Contains(stderr.String(), "--color sometimes: use auto, always or never") {
+			t.Errorf("%s: status %d, %s", args, status, stderr.String())
+		}
+	}
+}
