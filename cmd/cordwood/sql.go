@@ -34,10 +34,14 @@ The first statement that fails ends the command, but not the prompt.
 While the server answers that it cannot run a statement now, it is sent again, to the next
 server of --server if there are several, until its time limit is over. Rows of an INSERT are
 stored once however often it is sent, because it has an idempotency key. A statement that
-changes something else is not sent again once it may have had its effect.`,
+changes something else is not sent again once it may have had its effect.
+
+SET TIME ZONE 'Europe/Berlin' holds for all statements behind it, as --timezone does from the
+start: it is the zone of times that are written without one. Answers are in UTC.`,
 		Example: `  cordwood sql 'SELECT count(*) FROM app'
   cordwood sql --output csv "SELECT * FROM app WHERE level = 'error'" > errors.csv
   cordwood sql --consistency any --server http://n1:4000,http://n2:4000 'SELECT count(*) FROM app'
+  cordwood sql --timezone Europe/Berlin "SELECT count(*) FROM app WHERE ts >= '2026-03-29 00:00'"
   cordwood sql < schema.sql
   cordwood sql`,
 		Args: cobra.MaximumNArgs(1),
@@ -62,6 +66,7 @@ changes something else is not sent again once it may have had its effect.`,
 	f := cmd.Flags()
 	f.StringVar(&o.db, "db", "public", "`DATABASE` of tables that are named without one")
 	f.StringVarP(&o.output, "output", "o", "table", "`FORMAT` of rows: table, json, yaml, csv or ndjson")
+	f.StringVar(&o.zone, "timezone", "", "`ZONE` of times that are written without one, such as Europe/Berlin or +01:00; UTC by default")
 	f.StringVar(&o.timeout, "timeout", "", "`DURATION` after which a statement is given up, with all its tries, such as 5m; 30s by default")
 	f.StringVar(&o.read.consistency, "consistency", "", "`HOW` new the rows are that are read: linear, everything that was acknowledged (default), or any, what some replica has")
 	f.StringVar(&o.read.maxStaleness, "max-staleness", "", "with --consistency any, rows may be older by this `DURATION`, from 2s to 24h; 10s by default")
@@ -72,8 +77,8 @@ changes something else is not sent again once it may have had its effect.`,
 
 // sqlOptions are the flags of the command.
 type sqlOptions struct {
-	db, output, timeout, key string
-	read                     readFlags
+	db, output, timeout, key, zone string
+	read                           readFlags
 }
 
 // sqlSession runs statements and prints their rows.
@@ -83,6 +88,7 @@ type sqlSession struct {
 	output  string
 	timeout time.Duration // 0: that of the server
 	key     string        // of INSERTs; empty: a random one for each
+	zone    string        // of times that are written without one; empty: UTC
 	read    readFlags
 	out     io.Writer
 	errOut  io.Writer
@@ -113,7 +119,7 @@ func newSQLSession(cmd *cobra.Command, o *sqlOptions) (*sqlSession, error) {
 	if strings.TrimSpace(o.key) != o.key || len(o.key) > maxKey {
 		return nil, usageError{fmt.Errorf("--idempotency-key: want 1 to %d characters, without a space at the ends", maxKey)}
 	}
-	s := &sqlSession{db: o.db, output: o.output, timeout: timeout, key: o.key, read: o.read, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr()}
+	s := &sqlSession{db: o.db, output: o.output, timeout: timeout, key: o.key, zone: strings.TrimSpace(o.zone), read: o.read, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr()}
 	s.client, err = newClient(cmd, func(text string) { fmt.Fprintln(s.errOut, text) })
 	return s, err
 }
@@ -178,6 +184,9 @@ func (s *sqlSession) run(ctx context.Context, text string) error {
 	as, show := s.view(text)
 	r := within(sqlRequest(s.db, as, text, s.nextKey()), s.timeout)
 	s.read.set(r.Query)
+	if s.zone != "" {
+		r.Header.Set("X-Svc-Timezone", s.zone)
+	}
 	resp, err := s.client.Do(ctx, r)
 	if err == nil {
 		defer resp.Body.Close()
@@ -187,7 +196,9 @@ func (s *sqlSession) run(ctx context.Context, text string) error {
 		if missing := resp.Header.Get("X-Svc-Partial"); missing != "" {
 			fmt.Fprintf(s.errOut, "not all rows could be read, without: %s\n", missing)
 		}
-		err = show(resp.Body)
+		if err = show(resp.Body); err == nil {
+			s.keepZone(text)
+		}
 	}
 	stored := client.MayBeDone(err)
 	switch {
@@ -202,6 +213,20 @@ func (s *sqlSession) run(ctx context.Context, text string) error {
 		return explainUnknown(err, &r)
 	}
 	return err
+}
+
+// keepZone takes over the time zone that a statement has set. The server forgets it when the
+// request ends, so later statements are sent with it.
+func (s *sqlSession) keepZone(text string) {
+	statements, err := statement.Parse(text)
+	if err != nil {
+		return // of a newer server
+	}
+	for _, st := range statements {
+		if set, ok := st.(*statement.SetTimeZone); ok {
+			s.zone = set.Zone
+		}
+	}
 }
 
 // view is how the answer to a statement is asked for, and how it is printed.

@@ -51,6 +51,7 @@ func init() {
 		{`\d`, "[TABLE]", "list the tables, or describe one", (*prompt).describe, tables},
 		{`\l`, "", "list the databases", func(p *prompt, ctx context.Context, _ string) error { p.run(ctx, "SHOW DATABASES"); return nil }, nil},
 		{`\c`, "DB", "use another database (also USE DB)", (*prompt).connect, func(c *completer, typed string) []string { return matching(typed, quoteNames(c.names.databases())) }},
+		{`\conninfo`, "", "print the server, the database and the time zone", (*prompt).connection, nil},
 		{`\o`, "[FORMAT|./FILE]", "print rows as table, json, yaml, csv or ndjson; or into a file, until \\o alone", (*prompt).output, func(_ *completer, typed string) []string {
 			if strings.ContainsAny(typed, "./~") {
 				return fileNames(typed)
@@ -186,6 +187,16 @@ func (p *prompt) connect(ctx context.Context, name string) error {
 	}
 	p.session.db = name
 	return nil
+}
+
+// connection prints what statements are sent to, and with.
+func (p *prompt) connection(context.Context, string) error {
+	zone := p.session.zone
+	if zone == "" {
+		zone = "UTC"
+	}
+	_, err := fmt.Fprintf(p.session.out, "Connected to %s, database %s. Times without a zone are of %s.\n", p.session.client.Server(), p.session.db, zone)
+	return err
 }
 
 // orSemicolon ends a part of a sentence.

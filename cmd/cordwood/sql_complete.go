@@ -31,14 +31,13 @@ type catalogNames interface {
 
 // sqlKeywords are those that statements are written with, the ones that begin one first.
 var (
-	sqlVerbs    = strings.Fields("SELECT WITH FROM SHOW DESCRIBE EXPLAIN CREATE ALTER DROP TRUNCATE INSERT DELETE USE VALUES SUMMARIZE PIVOT UNPIVOT")
+	sqlVerbs    = strings.Fields("SELECT WITH FROM SHOW DESCRIBE EXPLAIN CREATE ALTER DROP TRUNCATE INSERT DELETE SET USE VALUES SUMMARIZE PIVOT UNPIVOT")
 	sqlKeywords = strings.Fields(`ADD ALL ANALYZE AND ANTI ANY AS ASC ASOF BETWEEN BY CASCADE CASE CAST COLUMN COLUMNS CREATE CROSS CURRENT DATABASE
 		DATABASES DAY DEFAULT DELETE DESC DESCRIBE DISTINCT DROP ELSE END ENGINE ESCAPE EXCEPT EXCLUDE EXISTS EXPLAIN EXTRACT FALSE FILTER FIRST
 		FOLLOWING FROM FULL FULLTEXT GROUP HAVING HOUR IF ILIKE IN INDEX INNER INSERT INTERSECT INTERVAL INTO INVERTED IS JOIN KEY LAST LATERAL LEFT LIKE LIMIT
 		MINUTE MODIFY MONTH NATURAL NOT NULL NULLS OFFSET ON OR ORDER OUTER OVER PARTITION PIVOT PRECEDING PRIMARY QUALIFY RANGE RECURSIVE RENAME
 		REPLACE RIGHT ROWS SAMPLE SECOND SELECT SEMI SET SHOW SIMILAR SKIPPING TABLE TABLES THEN TIME TIMESTAMP TO TRUE TRUNCATE UNBOUNDED UNION
-		UNNEST UNSET USING VALUES WEEK WHEN WHERE WINDOW WITH YEAR
-		BIGINT BINARY BOOLEAN DATE DOUBLE FLOAT64 INT64 JSON STRING TIMESTAMP_MS TIMESTAMP_NS UINT64 VARCHAR`)
+		UNNEST UNSET USING VALUES WEEK WHEN WHERE WINDOW WITH YEAR` + " " + strings.Join(sqlTypes, " "))
 )
 
 // afterTable are the words that a table's name follows, afterDatabase those that a database's does.
@@ -55,8 +54,10 @@ func (c *completer) complete(line string, pos int) (head string, completions []s
 		start, list := c.command(words)
 		return head[:len(head)-len(words)+start], list, tail
 	}
-	start, list := c.sql(c.pending() + head)
-	return head[:max(0, len(head)-start)], list, tail
+	back, list := c.sql(c.pending() + head)
+	start := max(0, len(head)-back)
+	head, list = keepTyped(head[:start], head[start:], list)
+	return head, list, tail
 }
 
 // command completes a line that begins with a backslash; start is where the completed word does.
@@ -132,9 +133,14 @@ func (c *completer) candidates(typed string, tokens []statement.Token) []string 
 		}
 		return matching(typed, quoteNames(list))
 	}
+	if list, ok := c.alterations(typed, tokens); ok {
+		return list
+	}
 	switch {
 	case n == 0:
 		return matchingWords(typed, sqlVerbs)
+	case n == 1 && isWord(last, "SET"):
+		return matchingWords(typed, []string{"TIME ZONE"})
 	case isWord(last, afterDatabase...):
 		return matching(typed, quoteNames(c.names.databases()))
 	case isWord(last, afterTable...), last.Kind == statement.TokenSymbol && last.Value == "," && listsTables(tokens):

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cordwood/cmd/cordwood/client"
+	"cordwood/router/query/statement"
 )
 
 // fixedNames are those of a server with two databases.
@@ -63,6 +64,16 @@ func TestCompletion(t *testing.T) {
 		{`SELECT * FROM access WHERE "Sta|`, `SELECT * FROM access WHERE "Status Text"`},
 		{"SELECT * FROM access WHERE approx_q|", "SELECT * FROM access WHERE approx_quantile("},
 		{"SELECT * FROM access WHERE matches_|", "SELECT * FROM access WHERE matches_term("},
+		{"SET t|", "SET time zone"},
+		{"ALTER TABLE access RE|", "ALTER TABLE access RENAME"},
+		{"ALTER TABLE access DROP COLUMN s|", "ALTER TABLE access DROP COLUMN status"},
+		{"ALTER TABLE access DROP COLUMN IF EXISTS s|", "ALTER TABLE access DROP COLUMN IF EXISTS status"},
+		{"ALTER TABLE shop.carts MODIFY COLUMN |", "ALTER TABLE shop.carts MODIFY COLUMN items"},
+		{"ALTER TABLE access MODIFY COLUMN status BIG|", "ALTER TABLE access MODIFY COLUMN status BIGINT"},
+		{"ALTER TABLE access MODIFY COLUMN status UN|", "ALTER TABLE access MODIFY COLUMN status UNSET"},
+		{"ALTER TABLE access MODIFY COLUMN status UNSET i|", "ALTER TABLE access MODIFY COLUMN status UNSET inverted index"},
+		{"ALTER TABLE access RENAME COLUMN st|", "ALTER TABLE access RENAME COLUMN status"},
+		{"ALTER TABLE access RENAME COLUMN status |", "ALTER TABLE access RENAME COLUMN status TO"},
 		{"SELECT * FROM access ORDER |", "SELECT * FROM access ORDER BY"},
 		{"SELECT * FROM access GROUP b|", "SELECT * FROM access GROUP by"},
 		{"SHOW CREATE TABLE ac|", "SHOW CREATE TABLE access"},
@@ -107,6 +118,60 @@ func TestCompletion(t *testing.T) {
 	pending = "SELECT * FROM access\n"
 	if _, list, _ := c.complete("WHERE statu", 11); !slices.Contains(list, "status") {
 		t.Errorf("on a second line: %q", list)
+	}
+}
+
+// TestCompletionKeepsWhatWasTyped: what the prompt puts in the place of a word, the beginning that all
+// completions share, is never shorter than the word, and is the word but for case.
+func TestCompletionKeepsWhatWasTyped(t *testing.T) {
+	c := &completer{names: fixedNames{}, db: func() string { return "public" }, pending: func() string { return "" }}
+	for _, line := range []string{
+		"SELECT * FR", "SELECT * fr", "SELECT * Fr", "SELECT * LI", "SELECT 1 FROM access GR", "SELECT 1 FROM access ORD", "SELECT 1 FROM access WHERE ST", "SELECT 1 FROM access WHERE s",
+		"ALTER TABLE access RE", "SELECT * FROM O", "SELECT * FROM g", "SELECT CA", "SELECT AR", "SELECT ISN", "DESC",
+	} {
+		head, list, _ := c.complete(line, len([]rune(line)))
+		if len(list) == 0 {
+			continue
+		}
+		if got := head + commonPrefix(list, false); len(got) < len(line) || !strings.EqualFold(strings.ReplaceAll(got, `"`, "")[:len(line)], line) {
+			t.Errorf("%q becomes %q, of %.200q", line, got, list)
+		}
+	}
+	for _, tt := range []struct {
+		typed, list string
+		want        string // what the prompt writes, and what it shows
+	}{
+		{"FR", "FROM from_hex(", "FROM: FROM from_hex("},
+		{"Or", "ORDER order_id", "OrDER: ORDER order_id"},
+		{"or", "Order OrDeR_id", "Or: Order OrDeR_id"},
+		{"orD", "OrDer OrdEr_id", "orDer: orDer orDer_id"},
+		{"x", "x_a X_B", "x_: x_a X_B"},
+		{"s", `status "Status`, `s: status "Status`},
+		{"Gr", "größe GRÖSSE", "Grö: größe GRÖSSE"},
+		{"", "a b", ": a b"},
+		{"ac", "access", "access: access"},
+	} {
+		head, list := keepTyped("", tt.typed, strings.Fields(tt.list))
+		if got := head + commonPrefix(list, false) + ": " + strings.Join(list, " "); got != tt.want {
+			t.Errorf("%s of %s: %q, want %q", tt.typed, tt.list, got, tt.want)
+		}
+	}
+}
+
+// TestSyntaxIsTaken: the server reads the statements that \h ALTER TABLE shows.
+func TestSyntaxIsTaken(t *testing.T) {
+	i := slices.IndexFunc(syntaxes, func(s struct{ name, text string }) bool { return s.name == "ALTER TABLE" })
+	for line := range strings.Lines(syntaxes[i].text) {
+		text := strings.NewReplacer("TYPE", "BIGINT", "{FULLTEXT | INVERTED | SKIPPING}", "SKIPPING", "[IF EXISTS]", "IF EXISTS", "[IF NOT EXISTS]", "IF NOT EXISTS",
+			"[WITH ('option'='value', …)]", "", "[DEFAULT literal]", "DEFAULT 1", "ALTER TABLE table", "ALTER TABLE app", "COLUMN column", "COLUMN a").Replace(strings.TrimSpace(line))
+		if _, err := statement.Parse(text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, want := range []string{"RENAME COLUMN", "MODIFY COLUMN column TYPE", "UNSET {FULLTEXT"} {
+		if !strings.Contains(syntaxes[i].text, want) {
+			t.Errorf(`no %s in \h ALTER TABLE`, want)
+		}
 	}
 }
 

@@ -110,6 +110,18 @@ func TestPromptOnTerminal(t *testing.T) {
 		t.Errorf("asked %q", got)
 	}
 
+	// Tab does not delete what was typed.
+	term.press("SELECT n=3 FR\t")
+	term.wait("SELECT n=3 FROM")
+	term.press(" access LI\t\tMIT 3;\r")
+	term.wait("(3 rows)")
+	term.wait("public> ")
+	if got := strings.Join(asked()[1:], ""); got != "SELECT n=3 FROM access LIMIT 3" {
+		t.Errorf("asked %q", got)
+	}
+	term.press("\x1b[A")
+	term.wait("LIMIT 3;")
+
 	// The key Up brings the statement back, not its last line.
 	term.press("\x1b[A")
 	term.wait("SELECT n=3 FROM access WHERE status IS NULL ;")

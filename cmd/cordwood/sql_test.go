@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -28,7 +30,11 @@ func sqlServer(t *testing.T) (*httptest.Server, func() []string) {
 		body, _ := io.ReadAll(r.Body)
 		statement := strings.TrimSpace(string(body))
 		mu.Lock()
-		asked = append(asked, fmt.Sprintf("%s [%s %s%s]", statement, r.URL.Query().Get("db"), r.URL.Query().Get("format"), r.Header.Get("x-svc-timeout")))
+		zone := r.Header.Get("x-svc-timezone")
+		if zone != "" {
+			zone = " in " + zone
+		}
+		asked = append(asked, fmt.Sprintf("%s [%s %s%s%s]", statement, r.URL.Query().Get("db"), r.URL.Query().Get("format"), r.Header.Get("x-svc-timeout"), zone))
 		mu.Unlock()
 		switch {
 		case r.Header.Get("Content-Type") != "application/sql" || r.URL.Path != "/v1/sql":
@@ -179,6 +185,39 @@ func TestPrompt(t *testing.T) {
 	}
 	if diff := cmp.Diff(wantHistory, person.history); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestTimeZoneHolds: SET TIME ZONE is sent with the statements behind it, since the server forgets it
+// with the request.
+func TestTimeZoneHolds(t *testing.T) {
+	s, asked := sqlServer(t)
+	script := "SELECT 1; set local time zone 'Europe/Berlin'; SELECT 2; SET TIME ZONE 'fail'; SELECT 3"
+	if _, _, err := execute(t, "", "sql", "--server", s.URL, "--timezone", "+01:00", script); err == nil {
+		t.Error("a zone that the server refuses is no error")
+	}
+	file := filepath.Join(t.TempDir(), "two.sql")
+	if err := os.WriteFile(file, []byte("SET time_zone = 'Asia/Tokyo'; SELECT 4"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, _, out, _ := newPrompt(t, s.URL, `\conninfo`, `\i `+file, "SELECT 5;", "SET TIME ZONE 'fail';", "SELECT 'SET TIME ZONE ''x''';", `\conninfo`, "SET TIME ZONE DEFAULT;", "SELECT 6;")
+	if err := p.loop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"SELECT 1 [public table in +01:00]", "set local time zone 'Europe/Berlin' [public table in +01:00]", "SELECT 2 [public table in Europe/Berlin]",
+		"SET TIME ZONE 'fail' [public table in Europe/Berlin]",
+		"SET time_zone = 'Asia/Tokyo' [public table]", "SELECT 4 [public table in Asia/Tokyo]", "SELECT 5 [public table in Asia/Tokyo]",
+		"SET TIME ZONE 'fail' [public table in Asia/Tokyo]", "SELECT 'SET TIME ZONE ''x''' [public table in Asia/Tokyo]",
+		"SET TIME ZONE DEFAULT [public table in Asia/Tokyo]", "SELECT 6 [public table]",
+	}
+	if diff := cmp.Diff(want, asked()); diff != "" {
+		t.Error(diff)
+	}
+	for _, text := range []string{"database public. Times without a zone are of UTC.\n", "Times without a zone are of Asia/Tokyo.\n"} {
+		if !strings.Contains(out.String(), text) {
+			t.Errorf("no %q in %q", text, out)
+		}
 	}
 }
 

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"cordwood/router/query/statement"
+)
+
+var (
+	// sqlTypes are the types of columns that are offered.
+	sqlTypes   = strings.Fields("BIGINT BINARY BOOLEAN DATE DOUBLE FLOAT64 INT64 JSON STRING TIMESTAMP_MS TIMESTAMP_NS UINT64 VARCHAR")
+	indexKinds = []string{"FULLTEXT INDEX", "INVERTED INDEX", "SKIPPING INDEX"}
+)
+
+// alterations are the completions behind ALTER TABLE and a table. ok is false elsewhere, and
+// where anything may follow.
+func (c *completer) alterations(typed string, tokens []statement.Token) (list []string, ok bool) {
+	if len(tokens) < 3 || !isWord(tokens[0], "ALTER") || !isWord(tokens[1], "TABLE") || !isName(tokens[2]) {
+		return nil, false
+	}
+	db, table, rest := c.db(), tokens[2].Value, tokens[3:]
+	if len(rest) > 0 && rest[0].Value == "." {
+		if len(rest) < 2 || !isName(rest[1]) {
+			return nil, false
+		}
+		db, table, rest = table, rest[1].Value, rest[2:]
+	}
+	if len(rest) == 0 {
+		return matchingWords(typed, strings.Fields("ADD DROP MODIFY RENAME SET UNSET")), true
+	}
+	verb := strings.ToUpper(rest[0].Value)
+	rest = rest[1:]
+	if len(rest) == 0 {
+		words := map[string][]string{"ADD": {"COLUMN"}, "DROP": {"COLUMN"}, "MODIFY": {"COLUMN"}, "RENAME": {"COLUMN", "TO"}}[verb]
+		return matchingWords(typed, words), words != nil
+	}
+	if !isWord(rest[0], "COLUMN") || !slices.Contains([]string{"DROP", "MODIFY", "RENAME"}, verb) {
+		return nil, false
+	}
+	if rest = rest[1:]; verb == "DROP" && len(rest) == 2 && isWord(rest[0], "IF") && isWord(rest[1], "EXISTS") {
+		rest = nil
+	}
+	switch {
+	case len(rest) == 0:
+		return matching(typed, quoteNames(c.names.columns(db, table))), true
+	case len(rest) == 1 && verb == "MODIFY":
+		return matchingWords(typed, append([]string{"SET", "UNSET"}, sqlTypes...)), true
+	case len(rest) == 1 && verb == "RENAME":
+		return matchingWords(typed, []string{"TO"}), true
+	case len(rest) == 2 && verb == "MODIFY" && isWord(rest[1], "SET", "UNSET"):
+		return matchingWords(typed, indexKinds), true
+	}
+	return nil, false
+}
+
+// keepTyped prepares completions for the prompt, which puts what they have in common, case and
+// all, in the place of what was typed: FROM and from_host have nothing in common, and FR would
+// be lost. It returns completions, and the text before them, with which nothing is lost.
+func keepTyped(head, typed string, list []string) (newHead string, kept []string) {
+	if len(list) < 2 || len(commonPrefix(list, false)) >= len(typed) {
+		return head, list
+	}
+	// What all share but for case goes on in the case of what was typed.
+	shared := commonPrefix(list, true)
+	if len(shared) < len(typed) || !strings.EqualFold(shared[:len(typed)], typed) {
+		shared = typed // a name is offered with quotes that were not typed
+	}
+	more := shared[len(typed):]
+	switch {
+	case typed == strings.ToLower(typed):
+		more = strings.ToLower(more)
+	case typed == strings.ToUpper(typed):
+		more = strings.ToUpper(more)
+	}
+	if shared = typed + more; commonPrefix(list, false) == "" {
+		return head + shared, list // shown as they are
+	}
+	kept = make([]string, 0, len(list))
+	for _, name := range list {
+		if len(name) >= len(shared) && strings.EqualFold(name[:len(shared)], shared) {
+			kept = append(kept, shared+name[len(shared):])
+		} else {
+			kept = append(kept, shared) // it differs by its quotes
+		}
+	}
+	return head, kept
+}
+
+// commonPrefix is what all of a list begin with, as the first writes it.
+func commonPrefix(list []string, fold bool) string {
+	common := list[0]
+	for _, s := range list[1:] {
+		end := 0
+		for end < len(common) && end < len(s) {
+			a, size := utf8.DecodeRuneInString(common[end:])
+			b, other := utf8.DecodeRuneInString(s[end:])
+			if a != b && (!fold || size != other || unicode.ToLower(a) != unicode.ToLower(b)) {
+				break
+			}
+			end += size
+		}
+		common = common[:end]
+	}
+	return common
+}
