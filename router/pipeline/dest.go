@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"fmt"
+
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
@@ -59,6 +61,20 @@ type mustColumn struct {
 	def *defaultValue
 }
 
+// timeAdvice says what to do where a table has another time index, named has, than the records bring.
+func (s *sink) timeAdvice(has string) string {
+	again := "drop or rename the table and send all rows again"
+	switch arrival := s.req.TimestampColumn; {
+	case s.ownTime:
+		return fmt.Sprintf("have the pipeline make %q the time index, in its transform list or by date or epoch; or %s", has, again)
+	case s.timeName == arrival:
+		return fmt.Sprintf("if they have a time in %q, send custom_time_index=%s;rfc3339 (or ;epoch;ms, ;datestr;PATTERN); if they have none, the table needs %s TIMESTAMP(9) TIME INDEX in CREATE TABLE", has, has, arrival)
+	case has == arrival:
+		return fmt.Sprintf("rows without custom_time_index go there, with the time of their arrival; to have the time of %q, %s", s.timeName, again)
+	}
+	return fmt.Sprintf("name %q by custom_time_index; or %s", has, again)
+}
+
 // open makes the builder with the columns that every row has.
 func (d *dest) open() {
 	s := d.s
@@ -82,7 +98,7 @@ func (d *dest) open() {
 			d.err = errs.New(errs.Internal, "table %q has no time index", d.table)
 		case c.Name != s.timeName:
 			d.err = &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments,
-				"table %q has the time index %q, and records cannot bring another one, %q; %s %q", d.table, c.Name, s.timeName, s.advice, c.Name)}
+				"table %q has the time index %q, and these records bring %q; %s", d.table, c.Name, s.timeName, s.timeAdvice(c.Name))}
 		default:
 			index = *c
 		}

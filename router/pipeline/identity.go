@@ -52,8 +52,6 @@ func newIdentity() *identity {
 	return &identity{trie: trie{seed: maphash.MakeSeed()}, sink: sink{byKey: map[string]*dest{}}}
 }
 
-const adviceIdentity = "use custom_time_index to name a field"
-
 // NewIdentity returns the pipeline svc_identity for one request: each record is
 // flattened and stored with the types that its values have. The error, for a bad
 // hint or table name, has code InvalidArguments.
@@ -70,7 +68,7 @@ func (r *identity) start(q *Request) error {
 		return err
 	}
 	r.timeName, r.timeUnit = r.req.TimestampColumn, schema.TimestampNanosecond
-	r.advice = adviceIdentity
+	r.ownTime = false
 	if ti := r.req.TimeIndex; ti != nil {
 		r.timeName, r.timeUnit = ti.Field, ti.Unit
 	}

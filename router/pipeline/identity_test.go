@@ -378,7 +378,9 @@ func TestIdentity(t *testing.T) {
 			s String: "it's" "x" "it's"
 			x TimestampMillisecond: 1700000000000 1700000000000 1700000000000`,
 		},
-		{"another time index", changes{having("ts TimestampNanosecond ti")}, `[{"a":1}]`, `!record 0: table "t" has the time index "ts"`},
+		{"another time index, and no time", changes{having("ts TimestampNanosecond ti")}, `[{"a":1}]`, `!record 0: table "t" has the time index "ts", and these records bring "svc_timestamp"; if they have a time in "ts", send custom_time_index=ts;rfc3339 (or ;epoch;ms, ;datestr;PATTERN); if they have none, the table needs svc_timestamp TIMESTAMP(9) TIME INDEX in CREATE TABLE`},
+		{"the time of arrival before", changes{having(now), timeIndex("at;epoch;ms")}, `[{"at":1}]`, `!record 0: table "t" has the time index "svc_timestamp", and these records bring "at"; rows without custom_time_index go there, with the time of their arrival; to have the time of "at", drop or rename the table and send all rows again`},
+		{"another field before", changes{having("ts TimestampNanosecond ti"), timeIndex("at;epoch;ms")}, `[{"at":1}]`, `!and these records bring "at"; name "ts" by custom_time_index; or drop or rename`},
 		{"another unit, rounded down", changes{having("svc_timestamp TimestampMillisecond ti")}, `[{"a":1}]`, `
 			t
 			svc_timestamp TimestampMillisecond TIMESTAMP: 1700000000000

@@ -97,10 +97,7 @@ func newRunner(p *Pipeline, name string, q *Request, lookup Lookup, over *runner
 	if ti := r.req.TimeIndex; ti != nil {
 		r.timeName, r.timeUnit = ti.Field, ti.Unit
 	}
-	r.advice = adviceIdentity
-	if !p.flatten {
-		r.advice = "make a field of that name the time index: in the transform list, or fill it by date or epoch; it must be"
-	}
+	r.ownTime = !p.flatten
 	r.listed, r.timePlace = p.columns, p.timePlace
 	if over != nil {
 		r.above, r.start, r.depth, r.trace, r.work = &over.sink, over.start, over.depth+1, over.trace, over.work

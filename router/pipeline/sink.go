@@ -19,7 +19,7 @@ type sink struct {
 	base     *optionSet // of records that set no variable
 	timeName string
 	timeUnit schema.Type
-	advice   string // how to make a field of another name the time index
+	ownTime  bool // the pipeline says which field is the time, and custom_time_index has no effect
 	// listed are columns that every table has beside the time index, in this order, and
 	// timePlace is the number of those that precede it in a new table.
 	listed    []schema.Column

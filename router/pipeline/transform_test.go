@@ -75,7 +75,7 @@ func TestTransform(t *testing.T) {
 			`[{"t":5,"n":1}]`,
 			`!table "t" has the column "n" as TAG, and the pipeline lists it as FIELD`,
 		},
-		{"existing table, other time index", timeList, []func(*Request){having("u TimestampSecond ti")}, `[{"t":5}]`, `!table "t" has the time index "u"`},
+		{"existing table, other time index", timeList, []func(*Request){having("u TimestampSecond ti")}, `[{"t":5}]`, `!table "t" has the time index "u", and these records bring "t"; have the pipeline make "u" the time index, in its transform list or by date or epoch; or drop or rename`},
 		{"empty list is none", "transform: []", nil, `[{"a":1}]`, "t\nsvc_timestamp TimestampNanosecond TIMESTAMP: now+0\na Int64: 1"},
 		{"transforms wins", "transform: [{field: a, type: string}]\ntransforms: [{field: b, type: string}]", nil, `[{"a":1,"b":2}]`, `
 			t
