@@ -13,8 +13,8 @@ import (
 
 // The sizes of a round.
 const (
-	steps             = 10 // changes of tables
-	statementsPerStep = 25
+	steps             = 16 // changes of tables
+	statementsPerStep = 16
 	// maxDifferences is how many are shown before a round ends.
 	maxDifferences = 5
 )
@@ -113,7 +113,7 @@ func (w *round) run(stop func() bool) {
 
 // change changes rows, files or columns.
 func (w *round) change(t *table) {
-	switch w.IntN(12) {
+	switch w.IntN(20) {
 	case 0, 1:
 		w.write(t, t.some(w.Rand, 1+w.IntN(300)))
 	case 2:
@@ -134,17 +134,31 @@ func (w *round) change(t *table) {
 		w.dropColumn(t)
 		w.addColumn(t)
 		w.write(t, t.some(w.Rand, 1+w.IntN(100)))
+	case 12, 13, 14:
+		w.ingest(t)
+		if w.IntN(3) == 0 {
+			w.flush()
+		}
+	case 15, 16:
+		w.modify(t)
+		w.write(t, t.some(w.Rand, 1+w.IntN(100)))
+	case 17, 18:
+		w.rename(t)
+	case 19:
+		w.index(t)
+		w.write(t, t.some(w.Rand, 1+w.IntN(200)))
+		w.flush()
 	}
 }
 
-// addColumn adds a column, some of the name of one that was dropped.
+// free is the columns that a table could have and lacks.
+func (w *round) free(t *table) []*field {
+	return slices.DeleteFunc(fields(w.Rand, 0), func(f *field) bool { return t.field(f.name) != nil })
+}
+
+// addColumn adds a column, some of the name of one that was dropped or renamed.
 func (w *round) addColumn(t *table) {
-	var free []*field
-	for _, f := range fields(w.Rand, 0) {
-		if t.field(f.name) == nil {
-			free = append(free, f)
-		}
-	}
+	free := w.free(t)
 	if len(free) == 0 || w.IntN(2) == 0 {
 		t.added++
 		types := []schema.Type{schema.Int32, schema.String, schema.Float64, schema.Boolean, schema.Uint8}
@@ -156,7 +170,11 @@ func (w *round) addColumn(t *table) {
 		}
 		free = []*field{f}
 	}
-	f := free[w.IntN(len(free))]
+	w.add(t, free[w.IntN(len(free))])
+}
+
+// add adds a column, perhaps with a default.
+func (w *round) add(t *table, f *field) {
 	sql := "ALTER TABLE " + t.name + " ADD COLUMN " + f.sql()
 	literal, shown := "", any(nil)
 	switch {
@@ -173,16 +191,11 @@ func (w *round) addColumn(t *table) {
 		switch w.IntN(3) {
 		case 0:
 			sql += " NOT NULL DEFAULT " + literal
-			f.notNull, f.shown = true, shown
-			values := f.values
-			f.values = func(r *rand.Rand) any {
-				if v := values(r); v != nil {
-					return v
-				}
-				return shown
-			}
+			f.notNull, f.shown, f.missing = true, shown, shown
+			f.values = orElse(f.values, shown)
 		case 1:
 			sql += " NULL DEFAULT " + literal
+			f.missing = shown
 		}
 	}
 	w.must(sql)
@@ -191,10 +204,9 @@ func (w *round) addColumn(t *table) {
 
 // dropColumn drops a field that statements do not name by themselves.
 func (w *round) dropColumn(t *table) {
-	keep := []string{"host", "svc", "id", "req", "i8", "i16", "i32", "ok", "j", "msg"}
 	var some []*field
 	for _, f := range t.fields {
-		if !f.tag && !slices.Contains(keep, f.name) {
+		if !f.tag && !slices.Contains(kept, f.name) {
 			some = append(some, f)
 		}
 	}

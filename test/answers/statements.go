@@ -185,7 +185,7 @@ func (g *grammar) byValue(s scope) string {
 	f := s.fields[g.IntN(len(s.fields))]
 	col := g.column(s, f.name)
 	adds := one(g, "count(*)", "count("+col+")", "count(*), count(DISTINCT "+col+")", "min("+col+"), count(*)", "max("+col+")", "count(*) AS n")
-	if f.typ.IsInteger() && f.typ != schema.Int64 && f.typ != schema.Uint64 && g.IntN(2) == 0 {
+	if small := f.typ.IsInteger() && f.typ != schema.Int64 && f.typ != schema.Uint64; (small || f.halves) && g.IntN(2) == 0 {
 		adds = one(g, "sum("+col+")", "avg("+col+"), count(*)", "sum("+col+" + 1)", "sum("+col+" * 2) - min("+col+")")
 	}
 	cond := ""

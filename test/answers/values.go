@@ -114,23 +114,29 @@ func moments(unit schema.Type) func(*rand.Rand) any {
 func fields(r *rand.Rand, tags int) []*field {
 	out := []*field{
 		{name: "host", typ: schema.String, values: pick("a", "b", "c", "h1", "h1 ", "", "A", "%", "ä")},
-		{name: "svc", typ: schema.String, values: pick("api", "web", "db", "5", "5.0", "2023-11-15", "true")},
+		{name: "svc", typ: schema.String, index: "INVERTED", values: pick("api", "web", "db", "5", "5.0", "2023-11-15", "true")},
 		{name: "id", typ: schema.Int64, values: pick(int64(0))},
-		{name: "req", typ: schema.String, values: func(r *rand.Rand) any { return fmt.Sprintf("r-%04d", r.IntN(3000)) }},
-		{name: "msg", typ: schema.String, values: messages},
+		{name: "req", typ: schema.String, index: "SKIPPING", values: func(r *rand.Rand) any { return fmt.Sprintf("r-%04d", r.IntN(3000)) }},
+		{name: "msg", typ: schema.String, index: "FULLTEXT", values: messages},
 		{name: "i8", typ: schema.Int8, values: integers(schema.Int8)},
-		{name: "u8", typ: schema.Uint8, values: integers(schema.Uint8)},
+		{name: "u8", typ: schema.Uint8, index: "INVERTED", values: integers(schema.Uint8)},
 		{name: "i16", typ: schema.Int16, values: integers(schema.Int16)},
 		{name: "u16", typ: schema.Uint16, values: integers(schema.Uint16)},
 		{name: "i32", typ: schema.Int32, values: integers(schema.Int32)},
 		{name: "u32", typ: schema.Uint32, values: integers(schema.Uint32)},
-		{name: "i64", typ: schema.Int64, values: integers(schema.Int64)},
+		{name: "i64", typ: schema.Int64, index: "SKIPPING", values: integers(schema.Int64)},
 		{name: "u64", typ: schema.Uint64, values: integers(schema.Uint64)},
 		{name: "f32", typ: schema.Float32, values: floats(true)},
 		{name: "f64", typ: schema.Float64, values: floats(false)},
 		{name: "ok", typ: schema.Boolean, values: pick(int64(0), int64(1))},
 		{name: "raw", typ: schema.Binary, values: pick("a", "", "\x00\xff", "h1")},
 		{name: "j", typ: schema.JSON, values: pick(`{"a":1}`, `{"a":"x","b":[1,2]}`, `[]`, `"text"`, `null`, `1.5`)},
+	}
+	for _, f := range out {
+		// Some columns of 64 bits have integers that a Float64 holds.
+		if (f.name == "i64" || f.name == "u64") && r.IntN(2) == 0 {
+			f.values = pick[int64](0, 1, 5, 42, 300, 1<<31, 1<<53-1, 1<<53)
+		}
 	}
 	at := schema.TimestampSecond + schema.Type(r.IntN(4))
 	out = append(out, &field{name: "at", typ: at, values: moments(at)})
