@@ -13,17 +13,21 @@ import (
 )
 
 // TestHandOver writes, deletes and moves a table at random, from one shard to several and
-// back, with restarts, flushes and compactions between, and compares it with a map.
+// back, with restarts, flushes and compactions between, and compares it with a map. A column of
+// it becomes wider in the middle.
 func TestHandOver(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"last_row", "last_non_null"} {
 		for seed := range uint64(2) {
 			t.Run(fmt.Sprint(mode, seed), func(t *testing.T) {
 				w := newMergeWorld(t, seed, mode)
-				for range 8 {
+				for round := range 8 {
 					for range 1 + w.rng.IntN(5) {
 						w.write()
 						w.disturb(true)
+					}
+					if round == 3 {
+						w.widen()
 					}
 					w.check("between moves")
 					to := w.rng.Perm(4)[:1+w.rng.IntN(4)]

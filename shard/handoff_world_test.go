@@ -28,6 +28,7 @@ type mergeWorld struct {
 	ids     uint64
 	seq     uint64
 	nonNull bool
+	narrow  uint32               // the last version in which b had integers, once it is widened
 	want    map[string][2]string // by host and ts: a, b
 	moves   int
 }
@@ -52,7 +53,7 @@ func newMergeWorld(t *testing.T, seed uint64, mode string) *mergeWorld {
 			{Id: 1, Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_MILLISECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP, NotNull: true},
 			{Id: 2, Name: "host", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_TAG},
 			{Id: 3, Name: "a", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
-			{Id: 4, Name: "b", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
+			{Id: 4, Name: "b", Type: schemapb.Type_TYPE_INT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
 		},
 	}
 	return w
@@ -60,10 +61,21 @@ func newMergeWorld(t *testing.T, seed uint64, mode string) *mergeWorld {
 
 func (w *mergeWorld) table() *schema.Table { return schema.FromProto(w.def) }
 
+// widen has b take fractions. Some writers go on with the definition of before.
+func (w *mergeWorld) widen() {
+	if w.narrow == 0 {
+		w.narrow = w.def.Version
+		w.change(func(d *schemapb.Table) { d.Columns[3].Type = schemapb.Type_TYPE_FLOAT64 })
+	}
+}
+
 // write writes some rows, or deletes some.
 func (w *mergeWorld) write() {
 	w.t.Helper()
 	t := w.table()
+	if w.narrow > 0 && w.rng.IntN(2) == 0 {
+		t.Version, t.Columns[3].Type = w.narrow, schema.Int64
+	}
 	place := t.Writable()
 	shards := place.Shards()
 	part := column.NewPartitioner(t, len(shards))
@@ -89,8 +101,17 @@ func (w *mergeWorld) write() {
 			for i := range row {
 				if c := one.Add(t.Columns[2+i]); w.rng.IntN(3) > 0 {
 					w.seq++
-					row[i] = fmt.Sprint("v", w.seq)
-					c.SetString(0, row[i])
+					switch c.Type {
+					case schema.String:
+						row[i] = fmt.Sprint("v", w.seq)
+						c.SetString(0, row[i])
+					case schema.Int64:
+						row[i] = fmt.Sprint(w.seq)
+						c.SetInt(0, int64(w.seq))
+					default:
+						row[i] = fmt.Sprint(float64(w.seq) + 0.5)
+						c.SetFloat(0, float64(w.seq)+0.5)
+					}
 				}
 			}
 			if old, ok := w.want[key]; ok && w.nonNull {
