@@ -266,9 +266,12 @@ func (w *mergeWorld) move(to []uint32) (ok bool) {
 		}
 		return giveUp()
 	}
-	for range w.rng.IntN(6) {
+	for i := range w.rng.IntN(6) {
 		w.write()
 		w.disturb(false)
+		if i == 1 && w.moves > 0 {
+			w.widen()
+		}
 	}
 	w.check("while it is copied")
 	for _, id := range from {
