@@ -42,11 +42,18 @@ func FuzzLayouts(f *testing.F) {
 	f.Add(layoutSeeds[0], "{")
 	table := tableOf(f, "ts:TimestampNanosecond:TIMESTAMP", "n:Float64", "m:Int32")
 	table.ID = 1
-	meta := &Meta{Tables: []TableSpan{{TableID: 1, Rows: 1}, {TableID: 2, Rows: 1}}, Columns: []Column{
-		{ID: 1, FieldID: 1, Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp},
-		{ID: 2, FieldID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field}, {ID: 2, FieldID: 7, Name: "n", Type: schema.Float64, Semantic: schema.Field}, {ID: 2, FieldID: 4294967295, Name: "x", Type: schema.Int8, Semantic: schema.Field},
-		{ID: 3, FieldID: 4, Name: "m", Type: schema.Float64, Semantic: schema.Field}, {ID: 3, FieldID: 3, Name: "m", Type: schema.Int16, Semantic: schema.Field},
-	}}
+	columns := []Column{{ID: 1, FieldID: 1, Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp}}
+	for _, c := range []Column{
+		{ID: 2, FieldID: 2, Name: "n", Type: schema.Int64},
+		{ID: 2, FieldID: 7, Name: "n", Type: schema.Float64},
+		{ID: 2, FieldID: 4294967295, Name: "x", Type: schema.Int8},
+		{ID: 3, FieldID: 4, Name: "m", Type: schema.Float64},
+		{ID: 3, FieldID: 3, Name: "m", Type: schema.Int16},
+	} {
+		c.Semantic = schema.Field
+		columns = append(columns, c)
+	}
+	meta := &Meta{Tables: []TableSpan{{TableID: 1, Rows: 1}, {TableID: 2, Rows: 1}}, Columns: columns}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text, more string) {
 		var file bytes.Buffer
