@@ -26,7 +26,7 @@ func newLogger(c *Config, w io.Writer, level *slog.LevelVar, lines *prometheus.C
 			format = "text"
 		}
 	}
-	opts := &slog.HandlerOptions{Level: level}
+	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: durationAsText}
 	var h slog.Handler
 	if format == "text" {
 		h = slog.NewTextHandler(w, opts)
@@ -34,6 +34,15 @@ func newLogger(c *Config, w io.Writer, level *slog.LevelVar, lines *prometheus.C
 		h = slog.NewJSONHandler(w, opts)
 	}
 	return slog.New(&logHandler{Handler: h, lines: lines}), nil
+}
+
+// durationAsText writes a duration with its unit, such as "1.415s": JSON would have a number of
+// nanoseconds, without a word that it is one.
+func durationAsText(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
 
 // logHandler counts the lines, and puts the trace into those of a request that is traced.

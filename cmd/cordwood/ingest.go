@@ -33,6 +33,7 @@ type ingestOptions struct {
 	skipError       bool
 	onReject        string
 	customTimeIndex string
+	hints           []string
 	force           bool
 }
 
@@ -56,6 +57,7 @@ waited for --flush-after. With --forever the command waits for a server that is 
 busy, however long that takes; the pipe then waits too.`,
 		Example: `  cordwood ingest --table app app.ndjson
   cordwood ingest --table access --pipeline nginx /var/log/nginx/access.log.*.gz
+  cordwood ingest --table audit --hint ttl=90d --hint on_type_conflict=aside audit.ndjson
   journalctl -o json --follow | cordwood ingest --forever --table journal --custom-time-index '__REALTIME_TIMESTAMP;epoch;us' -`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runIngest(cmd, args, &o) },
@@ -74,6 +76,7 @@ busy, however long that takes; the pipe then waits too.`,
 	f.StringVar(&o.onReject, "on-reject", "", "`WHAT` becomes of records that --skip-error drops: drop, or store in svc_private.rejects; the server's setting by default")
 	f.BoolVar(&o.force, "force", false, "send files too that are not what their names say (.gz, .zst) or have NUL bytes, and so seem to be no text")
 	f.StringVar(&o.customTimeIndex, "custom-time-index", "", "`FIELD;KIND;CONFIG` of the time of each record, such as ts;epoch;ms (svc_identity only)")
+	f.StringArrayVar(&o.hints, "hint", nil, "option `KEY=VALUE` of a table that the records make, such as ttl=7d, append_mode=false or on_type_conflict=aside; may be repeated")
 	return cmd
 }
 
@@ -105,6 +108,10 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	if o.onReject != "" && o.onReject != "drop" && o.onReject != "store" {
 		return usageError{fmt.Errorf("--on-reject %s: use drop or store", o.onReject)}
 	}
+	hints, err := hintList(o.hints)
+	if err != nil {
+		return usageError{err}
+	}
 	if o.parallel < 1 || o.parallel > 64 {
 		return usageError{errors.New("--parallel: it must be 1 to 64")}
 	}
@@ -121,7 +128,7 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 		return err
 	}
 	job := &ingestJob{
-		client: c, query: o.query(), format: format, batch: int(batch), parallel: o.parallel, after: o.flushAfter,
+		client: c, query: o.query(), hints: hints, format: format, batch: int(batch), parallel: o.parallel, after: o.flushAfter,
 		stdin: cmd.InOrStdin(), progress: progress, stop: signalled.Done(), force: o.force,
 	}
 	defer context.AfterFunc(signalled, func() {
@@ -142,6 +149,20 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 		return errors.New("interrupted: what the last line counts is stored, batches on their way may be too")
 	}
 	return err
+}
+
+// hintList is the value of the header x-svc-hints. Whether the options are known is for the server to say.
+func hintList(hints []string) (string, error) {
+	for _, hint := range hints {
+		key, value, ok := strings.Cut(hint, "=")
+		if !ok || strings.TrimSpace(key) == "" || strings.TrimSpace(value) == "" {
+			return "", fmt.Errorf("--hint %q: want KEY=VALUE, as in ttl=7d", hint)
+		}
+		if strings.ContainsFunc(hint, func(c rune) bool { return c == ',' || c < ' ' || c == 0x7f }) {
+			return "", fmt.Errorf("--hint %q: it cannot have a comma or a control character; repeat --hint for another option", hint)
+		}
+	}
+	return strings.Join(hints, ","), nil
 }
 
 // query is the part of each request that says where its records go.

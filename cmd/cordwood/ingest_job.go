@@ -30,6 +30,7 @@ const maxReasons = 5
 type ingestJob struct {
 	client   *client.Client
 	query    url.Values
+	hints    string // options of tables that are made, or ""
 	format   inputFormat
 	batch    int
 	parallel int
@@ -87,7 +88,7 @@ func (j *ingestJob) run(sending context.Context, files []string) error {
 					return ctx.Err()
 				}
 				if err := j.send(sending, p); err != nil {
-					return fmt.Errorf("%s: %w", p.where(err), err)
+					return p.located(err)
 				}
 				free <- p.data
 			}
@@ -212,6 +213,30 @@ type ingested struct {
 // lineIndex is how the server names a line that it cannot read, counted from 0 in the body.
 var lineIndex = regexp.MustCompile(`^invalid (?:JSON|line) at index: ([0-9]+)`)
 
+// recordIndex is how the server names a record that fails, counted from 0 in the body.
+var recordIndex = regexp.MustCompile(`^record ([0-9]+): `)
+
+// located is err with where in the file it is.
+func (p *piece) located(err error) error {
+	text := err.Error()
+	if m := recordIndex.FindStringSubmatch(text); m != nil {
+		if n, bad := strconv.ParseInt(m[1], 10, 64); bad == nil {
+			return &locatedError{err, fmt.Sprintf("%s, %s: %s", p.file, p.record(n), text[len(m[0]):])}
+		}
+	}
+	return fmt.Errorf("%s: %w", p.where(err), err)
+}
+
+// locatedError is an error of the server whose text counts records as people do.
+type locatedError struct {
+	err  error
+	text string
+}
+
+func (e *locatedError) Error() string { return e.text }
+
+func (e *locatedError) Unwrap() error { return e.err }
+
 // where names the line of the file that err is about if the server says it, else the piece.
 func (p *piece) where(err error) string {
 	if m := lineIndex.FindStringSubmatch(err.Error()); m != nil && p.unit == "lines" {
@@ -222,13 +247,20 @@ func (p *piece) where(err error) string {
 	return fmt.Sprintf("%s, %s %d-%d", p.file, p.unit, p.first, p.last)
 }
 
-// record names a record of the piece, which the server counts from 0: by its line in the file
-// if that is known.
+// record names a record of the piece, which the server counts from 0: by its line in the file,
+// or by its number among the values of a JSON file.
 func (p *piece) record(index int64) string {
-	if p.format == formatNDJSON {
+	if p.format == formatJSON {
+		return fmt.Sprintf("record %d", p.first+index)
+	}
+	if index >= 0 {
 		line, left := p.first, index
 		for text := range bytes.Lines(p.data) {
-			if len(bytes.TrimSpace(text)) > 0 { // the server does not count the others
+			blank := len(bytes.TrimRight(text, "\r\n")) == 0
+			if p.format == formatNDJSON {
+				blank = len(bytes.TrimSpace(text)) == 0
+			}
+			if !blank { // the server does not count the others
 				if left == 0 {
 					return fmt.Sprintf("line %d", line)
 				}
@@ -242,10 +274,11 @@ func (p *piece) record(index int64) string {
 
 // send sends one batch and counts what became of it.
 func (j *ingestJob) send(ctx context.Context, p piece) error {
-	resp, err := j.client.Do(ctx, client.Request{
-		Method: http.MethodPost, Path: "/v1/ingest", Query: j.query,
-		Header: http.Header{"Content-Type": {contentTypes[p.format]}, "Idempotency-Key": {rand.Text()}}, Body: p.data,
-	})
+	header := http.Header{"Content-Type": {contentTypes[p.format]}, "Idempotency-Key": {rand.Text()}}
+	if j.hints != "" {
+		header.Set("X-Svc-Hints", j.hints)
+	}
+	resp, err := j.client.Do(ctx, client.Request{Method: http.MethodPost, Path: "/v1/ingest", Query: j.query, Header: header, Body: p.data})
 	if err != nil {
 		return err
 	}

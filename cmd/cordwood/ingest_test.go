@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cordwood/cmd/cordwood/client"
+	"cordwood/router/httpapi/params"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -284,13 +285,55 @@ func TestIngestNamesTheLine(t *testing.T) {
 			t.Errorf("%s, %s: %s", tt.unit, tt.reason, got)
 		}
 	}
+	for _, tt := range []struct {
+		format inputFormat
+		data   string
+		want   string
+	}{
+		{formatText, "a\n\r\n \nb\n", "app.log, line 14: no good (server answered 400, code 1004)"},
+		{formatNDJSON, "{}\n\n{}\n \n{}\n", "app.log, line 15: no good (server answered 400, code 1004)"},
+		{formatJSON, "[{},{},{},{}]", "app.log, record 13: no good (server answered 400, code 1004)"},
+		{formatText, "a\n", "app.log, record 3 of lines 11-20: no good (server answered 400, code 1004)"},
+	} {
+		p := piece{chunk: chunk{data: []byte(tt.data), first: 11, last: 20}, file: "app.log", unit: "lines", format: tt.format}
+		err := p.located(&client.Error{Status: 400, Code: 1004, Msg: "record 2: no good"})
+		if answer := (*client.Error)(nil); err.Error() != tt.want || !errors.As(err, &answer) {
+			t.Errorf("%q: %v, want %s", tt.data, err, tt.want)
+		}
+	}
+}
+
+// TestIngestHints sends the options of tables that are made, and shows what the server says of them.
+func TestIngestHints(t *testing.T) {
+	var got []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		hints, warnings := params.ParseHints(r.Header)
+		got = append(got, fmt.Sprint(hints))
+		w.Header()["X-Svc-Warnings"] = warnings
+		_, _ = io.WriteString(w, `{"output":[{"affectedrows":1}]}`)
+	}))
+	defer s.Close()
+	file := writeFile(t, "one", []byte("line\n"))
+	_, stderr, err := execute(t, "", "ingest", file, "--server", s.URL, "--table", "t", "--hint", "ttl=7d", "--hint", "append_mod=false", "--hint", "on_type_conflict=aside")
+	if err != nil || !slices.Equal(got, []string{"map[on_type_conflict:aside ttl:7d]"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if !strings.Contains(stderr, "append_mod") || !strings.Contains(stderr, "append_mode") {
+		t.Errorf("the warning: %q", stderr)
+	}
+	for _, hint := range []string{"ttl", "=7d", "ttl=", "ttl=7d,append_mode=false", "ttl=\r\nX: y"} {
+		_, _, err := execute(t, "", "ingest", file, "--server", s.URL, "--table", "t", "--hint", hint)
+		if u := (usageError{}); !errors.As(err, &u) || len(got) != 1 {
+			t.Errorf("%q: %v", hint, err)
+		}
+	}
 }
 
 func TestIngestReports(t *testing.T) {
 	s, _ := ingestServer(t)
 	skips := writeFile(t, "skips", []byte("fine\nskip\n"))
 	stdout, stderr, err := execute(t, "", "ingest", skips, "--server", s.URL, "--table", "t", "--skip-error")
-	if err != nil || !strings.HasPrefix(stdout, "1 row written, 1 skipped, ") || !strings.Contains(stderr, "skips, record 2 of lines 1-2: no good\n") {
+	if err != nil || !strings.HasPrefix(stdout, "1 row written, 1 skipped, ") || !strings.Contains(stderr, "skips, line 2: no good\n") {
 		t.Errorf("printed %q, %q, %v", stdout, stderr, err)
 	}
 	many := writeFile(t, "many.ndjson", []byte("{\"a\":1}\n\n{\"skip\":1}\n"+strings.Repeat("{\"skip\":1}\n", 7)))

@@ -96,9 +96,11 @@ func runPipelineDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) erro
 	if len(args) == 1 {
 		data = args[0]
 	}
-	if form["data"], form["data_type"], err = firstRecords(cmd, data, format, o.records); err != nil {
+	first, err := firstRecords(cmd, data, format, o.records)
+	if err != nil {
 		return err
 	}
+	form["data"], form["data_type"] = first.data, first.contentType
 	a, err := newPipelineAPI(cmd)
 	if err != nil {
 		return err
@@ -122,6 +124,13 @@ func runPipelineDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) erro
 	if err := printDryRun(cmd.OutOrStdout(), o.output, answer); err != nil {
 		return err
 	}
+	if first.more != "" {
+		how := "-n tries up to " + strconv.Itoa(maxDryRunRecords)
+		if o.records == maxDryRunRecords {
+			how = "a dry run takes no more"
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "the first %d of %s records were tried; %s\n", o.records, first.more, how)
+	}
 	var shown dryRunAnswer
 	if err := json.Unmarshal(answer, &shown); err != nil {
 		return fmt.Errorf("reading the server's answer: %w", err)
@@ -132,39 +141,50 @@ func runPipelineDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) erro
 	return nil
 }
 
-// firstRecords reads the first records of a file, and tells as what to send them.
-func firstRecords(cmd *cobra.Command, file string, format inputFormat, n int) (data, contentType string, err error) {
+// maxCounted bounds how much of a file is read to count the records that are not tried.
+const maxCounted = 64 << 20
+
+// dryRunData are the first records of a file.
+type dryRunData struct {
+	data, contentType string
+	// more is how many records the file has, if these are not all: a number, or "more than" one.
+	more string
+}
+
+// firstRecords reads the first records of a file.
+func firstRecords(cmd *cobra.Command, file string, format inputFormat, n int) (*dryRunData, error) {
 	in := cmd.InOrStdin()
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return "", "", err
+			return nil, err
 		}
 		defer f.Close()
 		in = f
 	}
 	r, done, _, err := decompress(in)
 	if err != nil {
-		return "", "", fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	defer done()
 	if err := skipByteOrderMark(r); err != nil {
-		return "", "", fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if format == formatAuto {
 		if format, err = guessFormat(r); err != nil {
-			return "", "", fmt.Errorf("%s: %w", file, err)
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 	}
 	var out bytes.Buffer
 	s := newSplitter(r, format)
-	for taken := 0; taken < n; {
+	taken := 0
+	for taken < n {
 		c, err := s.next(nil, 1)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return "", "", fmt.Errorf("%s: %w", file, err)
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		if len(bytes.TrimSpace(c.data)) == 0 {
 			continue
@@ -174,9 +194,38 @@ func firstRecords(cmd *cobra.Command, file string, format inputFormat, n int) (d
 		out.WriteByte('\n')
 	}
 	if out.Len() == 0 {
-		return "", "", fmt.Errorf("%s holds no records", file)
+		return nil, fmt.Errorf("%s holds no records", file)
 	}
-	return out.String(), contentTypes[format], nil
+	d := &dryRunData{data: out.String(), contentType: contentTypes[format]}
+	// A pipe may stand still behind what it has brought, and is not read further.
+	if taken == n && !flows(in) {
+		d.more = countMore(s, taken)
+	}
+	return d, nil
+}
+
+// countMore is how many records there are, with those that were taken, if there are more than
+// these: a number, or "more than" one if it takes too long or they cannot be read.
+func countMore(s splitter, taken int) string {
+	all, read := taken, 0
+	var buf []byte
+	for read < maxCounted {
+		c, err := s.next(buf, 1)
+		switch {
+		case errors.Is(err, io.EOF) && all == taken:
+			return ""
+		case errors.Is(err, io.EOF):
+			return strconv.Itoa(all)
+		case err != nil:
+			return "more than " + strconv.Itoa(all)
+		}
+		buf = c.data
+		read += len(c.data)
+		if len(bytes.TrimSpace(c.data)) > 0 {
+			all++
+		}
+	}
+	return "more than " + strconv.Itoa(all)
 }
 
 // The answer of a dry run with trace=true.

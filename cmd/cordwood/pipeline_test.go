@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,9 +96,33 @@ func TestFirstRecords(t *testing.T) {
 	} {
 		cmd := &cobra.Command{}
 		cmd.SetIn(strings.NewReader(tt.in))
-		data, kind, err := firstRecords(cmd, "-", formatAuto, tt.n)
-		if data != tt.data || kind != tt.kind || (err != nil) != (tt.data == "") {
-			t.Errorf("%s: %q as %s, %v", tt.name, data, kind, err)
+		got, err := firstRecords(cmd, "-", formatAuto, tt.n)
+		if err != nil {
+			got = &dryRunData{}
+		}
+		if got.data != tt.data || got.contentType != tt.kind || got.more != "" || (err != nil) != (tt.data == "") {
+			t.Errorf("%s: %+v, %v", tt.name, got, err)
+		}
+	}
+}
+
+// TestDryRunTellsTheRest: a file with more records than are tried is not passed over in silence.
+func TestDryRunTellsTheRest(t *testing.T) {
+	server, _ := pipelineServer(t)
+	lines, broken := writeFile(t, "lines.txt", []byte(strings.Repeat("x\n\n", 3001))), writeFile(t, "broken.json", []byte(`[{"a":1},{"a":2},}`))
+	for _, tt := range []struct {
+		file, n string
+		want    string
+	}{
+		{lines, "10", "the first 10 of 3001 records were tried; a dry run takes no more\n"},
+		{lines, "3", "the first 3 of 3001 records were tried; -n tries up to 10\n"},
+		{broken, "1", "the first 1 of more than 2 records were tried; -n tries up to 10\n"},
+		{writeFile(t, "two", []byte("x\ny\n\n")), "2", ""},
+		{writeFile(t, "long", bytes.Repeat([]byte(strings.Repeat("x", 1<<20)+"\n"), 70)), "1", "the first 1 of more than 65 records were tried; -n tries up to 10\n"},
+	} {
+		_, stderr, err := execute(t, "", "pipeline", "dryrun", "edge", tt.file, "-n", tt.n, "--server", server)
+		if status := (statusError{}); err != nil && !errors.As(err, &status) || stderr != tt.want {
+			t.Errorf("%s, %s: %q, %v, want %q", tt.file, tt.n, stderr, err, tt.want)
 		}
 	}
 }

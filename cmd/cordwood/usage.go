@@ -105,6 +105,10 @@ func flagFault(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var noValue *pflag.ValueRequiredError
 	var bad *pflag.InvalidValueError
+	if _, _, takesAny := strings.Cut(cmd.Use, " "); !takesAny && cmd.HasAvailableSubCommands() && cmd.Flags().NArg() > 0 {
+		// The flag is one of the command that was meant.
+		return usageError{unknownCommand(cmd, cmd.Flags().Arg(0))}
+	}
 	switch {
 	case errors.As(err, &bad):
 		return usageError{fmt.Errorf("--%s %s", bad.GetFlag().Name, node.ValueFault(bad.GetFlag(), bad.GetValue(), err))}
