@@ -39,6 +39,8 @@ func (g *grammar) column(s scope, name string) string {
 		name = strings.ToUpper(name)
 	case g.IntN(12) == 0:
 		name = schema.QuoteIdent(name)
+	case g.IntN(12) == 0:
+		name = "`" + name + "`"
 	}
 	if s.alias != "" {
 		return s.alias + "." + name
@@ -72,7 +74,7 @@ func (g *grammar) condition(s scope, depth int) string {
 		return g.textCondition(f, col)
 	}
 	if f.typ == schema.JSON && g.IntN(2) == 0 {
-		return one(g, col+"->>'$.a' = '1'", col+"->>'a' IS NOT NULL", "json_type("+col+") = 'ARRAY'", col+"::VARCHAR = '[]'")
+		return one(g, col+"->>'$.a' = '1'", "'1' = "+col+"->>'$.a'", col+"->'b'->>0 = '1' AND "+col+"->>'a' LIKE 'x%'", col+"->>'a' IS NOT NULL", "json_type("+col+") = 'ARRAY'", col+"::VARCHAR = '[]'")
 	}
 	if f.typ == schema.Boolean && g.IntN(2) == 0 {
 		return one(g, col, "NOT "+col)
@@ -262,6 +264,9 @@ func (g *grammar) interval() string {
 func (g *grammar) timeExpression(s scope) (expr string, literal func() string) {
 	ts := g.column(s, "ts")
 	literal = func() string { return g.momentLiteral(g.moment(s, nil), s.unit) }
+	if g.IntN(10) == 0 {
+		return ts, func() string { return strconv.FormatInt(g.moment(s, nil), 10) }
+	}
 	number := func(per int64) func() string {
 		return func() string {
 			at, ok := clockTime(g.moment(s, nil), s.unit)

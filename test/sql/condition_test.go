@@ -13,7 +13,7 @@ func inParentheses(cond string) string { return "SELECT ts FROM t WHERE (" + con
 // parts are what conditions are put together from that get out of their parentheses.
 var parts = []string{
 	"true", "a = 1", "host = 'x'", "(", ")", "(", ")", "[", "]", ", ", " -- x", " -- x\r", "\n", "\r", "/*", "*/", "'", `"`, "$$", "e'\\'", " AND ", " OR ", "NOT ",
-	" UNION ALL SELECT ts FROM t WHERE ", " LIMIT ", " ORDER BY ", " GROUP BY ", "1", " FROM t", "SELECT 1", "FROM t", ";", " AS b", " IN ", " x FOR x IN ", ":", "{", "}", " END", "CASE WHEN ", " THEN ",
+	" UNION ALL SELECT ts FROM t WHERE ", " LIMIT ", " ORDER BY ", " GROUP BY ", "1", " FROM t", "SELECT 1", "FROM t", ";", " AS b", " IN ", " x FOR x IN ", ":", "{", "}", " END", "CASE WHEN ", " THEN ", "j->>'a' = 'x'", "->", "->>",
 }
 
 // TestConditionsAlone: what the engine parses by itself and between the parentheses of a WHERE
@@ -22,6 +22,7 @@ func TestConditionsAlone(t *testing.T) {
 	count := engine(t)
 	for _, cond := range []string{
 		"true", "a = 1 AND (b OR NOT c) -- end", "host IN ('a', 'b')", "ts BETWEEN '2023-01-01' AND now() - INTERVAL 1 HOUR", "matches(m, 'a b')", "m LIKE '%]%' AND n[1] = 2", "x -> x > 1",
+		"j->>'$.a' = 'x' AND j->'n'->>'m' IN ('1')",
 	} {
 		if count(statement.Alone(cond)) != 1 {
 			t.Errorf("the engine does not parse %q", statement.Alone(cond))
