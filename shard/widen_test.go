@@ -261,3 +261,58 @@ func TestNewIndex(t *testing.T) {
 		t.Errorf("segments %v were written once more for an index less", again)
 	}
 }
+
+// TestWideningReplicas widens a column while a replica is away. The log that it missed is gone, so that it
+// takes over files of both types, and its rows in memory from a snapshot; it says the same as the leader.
+func TestWideningReplicas(t *testing.T) {
+	t.Parallel()
+	e := openTestEngine(t)
+	g := newGroup(t, func(_ string, cfg *Config) { cfg.TrailingBytes, cfg.trailing = 1, 1 }, "n1", "n2", "n3")
+	leader := g.leader()
+	away := g.followers(leader)[1]
+	narrow, wide := widening(1, 2, schemapb.Type_TYPE_INT16), widening(1, 3, schemapb.Type_TYPE_FLOAT64)
+	seq := uint64(0)
+	write := func(def, of *schemapb.Table, numbers ...any) {
+		t.Helper()
+		seq++
+		_, need, err := leader.Write(wait(t), [][]byte{numbersOf(of, 9, seq, int64(1000*seq), numbers...)}, []*schemapb.Table{def})
+		if err != nil || len(need) > 0 {
+			t.Fatal(need, err)
+		}
+	}
+	write(narrow, narrow, 1, 2, nil)
+	g.barrier(leader, away)
+	away.flush()
+	write(narrow, narrow, 3, -4)
+	g.barrier(leader, away)
+	g.node(away.cfg.NodeID).setCut(true)
+	write(narrow, narrow, 5)
+	leader.flush()
+	write(wide, narrow, 6)
+	write(wide, wide, 2.5, 2)
+	leader.flush()
+	write(wide, narrow, 7, 8)
+	write(wide, wide, 0.5)
+	g.node(away.cfg.NodeID).setCut(false)
+	for range 2 {
+		leader = g.leader()
+		g.barrier(leader, away)
+		for _, d := range []*schemapb.Table{narrow, wide} {
+			for sql, want := range map[string]string{
+				"SELECT n FROM t1 ORDER BY ts":                    "1 2 (null) 3 -4 5 6 2.5 2 7 8 0.5",
+				"SELECT n FROM t1 WHERE n > 2.25 ORDER BY n":      "2.5 3 5 6 7 8",
+				"SELECT DISTINCT typeof(n) FROM t1":               "DOUBLE",
+				"SELECT count(*) FROM t1 WHERE n IN (2, 2.5)":     "3",
+				"SELECT n FROM t1 ORDER BY ts DESC LIMIT 2":       "0.5 8",
+				"SELECT min(n), max(n), sum(n), count(*) FROM t1": "-4|8|33|12",
+			} {
+				for _, o := range []*opened{leader, away} {
+					if got := strings.Join(answers(t, e, o, d, sql), " "); got != want {
+						t.Errorf("node %s, version %d, %s: %s, want %s", o.cfg.NodeID, d.Version, sql, got, want)
+					}
+				}
+			}
+		}
+		away.flush()
+	}
+}
