@@ -21,6 +21,7 @@ import (
 	"cordwood/node/backup"
 	"cordwood/node/backup/store"
 	"cordwood/proto/schema"
+	"cordwood/proto/words"
 )
 
 const repositoryHelp = `A repository is a directory, as ./backups, or s3://BUCKET/PREFIX. Credentials of a bucket come from
@@ -224,8 +225,8 @@ func createBackup(ctx context.Context, cmd *cobra.Command, location string, repo
 		return err
 	}
 	err = repository.print(cmd, made, func(w io.Writer) {
-		fmt.Fprintf(w, "backup %s: %d tables, %d rows in %d files (%s); %d files (%s) were new; %.1f s\n", made.ID, made.Tables, made.Rows,
-			made.Segments, formatSize(made.Bytes), made.NewSegments, formatSize(made.NewBytes), made.Finished.Sub(made.Started).Seconds())
+		fmt.Fprintf(w, "backup %s: %s, %s in %s (%s); %s (%s) %s new; %.1f s\n", made.ID, count(made.Tables, "table"), count(made.Rows, "row"),
+			count(made.Segments, "file"), formatSize(made.Bytes), count(made.NewSegments, "file"), formatSize(made.NewBytes), words.Pick(made.NewSegments, "was", "were"), made.Finished.Sub(made.Started).Seconds())
 	})
 	if err == nil && len(made.Damaged) > 0 {
 		err = fmt.Errorf("the backup was made without rows that are damaged in the cluster: %s: run 'cordwood doctor' on the nodes", shortList(made.Damaged))
@@ -361,9 +362,9 @@ func printVerified(w io.Writer, v *backup.Verified) {
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "%d backups, %d files, %s read", len(v.Backups), v.Objects, formatSize(v.Bytes))
+	fmt.Fprintf(w, "%s, %s, %s read", count(len(v.Backups), "backup"), count(v.Objects, "file"), formatSize(v.Bytes))
 	if v.Rows > 0 {
-		fmt.Fprintf(w, ", %d rows", v.Rows)
+		fmt.Fprintf(w, ", %s", count(v.Rows, "row"))
 	}
 	if v.Serious() {
 		fmt.Fprintln(w, ": NOT WHOLE")
@@ -436,7 +437,7 @@ either of them keeps it. While another process uses the repository nothing is re
 				if cfg.DryRun {
 					verb = "would remove"
 				}
-				fmt.Fprintf(w, "%s %d backups and %d files, %s\n", verb, len(out.Backups), out.Objects, formatSize(out.Bytes))
+				fmt.Fprintf(w, "%s %s and %s, %s\n", verb, count(len(out.Backups), "backup"), count(out.Objects, "file"), formatSize(out.Bytes))
 				for _, id := range out.Backups {
 					fmt.Fprintf(w, "  %s\n", id)
 				}

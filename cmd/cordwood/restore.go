@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cordwood/node/backup"
+	"cordwood/proto/words"
 )
 
 func newRestoreCommand() *cobra.Command {
@@ -98,30 +99,30 @@ func restoreBackup(ctx context.Context, cmd *cobra.Command, location string, rep
 	case result == nil || errors.As(err, &inTheWay):
 		return err
 	case cfg.Existing == backup.Replace && result.Replaced == 0:
-		return fmt.Errorf("%w; no table was replaced, and %d rows were restored into tables named _restore_…: run the same command again to go on, or drop these", err, result.Rows)
+		return fmt.Errorf("%w; no table was replaced, and %s restored into tables named _restore_…: run the same command again to go on, or drop these", err, were(result.Rows, "row"))
 	default:
-		return fmt.Errorf("%w; %d rows were restored: run the same command again to go on", err, result.Rows)
+		return fmt.Errorf("%w; %s restored: run the same command again to go on", err, were(result.Rows, "row"))
 	}
 	return repository.print(cmd, result, func(w io.Writer) {
-		fmt.Fprintf(w, "restored backup %s: %d databases, %d tables, %d rows, %d versions of pipelines\n",
-			result.Backup, result.Databases, result.Tables, result.Rows, result.Pipelines)
+		fmt.Fprintf(w, "restored backup %s: %s, %s, %s, %s of pipelines\n", result.Backup, count(result.Databases, "database"),
+			count(result.Tables, "table"), count(result.Rows, "row"), count(result.Pipelines, "version"))
 		if result.Replaced > 0 {
-			fmt.Fprintf(w, "%d tables were put in their places\n", result.Replaced)
+			fmt.Fprintf(w, "%s put in place\n", were(result.Replaced, "table"))
 		}
 		if n := len(result.Removed); n > 0 {
-			fmt.Fprintf(w, "%d tables that earlier restores had left were dropped: %s\n", n, shortList(result.Removed))
+			fmt.Fprintf(w, "%s dropped, which earlier restores had left: %s\n", were(n, "table"), shortList(result.Removed))
 		}
 		if n := len(result.Leftovers); n > 0 {
-			fmt.Fprintf(w, "%d tables are left of restores of other tables that did not end: run those again, or drop them: %s\n", n, shortList(result.Leftovers))
+			fmt.Fprintf(w, "%s left of restores of other tables that did not end: run those again, or drop what is left: %s\n", were(n, "table"), shortList(result.Leftovers))
 		}
 		if result.Expired > 0 {
-			fmt.Fprintf(w, "%d rows have expired and were left out\n", result.Expired)
+			fmt.Fprintf(w, "%s left out, as expired\n", were(result.Expired, "row"))
 		}
 		if n := len(result.Complete); n > 0 {
-			fmt.Fprintf(w, "%d tables were complete from an earlier restore of this backup: %s\n", n, shortList(result.Complete))
+			fmt.Fprintf(w, "%s complete from an earlier restore of this backup: %s\n", were(n, "table"), shortList(result.Complete))
 		}
 		if n := len(result.LeftOut); n > 0 {
-			fmt.Fprintf(w, "%d tables are the server's own and were left out: %s\n", n, shortList(result.LeftOut))
+			fmt.Fprintf(w, "%s left out, as the server's own: %s\n", were(n, "table"), shortList(result.LeftOut))
 		}
 	})
 }
@@ -131,4 +132,9 @@ func shortList(names []string) string {
 		return strings.Join(names[:10], ", ") + ", …"
 	}
 	return strings.Join(names, ", ")
+}
+
+// were is the beginning of a sentence about a number of things: "1 row was", "3 rows were".
+func were[N int | int64 | uint64](n N, thing string) string {
+	return words.Count(n, thing) + " " + words.Pick(n, "was", "were")
 }

@@ -10,6 +10,7 @@ import (
 
 	"cordwood/node"
 	"cordwood/proto/nearest"
+	"cordwood/proto/words"
 )
 
 // usageError marks an error that comes from how the command was called.
@@ -135,14 +136,4 @@ func flagFault(cmd *cobra.Command, err error) error {
 }
 
 // count is a number of things, such as "1 row" or "3 batches".
-func count[N int | int64 | uint64](n N, what string) string {
-	switch {
-	case n == 1:
-		return "1 " + what
-	case strings.HasSuffix(what, "ch") || strings.HasSuffix(what, "s"):
-		return fmt.Sprintf("%d %ses", n, what)
-	case strings.HasSuffix(what, "y"):
-		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(what, "y"))
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
+func count[N int | int64 | uint64](n N, what string) string { return words.Count(n, what) }

@@ -22,6 +22,7 @@ import (
 	"cordwood/node"
 	"cordwood/node/marks"
 	"cordwood/node/secret"
+	"cordwood/proto/words"
 	"cordwood/shard"
 	"cordwood/shard/manifest"
 	"cordwood/shard/replica"
@@ -258,7 +259,7 @@ func (d *doctor) shard(id uint32) {
 	d.add(verr, raft, do)
 	d.knowAll(raft)
 	if v.Torn > 0 {
-		d.find(Note, filepath.Join(raft, "log"), "", "%d bytes of an append that was not finished, and not acknowledged; they are cut off at the next start", v.Torn)
+		d.find(Note, filepath.Join(raft, "log"), "", "%s of an append that was not finished, and not acknowledged; cut off at the next start", words.Count(v.Torn, "byte"))
 	}
 
 	file := filepath.Join(dir, manifest.FileName)
@@ -277,7 +278,7 @@ func (d *doctor) shard(id uint32) {
 	}
 	d.know(file)
 	if torn > 0 {
-		d.find(Note, file, "", "%d bytes of an edit that was not finished; they are left out", torn)
+		d.find(Note, file, "", "%s of an edit that was not finished; left out", words.Count(torn, "byte"))
 	}
 	d.segments(dir, st)
 }
@@ -290,10 +291,10 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 		file := filepath.Join(segments, m.FileName())
 		if m.Raw {
 			d.find(Attention, file, "start a newer version, which tries again, or drop the table; its rows are kept and queried meanwhile",
-				"%d rows of table %d could not be written in the usual form", m.Rows, m.TableID)
+				"%s of table %d could not be written in the usual form", words.Count(m.Rows, "row"), m.TableID)
 		}
 		if err := readSegment(d.path(segments), m); err != nil {
-			d.find(Damage, file, fmt.Sprintf("restore the file from a backup, or give up its %d rows with: cordwood doctor --data-dir %s --forget %s", m.Rows, d.cfg.DataDir, file), "%v", err)
+			d.find(Damage, file, fmt.Sprintf("restore the file from a backup, or give up its %s with: cordwood doctor --data-dir %s --forget %s", words.Count(m.Rows, "row"), d.cfg.DataDir, file), "%v", err)
 		}
 		d.know(file)
 		if mark := file + shard.DamagedSuffix; exists(d.path(mark)) {
@@ -335,7 +336,7 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 		d.knowAll(filepath.Join(dir, name))
 	}
 	if entries, _ := os.ReadDir(d.path(filepath.Join(dir, "lost+found"))); len(entries) > 0 {
-		d.find(Attention, filepath.Join(dir, "lost+found"), "remove the files if their rows are not missed", "%d segment files that nothing explained were set aside", len(entries))
+		d.find(Attention, filepath.Join(dir, "lost+found"), "remove the files if their rows are not missed", "%s that nothing explains %s set aside", words.Count(len(entries), "segment file"), words.Pick(len(entries), "was", "were"))
 		d.knowAll(filepath.Join(dir, "lost+found"))
 	}
 	if tmp := filepath.Join(dir, segment.TempName(manifest.FileName)); exists(d.path(tmp)) {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"cordwood/proto/column"
+	"cordwood/proto/words"
 	"cordwood/shard"
 	"cordwood/shard/manifest"
 	"cordwood/shard/segment"
@@ -35,7 +36,7 @@ func readRows(r *segment.Reader, m *segment.Meta) error {
 		rows += int64(b.Rows)
 	}
 	if rows != m.Rows {
-		return fmt.Errorf("segment %s has %d rows, and %d by the manifest", m.FileName(), rows, m.Rows)
+		return fmt.Errorf("segment %s has %s, and %d by the manifest", m.FileName(), words.Count(rows, "row"), m.Rows)
 	}
 	return nil
 }
@@ -89,6 +90,6 @@ func (d *doctor) forget(file string) (err error) {
 			return err
 		}
 	}
-	d.find(Note, file, "", "its %d rows were given up, as asked; what is left of the file is in %s", rows, lost)
+	d.find(Note, file, "", "%s given up, as asked; what is left of the file is in %s", words.Say(rows, "row of it was", "rows of it were"), lost)
 	return nil
 }

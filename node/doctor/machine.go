@@ -61,7 +61,7 @@ func (d *doctor) disk(dir string) {
 		keep = uint64(c.Disk.Reserve)
 	}
 	if free < keep {
-		d.find(Attention, "", "delete or expire data, or make the disk larger", "the disk has %d MiB left of %d; below %d rows are refused", free>>20, total>>20, keep>>20)
+		d.find(Attention, "", "delete or expire data, or make the disk larger", "the disk has %d MiB left of %d; writes are refused below %d", free>>20, total>>20, keep>>20)
 	}
 	if st.Ffree < 10_000 && st.Files > 0 {
 		d.find(Attention, "", "remove files, or make the file system with more inodes", "the file system has room for %d more files", st.Ffree)

@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"cordwood/proto/words"
 )
 
 // Server is a running server, asked over HTTP.
@@ -99,7 +101,7 @@ func (d *doctor) cluster(ctx context.Context) {
 		if a.Since != nil {
 			since = " since " + a.Since.UTC().Format(time.DateTime)
 		}
-		d.find(Attention, "", a.Advice, "%d rows of %s in shard %d cannot be written to segments on node %s%s: %s", a.Rows, a.Table, a.Shard, a.Node, since, a.Reason)
+		d.find(Attention, "", a.Advice, "%s of %s in shard %d cannot be written to segments on node %s%s: %s", words.Count(a.Rows, "row"), a.Table, a.Shard, a.Node, since, a.Reason)
 	}
 }
 

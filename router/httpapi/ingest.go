@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/tracing"
+	"cordwood/proto/words"
 	"cordwood/router/httpapi/body"
 	"cordwood/router/ingest/native"
 	"cordwood/router/pipeline"
@@ -242,7 +242,8 @@ func (s *Server) ingestOnce(ctx context.Context, x *exchange, p *ingestParams, k
 	}
 	warnings := slices.Concat(p.warnings, out.Warnings)
 	if repaired > 0 {
-		warnings = append(warnings, fmt.Sprintf("%d lines are not valid UTF-8: U+FFFD was stored in the place of what is not", repaired))
+		warnings = append(warnings, words.Say(repaired, "line is not valid UTF-8: U+FFFD was stored in the place of what is not",
+			"lines are not valid UTF-8: U+FFFD was stored in the place of what is not"))
 	}
 	if p.compiled != nil && p.timeIndex != nil {
 		warnings = append(warnings, "custom_time_index has no effect: the pipeline "+p.pipeline+" says which field is the time")

@@ -15,16 +15,28 @@ func TestWarnings(t *testing.T) {
 		lone   = `{"k":"\ud800 \ufffd \ude00\ud83d\ude00","l":["\ud800"],"k\udc00":1,"m":"` + "\ufffd" + `\n"}`
 	)
 	twice := func(n string) string {
+		if n == "1" {
+			return "1 key came more than once in an object: its last value was stored"
+		}
 		return n + " keys came more than once in an object: the last value of each was stored"
 	}
 	alone := func(n string) string {
+		if n == "1" {
+			return `1 escape \ud800 to \udfff is no character by itself: U+FFFD was stored in its place`
+		}
 		return n + ` escapes \ud800 to \udfff are no character by themselves: U+FFFD was stored in the place of each`
 	}
 	finer := func(n string) string {
+		if n == "1" {
+			return "1 time is finer than the column that it was stored in: it was rounded down to the column's unit"
+		}
 		return n + " times are finer than the columns that they were stored in: they were rounded down to the columns' units"
 	}
 	const tiny = `{"a":1e-400,"z":0.0,"y":-0e-999,"l":[1e-999,0.0],"o":{"p":0.000e5,"q":-1e-400}}`
 	vanished := func(n string) string {
+		if n == "1" {
+			return "1 number is nearer to 0 than any float, as 1e-400 is: 0 was stored in its place"
+		}
 		return n + " numbers are nearer to 0 than any float, as 1e-400 is: 0 was stored in the place of each"
 	}
 	for _, tt := range []struct {

@@ -64,9 +64,9 @@ func TestInsertTellsOfChanges(t *testing.T) {
 	for sql, want := range map[string][]string{
 		`INSERT INTO logs (extra) VALUES ('{"a":1,"a":2}'), ('[{"b":1,"b":2,"b":3}]')`: {"3 keys came more than once in an object: the last value of each was stored"},
 		`INSERT INTO logs (extra) VALUES ('{"a":1e-400}'), ('[-1e-999, 0e-400]')`:      {"2 numbers are nearer to 0 than any float, as 1e-400 is: 0 was stored in the place of each"},
-		`INSERT INTO logs (extra) VALUES ('["\ud800"]')`:                               {"1 escapes \\ud800 to \\udfff are no character by themselves: U+FFFD was stored in the place of each"},
+		`INSERT INTO logs (extra) VALUES ('["\ud800"]')`:                               {"1 escape \\ud800 to \\udfff is no character by itself: U+FFFD was stored in its place"},
 		"INSERT INTO logs (ts) VALUES ('2024-05-06 07:08:09.1239'), ('2024-05-06 07:08:09.123000'), (now())": {
-			"1 times are finer than the columns that they were stored in: they were rounded down to the columns' units",
+			"1 time is finer than the column that it was stored in: it was rounded down to the column's unit",
 		},
 		`INSERT INTO logs (ts, extra) VALUES (1, '{"a":1,"b":0.0}')`: nil,
 	} {

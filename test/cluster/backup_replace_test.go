@@ -189,7 +189,7 @@ func TestReplaceIsOneStep(t *testing.T) {
 	out, err := command(t, r.restore()...)
 	stop.Store(true)
 	readers.Wait()
-	if err != nil || !strings.Contains(out, "2 tables were put in their places") || !strings.Contains(out, "had left were dropped: ") || !strings.Contains(out, aside) {
+	if err != nil || !strings.Contains(out, "2 tables were put in place") || !strings.Contains(out, "dropped, which earlier restores had left: ") || !strings.Contains(out, aside) {
 		t.Errorf("restore after one that was killed: %v\n%s", err, out)
 	}
 	if n := r.count(t, "t"); n != replacedRows+1 {
@@ -228,7 +228,7 @@ func TestReplaceFailsAtTheEnd(t *testing.T) {
 		t.Errorf("t has %d rows, want the one that was written after it was emptied", n)
 	}
 	out := mustCommand(t, r.restore("--table", "t")...)
-	if !strings.Contains(out, "1 tables were complete") || !strings.Contains(out, "1 tables were put in their places") {
+	if !strings.Contains(out, "1 table was complete") || !strings.Contains(out, "1 table was put in place") {
 		t.Errorf("the next run: %s", out)
 	}
 	if n := r.count(t, "t"); n != replacedRows {

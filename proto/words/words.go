@@ -1,0 +1,33 @@
+// Package words counts things in sentences for people.
+package words
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Count is a number of things, such as "1 row" or "3 batches".
+func Count[N int | int32 | int64 | uint | uint32 | uint64](n N, thing string) string {
+	switch {
+	case n == 1:
+		return "1 " + thing
+	case strings.HasSuffix(thing, "ch") || strings.HasSuffix(thing, "s"):
+		return fmt.Sprintf("%d %ses", n, thing)
+	case strings.HasSuffix(thing, "y") && !strings.HasSuffix(thing, "ey"):
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(thing, "y"))
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// Pick is the form of a word that goes with a number: one for 1, else many.
+func Pick[N int | int32 | int64 | uint | uint32 | uint64](n N, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// Say is a number and the form of the words after it that goes with it.
+func Say[N int | int32 | int64 | uint | uint32 | uint64](n N, one, many string) string {
+	return fmt.Sprintf("%d %s", n, Pick(n, one, many))
+}
