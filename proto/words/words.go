@@ -31,3 +31,11 @@ func Pick[N int | int32 | int64 | uint | uint32 | uint64](n N, one, many string)
 func Say[N int | int32 | int64 | uint | uint32 | uint64](n N, one, many string) string {
 	return fmt.Sprintf("%d %s", n, Pick(n, one, many))
 }
+
+// ascii has what stands for the characters that our own texts have outside ASCII.
+var ascii = strings.NewReplacer("…", "...", "±", "+/-", "→", "->", "–", "-", "—", "-", "×", "x", "≤", "<=", "≥", ">=", "≠", "!=",
+	"‘", "'", "’", "'", "“", `"`, "”", `"`, "µ", "u", "\u00a0", " ")
+
+// ASCII writes the signs of our own texts with characters of ASCII, for where others have no
+// place, as in headers of HTTP. Names and data of users stay as they are.
+func ASCII(text string) string { return ascii.Replace(text) }

@@ -18,3 +18,10 @@ func TestCount(t *testing.T) {
 		t.Errorf("1 %s, 2 %s", one, two)
 	}
 }
+
+func TestASCII(t *testing.T) {
+	const text, want = "beyond ±2^53: ALTER TABLE … → “n” ≥ 1 – or ünï", `beyond +/-2^53: ALTER TABLE ... -> "n" >= 1 - or ünï`
+	if got := ASCII(text); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/words"
 	"cordwood/router/write"
 )
 
@@ -104,8 +105,10 @@ func resolve(x *exchange, err error) (*errs.Error, int) {
 	return e, status
 }
 
-// headerText makes text safe for a header: one line of printable ASCII, bounded.
+// headerText makes text safe for a header: one line of printable ASCII, bounded. The body has it
+// as it is.
 func headerText(text string) string {
+	text = words.ASCII(text)
 	if len(text) > maxHeaderText {
 		text = text[:maxHeaderText]
 	}

@@ -33,12 +33,12 @@ func (w *world) warned(t *testing.T, sql string) (told []string) {
 // TestInsertTellsOfExpiredRows counts the rows that no query will show, by the ttl of the table or else
 // that of its database.
 func TestInsertTellsOfExpiredRows(t *testing.T) {
-	const told = "rows are older than the ttl of table"
+	const told = "older than the ttl of table"
 	for _, c := range []struct{ sql, own, want string }{
-		{"INSERT INTO shop.orders VALUES ('2024-04-29 07:08:08'), ('2024-05-06 07:08:09'), ('2020-01-01')", "", "2 " + told + " shop.orders"},
+		{"INSERT INTO shop.orders VALUES ('2024-04-29 07:08:08'), ('2024-05-06 07:08:09'), ('2020-01-01')", "", "2 rows are " + told + " shop.orders"},
 		{"INSERT INTO shop.orders VALUES ('2024-04-29 07:08:09')", "", ""},
 		{"INSERT INTO shop.orders VALUES ('2020-01-01')", "forever", ""},
-		{"INSERT INTO shop.orders VALUES ('2024-05-06 05:00:00')", "1h", "1 " + told + " shop.orders"},
+		{"INSERT INTO shop.orders VALUES ('2024-05-06 05:00:00')", "1h", "1 row is " + told + " shop.orders"},
 		{"INSERT INTO logs (n, ts) VALUES (1, '2020-01-01')", "", ""},
 		{"INSERT INTO shop.gone VALUES ('2020-01-01')", "instant", ""},
 	} {

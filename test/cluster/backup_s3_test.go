@@ -50,7 +50,7 @@ func TestBackupToBucket(t *testing.T) {
 		t.Errorf("restored rows %s", got)
 	}
 
-	if out := mustCommand(t, with("backup", "prune", repository, "--keep-last", "1")...); !strings.Contains(out, "removed 1 backups") || !strings.Contains(out, first.ID) {
+	if out := mustCommand(t, with("backup", "prune", repository, "--keep-last", "1")...); !strings.Contains(out, "removed 1 backup ") || !strings.Contains(out, first.ID) {
 		t.Errorf("pruned:\n%s", out)
 	}
 	if out := mustCommand(t, with("backup", "verify", repository, "--backup", "latest")...); !strings.Contains(out, "sound") {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"cordwood/proto/words"
 	"cordwood/router/query/format"
 )
 
@@ -66,7 +67,7 @@ func headerText(text string) string {
 			return '?'
 		}
 		return c
-	}, text)
+	}, words.ASCII(text))
 }
 
 // appendPartial says it in the header and in the answer.
