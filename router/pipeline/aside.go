@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"cordwood/proto/column"
@@ -144,8 +145,8 @@ func (v *cell) convert(t schema.Type, d *dest) (w cell, ok bool) {
 	case t == schema.String:
 		return cell{kind: kindString, bytes: d.text(v)}, true
 	case v.kind == kindFloat && t.IsInteger():
-		// Beyond MaxExact the text of the number may have been another.
-		return cell{kind: kindInt, i: int64(v.f)}, v.f == math.Trunc(v.f) && math.Abs(v.f) <= schema.MaxExact
+		// From MaxExact on the text of the number may have been that of another integer.
+		return cell{kind: kindInt, i: int64(v.f)}, v.f == math.Trunc(v.f) && math.Abs(v.f) < schema.MaxExact
 	case v.kind != kindString:
 		return w, false
 	case t.IsInteger(), t.IsFloat():
@@ -175,21 +176,73 @@ func (v *cell) convert(t schema.Type, d *dest) (w cell, ok bool) {
 // maxNumber bounds the text of a number; no longer one says more.
 const maxNumber = 400
 
-// numberOf reads a text that is a number as JSON has it.
+// numberOf reads a text that is a number as JSON has it, and that a number of ours is without loss: an
+// integer of 64 bits, or a double whose shortest text has the same digits.
 func numberOf(b []byte) (v cell, ok bool) {
 	if !isNumber(b) {
 		return v, false
 	}
-	s := string(b)
-	if !bytes.ContainsAny(b, ".eE") {
+	given, ok := decimalOf(b)
+	if !ok {
+		return v, false
+	}
+	if given.digits != "" && given.exponent >= 0 && len(given.digits)+given.exponent <= len("18446744073709551615") {
+		s := given.digits + strings.Repeat("0", given.exponent)
+		if given.negative {
+			s = "-" + s
+		}
 		if i, err := strconv.ParseInt(s, 10, 64); err == nil {
 			return cell{kind: kindInt, i: i}, true
 		}
-		u, err := strconv.ParseUint(s, 10, 64)
-		return cell{kind: kindUint, i: int64(u)}, err == nil
+		if u, err := strconv.ParseUint(s, 10, 64); err == nil {
+			return cell{kind: kindUint, i: int64(u)}, true
+		}
 	}
-	f, err := strconv.ParseFloat(s, 64)
-	return cell{kind: kindFloat, f: f}, err == nil
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil {
+		return v, false
+	}
+	kept, ok := decimalOf(strconv.AppendFloat(nil, f, 'e', -1, 64))
+	if !ok || kept != given {
+		return v, false
+	}
+	if f == 0 && !given.negative {
+		return cell{kind: kindInt}, true
+	}
+	return cell{kind: kindFloat, f: f}, true
+}
+
+// decimal is a number as its text has it: digits times ten to the power of exponent. The digits
+// neither begin nor end with 0; those of zero are none.
+type decimal struct {
+	negative bool
+	digits   string
+	exponent int
+}
+
+// decimalOf reads a text for which isNumber is true. It returns false if the exponent is beyond
+// what any number of ours has.
+func decimalOf(b []byte) (d decimal, ok bool) {
+	b, d.negative = bytes.CutPrefix(b, []byte("-"))
+	mantissa, power := b, []byte("0")
+	if i := bytes.IndexAny(b, "eE"); i >= 0 {
+		mantissa, power = b[:i], b[i+1:]
+	}
+	exponent, err := strconv.ParseInt(string(power), 10, 16)
+	if err != nil {
+		return d, false
+	}
+	whole, fraction, _ := strings.Cut(string(mantissa), ".")
+	d.exponent = int(exponent) - len(fraction)
+	d.digits = strings.TrimLeft(whole+fraction, "0")
+	for strings.HasSuffix(d.digits, "0") {
+		d.digits = d.digits[:len(d.digits)-1]
+		d.exponent++
+	}
+	if d.digits == "" {
+		d.exponent = 0
+	}
+	return d, true
 }
 
 // isNumber reports whether b is a number as JSON writes it.

@@ -75,6 +75,18 @@ func TestTypeConflicts(t *testing.T) {
 		{"a column that may have wide integers", changes{having(now + ", n Int64")}, `[{"n":1.5}]`, `!column "n" of table "t": expected Int64, actual Float64: 1.5; the column does not become Float64 by itself`},
 		{"tags stay", changes{having(now + ", n Int64 tag")}, `[{"n":1.5}]`, `!column "n" of table "t": expected Int64, actual Float64: 1.5`},
 
+		{"the default of a column that widens", changes{having(now + ", id Int64, b Int32 default 42")}, `[{"id":1},{"id":2,"b":0.1},{"id":3},{"id":4,"b":7}]`, `
+			t
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1 now+2 now+3
+			b Float64: 42.0 0.1 42.0 7.0
+			id Int64: 1 2 3 4`},
+		{"the default of a column that widens and does not", changes{having(now + ", z Int64, b Int32 default 42"), skipErrors}, `[{"b":1.5,"z":"text"},{"z":2},{"b":3}]`, `
+			t
+			svc_timestamp TimestampNanosecond TIMESTAMP: now+1 now+2
+			b Int32: 42 3
+			z Int64: 2 -
+			skipped 1 of 3: record 0: column "z" of table "t": expected Int64, actual String: "text"`},
+
 		// error
 		{"error: a fraction", changes{conflictRule("error")}, `[{"n":1},{"n":1.5}]`, `!record 1: column "n": expected Int64 as in an earlier record, actual Float64: 1.5`},
 		{"error: an integer", changes{conflictRule("error")}, `[{"n":1.5},{"n":1}]`, `!expected Float64 as in an earlier record, actual Int64: 1`},

@@ -11,6 +11,8 @@ import (
 
 // defaultValue is a column's default, ready to be written.
 type defaultValue struct {
+	// of is the type that it was read as. The column may widen while rows are written.
+	of    schema.Type
 	now   bool
 	i     int64
 	f     float64
@@ -28,7 +30,7 @@ func parseDefault(c *schema.Column) *defaultValue {
 	if quoted {
 		text = strings.ReplaceAll(text[1:len(text)-1], "''", "'")
 	}
-	var v defaultValue
+	v := defaultValue{of: c.Type}
 	var err error
 	switch t := c.Type; {
 	case t.IsBytes():
@@ -88,6 +90,8 @@ func (v *defaultValue) write(col *column.Col, row int, now int64) {
 	switch {
 	case col.Type.IsBytes():
 		col.SetBytes(row, v.bytes)
+	case col.Type.IsFloat() && v.of.IsInteger():
+		col.SetFloat(row, v.of.FloatOf(v.i))
 	case col.Type.IsFloat():
 		col.SetFloat(row, v.f)
 	case v.now:

@@ -1,0 +1,86 @@
+package pipeline
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+	"testing"
+
+	"cordwood/proto/schema"
+)
+
+// TestNumberOf converts texts to numbers only where the number has the digits of the text.
+func TestNumberOf(t *testing.T) {
+	for text, want := range map[string]string{
+		"7": "int 7", "-7": "int -7", "7.0": "int 7", "1e3": "int 1000", "1.50e1": "int 15", "0": "int 0", "0.0": "int 0", "0e5": "int 0",
+		"-0": "float -0", "-0.0": "float -0",
+		"9007199254740993":     "int 9007199254740993",
+		"9007199254740993.0":   "int 9007199254740993",
+		"9223372036854775807":  "int 9223372036854775807",
+		"9223372036854775808":  "uint 9223372036854775808",
+		"18446744073709551615": "uint 18446744073709551615",
+		"-9223372036854775808": "int -9223372036854775808",
+		"0.1":                  "float 0.1", "1.10": "float 1.1", "1e-7": "float 1e-07", "1e300": "float 1e+300", "5e-324": "float 5e-324",
+		"18446744073709551616":        "none", // a double has it, but as 18446744073709552000
+		"9007199254740992.5":          "none",
+		"0.1234567890123456789012345": "none",
+		"2.0000000000000000000001":    "none",
+		"1e-400":                      "none",
+		"1e400":                       "none",
+		"1e99999999999999999999":      "none",
+		"0.3000000000000000000000001": "none",
+		"007":                         "none", "": "none", "x": "none", "1.": "none", "+1": "none", "1e": "none", "NaN": "none", " 1": "none",
+	} {
+		v, ok := numberOf([]byte(text))
+		got := "none"
+		switch {
+		case ok && v.kind == kindInt:
+			got = fmt.Sprint("int ", v.i)
+		case ok && v.kind == kindUint:
+			got = fmt.Sprint("uint ", uint64(v.i))
+		case ok:
+			got = fmt.Sprint("float ", v.f)
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// FuzzNumberOf compares numbers with exact fractions: integers are what the text says, and a float's
+// shortest text is the same fraction.
+func FuzzNumberOf(f *testing.F) {
+	for _, text := range []string{"7", "-0.0", "9007199254740993.0", "1e-400", "0.1", "1.10", "18446744073709551615", "123e-5", "2.00000000000000000000001"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		v, ok := numberOf([]byte(text))
+		if !ok {
+			return
+		}
+		kept := fmt.Sprint(v.f)
+		switch v.kind {
+		case kindInt:
+			kept = fmt.Sprint(v.i)
+		case kindUint:
+			kept = fmt.Sprint(uint64(v.i))
+		}
+		if strings.ContainsAny(text, "eE") && len(text) > 40 {
+			return
+		}
+		want, good := new(big.Rat).SetString(text)
+		got, also := new(big.Rat).SetString(kept)
+		if !good || !also || want.Cmp(got) != 0 {
+			t.Errorf("%q is taken for %s", text, kept)
+		}
+	})
+}
+
+// TestConvertFloat has no double become an integer that its text may not have been.
+func TestConvertFloat(t *testing.T) {
+	for f, want := range map[float64]bool{7: true, -7: true, 7.5: false, schema.MaxExact - 1: true, schema.MaxExact: false, -schema.MaxExact: false, 1e300: false} {
+		if _, ok := (&cell{kind: kindFloat, f: f}).convert(schema.Int64, nil); ok != want {
+			t.Errorf("%v: %t, want %t", f, ok, want)
+		}
+	}
+}
