@@ -175,6 +175,9 @@ func (s *Service) warnings(st statement.Statement, database string) []string {
 			if st.Add != nil {
 				return defaultWarnings(t, st.Add)
 			}
+			if st.Modify != nil {
+				return indexWarnings(t, st.Modify)
+			}
 			if t.AppendMode() && optionGiven(st.Set, schema.OptionMergeMode) {
 				return []string{fmt.Sprintf(noMerging, "table "+t.Database+"."+t.Name)}
 			}

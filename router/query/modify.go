@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -46,6 +47,18 @@ func modifiedIndex(t *schema.Table, m *statement.ModifyColumn) (*metapb.ModifyIn
 	return change, nil
 }
 
+// indexWarnings says that an index takes the place of one of another kind.
+func indexWarnings(t *schema.Table, m *statement.ModifyColumn) []string {
+	c := t.Column(m.Name)
+	if c == nil || c.Index == nil || m.SetIndex == nil {
+		return nil
+	}
+	if kind, ok := schema.ParseIndexKind(m.SetIndex.Kind); ok && kind != c.Index.Kind {
+		return []string{fmt.Sprintf("column %s of table %s.%s had a %s index, which the %s index replaces: a column has one index", c.Name, t.Database, t.Name, c.Index.Kind, kind)}
+	}
+	return nil
+}
+
 // modifyType gives a column a wider type. If the metadata do not know that its integers fit, all rows are
 // looked at: see catalog.ModifyColumn for why none is missed.
 func (s *Service) modifyType(ctx context.Context, st *statement.AlterTable, database string) error {
@@ -88,7 +101,7 @@ func (s *Service) modifyType(ctx context.Context, st *statement.AlterTable, data
 	case err != nil:
 		return errs.Wrap(errs.Internal, err, "look at the rows of column %q", c.Name)
 	case beyond:
-		return errs.New(errs.InvalidArguments, "column %q of table %s.%s cannot become %s: it has the integer %s, and beyond ±2^53 that would round integers", c.Name, t.Database, t.Name, to, found)
+		return errs.New(errs.InvalidArguments, "column %q of table %s.%s cannot become %s: it has the integer %s, and %s would round integers beyond 2^53", c.Name, t.Database, t.Name, to, found, to)
 	}
 	_, err = s.modify(ctx, begun, change, metapb.ModifyColumn_STEP_FINISH)
 	return err

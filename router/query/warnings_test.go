@@ -106,6 +106,22 @@ func TestAlterTellsThatRowsExpire(t *testing.T) {
 	}
 }
 
+// TestIndexReplaced warns if a column had an index of another kind.
+func TestIndexReplaced(t *testing.T) {
+	for sql, want := range map[string]string{
+		"ALTER TABLE logs MODIFY COLUMN host SET SKIPPING INDEX":                           "column host of table public.logs had a FULLTEXT index, which the SKIPPING index replaces: a column has one index",
+		"ALTER TABLE logs MODIFY COLUMN host SET FULLTEXT INDEX WITH (analyzer='English')": "",
+		"ALTER TABLE logs MODIFY COLUMN host UNSET FULLTEXT INDEX":                         "",
+	} {
+		w := newWorld(t)
+		logs, _ := w.meta.Table("public", "logs")
+		logs.Column("host").Index = &schema.Index{Kind: schema.FulltextIndex}
+		if got := strings.Join(w.warned(t, sql), "; "); !strings.EqualFold(got, want) {
+			t.Errorf("%s: %q, want %q", sql, got, want)
+		}
+	}
+}
+
 // TestMergeModeWithoutEffect warns of a merge_mode of a table that keeps all rows.
 func TestMergeModeWithoutEffect(t *testing.T) {
 	for sql, want := range map[string]bool{

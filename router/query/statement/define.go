@@ -1,6 +1,7 @@
 package statement
 
 import (
+	"cmp"
 	"strings"
 
 	"cordwood/proto/schema"
@@ -8,9 +9,17 @@ import (
 
 // refuseObject stops at CREATE, DROP or ALTER of something that does not exist here.
 func (p *parser) refuseObject(verb, wanted string) {
+	if p.tok.is("INDEX") || p.isIndexKind() && p.peek().is("INDEX") || p.tok.is("UNIQUE") {
+		change := "SET"
+		if verb == "DROP" {
+			change = "UNSET"
+		}
+		p.refuse("%s INDEX is not available: an index is part of its column; write ALTER TABLE t MODIFY COLUMN c %s FULLTEXT INDEX (or SKIPPING INDEX, INVERTED INDEX)", verb, change)
+		return
+	}
 	if p.tok.kind == word {
 		switch strings.ToUpper(p.tok.val) {
-		case "VIEW", "INDEX", "UNIQUE", "SEQUENCE", "FUNCTION", "MACRO", "TYPE", "TRIGGER", "SECRET", "PERSISTENT",
+		case "VIEW", "SEQUENCE", "FUNCTION", "MACRO", "TYPE", "TRIGGER", "SECRET", "PERSISTENT",
 			"TEMP", "TEMPORARY", "OR", "EXTERNAL", "MATERIALIZED", "RECURSIVE", "ROLE", "USER", "FLOW", "SERVER",
 			"EXTENSION", "AGGREGATE", "PROCEDURE":
 			p.refuse("%s %s is not available; there are databases and tables only", verb, strings.ToUpper(p.tok.val))
@@ -18,6 +27,39 @@ func (p *parser) refuseObject(verb, wanted string) {
 		}
 	}
 	p.expected(wanted)
+}
+
+// isIndexKind reports whether the next token is a kind of index.
+func (p *parser) isIndexKind() bool {
+	return p.tok.is("FULLTEXT") || p.tok.is("INVERTED") || p.tok.is("SKIPPING")
+}
+
+// refuseAddIndex stops at ADD [FULLTEXT] INDEX [name] (c), as other systems say it; a column may have these names, too.
+func (p *parser) refuseAddIndex() bool {
+	save, kind := *p, "FULLTEXT"
+	if p.isIndexKind() {
+		kind = strings.ToUpper(p.tok.val)
+		p.advance()
+	}
+	if !p.accept("INDEX") && save.tok == p.tok {
+		return false
+	}
+	name := ""
+	if p.tok.kind == word || p.tok.kind == quoted {
+		p.advance()
+	}
+	if p.tok.sym("(") {
+		p.advance()
+		if p.tok.kind == word || p.tok.kind == quoted {
+			name = p.tok.val
+		}
+	}
+	*p = save
+	if name == "" {
+		return false
+	}
+	p.refuse("ADD INDEX is not available: an index is part of its column; write MODIFY COLUMN %s SET %s INDEX", schema.QuoteIdent(name), kind)
+	return true
 }
 
 func (p *parser) create() Statement {
@@ -147,7 +189,7 @@ func (p *parser) column() ColumnDef {
 			c.TimeIndex = true
 		case p.accept("PRIMARY", "KEY"):
 			c.PrimaryKey = true
-		case (p.tok.is("FULLTEXT") || p.tok.is("INVERTED") || p.tok.is("SKIPPING")) && p.peek().is("INDEX"):
+		case p.isIndexKind() && p.peek().is("INDEX"):
 			if c.Index != nil {
 				p.stop(syntaxError(p.src, p.tok.from, "column %s is given two indexes", schema.QuoteIdent(c.Name)))
 				return c
@@ -339,7 +381,7 @@ func (p *parser) alterDatabase() Statement {
 func (p *parser) modifyColumn() *ModifyColumn {
 	m := &ModifyColumn{Name: p.name("a column name")}
 	isIndex := func() bool {
-		if (p.tok.is("FULLTEXT") || p.tok.is("INVERTED") || p.tok.is("SKIPPING")) && p.peek().is("INDEX") {
+		if p.isIndexKind() && p.peek().is("INDEX") {
 			return true
 		}
 		p.expected("FULLTEXT INDEX, INVERTED INDEX or SKIPPING INDEX")
@@ -385,7 +427,9 @@ func (p *parser) alter() Statement {
 	s := &AlterTable{Name: p.tableName()}
 	switch {
 	case p.accept("ADD"):
-		p.accept("COLUMN")
+		if !p.accept("COLUMN") && p.refuseAddIndex() {
+			break
+		}
 		s.AddIfNotExists = p.ifNotExists()
 		c := p.column()
 		s.Add = &c
@@ -408,8 +452,14 @@ func (p *parser) alter() Statement {
 		}
 		p.accept("TO")
 		s.RenameTo = p.name("the new table name")
-		if p.err == nil && (p.tok.sym(".") || p.tok.kind != eof) {
-			p.expected("the new table name alone: a table stays in its database;")
+		switch {
+		case p.err != nil || p.tok.kind == eof:
+		case p.tok.is("TO"):
+			p.stop(syntaxError(p.src, p.tok.from, "RENAME gives the table another name; for a column write RENAME COLUMN %s TO %s", schema.QuoteIdent(s.RenameTo), cmp.Or(p.peek().val, "newname")))
+		case p.tok.sym("."):
+			p.stop(syntaxError(p.src, p.tok.from, "a table cannot be moved to another database; write the new name of the table alone"))
+		default:
+			p.expected("the end of the statement behind the new table name")
 		}
 	case p.accept("MODIFY"):
 		p.accept("COLUMN")
