@@ -168,6 +168,7 @@ var (
 	outsideNanos = regexp.MustCompile(`^Could not convert Timestamp\(\w+\) to Timestamp\(NS\)|^a time lies outside what nanoseconds hold|^Type INT32 with value .* can't be cast to the destination type INT64`)
 	textOutside  = regexp.MustCompile(`^Could not convert string '(.*)' to INT64$`)
 	textAsNumber = regexp.MustCompile(`^Could not convert string '.*' to INT64$`)
+	spanless     = regexp.MustCompile(`^syntax error at or near "(ms|s|sec|m|min|h|d|w|y)"|"?[-+]\(TIMESTAMP\w*( WITH TIME ZONE)?, (STRING_LITERAL|VARCHAR|INTEGER_LITERAL|INTEGER|BIGINT)\)`)
 	jsonOf       = regexp.MustCompile(`^No function matches .*'cordwood_depth\([A-Z_]+, (.*)\)'`)
 	likeOf       = regexp.MustCompile(`^No function matches .*'(?:!?~~|cordwood_like\w*|cordwood_glob)\((.*)\)'`)
 	searchOf     = regexp.MustCompile(`^No function matches .*'cordwood_matches\((.*), [A-Z_]+\)'`)
@@ -187,6 +188,9 @@ func advise(msg string) string {
 			textOutside.FindStringSubmatch(msg)[1], schema.TimestampNanosecond.TimeSpan())
 	case textAsNumber.MatchString(msg):
 		return msg + ": it is no integer, and no time as '2026-01-05 10:00:00'"
+	}
+	if spanless.MatchString(msg) {
+		return strings.TrimSuffix(msg, ".") + "; a span of time is written as in now() - INTERVAL '1 hour'"
 	}
 	if m := jsonOf.FindStringSubmatch(msg); m != nil {
 		return "functions of JSON take values of type JSON or texts, not of type " + m[1] + "; use to_json to make JSON of it"

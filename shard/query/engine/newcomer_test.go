@@ -10,13 +10,26 @@ import (
 // What newcomers write wrong gets an error that says what they meant.
 func TestHintsForNewcomers(t *testing.T) {
 	e := openEngine(t, t.TempDir())
-	columns := cols("ts:TimestampNanosecond", "host:String", "at2:Int64")
-	tab := table("logs", columns, batch(t, columns, []any{1, "a", 2}))
+	columns := cols("ts:TimestampNanosecond", "host:String", "at2:Int64", "user.id:Int64", "a.b.c:Int64")
+	tab := table("logs", columns, batch(t, columns, []any{1, "a", 2, 3, 4}))
 	for sql, want := range map[string]string{
 		"SELECT cuont(*) FROM logs":                            `the function cuont does not exist; did you mean "count"?`,
 		"SELECT summ(at2) FROM logs":                           `did you mean "sum"?`,
 		"SELECT date_trnc('day', ts) FROM logs":                `did you mean "date_trunc"?`,
 		"SELECT * FROM logs WHERE match(host, 'a')":            `did you mean "matches"?`,
+		"SELECT date_histogram(ts) FROM logs":                  "does not exist; write time_bucket(",
+		"SELECT toStartOfHour(ts) FROM logs":                   "does not exist; write date_trunc('hour', ts)",
+		"SELECT * FROM logs WHERE hasToken(host, 'a')":         "does not exist; write matches_term(",
+		"SELECT percentile(at2, 99) FROM logs":                 "does not exist; write quantile_cont(",
+		"SELECT percentile_cont(at2, 0.99) FROM logs":          "does not exist; write quantile_cont(",
+		"SELECT now() - 1h FROM logs":                          "INTERVAL '1 hour'",
+		"SELECT * FROM logs WHERE ts > now() - 1h":             "INTERVAL '1 hour'",
+		"SELECT * FROM logs WHERE ts > now() - '1 hour'":       "INTERVAL '1 hour'",
+		"SELECT ts - '1 hour' FROM logs":                       "INTERVAL '1 hour'",
+		"SELECT * FROM logs WHERE user.id = 7":                 `write "user.id"`,
+		"SELECT logs.user.id FROM logs":                        `write "user.id"`,
+		"SELECT a.b.c FROM logs":                               `write "a.b.c"`,
+		`SELECT count(*), "user"."id" FROM logs GROUP BY ALL`:  `write "user.id"`,
 		"SELECT xyzzyplugh(host) FROM logs":                    "the function xyzzyplugh does not exist",
 		`SELECT * FROM logs WHERE host = "a b"`:                "a text has single quotes, 'a b'",
 		`SELECT * FROM logs WHERE at2 = 2 AND host IN ("a''")`: "a text has single quotes, 'a'''''",

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"cordwood/proto/errs"
-	"cordwood/proto/nearest"
 )
 
 //go:embed functions.txt
@@ -75,7 +74,7 @@ func (w *walker) call(n node) error {
 	case deny:
 		return errs.New(errs.Unsupported, "the function %s is not allowed in queries", excerpt(name))
 	}
-	return errs.New(errs.PlanQuery, "the function %s does not exist%s", excerpt(name), nearest.DidYouMean("; ", name, callable))
+	return errs.New(errs.PlanQuery, "the function %s does not exist%s", excerpt(name), suggestion(name))
 }
 
 // callable are the functions that a statement may call, those first that are called the most.
@@ -193,7 +192,7 @@ func (w *walker) listAggregate(name string, args []any) error {
 	case allow:
 		return nil
 	case unknown:
-		return errs.New(errs.PlanQuery, "%s: the aggregate function %s does not exist%s", name, excerpt(of), nearest.DidYouMean("; ", of, callable))
+		return errs.New(errs.PlanQuery, "%s: the aggregate function %s does not exist%s", name, excerpt(of), suggestion(of))
 	}
 	return errs.New(errs.Unsupported, "%s: the function %s is not allowed there", name, excerpt(of))
 }

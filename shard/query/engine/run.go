@@ -70,7 +70,11 @@ func (e *Engine) Query(ctx context.Context, req *query.Request, emit func(ipc []
 	if isBroken(err) {
 		e.cfg.Logger.Error("query engine: query failed", "error", err, "sql", req.SQL)
 	}
+	hint := dottedName(err, r.text, req.Tables)
 	err = toClient(err, r.text)
+	if own := (*errs.Error)(nil); hint != "" && errors.As(err, &own) {
+		own.Msg += hint
+	}
 	giveBackAfter(err)
 	return err
 }

@@ -234,7 +234,7 @@ func (t *syntaxTree) clientError(st *statement) error {
 		}
 		return errs.New(errs.Unsupported, "%s is not supported: only SELECT, and EXPLAIN of it, can be run here", strings.ToUpper(w))
 	}
-	msg := firstLine(t.ErrorMessage)
+	msg := advise(firstLine(t.ErrorMessage))
 	if e := (&duckError{Kind: t.ErrorType, Message: t.ErrorMessage}); isOutOfMemory(e) {
 		return noMemory(e, msg)
 	}
