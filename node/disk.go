@@ -33,12 +33,12 @@ type disk struct {
 	path    string
 	reserve uint64
 	log     *slog.Logger
-	stat    func(path string) (free, total uint64, err error)
+	stat    func(path string) (diskRoom, error)
 
-	free, total atomic.Uint64
-	state       atomic.Int32 // a shard.Space
-	refused     prometheus.Counter
-	wake        chan struct{}
+	free, total, used atomic.Uint64
+	state             atomic.Int32 // a shard.Space
+	refused           prometheus.Counter
+	wake              chan struct{}
 
 	mu   sync.Mutex // guards full
 	full func()     // called when the disk becomes full
@@ -73,12 +73,31 @@ func (n *node) watchDisk() error {
 	return nil
 }
 
-func statDisk(path string) (free, total uint64, err error) {
+// diskRoom is the room on a disk, in bytes.
+type diskRoom struct {
+	free  uint64 // that this process may use
+	total uint64
+	used  uint64 // that files take; what is neither used nor free is kept for root
+}
+
+func statDisk(path string) (diskRoom, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(path, &st); err != nil {
-		return 0, 0, err
+		return diskRoom{}, err
 	}
-	return st.Bavail * uint64(st.Bsize), st.Blocks * uint64(st.Bsize), nil
+	return roomOf(&st), nil
+}
+
+func roomOf(st *unix.Statfs_t) diskRoom {
+	block := uint64(st.Bsize)
+	return diskRoom{free: st.Bavail * block, total: st.Blocks * block, used: (st.Blocks - min(st.Bfree, st.Blocks)) * block}
+}
+
+// usage is how much of the disk is used, and of how much, as df has it: what is kept for root is
+// neither used nor room for rows. What is left of it is the free room.
+func (d *disk) usage() (used, capacity uint64) {
+	used = d.used.Load()
+	return used, used + d.free.Load()
 }
 
 // keep is the reserve in bytes.
@@ -109,12 +128,14 @@ func (d *disk) run(ctx context.Context) error {
 
 // look asks for the room on the disk, and draws the conclusions.
 func (d *disk) look() error {
-	free, total, err := d.stat(d.path)
+	room, err := d.stat(d.path)
 	if err != nil {
 		return err
 	}
+	free := room.free
 	d.free.Store(free)
-	d.total.Store(total)
+	d.total.Store(room.total)
+	d.used.Store(room.used)
 	keep := d.keep()
 	before := shard.Space(d.state.Load())
 	now := shard.SpaceOK

@@ -8,10 +8,32 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sys/unix"
 
 	"cordwood/proto/errs"
 	"cordwood/shard"
 )
+
+// TestDiskUsage: blocks that are kept for root count neither as used nor as room, as in df, and the
+// free room is that of this process.
+func TestDiskUsage(t *testing.T) {
+	d := &disk{
+		log: slog.New(slog.DiscardHandler),
+		stat: func(string) (diskRoom, error) {
+			return roomOf(&unix.Statfs_t{Bsize: 1 << 20, Blocks: 10_000, Bfree: 7_500, Bavail: 1_300}), nil
+		},
+	}
+	if err := d.look(); err != nil {
+		t.Fatal(err)
+	}
+	used, capacity := d.usage()
+	if used != 2_500<<20 || capacity != 3_800<<20 { // 66 %
+		t.Errorf("%d of %d MiB are used", used>>20, capacity>>20)
+	}
+	if free := d.free.Load(); free != 1_300<<20 || capacity-used != free || d.keep() != 500<<20 {
+		t.Errorf("free %d MiB, kept %d MiB", free>>20, d.keep()>>20)
+	}
+}
 
 func TestDisk(t *testing.T) {
 	const gib = 1 << 30
@@ -20,7 +42,7 @@ func TestDisk(t *testing.T) {
 	fulls := 0
 	d := &disk{
 		log: slog.New(slog.NewTextHandler(io.Discard, nil)), refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "x"}),
-		stat: func(string) (uint64, uint64, error) { return free, total, failure }, wake: make(chan struct{}, 1),
+		stat: func(string) (diskRoom, error) { return diskRoom{free: free, total: total}, failure }, wake: make(chan struct{}, 1),
 	}
 	d.onFull(func() { fulls++ })
 	for _, test := range []struct {

@@ -63,11 +63,11 @@ func (n *node) reportNow(ctx context.Context) {
 }
 
 func (n *node) newReport() *metapb.ReportRequest {
-	free, total := n.disk.free.Load(), n.disk.total.Load()
+	used, capacity := n.disk.usage()
 	why, _ := n.leaving.Load().(string)
 	r := &metapb.ReportRequest{
 		NodeId: n.data.nodeID, Process: n.process, TimeUnixNano: time.Now().UnixNano(),
-		DiskCapacity: int64(total), DiskUsed: int64(total - min(free, total)), DiskFull: n.disk.space() == shard.SpaceFull,
+		DiskCapacity: int64(capacity), DiskUsed: int64(used), DiskFull: n.disk.space() == shard.SpaceFull,
 		Stopping: why != "", Version: n.proc.Version.Version,
 		MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol, Protection: n.protection.kind,
 	}

@@ -22,8 +22,9 @@ func newRestoreCommand() *cobra.Command {
 		Use:   "restore REPOSITORY",
 		Short: "Bring a backup into a cluster",
 		Long: `Bring a backup, or some of its tables, into a running cluster: an empty one, or one with
-other tables. The number of shards may be another than that of the cluster that was
-backed up.
+other tables. Tables that --table names are restored beside others; a database, or
+everything, only with --into-existing. The number of shards may be another than that of
+the cluster that was backed up.
 
 Restored are databases with their options, tables with columns, options and times of
 creation, all versions of all pipelines, and the rows that have not expired. Users,
@@ -42,7 +43,8 @@ not end has left is used or removed by the next run.
 ` + repositoryHelp,
 		Example: `  cordwood restore /mnt/backups
   cordwood restore s3://backups/cordwood --backup 20260704T020000123Z-k3v9xw
-  cordwood restore /mnt/backups --table nginx --table web.access --into-existing
+  cordwood restore /mnt/backups --table nginx --table web.access
+  cordwood restore /mnt/backups --database web --into-existing
   cordwood restore /mnt/backups --table nginx --replace`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

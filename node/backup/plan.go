@@ -105,6 +105,7 @@ func (s *restoration) compare(tables []*schemapb.Table, state *metapb.WatchRespo
 	asides := asidesOf(state.Tables)
 	wanted := map[string]bool{}
 	var inTheWay []string
+	empty := true // the databases that have to be
 	for _, t := range tables {
 		rt := &restoredTable{from: t, as: t.Name}
 		wanted[rt.name()] = true
@@ -139,8 +140,8 @@ func (s *restoration) compare(tables []*schemapb.Table, state *metapb.WatchRespo
 	if s.cfg.Existing == Refuse {
 		for _, t := range state.Tables {
 			name := schema.FormatTableName(t.Database, t.Name)
-			if !wanted[name] && slices.ContainsFunc(s.databases, func(d *schemapb.Database) bool { return d.Name == t.Database }) {
-				inTheWay = append(inTheWay, name)
+			if !wanted[name] && s.wholly(t.Database) {
+				inTheWay, empty = append(inTheWay, name), false
 			}
 		}
 	}
@@ -152,10 +153,19 @@ func (s *restoration) compare(tables []*schemapb.Table, state *metapb.WatchRespo
 	if n := len(inTheWay); n > 10 {
 		list += fmt.Sprintf(" and %d more", n-10)
 	}
-	if s.cfg.Existing == Refuse {
+	if !empty {
 		return &InTheWayError{inTheWay, fmt.Sprintf("the cluster is not empty, nothing was changed: in the way: %s: restore into an empty cluster, choose other tables by --database and --table, restore beside them by --into-existing, or replace tables of the same name by --replace", list)}
 	}
 	return &InTheWayError{inTheWay, fmt.Sprintf("tables of the same name exist, nothing was changed: %s: drop or rename them, or have them replaced by --replace", list)}
+}
+
+// wholly reports whether a database is restored as a whole, not only tables of it that were named:
+// then other tables in it are in the way, unless the restore adds to them.
+func (s *restoration) wholly(database string) bool {
+	if len(s.cfg.Databases)+len(s.cfg.Tables) > 0 {
+		return slices.Contains(s.cfg.Databases, database)
+	}
+	return slices.ContainsFunc(s.databases, func(d *schemapb.Database) bool { return d.Name == database })
 }
 
 // InTheWayError says which tables of the cluster keep a restore from being begun.

@@ -24,7 +24,8 @@ import (
 type Existing int
 
 const (
-	// Refuse restores into databases without tables only.
+	// Refuse restores databases only if they have no other tables, and tables that were named
+	// only if their names are free.
 	Refuse Existing = iota
 	// Add restores beside tables of other names.
 	Add
