@@ -64,8 +64,8 @@ func TestWhatCommandsSendAgain(t *testing.T) {
 		{"500", status(500), ""},
 		{"502", status(502), "ir"},
 		{"503", status(503), "irc"},
-		{"503, the outcome is unknown", status(503, unknown, "unknown"), "i"},
-		{"503, a part is stored", status(503, partial, "1/2"), "i"},
+		{"503, the outcome is unknown", status(503, unknown, "unknown"), "ir"},
+		{"503, a part is stored", status(503, partial, "1/2"), "ir"},
 		{"504", status(504), "ir"},
 	}
 	commands := []struct{ args, kind string }{
