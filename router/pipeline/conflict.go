@@ -201,6 +201,17 @@ func (d *dest) unsaid(col *column.Col) error {
 	return nil
 }
 
+// wayOut ends the error for a value of another type, unless the request has its record left out already.
+func (d *dest) wayOut(col *column.Col) string {
+	switch {
+	case d.s.req.SkipError:
+		return ""
+	case col.Semantic != schema.Field || col.NotNull || d.rule.PutsAside():
+		return "; set skip_error=true to drop such rows"
+	}
+	return "; set on_type_conflict=aside to keep such rows, or skip_error=true to drop them"
+}
+
 func (d *dest) typeError(col *column.Col, v *cell) error {
 	if err := d.unsaid(col); err != nil {
 		return err
@@ -208,9 +219,9 @@ func (d *dest) typeError(col *column.Col, v *cell) error {
 	shown := processor.Cut(string(d.s.jsonText(v)))
 	var err error
 	if col.ID != 0 {
-		err = errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual %s: %s", col.Name, d.table, col.Type, v.kind.columnType(), shown)
+		err = errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual %s: %s%s", col.Name, d.table, col.Type, v.kind.columnType(), shown, d.wayOut(col))
 	} else {
-		err = errs.New(errs.InvalidArguments, "column %q: expected %s as in an earlier record, actual %s: %s", col.Name, col.Type, v.kind.columnType(), shown)
+		err = errs.New(errs.InvalidArguments, "column %q: expected %s as in an earlier record, actual %s: %s%s", col.Name, col.Type, v.kind.columnType(), shown, d.wayOut(col))
 	}
 	return &kindError{SkipType, &valueError{col.Name, shown, err}}
 }
@@ -246,11 +257,11 @@ func (d *dest) blurError(col *column.Col, v *cell) error {
 	shown := processor.Cut(string(d.s.jsonText(v)))
 	var err error
 	if col.Wide() {
-		err = errs.New(errs.InvalidArguments, "column %q: expected %s, actual Float64: %s; the column cannot become Float64, which would blur an integer beyond ±2^53 of an earlier record",
+		err = errs.New(errs.InvalidArguments, "column %q: expected %s, actual Float64: %s; the column cannot become Float64, which would round an integer beyond 2^53 of an earlier record",
 			col.Name, col.Type, shown)
 	} else {
-		err = errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual Float64: %s; the column does not become Float64 by itself, because it may have integers beyond ±2^53: ALTER TABLE … MODIFY COLUMN looks, and changes it if it has none",
-			col.Name, d.table, col.Type, shown)
+		err = errs.New(errs.InvalidArguments, "column %q of table %q: expected %s, actual Float64: %s; it may hold integers beyond 2^53, which Float64 would round; run ALTER TABLE %s MODIFY COLUMN %s DOUBLE, which checks the stored values",
+			col.Name, d.table, col.Type, shown, schema.QuoteIdent(d.table), schema.QuoteIdent(col.Name))
 	}
 	return &kindError{SkipType, &valueError{col.Name, shown, err}}
 }

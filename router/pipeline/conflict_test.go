@@ -42,16 +42,16 @@ func TestTypeConflicts(t *testing.T) {
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1 now+2
 			n Float64: 9007199254740992.0 -9007199254740992.0 0.5`},
-		{"an integer that would be blurred", nil, `[{"n":9007199254740993},{"n":0.5}]`, `!record 1: column "n": expected Int64, actual Float64: 0.5; the column cannot become Float64, which would blur an integer beyond ±2^53 of an earlier record`},
-		{"a negative one", nil, `[{"n":-9007199254740993},{"n":0.5}]`, `!would blur`},
-		{"an integer that a float would blur", nil, `[{"n":0.5},{"n":9007199254740993}]`, `!record 1: column "n": expected Float64, actual Int64 9007199254740993, which it cannot hold without loss`},
+		{"an integer that would be blurred", nil, `[{"n":9007199254740993},{"n":0.5}]`, `!record 1: column "n": expected Int64, actual Float64: 0.5; the column cannot become Float64, which would round an integer beyond 2^53 of an earlier record`},
+		{"a negative one", nil, `[{"n":-9007199254740993},{"n":0.5}]`, `!would round`},
+		{"an integer that a float would round", nil, `[{"n":0.5},{"n":9007199254740993}]`, `!record 1: column "n": expected Float64, actual Int64 9007199254740993, which it cannot hold without loss`},
 		{"an unsigned one", nil, `[{"n":0.5},{"n":18446744073709551615}]`, `!actual UInt64 18446744073709551615, which it cannot hold without loss`},
-		{"a fraction beside an unsigned one", nil, `[{"n":18446744073709551615},{"n":0.5}]`, `!would blur`},
+		{"a fraction beside an unsigned one", nil, `[{"n":18446744073709551615},{"n":0.5}]`, `!would round`},
 		{"blurred, skipped", changes{skipErrors}, `[{"n":9007199254740993},{"n":0.5},{"n":3}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+2
 			n Int64: 9007199254740993 3
-			skipped 1 of 3: record 1: column "n": expected Int64, actual Float64: 0.5; the column cannot become Float64, which would blur an integer beyond ±2^53 of an earlier record`},
+			skipped 1 of 3: record 1: column "n": expected Int64, actual Float64: 0.5; the column cannot become Float64, which would round an integer beyond 2^53 of an earlier record`},
 		{"a dropped record leaves no type", changes{skipErrors}, `[{"n":1,"z":1},{"n":1.5,"z":"text"},{"n":9007199254740993}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+2
@@ -64,7 +64,7 @@ func TestTypeConflicts(t *testing.T) {
 			n Float64: 1.0 1.5
 			z Int64: 1 -
 			skipped 1 of 3: record 1: column "z": expected Int64 as in an earlier record, actual String: "text"`},
-		{"text is no number", nil, `[{"n":1},{"n":"1"}]`, `!expected Int64 as in an earlier record, actual String: "1"`},
+		{"text is no number", nil, `[{"n":1},{"n":"1"}]`, `!expected Int64 as in an earlier record, actual String: "1"; set on_type_conflict=aside to keep such rows, or skip_error=true to drop them`},
 		{"a number is no boolean", nil, `[{"n":true},{"n":1}]`, `!expected Boolean as in an earlier record, actual Int64: 1`},
 
 		// Numbers, in a column of the table.
@@ -72,7 +72,7 @@ func TestTypeConflicts(t *testing.T) {
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1 now+2
 			n Float64: 1.0 2.5 -3.0`},
-		{"a column that may have wide integers", changes{having(now + ", n Int64")}, `[{"n":1.5}]`, `!column "n" of table "t": expected Int64, actual Float64: 1.5; the column does not become Float64 by itself`},
+		{"a column that may have wide integers", changes{having(now + ", n Int64")}, `[{"n":1.5}]`, `!column "n" of table "t": expected Int64, actual Float64: 1.5; it may hold integers beyond 2^53, which Float64 would round; run ALTER TABLE "t" MODIFY COLUMN "n" DOUBLE, which checks the stored values`},
 		{"tags stay", changes{having(now + ", n Int64 tag")}, `[{"n":1.5}]`, `!column "n" of table "t": expected Int64, actual Float64: 1.5`},
 
 		{"the default of a column that widens", changes{having(now + ", id Int64, b Int32 default 42")}, `[{"id":1},{"id":2,"b":0.1},{"id":3},{"id":4,"b":7}]`, `
@@ -255,7 +255,7 @@ func TestWidenedParts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.ScanLine([]byte(`{"n":0.5}`)); err == nil || !strings.Contains(err.Error(), "would blur") {
+	if err := r.ScanLine([]byte(`{"n":0.5}`)); err == nil || !strings.Contains(err.Error(), "would round") {
 		t.Errorf("error %v", err)
 	}
 }
