@@ -115,10 +115,11 @@ func runPipelineDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) erro
 		query.Set("db", o.db)
 	}
 	var answer json.RawMessage
-	if _, err := a.call(cmd.Context(), client.Request{
+	header, err := a.call(cmd.Context(), client.Request{
 		Method: http.MethodPost, Path: "/v1/pipelines/_dryrun", Query: query,
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Reads: true,
-	}, &answer); err != nil {
+	}, &answer)
+	if err != nil {
 		return linesError{err}
 	}
 	if err := printDryRun(cmd.OutOrStdout(), o.output, answer); err != nil {
@@ -130,6 +131,9 @@ func runPipelineDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) erro
 			how = "a dry run takes no more"
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "the first %d of %s records were tried; %s\n", o.records, first.more, how)
+	}
+	for _, w := range header.Values("X-Svc-Warnings") {
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", w)
 	}
 	var shown dryRunAnswer
 	if err := json.Unmarshal(answer, &shown); err != nil {

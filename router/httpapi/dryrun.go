@@ -59,7 +59,7 @@ type dryRun struct {
 	trace       bool
 	traced      []pipeline.RecordTrace
 	skipReasons []pipeline.Reason
-	warnings    []string // what headers say without effect
+	warnings    []string // what headers say without effect, and what is stored otherwise than it came
 }
 
 // dryRunForm is the JSON form of a request, whose data is a text within.
@@ -311,6 +311,12 @@ func (s *Server) runDry(r *http.Request, d *dryRun) (*dryOutput, []*dryTable, er
 	if err != nil {
 		runner.Release()
 		return nil, nil, failed(err)
+	}
+	d.warnings = append(d.warnings, out.Warnings...)
+	if d.real {
+		for _, t := range out.Tables {
+			d.warnings = append(d.warnings, t.AsideWarnings()...)
+		}
 	}
 	return &dryOutput{runner.Release}, joinTables(out), nil
 }

@@ -346,6 +346,22 @@ func TestClientVariables(t *testing.T) {
 	}
 }
 
+// A dry run tells what would be stored otherwise than it came, as ingestion does.
+func TestDryRunWarns(t *testing.T) {
+	f := newPipelineFixture(t)
+	f.put(t, "lossy", "version: 2\ntransform: [{field: at, type: 'epoch, s', index: timestamp}, {field: i, type: int32}, {field: f, type: float64}]\n")
+	for _, query := range []string{"", "&trace=true"} {
+		w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=lossy"+query, `{"at":3,"i":7.9,"f":9007199254740993}`, "Content-Type", "application/json")
+		want := []string{
+			`1 numbers lost their fraction, because the transform list makes integers of them, the first for column "i": the type float64 keeps it`,
+			`1 numbers have more digits than their type in the transform list, the first for column "f": the nearest float was stored; a type of integers, or string, keeps all digits`,
+		}
+		if diff := gocmp.Diff(want, w.Header().Values("X-Svc-Warnings")); w.Code != 200 || diff != "" {
+			t.Errorf("%s: %d %s", query, w.Code, diff)
+		}
+	}
+}
+
 // FuzzDryRun sends any body as either form: the answer is JSON, and never an error of the
 // server's own.
 func FuzzDryRun(fz *testing.F) {

@@ -15,12 +15,15 @@ import (
 // makes until reset.
 type converter struct {
 	text []byte
+	// loss is what the last conversion that succeeded lost.
+	loss loss
 }
 
 // convert puts v, which is not null, into out as a column of type t holds it: integers,
 // booleans and timestamps as kindInt, in the type's unit. ok is false, and out of no use,
 // if v cannot be converted.
 func (k *converter) convert(out *cell, v value.Value, t schema.Type) (ok bool) {
+	k.loss = lossNone
 	switch {
 	case t == schema.String:
 		out.kind = kindString
@@ -28,6 +31,9 @@ func (k *converter) convert(out *cell, v value.Value, t schema.Type) (ok bool) {
 	case t.IsInteger():
 		out.kind = kindInt
 		out.i, ok = integer(v, t)
+		if v.Kind() == value.Float {
+			k.loss = truncateLoss(v.Float(), t)
+		}
 	case t.IsFloat():
 		out.kind = kindFloat
 		out.f, ok = float(v)
@@ -35,20 +41,32 @@ func (k *converter) convert(out *cell, v value.Value, t schema.Type) (ok bool) {
 			out.f = float64(float32(out.f))
 			ok = ok && !math.IsInf(out.f, 0)
 		}
+		if ok {
+			k.loss = floatLoss(v, out.f, t)
+		}
 	case t == schema.Boolean:
 		out.kind, out.i = kindBool, 0
 		var b bool
 		if b, ok = boolean(v); b {
 			out.i = 1
 		}
+		if x, isNumber := v.Number(); isNumber && x != 0 && x != 1 {
+			k.loss = lossTruth
+		}
 	case t.IsTimestamp():
 		out.kind = kindTime
 		out.i, ok = instant(v, t)
+		if v.Kind() == value.Timestamp && finerInstant(v, t) {
+			k.loss = lossUnit
+		}
 	case t == schema.JSON:
 		out.kind = kindJSON
 		if v.Kind() == value.Array || v.Kind() == value.Object {
 			out.bytes, ok = k.json(v), true
 		}
+	}
+	if !ok {
+		k.loss = lossNone
 	}
 	return ok
 }
@@ -179,15 +197,6 @@ func truncate(f float64, t schema.Type) (int64, bool) {
 		f = max(float64(lo), min(float64(hi), f))
 	}
 	return int64(f), f >= float64(lo) && f <= float64(hi)
-}
-
-// vanishes reports whether a value that was converted to the float 0 is another number.
-func vanishes(v value.Value) bool {
-	if v.Kind() == value.String {
-		return value.Underflows(v.Str())
-	}
-	x, ok := v.Number()
-	return ok && x != 0
 }
 
 func float(v value.Value) (float64, bool) {

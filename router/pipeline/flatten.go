@@ -46,6 +46,9 @@ func (r *runner) storeFlat(d *dest, o *value.Fields, row int) error {
 		if !r.conv.auto(&r.auto, l.value) {
 			continue
 		}
+		if r.conv.loss != lossNone {
+			r.noteLoss(r.conv.loss, "")
+		}
 		if r.auto.kind == kindJSON {
 			r.auto.kind = kindText
 		}

@@ -39,6 +39,16 @@ func TestWarnings(t *testing.T) {
 		}
 		return n + " numbers are nearer to 0 than any float, as 1e-400 is: 0 was stored in the place of each"
 	}
+	const transform = "processors: []\ntransform: "
+	fraction := func(n, column string) string {
+		return n + " numbers lost their fraction, because the transform list makes integers of them, the first for column \"" + column + "\": the type float64 keeps it"
+	}
+	digits := func(n, column string) string {
+		return n + " numbers have more digits than their type in the transform list, the first for column \"" + column + "\": the nearest float was stored; a type of integers, or string, keeps all digits"
+	}
+	beyond := func(n, column string) string {
+		return n + " numbers were beyond the range of their type in the transform list, the first for column \"" + column + "\": the nearest number of that type was stored"
+	}
 	for _, tt := range []struct {
 		name    string
 		source  string // of the pipeline; "": svc_identity on both paths
@@ -91,6 +101,49 @@ func TestWarnings(t *testing.T) {
 			"numbers near 0 of a transform", "processors: []\ntransform: [{field: a, type: float64}, {field: b, type: float32}]", nil,
 			[]string{`{"a":"1e-400","b":"1e-46"}`, `{"a":"0e5","b":1e-46}`, `{"a":"0.0","b":0}`},
 			[]string{vanished("3")},
+		},
+		{
+			"integers and fractions of a transform", transform + "[{field: i, type: int32}, {fields: ['f, to'], type: float64}]", nil,
+			[]string{`{"i":7.9,"f":9007199254740993}`, `{"i":-0.5,"f":"9007199254740993"}`, `{"i":7.0,"f":9007199254740994}`, `{"i":-0.0,"f":"0.10"}`, `{"i":"7","f":true}`, `{"f":"0.30000000000000004"}`, `{"f":"0.1234567890123456789"}`},
+			[]string{fraction("2", "i"), digits("3", "to")},
+		},
+		{
+			"numbers beyond the range of a transform", transform + "[{field: a, type: int64}, {field: b, type: uint64}, {field: c, type: int32}, {field: d, type: uint32}]", nil,
+			[]string{`{"a":9.3e18,"b":-1.5,"c":3e9,"d":-1e0}`, `{"a":-9.223372036854775808e18,"b":1.8e19,"c":-2147483648.0,"d":4294967295.0}`},
+			[]string{beyond("4", "a")},
+		},
+		{
+			"numbers that a transform refuses", transform + "[{field: a, type: int8, on_failure: ignore}, {field: b, type: float32, on_failure: default}, {field: c, type: int64, on_failure: ignore}, {field: d, type: timestamp, on_failure: ignore}]", nil,
+			[]string{`{"a":300.5,"b":3.5e38,"c":"7.9","d":1.5}`, `{"b":"1e400","c":"1e3"}`},
+			nil,
+		},
+		{
+			"float32 of a transform", transform + "[{field: a, type: float32}]", nil,
+			[]string{`{"a":0.1}`, `{"a":"3.1415927"}`, `{"a":16777216}`, `{"a":"1e-40"}`, `{"a":3.14159265}`, `{"a":"3.14159265"}`, `{"a":16777217}`},
+			[]string{digits("3", "a")},
+		},
+		{
+			"booleans of a transform", transform + "[{field: a, type: boolean}]", nil,
+			[]string{`{"a":0}`, `{"a":1}`, `{"a":1.0}`, `{"a":"true"}`, `{"a":2}`, `{"a":0.5}`},
+			[]string{"2 numbers other than 0 and 1 became true, because the transform list makes booleans of them, the first for column \"a\": a type of numbers keeps them"},
+		},
+		{
+			"times of a transform", "processors: [{date: {fields: [a, at], formats: ['%Y-%m-%dT%H:%M:%S%.fZ']}}]\ntransform: [{field: a, type: 'timestamp, ms'}, {field: at, type: 'timestamp, s', index: timestamp}]",
+			changes{having("at TimestampSecond ti, a TimestampMillisecond")},
+			[]string{`{"a":"2026-01-05T10:00:00.1234Z","at":"2026-01-05T10:00:00.1Z"}`, `{"a":"2026-01-05T10:00:00.123Z","at":"2026-01-05T10:00:00Z"}`},
+			[]string{finer("2")},
+		},
+		{
+			"times beyond nanoseconds", "processors: [{vrl: {source: '.u = parse_timestamp!(.u, \"%+\"); .'}}]",
+			changes{having("svc_timestamp TimestampNanosecond ti, u TimestampMicrosecond")},
+			[]string{`{"u":"5138-11-16T09:46:39.0000011Z"}`, `{"u":"5138-11-16T09:46:39.000001Z"}`},
+			[]string{finer("1")},
+		},
+		{
+			"a row that is left out", "processors: [{vrl: {source: '. = [{\"i\": 7.5, \"n\": 1}, {\"i\": 8.5, \"n\": \"x\"}]'}}]\ntransform: [{field: i, type: int32}, {field: n, type: int32}]",
+			changes{skipErrors},
+			[]string{`{}`, `{}`},
+			[]string{fraction("2", "i")},
 		},
 		{
 			"parse_json", vrl,

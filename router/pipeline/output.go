@@ -27,7 +27,7 @@ func (r *identity) Finish() (*Output, error) {
 
 // output is what there is to say of the request beside its tables.
 func (s *sink) output() *Output {
-	return &Output{Records: s.records, Skipped: s.skips.total, SkippedBy: s.skips.kinds, Reasons: s.skips.reasons, Warnings: s.notes.warnings(s.timeName)}
+	return &Output{Records: s.records, Skipped: s.skips.total, SkippedBy: s.skips.kinds, Reasons: s.skips.reasons, Warnings: append(s.notes.warnings(s.timeName), s.lost.warnings()...)}
 }
 
 // appendTables adds the tables that got rows to out, as those of a branch.

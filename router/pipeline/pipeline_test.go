@@ -201,6 +201,8 @@ func TestCompileErrors(t *testing.T) {
 		{"on_failure", "transform: [{field: a, type: string, on_failure: igore}]", `unknown value "igore"`},
 		{"default of a time", "transform: [{field: a, type: time, default: 1}]", "a TimestampNanosecond column cannot have a default"},
 		{"default of another type", "transform: [{field: a, type: int8, default: 300}]", "the integer 300 is no Int8"},
+		{"default with a fraction", "transform: [{field: a, type: int32, default: 7.9}]", "the number 7.9 is no Int32: give the number that is to be stored, or the column another type"},
+		{"default beyond the range", "transform: [{field: a, type: int64, default: 1e30}]", "is no Int64: give the number that is to be stored, or the column another type"},
 		{"dispatcher", "dispatcher: {rules: [{value: 1}]}", `"table_suffix" is required`},
 		{"template", "table_suffix: _${a", "expected ${name}"},
 		{"patterns of all processors", "processors:\n" + strings.Repeat("- regex: {field: a, pattern: '(?<a>.{900})(?<b>.{900})(?<c>.{900})'}\n", 100), "line 94: processors[92].regex.pattern: with this pattern, those of the pipeline compile to more than 250000 instructions"},

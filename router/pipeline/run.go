@@ -197,7 +197,7 @@ func (r *runner) take(v value.Value, text []byte, size int) error {
 		}
 		r.trace.begin(r, text)
 	}
-	before := r.notes
+	before, lost := r.notes, r.lost
 	err := r.admit(v)
 	if err == nil {
 		err = r.process(v)
@@ -209,7 +209,7 @@ func (r *runner) take(v value.Value, text []byte, size int) error {
 		if f := (*fatal)(nil); errors.As(err, &f) {
 			return f.error
 		}
-		r.notes = before
+		r.notes, r.lost = before, lost
 		return r.refuse(err)
 	}
 	r.notes.lone += r.json.lone

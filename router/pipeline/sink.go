@@ -44,6 +44,7 @@ type sink struct {
 	timeCut   bool  // there were digits below nanoseconds
 	timeSet   bool
 	notes     notes // of the request, in the one on top
+	lost      lost  // of the request, in the one on top
 	// newTables are those that the request makes, in the one on top.
 	newTables map[string]struct{}
 	// retyped says that a column got another type, in the one on top.

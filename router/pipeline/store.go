@@ -16,14 +16,15 @@ import (
 // Request.SkipError and without WholeRecords those that do not fail.
 func (r *runner) storeMany(v value.Value) error {
 	r.marks = r.marks[:0]
+	top := r.top()
 	for i, e := range v.Array().Peek() {
-		before := r.notes
+		before, lost := top.notes, top.lost
 		d, err := r.storeElement(i, e)
 		if err != nil {
 			if !r.skipsElement(err) {
 				return r.undo(err)
 			}
-			r.notes = before
+			top.notes, top.lost = before, lost
 			if e.Kind() == value.Object && !r.rec.Quiet {
 				err = WithKind(KindOf(err), errs.Wrap(errs.InvalidArguments, err, "element %d of the list that the processors made", i))
 			}
@@ -74,12 +75,20 @@ func (r *runner) undo(err error) error {
 func (r *runner) store() (*dest, error) {
 	rec := r.rec
 	r.conv.text = r.conv.text[:0]
+	r.timeCut = false
 	for i, c := range r.p.transform {
 		if err := c.read(&r.cells[i], rec, &r.conv); err != nil {
 			if rec.Quiet {
 				return nil, errSkippedTransform
 			}
 			return nil, &kindError{SkipTransform, err}
+		}
+		switch {
+		case r.conv.loss == lossNone:
+		case i == r.p.timeAt && r.conv.loss == lossUnit:
+			r.timeCut = true // counted once, with what the table's column may cut
+		default:
+			r.noteLoss(r.conv.loss, c.column.Name)
 		}
 	}
 	d, err := r.findDest(rec)
@@ -193,6 +202,7 @@ func (r *runner) recordTime(rec *processor.Record) (int64, error) {
 		if !ok {
 			return 0, errs.New(errs.InvalidArguments, "time index %q: %s is out of the range of a %s", r.timeName, processor.Describe(v), r.timeUnit)
 		}
+		r.timeCut = finerInstant(v, r.timeUnit)
 		return t, nil
 	case p.transform == nil && p.timeName != "":
 		if rec.Quiet {
@@ -300,6 +310,9 @@ func (r *runner) storeRest(d *dest, o *value.Fields, row int) error {
 		if !r.conv.auto(v, f.Value) {
 			continue
 		}
+		if r.conv.loss != lossNone {
+			r.noteLoss(r.conv.loss, f.Key)
+		}
 		if g.col == nil {
 			col, err := d.column(bytesOf(f.Key), v.kind.columnType())
 			if err != nil {
@@ -319,8 +332,9 @@ func (r *runner) skips(key string) bool {
 	return key == r.timeName || variableOf(bytesOf(key)) >= 0 || r.p.consumed[key]
 }
 
-// auto reads v, which is not null, as a column without a declared type holds it.
+// auto reads v, which is not null, as a column without a declared type holds it; k.loss is what it lost.
 func (k *converter) auto(out *cell, v value.Value) bool {
+	k.loss = lossNone
 	switch v.Kind() {
 	case value.String:
 		out.kind, out.bytes = kindString, bytesOf(v.Str())
@@ -343,6 +357,9 @@ func (k *converter) auto(out *cell, v value.Value) bool {
 		t, ok := unixIn(sec, int64(nsec), schema.TimestampMicrosecond)
 		if !ok {
 			return false
+		}
+		if finerInstant(v, schema.TimestampMicrosecond) {
+			k.loss = lossUnit
 		}
 		out.i, out.unit = t, schema.TimestampMicrosecond
 	case value.Array, value.Object:

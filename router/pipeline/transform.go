@@ -134,8 +134,11 @@ func (p *Pipeline) compileColumn(m *document.Map) (c *listed, isIndex bool) {
 			n.Fault("a %s column cannot have a default", t)
 		} else if v, ok := scalar(n); ok {
 			var k converter
-			if !k.convert(&c.def, v, t) {
+			switch {
+			case !k.convert(&c.def, v, t):
 				n.Fault("%s is no %s", n.What(), t)
+			case k.loss == lossFraction, k.loss == lossRange:
+				n.Fault("%s is no %s: give the number that is to be stored, or the column another type", n.What(), t)
 			}
 			c.def.bytes = append([]byte(nil), c.def.bytes...)
 		}
@@ -218,15 +221,13 @@ func (e *transformError) Error() string {
 // errQuiet stands for a transform error while quiet.
 var errQuiet = &transformError{reason: "failed"}
 
-// read reads the column's value from a record. A cell of kindNone is a null.
+// read reads the column's value from a record; k.loss is what it lost. A cell of kindNone is a null.
 func (c *listed) read(out *cell, rec *processor.Record, k *converter) error {
+	k.loss = lossNone
 	v, ok := rec.Get(c.in)
 	switch {
 	case ok && !v.IsNull():
 		if k.convert(out, v, c.column.Type) {
-			if out.kind == kindFloat && out.f == 0 && vanishes(v) {
-				rec.NoteVanished()
-			}
 			return nil
 		}
 		return c.failed(out, rec, v)
