@@ -43,7 +43,11 @@ func TestConflicts(t *testing.T) {
 			m, s := newFakeMeta(), &fakeShards{}
 			m.put(table())
 			_, err := newWriter(t, m, s).Write(t.Context(), tt.out)
-			if errors.Is(err, ErrSchemaChanged) != tt.again || errs.CodeOf(err) != errs.InvalidArguments || !strings.Contains(err.Error(), tt.text) {
+			code := errs.InvalidArguments
+			if tt.again {
+				code = errs.TableUnavailable
+			}
+			if errors.Is(err, ErrSchemaChanged) != tt.again || errs.CodeOf(err) != code || !strings.Contains(err.Error(), tt.text) {
 				t.Fatalf("%v (code %d, again %v)", err, errs.CodeOf(err), errors.Is(err, ErrSchemaChanged))
 			}
 			if s.calls != 0 || m.ensured != 0 {
@@ -69,7 +73,7 @@ func TestConflictDecidedByTheMetadataGroup(t *testing.T) {
 	}})
 	close(m.hold)
 	err := <-got
-	if !errors.Is(err, ErrSchemaChanged) || errs.CodeOf(err) != errs.InvalidArguments || !strings.Contains(err.Error(), "expected String, given Int64") {
+	if !errors.Is(err, ErrSchemaChanged) || errs.CodeOf(err) != errs.TableUnavailable || !strings.Contains(err.Error(), "expected String, given Int64") {
 		t.Fatal(err)
 	}
 }
@@ -102,15 +106,22 @@ func TestNoCreate(t *testing.T) {
 func TestNotNull(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	w := newWriter(t, m, s)
-	m.put(&schema.Table{ID: 1, Database: "public", Name: "a", Version: 1, Columns: []schema.Column{
+	table := &schema.Table{ID: 1, Database: "public", Name: "a", Version: 1, Columns: []schema.Column{
 		{ID: 1, Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
 		{ID: 2, Name: "must", Type: schema.Int64, Semantic: schema.Field, NotNull: true},
-	}})
-	_, err := w.Write(t.Context(), output(rows("a", 1)))
+	}}
+	m.put(table)
+	tr := rows("a", 1)
+	if _, err := w.Write(t.Context(), output(tr)); !errors.Is(err, ErrSchemaChanged) || !strings.Contains(err.Error(), `missing column "must"`) {
+		t.Fatal(err)
+	}
+	tr.Existing = table
+	_, err := w.Write(t.Context(), output(tr))
 	if errs.CodeOf(err) != errs.InvalidArguments || !strings.Contains(err.Error(), `missing column "must"`) {
 		t.Fatal(err)
 	}
-	tr := rows("a", 1, field("must", schema.Int64))
+	tr = rows("a", 1, field("must", schema.Int64))
+	tr.Existing = table
 	tr.Rows.Cols()[0].SetInt(1, 1)
 	tr.Rows.EndRow()
 	_, err = w.Write(t.Context(), output(tr))

@@ -127,14 +127,31 @@ func (t *target) compare() (missing bool, err error) {
 			missing = missing || made != *have
 		}
 	}
-	if !t.seen() && !t.deletes {
-		for i := range t.table.Columns {
-			if c := &t.table.Columns[i]; c.Default != nil && t.given(c.Name) == nil {
-				return false, &schemaChanged{final: errs.New(errs.TableUnavailable, "table %s keeps changing; retry", t.name())}
-			}
-		}
+	if err := t.checkDefaults(); err != nil {
+		return false, err
 	}
 	return missing, t.checkNotNull()
+}
+
+// checkDefaults asks for another run of a pipeline that did not know a default of the table:
+// its rows lack the values.
+func (t *target) checkDefaults() error {
+	if t.deletes || t.seen() {
+		return nil
+	}
+	for i := range t.table.Columns {
+		c := &t.table.Columns[i]
+		if c.Default == nil || t.given(c.Name) != nil {
+			continue
+		}
+		if seen := t.rows.Existing; seen != nil && seen.ID == t.table.ID {
+			if had := seen.Column(c.Name); had != nil && had.ID == c.ID && had.Default != nil && *had.Default == *c.Default {
+				continue // it is NULL
+			}
+		}
+		return t.changing(fmt.Sprintf("column %q has a default", c.Name))
+	}
+	return nil
 }
 
 // seen tells whether the pipeline checked the rows against the table as it is now.
@@ -209,7 +226,14 @@ func (t *target) unfit(e *errs.Error) error {
 	if t.seen() {
 		return e
 	}
-	return &schemaChanged{final: e}
+	return t.changing(e.Error())
+}
+
+// changing asks for another run of the pipeline, which saw another table than there is. If
+// the caller does not run it again, or the table has changed each time, the client may try.
+func (t *target) changing(why string) error {
+	return &schemaChanged{final: errs.New(errs.TableUnavailable, "table %s has just been made or changed, and the rows are for the table as it was; retry: %s", t.name(), why).
+		WithRetryAfter(time.Second)}
 }
 
 // conflictError names the table, the column, what the table has and what was given.
@@ -353,8 +377,10 @@ func schemaResult(err error) string {
 	return "error"
 }
 
-// refused turns a refusal of the metadata group into the answer to the request.
+// refused turns a refusal of the metadata group, which the local view holds by now, into the
+// answer to the request. If the pipeline ran on an older view, another run may send other rows.
 func (w *Writer) refused(lacking []*target, err error) error {
+	e := errs.From(err)
 	if conflict := (*metaclient.ConflictError)(nil); errors.As(err, &conflict) && len(conflict.Conflicts) > 0 {
 		c := conflict.Conflicts[0]
 		var have, given *schema.Column
@@ -364,11 +390,17 @@ func (w *Writer) refused(lacking []*target, err error) error {
 		if c.Wanted != nil {
 			given = new(schema.ColumnFromProto(c.Wanted))
 		}
-		return &schemaChanged{final: conflictError(c.Database, c.Table, have, given)}
+		e = conflictError(c.Database, c.Table, have, given)
 	}
-	e := errs.From(err)
 	if e.Status() >= 500 {
 		return errs.Wrap(errs.ShardNotReady, err, "ensure the schema of %s", lacking[0].name())
+	}
+	for _, t := range lacking {
+		table, ok := w.cfg.Meta.Table(t.rows.Database, t.rows.Table)
+		seen := t.rows.Existing
+		if ok != (seen != nil) || ok && (table.ID != seen.ID || table.Version != seen.Version) {
+			return t.changing(e.Error())
+		}
 	}
 	for _, t := range lacking {
 		if w.cfg.NoAutoCreate && t.table == nil {
@@ -396,6 +428,9 @@ func (t *target) adopt() error {
 			return t.conflict(have, &c.Column)
 		}
 		c.ID = have.ID
+	}
+	if err := t.checkDefaults(); err != nil {
+		return err
 	}
 	return t.checkNotNull()
 }

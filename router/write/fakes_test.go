@@ -27,6 +27,10 @@ type fakeMeta struct {
 	shards  uint32
 	hold    chan struct{} // if set, EnsureSchema waits for it
 	entered chan struct{} // if set, told of every EnsureSchema
+	// stale are tables as the local view has them, nil: not at all, until Fresh has waited.
+	stale map[string]*schema.Table
+	cut   bool // Fresh waits in vain
+	fresh int
 }
 
 func newFakeMeta() *fakeMeta {
@@ -36,8 +40,26 @@ func newFakeMeta() *fakeMeta {
 func (m *fakeMeta) Table(db, name string) (*schema.Table, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if t, ok := m.stale[db+"."+name]; ok {
+		return t, t != nil
+	}
 	t, ok := m.tables[db+"."+name]
 	return t, ok
+}
+
+func (m *fakeMeta) Fresh(ctx context.Context) error {
+	if m.cut {
+		<-ctx.Done()
+		return errs.Wrap(errs.ShardNotReady, ctx.Err(), "read the metadata")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fresh++
+	if len(m.stale) > 0 {
+		m.stale = nil
+		m.announce()
+	}
+	return nil
 }
 
 func (m *fakeMeta) TableByID(id uint64) (*schema.Table, bool) {
@@ -94,13 +116,16 @@ func (m *fakeMeta) Propose(_ context.Context, cmd *metapb.Command) (*metapb.Resu
 			want := schema.ColumnFromProto(p)
 			if have := t.Column(want.Name); have != nil {
 				made, ok := have.For(want, schema.ConflictRuleOf(t.Options))
-				if !ok {
+				if !ok || have.Semantic != want.Semantic {
 					return nil, &metaclient.ConflictError{Conflicts: []*metapb.Conflict{{
 						Database: d.Database, Table: d.Name, Column: want.Name, Existing: have.ToProto(), Wanted: p,
 					}}}
 				}
 				*have = made
 				continue
+			}
+			if d.NoCreate {
+				return nil, errs.New(errs.InvalidArguments, "Column `%s` of table `%s` does not exist, and `auto_create_table` hint is disabled", want.Name, d.Name)
 			}
 			want.ID = t.NextColumnID
 			t.NextColumnID++
@@ -112,6 +137,7 @@ func (m *fakeMeta) Propose(_ context.Context, cmd *metapb.Command) (*metapb.Resu
 	}
 	for k, t := range next {
 		m.tables[k] = t
+		delete(m.stale, k)
 	}
 	m.announce()
 	return res, nil

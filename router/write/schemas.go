@@ -38,6 +38,7 @@ const (
 type schemas struct {
 	meta    Meta
 	command func(ctx context.Context, demands []*metapb.TableDemand) ([]*schema.Table, error)
+	wait    time.Duration // bounds the wait for the local view after a refusal
 
 	mu      sync.Mutex // guards the rest
 	busy    bool       // a goroutine sends commands
@@ -62,7 +63,8 @@ type refusal struct {
 	changed <-chan struct{}
 }
 
-// ensure returns the tables as they are when all that is asked of them is there.
+// ensure returns the tables as they are when all that is asked of them is there. After a
+// refusal the local view has all that the metadata group knew when it refused.
 func (s *schemas) ensure(ctx context.Context, tables []*metapb.TableDemand) ([]*schema.Table, error) {
 	key := keyOf(tables)
 	if err := s.refusedBefore(key); err != nil {
@@ -82,10 +84,30 @@ func (s *schemas) ensure(ctx context.Context, tables []*metapb.TableDemand) ([]*
 	case <-ctx.Done():
 		return nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "ensure the schema of %s.%s", tables[0].Database, tables[0].Name)
 	}
+	if final(d.err) || isConflict(d.err) {
+		if err := s.catchUp(ctx, tables[0]); err != nil {
+			return nil, err
+		}
+	}
 	if final(d.err) {
 		s.remember(key, refusal{err: d.err, until: time.Now().Add(refusedFor), changed: changed})
 	}
 	return d.result, d.err
+}
+
+// catchUp waits until the local view has what was acknowledged before.
+func (s *schemas) catchUp(ctx context.Context, t *metapb.TableDemand) error {
+	wait, cancel := context.WithTimeout(ctx, s.wait)
+	defer cancel()
+	err := s.meta.Fresh(wait)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "wait for the schema of %s.%s", t.Database, t.Name)
+	}
+	return errs.New(errs.TableUnavailable, "table %s.%s has changed and this node does not know how yet; retry: %s", t.Database, t.Name, err).
+		WithRetryAfter(time.Second)
 }
 
 // run sends commands until nobody waits.

@@ -40,6 +40,8 @@ type Meta interface {
 	Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error)
 	Table(database, name string) (*schema.Table, bool)
 	TableByID(id uint64) (*schema.Table, bool)
+	// Fresh waits until the local view has all that was acknowledged before the call.
+	Fresh(ctx context.Context) error
 	// Changed is closed at the next change of the local view.
 	Changed() <-chan struct{}
 }
@@ -83,7 +85,8 @@ type Config struct {
 	// ClusterVersion is the version of commands that every node understands. Requests
 	// have keys since version 2. The default value is one that says the newest.
 	ClusterVersion func() uint32
-	// RefreshWait bounds the wait for the local view after a shard said that it is old.
+	// RefreshWait bounds the wait for the local view after a shard said that it is old, or the
+	// metadata group refused what rows ask of a table.
 	// The default value is 2 s.
 	RefreshWait time.Duration
 	// ClosedWait bounds the wait for a table whose rows are handed over. The default value
@@ -139,7 +142,7 @@ func New(cfg Config) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{cfg: cfg, log: cfg.Logger, metrics: m}
-	w.schemas.meta, w.schemas.command = cfg.Meta, w.command
+	w.schemas.meta, w.schemas.command, w.schemas.wait = cfg.Meta, w.command, cfg.RefreshWait
 	w.session.init(cfg.Session)
 	return w, nil
 }
@@ -151,7 +154,8 @@ const maxRounds = 5
 // of its shard and visible to queries.
 //
 // ErrSchemaChanged says that nothing was stored and that the rows do not fit the tables
-// as they are now: the caller runs its pipeline again, on the tables of that moment. A
+// as they are now: the caller runs its pipeline again, on the tables of that moment, which
+// the local view has. A
 // *PartialError says that some rows were stored. After any other error none was, except
 // with reason errs.OutcomeUnknown.
 func (w *Writer) Write(ctx context.Context, out *pipeline.Output) (Result, error) {
