@@ -11,6 +11,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/proto/words"
 	"cordwood/router/pipeline/processor"
 )
 
@@ -289,14 +290,15 @@ func (t *TableRows) AsideWarnings() (out []string) {
 			more += a.Count
 			continue
 		}
-		out = append(out, fmt.Sprintf("%d values of the column %s of table %s.%s were put aside, as text in %s: their type is not the column's; the first is %s",
-			a.Count, a.Column, t.Database, t.Table, a.Column+schema.ConflictSuffix, a.First))
+		out = append(out, fmt.Sprintf("%s of the column %s of table %s.%s %s put aside, as text in %s: %s is not the column's; the first is %s",
+			words.Count(a.Count, "value"), a.Column, t.Database, t.Table, words.Pick(a.Count, "was", "were"), a.Column+schema.ConflictSuffix, words.Pick(a.Count, "its type", "their type"), a.First))
 	}
 	if more > 0 {
-		out = append(out, fmt.Sprintf("%d values of %d more columns of table %s.%s were put aside", more, len(t.Asides)-maxTold, t.Database, t.Table))
+		out = append(out, fmt.Sprintf("%s of %s of table %s.%s %s put aside",
+			words.Count(more, "value"), words.Count(len(t.Asides)-maxTold, "more column"), t.Database, t.Table, words.Pick(more, "was", "were")))
 	}
 	if t.Cast > 0 {
-		out = append(out, fmt.Sprintf("%d values were converted to the types of their columns in table %s.%s", t.Cast, t.Database, t.Table))
+		out = append(out, fmt.Sprintf("%s converted to the %s in table %s.%s", words.Say(t.Cast, "value was", "values were"), words.Pick(t.Cast, "type of its column", "types of their columns"), t.Database, t.Table))
 	}
 	return out
 }

@@ -112,13 +112,13 @@ func TestTypeConflicts(t *testing.T) {
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1 now+2
 			n Float64: 1.0 1.5 -
 			n_conflict String: - - "9007199254740993"
-			1 values of the column n of table public.t were put aside, as text in n_conflict: their type is not the column's; the first is 9007199254740993`},
+			1 value of the column n of table public.t was put aside, as text in n_conflict: its type is not the column's; the first is 9007199254740993`},
 		{"aside: what no column holds", changes{conflictRule("aside")}, `[{"n":184467440737095516170},{"n":1}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1
 			n_conflict String: "184467440737095516170" -
 			n Int64: - 1
-			1 values of the column n of table public.t were put aside, as text in n_conflict: their type is not the column's; the first is 184467440737095516170`},
+			1 value of the column n of table public.t was put aside, as text in n_conflict: its type is not the column's; the first is 184467440737095516170`},
 		{"aside: of a table", changes{having(now+", n Int64 default 7, n_conflict String", "on_type_conflict", "aside")}, `[{"n":"x"},{"n":1.5},{}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1 now+2
@@ -144,7 +144,7 @@ func TestTypeConflicts(t *testing.T) {
 			n Int64: 1 7 8
 			s String: "a" "7" "true"
 			b_conflict String: - - "no"
-			1 values of the column b of table public.t were put aside, as text in b_conflict: their type is not the column's; the first is no
+			1 value of the column b of table public.t was put aside, as text in b_conflict: its type is not the column's; the first is no
 			6 values were converted to the types of their columns in table public.t`},
 		{"cast: only what is exact", changes{conflictRule("cast")}, `[{"n":1},{"n":1.5},{"n":"007"},{"n":"1e3"},{"n":"9223372036854775808"},{"n":9223372036854775808}]`, `
 			t
@@ -152,19 +152,19 @@ func TestTypeConflicts(t *testing.T) {
 			n Int64: 1 - - 1000 - -
 			n_conflict String: - "1.5" "007" - "9223372036854775808" "9223372036854775808"
 			4 values of the column n of table public.t were put aside, as text in n_conflict: their type is not the column's; the first is 1.5
-			1 values were converted to the types of their columns in table public.t`},
+			1 value was converted to the type of its column in table public.t`},
 		{"cast: times", changes{having(now+", at TimestampMillisecond", "on_type_conflict", "cast")}, `[{"at":"2023-11-14T22:13:20.5Z"},{"at":"2023-11-14T22:13:20.0005Z"}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1
 			at TimestampMillisecond: 1700000000500 -
 			at_conflict String: - "2023-11-14T22:13:20.0005Z"
-			1 values of the column at of table public.t were put aside, as text in at_conflict: their type is not the column's; the first is 2023-11-14T22:13:20.0005Z
-			1 values were converted to the types of their columns in table public.t`},
+			1 value of the column at of table public.t was put aside, as text in at_conflict: its type is not the column's; the first is 2023-11-14T22:13:20.0005Z
+			1 value was converted to the type of its column in table public.t`},
 		{"cast: tags are converted, and not put aside", changes{having(now+", k String tag", "on_type_conflict", "cast")}, `[{"k":7}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
 			k String TAG: "7"
-			1 values were converted to the types of their columns in table public.t`},
+			1 value was converted to the type of its column in table public.t`},
 
 		{"no such rule", changes{conflictRule("guess")}, `[{"n":1}]`, `!Failed to parse table option, key: on_type_conflict, value: guess (want widen, error, cast or aside)`},
 	} {
