@@ -143,10 +143,15 @@ func changeable(key string) error {
 	return nil
 }
 
-func columnNotFound(t *schema.Table, name string) error {
-	names := make([]string, len(t.Columns))
-	for i, c := range t.Columns {
-		names[i] = c.Name
+func columnNotFound(t *schema.Table, name string) error { return findNoColumn(t, name, true) }
+
+// findNoColumn is columnNotFound for a sender who may get suggestions, or not.
+func findNoColumn(t *schema.Table, name string, suggest bool) error {
+	var names []string
+	if suggest {
+		for _, c := range t.Columns {
+			names = append(names, c.Name)
+		}
 	}
 	return errs.New(errs.ColumnNotFound, "table %s.%s has no column %q%s", t.Database, t.Name, name, didYouMean(name, names))
 }

@@ -10,6 +10,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/zone"
+	"cordwood/router/access"
 	"cordwood/router/pipeline"
 	"cordwood/router/query/statement"
 	"cordwood/router/write"
@@ -24,8 +25,9 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request
 	if err := s.cfg.Writable(); err != nil {
 		return Result{}, errs.Wrap(errs.StorageUnavailable, err, "INSERT INTO %s", st.Name)
 	}
+	suggest := mayReadNames(access.From(ctx))
 	for round := 1; ; round++ {
-		t, err := s.writable(st.Name, req.Database)
+		t, err := s.findWritable(st.Name, req.Database, suggest)
 		if err != nil {
 			return Result{}, err
 		}
@@ -33,7 +35,7 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request
 		if err != nil {
 			return Result{}, err
 		}
-		rows, changed, err := insertRows(t, st, now)
+		rows, changed, err := insertRows(t, st, now, suggest)
 		if err != nil {
 			return Result{}, errs.Wrap(errs.InvalidArguments, err, "INSERT INTO %s.%s", t.Database, t.Name)
 		}
@@ -89,8 +91,8 @@ type insertColumn struct {
 }
 
 // insertRows makes the typed rows, the time index first, and counts what they do not hold as it was written.
-func insertRows(t *schema.Table, st *statement.Insert, now time.Time) (rows *column.Builder, changed pipeline.Changes, err error) {
-	columns, err := insertColumns(t, st)
+func insertRows(t *schema.Table, st *statement.Insert, now time.Time, suggest bool) (rows *column.Builder, changed pipeline.Changes, err error) {
+	columns, err := insertColumns(t, st, suggest)
 	if err != nil {
 		return nil, changed, err
 	}
@@ -125,7 +127,7 @@ func insertRows(t *schema.Table, st *statement.Insert, now time.Time) (rows *col
 
 // insertColumns pairs the columns of the table with the values of a row, the time
 // index first. Columns that get nothing but null are left out.
-func insertColumns(t *schema.Table, st *statement.Insert) ([]insertColumn, error) {
+func insertColumns(t *schema.Table, st *statement.Insert, suggest bool) ([]insertColumn, error) {
 	from := make(map[string]int, len(t.Columns))
 	if st.Columns == nil {
 		if n := len(st.Values[0]); n != len(t.Columns) {
@@ -137,7 +139,7 @@ func insertColumns(t *schema.Table, st *statement.Insert) ([]insertColumn, error
 	}
 	for i, name := range st.Columns {
 		if t.Column(name) == nil {
-			return nil, columnNotFound(t, name)
+			return nil, findNoColumn(t, name, suggest)
 		}
 		if _, twice := from[name]; twice {
 			return nil, errs.New(errs.InvalidArguments, "column %q is named twice", name)

@@ -71,6 +71,27 @@ func TestNothingOfARefusedText(t *testing.T) {
 	}
 }
 
+// TestNoNamesForWriters has errors suggest names only to those who may read them.
+func TestNoNamesForWriters(t *testing.T) {
+	w := newWorld(t)
+	for _, tt := range []struct {
+		sql, database string
+		code          errs.Code
+	}{
+		{"INSERT INTO log (ts) VALUES (1)", "", errs.TableNotFound},
+		{"INSERT INTO logs (hosts) VALUES ('a')", "", errs.ColumnNotFound},
+		{"INSERT INTO shup.orders (ts) VALUES (1)", "", errs.DatabaseNotFound},
+		{"INSERT INTO orders (ts) VALUES (1)", "shup", errs.DatabaseNotFound},
+	} {
+		for right, suggests := range map[access.Right]bool{access.WriteOnly: false, access.ReadWrite: true} {
+			_, err := w.run(by("ship", right), tt.sql, func(r *Request) { r.Database = tt.database })
+			if errs.CodeOf(err) != tt.code || strings.Contains(err.Error(), "did you mean") != suggests {
+				t.Errorf("%s, database %q, right %s: %v", tt.sql, tt.database, right, err)
+			}
+		}
+	}
+}
+
 // TestNobodyMayNothing has a door that does not say who came by it refused.
 func TestNobodyMayNothing(t *testing.T) {
 	w := newWorld(t)

@@ -243,7 +243,7 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 		req.Database = schema.DefaultDatabase
 	}
 	if len(req.Statements) == 0 {
-		return s.checkDatabase(req.Database)
+		return s.findDatabase(req.Database, mayReadNames(access.From(ctx)))
 	}
 	// Nothing is done of a text that does what its sender may not.
 	caller := access.From(ctx)
@@ -271,7 +271,7 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 			req.behind, err = s.fresh(ctx, st)
 		}
 		if err == nil && i == 0 {
-			err = s.checkDatabase(req.Database)
+			err = s.findDatabase(req.Database, mayReadNames(caller))
 		}
 		if err == nil {
 			err = s.run(ctx, st, &req, each)
