@@ -47,7 +47,11 @@ func TestIngest(t *testing.T) {
 		{name: "a conflict within the batch", body: `[{"n":1},{"n":"two"}]`, status: 400, code: 1004, text: "n"},
 		{name: "a conflict skipped", query: "&skip_error=true", body: `[{"n":1},{"n":"two"}]`, rows: 1, want: `[[1]]`},
 		{name: "the first one decides", query: "&skip_error=true", body: `[{"a":"x"},{"a":1},{"a":2}]`, rows: 1, want: `[["x"]]`},
-		{name: "integer and float conflict", body: `[{"score":1.5},{"score":1}]`, status: 400, code: 1004, text: "Float64"},
+		{
+			name: "integers and fractions", body: `[{"score":1.5},{"score":1}]`, rows: 2,
+			sql: `SELECT sum(score), min(typeof(score)) FROM T`, want: `[[2.5,"DOUBLE"]]`,
+		},
+		{name: "text and number conflict", body: `[{"score":1.5},{"score":"1"}]`, status: 400, code: 1004, text: "Float64"},
 		{
 			name: "epoch in seconds from text", query: "&custom_time_index=at;epoch;s", body: `{"at":"1700000000","m":"hi"}`, rows: 1,
 			sql: `SELECT at, m FROM T`, want: `[[1700000000,"hi"]]`,
@@ -95,9 +99,10 @@ func TestIngest(t *testing.T) {
 		{name: "a boolean that is none", query: "&skip_error=1", body: `{}`, status: 400, code: 1004},
 		{name: "a parameter twice", query: "&table=x", body: `{}`, status: 400, code: 1004},
 		{
-			name: "an unknown pipeline", query: "&x=y", header: []string{"x-svc-pipeline-name", "nope"}, body: `{}`, status: 400, code: 1004,
+			name: "an unknown pipeline", header: []string{"x-svc-pipeline-name", "nope"}, body: `{}`, status: 400, code: 1004,
 			text: "Pipeline not found, name: nope, version: latest",
 		},
+		{name: "an unknown parameter", query: "&skip_erorr=true", body: `{}`, status: 400, code: 1004, text: "did you mean \"skip_error\"?"},
 		{name: "an unknown database", query: "&db=nowhere", body: `{}`, status: 400, code: 4004},
 		{name: "an unknown encoding", header: []string{"Content-Encoding", "rot13"}, body: `{}`, status: 415, code: 1001},
 		{name: "a body over the limit", body: `{"a":"` + strings.Repeat("x", 2<<20) + `"}`, status: 413},
