@@ -1,11 +1,10 @@
 package meta
 
 import (
-	"cmp"
-
 	"cordwood/meta/catalog"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 )
 
@@ -39,9 +38,6 @@ func prepareReplaceTables(r *metapb.ReplaceTables) error {
 	return nil
 }
 
-// originOf is the id that a table had before its rows were first handed over.
-func originOf(t *schemapb.Table) uint64 { return cmp.Or(t.OriginId, t.Id) }
-
 // replacement is a table that gets its name, and the one that has it until then, or nil.
 type replacement struct {
 	as      string
@@ -62,13 +58,13 @@ func checkReplacement(tx *catalog.Tx, cmd *metapb.ReplaceTables, r *metapb.Table
 	}
 	full, from := catalog.TableName(r.Database, r.Name), catalog.TableName(r.Database, r.From)
 	switch {
-	case had != nil && originOf(had) == r.FromId:
+	case had != nil && schema.OriginOf(had) == r.FromId:
 		return &replacement{as: r.Name, table: had, done: true}, nil
 	case t == nil:
 		return nil, errs.New(errs.TableNotFound, "Table `%s` not found: `%s` stays as it is", from, full)
-	case originOf(t) != r.FromId || t.Restored.GetBackupId() != cmd.BackupId || t.Restored.Replaces != r.Name || !t.Restored.Complete && !cmd.WithoutRows:
+	case schema.OriginOf(t) != r.FromId || t.Restored.GetBackupId() != cmd.BackupId || t.Restored.Replaces != r.Name || !t.Restored.Complete && !cmd.WithoutRows:
 		return nil, errs.New(errs.InvalidArguments, "Table `%s` is not a complete copy of `%s` from backup %s: `%s` stays as it is", from, full, cmd.BackupId, full)
-	case had != nil && originOf(had) != r.ReplacedId:
+	case had != nil && schema.OriginOf(had) != r.ReplacedId:
 		return nil, errs.New(errs.TableAlreadyExists, "Table `%s` was made or emptied while the backup was restored: it stays as it is", full)
 	}
 	return &replacement{as: r.Name, table: t, dropped: had}, nil

@@ -1,7 +1,6 @@
 package backup
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -27,9 +26,6 @@ func asideName(backupID string, t *schemapb.Table) string {
 	return name[:min(len(name), schema.MaxNameBytes)]
 }
 
-// originOf is the id that a table had before its rows were first handed over to other shards.
-func originOf(t *schemapb.Table) uint64 { return cmp.Or(t.OriginId, t.Id) }
-
 // asidesOf are the tables of a cluster that restores have made to replace others, by the names
 // of these.
 func asidesOf(tables []*schemapb.Table) map[string][]*schemapb.Table {
@@ -49,7 +45,7 @@ func asidesOf(tables []*schemapb.Table) map[string][]*schemapb.Table {
 func (s *restoration) planAside(rt *restoredTable, old *schemapb.Table, asides []*schemapb.Table) {
 	rt.as = asideName(s.b.Id, rt.from)
 	if old != nil {
-		rt.replaced = originOf(old)
+		rt.replaced = schema.OriginOf(old)
 	}
 	for _, t := range asides {
 		switch {

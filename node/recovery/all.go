@@ -30,6 +30,7 @@ type step struct {
 	action  action
 	why     string
 	mine    *copyOf
+	better  bool // another copy has more: that is why this one is left
 }
 
 // recoverAll recovers every group that the folder has a member of and that needs it: the
@@ -100,16 +101,13 @@ func planAll(data *node.Offline, others []*node.Offline) ([]step, error) {
 	}
 	if data.Meta {
 		s := planStep(step{group: groupMeta}, data, others)
-		if s.action == leave && strings.HasPrefix(s.why, hasMore) {
+		if s.better {
 			return nil, fmt.Errorf("the metadata: %s. Run this command on that folder first, then here with --compare and that folder; nothing was changed", s.why)
 		}
 		plan = append(plan, s)
 	}
 	return plan, nil
 }
-
-// hasMore begins the reason to leave a copy because another one is better.
-const hasMore = "another copy has more"
 
 // planStep decides about one group.
 func planStep(s step, data *node.Offline, others []*node.Offline) step {
@@ -139,7 +137,8 @@ func planStep(s step, data *node.Offline, others []*node.Offline) step {
 			s.action, s.why = leave, "it was recovered in "+o.Path+": this replica is set aside when the node starts"
 			return s
 		case c.newer(s.mine):
-			s.action, s.why = leave, fmt.Sprintf("%s, in %s: up to entry %d of term %d, this one up to %d of term %d", hasMore, o.Path, c.LastIndex, c.LastTerm, s.mine.LastIndex, s.mine.LastTerm)
+			s.action, s.better = leave, true
+			s.why = fmt.Sprintf("another copy has more, in %s: up to entry %d of term %d, this one up to %d of term %d", o.Path, c.LastIndex, c.LastTerm, s.mine.LastIndex, s.mine.LastTerm)
 			return s
 		}
 	}

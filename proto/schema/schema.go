@@ -5,6 +5,7 @@
 package schema
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -255,12 +256,10 @@ type Handoff struct {
 }
 
 // Origin is what the table's id was when it was made: its id, unless rows were handed over.
-func (t *Table) Origin() uint64 {
-	if t.OriginID != 0 {
-		return t.OriginID
-	}
-	return t.ID
-}
+func (t *Table) Origin() uint64 { return cmp.Or(t.OriginID, t.ID) }
+
+// OriginOf is Origin of a table in its stored form.
+func OriginOf(t *schemapb.Table) uint64 { return cmp.Or(t.OriginId, t.Id) }
 
 // Copy is the table that the rows of t are copied into: t by another id, whose shards are
 // those of the handoff. It is nil if there is none.
