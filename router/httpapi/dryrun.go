@@ -286,6 +286,10 @@ func (s *Server) runDry(r *http.Request, d *dryRun) (*dryOutput, []*dryTable, er
 		return errs.Wrap(errs.InvalidArguments, err, "Failed to exec pipeline")
 	}
 	q := d.request
+	q.TellAbsent = true
+	if d.pipeline != nil {
+		d.warnings = append(d.warnings, d.pipeline.Warnings()...)
+	}
 	q.OnSkip = func(reason pipeline.Reason) { d.skipReasons = append(d.skipReasons, reason) }
 	if d.trace {
 		q.WholeRecords = !q.SkipError

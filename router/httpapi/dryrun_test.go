@@ -353,11 +353,81 @@ func TestDryRunWarns(t *testing.T) {
 	for _, query := range []string{"", "&trace=true"} {
 		w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=lossy"+query, `{"at":3,"i":7.9,"f":9007199254740993}`, "Content-Type", "application/json")
 		want := []string{
-			`1 numbers lost their fraction, because the transform list makes integers of them, the first for column "i": the type float64 keeps it`,
-			`1 numbers have more digits than their type in the transform list, the first for column "f": the nearest float was stored; a type of integers, or string, keeps all digits`,
+			`1 number lost its fraction, because the transform list makes an integer of it, for column "i": the type float64 keeps it`,
+			`1 number has more digits than its type in the transform list, for column "f": the nearest float was stored; a type of integers, or string, keeps all digits`,
 		}
 		if diff := gocmp.Diff(want, w.Header().Values("X-Svc-Warnings")); w.Code != 200 || diff != "" {
 			t.Errorf("%s: %d %s", query, w.Code, diff)
+		}
+	}
+}
+
+// TestDocumentWarns holds that uploads and dry runs say what a document probably does otherwise than meant.
+func TestDocumentWarns(t *testing.T) {
+	const nanoseconds = "line 2: processors[0].date.formats: %f in \"%Y-%m-%d %H:%M:%S.%f\" reads a count of nanoseconds, so that .5 becomes 5 ns; " +
+		"write %.f in place of .%f, or %3f for a fraction of three digits without a dot"
+	for _, tt := range []struct{ name, source, record, want string }{
+		{"nanoseconds", "processors:\n- date: {field: at, formats: ['%Y-%m-%d %H:%M:%S.%f']}\n", `{"at":"2026-01-05 10:00:00.5"}`, strings.Replace(nanoseconds, "formats", "formats[0]", 1)},
+		{"fraction", "processors:\n- date: {field: at, formats: ['%Y-%m-%d %H:%M:%S%.f', '%Y-%m-%d %%f %H:%M']}\n", `{"at":"2026-01-05 10:00:00.5"}`, ""},
+		{
+			"a time index that stays text", "processors:\n- dissect: {field: m, pattern: '%{at} %{x}'}\ntransform:\n- {field: at, type: 'timestamp, ms', index: timestamp}\n", `{"m":"2026-01-05T10:00:00Z y"}`,
+			"line 4: transform[0].field: the time index is the text that dissect makes of the field \"at\": it is read if it is RFC 3339 or an integer; for other forms add a `date` processor for the field",
+		},
+		{
+			"a time that a program makes text", "processors:\n- vrl: {source: '.at = to_string!(.at); .'}\ntransform:\n- {field: at, type: time, index: timestamp}\n", `{"at":"2026-01-05T10:00:00Z"}`,
+			"line 4: transform[0].field: the time index is the text that vrl makes of the field \"at\": it is read if it is RFC 3339 or an integer; for other forms add a `date` processor for the field",
+		},
+		{"a text that is read as a time", "processors:\n- dissect: {field: m, pattern: '%{at} %{x}'}\n- date: {field: at}\ntransform:\n- {field: at, type: timestamp, index: timestamp}\n", `{"m":"2026-01-05T10:00:00Z y"}`, ""},
+		{"a text that a program changes", "processors:\n- dissect: {field: m, pattern: '%{at} %{x}'}\n- vrl: {source: '.at = to_int!(.at); .'}\ntransform:\n- {field: at, type: 'timestamp, s', index: timestamp}\n", `{"m":"1700000000 y"}`, ""},
+		{"a text of a number", "processors:\n- dissect: {field: m, pattern: '%{at} %{x}'}\ntransform:\n- {field: at, type: 'epoch, s', index: timestamp}\n", `{"m":"1700000000 y"}`, ""},
+		{
+			"a time that becomes text again", "processors:\n- date: {field: at, ignore_missing: true}\n- regex: {field: a, patterns: ['(?<t>x)']}\n- csv: {field: m, target_fields: at}\n", `{"m":"2026-01-05T10:00:00Z","a":""}`,
+			"line 1: the time index is the field \"at\", which csv makes a text again after it was read as a time: records with such a text fail; change the order of the processors",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newPipelineFixture(t)
+			var want []string
+			if tt.want != "" {
+				want = []string{tt.want}
+			}
+			w := f.call("POST", "/v1/pipelines/p", tt.source)
+			var answer struct{ Warnings []string }
+			if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Code != 200 {
+				t.Fatal(w.Code, w.Body)
+			}
+			if diff := gocmp.Diff(want, answer.Warnings); diff != "" {
+				t.Errorf("upload: %s", diff)
+			}
+			w = f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=p&trace=true", tt.record, "Content-Type", "application/json")
+			if diff := gocmp.Diff(want, w.Header().Values("X-Svc-Warnings")); w.Code != 200 || diff != "" {
+				t.Errorf("dry run: %d %s", w.Code, diff)
+			}
+		})
+	}
+}
+
+// TestDryRunNamesAbsentFields holds that a dry run names the fields of a transform list that no record had.
+func TestDryRunNamesAbsentFields(t *testing.T) {
+	f := newPipelineFixture(t)
+	f.put(t, "list", "version: 2\ntransform: [{field: at, type: 'epoch, s', index: timestamp}, {field: amout, type: int32}, {field: 'elsewhere, here', type: string}, {field: region, type: string, default: eu}, {field: huost, type: string, default: ''}]\n")
+	f.put(t, "over", "dispatcher: {field: k, rules: [{value: 1, table_suffix: _x, pipeline: list}]}\n")
+	for _, tt := range []struct {
+		pipeline, data string
+		want           []string
+	}{
+		{"list", `[{"at":3,"amount":7},{"at":3,"host":"a"}]`, []string{
+			`no record had the field "amout" of the transform list; did you mean "amount"?`,
+			`no record had the field "elsewhere" of the transform list`,
+			`no record had the field "huost" of the transform list; did you mean "host"?`,
+		}},
+		{"list", `[{"at":3,"amount":7},{"at":3,"amout":null,"elsewhere":"","huost":""}]`, nil},
+		{"over", `[{"k":1,"at":3,"amount":7,"elsewhere":1}]`, []string{`no record had the field "amout" of the transform list; did you mean "amount"?`}},
+		{"over", `[{"k":2,"at":3,"amount":7}]`, nil},
+	} {
+		w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name="+tt.pipeline, tt.data, "Content-Type", "application/json")
+		if diff := gocmp.Diff(tt.want, w.Header().Values("X-Svc-Warnings")); w.Code != 200 || diff != "" {
+			t.Errorf("%s %s: %d %s", tt.pipeline, tt.data, w.Code, diff)
 		}
 	}
 }

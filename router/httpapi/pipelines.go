@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -167,7 +168,7 @@ func (s *Server) putPipeline(x *exchange, r *http.Request) ([]byte, error) {
 	s.pipelines.Add(name, version, compiled, source)
 	x.message = "version " + pipelines.FormatVersion(version)
 	out := append(appendVersion([]byte(`"pipelines":[`), name, version), "}]"...)
-	return s.appendTargetWarnings(out, name, compiled), nil
+	return s.appendPipelineWarnings(out, name, compiled), nil
 }
 
 // compile compiles a text that a client sent. The error has code InvalidArguments.
@@ -182,22 +183,21 @@ func (s *Server) compile(source []byte) (*pipeline.Pipeline, error) {
 	return p, err
 }
 
-// appendTargetWarnings says which pipelines records would be dispatched to that do not
-// exist. They may still come.
-func (s *Server) appendTargetWarnings(out []byte, name string, p *pipeline.Pipeline) []byte {
-	sep := `,"warnings":[`
+// appendPipelineWarnings appends the member warnings, if there are any: those of the document, and which
+// pipelines the dispatcher names that do not exist. They may still be uploaded.
+func (s *Server) appendPipelineWarnings(out []byte, name string, p *pipeline.Pipeline) []byte {
+	warnings := slices.Clone(p.Warnings())
 	for _, target := range p.Targets() {
 		if _, ok := s.cfg.Pipelines.Pipeline(target); ok || target == identityPipeline || target == name {
 			continue
 		}
-		out = append(out, sep...)
-		out = appendJSONString(out, "the dispatcher sends records to the pipeline "+target+", which does not exist; requests with such records fail until it does")
-		sep = ","
+		warnings = append(warnings, "the dispatcher sends records to the pipeline "+target+
+			", which does not exist; requests with such records fail until it does")
 	}
-	if sep == "," {
-		out = append(out, ']')
+	if len(warnings) == 0 {
+		return out
 	}
-	return out
+	return appendNames(append(out, `,"warnings":`...), warnings)
 }
 
 // appendVersion appends an object with name and version, without its closing brace.

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"cordwood/proto/column"
@@ -172,111 +170,6 @@ func (v *cell) convert(t schema.Type, d *dest) (w cell, ok bool) {
 		return cell{kind: kindTime, i: at, unit: t}, ok && exact
 	}
 	return w, false
-}
-
-// maxNumber bounds the text of a number; no longer one says more.
-const maxNumber = 400
-
-// numberOf reads a text that is a number as JSON has it, and that a number of ours is without loss: an
-// integer of 64 bits, or a double whose shortest text has the same digits.
-func numberOf(b []byte) (v cell, ok bool) {
-	if !isNumber(b) {
-		return v, false
-	}
-	given, ok := decimalOf(b)
-	if !ok {
-		return v, false
-	}
-	if given.digits != "" && given.exponent >= 0 && len(given.digits)+given.exponent <= len("18446744073709551615") {
-		s := given.digits + strings.Repeat("0", given.exponent)
-		if given.negative {
-			s = "-" + s
-		}
-		if i, err := strconv.ParseInt(s, 10, 64); err == nil {
-			return cell{kind: kindInt, i: i}, true
-		}
-		if u, err := strconv.ParseUint(s, 10, 64); err == nil {
-			return cell{kind: kindUint, i: int64(u)}, true
-		}
-	}
-	f, err := strconv.ParseFloat(string(b), 64)
-	if err != nil {
-		return v, false
-	}
-	kept, ok := decimalOf(strconv.AppendFloat(nil, f, 'e', -1, 64))
-	if !ok || kept != given {
-		return v, false
-	}
-	if f == 0 && !given.negative {
-		return cell{kind: kindInt}, true
-	}
-	return cell{kind: kindFloat, f: f}, true
-}
-
-// decimal is a number as its text has it: digits times ten to the power of exponent. The digits
-// neither begin nor end with 0; those of zero are none.
-type decimal struct {
-	negative bool
-	digits   string
-	exponent int
-}
-
-// decimalOf reads a text for which isNumber is true. It returns false if the exponent is beyond
-// what any number of ours has.
-func decimalOf(b []byte) (d decimal, ok bool) {
-	b, d.negative = bytes.CutPrefix(b, []byte("-"))
-	mantissa, power := b, []byte("0")
-	if i := bytes.IndexAny(b, "eE"); i >= 0 {
-		mantissa, power = b[:i], b[i+1:]
-	}
-	exponent, err := strconv.ParseInt(string(power), 10, 16)
-	if err != nil {
-		return d, false
-	}
-	whole, fraction, _ := strings.Cut(string(mantissa), ".")
-	d.exponent = int(exponent) - len(fraction)
-	d.digits = strings.TrimLeft(whole+fraction, "0")
-	for strings.HasSuffix(d.digits, "0") {
-		d.digits = d.digits[:len(d.digits)-1]
-		d.exponent++
-	}
-	if d.digits == "" {
-		d.exponent = 0
-	}
-	return d, true
-}
-
-// isNumber reports whether b is a number as JSON writes it.
-func isNumber(b []byte) bool {
-	digits := func() (n int) {
-		for n < len(b) && b[n] >= '0' && b[n] <= '9' {
-			n++
-		}
-		b = b[n:]
-		return n
-	}
-	if len(b) > maxNumber {
-		return false
-	}
-	b = bytes.TrimPrefix(b, []byte("-"))
-	zero := len(b) > 0 && b[0] == '0'
-	if n := digits(); n == 0 || zero && n > 1 {
-		return false
-	}
-	if len(b) > 0 && b[0] == '.' {
-		if b = b[1:]; digits() == 0 {
-			return false
-		}
-	}
-	if len(b) > 0 && (b[0] == 'e' || b[0] == 'E') {
-		if b = b[1:]; len(b) > 0 && (b[0] == '+' || b[0] == '-') {
-			b = b[1:]
-		}
-		if digits() == 0 {
-			return false
-		}
-	}
-	return len(b) == 0
 }
 
 // maxTold bounds the columns that one answer names because values were put aside.

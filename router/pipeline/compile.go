@@ -31,6 +31,7 @@ type Pipeline struct {
 	dispatcher  *dispatcher
 	suffix      *template // nil: none
 	size        int
+	warnings    []string
 
 	// The time index: transform[timeAt]; or, with timeAt -1, the field of that name, or
 	// the time of processing if a record lacks it or timeName is "".
@@ -72,6 +73,9 @@ func (p *Pipeline) OpenSchema() bool { return p.transform == nil || p.version ==
 
 // Size is about the memory that p takes, in bytes.
 func (p *Pipeline) Size() int { return p.size }
+
+// Warnings say what the document probably does otherwise than it was meant, with line and path.
+func (p *Pipeline) Warnings() []string { return p.warnings }
 
 // Targets are the pipelines that records may be dispatched to.
 func (p *Pipeline) Targets() []string {
@@ -130,10 +134,10 @@ func compile(source []byte, o Options) (*Pipeline, error) {
 		transform = n
 	}
 	if transform != nil {
-		p.compileTransform(transform, o)
+		p.compileTransform(transform, o, list.Texts)
 	}
 	if p.transform == nil {
-		p.autoTimeIndex(m, list.Times)
+		p.autoTimeIndex(m, list)
 	}
 	if n := m.Get("table_suffix"); n != nil {
 		p.suffix = compileTemplate(n, &p.names)
@@ -142,6 +146,7 @@ func compile(source []byte, o Options) (*Pipeline, error) {
 	if err := root.Err(); err != nil {
 		return nil, err
 	}
+	p.warnings = root.Warnings()
 	p.size += processor.BytesPerInstruction * root.Spend(0)
 	return p, nil
 }
@@ -161,9 +166,9 @@ func (p *Pipeline) readVersion(n *document.Node) {
 
 // autoTimeIndex picks the time index of a pipeline without a transform list from the
 // fields that date and epoch processors fill.
-func (p *Pipeline) autoTimeIndex(m *document.Map, times []processor.TimeField) {
+func (p *Pipeline) autoTimeIndex(m *document.Map, list processor.List) {
 	var fields []processor.TimeField
-	for _, t := range times {
+	for _, t := range list.Times {
 		known := false
 		for i := range fields {
 			if fields[i].Name == t.Name {
@@ -194,6 +199,10 @@ func (p *Pipeline) autoTimeIndex(m *document.Map, times []processor.TimeField) {
 	if err := schema.CheckColumnName(f.Name); err != nil {
 		m.Fault("the time index: %s", err)
 		return
+	}
+	if by := list.Texts[f.Name]; by != "" {
+		m.Node().Warn("the time index is the field %q, which %s makes a text again after it was read as a time: "+
+			"records with such a text fail; change the order of the processors", processor.Cut(f.Name), by)
 	}
 	p.timeName, p.timeField = f.Name, p.names.Name(f.Name)
 	p.timeUnit = timestampType(f.Unit)

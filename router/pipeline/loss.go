@@ -3,9 +3,9 @@ package pipeline
 import (
 	"fmt"
 	"math"
-	"strconv"
 
 	"cordwood/proto/schema"
+	"cordwood/proto/words"
 	"cordwood/router/vrl/value"
 )
 
@@ -31,12 +31,27 @@ type lost [losses]struct {
 	first string // the column of the first of them
 }
 
-// lostTexts are the words for each kind but those that notes counts.
-var lostTexts = [losses]string{
-	lossFraction: "%d numbers lost their fraction, because the transform list makes integers of them, the first for column %q: the type float64 keeps it",
-	lossRange:    "%d numbers were beyond the range of their type in the transform list, the first for column %q: the nearest number of that type was stored",
-	lossDigits:   "%d numbers have more digits than their type in the transform list, the first for column %q: the nearest float was stored; a type of integers, or string, keeps all digits",
-	lossTruth:    "%d numbers other than 0 and 1 became true, because the transform list makes booleans of them, the first for column %q: a type of numbers keeps them",
+// lostTexts are the words behind the count of each kind but those that notes counts: for one value, and for more.
+var lostTexts = [losses][2]string{
+	lossFraction: {
+		"number lost its fraction, because the transform list makes an integer of it, for column %q: the type float64 keeps it",
+		"numbers lost their fraction, because the transform list makes integers of them, the first for column %q: the type float64 keeps it",
+	},
+	lossRange: {
+		"number was beyond the range of its type in the transform list, for column %q: the nearest number of that type was stored",
+		"numbers were beyond the range of their type in the transform list, the first for column %q: the nearest number of that type was stored",
+	},
+	lossDigits: {
+		"number has more digits than its type in the transform list, for column %q: the nearest float was stored; " +
+			"a type of integers, or string, keeps all digits",
+		"numbers have more digits than their type in the transform list, the first for column %q: the nearest float was stored; " +
+			"a type of integers, or string, keeps all digits",
+	},
+	lossTruth: {
+		"number other than 0 and 1 became true, because the transform list makes a boolean of it, for column %q: a type of numbers keeps it",
+		"numbers other than 0 and 1 became true, because the transform list makes booleans of them, the first for column %q: " +
+			"a type of numbers keeps them",
+	},
 }
 
 // noteLoss counts a value that lost something on its way to the column.
@@ -60,7 +75,8 @@ func (s *sink) noteLoss(l loss, column string) {
 func (l *lost) warnings() (out []string) {
 	for i, n := range l {
 		if n.count > 0 {
-			out = append(out, fmt.Sprintf(lostTexts[i], n.count, n.first))
+			texts := &lostTexts[i]
+			out = append(out, fmt.Sprintf(words.Say(n.count, texts[0], texts[1]), n.first))
 		}
 	}
 	return out
@@ -115,58 +131,6 @@ func floatLoss(v value.Value, f float64, t schema.Type) loss {
 		return lossAll
 	}
 	return lossDigits
-}
-
-// The decimal digits that any normal float of each type keeps, and the smallest of those.
-const (
-	float64Digits = 15
-	float32Digits = 6
-	minNormal64   = 0x1p-1022
-	minNormal32   = 0x1p-126
-)
-
-// keepsDigits reports whether f, a float of type t that is not 0, is the decimal number s when it is
-// written with as many digits as s has.
-func keepsDigits(s string, f float64, t schema.Type) bool {
-	var room [64]byte
-	digits, zeros := room[:0], 0 // zeros are those not known yet to be followed by a digit
-	for i := 0; i < len(s) && s[i]|0x20 != 'e'; i++ {
-		switch c := s[i]; {
-		case c == '0':
-			zeros++
-		case c > '0' && c <= '9':
-			for ; zeros > 0 && len(digits) > 0; zeros-- {
-				digits = append(digits, '0')
-			}
-			zeros = 0
-			digits = append(digits, c)
-		}
-	}
-	always, smallest := float64Digits, minNormal64
-	if t == schema.Float32 {
-		always, smallest = float32Digits, minNormal32
-	}
-	if len(digits) <= always && math.Abs(f) >= smallest {
-		return true
-	}
-	// Both are the same number up to its last digit, so that their exponents differ only where their
-	// digits do.
-	var out [64]byte
-	written := strconv.AppendFloat(out[:0], math.Abs(f), 'e', len(digits)-1, 64)
-	at := 0
-	for _, c := range written {
-		if c == '.' {
-			continue
-		}
-		if c == 'e' {
-			break
-		}
-		if at == len(digits) || c != digits[at] {
-			return false
-		}
-		at++
-	}
-	return at == len(digits)
 }
 
 // finerInstant reports whether v, a timestamp, has digits below the unit of t.

@@ -39,8 +39,12 @@ func TestWarnings(t *testing.T) {
 		}
 		return n + " numbers are nearer to 0 than any float, as 1e-400 is: 0 was stored in the place of each"
 	}
+	const replaced = "2 values of the field \"svc_timestamp\" were not stored: the column of that name has the time of arrival; custom_time_index or a pipeline makes a field the time"
 	const transform = "processors: []\ntransform: "
 	fraction := func(n, column string) string {
+		if n == "1" {
+			return "1 number lost its fraction, because the transform list makes an integer of it, for column \"" + column + "\": the type float64 keeps it"
+		}
 		return n + " numbers lost their fraction, because the transform list makes integers of them, the first for column \"" + column + "\": the type float64 keeps it"
 	}
 	digits := func(n, column string) string {
@@ -91,6 +95,32 @@ func TestWarnings(t *testing.T) {
 			changes{having("at TimestampNanosecond ti, d TimestampMillisecond")},
 			[]string{`{"d":"2026-01-05T10:00:00.1234Z","at":"2026-01-05T10:00:00.1234Z"}`, `{"d":"2026-01-05T10:00:00.123Z","at":"2026-01-05T10:00:00.1234Z"}`},
 			[]string{finer("1")},
+		},
+		{
+			"a time that the time of arrival replaces, without a list", "processors: []", nil,
+			[]string{`{"svc_timestamp":"2026-01-05T10:00:00Z"}`, `{"svc_timestamp":1}`, `{"svc_timestamp":null}`, `{"a":1}`},
+			[]string{replaced},
+		},
+		{
+			"a time that the time of arrival replaces, beside a list", transform + "[{field: a, type: string}]", nil,
+			[]string{`{"svc_timestamp":"2026-01-05T10:00:00Z"}`, `{"svc_timestamp":1}`, `{"svc_timestamp":null}`, `{"a":1}`},
+			[]string{replaced},
+		},
+		{
+			"one number", transform + "[{field: a, type: int32}, {field: b, type: int32}, {field: c, type: float64}, {field: d, type: boolean}]", nil,
+			[]string{`{"a":7.9,"b":3e9,"c":9007199254740993,"d":2}`},
+			[]string{
+				fraction("1", "a"),
+				`1 number was beyond the range of its type in the transform list, for column "b": the nearest number of that type was stored`,
+				`1 number has more digits than its type in the transform list, for column "c": the nearest float was stored; a type of integers, or string, keeps all digits`,
+				`1 number other than 0 and 1 became true, because the transform list makes a boolean of it, for column "d": a type of numbers keeps it`,
+			},
+		},
+		{
+			"a pattern that counts nanoseconds", "",
+			changes{timeIndex("at;datestr;%Y-%m-%d %H:%M:%S.%f"), ignoreErrors},
+			[]string{`{"a":1}`},
+			[]string{`custom_time_index: %f in "%Y-%m-%d %H:%M:%S.%f" reads a count of nanoseconds, so that .5 becomes 5 ns; write %.f in place of .%f, or %3f for a fraction of three digits without a dot`},
 		},
 		{"numbers near 0", "", nil, []string{tiny, tiny}, []string{vanished("6")}},
 		{"numbers near 0, by values", "processors: []", nil, []string{tiny, tiny}, []string{vanished("6")}},

@@ -3,10 +3,12 @@ package pipeline
 import (
 	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
 	"testing"
 
 	"cordwood/proto/schema"
+	"cordwood/router/vrl/value"
 )
 
 // TestNumberOf converts texts to numbers only where the number has the digits of the text.
@@ -74,6 +76,48 @@ func FuzzNumberOf(f *testing.F) {
 			t.Errorf("%q is taken for %s", text, kept)
 		}
 	})
+}
+
+// TestKeepsDigits holds that a float keeps a text if its shortest text is the same number, in a column that
+// casts as in a transform list.
+func TestKeepsDigits(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		typ  schema.Type
+		want bool
+	}{
+		{"0.1", schema.Float64, true},
+		{"-0.10e-3", schema.Float64, true},
+		{"0.30000000000000004", schema.Float64, true},
+		{"0.1000000000000000055511151231257827", schema.Float64, false}, // all of the double, and no shorter text has it
+		{"18446744073709551616.0", schema.Float64, false},
+		{"9007199254740993.5", schema.Float64, false},
+		{"5e-324", schema.Float64, true},
+		{"4.9e-324", schema.Float64, false},
+		{"1e23", schema.Float64, true},
+		{"0.1", schema.Float32, true},
+		{"3.1415927", schema.Float32, true},
+		{"3.14159265", schema.Float32, false},
+		{"1e-40", schema.Float32, true},
+	} {
+		f, err := strconv.ParseFloat(tt.text, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.typ == schema.Float32 {
+			f = float64(float32(f))
+		}
+		if got := keepsDigits(tt.text, f, tt.typ); got != tt.want {
+			t.Errorf("%s as %s: %t", tt.text, tt.typ, got)
+		}
+		var k converter
+		if ok := k.convert(&cell{}, value.NewString(tt.text), tt.typ); !ok || (k.loss == lossNone) != tt.want {
+			t.Errorf("%s as %s in a transform list: %t, loss %d", tt.text, tt.typ, ok, k.loss)
+		}
+		if _, ok := numberOf([]byte(tt.text)); tt.typ == schema.Float64 && !strings.HasSuffix(tt.text, ".0") && ok != tt.want {
+			t.Errorf("%s to be cast: %t", tt.text, ok)
+		}
+	}
 }
 
 // TestConvertFloat has no double become an integer that its text may not have been.

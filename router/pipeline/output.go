@@ -27,7 +27,13 @@ func (r *identity) Finish() (*Output, error) {
 
 // output is what there is to say of the request beside its tables.
 func (s *sink) output() *Output {
-	return &Output{Records: s.records, Skipped: s.skips.total, SkippedBy: s.skips.kinds, Reasons: s.skips.reasons, Warnings: append(s.notes.warnings(s.timeName), s.lost.warnings()...)}
+	out := &Output{Records: s.records, Skipped: s.skips.total, SkippedBy: s.skips.kinds, Reasons: s.skips.reasons}
+	if ti := s.req.TimeIndex; ti != nil && ti.warning != "" {
+		out.Warnings = append(out.Warnings, ti.warning)
+	}
+	out.Warnings = append(out.Warnings, s.notes.warnings(s.timeName)...)
+	out.Warnings = append(out.Warnings, s.lost.warnings()...)
+	return out
 }
 
 // appendTables adds the tables that got rows to out, as those of a branch.

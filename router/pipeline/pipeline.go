@@ -63,6 +63,8 @@ type Request struct {
 	// Trace, if not nil, is told of every record what each step made of it. That is slow,
 	// and meant for trying a pipeline on a few records.
 	Trace func(RecordTrace)
+	// TellAbsent adds a warning for each field of a transform list that no record had. It is slow too.
+	TellAbsent bool
 	// IgnoreErrors lets the time of processing stand in for a custom time index that
 	// a record lacks or has wrong.
 	IgnoreErrors bool

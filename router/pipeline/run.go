@@ -40,7 +40,8 @@ type runner struct {
 	vars  variables
 	auto  cell
 	flat  flattening
-	last  *dest // that got a record
+	last  *dest       // that got a record
+	seen  *seenFields // nil unless Request.TellAbsent
 	marks []mark
 
 	suffix []byte
@@ -111,6 +112,9 @@ func newRunner(p *Pipeline, name string, q *Request, lookup Lookup, over *runner
 		}
 	}
 	r.rec.Work = r.work
+	if q.TellAbsent && p.transform != nil {
+		r.seen = &seenFields{}
+	}
 	return r, nil
 }
 
@@ -368,10 +372,13 @@ func (r *runner) Finish() (*Output, error) {
 	return out, nil
 }
 
-// collect adds the tables of r, which is the branch of that number, and of the branches
+// collect adds the tables and warnings of r, which is the branch of that number, and of the branches
 // below it. It returns the next number.
 func (r *runner) collect(out *Output, branch int) int {
 	r.appendTables(out, branch)
+	if r.seen != nil {
+		out.Warnings = append(out.Warnings, r.seen.warnings(r.p)...)
+	}
 	branch++
 	for _, b := range r.branches {
 		if b != nil {

@@ -76,6 +76,9 @@ func (r *runner) store() (*dest, error) {
 	rec := r.rec
 	r.conv.text = r.conv.text[:0]
 	r.timeCut = false
+	if r.seen != nil {
+		r.seen.note(r.p, rec)
+	}
 	for i, c := range r.p.transform {
 		if err := c.read(&r.cells[i], rec, &r.conv); err != nil {
 			if rec.Quiet {
@@ -208,7 +211,10 @@ func (r *runner) recordTime(rec *processor.Record) (int64, error) {
 		if rec.Quiet {
 			return 0, errQuiet
 		}
-		return 0, errs.New(errs.InvalidArguments, "time index %q: expected a timestamp after all processors, found %s: %s%s", r.timeName, v.Kind(), processor.Describe(v), timeAdvice(v.Kind()))
+		return 0, errs.New(errs.InvalidArguments, "time index %q: expected a timestamp after all processors, found %s: %s%s",
+			r.timeName, v.Kind(), processor.Describe(v), timeAdvice(v.Kind()))
+	default:
+		r.top().notes.replaced++
 	}
 	return r.nowIn(), nil
 }
@@ -304,6 +310,9 @@ func (r *runner) storeRest(d *dest, o *value.Fields, row int) error {
 		g := &d.guess[at]
 		at++
 		if g.skip {
+			if r.p.timeAt < 0 && r.p.timeField.Text == "" && f.Key == r.timeName {
+				r.top().notes.replaced++
+			}
 			continue
 		}
 		v := &r.auto

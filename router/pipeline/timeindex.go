@@ -8,6 +8,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/router/pipeline/processor"
 	"cordwood/router/vrl/timefmt"
 )
 
@@ -24,6 +25,8 @@ type TimeIndex struct {
 	Unit schema.Type
 
 	format *timefmt.Format // nil for epoch
+	// warning says what the pattern probably does otherwise than it was meant; "": nothing.
+	warning string
 }
 
 // ParseTimeIndex parses <field>;epoch;<s|ms|us|ns>, <field>;datestr;<pattern> or <field>;rfc3339.
@@ -74,6 +77,9 @@ func ParseTimeIndex(text string) (*TimeIndex, error) {
 				"Invalid custom_time_index: datestr pattern %q must have a date, an hour and a minute, or be %%s", cut(config))
 		}
 		ti.format = f
+		if processor.CountsNanoseconds(config) {
+			ti.warning = "custom_time_index: " + processor.NanosecondsAdvice(config)
+		}
 	default:
 		return nil, errs.New(errs.InvalidArguments, "Invalid custom_time_index: kind %q, expected rfc3339, epoch or datestr", cut(kind))
 	}

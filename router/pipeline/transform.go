@@ -35,8 +35,9 @@ const (
 // maxListed bounds the columns of a transform list.
 const maxListed = 4096
 
-// compileTransform compiles the transform list at n; an empty one counts as none.
-func (p *Pipeline) compileTransform(n *document.Node, o Options) {
+// compileTransform compiles the transform list at n; an empty one counts as none. texts has the fields
+// that are texts after the processors.
+func (p *Pipeline) compileTransform(n *document.Node, o Options, texts map[string]string) {
 	var index *document.Node // of the time index
 	byName := map[string]*document.Node{}
 	for _, e := range n.List() {
@@ -73,6 +74,7 @@ func (p *Pipeline) compileTransform(n *document.Node, o Options) {
 					continue
 				}
 				index = pair.Node
+				warnOfTimeText(m, pair, texts[pair.In])
 				p.timeAt, p.timeName, p.timeUnit = len(p.transform), c.column.Name, c.column.Type
 				p.timePlace = len(p.columns)
 			} else {
@@ -94,6 +96,16 @@ func (p *Pipeline) compileTransform(n *document.Node, o Options) {
 	// Version 1: the time of processing, unless the record has a time of that name.
 	p.timeName, p.timeField = o.TimestampColumn, p.names.Name(o.TimestampColumn)
 	p.timePlace = len(p.columns)
+}
+
+// warnOfTimeText warns of a time index whose field stays the text that a processor of the kind by makes;
+// "": it does not, as far as is known. Whoever writes the type epoch expects such a text, of a number.
+func warnOfTimeText(m *document.Map, pair processor.FieldPair, by string) {
+	if typ := m.String("type", ""); by == "" || strings.HasPrefix(strings.ToLower(strings.TrimSpace(typ)), "epoch") {
+		return
+	}
+	pair.Node.Warn("the time index is the text that %s makes of the field %q: it is read if it is RFC 3339 or an integer; "+
+		"for other forms add a `date` processor for the field", by, processor.Cut(pair.In))
 }
 
 // compileColumn reads all of an element of the list but its fields.

@@ -87,7 +87,7 @@ func (w *Writer) noteWidened(req *request, before *schema.Table, t *target) {
 		if c.Type == schema.Float64 || now == nil || now.ID != c.ID || now.Type != schema.Float64 {
 			continue
 		}
-		text := fmt.Sprintf("column %s of table %s became Float64: it was %s, and a value is no integer", c.Name, t.name(), c.Type)
+		text := fmt.Sprintf("column %s of table %s became Float64: it was %s, and a value has a fraction", c.Name, t.name(), c.Type)
 		if slices.Contains(req.warnings, text) {
 			continue // by another target of the request
 		}

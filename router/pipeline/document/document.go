@@ -34,6 +34,8 @@ const (
 	maxNodes  = 200_000
 	maxDepth  = 64
 	maxFaults = 50
+	// maxWarnings is few: each is a line of a header of the answer.
+	maxWarnings = 8
 )
 
 // Fault is one thing that is wrong in a document.
@@ -68,7 +70,8 @@ type Error struct {
 	// More is the number of faults beyond those listed.
 	More int
 
-	cost int
+	warnings []Fault
+	cost     int
 }
 
 // Error returns the faults one below the other. Excerpts are some lines each.

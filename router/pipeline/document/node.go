@@ -48,6 +48,23 @@ func (n *Node) FaultAt(line int, message, excerpt string) {
 	n.out.add(f)
 }
 
+// Warn notes something that is allowed and that the author of the document probably did not mean.
+func (n *Node) Warn(format string, args ...any) {
+	if len(n.out.warnings) < maxWarnings {
+		n.out.warnings = append(n.out.warnings, Fault{Line: n.y.Line, Column: n.y.Column, Path: n.path, Message: fmt.Sprintf(format, args...)})
+	}
+}
+
+// Warnings returns the texts of the warnings noted in the whole document, in the order of their lines.
+func (n *Node) Warnings() []string {
+	slices.SortStableFunc(n.out.warnings, func(a, b Fault) int { return a.Line - b.Line })
+	var texts []string
+	for _, w := range n.out.warnings {
+		texts = append(texts, w.String())
+	}
+	return texts
+}
+
 // Faults is the number of faults noted so far in the whole document. Who compares it
 // before and after learns whether a part was well.
 func (n *Node) Faults() int { return len(n.out.Faults) + n.out.More }

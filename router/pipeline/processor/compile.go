@@ -18,6 +18,9 @@ type List struct {
 	Steps []Step
 	// Times are the fields that date and epoch processors fill, in order.
 	Times []TimeField
+	// Texts has the fields that are known to be texts after all processors, and the kind of the
+	// processor that made each.
+	Texts map[string]string
 }
 
 // maxSteps bounds the processors of a pipeline.
@@ -36,7 +39,7 @@ func CompileList(n *document.Node, env Env, names *Names) List {
 		return out
 	}
 	for _, e := range entries {
-		if s, ok := compileStep(e, env, names, &out.Times); ok {
+		if s, ok := out.compileStep(e, env, names); ok {
 			out.Steps = append(out.Steps, s)
 		}
 	}
@@ -67,7 +70,7 @@ var elsewhere = map[string]string{
 	"fingerprint": "; use vrl: `.hash = sha2(string!(.field))`",
 }
 
-func compileStep(n *document.Node, env Env, names *Names, times *[]TimeField) (Step, bool) {
+func (l *List) compileStep(n *document.Node, env Env, names *Names) (Step, bool) {
 	if n.IsNull() {
 		n.Fault("expected a map with the name of a processor as its key, found null")
 		return Step{}, false
@@ -96,7 +99,10 @@ func compileStep(n *document.Node, env Env, names *Names, times *[]TimeField) (S
 		return Step{}, false
 	}
 	before := n.Faults()
-	o := &Options{Map: e.Value.Map(), Env: env, names: names, times: times}
+	if !ownFieldsOnly[kind.Name] {
+		l.Texts = nil
+	}
+	o := &Options{Map: e.Value.Map(), Env: env, kind: kind.Name, names: names, list: l}
 	apply := kind.Compile(o)
 	o.Done()
 	return Step{kind.Name, apply}, n.Faults() == before && apply != nil

@@ -38,7 +38,9 @@ func compileCSV(o *Options) Apply {
 			absent = value.NewString(strings.Clone(s))
 		}
 	}
-	targets, places := newCaptures(o, csvTargets(o))
+	names := csvTargets(o)
+	o.DeclareTexts(names...)
+	targets, places := newCaptures(o, names)
 	return fields.EachString(func(rec *Record, fl *Field, s string) error {
 		rest, more := strings.TrimLeft(s, "\r\n"), true
 		if rest == "" {

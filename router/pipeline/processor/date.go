@@ -99,6 +99,9 @@ func timeFormats(o *Options) []timeFormat {
 			e.Fault("%s", timePatternText(err))
 			return nil
 		}
+		if CountsNanoseconds(p) {
+			e.Warn("%s", NanosecondsAdvice(p))
+		}
 		tf := timeFormat{f, false}
 		if !f.HasDate() {
 			if y, err := timefmt.Compile("%Y " + p); err == nil && y.HasDate() {
@@ -112,6 +115,30 @@ func timeFormats(o *Options) []timeFormat {
 		n.Fault("no text can match: a pattern needs a date, as in %%Y-%%m-%%d, or Unix seconds, %%s")
 	}
 	return formats
+}
+
+// CountsNanoseconds reports whether a pattern has %f without a dot or a number of digits, which reads a
+// count of nanoseconds: nearly always a fraction of a second was meant.
+func CountsNanoseconds(pattern string) bool {
+	for i := 0; i+1 < len(pattern); i++ {
+		if pattern[i] != '%' {
+			continue
+		}
+		i++
+		if strings.IndexByte("-_0", pattern[i]) >= 0 && i+1 < len(pattern) { // padding
+			i++
+		}
+		if pattern[i] == 'f' {
+			return true
+		}
+	}
+	return false
+}
+
+// NanosecondsAdvice says what a pattern for which CountsNanoseconds is true does, and what to write.
+func NanosecondsAdvice(pattern string) string {
+	return "%f in " + strconv.Quote(Cut(pattern)) + " reads a count of nanoseconds, so that .5 becomes 5 ns; " +
+		"write %.f in place of .%f, or %3f for a fraction of three digits without a dot"
 }
 
 func timePatternText(err error) string {

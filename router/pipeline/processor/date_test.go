@@ -89,7 +89,7 @@ func TestDateWithoutYear(t *testing.T) {
 			t.Fatal(err)
 		}
 		var names Names
-		o := &Options{Map: root.Map(), names: &names, times: new([]TimeField)}
+		o := &Options{Map: root.Map(), names: &names, list: &List{}}
 		apply := compileDateAt(o, func() time.Time { return now })
 		if err := root.Err(); err != nil {
 			t.Fatal(err)

@@ -97,6 +97,7 @@ func newDissector(o *Options, p *dissectPattern, separator string) dissector {
 			names, of = append(names, c.name), append(of, c)
 		}
 	}
+	o.DeclareTexts(names...)
 	outputs, places := newCaptures(o, names)
 	for i, c := range of {
 		c.place = places[i]

@@ -37,6 +37,7 @@ func (o *Options) FieldList() Fields {
 	var fs Fields
 	for _, p := range FieldPairs(o.Map, key, n) {
 		fs.List = append(fs.List, Field{o.Name(p.In), o.Name(p.Out), p.Renamed})
+		delete(o.list.Texts, p.Out)
 	}
 	return fs
 }

@@ -92,8 +92,9 @@ type Options struct {
 
 	Env Env
 
+	kind  string
 	names *Names
-	times *[]TimeField
+	list  *List
 }
 
 // TimeField is a field that a processor fills with a time.
@@ -109,8 +110,25 @@ type TimeField struct {
 // unit per second. A pipeline without a transform list takes its time index from that.
 func (o *Options) DeclareTimes(fs Fields, unit int64) {
 	for _, f := range fs.List {
-		*o.times = append(*o.times, TimeField{f.Out.Text, unit, fs.IgnoreMissing})
+		o.list.Times = append(o.list.Times, TimeField{f.Out.Text, unit, fs.IgnoreMissing})
 	}
+}
+
+// DeclareTexts says that the processor gives the fields texts, wherever it gives them a value.
+func (o *Options) DeclareTexts(names ...string) {
+	if o.list.Texts == nil {
+		o.list.Texts = map[string]string{}
+	}
+	for _, name := range names {
+		o.list.Texts[name] = o.kind
+	}
+}
+
+// ownFieldsOnly has the processors that change no fields but those that they name in Options: the
+// fields of their lists and those that they declare. Others may change any field.
+var ownFieldsOnly = map[string]bool{
+	"csv": true, "date": true, "decolorize": true, "digest": true, "dissect": true, "epoch": true,
+	"filter": true, "gsub": true, "letter": true, "regex": true, "urlencoding": true,
 }
 
 // Name returns the name of a field that the processor reads or writes, known when the

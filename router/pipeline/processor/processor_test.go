@@ -36,7 +36,7 @@ func compileOne(processor, options string, env Env, names *Names) (Step, error) 
 	if err != nil {
 		return Step{}, err
 	}
-	o := &Options{Map: root.Map(), Env: env, names: names, times: new([]TimeField)}
+	o := &Options{Map: root.Map(), Env: env, names: names, list: &List{}}
 	kind, ok := Find(processor)
 	if !ok {
 		panic("no processor " + processor)

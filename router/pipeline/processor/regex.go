@@ -71,6 +71,7 @@ func newExtractor(o *Options, prefix string, patterns []*regexp.Regexp) *extract
 		}
 	}
 	var places []int
+	o.DeclareTexts(names...)
 	e.outputs, places = newCaptures(o, names)
 	for _, p := range e.patterns {
 		for i := range p.groups {

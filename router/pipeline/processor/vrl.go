@@ -42,6 +42,13 @@ func compileVRL(o *Options) Apply {
 		at.Fault("the program's value has a regular expression at %s, which no column can hold; delete it with del(%[1]s)", path)
 		return nil
 	}
+	if fields := result.Object(); fields != nil && result.Within(kind.ObjectBit|kind.NullBit) {
+		for _, f := range fields.Known() {
+			if f.Kind.Has(kind.StringBit) && f.Kind.Within(kind.StringBit|kind.NullBit|kind.UndefinedBit) {
+				o.DeclareTexts(f.Name)
+			}
+		}
+	}
 	return func(rec *Record) error {
 		v, err := program.RunMetered(rec.Work, &rec.Value, rec.metadata())
 		if err != nil {

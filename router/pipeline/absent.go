@@ -1,0 +1,55 @@
+package pipeline
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"cordwood/proto/nearest"
+	"cordwood/router/pipeline/processor"
+)
+
+// seenFields are the fields of the records that came to a transform list, for Request.TellAbsent.
+type seenFields struct {
+	listed []bool // by the place in the list
+	others map[string]bool
+}
+
+// maxAbsent bounds the warnings of fields that no record had.
+const maxAbsent = 8
+
+// note takes a record that is about to be stored.
+func (s *seenFields) note(p *Pipeline, rec *processor.Record) {
+	if s.others == nil {
+		s.listed, s.others = make([]bool, len(p.transform)), map[string]bool{}
+	}
+	for i, c := range p.transform {
+		if _, ok := rec.Get(c.in); ok {
+			s.listed[i] = true
+		}
+	}
+	o := rec.Value.Object()
+	for i := range o.Len() {
+		if key := o.Key(i); !p.consumed[key] && !s.others[key] {
+			s.others[strings.Clone(key)] = true
+		}
+	}
+}
+
+// warnings name the listed fields that no record had, with the nearest of the fields that none lists. A
+// field with a default may well be absent, and is named only if there is such a field.
+func (s *seenFields) warnings(p *Pipeline) (out []string) {
+	others := slices.Sorted(maps.Keys(s.others))
+	for i, had := range s.listed {
+		if had || len(out) == maxAbsent {
+			continue
+		}
+		c := p.transform[i]
+		suggestion := nearest.DidYouMean("; ", c.in.Text, others)
+		if c.def.kind != kindNone && suggestion == "" {
+			continue
+		}
+		out = append(out, "no record had the field "+quoted(c.in.Text)+" of the transform list"+suggestion)
+	}
+	return out
+}
