@@ -383,3 +383,6 @@ func (f *Frame) Keep(b []byte) (value.Value, bool) {
 
 // Unsafe returns b as a string without copying it: b must not change any more.
 func Unsafe(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// Octets returns the bytes of s without copying them: they must not be changed.
+func Octets(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

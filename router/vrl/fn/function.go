@@ -195,3 +195,15 @@ func (g Grant) String() string {
 	}
 	return "nothing"
 }
+
+// ValueParam is the first parameter of most functions that read or write text.
+func ValueParam(doc string) Param {
+	return Param{Name: "value", Doc: doc, Kind: kind.String}
+}
+
+// Refuse returns the form of calls that need what the host does not grant.
+func Refuse(what string, g Grant) Impl {
+	return Impl{N: func(f *Frame, _ []value.Value) (value.Value, bool) {
+		return f.Fail(what + " needs " + g.String() + ", which this server does not let programs use")
+	}}
+}

@@ -1,6 +1,9 @@
 package fn
 
-import "cordwood/router/vrl/value"
+import (
+	"cordwood/router/vrl/timefmt"
+	"cordwood/router/vrl/value"
+)
 
 // BytesPerStep is the length of text that a function may look at for a step.
 const BytesPerStep = 64
@@ -96,4 +99,16 @@ func (f *Frame) SpendOnRemoval(v value.Value, p value.Path) bool {
 func (f *Frame) SpendOnMerge(a, b value.Value) bool {
 	n := a.Len() + b.Len()
 	return f.Spend(n/elementsPer) && f.Reserve(containerSize+n*copiedSize)
+}
+
+// stepsOfZone is what it costs to find a time zone that was not asked for lately: it is
+// read from a file.
+const stepsOfZone = 5000
+
+// SpendOnZone takes the cost of finding a time zone by its name off the budget.
+func (f *Frame) SpendOnZone(name string) bool {
+	if _, seen := timefmt.SeenZone(name); seen {
+		return true
+	}
+	return f.Spend(stepsOfZone)
 }

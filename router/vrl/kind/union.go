@@ -301,3 +301,15 @@ func (f *Fields) without(name string) *Fields {
 	known = append(known, f.known[:i]...)
 	return newFields(append(known, f.known[i+1:]...), nil)
 }
+
+// Containers returns the kinds of containers that k includes, with anything inside.
+func (k Kind) Containers() Kind {
+	out := Never
+	if k.Has(ObjectBit) {
+		out = Object
+	}
+	if k.Has(ArrayBit) {
+		out = out.Union(Array)
+	}
+	return out
+}

@@ -3,6 +3,7 @@ package value
 import (
 	"math"
 	"strings"
+	"unicode"
 )
 
 // Same tells whether a and b are of one kind and equal: 1 and 1.0 are not the same.
@@ -90,4 +91,20 @@ func order[T int64 | float64 | uint32](a, b T) int {
 		return 1
 	}
 	return 0
+}
+
+// SameElement reports whether x, an element of a container, is the same as item, where an
+// undefined item stands for null.
+func SameElement(x, item Value) bool { return Same(x, item) || x.IsNull() && !item.IsDefined() }
+
+// Nullish reports whether v says nothing: it is null, undefined, white space or a dash.
+func (v Value) Nullish() bool {
+	switch v.kind {
+	case Null, Undefined:
+		return true
+	case String:
+		s := v.Str()
+		return s == "-" || strings.TrimLeftFunc(s, unicode.IsSpace) == ""
+	}
+	return false
 }

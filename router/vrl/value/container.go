@@ -362,3 +362,35 @@ func size(v Value, limit, depth int) int {
 	}
 	return n
 }
+
+// The memory that an element of an array and a field of an object take, in bytes.
+const (
+	ElementBytes = int(unsafe.Sizeof(Value{}))
+	FieldBytes   = int(unsafe.Sizeof(Field{}))
+)
+
+// Map returns a copy of v, a container, with f of each of its values in place of it. If f
+// returns false, so does Map, with what f returned.
+func Map(v Value, f func(Value) (Value, bool)) (Value, bool) {
+	if o := v.Object(); o != nil {
+		out := MakeFields(o.Len())
+		for i := range o.Len() {
+			x, ok := f(o.At(i))
+			if !ok {
+				return x, false
+			}
+			out.Add(o.Key(i), x) // the keys are in order already
+		}
+		return out.Value(), true
+	}
+	a := v.Array()
+	out := make([]Value, a.Len())
+	for i := range out {
+		x, ok := f(a.At(i))
+		if !ok {
+			return x, false
+		}
+		out[i] = x
+	}
+	return NewArray(out), true
+}

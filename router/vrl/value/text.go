@@ -229,3 +229,14 @@ func (v Value) String() string {
 	}
 	return string(AppendDisplay(nil, v))
 }
+
+// TruncateFloat cuts off the fraction of x. What no integer holds becomes the nearest one.
+func TruncateFloat(x float64) int64 {
+	switch {
+	case x >= math.MaxInt64:
+		return math.MaxInt64
+	case x <= math.MinInt64:
+		return math.MinInt64
+	}
+	return int64(x)
+}

@@ -1,0 +1,87 @@
+// Package ascii has what readers of log formats ask of the bytes of a text: formats are
+// made of ASCII characters, whatever the encoding of the texts in them.
+package ascii
+
+import "unicode/utf8"
+
+// IsBlank reports whether c is a space or a tab.
+func IsBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+// IsSpace reports whether c is white space.
+func IsSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
+// IsDigit reports whether c is a decimal digit.
+func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// IsWord reports whether c is a letter, a digit or an underscore.
+func IsWord(c byte) bool { return IsDigit(c) || c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// Only reports whether all of s is ASCII.
+func Only(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// HexDigit returns the value of a hexadecimal digit; -1 if c is none.
+func HexDigit(c byte) int {
+	switch {
+	case IsDigit(c):
+		return int(c - '0')
+	case c|0x20 >= 'a' && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return -1
+}
+
+// Digits returns how many digits s starts with.
+func Digits(s string) int {
+	n := 0
+	for n < len(s) && IsDigit(s[n]) {
+		n++
+	}
+	return n
+}
+
+// SkipSpace returns s without the white space that it starts with.
+func SkipSpace(s string) string {
+	for s != "" && IsSpace(s[0]) {
+		s = s[1:]
+	}
+	return s
+}
+
+// SkipBlanks returns s without the spaces and tabs that it starts with.
+func SkipBlanks(s string) string {
+	for s != "" && IsBlank(s[0]) {
+		s = s[1:]
+	}
+	return s
+}
+
+// CutWord cuts the text up to the next white space off s.
+func CutWord(s string) (word, rest string) {
+	for i := 0; i < len(s); i++ {
+		if IsSpace(s[i]) {
+			return s[:i], s[i:]
+		}
+	}
+	return s, ""
+}
+
+// Closing returns the index of the byte that closes s, which starts with the opening one.
+// A backslash takes the meaning from the byte after it. Closing returns -1 if c is missing.
+func Closing(s string, c byte) int {
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case c:
+			return i
+		}
+	}
+	return -1
+}

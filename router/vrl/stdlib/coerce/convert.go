@@ -1,0 +1,211 @@
+package coerce
+
+import (
+	"math"
+
+	"cordwood/router/vrl/fn"
+	"cordwood/router/vrl/kind"
+	"cordwood/router/vrl/value"
+)
+
+// timeUnits are the units of Unix timestamps.
+var timeUnits = []fn.Enum{
+	{Value: "seconds", Doc: "whole seconds"},
+	{Value: "milliseconds", Doc: "thousandths of a second"},
+	{Value: "microseconds", Doc: "millionths of a second"},
+	{Value: "nanoseconds", Doc: "billionths of a second"},
+}
+
+// perSecond returns how many of a unit of timeUnits make a second.
+func perSecond(unit string) int64 {
+	switch unit {
+	case "milliseconds":
+		return 1e3
+	case "microseconds":
+		return 1e6
+	case "nanoseconds":
+		return 1e9
+	}
+	return 1
+}
+
+// The instants between which timestamps are accepted: some 262,000 years around year 0.
+const (
+	minUnix = -8334601228800
+	maxUnix = 8210266876799
+)
+
+var fromUnixTimestamp = &fn.Function{
+	Name:  "from_unix_timestamp",
+	Group: fn.Convert,
+	Doc:   "Converts a count of units of time since 1970 began, in UTC, to a timestamp.",
+	Params: []fn.Param{
+		{Name: "value", Doc: "The number of units.", Kind: kind.Integer},
+		{Name: "unit", Doc: "What the number counts.", Kind: kind.String, Optional: true, Default: value.NewString("seconds"), Constant: true, Enum: timeUnits},
+	},
+	Returns:  kind.Timestamp,
+	Fallible: true,
+	Errors:   []string{"the instant is more than some 262,000 years away"},
+	Examples: []fn.Example{
+		{Title: "seconds", Source: `from_unix_timestamp!(1577836800)`, Result: `"2020-01-01T00:00:00Z"`},
+		{Title: "milliseconds", Source: `from_unix_timestamp!(1577836800250, unit: "milliseconds")`, Result: `"2020-01-01T00:00:00.250Z"`},
+		{Title: "too far", Source: `from_unix_timestamp!(9223372036854775807)`, Fails: `unable to coerce`},
+	},
+	Compile: func(c *fn.Call) (fn.Impl, error) {
+		unit, _ := c.Const(1)
+		per := perSecond(unit.Str())
+		return fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
+			sec, rest := v.Int()/per, v.Int()%per
+			if rest < 0 {
+				sec, rest = sec-1, rest+per
+			}
+			if sec < minUnix || sec > maxUnix {
+				return f.Failf("unable to coerce %v into timestamp", v)
+			}
+			return value.NewUnix(sec, uint32(rest*(1e9/per))), true
+		}}, nil
+	},
+}
+
+var toUnixTimestamp = &fn.Function{
+	Name:  "to_unix_timestamp",
+	Group: fn.Convert,
+	Doc:   "Converts a timestamp to a count of units of time since 1970 began, in UTC, rounded down.",
+	Params: []fn.Param{
+		{Name: "value", Doc: "The timestamp.", Kind: kind.Timestamp},
+		{Name: "unit", Doc: "What to count.", Kind: kind.String, Optional: true, Default: value.NewString("seconds"), Constant: true, Enum: timeUnits},
+	},
+	Returns: kind.Integer,
+	Errors:  []string{"the number does not fit 64 bits, as nanoseconds before 1677 or after 2262"},
+	Examples: []fn.Example{
+		{Title: "seconds", Source: `to_unix_timestamp(t'2020-01-01T00:00:00Z')`, Result: `1577836800`},
+		{Title: "milliseconds", Source: `to_unix_timestamp(t'2020-01-01T00:00:00.2509Z', unit: "milliseconds")`, Result: `1577836800250`},
+	},
+	Compile: func(c *fn.Call) (fn.Impl, error) {
+		unit, _ := c.Const(1)
+		per := perSecond(unit.Str())
+		return fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
+			sec, nsec := v.Unix()
+			if sec < math.MinInt64/per+1 || sec > math.MaxInt64/per-1 {
+				return f.Failf("unable to count the %s until %v: the number does not fit 64 bits", unit.Str(), v)
+			}
+			return value.NewInt(sec*per + int64(nsec)/(1e9/per)), true
+		}}, nil
+	},
+}
+
+// facilityNames are the names of facilities by number.
+var facilityNames = []string{
+	"kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp", "ntp", "security",
+	"console", "solaris-cron", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7",
+}
+
+// severityNames are the keywords of severities by number.
+var severityNames = []string{"emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"}
+
+// nameOf returns the name of a number that counts from 0.
+func nameOf(names []string, i int64) (value.Value, bool) {
+	if i < 0 || i >= int64(len(names)) {
+		return value.Value{}, false
+	}
+	return value.NewString(names[i]), true
+}
+
+// numberOf returns the number of a name.
+func numberOf(names []string, name string) (value.Value, bool) {
+	for i, n := range names {
+		if n == name {
+			return value.NewInt(int64(i)), true
+		}
+	}
+	return value.Value{}, false
+}
+
+var toSyslogFacility = &fn.Function{
+	Name:     "to_syslog_facility",
+	Group:    fn.Convert,
+	Doc:      "Returns the name of a syslog facility.",
+	Params:   []fn.Param{{Name: "value", Doc: "The facility's number, from 0 to 23.", Kind: kind.Integer}},
+	Returns:  kind.String,
+	Fallible: true,
+	Errors:   []string{"there is no facility with the number"},
+	Examples: []fn.Example{
+		{Title: "a facility", Source: `to_syslog_facility!(4)`, Result: `"auth"`},
+		{Title: "no facility", Source: `to_syslog_facility!(24)`, Fails: `facility code 24 not valid`},
+	},
+	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
+		if name, ok := nameOf(facilityNames, v.Int()); ok {
+			return name, true
+		}
+		return f.Failf("facility code %v not valid", v)
+	}},
+}
+
+var toSyslogFacilityCode = &fn.Function{
+	Name:     "to_syslog_facility_code",
+	Group:    fn.Convert,
+	Doc:      "Returns the number of a syslog facility.",
+	Params:   []fn.Param{{Name: "value", Doc: "The facility's name, such as kern or local7.", Kind: kind.String}},
+	Returns:  kind.Integer,
+	Fallible: true,
+	Errors:   []string{"there is no facility with the name"},
+	Examples: []fn.Example{
+		{Title: "a facility", Source: `to_syslog_facility_code!("auth")`, Result: `4`},
+		{Title: "no facility", Source: `to_syslog_facility_code!("post")`, Fails: `syslog facility 'post' not valid`},
+	},
+	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
+		if i, ok := numberOf(facilityNames, v.Str()); ok {
+			return i, true
+		}
+		return f.Failf("syslog facility '%s' not valid", v.Text())
+	}},
+}
+
+var toSyslogLevel = &fn.Function{
+	Name:     "to_syslog_level",
+	Group:    fn.Convert,
+	Doc:      "Returns the keyword of a syslog severity.",
+	Params:   []fn.Param{{Name: "value", Doc: "The severity, from 0 to 7.", Kind: kind.Integer}},
+	Returns:  kind.String,
+	Fallible: true,
+	Errors:   []string{"there is no severity with the number"},
+	Examples: []fn.Example{
+		{Title: "a severity", Source: `to_syslog_level!(5)`, Result: `"notice"`},
+		{Title: "no severity", Source: `to_syslog_level!(8)`, Fails: `severity level 8 not valid`},
+	},
+	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
+		if name, ok := nameOf(severityNames, v.Int()); ok {
+			return name, true
+		}
+		return f.Failf("severity level %v not valid", v)
+	}},
+}
+
+var toSyslogSeverity = &fn.Function{
+	Name:     "to_syslog_severity",
+	Group:    fn.Convert,
+	Doc:      "Returns the number of a syslog severity. Besides the keywords of to_syslog_level, panic, error and warn are known.",
+	Params:   []fn.Param{{Name: "value", Doc: "The severity's keyword.", Kind: kind.String}},
+	Returns:  kind.Integer,
+	Fallible: true,
+	Errors:   []string{"there is no severity with the keyword"},
+	Examples: []fn.Example{
+		{Title: "a severity", Source: `to_syslog_severity!("alert")`, Result: `1`},
+		{Title: "no severity", Source: `to_syslog_severity!("fatal")`, Fails: `syslog level fatal not valid`},
+	},
+	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
+		name := v.Str()
+		switch name {
+		case "panic":
+			name = "emerg"
+		case "error":
+			name = "err"
+		case "warn":
+			name = "warning"
+		}
+		if i, ok := numberOf(severityNames, name); ok {
+			return i, true
+		}
+		return f.Failf("syslog level %s not valid", v.Text())
+	}},
+}

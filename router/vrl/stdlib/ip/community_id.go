@@ -1,0 +1,142 @@
+package ip
+
+import (
+	"crypto/sha1" // Community ID is defined with it
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+
+	"cordwood/router/vrl/fn"
+	"cordwood/router/vrl/kind"
+	"cordwood/router/vrl/value"
+)
+
+// IP protocol numbers for which a flow has ports, or types of messages in their place.
+const (
+	protoICMP   = 1
+	protoTCP    = 6
+	protoUDP    = 17
+	protoICMPv6 = 58
+	protoSCTP   = 132
+)
+
+var communityID = &fn.Function{
+	Name:  "community_id",
+	Group: fn.String,
+	Doc: "Returns the Community ID (version 1) of a network flow: a hash of its addresses, ports and protocol that is the " +
+		"same in both directions, by which records of different tools can be joined.",
+	Params: []fn.Param{
+		{Name: "source_ip", Doc: "The source address.", Kind: kind.String},
+		{Name: "destination_ip", Doc: "The destination address.", Kind: kind.String},
+		{Name: "protocol", Doc: "The number of the IP protocol, such as 6 for TCP.", Kind: kind.Integer},
+		{Name: "source_port", Doc: "The source port, or the type of an ICMP message. TCP, UDP, SCTP and ICMP need it.", Kind: kind.Integer, Optional: true},
+		{Name: "destination_port", Doc: "The destination port, or the code of an ICMP message. TCP, UDP, SCTP and ICMP need it.", Kind: kind.Integer, Optional: true},
+		{Name: "seed", Doc: "A number that goes into the hash, from 0 to 65535.", Kind: kind.Integer, Optional: true, Default: value.NewInt(0)},
+	},
+	Returns:  kind.String,
+	Fallible: true,
+	Errors: []string{
+		"an address is not valid, or they are not both IPv4 or both IPv6", "a number is out of its range",
+		"the protocol needs ports and one is missing",
+	},
+	Examples: []fn.Example{
+		{Title: "TCP", Source: `community_id!(source_ip: "1.2.3.4", destination_ip: "5.6.7.8", source_port: 1122, destination_port: 3344, protocol: 6)`, Result: `"1:wCb3OG7yAFWelaUydu0D+125CLM="`},
+		{Title: "no ports", Source: `community_id!(source_ip: "1.2.3.4", destination_ip: "5.6.7.8", protocol: 46)`, Result: `"1:ikv3kmf89luf73WPz1jOs49S768="`},
+		{Title: "ports missing", Source: `community_id!(source_ip: "1.2.3.4", destination_ip: "5.6.7.8", protocol: 6)`, Fails: `src port and dst port should be set`},
+	},
+	Impl: fn.Impl{N: func(f *fn.Frame, args []value.Value) (value.Value, bool) {
+		text, err := flowID(args)
+		if err != nil {
+			return f.FailErr("", err)
+		}
+		return f.Keep(text)
+	}},
+}
+
+// flowID returns the Community ID of a flow that the arguments of community_id describe.
+func flowID(args []value.Value) ([]byte, error) {
+	var addrs [2]netip.Addr
+	for i, side := range []string{"source", "destination"} {
+		a, err := netip.ParseAddr(shortAddress(args[i].Str()))
+		if err != nil {
+			return nil, fmt.Errorf("unable to parse %s IP address: %w", side, err)
+		}
+		addrs[i] = a.WithZone("")
+	}
+	if addrs[0].Is4() != addrs[1].Is4() {
+		return nil, fmt.Errorf("source %v and destination %v must both be IPv4 or both IPv6", addrs[0], addrs[1])
+	}
+	within := func(i int, name string, most int64) (uint16, error) {
+		x := args[i].Int()
+		if x < 0 || x > most {
+			return 0, fmt.Errorf("invalid argument: %s must be from 0 to %d, not %d", name, most, x)
+		}
+		return uint16(x), nil
+	}
+	proto, err := within(2, "protocol", 255)
+	if err != nil {
+		return nil, err
+	}
+	seed, err := within(5, "seed", 65535)
+	if err != nil {
+		return nil, err
+	}
+	hasPorts := args[3].IsDefined() && args[4].IsDefined()
+	var ports [2]uint16
+	for i, name := range []string{"source_port", "destination_port"} {
+		if ports[i], err = within(3+i, name, 65535); err != nil {
+			return nil, err
+		}
+	}
+	switch proto {
+	case protoTCP, protoUDP, protoSCTP:
+		if !hasPorts {
+			return nil, fmt.Errorf("src port and dst port should be set when protocol is tcp/udp/sctp")
+		}
+	case protoICMP, protoICMPv6:
+		if !hasPorts {
+			return nil, fmt.Errorf("src port and dst port should be set when protocol is icmp/icmp6")
+		}
+	}
+	oneWay := false
+	if proto == protoICMP || proto == protoICMPv6 {
+		var answer uint16
+		if answer, oneWay = icmpAnswer(proto, ports[0]); !oneWay {
+			ports[1] = answer
+		}
+	}
+	if c := addrs[0].Compare(addrs[1]); !oneWay && (c > 0 || c == 0 && ports[0] > ports[1]) {
+		addrs[0], addrs[1] = addrs[1], addrs[0]
+		ports[0], ports[1] = ports[1], ports[0]
+	}
+	b := make([]byte, 0, 64)
+	b = binary.BigEndian.AppendUint16(b, seed)
+	b = append(b, addrs[0].AsSlice()...)
+	b = append(b, addrs[1].AsSlice()...)
+	b = append(b, byte(proto), 0)
+	if hasPorts {
+		b = binary.BigEndian.AppendUint16(b, ports[0])
+		b = binary.BigEndian.AppendUint16(b, ports[1])
+	}
+	sum := sha1.Sum(b)
+	return base64.StdEncoding.AppendEncode([]byte("1:"), sum[:]), nil
+}
+
+// icmpAnswer returns the type of message that answers another type, by which the two
+// directions of a flow are known to belong together. oneWay is true if there is none.
+func icmpAnswer(proto, typ uint16) (answer uint16, oneWay bool) {
+	pairs := [][2]uint16{{8, 0}, {13, 14}, {15, 16}, {10, 9}, {17, 18}}
+	if proto == protoICMPv6 {
+		pairs = [][2]uint16{{128, 129}, {133, 134}, {135, 136}, {130, 131}, {139, 140}, {144, 145}}
+	}
+	for _, p := range pairs {
+		switch typ {
+		case p[0]:
+			return p[1], false
+		case p[1]:
+			return p[0], false
+		}
+	}
+	return 0, true
+}

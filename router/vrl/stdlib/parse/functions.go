@@ -1,0 +1,14 @@
+// Package parse holds the functions that read texts of known formats: lines of logs, JSON, XML, URLs,
+// units and times.
+package parse
+
+import "cordwood/router/vrl/fn"
+
+// Functions are the functions of the package.
+var Functions = []*fn.Function{
+	parseJSON, parseRegex, parseRegexAll, parseKeyValue, parseLogfmt, parseTokens, parseCSV,
+	parseQueryString, parseInt, parseCommonLog, parseApacheLog, parseNginxLog, parseKlog, parseGlog,
+	parseSyslog, parseLinuxAuthorization, parseAWSALBLog, parseAWSVPCFlowLog, parseAWSCloudWatch,
+	parseCEF, parseDuration, parseBytes, parseTimestamp, parseURL, parseETLD, parseXML, parseYAML,
+	parseCBOR, parseInfluxDB, parseRubyHash, parseGrok, parseGroks, parseUserAgent,
+}

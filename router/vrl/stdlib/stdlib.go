@@ -1,0 +1,33 @@
+// Package stdlib is the registry of the language's library of functions. The functions are in
+// the packages below it, one for each subject.
+//
+// Those packages hold descriptions and implementations only, and do not import each other. How
+// calls are checked and compiled is for package compile; what functions may use at run time is
+// in package fn.
+package stdlib
+
+import (
+	"slices"
+
+	"cordwood/router/vrl/fn"
+	"cordwood/router/vrl/stdlib/codec"
+	"cordwood/router/vrl/stdlib/coerce"
+	"cordwood/router/vrl/stdlib/crypto"
+	"cordwood/router/vrl/stdlib/datadog"
+	"cordwood/router/vrl/stdlib/enumerate"
+	"cordwood/router/vrl/stdlib/ip"
+	"cordwood/router/vrl/stdlib/number"
+	"cordwood/router/vrl/stdlib/parse"
+	"cordwood/router/vrl/stdlib/path"
+	"cordwood/router/vrl/stdlib/system"
+	"cordwood/router/vrl/stdlib/text"
+)
+
+// All returns all functions. They are shared and must not be changed.
+func All() []*fn.Function {
+	return slices.Concat(
+		coerce.Functions, path.Functions, text.Functions, number.Functions, enumerate.Functions,
+		datadog.Functions, parse.Functions, codec.Functions, ip.Functions, crypto.Functions,
+		system.Functions,
+	)
+}
