@@ -2,22 +2,22 @@ package shardclient
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"google.golang.org/grpc"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/leader"
 	"cordwood/proto/shardpb"
 )
 
 const (
 	// signOfLife is how long a node may take to answer anything at all, while there is
-	// another one to ask.
+	// another one to ask; from the third round on it is laterSign.
 	signOfLife = time.Second
+	laterSign  = 5 * signOfLife
 	// partialRounds is how often the nodes are asked for a read that can do without them.
 	partialRounds = 2
 	// downWait is how long a read waits for nodes none of which can be connected to: there is
@@ -25,10 +25,10 @@ const (
 	downWait = 2 * time.Second
 )
 
-// asking is a call that changes nothing, to whichever node answers.
-type asking struct {
+// readRequest is a call that changes nothing, to whichever node answers.
+type readRequest struct {
 	what string
-	// leader tells that the leader of shard is looked for.
+	// leader says that the leader of shard is looked for.
 	leader bool
 	shard  uint32
 	// nodes lists the nodes in the order in which they are asked; it is called before
@@ -39,107 +39,102 @@ type asking struct {
 	rounds int
 }
 
+// readCall asks one node; see leader.Nodes.Watch.
+type readCall func(ctx context.Context, client shardpb.ShardServiceClient, p *leader.Pulse) error
+
 // ask calls the nodes in turn until one answers, be it with an error of the request
-// itself. The call tells of a sign of life by pulse.alive and waits for messages by
-// pulse.receive; a node that gives none in time is left for the next one. The context of the call that succeeded lives until cancel.
-func (c *Client) ask(ctx context.Context, a asking, call func(ctx context.Context, client shardpb.ShardServiceClient, p *pulse) error) (cancel context.CancelFunc, err error) {
-	if a.dial == nil {
-		a.dial = c.cfg.Dial
+// itself. The context of the call that succeeded lives until cancel.
+func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cancel context.CancelFunc, err error) {
+	if req.dial == nil {
+		req.dial = c.cfg.Dial
 	}
-	if a.leader && a.rounds == 0 && c.Ailing(a.shard) {
-		a.rounds = 1 // it lacks a leader for longer than an election takes
+	var group *leader.Group
+	if req.leader {
+		group = c.target(req.shard).group
+		if req.rounds == 0 && group.Ailing() {
+			req.rounds = 1 // it lacks a leader for longer than an election takes
+		}
 	}
-	start, backoff := time.Now(), c.cfg.MinBackoff
-	last := error(errs.New(errs.ShardUnreachable, "no node with shards is known"))
-	reached := false // a node answered, be it with a refusal
-	for round := 1; ; round++ {
-		nodes := a.nodes()
-		several := len(nodes) > 1
-		var asked, faults []string
-		for len(nodes) > 0 {
-			node := nodes[0]
-			nodes, asked = nodes[1:], append(asked, node)
-			patience := signOfLife
-			switch {
-			case !several:
-				patience = 0 // there is nobody else to ask
-			case round > 2:
-				patience = 5 * signOfLife
+	var (
+		start   = time.Now()
+		reached bool     // a node answered, be it with a refusal
+		faults  []string // of the nodes in this round
+		round   int
+	)
+	failure := leader.Search{
+		Group: group, Nodes: &c.nodes, Order: req.nodes, None: errs.New(errs.ShardUnreachable, "no node with shards is known"),
+		Repeat: true, MinPause: c.cfg.MinBackoff, MaxPause: c.cfg.MaxBackoff,
+		Call: func(ctx context.Context, node string, try leader.Try) (err error) {
+			if try.Round != round {
+				round, faults = try.Round, nil
 			}
-			cancel, err = c.askOne(ctx, a.dial, node, patience, call)
-			if err == nil {
-				if a.leader {
-					c.found(a.shard, node)
-				}
-				return cancel, nil
+			cancel, err = c.readFrom(ctx, req.dial, node, patience(try), call)
+			if err != nil {
+				reached = reached || !leader.Broken(err)
+				faults = append(faults, fmt.Sprintf("node %s: %s", node, reason(err)))
 			}
-			if !unreachable(err) {
-				return nil, err
+			return err
+		},
+		Judge: func(err error) leader.Verdict { return leader.Verdict{Retry: unreachable(err)} },
+		GoOn: func(round int, so *leader.Failure) bool {
+			longest := c.cfg.ReadWait
+			if !reached {
+				longest = min(longest, downWait)
 			}
-			reached = reached || !cut(err)
-			faults = append(faults, fmt.Sprintf("node %s: %s", node, reason(err)))
-			e := errs.Wrap(errs.ShardUnreachable, err, "node %s", node)
-			e.Msg = strings.Join(faults, "; ")
-			last = e
-			if ctx.Err() != nil {
-				break
-			}
-			c.log.DebugContext(ctx, a.what+" is tried on the next node", "node", node, "error", err)
-			if leader := errs.From(err).Leader; leader != "" && !slices.Contains(asked, leader) && !c.health(leader).down(time.Now()) {
-				nodes = append([]string{leader}, slices.DeleteFunc(slices.Clone(nodes), func(id string) bool { return id == leader })...)
-				if a.leader {
-					c.learn(a.shard, leader)
-				}
-			}
-		}
-		if a.leader && ctx.Err() == nil {
-			c.leaderless(a.shard)
-		}
-		patience := c.cfg.ReadWait
-		if !reached {
-			patience = min(patience, downWait)
-		}
-		if len(asked) == 0 || round == a.rounds || time.Since(start) > patience || !sleep(ctx, jitter(backoff)) {
-			return nil, ofRead(errs.Wrap(errs.ShardUnreachable, last, "%s", a.what))
-		}
-		backoff = min(2*backoff, c.cfg.MaxBackoff)
+			return so.Known > 0 && round != req.rounds && time.Since(start) <= longest
+		},
+		Retrying: func(node string, so *leader.Failure) {
+			c.log.DebugContext(ctx, req.what+" is tried on the next node", "node", node, "error", so.Err)
+		},
+	}.Run(ctx)
+	switch {
+	case failure == nil:
+		return cancel, nil
+	case !failure.Verdict.Retry:
+		return nil, failure.Err
 	}
+	last := *errs.From(failure.Err)
+	if len(faults) > 0 {
+		last.Msg, last.Err = strings.Join(faults, "; "), failure.Err
+	}
+	return nil, ofRead(errs.Wrap(errs.ShardUnreachable, &last, "%s", req.what))
 }
 
-// askOne calls one node, which must give a sign of life in time; patience 0: at any time.
-func (c *Client) askOne(ctx context.Context, dial func(string) (grpc.ClientConnInterface, error), node string, patience time.Duration, call func(context.Context, shardpb.ShardServiceClient, *pulse) error) (context.CancelFunc, error) {
+// patience is how long a node may take until its first sign of life; 0: there is no other
+// node to ask.
+func patience(try leader.Try) time.Duration {
+	switch {
+	case !try.Others:
+		return 0
+	case try.Round > 2:
+		return laterSign
+	}
+	return signOfLife
+}
+
+// readFrom asks one node.
+func (c *Client) readFrom(ctx context.Context, dial func(string) (grpc.ClientConnInterface, error), node string, patience time.Duration, call readCall) (context.CancelFunc, error) {
 	conn, err := dial(node)
 	if err != nil {
-		c.health(node).silent(time.Now())
-		return nil, errs.Wrap(errs.ShardUnreachable, err, "connect")
+		c.nodes.Health(node).Silent()
+		return nil, errs.Wrap(errs.ShardUnreachable, err, "connect").WithReason(errs.OutcomeUnknown)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	alive := func() {}
-	if patience > 0 {
-		timer := time.AfterFunc(patience, func() { cancel(errSilent) })
-		alive = func() { timer.Stop() }
+	return c.nodes.Watch(ctx, node, conn, patience, func(ctx context.Context, p *leader.Pulse) error {
+		return call(ctx, shardpb.NewShardServiceClient(conn), p)
+	})
+}
+
+// unreachable reports whether another node may answer where this one did not.
+func unreachable(err error) bool {
+	e := errs.From(err)
+	if e.Reason == errs.ShardAway {
+		return false // the node that answered has looked for it
 	}
-	p := &pulse{conn: conn, cancel: cancel, cause: func() error { return context.Cause(ctx) }, alive: alive, watched: patience > 0, misses: 1}
-	err = errs.FromGRPC(call(ctx, shardpb.NewShardServiceClient(conn), p))
-	alive()
-	switch {
-	case errors.Is(context.Cause(ctx), errSilent):
-		cancel(nil)
-		c.health(node).silent(time.Now())
-		wake(conn)
-		return nil, errSilent
-	case err == nil:
-		c.health(node).spoke()
-		return func() { cancel(nil) }, nil
+	switch e.Code {
+	case errs.ShardUnreachable, errs.ShardNotFound, errs.ShardNotReady:
+		return true
 	}
-	cancel(nil)
-	if cut(err) {
-		c.health(node).silent(time.Now())
-		wake(conn)
-	} else {
-		c.health(node).spoke()
-	}
-	return nil, err
+	return e.Reason == errs.NotLeader
 }
 
 // ofRead is the error of a call that changes nothing: also where the connection broke there is
@@ -154,10 +149,8 @@ func ofRead(e *errs.Error) *errs.Error {
 // reason is an error for people: of a connection, what became of it.
 func reason(err error) string {
 	text := errs.From(err).Msg
-	if i := strings.LastIndex(text, "dial tcp "); i >= 0 && cut(err) {
+	if i := strings.LastIndex(text, "dial tcp "); i >= 0 && leader.Broken(err) {
 		text = strings.Trim(text[i:], `"`)
 	}
 	return text
 }
-
-var errSilent = errs.New(errs.ShardUnreachable, "it gave no sign of life in time")

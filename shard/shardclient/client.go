@@ -1,5 +1,6 @@
-// Package shardclient reaches the shards of a cluster: it finds a shard's leader,
-// sends, retries what may be retried, and streams query results.
+// Package shardclient reaches the shards of a cluster: it sends writes to a shard's leader,
+// asks nodes for rows, and streams query results. Package leader finds the leader and says
+// what may be sent again; here are the calls, their bounds, and the queue of each shard.
 //
 // It knows nothing of schemas or of placement: which replicas a shard has, and how a
 // node is reached, are given to it in Config. It never changes a batch, so every retry
@@ -12,7 +13,6 @@ package shardclient
 
 import (
 	"cmp"
-	"context"
 	"log/slog"
 	"maps"
 	"slices"
@@ -22,7 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
-	"cordwood/proto/errs"
+	"cordwood/proto/leader"
 )
 
 // MaxMessageBytes is the largest gRPC message that a Client sends or takes. Servers
@@ -60,7 +60,7 @@ type Config struct {
 	// less, but 1 s. The default value is 3 s.
 	TryTimeout time.Duration
 	// QueueBytes bounds the bytes on their way to one shard; a shard that is busy gets
-	// less. As many may wait besides. The default value is 64 MiB.
+	// less. As many bytes may wait besides. The default value is 64 MiB.
 	QueueBytes int64
 	// QueueWait bounds the time that a write waits for room in that queue, and the time
 	// for which it tries again while the shard is busy; then it is refused with reason
@@ -101,7 +101,7 @@ type Client struct {
 	mu     sync.Mutex
 	shards map[uint32]*target
 
-	nodes sync.Map // string → *health
+	nodes leader.Nodes
 }
 
 // New returns a Client. It panics if Replicas, Dial or Nodes is not set, or if the
@@ -122,15 +122,7 @@ func New(cfg Config) *Client {
 // target is what a Client remembers of one shard.
 type target struct {
 	queue *window
-
-	mu     sync.Mutex
-	leader string // the node that last answered as leader; "" if not known
-	// lost is since when no replica answered as leader; zero: one did last.
-	lost time.Time
-	// found is closed when one does again.
-	found chan struct{}
-	// scouted: a write that waits looks for the leader soon, and others need not.
-	scouted bool
+	group *leader.Group
 }
 
 // load is how many bytes are on their way to all shards, or wait.
@@ -150,45 +142,19 @@ func (c *Client) target(shard uint32) *target {
 	defer c.mu.Unlock()
 	t := c.shards[shard]
 	if t == nil {
-		t = &target{queue: newWindow(c.cfg.QueueBytes, c.cfg.QueueWait), found: make(chan struct{})}
+		t = &target{queue: newWindow(c.cfg.QueueBytes, c.cfg.QueueWait), group: leader.NewGroup(&c.nodes)}
 		c.shards[shard] = t
 	}
 	return t
 }
 
-// order lists the shard's replicas, the presumed leader first, and last those that did
-// not answer lately. A leader that the metadata does not list yet is among them.
+// order lists the shard's replicas, the presumed leader first, and last those that did not
+// answer lately. A leader that the metadata does not list yet is among them.
 func (c *Client) order(shard uint32) []string {
-	replicas := c.cfg.Replicas(shard)
-	t := c.target(shard)
-	t.mu.Lock()
-	leader := t.leader
-	t.mu.Unlock()
-	if len(replicas) == 0 || len(replicas) == 1 && (leader == "" || leader == replicas[0]) {
-		return replicas
-	}
-	now := time.Now()
-	out := make([]string, 0, len(replicas)+1)
-	var last []string
-	add := func(id string) {
-		if c.health(id).avoided(now) {
-			last = append(last, id)
-		} else {
-			out = append(out, id)
-		}
-	}
-	if leader != "" {
-		add(leader)
-	}
-	for _, id := range replicas {
-		if id != leader {
-			add(id)
-		}
-	}
-	return append(out, last...)
+	return c.target(shard).group.Order(c.cfg.Replicas(shard))
 }
 
-// Pressed tells whether a shard is so busy that a write to it would most likely be
+// Pressed reports whether a shard is so busy that a write to it would most likely be
 // refused, and when to try again.
 func (c *Client) Pressed(shard uint32) (retryAfter time.Duration, yes bool) {
 	return c.target(shard).queue.pressed()
@@ -197,130 +163,7 @@ func (c *Client) Pressed(shard uint32) (retryAfter time.Duration, yes bool) {
 // Load is how many bytes are on their way to a shard, or wait to be.
 func (c *Client) Load(shard uint32) int64 { return c.target(shard).queue.load() }
 
-// ailingAfter is for how long a shard may lack a leader before it is called ailing, and
-// ailingFor for how long it is then, before somebody tries again.
-const (
-	ailingAfter = time.Second
-	ailingFor   = 5 * time.Second
-)
-
-// Ailing tells whether no replica of a shard has answered as its leader for a while. Who
-// can write elsewhere should. Every few seconds one caller is told otherwise, and finds out.
-func (c *Client) Ailing(shard uint32) bool {
-	t := c.target(shard)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.lost.IsZero() {
-		return false
-	}
-	since := time.Since(t.lost)
-	if since > ailingAfter+ailingFor {
-		t.lost = time.Now().Add(-ailingAfter)
-		return false
-	}
-	return since > ailingAfter
-}
-
-// leaderless notes that no replica of a shard answered as its leader.
-func (c *Client) leaderless(shard uint32) {
-	t := c.target(shard)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.lost.IsZero() {
-		t.lost = time.Now()
-	}
-}
-
-// forget unlearns a leader that does not answer.
-func (c *Client) forget(shard uint32, node string) {
-	t := c.target(shard)
-	t.mu.Lock()
-	if t.leader == node {
-		t.leader = ""
-	}
-	t.mu.Unlock()
-}
-
-// learn notes which node is the shard's leader: it answered as such, or another said so.
-func (c *Client) learn(shard uint32, node string) {
-	t := c.target(shard)
-	t.mu.Lock()
-	t.leader = node
-	t.mu.Unlock()
-}
-
-// found notes that a node answered as the shard's leader.
-func (c *Client) found(shard uint32, node string) {
-	t := c.target(shard)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.lost.IsZero() {
-		close(t.found)
-		t.found = make(chan struct{})
-	}
-	t.leader, t.lost = node, time.Time{}
-}
-
-// scoutEvery is how long nobody looks for the leader of a shard that writes wait for.
-const scoutEvery = 200 * time.Millisecond
-
-// awaitLeader waits before a shard without a leader is asked again: for backoff, or until
-// another write has found the leader. Of all that wait one waits for scoutEvery at most, so
-// that an election costs no write a second more, and many do not ask all the time. It is
-// false if ctx ends before.
-func (c *Client) awaitLeader(ctx context.Context, shard uint32, backoff time.Duration) bool {
-	t := c.target(shard)
-	t.mu.Lock()
-	found, scout := t.found, !t.scouted && backoff > scoutEvery
-	if scout {
-		t.scouted, backoff = true, scoutEvery
-	}
-	t.mu.Unlock()
-	if scout {
-		defer func() {
-			t.mu.Lock()
-			t.scouted = false
-			t.mu.Unlock()
-		}()
-	}
-	return sleepUntil(ctx, found, jitter(backoff))
-}
-
-// verdict is what an answer lets us do next.
-type verdict struct {
-	// retry elsewhere, or again here after a pause.
-	retry bool
-	// same node: it is the right one, and asked for time.
-	same bool
-	// unknown: the batches may have been appended.
-	unknown bool
-}
-
-// judge decides by the type of a write's error, never by its text.
-func judge(err error) verdict {
-	e := errs.From(err)
-	switch e.Reason {
-	case errs.NotLeader:
-		return verdict{retry: true}
-	case errs.Busy:
-		return verdict{retry: true, same: true}
-	case errs.OutcomeUnknown:
-		return verdict{retry: true, unknown: true}
-	case errs.WrongEpoch, errs.SchemaStale, errs.BadBatch, errs.TableGone:
-		return verdict{}
-	}
-	switch e.Code {
-	case errs.ShardNotFound, errs.ShardNotReady, errs.ShardBusy:
-		// The node does not hold the shard (yet), or does not serve it yet.
-		return verdict{retry: true}
-	case errs.RuntimeResourcesExhausted, errs.RateLimited:
-		return verdict{}
-	}
-	switch s := e.Status(); {
-	case s < 500:
-		return verdict{}
-	default:
-		// An answer without a reason says nothing about what was appended.
-		return verdict{retry: s == 503 || s == 504, unknown: true}
-	}
-}
+// Ailing reports whether no replica of a shard has answered as its leader for a while, so that
+// rows that may go to another shard should. Every few seconds it is false for one caller,
+// which finds out.
+func (c *Client) Ailing(shard uint32) bool { return c.target(shard).group.Ailing() }

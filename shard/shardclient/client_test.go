@@ -34,12 +34,16 @@ type scripted struct {
 	index   uint64
 	defined []*shardpb.DefineTablesRequest
 	hold    chan struct{} // if set, writes wait for it or their context
+	asked   int           // counts the writes that arrived
 	query   func(*shardpb.QueryRequest, grpc.ServerStreamingServer[shardpb.QueryChunk]) error
 	tail    func(*shardpb.TailRequest, grpc.ServerStreamingServer[shardpb.TailChunk]) error
 	peer    metapb.PeerServer // nil: as of an older program
 }
 
 func (s *scripted) Write(ctx context.Context, req *shardpb.WriteRequest) (*shardpb.WriteResponse, error) {
+	s.mu.Lock()
+	s.asked++
+	s.mu.Unlock()
 	if s.hold != nil {
 		select {
 		case <-s.hold:
@@ -413,7 +417,7 @@ func TestQueryNodes(t *testing.T) {
 			}
 		})
 	}
-	cl.health("c").silent(time.Now())
+	cl.nodes.Health("c").Silent()
 	if got := cl.queryNodes([]uint32{1, 3, 4}, false); got[len(got)-1] != "c" {
 		t.Errorf("a node that does not answer is asked first: %v", got)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/leader"
 	"cordwood/proto/shardpb"
 
 	"google.golang.org/grpc"
@@ -20,7 +21,7 @@ import (
 // Analyze tells what a SELECT refers to. Any node can; the first that answers does.
 func (c *Client) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error) {
 	var resp *shardpb.AnalyzeResponse
-	_, err := c.ask(ctx, asking{what: "analyze", nodes: c.healthy}, func(ctx context.Context, client shardpb.ShardServiceClient, _ *pulse) error {
+	_, err := c.ask(ctx, readRequest{what: "analyze", nodes: c.healthy}, func(ctx context.Context, client shardpb.ShardServiceClient, _ *leader.Pulse) error {
 		r, err := client.Analyze(ctx, req, callOptions...)
 		if err == nil {
 			resp = r
@@ -42,7 +43,7 @@ func (c *Client) Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadC
 	if err != nil {
 		return nil, err
 	}
-	a := asking{what: "query", leader: len(shards) == 1 && !req.AllowPartial && !req.AnyReplica, shard: first, nodes: func() []string {
+	a := readRequest{what: "query", leader: len(shards) == 1 && !req.AllowPartial && !req.AnyReplica, shard: first, nodes: func() []string {
 		if req.AnyReplica {
 			return c.anyFirst(c.queryNodes(shards, req.AllowPartial))
 		}
@@ -63,7 +64,7 @@ func (c *Client) Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadC
 // Scan asks the nodes, the likely leader first, for rows of a table in a shard. The reader
 // must be closed.
 func (c *Client) Scan(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (*ScanReader, error) {
-	a := asking{what: "scan", leader: !req.AnyReplica, shard: req.ShardId, nodes: func() []string {
+	a := readRequest{what: "scan", leader: !req.AnyReplica, shard: req.ShardId, nodes: func() []string {
 		list := c.order(req.ShardId)
 		for _, n := range nodes {
 			if !slices.Contains(list, n) {
@@ -95,15 +96,15 @@ type rows[T any] interface {
 }
 
 // stream asks nodes for rows and waits for the first message.
-func stream[T any, P rows[T]](ctx context.Context, c *Client, a asking, open func(context.Context, shardpb.ShardServiceClient) (grpc.ServerStreamingClient[T], error)) (*streamReader, error) {
+func stream[T any, P rows[T]](ctx context.Context, c *Client, a readRequest, open func(context.Context, shardpb.ShardServiceClient) (grpc.ServerStreamingClient[T], error)) (*streamReader, error) {
 	var r *streamReader
-	cancel, err := c.ask(ctx, a, func(ctx context.Context, client shardpb.ShardServiceClient, p *pulse) error {
+	cancel, err := c.ask(ctx, a, func(ctx context.Context, client shardpb.ShardServiceClient, p *leader.Pulse) error {
 		messages, err := open(ctx, client)
 		if err != nil {
 			return err
 		}
 		if _, err := messages.Header(); err == nil {
-			p.alive()
+			p.Alive()
 		}
 		first, err := receive(p, messages)
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -123,8 +124,8 @@ func stream[T any, P rows[T]](ctx context.Context, c *Client, a asking, open fun
 }
 
 // receive waits for the next message, while the node lives.
-func receive[T any](p *pulse, messages grpc.ServerStreamingClient[T]) (m *T, err error) {
-	err = p.receive(func() (err error) {
+func receive[T any](p *leader.Pulse, messages grpc.ServerStreamingClient[T]) (m *T, err error) {
+	err = p.Receive(func() (err error) {
 		m, err = messages.Recv()
 		return err
 	})
@@ -182,14 +183,8 @@ func (c *Client) queryNodes(shards []uint32, anyNode bool) []string {
 			}
 		}
 	}
-	now := time.Now()
-	slices.SortStableFunc(nodes, func(a, b string) int {
-		x, y := c.health(a).down(now), c.health(b).down(now)
-		if x != y {
-			return map[bool]int{true: 1, false: -1}[x]
-		}
-		return cmp.Compare(leads[b], leads[a])
-	})
+	slices.SortStableFunc(nodes, func(a, b string) int { return cmp.Compare(leads[b], leads[a]) })
+	c.nodes.DownLast(nodes)
 	return nodes
 }
 
@@ -206,7 +201,7 @@ func (c *Client) anyFirst(nodes []string) []string {
 	now := time.Now()
 	rank := func(id string) int {
 		switch {
-		case c.health(id).down(now):
+		case c.nodes.Health(id).Down(now):
 			return 2
 		case id == own:
 			return 0
@@ -219,29 +214,9 @@ func (c *Client) anyFirst(nodes []string) []string {
 
 // healthy lists the nodes with shards, those that did not answer lately last.
 func (c *Client) healthy() []string {
-	now := time.Now()
 	nodes := slices.Clone(c.cfg.Nodes())
-	slices.SortStableFunc(nodes, func(a, b string) int {
-		x, y := c.health(a).down(now), c.health(b).down(now)
-		if x == y {
-			return 0
-		}
-		return map[bool]int{true: 1, false: -1}[x]
-	})
+	c.nodes.DownLast(nodes)
 	return nodes
-}
-
-// unreachable tells whether another node may answer where this one did not.
-func unreachable(err error) bool {
-	e := errs.From(err)
-	if e.Reason == errs.ShardAway {
-		return false // whoever answered has looked for it
-	}
-	switch e.Code {
-	case errs.ShardUnreachable, errs.ShardNotFound, errs.ShardNotReady:
-		return true
-	}
-	return e.Reason == errs.NotLeader
 }
 
 // streamReader reads the chunks of an answer as one stream of bytes.

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/leader"
 	"cordwood/proto/shardpb"
 )
 
@@ -19,14 +20,14 @@ func (c *Client) Tail(ctx context.Context, req *shardpb.TailRequest) (*TailReade
 		return nil, errs.New(errs.ShardUnreachable, "shard %d: tail: no node is known to hold it", req.ShardId)
 	}
 	r := &TailReader{}
-	a := asking{what: "tail", leader: true, shard: req.ShardId, nodes: func() []string { return c.order(req.ShardId) }, dial: c.cfg.DialTail}
-	cancel, err := c.ask(ctx, a, func(ctx context.Context, client shardpb.ShardServiceClient, p *pulse) error {
+	a := readRequest{what: "tail", leader: true, shard: req.ShardId, nodes: func() []string { return c.order(req.ShardId) }, dial: c.cfg.DialTail}
+	cancel, err := c.ask(ctx, a, func(ctx context.Context, client shardpb.ShardServiceClient, p *leader.Pulse) error {
 		stream, err := client.Tail(ctx, req, callOptions...)
 		if err != nil {
 			return err
 		}
 		if _, err := stream.Header(); err == nil {
-			p.alive()
+			p.Alive()
 		}
 		chunk, err := stream.Recv()
 		if errors.Is(err, io.EOF) {

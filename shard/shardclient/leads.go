@@ -36,7 +36,6 @@ func (c *Client) onLeader(ctx context.Context, shard uint32, what string, call f
 		ctx, cancel = context.WithTimeout(ctx, c.cfg.WriteTimeout)
 		defer cancel()
 	}
-	w := writeAttempts{c: c, shard: shard, what: what, call: call}
-	_, err := w.run(ctx)
-	return err
+	w := leaderCall{c: c, shard: shard, what: what, call: call}
+	return w.run(ctx)
 }

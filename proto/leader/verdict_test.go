@@ -1,4 +1,4 @@
-package shardclient
+package leader
 
 import (
 	"net/http"
@@ -8,25 +8,25 @@ import (
 )
 
 // TestJudgeReasons says of each reason what a router does about a call to a shard that
-// failed with it. A new reason must be entered here, and in judge.
+// failed with it. A new reason must be entered here, and in Judge.
 func TestJudgeReasons(t *testing.T) {
-	want := map[errs.Reason]verdict{
-		errs.NotLeader:      {retry: true},
-		errs.Busy:           {retry: true, same: true},
-		errs.OutcomeUnknown: {retry: true, unknown: true},
+	want := map[errs.Reason]Verdict{
+		errs.NotLeader:      {Retry: true},
+		errs.Busy:           {Retry: true, Same: true},
+		errs.OutcomeUnknown: {Retry: true, Unknown: true},
 		errs.WrongEpoch:     {},
 		errs.SchemaStale:    {},
 		errs.BadBatch:       {},
 		errs.TableGone:      {},
 		// Of reads only: a write judges it by its code.
-		errs.ShardAway: {retry: true, unknown: true},
+		errs.ShardAway: {Retry: true, Unknown: true},
 	}
 	for _, reason := range errs.Reasons() {
 		w, ok := want[reason]
 		if !ok {
 			t.Errorf("reason %s: say what is done about it", reason)
 		}
-		if got := judge(errs.New(errs.ShardUnreachable, "x").WithReason(reason)); got != w {
+		if got := Judge(errs.New(errs.ShardUnreachable, "x").WithReason(reason)); got != w {
 			t.Errorf("reason %s: %+v, want %+v", reason, got, w)
 		}
 	}
@@ -39,18 +39,18 @@ func TestJudgeReasons(t *testing.T) {
 // status. Batches may have been appended unless the shard refused them, or had no shard.
 func TestJudgeStatuses(t *testing.T) {
 	for status := 400; status < 600; status++ {
-		want := verdict{unknown: status >= 500, retry: status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout}
-		if got := judge(errs.New(errs.Internal, "x").WithStatus(status)); got != want {
+		want := Verdict{Unknown: status >= 500, Retry: status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout}
+		if got := Judge(errs.New(errs.Internal, "x").WithStatus(status)); got != want {
 			t.Errorf("status %d: %+v, want %+v", status, got, want)
 		}
 	}
 	for _, code := range []errs.Code{errs.ShardNotFound, errs.ShardNotReady, errs.ShardBusy} {
-		if got := judge(errs.New(code, "x")); got != (verdict{retry: true}) {
+		if got := Judge(errs.New(code, "x")); got != (Verdict{Retry: true}) {
 			t.Errorf("code %d: %+v, want a try elsewhere", code, got)
 		}
 	}
 	for _, code := range []errs.Code{errs.RuntimeResourcesExhausted, errs.RateLimited} {
-		if got := judge(errs.New(code, "x")); got != (verdict{}) {
+		if got := Judge(errs.New(code, "x")); got != (Verdict{}) {
 			t.Errorf("code %d: %+v, want no other try", code, got)
 		}
 	}

@@ -1,0 +1,266 @@
+// Package leader calls the leader of a raft group: it finds the leader among the group's
+// nodes, calls it, and calls again while another call may help. It serves every group of the
+// cluster, shards and metadata alike, and reads that any node may answer.
+//
+// # A search
+//
+// A Search is one request on its way through the nodes. It goes in rounds; a round calls
+// every node at most once:
+//
+//  1. Order of the nodes. The node that is believed to lead comes first, and the nodes that
+//     did not answer lately come last (Group.Order).
+//  2. Hint. A node that refuses because it does not lead may name the leader, which is
+//     called next, also if the caller has not heard of it, unless it was called in this
+//     round. If it did not answer lately, it keeps its place: a follower goes on naming a
+//     dead leader until the next election. The hint is remembered for later searches.
+//  3. Time of a call. If there is another node to call, a call is bounded: a process that
+//     was stopped, or whose disk hangs, takes connections and never answers. The bound is
+//     the caller's (Nodes.Call); Health.TryTimeout proposes one that follows how long the
+//     node usually takes. A call that streams, and may take as long as it needs, is watched
+//     instead (Nodes.Watch): the node must give a first sign of life in time, and is asked
+//     whether it lives while nothing comes.
+//  4. Health. A node that does not answer in time, or whose connection breaks, is called
+//     after all others for 1 s, which doubles up to 15 s with each failure. One caller then
+//     finds out how it is. A refusal is an answer: the node is healthy.
+//  5. Pause. After a round in which no node led, the search pauses: MinPause, doubled up to
+//     MaxPause, spread by a quarter. Of the searches that wait for one group, one looks
+//     again after 0.2 s at most, and the others go on as soon as it has found the leader.
+//     So an election costs no request a second more, and many do not ask all the time.
+//  6. Busy. A leader that has no room says so (errs.Busy), and after how long to try again.
+//     The same node is called again then, and no other.
+//
+// A search ends when a node has answered, when a node refuses for good, when its context
+// ends or would end in the pause, or when one of the bounds of Search is reached. It has no
+// bound of its own: without any, and with a context that never ends, it searches for ever.
+//
+// # What may be sent again
+//
+// Judge decides by the code and the reason of an error, never by its text:
+//
+//	answer                                     effect     next
+//	NotLeader, no connection, no such shard    none       another node
+//	Busy                                       none       the same node, after a pause
+//	OutcomeUnknown, connection broke,          possible   another node, if Search.Repeat
+//	no answer in time, 503 or 504 otherwise
+//	other reasons, status below 500            none       nothing: it is the answer
+//	other statuses                             possible   nothing
+//
+// After a call with a possible effect the outcome of the search is unknown, whatever later
+// calls say: the first may still be carried out. Such a call may be repeated only if the
+// receiver recognises it, by batch ids or the id of a proposal, or if it changes nothing;
+// the caller says so by Search.Repeat. A later answer may settle the matter: a shard that
+// refuses batches for their table's epoch, schema or end has looked in its log, and batches
+// that are not appended by then never will be (Verdict.Settled).
+//
+// # What it does not do
+//
+// It queues nothing. How much may be on its way to a group is a matter of the group's
+// load, which only its caller knows: shardclient has a window of bytes for each shard, the
+// metadata leader a queue of schema changes.
+//
+// All methods may be called concurrently. Group and Nodes hold no goroutines and need no
+// closing.
+package leader
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"cordwood/proto/errs"
+)
+
+// Search is one request on its way through the nodes. The package comment has the rules.
+type Search struct {
+	// Group remembers the leader; nil if any node may answer.
+	Group *Group
+	// Nodes is what is known of the nodes. It must be set.
+	Nodes *Nodes
+	// Order lists the nodes to call. It is called before every round.
+	Order func() []string
+	// None is the error while Order lists no node.
+	None error
+	// Call calls one node.
+	Call func(ctx context.Context, node string, try Try) error
+	// Judge says what an error of Call lets us do. The default value is Judge.
+	Judge func(error) Verdict
+	// Repeat says that Call may be made again although an earlier one may have had its effect.
+	Repeat bool
+
+	// MinPause and MaxPause bound the pause between two rounds.
+	MinPause, MaxPause time.Duration
+	// MaxTries bounds the calls; 0: nothing does.
+	MaxTries int
+	// BusyFor bounds the time for which a busy leader is called again; 0: nothing does.
+	BusyFor time.Duration
+	// GoOn reports, after a round in which no node led, whether another one is to follow.
+	// The default value always does.
+	GoOn func(round int, so *Failure) bool
+	// Retrying is called after a call that failed and will be followed by another one.
+	Retrying func(node string, so *Failure)
+}
+
+// Try says which call of a search one is.
+type Try struct {
+	Round  int  // counts from 1
+	Others bool // there is another node to call if this one does not answer
+}
+
+// Failure says how far a search has come, or how it ended.
+type Failure struct {
+	// Err is the error of the last call, and Verdict what it meant.
+	Err     error
+	Verdict Verdict
+	// Unknown reports that a call may have had its effect.
+	Unknown bool
+	// Tries counts the calls, and rounds without a node to call.
+	Tries int
+	// Known counts the nodes that Order listed last.
+	Known int
+	// OutOfTime reports that the context ended, or would have ended in the next pause.
+	OutOfTime bool
+}
+
+// Run calls nodes until one answers, and returns nil then. Otherwise it returns how it ended.
+func (s Search) Run(ctx context.Context) *Failure {
+	if s.Judge == nil {
+		s.Judge = Judge
+	}
+	r := run{Search: s, pause: s.MinPause, asked: make([]string, 0, 4)}
+	for round := 1; ; round++ {
+		end := r.round(ctx, round)
+		if end == answered {
+			return nil
+		}
+		if end == refused || !r.rest(ctx, round, end == busy) {
+			return &r.Failure
+		}
+	}
+}
+
+// run is a search that runs.
+type run struct {
+	Search
+	Failure
+
+	pause     time.Duration // before the next round
+	asked     []string      // in this round
+	busySince time.Time     // when a leader was busy first, in a row
+}
+
+// roundEnd is how a round ended.
+type roundEnd int
+
+const (
+	answered roundEnd = iota
+	refused           // the search is over
+	nobody            // no node led
+	busy              // the leader has no room
+)
+
+// round calls the nodes in turn.
+func (r *run) round(ctx context.Context, round int) roundEnd {
+	nodes := r.Order()
+	r.Known, r.asked = len(nodes), r.asked[:0]
+	if len(nodes) == 0 {
+		r.Tries++
+		r.Err, r.Verdict = r.None, Verdict{Retry: true}
+	}
+	for len(nodes) > 0 {
+		node := nodes[0]
+		nodes, r.asked = nodes[1:], append(r.asked, node)
+		r.Tries++
+		err := r.Call(ctx, node, Try{Round: round, Others: r.Known > 1})
+		if err == nil {
+			if r.Group != nil {
+				r.Group.Found(node)
+			}
+			return answered
+		}
+		r.note(err)
+		if !r.Verdict.Retry || ctx.Err() != nil || r.spent() {
+			return refused
+		}
+		if r.Retrying != nil {
+			r.Retrying(node, &r.Failure)
+		}
+		if r.Verdict.Same {
+			if !r.mayWait() {
+				return refused
+			}
+			if r.Group != nil {
+				r.Group.Found(node)
+			}
+			return busy
+		}
+		nodes = r.follow(node, nodes)
+	}
+	return nobody
+}
+
+// note takes in the error of a call.
+func (r *run) note(err error) {
+	v := r.Judge(err)
+	r.Unknown = r.Unknown && !v.Settled || v.Unknown
+	if v.Unknown && !r.Repeat {
+		v.Retry = false
+	}
+	if !v.Same {
+		r.busySince = time.Time{}
+	}
+	r.Err, r.Verdict = err, v
+}
+
+// spent reports whether all tries were made.
+func (r *run) spent() bool { return r.MaxTries > 0 && r.Tries >= r.MaxTries }
+
+// mayWait reports whether a busy leader is called again.
+func (r *run) mayWait() bool {
+	if r.busySince.IsZero() {
+		r.busySince = time.Now()
+	}
+	return r.BusyFor == 0 || time.Since(r.busySince) < r.BusyFor
+}
+
+// follow forgets that the node leads, and puts the one that it names before the others.
+func (r *run) follow(node string, nodes []string) []string {
+	hint := errs.From(r.Err).Leader
+	if r.Group != nil {
+		r.Group.replace(node, hint)
+	}
+	if hint == "" || slices.Contains(r.asked, hint) {
+		return nodes
+	}
+	if len(nodes) > 0 && r.Nodes.Health(hint).Down(time.Now()) {
+		return nodes
+	}
+	rest := slices.DeleteFunc(slices.Clone(nodes), func(id string) bool { return id == hint })
+	return append([]string{hint}, rest...)
+}
+
+// rest pauses after a round; false: the search is over.
+func (r *run) rest(ctx context.Context, round int, busy bool) bool {
+	pause := r.pause
+	r.pause = min(2*pause, r.MaxPause)
+	rested := false
+	switch {
+	case r.spent():
+		return false
+	case busy:
+		rested = sleep(ctx, max(errs.From(r.Err).RetryAfter, jitter(pause)), nil)
+	default:
+		if r.Group != nil && ctx.Err() == nil {
+			r.Group.leaderless()
+		}
+		if r.GoOn != nil && !r.GoOn(round, &r.Failure) {
+			return false
+		}
+		if r.Group == nil {
+			rested = sleep(ctx, jitter(pause), nil)
+		} else {
+			rested = r.Group.await(ctx, pause)
+		}
+	}
+	r.OutOfTime = !rested
+	return rested
+}

@@ -1,0 +1,474 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"cordwood/proto/errs"
+)
+
+// world is a raft group of scripted nodes.
+type world struct {
+	nodes   Nodes
+	group   *Group
+	members []string
+	// answer is what a node answers.
+	answer func(ctx context.Context, node string) error
+	called []string
+}
+
+func newWorld(members ...string) *world {
+	w := &world{members: members}
+	w.group = NewGroup(&w.nodes)
+	return w
+}
+
+// search returns a search for the group's leader.
+func (w *world) search() Search {
+	return Search{
+		Group: w.group, Nodes: &w.nodes, Order: func() []string { return w.group.Order(w.members) },
+		None: errs.New(errs.ShardNotFound, "no node is known"), Repeat: true,
+		MinPause: 50 * time.Millisecond, MaxPause: time.Second,
+		Call: func(ctx context.Context, node string, try Try) error {
+			w.called = append(w.called, node)
+			bound := time.Duration(0)
+			if try.Others {
+				bound = w.nodes.Health(node).TryTimeout(3 * time.Second)
+			}
+			_, err := w.nodes.Call(ctx, node, nil, bound, func(ctx context.Context) error { return w.answer(ctx, node) })
+			return err
+		},
+	}
+}
+
+// calls returns the nodes that were called since it was asked last.
+func (w *world) calls() string {
+	out := strings.Join(w.called, " ")
+	w.called = nil
+	return out
+}
+
+func notLeader(named string) error {
+	return errs.New(errs.ShardNotReady, "a follower").WithLeader(named)
+}
+
+// stopped is the answer of a process that stands still.
+func stopped(ctx context.Context) error {
+	<-ctx.Done()
+	return errs.ToGRPC(ctx.Err())
+}
+
+func TestSearchFindsAndKeepsTheLeader(t *testing.T) {
+	w := newWorld("n1", "n2", "n3")
+	leads, names := "n3", ""
+	w.answer = func(_ context.Context, node string) error {
+		if node == leads {
+			return nil
+		}
+		return notLeader(names)
+	}
+	run := func(want string) {
+		t.Helper()
+		if f := w.search().Run(t.Context()); f != nil {
+			t.Fatal(f.Err)
+		}
+		if got := w.calls(); got != want {
+			t.Errorf("called %q, want %q", got, want)
+		}
+	}
+	run("n1 n2 n3")
+	run("n3")
+	leads, names = "n2", "n2"
+	run("n3 n2") // by the hint
+	run("n2")
+	leads, names = "n9", "n9"
+	run("n2 n9") // the replica is newer than what the caller knows
+	run("n9")
+}
+
+// TestHintsThatGoRoundEnd: nodes that name each other are called once a round each.
+func TestHintsThatGoRoundEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("n1", "n2", "n3")
+		w.answer = func(_ context.Context, node string) error {
+			return notLeader(map[string]string{"n1": "n2", "n2": "n1", "n3": "n3"}[node])
+		}
+		s := w.search()
+		s.GoOn = func(round int, _ *Failure) bool { return round < 2 }
+		f := s.Run(t.Context())
+		if f == nil || errs.ReasonOf(f.Err) != errs.NotLeader || f.Tries != 6 || f.Unknown || f.OutOfTime {
+			t.Fatalf("%+v", f)
+		}
+		for _, node := range w.members {
+			if n := strings.Count(strings.Join(w.called, " "), node); n != 2 {
+				t.Errorf("%s was called %d times in two rounds: %v", node, n, w.called)
+			}
+		}
+	})
+}
+
+// TestStoppedLeader: a leader that stands still costs the first search a bounded call at the end of
+// each round, and the next ones nothing, although followers go on naming it.
+func TestStoppedLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("n1", "n2", "n3")
+		w.group.Found("n1")
+		elected := time.Now().Add(1500 * time.Millisecond)
+		w.answer = func(ctx context.Context, node string) error {
+			switch {
+			case node == "n1":
+				return stopped(ctx)
+			case time.Now().Before(elected):
+				return notLeader("n1")
+			case node == "n2":
+				return nil
+			}
+			return notLeader("n2")
+		}
+		began := time.Now()
+		if f := w.search().Run(t.Context()); f != nil {
+			t.Fatal(f.Err)
+		}
+		if got := w.calls(); !strings.HasPrefix(got, "n1 n2 n3 n2 n3") || strings.Count(got, "n1") > 2 {
+			t.Errorf("called %s, want the stopped node last from the second round on", got)
+		}
+		if late := time.Since(elected); late > minTry+scoutEvery*5/4 {
+			t.Errorf("the new leader was found %v after its election, %v after the start", late, time.Since(began))
+		}
+		for range 3 {
+			if f := w.search().Run(t.Context()); f != nil || w.calls() != "n2" {
+				t.Errorf("a later search: %+v, %v", f, w.called)
+			}
+		}
+	})
+}
+
+// TestUnknownOutcomes: what may have had its effect is repeated only where that does no harm,
+// and stays unknown until a node that must know has settled it.
+func TestUnknownOutcomes(t *testing.T) {
+	lost := errs.New(errs.StorageUnavailable, "the leader was lost").WithReason(errs.OutcomeUnknown)
+	bad := errs.New(errs.InvalidArguments, "bad").WithReason(errs.BadBatch)
+	stale := errs.New(errs.RequestOutdated, "stale").WithReason(errs.SchemaStale)
+	tests := []struct {
+		name    string
+		answers []error
+		once    bool // no Repeat
+		tries   int
+		unknown bool
+		err     error
+	}{
+		{"repeated", []error{lost, nil}, false, 2, false, nil},
+		{"not repeated", []error{lost, nil}, true, 1, true, lost},
+		{"nothing was sent", []error{notLeader(""), nil}, true, 2, false, nil},
+		{"refused later", []error{lost, bad}, false, 2, true, bad},
+		{"settled later", []error{lost, stale}, false, 2, false, stale},
+		{"lost after it was settled", []error{lost, stale}, false, 2, false, stale},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld("n1")
+				answers := slices.Clone(tt.answers)
+				w.answer = func(context.Context, string) error {
+					err := answers[0]
+					answers = answers[1:]
+					return err
+				}
+				s := w.search()
+				s.Repeat = !tt.once
+				s.Judge = func(err error) Verdict {
+					v := Judge(err)
+					v.Settled = errs.ReasonOf(err) == errs.SchemaStale
+					return v
+				}
+				f := s.Run(t.Context())
+				if len(w.called) != tt.tries {
+					t.Errorf("%d calls, want %d", len(w.called), tt.tries)
+				}
+				if tt.err == nil {
+					if f != nil {
+						t.Errorf("%+v", f)
+					}
+					return
+				}
+				if f == nil || !errors.Is(f.Err, tt.err) || f.Unknown != tt.unknown {
+					t.Errorf("%+v, want %v, unknown %v", f, tt.err, tt.unknown)
+				}
+			})
+		})
+	}
+}
+
+// TestBusyLeader: the leader that has no room is called again when it said, and nobody else;
+// not for longer than the caller likes.
+func TestBusyLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("n1", "n2")
+		w.answer = func(context.Context, string) error {
+			return errs.New(errs.ShardBusy, "full").WithReason(errs.Busy).WithRetryAfter(300 * time.Millisecond)
+		}
+		s := w.search()
+		s.BusyFor = time.Second
+		began := time.Now()
+		f := s.Run(t.Context())
+		if f == nil || errs.ReasonOf(f.Err) != errs.Busy || f.OutOfTime {
+			t.Fatalf("%+v", f)
+		}
+		if took := time.Since(began); took < time.Second || took > 2*time.Second {
+			t.Errorf("gave up after %v", took)
+		}
+		if calls := w.calls(); strings.Contains(calls, "n2") || strings.Count(calls, "n1") > 5 {
+			t.Errorf("called %s", calls)
+		}
+		if w.group.Leaderless() != 0 {
+			t.Error("a busy leader is one")
+		}
+	})
+}
+
+// TestSearchesShareTheLookForALeader: of the searches that wait, one looks again soon,
+// whatever their pauses are, and the others go on when it has found the leader.
+func TestSearchesShareTheLookForALeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("n1")
+		elected := time.Now().Add(10 * time.Second)
+		calls := make(chan struct{}, 1000)
+		const searches = 20
+		failures := make(chan *Failure, searches)
+		for range searches {
+			go func() {
+				s := w.search()
+				s.MinPause, s.MaxPause = time.Minute, time.Minute
+				s.Call = func(context.Context, string, Try) error {
+					calls <- struct{}{}
+					if time.Now().Before(elected) {
+						return notLeader("")
+					}
+					return nil
+				}
+				failures <- s.Run(t.Context())
+			}()
+		}
+		for range searches {
+			if f := <-failures; f != nil {
+				t.Error(f.Err)
+			}
+		}
+		if late := time.Since(elected); late > scoutEvery*5/4 {
+			t.Errorf("the leader was found %v after its election", late)
+		}
+		if got := len(calls); got > 2*searches+70 {
+			t.Errorf("%d calls while nobody led, want one in about %v", got, scoutEvery)
+		}
+	})
+}
+
+// TestSearchKeepsItsTime: a search that would end in its pause ends before it.
+func TestSearchKeepsItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("n1")
+		w.answer = func(context.Context, string) error { return notLeader("") }
+		s := w.search()
+		s.MinPause = time.Second
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		if f := s.Run(ctx); f == nil || !f.OutOfTime || f.Tries != 1 || time.Since(began) != 0 {
+			t.Errorf("%+v after %v", f, time.Since(began))
+		}
+
+		s = w.search()
+		s.MaxTries = 3
+		if f := s.Run(t.Context()); f == nil || f.OutOfTime || f.Tries != 3 {
+			t.Errorf("%+v", f)
+		}
+
+		w.members = nil
+		w.group = NewGroup(&w.nodes)
+		s = w.search()
+		s.MaxTries = 2
+		if f := s.Run(t.Context()); f == nil || errs.CodeOf(f.Err) != errs.ShardNotFound || f.Known != 0 {
+			t.Errorf("%+v", f)
+		}
+	})
+}
+
+// TestPauses: they double up to their bound.
+func TestPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("n1")
+		var at []time.Time
+		w.answer = func(context.Context, string) error {
+			at = append(at, time.Now())
+			return notLeader("")
+		}
+		s := w.search()
+		s.Group, s.MaxTries = nil, 8
+		s.Run(t.Context())
+		for i, want := 1, 50*time.Millisecond; i < len(at); i, want = i+1, min(2*want, time.Second) {
+			if got := at[i].Sub(at[i-1]); got < want*3/4 || got > want*5/4+1 {
+				t.Errorf("pause %d is %v, want about %v", i, got, want)
+			}
+		}
+	})
+}
+
+// TestAiling: a group that lacks a leader is left alone, and one caller finds out now and then.
+func TestAiling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGroup(new(Nodes))
+		g.leaderless()
+		if g.Ailing() {
+			t.Error("ailing at once: an election takes as long")
+		}
+		time.Sleep(ailingAfter + time.Millisecond)
+		if !g.Ailing() || g.Leaderless() != ailingAfter+time.Millisecond {
+			t.Errorf("not ailing after %v", g.Leaderless())
+		}
+		time.Sleep(ailingFor)
+		if g.Ailing() {
+			t.Error("nobody is sent to find out")
+		}
+		time.Sleep(time.Millisecond)
+		if !g.Ailing() {
+			t.Error("everybody is sent to find out")
+		}
+		g.Found("n1")
+		if g.Ailing() || g.Leaderless() != 0 {
+			t.Error("ailing, with a leader")
+		}
+	})
+}
+
+// TestHealth: a node that does not answer is called last, for longer each time, and one
+// caller finds out how it is.
+func TestHealth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var nodes Nodes
+		g := NewGroup(&nodes)
+		h := nodes.Health("n1")
+		var waits []time.Duration
+		for range 6 {
+			h.Silent()
+			waits = append(waits, time.Until(h.until))
+		}
+		if waits[0] != avoidFirst || waits[1] != 2*avoidFirst || waits[5] != avoidMost {
+			t.Errorf("avoided for %v", waits)
+		}
+		order := func() string { return strings.Join(g.Order([]string{"n1", "n2"}), " ") }
+		if got := order(); got != "n2 n1" {
+			t.Errorf("order %s", got)
+		}
+		if !h.Down(time.Now()) {
+			t.Error("a silent node is not down")
+		}
+		time.Sleep(avoidMost)
+		if first, second := order(), order(); first != "n1 n2" || second != "n2 n1" {
+			t.Errorf("after its time: %s, then %s; one caller should find out", first, second)
+		}
+		h.spoke()
+		if order() != "n1 n2" || h.Down(time.Now()) {
+			t.Error("a node that answered is avoided")
+		}
+		list := []string{"a", "b", "c"}
+		nodes.Health("a").Silent()
+		if nodes.DownLast(list); strings.Join(list, " ") != "b c a" {
+			t.Errorf("%v", list)
+		}
+	})
+}
+
+func TestTryTimeoutFollowsTheNode(t *testing.T) {
+	h := &Health{}
+	if got := h.TryTimeout(3 * time.Second); got != time.Second {
+		t.Errorf("of an unknown node %s", got)
+	}
+	for range 100 {
+		h.answered(200 * time.Millisecond)
+	}
+	if got := h.TryTimeout(3 * time.Second); got < 1500*time.Millisecond || got > 1700*time.Millisecond {
+		t.Errorf("of a node that takes 200 ms %s", got)
+	}
+	if got := h.TryTimeout(50 * time.Millisecond); got != 50*time.Millisecond {
+		t.Errorf("more than allowed: %s", got)
+	}
+}
+
+// peerConn is the connection to a node that says whether it lives as answer does.
+type peerConn struct {
+	grpc.ClientConnInterface
+	answer func(ctx context.Context) error
+	asked  int
+}
+
+func (c *peerConn) Invoke(ctx context.Context, _ string, _, _ any, _ ...grpc.CallOption) error {
+	c.asked++
+	return c.answer(ctx)
+}
+
+// TestWatch: a call may take as long as it needs while its node lives.
+func TestWatch(t *testing.T) {
+	tests := []struct {
+		name   string
+		lives  bool // the node answers whether it lives
+		others bool // there is another node to call
+		sign   bool // the call has a first sign of life
+		took   time.Duration
+		err    error
+	}{
+		{"slow, and lives", true, true, true, time.Minute, nil},
+		{"no sign of life", true, true, false, 2 * time.Second, errSilent},
+		{"stopped while it was waited for", false, true, true, pulseAfter + pulseWait, errSilent},
+		{"nobody else to call", false, false, false, time.Minute, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var nodes Nodes
+				conn := &peerConn{answer: func(ctx context.Context) error {
+					if tt.lives {
+						return nil
+					}
+					return stopped(ctx)
+				}}
+				patience := time.Duration(0)
+				if tt.others {
+					patience = 2 * time.Second
+				}
+				began := time.Now()
+				cancel, err := nodes.Watch(t.Context(), "n1", conn, patience, func(ctx context.Context, p *Pulse) error {
+					if tt.sign {
+						p.Alive()
+					}
+					return p.Receive(func() error {
+						select {
+						case <-time.After(time.Minute):
+							return nil
+						case <-ctx.Done():
+							return ctx.Err()
+						}
+					})
+				})
+				if took := time.Since(began); !errors.Is(err, tt.err) || took != tt.took {
+					t.Fatalf("%v after %v, want %v after %v", err, took, tt.err, tt.took)
+				}
+				if down := nodes.Health("n1").Down(time.Now()); down != (tt.err != nil) {
+					t.Errorf("the node is down: %v", down)
+				}
+				if err == nil {
+					cancel()
+				}
+				if tt.lives && tt.sign && conn.asked < 20 {
+					t.Errorf("the node was asked %d times in a minute", conn.asked)
+				}
+			})
+		})
+	}
+}

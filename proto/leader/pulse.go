@@ -1,0 +1,123 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/metapb"
+)
+
+const (
+	// pulseAfter is how long a stream waits for the next message until its node is asked
+	// whether it lives, and pulseWait how long the node may take to say so.
+	pulseAfter = time.Second
+	pulseWait  = 2 * time.Second
+)
+
+// errSilent is why Watch ended a call.
+var errSilent = errs.New(errs.ShardUnreachable, "it gave no sign of life in time")
+
+// Watch makes a call to a node that may take as long as it needs, while the node lives, and
+// notes in the node's health whether it answered. The node must give a first sign of life
+// within patience; 0: there is no other node to call, and nothing is watched. The call says
+// by Pulse.Alive that there was a sign, and waits for messages by Pulse.Receive. The context of a
+// call that succeeded lives until cancel.
+func (n *Nodes) Watch(ctx context.Context, node string, conn grpc.ClientConnInterface, patience time.Duration, call func(context.Context, *Pulse) error) (cancel context.CancelFunc, err error) {
+	ctx, end := context.WithCancelCause(ctx)
+	p := &Pulse{conn: conn, cancel: end, cause: func() error { return context.Cause(ctx) }, watched: patience > 0, misses: 1}
+	if p.watched {
+		p.first = time.AfterFunc(patience, func() { end(errSilent) })
+	}
+	err = errs.FromGRPC(call(ctx, p))
+	p.Alive()
+	if errors.Is(context.Cause(ctx), errSilent) {
+		err = errSilent
+	}
+	if err == nil {
+		n.Health(node).spoke()
+		return func() { end(nil) }, nil
+	}
+	end(nil)
+	if errors.Is(err, errSilent) || Broken(err) {
+		n.Health(node).Silent()
+		Wake(conn)
+	} else {
+		n.Health(node).spoke()
+	}
+	return nil, err
+}
+
+// Pulse watches the node of a call while the call waits for messages. A process that was
+// stopped says nothing for ever, and gRPC gives its connection up after 15 s at the
+// earliest: it takes no shorter keepalive. So the node is asked over the same connection,
+// and only while nothing comes.
+type Pulse struct {
+	conn   grpc.ClientConnInterface
+	cancel context.CancelCauseFunc // of the call
+	cause  func() error            // why the call was cancelled
+	first  *time.Timer             // ends the call without a first sign of life; nil: nothing does
+	// watched: there is another node to call.
+	watched bool
+	// misses is how often in a row the node must fail to answer: once, while another one can
+	// be asked for all rows, and twice after some came.
+	misses int
+}
+
+// Alive notes the first sign of life.
+func (p *Pulse) Alive() {
+	if p.first != nil {
+		p.first.Stop()
+	}
+}
+
+// Receive waits for a message by recv.
+func (p *Pulse) Receive(recv func() error) error {
+	if !p.watched {
+		return recv()
+	}
+	ctx, over := context.WithCancel(context.Background())
+	defer over()
+	misses := p.misses
+	t := time.AfterFunc(pulseAfter, func() { p.ask(ctx, misses) })
+	defer t.Stop()
+	err := recv()
+	if err != nil && errors.Is(p.cause(), errSilent) {
+		return errSilent
+	}
+	if err == nil {
+		p.misses = 2
+	}
+	return err
+}
+
+// ask asks the node whether it lives, again and again until ctx ends, and ends the call if
+// the node does not answer misses times in a row.
+func (p *Pulse) ask(ctx context.Context, misses int) {
+	for missed := 0; ; {
+		call, cancel := context.WithTimeout(ctx, pulseWait)
+		_, err := metapb.NewPeerClient(p.conn).Echo(call, &metapb.EchoRequest{}, grpc.WaitForReady(true))
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case status.Code(err) == codes.DeadlineExceeded || status.Code(err) == codes.Unavailable:
+			if missed++; missed >= misses {
+				p.cancel(errSilent)
+				return
+			}
+		default: // also a program that does not know the call answers
+			missed = 0
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pulseAfter):
+		}
+	}
+}

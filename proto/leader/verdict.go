@@ -1,0 +1,50 @@
+package leader
+
+import "cordwood/proto/errs"
+
+// Verdict is what the error of a call lets us do next.
+type Verdict struct {
+	// Retry elsewhere, or on the same node after a pause.
+	Retry bool
+	// Same node: it leads, and asked for time.
+	Same bool
+	// Unknown: the call may have had its effect.
+	Unknown bool
+	// Settled: no earlier call whose outcome was unknown has had its effect, nor will any.
+	Settled bool
+}
+
+// Judge judges the error of a call by its reason, its code and its status. The package
+// comment has the table.
+func Judge(err error) Verdict {
+	e := errs.From(err)
+	switch e.Reason {
+	case errs.NotLeader:
+		return Verdict{Retry: true}
+	case errs.Busy:
+		return Verdict{Retry: true, Same: true}
+	case errs.OutcomeUnknown:
+		return Verdict{Retry: true, Unknown: true}
+	case errs.WrongEpoch, errs.SchemaStale, errs.BadBatch, errs.TableGone:
+		return Verdict{}
+	}
+	switch e.Code {
+	case errs.ShardNotFound, errs.ShardNotReady, errs.ShardBusy:
+		// The node does not hold the shard (yet), or does not serve it yet.
+		return Verdict{Retry: true}
+	case errs.RuntimeResourcesExhausted, errs.RateLimited:
+		return Verdict{}
+	}
+	s := e.Status()
+	if s < 500 {
+		return Verdict{}
+	}
+	// An answer without a reason says nothing about what was done.
+	return Verdict{Retry: s == 503 || s == 504, Unknown: true}
+}
+
+// Broken reports whether an error is that of a connection rather than an answer.
+func Broken(err error) bool {
+	e := errs.From(err)
+	return e.Code == errs.ShardUnreachable && e.Reason == errs.OutcomeUnknown
+}
