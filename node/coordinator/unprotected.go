@@ -6,7 +6,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-const adviceProtect = "give all nodes the same --cluster-secret-file, or certificates (docs/cluster.md: Who is a node)"
+const adviceProtect = "give all nodes the same --cluster-secret-file, or certificates (docs/cluster.md: Authentication between nodes)"
 
 // unprotected tells of nodes that let in whoever connects to their port between nodes.
 func (d *diagnosis) unprotected() {
