@@ -16,15 +16,18 @@ import (
 	"cordwood/shard/query"
 )
 
-// This file hands the rows of a table that merges them over to other shards: it copies
-// them into another table there, round by round, until the shard takes no more and the
-// copy has all. handoff_rows.go reads the rows, handoff_push.go sends them.
+// This file hands the rows of a table over to other shards: it copies them into another
+// table there, round by round, until the shard takes no more and the copy has all.
+// handoff_rows.go reads the rows, handoff_push.go sends them.
 //
-//	round 1     flush, then what there is of each identity, as one row
+//	round 1     flush, then all rows; of a table that merges them, one row of each identity
 //	round 2 …   flush, then what was written since, deletions included
 //	last round  begun after the log said that the table is closed
 //
-// Rounds follow each other in the copy's log, so what is later here is later there.
+// Rounds follow each other in the copy's log, so what is later here is later there. Every
+// row is in the segments of exactly one round: a flush gives its segments a higher order than
+// those before it, and the table's segments are not compacted in the meantime. Every batch is
+// appended once by its number: so a table that keeps every row has each of them once.
 
 const (
 	// maxHandoffs bounds those of a shard.

@@ -19,6 +19,9 @@ const (
 	// pushTimeout bounds one call, pushPause the time between two after a failure.
 	pushTimeout = 10 * time.Second
 	pushPause   = 200 * time.Millisecond
+	// pushUnsure is for how long a batch is sent again that may have been appended: a shard
+	// forgets a session half an hour after its last batch, and would append it once more.
+	pushUnsure = 15 * time.Minute
 	// handoffSession begins the names of sessions that the metadata does not give.
 	handoffSession = 1 << 62
 )
@@ -125,6 +128,7 @@ func (t *target) enqueue(ctx context.Context, do func(context.Context) error) er
 // as it is, and appended once.
 func (t *target) send(ctx context.Context, def *copyDef, data []byte) error {
 	req := &shardpb.WriteRequest{ShardId: t.shard, Batches: [][]byte{data}}
+	var unsure time.Time // since when it may have been appended
 	for try := 0; ; try++ {
 		node, err := t.pick(try)
 		if err == nil {
@@ -146,6 +150,12 @@ func (t *target) send(ctx context.Context, def *copyDef, data []byte) error {
 			t.node = e.Leader
 		default:
 			t.node = ""
+		}
+		if node != "" && e.Reason != errs.NotLeader && e.Reason != errs.Busy && unsure.IsZero() {
+			unsure = time.Now()
+		}
+		if !unsure.IsZero() && time.Since(unsure) > pushUnsure {
+			return fmt.Errorf("shard %d: for %s it is not known whether it has a batch of the copy: %w", t.shard, pushUnsure, err)
 		}
 		t.wait(fmt.Sprintf("shard %d: %s", t.shard, e.Msg))
 		pause := pushPause

@@ -12,7 +12,7 @@ import (
 )
 
 // round sends the rows of the segments that are new since the last one; all of the first
-// one, of which only what counts.
+// one. Of a table that merges rows that is one row of each identity.
 func (h *handoff) round(ctx context.Context, first bool) error {
 	job, live, err := h.job(first)
 	defer func() {
@@ -35,13 +35,18 @@ func (h *handoff) round(ctx context.Context, first bool) error {
 	t := job.Table(h.tableID)
 	split := newSplitter(h, t)
 	read := int64(0)
-	err = compaction.Rows(ctx, *job, func(batches []*column.Batch, refs []segment.RowRef) error {
-		read += int64(len(refs))
-		h.mu.Lock()
-		h.state.Done = before + int64(float64(size)*float64(min(read, rows))/float64(rows))
-		h.mu.Unlock()
-		return split.add(ctx, batches, refs)
-	})
+	for _, job := range eachAlone(job, t) {
+		err = compaction.Rows(ctx, *job, func(batches []*column.Batch, refs []segment.RowRef) error {
+			read += int64(len(refs))
+			h.mu.Lock()
+			h.state.Done = before + int64(float64(size)*float64(min(read, rows))/float64(rows))
+			h.mu.Unlock()
+			return split.add(ctx, batches, refs)
+		})
+		if err != nil {
+			break
+		}
+	}
 	if err == nil {
 		err = split.finish(ctx)
 	}
@@ -55,6 +60,21 @@ func (h *handoff) round(ctx context.Context, first bool) error {
 		h.s.findDamaged(live)
 	}
 	return err
+}
+
+// eachAlone returns a job for each segment if the table keeps every row: nothing has to be
+// compared, and the memory does not grow with the number of segments.
+func eachAlone(job *compaction.Job, t *compaction.Table) []*compaction.Job {
+	if t.Merge != query.Append || t.Modes != nil {
+		return []*compaction.Job{job}
+	}
+	out := make([]*compaction.Job, len(job.Inputs))
+	for i := range job.Inputs {
+		one := *job
+		one.Inputs = job.Inputs[i : i+1]
+		out[i] = &one
+	}
+	return out
 }
 
 // job is what is to be read: the segments, each with a reference, by rising order.
@@ -120,7 +140,10 @@ type splitter struct {
 	h     *handoff
 	table *schema.Table
 	def   *copyDef
+	// part says which shard gets a row of a table that merges them; nil: the table keeps every
+	// row, and the shards get one batch after another in turn.
 	part  *column.Partitioner
+	turn  int
 	parts []*column.Builder
 	cols  []map[uint32]*column.Col // of parts, by id
 	views []map[uint32]*column.View
@@ -131,8 +154,11 @@ type splitter struct {
 func newSplitter(h *handoff, t *compaction.Table) *splitter {
 	n := len(h.copy.Shards)
 	s := &splitter{
-		h: h, table: t.Def, def: newCopyDef(t.Def, h.copy), part: column.NewPartitioner(t.Def, n),
+		h: h, table: t.Def, def: newCopyDef(t.Def, h.copy),
 		types: map[uint32]schema.Type{schema.DeletedColumnID: schema.DeletedColumn().Type},
+	}
+	if !t.Def.AppendMode() {
+		s.part = column.NewPartitioner(t.Def, n)
 	}
 	for i := range t.Def.Columns {
 		s.types[t.Def.Columns[i].ID] = t.Def.Columns[i].Type
@@ -161,14 +187,12 @@ func (s *splitter) add(ctx context.Context, batches []*column.Batch, refs []segm
 	for _, r := range refs {
 		if int(r.Batch) != used {
 			used = int(r.Batch)
-			s.part.Use(func(id uint32) column.Values {
-				if v := s.views[used][id]; v != nil {
-					return v
-				}
-				return nil
-			})
+			s.use(s.views[used])
 		}
-		at := s.part.Of(int(r.Row))
+		at := s.turn
+		if s.part != nil {
+			at = s.part.Of(int(r.Row))
+		}
 		s.copyRow(at, s.views[used], int(r.Row))
 		if b := s.parts[at]; b.Rows() >= handoffRows || b.Rows()&127 == 0 && b.ByteSize() >= handoffBytes {
 			if err := s.send(ctx, at); err != nil {
@@ -177,6 +201,19 @@ func (s *splitter) add(ctx context.Context, batches []*column.Batch, refs []segm
 		}
 	}
 	return ctx.Err()
+}
+
+// use has the partitioner look at the rows of a batch.
+func (s *splitter) use(views map[uint32]*column.View) {
+	if s.part == nil {
+		return
+	}
+	s.part.Use(func(id uint32) column.Values {
+		if v := views[id]; v != nil {
+			return v
+		}
+		return nil
+	})
 }
 
 // keeps tells whether a column goes along: it is the table's, or says what is deleted.
@@ -216,6 +253,7 @@ func (s *splitter) send(ctx context.Context, at int) error {
 		return nil
 	}
 	s.parts[at] = nil
+	s.turn = (s.turn + 1) % len(s.parts)
 	b.Finish()
 	return s.h.targets[at].push(ctx, s.def, b)
 }

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,11 +47,68 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
+// TestHandOverAppend writes and moves a table that keeps all rows, of which many are alike, with
+// and without its rows, and compares it with a list: each row is there once. Half of the tables
+// merged their rows before.
+func TestHandOverAppend(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"append", "last_row"} {
+		for seed := range uint64(4) {
+			t.Run(fmt.Sprint(mode, seed), func(t *testing.T) {
+				w := newMergeWorld(t, seed, mode)
+				shards := func() []uint32 {
+					to := w.rng.Perm(4)[:1+w.rng.IntN(4)]
+					out := make([]uint32, len(to))
+					for i := range to {
+						out[i] = uint32(to[i] + 1)
+					}
+					return out
+				}
+				if mode != "append" {
+					for range 5 {
+						w.write()
+						w.disturb(true)
+					}
+					w.move(shards())
+					w.write()
+					w.keepAll()
+					w.check("once it keeps all rows")
+				}
+				moves := w.moves
+				for range 8 {
+					for range w.rng.IntN(3) {
+						w.place(shards())
+					}
+					for range 1 + w.rng.IntN(5) {
+						w.write()
+						w.disturb(true)
+					}
+					w.check("between moves")
+					to := shards()
+					if w.move(to) && !slices.Equal(w.table().Shards(), to) {
+						t.Fatalf("after a move to %v rows are looked for in %v", to, w.table().Shards())
+					}
+					w.check(fmt.Sprint("after a move to ", to))
+				}
+				if w.moves < moves+2 {
+					t.Errorf("%d moves came to their end", w.moves-moves)
+				}
+			})
+		}
+	}
+}
+
 // TestHandOverTargetKilled has the shard that takes the rows crash during the copy: what
 // was acknowledged is in its log, and the rest is sent again.
 func TestHandOverTargetKilled(t *testing.T) {
 	t.Parallel()
-	w := newMergeWorld(t, 7, "last_row")
+	for _, mode := range []string{"last_row", "append"} {
+		t.Run(mode, func(t *testing.T) { handOverTargetKilled(t, mode) })
+	}
+}
+
+func handOverTargetKilled(t *testing.T, mode string) {
+	w := newMergeWorld(t, 7, mode)
 	for range 60 {
 		w.write()
 	}

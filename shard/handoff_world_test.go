@@ -18,8 +18,8 @@ import (
 	"cordwood/shard/compaction"
 )
 
-// mergeWorld is a table that merges rows, on shards of two nodes, beside a plain map of
-// what it should hold. The world is the metadata: it says where the table is.
+// mergeWorld is a table that merges rows, or keeps them all, on shards of two nodes, beside
+// a plain map of what it should hold. The world is the metadata: it says where the table is.
 type mergeWorld struct {
 	*testNodes
 	t       *testing.T
@@ -29,7 +29,7 @@ type mergeWorld struct {
 	seq     uint64
 	nonNull bool
 	narrow  uint32               // the last version in which b had integers, once it is widened
-	want    map[string][2]string // by host and ts: a, b
+	want    map[string][2]string // by host and ts, and a number if all rows are kept: a, b
 	moves   int
 }
 
@@ -45,9 +45,13 @@ func newMergeWorld(t *testing.T, seed uint64, mode string) *mergeWorld {
 			s.Shard.cfg.Compaction, s.cfg.Compaction = compaction.NewLimiter(1, 0), compaction.NewLimiter(1, 0)
 		}
 	}
+	options := map[string]string{"append_mode": "false", "merge_mode": mode, "skip_wal": "true"}
+	if mode == "append" {
+		options = map[string]string{"append_mode": "true", "skip_wal": fmt.Sprint(seed%2 == 0)}
+	}
 	w.def = &schemapb.Table{
 		Id: 1, Database: "public", Name: "m", Version: 1, MinWriterVersion: 1, NextColumnId: 5,
-		Options:   map[string]string{"append_mode": "false", "merge_mode": mode, "skip_wal": "true"},
+		Options:   options,
 		Placement: []*schemapb.Placement{{Epoch: 1, ShardId: 1}},
 		Columns: []*schemapb.Column{
 			{Id: 1, Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_MILLISECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP, NotNull: true},
@@ -72,14 +76,21 @@ func (w *mergeWorld) widen() {
 // write writes some rows, or deletes some.
 func (w *mergeWorld) write() {
 	w.t.Helper()
-	t := w.table()
+	w.writeAs(w.def)
+}
+
+// writeAs writes as one who knows a definition, which may be an older one.
+func (w *mergeWorld) writeAs(def *schemapb.Table) {
+	w.t.Helper()
+	t := schema.FromProto(def)
 	if w.narrow > 0 && w.rng.IntN(2) == 0 {
-		t.Version, t.Columns[3].Type = w.narrow, schema.Int64
+		t.Version, t.Columns[3].Type = min(t.Version, w.narrow), schema.Int64
 	}
 	place := t.Writable()
 	shards := place.Shards()
 	part := column.NewPartitioner(t, len(shards))
-	deletes := w.rng.IntN(4) == 0
+	deletes := !t.AppendMode() && w.rng.IntN(4) == 0
+	chosen := w.rng.IntN(len(shards)) // of a table that keeps all rows
 	parts := make([]*column.Builder, len(shards))
 	for range 1 + w.rng.IntN(20) {
 		host, ts := fmt.Sprint("h", w.rng.IntN(12)), int64(w.rng.IntN(6))*40_000_000 // over three days
@@ -114,7 +125,10 @@ func (w *mergeWorld) write() {
 					}
 				}
 			}
-			if old, ok := w.want[key]; ok && w.nonNull {
+			if t.AppendMode() {
+				w.seq++
+				key += fmt.Sprint("#", w.seq)
+			} else if old, ok := w.want[key]; ok && w.nonNull {
 				for i := range row {
 					if row[i] == "NULL" {
 						row[i] = old[i]
@@ -136,6 +150,9 @@ func (w *mergeWorld) write() {
 			return nil
 		})
 		at := part.Of(0)
+		if t.AppendMode() {
+			at = chosen
+		}
 		if parts[at] == nil {
 			parts[at] = &column.Builder{}
 		}
@@ -148,7 +165,7 @@ func (w *mergeWorld) write() {
 		b.Finish()
 		w.seq++
 		data := b.Encode(nil, column.Header{TableID: t.ID, Epoch: place.Epoch, SchemaVersion: t.Version, Session: 9, Seq: w.seq})
-		if _, err := w.client.Write(wait(w.t), shards[i], [][]byte{data}, func([]uint64) []*schemapb.Table { return []*schemapb.Table{w.def} }); err != nil {
+		if _, err := w.client.Write(wait(w.t), shards[i], [][]byte{data}, func([]uint64) []*schemapb.Table { return []*schemapb.Table{def} }); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -173,6 +190,7 @@ func (w *mergeWorld) check(what string) {
 	}
 	want := []string{}
 	for key, row := range w.want {
+		key, _, _ = strings.Cut(key, "#")
 		want = append(want, key+"|"+row[0]+"|"+row[1])
 	}
 	sort.Strings(want)
@@ -228,11 +246,45 @@ func (w *mergeWorld) change(set func(d *schemapb.Table)) {
 	set(w.def)
 }
 
+// place has other shards take the writes of a table that keeps all rows, which stay where they
+// are; the former shards may not hear of it, and take rows of who has not either.
+func (w *mergeWorld) place(to []uint32) {
+	w.t.Helper()
+	before := w.def
+	w.change(func(d *schemapb.Table) {
+		last := d.Placement[len(d.Placement)-1]
+		d.Placement = append(d.Placement, &schemapb.Placement{Epoch: last.Epoch + 1, ShardId: to[0], MoreShards: to[1:]})
+	})
+	same := func(id uint32) bool { return slices.Contains(schema.FromProto(before).Writable().Shards(), id) }
+	if !slices.ContainsFunc(to, same) {
+		w.writeAs(before)
+	}
+	if w.rng.IntN(2) == 0 {
+		for _, id := range w.table().Shards() {
+			if _, err := w.shard(id).Seal(wait(w.t), []*schemapb.Table{w.def}); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+	w.write()
+}
+
+// keepAll has the table keep all rows from now on.
+func (w *mergeWorld) keepAll() {
+	w.t.Helper()
+	w.change(func(d *schemapb.Table) { d.Options = map[string]string{"append_mode": "true"} })
+	for id := range uint32(4) {
+		if _, err := w.shard(id + 1).Seal(wait(w.t), []*schemapb.Table{w.def}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
 // move hands the table over to other shards, with writes between all steps; ok is false
 // if it was given up.
 func (w *mergeWorld) move(to []uint32) (ok bool) {
 	w.t.Helper()
-	from := w.table().Writable().Shards()
+	from := w.table().Shards()
 	w.ids++
 	w.change(func(d *schemapb.Table) { d.Handoff = &schemapb.Handoff{TableId: w.ids, ShardIds: to} })
 	giveUp := func() bool {
