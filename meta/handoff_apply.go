@@ -8,10 +8,12 @@ import (
 	"cordwood/meta/catalog"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 )
 
-// After the log: tables that merge rows and get other shards, with all their rows.
+// After the log: tables that get other shards, with all their rows. Those that merge rows always
+// do; those that keep every row do when it is asked for, and give up the history of their placement.
 //
 //	begin     the table names a copy of it: an id, and shards
 //	close     the next epoch is closed: nobody takes writes
@@ -117,7 +119,11 @@ func beginHandoff(tx *catalog.Tx, t *schemapb.Table, cmd *metapb.PlaceTable, now
 // incarnations are those of the shards that have a table's rows, and that get them.
 func incarnations(tx *catalog.Tx, t *schemapb.Table) (map[uint32]uint32, error) {
 	out := map[uint32]uint32{}
-	for _, id := range slices.Concat(catalog.Writable(t), t.Handoff.ShardIds) {
+	from := catalog.Writable(t)
+	if tx.ClusterVersion() >= metapb.ProtocolHandoffAppend {
+		from = schema.FromProto(t).Shards()
+	}
+	for _, id := range slices.Concat(from, t.Handoff.ShardIds) {
 		s, err := tx.Shard(id)
 		if err != nil {
 			return nil, err

@@ -246,6 +246,8 @@ func applyPlaceTable(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *chang
 		return nil, errs.New(errs.RequestOutdated, "Table `%s` is in epoch %d and not %d: it was placed anew meanwhile; look at it again", name, epoch, cmd.Epoch)
 	case epoch > 0 && t.Options[schema.OptionAppendMode] != "true":
 		return nil, errs.New(errs.InvalidArguments, "Table `%s` merges rows of the same identity (append_mode is not true): it gets other shards by a handoff, together with its rows", name)
+	case t.Handoff != nil && tx.ClusterVersion() >= metapb.ProtocolHandoffAppend:
+		return nil, errs.New(errs.IllegalState, "Table `%s` is being handed over to other shards: wait until that has ended, or cancel it", name)
 	case len(t.Placement) >= catalog.MaxEpochs:
 		return nil, errs.New(errs.InvalidArguments, "Table `%s` was placed %d times, the most that are possible: truncate it, or copy its rows into a new table, to move it again", name, len(t.Placement))
 	}

@@ -274,7 +274,7 @@ func (w *mergeWorld) keepAll() {
 	w.t.Helper()
 	w.change(func(d *schemapb.Table) { d.Options = map[string]string{"append_mode": "true"} })
 	for id := range uint32(4) {
-		if _, err := w.shard(id + 1).Seal(wait(w.t), []*schemapb.Table{w.def}); err != nil {
+		if _, err := w.shard(id+1).Seal(wait(w.t), []*schemapb.Table{w.def}); err != nil {
 			w.t.Fatal(err)
 		}
 	}

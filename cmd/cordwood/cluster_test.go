@@ -86,6 +86,7 @@ func TestClusterCommands(t *testing.T) {
 		{"shard replicas 3 3 --wait", failed, 1, []string{"operation 7 is failed: node n4 went away"}, "GET /v1/cluster/operations/7 "},
 		{"node drain n3 --for-restart", done, 0, nil, `POST /v1/cluster/operations {"kind":"node-drain","node":"n3","for_restart":true}`},
 		{"table move app --to 4,5", done, 0, nil, `POST /v1/cluster/operations {"kind":"table-move","table":"public.app","to_shards":[4,5]}`},
+		{"table move app --to 4 --with-rows", done, 0, nil, `POST /v1/cluster/operations {"kind":"table-move","table":"public.app","to_shards":[4],"with_rows":true}`},
 		{"table move shop.app --to 4", done, 0, nil, `POST /v1/cluster/operations {"kind":"table-move","table":"shop.app","to_shards":[4]}`},
 		{"cluster pause rebalance", done, 0, nil, `POST /v1/cluster/operations {"kind":"rebalance-pause"}`},
 		{"cluster pause shard", done, 2, []string{`"shard" cannot be paused: only rebalance can`}, ""},

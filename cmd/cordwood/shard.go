@@ -229,15 +229,19 @@ If a node comes back after that, its rows are left on its disk and not taken bac
 
 func newTableMoveCommand(db *string) *cobra.Command {
 	var to []string
-	var wait bool
+	var rows, wait bool
 	cmd := &cobra.Command{
 		Use:   "move TABLE",
 		Short: "Have another shard take a table's writes",
 		Long: `Have another shard take a table's writes, at once and without a pause. Rows that are stored
 stay where they are until they expire, and queries find them there. With several shards
-rows are spread over them. A table that merges rows takes its stored rows along: writes wait for
-a moment in the end.`,
-		Example: "  cordwood table move access --to 4 --wait",
+rows are spread over them.
+
+With --with-rows the stored rows go along, from all shards that have some: they are copied
+while the table is read and written where it was, writes wait for a moment in the end, and the
+former shards have none of them afterwards. A table that merges rows always takes them along.
+'cordwood cluster cancel' leaves the table where it was.`,
+		Example: "  cordwood table move access --to 4 --wait\n  cordwood table move access --to 4 --with-rows --wait",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(to) == 0 {
@@ -247,7 +251,7 @@ a moment in the end.`,
 			if err != nil {
 				return err
 			}
-			r := &httpapi.ClusterRequest{Kind: "table-move", Table: schema.FormatTableName(database, table)}
+			r := &httpapi.ClusterRequest{Kind: "table-move", Table: schema.FormatTableName(database, table), WithRows: rows}
 			for _, text := range to {
 				id, err := shardNumber(text)
 				if err != nil {
@@ -259,6 +263,7 @@ a moment in the end.`,
 		},
 	}
 	cmd.Flags().StringSliceVar(&to, "to", nil, "`SHARD` that takes the writes; several with commas")
+	cmd.Flags().BoolVar(&rows, "with-rows", false, "take the stored rows along, too")
 	waitFlag(cmd, &wait)
 	return cmd
 }

@@ -240,6 +240,7 @@ func TestStartRefuses(t *testing.T) {
 		{httpapi.ClusterRequest{Kind: KindTableMove, Table: "public.t7", ToShards: []uint32{2}}, ""},
 		{httpapi.ClusterRequest{Kind: KindNodeDrain, Node: "node-a"}, "node node-a cannot be emptied: shard 2 wants 3 replicas, and without it 2 nodes can hold one: add 1 node, or have the shard keep fewer with 'cordwood shard replicas 2 1'"},
 		{httpapi.ClusterRequest{Kind: KindNodeDrain, Node: "node-a", ForRestart: true}, ""},
+		{httpapi.ClusterRequest{Kind: KindNodeDrain, Node: "node-a", WithRows: true}, "with_rows goes with table-move and table-partition"},
 		{httpapi.ClusterRequest{Kind: requestRemove, Node: "node-a"}, "has a replica of shard 1"},
 		{httpapi.ClusterRequest{Kind: requestUndrain, Node: "node-a"}, ""},
 		{httpapi.ClusterRequest{Kind: requestPause}, ""},

@@ -30,6 +30,9 @@ func (a *Admin) Start(ctx context.Context, r *httpapi.ClusterRequest, user strin
 	if err != nil {
 		return nil, err
 	}
+	if r.WithRows && r.Kind != KindTableMove && r.Kind != KindTablePartition {
+		return nil, bad("with_rows goes with table-move and table-partition")
+	}
 	switch r.Kind {
 	case requestUndrain:
 		return a.undrain(ctx, p, r)
@@ -203,6 +206,9 @@ func (a *Admin) tableOperation(op *metapb.Operation, r *httpapi.ClusterRequest) 
 		return bad("table-partition needs partitions, from 1 to 256")
 	case op.Kind == KindTablePartition:
 		op.Notes[noteCount] = strconv.Itoa(r.Partitions)
+	}
+	if r.WithRows {
+		op.Notes[noteRows] = "true"
 	}
 	if set := t.Options[schema.OptionPartitions]; set != "" && set != schema.PartitionsAuto && op.Kind == KindTableMove && set != strconv.Itoa(len(r.ToShards)) {
 		return bad("table %s has the option partitions=%s: give so many shards, or change the option", r.Table, set)

@@ -42,7 +42,8 @@ const (
 	noteEpoch    = "epoch"    // of the table before it was placed
 	noteOld      = "old"      // shards that took the table's writes before
 	noteSealed   = "sealed"   // those that know that they no longer do
-	noteCopy     = "copy"     // id of the copy of a table that merges rows
+	noteRows     = "rows"     // the table takes its stored rows along although it keeps them all
+	noteCopy     = "copy"     // id of the copy of a table that takes its rows along
 	noteCopies   = "copies"   // how often one was begun
 	noteCopiers  = "copiers"  // nodes that were asked to copy, by shard
 	noteWhy      = "why"      // the last one was given up

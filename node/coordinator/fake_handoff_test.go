@@ -35,6 +35,9 @@ func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error)
 		if !t.AppendMode() {
 			w.fail("table %d merges rows, and they would lie in two shards", t.ID)
 		}
+		if t.Handoff != nil {
+			return nil, refused("it is being handed over")
+		}
 		next.Placement = append(next.Placement, schema.Placement{Epoch: cmd.Epoch + 1, ShardID: cmd.ShardIds[0], More: cmd.ShardIds[1:], Since: now + int64(w.skew)})
 	case cmd.Step == metapb.PlaceTable_STEP_BEGIN:
 		if last.Closed {
@@ -42,7 +45,7 @@ func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error)
 		}
 		w.lastCopy++
 		next.Handoff = &schema.Handoff{ID: w.lastCopy, Shards: cmd.ShardIds, Incarnations: map[uint32]uint32{}}
-		for _, id := range slices.Concat(last.Shards(), cmd.ShardIds) {
+		for _, id := range slices.Concat(t.Shards(), cmd.ShardIds) {
 			next.Handoff.Incarnations[id] = w.shards[id].Incarnation
 		}
 	case t.Handoff == nil || t.Handoff.ID != cmd.HandoffId:
@@ -60,7 +63,7 @@ func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error)
 			next.Placement[len(next.Placement)-1].Epoch = last.Epoch + 1
 		}
 	case cmd.Step == metapb.PlaceTable_STEP_FINISH:
-		for _, id := range last.Shards() {
+		for _, id := range t.Shards() {
 			c := w.copies[t.Handoff.ID][id]
 			if !last.Closed || c == nil || c.complete.IsZero() || time.Now().Before(c.complete) {
 				w.fail("table %d is handed over without all rows of shard %d: %+v", t.ID, id, c)
@@ -68,6 +71,9 @@ func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error)
 		}
 		delete(w.tables, t.ID)
 		next.ID, next.Handoff = t.Handoff.ID, nil
+		for i := range next.Placement {
+			next.Placement[i].Handed = true
+		}
 		next.Placement = append(next.Placement[:len(next.Placement)-1], schema.Placement{Epoch: cmd.Epoch + 1, ShardID: t.Handoff.Shards[0], More: t.Handoff.Shards[1:], Since: now + int64(w.skew)})
 	}
 	w.tables[next.ID] = &next
@@ -141,7 +147,14 @@ func (w *world) copyOf(name string) *schema.Table {
 	return &schema.Table{Placement: []schema.Placement{{}}}
 }
 
-// handoffs are scenarios of tables that merge rows.
+// placed has other shards take a table's writes, whose rows stay where they are.
+func (w *world) placed(id uint64, shards ...uint32) *world {
+	t := w.tables[id]
+	t.Placement = append(t.Placement, schema.Placement{Epoch: t.Writable().Epoch + 1, ShardID: shards[0], More: shards[1:]})
+	return w
+}
+
+// handoffs are scenarios of tables that take their rows along.
 func handoffs() []scenario {
 	merges := map[string]string{"append_mode": "false"}
 	moved := func(shards ...uint32) func(w *world) bool {
@@ -154,6 +167,9 @@ func handoffs() []scenario {
 			}
 			return slices.Equal(t.Writable().Shards(), shards) && t.Handoff == nil && !t.Writable().Closed
 		}
+	}
+	alone := func(shards ...uint32) func(w *world) bool {
+		return func(w *world) bool { return moved(shards...)(w) && slices.Equal(w.copyOf("t7").Shards(), shards) }
 	}
 	return []scenario{
 		{
@@ -189,6 +205,27 @@ func handoffs() []scenario {
 			},
 			&metapb.Operation{Kind: KindTableMove, TableId: 7, ToShards: []uint32{2}},
 			func(w *world) bool { return moved(2)(w) && slices.Contains(w.givenUp, 1001) },
+		},
+		{
+			"hand over a table that keeps all rows, and has some in a former shard", func(w *world) *world {
+				return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, nil, 1).placed(7, 2)
+			},
+			&metapb.Operation{Kind: KindTableMove, TableId: 7, ToShards: []uint32{3}, Notes: map[string]string{noteRows: "true"}}, alone(3),
+		},
+		{
+			"bring all rows of a table to the shard that takes its writes", func(w *world) *world {
+				return w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, nil, 1, 3).placed(7, 2)
+			},
+			&metapb.Operation{Kind: KindTableMove, TableId: 7, ToShards: []uint32{2}, Notes: map[string]string{noteRows: "true"}}, alone(2),
+		},
+		{
+			"hand over rows of a former shard that is made anew meanwhile", func(w *world) *world {
+				w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, nil, 1).placed(7, 2)
+				w.anew = 1
+				return w
+			},
+			&metapb.Operation{Kind: KindTablePartition, TableId: 7, Notes: map[string]string{noteCount: "2", noteRows: "true"}, ToShards: []uint32{2, 3}},
+			func(w *world) bool { return alone(2, 3)(w) && slices.Contains(w.givenUp, 1001) },
 		},
 		{
 			"a copy that nobody makes", func(w *world) *world {

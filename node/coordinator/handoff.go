@@ -14,8 +14,9 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// The steps of table-move and table-partition of a table that merges rows: these get other
-// shards together with the rows that are stored.
+// The steps of table-move and table-partition of a table that gets other shards together with
+// the rows that are stored: one that merges rows, or one for which that was asked. The present
+// shards are all that have rows of it; some may take no writes any more.
 //
 //	begin    the metadata name a copy of the table, on the new shards
 //	copy     the present shards copy the rows into it, and follow what is written
@@ -57,7 +58,7 @@ type handoverAct struct {
 	nodes []*shardpb.ShardNodes
 }
 
-// handOver is a move of a table that merges rows. What it does next follows from the
+// handOver is a move of a table that takes its rows along. What it does next follows from the
 // table, from what was answered, and from who was asked to copy.
 func (p *picture) handOver(op *metapb.Operation, t *schema.Table) decision {
 	h, name := t.Handoff, t.Database+"."+t.Name
@@ -68,7 +69,7 @@ func (p *picture) handOver(op *metapb.Operation, t *schema.Table) decision {
 		return p.beginMove(op, t)
 	}
 	switch {
-	case movable(t): // by now it keeps all rows; moveTable goes on
+	case !takesRows(op, t): // by now it keeps all rows; moveTable goes on
 		return p.giveUp(op, t, "the table does not merge rows any more").note(noteEpoch, "")
 	case op.Cancel && h != nil:
 		return p.giveUp(op, t, "it was cancelled")
@@ -91,7 +92,7 @@ func (p *picture) handOver(op *metapb.Operation, t *schema.Table) decision {
 	behind := false
 	var done, total int64
 	complete, waits := true, ""
-	for _, id := range t.Writable().Shards() {
+	for _, id := range t.Shards() {
 		node := from[id]
 		if node == "" {
 			return p.askToCopy(op, t, id, from)
@@ -195,7 +196,7 @@ func (p *picture) beginCopy(op *metapb.Operation, t *schema.Table) decision {
 		}
 		return failed("end", "the rows of table %s.%s stay where they were: they were copied %d times, and it failed each time; the last one: %s", t.Database, t.Name, tries, cmp.Or(op.Notes[noteWhy], "not known"))
 	}
-	if why := p.refusePlace(t, op.ToShards); why != "" {
+	if why := p.refusePlace(op, t, op.ToShards); why != "" {
 		return wait(stepBegin, "%s", why)
 	}
 	a := p.place("begin to hand over", t, metapb.PlaceTable_STEP_BEGIN)
@@ -238,7 +239,7 @@ func (p *picture) askToCopy(op *metapb.Operation, t *schema.Table, shard uint32,
 // sealClosed tells the present shards that the table is closed; ok is false if all know.
 func (p *picture) sealClosed(op *metapb.Operation, t *schema.Table) (d decision, ok bool) {
 	sealed := list(op.Notes[noteSealed])
-	for _, id := range t.Writable().Shards() {
+	for _, id := range t.Shards() {
 		text := strconv.FormatUint(uint64(id), 10)
 		if slices.Contains(sealed, text) {
 			continue

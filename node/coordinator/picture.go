@@ -386,3 +386,8 @@ func (p *picture) tableLoads() []placement.TableLoad {
 // movable tells whether the writes of a table may go to another shard while its rows
 // stay: rows of one identity must meet in one shard to become one.
 func movable(t *schema.Table) bool { return t.AppendMode() }
+
+// takesRows tells whether an operation has a table take its stored rows along.
+func takesRows(op *metapb.Operation, t *schema.Table) bool {
+	return !movable(t) || op.Notes[noteRows] != ""
+}

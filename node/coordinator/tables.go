@@ -20,8 +20,8 @@ const (
 )
 
 // moveTable is table-move and table-partition: other shards take a table's writes. Its
-// rows stay where they are and are found there, unless the table merges them: see
-// handOver.
+// rows stay where they are and are found there, unless the table merges them or is to take
+// them along: see handOver.
 func (p *picture) moveTable(op *metapb.Operation) decision {
 	t := p.tables[op.TableId]
 	if t == nil {
@@ -30,7 +30,7 @@ func (p *picture) moveTable(op *metapb.Operation) decision {
 		}
 		return failed("end", "%s is gone: it was dropped or truncated", subject(p, op))
 	}
-	if !movable(t) || t.Handoff != nil {
+	if takesRows(op, t) || t.Handoff != nil {
 		return p.handOver(op, t)
 	}
 	now := t.Writable()
@@ -67,10 +67,10 @@ func (p *picture) beginMove(op *metapb.Operation, t *schema.Table) decision {
 		}
 		to = placement.Emptiest(p.shardLoads(), p.tableLoads(), t.Writable().Shards(), n)
 	}
-	if why := p.refusePlace(t, to); why != "" {
+	if why := p.refusePlace(op, t, to); why != "" {
 		return failed("end", "%s", why)
 	}
-	if slices.Equal(to, t.Writable().Shards()) {
+	if slices.Equal(to, t.Writable().Shards()) && (!takesRows(op, t) || len(t.Shards()) == len(to)) {
 		return finished("%s the writes of table %s.%s already", shardsTake(to), t.Database, t.Name)
 	}
 	d := decision{step: stepPlace, reason: "begins", again: true, toShards: to}
@@ -78,7 +78,7 @@ func (p *picture) beginMove(op *metapb.Operation, t *schema.Table) decision {
 }
 
 // refusePlace says why shards cannot take the writes of a table; empty: they can.
-func (p *picture) refusePlace(t *schema.Table, to []uint32) string {
+func (p *picture) refusePlace(op *metapb.Operation, t *schema.Table, to []uint32) string {
 	if len(to) == 0 {
 		return fmt.Sprintf("no shard can take the writes of table %s.%s: none has a leader", t.Database, t.Name)
 	}
@@ -95,6 +95,8 @@ func (p *picture) refusePlace(t *schema.Table, to []uint32) string {
 	}
 	if v := p.status.GetClusterVersion(); !movable(t) && v < metapb.ProtocolHandoff {
 		return fmt.Sprintf("table %s.%s merges rows of one identity (append_mode is not true): it can be moved or spread once the cluster uses protocol version %d, now it uses %d; upgrade all nodes", t.Database, t.Name, metapb.ProtocolHandoff, v)
+	} else if movable(t) && takesRows(op, t) && v < metapb.ProtocolHandoffAppend {
+		return fmt.Sprintf("table %s.%s keeps all rows (append_mode is true): it can take them along once the cluster uses protocol version %d, now it uses %d; upgrade all nodes, or move its writes alone", t.Database, t.Name, metapb.ProtocolHandoffAppend, v)
 	}
 	return ""
 }

@@ -177,6 +177,9 @@ type ClusterRequest struct {
 	Count      int      `json:"count,omitempty"`
 	Replicas   int      `json:"replicas,omitempty"`
 	Partitions int      `json:"partitions,omitempty"`
+	// WithRows has table-move and table-partition take the rows along that a table has which keeps
+	// all rows; one that merges rows always does.
+	WithRows bool `json:"with_rows,omitempty"`
 	// ForRestart has node-drain move leaders away only.
 	ForRestart bool `json:"for_restart,omitempty"`
 	// Force has node-decommission and node-remove take a voter out of the metadata group although

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"cordwood/proto/schema"
 	"cordwood/test/cluster"
 )
 
@@ -85,7 +86,7 @@ func TestReplicaMoves(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// TestTableMoves moves tables from shard to shard, and spreads one over all, while rows are
+// TestTableMoves moves tables from shard to shard, some with their rows, and spreads one over all, while rows are
 // written, and while the metadata group loses its leader.
 func TestTableMoves(t *testing.T) {
 	together(t)
@@ -95,8 +96,13 @@ func TestTableMoves(t *testing.T) {
 	for i := range rounds(8, 200) {
 		name := TableName(i % 4)
 		now := byName(t, c)[name].Placement
-		l.Fault("move %s", name)
-		run(t, c.Routers[i%2], operation{Kind: "table-move", Table: "public." + name, ToShards: []uint32{now[len(now)-1].ShardId%3 + 1}})
+		rows := i%2 == i/4%2
+		l.Fault("move %s, with rows: %t", name, rows)
+		to := now[len(now)-1].ShardId%3 + 1
+		run(t, c.Routers[i%2], operation{Kind: "table-move", Table: "public." + name, ToShards: []uint32{to}, WithRows: rows})
+		if has := schema.FromProto(byName(t, c)[name]).Shards(); rows && !slices.Equal(has, []uint32{to}) {
+			t.Errorf("table %s went to shard %d with its rows, and has some in shards %v", name, to, has)
+		}
 		l.AwaitAcked(t, 500)
 	}
 	l.Fault("partition %s", TableName(0))

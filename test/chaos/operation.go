@@ -20,6 +20,8 @@ type operation struct {
 	From     string   `json:"from,omitempty"`
 	To       string   `json:"to,omitempty"`
 	ToShards []uint32 `json:"to_shards,omitempty"`
+	// WithRows takes the rows of a table-move or a table-partition along.
+	WithRows bool `json:"with_rows,omitempty"`
 	// Partitions are those of a table-partition.
 	Partitions int `json:"partitions,omitempty"`
 }

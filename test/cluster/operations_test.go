@@ -147,6 +147,14 @@ func TestOperationsUnderLoad(t *testing.T) {
 		end(id)
 	}
 	end(start(fmt.Sprintf(`{"kind":"table-move","table":"public.app","to_shards":[%d]}`, spare)))
+	// It goes back with all its rows, while a node that may send or take them is killed.
+	id := start(fmt.Sprintf(`{"kind":"table-move","table":"public.app","to_shards":[%d],"with_rows":true}`, shard))
+	c.Nodes[1].Kill()
+	c.Nodes[1].Start()
+	end(id)
+	if where := user.Rows(t, "SELECT count(*), count(DISTINCT n) FROM app"); fmt.Sprint(where[0][0]) != fmt.Sprint(where[0][1]) {
+		t.Errorf("after a move with the rows there are %v of %v rows", where[0][0], where[0][1])
+	}
 	end(start(`{"kind":"shard-add","count":1,"replicas":1}`))
 	close(stop)
 	wg.Wait()

@@ -41,7 +41,7 @@ func (w *World) moveShard() {
 	})
 }
 
-// moveTable has other shards take a table's writes.
+// moveTable has other shards take a table's writes, at times with its rows.
 func (w *World) moveTable() {
 	t := w.tables[w.rng.IntN(len(w.tables))]
 	all := w.shards()
@@ -52,7 +52,7 @@ func (w *World) moveTable() {
 	for _, i := range w.rng.Perm(len(all))[:1+w.rng.IntN(2)] {
 		to = append(to, all[i].Id)
 	}
-	w.ask(&httpapi.ClusterRequest{Kind: coordinator.KindTableMove, Table: schema.DefaultDatabase + "." + t.name, ToShards: to})
+	w.ask(&httpapi.ClusterRequest{Kind: coordinator.KindTableMove, Table: schema.DefaultDatabase + "." + t.name, ToShards: to, WithRows: to[0]%2 == 0})
 }
 
 // drain empties a node, undrain lets one that was emptied take part again.
