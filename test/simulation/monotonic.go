@@ -85,13 +85,17 @@ func follows(before, now *schema.Table) string {
 		return fmt.Sprintf("it goes back from epoch %d to %d", before.Writable().Epoch, now.Writable().Epoch)
 	}
 	for i := 1; i < len(now.Placement); i++ {
-		if now.Placement[i].Epoch != now.Placement[i-1].Epoch+1 {
+		// Once rows are handed over, the epoch in which the table was closed is not kept.
+		if p := now.Placement[i-1]; now.Placement[i].Epoch != p.Epoch+1 && (!p.Handed || now.Placement[i].Epoch <= p.Epoch) {
 			return fmt.Sprintf("epoch %d follows epoch %d", now.Placement[i].Epoch, now.Placement[i-1].Epoch)
 		}
 	}
 	for _, p := range before.Placement {
 		i := slices.IndexFunc(now.Placement, func(q schema.Placement) bool { return q.Epoch == p.Epoch })
 		if i < 0 {
+			if p.Closed && now.ID != before.ID {
+				continue // the rows were handed over
+			}
 			if len(now.Placement) > 0 && p.Epoch < now.Placement[0].Epoch {
 				continue // long past: it was forgotten
 			}
