@@ -1,22 +1,28 @@
 package simulation
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"cordwood/test/linear"
 )
 
-// answers is what readers were answered, by table and shard. In one shard reads and writes of a table
-// are linearizable. A read of several shards is so in each of them, but asks one after the other: of such a
-// read, which has the number 0 here, only what holds for any read is required.
+// answers is what readers were answered, by table, its id and shard. In one shard reads and writes of
+// a table are linearizable, as long as the table has its id: a table that takes its rows along to other
+// shards gets a new id, and its rows are in other sets then. A read of several shards is linearizable in each
+// of them, but asks one after the other: of such a read, whose shard is 0 here, only what holds for any
+// read is required, whichever id the table has.
 type answers struct {
 	mu sync.Mutex
 	of map[place][]answer
 }
 
+// place is where rows are. In the place of all rows of a table id and shard are 0.
 type place struct {
 	table string
+	id    uint64
 	shard uint32
 }
 
@@ -24,20 +30,23 @@ type answer struct {
 	who          string
 	begun, ended time.Duration
 	rows         map[rowID]int
+	// valid says that the table had the same id after the read. A shard deletes its rows of an id that
+	// the table does not have any more.
+	valid bool
 }
 
 func newAnswers() *answers { return &answers{of: map[place][]answer{}} }
 
-func (a *answers) note(table string, shard uint32, what answer) {
+func (a *answers) note(at place, what answer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	at := place{table, shard}
 	a.of[at] = append(a.of[at], what)
 }
 
 // checkReads holds what readers were answered against what writers were told. final has the rows that
-// shards have at the end, by table: a row stays in its shard, but in tables that merge rows, which
-// take theirs along.
+// shards have at the end. Nobody knows all rows that a shard had under a former id of a table: there the
+// rows count that any read has. A read that lacks one which no read of the shard has is found in the place
+// of all rows.
 func (w *World) checkReads(final map[place]map[rowID]int, bad func(string, ...any)) {
 	w.answers.mu.Lock()
 	defer w.answers.mu.Unlock()
@@ -50,18 +59,40 @@ func (w *World) checkReads(final map[place]map[rowID]int, bad func(string, ...an
 				s.into(&whole, row)
 			}
 		}
-		w.checkPlace(place{t.name, 0}, t, &whole, bad)
+		w.checkPlace(place{table: t.name}, t, &whole, bad)
 		for at, have := range final {
-			if at.table != t.name || t.merges {
+			if at.table == t.name {
+				w.checkShardReads(at, t, have, bad)
+			}
+		}
+		for at, answers := range w.answers.of {
+			if _, now := final[at]; now || at.table != t.name || at.shard == 0 {
 				continue
 			}
-			var part linear.Set[rowID]
-			for row := range have {
-				w.history.rows[row].into(&part, row)
-			}
-			w.checkPlace(at, t, &part, bad)
+			w.answers.of[at] = slices.DeleteFunc(answers, func(a answer) bool { return !a.valid })
+			w.checkShardReads(at, t, w.answers.union(at), bad)
 		}
 	}
+}
+
+// union is what any answer of a place has.
+func (a *answers) union(at place) map[rowID]int {
+	out := map[rowID]int{}
+	for _, answer := range a.of[at] {
+		maps.Copy(out, answer.rows)
+	}
+	return out
+}
+
+// checkShardReads checks the reads of a shard. have are the rows that it had.
+func (w *World) checkShardReads(at place, t table, have map[rowID]int, bad func(string, ...any)) {
+	var part linear.Set[rowID]
+	for row := range have {
+		if s, sent := w.history.rows[row]; sent {
+			s.into(&part, row)
+		}
+	}
+	w.checkPlace(at, t, &part, bad)
 }
 
 func (w *World) checkPlace(at place, t table, set *linear.Set[rowID], bad func(string, ...any)) {
@@ -73,7 +104,7 @@ func (w *World) checkPlace(at place, t table, set *linear.Set[rowID], bad func(s
 		if at.shard == 0 {
 			bad("reads of table %s: %s", at.table, fault)
 		} else {
-			bad("reads of table %s in shard %d: %s", at.table, at.shard, fault)
+			bad("reads of table %s (id %d) in shard %d: %s", at.table, at.id, at.shard, fault)
 		}
 	}
 }

@@ -29,8 +29,10 @@ func (w *World) check(r *Report) {
 	}
 	all, final := map[string]map[rowID]int{}, map[place]map[rowID]int{}
 	for _, s := range w.shards() {
-		for name, rows := range w.checkShard(r, s, tables, bad) {
-			final[place{name, s.Id}] = rows
+		rowsOf := w.checkShard(r, s, tables, bad)
+		for _, t := range tables {
+			name, rows := t.Name, rowsOf[t.Name]
+			final[place{name, t.ID, s.Id}] = rows
 			if all[name] == nil {
 				all[name] = map[rowID]int{}
 			}
@@ -42,7 +44,7 @@ func (w *World) check(r *Report) {
 	w.compare(all, bad)
 	for _, t := range w.tables {
 		at := time.Since(w.start)
-		w.answers.note(t.name, 0, answer{"of everything at the end", at, at, all[t.name]})
+		w.answers.note(place{table: t.name}, answer{"of everything at the end", at, at, all[t.name], true})
 	}
 	w.checkReads(final, bad)
 }

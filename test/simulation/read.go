@@ -65,6 +65,7 @@ func (w *World) readTable(ctx context.Context, reader string, n int, t table) {
 		return
 	}
 	all, from, whole := map[rowID]int{}, []string{}, true
+	parts := map[place]answer{}
 	for _, id := range now.Shards() {
 		begun, rows := time.Since(w.start), map[rowID]int{}
 		node, at, ok := w.readFresh(ctx, r, id, now, n, rows)
@@ -77,10 +78,17 @@ func (w *World) readTable(ctx context.Context, reader string, n int, t table) {
 		for row, n := range rows {
 			all[row] += n
 		}
-		w.answers.note(t.name, id, answer{node, begun, time.Since(w.start), rows})
+		parts[place{t.name, now.ID, id}] = answer{who: node, begun: begun, ended: time.Since(w.start), rows: rows}
 	}
-	if after, err := r.table(ctx, t.name); whole && err == nil && after != nil && after.ID == now.ID {
-		w.answers.note(t.name, 0, answer{strings.Join(from, ", "), begun, time.Since(w.start), all})
+	ended := time.Since(w.start)
+	after, err := r.table(ctx, t.name)
+	valid := err == nil && after != nil && after.ID == now.ID
+	for at, part := range parts {
+		part.valid = valid
+		w.answers.note(at, part)
+	}
+	if whole && valid {
+		w.answers.note(place{table: t.name}, answer{strings.Join(from, ", "), begun, ended, all, true})
 	}
 }
 
