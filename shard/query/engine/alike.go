@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -44,42 +45,41 @@ func readsTimes(n node) bool {
 	return false
 }
 
+// findTimes returns the outermost nodes of a tree that may be uses of a time index.
+func findTimes(root node) (list []node) {
+	eachNode(root, func(n node) bool {
+		found := readsTimes(n)
+		if found {
+			list = append(list, n)
+		}
+		return !found
+	})
+	return list
+}
+
 // readers returns what the statement reads of the time index of its only table, if that
 // is all that it reads of it, and nothing in another way.
-func (p *plan) readers(st *statement, now time.Time) (list []reader, ok bool) {
+func (p *plan) readers(now time.Time) (list []reader, ok bool) {
+	st := p.st
 	index := p.view.Schema.TimeIndex()
 	if index == nil || len(st.tables) != 1 || st.whole {
 		return nil, false
 	}
-	pl := &planner{schema: p.view.Schema, names: p.view.names, alias: p.ref.alias(), alone: true}
-	if p.ref.given != "" {
-		pl.alias = p.ref.given
-	}
+	pl := &planner{schema: p.view.Schema, names: p.view.names, alias: p.ref.calledAs(), alone: true}
 	pl.constants = p.constants(now)
 	if pl.named(index.Name) == nil {
 		return nil, false
 	}
 	uses := 0
-	var visit func(v any)
-	visit = func(v any) {
-		switch v := v.(type) {
-		case []any:
-			for _, child := range v {
-				visit(child)
-			}
-		case node:
-			if found := pl.readersOf(v); found != nil {
+	for _, n := range p.shape.times {
+		eachNode(n, func(n node) bool {
+			found := pl.readersOf(n)
+			if found != nil {
 				list = append(list, found...)
 				uses++
-				return
 			}
-			for _, child := range v {
-				visit(child)
-			}
-		}
-	}
-	for _, n := range st.times {
-		visit(n)
+			return found == nil
+		})
 	}
 	// Whatever else has the name of the column may be another use of it.
 	return list, uses == st.words[lowerASCII(index.Name)]
@@ -189,15 +189,16 @@ func (p *plan) alike(lo, hi int64, timeType schema.Type) bool {
 	return !slices.ContainsFunc(p.reads, func(r reader) bool { return !r(times) })
 }
 
-// count takes what the statement need not read out of the source: parts, or row groups of
+// countByBounds takes what the statement need not read out of the source: parts, or row groups of
 // segments, whose rows are alike to it.
-func (p *plan) count(e *Engine, s *source, timeType schema.Type) {
-	if !p.timesOnly || e.readAll || len(s.need) != 1 || s.columns[s.need[0]].Semantic != schema.Timestamp {
-		return
+func countByBounds(_ context.Context, p *plan, s *source) error {
+	if !p.timesOnly || len(s.need) != 1 || s.columns[s.need[0]].Semantic != schema.Timestamp {
+		return nil
 	}
+	timeType := p.view.timeType()
 	var units []alikeRows
 	for i := range s.plain {
-		units = append(units, p.alikeIn(e, s, i, timeType)...)
+		units = append(units, p.alikeIn(s, i, timeType)...)
 	}
 	same := p.join(units, timeType)
 	if len(same) > maxSame {
@@ -225,6 +226,18 @@ func (p *plan) count(e *Engine, s *source, timeType schema.Type) {
 		}
 	}
 	s.plain = left
+	return nil
+}
+
+func explainBounds(_ *plan, s *source) string {
+	n := int64(0)
+	for _, same := range s.same {
+		n += same.rows
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d rows counted by the bounds of their times", n)
 }
 
 // alikeRows are rows of a part that are alike to a statement.
@@ -244,7 +257,7 @@ func rowsOf(list []alikeRows) (n int64) {
 }
 
 // alikeIn returns what of part i of the source is alike: all of it, or row groups.
-func (p *plan) alikeIn(e *Engine, s *source, i int, timeType schema.Type) (out []alikeRows) {
+func (p *plan) alikeIn(s *source, i int, timeType schema.Type) (out []alikeRows) {
 	part := &s.plain[i]
 	if part.far {
 		return nil
@@ -267,7 +280,7 @@ func (p *plan) alikeIn(e *Engine, s *source, i int, timeType schema.Type) (out [
 	if part.segment.Shared || p.hasColumn("file_row_number") {
 		return nil
 	}
-	f := e.filters.get(part.segment)
+	f := p.filters.get(part.segment)
 	if f == nil {
 		return nil
 	}

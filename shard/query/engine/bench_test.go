@@ -136,8 +136,8 @@ func BenchmarkPlan(b *testing.B) {
 			req := &query.Request{SQL: c.sql, Database: "public", Tables: []query.Table{c.tab}}
 			b.ReportAllocs()
 			for b.Loop() {
-				r := &run{engine: e, st: st}
-				if r.planned, err = st.plan(req, time.Now()); err != nil {
+				r := &run{ctx: b.Context(), engine: e, st: st}
+				if r.planned, err = newPlans(st.statement, st.shape, req, time.Now(), e.settings); err != nil {
 					b.Fatal(err)
 				}
 				if err := r.rewrite(st.whole); err != nil {

@@ -44,14 +44,14 @@ var aggregates = map[string]bool{"count": true, "count_star": true, "sum": true,
 
 // unordered tells whether a query groups or adds up the rows of one table, and does
 // nothing of which their order could be seen.
-func (s *studier) unordered(n node) bool {
+func unordered(st *statement, n node) bool {
 	if text(n, "type") != "SELECT_NODE" ||
 		!onlyKeys(n, "aggregate_handling", "from_table", "modifiers", "select_list", "where_clause", "group_expressions", "group_sets", "having") ||
 		text(n, "aggregate_handling") != "STANDARD_HANDLING" {
 		return false
 	}
 	from, _ := n["from_table"].(node)
-	if _, ok := s.reference(from); !ok || !onlyKeys(from, "alias", "table_name", "schema_name", "catalog_name") {
+	if _, ok := st.reference(from); !ok || !onlyKeys(from, "alias", "table_name", "schema_name", "catalog_name") {
 		return false
 	}
 	calls := 0
@@ -119,12 +119,12 @@ func isDouble(v any) bool {
 	return id == "DOUBLE" || id == "FLOAT"
 }
 
-// countValues takes segments out of the source whose rows can be counted by the values
+// countByCodes takes segments out of the source whose rows can be counted by the values
 // of the only column that the statement reads.
-func (p *plan) countValues(ctx context.Context, e *Engine, st *statement, s *source) error {
+func countByCodes(ctx context.Context, p *plan, s *source) error {
 	index := p.view.Schema.TimeIndex()
-	if !st.unordered || len(st.tables) != 1 || e.wholeFiles || e.readAll || p.view.Merges() || st.whole ||
-		index == nil || st.words[lowerASCII(index.Name)] > 0 {
+	if !p.shape.unordered || len(p.st.tables) != 1 || p.view.Merges() || p.st.whole ||
+		index == nil || p.st.words[lowerASCII(index.Name)] > 0 {
 		return nil
 	}
 	var column *schema.Column
@@ -147,7 +147,7 @@ func (p *plan) countValues(ctx context.Context, e *Engine, st *statement, s *sou
 	var left []part
 	for i := range s.plain {
 		part := &s.plain[i]
-		rows, err := p.countsOf(ctx, e, part, s, column)
+		rows, err := p.countsOf(ctx, part, s, column)
 		if err != nil {
 			return err
 		}
@@ -170,9 +170,20 @@ func (p *plan) countValues(ctx context.Context, e *Engine, st *statement, s *sou
 	return nil
 }
 
+func explainCodes(_ *plan, s *source) string {
+	n := int64(0)
+	for _, counted := range s.counted {
+		n += counted.rows
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d rows counted by the codes of their values", n)
+}
+
 // countsOf counts the rows of a part by the literals of their values; nil if that is not
 // possible. The error is that of ctx.
-func (p *plan) countsOf(ctx context.Context, e *Engine, pt *part, s *source, c *schema.Column) (map[string]int64, error) {
+func (p *plan) countsOf(ctx context.Context, pt *part, s *source, c *schema.Column) (map[string]int64, error) {
 	if pt.segment == nil || pt.segment.Shared || pt.groups != nil {
 		return nil, nil
 	}
@@ -184,7 +195,7 @@ func (p *plan) countsOf(ctx context.Context, e *Engine, pt *part, s *source, c *
 		return nil, nil
 	}
 	at := slices.IndexFunc(columns, func(have segment.Column) bool { return have.ID == c.ID })
-	filters := e.filters.get(pt.segment)
+	filters := p.filters.get(pt.segment)
 	if at < 0 || filters == nil {
 		return nil, nil
 	}
@@ -196,7 +207,7 @@ func (p *plan) countsOf(ctx context.Context, e *Engine, pt *part, s *source, c *
 	lists := make([][]segment.Count, len(filters.Groups))
 	var next, failed atomic.Int64
 	var wg sync.WaitGroup
-	for range min(e.cfg.Threads, runtime.GOMAXPROCS(0), len(lists)) {
+	for range min(p.threads, runtime.GOMAXPROCS(0), len(lists)) {
 		wg.Go(func() {
 			for g := int(next.Add(1)) - 1; g < len(lists) && failed.Load() == 0 && ctx.Err() == nil; g = int(next.Add(1)) - 1 {
 				// Values that are no codes, or damage: the engine reads the file.
@@ -209,7 +220,7 @@ func (p *plan) countsOf(ctx context.Context, e *Engine, pt *part, s *source, c *
 	}
 	wg.Wait()
 	if ctx.Err() != nil {
-		return nil, contextError(ctx)
+		return nil, context.Cause(ctx)
 	}
 	if failed.Load() > 0 {
 		return nil, nil

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"context"
 	"strings"
+	"time"
 
 	"cordwood/proto/schema"
 )
@@ -30,29 +32,14 @@ type item struct {
 	alias  string
 }
 
-// onlyKeys tells whether n has no other keys than those, so that nothing is overlooked
-// that changes its meaning.
-func onlyKeys(n node, keys ...string) bool {
-	for k := range n {
-		known := k == "type" || k == "class" || k == "query_location"
-		for _, key := range keys {
-			known = known || k == key
-		}
-		if !known {
-			return false
-		}
-	}
-	return true
-}
-
 // findDirect tells whether a query is one that may be answered without the engine.
-func (s *studier) findDirect(n node) *direct {
+func findDirect(st *statement, n node) *direct {
 	if text(n, "type") != "SELECT_NODE" || !onlyKeys(n, "aggregate_handling", "from_table", "modifiers", "select_list", "where_clause") ||
 		text(n, "aggregate_handling") != "STANDARD_HANDLING" {
 		return nil
 	}
 	from, _ := n["from_table"].(node)
-	ref, ok := s.reference(from)
+	ref, ok := st.reference(from)
 	if !ok || !onlyKeys(from, "alias", "table_name", "schema_name", "catalog_name") {
 		return nil
 	}
@@ -103,8 +90,8 @@ func (d *direct) modify(m node) bool {
 		d.desc = kind == "DESCENDING"
 		return d.desc || kind == "ASCENDING" || kind == "ORDER_DEFAULT" || kind == ""
 	case "LIMIT_MODIFIER":
-		limit, ok := count(m["limit"])
-		offset, fine := count(m["offset"])
+		limit, ok := rowCount(m["limit"])
+		offset, fine := rowCount(m["offset"])
 		d.limit, d.offset, d.limited = limit, offset, m["limit"] != nil
 		return ok && fine && onlyKeys(m, "limit", "offset")
 	}
@@ -119,7 +106,7 @@ type outColumn struct {
 
 // directRun is a statement about to be answered without the engine.
 type directRun struct {
-	*run
+	ctx context.Context
 	*direct
 	plan *plan
 	out  []outColumn
@@ -134,22 +121,19 @@ type directRun struct {
 	request uint64
 }
 
-// directly returns what answers the statement without the engine, or nil if it is none
+// newDirect returns what answers the statement without the engine, or nil if it is none
 // of that kind or says anything of which it is not known what the engine makes of it.
-func (r *run) directly(limit uint64) *directRun {
-	if r.st.direct == nil || r.engine.noDirect || r.engine.wholeFiles || r.engine.readAll {
+func newDirect(ctx context.Context, shape *direct, planned *planned, limit uint64, now time.Time) *directRun {
+	if shape == nil || len(planned.plans) != 1 {
 		return nil
 	}
-	p := r.plans[r.st.direct.ref]
+	p := planned.plans[shape.ref]
 	v := p.view
-	if len(r.plans) != 1 || v.Merges() || shadowedNames(r.views) != nil {
+	if v.Merges() || shadowedNames(planned.views) != nil {
 		return nil
 	}
-	d := &directRun{run: r, direct: r.st.direct, plan: p, request: limit, index: v.Schema.TimeIndex()}
-	alias := p.ref.given
-	if alias == "" {
-		alias = p.ref.alias()
-	}
+	d := &directRun{ctx: ctx, direct: shape, plan: p, request: limit, index: v.Schema.TimeIndex()}
+	alias := p.ref.calledAs()
 	for i, c := range v.columns {
 		// What a name means must be beyond doubt.
 		if _, fills := fill(&c); fills || v.names[i] != c.Name || strings.EqualFold(c.Name, alias) {
@@ -160,7 +144,7 @@ func (r *run) directly(limit uint64) *directRun {
 		return nil
 	}
 	c := &tester{planner: planner{schema: v.Schema, names: v.names, alias: alias, alone: true}}
-	c.constants = p.constants(r.now)
+	c.constants = p.constants(now)
 	var ok bool
 	if d.where != nil {
 		if d.tests, ok = c.test(d.where, false); !ok {

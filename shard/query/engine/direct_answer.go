@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -38,7 +39,8 @@ var arrowTypes = map[schema.Type]arrow.DataType{
 }
 
 // answer sends the rows.
-func (d *directRun) answer(rows *directRows) error {
+func (rows *directRows) answer(send func(ipc []byte) error) error {
+	d := rows.run
 	fields := make([]arrow.Field, len(d.out))
 	for i, c := range d.out {
 		t, ok := arrowTypes[c.Type]
@@ -68,7 +70,7 @@ func (d *directRun) answer(rows *directRows) error {
 	if err := w.Close(); err != nil {
 		return fmt.Errorf("write the end of Arrow IPC: %w", err)
 	}
-	return d.send(buf.Bytes())
+	return send(buf.Bytes())
 }
 
 // array is a column of the answer.
@@ -126,4 +128,26 @@ func inserter(b array.Builder) func(v int64) {
 		return func(v int64) { b.Append(arrow.Timestamp(v)) }
 	}
 	return func(int64) { panic("no builder of whole numbers") }
+}
+
+// summary returns what EXPLAIN says of the statement.
+func (rows *directRows) summary() string {
+	d := rows.run
+	p := d.plan
+	var b strings.Builder
+	files, memory := make(map[string]bool), int64(0)
+	groups := make(map[rowGroup]bool)
+	for _, pl := range rows.places {
+		switch {
+		case pl.file == nil && pl.looked:
+			memory += pl.rows
+		case pl.looked:
+			files[pl.file.segment.Path] = true
+			groups[pl.rowGroup()] = true
+		}
+	}
+	fmt.Fprintf(&b, "%s: %d of %d segments%s", p.ref.name, len(files), p.pruned.segments, p.explain(&source{}))
+	fmt.Fprintf(&b, "; %d of %d rows in memory; %d of %d columns\n  answered without the plan below: %d rows found, %d looked at, %d row groups read by the index of pages",
+		memory, p.pruned.memtable, len(d.columnsRead()), len(p.view.columns), d.found, d.examined, len(groups))
+	return b.String()
 }

@@ -69,7 +69,7 @@ type hit struct {
 
 // rows finds and reads the rows of the answer, in its order; ok is false if the engine is to do it.
 func (d *directRun) rows() (*directRows, bool) {
-	out := &directRows{}
+	out := &directRows{run: d}
 	defer func() {
 		for _, f := range out.files {
 			f.Close()
@@ -153,6 +153,7 @@ func (d *directRun) sort(hits []hit) {
 
 // directRows are the rows found.
 type directRows struct {
+	run    *directRun
 	places []*place
 	hits   []hit
 	files  []*directFile
@@ -163,19 +164,13 @@ type directRows struct {
 func (d *directRun) places(out *directRows) (places []*place, ok bool) {
 	p := d.plan
 	for _, part := range p.parts() {
-		if p.view.ExpiredBefore != nil && part.max < *p.view.ExpiredBefore {
-			p.pruned.expired++
+		if !p.meetsTimes(&part, false) {
 			continue
 		}
 		if part.segment != nil && (part.segment.Damaged != "" || part.segment.Shared) {
-			times := span{nanoseconds(part.min, d.index.Type), nanoseconds(part.max, d.index.Type)}
-			if p.may == nil || p.may(&probe{times: times}) {
-				return nil, false
-			}
-			p.pruned.byTime++
-			continue
+			return nil, false
 		}
-		if !p.meets(d.engine, &part, d.index.Type, false) {
+		if !p.meetsFilters(&part, false) {
 			continue
 		}
 		if part.batch != nil {
@@ -193,7 +188,7 @@ func (d *directRun) places(out *directRows) (places []*place, ok bool) {
 
 // placesOf are the places of a segment: rows that were looked up by a value, or row groups.
 func (d *directRun) placesOf(out *directRows, pt *part) (places []*place, ok bool) {
-	filters := d.engine.filters.get(pt.segment)
+	filters := d.plan.filters.get(pt.segment)
 	if filters == nil || len(filters.Groups) == 0 {
 		return nil, false
 	}

@@ -52,7 +52,7 @@ func numbersTable(t testing.TB, r *rand.Rand) query.Table {
 func TestDirectConditions(t *testing.T) {
 	t.Parallel()
 	e, plain := openEngine(t, "/"), openEngine(t, "/")
-	plain.noDirect = true
+	plain.off("direct")
 	for seed := range uint64(1) {
 		tab := numbersTable(t, rand.New(rand.NewPCG(seed, 5)))
 		var conditions []string
@@ -104,7 +104,7 @@ func TestDirectConditions(t *testing.T) {
 func TestDirectRows(t *testing.T) {
 	t.Parallel()
 	e, plain := openEngine(t, "/"), openEngine(t, "/")
-	plain.noDirect = true
+	plain.off("direct")
 	for seed := range uint64(4) {
 		before := e.direct.Load()
 		r := rand.New(rand.NewPCG(seed, 78))

@@ -87,19 +87,11 @@ type Engine struct {
 	cfg   Config
 	slots chan struct{}
 	cache *cache
-	// filters are those of segments, pages what was read of these.
-	filters *filterCache
-	pages   *segment.PageCache
-	// minAttempt is the constant of that name; tests of small tables lower it.
-	minAttempt int64
-	// wholeFiles has the engine read all of segments; tests compare.
-	wholeFiles bool
-	// noDirect has the engine answer everything; tests compare. direct counts the
-	// statements answered without it.
-	noDirect bool
-	direct   atomic.Int64
-	// readAll has everything read, for comparison in tests.
-	readAll bool
+	// settings has the filters of segments, pages what was read of these.
+	settings *settings
+	pages    *segment.PageCache
+	// direct counts the statements that were answered without DuckDB.
+	direct atomic.Int64
 
 	mu     sync.Mutex
 	closed bool
@@ -123,7 +115,7 @@ func Open(cfg Config) (*Engine, error) {
 	pages := segment.NewPageCache(int(cfg.PageCache))
 	e := &Engine{
 		cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), cache: newCache(256), pages: pages,
-		filters: newFilterCache(maxFilterBytes, pages), minAttempt: minAttempt,
+		settings: &settings{filters: newFilterCache(maxFilterBytes, pages), threads: cfg.Threads, minAttempt: minAttempt, off: map[string]bool{}},
 	}
 	e.idle = sync.NewCond(&e.mu)
 	in, err := openInstance(cfg)
@@ -136,6 +128,13 @@ func Open(cfg Config) (*Engine, error) {
 
 // PageCache says what the cache of pages did so far.
 func (e *Engine) PageCache() segment.CacheStats { return e.pages.Stats() }
+
+// off switches reductions and executors off; tests and benchmarks compare.
+func (e *Engine) off(names ...string) {
+	for _, name := range names {
+		e.settings.off[name] = true
+	}
+}
 
 // Close refuses new work, waits for the queries that run, and frees the engine.
 // Cancel their contexts first to make it short. It may be called twice.

@@ -205,10 +205,14 @@ func advise(msg string) string {
 	return msg
 }
 
-// isOutsideNanos tells whether a text is of a time that nanoseconds do not hold.
+// isOutsideNanos reports whether a text is of a time that nanoseconds do not hold.
 func isOutsideNanos(s string) bool {
-	at, ok := parseMoment(s)
-	return ok && (at.lo == math.MinInt64 || at.hi == math.MaxInt64)
+	utc, _, ok := inUTC(s, time.UTC)
+	if !ok {
+		return false
+	}
+	at, err := time.Parse(utcLayout, utc)
+	return err == nil && (at.Before(time.Unix(0, math.MinInt64)) || at.After(time.Unix(0, math.MaxInt64)))
 }
 
 // firstLine leaves out the lists of candidates and the excerpt of the statement.

@@ -14,7 +14,7 @@ import (
 func TestExplainSegments(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
-	e.minAttempt = 1
+	e.settings.minAttempt = 1
 	tab := hourly(t, dir, "Second", time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), 12)
 	merging := tab
 	merging.Merge = query.LastRow

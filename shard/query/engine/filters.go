@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"sync"
 
@@ -57,10 +59,37 @@ func (c *filterCache) get(s *query.Segment) *segment.Filters {
 	return f
 }
 
-// filters asks the filters of a segment's row groups which of them may have rows that
-// matter, and tells whether one may.
-func (p *plan) filters(e *Engine, part *part, pr *probe) bool {
-	f := e.filters.get(part.segment)
+// reduceByFilters leaves out row groups, and segments, whose filters show that no row of them can matter.
+func reduceByFilters(_ context.Context, p *plan, s *source) error {
+	s.keep(p.meetsFilters)
+	return nil
+}
+
+func explainFilters(p *plan, _ *source) string {
+	text := ""
+	if p.pruned.byFilters > 0 {
+		text = fmt.Sprintf(", %d left out by bloom or token filters", p.pruned.byFilters)
+	}
+	if p.pruned.groups > 0 {
+		text += fmt.Sprintf("; %d of %d row groups by filters", p.pruned.groupsLeft, p.pruned.groups)
+	}
+	return text
+}
+
+// meetsFilters reports whether a part may have rows that matter, as far as the filters of its row
+// groups show, and notes which row groups may.
+func (p *plan) meetsFilters(part *part, identity bool) bool {
+	if p.may == nil || part.segment == nil || part.segment.Damaged != "" {
+		return true
+	}
+	if used := &p.used; used.value || used.tokens || used.bounds && p.narrower(part.segment) {
+		return p.askFilters(part, p.probe(part, identity))
+	}
+	return true
+}
+
+func (p *plan) askFilters(part *part, pr *probe) bool {
+	f := p.filters.get(part.segment)
 	if f == nil || len(f.Groups) == 0 {
 		return true
 	}

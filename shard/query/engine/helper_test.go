@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -309,4 +310,33 @@ func table(name string, columns []schema.Column, parts ...any) query.Table {
 func in(database string, t query.Table) query.Table {
 	t.Database = database
 	return t
+}
+
+// plansOf returns the plans of a statement, without the reductions that off names.
+func plansOf(t testing.TB, e *Engine, sql string, tab query.Table, off ...string) *planned {
+	t.Helper()
+	st, err := e.parse(t.Context(), sql, "public")
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	settings := *e.settings
+	settings.off = map[string]bool{}
+	for _, name := range off {
+		settings.off[name] = true
+	}
+	planned, err := newPlans(st.statement, st.shape, &query.Request{Tables: []query.Table{tab}}, time.Now(), &settings)
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return planned
+}
+
+// sourceOf returns what a plan reads.
+func sourceOf(t testing.TB, p *plan, whole bool) *source {
+	t.Helper()
+	s, err := p.source(t.Context(), whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

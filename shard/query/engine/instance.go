@@ -225,16 +225,13 @@ func (s *session) queryText(sql, arg string) (string, error) {
 	return duckdb.StringTData((*duckdb.StringT)(data)), nil
 }
 
-// quoteText returns s as a text literal.
-func quoteText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
-
-// quoteName returns s as an identifier.
-func quoteName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
-
-func quoteList(list []string) string {
-	quoted := make([]string, len(list))
-	for i, s := range list {
-		quoted[i] = quoteText(s)
+// syntaxTree returns the syntax tree of a text, in JSON.
+func (in *instance) syntaxTree(text string) (string, error) {
+	s, err := in.connect()
+	if err != nil {
+		return "", err
 	}
-	return "[" + strings.Join(quoted, ", ") + "]"
+	defer s.close()
+	return s.queryText(
+		"SELECT json_serialize_sql(?::VARCHAR, skip_null := true, skip_empty := true, skip_default := true)::VARCHAR", text)
 }

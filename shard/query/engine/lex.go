@@ -280,3 +280,41 @@ func explainOptions(sql string, i int) (prefix string, at int, err error) {
 		k = end
 	}
 }
+
+// quoteText returns s as a text literal.
+func quoteText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// quoteName returns s as an identifier.
+func quoteName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+
+func quoteList(list []string) string {
+	quoted := make([]string, len(list))
+	for i, s := range list {
+		quoted[i] = quoteText(s)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// skipLiteral returns the position after the text literal at i.
+func skipLiteral(sql string, i int) int {
+	if i+1 < len(sql) && sql[i]|0x20 == 'e' && sql[i+1] == '\'' {
+		i++
+	}
+	return skipQuoted(sql, i)
+}
+
+// lowerASCII folds names as the engine does.
+func lowerASCII(s string) string {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= 'A' && s[i] <= 'Z' {
+			b := []byte(s)
+			for k := i; k < len(b); k++ {
+				if b[k] >= 'A' && b[k] <= 'Z' {
+					b[k] |= 0x20
+				}
+			}
+			return string(b)
+		}
+	}
+	return s
+}

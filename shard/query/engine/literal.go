@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"math"
 	"strconv"
 
@@ -156,4 +157,29 @@ func zeros(f float64) []float64 {
 		return []float64{0, math.Copysign(0, -1)}
 	}
 	return []float64{f}
+}
+
+// float returns a literal number that is a double without any doubt of rounding.
+func float(n node) (float64, bool) {
+	value, _ := n["value"].(node)
+	kind, _ := value["type"].(node)
+	digits, ok := value["value"].(json.Number)
+	i, err := digits.Int64()
+	const exact = 1_000_000_000_000_000
+	if text(n, "class") != "CONSTANT" || !ok || err != nil || i > exact || i < -exact {
+		return 0, false
+	}
+	switch text(kind, "id") {
+	case "TINYINT", "SMALLINT", "INTEGER", "BIGINT":
+		return float64(i), true
+	case "DECIMAL":
+		info, _ := kind["type_info"].(node)
+		number, _ := info["scale"].(json.Number)
+		scale, err := number.Int64()
+		if err != nil || scale < 0 || scale > 15 {
+			return 0, false
+		}
+		return float64(i) / math.Pow10(int(scale)), true
+	}
+	return 0, false
 }

@@ -187,22 +187,6 @@ func (w *walker) search(name string, n node) error {
 	return nil
 }
 
-// textLiteral returns the text that n is a literal of. The tree leaves empty ones out.
-func textLiteral(n node) (string, bool) {
-	value, _ := n["value"].(node)
-	kind, _ := value["type"].(node)
-	null, _ := value["is_null"].(bool)
-	return text(value, "value"), text(n, "class") == "CONSTANT" && text(kind, "id") == "VARCHAR" && !null
-}
-
-// skipLiteral returns the position after the text literal at i.
-func skipLiteral(sql string, i int) int {
-	if i+1 < len(sql) && sql[i]|0x20 == 'e' && sql[i+1] == '\'' {
-		i++
-	}
-	return skipQuoted(sql, i)
-}
-
 // wholeTerm is the query for a text as it stands.
 func wholeTerm(text string) (*term, error) {
 	if strings.TrimSpace(text) == "" {
@@ -212,6 +196,12 @@ func wholeTerm(text string) (*term, error) {
 		return nil, fmt.Errorf("a term of %d bytes; %d are allowed", len(text), maxTermBytes)
 	}
 	return &term{op: 't', text: text}, nil
+}
+
+// search is a call, and how words are told apart in it.
+type search struct {
+	*searchCall
+	analyzer
 }
 
 // edits are what a call is replaced by in the text.
@@ -243,7 +233,7 @@ func analyzerOf(c *schema.Column) analyzer {
 
 // analyzerIn is that of the column that the call searches, told by its name among the
 // columns of the statement's tables.
-func (c *searchCall) analyzerIn(plans []*plan) analyzer {
+func analyzerIn(c *searchCall, plans []*plan) analyzer {
 	path, _ := c.column["column_names"].([]any)
 	if text(c.column, "class") != "COLUMN_REF" || len(path) == 0 {
 		return analyzer{}

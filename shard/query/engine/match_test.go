@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	"cordwood/proto/column"
@@ -293,7 +292,7 @@ func indexed(t testing.TB, dir string, columns []schema.Column, groupRows int, b
 func TestFilters(t *testing.T) {
 	dir := t.TempDir()
 	e, files := openEngine(t, dir), openEngine(t, dir)
-	files.wholeFiles = true
+	files.off("pages", "codes", "direct")
 	columns := cols("ts:TimestampSecond", "id:String", "n:Int32", "msg:String")
 	columns[1].Index = &schema.Index{Kind: schema.SkippingIndex, Options: schema.DefaultIndexOptions(schema.SkippingIndex)}
 	columns[2].Index = columns[1].Index
@@ -335,15 +334,8 @@ func TestFilters(t *testing.T) {
 		if got := mustQuery(t, e, sql, tab); got[0] != fmt.Sprint(c.want) {
 			t.Errorf("%s: got %s rows, want %d", c.where, got[0], c.want)
 		}
-		st, err := e.parse(t.Context(), sql, "public")
-		if err != nil {
-			t.Fatal(err)
-		}
-		planned, err := st.plan(&query.Request{Tables: []query.Table{tab}}, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := planned.plans[0].source(files, st, false)
+		planned := plansOf(t, e, sql, tab, "pages", "codes", "direct")
+		s := sourceOf(t, planned.plans[0], false)
 		left := -1
 		if len(s.plain) > 0 {
 			left = 10

@@ -52,9 +52,9 @@ var duckTypes = map[schema.Type]struct {
 	schema.TimestampNanosecond:  {"TIMESTAMP_NS", 22},
 }
 
-// lend makes the batches readable as cordwood_scan(id), under the given names of the
-// columns. The caller releases the relation after the last query on it has ended.
-func lend(names []string, columns []schema.Column, batches []part) (*relation, error) {
+// lendBatches makes the batches readable as cordwood_scan(id), under the given names of the
+// columns. The caller releases them after the last query on them has ended.
+func lendBatches(names []string, columns []schema.Column, batches []part) (lentRows, error) {
 	morsels, rows := 0, 0
 	for _, p := range batches {
 		morsels += (p.batch.Rows + morselRows - 1) / morselRows

@@ -46,7 +46,7 @@ func separate(parts []part) (plain []part, merges [][]part) {
 }
 
 // merge writes the query of the parts' rows with those of one identity made one.
-func (s *source) merge(b *strings.Builder, parts []part) error {
+func (s *source) merge(b *strings.Builder, lend lendFunc, parts []part) error {
 	identity := func(at int) bool {
 		return s.columns[at].Semantic == schema.Tag || s.columns[at].Semantic == schema.Timestamp
 	}
@@ -113,7 +113,7 @@ func (s *source) merge(b *strings.Builder, parts []part) error {
 		for n < len(batches) && batches[n].merge == batches[0].merge {
 			n++
 		}
-		if err := s.scan(b, batches[:n], mark(batches[0])); err != nil {
+		if err := s.scan(b, lend, batches[:n], mark(batches[0])); err != nil {
 			return err
 		}
 		batches = batches[n:]

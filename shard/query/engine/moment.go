@@ -356,23 +356,3 @@ func number(v any, unit int64) (span, bool) {
 	i, _ := f.Int64() // keeps to the ends
 	return span{i, i}.widen(1, 1), true
 }
-
-// isWhole tells whether n is a literal of an integer type, with a sign or without.
-func isWhole(n node) bool {
-	if list := args(n); text(n, "function_name") == "-" && len(list) == 1 {
-		n, _ = list[0].(node)
-	}
-	value, _ := n["value"].(node)
-	kind, _ := value["type"].(node)
-	switch text(kind, "id") {
-	case "TINYINT", "SMALLINT", "INTEGER", "BIGINT":
-		return true
-	}
-	return false
-}
-
-// args returns the arguments of a call.
-func args(n node) []any {
-	list, _ := n["children"].([]any)
-	return list
-}

@@ -64,42 +64,20 @@ func shadowedNames(tables []*tableView) map[string]string {
 	return shadowed
 }
 
-// ownCase puts a column's own name in the place of the one that the engine knows it under, in the header.
-func (r *run) ownCase(names []string) {
-	for own, exposed := range r.shadowed {
-		if r.st.words[lowerASCII(exposed)] > 0 {
-			continue // the client calls something so
-		}
-		for i, name := range names {
-			if name == exposed {
-				names[i] = own
-			}
-		}
-	}
-}
-
-// lowerASCII folds names as the engine does.
-func lowerASCII(s string) string {
-	for i := 0; i < len(s); i++ {
-		if s[i] >= 'A' && s[i] <= 'Z' {
-			b := []byte(s)
-			for k := i; k < len(b); k++ {
-				if b[k] >= 'A' && b[k] <= 'Z' {
-					b[k] |= 0x20
-				}
-			}
-			return string(b)
-		}
-	}
-	return s
-}
-
 // tableView is a table as a statement sees it.
 type tableView struct {
 	*query.Table
 	// names are those that the engine knows the columns under.
 	names   []string
 	columns []schema.Column
+}
+
+// timeType is the type of the table's time index.
+func (v *tableView) timeType() schema.Type {
+	if c := v.Schema.TimeIndex(); c != nil {
+		return c.Type
+	}
+	return schema.TimestampNanosecond
 }
 
 // newTableView returns the view of t.

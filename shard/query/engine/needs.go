@@ -19,26 +19,26 @@ const needsAhead = time.Hour
 // from elsewhere: which columns, and a condition that all rows meet that matter. Both may
 // be more than need be. The segments and batches of the request are not looked at.
 func (e *Engine) Needs(ctx context.Context, req *query.Request) ([]query.Need, error) {
-	req, err := e.inZone(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	st, err := e.parse(ctx, req.SQL, req.Database)
+	st, req, err := e.study(ctx, req)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
-	first, err := st.plan(req, now)
+	first, err := newPlans(st.statement, st.shape, req, now, e.settings)
 	if err != nil {
 		return nil, err
 	}
-	later, err := st.plan(req, now.Add(needsAhead))
+	later, err := newPlans(st.statement, st.shape, req, now.Add(needsAhead), e.settings)
 	if err != nil {
 		return nil, err
 	}
+	return needsOf(first, later, now), nil
+}
+
+// needsOf returns what the references of a statement read, by its plans at two moments.
+func needsOf(first, later *planned, now time.Time) []query.Need {
 	var out []query.Need
-	for i := range st.names {
-		v := first.views[i]
+	for _, v := range first.views {
 		need := query.Need{Name: query.TableName{Database: v.Database, Name: v.Name}}
 		times := span{math.MaxInt64, math.MinInt64}
 		columns := map[int]bool{}
@@ -49,7 +49,7 @@ func (e *Engine) Needs(ctx context.Context, req *query.Request) ([]query.Need, e
 			}
 			refs++
 			filter = p.literals(now)
-			for _, c := range p.need(st, st.whole) {
+			for _, c := range p.need(p.st.whole) {
 				columns[c] = true
 			}
 			for _, p := range []*plan{p, later.plans[k]} {
@@ -69,7 +69,7 @@ func (e *Engine) Needs(ctx context.Context, req *query.Request) ([]query.Need, e
 		need.Where = strings.Join(conditions, " AND ")
 		out = append(out, need)
 	}
-	return out, nil
+	return out
 }
 
 // times bounds the time index, in nanoseconds, of the rows that may meet the conditions.

@@ -40,7 +40,7 @@ const (
 )
 
 // findNewest tells whether a query is one for the newest rows.
-func (s *studier) findNewest(n node) *newest {
+func findNewest(st *statement, n node) *newest {
 	if text(n, "type") != "SELECT_NODE" {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (s *studier) findNewest(n node) *newest {
 		return nil // GROUP BY ALL
 	}
 	from, _ := n["from_table"].(node)
-	ref, ok := s.reference(from)
+	ref, ok := st.reference(from)
 	if !ok || from["sample"] != nil || from["column_name_alias"] != nil {
 		return nil
 	}
@@ -75,8 +75,8 @@ func (s *studier) findNewest(n node) *newest {
 			}
 			out.order, _ = path[0].(string)
 		case "LIMIT_MODIFIER":
-			limit, ok := count(m["limit"])
-			offset, fine := count(m["offset"])
+			limit, ok := rowCount(m["limit"])
+			offset, fine := rowCount(m["offset"])
 			if !ok || !fine {
 				return nil
 			}
@@ -105,34 +105,6 @@ func (s *studier) findNewest(n node) *newest {
 	return out
 }
 
-// hasClass reports whether an expression of a class is in v.
-func hasClass(v any, class string) bool {
-	switch v := v.(type) {
-	case []any:
-		return slices.ContainsFunc(v, func(child any) bool { return hasClass(child, class) })
-	case node:
-		if text(v, "class") == class {
-			return true
-		}
-		for _, child := range v {
-			if hasClass(child, class) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// count returns a literal number of rows; 0 if there is none.
-func count(v any) (uint64, bool) {
-	if v == nil {
-		return 0, true
-	}
-	n, _ := v.(node)
-	i, ok := integer(v)
-	return uint64(i), ok && i >= 0 && isWhole(n)
-}
-
 // unit is some rows of which the bounds of the time index are known.
 type unit struct {
 	min, max int64
@@ -144,16 +116,9 @@ type unit struct {
 
 // attempts returns the moments from which on to try, the latest first, in the unit of
 // the time index. There are none if the statement is of another kind or reads little.
-func (r *run) attempts(limit uint64) []int64 {
-	if r.st.newest == nil || r.st.explain != "" {
-		return nil
-	}
-	return r.attemptsAt(limit)
-}
-
-// attemptsAt is attempts for a statement of that kind, explained or not.
-func (r *run) attemptsAt(limit uint64) []int64 {
-	n := r.st.newest
+// limit is that of the request.
+func (p *plan) attempts(limit uint64) []int64 {
+	n := p.shape.newest
 	rows := n.rows
 	if n.limit == 0 {
 		rows += limit
@@ -161,16 +126,15 @@ func (r *run) attemptsAt(limit uint64) []int64 {
 	if rows == 0 || rows > maxNewest {
 		return nil
 	}
-	p := r.plans[n.ref]
 	index := p.view.Schema.TimeIndex()
 	if c := p.named(n.order); index == nil || c == nil || c.ID != index.ID {
 		return nil
 	}
 	kept := p.pruned
-	units, total := p.units(r.engine, index)
+	units, total := p.units(index)
 	p.pruned = kept
 	var out []int64
-	want := max(firstFactor*int64(rows), r.engine.minAttempt)
+	want := max(firstFactor*int64(rows), p.minAttempt)
 	if len(p.ref.conds) == 0 && p.view.ExpiredBefore == nil && !p.view.Merges() {
 		want = int64(rows)
 	}
@@ -179,8 +143,8 @@ func (r *run) attemptsAt(limit uint64) []int64 {
 			break
 		}
 		at := since(units, want)
-		if want <= maxLentRows {
-			at = since(p.pageUnits(r.engine, units, at), want)
+		if want <= maxLentRows && !p.off["pages"] {
+			at = since(p.pageUnits(units, at), want)
 		}
 		if len(out) == 0 || at < out[len(out)-1] {
 			out = append(out, at)
@@ -197,7 +161,7 @@ func (p *plan) named(name string) *schema.Column {
 
 // units returns what the reference reads in pieces of known bounds, the latest first.
 // Of files with many rows the pieces are row groups.
-func (p *plan) units(e *Engine, index *schema.Column) (units []unit, total int64) {
+func (p *plan) units(index *schema.Column) (units []unit, total int64) {
 	factor := fileFactor(index.Type)
 	for _, part := range p.parts() {
 		if part.batch != nil {
@@ -208,7 +172,7 @@ func (p *plan) units(e *Engine, index *schema.Column) (units []unit, total int64
 		total += part.segment.Rows
 		whole := unit{min: part.min, max: part.max, rows: part.segment.Rows}
 		field, _ := fieldOf(part.segment, index.ID)
-		filters := e.filters.get(part.segment)
+		filters := p.filters.get(part.segment)
 		if filters == nil || part.segment.Shared || len(filters.Groups) == 0 {
 			units = append(units, whole)
 			continue
@@ -237,14 +201,14 @@ func since(units []unit, rows int64) int64 {
 
 // pageUnits returns the units that reach up to a moment or later, row groups in pieces of
 // a page each where those are known, the latest first.
-func (p *plan) pageUnits(e *Engine, units []unit, from int64) (out []unit) {
+func (p *plan) pageUnits(units []unit, from int64) (out []unit) {
 	index := p.view.Schema.TimeIndex()
 	factor := fileFactor(index.Type)
 	for _, u := range units {
 		if u.max < from {
 			continue
 		}
-		pages := p.pagesOf(e, u, index)
+		pages := p.pagesOf(u, index)
 		if pages == nil {
 			out = append(out, u)
 		}
@@ -257,11 +221,11 @@ func (p *plan) pageUnits(e *Engine, units []unit, from int64) (out []unit) {
 }
 
 // pagesOf returns the pages of a row group, or nil if they are unknown.
-func (p *plan) pagesOf(e *Engine, u unit, index *schema.Column) []segment.PageBounds {
-	if u.segment == nil || e.wholeFiles {
+func (p *plan) pagesOf(u unit, index *schema.Column) []segment.PageBounds {
+	if u.segment == nil {
 		return nil
 	}
-	f := e.filters.get(u.segment)
+	f := p.filters.get(u.segment)
 	if f == nil {
 		return nil
 	}

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
@@ -17,7 +16,7 @@ func TestNewest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	e := openEngine(t, dir)
-	e.minAttempt = 1
+	e.settings.minAttempt = 1
 	plain := openEngine(t, dir) // never tries: its tables are too small
 	for seed := range uint64(25) {
 		r := rand.New(rand.NewPCG(seed, 9))
@@ -112,7 +111,7 @@ func TestNewest(t *testing.T) {
 func TestNewestReadsLittle(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
-	e.minAttempt = 1
+	e.settings.minAttempt = 1
 	columns := cols("ts:TimestampSecond", "n:Int64")
 	tab := table("t", columns)
 	for part := range 20 {
@@ -126,21 +125,14 @@ func TestNewestReadsLittle(t *testing.T) {
 		"SELECT * FROM t ORDER BY ts DESC LIMIT 5":                  1,
 		"SELECT * FROM t WHERE n % 2 = 0 ORDER BY ts DESC LIMIT 10": 2,
 	} {
-		st, err := e.parse(t.Context(), sql, "public")
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := &run{engine: e, st: st}
-		if r.planned, err = st.plan(&query.Request{Tables: []query.Table{tab}}, time.Now()); err != nil {
-			t.Fatal(err)
-		}
-		attempts := r.attempts(0)
+		p := plansOf(t, e, sql, tab).plans[0]
+		attempts := p.attempts(0)
 		if len(attempts) == 0 {
 			t.Errorf("%s: no attempt", sql)
 			continue
 		}
-		r.plans[0].from = &attempts[0]
-		if s := r.plans[0].source(e, st, true); len(s.plain) > most {
+		p.from = &attempts[0]
+		if s := sourceOf(t, p, true); len(s.plain) > most {
 			t.Errorf("%s: reads %d segments from %d on, want at most %d", sql, len(s.plain), attempts[0], most)
 		}
 	}

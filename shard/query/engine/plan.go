@@ -13,8 +13,11 @@ import (
 
 // plan is what is known of one reference before the engine sees the statement.
 type plan struct {
-	ref  *tableRef
-	view *tableView
+	*settings
+	st    *statement
+	shape *shape
+	ref   *tableRef
+	view  *tableView
 	// may is what the conditions of the statement tell, or nil.
 	may  predicate
 	used reasons
@@ -29,12 +32,11 @@ type plan struct {
 	pruned pruning
 }
 
-// pruning counts the parts of a table.
+// pruning counts the parts of a table, and those that were left out.
 type pruning struct {
 	segments, byTime, byFilters, expired int
-	groups, groupsLeft                   int // row groups that filters were asked about
-	rows, memtable, memtableRows         int64
-	merged                               int
+	groups, groupsLeft                   int   // row groups that filters were asked about
+	memtable                             int64 // rows
 }
 
 // predicates works out what the conditions of the plan's reference tell at a moment.
@@ -59,70 +61,8 @@ func (p *plan) constants(now time.Time) constants {
 	}}
 }
 
-// source chooses what the reference reads.
-func (p *plan) source(e *Engine, st *statement, whole bool) *source {
-	v := p.view
-	s := &source{tableView: v, need: p.need(st, whole)}
-	timeType := schema.TimestampNanosecond
-	if c := v.Schema.TimeIndex(); c != nil {
-		timeType = c.Type
-	}
-	plain, merges := p.parts(), [][]part(nil)
-	if v.Merges() {
-		plain, merges = separate(plain)
-	}
-	p.pruned.merged = len(merges)
-	hide, cut, budget := false, false, maxLentRows
-	prune := func(list []part, identity bool) []part {
-		var left []part
-		for _, part := range list {
-			if v.ExpiredBefore != nil && part.max < *v.ExpiredBefore {
-				p.pruned.expired++
-				continue
-			}
-			if p.from != nil && part.max < *p.from {
-				continue
-			}
-			if part.segment != nil && part.segment.Damaged != "" {
-				// Its filters cannot be read; its times are known.
-				times := span{nanoseconds(part.min, timeType), nanoseconds(part.max, timeType)}
-				if p.may == nil || p.may(&probe{times: times, identity: identity}) {
-					s.damaged = part.segment
-				}
-				continue
-			}
-			if !p.meets(e, &part, timeType, identity) {
-				continue
-			}
-			hide = hide || v.ExpiredBefore != nil && part.min < *v.ExpiredBefore
-			cut = cut || p.from != nil && part.min < *p.from
-			if !identity && !part.far {
-				if lent, ok := p.lend(e, &part, timeType, s.need, &budget); ok {
-					left = append(left, lent...)
-					continue
-				}
-			}
-			left = append(left, part)
-		}
-		return left
-	}
-	s.plain = prune(plain, false)
-	for _, group := range merges {
-		if group = prune(group, true); len(group) > 0 {
-			s.merges = append(s.merges, group)
-		}
-	}
-	p.count(e, s, timeType)
-	if hide {
-		s.where = v.since(*v.ExpiredBefore)
-	}
-	if cut && (!hide || *p.from > *v.ExpiredBefore) {
-		s.where = v.since(*p.from)
-	}
-	return s
-}
-
-// parts lists what the table has, in the order in which it was written.
+// parts lists what the table has, in the order in which it was written. What has expired as a whole
+// is left out.
 func (p *plan) parts() []part {
 	v := p.view
 	segments := make([]*query.Segment, len(v.Segments))
@@ -133,56 +73,42 @@ func (p *plan) parts() []part {
 		slices.SortStableFunc(segments, func(a, b *query.Segment) int { return cmp.Compare(a.Order, b.Order) })
 	}
 	p.pruned = pruning{segments: len(segments)}
-	timeType := schema.TimestampNanosecond
-	if c := v.Schema.TimeIndex(); c != nil {
-		timeType = c.Type
-	}
+	timeType := v.timeType()
 	parts := make([]part, 0, len(segments)+len(v.Batches))
+	add := func(pt part) {
+		if v.ExpiredBefore != nil && pt.max < *v.ExpiredBefore {
+			p.pruned.expired++
+			return
+		}
+		pt.rank, pt.far = len(parts), isFar(pt.min, pt.max, timeType)
+		parts = append(parts, pt)
+	}
 	for _, s := range segments {
-		p.pruned.rows += s.Rows
-		parts = append(parts, part{segment: s, merge: v.Eras.Segment(s.Order, v.Merge), rank: len(parts), min: s.MinTime, max: s.MaxTime, far: isFar(s.MinTime, s.MaxTime, timeType)})
+		add(part{segment: s, merge: v.Eras.Segment(s.Order, v.Merge), min: s.MinTime, max: s.MaxTime})
 	}
 	for i, b := range v.Batches {
 		if b.Rows > 0 {
 			p.pruned.memtable += int64(b.Rows)
-			parts = append(parts, part{batch: b, merge: v.Eras.Batch(i, v.Merge), rank: len(parts), min: b.MinTime, max: b.MaxTime, far: isFar(b.MinTime, b.MaxTime, timeType)})
+			add(part{batch: b, merge: v.Eras.Batch(i, v.Merge), min: b.MinTime, max: b.MaxTime})
 		}
 	}
 	return parts
 }
 
-// meets tells whether a part may have rows that matter, and notes which row groups do.
-func (p *plan) meets(e *Engine, part *part, timeType schema.Type, identity bool) bool {
-	if p.may == nil {
-		if part.batch != nil {
-			p.pruned.memtableRows += int64(part.batch.Rows)
-		}
-		return true
-	}
-	pr := &probe{times: span{nanoseconds(part.min, timeType), nanoseconds(part.max, timeType)}, identity: identity}
-	switch {
-	case !p.may(pr):
-		if part.segment != nil {
-			p.pruned.byTime++
-		}
-		return false
-	case part.batch != nil:
-		p.pruned.memtableRows += int64(part.batch.Rows)
-	case p.used.value || p.used.tokens || p.used.bounds && p.narrower(part.segment):
-		return p.filters(e, part, pr)
-	}
-	return true
+// probe is what is known of a part without a look at its file.
+func (p *plan) probe(pt *part, identity bool) *probe {
+	return &probe{times: span{nanoseconds(pt.min, p.view.timeType()), nanoseconds(pt.max, p.view.timeType())}, identity: identity}
 }
 
 // need returns the indexes of the columns that the statement may name, at least one.
-func (p *plan) need(st *statement, whole bool) []int {
+func (p *plan) need(whole bool) []int {
 	v := p.view
 	var need []int
 	for i, c := range v.columns {
 		switch {
 		case whole, c.Semantic == schema.Timestamp,
 			v.Merges() && c.Semantic == schema.Tag,
-			st.words[lowerASCII(c.Name)] > 0, st.words[lowerASCII(v.names[i])] > 0:
+			p.st.words[lowerASCII(c.Name)] > 0, p.st.words[lowerASCII(v.names[i])] > 0:
 			need = append(need, i)
 		}
 	}
@@ -200,14 +126,8 @@ type planned struct {
 	truncs   []truncCall
 }
 
-// search is a call, and how words are told apart in it.
-type search struct {
-	*searchCall
-	analyzer
-}
-
-// plan returns the plans of the statement's references.
-func (st *statement) plan(req *query.Request, now time.Time) (*planned, error) {
+// newPlans returns the plans of the statement's references.
+func newPlans(st *statement, shape *shape, req *query.Request, now time.Time, settings *settings) (*planned, error) {
 	views := make(map[query.TableName]*tableView, len(st.names))
 	var list []*tableView
 	for _, name := range st.names {
@@ -224,15 +144,35 @@ func (st *statement) plan(req *query.Request, now time.Time) (*planned, error) {
 	}
 	plans := make([]*plan, len(st.tables))
 	for i := range st.tables {
-		plans[i] = &plan{ref: &st.tables[i], view: views[st.tables[i].name]}
+		plans[i] = &plan{settings: settings, st: st, shape: shape, ref: &st.tables[i], view: views[st.tables[i].name]}
 	}
 	searches := make([]search, len(st.searches))
 	for i, call := range st.searches {
-		searches[i] = search{call, call.analyzerIn(plans)}
+		searches[i] = search{call, analyzerIn(call, plans)}
 	}
 	for _, p := range plans {
 		p.predicates(searches, now)
-		p.reads, p.timesOnly = p.readers(st, now)
+		p.reads, p.timesOnly = p.readers(now)
 	}
-	return &planned{plans: plans, views: list, searches: searches, truncs: st.truncsOf(plans)}, nil
+	out := &planned{plans: plans, views: list, searches: searches}
+	if !settings.off["trunc"] {
+		out.truncs = truncsOf(st, shape.truncs, plans)
+	}
+	return out, nil
+}
+
+// findTable returns the table of that name; one that differs only in case if there is no
+// exact one.
+func findTable(req *query.Request, name query.TableName) *query.Table {
+	var similar *query.Table
+	for i := range req.Tables {
+		t := &req.Tables[i]
+		if t.Database == name.Database && t.Name == name.Name {
+			return t
+		}
+		if strings.EqualFold(t.Database, name.Database) && strings.EqualFold(t.Name, name.Name) {
+			similar = t
+		}
+	}
+	return similar
 }

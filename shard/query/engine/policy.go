@@ -2,9 +2,7 @@ package engine
 
 import (
 	_ "embed"
-	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 
 	"cordwood/proto/errs"
@@ -275,29 +273,6 @@ func (w *walker) template(name string, args []any) error {
 		}
 	}
 	return nil
-}
-
-// integer returns the value of an integer literal, with a sign or without.
-func integer(v any) (int64, bool) {
-	n, _ := v.(node)
-	if text(n, "class") == "FUNCTION" && text(n, "function_name") == "-" {
-		args, _ := n["children"].([]any)
-		if len(args) != 1 {
-			return 0, false
-		}
-		i, ok := integer(args[0])
-		return -i, ok
-	}
-	if text(n, "class") != "CONSTANT" {
-		return 0, false
-	}
-	value, _ := n["value"].(node)
-	number, ok := value["value"].(json.Number)
-	if !ok {
-		return 0, false
-	}
-	i, err := strconv.ParseInt(number.String(), 10, 64)
-	return i, err == nil
 }
 
 // FunctionNames returns the names, in order, of the functions that a query may call: those

@@ -11,14 +11,15 @@ const maxColumns = 100_000
 
 // prepared is a statement ready to run.
 type prepared struct {
-	stmt  duckdb.PreparedStatement
-	text  string
-	names []string
-	types []duckdb.LogicalType
+	session *session
+	stmt    duckdb.PreparedStatement
+	text    string
+	names   []string
+	types   []duckdb.LogicalType
 }
 
 func prepare(s *session, text string) (*prepared, error) {
-	p := &prepared{text: text}
+	p := &prepared{session: s, text: text}
 	if duckdb.Prepare(s.conn, text, &p.stmt) == duckdb.StateError {
 		err := engineError(duckdb.PrepareError(p.stmt), duckdb.ErrorTypeInvalid)
 		p.close()

@@ -132,17 +132,10 @@ func TestPrune(t *testing.T) {
 // partsRead counts the parts that a statement reads.
 func partsRead(t testing.TB, e *Engine, sql string, tab query.Table) int {
 	t.Helper()
-	st, err := e.parse(t.Context(), sql, "public")
-	if err != nil {
-		t.Fatal(err)
-	}
-	planned, err := st.plan(&query.Request{Tables: []query.Table{tab}}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	planned := plansOf(t, e, sql, tab)
 	n := 0
 	for _, p := range planned.plans {
-		s := p.source(e, st, true)
+		s := sourceOf(t, p, true)
 		n += len(s.plain)
 		for _, group := range s.merges {
 			n += len(group)
@@ -174,15 +167,8 @@ func TestNeed(t *testing.T) {
 		"SELECT c FROM t ORDER BY a":                              3,
 		"SELECT a FROM t ORDER BY #1":                             5,
 	} {
-		st, err := e.parse(t.Context(), sql, "public")
-		if err != nil {
-			t.Fatalf("%s: %v", sql, err)
-		}
-		planned, err := st.plan(&query.Request{Tables: []query.Table{tab}}, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := len(planned.plans[0].need(st, st.whole)); got != want {
+		planned := plansOf(t, e, sql, tab)
+		if got := len(planned.plans[0].need(planned.plans[0].st.whole)); got != want {
 			t.Errorf("%s: %d columns, want %d", sql, got, want)
 		}
 		mustQuery(t, e, sql, tab)

@@ -85,6 +85,14 @@ func (ref tableRef) alias() string {
 	return ref.name.Name
 }
 
+// calledAs is the name by which the statement qualifies the reference's columns.
+func (ref tableRef) calledAs() string {
+	if ref.given != "" {
+		return ref.given
+	}
+	return ref.alias()
+}
+
 // rewrite replaces the database and the table in front of a column, if they are those
 // of one of the statement's references; else the name is a field of a column.
 func (ref columnRef) rewrite(st *statement) (edit, bool) {

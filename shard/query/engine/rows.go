@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"slices"
 
@@ -87,21 +89,49 @@ func (p *planner) keys(v any) []key {
 	return nil
 }
 
+// reduceToPages puts rows that were read here in the place of parts of which few can matter.
+func reduceToPages(_ context.Context, p *plan, s *source) error {
+	budget := maxLentRows
+	var left []part
+	for i := range s.plain {
+		if lent, ok := p.lend(&s.plain[i], s.need, &budget); ok {
+			left = append(left, lent...)
+		} else {
+			left = append(left, s.plain[i])
+		}
+	}
+	s.plain = left
+	return nil
+}
+
+func explainPages(_ *plan, s *source) string {
+	rows := 0
+	for pt := range s.parts() {
+		if pt.file != nil {
+			rows += pt.batch.Rows
+		}
+	}
+	if rows == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d rows read by the index of pages", rows)
+}
+
 // lend reads what matters of a segment's part into batches, which take its place; ok is
 // false if the engine is to read the file. budget is how many rows may still be read.
-func (p *plan) lend(e *Engine, pt *part, timeType schema.Type, need []int, budget *int) (out []part, ok bool) {
-	if e.wholeFiles || pt.segment == nil || pt.segment.Shared || p.timesOnly && len(need) == 1 || p.may == nil && p.from == nil {
+func (p *plan) lend(pt *part, need []int, budget *int) (out []part, ok bool) {
+	if pt.segment == nil || pt.far || pt.segment.Damaged != "" || pt.segment.Shared || p.timesOnly && len(need) == 1 || p.may == nil && p.from == nil {
 		return nil, false
 	}
 	columns, ok := p.pageColumns(pt.segment, need)
 	if !ok {
 		return nil, false
 	}
-	f := e.filters.get(pt.segment)
+	f := p.filters.get(pt.segment)
 	if f == nil {
 		return nil, false
 	}
-	l := &lender{plan: p, segment: pt.segment, left: pt.left, filters: f, timeType: timeType}
+	l := &lender{plan: p, segment: pt.segment, left: pt.left, filters: f, timeType: p.view.timeType()}
 	defer l.close()
 	chosen, rows, ok := l.find(columns)
 	if !ok {

@@ -159,8 +159,8 @@ func segmented(t testing.TB, r *rand.Rand, merge query.Merge, shared bool) query
 func TestRowsOfSegments(t *testing.T) {
 	t.Parallel()
 	e, whole := openEngine(t, "/"), openEngine(t, "/")
-	whole.wholeFiles = true
-	e.minAttempt, whole.minAttempt = 100, 100
+	whole.off("pages", "codes", "direct")
+	e.settings.minAttempt, whole.settings.minAttempt = 100, 100
 	lent, lentShared, refused, answered := 0, 0, 0, 0
 	for seed := range uint64(15) {
 		r := rand.New(rand.NewPCG(seed, 77))

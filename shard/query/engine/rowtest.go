@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -290,31 +289,6 @@ func compares(kind string, order int) bool {
 		return order > 0
 	}
 	return order >= 0
-}
-
-// float returns a literal number that is a double without any doubt of rounding.
-func float(n node) (float64, bool) {
-	value, _ := n["value"].(node)
-	kind, _ := value["type"].(node)
-	digits, ok := value["value"].(json.Number)
-	i, err := digits.Int64()
-	const exact = 1_000_000_000_000_000
-	if text(n, "class") != "CONSTANT" || !ok || err != nil || i > exact || i < -exact {
-		return 0, false
-	}
-	switch text(kind, "id") {
-	case "TINYINT", "SMALLINT", "INTEGER", "BIGINT":
-		return float64(i), true
-	case "DECIMAL":
-		info, _ := kind["type_info"].(node)
-		number, _ := info["scale"].(json.Number)
-		scale, err := number.Int64()
-		if err != nil || scale < 0 || scale > 15 {
-			return 0, false
-		}
-		return float64(i) / math.Pow10(int(scale)), true
-	}
-	return 0, false
 }
 
 // like tests texts against a pattern that has no other wildcard than %.

@@ -5,24 +5,11 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
-	"unsafe"
-
-	duckdb "github.com/duckdb/duckdb-go-bindings"
 
 	"cordwood/proto/errs"
 	"cordwood/shard/query"
 )
-
-/*
-#include "duckdb_api.h"
-*/
-import "C"
-
-// interruptEvery is how often a running query is told to stop once its context has
-// ended: the engine forgets an interrupt that comes between two of its steps.
-const interruptEvery = 10 * time.Millisecond
 
 // Query runs a SELECT, or an EXPLAIN of one, and hands the answer to emit as
 // consecutive pieces of an Arrow IPC stream: a schema, record batches, an end marker.
@@ -41,11 +28,7 @@ const interruptEvery = 10 * time.Millisecond
 // errs.ColumnNotFound, errs.PlanQuery, errs.InvalidArguments for values that cannot be
 // converted or computed, and errs.RuntimeResourcesExhausted.
 func (e *Engine) Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error {
-	req, err := e.inZone(ctx, req)
-	if err != nil {
-		return err
-	}
-	st, err := e.parse(ctx, req.SQL, req.Database)
+	st, req, err := e.study(ctx, req)
 	if err != nil {
 		return err
 	}
@@ -53,8 +36,8 @@ func (e *Engine) Query(ctx context.Context, req *query.Request, emit func(ipc []
 	if err != nil {
 		return err
 	}
-	r := &run{ctx: ctx, engine: e, in: in, st: st, emit: emit}
-	err = r.run(req)
+	r := &run{ctx: ctx, engine: e, in: in, st: st, request: req, emit: emit}
+	err = r.run()
 	e.release(in, isBroken(err))
 	if err == nil {
 		return nil
@@ -81,14 +64,17 @@ func (e *Engine) Query(ctx context.Context, req *query.Request, emit func(ipc []
 
 // run is one query under way.
 type run struct {
-	ctx    context.Context
-	engine *Engine
-	in     *instance
-	st     *statement
-	text   *rewritten
-	emit   func([]byte) error
+	ctx     context.Context
+	engine  *Engine
+	in      *instance
+	st      *studied
+	request *query.Request
+	text    *rewritten
+	emit    func([]byte) error
 	*planned
 	now time.Time
+	// session is the connection on which the statement runs, nil before it is needed.
+	session *session
 	// sources are of the statement's references to tables.
 	sources  []*source
 	shadowed map[string]string
@@ -102,37 +88,89 @@ type run struct {
 	emitErr error
 }
 
-func (r *run) run(req *query.Request) error {
+// An executor is a way to answer a statement.
+type executor struct {
+	// name switches the executor off, as those of reductions do.
+	name string
+	// answer answers the statement, or returns false if it cannot: nothing has been sent then.
+	answer func(r *run) (done bool, err error)
+}
+
+// executors are tried in this order. The last one answers every statement.
+var executors = []executor{
+	{"direct", (*run).answerDirectly},
+	{"newest", (*run).answerNewest},
+	{"all", (*run).answerFromAll},
+}
+
+func (r *run) run() error {
 	var err error
 	r.now = time.Now()
-	if r.planned, err = r.st.plan(req, r.now); err != nil {
+	if r.planned, err = newPlans(r.st.statement, r.st.shape, r.request, r.now, r.engine.settings); err != nil {
 		return err
 	}
-	if r.st.explain == "" {
-		if d := r.directly(req.Limit); d != nil {
-			if rows, ok := d.rows(); ok {
-				r.engine.direct.Add(1)
-				return d.answer(rows)
-			}
+	r.shadowed = shadowedNames(r.views)
+	defer r.close()
+	for _, x := range executors {
+		if r.engine.settings.off[x.name] {
+			continue
+		}
+		if done, err := x.answer(r); done || err != nil {
+			return err
 		}
 	}
-	s, err := r.in.connect()
-	if err != nil {
-		return err
-	}
-	defer r.release()
-	// The connection goes before what was lent: what is left of the query goes with it.
-	defer s.close()
-	defer r.watch(s)()
+	return nil
+}
 
-	r.shadowed = shadowedNames(r.views)
-	if done, err := r.newest(s, req.Limit); done || err != nil {
-		return err
+// connect makes the session. It is interrupted when the context ends.
+func (r *run) connect() (err error) {
+	if r.session == nil {
+		r.session, err = r.in.connect()
 	}
+	return err
+}
+
+// close frees the session and then what was lent to it: what is left of the query goes with the session.
+func (r *run) close() {
+	if r.session != nil {
+		r.session.close()
+	}
+	r.release()
+}
+
+// answerDirectly answers statements for whole rows of one table without DuckDB.
+func (r *run) answerDirectly() (done bool, err error) {
+	if r.st.explain != "" {
+		return false, nil
+	}
+	rows, ok := r.readDirectly()
+	if !ok {
+		return false, nil
+	}
+	r.engine.direct.Add(1)
+	return true, rows.answer(r.send)
+}
+
+// readDirectly returns the rows of the answer if the direct executor can find them.
+func (r *run) readDirectly() (*directRows, bool) {
+	d := newDirect(r.ctx, r.st.direct, r.planned, r.request.Limit, r.now)
+	if d == nil || r.engine.settings.off["direct"] {
+		return nil, false
+	}
+	pruned := d.plan.pruned
+	rows, ok := d.rows()
+	if !ok {
+		d.plan.pruned = pruned
+	}
+	return rows, ok
+}
+
+// answerFromAll runs the statement over all rows that the reductions left.
+func (r *run) answerFromAll() (done bool, err error) {
 	if err := r.rewrite(r.st.whole); err != nil {
-		return err
+		return false, err
 	}
-	err = r.execute(s, req.Limit)
+	err = r.execute()
 	for range maxIntegers {
 		edits := r.integersAsTimes(err)
 		if r.sent || len(edits) == 0 {
@@ -140,36 +178,40 @@ func (r *run) run(req *query.Request) error {
 		}
 		r.times, r.ran, r.rows = append(r.times, edits...), false, 0
 		if err := r.rewrite(r.st.whole); err != nil {
-			return err
+			return false, err
 		}
-		err = r.execute(s, req.Limit)
+		err = r.execute()
 	}
 	if (!r.st.whole || len(r.truncs) > 0) && !r.ran && isBinding(err) {
 		// A name that is no column: the engine's message is to know all columns.
 		r.truncs = nil
 		if err := r.rewrite(true); err != nil {
-			return err
+			return false, err
 		}
-		return r.execute(s, req.Limit)
+		err = r.execute()
 	}
-	return err
+	return err == nil, err
 }
 
 // errLarge ends an attempt whose answer is too large to be kept.
 var errLarge = errors.New("too large to be kept")
 
-// newest runs a query for the newest rows over ever more of them, and tells whether it
-// found all that it asks for. Nothing has been sent if not.
-func (r *run) newest(s *session, limit uint64) (done bool, err error) {
-	attempts := r.attempts(limit)
+// answerNewest runs a query for the newest rows over ever more of them, until it finds all that it
+// asks for.
+func (r *run) answerNewest() (done bool, err error) {
+	if r.st.shape.newest == nil || r.st.explain != "" {
+		return false, nil
+	}
+	limit := r.request.Limit
+	p := r.plans[r.st.shape.newest.ref]
+	attempts := p.attempts(limit)
 	if len(attempts) == 0 {
 		return false, nil
 	}
-	want := r.st.newest.limit
+	want := r.st.shape.newest.limit
 	if want == 0 || limit > 0 && limit < want {
 		want = limit
 	}
-	p := r.plans[r.st.newest.ref]
 	emit := r.emit
 	defer func() { r.emit, p.from, r.ran, r.sent, r.rows = emit, nil, false, false, 0 }()
 	var kept [][]byte
@@ -186,7 +228,7 @@ func (r *run) newest(s *session, limit uint64) (done bool, err error) {
 		if err := r.rewrite(r.st.whole); err != nil {
 			return false, err
 		}
-		if err := r.execute(s, limit); err != nil {
+		if err := r.execute(); err != nil {
 			r.emitErr = nil
 			if isBroken(err) || r.ctx.Err() != nil {
 				return false, err
@@ -212,31 +254,27 @@ func (r *run) rewrite(whole bool) error {
 	r.release()
 	texts := make([]string, len(r.plans))
 	for i, p := range r.plans {
-		src := p.source(r.engine, r.st, whole)
-		r.sources = append(r.sources, src)
-		if src.damaged != nil {
-			return query.DamagedError(p.view.Table, src.damaged)
-		}
-		if err := p.countValues(r.ctx, r.engine, r.st, src); err != nil {
+		src, err := p.source(r.ctx, whole)
+		if err != nil {
 			return err
 		}
-		var err error
-		if texts[i], err = src.sql(); err != nil {
+		r.sources = append(r.sources, src)
+		if texts[i], err = src.sql(lendBatches); err != nil {
 			return errs.Wrap(errs.Internal, err, "table %s", p.ref.name)
 		}
 	}
-	searches := slices.Clone(r.times)
+	calls := slices.Clone(r.times)
 	for _, call := range r.searches {
-		searches = append(searches, call.edits()...)
+		calls = append(calls, call.edits()...)
 	}
 	for _, call := range r.truncs {
 		// The engine's own calls are as fast for constants.
 		if src := r.sources[call.ref]; len(src.plain)+len(src.merges) > 0 {
-			searches = append(searches, call.edits()...)
+			calls = append(calls, call.edits()...)
 		}
 	}
 	var err error
-	r.text, err = r.st.rewrite(texts, r.shadowed, searches)
+	r.text, err = r.st.rewrite(texts, r.shadowed, calls)
 	return err
 }
 
@@ -248,149 +286,44 @@ func (r *run) release() {
 	r.sources = nil
 }
 
-// table returns the table of that name; one that differs only in case if there is no
-// exact one.
-func findTable(req *query.Request, name query.TableName) *query.Table {
-	var similar *query.Table
-	for i := range req.Tables {
-		t := &req.Tables[i]
-		if t.Database == name.Database && t.Name == name.Name {
-			return t
-		}
-		if strings.EqualFold(t.Database, name.Database) && strings.EqualFold(t.Name, name.Name) {
-			similar = t
-		}
-	}
-	return similar
-}
-
-// watch interrupts the session when the context ends, again and again until the
-// returned function is called, which waits for the watching to end.
-func (r *run) watch(s *session) (stop func()) {
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		select {
-		case <-r.ctx.Done():
-		case <-done:
-			return
-		}
-		tick := time.NewTicker(interruptEvery)
-		defer tick.Stop()
-		for {
-			s.interrupt()
-			select {
-			case <-tick.C:
-			case <-done:
-				return
-			}
-		}
-	}()
-	return func() {
-		close(done)
-		<-ended
-	}
-}
-
 // execute runs the rewritten statement and streams its rows.
-func (r *run) execute(s *session, limit uint64) error {
-	p, err := r.prepare(s, limit)
+func (r *run) execute() error {
+	if err := r.connect(); err != nil {
+		return err
+	}
+	defer r.session.watch(r.ctx)()
+	p, err := r.prepare()
 	if err != nil {
 		return err
 	}
 	defer p.close()
-	if text := p.readable(); text != "" {
-		// The second statement has the same columns, those in text that need be.
-		again, err := prepare(s, text)
-		if err != nil {
-			return err
-		}
-		defer again.close()
-		again.names = p.names
-		p = again
-	}
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
 	r.ran = true
-	for _, call := range r.searches {
-		for i := range p.names {
-			p.names[i] = call.restore(p.names[i])
-		}
+	r.restoreNames(p.names)
+	answer := &answering{limit: r.request.Limit, emit: r.send, rows: &r.rows}
+	if r.st.explain != "" {
+		answer.clean = r.withoutPaths
 	}
-	for _, call := range r.truncs {
-		for i := range p.names {
-			p.names[i] = call.restore(p.names[i])
-		}
+	if r.st.explainsInText() && len(r.plans) > 0 && len(p.names) == 2 {
+		answer.first = r.summary()
 	}
-	ownNames(p.names, r.st.sql)
-	r.ownCase(p.names)
-	var first duckdb.DataChunk
-	if r.st.explainsInText() && len(r.plans) > 0 && len(p.types) == 2 {
-		if first, err = s.explained(r.summary(limit)); err != nil {
-			return err
-		}
-		defer duckdb.DestroyDataChunk(&first)
-	}
-	var handle C.duckdb_handle
-	state := C.duckdb_pending_prepared_streaming(C.duckdb_handle(p.stmt.Ptr), &handle)
-	pending := duckdb.PendingResult{Ptr: unsafe.Pointer(handle)}
-	defer duckdb.DestroyPending(&pending)
-	if state != 0 {
-		return engineError(duckdb.PendingError(pending), duckdb.ErrorTypeInvalid)
-	}
-	var res duckdb.Result
-	defer duckdb.DestroyResult(&res)
-	if duckdb.ExecutePending(pending, &res) == duckdb.StateError {
-		return engineError(duckdb.ResultError(&res), duckdb.ResultErrorType(&res))
-	}
-	out, err := newStream(p, &res, r.send)
-	if err != nil {
-		return err
-	}
-	defer out.release()
-	if first.Ptr != nil {
-		if err := out.write(first, 1); err != nil {
-			return err
-		}
-	}
-	return r.fetch(&res, out, limit)
+	return p.run(r.ctx, answer)
 }
 
-func (r *run) fetch(res *duckdb.Result, out *stream, limit uint64) error {
-	left := limit
-	for limit == 0 || left > 0 {
-		if err := r.ctx.Err(); err != nil {
-			return err
+// restoreNames puts what the client wrote into the names of columns.
+func (r *run) restoreNames(names []string) {
+	for i := range names {
+		for _, call := range r.searches {
+			names[i] = call.restore(names[i])
 		}
-		chunk := duckdb.FetchChunk(*res)
-		if chunk.Ptr == nil {
-			if msg := duckdb.ResultError(res); msg != "" {
-				return engineError(msg, duckdb.ResultErrorType(res))
-			}
-			break
-		}
-		rows := uint64(duckdb.DataChunkGetSize(chunk))
-		if rows == 0 {
-			duckdb.DestroyDataChunk(&chunk)
-			break
-		}
-		take := rows
-		if limit > 0 {
-			take = min(rows, left)
-			left -= take
-		}
-		r.rows += take
-		if r.st.explain != "" {
-			r.hidePaths(chunk)
-		}
-		err := out.write(chunk, int64(take))
-		duckdb.DestroyDataChunk(&chunk)
-		if err != nil {
-			return err
+		for _, call := range r.truncs {
+			names[i] = call.restore(names[i])
 		}
 	}
-	return out.finish()
+	ownNames(names, r.st.sql)
+	r.ownCase(names)
 }
 
 func (r *run) send(ipc []byte) error {
@@ -404,11 +337,25 @@ func (r *run) send(ipc []byte) error {
 
 // prepare prepares the statement; with a LIMIT of its own if it has none and the
 // request has one, so that the engine need not sort or compute more.
-func (r *run) prepare(s *session, limit uint64) (*prepared, error) {
-	if limit > 0 && !r.st.limited && r.st.explain == "" {
-		if p, err := prepare(s, r.text.withLimit(limit)); err == nil || r.ctx.Err() != nil || isBroken(err) {
+func (r *run) prepare() (*prepared, error) {
+	if limit := r.request.Limit; limit > 0 && !r.st.limited && r.st.explain == "" {
+		if p, err := prepareReadable(r.session, r.text.withLimit(limit)); err == nil || r.ctx.Err() != nil || isBroken(err) {
 			return p, err
 		}
 	}
-	return prepare(s, r.text.sql)
+	return prepareReadable(r.session, r.text.sql)
+}
+
+// ownCase puts a column's own name in the place of the one that the engine knows it under, in the header.
+func (r *run) ownCase(names []string) {
+	for own, exposed := range r.shadowed {
+		if r.st.words[lowerASCII(exposed)] > 0 {
+			continue // the client calls something so
+		}
+		for i, name := range names {
+			if name == exposed {
+				names[i] = own
+			}
+		}
+	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -27,9 +28,42 @@ type source struct {
 	counted []countedRows
 	// where is a condition on every row, or empty.
 	where string
-	rels  []*relation
-	// damaged is a segment that the statement cannot do without, and that must not be read.
-	damaged *query.Segment
+	// lent are the batches that DuckDB reads.
+	lent []lentRows
+}
+
+// parts yields the parts that are read.
+func (s *source) parts() iter.Seq[*part] {
+	return func(yield func(*part) bool) {
+		for _, list := range append([][]part{s.plain}, s.merges...) {
+			for i := range list {
+				if !yield(&list[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// keep leaves out the parts for which f returns false. identity tells f that the rows of a part are
+// still to be merged with those of others.
+func (s *source) keep(f func(pt *part, identity bool) bool) {
+	filter := func(list []part, identity bool) (left []part) {
+		for i := range list {
+			if f(&list[i], identity) {
+				left = append(left, list[i])
+			}
+		}
+		return left
+	}
+	s.plain = filter(s.plain, false)
+	var merges [][]part
+	for _, group := range s.merges {
+		if group = filter(group, true); len(group) > 0 {
+			merges = append(merges, group)
+		}
+	}
+	s.merges = merges
 }
 
 // part is a segment or a batch.
@@ -64,14 +98,24 @@ const (
 
 // release takes back what was lent to the engine.
 func (s *source) release() {
-	for _, r := range s.rels {
-		r.release()
+	for _, l := range s.lent {
+		l.release()
 	}
-	s.rels = nil
+	s.lent = nil
 }
 
-// sql returns the query of the source's rows.
-func (s *source) sql() (string, error) {
+// lentRows are batches that DuckDB may read until release.
+type lentRows interface {
+	// id is the argument of cordwood_scan, the table function that reads them.
+	id() uint64
+	release()
+}
+
+// lendFunc lends DuckDB the batches of parts, under the given names of the columns.
+type lendFunc func(names []string, columns []schema.Column, parts []part) (lentRows, error)
+
+// sql returns the query of the source's rows. What it lends is taken back by release.
+func (s *source) sql(lend lendFunc) (string, error) {
 	var b strings.Builder
 	for i, group := range s.filesOf(s.plain) {
 		if i > 0 {
@@ -84,7 +128,7 @@ func (s *source) sql() (string, error) {
 		if b.Len() > 0 {
 			b.WriteString(" UNION ALL ")
 		}
-		if err := s.scan(&b, batches, ""); err != nil {
+		if err := s.scan(&b, lend, batches, ""); err != nil {
 			return "", err
 		}
 	}
@@ -92,7 +136,7 @@ func (s *source) sql() (string, error) {
 		if b.Len() > 0 {
 			b.WriteString(" UNION ALL ")
 		}
-		if err := s.merge(&b, parts); err != nil {
+		if err := s.merge(&b, lend, parts); err != nil {
 			return "", err
 		}
 	}
@@ -329,7 +373,7 @@ func batchesOf(parts []part) []part {
 
 // scan writes the query of some batches' rows; if mark is not empty, it is the hidden
 // column as the query has it, and the order of the rows comes behind it.
-func (s *source) scan(b *strings.Builder, parts []part, mark string) error {
+func (s *source) scan(b *strings.Builder, lend lendFunc, parts []part, mark string) error {
 	ordered := mark != ""
 	columns, names := make([]schema.Column, 0, len(s.need)+2), make([]string, 0, len(s.need)+2)
 	b.WriteString("SELECT ")
@@ -363,7 +407,7 @@ func (s *source) scan(b *strings.Builder, parts []part, mark string) error {
 	if err != nil {
 		return err
 	}
-	s.rels = append(s.rels, rel)
+	s.lent = append(s.lent, rel)
 	fmt.Fprintf(b, " FROM cordwood_scan(%d::UBIGINT)", rel.id())
 	s.conditions(b, hidden)
 	return nil

@@ -1,17 +1,14 @@
 package engine
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"cordwood/proto/errs"
-	"cordwood/proto/lru"
 	"cordwood/shard/query"
 )
 
@@ -43,20 +40,11 @@ type statement struct {
 	texts []edit
 	// searches are the calls of matches and matches_term.
 	searches []*searchCall
-	truncs   []truncCall
 	// integers are the conditions whose integers may be times.
 	integers []integerCondition
 	// moments are where texts of times stand that name no zone, aliased the expressions with an alias.
 	moments []momentUse
 	aliased []node
-	// newest is what makes it a query for the newest rows, or nil.
-	newest *newest
-	// direct is what makes it one for whole rows of a table, or nil.
-	direct *direct
-	// unordered tells that it adds up the rows of one table, in whatever order they come.
-	unordered bool
-	// times are the expressions that may be about a time index, the outermost ones.
-	times []node
 	// words counts the texts of the syntax tree in lower case, all names among them; whole
 	// tells that the statement may read columns that it does not name.
 	words map[string]int
@@ -84,94 +72,65 @@ type columnRef struct {
 	at   int
 }
 
-// Analyze checks that sql is one SELECT, or an EXPLAIN of one, that calls nothing
-// forbidden, and tells which tables it reads. database is that of names without one.
-//
-// It returns errs.InvalidSyntax with the position of the mistake, errs.Unsupported
-// for what is refused, and errs.PlanQuery for a function that does not exist. Whether
-// the tables and columns exist is not looked at.
-func (e *Engine) Analyze(ctx context.Context, sql, database string) (*query.Analysis, error) {
-	st, err := e.parse(ctx, sql, database)
-	if err != nil {
-		return nil, err
-	}
-	return &query.Analysis{Tables: append([]query.TableName(nil), st.names...), Explain: st.explain != ""}, nil
-}
+// parser is the engine's: it returns the syntax tree of a text, as json_serialize_sql makes it.
+type parser func(text string) (tree string, err error)
 
-// parse returns the checked statement, from the cache if it was met lately.
-func (e *Engine) parse(ctx context.Context, sql, database string) (*statement, error) {
-	key := database + "\x00" + sql
-	if st := e.cache.get(key); st != nil {
-		return st, nil
-	}
-	in, err := e.acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	st, err := in.parse(sql, database)
-	e.release(in, isBroken(err))
-	if err != nil {
-		err = toClient(err, nil)
-		giveBackAfter(err)
-		return nil, err
-	}
-	e.cache.put(key, st)
-	return st, nil
-}
-
-func (in *instance) parse(sql, database string) (*statement, error) {
+// parse checks that text is one SELECT, or an EXPLAIN of one, that calls nothing forbidden. It returns
+// what has to be known of it, and its syntax tree. database is that of names without one.
+func parse(sql, database string, parser parser) (*statement, node, error) {
 	switch {
 	case len(sql) > maxSQL:
-		return nil, errs.New(errs.InvalidArguments, "the statement has %d bytes; %d are allowed", len(sql), maxSQL)
+		return nil, nil, errs.New(errs.InvalidArguments, "the statement has %d bytes; %d are allowed", len(sql), maxSQL)
 	case !utf8.ValidString(sql):
-		return nil, errs.New(errs.InvalidSyntax, "syntax error: the statement is not valid UTF-8")
+		return nil, nil, errs.New(errs.InvalidSyntax, "syntax error: the statement is not valid UTF-8")
 	case strings.IndexByte(sql, 0) >= 0:
-		return nil, errs.New(errs.InvalidSyntax, "syntax error at position %d: a NUL character", strings.IndexByte(sql, 0))
+		return nil, nil, errs.New(errs.InvalidSyntax, "syntax error at position %d: a NUL character", strings.IndexByte(sql, 0))
 	}
 	comment := lineComment(sql)
 	sql = normalize(sql)
 	if err := boundText(sql); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	prefix, at, err := explain(sql)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	st := &statement{explain: prefix, offset: at, comment: comment, client: sql}
 	text, edits := amend(sql[at:])
 	st.sql, st.amended = text, [][]edit{edits}
-	tree, err := in.tree(st.sql)
+	tree, err := parser.tree(st.sql)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if tree.Error {
-		if tree, err = in.quotedTree(st, tree); err != nil {
-			return nil, err
+		if tree, err = parser.quotedTree(st, tree); err != nil {
+			return nil, nil, err
 		}
 	}
 	switch len(tree.Statements) {
 	case 0:
-		return nil, errs.New(errs.InvalidSyntax, "syntax error: the statement is empty")
+		return nil, nil, errs.New(errs.InvalidSyntax, "syntax error: the statement is empty")
 	case 1:
 	default:
-		return nil, errs.New(errs.Unsupported, "%d statements at once are not supported here; send them one at a time", len(tree.Statements))
+		return nil, nil, errs.New(errs.Unsupported, "%d statements at once are not supported here; send them one at a time", len(tree.Statements))
 	}
 	w := walker{st: st, database: database, notAt: -1}
 	if err := w.statement(tree.Statements[0]); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	st.study(tree.Statements[0])
-	return st, nil
+	root, _ := tree.Statements[0].(node)["node"].(node)
+	return st, root, nil
 }
 
 // quotedTree is called with the tree of a statement with a mistake. If that is only
 // the name at, it quotes it in st and returns the right tree; else the error.
-func (in *instance) quotedTree(st *statement, wrong *syntaxTree) (*syntaxTree, error) {
+func (p parser) quotedTree(st *statement, wrong *syntaxTree) (*syntaxTree, error) {
 	sql, edits := quoteAt(st.sql)
 	if len(edits) == 0 {
 		return nil, wrong.clientError(st)
 	}
-	tree, err := in.tree(sql)
+	tree, err := p.tree(sql)
 	if err != nil {
 		return nil, err
 	}
@@ -199,14 +158,8 @@ type syntaxTree struct {
 	Statements   []any  `json:"statements"`
 }
 
-func (in *instance) tree(sql string) (*syntaxTree, error) {
-	s, err := in.connect()
-	if err != nil {
-		return nil, err
-	}
-	defer s.close()
-	text, err := s.queryText(
-		"SELECT json_serialize_sql(?::VARCHAR, skip_null := true, skip_empty := true, skip_default := true)::VARCHAR", sql)
+func (p parser) tree(sql string) (*syntaxTree, error) {
+	text, err := p(sql)
 	if err != nil {
 		return nil, fmt.Errorf("parse a statement of %d bytes: %w", len(sql), err)
 	}
@@ -249,33 +202,4 @@ func (t *syntaxTree) clientError(st *statement) error {
 		return errs.New(errs.InvalidSyntax, "%s (position %d)", msg, st.clientPosition(at))
 	}
 	return errs.New(errs.InvalidSyntax, "syntax error: %s", msg)
-}
-
-// cache keeps the statements met last. It is safe for concurrent use.
-type cache struct {
-	mu   sync.Mutex // guards kept
-	kept *lru.Cache[string, *statement]
-}
-
-// maxCachedSQL is the longest statement that is kept.
-const maxCachedSQL = 8 << 10
-
-func newCache(size int) *cache {
-	return &cache{kept: lru.New[string, *statement](int64(size))}
-}
-
-func (c *cache) get(key string) *statement {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	st, _ := c.kept.Get(key)
-	return st
-}
-
-func (c *cache) put(key string, st *statement) {
-	if len(key) > maxCachedSQL {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.kept.Put(key, st, 1)
 }

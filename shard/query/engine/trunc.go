@@ -26,42 +26,40 @@ type truncCall struct {
 // truncUnits are the units of one length for which the engine returns a timestamp.
 var truncUnits = map[string]int64{"second": 1000_000, "minute": 60 * 1000_000, "hour": 3600 * 1000_000}
 
-// truncs notes the calls of date_trunc in a SELECT from one table, outside of queries in it.
-func (s *studier) truncs(n node) {
-	from, _ := n["from_table"].(node)
-	ref, ok := s.reference(from)
-	if !ok || from["column_name_alias"] != nil {
-		return
-	}
-	var visit func(v any)
-	visit = func(v any) {
-		switch v := v.(type) {
-		case []any:
-			for _, child := range v {
-				visit(child)
-			}
-		case node:
-			if kind := text(v, "type"); kind == "SELECT_NODE" || text(v, "class") == "SUBQUERY" || text(v, "class") == "LAMBDA" {
-				return
-			}
-			if call, ok := s.trunc(v); ok {
-				call.ref = ref
-				s.st.truncs = append(s.st.truncs, call)
-			}
-			for _, child := range v {
-				visit(child)
-			}
+// truncs returns the calls of date_trunc in the SELECTs of a tree that read one table, those of
+// queries within left to these.
+func truncs(st *statement, tree any) (list []truncCall) {
+	eachNode(tree, func(n node) bool {
+		if text(n, "type") != "SELECT_NODE" {
+			return true
 		}
-	}
-	for key, child := range n {
-		if key != "from_table" && key != "cte_map" {
-			visit(child)
+		from, _ := n["from_table"].(node)
+		ref, ok := st.reference(from)
+		if !ok || from["column_name_alias"] != nil {
+			return true
 		}
-	}
+		for key, child := range n {
+			if key == "from_table" || key == "cte_map" {
+				continue
+			}
+			eachNode(child, func(n node) bool {
+				if kind := text(n, "type"); kind == "SELECT_NODE" || text(n, "class") == "SUBQUERY" || text(n, "class") == "LAMBDA" {
+					return false
+				}
+				if call, ok := trunc(st, n); ok {
+					call.ref = ref
+					list = append(list, call)
+				}
+				return true
+			})
+		}
+		return true
+	})
+	return list
 }
 
 // trunc returns the call that a node is.
-func (s *studier) trunc(n node) (c truncCall, ok bool) {
+func trunc(st *statement, n node) (c truncCall, ok bool) {
 	list := args(n)
 	if text(n, "class") != "FUNCTION" || text(n, "function_name") != "date_trunc" || text(n, "schema") != "" || len(list) != 2 {
 		return c, false
@@ -70,7 +68,7 @@ func (s *studier) trunc(n node) (c truncCall, ok bool) {
 	literal, _ := list[0].(node)
 	from, known := position(literal)
 	unit, isText := textLiteral(literal)
-	sql := s.st.sql
+	sql := st.sql
 	if !ok || !known || !isText || from >= len(sql) || sql[from] != '\'' {
 		return c, false
 	}
@@ -85,8 +83,8 @@ func (s *studier) trunc(n node) (c truncCall, ok bool) {
 }
 
 // truncsOf returns the calls that are about a time index in nanoseconds for sure.
-func (st *statement) truncsOf(plans []*plan) (list []truncCall) {
-	for _, call := range st.truncs {
+func truncsOf(st *statement, calls []truncCall, plans []*plan) (list []truncCall) {
+	for _, call := range calls {
 		p := plans[call.ref]
 		index := p.view.Schema.TimeIndex()
 		if index == nil || index.Type != schema.TimestampNanosecond {
@@ -99,10 +97,7 @@ func (st *statement) truncsOf(plans []*plan) (list []truncCall) {
 				named++
 			}
 		}
-		pl := &planner{schema: p.view.Schema, names: p.view.names, alias: p.ref.alias(), alone: true}
-		if p.ref.given != "" {
-			pl.alias = p.ref.given
-		}
+		pl := &planner{schema: p.view.Schema, names: p.view.names, alias: p.ref.calledAs(), alone: true}
 		if pl.isTimeIndex(call.column) && named == st.words[name] {
 			list = append(list, call)
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -623,4 +624,114 @@ func position(n node) (int, bool) {
 	}
 	at, err := number.Int64()
 	return int(at), err == nil && at >= 0
+}
+
+// eachNode calls f with the nodes of a tree, and with those below a node if f returns true for it.
+func eachNode(tree any, f func(n node) bool) {
+	switch v := tree.(type) {
+	case []any:
+		for _, child := range v {
+			eachNode(child, f)
+		}
+	case node:
+		if f(v) {
+			for _, child := range v {
+				eachNode(child, f)
+			}
+		}
+	}
+}
+
+// isWhole tells whether n is a literal of an integer type, with a sign or without.
+func isWhole(n node) bool {
+	if list := args(n); text(n, "function_name") == "-" && len(list) == 1 {
+		n, _ = list[0].(node)
+	}
+	value, _ := n["value"].(node)
+	kind, _ := value["type"].(node)
+	switch text(kind, "id") {
+	case "TINYINT", "SMALLINT", "INTEGER", "BIGINT":
+		return true
+	}
+	return false
+}
+
+// args returns the arguments of a call.
+func args(n node) []any {
+	list, _ := n["children"].([]any)
+	return list
+}
+
+// textLiteral returns the text that n is a literal of. The tree leaves empty ones out.
+func textLiteral(n node) (string, bool) {
+	value, _ := n["value"].(node)
+	kind, _ := value["type"].(node)
+	null, _ := value["is_null"].(bool)
+	return text(value, "value"), text(n, "class") == "CONSTANT" && text(kind, "id") == "VARCHAR" && !null
+}
+
+// integer returns the value of an integer literal, with a sign or without.
+func integer(v any) (int64, bool) {
+	n, _ := v.(node)
+	if text(n, "class") == "FUNCTION" && text(n, "function_name") == "-" {
+		args, _ := n["children"].([]any)
+		if len(args) != 1 {
+			return 0, false
+		}
+		i, ok := integer(args[0])
+		return -i, ok
+	}
+	if text(n, "class") != "CONSTANT" {
+		return 0, false
+	}
+	value, _ := n["value"].(node)
+	number, ok := value["value"].(json.Number)
+	if !ok {
+		return 0, false
+	}
+	i, err := strconv.ParseInt(number.String(), 10, 64)
+	return i, err == nil
+}
+
+// hasClass reports whether an expression of a class is in v.
+func hasClass(v any, class string) bool {
+	switch v := v.(type) {
+	case []any:
+		return slices.ContainsFunc(v, func(child any) bool { return hasClass(child, class) })
+	case node:
+		if text(v, "class") == class {
+			return true
+		}
+		for _, child := range v {
+			if hasClass(child, class) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// rowCount returns a literal number of rows; 0 if there is none.
+func rowCount(v any) (uint64, bool) {
+	if v == nil {
+		return 0, true
+	}
+	n, _ := v.(node)
+	i, ok := integer(v)
+	return uint64(i), ok && i >= 0 && isWhole(n)
+}
+
+// onlyKeys tells whether n has no other keys than those, so that nothing is overlooked
+// that changes its meaning.
+func onlyKeys(n node, keys ...string) bool {
+	for k := range n {
+		known := k == "type" || k == "class" || k == "query_location"
+		for _, key := range keys {
+			known = known || k == key
+		}
+		if !known {
+			return false
+		}
+	}
+	return true
 }

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -19,18 +21,9 @@ type condition struct {
 
 // study fills in what the walker does not: it runs after it, on the same tree.
 func (st *statement) study(tree any) {
-	s := studier{st: st, byPosition: make(map[int]int, len(st.tables))}
-	for i, ref := range st.tables {
-		s.byPosition[ref.at] = i
-	}
+	s := studier{st: st}
 	st.words = make(map[string]int)
 	s.visit(tree)
-	if stmt, ok := tree.(node); ok {
-		if root, ok := stmt["node"].(node); ok {
-			st.newest, st.direct = s.findNewest(root), s.findDirect(root)
-			st.unordered = s.unordered(root)
-		}
-	}
 	names := make(map[string]bool)
 	for _, ref := range st.tables {
 		names[lowerASCII(ref.name.Name)] = true
@@ -44,10 +37,8 @@ func (st *statement) study(tree any) {
 }
 
 type studier struct {
-	st         *statement
-	byPosition map[int]int // index in st.tables
-	aliases    map[string]bool
-	inTimes    bool // below one of st.times
+	st      *statement
+	aliases map[string]bool
 }
 
 // visit collects words and visits every query in v.
@@ -88,16 +79,8 @@ func (s *studier) visitNode(n node) {
 		}
 		s.aliases[lowerASCII(alias)] = true
 	}
-	outermost := !s.inTimes && readsTimes(n)
-	if outermost {
-		s.inTimes = true
-		s.st.times = append(s.st.times, n)
-	}
 	for _, child := range n {
 		s.visit(child)
-	}
-	if outermost {
-		s.inTimes = false
 	}
 }
 
@@ -107,7 +90,6 @@ func (s *studier) query(n node) {
 	if from == nil {
 		return
 	}
-	s.truncs(n)
 	leaves := leaves(from, nil)
 	s.tellApart(leaves)
 	var conds []node
@@ -134,12 +116,12 @@ func leaves(n node, out []node) []node {
 // beside each other, which would have one alias.
 func (s *studier) tellApart(leaves []node) {
 	for _, a := range leaves {
-		i, ok := s.reference(a)
+		i, ok := s.st.reference(a)
 		if !ok || s.st.tables[i].aliased {
 			continue
 		}
 		for _, b := range leaves {
-			k, ok := s.reference(b)
+			k, ok := s.st.reference(b)
 			if !ok || s.st.tables[k].aliased {
 				continue
 			}
@@ -157,8 +139,8 @@ func (s *studier) tellApart(leaves []node) {
 	}
 }
 
-// reference returns which of st.tables a node is.
-func (s *studier) reference(n node) (int, bool) {
+// reference returns which of st.tables a node of its tree is.
+func (st *statement) reference(n node) (int, bool) {
 	if text(n, "type") != "BASE_TABLE" {
 		return 0, false
 	}
@@ -166,8 +148,7 @@ func (s *studier) reference(n node) (int, bool) {
 	if !ok {
 		return 0, false
 	}
-	i, ok := s.byPosition[at]
-	return i, ok
+	return slices.BinarySearchFunc(st.tables, at, func(ref tableRef, at int) int { return cmp.Compare(ref.at, at) })
 }
 
 // hand gives the conditions to the tables below n. All of conds are true for the rows
@@ -204,7 +185,7 @@ func (s *studier) hand(n node, conds []node, alone bool) {
 		}
 		return
 	}
-	i, ok := s.reference(n)
+	i, ok := s.st.reference(n)
 	if !ok || n["sample"] != nil || n["column_name_alias"] != nil {
 		return
 	}

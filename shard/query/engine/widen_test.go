@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
@@ -137,8 +136,8 @@ const widenedTries = 8
 func TestWidened(t *testing.T) {
 	t.Parallel()
 	e, whole := openEngine(t, "/"), openEngine(t, "/")
-	whole.wholeFiles, whole.noDirect = true, true
-	e.minAttempt = 100
+	whole.off("pages", "codes", "direct")
+	e.settings.minAttempt = 100
 	seed := uint64(0)
 	for pair, values := range widenings() {
 		for _, merge := range []query.Merge{query.Append, query.LastRow, query.LastNonNull} {
@@ -215,18 +214,9 @@ func TestWidenedBounds(t *testing.T) {
 		if got := mustQuery(t, e, sql, tab); got[0] != fmt.Sprint(c.want) {
 			t.Errorf("%s: got %s rows, want %d", c.where, got[0], c.want)
 		}
-		st, err := e.parse(t.Context(), sql, "public")
-		if err != nil {
-			t.Fatal(err)
-		}
-		planned, err := st.plan(&query.Request{Tables: []query.Table{tab}}, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		planned := plansOf(t, e, sql, tab, "pages", "codes", "direct")
 		p := planned.plans[0]
-		e.wholeFiles = true
-		s := p.source(e, st, false)
-		e.wholeFiles = false
+		s := sourceOf(t, p, false)
 		left := p.pruned.groupsLeft
 		if len(s.plain) > 0 && s.plain[0].groups == nil {
 			left = 10

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"regexp"
 	"strings"
 	"time"
@@ -62,13 +61,9 @@ func (w *walker) castMoment(n node) {
 	}
 }
 
-// inZone returns the request with texts of times in UTC in its statement.
-func (e *Engine) inZone(ctx context.Context, req *query.Request) (*query.Request, error) {
+// inZone returns the request with texts of times in UTC in its statement, which is st.
+func (st *statement) inZone(req *query.Request) (*query.Request, error) {
 	loc, err := zone.Load(req.Timezone)
-	if err != nil {
-		return nil, err
-	}
-	st, err := e.parse(ctx, req.SQL, req.Database)
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +98,9 @@ func (e *Engine) inZone(ctx context.Context, req *query.Request) (*query.Request
 	return &out, nil
 }
 
+// utcLayout is the form of texts of times that inUTC makes.
+const utcLayout = "2006-01-02 15:04:05.999999999"
+
 // inUTC puts the text of a time, of the zone if it has no offset, into UTC.
 func inUTC(s string, loc *time.Location) (utc string, offset, ok bool) {
 	m := timeText.FindStringSubmatch(s)
@@ -117,7 +115,7 @@ func inUTC(s string, loc *time.Location) (utc string, offset, ok bool) {
 	}
 	for _, layout := range timeLayouts {
 		if t, err := time.ParseInLocation(layout, m[1], loc); err == nil {
-			return t.UTC().Format("2006-01-02 15:04:05.999999999"), offset, true
+			return t.UTC().Format(utcLayout), offset, true
 		}
 	}
 	return "", offset, false

@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"cordwood/proto/lru"
+	"cordwood/shard/query"
+)
+
+// Analyze checks that sql is one SELECT, or an EXPLAIN of one, that calls nothing
+// forbidden, and tells which tables it reads. database is that of names without one.
+//
+// It returns errs.InvalidSyntax with the position of the mistake, errs.Unsupported
+// for what is refused, and errs.PlanQuery for a function that does not exist. Whether
+// the tables and columns exist is not looked at.
+func (e *Engine) Analyze(ctx context.Context, sql, database string) (*query.Analysis, error) {
+	st, err := e.parse(ctx, sql, database)
+	if err != nil {
+		return nil, err
+	}
+	return &query.Analysis{Tables: append([]query.TableName(nil), st.names...), Explain: st.explain != ""}, nil
+}
+
+// study returns the checked statement of a request, and the request with texts of times in UTC.
+func (e *Engine) study(ctx context.Context, req *query.Request) (*studied, *query.Request, error) {
+	st, err := e.parse(ctx, req.SQL, req.Database)
+	if err != nil {
+		return nil, nil, err
+	}
+	zoned, err := st.inZone(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	if zoned != req {
+		st, err = e.parse(ctx, zoned.SQL, zoned.Database)
+	}
+	return st, zoned, err
+}
+
+// studied is a checked statement, and what reductions and executors conclude from its text.
+type studied struct {
+	*statement
+	shape  *shape
+	direct *direct
+}
+
+// parse returns the checked statement, from the cache if it was met lately.
+func (e *Engine) parse(ctx context.Context, sql, database string) (*studied, error) {
+	key := database + "\x00" + sql
+	if st := e.cache.get(key); st != nil {
+		return st, nil
+	}
+	in, err := e.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	st, root, err := parse(sql, database, in.syntaxTree)
+	e.release(in, isBroken(err))
+	if err != nil {
+		err = toClient(err, nil)
+		giveBackAfter(err)
+		return nil, err
+	}
+	out := &studied{statement: st, shape: study(st, root), direct: findDirect(st, root)}
+	e.cache.put(key, out)
+	return out, nil
+}
+
+// cache keeps the statements met last. It is safe for concurrent use.
+type cache struct {
+	mu   sync.Mutex // guards kept
+	kept *lru.Cache[string, *studied]
+}
+
+// maxCachedSQL is the longest statement that is kept.
+const maxCachedSQL = 8 << 10
+
+func newCache(size int) *cache {
+	return &cache{kept: lru.New[string, *studied](int64(size))}
+}
+
+func (c *cache) get(key string) *studied {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	st, _ := c.kept.Get(key)
+	return st
+}
+
+func (c *cache) put(key string, st *studied) {
+	if len(key) > maxCachedSQL {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept.Put(key, st, 1)
+}
