@@ -7,6 +7,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/shard/memtable"
 	"cordwood/shard/replica"
+	"cordwood/shard/rules"
 )
 
 // fsm is the shard as its replica sees it.
@@ -54,18 +55,18 @@ func (s *Shard) apply(index, term uint64, data []byte) any {
 	if index <= s.base {
 		return nil // replayed: the manifest has it
 	}
-	e, err := decodeEntry(data)
+	e, err := rules.DecodeEntry(data)
 	if err != nil {
 		return replica.Halt(fmt.Errorf("shard %d: entry %d: %w", s.cfg.ID, index, err))
 	}
-	switch e.kind {
-	case kindDropTable:
+	switch e.Kind {
+	case rules.KindDropTable:
 		s.applyDrop(index, term, e)
 		return nil
-	case kindExpire:
+	case rules.KindExpire:
 		s.applyExpire(index, term, e)
 		return nil
-	case kindDefine:
+	case rules.KindDefine:
 		if err := s.applyDefine(index, term, e); err != nil {
 			return replica.Halt(fmt.Errorf("shard %d: entry %d: %w", s.cfg.ID, index, err))
 		}
@@ -86,23 +87,23 @@ func (s *Shard) apply(index, term uint64, data []byte) any {
 // applyWrites appends the writes of an entry that the rules admit. Everything that
 // takes time is done before the lock; under it batches are only linked, all of an
 // entry at once.
-func (s *Shard) applyWrites(index, term uint64, e *entry, ready []decoded) (*applied, error) {
-	result := &applied{writes: make([]outcome, len(e.writes))}
+func (s *Shard) applyWrites(index, term uint64, e *rules.Entry, ready []decoded) (*applied, error) {
+	result := &applied{writes: make([]outcome, len(e.Writes))}
 	// No lock to read: only this goroutine changes the state and the active memtable.
-	adm := admission{state: s.state, ids: s.applyIDs}
-	clear(adm.ids)
+	adm := rules.Admission{State: s.state, IDs: s.applyIDs}
+	clear(adm.IDs)
 	var defs []definedAt
 	link := s.applyBatches[:0]
-	for i := range e.writes {
-		w := &e.writes[i]
-		learned, err := parseTables(w.tables)
+	for i := range e.Writes {
+		w := &e.Writes[i]
+		learned, err := rules.ParseTables(w.Tables)
 		if err != nil {
 			return nil, fmt.Errorf("write %d: table definition: %w", i, err)
 		}
 		for _, d := range learned {
 			defs = append(defs, definedAt{d, len(link)})
 		}
-		adm.learn(learned)
+		adm.Learn(learned)
 		from := len(link)
 		out := &result.writes[i]
 		var have []*column.Batch
@@ -114,23 +115,23 @@ func (s *Shard) applyWrites(index, term uint64, e *entry, ready []decoded) (*app
 		}
 		if out.err != nil || out.need != nil {
 			for _, b := range link[from:] {
-				delete(adm.ids, batchID{b.Session, b.Seq})
+				delete(adm.IDs, rules.IDOf(&b.Header))
 			}
 			link = link[:from]
 		}
 	}
 
 	s.mu.Lock()
-	s.tick(e.time)
+	s.tick(e.Time)
 	bytes := s.active.Bytes()
 	first := s.active.Empty()
 	rows := 0
-	s.state.keys.byUser = e.byUser
+	s.state.ShareKeys(e.ByUser)
 	for i, b := range link {
 		defs = s.defineUpTo(defs, i)
-		s.state.note(&b.Header)
+		s.state.Note(&b.Header)
 		s.ingested.add(b.TableID, len(s.applyEncoded[i]))
-		if s.state.tables[b.TableID].instant {
+		if s.state.Tables[b.TableID].Instant {
 			continue // accepted, and thrown away
 		}
 		s.active.Append(b)
@@ -163,7 +164,7 @@ func (s *Shard) applyWrites(index, term uint64, e *entry, ready []decoded) (*app
 
 // definedAt is a definition of an entry, and how many of its batches come before.
 type definedAt struct {
-	*tableDef
+	*rules.Definition
 	batches int
 }
 
@@ -171,7 +172,7 @@ type definedAt struct {
 // returns the others; mu is held.
 func (s *Shard) defineUpTo(defs []definedAt, batch int) []definedAt {
 	for len(defs) > 0 && defs[0].batches <= batch {
-		s.define(defs[0].tableDef)
+		s.define(defs[0].Definition)
 		defs = defs[1:]
 	}
 	return defs
@@ -180,8 +181,8 @@ func (s *Shard) defineUpTo(defs []definedAt, batch int) []definedAt {
 // applyWrite decodes those batches of a write that are to be appended, unless have has
 // them, and adds them to link. An error means that the entry is not what a leader
 // proposes.
-func (s *Shard) applyWrite(adm *admission, w *entryWrite, have, link []*column.Batch, out *outcome) ([]*column.Batch, error) {
-	for j, data := range w.batches {
+func (s *Shard) applyWrite(adm *rules.Admission, w *rules.Write, have, link []*column.Batch, out *outcome) ([]*column.Batch, error) {
+	for j, data := range w.Batches {
 		var b *column.Batch
 		if have != nil {
 			b = have[j]
@@ -190,15 +191,15 @@ func (s *Shard) applyWrite(adm *admission, w *entryWrite, have, link []*column.B
 		if err != nil {
 			return link, fmt.Errorf("batch %d: %w", j, err)
 		}
-		v, err := adm.admit(&h)
+		v, err := adm.Admit(&h)
 		switch v {
-		case duplicate:
+		case rules.Duplicate:
 			out.duplicates++
 			continue
-		case needTable:
+		case rules.NeedsTable:
 			out.need = appendNew(out.need, h.TableID)
 			continue
-		case refused:
+		case rules.Refused:
 			out.err = err
 			return link, nil
 		}
@@ -207,7 +208,7 @@ func (s *Shard) applyWrite(adm *admission, w *entryWrite, have, link []*column.B
 				return link, fmt.Errorf("batch %d: %w", j, err)
 			}
 		}
-		if err := adm.accept(b); err != nil {
+		if err := adm.Accept(b); err != nil {
 			out.err = err
 			return link, nil
 		}
@@ -217,7 +218,7 @@ func (s *Shard) applyWrite(adm *admission, w *entryWrite, have, link []*column.B
 		link = append(link, b)
 		s.applyEncoded = append(s.applyEncoded[:len(link)-1], data)
 		if b.Session != 0 {
-			adm.ids[batchID{b.Session, b.Seq}] = struct{}{}
+			adm.IDs[rules.IDOf(&b.Header)] = struct{}{}
 		}
 	}
 	return link, nil
@@ -256,31 +257,31 @@ func appendNew(ids []uint64, id uint64) []uint64 {
 
 // applyDrop forgets a table and its rows. Its files go when the manifest says that
 // they are dead and nobody reads them.
-func (s *Shard) applyDrop(index, term uint64, e *entry) {
+func (s *Shard) applyDrop(index, term uint64, e *rules.Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tick(e.time)
-	s.state.drop(e.tableID)
-	s.active.Drop(e.tableID)
+	s.tick(e.Time)
+	s.state.Drop(e.TableID)
+	s.active.Drop(e.TableID)
 	for _, f := range s.frozen {
-		f.mem.Drop(e.tableID)
+		f.mem.Drop(e.TableID)
 	}
-	delete(s.segments, e.tableID)
-	delete(s.aside.segments, e.tableID)
-	s.endTails(e.tableID, tableGone(s.cfg.ID, e.tableID))
-	s.tellHandoffs(e.tableID)
+	delete(s.segments, e.TableID)
+	delete(s.aside.segments, e.TableID)
+	s.endTails(e.TableID, tableGone(s.cfg.ID, e.TableID))
+	s.tellHandoffs(e.TableID)
 	s.appliedIndex, s.appliedTerm = index, term
 }
 
 // applyDefine takes over definitions that are newer than those known.
-func (s *Shard) applyDefine(index, term uint64, e *entry) error {
-	defs, err := parseTables(e.tables)
+func (s *Shard) applyDefine(index, term uint64, e *rules.Entry) error {
+	defs, err := rules.ParseTables(e.Tables)
 	if err != nil {
 		return fmt.Errorf("table definition: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tick(e.time)
+	s.tick(e.Time)
 	for _, d := range defs {
 		s.define(d)
 	}
@@ -292,23 +293,23 @@ func (s *Shard) applyDefine(index, term uint64, e *entry) error {
 // a batch's rows have: new views do not have it. Of the rest compaction takes care.
 // What is written from now on is not touched, whatever its time: a table may get a
 // longer ttl.
-func (s *Shard) applyExpire(index, term uint64, e *entry) {
+func (s *Shard) applyExpire(index, term uint64, e *rules.Entry) {
 	order := s.ids.upcoming()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tick(e.time)
-	for _, c := range e.cutoffs {
-		if !s.state.expire(c, order) {
+	s.tick(e.Time)
+	for _, c := range e.Cutoffs {
+		if !s.state.Expire(c, order) {
 			continue
 		}
-		s.active.Expire(c.tableID, c.before)
-		for _, mem := range s.asideMems(c.tableID) {
-			mem.Expire(c.tableID, c.before)
+		s.active.Expire(c.TableID, c.Before)
+		for _, mem := range s.asideMems(c.TableID) {
+			mem.Expire(c.TableID, c.Before)
 		}
 		for _, f := range s.frozen {
-			f.mem.Expire(c.tableID, c.before)
+			f.mem.Expire(c.TableID, c.Before)
 		}
-		s.hide(c.tableID, func(l *liveSegment) bool { return s.state.dead(l.span(c.tableID), l.Order) })
+		s.hide(c.TableID, func(l *liveSegment) bool { return s.state.Dead(l.span(c.TableID), l.Order) })
 	}
 	s.appliedIndex, s.appliedTerm = index, term
 }

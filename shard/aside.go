@@ -14,6 +14,7 @@ import (
 	"cordwood/shard/manifest"
 	"cordwood/shard/memtable"
 	"cordwood/shard/query"
+	"cordwood/shard/rules"
 	"cordwood/shard/segment"
 )
 
@@ -34,7 +35,7 @@ type aside struct {
 	retry map[uint64]time.Time
 }
 
-// isOfRows tells whether err says that rows cannot be written, as opposed to a disk that
+// isOfRows reports whether err says that rows cannot be written, as opposed to a disk that
 // does not take them.
 func isOfRows(err error) bool {
 	rows := (*segment.ErrRows)(nil)
@@ -110,10 +111,10 @@ func (s *Shard) copyRaw(raw *segment.Raw) (*memtable.Memtable, error) {
 
 // addAside makes a raw segment one that the rows of its table are in; mu is held.
 func (s *Shard) addAside(l *liveSegment) {
-	if _, gone := s.state.dropped[l.TableID]; gone {
+	if _, gone := s.state.Dropped[l.TableID]; gone {
 		return
 	}
-	if x, ok := s.state.expired[l.TableID]; ok && l.Order < x.Order {
+	if x, ok := s.state.Expired[l.TableID]; ok && l.Order < x.Order {
 		l.rows.Expire(l.TableID, x.Before)
 	}
 	list := append(slices.Clone(s.aside.segments[l.TableID]), l)
@@ -279,12 +280,12 @@ func rawsOf(todo []*frozen, tables map[uint64]string) (raws []*segment.Raw) {
 // come before all others. The edit takes their raw segments away. mu is held.
 func (s *Shard) asideAgain(untried map[uint64]string, edit *manifest.Edit) (again []*frozen) {
 	for _, id := range slices.Sorted(maps.Keys(s.aside.segments)) {
-		d := s.state.tables[id]
+		d := s.state.Tables[id]
 		if _, not := untried[id]; not || d == nil || slices.Contains(edit.Drop, id) {
 			continue
 		}
 		for _, l := range s.aside.segments[id] {
-			again = append(again, &frozen{mem: l.rows, defs: map[uint64]*tableDef{id: d}})
+			again = append(again, &frozen{mem: l.rows, defs: map[uint64]*rules.Definition{id: d}})
 			edit.Remove = append(edit.Remove, l.ID)
 		}
 	}

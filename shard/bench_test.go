@@ -11,6 +11,7 @@ import (
 	"cordwood/proto/schemapb"
 	"cordwood/shard/manifest"
 	"cordwood/shard/memtable"
+	"cordwood/shard/rules"
 	"cordwood/shard/vfs"
 )
 
@@ -74,10 +75,10 @@ func benchBatch(seq uint64) []byte {
 // bare is a shard without a replica, to measure what Apply and flush cost by themselves.
 func bare(b *testing.B) *Shard {
 	cfg := Config{ID: testShard, Dir: b.TempDir(), NodeID: "n", FlushBytes: 1 << 40}.withDefaults()
-	s := &Shard{cfg: cfg, segmentDir: cfg.Dir, now: time.Now, applyIDs: map[batchID]struct{}{}, live: map[uint64]*liveSegment{}, segments: map[uint64][]*liveSegment{}, wake: make(chan string, 1)}
+	s := &Shard{cfg: cfg, segmentDir: cfg.Dir, now: time.Now, applyIDs: map[rules.BatchID]struct{}{}, live: map[uint64]*liveSegment{}, segments: map[uint64][]*liveSegment{}, wake: make(chan string, 1)}
 	s.metrics = newMetrics(cfg, s)
 	s.state = mustState(b, cfg.ID, &manifest.State{})
-	s.state.define(mustDef(b, benchTable()))
+	s.state.Define(mustDef(b, benchTable()))
 	s.active = memtable.New(cfg.Pool)
 	s.ids.next = 1
 	m, err := manifest.Open(s.manifestConfig())
@@ -101,12 +102,12 @@ func BenchmarkApply(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
-		e := &entry{kind: kindWrite, time: int64(index) * 1e6, writes: make([]entryWrite, perEntry)}
-		for i := range e.writes {
-			e.writes[i].batches = [][]byte{batches[seq%uint64(len(batches))]}
+		e := &rules.Entry{Kind: rules.KindWrite, Time: int64(index) * 1e6, Writes: make([]rules.Write, perEntry)}
+		for i := range e.Writes {
+			e.Writes[i].Batches = [][]byte{batches[seq%uint64(len(batches))]}
 			seq++
 		}
-		data := appendEntry(nil, e)
+		data := rules.AppendEntry(nil, e)
 		if s.active.Bytes() > 64<<20 {
 			s.active.Unref()
 			s.active = memtable.New(s.cfg.Pool)
@@ -136,7 +137,7 @@ func BenchmarkFlush(b *testing.B) {
 		b.StopTimer()
 		for _, data := range batches {
 			index++
-			s.apply(index, 1, appendEntry(nil, &entry{kind: kindWrite, writes: []entryWrite{{batches: [][]byte{data}}}}))
+			s.apply(index, 1, rules.AppendEntry(nil, &rules.Entry{Kind: rules.KindWrite, Writes: []rules.Write{{Batches: [][]byte{data}}}}))
 		}
 		s.freeze(index)
 		b.StartTimer()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cordwood/shard/replica"
+	"cordwood/shard/rules"
 )
 
 // The memory of rows that cannot be flushed is bounded in three steps, for a disk may be broken
@@ -38,7 +39,7 @@ func (e noMemory) Unwrap() error { return e.error }
 // usedLocked is the memory of all memtables, and that of the rows' places in a flush; mu is held.
 func (s *Shard) usedLocked() int64 { return max(s.memoryLocked(), s.rowsLocked()*rowBytes) }
 
-// fuller tells whether so many quarters of the memory limit are used, and why the last flush failed.
+// fuller reports whether so many quarters of the memory limit are used, and why the last flush failed.
 func (s *Shard) fuller(quarters int64) (used int64, is bool, flushErr error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -61,7 +62,7 @@ func (f fsm) Crowded() error {
 	return err
 }
 
-// Stuck tells whether Apply waits for a flush, and the last one failed.
+// Stuck reports whether Apply waits for a flush, and the last one failed.
 func (f fsm) Stuck() bool { return f.s.applyWaits.Load() }
 
 // awaitMemory returns when there is room for the next entry; false if the shard is being
@@ -136,7 +137,7 @@ func (w *roomWait) end() { w.s.applyWaits.Store(false) }
 
 // applyWithMemory is applyWrites, which it calls again when there was no memory: nothing of
 // the entry is applied then. false: the shard is being closed.
-func (s *Shard) applyWithMemory(index, term uint64, data []byte, e *entry) (result *applied, ok bool, err error) {
+func (s *Shard) applyWithMemory(index, term uint64, data []byte, e *rules.Entry) (result *applied, ok bool, err error) {
 	if !s.awaitMemory() {
 		return nil, false, nil
 	}

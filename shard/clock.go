@@ -78,7 +78,7 @@ func (p *pace) agree(m moment, now int64) {
 func (s *Shard) moment() moment {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return moment{s.replica.Term(), s.state.clock, s.ticked, s.cfg.Monotonic()}
+	return moment{s.replica.Term(), s.state.Clock, s.ticked, s.cfg.Monotonic()}
 }
 
 // entryTime is the time of the next entry that this replica proposes.
@@ -86,29 +86,29 @@ func (s *Shard) entryTime() int64 {
 	return s.pace.next(s.moment(), s.now().UnixNano())
 }
 
-// tick moves the replicated clock to the time of an entry; mu is held.
+// Tick moves the replicated clock to the time of an entry; mu is held.
 func (s *Shard) tick(at int64) {
-	before := s.state.clock
-	s.state.tick(at)
-	if s.state.clock > before {
+	before := s.state.Clock
+	s.state.Tick(at)
+	if s.state.Clock > before {
 		s.ticked = s.cfg.Monotonic()
 	}
 }
 
 // clockLocked is the replicated clock as it should be now; mu is held.
 func (s *Shard) clockLocked() int64 {
-	if s.state.clock == 0 {
+	if s.state.Clock == 0 {
 		return s.now().UnixNano() // nothing was ever written
 	}
-	return s.state.clock + int64(s.cfg.Monotonic()-s.ticked)
+	return s.state.Clock + int64(s.cfg.Monotonic()-s.ticked)
 }
 
 // seen is the time by what the shard, and the node before this process, saw last, and by the monotonic
 // clock since; zero if neither saw anything.
 func (s *Shard) seen(mono time.Duration) (t time.Time) {
 	s.mu.RLock()
-	if s.state.clock != 0 {
-		t = time.Unix(0, s.state.clock).Add(mono - s.ticked)
+	if s.state.Clock != 0 {
+		t = time.Unix(0, s.state.Clock).Add(mono - s.ticked)
 	}
 	s.mu.RUnlock()
 	if !s.cfg.Seen.IsZero() {

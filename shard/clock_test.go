@@ -16,6 +16,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/shard/manifest"
 	"cordwood/shard/replica"
+	"cordwood/shard/rules"
 )
 
 const month = 30 * 24 * time.Hour
@@ -84,7 +85,7 @@ func TestClockAheadAtStart(t *testing.T) {
 		t.Errorf("after an hour rows %v are there, all have expired", rows)
 	}
 	s.mustPut(batch(head(1, 9, 1<<40), "new"))
-	if ahead := time.Unix(0, s.state.clock).Sub(wall.Now()); ahead.Abs() > 2*maxStep {
+	if ahead := time.Unix(0, s.state.Clock).Sub(wall.Now()); ahead.Abs() > 2*maxStep {
 		t.Errorf("the replicated clock is %v off, although the time was believed", ahead)
 	}
 }
@@ -106,7 +107,7 @@ func TestClockBehindAtStart(t *testing.T) {
 	if rows := s.rows(1); len(rows) != 1 {
 		t.Errorf("rows %v, want one", rows)
 	}
-	elapsed += keyTTL + time.Minute
+	elapsed += rules.KeyTTL + time.Minute
 	s.mustPut(batch(head(1, 9, 2), "another"))
 	if s.HasKey(keyed.Session, keyed.Seq) {
 		t.Error("a key is remembered after its time, because the clock is behind")
@@ -125,7 +126,7 @@ func TestPaceOfClocks(t *testing.T) {
 		wrong := []time.Duration{offset(), offset(), 0}
 		paces := make([]pace, len(wrong))
 		st := mustState(t, testShard, &manifest.State{})
-		st.clock = begun.UnixNano()
+		st.Clock = begun.UnixNano()
 		term, leads := uint64(1), 0
 		type key struct {
 			h     column.Header
@@ -142,24 +143,24 @@ func TestPaceOfClocks(t *testing.T) {
 			case 1:
 				wrong[rng.IntN(len(wrong))] = offset()
 			}
-			before := st.clock
-			st.tick(paces[leads].next(moment{term, st.clock, ticked, passed}, begun.Add(passed+wrong[leads]).UnixNano()))
-			if st.clock > before {
+			before := st.Clock
+			st.Tick(paces[leads].next(moment{term, st.Clock, ticked, passed}, begun.Add(passed+wrong[leads]).UnixNano()))
+			if st.Clock > before {
 				ticked = passed
 			}
-			if off := time.Duration(st.clock-begun.UnixNano()) - passed; off < -time.Second || off > time.Duration(changes+1)*maxStep {
+			if off := time.Duration(st.Clock-begun.UnixNano()) - passed; off < -time.Second || off > time.Duration(changes+1)*maxStep {
 				t.Fatalf("seed %d: after %v and %d leaders the clock is %v off", seed, passed, changes+1, off)
 			}
 			h := column.Header{Session: column.KeyedBit | 7, Seq: uint64(i)}
-			st.note(&h)
+			st.Note(&h)
 			keys = append(keys, key{h, passed})
 			if i%10 != 0 {
 				continue // what is wrong about a key stays so for longer than this
 			}
 			for _, k := range keys {
 				age := passed - k.added
-				have, _ := st.seen(&k.h)
-				if sure := keyTTL - time.Duration(changes+1)*maxStep; have != (age <= keyTTL) && age < sure || have && age > keyTTL+time.Second {
+				have, _ := st.Seen(&k.h)
+				if sure := rules.KeyTTL - time.Duration(changes+1)*maxStep; have != (age <= rules.KeyTTL) && age < sure || have && age > rules.KeyTTL+time.Second {
 					t.Fatalf("seed %d: a key of %v ago is known: %v", seed, age, have)
 				}
 			}

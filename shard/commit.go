@@ -10,11 +10,12 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/shard/memtable"
+	"cordwood/shard/rules"
 )
 
 // pending is a write on its way into the log.
 type pending struct {
-	entryWrite
+	rules.Write
 	since    time.Time // when it came into the queue
 	bytes    int       // in the log
 	inflated int64     // in memory
@@ -78,10 +79,10 @@ func (s *Shard) commitLoop() {
 
 // propose puts a group of writes into the log as one entry and answers them.
 func (s *Shard) propose(group []*pending) {
-	e := entry{kind: kindWrite, time: s.entryTime(), writes: make([]entryWrite, len(group)), byUser: s.cfg.ClusterVersion() >= metapb.ProtocolKeyUsers}
-	size := entryHead + 16
+	e := rules.Entry{Kind: rules.KindWrite, Time: s.entryTime(), Writes: make([]rules.Write, len(group)), ByUser: s.cfg.ClusterVersion() >= metapb.ProtocolKeyUsers}
+	size := rules.EntryHead + 16
 	for i, p := range group {
-		e.writes[i] = p.entryWrite
+		e.Writes[i] = p.Write
 		size += p.bytes
 	}
 	defer func() {
@@ -90,7 +91,7 @@ func (s *Shard) propose(group []*pending) {
 			p.release()
 		}
 	}()
-	data := appendEntry(make([]byte, 0, size), &e)
+	data := rules.AppendEntry(make([]byte, 0, size), &e)
 	for _, p := range group {
 		p.copied.Done()
 	}

@@ -12,6 +12,7 @@ import (
 	"cordwood/shard/compaction"
 	"cordwood/shard/manifest"
 	"cordwood/shard/query"
+	"cordwood/shard/rules"
 	"cordwood/shard/segment"
 )
 
@@ -57,7 +58,7 @@ func (s *Shard) Compact(ctx context.Context) error {
 	}
 }
 
-// compact does the compaction that is most worth it, and tells whether there was one.
+// compact does the compaction that is most worth it, and reports whether there was one.
 func (s *Shard) compact(ctx context.Context) (did bool, err error) {
 	select {
 	case s.compactTurn <- struct{}{}:
@@ -192,13 +193,13 @@ func (s *Shard) candidate(l *liveSegment, now time.Time) (seg compaction.Segment
 	first := true
 	lo, hi := int64(0), int64(0) // days
 	add := func(t segment.TableSpan) {
-		d := s.state.tables[t.TableID]
-		if d == nil || s.state.dead(t, l.Order) {
+		d := s.state.Tables[t.TableID]
+		if d == nil || s.state.Dead(t, l.Order) {
 			seg.DeadRows += t.Rows
 			seg.Overdue = seg.Overdue || d != nil && s.overdue(d, t.MaxTime, now)
 			return
 		}
-		if x, ok := s.state.expired[t.TableID]; ok && l.Shared() && l.Order < x.Order && t.MinTime < x.Before {
+		if x, ok := s.state.Expired[t.TableID]; ok && l.Shared() && l.Order < x.Order && t.MinTime < x.Before {
 			seg.DeadRows += int64(float64(t.Rows) * (float64(x.Before) - float64(t.MinTime)) / (float64(t.MaxTime) - float64(t.MinTime) + 1))
 		}
 		index := d.TimeIndex()
@@ -210,8 +211,8 @@ func (s *Shard) candidate(l *liveSegment, now time.Time) (seg compaction.Segment
 		dayFrom, dayTo := floorDiv(t.MinTime, 86400*unit), floorDiv(t.MaxTime, 86400*unit)
 		if first {
 			seg.MinTime, seg.MaxTime, lo, hi = from, to, dayFrom, dayTo
-			if l.Shared() && d.physical != "" {
-				seg.Group = compaction.Group{Database: d.Database, Physical: d.physical}
+			if l.Shared() && d.Physical != "" {
+				seg.Group = compaction.Group{Database: d.Database, Physical: d.Physical}
 			}
 			first = false
 		}
@@ -230,8 +231,8 @@ func (s *Shard) candidate(l *liveSegment, now time.Time) (seg compaction.Segment
 	} else {
 		add(l.span(l.TableID))
 		seg.Group.Table = l.TableID
-		d := s.state.tables[l.TableID]
-		if ttl := s.ttlOf(d); ttl > 0 && d.merge == query.Append {
+		d := s.state.Tables[l.TableID]
+		if ttl := s.ttlOf(d); ttl > 0 && d.Merge == query.Append {
 			// The sooner it expires, the shorter: what is cut is not merged again.
 			seg.MaxSpan = max(min(ttl, seg.MinTime.Add(ttl).Sub(now))/4, 1)
 			seg.Cut = len(s.erasOf(l.TableID)) == 0
@@ -247,7 +248,7 @@ func (s *Shard) candidate(l *liveSegment, now time.Time) (seg compaction.Segment
 // expired.
 func (s *Shard) expiredRows(l *liveSegment) int64 {
 	s.mu.RLock()
-	d, x := s.state.tables[l.TableID], s.state.expired[l.TableID]
+	d, x := s.state.Tables[l.TableID], s.state.Expired[l.TableID]
 	s.mu.RUnlock()
 	if d == nil || l.Order >= x.Order || l.MinTime >= x.Before {
 		return 0
@@ -255,11 +256,11 @@ func (s *Shard) expiredRows(l *liveSegment) int64 {
 	return s.deadRows(l, x.Before, d.TimeIndex().Type)
 }
 
-// lacksIndex tells whether a segment of one table was written before the table got an index
+// lacksIndex reports whether a segment of one table was written before the table got an index
 // that it does not have. Its footer is read once for each version of the table.
 func (s *Shard) lacksIndex(l *liveSegment) bool {
 	s.mu.RLock()
-	d := s.state.tables[l.TableID]
+	d := s.state.Tables[l.TableID]
 	s.mu.RUnlock()
 	if d == nil || d.Version <= l.SchemaVersion || d.Version <= l.current.Load() {
 		return false
@@ -301,13 +302,13 @@ func (s *Shard) job(picked []compaction.Segment) (*compaction.Job, []*liveSegmen
 		}
 	}
 	for id := range tables {
-		d := s.state.tables[id]
+		d := s.state.Tables[id]
 		if d == nil {
 			continue
 		}
-		x := s.state.expired[id]
-		t := &compaction.Table{Def: d.Table, Merge: d.merge, Before: x.Before, Order: x.Order, Own: bytes[id] >= s.cfg.SplitBytes && d.physical == ""}
-		if d.merge != query.Append || len(s.erasOf(id)) > 0 {
+		x := s.state.Expired[id]
+		t := &compaction.Table{Def: d.Table, Merge: d.Merge, Before: x.Before, Order: x.Order, Own: bytes[id] >= s.cfg.SplitBytes && d.Physical == ""}
+		if d.Merge != query.Append || len(s.erasOf(id)) > 0 {
 			j, _ := s.between(id, picked)
 			t.Merge, t.Modes, t.DropDeleted = j.merge, j.modes, j.oldest
 			t.Own = t.Own || j.own
@@ -330,7 +331,7 @@ func (s *Shard) wakeCompactor() {
 }
 
 // ttlOf is how long rows of a table are kept; 0 if for ever, and of no table.
-func (s *Shard) ttlOf(d *tableDef) time.Duration {
+func (s *Shard) ttlOf(d *rules.Definition) time.Duration {
 	if d == nil {
 		return 0
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"cordwood/proto/schemapb"
+	"cordwood/shard/rules"
 )
 
 // Table tells what the shard knows of a table: its version and the epoch of the
@@ -12,7 +13,7 @@ import (
 func (s *Shard) Table(id uint64) (version, epoch uint32, known bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	d := s.state.tables[id]
+	d := s.state.Tables[id]
 	if d == nil {
 		return 0, 0, false
 	}
@@ -23,8 +24,8 @@ func (s *Shard) Table(id uint64) (version, epoch uint32, known bool) {
 func (s *Shard) Tables() []uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	ids := make([]uint64, 0, len(s.state.tables))
-	for id := range s.state.tables {
+	ids := make([]uint64, 0, len(s.state.Tables))
+	for id := range s.state.Tables {
 		ids = append(ids, id)
 	}
 	return ids
@@ -34,7 +35,7 @@ func (s *Shard) Tables() []uint64 {
 // take effect, on all replicas, before it returns nil. Definitions that come with
 // writes do the same; DefineTable is for changes that no write tells of, as of options.
 func (s *Shard) DefineTable(ctx context.Context, tables ...*schemapb.Table) error {
-	encoded, err := marshalTables(tables)
+	encoded, err := rules.MarshalTables(tables)
 	if err != nil {
 		return fmt.Errorf("shard %d: define: %w", s.cfg.ID, err)
 	}
@@ -44,11 +45,19 @@ func (s *Shard) DefineTable(ctx context.Context, tables ...*schemapb.Table) erro
 			bytes += len(encoded[n]) + 4
 			n++
 		}
-		e := entry{kind: kindDefine, time: s.entryTime(), tables: encoded[:n]}
-		if _, err := s.replica.Propose(ctx, appendEntry(nil, &e)); err != nil {
+		e := rules.Entry{Kind: rules.KindDefine, Time: s.entryTime(), Tables: encoded[:n]}
+		if _, err := s.replica.Propose(ctx, rules.AppendEntry(nil, &e)); err != nil {
 			return fmt.Errorf("shard %d: define %d tables, %q.%q first: %w", s.cfg.ID, n, tables[0].Database, tables[0].Name, err)
 		}
 		encoded, tables = encoded[n:], tables[n:]
 	}
 	return nil
+}
+
+// HasKey reports whether a batch of a request with a key was appended, as far as the shard
+// remembers and this replica has applied.
+func (s *Shard) HasKey(session, seq uint64) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.state.HasKey(session, seq)
 }

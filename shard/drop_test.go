@@ -116,7 +116,7 @@ func TestTombstonesAfterRestarts(t *testing.T) {
 	remembered := func() map[uint64]int64 {
 		s.mu.RLock()
 		defer s.mu.RUnlock()
-		return maps.Clone(s.state.dropped)
+		return maps.Clone(s.state.Dropped)
 	}
 	seq, most := uint64(0), 0
 	put := func() {

@@ -10,20 +10,21 @@ import (
 	"cordwood/shard/manifest"
 	"cordwood/shard/memtable"
 	"cordwood/shard/query"
+	"cordwood/shard/rules"
 )
 
 // This file is about tables whose rows came to merge in another way: what was written
 // before stays as it was. While such rows are in memory a cut in the memtable says which
 // they are; a flush puts them into files of their own, and the manifest says which.
 
-// define takes over a definition if it is newer than the one known; mu is held, by the
+// Define takes over a definition if it is newer than the one known; mu is held, by the
 // apply goroutine.
-func (s *Shard) define(d *tableDef) {
-	old := s.state.tables[d.ID]
-	s.state.define(d)
+func (s *Shard) define(d *rules.Definition) {
+	old := s.state.Tables[d.ID]
+	s.state.Define(d)
 	s.tellHandoffs(d.ID)
-	if old != nil && s.state.tables[d.ID] == d && d.merge != old.merge {
-		s.active.Cut(d.ID, old.merge)
+	if old != nil && s.state.Tables[d.ID] == d && d.Merge != old.Merge {
+		s.active.Cut(d.ID, old.Merge)
 	}
 }
 
@@ -62,13 +63,13 @@ func (s *Shard) erasOf(tableID uint64) (eras query.Eras) {
 // in memory. mu is held.
 func (s *Shard) pinnedMerging() (out []manifest.Merging) {
 	for _, id := range slices.Sorted(maps.Keys(s.segments)) {
-		d := s.state.tables[id]
+		d := s.state.Tables[id]
 		if d == nil {
 			continue
 		}
 		m := manifest.Merging{TableID: id}
 		merges := false
-		for _, e := range append(s.erasOf(id), query.Era{Before: math.MaxUint64, Merge: d.merge}) {
+		for _, e := range append(s.erasOf(id), query.Era{Before: math.MaxUint64, Merge: d.Merge}) {
 			m.Eras = append(m.Eras, manifest.Era{Before: e.Before, Merge: e.Merge})
 			merges = merges || e.Merge != query.Append
 			if e.Before == math.MaxUint64 {
@@ -126,7 +127,7 @@ func (s *Shard) stages(todo []*frozen) []stage {
 				rows[id] = t
 			}
 			t.def, t.batches = f.defs[id], append(t.batches, f.mem.Batches(id)...)
-			t.merge = t.def.merge
+			t.merge = t.def.Merge
 		}
 	}
 	out := make([]stage, most+1)

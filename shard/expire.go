@@ -10,6 +10,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/shard/compaction"
 	"cordwood/shard/query"
+	"cordwood/shard/rules"
 	"cordwood/shard/segment"
 )
 
@@ -28,7 +29,7 @@ type expiryClock struct {
 	ahead time.Duration
 }
 
-// far tells whether a time is so far ahead of what was seen last that rows must not expire by it
+// far reports whether a time is so far ahead of what was seen last that rows must not expire by it
 // yet, and whether that is news.
 func (c *expiryClock) far(mono time.Duration, t, seen time.Time) (hold, news bool) {
 	if seen.IsZero() || t.Sub(seen) <= clockJump {
@@ -77,15 +78,15 @@ func (s *Shard) expireRows(ctx context.Context) error {
 	return err
 }
 
-// expireBy proposes what has expired at a time, and tells whether anything has.
+// expireBy proposes what has expired at a time, and reports whether anything has.
 func (s *Shard) expireBy(ctx context.Context, at time.Time) (some bool, err error) {
 	if !s.replica.IsLeader() {
 		return false, nil
 	}
 	cutoffs := s.expirable(at)
 	for part := range slices.Chunk(cutoffs, maxCutoffs) {
-		e := entry{kind: kindExpire, time: s.entryTime(), cutoffs: part}
-		if _, err := s.replica.Propose(ctx, appendEntry(nil, &e)); err != nil {
+		e := rules.Entry{Kind: rules.KindExpire, Time: s.entryTime(), Cutoffs: part}
+		if _, err := s.replica.Propose(ctx, rules.AppendEntry(nil, &e)); err != nil {
 			return some, err
 		}
 		some = true
@@ -99,9 +100,9 @@ const maxCutoffs = 10_000
 // expirable returns the cutoffs of the tables of which something can go: a segment, a
 // batch, or some row groups or half of the rows of a segment, which compaction then
 // rewrites.
-func (s *Shard) expirable(now time.Time) (cutoffs []cutoff) {
+func (s *Shard) expirable(now time.Time) (cutoffs []rules.Cutoff) {
 	s.mu.RLock()
-	defs := slices.Collect(maps.Values(s.state.tables))
+	defs := slices.Collect(maps.Values(s.state.Tables))
 	s.mu.RUnlock()
 	for _, d := range defs {
 		index := d.TimeIndex()
@@ -114,11 +115,11 @@ func (s *Shard) expirable(now time.Time) (cutoffs []cutoff) {
 			before, ok = math.MaxInt64, true
 		}
 		if ok && s.hasExpired(d, before) {
-			cutoffs = append(cutoffs, cutoff{d.ID, before})
+			cutoffs = append(cutoffs, rules.Cutoff{TableID: d.ID, Before: before})
 		}
 	}
-	slices.SortFunc(cutoffs, func(a, b cutoff) int {
-		if a.tableID < b.tableID {
+	slices.SortFunc(cutoffs, func(a, b rules.Cutoff) int {
+		if a.TableID < b.TableID {
 			return -1
 		}
 		return 1
@@ -126,13 +127,13 @@ func (s *Shard) expirable(now time.Time) (cutoffs []cutoff) {
 	return cutoffs
 }
 
-// hasExpired tells whether anything can go of the rows of a table before a time.
-func (s *Shard) hasExpired(d *tableDef, before int64) bool {
+// hasExpired reports whether anything can go of the rows of a table before a time.
+func (s *Shard) hasExpired(d *rules.Definition, before int64) bool {
 	yes, partly := s.hasExpiredWhole(d, before)
 	for _, l := range partly {
 		if !yes {
 			dead := s.deadRows(l, before, d.TimeIndex().Type)
-			yes = dead > 0 && (d.merge == query.Append || compaction.DropShare*dead >= l.Rows)
+			yes = dead > 0 && (d.Merge == query.Append || compaction.DropShare*dead >= l.Rows)
 		}
 		l.unref()
 	}
@@ -143,9 +144,9 @@ func (s *Shard) hasExpired(d *tableDef, before int64) bool {
 // late: so that a file is not written anew for each of its tables by itself.
 const overdueShare = 8
 
-// overdue tells whether the expired rows of a table in a shared file, of which the newest
+// overdue reports whether the expired rows of a table in a shared file, of which the newest
 // has the time index newest, are that late.
-func (s *Shard) overdue(d *tableDef, newest int64, now time.Time) bool {
+func (s *Shard) overdue(d *rules.Definition, newest int64, now time.Time) bool {
 	index := d.TimeIndex()
 	if index == nil {
 		return false
@@ -181,10 +182,10 @@ func (s *Shard) deadRows(l *liveSegment, before int64, index schema.Type) (rows 
 
 // hasExpiredWhole is hasExpired as far as it is known without reading files; partly are
 // the segments, each with a reference, that have to be looked at.
-func (s *Shard) hasExpiredWhole(d *tableDef, before int64) (yes bool, partly []*liveSegment) {
+func (s *Shard) hasExpiredWhole(d *rules.Definition, before int64) (yes bool, partly []*liveSegment) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	x, had := s.state.expired[d.ID]
+	x, had := s.state.Expired[d.ID]
 	if had && before < x.Before {
 		return false, nil
 	}

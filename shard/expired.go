@@ -25,7 +25,7 @@ const (
 	expiredLeast = 64 << 20
 )
 
-// expiredWhole tells whether rows of a segment expired, and all others went with their table; mu is
+// expiredWhole reports whether rows of a segment expired, and all others went with their table; mu is
 // held.
 func (s *Shard) expiredWhole(l *liveSegment) bool {
 	spans := l.Tables
@@ -34,10 +34,10 @@ func (s *Shard) expiredWhole(l *liveSegment) bool {
 	}
 	some := false
 	for _, t := range spans {
-		if _, dropped := s.state.dropped[t.TableID]; dropped {
+		if _, dropped := s.state.Dropped[t.TableID]; dropped {
 			continue
 		}
-		if d := s.state.tables[t.TableID]; d == nil || d.instant || !s.state.dead(t, l.Order) {
+		if d := s.state.Tables[t.TableID]; d == nil || d.Instant || !s.state.Dead(t, l.Order) {
 			return false
 		}
 		some = true
@@ -45,7 +45,7 @@ func (s *Shard) expiredWhole(l *liveSegment) bool {
 	return some
 }
 
-// keepExpired moves the file of a dead segment aside, and tells whether it has.
+// keepExpired moves the file of a dead segment aside, and reports whether it has.
 func (s *Shard) keepExpired(l *liveSegment) bool {
 	dir := filepath.Join(s.cfg.Dir, expiredDirName)
 	if s.cfg.Space() != SpaceOK || s.cfg.FS.MkdirAll(dir) != nil {

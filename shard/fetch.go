@@ -32,6 +32,8 @@ const (
 	fetchRounds = 8
 )
 
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
 // fetchState fetches the state of the shard on another node until it is complete in the
 // folder incoming.
 func (s *Shard) fetchState(ctx context.Context, from string) error {

@@ -11,6 +11,7 @@ import (
 	"cordwood/shard/manifest"
 	"cordwood/shard/memtable"
 	"cordwood/shard/replica"
+	"cordwood/shard/rules"
 	"cordwood/shard/segment"
 )
 
@@ -21,10 +22,8 @@ type frozen struct {
 	bytes       int64
 	index, term uint64
 	clock       int64
-	defs        map[uint64]*tableDef // of the tables that have rows here
-	changed     []manifest.Table     // definitions that changed since the freeze before
-	drops       []manifest.Tombstone // tables dropped since then
-	expires     []manifest.Expiry    // of tables of which rows expired since then
+	defs        map[uint64]*rules.Definition // of the tables that have rows here
+	changes     rules.Changes                // since the freeze before
 	sessions    []manifest.Session
 	keys        []manifest.Key
 }
@@ -42,21 +41,12 @@ func (s *Shard) freeze(index uint64) replica.Snapshot {
 		return snapshot{s}
 	}
 	f := &frozen{
-		mem: s.active, bytes: s.activeBytes, index: index, term: s.appliedTerm, clock: s.state.clock,
-		defs: map[uint64]*tableDef{}, drops: s.state.drops, sessions: s.state.storedSessions(), keys: s.state.keys.stored(),
+		mem: s.active, bytes: s.activeBytes, index: index, term: s.appliedTerm, clock: s.state.Clock,
+		defs: map[uint64]*rules.Definition{}, changes: s.state.TakeChanges(), sessions: s.state.StoredSessions(), keys: s.state.StoredKeys(),
 	}
 	for _, id := range f.mem.Tables() {
-		f.defs[id] = s.state.tables[id]
+		f.defs[id] = s.state.Tables[id]
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.state.dirty)) {
-		f.changed = append(f.changed, s.state.tables[id].stored)
-	}
-	for _, id := range slices.Sorted(maps.Keys(s.state.expires)) {
-		f.expires = append(f.expires, s.state.expired[id])
-	}
-	clear(s.state.dirty)
-	clear(s.state.expires)
-	s.state.drops = nil
 	s.frozen = append(s.frozen, f)
 	s.active = memtable.New(s.cfg.Pool)
 	s.activeBytes, s.activeSince = 0, time.Time{}
@@ -138,16 +128,16 @@ func (s *Shard) tryWrite(todo []*frozen, untried map[uint64]string) (u *unsettle
 	expired := map[uint64]manifest.Expiry{}
 	s.mu.RLock() // a drop may take a table out of a frozen memtable
 	for _, f := range todo {
-		for _, t := range f.changed {
+		for _, t := range f.changes.Tables {
 			changed[t.ID] = t
 		}
-		for _, x := range f.expires {
+		for _, x := range f.changes.Expires {
 			expired[x.TableID] = x
 		}
-		for _, d := range f.drops {
+		for _, d := range f.changes.Drops {
 			edit.Drop = append(edit.Drop, d.TableID)
 		}
-		edit.Tombstones = append(edit.Tombstones, f.drops...)
+		edit.Tombstones = append(edit.Tombstones, f.changes.Drops...)
 	}
 	again := s.asideAgain(untried, edit)
 	stages := s.stages(append(again, todo...))

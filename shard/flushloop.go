@@ -10,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"cordwood/shard/rules"
 	"cordwood/shard/segment"
 )
 
@@ -158,8 +159,8 @@ func (s *Shard) beginLog() error {
 	if !alone {
 		return nil
 	}
-	e := entry{kind: kindWrite, time: s.entryTime()}
-	_, err := s.replica.Propose(context.Background(), appendEntry(nil, &e))
+	e := rules.Entry{Kind: rules.KindWrite, Time: s.entryTime()}
+	_, err := s.replica.Propose(context.Background(), rules.AppendEntry(nil, &e))
 	return err
 }
 

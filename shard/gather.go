@@ -253,7 +253,7 @@ func (s *server) fetch(ctx context.Context, req *shardpb.QueryRequest, g *gather
 	return nil
 }
 
-// away tells whether rows are missing because a shard cannot be asked, rather than for
+// away reports whether rows are missing because a shard cannot be asked, rather than for
 // what the answer was.
 func away(err error) bool {
 	e := errs.From(err)

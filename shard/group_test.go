@@ -73,7 +73,7 @@ func (n *groupNode) sideOf() int {
 	return n.side
 }
 
-// apart tells whether the network lets nothing pass between two nodes.
+// apart reports whether the network lets nothing pass between two nodes.
 func apart(a, b *groupNode) bool { return a.isCut() || b.isCut() || a.sideOf() != b.sideOf() }
 
 // part puts nodes on the other side of the network.

@@ -14,6 +14,7 @@ import (
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
+	"cordwood/shard/rules"
 )
 
 // This file hands the rows of a table over to other shards: it copies them into another
@@ -54,8 +55,8 @@ type handoff struct {
 	changed chan struct{} // signals that the log told of the table
 
 	// Of the round under way, and what it goes on from.
-	given   *tableDef // by who asked
-	through uint64    // the highest order of the segments that were read
+	given   *rules.Definition // by who asked
+	through uint64            // the highest order of the segments that were read
 	merge   query.Merge
 	eras    int
 	targets []*target
@@ -83,21 +84,21 @@ type HandoffState struct {
 // nodes are those of each of these shards, the likely leader first. A handoff that was
 // begun already goes on.
 func (s *Shard) HandOver(table *schemapb.Table, nodes map[uint32][]string) error {
-	stored, err := marshalTables([]*schemapb.Table{table})
+	stored, err := rules.MarshalTables([]*schemapb.Table{table})
 	if err != nil {
 		return errs.Wrap(errs.InvalidArguments, err, "shard %d: hand over", s.cfg.ID)
 	}
-	defs, err := parseTables(stored)
+	defs, err := rules.ParseTables(stored)
 	if err != nil {
 		return errs.Wrap(errs.InvalidArguments, err, "shard %d: hand over", s.cfg.ID)
 	}
 	d := defs[0]
-	if d.Handoff == nil || d.ID == 0 || d.fault != nil {
+	if d.Handoff == nil || d.ID == 0 || d.Fault != nil {
 		return errs.New(errs.InvalidArguments, "shard %d: hand over table %d: no handoff of it is under way, or it cannot be read", s.cfg.ID, d.ID)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch _, gone := s.state.dropped[d.ID]; {
+	switch _, gone := s.state.Dropped[d.ID]; {
 	case s.handoffs[d.Handoff.ID] != nil:
 		return nil
 	case gone:
@@ -184,7 +185,7 @@ func (s *Shard) endHandoffs() {
 	s.handing.Wait()
 }
 
-// handed tells whether a segment has rows of a table that is being handed over: what was
+// handed reports whether a segment has rows of a table that is being handed over: what was
 // written since a round is told by the order of segments, which compaction changes. mu
 // is held.
 func (s *Shard) handed(l *liveSegment) bool {
@@ -283,15 +284,15 @@ func (h *handoff) rounds(ctx context.Context) error {
 	}
 }
 
-// closed tells whether the log says that the shard takes no more rows of the table until
+// closed reports whether the log says that the shard takes no more rows of the table until
 // the copy has taken its place.
 func (h *handoff) closed() (bool, error) {
 	h.s.mu.RLock()
 	defer h.s.mu.RUnlock()
-	if _, gone := h.s.state.dropped[h.tableID]; gone {
+	if _, gone := h.s.state.Dropped[h.tableID]; gone {
 		return false, tableGone(h.s.cfg.ID, h.tableID)
 	}
-	d := h.s.state.tables[h.tableID]
+	d := h.s.state.Tables[h.tableID]
 	if d == nil || d.Version < h.given.Version {
 		return false, nil
 	}
@@ -301,13 +302,13 @@ func (h *handoff) closed() (bool, error) {
 	return d.Writable().Closed, nil
 }
 
-// tookOver tells whether a replica has all rows of a table that was handed over to its
+// tookOver reports whether a replica has all rows of a table that was handed over to its
 // shard: its log has told it that the copy is the table. A copy has epoch 1 and the table
 // a later one, and nobody knows of that before the last row of the copy is in the log.
 func (s *Shard) tookOver(tableID uint64) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	d := s.state.tables[tableID]
+	d := s.state.Tables[tableID]
 	return d != nil && d.Writable().Epoch > 1
 }
 

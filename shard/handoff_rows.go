@@ -82,20 +82,20 @@ func (h *handoff) job(first bool) (job *compaction.Job, live []*liveSegment, err
 	s := h.s
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if _, gone := s.state.dropped[h.tableID]; gone {
+	if _, gone := s.state.Dropped[h.tableID]; gone {
 		return nil, nil, tableGone(s.cfg.ID, h.tableID)
 	}
 	// What lies here merges by the definition that the shard has, and the copy is to do
 	// alike: it hears of a newer one as this shard does, or when it is the table.
-	d := s.state.tables[h.tableID]
+	d := s.state.Tables[h.tableID]
 	if d == nil {
 		d = h.given
 	}
 	eras := s.erasOf(h.tableID)
 	switch {
 	case first:
-		h.merge, h.eras = d.merge, len(eras)
-	case h.merge != d.merge || h.eras != len(eras):
+		h.merge, h.eras = d.Merge, len(eras)
+	case h.merge != d.Merge || h.eras != len(eras):
 		return nil, nil, fmt.Errorf("table %q came to merge its rows in another way: it has to be handed over from the beginning", d.Name)
 	}
 	if len(s.aside.segments[h.tableID]) > 0 {
@@ -111,10 +111,10 @@ func (h *handoff) job(first bool) (job *compaction.Job, live []*liveSegment, err
 		l.refs.Add(1)
 		live = append(live, l)
 	}
-	x := s.state.expired[h.tableID]
-	t := &compaction.Table{Def: d.Table, Merge: d.merge, Before: x.Before, Order: x.Order, DropDeleted: first}
+	x := s.state.Expired[h.tableID]
+	t := &compaction.Table{Def: d.Table, Merge: d.Merge, Before: x.Before, Order: x.Order, DropDeleted: first}
 	if first && len(eras) > 0 {
-		now := d.merge
+		now := d.Merge
 		t.Modes = func(order uint64) query.Merge { return eras.Segment(order, now) }
 	}
 	job = &compaction.Job{Config: segment.Config{FS: s.cfg.FS, Dir: s.segmentDir}, Table: func(id uint64) *compaction.Table {
@@ -216,7 +216,7 @@ func (s *splitter) use(views map[uint32]*column.View) {
 	})
 }
 
-// keeps tells whether a column goes along: it is the table's, or says what is deleted.
+// keeps reports whether a column goes along: it is the table's, or says what is deleted.
 func (s *splitter) keeps(v *column.View) bool {
 	if v.ID == schema.DeletedColumnID {
 		return !s.table.AppendMode()

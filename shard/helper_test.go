@@ -12,66 +12,41 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"cordwood/proto/column"
-	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/shard/compaction"
 	"cordwood/shard/manifest"
+	"cordwood/shard/rules"
 	"cordwood/shard/segment"
+	"cordwood/shard/shardtest"
 	"cordwood/shard/vfs"
 )
 
-const testShard = 7
+const testShard = shardtest.Shard
 
-// def is a table with a time index, a tag and a field, whose writes go to testShard.
-func def(id uint64) *schemapb.Table {
-	return &schemapb.Table{
-		Id: id, Database: "public", Name: fmt.Sprint("t", id), Version: 1, MinWriterVersion: 1,
-		Columns: []*schemapb.Column{
-			{Id: 1, Name: "ts", Type: schemapb.Type_TYPE_TIMESTAMP_MILLISECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP, NotNull: true},
-			{Id: 2, Name: "host", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_TAG},
-			{Id: 3, Name: "m", Type: schemapb.Type_TYPE_STRING, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
-		},
-		NextColumnId: 4, Options: map[string]string{"append_mode": "true"},
-		Placement: []*schemapb.Placement{{Epoch: 3, ShardId: testShard}},
-	}
-}
+// Short names of what the tests of this package use most.
+var (
+	def   = shardtest.Table
+	head  = shardtest.Header
+	batch = shardtest.Batch
+	wait  = shardtest.Wait
+)
 
-// head is the header of a batch that def(table) admits.
-func head(table, session, seq uint64) column.Header {
-	return column.Header{TableID: table, Epoch: 3, SchemaVersion: 1, Session: session, Seq: seq}
-}
-
-// batch encodes one row for each message.
-func batch(h column.Header, messages ...string) []byte {
-	var b column.Builder
-	t := schema.FromProto(def(h.TableID))
-	ts, host, m := b.Add(t.Columns[0]), b.Add(t.Columns[1]), b.Add(t.Columns[2])
-	for i, text := range messages {
-		ts.SetInt(i, int64(h.Seq)*1000+int64(i))
-		host.SetString(i, fmt.Sprint("h", i%3))
-		m.SetString(i, text)
-		b.EndRow()
-	}
-	return b.Encode(nil, h)
-}
-
-func mustState(t testing.TB, shardID uint32, m *manifest.State) *state {
+func mustState(t testing.TB, shardID uint32, m *manifest.State) *rules.State {
 	t.Helper()
-	st, err := newState(shardID, m)
+	st, err := rules.NewState(shardID, m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return st
 }
 
-func mustDef(t testing.TB, p *schemapb.Table) *tableDef {
+func mustDef(t testing.TB, p *schemapb.Table) *rules.Definition {
 	t.Helper()
 	stored, err := manifest.EncodeTable(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newTableDef(p, stored)
+	return rules.NewDefinition(p, stored)
 }
 
 // opened is a shard under test with what it was opened with.
@@ -114,13 +89,6 @@ func tryOpen(t testing.TB, cfg Config) (*opened, error) {
 		return nil, err
 	}
 	return o, nil
-}
-
-// wait is a context that ends before a test would hang.
-func wait(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 // crash stops the goroutines without flushing anything, as a kill would. The files

@@ -242,7 +242,7 @@ func (in incoming) keep(wanted map[string]bool) error {
 	return nil
 }
 
-// leftover tells whether there is anything that clear would remove.
+// leftover reports whether there is anything that clear would remove.
 func (in incoming) leftover() bool {
 	names, err := in.names()
 	if err != nil {

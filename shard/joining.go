@@ -10,7 +10,7 @@ import (
 // This file is about which segments of tables that merge rows may be compacted together,
 // and how their rows then come together.
 
-// mayMerge tells whether segments may be merged: the order of a table's writes must
+// mayMerge reports whether segments may be merged: the order of a table's writes must
 // stay known if it merges rows.
 func (s *Shard) mayMerge(list []compaction.Segment) bool {
 	if len(list) == 1 {
@@ -30,7 +30,7 @@ func (s *Shard) mayMerge(list []compaction.Segment) bool {
 func (s *Shard) merging(list []compaction.Segment) map[uint64]struct{} {
 	ids := map[uint64]struct{}{}
 	note := func(id uint64) {
-		if d := s.state.tables[id]; d != nil && (d.merge != query.Append || len(s.erasOf(id)) > 0) {
+		if d := s.state.Tables[id]; d != nil && (d.Merge != query.Append || len(s.erasOf(id)) > 0) {
 			ids[id] = struct{}{}
 		}
 	}
@@ -51,7 +51,7 @@ func (s *Shard) merging(list []compaction.Segment) map[uint64]struct{} {
 
 // joining is how the rows of a table that merges them come together in a compaction.
 type joining struct {
-	// merge is how rows of the output merge with others.
+	// Merge is how rows of the output merge with others.
 	merge query.Merge
 	// modes, if not nil, is how those of the inputs do, by their order: they are not alike.
 	modes func(order uint64) query.Merge
@@ -67,7 +67,7 @@ type joining struct {
 // lies between these in order; or if rows of several eras would come together, and they
 // are not all that there are from before the last of these eras.
 func (s *Shard) between(table uint64, list []compaction.Segment) (j joining, ok bool) {
-	eras, now := s.erasOf(table), s.state.tables[table].merge
+	eras, now := s.erasOf(table), s.state.Tables[table].Merge
 	in := make(map[uint64]bool, len(list))
 	for i := range list {
 		in[list[i].ID] = true

@@ -11,6 +11,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/replica"
+	"cordwood/shard/rules"
 )
 
 // Change changes the members of the shard's group, or who leads it; see
@@ -50,14 +51,14 @@ func (s *Shard) share(ctx context.Context) error {
 	s.shared = true
 	s.mu.Unlock()
 	// An entry of its own makes sure that there is something to take a snapshot of.
-	e := entry{kind: kindWrite, time: s.entryTime()}
-	if _, err := s.replica.Propose(ctx, appendEntry(nil, &e)); err != nil {
+	e := rules.Entry{Kind: rules.KindWrite, Time: s.entryTime()}
+	if _, err := s.replica.Propose(ctx, rules.AppendEntry(nil, &e)); err != nil {
 		return err
 	}
 	return s.Flush(ctx)
 }
 
-// aloneLocked tells whether the shard has no other replica and will not have one soon; mu
+// aloneLocked reports whether the shard has no other replica and will not have one soon; mu
 // is held.
 func (s *Shard) aloneLocked() bool { return !s.shared && s.replica.SoleMember() }
 
@@ -72,7 +73,7 @@ func (s *Shard) HandOn(ctx context.Context, avoid ...string) error {
 	return s.replica.HandOn(ctx, avoid...)
 }
 
-// Leads tells whether this replica leads the shard and has applied all that was
+// Leads reports whether this replica leads the shard and has applied all that was
 // committed before it did.
 func (s *Shard) Leads() bool { return s.replica.IsLeader() }
 
@@ -210,10 +211,10 @@ func (s *Shard) highestTable() uint64 {
 	h.at = time.Now()
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for id := range s.state.tables {
+	for id := range s.state.Tables {
 		h.id = max(h.id, id)
 	}
-	for id := range s.state.dropped {
+	for id := range s.state.Dropped {
 		h.id = max(h.id, id)
 	}
 	for id := range s.segments {

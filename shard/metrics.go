@@ -86,7 +86,7 @@ func newMetrics(cfg Config, s *Shard) *metrics {
 	}))
 	gauge("cordwood_shard_flush_debt_bytes", "Memory of memtables that are frozen and not yet in segments.", locked(func() float64 { return float64(s.memoryLocked() - s.activeBytes) }))
 	gauge("cordwood_shard_queue_bytes", "Bytes of writes that wait for the log.", func() float64 { return float64(s.queue.size()) })
-	gauge("cordwood_shard_tables", "Tables that the shard has definitions of.", locked(func() float64 { return float64(len(s.state.tables)) }))
+	gauge("cordwood_shard_tables", "Tables that the shard has definitions of.", locked(func() float64 { return float64(len(s.state.Tables)) }))
 	gauge("cordwood_shard_segment_bytes", "Bytes of live segments.", locked(func() float64 {
 		var n int64
 		for _, l := range s.live {

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cordwood/shard/rules"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,10 +22,10 @@ func TestNewerVersions(t *testing.T) {
 		t.Errorf("a snapshot gives %v", err)
 	}
 	for _, entry := range [][]byte{
-		append([]byte{9}, appendEntry(nil, &entry{kind: kindDropTable})[1:]...),
-		appendEntry(nil, &entry{kind: 200}),
+		append([]byte{9}, rules.AppendEntry(nil, &rules.Entry{Kind: rules.KindDropTable})[1:]...),
+		rules.AppendEntry(nil, &rules.Entry{Kind: 200}),
 	} {
-		if err := CheckEntry(entry); err == nil || !strings.Contains(err.Error(), "written by a newer version") {
+		if err := rules.CheckEntry(entry); err == nil || !strings.Contains(err.Error(), "written by a newer version") {
 			t.Errorf("an entry gives %v", err)
 		}
 	}

@@ -63,8 +63,8 @@ func (s *Shard) Pin(ctx context.Context) (*Pinned, error) {
 			}
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.state.expired)) {
-		p.Expired = append(p.Expired, s.state.expired[id])
+	for _, id := range slices.Sorted(maps.Keys(s.state.Expired)) {
+		p.Expired = append(p.Expired, s.state.Expired[id])
 	}
 	p.Merging = s.pinnedMerging()
 	s.mu.RUnlock()

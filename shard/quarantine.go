@@ -39,7 +39,7 @@ type damage struct {
 	reason string
 }
 
-// isDamage tells whether err says that a file is not as it was written, as opposed to
+// isDamage reports whether err says that a file is not as it was written, as opposed to
 // that it cannot be opened now.
 func isDamage(err error) bool {
 	corrupt := (*segment.ErrCorrupt)(nil)
@@ -50,7 +50,7 @@ func isDamage(err error) bool {
 // sound: the log says that there was more.
 var errOldManifest = errors.New("the manifest is damaged or was replaced by an older one")
 
-// IsDamaged tells whether err, of Open, says that files of the replica are damaged or
+// IsDamaged reports whether err, of Open, says that files of the replica are damaged or
 // gone: trying again does not help, the other replicas or a backup do.
 func IsDamaged(err error) bool {
 	state := (*manifest.ErrCorrupt)(nil)

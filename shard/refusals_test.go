@@ -14,6 +14,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
+	"cordwood/shard/rules"
 )
 
 // TestRefusals lists the writes that are not appended, and why.
@@ -171,7 +172,7 @@ func TestUnstorableDefinitions(t *testing.T) {
 		{`column "m" has id 2, which is not its own`, func(p *schemapb.Table) { p.Columns[2].Id = 2 }},
 		{`column "m" has the unknown type 268`, func(p *schemapb.Table) { p.Columns[2].Type = 268 }},
 		{"at most 30000 can be stored", func(p *schemapb.Table) {
-			for i := range uint32(maxTableColumns) {
+			for i := range uint32(rules.MaxColumns) {
 				p.Columns = append(p.Columns, &schemapb.Column{Id: 100 + i, Name: fmt.Sprint(i), Type: schemapb.Type_TYPE_INT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD})
 			}
 		}},

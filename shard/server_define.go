@@ -9,6 +9,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/shard/rules"
 )
 
 const (
@@ -72,11 +73,11 @@ func (s *Shard) Seal(ctx context.Context, tables []*schemapb.Table) (index uint6
 	if slices.ContainsFunc(tables, func(t *schemapb.Table) bool { return t.GetId() == 0 }) {
 		return 0, errs.New(errs.InvalidArguments, "shard %d: define a table that has no id", s.cfg.ID)
 	}
-	encoded, err := marshalTables(tables)
+	encoded, err := rules.MarshalTables(tables)
 	if err != nil {
 		return 0, errs.Wrap(errs.InvalidArguments, err, "shard %d: define", s.cfg.ID)
 	}
-	defs, err := parseTables(encoded)
+	defs, err := rules.ParseTables(encoded)
 	if err != nil {
 		return 0, errs.Wrap(errs.InvalidArguments, err, "shard %d: define", s.cfg.ID)
 	}
@@ -84,8 +85,8 @@ func (s *Shard) Seal(ctx context.Context, tables []*schemapb.Table) (index uint6
 	s.mu.RLock()
 	index = s.appliedIndex
 	for i, d := range defs {
-		_, gone := s.state.dropped[d.ID]
-		if old := s.state.tables[d.ID]; !gone && (old == nil || d.newer(old)) {
+		_, gone := s.state.Dropped[d.ID]
+		if old := s.state.Tables[d.ID]; !gone && (old == nil || d.NewerThan(old)) {
 			news = append(news, tables[i])
 		}
 	}

@@ -115,7 +115,7 @@ func (s *server) present(ctx context.Context, id uint32, anyReplica bool, maxSta
 	return sh, nil
 }
 
-// tookOver tells whether the replica of a shard on this node has all rows of tables that
+// tookOver reports whether the replica of a shard on this node has all rows of tables that
 // were handed over to it.
 func (s *server) tookOver(id uint32, tables []*schemapb.Table) bool {
 	sh, ok := s.cfg.Shards(id)

@@ -156,7 +156,7 @@ func (x *tailRun) group(ctx context.Context, encoded [][]byte) error {
 	return x.sendChunks(answer, true)
 }
 
-// passing tells whether the engine may answer if it is asked again: it was being
+// passing reports whether the engine may answer if it is asked again: it was being
 // started anew, or was full.
 func passing(err error) bool {
 	e := errs.From(err)

@@ -55,7 +55,7 @@ func (s *Shard) commit(u *unsettled) error {
 // errReplaced is the error of work on a state that is not the shard's any more.
 var errReplaced = errors.New("the segments that it was made of are gone: an earlier edit of the manifest, or the state of another replica, took their place meanwhile")
 
-// listed tells whether the manifest lists all of the segments; commitMu is held. A
+// listed reports whether the manifest lists all of the segments; commitMu is held. A
 // compaction whose commit had an unknown outcome may have been done a second time.
 func (s *Shard) listed(ids []uint64) bool {
 	live := s.manifest.State().Segments

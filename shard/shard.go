@@ -28,6 +28,7 @@ import (
 	"cordwood/shard/manifest"
 	"cordwood/shard/memtable"
 	"cordwood/shard/replica"
+	"cordwood/shard/rules"
 )
 
 // The directories of a shard, below Config.Dir.
@@ -59,7 +60,7 @@ type Shard struct {
 	flushed atomic.Uint64
 
 	// Used by the apply goroutine alone.
-	applyIDs     map[batchID]struct{}
+	applyIDs     map[rules.BatchID]struct{}
 	applyBatches []*column.Batch
 	applyEncoded [][]byte // as they are in the log, beside applyBatches
 
@@ -113,7 +114,7 @@ type Shard struct {
 	// taken under it. The apply goroutine changes state and active under it, and
 	// reads them without, because nobody else changes them.
 	mu          sync.RWMutex
-	state       *state
+	state       *rules.State
 	ticked      time.Duration // when, by Config.Monotonic, state.clock was set
 	active      *memtable.Memtable
 	activeBytes int64     // of active, as of the last entry
@@ -171,7 +172,7 @@ func Open(cfg Config) (*Shard, error) {
 	}
 	cfg = cfg.withDefaults()
 	s := &Shard{
-		cfg: cfg, segmentDir: filepath.Join(cfg.Dir, segmentDirName), now: cfg.Now, applyIDs: map[batchID]struct{}{},
+		cfg: cfg, segmentDir: filepath.Join(cfg.Dir, segmentDirName), now: cfg.Now, applyIDs: map[rules.BatchID]struct{}{},
 		live: map[uint64]*liveSegment{}, segments: map[uint64][]*liveSegment{}, queue: newQueue(cfg.ID, cfg.QueueBytes, cfg.QueueWrites),
 		aside: aside{segments: map[uint64][]*liveSegment{}, retry: map[uint64]time.Time{}}, loaded: map[uint64]loadedRaw{},
 		resting: map[uint64]time.Time{}, compactTurn: make(chan struct{}, 1), compactWake: make(chan struct{}, 1),
@@ -216,7 +217,7 @@ func (s *Shard) open() (err error) {
 	if n := s.manifest.TornBytes(); n > 0 {
 		s.cfg.Logger.Info("left out an edit of the manifest that was not finished", "bytes", n)
 	}
-	if s.state, err = newState(s.cfg.ID, st); err != nil {
+	if s.state, err = rules.NewState(s.cfg.ID, st); err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}
 	for i := range st.Segments {
@@ -306,7 +307,7 @@ func (s *Shard) WaitReady(ctx context.Context) error {
 	return nil
 }
 
-// Ready tells whether WaitReady would return at once.
+// Ready reports whether WaitReady would return at once.
 func (s *Shard) Ready() bool { return s.replica.Ready() }
 
 // memoryLocked is the memory of all memtables; mu is held.

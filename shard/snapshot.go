@@ -49,3 +49,9 @@ func readSnapshot(r io.Reader) (*persisted, error) {
 	}
 	return p, nil
 }
+
+// CheckSnapshot reports whether the content of a raft snapshot of a shard can be read.
+func CheckSnapshot(r io.Reader) error {
+	_, err := readSnapshot(r)
+	return err
+}

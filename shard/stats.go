@@ -49,7 +49,7 @@ func (s *Shard) StatsOf(req *shardpb.StatsRequest) *shardpb.ShardStats {
 	for _, id := range slices.Sorted(maps.Keys(s.aside.segments)) {
 		mems = append(mems, s.asideMems(id)...)
 	}
-	out.TableCount = int64(len(s.state.tables))
+	out.TableCount = int64(len(s.state.Tables))
 	for _, m := range mems {
 		out.MemtableRows += m.Rows()
 	}
@@ -92,10 +92,10 @@ func (s *Shard) tableStatsLocked(out *shardpb.ShardStats, mems []*memtable.Memta
 		for id := range s.segments {
 			table(id)
 		}
-		wanted = maps.Keys(s.state.tables)
+		wanted = maps.Keys(s.state.Tables)
 	}
 	for id := range wanted {
-		if s.state.tables[id] != nil || s.segments[id] != nil {
+		if s.state.Tables[id] != nil || s.segments[id] != nil {
 			table(id)
 		}
 	}

@@ -49,7 +49,7 @@ func (s *Shard) Tail(tableID uint64) (*Tail, error) {
 	if s.closing || s.closed {
 		return nil, tailEnds(s.cfg.ID)
 	}
-	if _, gone := s.state.dropped[tableID]; gone {
+	if _, gone := s.state.Dropped[tableID]; gone {
 		return nil, tableGone(s.cfg.ID, tableID)
 	}
 	if t.view = s.readViewLocked(tableID); t.view == nil {
@@ -83,7 +83,7 @@ func (t *Tail) TakeView() *View {
 func (t *Tail) Definition() *schema.Table {
 	t.shard.mu.RLock()
 	defer t.shard.mu.RUnlock()
-	if d := t.shard.state.tables[t.table]; d != nil {
+	if d := t.shard.state.Tables[t.table]; d != nil {
 		return d.Table
 	}
 	return nil
@@ -198,7 +198,7 @@ func (s *Shard) tellTails(batches []*column.Batch, encoded [][]byte) {
 		if len(list) == 0 || b.Column(schema.DeletedColumnID) != nil {
 			continue
 		}
-		if def := s.state.tables[b.TableID]; def != nil && def.instant {
+		if def := s.state.Tables[b.TableID]; def != nil && def.Instant {
 			continue // thrown away at once
 		}
 		data := bytes.Clone(encoded[i]) // the log's memory is the log's

@@ -13,6 +13,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/shard/manifest"
 	"cordwood/shard/memtable"
+	"cordwood/shard/rules"
 	"cordwood/shard/segment"
 )
 
@@ -77,7 +78,7 @@ func (s *Shard) takeOver(in incoming, fetched *manifest.State) error {
 	s.ids.raise(next.NextSegmentID)
 	next.Reserved, next.NextSegmentID = s.ids.reserved(next.Segments)
 	next.Garbage = s.garbageOf(s.manifest.State())
-	state, err := newState(s.cfg.ID, &next)
+	state, err := rules.NewState(s.cfg.ID, &next)
 	if err != nil {
 		return err
 	}

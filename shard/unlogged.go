@@ -5,6 +5,7 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
+	"cordwood/shard/rules"
 )
 
 // takeUnlogged takes the batches that do not go through the log out of a write, with
@@ -12,14 +13,14 @@ import (
 // before it leaves out altogether: the log does not know the unlogged ones.
 func (p *pending) takeUnlogged() (batches [][]byte, of *pending) {
 	of = &pending{}
-	logged := entryWrite{tables: p.tables}
+	logged := rules.Write{Tables: p.Tables}
 	var decoded []*column.Batch
-	for i, data := range p.batches {
+	for i, data := range p.Batches {
 		switch {
 		case p.decoded[i] == nil:
 			continue
 		case !p.unlogged[i]:
-			logged.batches, decoded = append(logged.batches, data), append(decoded, p.decoded[i])
+			logged.Batches, decoded = append(logged.Batches, data), append(decoded, p.decoded[i])
 			continue
 		}
 		batches, of.decoded = append(batches, data), append(of.decoded, p.decoded[i])
@@ -28,8 +29,8 @@ func (p *pending) takeUnlogged() (batches [][]byte, of *pending) {
 		p.mem.Ref()
 		of.mem = p.mem
 	}
-	p.entryWrite, p.decoded = logged, decoded
-	p.bytes = p.size()
+	p.Write, p.decoded = logged, decoded
+	p.bytes = p.Size()
 	return batches, of
 }
 
@@ -76,27 +77,27 @@ func (s *Shard) linkUnlogged(batches [][]byte, p *pending) (index uint64, need [
 	if s.active != p.mem {
 		return 0, nil, true, nil
 	}
-	adm := admission{state: s.state, ids: map[batchID]struct{}{}, leader: true}
+	adm := rules.Admission{State: s.state, IDs: map[rules.BatchID]struct{}{}, Leader: true}
 	var link []*column.Batch
 	var encoded [][]byte
 	for i, b := range p.decoded {
-		v, err := adm.admit(&b.Header)
+		v, err := adm.Admit(&b.Header)
 		switch v {
-		case duplicate:
+		case rules.Duplicate:
 			s.metrics.duplicates.Inc()
 			continue
-		case needTable:
+		case rules.NeedsTable:
 			need = appendNew(need, b.TableID)
 			continue
-		case refused:
+		case rules.Refused:
 			return 0, nil, false, err
 		}
-		if err := adm.accept(b); err != nil {
+		if err := adm.Accept(b); err != nil {
 			return 0, nil, false, err
 		}
 		if b.Rows > 0 {
 			link, encoded = append(link, b), append(encoded, batches[i])
-			adm.ids[batchID{b.Session, b.Seq}] = struct{}{}
+			adm.IDs[rules.IDOf(&b.Header)] = struct{}{}
 		}
 	}
 	if len(need) > 0 {
@@ -105,8 +106,8 @@ func (s *Shard) linkUnlogged(batches [][]byte, p *pending) (index uint64, need [
 	now, clock, first, rows := s.now(), s.clockLocked(), s.active.Empty(), 0
 	for i, b := range link {
 		s.ingested.add(b.TableID, len(encoded[i]))
-		s.state.noteUnlogged(&b.Header, clock)
-		if !s.state.tables[b.TableID].instant {
+		s.state.NoteUnlogged(&b.Header, clock)
+		if !s.state.Tables[b.TableID].Instant {
 			s.active.Append(b)
 			rows += b.Rows
 		}

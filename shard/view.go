@@ -107,7 +107,7 @@ func (s *Shard) addLive(m segment.Meta) {
 		return
 	}
 	add := func(t segment.TableSpan) {
-		if s.state.dead(t, m.Order) || m.Shared() && s.state.tables[t.TableID] == nil {
+		if s.state.Dead(t, m.Order) || m.Shared() && s.state.Tables[t.TableID] == nil {
 			return
 		}
 		list := s.segments[t.TableID]
@@ -139,15 +139,6 @@ func (s *Shard) hide(tableID uint64, hide func(*liveSegment) bool) {
 		return
 	}
 	s.segments[tableID] = kept
-}
-
-// dead tells whether all rows of a span, in a segment of the given order, are dead.
-func (st *state) dead(t segment.TableSpan, order uint64) bool {
-	if _, gone := st.dropped[t.TableID]; gone {
-		return true
-	}
-	x, ok := st.expired[t.TableID]
-	return ok && t.MaxTime < x.Before && order < x.Order
 }
 
 // Segment is a segment of a View.
@@ -194,21 +185,21 @@ func (s *Shard) ReadView(tableIDs ...uint64) *View {
 	return s.readViewLocked(tableIDs...)
 }
 
-// gone tells whether one of the tables was dropped here, as far as is remembered: its
+// gone reports whether one of the tables was dropped here, as far as is remembered: its
 // rows may be somewhere else by another id, so a view that was taken before the call may be
 // all that there is, or may have nothing.
 func (s *Shard) gone(tableIDs ...uint64) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, id := range tableIDs {
-		if _, gone := s.state.dropped[id]; gone {
+		if _, gone := s.state.Dropped[id]; gone {
 			return tableGone(s.cfg.ID, id)
 		}
 	}
 	return nil
 }
 
-// outdated tells whether the shard knows a newer definition of one of the tables than the
+// outdated reports whether the shard knows a newer definition of one of the tables than the
 // given one. Who was cut off from the metadata may hold one by which the newest rows are looked
 // for where they no longer go, or without columns that were added.
 func (s *Shard) outdated(tables []*schemapb.Table) error {
@@ -220,7 +211,7 @@ func (s *Shard) outdated(tables []*schemapb.Table) error {
 	defer s.mu.RUnlock()
 	for i, t := range tables {
 		epoch := epochs[i]
-		if d := s.state.tables[t.Id]; d != nil && (d.Version > t.Version || d.Writable().Epoch > epoch) {
+		if d := s.state.Tables[t.Id]; d != nil && (d.Version > t.Version || d.Writable().Epoch > epoch) {
 			return errs.New(errs.TableUnavailable, "shard %d: table %s.%s was changed (version %d, epoch %d) after what the query knows of it (version %d, epoch %d)",
 				s.cfg.ID, t.Database, t.Name, d.Version, d.Writable().Epoch, t.Version, epoch).WithReason(errs.SchemaStale)
 		}
@@ -256,8 +247,8 @@ func (s *Shard) readViewLocked(tableIDs ...uint64) *View {
 			l.refs.Add(1)
 		}
 		v.segments[id] = list[:len(list):len(list)]
-		if d := s.state.tables[id]; d != nil {
-			v.merging[id] = merging{d.merge, s.erasOf(id), d.Table}
+		if d := s.state.Tables[id]; d != nil {
+			v.merging[id] = merging{d.Merge, s.erasOf(id), d.Table}
 		}
 	}
 	return v

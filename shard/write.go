@@ -11,6 +11,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/tracing"
+	"cordwood/shard/rules"
 )
 
 // maxWriteInflated bounds what the batches of one Write may have inflated, in bytes:
@@ -33,13 +34,13 @@ func (s *Shard) Write(ctx context.Context, batches [][]byte, tables []*schemapb.
 	if err := ctx.Err(); err != nil {
 		return 0, nil, errs.Wrap(errs.ContextCode(err), err, "shard %d: write", s.cfg.ID)
 	}
-	encoded, err := marshalTables(tables)
+	encoded, err := rules.MarshalTables(tables)
 	if err != nil {
 		return 0, nil, errs.Wrap(errs.InvalidArguments, err, "shard %d: write", s.cfg.ID).WithReason(errs.BadBatch)
 	}
-	p := &pending{entryWrite: entryWrite{tables: encoded, batches: batches}, done: make(chan struct{})}
+	p := &pending{Write: rules.Write{Tables: encoded, Batches: batches}, done: make(chan struct{})}
 	p.copied.Add(1)
-	p.bytes = p.size()
+	p.bytes = p.Size()
 	if p.bytes > MaxWriteBytes {
 		return 0, nil, errs.New(errs.InvalidArguments, "shard %d: write of %d bytes, at most %d are allowed; split it", s.cfg.ID, p.bytes, MaxWriteBytes).WithReason(errs.BadBatch)
 	}
@@ -55,7 +56,7 @@ func (s *Shard) Write(ctx context.Context, batches [][]byte, tables []*schemapb.
 		return index, need, err
 	}
 	unlogged, of := p.takeUnlogged()
-	if len(unlogged) > 0 && len(p.batches) == 0 && len(p.tables) == 0 {
+	if len(unlogged) > 0 && len(p.Batches) == 0 && len(p.Tables) == 0 {
 		defer of.release()
 		return s.appendUnlogged(unlogged, of)
 	}
@@ -154,7 +155,7 @@ func (s *Shard) awaitRoom(ctx context.Context, p *pending, inflated int64) error
 	}
 }
 
-// flushFails tells whether the last flush failed.
+// flushFails reports whether the last flush failed.
 func (s *Shard) flushFails() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -194,13 +195,13 @@ func (s *Shard) room(inflated int64) error {
 // and what Apply could not even decode, because there it would end every replica. A
 // non-zero index means that every batch was appended before.
 func (s *Shard) precheck(ctx context.Context, w *pending) (index uint64, need []uint64, err error) {
-	defs, err := parseTables(w.tables)
+	defs, err := rules.ParseTables(w.Tables)
 	if err != nil {
 		return 0, nil, errs.Wrap(errs.InvalidArguments, err, "shard %d: write: table definition", s.cfg.ID).WithReason(errs.BadBatch)
 	}
-	headers := make([]column.Header, len(w.batches))
+	headers := make([]column.Header, len(w.Batches))
 	total := 0
-	for i, data := range w.batches {
+	for i, data := range w.Batches {
 		if headers[i], err = column.DecodeHeader(data); err != nil {
 			return 0, nil, s.badBatch(i, err)
 		}
@@ -212,34 +213,34 @@ func (s *Shard) precheck(ctx context.Context, w *pending) (index uint64, need []
 			return 0, nil, errs.New(errs.InvalidArguments, "shard %d: the batches have more than %d bytes inflated; split the write", s.cfg.ID, maxWriteInflated).WithReason(errs.BadBatch)
 		}
 	}
-	adm := admission{state: s.state, leader: true}
+	adm := rules.Admission{State: s.state, Leader: true}
 	fresh := make([]bool, len(headers))
 	some := false
 	s.mu.RLock()
-	adm.learn(defs)
+	adm.Learn(defs)
 	for i := range headers {
-		v, aerr := adm.admit(&headers[i])
+		v, aerr := adm.Admit(&headers[i])
 		switch v {
-		case refused:
+		case rules.Refused:
 			s.mu.RUnlock()
 			return 0, nil, aerr
-		case needTable:
+		case rules.NeedsTable:
 			need = appendNew(need, headers[i].TableID)
-		case admitted:
-			if h := &headers[i]; keyed(h) && s.state.keys.reused(batchID{h.Session, h.Seq}) {
+		case rules.Admitted:
+			if h := &headers[i]; rules.Keyed(h) && s.state.KeyReused(h) {
 				s.mu.RUnlock()
 				return 0, nil, errs.New(errs.InvalidArguments,
-					"the Idempotency-Key was used for another body or other parameters within the last %d minutes, and nothing of this request is stored: send it with a key of its own", int(keyTTL.Minutes())).
+					"the Idempotency-Key was used for another body or other parameters within the last %d minutes, and nothing of this request is stored: send it with a key of its own", int(rules.KeyTTL.Minutes())).
 					WithStatus(http.StatusUnprocessableEntity)
 			}
 			fresh[i], some = true, true
 		}
 	}
 	// The definitions stay as they are after the lock; the maps that hold them do not.
-	known := admission{state: &state{shardID: s.cfg.ID}, tables: map[uint64]*tableDef{}}
+	known := rules.Admission{State: &rules.State{ShardID: s.cfg.ID}, Tables: map[uint64]*rules.Definition{}}
 	for i := range headers {
 		if fresh[i] {
-			known.tables[headers[i].TableID] = adm.table(headers[i].TableID)
+			known.Tables[headers[i].TableID] = adm.Table(headers[i].TableID)
 		}
 	}
 	index = s.appliedIndex
@@ -257,14 +258,14 @@ func (s *Shard) precheck(ctx context.Context, w *pending) (index uint64, need []
 	for i := range headers {
 		// What was appended of a request with a key is in the log: it must be known on
 		// every replica.
-		w.unlogged[i] = fresh[i] && !keyed(&headers[i]) && known.tables[headers[i].TableID].skipWAL && alone
+		w.unlogged[i] = fresh[i] && !rules.Keyed(&headers[i]) && known.Tables[headers[i].TableID].SkipWAL && alone
 	}
 	return 0, nil, s.decode(ctx, w, fresh, &known)
 }
 
 // decode decodes the batches of a write that are to be appended into the memory of the
 // active memtable, and refuses what its table would not take.
-func (s *Shard) decode(ctx context.Context, w *pending, fresh []bool, known *admission) error {
+func (s *Shard) decode(ctx context.Context, w *pending, fresh []bool, known *rules.Admission) error {
 	if err := s.awaitRoom(ctx, w, w.inflated); err != nil {
 		return err
 	}
@@ -272,8 +273,8 @@ func (s *Shard) decode(ctx context.Context, w *pending, fresh []bool, known *adm
 	w.mem = s.active
 	w.mem.Ref()
 	s.mu.RUnlock()
-	w.decoded = make([]*column.Batch, len(w.batches))
-	for i, data := range w.batches {
+	w.decoded = make([]*column.Batch, len(w.Batches))
+	for i, data := range w.Batches {
 		if !fresh[i] {
 			continue // it was right when it was appended
 		}
@@ -281,7 +282,7 @@ func (s *Shard) decode(ctx context.Context, w *pending, fresh []bool, known *adm
 		if err != nil {
 			return s.notDecoded(i, err)
 		}
-		if err := known.accept(b); err != nil {
+		if err := known.Accept(b); err != nil {
 			return err
 		}
 		if err := s.fits(b); err != nil {
@@ -315,13 +316,13 @@ func (s *Shard) notDecoded(i int, err error) error {
 // any more. To drop a table that the shard does not know is no error.
 func (s *Shard) DropTable(ctx context.Context, id uint64) error {
 	s.mu.RLock()
-	_, gone := s.state.dropped[id]
+	_, gone := s.state.Dropped[id]
 	s.mu.RUnlock()
 	if gone {
 		return nil
 	}
-	e := entry{kind: kindDropTable, time: s.entryTime(), tableID: id}
-	if _, err := s.replica.Propose(ctx, appendEntry(nil, &e)); err != nil {
+	e := rules.Entry{Kind: rules.KindDropTable, Time: s.entryTime(), TableID: id}
+	if _, err := s.replica.Propose(ctx, rules.AppendEntry(nil, &e)); err != nil {
 		return fmt.Errorf("shard %d: drop table %d: %w", s.cfg.ID, id, err)
 	}
 	s.wakeFlusherFor(flushDrop)

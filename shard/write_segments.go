@@ -11,6 +11,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/shard/merge"
 	"cordwood/shard/query"
+	"cordwood/shard/rules"
 	"cordwood/shard/segment"
 )
 
@@ -19,7 +20,7 @@ const maxSharedColumns = segment.MaxSlots / 4
 
 // flushTable is what a flush has of a table.
 type flushTable struct {
-	def     *tableDef
+	def     *rules.Definition
 	merge   query.Merge // how its rows merge
 	batches []*column.Batch
 	bytes   int64 // in memory
@@ -75,14 +76,14 @@ func (s *Shard) writeTables(tables map[uint64]*flushTable, faults map[uint64]str
 		}
 		apart := s.flushing.deaths(id) >= deathsApart
 		for _, p := range parts {
-			if t.def.physical == "" && (t.own || len(p.columns) > maxSharedColumns) {
+			if t.def.Physical == "" && (t.own || len(p.columns) > maxSharedColumns) {
 				p.own = true
 				if err := write([]part{p}); err != nil {
 					return metas, err
 				}
 				continue
 			}
-			by := sharedBy{physical: t.def.physical, day: p.day, days: p.days}
+			by := sharedBy{physical: t.def.Physical, day: p.day, days: p.days}
 			if by.physical != "" {
 				by.database = t.def.Database
 			}

@@ -18,6 +18,7 @@ import (
 	"cordwood/shard"
 	"cordwood/shard/manifest"
 	"cordwood/shard/replica"
+	"cordwood/shard/rules"
 	"cordwood/shard/segment"
 	"cordwood/shard/vfs"
 )
@@ -136,7 +137,7 @@ func inspectDir(w io.Writer, dir string) error {
 		switch {
 		case len(wal) > 0:
 			return replica.InspectLog(w, path, func(w io.Writer, data []byte) {
-				if err := shard.InspectEntry(w, data); err != nil {
+				if err := rules.InspectEntry(w, data); err != nil {
 					fmt.Fprintf(w, "  %v\n", err)
 				}
 			})

@@ -26,6 +26,7 @@ import (
 	"cordwood/shard"
 	"cordwood/shard/manifest"
 	"cordwood/shard/replica"
+	"cordwood/shard/rules"
 	"cordwood/shard/segment"
 	"cordwood/shard/vfs"
 )
@@ -247,7 +248,7 @@ func (d *doctor) shard(id uint32) {
 	}
 	raft := filepath.Join(dir, "raft")
 	v, verr := replica.Verify(d.path(raft), func(index uint64, data []byte) error {
-		if err := shard.CheckEntry(data); err != nil {
+		if err := rules.CheckEntry(data); err != nil {
 			return fmt.Errorf("entry %d: %w", index, err)
 		}
 		return nil

@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
-	"cordwood/shard"
+	"cordwood/shard/rules"
 )
 
 // contents are the rows of a shard by the id of their table, and how often each is there.
@@ -49,7 +49,7 @@ func replay(id uint32, entries []*raft.Log) (*ledger, error) {
 		if e.Type != raft.LogCommand {
 			continue
 		}
-		writes, dropped, err := shard.ReadEntry(e.Data)
+		writes, dropped, err := rules.ReadEntry(e.Data)
 		if err != nil {
 			return nil, fmt.Errorf("entry %d: %w", e.Index, err)
 		}

@@ -1,4 +1,4 @@
-package shard
+package rules
 
 import (
 	"cmp"
@@ -24,12 +24,12 @@ const (
 // session remembers which batches of a writer were appended.
 type session struct {
 	high uint64
-	// seen has bit i of word i/64 set if number high-i was appended.
+	// Seen has bit i of word i/64 set if number high-i was appended.
 	seen [sessionWindow / 64]uint64
 	last int64
 }
 
-// lookup tells whether number seq was appended; known is false if it is too old to tell.
+// lookup reports whether number seq was appended; known is false if it is too old to tell.
 func (s *session) lookup(seq uint64) (appended, known bool) {
 	if seq > s.high {
 		return false, true
@@ -71,12 +71,13 @@ func (s *session) shift(n uint64) {
 	}
 }
 
-// storedSessions returns the sessions as the manifest keeps them, by ascending id.
-func (st *state) storedSessions() []manifest.Session {
+// StoredSessions returns the sessions as the manifest keeps them, by ascending id.
+func (st *State) StoredSessions() []manifest.Session {
 	out := make([]manifest.Session, 0, len(st.sessions)+len(st.unlogged))
 	for unlogged, sessions := range map[bool]map[uint64]*session{false: st.sessions, true: st.unlogged} {
 		for id, s := range sessions {
-			out = append(out, manifest.Session{ID: id, Unlogged: unlogged, High: s.high, Seen: slices.Clone(s.seen[:]), LastUnixNano: s.last})
+			out = append(out, manifest.Session{ID: id, Unlogged: unlogged, High: s.high, Seen: slices.Clone(s.seen[:]),
+				LastUnixNano: s.last})
 		}
 	}
 	slices.SortFunc(out, func(a, b manifest.Session) int {
@@ -85,10 +86,10 @@ func (st *state) storedSessions() []manifest.Session {
 	return out
 }
 
-// seen tells whether a batch was appended before, and whether that is known.
-func (st *state) seen(h *column.Header) (appended, known bool) {
-	if keyed(h) {
-		return st.keys.has(batchID{h.Session, h.Seq}), true
+// Seen reports whether a batch was appended before, and whether that is known.
+func (st *State) Seen(h *column.Header) (appended, known bool) {
+	if Keyed(h) {
+		return st.keys.has(IDOf(h)), true
 	}
 	s := st.sessions[h.Session]
 	if s == nil {
@@ -97,17 +98,17 @@ func (st *state) seen(h *column.Header) (appended, known bool) {
 	return s.lookup(h.Seq)
 }
 
-// note remembers that a batch was appended.
-func (st *state) note(h *column.Header) {
-	if keyed(h) {
-		st.keys.add(batchID{h.Session, h.Seq}, st.clock)
+// Note remembers that a batch was appended.
+func (st *State) Note(h *column.Header) {
+	if Keyed(h) {
+		st.keys.add(IDOf(h), st.Clock)
 		return
 	}
-	note(st.sessions, h, st.clock)
+	note(st.sessions, h, st.Clock)
 }
 
-// noteUnlogged remembers that a batch was appended without the log.
-func (st *state) noteUnlogged(h *column.Header, now int64) {
+// NoteUnlogged remembers that a batch was appended without the log.
+func (st *State) NoteUnlogged(h *column.Header, now int64) {
 	if st.unlogged[h.Session] == nil {
 		for id, s := range st.unlogged {
 			if now-s.last > int64(sessionTTL) {
@@ -144,3 +145,19 @@ func evict(sessions map[uint64]*session) {
 	}
 	delete(sessions, oldest)
 }
+
+// HasKey reports whether a batch of a request with a key was appended, as far as is remembered.
+func (st *State) HasKey(session, seq uint64) bool { return st.keys.has(BatchID{session, seq}) }
+
+// KeyReused reports whether the key of the request that a batch belongs to was used for another
+// body, or for other parameters.
+func (st *State) KeyReused(h *column.Header) bool { return st.keys.reused(IDOf(h)) }
+
+// ShareKeys sets whether the keys of the user with the most of them are forgotten first.
+func (st *State) ShareKeys(byUser bool) { st.keys.byUser = byUser }
+
+// KeysShared reports whether they are.
+func (st *State) KeysShared() bool { return st.keys.byUser }
+
+// StoredKeys returns the remembered keys as the manifest keeps them, the oldest first.
+func (st *State) StoredKeys() []manifest.Key { return st.keys.stored() }

@@ -1,4 +1,4 @@
-package shard
+package rules
 
 import (
 	"fmt"
@@ -14,40 +14,41 @@ import (
 // InspectEntry prints the data of one command of a shard's log as text: its kind and
 // time, and for each write the definitions and the headers of the batches.
 func InspectEntry(w io.Writer, data []byte) error {
-	e, err := decodeEntry(data)
+	e, err := DecodeEntry(data)
 	if err != nil {
 		return fmt.Errorf("inspect: %w", err)
 	}
 	p := &linePrinter{w: w}
-	at := time.Unix(0, e.time).UTC().Format(time.RFC3339Nano)
-	if e.kind == kindDropTable {
-		p.line("drop table %d, proposed %s, %d bytes", e.tableID, at, len(data))
+	at := time.Unix(0, e.Time).UTC().Format(time.RFC3339Nano)
+	if e.Kind == KindDropTable {
+		p.line("drop table %d, proposed %s, %d bytes", e.TableID, at, len(data))
 		return p.err
 	}
-	switch e.kind {
-	case kindDefine:
-		p.line("%d table definitions, proposed %s, %d bytes", len(e.tables), at, len(data))
-		return inspectTables(p, "  ", e.tables)
-	case kindExpire:
-		p.line("rows of %d tables expire, proposed %s, %d bytes", len(e.cutoffs), at, len(data))
-		for _, c := range e.cutoffs {
-			p.line("  table %d: those before %d", c.tableID, c.before)
+	switch e.Kind {
+	case KindDefine:
+		p.line("%d table definitions, proposed %s, %d bytes", len(e.Tables), at, len(data))
+		return inspectTables(p, "  ", e.Tables)
+	case KindExpire:
+		p.line("rows of %d tables expire, proposed %s, %d bytes", len(e.Cutoffs), at, len(data))
+		for _, c := range e.Cutoffs {
+			p.line("  table %d: those before %d", c.TableID, c.Before)
 		}
 		return p.err
 	}
-	p.line("%d writes, proposed %s, %d bytes", len(e.writes), at, len(data))
-	for i := range e.writes {
+	p.line("%d writes, proposed %s, %d bytes", len(e.Writes), at, len(data))
+	for i := range e.Writes {
 		p.line("  write %d", i+1)
-		if err := inspectTables(p, "    ", e.writes[i].tables); err != nil {
+		if err := inspectTables(p, "    ", e.Writes[i].Tables); err != nil {
 			return fmt.Errorf("inspect: write %d: %w", i+1, err)
 		}
-		for _, b := range e.writes[i].batches {
+		for _, b := range e.Writes[i].Batches {
 			h, err := column.DecodeHeader(b)
 			if err != nil {
 				p.line("    batch of %d bytes: %v", len(b), err)
 				continue
 			}
-			p.line("    batch of table %d: epoch %d, schema version %d, session %016x number %d, %d rows, time %d to %d, %d bytes",
+			p.line("    batch of table %d: epoch %d, schema version %d, session %016x number %d, %d rows, time %d to %d, %d "+
+				"bytes",
 				h.TableID, h.Epoch, h.SchemaVersion, h.Session, h.Seq, h.Rows, h.MinTime, h.MaxTime, len(b))
 		}
 	}
@@ -63,19 +64,19 @@ type LoggedWrite struct {
 // ReadEntry takes the data of one command of a shard's log apart, for those who follow the
 // log by rules of their own. dropped is the table that it drops, or 0.
 func ReadEntry(data []byte) (writes []LoggedWrite, dropped uint64, err error) {
-	e, err := decodeEntry(data)
+	e, err := DecodeEntry(data)
 	if err != nil {
 		return nil, 0, err
 	}
-	switch e.kind {
-	case kindDropTable:
-		return nil, e.tableID, nil
-	case kindDefine:
-		e.writes = []entryWrite{{tables: e.tables}}
+	switch e.Kind {
+	case KindDropTable:
+		return nil, e.TableID, nil
+	case KindDefine:
+		e.Writes = []Write{{Tables: e.Tables}}
 	}
-	for i := range e.writes {
-		w := LoggedWrite{Batches: e.writes[i].batches}
-		for _, data := range e.writes[i].tables {
+	for i := range e.Writes {
+		w := LoggedWrite{Batches: e.Writes[i].Batches}
+		for _, data := range e.Writes[i].Tables {
 			t := &schemapb.Table{}
 			if err := proto.Unmarshal(data, t); err != nil {
 				return nil, 0, fmt.Errorf("write %d: table definition: %w", i+1, err)
@@ -88,7 +89,7 @@ func ReadEntry(data []byte) (writes []LoggedWrite, dropped uint64, err error) {
 }
 
 func inspectTables(p *linePrinter, indent string, tables [][]byte) error {
-	defs, err := parseTables(tables)
+	defs, err := ParseTables(tables)
 	if err != nil {
 		return fmt.Errorf("table definition: %w", err)
 	}
@@ -98,30 +99,24 @@ func inspectTables(p *linePrinter, indent string, tables [][]byte) error {
 	return p.err
 }
 
-// CheckEntry tells whether the data of one command of a shard's log can be read, down to
+// CheckEntry reports whether the data of one command of a shard's log can be read, down to
 // the checksum of each batch.
 func CheckEntry(data []byte) error {
-	e, err := decodeEntry(data)
+	e, err := DecodeEntry(data)
 	if err != nil {
 		return err
 	}
-	for i := range e.writes {
-		if _, err := parseTables(e.writes[i].tables); err != nil {
+	for i := range e.Writes {
+		if _, err := ParseTables(e.Writes[i].Tables); err != nil {
 			return fmt.Errorf("write %d: table definition: %w", i+1, err)
 		}
-		for k, b := range e.writes[i].batches {
+		for k, b := range e.Writes[i].Batches {
 			if _, err := column.Decode(b, nil); err != nil {
 				return fmt.Errorf("write %d, batch %d: %w", i+1, k+1, err)
 			}
 		}
 	}
 	return nil
-}
-
-// CheckSnapshot tells whether the content of a raft snapshot of a shard can be read.
-func CheckSnapshot(r io.Reader) error {
-	_, err := readSnapshot(r)
-	return err
 }
 
 type linePrinter struct {

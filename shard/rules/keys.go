@@ -1,4 +1,4 @@
-package shard
+package rules
 
 import (
 	"cmp"
@@ -13,11 +13,11 @@ import (
 // rather than a session and a number that were given to a router: whoever sends the
 // request again, by whichever router, sends the same ids. column.KeyedSession tells them.
 const (
-	// keyTTL is how long, by the replicated clock, such a batch is remembered, and maxKeys
+	// KeyTTL is how long, by the replicated clock, such a batch is remembered, and maxKeys
 	// how many are. Beyond it one is forgotten: the oldest of the user who has most of them, so that
 	// nobody shortens the time of others, or, after an entry that does not say so, the oldest of
 	// all. They are part of the replicated rules: a change needs a new kind of entry.
-	keyTTL  = 15 * time.Minute
+	KeyTTL  = 15 * time.Minute
 	maxKeys = 200_000
 )
 
@@ -26,7 +26,7 @@ type keyWindow struct {
 	// byUser has the user with the most batches forget one, if there are too many.
 	byUser bool
 	max    int // maxKeys, unless a test sets it
-	ids    map[batchID]struct{}
+	ids    map[BatchID]struct{}
 	// bodies has, for each session in ids, what the newest of its batches says of the body.
 	bodies map[uint64]uint32
 	// keys are linked in the order in which they were appended, by all and by each user: their
@@ -38,7 +38,8 @@ type keyWindow struct {
 	most        mostKeys
 }
 
-// linkedKey is a batch, with the places of its neighbours, and of the next one of its user; none: there is none.
+// linkedKey is a batch, with the places of its neighbours, and of the next one of its user; none:
+// there is none.
 type linkedKey struct {
 	manifest.Key
 	before, after, next int32
@@ -56,29 +57,31 @@ type userKeys struct {
 
 func newKeyWindow(stored []manifest.Key) *keyWindow {
 	w := &keyWindow{
-		max: maxKeys, ids: make(map[batchID]struct{}, len(stored)), bodies: make(map[uint64]uint32, len(stored)), keys: make([]linkedKey, 0, len(stored)),
+		max: maxKeys, ids: make(map[BatchID]struct{}, len(stored)), bodies: make(map[uint64]uint32, len(stored)),
+		keys:  make([]linkedKey, 0, len(stored)),
 		users: map[uint16]*userKeys{}, first: none, last: none,
 	}
 	for _, k := range stored {
-		w.add(batchID{k.Session, k.Seq}, k.At)
+		w.add(BatchID{k.Session, k.Seq}, k.At)
 	}
 	return w
 }
 
-func (w *keyWindow) has(id batchID) bool {
+func (w *keyWindow) has(id BatchID) bool {
 	_, ok := w.ids[id]
 	return ok
 }
 
-// reused tells whether the request's key was used with another body, or with other parameters. Keys of routers that put no
-// body into ids have a session for each id, so it tells nothing of them.
-func (w *keyWindow) reused(id batchID) bool {
-	body, ok := w.bodies[id.session]
-	return ok && body != column.KeyedBody(id.seq)
+// reused reports whether the request's key was used with another body, or with other parameters.
+// Keys of routers that put no body into ids have a session for each id, so it tells nothing of
+// them.
+func (w *keyWindow) reused(id BatchID) bool {
+	body, ok := w.bodies[id.Session]
+	return ok && body != column.KeyedBody(id.Seq)
 }
 
 // add notes that a batch was appended at a time of the replicated clock.
-func (w *keyWindow) add(id batchID, now int64) {
+func (w *keyWindow) add(id BatchID, now int64) {
 	if w.has(id) {
 		return
 	}
@@ -90,16 +93,16 @@ func (w *keyWindow) add(id batchID, now int64) {
 		w.forgetOldest()
 	}
 	w.ids[id] = struct{}{}
-	w.bodies[id.session] = column.KeyedBody(id.seq)
+	w.bodies[id.Session] = column.KeyedBody(id.Seq)
 	at := w.place()
-	w.keys[at] = linkedKey{manifest.Key{Session: id.session, Seq: id.seq, At: now}, w.last, none, none}
+	w.keys[at] = linkedKey{manifest.Key{Session: id.Session, Seq: id.Seq, At: now}, w.last, none, none}
 	if w.last == none {
 		w.first = at
 	} else {
 		w.keys[w.last].after = at
 	}
 	w.last = at
-	user := column.KeyedUser(id.session)
+	user := column.KeyedUser(id.Session)
 	u := w.users[user]
 	if u == nil {
 		u = &userKeys{user: user, first: at, last: at}
@@ -125,7 +128,7 @@ func (w *keyWindow) place() int32 {
 
 // age forgets what is too old at a time of the replicated clock.
 func (w *keyWindow) age(now int64) {
-	for w.first != none && now-w.keys[w.first].At > int64(keyTTL) {
+	for w.first != none && now-w.keys[w.first].At > int64(KeyTTL) {
 		w.forgetOldest()
 	}
 }
@@ -139,7 +142,7 @@ func (w *keyWindow) forgetOldest() { w.forget(w.users[column.KeyedUser(w.keys[w.
 func (w *keyWindow) forget(u *userKeys) {
 	at := u.first
 	k := &w.keys[at]
-	delete(w.ids, batchID{k.Session, k.Seq})
+	delete(w.ids, BatchID{k.Session, k.Seq})
 	if w.bodies[k.Session] == column.KeyedBody(k.Seq) {
 		delete(w.bodies, k.Session)
 	}
@@ -203,13 +206,5 @@ func (h *mostKeys) Pop() any {
 	return u
 }
 
-// keyed tells whether a batch belongs to a request with a key.
-func keyed(h *column.Header) bool { return column.KeyedSession(h.Session) }
-
-// HasKey tells whether a batch of a request with a key was appended, as far as the shard
-// remembers and this replica has applied.
-func (s *Shard) HasKey(session, seq uint64) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.state.keys.has(batchID{session, seq})
-}
+// Keyed reports whether a batch belongs to a request with a key.
+func Keyed(h *column.Header) bool { return column.KeyedSession(h.Session) }

@@ -1,0 +1,91 @@
+package shard
+
+import (
+	"cordwood/shard/rules"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+)
+
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	q := newQueue(testShard, 1000, 4)
+	p := func(bytes int) *pending { return &pending{bytes: bytes, done: make(chan struct{})} }
+	big := p(5000)
+	if err := q.push(big); err != nil {
+		t.Errorf("an empty queue refuses a large write: %v", err)
+	}
+	if err := q.push(p(1)); err == nil || !strings.Contains(err.Error(), "1 writes of 5000 bytes wait") {
+		t.Errorf("over its bytes: %v", err)
+	}
+	if got := q.pop(10); len(got) != 1 || got[0] != big {
+		t.Error("a write above the group's size is not alone")
+	}
+	list := []*pending{p(100), p(200), p(300), p(50)}
+	for _, x := range list {
+		if err := q.push(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := q.push(p(1)); err == nil {
+		t.Error("over its length")
+	}
+	if !q.remove(list[1]) || q.remove(list[1]) || q.remove(big) {
+		t.Error("remove")
+	}
+	if got := q.pop(400); len(got) != 2 || got[0] != list[0] || got[1] != list[2] {
+		t.Errorf("group of %d", len(got))
+	}
+	q.close()
+	if got := q.pop(400); len(got) != 1 || got[0] != list[3] {
+		t.Error("a closed queue loses what it has")
+	}
+	if got := q.pop(400); got != nil || q.push(p(1)) == nil || q.bytes != 0 {
+		t.Error("a closed queue goes on")
+	}
+}
+
+// TestHaltsOnBadEntry has the log hold what no leader proposes.
+func TestHaltsOnBadEntry(t *testing.T) {
+	t.Parallel()
+	table, err := proto.Marshal(def(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := batch(head(1, 9, 1), "a")
+	damaged[20] ^= 1
+	tests := map[string][]byte{
+		"garbage":         []byte("garbage that is long enough"),
+		"a newer version": append([]byte{9}, rules.AppendEntry(nil, &rules.Entry{Kind: rules.KindDropTable})[1:]...),
+		"a damaged batch": rules.AppendEntry(nil, &rules.Entry{Kind: rules.KindWrite, Writes: []rules.Write{{Tables: [][]byte{table}, Batches: [][]byte{damaged}}}}),
+		"a bad table":     rules.AppendEntry(nil, &rules.Entry{Kind: rules.KindWrite, Writes: []rules.Write{{Tables: [][]byte{{0xff}}}}}),
+	}
+	for name, data := range tests {
+		t.Run(name, func(t *testing.T) {
+			failed := make(chan error, 1)
+			cfg := testConfig(t)
+			cfg.FailStop = func(err error) { failed <- err }
+			s := openShard(t, cfg)
+			s.mustPut(batch(head(1, 9, 77), "good"))
+			if _, err := s.Shard.replica.Propose(wait(t), data); err == nil {
+				t.Error("the entry was accepted")
+			}
+			select {
+			case err := <-failed:
+				if !strings.Contains(err.Error(), "shard 7: entry ") {
+					t.Errorf("got %v", err)
+				}
+			case <-wait(t).Done():
+				t.Fatal("the replica goes on")
+			}
+			if _, err := s.put(batch(head(1, 9, 78), "later")); err == nil {
+				t.Error("a write after that is accepted")
+			}
+			if diff := cmp.Diff([]string{"good"}, s.rows(1)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,156 @@
+package rules
+
+import (
+	"cordwood/proto/column"
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/shard/query"
+)
+
+// Admission is the state as one write sees it: with the definitions that the write brings, and
+// with the batches that earlier writes of the entry append.
+type Admission struct {
+	*State
+	// Tables are definitions that the write brings, or the only ones that Accept knows.
+	Tables map[uint64]*Definition
+	// IDs are the batches that the entry appends before.
+	IDs map[BatchID]struct{}
+	// Leader: batches that were appended without the log count as well.
+	Leader bool
+}
+
+// BatchID names a batch: its session and its number in it.
+type BatchID struct{ Session, Seq uint64 }
+
+// IDOf returns the id of a batch.
+func IDOf(h *column.Header) BatchID { return BatchID{h.Session, h.Seq} }
+
+// Table returns the newest definition of a table.
+func (a *Admission) Table(id uint64) *Definition {
+	if d := a.Tables[id]; d != nil {
+		return d
+	}
+	return a.State.Tables[id]
+}
+
+// Learn adds the definitions of a write.
+func (a *Admission) Learn(defs []*Definition) {
+	for _, d := range defs {
+		if old := a.Table(d.ID); old == nil || d.NewerThan(old) {
+			if a.Tables == nil {
+				a.Tables = map[uint64]*Definition{}
+			}
+			a.Tables[d.ID] = d
+		}
+	}
+}
+
+// Verdict is the answer of Admit.
+type Verdict int
+
+const (
+	Admitted   Verdict = iota // append it
+	Duplicate                 // it was appended before
+	NeedsTable                // its table's definition is missing or too old
+	Refused                   // Admit's error says why
+)
+
+// Admit decides by its header whether a batch is appended. The answer depends on the state alone:
+// the leader asks before it proposes, every replica asks again when it applies, and the answers to
+// the second question are the same everywhere.
+func (a *Admission) Admit(h *column.Header) (Verdict, error) {
+	if h.Session != 0 {
+		switch appended, known := a.appendedBefore(h); {
+		case appended:
+			return Duplicate, nil
+		case !known:
+			return Refused, errs.New(errs.RequestOutdated,
+				"shard %d: batch %d of session %016x is more than %d behind the newest one: "+
+					"whether it was appended is no longer known; send its rows again as a new request",
+				a.ShardID, h.Seq, h.Session, sessionWindow).WithReason(errs.OutcomeUnknown)
+		}
+	}
+	if _, gone := a.Dropped[h.TableID]; gone {
+		return Refused, errs.New(errs.TableNotFound, "shard %d: table id %d was dropped", a.ShardID, h.TableID).
+			WithReason(errs.TableGone)
+	}
+	d := a.Table(h.TableID)
+	if d == nil || h.SchemaVersion > d.Version {
+		return NeedsTable, nil
+	}
+	if w := d.Writable(); len(d.Placement) > 0 {
+		switch {
+		case h.Epoch > w.Epoch:
+			return NeedsTable, nil
+		case h.Epoch < w.Epoch || !w.Takes(a.ShardID):
+			return Refused, errs.New(errs.RequestOutdated,
+				"shard %d: table %q: the batch is of epoch %d, its writes go to %s since epoch %d",
+				a.ShardID, d.Name, h.Epoch, w, w.Epoch).WithReason(errs.WrongEpoch)
+		}
+	}
+	if h.SchemaVersion < d.MinWriterVersion {
+		return Refused, errs.New(errs.RequestOutdated,
+			"shard %d: table %q: the batch was made for schema version %d, at least %d is needed; map its rows to the "+
+				"present schema",
+			a.ShardID, d.Name, h.SchemaVersion, d.MinWriterVersion).WithReason(errs.SchemaStale)
+	}
+	return Admitted, nil
+}
+
+// appendedBefore reports whether a batch was appended before; known is false if its number is too
+// far back to tell.
+func (a *Admission) appendedBefore(h *column.Header) (appended, known bool) {
+	if _, ok := a.IDs[IDOf(h)]; ok {
+		return true, true
+	}
+	if appended, known = a.Seen(h); appended || !a.Leader {
+		return appended, known // Apply must not even look at unlogged batches: they are appended beside it
+	}
+	if s := a.unlogged[h.Session]; s != nil {
+		appended, _ = s.lookup(h.Seq)
+	}
+	return appended, known
+}
+
+// Accept compares the columns of a batch with its table, which admit has let in.
+func (a *Admission) Accept(b *column.Batch) error {
+	d := a.Table(b.TableID)
+	bad := func(format string, args ...any) error {
+		return errs.Wrap(errs.InvalidArguments, errs.New(errs.InvalidArguments, format, args...),
+			"shard %d: table %q: batch %d of session %016x", a.ShardID, d.Name, b.Seq, b.Session).WithReason(errs.BadBatch)
+	}
+	if d.Fault != nil {
+		return bad("version %d of the table cannot be stored: %s", d.Version, d.Fault)
+	}
+	timed := false
+	for i := range b.Cols {
+		v := &b.Cols[i]
+		at, ok := d.columnAt(v.ID)
+		if v.ID == schema.DeletedColumnID && d.Merge != query.Append && v.Type == schema.Boolean {
+			continue
+		}
+		if !ok {
+			return bad("column id %d is not in version %d of the table", v.ID, d.Version)
+		}
+		c := &d.Columns[at]
+		if c.Type != v.Type {
+			// It may be from before the table widened the column.
+			switch w := v.Type.Widens(c.Type); {
+			case w == schema.WidensNever || c.Semantic != schema.Field:
+				return bad("column %q has type %s, in the table it has %s", c.Name, v.Type, c.Type)
+			case w == schema.WidensIfExact && !v.Exact():
+				return bad("column %q has integers beyond 2^53, which type %s of the table would round", c.Name, c.Type)
+			}
+		}
+		if c.Semantic == schema.Timestamp {
+			if v.Nulls > 0 {
+				return bad("time index %q is null in %d rows", c.Name, v.Nulls)
+			}
+			timed = true
+		}
+	}
+	if !timed && b.Rows > 0 {
+		return bad("the time index is missing")
+	}
+	return nil
+}

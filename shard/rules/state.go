@@ -1,0 +1,158 @@
+package rules
+
+import (
+	"maps"
+	"slices"
+
+	"cordwood/shard/manifest"
+	"cordwood/shard/segment"
+)
+
+// State is what all replicas of the shard agree on, besides the rows. It changes in
+// Apply only, by entries alone.
+type State struct {
+	ShardID uint32
+	// Clock is the highest leader's time of all entries; it never goes back.
+	Clock  int64
+	Tables map[uint64]*Definition
+	// Dropped are the tables dropped in the last manifest.TombstoneTTL, with the clock
+	// at the drop.
+	Dropped map[uint64]int64
+	// Expired is what expired last of each table.
+	Expired  map[uint64]manifest.Expiry
+	sessions map[uint64]*session
+	// Keys are the batches of requests with a key.
+	keys *keyWindow
+	// unlogged are the sessions of batches that did not go through the log. It is the
+	// one thing here that is this replica's own: Apply does not look at it.
+	unlogged map[uint64]*session
+	// dirty are the tables whose definitions changed since the last freeze.
+	dirty map[uint64]struct{}
+	// Drops are the tables dropped since the last freeze, expires those of which rows
+	// expired.
+	drops   []manifest.Tombstone
+	expires map[uint64]struct{}
+}
+
+func NewState(shardID uint32, m *manifest.State) (*State, error) {
+	st := &State{
+		ShardID: shardID, Clock: m.Clock, Tables: make(map[uint64]*Definition, len(m.Tables)),
+		Dropped: make(map[uint64]int64, len(m.Dropped)), sessions: make(map[uint64]*session, len(m.Sessions)),
+		unlogged: map[uint64]*session{}, keys: newKeyWindow(m.Keys),
+		Expired: make(map[uint64]manifest.Expiry, len(m.Expired)), dirty: map[uint64]struct{}{},
+		expires: map[uint64]struct{}{},
+	}
+	for _, t := range m.Tables {
+		d, err := loadDefinition(t)
+		if err != nil {
+			return nil, err
+		}
+		st.Tables[t.ID] = d
+	}
+	for _, d := range m.Dropped {
+		if !d.Forgotten(m.Clock) {
+			st.Dropped[d.TableID] = d.At
+		}
+	}
+	for _, x := range m.Expired {
+		st.Expired[x.TableID] = x
+	}
+	for _, s := range m.Sessions {
+		ses := &session{high: s.High, last: s.LastUnixNano}
+		copy(ses.seen[:], s.Seen)
+		if s.Unlogged {
+			st.unlogged[s.ID] = ses
+		} else {
+			st.sessions[s.ID] = ses
+		}
+	}
+	return st, nil
+}
+
+// Tick moves the clock to the time of an entry and forgets sessions that are dead by
+// it. What it does depends on the clock alone, so that every replica does the same.
+func (st *State) Tick(now int64) {
+	before := st.Clock
+	st.Clock = max(st.Clock, now)
+	st.keys.age(st.Clock)
+	if before/int64(sweepEvery) == st.Clock/int64(sweepEvery) {
+		return
+	}
+	for id, s := range st.sessions {
+		if st.Clock-s.last > int64(sessionTTL) {
+			delete(st.sessions, id)
+		}
+	}
+	for id, at := range st.Dropped {
+		if (manifest.Tombstone{TableID: id, At: at}).Forgotten(st.Clock) {
+			delete(st.Dropped, id)
+		}
+	}
+}
+
+// Define takes over a definition if it is newer than the one known.
+func (st *State) Define(d *Definition) {
+	if _, gone := st.Dropped[d.ID]; gone {
+		return
+	}
+	if old := st.Tables[d.ID]; old != nil && !d.NewerThan(old) {
+		return
+	}
+	st.Tables[d.ID] = d
+	st.dirty[d.ID] = struct{}{}
+}
+
+// Drop forgets a table; that it was dropped is remembered for manifest.TombstoneTTL.
+func (st *State) Drop(id uint64) {
+	if _, gone := st.Dropped[id]; gone {
+		return
+	}
+	delete(st.Tables, id)
+	delete(st.dirty, id)
+	delete(st.Expired, id)
+	delete(st.expires, id)
+	st.Dropped[id] = st.Clock
+	st.drops = append(st.drops, manifest.Tombstone{TableID: id, At: st.Clock})
+}
+
+// Expire notes that rows of a table have expired, and reports whether that is news:
+// cutoffs do not go back.
+func (st *State) Expire(c Cutoff, order uint64) bool {
+	if st.Tables[c.TableID] == nil || c.Before <= st.Expired[c.TableID].Before && st.Expired[c.TableID].Order > 0 {
+		return false
+	}
+	st.Expired[c.TableID] = manifest.Expiry{TableID: c.TableID, Before: c.Before, Order: order}
+	st.expires[c.TableID] = struct{}{}
+	return true
+}
+
+// Dead reports whether all rows of a span, in a segment of the given order, are dead.
+func (st *State) Dead(t segment.TableSpan, order uint64) bool {
+	if _, gone := st.Dropped[t.TableID]; gone {
+		return true
+	}
+	x, ok := st.Expired[t.TableID]
+	return ok && t.MaxTime < x.Before && order < x.Order
+}
+
+// Changes are what changed of the tables since the last freeze.
+type Changes struct {
+	Tables  []manifest.Table
+	Drops   []manifest.Tombstone
+	Expires []manifest.Expiry
+}
+
+// TakeChanges returns what changed since the last call, tables by ascending id.
+func (st *State) TakeChanges() (c Changes) {
+	for _, id := range slices.Sorted(maps.Keys(st.dirty)) {
+		c.Tables = append(c.Tables, st.Tables[id].stored)
+	}
+	for _, id := range slices.Sorted(maps.Keys(st.expires)) {
+		c.Expires = append(c.Expires, st.Expired[id])
+	}
+	c.Drops = st.drops
+	clear(st.dirty)
+	clear(st.expires)
+	st.drops = nil
+	return c
+}
