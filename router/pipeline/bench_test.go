@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"cordwood/proto/schema"
-	"cordwood/router/ingest/jsonscan"
+	"cordwood/router/vrl/jsonscan"
 )
 
 // accessLines are access log records of some 520 bytes, 14 fields, two of them objects.

@@ -7,7 +7,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
-	"cordwood/router/ingest/jsonscan"
+	"cordwood/router/vrl/jsonscan"
 )
 
 // exact is the memory of the exact path: a record as a list of its members in the

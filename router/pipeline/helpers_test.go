@@ -14,7 +14,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
-	"cordwood/router/ingest/jsonscan"
+	"cordwood/router/vrl/jsonscan"
 )
 
 const testNow = 1_700_000_000_000_000_000

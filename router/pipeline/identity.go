@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"cordwood/proto/schema"
-	"cordwood/router/ingest/jsonscan"
+	"cordwood/router/vrl/jsonscan"
 )
 
 // identity is the Runner of svc_identity.

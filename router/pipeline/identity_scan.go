@@ -5,8 +5,7 @@ import (
 	"slices"
 
 	"cordwood/proto/schema"
-	"cordwood/router/ingest/jsonscan"
-	vrl "cordwood/router/vrl/value"
+	"cordwood/router/vrl/jsonscan"
 )
 
 // The outcomes of scanning that are no position.
@@ -148,7 +147,7 @@ func (r *identity) object(d *dest, parent *node, pos, depth int) int {
 					return outcomeExact
 				}
 				n.col.SetFloat(row, f)
-				if f == 0 && vrl.Underflows(src[pos:next]) {
+				if f == 0 && jsonscan.Underflows(src[pos:next]) {
 					r.notes.vanished++
 				}
 				pos, done = next, true

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 
 	"cordwood/proto/errs"
-	"cordwood/router/ingest/jsonscan"
 	"cordwood/router/pipeline/processor"
+	"cordwood/router/vrl/jsonscan"
 	"cordwood/router/vrl/value"
 )
 
@@ -360,7 +360,7 @@ func (s *reader) readValue(sh *shape, k *shapeKey, pos, depth int) (value.Value,
 		case jsonscan.Int:
 			return value.NewInt(i), next, nil
 		case jsonscan.Float:
-			if f == 0 && value.Underflows(t.Bytes()[pos:next]) {
+			if f == 0 && jsonscan.Underflows(t.Bytes()[pos:next]) {
 				s.vanished++
 			}
 			return value.NewFloat(f), next, nil

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"cordwood/router/ingest/jsonscan"
 	"cordwood/router/pipeline/processor"
+	"cordwood/router/vrl/jsonscan"
 	"cordwood/router/vrl/value"
 )
 

@@ -6,6 +6,7 @@ import (
 
 	"cordwood/proto/schema"
 	"cordwood/proto/words"
+	"cordwood/router/vrl/jsonscan"
 	"cordwood/router/vrl/value"
 )
 
@@ -117,7 +118,7 @@ func floatLoss(v value.Value, f float64, t schema.Type) loss {
 		zero = f == 0
 	case value.String:
 		if f == 0 {
-			same, zero = !value.Underflows(v.Str()), true
+			same, zero = !jsonscan.Underflows(v.Str()), true
 		} else {
 			same = keepsDigits(v.Str(), f, t)
 		}

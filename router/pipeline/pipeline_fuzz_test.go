@@ -9,8 +9,8 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
-	"cordwood/router/ingest/jsonscan"
 	"cordwood/router/pipeline/document"
+	"cordwood/router/vrl/jsonscan"
 )
 
 // FuzzCompile compiles documents that are not ours.

@@ -10,8 +10,8 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
-	"cordwood/router/ingest/jsonscan"
 	"cordwood/router/pipeline/document"
+	"cordwood/router/vrl/jsonscan"
 )
 
 // library is pipelines by name, in YAML.

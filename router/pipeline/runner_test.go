@@ -10,7 +10,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
-	"cordwood/router/ingest/jsonscan"
+	"cordwood/router/vrl/jsonscan"
 )
 
 // The range of stored seconds and milliseconds.

@@ -7,7 +7,7 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
-	"cordwood/router/ingest/jsonscan"
+	"cordwood/router/vrl/jsonscan"
 )
 
 // node is a key at a place in the records: below its parent, the root being the record

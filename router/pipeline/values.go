@@ -7,8 +7,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
-	"cordwood/router/ingest/jsonscan"
-	vrl "cordwood/router/vrl/value"
+	"cordwood/router/vrl/jsonscan"
 )
 
 // valueKind is the kind of a value of a record.
@@ -100,7 +99,7 @@ func (r *identity) read(pos, depth int) (int, error) {
 		v.kind, v.i = kindInt, i
 	case jsonscan.Float:
 		v.kind, v.f = kindFloat, f
-		if f == 0 && vrl.Underflows(r.src[pos:next]) {
+		if f == 0 && jsonscan.Underflows(r.src[pos:next]) {
 			r.notes.vanished++
 		}
 	case jsonscan.Uint:
@@ -145,7 +144,7 @@ func (s *sink) jsonText(v *cell) []byte {
 		b = time.Unix(v.i/per, v.i%per*(1e9/per)).UTC().AppendFormat(b, time.RFC3339Nano)
 		b = append(b, '"')
 	case kindString:
-		b = jsonscan.AppendQuoted(b, v.bytes)
+		b = jsonscan.AppendQuotedBytes(b, v.bytes)
 	case kindInt:
 		b = strconv.AppendInt(b, v.i, 10)
 	case kindUint:

@@ -11,10 +11,9 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
-	"cordwood/router/ingest/jsonscan"
 	"cordwood/router/pipeline"
 	"cordwood/router/query/statement"
-	vrlvalue "cordwood/router/vrl/value"
+	"cordwood/router/vrl/jsonscan"
 )
 
 // value is a literal turned into what a column of one type holds.
@@ -140,7 +139,7 @@ func floatValue(l statement.Literal, t schema.Type) (value, error) {
 			return value{}, mismatch(l, t, fmt.Sprintf(", which would make it %s; write %s.0 if it may be rounded", g, n))
 		}
 	}
-	if f == 0 && vrlvalue.Underflows(strings.TrimSpace(l.Text)) {
+	if f == 0 && jsonscan.Underflows(strings.TrimSpace(l.Text)) {
 		return value{}, mismatch(l, t, ": it is nearer to 0 than any number of the column; write 0 if it may be that")
 	}
 	return value{f: f}, nil

@@ -15,7 +15,7 @@ import (
 // corpus is the seeds of jsonscan's fuzz target.
 func corpus(t *testing.T) (out []string) {
 	t.Helper()
-	files, err := filepath.Glob("../../router/ingest/jsonscan/testdata/fuzz/FuzzScan/*")
+	files, err := filepath.Glob("../../router/vrl/jsonscan/testdata/fuzz/FuzzScan/*")
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d seeds, %v", len(files), err)
 	}

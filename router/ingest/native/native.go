@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 
 	"cordwood/proto/errs"
-	"cordwood/router/ingest/jsonscan"
 	"cordwood/router/pipeline"
+	"cordwood/router/vrl/jsonscan"
 )
 
 // Kind is the format of a body.

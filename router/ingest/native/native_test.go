@@ -10,8 +10,8 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
-	"cordwood/router/ingest/jsonscan"
 	"cordwood/router/pipeline"
+	"cordwood/router/vrl/jsonscan"
 )
 
 func TestKindOf(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"cordwood/proto/errs"
-	"cordwood/router/ingest/jsonscan"
+	"cordwood/router/vrl/jsonscan"
 )
 
 // json reads a stream of values with or without white space between them. An object is

@@ -2,7 +2,8 @@ package value
 
 import (
 	"strconv"
-	"unicode/utf8"
+
+	"cordwood/router/vrl/jsonscan"
 )
 
 // AppendJSON appends v as JSON without white space, the keys of objects in order.
@@ -86,50 +87,6 @@ func newLine(dst []byte, depth int) []byte {
 	return dst
 }
 
-const hexDigits = "0123456789abcdef"
-
 // AppendJSONString appends s as a JSON string. Only what must be escaped is; ill-formed
 // UTF-8 becomes U+FFFD.
-func AppendJSONString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= 0x20 && c != '"' && c != '\\' && c < utf8.RuneSelf {
-			i++
-			continue
-		}
-		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && n == 1 {
-				dst = append(dst, s[start:i]...)
-				_, n = DecodeRune(s[i:])
-				dst = utf8.AppendRune(dst, utf8.RuneError)
-				start = i + n
-			}
-			i += n
-			continue
-		}
-		dst = append(dst, s[start:i]...)
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		case '\b':
-			dst = append(dst, '\\', 'b')
-		case '\f':
-			dst = append(dst, '\\', 'f')
-		default:
-			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		}
-		i++
-		start = i
-	}
-	dst = append(dst, s[start:]...)
-	return append(dst, '"')
-}
+func AppendJSONString(dst []byte, s string) []byte { return jsonscan.AppendQuoted(dst, s) }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"cordwood/router/vrl/jsonscan"
 )
 
 // MaxJSONDepth is the deepest nesting of containers that ParseJSON reads.
@@ -505,7 +507,7 @@ func (d *jsonReader) number() Value {
 	if isInteger && d.opt.Rounded != nil && !isExactly(s[start:i], f) {
 		*d.opt.Rounded++
 	}
-	if f == 0 && d.opt.Vanished != nil && Underflows(s[start:i]) {
+	if f == 0 && d.opt.Vanished != nil && jsonscan.Underflows(s[start:i]) {
 		*d.opt.Vanished++
 	}
 	return NewFloat(f)

@@ -6,6 +6,8 @@ import (
 	"time"
 	"unicode/utf8"
 	"unsafe"
+
+	"cordwood/router/vrl/jsonscan"
 )
 
 // Lossy returns s as valid UTF-8: s itself if it is, else a copy in which each maximal
@@ -44,39 +46,7 @@ func AppendLossy(dst []byte, s string) []byte {
 
 // DecodeRune decodes the first code point of s, or U+FFFD and the length of the maximal
 // ill-formed subsequence that s starts with (which may be more than one byte).
-func DecodeRune(s string) (rune, int) {
-	r, n := utf8.DecodeRuneInString(s)
-	if r != utf8.RuneError || n != 1 {
-		return r, n
-	}
-	lo, hi, need := byte(0x80), byte(0xBF), 0
-	switch c := s[0]; {
-	case c >= 0xC2 && c <= 0xDF:
-		need = 1
-	case c >= 0xE0 && c <= 0xEF:
-		need = 2
-		if c == 0xE0 {
-			lo = 0xA0
-		}
-		if c == 0xED {
-			hi = 0x9F
-		}
-	case c >= 0xF0 && c <= 0xF4:
-		need = 3
-		if c == 0xF0 {
-			lo = 0x90
-		}
-		if c == 0xF4 {
-			hi = 0x8F
-		}
-	}
-	n = 1
-	for n <= need && n < len(s) && s[n] >= lo && s[n] <= hi {
-		lo, hi = 0x80, 0xBF
-		n++
-	}
-	return utf8.RuneError, n
-}
+func DecodeRune(s string) (rune, int) { return jsonscan.DecodeRune(s) }
 
 // AppendTime appends an instant as RFC 3339 with Z and as few of 0, 3, 6 or 9 digits of
 // a fraction as say it exactly.
@@ -95,47 +65,8 @@ func AppendTime(dst []byte, t time.Time) []byte {
 	return t.AppendFormat(dst, layout)
 }
 
-// AppendFloat appends a float as JSON has it in the language: the shortest digits that
-// read back alike, always with a fraction or an exponent, the latter from 1e16 on and
-// below 1e-5. Infinities have no such form and become null.
-func AppendFloat(dst []byte, f float64) []byte {
-	if math.IsInf(f, 0) {
-		return append(dst, "null"...)
-	}
-	abs := math.Abs(f)
-	if abs != 0 && (abs < 1e-5 || abs >= 1e16) {
-		start := len(dst)
-		dst = strconv.AppendFloat(dst, f, 'e', -1, 64)
-		// strconv writes at least two digits of exponent, and its plus sign.
-		for i := start; i < len(dst); i++ {
-			if dst[i] != 'e' {
-				continue
-			}
-			j := i + 1
-			neg := dst[j] == '-'
-			j++
-			for j < len(dst)-1 && dst[j] == '0' {
-				j++
-			}
-			digits := dst[j:]
-			dst = dst[:i+1]
-			if neg {
-				dst = append(dst, '-')
-			}
-			dst = append(dst, digits...)
-			break
-		}
-		return dst
-	}
-	start := len(dst)
-	dst = strconv.AppendFloat(dst, f, 'f', -1, 64)
-	for _, c := range dst[start:] {
-		if c == '.' {
-			return dst
-		}
-	}
-	return append(dst, ".0"...)
-}
+// AppendFloat appends a float as JSON has it in the language: see jsonscan.AppendFloat.
+func AppendFloat(dst []byte, f float64) []byte { return jsonscan.AppendFloat(dst, f) }
 
 // AppendPlainFloat appends a float as the language turns it to a string: shortest, never
 // with an exponent, without a fraction if it is whole.

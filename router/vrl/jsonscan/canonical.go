@@ -3,9 +3,6 @@ package jsonscan
 import (
 	"bytes"
 	"slices"
-	"unsafe"
-
-	"cordwood/router/vrl/value"
 )
 
 // Writer writes JSON values as canonical text: no white space, object keys in byte
@@ -69,7 +66,7 @@ func (w *Writer) value(dst []byte, pos, depth int) ([]byte, int, error) {
 	if t.src[pos] == '-' || t.src[pos] <= '9' {
 		if raw := t.src[pos:next]; bytes.ContainsAny(raw, ".eE") {
 			_, _, _, f := t.Number(pos)
-			if f == 0 && value.Underflows(raw) {
+			if f == 0 && Underflows(raw) {
 				w.Vanished++
 			}
 			return AppendFloat(dst, f), next, nil
@@ -89,7 +86,7 @@ func (w *Writer) str(dst []byte, pos int) ([]byte, int, error) {
 		return dst, next, err
 	}
 	w.Lone += t.LoneSurrogates(w.tmp, pos+1)
-	return AppendQuoted(dst, w.tmp), next, nil
+	return AppendQuotedBytes(dst, w.tmp), next, nil
 }
 
 func (w *Writer) array(dst []byte, pos, depth int) ([]byte, int, error) {
@@ -148,7 +145,7 @@ func (w *Writer) object(dst []byte, pos, depth int) ([]byte, int, error) {
 			}
 			w.Lone += t.LoneSurrogates(w.keys[m.key:], from)
 			m.klen = len(w.keys) - m.key
-			dst = AppendQuoted(dst, w.keys[m.key:])
+			dst = AppendQuotedBytes(dst, w.keys[m.key:])
 		}
 		var err error
 		if pos, err = t.Colon(pos); err != nil {
@@ -211,9 +208,4 @@ func (w *Writer) reorder(dst []byte, start int, members []member) []byte {
 		dst = append(dst, w.tmp[m.from-start:m.to-start]...)
 	}
 	return dst
-}
-
-// AppendQuoted appends s as a JSON string with the fewest escapes.
-func AppendQuoted(dst, s []byte) []byte {
-	return value.AppendJSONString(dst, unsafe.String(unsafe.SliceData(s), len(s)))
 }

@@ -174,56 +174,16 @@ func (t Text) NumberError(pos, next int) *Error {
 	return NewError(pos, "number out of the range of a 64-bit float")
 }
 
-// AppendFloat appends v in its shortest form that reads back as v and is still a
-// float: 1.0, 0.25, 1e300. v must be finite.
-func AppendFloat(dst []byte, v float64) []byte {
-	var buf [32]byte
-	s := strconv.AppendFloat(buf[:0], v, 'e', -1, 64) // d.ddde±xx
-	if s[0] == '-' {
-		dst = append(dst, '-')
-		s = s[1:]
-	}
-	e := len(s) - 1
-	for s[e] != 'e' {
-		e--
-	}
-	exp := 0
-	for _, c := range s[e+2:] {
-		exp = exp*10 + int(c-'0')
-	}
-	if s[e+1] == '-' {
-		exp = -exp
-	}
-	digits := s[:1]
-	if e > 1 {
-		copy(s[1:], s[2:e])
-		digits = s[:e-1]
-	}
-	n := len(digits)
-	point := exp + 1 // place of the decimal point, in digits from the first
-	switch {
-	case n <= point && point <= 16:
-		dst = append(dst, digits...)
-		for i := n; i < point; i++ {
-			dst = append(dst, '0')
+// Underflows reports whether the text of a decimal number, which was read as the float 0, is
+// another number: 1e-400 is, 0.0e5 is not.
+func Underflows[T string | []byte](text T) bool {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c >= '1' && c <= '9':
+			return true
+		case c|0x20 == 'e':
+			return false
 		}
-		return append(dst, '.', '0')
-	case point > 0 && point <= 16:
-		dst = append(dst, digits[:point]...)
-		dst = append(dst, '.')
-		return append(dst, digits[point:]...)
-	case point > -5 && point <= 0:
-		dst = append(dst, '0', '.')
-		for i := point; i < 0; i++ {
-			dst = append(dst, '0')
-		}
-		return append(dst, digits...)
 	}
-	dst = append(dst, digits[0])
-	if n > 1 {
-		dst = append(dst, '.')
-		dst = append(dst, digits[1:]...)
-	}
-	dst = append(dst, 'e')
-	return strconv.AppendInt(dst, int64(exp), 10)
+	return false
 }

@@ -1,0 +1,48 @@
+package jsonscan
+
+import (
+	"math"
+	"strconv"
+)
+
+// AppendFloat appends a float: the shortest digits that
+// read back alike, always with a fraction or an exponent, the latter from 1e16 on and
+// below 1e-5. Infinities have no such form and become null.
+func AppendFloat(dst []byte, f float64) []byte {
+	if math.IsInf(f, 0) {
+		return append(dst, "null"...)
+	}
+	abs := math.Abs(f)
+	if abs != 0 && (abs < 1e-5 || abs >= 1e16) {
+		start := len(dst)
+		dst = strconv.AppendFloat(dst, f, 'e', -1, 64)
+		// strconv writes at least two digits of exponent, and its plus sign.
+		for i := start; i < len(dst); i++ {
+			if dst[i] != 'e' {
+				continue
+			}
+			j := i + 1
+			neg := dst[j] == '-'
+			j++
+			for j < len(dst)-1 && dst[j] == '0' {
+				j++
+			}
+			digits := dst[j:]
+			dst = dst[:i+1]
+			if neg {
+				dst = append(dst, '-')
+			}
+			dst = append(dst, digits...)
+			break
+		}
+		return dst
+	}
+	start := len(dst)
+	dst = strconv.AppendFloat(dst, f, 'f', -1, 64)
+	for _, c := range dst[start:] {
+		if c == '.' {
+			return dst
+		}
+	}
+	return append(dst, ".0"...)
+}
