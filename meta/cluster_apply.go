@@ -46,12 +46,12 @@ func applyBootstrap(tx *catalog.Tx, b *metapb.Bootstrap, now int64, c *change) (
 		c.Shards = placement.Initial(b.Shards, b.NodeId)
 	}
 	for _, s := range c.Shards {
-		if err := tx.PutShard(s); err != nil {
+		if err := tx.Shards.Put(s); err != nil {
 			return nil, err
 		}
 	}
 	d := &schemapb.Database{Name: schema.DefaultDatabase, CreatedUnixNano: now}
-	if err := tx.CreateDatabase(d); err != nil {
+	if err := tx.Databases.Create(d); err != nil {
 		return nil, err
 	}
 	c.ClusterId, c.Databases, c.ClusterVersion = b.ClusterId, []*schemapb.Database{d}, tx.ClusterVersion()
@@ -78,7 +78,7 @@ func applySetClusterVersion(tx *catalog.Tx, v *metapb.SetClusterVersion, c *chan
 	case v.Version < had:
 		return nil, errs.New(errs.InvalidArguments, "The cluster uses protocol version %d, which cannot be lowered to %d", had, v.Version)
 	}
-	nodes, err := tx.Nodes()
+	nodes, err := tx.Nodes.All()
 	if err != nil {
 		return nil, err
 	}
@@ -114,15 +114,15 @@ func applySetSettings(tx *catalog.Tx, s *metapb.SetSettings, c *change) (*metapb
 
 // applyRaiseCounters sees to it that no id is given twice.
 func applyRaiseCounters(tx *catalog.Tx, r *metapb.RaiseCounters, c *change) (*metapb.Result, error) {
-	if r.TableId > tx.LastTableID() {
-		if err := tx.RaiseTableID(r.TableId); err != nil {
+	if r.TableId > tx.Tables.LastID() {
+		if err := tx.Tables.RaiseID(r.TableId); err != nil {
 			return nil, err
 		}
 	}
 	if !r.Recovered {
 		return &metapb.Result{}, nil
 	}
-	nodes, err := tx.Nodes()
+	nodes, err := tx.Nodes.All()
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func applyRaiseCounters(tx *catalog.Tx, r *metapb.RaiseCounters, c *change) (*me
 			continue
 		}
 		n.Mark = nil
-		if err := tx.PutNode(n); err != nil {
+		if err := tx.Nodes.Put(n); err != nil {
 			return nil, err
 		}
 		c.Nodes = append(c.Nodes, n)

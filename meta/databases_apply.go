@@ -13,7 +13,7 @@ import (
 
 // needDatabase returns the database, or refuses.
 func needDatabase(tx *catalog.Tx, name string) (*schemapb.Database, error) {
-	d, err := tx.Database(name)
+	d, err := tx.Databases.Get(name)
 	if err == nil && d == nil {
 		err = errs.New(errs.DatabaseNotFound, "Database `%s` not found", name)
 	}
@@ -21,7 +21,7 @@ func needDatabase(tx *catalog.Tx, name string) (*schemapb.Database, error) {
 }
 
 func applyCreateDatabase(tx *catalog.Tx, cmd *metapb.CreateDatabase, now int64, c *change) (*metapb.Result, error) {
-	had, err := tx.Database(cmd.Name)
+	had, err := tx.Databases.Get(cmd.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -31,11 +31,11 @@ func applyCreateDatabase(tx *catalog.Tx, cmd *metapb.CreateDatabase, now int64, 
 		}
 		return nil, errs.New(errs.DatabaseAlreadyExists, "Database `%s` already exists", cmd.Name)
 	}
-	if tx.DatabaseCount() >= catalog.MaxDatabases {
+	if tx.Databases.Count() >= catalog.MaxDatabases {
 		return nil, errs.New(errs.InvalidArguments, "Database `%s` cannot be created: there are %d, the most that are allowed", cmd.Name, catalog.MaxDatabases)
 	}
 	d := &schemapb.Database{Name: cmd.Name, Options: cmd.Options, CreatedUnixNano: now}
-	if err := tx.CreateDatabase(d); err != nil {
+	if err := tx.Databases.Create(d); err != nil {
 		return nil, err
 	}
 	c.Databases = []*schemapb.Database{d}
@@ -62,12 +62,12 @@ func applyAlterDatabase(tx *catalog.Tx, cmd *metapb.AlterDatabase, c *change) (*
 	}
 	d.Options = options
 	c.Databases = []*schemapb.Database{d}
-	return &metapb.Result{}, tx.PutDatabase(d)
+	return &metapb.Result{}, tx.Databases.Put(d)
 }
 
 // applyDropDatabase removes a database, with its tables if cascade is set.
 func applyDropDatabase(tx *catalog.Tx, cmd *metapb.DropDatabase, now int64, c *change) (*metapb.Result, error) {
-	had, err := tx.Database(cmd.Name)
+	had, err := tx.Databases.Get(cmd.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +77,12 @@ func applyDropDatabase(tx *catalog.Tx, cmd *metapb.DropDatabase, now int64, c *c
 		}
 		return nil, errs.New(errs.DatabaseNotFound, "Database `%s` not found", cmd.Name)
 	}
-	if !cmd.Cascade && len(tx.TableIDs(cmd.Name, 1)) > 0 {
+	if !cmd.Cascade && len(tx.Tables.InDatabase(cmd.Name, 1)) > 0 {
 		return nil, errs.New(errs.InvalidArguments, "Database `%s` has tables; drop them first, or use DROP DATABASE %s CASCADE", cmd.Name, cmd.Name)
 	}
-	ids := tx.TableIDs(cmd.Name, 0)
+	ids := tx.Tables.InDatabase(cmd.Name, 0)
 	for _, id := range ids {
-		t, err := tx.TableByID(id)
+		t, err := tx.Tables.ByID(id)
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +90,7 @@ func applyDropDatabase(tx *catalog.Tx, cmd *metapb.DropDatabase, now int64, c *c
 			return nil, err
 		}
 	}
-	if err := tx.DropDatabase(cmd.Name); err != nil {
+	if err := tx.Databases.Drop(cmd.Name); err != nil {
 		return nil, err
 	}
 	c.DroppedDatabases = []string{cmd.Name}

@@ -35,7 +35,7 @@ const (
 
 // applyHandoff is the steps of PlaceTable but the one without a name.
 func applyHandoff(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) (*metapb.Result, error) {
-	t, err := tx.TableByID(cmd.TableId)
+	t, err := tx.Tables.ByID(cmd.TableId)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func applyHandoff(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) 
 	}
 	t.Version++
 	c.Tables = []*schemapb.Table{t}
-	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.PutTable(t)
+	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.Tables.Put(t)
 }
 
 func beginHandoff(tx *catalog.Tx, t *schemapb.Table, cmd *metapb.PlaceTable, now int64, c *change) (*metapb.Result, error) {
@@ -103,7 +103,7 @@ func beginHandoff(tx *catalog.Tx, t *schemapb.Table, cmd *metapb.PlaceTable, now
 	if err := forgetHandoff(tx, t, c, now); err != nil {
 		return nil, err
 	}
-	id, err := tx.NextTableID()
+	id, err := tx.Tables.NextID()
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func beginHandoff(tx *catalog.Tx, t *schemapb.Table, cmd *metapb.PlaceTable, now
 	}
 	t.Version++
 	c.Tables = []*schemapb.Table{t}
-	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.PutTable(t)
+	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.Tables.Put(t)
 }
 
 // incarnations are those of the shards that have a table's rows, and that get them.
@@ -124,7 +124,7 @@ func incarnations(tx *catalog.Tx, t *schemapb.Table) (map[uint32]uint32, error) 
 		from = schema.FromProto(t).Shards()
 	}
 	for _, id := range slices.Concat(from, t.Handoff.ShardIds) {
-		s, err := tx.Shard(id)
+		s, err := tx.Shards.Get(id)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func beganAnew(tx *catalog.Tx, t *schemapb.Table) (bool, error) {
 func finishHandoff(tx *catalog.Tx, t *schemapb.Table, now int64, c *change) (*metapb.Result, error) {
 	h := t.Handoff
 	t.Handoff = nil
-	if err := tx.DropTable(t, c.Index, now); err != nil {
+	if err := tx.Tables.Drop(t, c.Index, now); err != nil {
 		return nil, err
 	}
 	c.DroppedTables = []uint64{t.Id}
@@ -165,7 +165,7 @@ func finishHandoff(tx *catalog.Tx, t *schemapb.Table, now int64, c *change) (*me
 	t.Id, t.Version = h.TableId, t.Version+1
 	t.Placement = append(history, &schemapb.Placement{Epoch: closed.Epoch + 1, ShardId: h.ShardIds[0], MoreShards: h.ShardIds[1:], SinceUnixNano: now})
 	c.Tables = []*schemapb.Table{t}
-	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.CreateTable(t)
+	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.Tables.Create(t)
 }
 
 // forgetHandoff drops the copy that a table names, if there is one.
@@ -174,7 +174,7 @@ func forgetHandoff(tx *catalog.Tx, t *schemapb.Table, c *change, now int64) erro
 		return nil
 	}
 	c.DroppedTables = append(c.DroppedTables, t.Handoff.TableId)
-	if err := tx.DropCopy(t, c.Index, now); err != nil {
+	if err := tx.Tables.DropCopy(t, c.Index, now); err != nil {
 		return err
 	}
 	t.Handoff = nil
@@ -198,13 +198,13 @@ func dropTable(tx *catalog.Tx, t *schemapb.Table, now int64, c *change) error {
 		return err
 	}
 	c.DroppedTables = append(c.DroppedTables, t.Id)
-	return tx.DropTable(t, c.Index, now)
+	return tx.Tables.Drop(t, c.Index, now)
 }
 
 // needShards refuses shards that do not exist.
 func needShards(tx *catalog.Tx, table string, ids []uint32) error {
 	for _, id := range ids {
-		s, err := tx.Shard(id)
+		s, err := tx.Shards.Get(id)
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func Check(stateDBPath string) (applied uint64, shards []uint32, err error) {
 	}
 	err = cat.View(func(tx *catalog.Tx) error {
 		applied, _ = tx.Applied()
-		list, err := tx.Shards()
+		list, err := tx.Shards.All()
 		for _, s := range list {
 			shards = append(shards, s.Id)
 		}

@@ -17,13 +17,13 @@ import (
 func printState(w io.Writer, tx *catalog.Tx) error {
 	p := &printer{w: w}
 	index, term := tx.Applied()
-	p.line("cluster %s of version %d, applied index %d of term %d, %d databases, %d tables", tx.ClusterID(), tx.ClusterVersion(), index, term, tx.DatabaseCount(), tx.TableCount())
+	p.line("cluster %s of version %d, applied index %d of term %d, %d databases, %d tables", tx.ClusterID(), tx.ClusterVersion(), index, term, tx.Databases.Count(), tx.Tables.Count())
 	settings, err := tx.Settings()
 	if err != nil {
 		return err
 	}
 	p.line("settings replication=%d initial_shards=%d rebalance_paused=%t", settings.Replication, settings.InitialShards, settings.RebalancePaused)
-	nodes, err := tx.Nodes()
+	nodes, err := tx.Nodes.All()
 	if err != nil {
 		return err
 	}
@@ -32,15 +32,15 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 			n.Id, n.Name, n.RpcAddr, n.HttpAddr, strings.Join(n.Roles, ","), n.Zone, word(n.State, "NODE_STATE_"), n.Version,
 			n.MinProtocol, n.MaxProtocol, stamp(n.RegisteredUnixNano))
 	}
-	for _, id := range tx.RemovedNodes() {
+	for _, id := range tx.Nodes.Removed() {
 		p.line("removed node %s", id)
 	}
-	shards, err := tx.Shards()
+	shards, err := tx.Shards.All()
 	if err != nil {
 		return err
 	}
 	tables := map[uint32]uint64{}
-	for _, l := range tx.Loads() {
+	for _, l := range tx.Shards.Loads() {
 		tables[l.ShardID] = l.Tables
 	}
 	for _, s := range shards {
@@ -51,7 +51,7 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 		return err
 	}
 	for last := (*metapb.PipelineVersion)(nil); p.err == nil; {
-		list, err := tx.PipelinesFrom("", last, piecePipelines)
+		list, err := tx.Pipelines.From("", last, piecePipelines)
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 			last = v
 		}
 	}
-	databases, err := tx.Databases()
+	databases, err := tx.Databases.All()
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 	}
 	for after, done := uint64(0), false; !done && p.err == nil; {
 		var list []*schemapb.Table
-		if list, done, err = tx.TablesFrom(after, pieceTables, pieceBytes); err != nil {
+		if list, done, err = tx.Tables.From(after, pieceTables, pieceBytes); err != nil {
 			return err
 		}
 		for _, t := range list {
@@ -81,7 +81,7 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 		}
 	}
 	for after := uint64(0); p.err == nil; {
-		list := tx.DroppedFrom(after, pieceDropped)
+		list := tx.Tables.DroppedFrom(after, pieceDropped)
 		if len(list) == 0 {
 			break
 		}
@@ -94,7 +94,7 @@ func printState(w io.Writer, tx *catalog.Tx) error {
 }
 
 func printOperations(p *printer, tx *catalog.Tx) error {
-	operations, err := tx.Operations()
+	operations, err := tx.Operations.All()
 	if err != nil {
 		return err
 	}

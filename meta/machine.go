@@ -73,7 +73,7 @@ func (s *machine) refresh() (index uint64, err error) {
 	err = s.catalog.View(func(tx *catalog.Tx) error {
 		index, _ = tx.Applied()
 		s.applied.Store(index)
-		s.tables.Store(tx.TableCount())
+		s.tables.Store(tx.Tables.Count())
 		s.version.Store(tx.ClusterVersion())
 		return understood(tx.ClusterVersion())
 	})
@@ -138,7 +138,7 @@ func (s *machine) ApplyBatch(entries []replica.Entry) []any {
 		if executed == 0 {
 			return nil
 		}
-		s.tables.Store(tx.TableCount())
+		s.tables.Store(tx.Tables.Count())
 		s.version.Store(tx.ClusterVersion())
 		return tx.SetApplied(applied, term)
 	}

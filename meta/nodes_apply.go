@@ -15,21 +15,21 @@ import (
 // registration stays, and so does what is to become of it.
 func applyRegisterNode(tx *catalog.Tx, r *metapb.RegisterNode, now int64, c *change) (*metapb.Result, error) {
 	n := r.Node
-	had, err := tx.Node(n.Id)
+	had, err := tx.Nodes.Get(n.Id)
 	if err != nil {
 		return nil, err
 	}
-	if tx.NodeRemoved(n.Id) {
+	if tx.Nodes.WasRemoved(n.Id) {
 		return nil, errs.New(errs.InvalidArguments, "Node %s was removed from cluster %s; to let the machine take part again, start it with an empty data folder", n.Id, tx.ClusterID())
 	}
-	if had == nil && tx.NodeCount() >= catalog.MaxNodes {
+	if had == nil && tx.Nodes.Count() >= catalog.MaxNodes {
 		return nil, errs.New(errs.InvalidArguments, "Node %s cannot be registered: there are %d, the most that are possible; remove those that are gone", n.Id, catalog.MaxNodes)
 	}
 	if v := tx.ClusterVersion(); knows(n) < v || n.MinProtocol > v {
 		return nil, errs.New(errs.InvalidArguments, "Node %s understands protocol versions %d to %d, and cluster %s uses version %d; start a program that understands it",
 			n.Id, max(n.MinProtocol, 1), knows(n), tx.ClusterID(), v)
 	}
-	if tx.NodeCount() > 1 { // else the metadata lie in the same folder
+	if tx.Nodes.Count() > 1 { // else the metadata lie in the same folder
 		if err := checkFolder(had, r); err != nil {
 			return nil, err
 		}
@@ -38,7 +38,7 @@ func applyRegisterNode(tx *catalog.Tx, r *metapb.RegisterNode, now int64, c *cha
 	if had != nil {
 		n.RegisteredUnixNano, n.State = had.RegisteredUnixNano, had.State
 	}
-	if err := tx.PutNode(n); err != nil {
+	if err := tx.Nodes.Put(n); err != nil {
 		return nil, err
 	}
 	c.Nodes = []*metapb.Node{n}
@@ -89,13 +89,13 @@ func applySetNodeState(tx *catalog.Tx, s *metapb.SetNodeState, c *change) (*meta
 	}
 	n.State = s.State
 	c.Nodes = []*metapb.Node{n}
-	return &metapb.Result{}, tx.PutNode(n)
+	return &metapb.Result{}, tx.Nodes.Put(n)
 }
 
 // applyRemoveNode forgets a node that has no replica. Its id is used up, so that it
 // cannot come back by itself with what is on its disk. A second one changes nothing.
 func applyRemoveNode(tx *catalog.Tx, r *metapb.RemoveNode, now int64, c *change) (*metapb.Result, error) {
-	if tx.NodeRemoved(r.NodeId) {
+	if tx.Nodes.WasRemoved(r.NodeId) {
 		return &metapb.Result{}, nil
 	}
 	if _, err := needNode(tx, r.NodeId); err != nil {
@@ -104,7 +104,7 @@ func applyRemoveNode(tx *catalog.Tx, r *metapb.RemoveNode, now int64, c *change)
 	if err := checkUnused(tx, r.NodeId, "cannot be removed"); err != nil {
 		return nil, err
 	}
-	shards, err := tx.Shards()
+	shards, err := tx.Shards.All()
 	if err != nil {
 		return nil, err
 	}
@@ -115,17 +115,17 @@ func applyRemoveNode(tx *catalog.Tx, r *metapb.RemoveNode, now int64, c *change)
 		}
 		s.Removed = slices.Delete(s.Removed, at, at+1)
 		s.Version++
-		if err := tx.PutShard(s); err != nil {
+		if err := tx.Shards.Put(s); err != nil {
 			return nil, err
 		}
 		c.Shards = append(c.Shards, s)
 	}
 	c.DroppedNodes = []string{r.NodeId}
-	return &metapb.Result{}, tx.RemoveNode(r.NodeId, c.Index, now)
+	return &metapb.Result{}, tx.Nodes.Remove(r.NodeId, c.Index, now)
 }
 
 func needNode(tx *catalog.Tx, id string) (*metapb.Node, error) {
-	n, err := tx.Node(id)
+	n, err := tx.Nodes.Get(id)
 	if err == nil && n == nil {
 		err = errs.New(errs.InvalidArguments, "Node %s is not known to the cluster", id)
 	}
@@ -134,7 +134,7 @@ func needNode(tx *catalog.Tx, id string) (*metapb.Node, error) {
 
 // checkUnused refuses if a shard has a replica on the node.
 func checkUnused(tx *catalog.Tx, node, what string) error {
-	shards, err := tx.Shards()
+	shards, err := tx.Shards.All()
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func prepareRegisterNode(r *metapb.RegisterNode) error {
 func (m *Meta) register(ctx context.Context, cmd *metapb.Command, n *metapb.Node) (*metapb.ProposeResponse, error) {
 	known := false
 	err := m.catalog.View(func(tx *catalog.Tx) error {
-		had, err := tx.Node(n.Id)
+		had, err := tx.Nodes.Get(n.Id)
 		known = had != nil
 		return err
 	})

@@ -23,7 +23,7 @@ const (
 // proposer looked.
 func applyPutOperation(tx *catalog.Tx, cmd *metapb.PutOperation, now int64, c *change) (*metapb.Result, error) {
 	o := cmd.Operation
-	all, err := tx.Operations()
+	all, err := tx.Operations.All()
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func applyPutOperation(tx *catalog.Tx, cmd *metapb.PutOperation, now int64, c *c
 		}
 		o.CreatedUnixNano, o.Version = now, 0
 	} else {
-		had, err := tx.Operation(o.Id)
+		had, err := tx.Operations.Get(o.Id)
 		switch {
 		case err != nil:
 			return nil, err
@@ -52,7 +52,7 @@ func applyPutOperation(tx *catalog.Tx, cmd *metapb.PutOperation, now int64, c *c
 		}
 	}
 	if o.Id == 0 {
-		if o.Id, err = tx.NextOperationID(); err != nil {
+		if o.Id, err = tx.Operations.NextID(); err != nil {
 			return nil, err
 		}
 	}
@@ -66,11 +66,11 @@ func applyPutOperation(tx *catalog.Tx, cmd *metapb.PutOperation, now int64, c *c
 		}
 	}
 	c.Operations = []*metapb.Operation{o}
-	return &metapb.Result{Operation: o}, tx.PutOperation(o)
+	return &metapb.Result{Operation: o}, tx.Operations.Put(o)
 }
 
 func applyDropOperations(tx *catalog.Tx, cmd *metapb.DropOperations, c *change) (*metapb.Result, error) {
-	all, err := tx.Operations()
+	all, err := tx.Operations.All()
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func dropEnded(tx *catalog.Tx, all []*metapb.Operation, keep int, c *change) err
 		return cmp.Compare(a.Id, b.Id)
 	})
 	for _, o := range ended[:max(0, len(ended)-keep)] {
-		if err := tx.DropOperation(o.Id); err != nil {
+		if err := tx.Operations.Drop(o.Id); err != nil {
 			return err
 		}
 		c.DroppedOperations = append(c.DroppedOperations, o.Id)

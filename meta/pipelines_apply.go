@@ -15,12 +15,12 @@ func applyPutPipeline(tx *catalog.Tx, cmd *metapb.PutPipeline, now int64, c *cha
 	if err := checkPipelineRoom(tx, cmd); err != nil {
 		return nil, err
 	}
-	version, err := tx.NextPipelineVersion(now)
+	version, err := tx.Pipelines.NextVersion(now)
 	if err != nil {
 		return nil, err
 	}
 	p := &metapb.PipelineVersion{Name: cmd.Name, Version: version, ContentType: cmd.ContentType, Size: uint32(len(cmd.Source))}
-	if err := tx.PutPipeline(p, cmd.Source); err != nil {
+	if err := tx.Pipelines.Put(p, cmd.Source); err != nil {
 		return nil, err
 	}
 	c.Pipelines = []*metapb.PipelineVersion{p}
@@ -31,12 +31,12 @@ func applyPutPipeline(tx *catalog.Tx, cmd *metapb.PutPipeline, now int64, c *cha
 // with the same text changes nothing.
 func applyRestorePipeline(tx *catalog.Tx, cmd *metapb.RestorePipeline, c *change) (*metapb.Result, error) {
 	p := cmd.Pipeline
-	had, err := tx.Pipeline(p.Name, p.Version)
+	had, err := tx.Pipelines.Get(p.Name, p.Version)
 	if err != nil {
 		return nil, err
 	}
 	if had != nil {
-		if !bytes.Equal(tx.PipelineText(p.Name, p.Version), cmd.Source) {
+		if !bytes.Equal(tx.Pipelines.Text(p.Name, p.Version), cmd.Source) {
 			return nil, errs.New(errs.InvalidArguments, "Pipeline %s has a version %d already, with another text", p.Name, p.Version)
 		}
 		return &metapb.Result{Pipeline: had}, nil
@@ -44,10 +44,10 @@ func applyRestorePipeline(tx *catalog.Tx, cmd *metapb.RestorePipeline, c *change
 	if err := checkPipelineRoom(tx, &metapb.PutPipeline{Name: p.Name, Source: cmd.Source}); err != nil {
 		return nil, err
 	}
-	if err := tx.ReservePipelineVersion(p.Version); err != nil {
+	if err := tx.Pipelines.ReserveVersion(p.Version); err != nil {
 		return nil, err
 	}
-	if err := tx.PutPipeline(p, cmd.Source); err != nil {
+	if err := tx.Pipelines.Put(p, cmd.Source); err != nil {
 		return nil, err
 	}
 	c.Pipelines = []*metapb.PipelineVersion{p}
@@ -59,7 +59,7 @@ func checkPipelineRoom(tx *catalog.Tx, cmd *metapb.PutPipeline) error {
 	refuse := func(format string, args ...any) error {
 		return errs.New(errs.InvalidArguments, "Pipeline %s cannot be stored: "+format, append([]any{cmd.Name}, args...)...)
 	}
-	totals, versions := tx.PipelineTotals(), tx.PipelineVersions(cmd.Name)
+	totals, versions := tx.Pipelines.Totals(), tx.Pipelines.CountVersions(cmd.Name)
 	switch {
 	case versions == 0 && totals.Pipelines >= catalog.MaxPipelines:
 		return refuse("there are %d pipelines, the most that are allowed; delete some", totals.Pipelines)
@@ -76,11 +76,11 @@ func checkPipelineRoom(tx *catalog.Tx, cmd *metapb.PutPipeline) error {
 
 // applyDeletePipeline removes a version. If there is none the result names none.
 func applyDeletePipeline(tx *catalog.Tx, cmd *metapb.DeletePipeline, c *change) (*metapb.Result, error) {
-	p, err := tx.Pipeline(cmd.Name, cmd.Version)
+	p, err := tx.Pipelines.Get(cmd.Name, cmd.Version)
 	if err != nil || p == nil {
 		return &metapb.Result{}, err
 	}
-	if err := tx.DeletePipeline(p); err != nil {
+	if err := tx.Pipelines.Delete(p); err != nil {
 		return nil, err
 	}
 	c.DroppedPipelines = []*metapb.PipelineVersion{p}

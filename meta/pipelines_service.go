@@ -66,7 +66,7 @@ func (m *Meta) readPipelines(req *metapb.ReadPipelinesRequest, stream grpc.Serve
 	for {
 		var list []*metapb.PipelineVersion
 		err := m.catalog.View(func(tx *catalog.Tx) (err error) {
-			list, err = tx.PipelinesFrom(req.GetName(), last, 100)
+			list, err = tx.Pipelines.From(req.GetName(), last, 100)
 			return err
 		})
 		if err != nil {
@@ -87,8 +87,8 @@ func (m *Meta) readPipelines(req *metapb.ReadPipelinesRequest, stream grpc.Serve
 func (m *Meta) sendPipeline(name string, version int64, stream grpc.ServerStreamingServer[metapb.ReadPipelinesResponse]) error {
 	resp := &metapb.ReadPipelinesResponse{}
 	err := m.catalog.View(func(tx *catalog.Tx) (err error) {
-		resp.Pipeline, err = tx.Pipeline(name, version)
-		resp.Source = tx.PipelineText(name, version)
+		resp.Pipeline, err = tx.Pipelines.Get(name, version)
+		resp.Source = tx.Pipelines.Text(name, version)
 		return err
 	})
 	if err != nil {

@@ -21,12 +21,12 @@ func answeredBefore(tx *catalog.Tx, cmd *metapb.Command) (*metapb.Result, error)
 	if len(cmd.Id) == 0 {
 		return nil, nil
 	}
-	r, err := tx.Proposal(cmd.Id)
+	r, err := tx.Proposals.Get(cmd.Id)
 	if r == nil || err != nil {
 		return nil, err
 	}
 	for i, stub := range r.Tables {
-		t, err := tx.TableByID(stub.Id)
+		t, err := tx.Tables.ByID(stub.Id)
 		if err != nil {
 			return nil, err
 		}
@@ -67,5 +67,5 @@ func rememberPart(tx *catalog.Tx, id []byte, index uint64, part uint32, r *metap
 	for _, t := range r.Tables {
 		kept.Tables = append(kept.Tables, &schemapb.Table{Id: t.Id})
 	}
-	return tx.PutProposal(id, index, part, kept)
+	return tx.Proposals.Put(id, index, part, kept)
 }

@@ -48,11 +48,11 @@ type replacement struct {
 
 // checkReplacement says what a replacement changes, or refuses it.
 func checkReplacement(tx *catalog.Tx, cmd *metapb.ReplaceTables, r *metapb.TableReplacement) (*replacement, error) {
-	had, err := tx.Table(r.Database, r.Name)
+	had, err := tx.Tables.ByName(r.Database, r.Name)
 	if err != nil {
 		return nil, err
 	}
-	t, err := tx.Table(r.Database, r.From)
+	t, err := tx.Tables.ByName(r.Database, r.From)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func applyReplaceTables(tx *catalog.Tx, cmd *metapb.ReplaceTables, now int64, c 
 		if cmd.WithoutRows {
 			r.table.Restored = nil
 		}
-		if err := tx.RenameTable(r.table, from); err != nil {
+		if err := tx.Tables.Rename(r.table, from); err != nil {
 			return nil, err
 		}
 		c.Tables = append(c.Tables, r.table)

@@ -190,8 +190,8 @@ func (m *Meta) report(ctx context.Context, req *metapb.ReportRequest) (*metapb.R
 	var lastTable uint64
 	resp := &metapb.ReportResponse{}
 	err = m.catalog.View(func(tx *catalog.Tx) (err error) {
-		resp.ClusterVersion, lastTable = tx.ClusterVersion(), tx.LastTableID()
-		nodes, err = tx.Nodes()
+		resp.ClusterVersion, lastTable = tx.ClusterVersion(), tx.Tables.LastID()
+		nodes, err = tx.Nodes.All()
 		return err
 	})
 	if err != nil {
@@ -283,13 +283,13 @@ func (m *Meta) status() (*metapb.StatusResponse, error) {
 		if resp.Settings, err = tx.Settings(); err != nil {
 			return err
 		}
-		if nodes, err = tx.Nodes(); err != nil {
+		if nodes, err = tx.Nodes.All(); err != nil {
 			return err
 		}
-		if resp.Shards, err = tx.Shards(); err != nil {
+		if resp.Shards, err = tx.Shards.All(); err != nil {
 			return err
 		}
-		resp.Operations, err = tx.Operations()
+		resp.Operations, err = tx.Operations.All()
 		return err
 	})
 	if err != nil {

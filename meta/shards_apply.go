@@ -20,18 +20,18 @@ func applyCreateShard(tx *catalog.Tx, cmd *metapb.CreateShard, c *change) (*meta
 			return nil, err
 		}
 	}
-	id := tx.NextShardID()
+	id := tx.Shards.NextID()
 	if cmd.ShardId != 0 && cmd.ShardId != id {
 		return nil, errs.New(errs.RequestOutdated, "Shard %d cannot be created: the next one is %d; another was made meanwhile", cmd.ShardId, id)
 	}
 	if id > catalog.MaxShards {
 		return nil, errs.New(errs.InvalidArguments, "A shard cannot be created: there are %d, the most that are possible", catalog.MaxShards)
 	}
-	s := &metapb.Shard{Id: id, Incarnation: tx.FirstIncarnation(), Replicas: cmd.Replicas, Founders: cmd.Replicas, Want: cmd.Want, Version: 1}
+	s := &metapb.Shard{Id: id, Incarnation: tx.Shards.FirstIncarnation(), Replicas: cmd.Replicas, Founders: cmd.Replicas, Want: cmd.Want, Version: 1}
 	if s.Incarnation > 1 {
 		s.AnewIncarnation = s.Incarnation // what a folder has under this id is of a shard that was forgotten
 	}
-	if err := tx.PutShard(s); err != nil {
+	if err := tx.Shards.Put(s); err != nil {
 		return nil, err
 	}
 	settings, err := tx.Settings()
@@ -53,7 +53,7 @@ func applyCreateShard(tx *catalog.Tx, cmd *metapb.CreateShard, c *change) (*meta
 // the shard: nobody who changes one has to look at it again for that.
 func applyFoundShards(tx *catalog.Tx, cmd *metapb.FoundShards, c *change) (*metapb.Result, error) {
 	for _, f := range cmd.Shards {
-		s, err := tx.Shard(f.Id)
+		s, err := tx.Shards.Get(f.Id)
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func applyFoundShards(tx *catalog.Tx, cmd *metapb.FoundShards, c *change) (*meta
 			continue
 		}
 		s.Founded = append(s.Founded, cmd.NodeId)
-		if err := tx.PutShard(s); err != nil {
+		if err := tx.Shards.Put(s); err != nil {
 			return nil, err
 		}
 		c.Shards = append(c.Shards, s)
@@ -96,7 +96,7 @@ func leaves(n *metapb.Node) bool {
 
 // applyChangeShard changes a shard that nobody changed since the proposer looked.
 func applyChangeShard(tx *catalog.Tx, cmd *metapb.ChangeShard, c *change) (*metapb.Result, error) {
-	s, err := tx.Shard(cmd.ShardId)
+	s, err := tx.Shards.Get(cmd.ShardId)
 	switch {
 	case err != nil:
 		return nil, err
@@ -131,7 +131,7 @@ func applyChangeShard(tx *catalog.Tx, cmd *metapb.ChangeShard, c *change) (*meta
 	}
 	s.Version++
 	c.Shards = []*metapb.Shard{s}
-	return &metapb.Result{Shard: s}, tx.PutShard(s)
+	return &metapb.Result{Shard: s}, tx.Shards.Put(s)
 }
 
 func addLearner(tx *catalog.Tx, s *metapb.Shard, node string) error {
@@ -225,7 +225,7 @@ func applyPlaceTable(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *chang
 	if cmd.Step != metapb.PlaceTable_STEP_UNSPECIFIED {
 		return applyHandoff(tx, cmd, now, c)
 	}
-	t, err := tx.TableByID(cmd.TableId)
+	t, err := tx.Tables.ByID(cmd.TableId)
 	if err != nil {
 		return nil, err
 	}
@@ -258,18 +258,18 @@ func applyPlaceTable(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *chang
 	t.Placement = append(t.Placement, &schemapb.Placement{Epoch: epoch + 1, ShardId: cmd.ShardIds[0], MoreShards: cmd.ShardIds[1:], SinceUnixNano: now})
 	t.Version++
 	c.Tables = []*schemapb.Table{t}
-	return &metapb.Result{Tables: c.Tables}, tx.PlaceTable(t, old)
+	return &metapb.Result{Tables: c.Tables}, tx.Tables.Place(t, old)
 }
 
 // loads tells which shards a new table may get, and how many tables each has. From
 // version 2 on those that are about to move, because a node of theirs is drained, are
 // left out while there are others.
 func loads(tx *catalog.Tx) ([]placement.Load, error) {
-	all := tx.Loads()
+	all := tx.Shards.Loads()
 	if tx.ClusterVersion() < metapb.ProtocolCluster {
 		return all, nil
 	}
-	nodes, err := tx.Nodes()
+	nodes, err := tx.Nodes.All()
 	if err != nil {
 		return nil, err
 	}
@@ -282,7 +282,7 @@ func loads(tx *catalog.Tx) ([]placement.Load, error) {
 	if len(leaving) == 0 {
 		return all, nil
 	}
-	shards, err := tx.Shards()
+	shards, err := tx.Shards.All()
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func applyEnsureSchema(tx *catalog.Tx, cmd *metapb.EnsureSchema, limit uint64, n
 	}
 	if e.private {
 		db := &schemapb.Database{Name: schema.PrivateDatabase, CreatedUnixNano: now}
-		if err := tx.CreateDatabase(db); err != nil {
+		if err := tx.Databases.Create(db); err != nil {
 			return nil, err
 		}
 		c.Databases = []*schemapb.Database{db}
@@ -81,17 +81,17 @@ func applyEnsureSchema(tx *catalog.Tx, cmd *metapb.EnsureSchema, limit uint64, n
 	for _, d := range e.order {
 		switch {
 		case d.created:
-			id, err := tx.NextTableID()
+			id, err := tx.Tables.NextID()
 			if err != nil {
 				return nil, err
 			}
 			d.table.Id = id
-			if err := tx.CreateTable(d.table); err != nil {
+			if err := tx.Tables.Create(d.table); err != nil {
 				return nil, err
 			}
 		case d.changed:
 			d.table.Version++
-			if err := tx.PutTable(d.table); err != nil {
+			if err := tx.Tables.Put(d.table); err != nil {
 				return nil, err
 			}
 		default:
@@ -130,7 +130,7 @@ func (e *ensure) demand(d *metapb.TableDemand) (*draft, []*metapb.Conflict, erro
 		if err := e.database(d); err != nil {
 			return nil, nil, err
 		}
-		table, err := e.tx.Table(d.Database, d.Name)
+		table, err := e.tx.Tables.ByName(d.Database, d.Name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -163,7 +163,7 @@ func (e *ensure) demand(d *metapb.TableDemand) (*draft, []*metapb.Conflict, erro
 // database refuses a demand whose database does not exist. That of the server's own
 // tables is created with the first of them.
 func (e *ensure) database(d *metapb.TableDemand) error {
-	had, err := e.tx.Database(d.Database)
+	had, err := e.tx.Databases.Get(d.Database)
 	switch {
 	case err != nil || had != nil:
 		return err
@@ -195,7 +195,7 @@ func (e *ensure) create(d *metapb.TableDemand) (*schemapb.Table, error) {
 
 // checkTableCount refuses a table beyond the cap; more are drafted already.
 func checkTableCount(tx *catalog.Tx, more, limit uint64, database, name string) error {
-	if tx.TableCount()+more >= limit {
+	if tx.Tables.Count()+more >= limit {
 		return errs.New(errs.InvalidArguments, "Table `%s` cannot be created: there are %d tables, the most that are allowed (--max-tables); drop some, or write to fewer",
 			catalog.TableName(database, name), limit)
 	}
@@ -243,7 +243,7 @@ func needTable(tx *catalog.Tx, database, name string) (*schemapb.Table, error) {
 	if _, err := needDatabase(tx, database); err != nil {
 		return nil, err
 	}
-	t, err := tx.Table(database, name)
+	t, err := tx.Tables.ByName(database, name)
 	if err == nil && t == nil {
 		err = errs.New(errs.TableNotFound, "Table `%s` not found", catalog.TableName(database, name))
 	}
@@ -255,7 +255,7 @@ func applyCreateTable(tx *catalog.Tx, cmd *metapb.CreateTable, limit uint64, now
 	if _, err := needDatabase(tx, database); err != nil {
 		return nil, err
 	}
-	had, err := tx.Table(database, name)
+	had, err := tx.Tables.ByName(database, name)
 	if err != nil {
 		return nil, err
 	}
@@ -282,11 +282,11 @@ func applyCreateTable(tx *catalog.Tx, cmd *metapb.CreateTable, limit uint64, now
 	if err := place(t, shards); err != nil {
 		return nil, err
 	}
-	if t.Id, err = tx.NextTableID(); err != nil {
+	if t.Id, err = tx.Tables.NextID(); err != nil {
 		return nil, err
 	}
 	c.Tables = []*schemapb.Table{t}
-	return &metapb.Result{Tables: c.Tables}, tx.CreateTable(t)
+	return &metapb.Result{Tables: c.Tables}, tx.Tables.Create(t)
 }
 
 // markNew gives columns without rows the mark WithinDouble, as far as they can have it.
@@ -342,7 +342,7 @@ func applyAlterTable(tx *catalog.Tx, cmd *metapb.AlterTable, c *change) (*metapb
 	}
 	t.Version++
 	c.Tables = result.Tables
-	return result, tx.PutTable(t)
+	return result, tx.Tables.Put(t)
 }
 
 // completeRestore notes that a restored table has all its rows.
@@ -356,7 +356,7 @@ func completeRestore(t *schemapb.Table, complete bool) (changed bool, err error)
 }
 
 func applyRename(tx *catalog.Tx, t *schemapb.Table, name string, c *change) (*metapb.Result, error) {
-	had, err := tx.Table(t.Database, name)
+	had, err := tx.Tables.ByName(t.Database, name)
 	if err != nil {
 		return nil, err
 	}
@@ -370,7 +370,7 @@ func applyRename(tx *catalog.Tx, t *schemapb.Table, name string, c *change) (*me
 	}
 	t.Version++
 	c.Tables = []*schemapb.Table{t}
-	return &metapb.Result{Tables: c.Tables}, tx.RenameTable(t, oldName)
+	return &metapb.Result{Tables: c.Tables}, tx.Tables.Rename(t, oldName)
 }
 
 func applyDropTable(tx *catalog.Tx, cmd *metapb.DropTable, now int64, c *change) (*metapb.Result, error) {
@@ -396,7 +396,7 @@ func applyTruncateTable(tx *catalog.Tx, cmd *metapb.TruncateTable, now int64, c 
 	if err := dropTable(tx, t, now, c); err != nil {
 		return nil, err
 	}
-	if t.Id, err = tx.NextTableID(); err != nil {
+	if t.Id, err = tx.Tables.NextID(); err != nil {
 		return nil, err
 	}
 	reopen(t, now)
@@ -405,5 +405,5 @@ func applyTruncateTable(tx *catalog.Tx, cmd *metapb.TruncateTable, now int64, c 
 		t.Restored = nil // its rows are no longer those of the backup
 	}
 	c.Tables = []*schemapb.Table{t}
-	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.CreateTable(t)
+	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.Tables.Create(t)
 }

@@ -66,20 +66,20 @@ func (s *machine) sendState(ctx context.Context, send func(*metapb.WatchResponse
 	err := s.catalog.View(func(tx *catalog.Tx) (err error) {
 		first.Index, _ = tx.Applied()
 		first.ClusterId = tx.ClusterID()
-		if first.Databases, err = tx.Databases(); err != nil {
+		if first.Databases, err = tx.Databases.All(); err != nil {
 			return err
 		}
-		if first.Nodes, err = tx.Nodes(); err != nil {
+		if first.Nodes, err = tx.Nodes.All(); err != nil {
 			return err
 		}
-		if first.Shards, err = tx.Shards(); err != nil {
+		if first.Shards, err = tx.Shards.All(); err != nil {
 			return err
 		}
 		if first.Settings, err = tx.Settings(); err != nil {
 			return err
 		}
 		first.ClusterVersion = tx.ClusterVersion()
-		first.Operations, err = tx.Operations()
+		first.Operations, err = tx.Operations.All()
 		return err
 	})
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *machine) sendState(ctx context.Context, send func(*metapb.WatchResponse
 	for more := true; more; {
 		piece := &metapb.WatchResponse{Index: first.Index, Reset_: true, Partial: true}
 		err := s.catalog.View(func(tx *catalog.Tx) error {
-			list := tx.DroppedFrom(lastDropped, pieceDropped)
+			list := tx.Tables.DroppedFrom(lastDropped, pieceDropped)
 			for _, d := range list {
 				piece.DroppedTables = append(piece.DroppedTables, d.ID)
 				lastDropped = d.ID
@@ -120,7 +120,7 @@ func (s *machine) sendState(ctx context.Context, send func(*metapb.WatchResponse
 		}
 		piece := &metapb.WatchResponse{Index: first.Index, Reset_: true}
 		err := s.catalog.View(func(tx *catalog.Tx) (err error) {
-			piece.Tables, done, err = tx.TablesFrom(lastTable, pieceTables, pieceBytes)
+			piece.Tables, done, err = tx.Tables.From(lastTable, pieceTables, pieceBytes)
 			return err
 		})
 		if err != nil {
@@ -143,7 +143,7 @@ func (s *machine) sendPipelines(index uint64, send func(*metapb.WatchResponse) e
 	for {
 		piece := &metapb.WatchResponse{Index: index, Reset_: true, Partial: true}
 		err := s.catalog.View(func(tx *catalog.Tx) (err error) {
-			piece.Pipelines, err = tx.PipelinesFrom("", last, piecePipelines)
+			piece.Pipelines, err = tx.Pipelines.From("", last, piecePipelines)
 			return err
 		})
 		if err != nil {

@@ -134,7 +134,7 @@ func (n *node) hasOthers() (bool, error) {
 		return false, fmt.Errorf("look into the metadata: %w", err)
 	}
 	var nodes []*metapb.Node
-	err = c.View(func(tx *catalog.Tx) (err error) { nodes, err = tx.Nodes(); return err })
+	err = c.View(func(tx *catalog.Tx) (err error) { nodes, err = tx.Nodes.All(); return err })
 	if err = errors.Join(err, c.Close()); err != nil {
 		return false, fmt.Errorf("look into the metadata: %w", err)
 	}

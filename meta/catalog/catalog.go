@@ -11,7 +11,6 @@
 package catalog
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +21,6 @@ import (
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
-	"google.golang.org/protobuf/proto"
 
 	"cordwood/shard/vfs"
 )
@@ -187,7 +185,7 @@ func (c *Catalog) Close() error {
 func (c *Catalog) View(f func(tx *Tx) error) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.db.View(func(tx *bbolt.Tx) error { return f(&Tx{tx: tx}) })
+	return c.db.View(func(tx *bbolt.Tx) error { return f(newTx(tx)) })
 }
 
 // Update calls f, which may change the state through tx. If f returns nil, its
@@ -196,7 +194,7 @@ func (c *Catalog) Update(f func(tx *Tx) error) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.db.Update(func(tx *bbolt.Tx) error {
-		t := &Tx{tx: tx}
+		t := newTx(tx)
 		if err := f(t); err != nil {
 			return err
 		}
@@ -297,142 +295,3 @@ func writeFile(path string, r io.Reader) error {
 	_, err = io.Copy(f, r)
 	return errors.Join(err, f.Sync(), f.Close())
 }
-
-// Tx is the state as one transaction sees it. What it returns belongs to the
-// caller. Its errors are those of the file; that something does not exist is no error.
-type Tx struct {
-	tx     *bbolt.Tx
-	writes int
-	digest uint64 // what the changes add to the state's
-}
-
-// Writes is how many changes were made so far.
-func (t *Tx) Writes() int { return t.writes }
-
-// Format is the version of the file's layout.
-func (t *Tx) Format() uint64 { return number(t.tx.Bucket(bucketMeta).Get(keyFormat)) }
-
-// Applied is the index and term of the last command in the state.
-func (t *Tx) Applied() (index, term uint64) {
-	v := t.tx.Bucket(bucketMeta).Get(keyApplied)
-	if len(v) != 16 {
-		return 0, 0
-	}
-	return binary.BigEndian.Uint64(v), binary.BigEndian.Uint64(v[8:])
-}
-
-// SetApplied records the last command.
-func (t *Tx) SetApplied(index, term uint64) error {
-	return t.put(bucketMeta, keyApplied, binary.BigEndian.AppendUint64(u64(index), term))
-}
-
-// ClusterID is empty until the cluster is bootstrapped.
-func (t *Tx) ClusterID() string { return string(t.tx.Bucket(bucketMeta).Get(keyClusterID)) }
-
-// SetClusterID names the cluster.
-func (t *Tx) SetClusterID(id string) error { return t.put(bucketMeta, keyClusterID, []byte(id)) }
-
-// NextTableID returns an id that no table ever had.
-func (t *Tx) NextTableID() (uint64, error) { return t.count(keyLastTable, 1) }
-
-// NextSessionID returns an id that no session ever had.
-func (t *Tx) NextSessionID() (uint64, error) { return t.count(keyLastSession, 1) }
-
-// LastTableID is the highest id that a table ever had.
-func (t *Tx) LastTableID() uint64 { return number(t.tx.Bucket(bucketMeta).Get(keyLastTable)) }
-
-// RaiseTableID has the ids of tables go on behind one that is not used below.
-func (t *Tx) RaiseTableID(last uint64) error { return t.put(bucketMeta, keyLastTable, u64(last)) }
-
-// CounterStep is what RaiseCounters adds; part of the state machine.
-const CounterStep = 1 << 20
-
-// RaiseCounters adds CounterStep to everything that numbers are given from, so that none is given
-// again that was given by commands which the state has lost.
-func (t *Tx) RaiseCounters() error {
-	for _, key := range [][]byte{keyLastTable, keyLastSession, keyLastOperation, keyLastVersion, keyIncarnation} {
-		if _, err := t.count(key, CounterStep); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// FirstIncarnation is the incarnation with which a new shard begins. It is above 1 if the state
-// has lost commands: ids of shards count up without a gap, and a folder may hold another shard of
-// that id.
-func (t *Tx) FirstIncarnation() uint32 {
-	return uint32(number(t.tx.Bucket(bucketMeta).Get(keyIncarnation))) + 1
-}
-
-// TableCount is the number of tables.
-func (t *Tx) TableCount() uint64 { return number(t.tx.Bucket(bucketMeta).Get(keyTables)) }
-
-// DatabaseCount is the number of databases.
-func (t *Tx) DatabaseCount() uint64 { return number(t.tx.Bucket(bucketMeta).Get(keyDatabases)) }
-
-// count adds delta to a counter of the bucket meta and returns its new value.
-func (t *Tx) count(key []byte, delta int64) (uint64, error) {
-	v := uint64(int64(number(t.tx.Bucket(bucketMeta).Get(key))) + delta)
-	return v, t.put(bucketMeta, key, u64(v))
-}
-
-// get reads a message; found is false if there is none.
-func (t *Tx) get(bucket, key []byte, m proto.Message) (found bool, err error) {
-	b := t.tx.Bucket(bucket)
-	if b == nil {
-		return false, nil
-	}
-	v := b.Get(key)
-	if v == nil {
-		return false, nil
-	}
-	if err := proto.Unmarshal(v, m); err != nil {
-		return false, fmt.Errorf("bucket %s, key %x: %w", bucket, key, err)
-	}
-	return true, nil
-}
-
-func (t *Tx) putMessage(bucket, key []byte, m proto.Message) error {
-	v, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
-	if err != nil {
-		return fmt.Errorf("bucket %s, key %x: %w", bucket, key, err)
-	}
-	return t.put(bucket, key, v)
-}
-
-// list decodes a whole bucket in key order; one that is not there is empty.
-func list[M proto.Message](b *bbolt.Bucket, newMessage func() M) ([]M, error) {
-	if b == nil {
-		return nil, nil
-	}
-	var out []M
-	cur := b.Cursor()
-	for k, v := cur.First(); k != nil; k, v = cur.Next() {
-		m := newMessage()
-		if err := proto.Unmarshal(v, m); err != nil {
-			return nil, fmt.Errorf("key %x: %w", k, err)
-		}
-		out = append(out, m)
-	}
-	return out, nil
-}
-
-func u64(v uint64) []byte { return binary.BigEndian.AppendUint64(nil, v) }
-func u32(v uint32) []byte { return binary.BigEndian.AppendUint32(nil, v) }
-
-// number is the value of a counter; a missing one is 0.
-func number(v []byte) uint64 {
-	if len(v) != 8 {
-		return 0
-	}
-	return binary.BigEndian.Uint64(v)
-}
-
-// nameKey is the key of a table in the bucket table_names.
-func nameKey(database, name string) []byte {
-	return append(append([]byte(database), 0), name...)
-}
-
-// databasePrefix is what the name keys of a database's tables begin with.
-func databasePrefix(database string) []byte { return append([]byte(database), 0) }

@@ -38,11 +38,11 @@ func update(t *testing.T, c *Catalog, f func(tx *Tx) error) {
 func addTables(n int) func(tx *Tx) error {
 	return func(tx *Tx) error {
 		for i := 1; i <= n; i++ {
-			id, err := tx.NextTableID()
+			id, err := tx.Tables.NextID()
 			if err != nil {
 				return err
 			}
-			err = tx.CreateTable(&schemapb.Table{Id: id, Database: "d", Name: fmt.Sprintf("t%d", i), Placement: []*schemapb.Placement{{Epoch: 1, ShardId: 1}}})
+			err = tx.Tables.Create(&schemapb.Table{Id: id, Database: "d", Name: fmt.Sprintf("t%d", i), Placement: []*schemapb.Placement{{Epoch: 1, ShardId: 1}}})
 			if err != nil {
 				return err
 			}
@@ -54,8 +54,8 @@ func addTables(n int) func(tx *Tx) error {
 func count(t *testing.T, c *Catalog) (tables, load uint64) {
 	t.Helper()
 	err := c.View(func(tx *Tx) error {
-		tables = tx.TableCount()
-		for _, l := range tx.Loads() {
+		tables = tx.Tables.Count()
+		for _, l := range tx.Shards.Loads() {
 			load += l.Tables
 		}
 		return nil
@@ -68,24 +68,24 @@ func count(t *testing.T, c *Catalog) (tables, load uint64) {
 
 func TestCountsFollowTables(t *testing.T) {
 	c := mustOpen(t, filepath.Join(t.TempDir(), "state.db"))
-	update(t, c, func(tx *Tx) error { return tx.PutShard(&metapb.Shard{Id: 1}) })
+	update(t, c, func(tx *Tx) error { return tx.Shards.Put(&metapb.Shard{Id: 1}) })
 	update(t, c, addTables(5))
 	update(t, c, func(tx *Tx) error {
-		table, err := tx.Table("d", "t3")
+		table, err := tx.Tables.ByName("d", "t3")
 		if err != nil {
 			return err
 		}
-		return tx.DropTable(table, 77, 1e9)
+		return tx.Tables.Drop(table, 77, 1e9)
 	})
 	if tables, load := count(t, c); tables != 4 || load != 4 {
 		t.Errorf("%d tables, load %d, want 4", tables, load)
 	}
 	err := c.View(func(tx *Tx) error {
 		want := []Dropped{{ID: 3, Database: "d", Name: "t3", Index: 77, UnixNano: 1e9}}
-		if diff := cmp.Diff(want, tx.DroppedFrom(0, 10)); diff != "" {
+		if diff := cmp.Diff(want, tx.Tables.DroppedFrom(0, 10)); diff != "" {
 			t.Errorf("dropped (-want +got):\n%s", diff)
 		}
-		if table, err := tx.Table("d", "t3"); table != nil || err != nil {
+		if table, err := tx.Tables.ByName("d", "t3"); table != nil || err != nil {
 			t.Errorf("dropped table is %v, %v", table, err)
 		}
 		return nil
@@ -124,7 +124,7 @@ func TestTablesFromStopsAtItsLimits(t *testing.T) {
 	}
 	for _, test := range tests {
 		err := c.View(func(tx *Tx) error {
-			tables, done, err := tx.TablesFrom(test.after, test.limit, test.bytes)
+			tables, done, err := tx.Tables.From(test.after, test.limit, test.bytes)
 			got := ""
 			for _, table := range tables {
 				got += fmt.Sprint(table.Id, " ")

@@ -1,13 +1,14 @@
 package catalog
 
 import (
-	"bytes"
-
 	"cordwood/proto/schemapb"
 )
 
-// Database returns the database, or nil.
-func (t *Tx) Database(name string) (*schemapb.Database, error) {
+// Databases are the databases of the cluster.
+type Databases struct{ *store }
+
+// Get returns the database, or nil.
+func (t Databases) Get(name string) (*schemapb.Database, error) {
 	d := &schemapb.Database{}
 	found, err := t.get(bucketDatabases, []byte(name), d)
 	if !found {
@@ -16,43 +17,31 @@ func (t *Tx) Database(name string) (*schemapb.Database, error) {
 	return d, err
 }
 
-// Databases lists the databases by name.
-func (t *Tx) Databases() ([]*schemapb.Database, error) {
+// All lists the databases by name.
+func (t Databases) All() ([]*schemapb.Database, error) {
 	return list(t.tx.Bucket(bucketDatabases), func() *schemapb.Database { return &schemapb.Database{} })
 }
 
-// CreateDatabase stores a database that does not exist.
-func (t *Tx) CreateDatabase(d *schemapb.Database) error {
+// Create stores a database that does not exist.
+func (t Databases) Create(d *schemapb.Database) error {
 	if _, err := t.count(keyDatabases, 1); err != nil {
 		return err
 	}
 	return t.putMessage(bucketDatabases, []byte(d.Name), d)
 }
 
-// PutDatabase stores a database that exists, changed.
-func (t *Tx) PutDatabase(d *schemapb.Database) error {
+// Put stores a database that exists, changed.
+func (t Databases) Put(d *schemapb.Database) error {
 	return t.putMessage(bucketDatabases, []byte(d.Name), d)
 }
 
-// DropDatabase removes a database that exists and has no tables.
-func (t *Tx) DropDatabase(name string) error {
+// Drop removes a database that exists and has no tables.
+func (t Databases) Drop(name string) error {
 	if _, err := t.count(keyDatabases, -1); err != nil {
 		return err
 	}
 	return t.delete(bucketDatabases, []byte(name))
 }
 
-// TableIDs lists the ids of a database's tables in the order of their names, at
-// most limit of them; 0 means all.
-func (t *Tx) TableIDs(database string, limit int) []uint64 {
-	var ids []uint64
-	prefix := databasePrefix(database)
-	cur := t.tx.Bucket(bucketNames).Cursor()
-	for k, v := cur.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, v = cur.Next() {
-		ids = append(ids, number(v))
-		if limit > 0 && len(ids) == limit {
-			break
-		}
-	}
-	return ids
-}
+// Count is the number of databases.
+func (t Databases) Count() uint64 { return number(t.tx.Bucket(bucketMeta).Get(keyDatabases)) }

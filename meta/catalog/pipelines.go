@@ -45,36 +45,39 @@ func pipelineKey(name string, version int64) []byte {
 	return binary.BigEndian.AppendUint64(nameKey(name, ""), uint64(version))
 }
 
+// Pipelines are the versions of pipelines, and their texts.
+type Pipelines struct{ *store }
+
 // PipelineTotals says how much there is of pipelines.
 type PipelineTotals struct {
 	Pipelines, Versions, Bytes uint64
 }
 
-// PipelineTotals counts the pipelines.
-func (t *Tx) PipelineTotals() PipelineTotals {
+// Totals counts the pipelines.
+func (t Pipelines) Totals() PipelineTotals {
 	meta := t.tx.Bucket(bucketMeta)
 	return PipelineTotals{
 		Pipelines: number(meta.Get(keyPipelines)), Versions: number(meta.Get(keyVersions)), Bytes: number(meta.Get(keyPipelineBytes)),
 	}
 }
 
-// NextPipelineVersion returns now, or else the first later number that no pipeline
+// NextVersion returns now, or else the first later number that no pipeline
 // ever had as its version.
-func (t *Tx) NextPipelineVersion(now int64) (int64, error) {
+func (t Pipelines) NextVersion(now int64) (int64, error) {
 	version := max(now, int64(number(t.tx.Bucket(bucketMeta).Get(keyLastVersion)))+1)
 	return version, t.put(bucketMeta, keyLastVersion, u64(uint64(version)))
 }
 
-// ReservePipelineVersion sees to it that NextPipelineVersion never returns the number.
-func (t *Tx) ReservePipelineVersion(version int64) error {
+// ReserveVersion sees to it that NextVersion never returns the number.
+func (t Pipelines) ReserveVersion(version int64) error {
 	if last := int64(number(t.tx.Bucket(bucketMeta).Get(keyLastVersion))); version <= last {
 		return nil
 	}
 	return t.put(bucketMeta, keyLastVersion, u64(uint64(version)))
 }
 
-// PipelineVersions counts the versions of a pipeline.
-func (t *Tx) PipelineVersions(name string) int {
+// CountVersions counts the versions of a pipeline.
+func (t Pipelines) CountVersions(name string) int {
 	b := t.tx.Bucket(bucketPipelines)
 	if b == nil {
 		return 0
@@ -87,8 +90,8 @@ func (t *Tx) PipelineVersions(name string) int {
 	return n
 }
 
-// Pipeline returns a version of a pipeline, or nil.
-func (t *Tx) Pipeline(name string, version int64) (*metapb.PipelineVersion, error) {
+// Get returns a version of a pipeline, or nil.
+func (t Pipelines) Get(name string, version int64) (*metapb.PipelineVersion, error) {
 	if t.tx.Bucket(bucketPipelines) == nil {
 		return nil, nil
 	}
@@ -100,10 +103,10 @@ func (t *Tx) Pipeline(name string, version int64) (*metapb.PipelineVersion, erro
 	return p, err
 }
 
-// PutPipeline stores a version that is new, with its text.
-func (t *Tx) PutPipeline(p *metapb.PipelineVersion, source []byte) error {
+// Put stores a version that is new, with its text.
+func (t Pipelines) Put(p *metapb.PipelineVersion, source []byte) error {
 	key := pipelineKey(p.Name, p.Version)
-	if t.PipelineVersions(p.Name) == 0 {
+	if t.CountVersions(p.Name) == 0 {
 		if _, err := t.count(keyPipelines, 1); err != nil {
 			return err
 		}
@@ -117,8 +120,8 @@ func (t *Tx) PutPipeline(p *metapb.PipelineVersion, source []byte) error {
 	return t.put(bucketTexts, key, source)
 }
 
-// DeletePipeline removes a version that exists.
-func (t *Tx) DeletePipeline(p *metapb.PipelineVersion) error {
+// Delete removes a version that exists.
+func (t Pipelines) Delete(p *metapb.PipelineVersion) error {
 	key := pipelineKey(p.Name, p.Version)
 	if err := t.delete(bucketPipelines, key); err != nil {
 		return err
@@ -126,7 +129,7 @@ func (t *Tx) DeletePipeline(p *metapb.PipelineVersion) error {
 	if err := t.delete(bucketTexts, key); err != nil {
 		return err
 	}
-	if t.PipelineVersions(p.Name) == 0 {
+	if t.CountVersions(p.Name) == 0 {
 		if _, err := t.count(keyPipelines, -1); err != nil {
 			return err
 		}
@@ -134,7 +137,7 @@ func (t *Tx) DeletePipeline(p *metapb.PipelineVersion) error {
 	return t.countVersion(-1, -int64(p.Size))
 }
 
-func (t *Tx) countVersion(versions, bytes int64) error {
+func (t Pipelines) countVersion(versions, bytes int64) error {
 	if _, err := t.count(keyVersions, versions); err != nil {
 		return err
 	}
@@ -142,9 +145,9 @@ func (t *Tx) countVersion(versions, bytes int64) error {
 	return err
 }
 
-// PipelinesFrom lists versions by name and age: of one name, or of all if name is "",
+// From lists versions by name and age: of one name, or of all if name is "",
 // the first one after the given one (nil: from the beginning), at most limit of them.
-func (t *Tx) PipelinesFrom(name string, after *metapb.PipelineVersion, limit int) ([]*metapb.PipelineVersion, error) {
+func (t Pipelines) From(name string, after *metapb.PipelineVersion, limit int) ([]*metapb.PipelineVersion, error) {
 	b := t.tx.Bucket(bucketPipelines)
 	if b == nil {
 		return nil, nil
@@ -172,8 +175,8 @@ func (t *Tx) PipelinesFrom(name string, after *metapb.PipelineVersion, limit int
 	return out, nil
 }
 
-// PipelineText returns a copy of a version's text, or nil if it does not exist.
-func (t *Tx) PipelineText(name string, version int64) []byte {
+// Text returns a copy of a version's text, or nil if it does not exist.
+func (t Pipelines) Text(name string, version int64) []byte {
 	b := t.tx.Bucket(bucketTexts)
 	if b == nil {
 		return nil

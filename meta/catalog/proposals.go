@@ -20,9 +20,12 @@ var (
 	keyProposals    = []byte("proposals")
 )
 
-// Proposal returns what the proposal with the id brought about, or nil if it is not
+// Proposals are the results of the newest proposals.
+type Proposals struct{ *store }
+
+// Get returns what the proposal with the id brought about, or nil if it is not
 // remembered. Of tables the result has the ids only.
-func (t *Tx) Proposal(id []byte) (*metapb.Result, error) {
+func (t Proposals) Get(id []byte) (*metapb.Result, error) {
 	b := t.tx.Bucket(bucketProposals)
 	if b == nil {
 		return nil, nil
@@ -41,9 +44,9 @@ func (t *Tx) Proposal(id []byte) (*metapb.Result, error) {
 	return r, nil
 }
 
-// PutProposal remembers the result of a proposal that was executed at index, as the given
+// Put remembers the result of a proposal that was executed at index, as the given
 // part of that command, and forgets the oldest one if there are too many.
-func (t *Tx) PutProposal(id []byte, index uint64, part uint32, r *metapb.Result) error {
+func (t Proposals) Put(id []byte, index uint64, part uint32, r *metapb.Result) error {
 	v, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(u64(index), r)
 	if err != nil {
 		return fmt.Errorf("bucket %s, key %x: %w", bucketProposals, id, err)

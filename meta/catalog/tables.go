@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -9,21 +10,27 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// Table returns the table of that name, or nil.
-func (t *Tx) Table(database, name string) (*schemapb.Table, error) {
+// MaxEpochs is the longest history of a table's placement.
+const MaxEpochs = 1000
+
+// Tables are the tables of all databases, and the ids of those that were dropped.
+type Tables struct{ *store }
+
+// ByName returns the table of that name, or nil.
+func (t Tables) ByName(database, name string) (*schemapb.Table, error) {
 	id := t.tx.Bucket(bucketNames).Get(nameKey(database, name))
 	if id == nil {
 		return nil, nil
 	}
-	table, err := t.TableByID(number(id))
+	table, err := t.ByID(number(id))
 	if err == nil && table == nil {
 		err = fmt.Errorf("table %s.%s: id %d is not there", database, name, number(id))
 	}
 	return table, err
 }
 
-// TableByID returns the table with the id, or nil.
-func (t *Tx) TableByID(id uint64) (*schemapb.Table, error) {
+// ByID returns the table with the id, or nil.
+func (t Tables) ByID(id uint64) (*schemapb.Table, error) {
 	table := &schemapb.Table{}
 	found, err := t.get(bucketTables, u64(id), table)
 	if !found {
@@ -32,8 +39,8 @@ func (t *Tx) TableByID(id uint64) (*schemapb.Table, error) {
 	return table, err
 }
 
-// CreateTable stores a table with a new id, under a name that is free.
-func (t *Tx) CreateTable(table *schemapb.Table) error {
+// Create stores a table with a new id, under a name that is free.
+func (t Tables) Create(table *schemapb.Table) error {
 	if _, err := t.count(keyTables, 1); err != nil {
 		return err
 	}
@@ -46,24 +53,24 @@ func (t *Tx) CreateTable(table *schemapb.Table) error {
 	return t.putMessage(bucketTables, u64(table.Id), table)
 }
 
-// PutTable stores a changed table under the name it had.
-func (t *Tx) PutTable(table *schemapb.Table) error {
+// Put stores a changed table under the name it had.
+func (t Tables) Put(table *schemapb.Table) error {
 	return t.putMessage(bucketTables, u64(table.Id), table)
 }
 
-// RenameTable stores a changed table whose name was oldName.
-func (t *Tx) RenameTable(table *schemapb.Table, oldName string) error {
+// Rename stores a changed table whose name was oldName.
+func (t Tables) Rename(table *schemapb.Table, oldName string) error {
 	if err := t.delete(bucketNames, nameKey(table.Database, oldName)); err != nil {
 		return err
 	}
 	if err := t.put(bucketNames, nameKey(table.Database, table.Name), u64(table.Id)); err != nil {
 		return err
 	}
-	return t.PutTable(table)
+	return t.Put(table)
 }
 
-// DropTable removes a table and remembers that its id is gone.
-func (t *Tx) DropTable(table *schemapb.Table, index uint64, unixNano int64) error {
+// Drop removes a table and remembers that its id is gone.
+func (t Tables) Drop(table *schemapb.Table, index uint64, unixNano int64) error {
 	if _, err := t.count(keyTables, -1); err != nil {
 		return err
 	}
@@ -81,15 +88,15 @@ func (t *Tx) DropTable(table *schemapb.Table, index uint64, unixNano int64) erro
 }
 
 // DropCopy remembers that the id of the copy which a table names is gone.
-func (t *Tx) DropCopy(table *schemapb.Table, index uint64, unixNano int64) error {
+func (t Tables) DropCopy(table *schemapb.Table, index uint64, unixNano int64) error {
 	d := Dropped{ID: table.Handoff.TableId, Database: table.Database, Name: table.Name, Index: index, UnixNano: unixNano}
 	return t.put(bucketDropped, u64(d.ID), d.encode())
 }
 
-// TablesFrom lists tables by id, from the first one after the given id. It stops
+// From lists tables by id, from the first one after the given id. It stops
 // after limit tables or once they have bytes bytes, whichever is first; done tells
 // that there are no more.
-func (t *Tx) TablesFrom(after uint64, limit, bytes int) (tables []*schemapb.Table, done bool, err error) {
+func (t Tables) From(after uint64, limit, bytes int) (tables []*schemapb.Table, done bool, err error) {
 	cur := t.tx.Bucket(bucketTables).Cursor()
 	size := 0
 	for k, v := cur.Seek(u64(after + 1)); k != nil; k, v = cur.Next() {
@@ -122,7 +129,7 @@ func (d Dropped) encode() []byte {
 
 // DroppedFrom lists dropped tables by id, from the first one after the given id,
 // at most limit of them.
-func (t *Tx) DroppedFrom(after uint64, limit int) []Dropped {
+func (t Tables) DroppedFrom(after uint64, limit int) []Dropped {
 	var out []Dropped
 	cur := t.tx.Bucket(bucketDropped).Cursor()
 	for k, v := cur.Seek(u64(after + 1)); k != nil && len(out) < limit; k, v = cur.Next() {
@@ -141,21 +148,21 @@ func (t *Tx) DroppedFrom(after uint64, limit int) []Dropped {
 	return out
 }
 
-// PlaceTable stores a changed table whose writes went to the shards of old.
-func (t *Tx) PlaceTable(table, old *schemapb.Table) error {
+// Place stores a changed table whose writes went to the shards of old.
+func (t Tables) Place(table, old *schemapb.Table) error {
 	if err := t.addLoads(old, -1); err != nil {
 		return err
 	}
 	if err := t.addLoads(table, 1); err != nil {
 		return err
 	}
-	return t.PutTable(table)
+	return t.Put(table)
 }
 
 // addLoads counts the table at the shards that take its writes.
-func (t *Tx) addLoads(table *schemapb.Table, delta int64) error {
+func (t Tables) addLoads(table *schemapb.Table, delta int64) error {
 	for _, shard := range Writable(table) {
-		if err := t.addLoad(shard, delta); err != nil {
+		if err := Shards(t).addLoad(shard, delta); err != nil {
 			return err
 		}
 	}
@@ -178,4 +185,31 @@ func LastShard(p *schemapb.Placement) uint32 {
 		return p.MoreShards[n-1]
 	}
 	return p.ShardId
+}
+
+// NextID returns an id that no table ever had.
+func (t Tables) NextID() (uint64, error) { return t.count(keyLastTable, 1) }
+
+// LastID is the highest id that a table ever had.
+func (t Tables) LastID() uint64 { return number(t.tx.Bucket(bucketMeta).Get(keyLastTable)) }
+
+// RaiseID has the ids of tables go on behind one that is not used below.
+func (t Tables) RaiseID(last uint64) error { return t.put(bucketMeta, keyLastTable, u64(last)) }
+
+// Count is the number of tables.
+func (t Tables) Count() uint64 { return number(t.tx.Bucket(bucketMeta).Get(keyTables)) }
+
+// InDatabase lists the ids of a database's tables in the order of their names, at
+// most limit of them; 0 means all.
+func (t Tables) InDatabase(database string, limit int) []uint64 {
+	var ids []uint64
+	prefix := databasePrefix(database)
+	cur := t.tx.Bucket(bucketNames).Cursor()
+	for k, v := cur.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, v = cur.Next() {
+		ids = append(ids, number(v))
+		if limit > 0 && len(ids) == limit {
+			break
+		}
+	}
+	return ids
 }
